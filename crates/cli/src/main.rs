@@ -1,0 +1,2 @@
+//! `bakeoff`: what does that layer cost?
+fn main() {}

@@ -1,0 +1,1 @@
+//! Plan, design, run and the results directory

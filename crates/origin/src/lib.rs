@@ -1,0 +1,1 @@
+//! Origin-server simulator

@@ -1,0 +1,1 @@
+//! Text, JSON, CSV and HTML from a results directory

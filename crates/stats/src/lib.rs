@@ -1,0 +1,1 @@
+//! Effects, intervals, looks and verdicts as pure functions

@@ -1,0 +1,1 @@
+//! Start, readiness, processes and stop of what is measured

@@ -1,0 +1,1 @@
+//! The only room with unsafe code: drivers, CPU clocks, pinning, spawning

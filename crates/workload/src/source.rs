@@ -1,0 +1,213 @@
+//! Requests as the load generator asks for them.
+
+use bakeoff_content::Body;
+use bakeoff_units::Nanos;
+use std::sync::Arc;
+
+/// The methods that are replayed; both are safe (RFC 9110 section 9.2.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// The whole representation.
+    #[default]
+    Get,
+    /// The header section alone.
+    Head,
+}
+
+impl Method {
+    /// As it stands in the request line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+        }
+    }
+}
+
+/// What a reply must be to count as one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Expect {
+    /// Nothing is known beforehand: any status below 500, the length that the reply promises.
+    #[default]
+    Anything,
+    /// 200 with exactly this body (for HEAD: with its length).
+    Body(Body),
+    /// A path that is also a directory: as `Body`, or a redirect to the name with a slash.
+    BodyOrRedirect(Body),
+    /// This status, whatever the body says (404 for what was never there, 304).
+    Status(u16),
+    /// 206 with the first `len` bytes of this body.
+    FirstBytes {
+        /// The whole representation.
+        body: Body,
+        /// How many bytes are asked for, at most the body's length.
+        len: u64,
+    },
+}
+
+/// One request as it is asked for. Borrowed: rendered into a connection's buffer at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    /// GET or HEAD.
+    pub method: Method,
+    /// Request target in origin form, as it is sent: starts with `/`, no spaces or controls.
+    pub target: &'a [u8],
+    /// Further header lines, each ended by CRLF; mostly empty.
+    pub headers: &'a [u8],
+    /// What must come back.
+    pub expect: Expect,
+    /// When in the workload's own time (the log's stamps): offset from the slice's first request,
+    /// speed factor not applied. Zero where the workload has no time of its own.
+    pub at: Nanos,
+}
+
+/// Gives requests one by one, without I/O, allocation or locks. One per generator thread.
+pub trait Source: Send {
+    /// The next request of this robot (0 <= robot < robots of this thread), or `None` when it has
+    /// no more. Open-loop runs have one robot, 0.
+    fn next(&mut self, robot: usize) -> Option<Ask<'_>>;
+}
+
+/// One distinct request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// GET or HEAD.
+    pub method: Method,
+    /// As in [`Ask::target`].
+    pub target: Box<[u8]>,
+    /// As in [`Ask::headers`].
+    pub headers: Box<[u8]>,
+    /// As in [`Ask::expect`].
+    pub expect: Expect,
+}
+
+/// The distinct requests of a workload or of one slice; at most 2^32.
+#[derive(Clone, Debug, Default)]
+pub struct RequestTable {
+    /// In the order of first appearance.
+    pub requests: Vec<Request>,
+}
+
+/// The fixed work of one round: the same for every arm. Cheap to copy.
+#[derive(Clone, Debug)]
+pub struct Slice {
+    /// What the indices mean.
+    pub table: Arc<RequestTable>,
+    /// One list per robot; an open-loop slice has one list. Entries index `table`.
+    pub lists: Arc<Vec<Vec<u32>>>,
+    /// For the `original` clock: one offset per entry of list 0, not decreasing. Else empty.
+    pub at: Arc<Vec<Nanos>>,
+}
+
+impl Slice {
+    /// Number of requests.
+    pub fn len(&self) -> usize {
+        self.lists.iter().map(Vec::len).sum()
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Closed loop: robot r goes to thread r % threads and is robot r / threads there.
+    pub fn by_robot(&self, threads: usize) -> Vec<ListSource> {
+        let threads = threads.max(1);
+        let deal = |thread| (thread..self.lists.len()).step_by(threads);
+        (0..threads)
+            .map(|thread| {
+                let cursors = deal(thread).map(|list| Cursor { list, next: 0, step: 1 }).collect();
+                ListSource { slice: self.clone(), cursors }
+            })
+            .collect()
+    }
+
+    /// Open loop: request i of list 0 goes to thread i % threads.
+    pub fn by_request(&self, threads: usize) -> Vec<ListSource> {
+        let threads = threads.max(1);
+        (0..threads)
+            .map(|thread| {
+                let cursors = vec![Cursor { list: 0, next: thread, step: threads }];
+                ListSource { slice: self.clone(), cursors }
+            })
+            .collect()
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Cursor {
+    list: usize,
+    next: usize,
+    step: usize,
+}
+
+/// Walks the lists of a [`Slice`].
+#[derive(Clone, Debug)]
+pub struct ListSource {
+    slice: Slice,
+    cursors: Vec<Cursor>,
+}
+
+impl ListSource {
+    /// How many robots of the slice are on this thread.
+    pub fn robots(&self) -> usize {
+        self.cursors.len()
+    }
+}
+
+impl Source for ListSource {
+    fn next(&mut self, robot: usize) -> Option<Ask<'_>> {
+        let cursor = self.cursors.get_mut(robot)?;
+        let position = cursor.next;
+        let index = *self.slice.lists.get(cursor.list)?.get(position)?;
+        cursor.next += cursor.step;
+        let request = self.slice.table.requests.get(index as usize)?;
+        Some(Ask {
+            method: request.method,
+            target: &request.target,
+            headers: &request.headers,
+            expect: request.expect,
+            at: self.slice.at.get(position).copied().unwrap_or(Nanos::ZERO),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slice(lists: Vec<Vec<u32>>) -> Slice {
+        let request = |name: u8| Request {
+            method: Method::Get,
+            target: Box::new([b'/', name]),
+            headers: Box::default(),
+            expect: Expect::Anything,
+        };
+        let requests = (b'a'..=b'z').map(request).collect();
+        Slice { table: Arc::new(RequestTable { requests }), lists: Arc::new(lists), at: Arc::default() }
+    }
+
+    fn targets(source: &mut ListSource, robot: usize) -> Vec<u8> {
+        std::iter::from_fn(|| source.next(robot).map(|ask| ask.target[1])).collect()
+    }
+
+    #[test]
+    fn robots_are_dealt_to_threads_and_none_is_lost() {
+        let slice = slice(vec![vec![0, 1], vec![2], vec![3, 4, 5]]);
+        let mut sources = slice.by_robot(2);
+        assert_eq!((sources[0].robots(), sources[1].robots()), (2, 1));
+        assert_eq!(targets(&mut sources[0], 0), b"ab");
+        assert_eq!(targets(&mut sources[1], 0), b"c");
+        assert_eq!(targets(&mut sources[0], 1), b"def");
+        assert_eq!(slice.len(), 6);
+    }
+
+    #[test]
+    fn an_open_loop_list_is_dealt_request_by_request() {
+        let slice = slice(vec![vec![0, 1, 2, 3, 4]]);
+        let mut sources = slice.by_request(2);
+        assert_eq!(targets(&mut sources[0], 0), b"ace");
+        assert_eq!(targets(&mut sources[1], 0), b"bd");
+        assert!(sources[0].next(0).is_none());
+    }
+}
