@@ -1,1 +1,8 @@
-//! Plan, design, run and the results directory
+//! One experiment: plan, design, run, and the results directory.
+//!
+//! Measuring side, the bakeoff process. Owns the order of slices and when to stop. Everything that
+//! is decided from figures is a pure function of the results directory.
+
+#![forbid(unsafe_code)]
+
+pub mod results;

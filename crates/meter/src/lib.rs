@@ -1,1 +1,18 @@
-//! The catalogue of meters, recorders and samplers
+//! What is measured: the catalogue of meters, and the recorders that fill it.
+//!
+//! Measuring side, the bakeoff process. Owns the names, units and meaning of every figure
+//! ([`catalogue`]), the raw counters of a slice ([`Counters`]) and the histograms of times.
+//! Recorders are per thread and merged when a slice is over; nothing here is shared between
+//! threads on the hot path. Does not decide anything: verdicts are `stats`' and `experiment`'s.
+
+#![forbid(unsafe_code)]
+
+pub mod catalogue;
+mod counters;
+mod histogram;
+mod recorder;
+
+pub use catalogue::{CATALOGUE, Kind, Meter, Side, Unit};
+pub use counters::{Counters, ErrorClass, HostShare, SubjectUsage};
+pub use histogram::{DecodeError, Histogram, Quantiles};
+pub use recorder::{EncodedTimes, Recorder, ReplyTimes, Times};

@@ -1,0 +1,213 @@
+//! The raw counters of one slice, as they are stored.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Why a request did not end in a good reply. The label is the JSON key and the word in reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ErrorClass {
+    /// The connection was refused by the peer's system.
+    ConnectRefused,
+    /// The connection was not made within the time limit.
+    ConnectTimeout,
+    /// Any other failure to connect (no route, no free port, no descriptor).
+    ConnectFailed,
+    /// TLS: the certificate is for another name.
+    TlsName,
+    /// TLS: the certificate is not signed by a known authority.
+    TlsUntrusted,
+    /// TLS: any other failure of handshake or record layer.
+    TlsFailed,
+    /// The request could not be written.
+    SendFailed,
+    /// The connection was reset while a reply was due.
+    Reset,
+    /// The connection was closed before the first byte of a reply.
+    ClosedEarly,
+    /// The connection was closed inside a reply: fewer bytes than promised.
+    Truncated,
+    /// No complete reply within the time limit.
+    Timeout,
+    /// What came is no HTTP/1.1 reply, or its head is too large.
+    Malformed,
+    /// Bytes after the end of the reply that nobody asked for.
+    Surplus,
+    /// 5xx.
+    ServerError,
+    /// Another status than the workload knows to be right.
+    WrongStatus,
+    /// A length other than that of the object asked for.
+    WrongLength,
+    /// Bytes other than those of the object asked for.
+    WrongBody,
+}
+
+impl ErrorClass {
+    /// Every class, in the order of a request's life.
+    pub const ALL: [Self; 17] = [
+        Self::ConnectRefused,
+        Self::ConnectTimeout,
+        Self::ConnectFailed,
+        Self::TlsName,
+        Self::TlsUntrusted,
+        Self::TlsFailed,
+        Self::SendFailed,
+        Self::Reset,
+        Self::ClosedEarly,
+        Self::Truncated,
+        Self::Timeout,
+        Self::Malformed,
+        Self::Surplus,
+        Self::ServerError,
+        Self::WrongStatus,
+        Self::WrongLength,
+        Self::WrongBody,
+    ];
+
+    /// The label.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ConnectRefused => "connect-refused",
+            Self::ConnectTimeout => "connect-timeout",
+            Self::ConnectFailed => "connect-failed",
+            Self::TlsName => "tls-name-mismatch",
+            Self::TlsUntrusted => "tls-untrusted",
+            Self::TlsFailed => "tls-failed",
+            Self::SendFailed => "send-failed",
+            Self::Reset => "reset",
+            Self::ClosedEarly => "closed-early",
+            Self::Truncated => "truncated",
+            Self::Timeout => "timeout",
+            Self::Malformed => "malformed",
+            Self::Surplus => "surplus",
+            Self::ServerError => "server-error",
+            Self::WrongStatus => "wrong-status",
+            Self::WrongLength => "wrong-length",
+            Self::WrongBody => "wrong-body",
+        }
+    }
+}
+
+/// What one slice counted. All CPU times are nanoseconds between the two quiet points around the
+/// slice; `None` says that the machine or the subject does not let it be read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Counters {
+    /// Requests sent or tried.
+    pub requests: u64,
+    /// Good replies.
+    pub replies: u64,
+    /// Failures by class; `requests == replies + sum of errors`.
+    pub errors: BTreeMap<String, u64>,
+    /// Bytes of good replies, heads included.
+    pub bytes: u64,
+    /// Replies by status code, good or not.
+    pub statuses: BTreeMap<u16, u64>,
+    /// From the first request's due time to the last reply.
+    pub wall_ns: u64,
+    /// Connections opened.
+    pub connections: u64,
+    /// Open loop: requests that waited because every allowed connection was busy.
+    pub postponed: u64,
+    /// CPU of the subject's process tree.
+    pub subject_cpu_ns: Option<u64>,
+    /// CPU of the generator's threads.
+    pub generator_cpu_ns: u64,
+    /// Soft-interrupt CPU of the machine that is not charged to any process: the kernel's softirq
+    /// account where it keeps one, and the ksoftirqd threads.
+    pub softirq_cpu_ns: Option<u64>,
+    /// The busiest generator thread's CPU as a share of the wall time, 0 to 1.
+    pub generator_busy: f64,
+    /// The subject's CPU as a share of its cores' wall time, 0 to 1.
+    pub subject_busy: Option<f64>,
+    /// CPU that idle arms used meanwhile, as a share of one core.
+    pub idle_arms_busy: f64,
+    /// The machine, as vmstat shows it.
+    pub host: HostShare,
+    /// What else the subject's processes used.
+    pub usage: SubjectUsage,
+    /// `command` workload: CPU in user mode of the whole process tree.
+    pub user_ns: Option<u64>,
+    /// `command` workload: CPU in the kernel of the whole process tree.
+    pub system_ns: Option<u64>,
+}
+
+/// Shares of all CPU time of the machine, 0 to 1, as in vmstat; pressure where the kernel has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostShare {
+    /// us: user mode, niced included.
+    pub user: f64,
+    /// sy: kernel, interrupts included.
+    pub system: f64,
+    /// wa: idle with outstanding I/O.
+    pub iowait: f64,
+    /// st: taken by the hypervisor.
+    pub steal: f64,
+    /// Share of the wall time in which some task waited for a CPU.
+    pub pressure_cpu: Option<f64>,
+    /// The same for I/O.
+    pub pressure_io: Option<f64>,
+    /// The same for memory.
+    pub pressure_memory: Option<f64>,
+}
+
+/// Memory, I/O and switches of the subject's processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SubjectUsage {
+    /// Resident memory at the end of the slice.
+    pub rss_bytes: Option<u64>,
+    /// Read from storage during the slice.
+    pub disk_read_bytes: Option<u64>,
+    /// Written to storage during the slice.
+    pub disk_write_bytes: Option<u64>,
+    /// Voluntary and involuntary context switches during the slice.
+    pub context_switches: Option<u64>,
+    /// Processes at the end of the slice.
+    pub processes: Option<u64>,
+}
+
+impl Counters {
+    /// Number of failures of all classes.
+    pub fn error_count(&self) -> u64 {
+        self.errors.values().sum()
+    }
+
+    /// Counts one failure.
+    pub fn count_error(&mut self, class: ErrorClass) {
+        *self.errors.entry(class.as_str().to_owned()).or_default() += 1;
+    }
+
+    /// Wall time in seconds.
+    pub fn wall_secs(&self) -> f64 {
+        self.wall_ns as f64 / 1e9
+    }
+
+    /// `total` per request, `None` without requests.
+    pub fn per_request(&self, total: u64) -> Option<f64> {
+        (self.requests > 0).then(|| total as f64 / self.requests as f64)
+    }
+
+    /// Subject + generator + uncharged soft interrupts.
+    pub fn path_cpu_ns(&self) -> Option<u64> {
+        Some(self.subject_cpu_ns? + self.generator_cpu_ns + self.softirq_cpu_ns.unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_distinct() {
+        let mut labels: Vec<_> = ErrorClass::ALL.iter().map(|class| class.as_str()).collect();
+        labels.sort_unstable();
+        labels.dedup();
+        assert_eq!(labels.len(), ErrorClass::ALL.len());
+    }
+
+    #[test]
+    fn nothing_is_divided_by_nothing() {
+        assert_eq!(Counters::default().per_request(5), None);
+        assert_eq!(Counters::default().path_cpu_ns(), None);
+    }
+}
