@@ -1,1 +1,13 @@
-//! The only room with unsafe code: drivers, CPU clocks, pinning, spawning
+//! The only room with unsafe code: drivers, sockets, CPU clocks, pinning, spawning.
+//!
+//! Used by both sides of the wall. Owns what the kernel is asked for and how; decides nothing.
+//! Every unsafe block states its proof. Errors are the kernel's, with nothing added: callers know
+//! what they were doing.
+
+pub mod affinity;
+pub mod cpu_clock;
+pub mod epoll;
+pub mod net;
+pub mod process;
+pub mod rlimit;
+pub mod thread;

@@ -1,0 +1,43 @@
+//! Processes: started with everything decided before `exec`, found, signalled, reaped.
+//!
+//! Both sides of the wall, any process, cold path. Owns what a child is given between `fork` and
+//! `exec` (`spawn`), what `/proc` tells of a process tree (`tree`), who ended and what it used
+//! (`wait`) and how a process is told to end without hitting one that took over its number
+//! (`signal`). Decides nothing: who is started, when and for how long is the caller's.
+
+mod signal;
+mod spawn;
+mod tree;
+mod wait;
+
+pub use signal::{Arrived, ChildSignals, Signal, send};
+pub use spawn::{Launch, Spawned, User, spawn};
+pub use tree::{Stat, descendants, number_hidden, scan, stat, ticks_per_second};
+pub use wait::{Ending, Reaped, Used, children_used, reap, reap_pid};
+
+use std::io;
+
+/// Makes this process the parent of every orphan among its descendants, for as long as it lives:
+/// a process that double-forks stays findable and can be reaped.
+pub fn become_subreaper() -> io::Result<()> {
+    // SAFETY: PR_SET_CHILD_SUBREAPER takes integers only and changes one flag of this process.
+    let done = unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Leaves the terminal: a new session whose leader is this process, so that Ctrl-C there reaches
+/// neither it nor what it starts.
+pub fn own_session() -> io::Result<()> {
+    nix::unistd::setsid().map(drop).map_err(io::Error::from)
+}
+
+/// True when this process may do everything (effective user 0).
+pub fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}
+
+/// The user called `name`, if the machine has one.
+pub fn user_named(name: &str) -> Option<User> {
+    let found = nix::unistd::User::from_name(name).ok()??;
+    Some(User { uid: found.uid.as_raw(), gid: found.gid.as_raw() })
+}
