@@ -1,0 +1,103 @@
+//! The chunked transfer coding (RFC 9112 section 7.1), byte by byte so that any split works.
+
+/// Longest chunk-size line with its extensions, and longest trailer section, in bytes.
+const MAX_LINE_BYTES: u32 = 16 * 1024;
+
+/// Where in the coding the next byte stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    Size { digits: u8 },
+    Extension,
+    SizeLf,
+    Data,
+    DataCr,
+    DataLf,
+    TrailerStart,
+    Trailer,
+    TrailerLf,
+    EndLf,
+}
+
+/// Decoder state of one body.
+#[derive(Clone, Debug)]
+pub(super) struct Chunked {
+    at: At,
+    left: u64,
+    line_bytes: u32,
+}
+
+/// What a call found at the start of the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// So many bytes of framing.
+    Framing(usize),
+    /// So many bytes of body.
+    Body(usize),
+    /// So many bytes, and the coding ends behind them.
+    End(usize),
+    /// No chunked coding.
+    Broken,
+}
+
+impl Chunked {
+    pub(super) const fn new() -> Self {
+        Self { at: At::Size { digits: 0 }, left: 0, line_bytes: 0 }
+    }
+
+    /// Looks at a non-empty input.
+    pub(super) fn next(&mut self, input: &[u8]) -> Found {
+        if self.at == At::Data && self.left > 0 {
+            let n = usize::try_from(self.left).unwrap_or(usize::MAX).min(input.len());
+            self.left -= n as u64;
+            return Found::Body(n);
+        }
+        for (index, &byte) in input.iter().enumerate() {
+            match self.step(byte) {
+                Some(At::Data) if self.left > 0 => return Found::Framing(index + 1),
+                Some(At::EndLf) if byte == b'\n' => return Found::End(index + 1),
+                Some(_) => {}
+                None => return Found::Broken,
+            }
+        }
+        Found::Framing(input.len())
+    }
+
+    /// Takes one byte of framing; the new place, `EndLf` again after the last byte.
+    fn step(&mut self, byte: u8) -> Option<At> {
+        self.line_bytes += 1;
+        if self.line_bytes > MAX_LINE_BYTES {
+            return None;
+        }
+        if self.at == At::Data {
+            self.at = At::DataCr; // all data seen
+        }
+        self.at = match (self.at, byte) {
+            (At::Size { digits }, _) if byte.is_ascii_hexdigit() => self.digit(digits, byte)?,
+            (At::Size { digits: 1.. }, b';' | b' ' | b'\t') => At::Extension,
+            (At::Size { digits: 1.. } | At::Extension, b'\r') => At::SizeLf,
+            (At::Extension, 0x20..=0x7e | 0x80..=0xff | b'\t') => At::Extension,
+            (At::SizeLf, b'\n') => self.end_of_line(if self.left == 0 { At::TrailerStart } else { At::Data }),
+            (At::DataCr, b'\r') => At::DataLf,
+            (At::DataLf, b'\n') => self.end_of_line(At::Size { digits: 0 }),
+            (At::TrailerStart, b'\r') => At::EndLf,
+            (At::TrailerStart | At::Trailer, 0x20..=0x7e | 0x80..=0xff | b'\t') => At::Trailer,
+            (At::Trailer, b'\r') => At::TrailerLf,
+            (At::TrailerLf, b'\n') => At::TrailerStart,
+            (At::EndLf, b'\n') => At::EndLf,
+            _ => return None,
+        };
+        Some(self.at)
+    }
+
+    fn digit(&mut self, digits: u8, byte: u8) -> Option<At> {
+        let value = (byte as char).to_digit(16)?;
+        self.left = if digits == 0 { 0 } else { self.left };
+        self.left = self.left.checked_mul(16)?.checked_add(u64::from(value))?;
+        Some(At::Size { digits: digits.checked_add(1)? })
+    }
+
+    const fn end_of_line(&mut self, next: At) -> At {
+        self.line_bytes = 0;
+        next
+    }
+}

@@ -1,0 +1,60 @@
+//! HTTP/1.1 (RFC 9112): bytes to messages and back, for client and server, without I/O.
+//!
+//! Both sides of the wall. Hot, fed by strangers: nothing here panics, allocates without a bound or
+//! trusts a length. Owns framing; knows nothing of sockets, workloads or whether a status is
+//! welcome.
+
+mod chunked;
+mod reply;
+mod request;
+
+pub use reply::{Framing, HttpVersion, ReplyHead, ReplyReader, ReplyError, Step};
+pub use request::{RequestError, RequestHead, RequestReader, ServerMethod, http_date, parse_http_date};
+
+/// Longest head (start line and header section) that is read, in bytes.
+pub const MAX_HEAD_BYTES: usize = 64 * 1024;
+/// Most header lines that are read.
+pub const MAX_HEADERS: usize = 128;
+
+/// Whether a comma-separated header value holds this token, in any case.
+fn has_token(value: &[u8], token: &[u8]) -> bool {
+    value.split(|&byte| byte == b',').any(|item| item.trim_ascii().eq_ignore_ascii_case(token))
+}
+
+/// A `Content-Length` value: digits alone, or a list of equal numbers (RFC 9110 section 8.6).
+fn content_length(value: &[u8]) -> Option<u64> {
+    let mut numbers = value.split(|&byte| byte == b',').map(|item| decimal(item.trim_ascii()));
+    let first = numbers.next()??;
+    numbers.all(|number| number == Some(first)).then_some(first)
+}
+
+/// Digits alone, no sign, no overflow.
+fn decimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_u64, |number, &digit| {
+        let value = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        number.checked_mul(10)?.checked_add(value)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_digits_alone() {
+        assert_eq!(content_length(b"42"), Some(42));
+        assert_eq!(content_length(b"42, 42"), Some(42));
+        for wrong in ["", "+1", "-1", "1 2", "42, 43", "0x10", "99999999999999999999", "1,", " "] {
+            assert_eq!(content_length(wrong.as_bytes()), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn tokens_are_whole_and_caseless() {
+        assert!(has_token(b"keep-alive, Close", b"close"));
+        assert!(!has_token(b"closed", b"close"));
+    }
+}

@@ -1,0 +1,302 @@
+//! The client's half: reads one reply after another from whatever pieces arrive.
+
+use super::chunked::{Chunked, Found};
+use super::{MAX_HEAD_BYTES, MAX_HEADERS, content_length, has_token};
+use std::mem::MaybeUninit;
+
+/// How the body of a reply ends (RFC 9112 section 6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// There is none: HEAD, 204, 304.
+    None,
+    /// After so many bytes.
+    Length(u64),
+    /// With the last chunk.
+    Chunked,
+    /// With the connection.
+    UntilClose,
+}
+
+/// Minor version of HTTP/1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HttpVersion {
+    /// HTTP/1.0
+    Http10,
+    /// HTTP/1.1
+    Http11,
+}
+
+/// The head of a final reply, as far as a client needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplyHead {
+    /// 200 to 999.
+    pub status: u16,
+    /// Version of the status line.
+    pub version: HttpVersion,
+    /// How the body ends.
+    pub framing: Framing,
+    /// `Content-Length`, also where no body follows (HEAD, 304).
+    pub content_length: Option<u64>,
+    /// Whether the connection can carry another request.
+    pub keep_alive: bool,
+    /// Bytes of the head.
+    pub head_bytes: u64,
+}
+
+/// Why the bytes are no reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReplyError {
+    /// The status line or a header line breaks the grammar.
+    #[error("the reply's head is not HTTP/1.1")]
+    Syntax,
+    /// More than [`MAX_HEAD_BYTES`] or [`MAX_HEADERS`].
+    #[error("the reply's head is larger than {MAX_HEAD_BYTES} bytes or {MAX_HEADERS} lines")]
+    HeadTooLarge,
+    /// A length that is none, or two that differ, or one beside chunked.
+    #[error("the reply's length is ambiguous")]
+    Length,
+    /// A transfer coding other than chunked.
+    #[error("the reply has a transfer coding other than chunked")]
+    Coding,
+    /// The chunked coding is broken.
+    #[error("the reply's chunked coding is broken")]
+    Chunk,
+    /// 101 to somebody who asked for no upgrade.
+    #[error("the reply switches protocols unasked")]
+    Upgrade,
+}
+
+/// One step of reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// All input is used; more must come.
+    More,
+    /// The head is complete; so many bytes of input are used.
+    Head(usize, ReplyHead),
+    /// Body bytes: skip `skip` bytes of input, then `len` bytes are body.
+    Body {
+        /// Framing before the body bytes.
+        skip: usize,
+        /// Body bytes.
+        len: usize,
+    },
+    /// The reply ended; so many bytes of input are used.
+    End(usize),
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Head,
+    Length(u64),
+    Chunked(Chunked),
+    UntilClose,
+    Over,
+}
+
+/// Reads one reply at a time. Keeps only a head that arrives in pieces.
+#[derive(Clone, Debug)]
+pub struct ReplyReader {
+    state: State,
+    to_head: bool,
+    partial: Vec<u8>,
+}
+
+impl Default for ReplyReader {
+    fn default() -> Self {
+        Self { state: State::Head, to_head: false, partial: Vec::new() }
+    }
+}
+
+impl ReplyReader {
+    /// Makes ready for the reply to the next request, which is a HEAD request or not.
+    pub fn begin(&mut self, to_head: bool) {
+        self.state = State::Head;
+        self.to_head = to_head;
+        self.partial.clear();
+    }
+
+    /// Takes the next step on `input`, which starts where the last step's use ended. To be called
+    /// until it says `More` or `End`.
+    ///
+    /// # Errors
+    /// When the bytes are no reply; the connection is of no further use.
+    pub fn step(&mut self, input: &[u8]) -> Result<Step, ReplyError> {
+        match &mut self.state {
+            State::Over => Ok(Step::End(0)),
+            _ if input.is_empty() => Ok(Step::More),
+            State::Head => self.head(input),
+            State::Length(left) => {
+                let len = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
+                *left -= len as u64;
+                if *left == 0 {
+                    self.state = State::Over;
+                }
+                Ok(Step::Body { skip: 0, len })
+            }
+            State::Chunked(chunked) => {
+                let mut skip = 0;
+                while skip < input.len() {
+                    match chunked.next(&input[skip..]) {
+                        Found::Framing(n) => skip += n,
+                        Found::Body(len) => return Ok(Step::Body { skip, len }),
+                        Found::End(n) => {
+                            self.state = State::Over;
+                            return Ok(Step::End(skip + n));
+                        }
+                        Found::Broken => return Err(ReplyError::Chunk),
+                    }
+                }
+                Ok(Step::Body { skip, len: 0 })
+            }
+            State::UntilClose => Ok(Step::Body { skip: 0, len: input.len() }),
+        }
+    }
+
+    /// The peer closed the connection: whether that ended the reply rightly.
+    pub const fn ends_with_close(&self) -> bool {
+        matches!(self.state, State::UntilClose | State::Over)
+    }
+
+    /// Whether not a byte of the reply has come.
+    pub fn untouched(&self) -> bool {
+        matches!(self.state, State::Head) && self.partial.is_empty()
+    }
+
+    /// Interim replies (1xx) are read over; a final head ends the step.
+    fn head(&mut self, input: &[u8]) -> Result<Step, ReplyError> {
+        let mut used = 0;
+        loop {
+            let fresh = &input[used..];
+            let known = self.partial.len();
+            let parsed = if known == 0 {
+                parse_head(fresh, self.to_head)?
+            } else {
+                let take = fresh.len().min((MAX_HEAD_BYTES + 1).saturating_sub(known));
+                self.partial.extend_from_slice(&fresh[..take]);
+                // A head ends with a line feed: without one there is nothing new to try, so that a
+                // head that dribbles in costs one attempt a line and not one a byte.
+                if memchr::memchr(b'\n', &fresh[..take]).is_some() {
+                    parse_head(&self.partial, self.to_head)?
+                } else {
+                    None
+                }
+            };
+            let Some((length, head)) = parsed else {
+                if known == 0 {
+                    self.partial.extend_from_slice(fresh);
+                }
+                return if self.partial.len() > MAX_HEAD_BYTES { Err(ReplyError::HeadTooLarge) } else { Ok(Step::More) };
+            };
+            used += length - known;
+            self.partial.clear();
+            match head {
+                Head::Interim if used == input.len() => return Ok(Step::More),
+                Head::Interim => {}
+                Head::Final(head) => {
+                    self.state = match head.framing {
+                        Framing::None | Framing::Length(0) => State::Over,
+                        Framing::Length(length) => State::Length(length),
+                        Framing::Chunked => State::Chunked(Chunked::new()),
+                        Framing::UntilClose => State::UntilClose,
+                    };
+                    return Ok(Step::Head(used, head));
+                }
+            }
+        }
+    }
+}
+
+enum Head {
+    Interim,
+    Final(ReplyHead),
+}
+
+/// A whole head at the start of `bytes`, with its length; `None` when it is not all there yet.
+fn parse_head(bytes: &[u8], to_head: bool) -> Result<Option<(usize, Head)>, ReplyError> {
+    let mut lines = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+    let mut reply = httparse::Response::new(&mut []);
+    let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(&mut reply, bytes, &mut lines);
+    let length = match parsed {
+        Ok(httparse::Status::Complete(length)) if length > MAX_HEAD_BYTES => return Err(ReplyError::HeadTooLarge),
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => return Err(ReplyError::HeadTooLarge),
+        Err(_) => return Err(ReplyError::Syntax),
+    };
+    let status = reply.code.ok_or(ReplyError::Syntax)?;
+    match status {
+        101 => return Err(ReplyError::Upgrade),
+        100..=199 => return Ok(Some((length, Head::Interim))),
+        200..=999 => {}
+        _ => return Err(ReplyError::Syntax),
+    }
+    let version = if reply.version == Some(0) { HttpVersion::Http10 } else { HttpVersion::Http11 };
+    let fields = Fields::read(reply.headers)?;
+    let framing = fields.framing(status, to_head)?;
+    let persistent = match version {
+        HttpVersion::Http11 => !fields.close,
+        HttpVersion::Http10 => fields.keep_alive && !fields.close,
+    };
+    let head = ReplyHead {
+        status,
+        version,
+        framing,
+        content_length: fields.length,
+        keep_alive: persistent && framing != Framing::UntilClose,
+        head_bytes: length as u64,
+    };
+    Ok(Some((length, Head::Final(head))))
+}
+
+/// The header fields that decide framing.
+#[derive(Default)]
+struct Fields {
+    length: Option<u64>,
+    chunked: bool,
+    close: bool,
+    keep_alive: bool,
+}
+
+impl Fields {
+    fn read(headers: &[httparse::Header<'_>]) -> Result<Self, ReplyError> {
+        let mut fields = Self::default();
+        for header in headers {
+            // Lengths first: most names are told apart without comparing a letter.
+            match header.name.len() {
+                14 if header.name.eq_ignore_ascii_case("content-length") => {
+                    let length = content_length(header.value).ok_or(ReplyError::Length)?;
+                    if fields.length.is_some_and(|before| before != length) {
+                        return Err(ReplyError::Length);
+                    }
+                    fields.length = Some(length);
+                }
+                17 if header.name.eq_ignore_ascii_case("transfer-encoding") => {
+                    if fields.chunked || !header.value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+                        return Err(ReplyError::Coding);
+                    }
+                    fields.chunked = true;
+                }
+                10 if header.name.eq_ignore_ascii_case("connection") => {
+                    fields.close |= has_token(header.value, b"close");
+                    fields.keep_alive |= has_token(header.value, b"keep-alive");
+                }
+                _ => {}
+            }
+        }
+        Ok(fields)
+    }
+
+    /// RFC 9112 section 6.3, in its order. Both lengths at once is what smuggling looks like: no
+    /// honest server under test sends it, so it is an error and not a preference.
+    const fn framing(&self, status: u16, to_head: bool) -> Result<Framing, ReplyError> {
+        if to_head || status == 204 || status == 304 {
+            return Ok(Framing::None);
+        }
+        match (self.chunked, self.length) {
+            (true, Some(_)) => Err(ReplyError::Length),
+            (true, None) => Ok(Framing::Chunked),
+            (false, Some(length)) => Ok(Framing::Length(length)),
+            (false, None) => Ok(Framing::UntilClose),
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The server's half: reads requests, and knows the one date format.
+
+use super::{MAX_HEAD_BYTES, MAX_HEADERS, content_length, has_token};
+use std::mem::MaybeUninit;
+
+/// Methods as a server tells them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerMethod {
+    /// GET
+    Get,
+    /// HEAD
+    Head,
+    /// Any other.
+    Other,
+}
+
+/// One request's head. Borrowed from the reader's input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestHead<'a> {
+    /// The method.
+    pub method: ServerMethod,
+    /// The target as it was sent.
+    pub target: &'a [u8],
+    /// Whether the connection may carry another request.
+    pub keep_alive: bool,
+    /// Bytes of body that follow and are to be passed over.
+    pub body_bytes: u64,
+    /// `If-Modified-Since`, as it was sent.
+    pub if_modified_since: Option<&'a [u8]>,
+    /// `Range`, as it was sent.
+    pub range: Option<&'a [u8]>,
+    /// Bytes of the head.
+    pub head_bytes: usize,
+}
+
+/// Why the bytes are no request; the label is the answer's status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// 400: breaks the grammar, or an ambiguous length.
+    #[error("400 Bad Request")]
+    Bad,
+    /// 431: more than [`MAX_HEAD_BYTES`] or [`MAX_HEADERS`].
+    #[error("431 Request Header Fields Too Large")]
+    TooLarge,
+    /// 501: a body in a transfer coding, which no safe method needs.
+    #[error("501 Not Implemented")]
+    Coding,
+}
+
+/// Reads request heads.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RequestReader;
+
+impl RequestReader {
+    /// The head at the start of `input`, `None` when it is not all there yet.
+    ///
+    /// # Errors
+    /// When the bytes are no request that this server understands.
+    pub fn head(input: &[u8]) -> Result<Option<RequestHead<'_>>, RequestError> {
+        let mut lines = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+        let mut request = httparse::Request::new(&mut []);
+        let length = match request.parse_with_uninit_headers(input, &mut lines) {
+            Ok(httparse::Status::Complete(length)) if length > MAX_HEAD_BYTES => return Err(RequestError::TooLarge),
+            Ok(httparse::Status::Complete(length)) => length,
+            Ok(httparse::Status::Partial) if input.len() > MAX_HEAD_BYTES => return Err(RequestError::TooLarge),
+            Ok(httparse::Status::Partial) => return Ok(None),
+            Err(httparse::Error::TooManyHeaders) => return Err(RequestError::TooLarge),
+            Err(_) => return Err(RequestError::Bad),
+        };
+        let method = match request.method {
+            Some("GET") => ServerMethod::Get,
+            Some("HEAD") => ServerMethod::Head,
+            _ => ServerMethod::Other,
+        };
+        let target = request.path.ok_or(RequestError::Bad)?.as_bytes();
+        let mut head = RequestHead {
+            method,
+            target,
+            keep_alive: request.version == Some(1),
+            body_bytes: 0,
+            if_modified_since: None,
+            range: None,
+            head_bytes: length,
+        };
+        read_fields(request.headers, &mut head)?;
+        Ok(Some(head))
+    }
+}
+
+fn read_fields<'a>(headers: &[httparse::Header<'a>], head: &mut RequestHead<'a>) -> Result<(), RequestError> {
+    let mut length = None;
+    for header in headers {
+        match header.name.len() {
+            14 if header.name.eq_ignore_ascii_case("content-length") => {
+                let value = content_length(header.value).ok_or(RequestError::Bad)?;
+                if length.is_some_and(|before| before != value) {
+                    return Err(RequestError::Bad);
+                }
+                length = Some(value);
+            }
+            17 if header.name.eq_ignore_ascii_case("transfer-encoding") => return Err(RequestError::Coding),
+            10 if header.name.eq_ignore_ascii_case("connection") => {
+                if has_token(header.value, b"close") {
+                    head.keep_alive = false;
+                } else if has_token(header.value, b"keep-alive") {
+                    head.keep_alive = true; // HTTP/1.0 clients such as ab ask for it
+                }
+            }
+            17 if header.name.eq_ignore_ascii_case("if-modified-since") => head.if_modified_since = Some(header.value),
+            5 if header.name.eq_ignore_ascii_case("range") => head.range = Some(header.value),
+            _ => {}
+        }
+    }
+    head.body_bytes = length.unwrap_or(0);
+    Ok(())
+}
+
+const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]; // 1 January 1970 was a Thursday
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// IMF-fixdate (RFC 9110 section 5.6.7) of seconds since 1970.
+pub fn http_date(unix_seconds: u64) -> String {
+    let (days, second) = (unix_seconds / 86_400, unix_seconds % 86_400);
+    let (year, month, day) = civil(days);
+    format!(
+        "{}, {day:02} {} {year:04} {:02}:{:02}:{:02} GMT",
+        DAYS[(days % 7) as usize],
+        MONTHS[(month - 1) as usize],
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+/// Seconds since 1970 of an IMF-fixdate; `None` for the obsolete forms, which nobody sends here.
+pub fn parse_http_date(date: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(date).ok()?;
+    let fields: Vec<&str> = text.split_ascii_whitespace().collect();
+    let [_, day, month, year, time, "GMT"] = fields.as_slice() else { return None };
+    let month = MONTHS.iter().position(|name| name == month)? as u64 + 1;
+    let mut clock = time.split(':').map(|part| part.parse::<u64>().ok());
+    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
+    let (year, day) = (year.parse::<u64>().ok()?, day.parse::<u64>().ok()?);
+    if !(1970..=9999).contains(&year) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    Some(days_since_1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second)
+}
+
+/// Year, month, day of a day number. Howard Hinnant, "chrono-compatible low-level date algorithms".
+const fn civil(days: u64) -> (u64, u64, u64) {
+    let z = days + 719_468;
+    let (era, day_of_era) = (z / 146_097, z % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    (year_of_era + era * 400 + (month <= 2) as u64, month, day)
+}
+
+/// The inverse of [`civil`], same source. For years from 1970 on.
+const fn days_since_1970(year: u64, month: u64, day: u64) -> u64 {
+    let year = year - (month <= 2) as u64;
+    let (era, year_of_era) = (year / 400, year % 400);
+    let shifted = if month > 2 { month - 3 } else { month + 9 };
+    let day_of_year = (153 * shifted + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_go_there_and_back() {
+        assert_eq!(http_date(784_111_777), "Sun, 06 Nov 1994 08:49:37 GMT"); // the RFC's example
+        for seconds in [0, 951_782_400, 1_431_857_103, 4_102_444_800] {
+            assert_eq!(parse_http_date(http_date(seconds).as_bytes()), Some(seconds));
+        }
+        assert_eq!(parse_http_date(b"yesterday"), None);
+    }
+
+    #[test]
+    fn a_request_of_curl_and_one_of_ab() {
+        let curl = b"GET /a?b HTTP/1.1\r\nHost: x\r\nUser-Agent: curl\r\nRange: bytes=0-9\r\n\r\nGET";
+        let head = RequestReader::head(curl).unwrap().unwrap();
+        assert_eq!((head.method, head.target, head.keep_alive), (ServerMethod::Get, &b"/a?b"[..], true));
+        assert_eq!((head.head_bytes, head.range), (curl.len() - 3, Some(&b"bytes=0-9"[..])));
+        let ab = b"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\nHost: x\r\n\r\n";
+        assert!(RequestReader::head(ab).unwrap().unwrap().keep_alive);
+        assert_eq!(RequestReader::head(&ab[..20]), Ok(None));
+    }
+
+    #[test]
+    fn what_could_smuggle_is_refused() {
+        let two = b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n";
+        assert_eq!(RequestReader::head(two), Err(RequestError::Bad));
+        let coded = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+        assert_eq!(RequestReader::head(coded), Err(RequestError::Coding));
+        let huge = [b"GET /".as_slice(), &[b'a'; MAX_HEAD_BYTES + 1]].concat();
+        assert_eq!(RequestReader::head(&huge), Err(RequestError::TooLarge));
+    }
+}
