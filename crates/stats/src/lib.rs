@@ -1,1 +1,45 @@
-//! Effects, intervals, looks and verdicts as pure functions
+//! Effects, intervals, looks and verdicts as pure functions.
+//!
+//! Measuring side, cold path: runs between rounds and in the report, in any process. Owns the
+//! arithmetic from per-round figures to a sentence. No I/O, no clock, no threads, no hidden
+//! state: randomness comes from a seed the caller gives, so a results directory always yields
+//! the same report.
+//!
+//! The walk of a number: two figures of one round become a log ratio ([`log_ratios`]), the log
+//! ratios an [`Effect`] ([`effect()`]), the effect at a planned look ([`LookPlan`]) a
+//! [`Judgement`] ([`judge`]), the judgement a line for people ([`sentence`]). Latencies take the
+//! side door [`quantile_ratio`]. [`simulate`] runs the whole rule on invented noise and is how
+//! its error rates are known; MEASURING.md quotes it.
+//!
+//! Everywhere a *fraction* is relative to the reference: 0.014 is 1.4 % more. Figures are
+//! oriented by the caller so that more is worse.
+
+#![forbid(unsafe_code)]
+
+mod bootstrap;
+mod effect;
+mod interval;
+mod judge;
+mod looks;
+mod numbers;
+mod quantile;
+mod resolution;
+mod rng;
+mod sentence;
+mod signed_rank;
+pub mod simulate;
+mod trimmed;
+mod verdict;
+
+pub use effect::{
+    Effect, Proportion, Scale, difference_of_proportions, effect, log_ratio, log_ratios,
+    proportion_differences, ratio_of_sums,
+};
+pub use interval::{Interval, Level};
+pub use judge::{Judgement, Question, judge, judge_difference, judge_null};
+pub use looks::{LOOKS, LookPlan};
+pub use quantile::{CountsByRound, QuantileEffect, QuantileRefusal, quantile_ratio, shift_function};
+pub use resolution::{rounds_for, rounds_from_sd, rounds_to_settle, smallest_detectable};
+pub use rng::SplitMix64;
+pub use sentence::{Wording, sentence};
+pub use verdict::{Decision, UnknownVerdict, Verdict};

@@ -1,0 +1,113 @@
+//! When the verdict is asked for, and at which level.
+//!
+//! Looking after every few rounds and stopping at the first significant interval calls equal
+//! servers different in about a quarter of the runs. So the looks are few, planned before the
+//! run, and each is judged at a level narrow enough for all of them together.
+
+use crate::Level;
+
+/// The planned looks, in rounds: from 10 to 80 in steps of the square root of two.
+pub const LOOKS: [u32; 7] = [10, 14, 20, 28, 40, 56, 80];
+
+/// Error of one look with one arm. Seven looks overlap in their data, so the whole rule errs
+/// less than 7 x 1.25 %; the share is known by simulation ([`crate::simulate`]).
+const ALPHA_PER_LOOK: f64 = 0.0125;
+
+/// The looks of one run, decided before its first round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LookPlan {
+    /// Numbers of rounds, ascending, never empty, at most seven.
+    pub looks: Vec<u32>,
+}
+
+impl LookPlan {
+    /// The looks of a run of at most `max_rounds` rounds; the last is `max_rounds` itself.
+    ///
+    /// Under 10 rounds there is one look, at the end. Up to 80 they are [`LOOKS`] as far as they
+    /// go. Above 80 there are still seven, spread geometrically from 10 to `max_rounds`: more
+    /// looks would spend more error than the level pays for.
+    pub fn new(max_rounds: u32) -> LookPlan {
+        let last = max_rounds.max(1);
+        let mut looks: Vec<u32> = if last > LOOKS[6] {
+            let step = (f64::from(last) / f64::from(LOOKS[0])).powf(1.0 / 6.0);
+            (0..6).map(|i| (f64::from(LOOKS[0]) * step.powi(i)).round() as u32).collect()
+        } else {
+            LOOKS.into_iter().filter(|&look| look < last).collect()
+        };
+        looks.push(last);
+        LookPlan { looks }
+    }
+
+    /// Whether the verdict is asked for after this many rounds.
+    pub fn is_look(&self, rounds: u32) -> bool {
+        self.looks.contains(&rounds)
+    }
+
+    /// The first look after more than `rounds` rounds.
+    pub fn next_after(&self, rounds: u32) -> Option<u32> {
+        self.looks.iter().copied().find(|&look| look > rounds)
+    }
+
+    /// The number of rounds at which the run ends.
+    pub fn last(&self) -> u32 {
+        self.looks.last().copied().unwrap_or(1)
+    }
+
+    /// The level of every interval when `arms` arms besides the baseline are judged:
+    /// 1 - 0.0125 / arms, also when there is one look only.
+    pub fn level(&self, arms: usize) -> Level {
+        Level::new(1.0 - ALPHA_PER_LOOK / arms.max(1) as f64).unwrap_or(Level::NULL)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans() {
+        let table: [(u32, &[u32]); 10] = [
+            (0, &[1]),
+            (1, &[1]),
+            (9, &[9]),
+            (10, &[10]),
+            (11, &[10, 11]),
+            (30, &[10, 14, 20, 28, 30]),
+            (56, &[10, 14, 20, 28, 40, 56]),
+            (80, &LOOKS),
+            (81, &[10, 14, 20, 28, 40, 57, 81]),
+            (640, &[10, 20, 40, 80, 160, 320, 640]),
+        ];
+        for (max_rounds, looks) in table {
+            assert_eq!(LookPlan::new(max_rounds).looks, looks, "{max_rounds}");
+        }
+    }
+
+    #[test]
+    fn every_plan_is_ascending_ends_at_its_end_and_has_at_most_seven_looks() {
+        for max_rounds in (1..2000).chain([1_000_000, u32::MAX]) {
+            let plan = LookPlan::new(max_rounds);
+            assert!(plan.looks.is_sorted_by(|a, b| a < b) && plan.looks.len() <= 7, "{plan:?}");
+            assert_eq!(plan.last(), max_rounds);
+        }
+    }
+
+    #[test]
+    fn next_and_is() {
+        let plan = LookPlan::new(30);
+        assert_eq!(plan.next_after(0), Some(10));
+        assert_eq!(plan.next_after(10), Some(14));
+        assert_eq!(plan.next_after(29), Some(30));
+        assert_eq!(plan.next_after(30), None);
+        assert!(plan.is_look(28) && plan.is_look(30) && !plan.is_look(29) && !plan.is_look(40));
+    }
+
+    #[test]
+    fn the_level_is_shared_among_the_arms() {
+        let plan = LookPlan::new(80);
+        assert_eq!(plan.level(1).get(), 0.9875);
+        assert_eq!(plan.level(0).get(), 0.9875);
+        assert_eq!(plan.level(40).get(), 1.0 - 0.0003125);
+        assert_eq!(LookPlan::new(5).level(1).get(), 0.9875);
+    }
+}
