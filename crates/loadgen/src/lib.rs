@@ -1,1 +1,23 @@
-//! When requests are sent and over which connection
+//! When requests are sent, over which connection, and what became of them.
+//!
+//! Measuring side, the bakeoff process, hot. Load = source x pacer x stop x recorder x connection;
+//! each is one piece and there is one loop ([`lane`]) for all of them. A thread per core, nothing
+//! shared between threads while a slice runs. Does not choose requests (`workload` does) and does
+//! not judge servers (`experiment` does); it does testify against itself: lateness, its own CPU,
+//! postponed requests.
+
+#![forbid(unsafe_code)]
+
+mod connection;
+mod exchange;
+mod job;
+mod lane;
+mod pacer;
+mod station;
+mod tls;
+
+pub use job::{BodyCheck, Job, Pace, Target};
+pub use lane::GIVE_UP_AFTER;
+pub use pacer::{Constant, Original, Pacer, Poisson};
+pub use station::{Recording, Station};
+pub use tls::{TlsSetupError, Trust, client_config};

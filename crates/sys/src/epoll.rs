@@ -30,6 +30,9 @@ pub struct Ready {
     pub readable: bool,
     /// A connection attempt ended, or bytes can be written again.
     pub writable: bool,
+    /// The peer has ended its half or the connection is gone: read to the end of the stream, for
+    /// no further edge will tell of it.
+    pub closed: bool,
 }
 
 impl Poller {
@@ -82,6 +85,7 @@ impl Poller {
             token: event.data(),
             readable: flags.intersects(EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | gone),
             writable: flags.intersects(EpollFlags::EPOLLOUT | gone),
+            closed: flags.intersects(EpollFlags::EPOLLRDHUP | gone),
         }
     }
 

@@ -1,0 +1,159 @@
+//! One request and its reply: times, and whether what came is what the workload knows to be right.
+
+use crate::job::BodyCheck;
+use bakeoff_meter::{ErrorClass, Recorder, ReplyTimes};
+use bakeoff_units::Nanos;
+use bakeoff_wire::http1::ReplyHead;
+use bakeoff_workload::{Expect, Method};
+
+/// How much of a body [`BodyCheck::Start`] compares.
+const START_BYTES: u64 = 64;
+
+/// State of a request in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exchange {
+    pub(crate) method: Method,
+    expect: Expect,
+    pub(crate) due: Nanos,
+    pub(crate) sent: Nanos,
+    pub(crate) first_byte: Option<Nanos>,
+    pub(crate) head: Option<ReplyHead>,
+    body_seen: u64,
+    wrong_body: bool,
+}
+
+impl Exchange {
+    pub(crate) const fn new(method: Method, expect: Expect, due: Nanos) -> Self {
+        Self {
+            method,
+            expect,
+            due,
+            sent: due,
+            first_byte: None,
+            head: None,
+            body_seen: 0,
+            wrong_body: false,
+        }
+    }
+
+    /// Takes body bytes as they come.
+    pub(crate) fn body(&mut self, bytes: &[u8], check: BodyCheck) {
+        let offset = self.body_seen;
+        self.body_seen += bytes.len() as u64;
+        if self.wrong_body {
+            return;
+        }
+        let looked_at = match check {
+            BodyCheck::Full => bytes,
+            BodyCheck::Start if offset >= START_BYTES => return,
+            BodyCheck::Start => &bytes[..bytes.len().min((START_BYTES - offset) as usize)],
+        };
+        let expected = match (self.expect, self.head.map(|head| head.status)) {
+            (Expect::Body(body) | Expect::BodyOrRedirect(body), Some(200)) => body,
+            (Expect::FirstBytes { body, .. }, Some(206)) => body,
+            _ => return,
+        };
+        // Longer than the object: its length is wrong, which `judge` sees.
+        if offset + looked_at.len() as u64 <= expected.len() {
+            self.wrong_body = !expected.matches(offset, looked_at);
+        }
+    }
+
+    /// The reply is complete: counts it as good or under the class of what is wrong with it.
+    pub(crate) fn finish(&self, done: Nanos, recorder: &mut Recorder) {
+        let Some(head) = self.head else {
+            recorder.error(ErrorClass::Malformed);
+            return;
+        };
+        match self.judge(&head) {
+            Ok(()) => {
+                let times = ReplyTimes {
+                    due: self.due,
+                    sent: self.sent,
+                    first_byte: self.first_byte.unwrap_or(done),
+                    done,
+                };
+                recorder.reply(head.status, head.head_bytes + self.body_seen, times);
+            }
+            Err(class) => {
+                recorder.status(head.status);
+                recorder.error(class);
+            }
+        }
+    }
+
+    fn judge(&self, head: &ReplyHead) -> Result<(), ErrorClass> {
+        let status = head.status;
+        if status >= 500 {
+            return Err(ErrorClass::ServerError);
+        }
+        let length = match self.expect {
+            Expect::Anything => None,
+            Expect::Status(wanted) if status == wanted => None,
+            Expect::Body(body) | Expect::BodyOrRedirect(body) if status == 200 => Some(body.len()),
+            Expect::BodyOrRedirect(_) if matches!(status, 301 | 302 | 307 | 308) => None,
+            Expect::FirstBytes { len, .. } if status == 206 => Some(len),
+            _ => return Err(ErrorClass::WrongStatus),
+        };
+        let Some(length) = length else { return Ok(()) };
+        let seen = if self.method == Method::Head { head.content_length.unwrap_or(length) } else { self.body_seen };
+        match (seen == length, self.wrong_body) {
+            (false, _) => Err(ErrorClass::WrongLength),
+            (true, true) => Err(ErrorClass::WrongBody),
+            (true, false) => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bakeoff_content::{Body, ObjectId};
+    use bakeoff_wire::http1::{Framing, HttpVersion};
+
+    fn outcome(expect: Expect, status: u16, body: &[u8], check: BodyCheck) -> String {
+        let mut exchange = Exchange::new(Method::Get, expect, Nanos::ZERO);
+        exchange.head = Some(ReplyHead {
+            status,
+            version: HttpVersion::Http11,
+            framing: Framing::Length(body.len() as u64),
+            content_length: Some(body.len() as u64),
+            keep_alive: true,
+            head_bytes: 10,
+        });
+        body.chunks(7).for_each(|piece| exchange.body(piece, check));
+        let mut recorder = Recorder::new();
+        exchange.finish(Nanos::new(5), &mut recorder);
+        let (times, counters) = recorder.finish();
+        assert_eq!(times.response.count(), counters.replies);
+        counters.errors.keys().next().cloned().unwrap_or_else(|| "good".to_owned())
+    }
+
+    #[test]
+    fn each_wrong_reply_has_its_class() {
+        let body = Body::new(ObjectId::of_name(b"/a"), 200);
+        let bytes = body.from(0).to_vec();
+        let mut early = bytes.clone();
+        early[3] ^= 1;
+        let mut late = bytes.clone();
+        late[150] ^= 1;
+        let right = Expect::Body(body);
+        for (expect, status, sent, check, expected) in [
+            (right, 200, &bytes[..], BodyCheck::Start, "good"),
+            (right, 200, &early[..], BodyCheck::Start, "wrong-body"),
+            (right, 200, &late[..], BodyCheck::Start, "good"),
+            (right, 200, &late[..], BodyCheck::Full, "wrong-body"),
+            (right, 200, &bytes[..199], BodyCheck::Start, "wrong-length"),
+            (right, 404, b"", BodyCheck::Start, "wrong-status"),
+            (right, 503, b"", BodyCheck::Start, "server-error"),
+            (Expect::Status(404), 404, b"nope", BodyCheck::Full, "good"),
+            (Expect::Status(404), 200, b"found", BodyCheck::Full, "wrong-status"),
+            (Expect::BodyOrRedirect(body), 301, b"there", BodyCheck::Full, "good"),
+            (Expect::FirstBytes { body, len: 9 }, 206, &bytes[..9], BodyCheck::Full, "good"),
+            (Expect::FirstBytes { body, len: 9 }, 206, &bytes[..10], BodyCheck::Full, "wrong-length"),
+            (Expect::Anything, 404, b"", BodyCheck::Full, "good"),
+        ] {
+            assert_eq!(outcome(expect, status, sent, check), expected, "{expect:?} {status}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! All lanes towards one target: threads are started for a job and end with it, connections stay.
+
+use crate::job::{Job, Pace, Target};
+use crate::lane::{Flow, Lane, LaneJob, LaneReport};
+use bakeoff_meter::{Counters, Recorder, Times};
+use bakeoff_units::{Clock, MonotonicClock, Nanos};
+use bakeoff_workload::Source;
+use std::io;
+use std::thread;
+
+/// The generator towards one target.
+pub struct Station {
+    target: Target,
+    cores: Vec<usize>,
+    lanes: Vec<Lane>,
+    clock: MonotonicClock,
+}
+
+/// What a job came to.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// Histograms.
+    pub times: Times,
+    /// Client-side counters, the generator's CPU and how busy its busiest thread was. The rest is
+    /// zero or absent.
+    pub counters: Counters,
+    /// The run was ended early because nothing but failures came back.
+    pub gave_up: bool,
+    /// What TLS agreed on, when a handshake was made in this job.
+    pub tls: Option<String>,
+}
+
+/// Threads start their work together, so long after they were made.
+const HEAD_START: Nanos = Nanos::from_micros(300);
+
+impl Station {
+    /// A station with `threads` lanes, thread i pinned to `cores[i % len]` (not pinned without
+    /// cores).
+    ///
+    /// # Errors
+    /// When no event queue can be made, mostly for want of descriptors.
+    pub fn new(target: Target, threads: usize, cores: Vec<usize>) -> io::Result<Self> {
+        let clock = MonotonicClock::new();
+        let lanes = (0..threads.max(1)).map(|_| Lane::new(clock)).collect::<io::Result<_>>()?;
+        Ok(Self { target, cores, lanes, clock })
+    }
+
+    /// Number of generator threads.
+    pub fn threads(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// Where requests go.
+    pub const fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Closes all connections.
+    pub fn disconnect(&mut self) {
+        self.lanes.iter_mut().for_each(Lane::disconnect);
+    }
+
+    /// Runs a job; returns when nothing is in flight any more.
+    ///
+    /// # Errors
+    /// When the event queue fails. Failures of requests are counted, not returned.
+    pub fn run<S: Source>(&mut self, job: Job<'_, S>) -> io::Result<Recording> {
+        let start = self.clock.now() + HEAD_START;
+        let flows = flows(job.pace, self.lanes.len());
+        let (target, cores) = (&self.target, &self.cores);
+        let reports: Vec<io::Result<(LaneReport, Nanos)>> = thread::scope(|scope| {
+            let work = self.lanes.iter_mut().zip(job.sources).zip(flows).enumerate();
+            let threads: Vec<_> = work
+                .map(|(index, ((lane, source), flow))| {
+                    let lane_job = LaneJob {
+                        source,
+                        robots: job.robots.get(index).copied().unwrap_or(0),
+                        flow,
+                        start,
+                        timeout: job.timeout,
+                        until: job.until,
+                        check: job.check,
+                        interrupted: job.interrupted,
+                    };
+                    let core = (!cores.is_empty()).then(|| cores[index % cores.len()]);
+                    scope.spawn(move || run_lane(lane, target, lane_job, core))
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(io::Error::other("a generator thread panicked")))).collect()
+        });
+        sum_up(reports, start)
+    }
+}
+
+fn flows(pace: Pace, lanes: usize) -> Vec<Flow> {
+    match pace {
+        Pace::Closed { think } => (0..lanes).map(|_| Flow::Closed { think }).collect(),
+        Pace::Open { pacers, connections } => {
+            let slots = connections.div_ceil(lanes).max(1);
+            pacers.into_iter().map(|pacer| Flow::Open { pacer, slots }).collect()
+        }
+    }
+}
+
+fn run_lane<S: Source>(
+    lane: &mut Lane,
+    target: &Target,
+    job: LaneJob<'_, S>,
+    core: Option<usize>,
+) -> io::Result<(LaneReport, Nanos)> {
+    if let Some(core) = core {
+        // A core that is gone is noticed before the run; here it only costs placement.
+        let _ = bakeoff_sys::thread::pin_to(&[core]);
+    }
+    bakeoff_sys::thread::wake_sharply();
+    let before = bakeoff_sys::thread::cpu_time();
+    let report = lane.run(target, job)?;
+    Ok((report, bakeoff_sys::thread::cpu_time().since(before)))
+}
+
+fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Result<Recording> {
+    let mut recorder = Recorder::new();
+    let (mut cpu, mut busiest, mut end) = (Nanos::ZERO, Nanos::ZERO, start);
+    let (mut gave_up, mut tls) = (false, None);
+    for report in reports {
+        let (report, lane_cpu) = report?;
+        recorder.merge(&report.recorder);
+        cpu += lane_cpu;
+        busiest = busiest.max(lane_cpu);
+        end = end.max(report.last_reply);
+        gave_up |= report.gave_up;
+        tls = tls.or(report.tls);
+    }
+    let (times, mut counters) = recorder.finish();
+    let wall = end.since(start);
+    counters.wall_ns = wall.get();
+    counters.generator_cpu_ns = cpu.get();
+    counters.generator_busy = if wall == Nanos::ZERO { 0.0 } else { busiest.get() as f64 / wall.get() as f64 };
+    Ok(Recording { times, counters, gave_up, tls })
+}
