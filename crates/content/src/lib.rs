@@ -10,8 +10,10 @@
 
 #![forbid(unsafe_code)]
 
+mod catalogue;
 mod mix;
 
+pub use catalogue::{Catalogue, CatalogueError, LAST_MODIFIED, MODIFIED_SECS, normal_path};
 pub use mix::{SplitMix64, mix64};
 use std::sync::OnceLock;
 

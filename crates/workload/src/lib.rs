@@ -7,6 +7,48 @@
 
 #![forbid(unsafe_code)]
 
+mod draw;
+mod error;
+mod get;
+mod permutation;
+pub mod replay;
+mod site;
 mod source;
+mod webstone;
 
+pub use error::WorkloadError;
+pub use get::{CycleSource, Get, GetUrl};
+pub use permutation::Permutation;
+pub use site::{DiskNeed, Site};
 pub use source::{Ask, Expect, ListSource, Method, Request, RequestTable, Slice, Source};
+pub use webstone::Webstone;
+
+use bakeoff_content::Catalogue;
+use std::collections::BTreeMap;
+
+/// What an experiment asks of a workload: the fixed work of each round, and what it is made of.
+pub trait Workload: Send {
+    /// The requests of one round, about `requests` of them in all; the same for the same round
+    /// and number, whatever was asked before. Reads files where the workload streams: never
+    /// called while something is measured.
+    ///
+    /// # Errors
+    /// A log that can no longer be read, or has changed.
+    fn slice(&mut self, round: u64, requests: usize) -> Result<Slice, WorkloadError>;
+
+    /// How many robots drive it in a closed loop, one list of a slice each; `None` in an open
+    /// loop, where a slice has one list.
+    fn closed(&self) -> Option<usize>;
+
+    /// How many requests the whole workload has, where it has an end.
+    fn total(&self) -> Option<u64>;
+
+    /// What was left out, by the label of the reason.
+    fn skipped(&self) -> BTreeMap<String, u64>;
+
+    /// The objects that the requests expect, for an origin that serves without files.
+    fn catalogue(&self) -> Option<&Catalogue>;
+
+    /// The same objects as files, for servers that need them.
+    fn site(&self) -> Option<&Site>;
+}

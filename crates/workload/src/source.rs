@@ -66,6 +66,10 @@ pub trait Source: Send {
     /// The next request of this robot (0 <= robot < robots of this thread), or `None` when it has
     /// no more. Open-loop runs have one robot, 0.
     fn next(&mut self, robot: usize) -> Option<Ask<'_>>;
+
+    /// [`Ask::at`] of the request that [`Source::next`] would give, `None` when there is none. Open
+    /// loops ask before the request is due.
+    fn upcoming(&self, robot: usize) -> Option<Nanos>;
 }
 
 /// One distinct request.
@@ -169,6 +173,12 @@ impl Source for ListSource {
             expect: request.expect,
             at: self.slice.at.get(position).copied().unwrap_or(Nanos::ZERO),
         })
+    }
+
+    fn upcoming(&self, robot: usize) -> Option<Nanos> {
+        let cursor = self.cursors.get(robot)?;
+        self.slice.lists.get(cursor.list)?.get(cursor.next)?;
+        Some(self.slice.at.get(cursor.next).copied().unwrap_or(Nanos::ZERO))
     }
 }
 

@@ -1,0 +1,114 @@
+//! One walk through a log, from its first line to its last.
+//!
+//! Hot between slices. Owns the order of steps (line, fields, request) and the count of what is
+//! left out on the way; judges at the end whether the log is any good.
+
+use super::{Classifier, LogReader, LogSource, ReplayOptions, Replayable, SkipReason, Skips};
+use crate::{Method, WorkloadError};
+use bakeoff_wire::access_log::{Format, LineError, Stamp, detect, parse};
+
+/// How many lines are looked at to tell the format.
+const DETECT_LINES: usize = 200;
+
+/// What a log was found to hold.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// Its format, told or given.
+    pub format: Format,
+    /// Lines.
+    pub lines: u64,
+    /// Requests that can be replayed.
+    pub requests: u64,
+    /// What was left out.
+    pub skips: Skips,
+    /// In the log's own order: requests whose stamp lies before an earlier one's. They are sorted.
+    pub out_of_order: u64,
+    /// In the log's own order: jumps back of more than a minute. Time goes on from where it was.
+    pub clock_steps: u64,
+    /// In the log's own order: requests without a stamp. They take their predecessor's.
+    pub unstamped: u64,
+}
+
+/// The walk.
+pub(super) struct Pass {
+    reader: LogReader,
+    classifier: Classifier,
+    format: Format,
+    skips: Skips,
+    lines: u64,
+    requests: u64,
+    current: (Method, u16, Option<u64>, Option<Stamp>),
+}
+
+impl Pass {
+    pub(super) fn open(source: &LogSource, format: Option<Format>) -> Result<Self, WorkloadError> {
+        let reader = LogReader::open(source)?;
+        let format = match format {
+            Some(format) => format,
+            None => detect(reader.peek(DETECT_LINES)).map_err(|error| match error.lines {
+                0 => WorkloadError::LogEmpty { log: source.name() },
+                _ => WorkloadError::FormatUnknown { log: source.name(), source: error },
+            })?,
+        };
+        let (classifier, skips) = (Classifier::default(), Skips::default());
+        let current = (Method::Get, 0, None, None);
+        Ok(Self { reader, classifier, format, skips, lines: 0, requests: 0, current })
+    }
+
+    /// Goes on to the next request; false at the end.
+    pub(super) fn advance(&mut self) -> Result<bool, WorkloadError> {
+        while let Some(line) = self.reader.next_line()? {
+            self.lines += 1;
+            let entry = match line.too_long {
+                true => Err(SkipReason::LineTooLong),
+                false => parse(self.format, line.text).map_err(SkipReason::Line),
+            };
+            let request = entry.and_then(|entry| {
+                let method = self.classifier.clean(&entry)?;
+                Ok((method, entry.status, entry.bytes, entry.at))
+            });
+            match request {
+                Ok(request) => {
+                    self.current = request;
+                    self.requests += 1;
+                    return Ok(true);
+                }
+                Err(reason) => self.skips.add(line.number, line.text, reason),
+            }
+        }
+        Ok(false)
+    }
+
+    /// The request that [`Self::advance`] found.
+    pub(super) fn request(&self) -> Replayable<'_> {
+        let (method, status, bytes, at) = self.current;
+        let (target, path) = self.classifier.buffers();
+        Replayable { method, target, path, status, bytes, at }
+    }
+
+    /// Judges the log after its last line.
+    pub(super) fn finish(
+        self,
+        source: &LogSource,
+        options: &ReplayOptions,
+    ) -> Result<Summary, WorkloadError> {
+        let Self { format, skips, lines, requests, .. } = self;
+        let (log, bad) = (source.name(), skips.unparsable());
+        let filled = lines - skips.count(SkipReason::Line(LineError::Empty));
+        if filled == 0 {
+            return Err(WorkloadError::LogEmpty { log });
+        }
+        let samples = skips.samples().to_vec();
+        if bad as f64 / filled as f64 > options.max_unparsable.get() {
+            let (limit, format) = (options.max_unparsable, format.as_str());
+            return Err(WorkloadError::TooManyBadLines { log, format, bad, lines: filled, limit, samples });
+        }
+        if requests == 0 {
+            let reasons: Vec<String> =
+                skips.by_label().iter().map(|(label, count)| format!("{label}: {count}")).collect();
+            let reasons = reasons.join(", ");
+            return Err(WorkloadError::NothingToReplay { log, lines, reasons, samples });
+        }
+        Ok(Summary { format, lines, requests, skips, out_of_order: 0, clock_steps: 0, unstamped: 0 })
+    }
+}

@@ -1,0 +1,99 @@
+//! Properties of access-log parsing: no bytes make it panic, and what is written is read.
+
+#![allow(clippy::unwrap_used)] // a test's panic is its message
+
+use bakeoff_wire::access_log::{Entry, Format, detect, parse, unescape};
+use bakeoff_workload::replay::Classifier;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+fn escaped(target: &[u8], json: bool) -> String {
+    let escape = |&b: &u8| match b {
+        b'"' | b'\\' => format!("\\{}", char::from(b)),
+        0x20..0x7f => char::from(b).to_string(),
+        _ if json && b < 0x80 => format!("\\u{b:04x}"),
+        _ => format!("\\x{b:02x}"),
+    };
+    target.iter().map(escape).collect()
+}
+
+fn rendered(format: Format, target: &[u8], status: u16, bytes: Option<u64>, day: u32) -> String {
+    let size = bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
+    let time = format!("{day:02}/Dec/2023:23:59:59 -0130");
+    let common =
+        |target: &str| format!("1.2.3.4 - jo e [{time}] \"GET {target} HTTP/1.1\" {status:03} {size}");
+    let plain = escaped(target, false);
+    match format {
+        Format::Common => common(&plain),
+        Format::Combined => common(&plain) + r#" "-" "a \"b\" [c]" 12"#,
+        Format::VhostCombined => format!("h:80 {} \"-\" \"-\"", common(&plain)),
+        Format::NginxJson => format!(
+            r#"{{"time_local":"{time}","request":"GET {} HTTP/1.1","status":"{status:03}","body_bytes_sent":"{size}"}}"#,
+            escaped(target, true)
+        ),
+        Format::Squid => {
+            let text = String::from_utf8_lossy(target).replace(' ', "%20");
+            format!("1701480599.000    1 h TCP_HIT/{status:03} {} GET {text} - NONE/- -", bytes.unwrap_or(0))
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_bytes_make_it_panic(line in vec(any::<u8>(), 0..300)) {
+        for format in Format::ALL {
+            if let Ok(entry) = parse(format, &line) {
+                let _ = Classifier::default().classify(&entry);
+            }
+        }
+        let _ = detect([&line[..]]);
+        unescape(&line, &mut Vec::new());
+    }
+
+    /// Bytes that lines are made of, so that the parsers get further than their first field.
+    #[test]
+    fn no_likely_bytes_make_it_panic(line in r#"[a/0-9 :+.,"\\\[\]{}ux%#?-]{0,120}"#) {
+        for format in Format::ALL {
+            for start in ["", "h - - [17/May/2015:10:05:03 +0000] \"GET /", r#"{"request":"GET /"#, "1.5 1 h T/200 1 GET /"] {
+                let line = format!("{start}{line}");
+                if let Ok(entry) = parse(format, line.as_bytes()) {
+                    let _ = Classifier::default().classify(&entry);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read(
+        rest in vec(any::<u8>(), 0..60), status in 0..1000_u16, bytes in any::<Option<u64>>(), day in 1..32_u32,
+    ) {
+        let target = [b"/".to_vec(), rest].concat();
+        for format in [Format::Common, Format::Combined, Format::VhostCombined, Format::NginxJson] {
+            let line = rendered(format, &target, status, bytes, day);
+            let entry = parse(format, line.as_bytes()).unwrap();
+            let mut plain = Vec::new();
+            unescape(entry.target, &mut plain);
+            prop_assert_eq!(&plain, &target, "{}", line);
+            prop_assert_eq!((entry.method, entry.status, entry.bytes), (&b"GET"[..], status, bytes));
+            let midnight = 1_701_388_800 + u64::from(day - 1) * 86_400; // 2023-12-01
+            prop_assert_eq!(entry.at.unwrap().nanos / 1_000_000_000, midnight + 86_399 + 5400);
+        }
+    }
+
+    /// What leaves the classifier can be sent and names a place inside the site.
+    #[test]
+    fn what_is_kept_is_safe(rest in vec(prop_oneof![
+        any::<u8>(), Just(b'/'), Just(b'.'), Just(b'%'), Just(b'2'), Just(b'e'), Just(b'f'),
+    ], 0..40)) {
+        let target = [b"/".to_vec(), rest].concat();
+        let entry = Entry { at: None, method: b"GET", target: &target, escaped: false, status: 200, bytes: None, vhost: None };
+        let mut classifier = Classifier::default();
+        let Ok(request) = classifier.classify(&entry) else { return Ok(()) };
+        prop_assert!(request.target.starts_with(b"/") && request.target.iter().all(u8::is_ascii_graphic));
+        let path = std::str::from_utf8(request.path).unwrap();
+        prop_assert!(path.starts_with('/') && !path.contains("//") && !path.contains('\0'), "{}", path);
+        prop_assert!(path.split('/').all(|part| part != ".." && part != "." && part.len() <= 255));
+    }
+}
