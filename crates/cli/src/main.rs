@@ -1,2 +1,60 @@
 //! `bakeoff`: what does that layer cost?
-fn main() {}
+//!
+//! Glue: flags in, exit codes out. Owns the command line, standard output and standard error; every
+//! decision about figures is elsewhere. Parsing does nothing: `args` is what the user typed, each
+//! module of `commands` does one thing with it.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod exit;
+mod signals;
+mod terminal;
+
+use args::{Cli, Command};
+use clap::Parser;
+use exit::Exit;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return exit::of_clap(&error),
+    };
+    let result = match cli.command {
+        Command::Run(args) => commands::run::run(&args),
+        Command::Compare(args) => commands::compare::compare(&args),
+        Command::Load(args) => commands::load::load(&args),
+        Command::Origin(args) => commands::origin::origin(&args),
+        Command::Plans => commands::plans::list(),
+        Command::Check(args) => commands::plans::check(&args),
+        Command::Report(args) => commands::report::report(&args),
+        Command::Schema(args) => commands::docs::schema(&args),
+        Command::Meters(args) => commands::docs::meters(&args),
+        Command::Guardian => return bakeoff_subject::guardian::main(),
+    };
+    result.unwrap_or_else(|failure| {
+        terminal::complain(&failure.message);
+        failure.exit
+    })
+    .into()
+}
+
+/// A command that ends early: what to say and which exit code.
+pub(crate) struct Failure {
+    exit: Exit,
+    message: String,
+}
+
+impl Failure {
+    /// The command line or the plan is wrong.
+    pub(crate) fn usage(message: impl ToString) -> Self {
+        Self { exit: Exit::Usage, message: message.to_string() }
+    }
+
+    /// A subject or the environment failed.
+    pub(crate) fn failed(message: impl ToString) -> Self {
+        Self { exit: Exit::Failed, message: message.to_string() }
+    }
+}

@@ -5,4 +5,6 @@
 
 #![forbid(unsafe_code)]
 
+pub mod plan;
 pub mod results;
+pub mod shipped;

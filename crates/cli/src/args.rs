@@ -1,0 +1,197 @@
+//! What the user typed, checked for form only.
+
+use bakeoff_units::{Nanos, PerSecond};
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// What does that layer cost? Measures web servers with and without a layer, in interleaved
+/// rounds, and says what the layer costs, with an interval and a verdict in words.
+#[derive(Debug, Parser)]
+#[command(name = "bakeoff", version, max_term_width = 90, disable_help_subcommand = true)]
+#[command(after_help = "Start with `bakeoff run quickstart`, or with your own server's configurations:\n  \
+    bakeoff compare --server nginx a.conf b.conf --log access.log")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run an experiment: a plan file, or a shipped plan by name
+    Run(RunArgs),
+    /// Compare two configurations of a server, or two running servers, without writing a plan
+    Compare(CompareArgs),
+    /// Load one server and print what it did
+    Load(LoadArgs),
+    /// Serve as the built-in origin
+    Origin(OriginArgs),
+    /// List the shipped plans
+    Plans,
+    /// Check a plan without running it
+    Check(CheckArgs),
+    /// Make every output of a results directory again
+    Report(ReportArgs),
+    /// Print the JSON schema of plans or results
+    Schema(SchemaArgs),
+    /// Print the meters
+    Meters(MetersArgs),
+    /// Not for people: keeps the processes of one subject
+    #[command(hide = true)]
+    Guardian,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// Plan file, or the name of a shipped plan
+    #[arg(value_name = "PLAN", required_unless_present = "resume")]
+    pub(crate) plan: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// Go on with the run in this results directory
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "out"])]
+    pub(crate) resume: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct OutputArgs {
+    /// Results directory, new or empty [default: bakeoff-results/NAME-TIME]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print only the line `results: DIR` on standard output, and no progress
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CompareArgs {
+    /// Two or more configuration files (with --server), or two or more URLs; the first is the
+    /// baseline
+    #[arg(value_name = "CONFIG|URL", num_args = 2.., required = true)]
+    pub(crate) sides: Vec<String>,
+    /// The server that the configurations are for: nginx or apache
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
+    /// Access log to replay
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// Path to ask for when there is no log; may be given more than once [default: /]
+    #[arg(long = "path", value_name = "PATH", conflicts_with = "log")]
+    pub(crate) paths: Vec<String>,
+    /// Robots asking at the same time
+    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(crate) robots: u64,
+    /// Smallest cost that matters
+    #[arg(long, value_name = "SHARE", default_value = "1%")]
+    pub(crate) margin: String,
+    /// Wall time allowed
+    #[arg(long, value_name = "TIME", default_value = "5min")]
+    pub(crate) budget: String,
+    /// Seed of everything that is drawn
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Process id of each URL's server, in their order: without them CPU cannot be read
+    #[arg(long = "pid", value_name = "PID")]
+    pub(crate) pids: Vec<u32>,
+    /// PEM file with the authority that signed the URLs' certificates
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cacert: Option<PathBuf>,
+    /// Accept any certificate
+    #[arg(long, conflicts_with = "cacert")]
+    pub(crate) insecure: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LoadArgs {
+    /// http:// or https:// URL
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+    /// Offered rate such as 1000/s: open loop, late replies never delay the next request
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Option<PerSecond>,
+    /// Connections: robots of the closed loop, or most connections of the open loop [default: 64,
+    /// with --rate 1000]
+    #[arg(long, short = 'c', value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) connections: Option<u64>,
+    /// Generator threads
+    #[arg(long, short = 't', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    pub(crate) threads: u64,
+    /// How long to ask [default: 10s, unless --requests is given]
+    #[arg(long, short = 'd', value_name = "TIME")]
+    pub(crate) duration: Option<Nanos>,
+    /// How many requests to make
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) requests: Option<u64>,
+    /// A new connection for each request
+    #[arg(long)]
+    pub(crate) no_keepalive: bool,
+    /// Accept any certificate
+    #[arg(long, conflicts_with = "cacert")]
+    pub(crate) insecure: bool,
+    /// PEM file with the authority that signed the server's certificate
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cacert: Option<PathBuf>,
+    /// Further header line, `Name: value`; may be given more than once
+    #[arg(long = "header", short = 'H', value_name = "LINE")]
+    pub(crate) headers: Vec<String>,
+    /// Time limit of each request
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    pub(crate) timeout: Nanos,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct OriginArgs {
+    /// Port on 127.0.0.1; 0 picks a free one
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) port: u16,
+    /// Threads [default: one per core it may use]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    pub(crate) threads: Option<u64>,
+    /// Serve the objects of this catalogue: lines of size, tab, path
+    #[arg(long, visible_alias = "catalog", value_name = "FILE")]
+    pub(crate) catalogue: Option<PathBuf>,
+    /// Serve over TLS; makes a throw-away certificate unless --cert and --key are given
+    #[arg(long)]
+    pub(crate) tls: bool,
+    /// PEM file of the certificate chain
+    #[arg(long, value_name = "FILE", requires_all = ["key", "tls"])]
+    pub(crate) cert: Option<PathBuf>,
+    /// PEM file of the private key
+    #[arg(long, value_name = "FILE", requires_all = ["cert", "tls"])]
+    pub(crate) key: Option<PathBuf>,
+    /// Extra CPU time on each request, such as 2us: a planted cost
+    #[arg(long, value_name = "TIME")]
+    pub(crate) burn: Option<Nanos>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    /// Plan file, or the name of a shipped plan
+    #[arg(value_name = "PLAN")]
+    pub(crate) plan: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReportArgs {
+    /// Results directory
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SchemaArgs {
+    /// `plan` or `results`
+    #[arg(value_parser = ["plan", "results"])]
+    pub(crate) what: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct MetersArgs {
+    /// As docs/meters.md
+    #[arg(long)]
+    pub(crate) markdown: bool,
+}

@@ -1,0 +1,9 @@
+//! One file a command.
+
+pub(crate) mod compare;
+pub(crate) mod docs;
+pub(crate) mod load;
+pub(crate) mod origin;
+pub(crate) mod plans;
+pub(crate) mod report;
+pub(crate) mod run;

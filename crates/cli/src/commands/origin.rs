@@ -1,0 +1,66 @@
+//! `bakeoff origin`: the built-in origin in the foreground.
+
+use crate::args::OriginArgs;
+use crate::exit::Exit;
+use crate::{Failure, terminal};
+use bakeoff_content::Catalogue;
+use bakeoff_origin::{Options, Origin};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+/// Serves until SIGTERM or Ctrl-C; both end it with 0.
+pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
+    // Before the first line of output: whoever reads it may send the signal at once.
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::failed)?;
+    let throw_away = if args.tls && args.cert.is_none() { Some(ThrowAway::make()?) } else { None };
+    let tls = match (&throw_away, &args.cert, &args.key) {
+        (Some(made), ..) => Some(made.paths()),
+        (None, Some(cert), Some(key)) => Some((cert.clone(), key.clone())),
+        _ => None,
+    };
+    let threads = match args.threads {
+        Some(threads) => threads as usize,
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    let origin = Origin::start(Options {
+        address: ([127, 0, 0, 1], args.port).into(),
+        threads,
+        catalogue: catalogue(args.catalogue.as_ref())?,
+        tls,
+        burn: args.burn,
+    })
+    .map_err(Failure::failed)?;
+    terminal::say(&format!("listening: {}", origin.url()));
+    signals.forever().next();
+    let tally = origin.tally();
+    let (requests, burned) = (tally.requests.load(Ordering::Relaxed), tally.burned_ns.load(Ordering::Relaxed));
+    terminal::note(&format!("requests: {requests}"));
+    if args.burn.is_some() {
+        terminal::note(&format!("burned: {burned} ns"));
+    }
+    Ok(Exit::Verdicts)
+}
+
+fn catalogue(path: Option<&PathBuf>) -> Result<Catalogue, Failure> {
+    let Some(path) = path else { return Ok(Catalogue::default()) };
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::usage(format!("origin: {}: {error}; give a readable catalogue", path.display())))?;
+    Catalogue::from_text(&text).map_err(|error| Failure::usage(format!("origin: {}: {error}", path.display())))
+}
+
+/// A certificate that goes when the origin goes.
+struct ThrowAway(bakeoff_subject::certificate::Certificate, tempfile::TempDir);
+
+impl ThrowAway {
+    fn make() -> Result<Self, Failure> {
+        let dir = tempfile::tempdir().map_err(Failure::failed)?;
+        let made = bakeoff_subject::certificate::Certificate::create(dir.path()).map_err(Failure::failed)?;
+        Ok(Self(made, dir))
+    }
+
+    fn paths(&self) -> (PathBuf, PathBuf) {
+        (self.0.cert.clone(), self.0.key.clone())
+    }
+}

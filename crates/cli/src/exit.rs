@@ -1,0 +1,36 @@
+//! Exit codes, once.
+
+use std::process::ExitCode;
+
+/// How bakeoff ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Every comparison ended in a verdict other than invalid.
+    Verdicts,
+    /// Wrong command line or plan.
+    Usage,
+    /// A subject or the environment failed.
+    Failed,
+    /// A run was invalid.
+    Invalid,
+    /// Ctrl-C; partial results are kept.
+    Interrupted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Verdicts => 0,
+            Exit::Usage => 2,
+            Exit::Failed => 3,
+            Exit::Invalid => 4,
+            Exit::Interrupted => 130,
+        })
+    }
+}
+
+/// Help and version go to standard output with 0, wrong words to standard error with 2.
+pub(crate) fn of_clap(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    if error.use_stderr() { Exit::Usage.into() } else { Exit::Verdicts.into() }
+}

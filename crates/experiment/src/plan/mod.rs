@@ -1,0 +1,235 @@
+//! Plans: from TOML text to an experiment that can be run.
+//!
+//! Two steps and two types: [`file`] is what the user typed, key by key; [`Plan`] is what will be
+//! done, with nothing left to check. Errors point at the line, name the key and suggest the near
+//! miss. Nothing is opened or started here.
+
+mod check;
+mod error;
+mod file;
+
+pub use error::PlanError;
+pub use file::PlanFile;
+
+use bakeoff_loadgen::Trust;
+use bakeoff_subject::Spec;
+use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
+use bakeoff_workload::GetUrl;
+use bakeoff_workload::replay::LogSource;
+use bakeoff_wire::access_log::Format;
+use std::path::{Path, PathBuf};
+
+/// An experiment, checked.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The file's stem or the shipped plan's name.
+    pub name: String,
+    /// The text it came from.
+    pub text: String,
+    /// Directory that relative paths start from.
+    pub base_dir: PathBuf,
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+    /// Index of the baseline in `arms`.
+    pub baseline: usize,
+    /// The smallest cost that matters.
+    pub margin: Ratio,
+    /// Wall time of the whole command.
+    pub budget: Nanos,
+    /// Rounds allowed.
+    pub max_rounds: u32,
+    /// Share of failed requests above which an arm is invalid.
+    pub max_errors: Ratio,
+    /// Cores of the generator; `None`: chosen.
+    pub generator_cores: Option<Vec<usize>>,
+    /// Cores of the subjects; `None`: chosen.
+    pub subject_cores: Option<Vec<usize>>,
+    /// Requests of a slice; `None`: sized in the pilot.
+    pub slice_requests: Option<u64>,
+    /// What is asked for or run.
+    pub work: Work,
+    /// The arms in the order of the plan.
+    pub arms: Vec<Arm>,
+}
+
+/// Requests or commands.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// Requests to servers.
+    Requests(RequestWork),
+    /// Commands that run to their end.
+    Command(CommandWork),
+}
+
+/// A workload of requests.
+#[derive(Clone, Debug)]
+pub struct RequestWork {
+    /// Which requests.
+    pub source: RequestSource,
+    /// When they are due.
+    pub clock: LoadClock,
+    /// Whether connections carry more than one request.
+    pub keep_alive: bool,
+    /// Time limit of a request.
+    pub timeout: Nanos,
+    /// Open loop: most connections.
+    pub connections: usize,
+}
+
+/// Which requests.
+#[derive(Clone, Debug)]
+pub enum RequestSource {
+    /// An access log.
+    Replay {
+        /// The log.
+        log: LogSource,
+        /// Its format, if it is not to be told from its lines.
+        format: Option<Format>,
+        /// Whether a logged 304 or 206 is asked for as such.
+        conditional: bool,
+        /// Largest site, on disk.
+        max_site: Bytes,
+        /// Share of lines that may be unreadable.
+        max_unparsable: Ratio,
+    },
+    /// The WebStone 2.5 standard file set.
+    Webstone,
+    /// Weighted paths.
+    Get(Vec<GetUrl>),
+}
+
+/// When requests are due.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LoadClock {
+    /// Robots, each asking again when its reply has come and it has thought. For a replay each
+    /// robot walks the log in its own order.
+    Closed {
+        /// How many.
+        robots: usize,
+        /// Between a reply and the next request.
+        think: Nanos,
+        /// Replay: a slice is the whole log, walked so many times by each robot.
+        passes: Option<u32>,
+    },
+    /// Equal gaps.
+    Constant(PerSecond),
+    /// Random gaps.
+    Poisson(PerSecond),
+    /// The log's own gaps, so many times as fast.
+    Original {
+        /// Speed factor.
+        speed: f64,
+    },
+}
+
+impl LoadClock {
+    /// In words, as reports quote it.
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Closed { robots, think, .. } if *think == Nanos::ZERO => format!("closed loop, {robots} robots"),
+            Self::Closed { robots, think, .. } => format!("closed loop, {robots} robots, think time {think}"),
+            Self::Constant(rate) => format!("open loop, constant {rate}"),
+            Self::Poisson(rate) => format!("open loop, poisson {rate}"),
+            Self::Original { speed } => format!("open loop, the log's own gaps at {speed} x speed"),
+        }
+    }
+
+    /// Robots of a closed loop.
+    pub const fn robots(&self) -> Option<usize> {
+        match self {
+            Self::Closed { robots, .. } => Some(*robots),
+            _ => None,
+        }
+    }
+}
+
+/// A workload of commands.
+#[derive(Clone, Debug)]
+pub struct CommandWork {
+    /// Page caches are dropped before each run (needs root).
+    pub cold: bool,
+    /// A run that takes longer is ended and fails.
+    pub time_limit: Nanos,
+}
+
+/// One arm.
+#[derive(Clone, Debug)]
+pub struct Arm {
+    /// Its name.
+    pub name: String,
+    /// What is started, or run.
+    pub what: ArmKind,
+    /// Whether the subject holds the site rebuilt from the workload, so that replies can be judged.
+    pub serves_site: bool,
+    /// Whom the generator trusts; `None`: the throw-away authority.
+    pub trust: Option<Trust>,
+    /// Time to get ready.
+    pub start_timeout: Nanos,
+}
+
+/// What an arm is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ArmKind {
+    /// A server.
+    Server(Spec),
+    /// A command that is measured from start to exit.
+    Command(ArmCommand),
+}
+
+/// The commands of an arm; `{dir}` stands for the arm's private directory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArmCommand {
+    /// What is measured.
+    pub argv: Vec<String>,
+    /// Once, before the first run.
+    pub setup: Vec<Vec<String>>,
+    /// Before each run.
+    pub prepare: Vec<Vec<String>>,
+    /// Once, after the last run.
+    pub cleanup: Vec<Vec<String>>,
+    /// Added to the environment.
+    pub env: Vec<(String, String)>,
+}
+
+impl Plan {
+    /// Reads and checks a plan file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no plan.
+    pub fn load(path: &Path) -> Result<Self, PlanError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|why| PlanError::Unreadable { path: path.display().to_string(), why })?;
+        let name = path.file_stem().map_or_else(|| "plan".to_owned(), |stem| stem.to_string_lossy().into_owned());
+        let base = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Self::parse(&name, &path.display().to_string(), &text, base)
+    }
+
+    /// Checks a plan's text. `origin` is what messages call it.
+    ///
+    /// # Errors
+    /// The text is no plan; the message shows where and why.
+    pub fn parse(name: &str, origin: &str, text: &str, base_dir: &Path) -> Result<Self, PlanError> {
+        let file = PlanFile::parse(origin, text)?;
+        check::check(name, origin, text, base_dir, file)
+    }
+
+    /// The baseline's name.
+    pub fn baseline_name(&self) -> &str {
+        &self.arms[self.baseline].name
+    }
+
+    /// Names of all processes or commands that are measured: the arms, and the baseline's second
+    /// one, marked with a prime, behind the baseline.
+    pub fn names(&self) -> Vec<String> {
+        self.arms.iter().enumerate().flat_map(|(index, arm)| {
+            let second = (index == self.baseline).then(|| format!("{}'", arm.name));
+            std::iter::once(arm.name.clone()).chain(second)
+        }).collect()
+    }
+
+    /// The arm of a name as in [`Plan::names`].
+    pub fn arm_of(&self, name: &str) -> Option<&Arm> {
+        let name = name.strip_suffix('\'').unwrap_or(name);
+        self.arms.iter().find(|arm| arm.name == name)
+    }
+}

@@ -1,0 +1,41 @@
+//! The plans and the log inside the program.
+
+use bakeoff_workload::replay::LogSource;
+
+/// A plan that needs no file.
+#[derive(Clone, Copy, Debug)]
+pub struct ShippedPlan {
+    /// What it is called on the command line.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+/// All of them, the quickstart first.
+pub const PLANS: &[ShippedPlan] = &[
+    ShippedPlan { name: "quickstart", text: include_str!("../../../plans/quickstart.toml") },
+    ShippedPlan { name: "nginx-tls", text: include_str!("../../../plans/nginx-tls.toml") },
+    ShippedPlan { name: "apache-tls", text: include_str!("../../../plans/apache-tls.toml") },
+    ShippedPlan { name: "webstone", text: include_str!("../../../plans/webstone.toml") },
+    ShippedPlan { name: "compile", text: include_str!("../../../plans/compile.toml") },
+];
+
+/// The plan of this name.
+pub fn plan(name: &str) -> Option<ShippedPlan> {
+    PLANS.iter().copied().find(|plan| plan.name == name)
+}
+
+/// The bundled log of this name.
+pub fn log(name: &str) -> Option<LogSource> {
+    (name == "weblog").then_some(LogSource::Embedded {
+        name: "the bundled log",
+        bytes: include_bytes!("../../../plans/weblog.log.gz"),
+    })
+}
+
+impl ShippedPlan {
+    /// What the plan is about: the comment on its first line.
+    pub fn summary(&self) -> &'static str {
+        self.text.lines().next().map_or("", |line| line.trim_start_matches('#').trim())
+    }
+}
