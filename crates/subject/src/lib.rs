@@ -1,1 +1,45 @@
-//! Start, readiness, processes and stop of what is measured
+//! What is measured: started, seen to be ready, read, and ended without a trace.
+//!
+//! Measuring side, cold path; only `Running::cpu` is called between slices. Owns the processes of
+//! an arm from start to stop: where they run, as whom, with which files, certificates and ports,
+//! what CPU they used and what they said when something went wrong. Reaches them from outside
+//! only, by address and `/proc`: it links no measured code. Sends no load and judges no figure.
+//!
+//! `start` turns a [`Spec`] into a [`Running`] subject, `run_command` runs a workload's command to
+//! its end. Both put a guardian process (`guardian`) above what they start, so that nothing
+//! outlives bakeoff.
+
+#![forbid(unsafe_code)]
+
+mod apache;
+mod certificate;
+mod cgroup;
+mod command;
+mod config;
+mod context;
+mod cpu;
+mod error;
+pub mod guardian;
+mod includes;
+mod nginx;
+mod origin;
+mod port;
+mod program;
+mod ready;
+mod run_command;
+mod running;
+mod spec;
+mod start;
+mod url;
+mod user;
+mod words;
+
+pub use certificate::{Certificate, NAMES as CERTIFICATE_NAMES};
+pub use config::{ConfigError, Substitutions};
+pub use context::Context;
+pub use cpu::{CpuChoice, CpuMissing, CpuReading, CpuSource};
+pub use error::{LastWords, SubjectError};
+pub use run_command::{Job, Outcome, Status, run_command};
+pub use running::{Running, StopReport};
+pub use spec::Spec;
+pub use start::start;

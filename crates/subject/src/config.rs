@@ -1,0 +1,209 @@
+//! Substitutions in commands and configuration files.
+//!
+//! Measuring side, cold path, pure functions on text. `{host}`, `{port}`, `{root}`, `{cert}`,
+//! `{key}` and `{dir}` are replaced. A command has no other use for braces, so any other one is an
+//! error there (`{{` and `}}` are the characters themselves). Configuration languages do use them,
+//! so in a file only a brace group of lower-case letters counts, and not after `$` or `%`, where
+//! nginx and Apache write their own variables.
+
+mod error;
+
+pub use error::ConfigError;
+
+use std::path::Path;
+
+/// What is put in for the names in braces.
+#[derive(Clone, Debug)]
+pub struct Substitutions {
+    /// `{host}`.
+    pub host: String,
+    /// `{port}`.
+    pub port: u16,
+    /// `{root}`: the site.
+    pub root: String,
+    /// `{cert}` and `{key}`, when there are any.
+    pub tls: Option<(String, String)>,
+    /// `{dir}`: the private directory.
+    pub dir: String,
+}
+
+impl Substitutions {
+    fn value(&self, name: &str) -> Option<Result<String, ConfigError>> {
+        let tls = |pick: fn(&(String, String)) -> &String| {
+            self.tls
+                .as_ref()
+                .map(|pair| pick(pair).clone())
+                .ok_or_else(|| ConfigError::NoCertificate { name: format!("{{{name}}}") })
+        };
+        Some(match name {
+            "host" => Ok(self.host.clone()),
+            "port" => Ok(self.port.to_string()),
+            "root" => Ok(self.root.clone()),
+            "dir" => Ok(self.dir.clone()),
+            "cert" => tls(|pair| &pair.0),
+            "key" => tls(|pair| &pair.1),
+            _ => return None,
+        })
+    }
+
+    /// One argument of a command, with its substitutions made.
+    pub fn word(&self, word: &str) -> Result<String, ConfigError> {
+        let mut done = String::new();
+        let mut rest = word;
+        while let Some(at) = rest.find(['{', '}']) {
+            done.push_str(&rest[..at]);
+            rest = &rest[at..];
+            if let Some(after) = rest.strip_prefix("{{").or_else(|| rest.strip_prefix("}}")) {
+                done.push_str(&rest[..1]);
+                rest = after;
+                continue;
+            }
+            let inside = rest.strip_prefix('{').and_then(|inside| inside.split_once('}'));
+            let Some((name, after)) = inside else {
+                return Err(ConfigError::Brace { word: word.to_owned() });
+            };
+            let unknown = || ConfigError::Unknown { line: None, name: format!("{{{name}}}") };
+            done.push_str(&self.value(name).ok_or_else(unknown)??);
+            rest = after;
+        }
+        done.push_str(rest);
+        Ok(done)
+    }
+
+    /// A configuration file.
+    pub(crate) fn file(&self, text: &str) -> Result<String, ConfigError> {
+        let mut done = String::with_capacity(text.len());
+        for (index, line) in text.split_inclusive('\n').enumerate() {
+            let mut rest = line;
+            while let Some((before, name, after)) = next_group(rest) {
+                done.push_str(before);
+                let unknown = || ConfigError::Unknown { line: Some(index + 1), name: format!("{{{name}}}") };
+                done.push_str(&self.value(name).ok_or_else(unknown)??);
+                rest = after;
+            }
+            done.push_str(rest);
+        }
+        Ok(done)
+    }
+}
+
+/// Text before, name and text after the next group that counts.
+fn next_group(line: &str) -> Option<(&str, &str, &str)> {
+    let mut from = 0;
+    while let Some(open) = line[from..].find('{').map(|at| from + at) {
+        from = open + 1;
+        let inside = &line[from..];
+        let end = inside.find(|c: char| !(c.is_ascii_lowercase() || c == '_')).unwrap_or(inside.len());
+        let foreign = line[..open].ends_with(['$', '%']);
+        if end > 0 && inside[end..].starts_with('}') && !foreign {
+            return Some((&line[..open], &inside[..end], &inside[end + 1..]));
+        }
+    }
+    None
+}
+
+/// Refuses a configuration without `{port}`, showing its `listen` lines (the directive's name is
+/// compared without case) as they should be.
+pub(crate) fn demand_port(text: &str, example: &str) -> Result<(), ConfigError> {
+    let without_comments = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+    if without_comments.clone().any(|line| line.contains("{port}")) {
+        return Ok(());
+    }
+    let listens = without_comments
+        .enumerate()
+        .filter_map(|(index, line)| Some((index + 1, line.trim().to_owned(), corrected(line)?)))
+        .collect();
+    Err(ConfigError::NoPort { listens, example: example.to_owned() })
+}
+
+/// `listen 443 ssl;` becomes `listen {host}:{port} ssl;`.
+fn corrected(line: &str) -> Option<String> {
+    let line = line.trim();
+    let (word, rest) = line.split_once(char::is_whitespace)?;
+    if !word.eq_ignore_ascii_case("listen") {
+        return None;
+    }
+    let rest = rest.trim_start();
+    let end = rest.find(|c: char| c.is_whitespace() || c == ';').unwrap_or(rest.len());
+    Some(format!("{word} {{host}}:{{port}}{}", &rest[end..]))
+}
+
+/// Does the configuration set this directive itself? Comments do not count.
+pub(crate) fn sets(text: &str, directive: &str) -> bool {
+    text.lines().any(|line| {
+        let line = line.split('#').next().unwrap_or_default();
+        line.split(['{', '}', ';']).any(|statement| {
+            statement.split_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case(directive))
+        })
+    })
+}
+
+/// A path inside a configuration: both languages take it in double quotes.
+pub(crate) fn quoted(path: &Path) -> String {
+    format!("\"{}\"", path.display().to_string().replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values() -> Substitutions {
+        Substitutions {
+            host: "127.0.0.1".into(),
+            port: 81,
+            root: "/site".into(),
+            tls: Some(("/c".into(), "/k".into())),
+            dir: "/d".into(),
+        }
+    }
+
+    #[test]
+    fn words_take_every_substitution_and_doubled_braces() {
+        let word = values().word("{host}:{port} {root} {cert} {key} {dir} {{x}}").unwrap();
+        assert_eq!(word, "127.0.0.1:81 /site /c /k /d {x}");
+    }
+
+    #[test]
+    fn any_other_brace_in_a_word_is_an_error() {
+        for (word, expected) in
+            [("{prot}", "`{prot}` is none of"), ("a{b", "single brace"), ("a}b", "single brace")]
+        {
+            let message = values().word(word).unwrap_err().to_string();
+            assert!(message.contains(expected), "{message}");
+        }
+        let none = Substitutions { tls: None, ..values() };
+        assert!(none.word("{key}").unwrap_err().to_string().contains("tls = true"));
+    }
+
+    #[test]
+    fn a_file_keeps_its_own_braces() {
+        let text =
+            "http { server { listen {host}:{port}; }\n}\nset $a ${host}x; %{cookie}i {2,3} {} {Upper}\n";
+        let expected =
+            "http { server { listen 127.0.0.1:81; }\n}\nset $a ${host}x; %{cookie}i {2,3} {} {Upper}\n";
+        assert_eq!(values().file(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn an_unknown_name_in_a_file_says_its_line() {
+        let message = values().file("a\nb {prot}\n").unwrap_err().to_string();
+        assert!(message.starts_with("line 2: `{prot}`") && message.contains("{port}"), "{message}");
+    }
+
+    #[test]
+    fn a_file_without_port_shows_the_corrected_lines() {
+        let text = "# {port}\nserver {\n  listen 443 ssl;\n  Listen 80\n}\n";
+        let message = demand_port(text, "listen {host}:{port};").unwrap_err().to_string();
+        assert!(message.contains("line 3: `listen 443 ssl;` as `listen {host}:{port} ssl;`"), "{message}");
+        assert!(message.contains("line 4: `Listen 80` as `Listen {host}:{port}`"), "{message}");
+        assert!(demand_port("x", "listen {host}:{port};").unwrap_err().to_string().contains("add `listen"));
+        assert_eq!(demand_port("listen {port};", ""), Ok(()));
+    }
+
+    #[test]
+    fn a_directive_counts_where_it_stands_first() {
+        assert!(sets("events {} daemon off;", "daemon"));
+        assert!(sets("  PIDFILE x", "PidFile"));
+        assert!(!sets("# pid x;\nerror_log pid;", "pid"));
+    }
+}

@@ -1,0 +1,73 @@
+//! What is wrong in a command or configuration, and how to write it.
+
+use std::fmt;
+
+/// What can be written, as errors list it.
+const KNOWN: &str = "{host}, {port}, {root}, {cert}, {key}, {dir}";
+
+/// Why a text cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConfigError {
+    /// A name we do not replace.
+    Unknown {
+        /// Counted from 1; none in a command.
+        line: Option<usize>,
+        /// With its braces.
+        name: String,
+    },
+    /// A single brace in a command.
+    Brace {
+        /// The argument.
+        word: String,
+    },
+    /// `{cert}` or `{key}`, and the run made no certificate.
+    NoCertificate {
+        /// With its braces.
+        name: String,
+    },
+    /// The server would not listen where bakeoff looks for it.
+    NoPort {
+        /// Line number, the line, and how it should be.
+        listens: Vec<(usize, String, String)>,
+        /// What to write where there is no such line.
+        example: String,
+    },
+    /// An empty command.
+    Empty,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { line: Some(line), name } => {
+                write!(f, "line {line}: `{name}` is none of the substitutions {KNOWN}")
+            }
+            Self::Unknown { line: None, name } => {
+                write!(
+                    f,
+                    "`{name}` is none of the substitutions {KNOWN}; a brace itself is written {{{{ or }}}}"
+                )
+            }
+            Self::Brace { word } => write!(
+                f,
+                "a single brace in `{word}`; the substitutions are {KNOWN}, a brace itself is written {{{{ or }}}}"
+            ),
+            Self::NoCertificate { name } => {
+                write!(f, "`{name}` needs a certificate, which is made only for arms with `tls = true`")
+            }
+            Self::NoPort { listens, example } => no_port(f, listens, example),
+            Self::Empty => f.write_str("the command is empty"),
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+fn no_port(f: &mut fmt::Formatter<'_>, listens: &[(usize, String, String)], example: &str) -> fmt::Result {
+    f.write_str("it never says {port}, so the server would not listen where bakeoff looks for it")?;
+    if listens.is_empty() {
+        return write!(f, "; add `{example}`");
+    }
+    f.write_str("; write instead")?;
+    listens.iter().try_for_each(|(line, is, should)| write!(f, "\n    line {line}: `{is}` as `{should}`"))
+}

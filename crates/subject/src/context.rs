@@ -1,0 +1,97 @@
+//! What a subject is given by the run it is part of.
+
+use crate::certificate::Certificate;
+use crate::cpu::CpuChoice;
+use bakeoff_units::Nanos;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The surroundings of one start. `Context::new` sets the defaults; the fields are there to change.
+#[derive(Clone, Debug)]
+pub struct Context<'a> {
+    /// Name of the arm, for messages and directory names.
+    pub arm: String,
+    /// An existing directory; each start makes a fresh private one (mode 0755) inside and leaves it
+    /// with what the server printed.
+    pub base: PathBuf,
+    /// Where relative paths of the plan begin. A command also runs there; without it in its
+    /// private directory.
+    pub home: Option<PathBuf>,
+    /// The site, an existing directory.
+    pub root: PathBuf,
+    /// Needed for TLS.
+    pub certificate: Option<Certificate>,
+    /// Cores for the subject and its children; empty: wherever bakeoff may run.
+    pub cpus: Vec<usize>,
+    /// What the origin serves.
+    pub catalogue: Option<PathBuf>,
+    /// How long a start may take; 10 s.
+    pub start_timeout: Nanos,
+    /// How long the subject may take to end when asked, before it is killed; 2 s.
+    pub grace: Nanos,
+    /// Where its CPU is to be read.
+    pub cpu_source: CpuChoice,
+    /// Bytes added to its environment: moves its stack, so that layout luck can be sampled.
+    pub padding: usize,
+    /// The bakeoff executable for guardian and origin; none: the running one.
+    pub executable: Option<PathBuf>,
+    /// Set when the user wants to stop; waiting ends then.
+    pub interrupted: &'a AtomicBool,
+}
+
+impl<'a> Context<'a> {
+    /// The defaults.
+    pub fn new(arm: &str, base: &Path, root: &Path, interrupted: &'a AtomicBool) -> Self {
+        Self {
+            arm: arm.to_owned(),
+            base: base.to_owned(),
+            home: None,
+            root: root.to_owned(),
+            certificate: None,
+            cpus: Vec::new(),
+            catalogue: None,
+            start_timeout: Nanos::from_secs(10),
+            grace: Nanos::from_secs(2),
+            cpu_source: CpuChoice::Auto,
+            padding: 0,
+            executable: None,
+            interrupted,
+        }
+    }
+
+    /// A path of the plan as the file system takes it.
+    pub(crate) fn at_home(&self, path: &Path) -> PathBuf {
+        self.home.as_deref().map_or_else(|| path.to_owned(), |home| home.join(path))
+    }
+
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn executable(&self) -> std::io::Result<PathBuf> {
+        self.executable.clone().map_or_else(std::env::current_exe, Ok)
+    }
+
+    pub(crate) fn guardian_command(&self) -> std::io::Result<Vec<OsString>> {
+        Ok(vec![self.executable()?.into(), crate::guardian::WORD.into()])
+    }
+}
+
+/// The whole environment of a subject: `PATH` of bakeoff, `HOME` and `TMPDIR` the private
+/// directory, `LANG=C.UTF-8`, then `added`, then the padding. (The guardian adds its mark,
+/// `BAKEOFF_GUARDIAN`.)
+pub(crate) fn environment(dir: &Path, added: Vec<(String, String)>, padding: usize) -> Vec<(String, String)> {
+    let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned());
+    let dir = dir.display().to_string();
+    let mut all: Vec<(String, String)> =
+        [("PATH", path), ("HOME", dir.clone()), ("TMPDIR", dir), ("LANG", "C.UTF-8".to_owned())]
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect();
+    all.extend(added);
+    if padding > 0 {
+        all.push(("BAKEOFF_PADDING".to_owned(), "x".repeat(padding)));
+    }
+    all
+}

@@ -1,0 +1,196 @@
+//! What goes wrong with subjects: who, what, where, and what to do next.
+
+use crate::config::ConfigError;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// Why a subject could not be started, or is no longer there.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SubjectError {
+    /// The private directory or a file in it could not be made.
+    #[error("arm `{arm}`: cannot write {}: {source}. Choose another directory for the run's files, or free space there", .path.display())]
+    Dir {
+        /// Which arm.
+        arm: String,
+        /// What could not be made.
+        path: PathBuf,
+        /// The kernel's word.
+        source: io::Error,
+    },
+    /// A server program is not installed.
+    #[error("arm `{arm}`: no program `{program}` on this machine; {remedy}")]
+    NoProgram {
+        /// Which arm.
+        arm: String,
+        /// What was looked for.
+        program: String,
+        /// What to install or change.
+        remedy: String,
+    },
+    /// A configuration file or a command cannot be used.
+    #[error("arm `{arm}`: {origin}: {source}")]
+    Config {
+        /// Which arm.
+        arm: String,
+        /// The file, or `command`.
+        origin: String,
+        /// What is wrong in it.
+        source: ConfigError,
+    },
+    /// A file of the user's cannot be read.
+    #[error("arm `{arm}`: cannot read {}: {source}", .path.display())]
+    Read {
+        /// Which arm.
+        arm: String,
+        /// Which file.
+        path: PathBuf,
+        /// The kernel's word.
+        source: io::Error,
+    },
+    /// The server runs as another user, who cannot reach its files.
+    #[error("arm `{arm}`: the server runs as user `{user}`, who may not {need} {}; {remedy}", .path.display())]
+    Unreachable {
+        /// Which arm.
+        arm: String,
+        /// Who.
+        user: String,
+        /// `enter` or `read`.
+        need: &'static str,
+        /// What.
+        path: PathBuf,
+        /// How to put it right.
+        remedy: String,
+    },
+    /// TLS is wanted, but the caller gave no certificate.
+    #[error("arm `{arm}`: TLS is wanted, but there is no certificate to give to the server")]
+    NoCertificate {
+        /// Which arm.
+        arm: String,
+    },
+    /// The origin was given no catalogue of its objects.
+    #[error("arm `{arm}`: the origin has no catalogue of objects to serve")]
+    NoCatalogue {
+        /// Which arm.
+        arm: String,
+    },
+    /// The guardian could not be started, or is gone.
+    #[error("arm `{arm}`: its guardian process failed: {source}; the server has been ended, start again (what the guardian printed is in {})", .log.display())]
+    Guardian {
+        /// Which arm.
+        arm: String,
+        /// What happened.
+        source: io::Error,
+        /// Its output.
+        log: PathBuf,
+    },
+    /// The command could not be started.
+    #[error("arm `{arm}`: {doing} failed: {message} (command: {command})")]
+    Spawn {
+        /// Which arm.
+        arm: String,
+        /// The step.
+        doing: String,
+        /// The kernel's word.
+        message: String,
+        /// The whole command.
+        command: String,
+    },
+    /// It ended before it was ready.
+    #[error("arm `{arm}`: the server ended before it was ready ({ending}){said}")]
+    DiedAtStart {
+        /// Which arm.
+        arm: String,
+        /// How.
+        ending: String,
+        /// Its last words.
+        said: LastWords,
+    },
+    /// It ended while it was measured.
+    #[error("arm `{arm}`: the server ended during the run ({ending}){said}")]
+    Died {
+        /// Which arm.
+        arm: String,
+        /// How.
+        ending: String,
+        /// Its last words.
+        said: LastWords,
+    },
+    /// It did not get ready in time.
+    #[error(
+        "arm `{arm}`: the server was not ready after {waited}: {missing}. Give it more time with `start_timeout`, or see why{said}"
+    )]
+    NotReady {
+        /// Which arm.
+        arm: String,
+        /// The time it had.
+        waited: bakeoff_units::Nanos,
+        /// What did not happen.
+        missing: String,
+        /// Its last words.
+        said: LastWords,
+    },
+    /// Another process serves the port.
+    #[error(
+        "arm `{arm}`: {address} is answered by somebody else's server, not by the one started; stop that one, or check that the configuration listens on {{host}}:{{port}}{said}"
+    )]
+    Stranger {
+        /// Which arm.
+        arm: String,
+        /// Where.
+        address: String,
+        /// The last words of ours.
+        said: LastWords,
+    },
+    /// The start was interrupted.
+    #[error("arm `{arm}`: interrupted while starting")]
+    Interrupted {
+        /// Which arm.
+        arm: String,
+    },
+    /// The URL cannot be used.
+    #[error("arm `{arm}`: `{url}` cannot be measured: {reason}")]
+    Url {
+        /// Which arm.
+        arm: String,
+        /// As written.
+        url: String,
+        /// Why.
+        reason: String,
+    },
+    /// The certificates could not be made.
+    #[error("cannot make the throw-away certificate in {}: {reason}", .dir.display())]
+    Certificate {
+        /// Where.
+        dir: PathBuf,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The last lines a server printed, and where all of it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LastWords {
+    /// At most [`LastWords::MOST`] lines, oldest first.
+    pub lines: Vec<String>,
+    /// The directory with its output.
+    pub dir: PathBuf,
+}
+
+impl LastWords {
+    /// How many lines are kept for a message.
+    pub const MOST: usize = 20;
+}
+
+impl fmt::Display for LastWords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.lines.len() {
+            0 => write!(f, "; it printed nothing (its files are in {})", self.dir.display()),
+            n => {
+                write!(f, "; its last {n} lines (all in {}):", self.dir.display())?;
+                self.lines.iter().try_for_each(|line| write!(f, "\n    {line}"))
+            }
+        }
+    }
+}

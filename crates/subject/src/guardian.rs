@@ -1,0 +1,39 @@
+//! The guardian: one small process above each subject, so that no subject outlives bakeoff.
+//!
+//! Measuring side, its own process (the bakeoff executable again, with the hidden word
+//! `guardian`), same privilege, cold path: asleep while slices run. It is the subreaper of the
+//! subject, so a server that double-forks stays below it; it sits in a session of its own, so
+//! Ctrl-C in the terminal reaches bakeoff alone. It holds one end of a socket pair; bakeoff holds
+//! the other. When that end closes, for whatever reason (`kill -9` of bakeoff too), it ends every
+//! process below it, removes the subject's cgroup and goes.
+//!
+//! `protocol` is what the two say to each other, `keeper` is the guardian, `ending` ends process
+//! trees, `handle` is bakeoff's end. It must not measure and must not decide what to start.
+
+mod ending;
+mod handle;
+mod keeper;
+mod protocol;
+
+pub(crate) use handle::{Exit, Guardian, LaunchError};
+pub(crate) use protocol::Plan;
+
+use std::process::ExitCode;
+
+/// The hidden word after the executable's name that makes it a guardian.
+pub const WORD: &str = "guardian";
+
+/// What the executable does when started with [`WORD`]: it is a guardian until its subject is
+/// gone and bakeoff has said so, or has died.
+pub fn main() -> ExitCode {
+    match keeper::run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE, // bakeoff has been told over the socket, if it is there
+    }
+}
+
+/// Makes the calling process the parent of orphans, so that the subject of a guardian that was
+/// killed can be found and ended. Starting a subject does it.
+pub fn adopt_orphans() -> std::io::Result<()> {
+    bakeoff_sys::process::become_subreaper()
+}

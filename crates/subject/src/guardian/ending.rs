@@ -1,0 +1,106 @@
+//! Ends process trees: first asks, then insists, until `/proc` shows nobody left.
+
+use crate::cgroup::Group;
+use bakeoff_sys::process::{self, Signal, Stat};
+use bakeoff_units::{Clock, MonotonicClock, Nanos};
+
+/// How it went.
+pub(crate) struct Ended {
+    /// Processes that had to be killed.
+    pub(crate) killed: usize,
+    /// Processes that even SIGKILL did not end in time (stuck in the kernel).
+    pub(crate) left: usize,
+}
+
+/// After the first SIGKILL, how long to go on killing what still appears.
+pub(super) const INSIST: Nanos = Nanos::from_secs(20);
+
+/// Ends everything below this process and in `group`, reaping as it goes. The direct children are
+/// asked first (a server ends its own workers best), after half the grace all of them, and from
+/// the end of the grace on all of them are killed, again and again, since they may fork meanwhile.
+pub(crate) fn end_below_self(grace: Nanos, group: Option<&Group>) -> Ended {
+    let own = std::process::id();
+    let direct = |stat: &Stat| stat.parent == own;
+    end(grace, direct, || alive(own, &group.map(Group::members).unwrap_or_default()))
+}
+
+/// Kills everything that the guardian `guardian`, itself dead, has left: what is still in its
+/// session or in `group`, what carries its mark and has become a child of this process, and all
+/// below those.
+pub(crate) fn kill_left_by(guardian: u32, mark: &str, group: Option<&Group>) -> Ended {
+    let ended = end(Nanos::ZERO, |_| true, || left_by(guardian, mark, group));
+    if let Some(group) = group {
+        group.remove();
+    }
+    ended
+}
+
+fn end(grace: Nanos, direct: impl Fn(&Stat) -> bool, targets: impl Fn() -> Vec<Stat>) -> Ended {
+    let clock = MonotonicClock::new();
+    let begin = clock.now();
+    let mut asked = Vec::new();
+    let mut killed = std::collections::HashSet::new();
+    let mut pause = Nanos::from_millis(1);
+    loop {
+        let alive = targets();
+        let passed = clock.now().since(begin);
+        if alive.is_empty() || passed > grace + INSIST {
+            return Ended { killed: killed.len(), left: alive.len() };
+        }
+        for target in &alive {
+            let identity = (target.pid, target.start_ticks);
+            if passed >= grace {
+                if target.state != 'Z' {
+                    killed.insert(identity);
+                }
+                let _ = process::send(target.pid, target.start_ticks, Signal::Kill); // looked at again below
+            } else if !asked.contains(&identity) && (direct(target) || passed.get() >= grace.get() / 2) {
+                asked.push(identity);
+                let _ = process::send(target.pid, target.start_ticks, Signal::Terminate);
+            }
+        }
+        std::thread::sleep(pause.as_duration());
+        pause = pause.times(2.0).min(Nanos::from_millis(32));
+    }
+}
+
+/// Those below `root` and the members of its cgroup. What has ended is reaped first, so an ended
+/// one in the list waits for its parent, or has threads that still run.
+fn alive(root: u32, members: &[u32]) -> Vec<Stat> {
+    while let Ok(Some(_)) = process::reap() {}
+    let mut all = process::descendants(root).unwrap_or_default();
+    for &pid in members {
+        if all.iter().all(|stat| stat.pid != pid) {
+            all.extend(process::stat(pid));
+        }
+    }
+    all
+}
+
+fn left_by(guardian: u32, mark: &str, group: Option<&Group>) -> Vec<Stat> {
+    let own = std::process::id();
+    let members = group.map(Group::members).unwrap_or_default();
+    let all = process::scan().unwrap_or_default();
+    let ours = |stat: &Stat| {
+        stat.session == guardian
+            || members.contains(&stat.pid)
+            || (stat.parent == own && carries(stat.pid, mark))
+    };
+    let roots: Vec<Stat> = all.into_iter().filter(|stat| ours(stat) && stat.pid != guardian).collect();
+    let mut found = Vec::new();
+    for root in roots {
+        let reaped =
+            root.state == 'Z' && root.parent == own && matches!(process::reap_pid(root.pid), Ok(Some(_)));
+        if !reaped {
+            found.extend(process::descendants(root.pid).unwrap_or_default());
+            found.push(root);
+        }
+    }
+    found.retain(|stat| stat.state != 'Z' || stat.threads > 1);
+    found
+}
+
+fn carries(pid: u32, mark: &str) -> bool {
+    std::fs::read(format!("/proc/{pid}/environ"))
+        .is_ok_and(|environ| environ.split(|&byte| byte == 0).any(|entry| entry == mark.as_bytes()))
+}

@@ -1,0 +1,244 @@
+//! bakeoff's end of a guardian: starts it, asks it, hears of exits, ends it.
+
+use super::ending;
+use super::protocol::{Order, Plan, Report};
+use crate::cgroup::Group;
+use bakeoff_sys::process::{self, Ending, Used};
+use bakeoff_units::{Clock, MonotonicClock, Nanos};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
+
+/// How long a guardian may take to answer: it has nothing else to do, but the machine may.
+const PATIENCE: Nanos = Nanos::from_secs(10);
+
+/// One subject's guardian.
+#[derive(Debug)]
+pub(crate) struct Guardian {
+    process: Child,
+    channel: Mutex<Channel>,
+    mark: String,
+    started: u32,
+    group: Option<Group>,
+    grace: Nanos,
+    ended: bool,
+}
+
+/// Why nothing was started.
+#[derive(Debug)]
+pub(crate) enum LaunchError {
+    /// The guardian itself could not be started, or died.
+    Guardian(io::Error),
+    /// The program is not there.
+    NotFound,
+    /// Anything else the guardian met.
+    Failed { doing: String, error: String },
+}
+
+/// The started process has ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exit {
+    pub(crate) ending: Ending,
+    /// From just before it was started to the moment it was reaped.
+    pub(crate) elapsed: Nanos,
+}
+
+/// All are gone.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Farewell {
+    pub(crate) used: Used,
+    pub(crate) group: Option<Nanos>,
+    pub(crate) killed: usize,
+    pub(crate) left: usize,
+}
+
+impl Guardian {
+    /// Starts a guardian with `command` and lets it start what `plan` says.
+    pub(crate) fn launch(command: &[OsString], mut plan: Plan) -> Result<Self, LaunchError> {
+        process::become_subreaper().map_err(LaunchError::Guardian)?;
+        let grace = Nanos::from_millis(plan.grace_ms);
+        let (process, channel) = start(command, &plan).map_err(LaunchError::Guardian)?;
+        let began = process::stat(process.id()).map_or(0, |stat| stat.start_ticks);
+        let mark = format!("BAKEOFF_GUARDIAN={}-{began}", process.id());
+        let mut guardian = Self {
+            process,
+            channel: Mutex::new(channel),
+            mark,
+            started: 0,
+            group: None,
+            grace,
+            ended: false,
+        };
+        plan.env.push(("BAKEOFF_GUARDIAN".to_owned(), format!("{}-{began}", guardian.pid())));
+        match guardian.ask(&Order::Launch(plan)).map_err(LaunchError::Guardian)? {
+            Report::Started { pid, group } => {
+                (guardian.started, guardian.group) = (pid, group);
+                Ok(guardian)
+            }
+            Report::Failed { not_found: true, .. } => Err(LaunchError::NotFound),
+            Report::Failed { doing, error, .. } => Err(LaunchError::Failed { doing, error }),
+            other => Err(LaunchError::Guardian(unexpected(&other))),
+        }
+    }
+
+    /// Its own number: everything below it is the subject.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// The process it started.
+    pub(crate) fn started(&self) -> u32 {
+        self.started
+    }
+
+    pub(crate) fn group(&self) -> Option<&Group> {
+        self.group.as_ref()
+    }
+
+    /// Has the started process ended? Waits at most `patience`. An error: the guardian is gone.
+    pub(crate) fn exit(&self, patience: Nanos) -> io::Result<Option<Exit>> {
+        let mut channel = self.channel();
+        if channel.exit.is_none()
+            && let Some(report) = channel.receive(patience)?
+        {
+            return Err(unexpected(&report));
+        }
+        Ok(channel.exit)
+    }
+
+    /// What everything it has reaped used.
+    pub(crate) fn reaped(&self) -> io::Result<Used> {
+        match self.ask(&Order::Reaped)? {
+            Report::Reaped(sum) => Ok(sum.into()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Ends the subject and the guardian. Does what a guardian would have done when it was killed.
+    pub(crate) fn end(&mut self) -> Farewell {
+        if std::mem::replace(&mut self.ended, true) {
+            return Farewell::default();
+        }
+        let farewell = self.ask_to_end();
+        if farewell.is_none() {
+            let _ = self.process.kill(); // already dead is what we want
+        }
+        let _ = self.process.wait(); // cannot fail for a child nobody else waits for
+        let left = ending::kill_left_by(self.pid(), &self.mark, self.group.as_ref());
+        farewell.unwrap_or(Farewell { killed: left.killed, left: left.left, ..Farewell::default() })
+    }
+
+    fn ask_to_end(&self) -> Option<Farewell> {
+        let mut channel = self.channel();
+        channel.send(&Order::Stop).ok()?;
+        let patience = self.grace + ending::INSIST + PATIENCE;
+        match channel.answer(patience).ok()? {
+            Report::Ended { sum, group_ns, killed, left } => {
+                Some(Farewell { used: sum.into(), group: group_ns.map(Nanos::new), killed, left })
+            }
+            _ => None,
+        }
+    }
+
+    fn ask(&self, order: &Order) -> io::Result<Report> {
+        let mut channel = self.channel();
+        channel.send(order)?;
+        channel.answer(PATIENCE)
+    }
+
+    fn channel(&self) -> MutexGuard<'_, Channel> {
+        self.channel.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl Drop for Guardian {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn start(command: &[OsString], plan: &Plan) -> io::Result<(Child, Channel)> {
+    let Some((program, words)) = command.split_first() else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "an empty guardian command"));
+    };
+    let (ours, theirs) = UnixStream::pair()?;
+    let log = OpenOptions::new().create(true).append(true).open(plan.dir.join("guardian.log"))?;
+    let process = Command::new(program)
+        .args(words)
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .spawn()?;
+    Ok((process, Channel { socket: ours, heard: Vec::new(), exit: None }))
+}
+
+#[derive(Debug)]
+struct Channel {
+    socket: UnixStream,
+    heard: Vec<u8>,
+    exit: Option<Exit>,
+}
+
+impl Channel {
+    fn send(&mut self, order: &Order) -> io::Result<()> {
+        let mut line = serde_json::to_vec(order)?;
+        line.push(b'\n');
+        self.socket.write_all(&line)
+    }
+
+    fn answer(&mut self, patience: Nanos) -> io::Result<Report> {
+        let clock = MonotonicClock::new();
+        loop {
+            let left = patience.since(clock.now());
+            match self.receive(left)? {
+                Some(report) => return Ok(report),
+                None if left == Nanos::ZERO => return Err(io::ErrorKind::TimedOut.into()),
+                None => {}
+            }
+        }
+    }
+
+    /// The next report that is not the news of an exit, which is kept. None: nothing within
+    /// `patience`, or only that news.
+    fn receive(&mut self, patience: Nanos) -> io::Result<Option<Report>> {
+        if !self.heard.contains(&b'\n') {
+            if !self.readable(patience)? {
+                return Ok(None);
+            }
+            let mut chunk = [0; 4096];
+            match self.socket.read(&mut chunk)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                n => self.heard.extend_from_slice(&chunk[..n]),
+            }
+        }
+        let Some(end) = self.heard.iter().position(|&byte| byte == b'\n') else { return Ok(None) };
+        let line: Vec<u8> = self.heard.drain(..=end).collect();
+        match serde_json::from_slice(&line)? {
+            Report::Exited { exited, killed, elapsed_ns } => {
+                let ending = killed.map_or(Ending::Exited(exited.unwrap_or(0)), Ending::Killed);
+                self.exit = Some(Exit { ending, elapsed: Nanos::new(elapsed_ns) });
+                Ok(None)
+            }
+            other => Ok(Some(other)),
+        }
+    }
+
+    fn readable(&self, patience: Nanos) -> io::Result<bool> {
+        let milliseconds = i32::try_from(patience.get().div_ceil(1_000_000)).unwrap_or(i32::MAX);
+        let timeout = PollTimeout::try_from(milliseconds).unwrap_or(PollTimeout::MAX);
+        match poll(&mut [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)], timeout) {
+            Ok(ready) => Ok(ready > 0),
+            Err(nix::Error::EINTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn unexpected(report: &Report) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the guardian answered {report:?}"))
+}

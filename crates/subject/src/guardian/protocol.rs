@@ -1,0 +1,101 @@
+//! What bakeoff and a guardian say to each other: one JSON object a line, over a socket pair.
+//!
+//! bakeoff: one `Launch`, any number of `Reaped`, at most one `Stop`. Guardian: `Started` or
+//! `Failed`, `Exited` whenever the started process ends, an answer to each question, `Ended` last.
+
+use crate::cgroup::Group;
+use crate::cpu::CpuChoice;
+use bakeoff_sys::process::{Ending, Used, User};
+use bakeoff_units::Nanos;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "order", rename_all = "kebab-case")]
+pub(crate) enum Order {
+    Launch(Plan),
+    /// What did all processes you have reaped use?
+    Reaped,
+    /// End everything, answer `Ended`, go.
+    Stop,
+}
+
+/// What to start.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    pub(crate) argv: Vec<String>,
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) cwd: PathBuf,
+    /// Where `stdout.log` and `stderr.log` go.
+    pub(crate) dir: PathBuf,
+    pub(crate) cpus: Vec<usize>,
+    /// Numbers of user and group.
+    pub(crate) user: Option<(u32, u32)>,
+    pub(crate) cpu: CpuChoice,
+    /// How long the subject may take to end when asked.
+    pub(crate) grace_ms: u64,
+}
+
+impl Plan {
+    pub(crate) fn as_user(&self) -> Option<User> {
+        self.user.map(|(uid, gid)| User { uid, gid })
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "report", rename_all = "kebab-case")]
+pub(crate) enum Report {
+    Started {
+        pid: u32,
+        group: Option<Group>,
+    },
+    /// Nothing was started, or it was ended again.
+    Failed {
+        doing: String,
+        error: String,
+        not_found: bool,
+    },
+    Exited {
+        exited: Option<i32>,
+        killed: Option<i32>,
+        elapsed_ns: u64,
+    },
+    Reaped(Sum),
+    Ended {
+        sum: Sum,
+        /// Of the cgroup, if there was one, just before it was removed.
+        group_ns: Option<u64>,
+        killed: usize,
+        left: usize,
+    },
+}
+
+impl Report {
+    pub(crate) fn exited(ending: Ending, elapsed: Nanos) -> Self {
+        let (exited, killed) = match ending {
+            Ending::Exited(code) => (Some(code), None),
+            Ending::Killed(signal) => (None, Some(signal)),
+        };
+        Self::Exited { exited, killed, elapsed_ns: elapsed.get() }
+    }
+}
+
+/// What ended processes used.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Sum {
+    user_ns: u64,
+    system_ns: u64,
+    max_rss: u64,
+}
+
+impl From<Used> for Sum {
+    fn from(used: Used) -> Self {
+        Self { user_ns: used.user.get(), system_ns: used.system.get(), max_rss: used.max_rss }
+    }
+}
+
+impl From<Sum> for Used {
+    fn from(sum: Sum) -> Self {
+        Self { user: Nanos::new(sum.user_ns), system: Nanos::new(sum.system_ns), max_rss: sum.max_rss }
+    }
+}

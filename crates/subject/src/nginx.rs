@@ -1,0 +1,238 @@
+//! nginx as a subject, with our configuration or the user's.
+//!
+//! Everything it writes is below its private directory: temporary files, pid, logs. Started by
+//! root it runs wholly as `nobody` (master too), so no `user` directive is needed or obeyed.
+
+use crate::SubjectError;
+use crate::config::{demand_port, quoted, sets};
+use crate::includes;
+use crate::program::{self, HOST, Place, Recipe, Subject};
+use crate::user::Runner;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+pub(crate) struct Nginx {
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) tls: bool,
+}
+
+impl Subject for Nginx {
+    fn tls(&self) -> bool {
+        self.tls
+    }
+
+    fn runner(&self) -> Option<Runner> {
+        Runner::unprivileged()
+    }
+
+    fn recipe(&self, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+        let missing = || SubjectError::NoProgram {
+            arm: place.arm(),
+            program: "nginx".to_owned(),
+            remedy: "install it (Debian, Ubuntu: `apt-get install nginx-light`)".to_owned(),
+        };
+        let nginx = program::find(&["nginx"]).ok_or_else(missing)?;
+        let build = program::ask(&nginx, "-V").map_err(|_| missing())?;
+        std::fs::create_dir_all(place.dir.join("tmp")).map_err(|source| SubjectError::Dir {
+            arm: place.arm(),
+            path: place.dir.join("tmp"),
+            source,
+        })?;
+        let config = match &self.config {
+            None => self.own_config(place, &build)?,
+            Some(path) => users_config(place, path, &build)?,
+        };
+        let file = place.write("nginx.conf", &config)?;
+        let log = place.dir.join("error.log");
+        let mut argv: Vec<String> = vec![nginx.display().to_string()];
+        let mut option = |name: &str, value: String| argv.extend([name.to_owned(), value]);
+        option("-p", place.dir.display().to_string());
+        option("-e", log.display().to_string());
+        option("-c", file.display().to_string());
+        let globals = missing_globals(&config, &place.dir);
+        if !globals.is_empty() {
+            option("-g", globals);
+        }
+        let version = build.lines().next().map(|line| line.trim_start_matches("nginx version: ").to_owned());
+        Ok(Recipe {
+            argv,
+            cwd: place.dir.clone(),
+            version,
+            config: Some(config),
+            logs: vec![log],
+            ..Recipe::default()
+        })
+    }
+}
+
+impl Nginx {
+    fn own_config(&self, place: &Place<'_>, build: &str) -> Result<String, SubjectError> {
+        let (listen, tls) = match self.tls {
+            false => ("", String::new()),
+            true => {
+                let made = place.demand_certificate()?;
+                let (cert, key) = (quoted(&made.cert), quoted(&made.key));
+                let lines = format!(
+                    "        ssl_certificate {cert};\n        ssl_certificate_key {key};\n        ssl_protocols TLSv1.2 TLSv1.3;\n"
+                );
+                (" ssl", lines)
+            }
+        };
+        let (port, root) = (place.port, quoted(&place.context.root));
+        let workers = place.context.cpus.len().max(1); // one a core it may use
+        Ok(format!(
+            "worker_processes {workers};
+pid {pid};
+error_log {log} warn;
+daemon off;
+events {{
+    worker_connections 4096;
+}}
+http {{
+{temporary}    access_log off;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_requests 1000000000;
+    keepalive_timeout 600s;
+    default_type application/octet-stream;
+    types {{
+{types}    }}
+    server {{
+        listen {HOST}:{port}{listen};
+        server_name localhost;
+{tls}        root {root};
+        location / {{
+            try_files $uri $uri/index.html =404;
+        }}
+    }}
+}}
+",
+            pid = quoted(&place.dir.join("nginx.pid")),
+            log = quoted(&place.dir.join("error.log")),
+            temporary = temporary_paths("", build, &place.dir, "\n"),
+            types = MIME_TYPES
+                .iter()
+                .fold(String::new(), |all, (kind, ends)| all + &format!("        {kind} {ends};\n")),
+        ))
+    }
+}
+
+/// The types both servers are told, so that they send the same headers.
+pub(crate) const MIME_TYPES: &[(&str, &str)] = &[
+    ("text/html", "html htm"),
+    ("text/css", "css"),
+    ("text/plain", "txt"),
+    ("application/javascript", "js"),
+    ("application/json", "json"),
+    ("application/pdf", "pdf"),
+    ("application/xml", "xml rss"),
+    ("image/gif", "gif"),
+    ("image/jpeg", "jpg jpeg"),
+    ("image/png", "png"),
+    ("image/svg+xml", "svg"),
+    ("image/x-icon", "ico"),
+];
+
+fn users_config(place: &Place<'_>, path: &Path, build: &str) -> Result<String, SubjectError> {
+    let text = place.read(path)?;
+    let original = place.context.at_home(path);
+    let wrong =
+        |source| SubjectError::Config { arm: place.arm(), origin: original.display().to_string(), source };
+    demand_port(&text, "listen {host}:{port};").map_err(wrong)?;
+    let text = place.substitutions().file(&text).map_err(wrong)?;
+    let homes = [original.parent().unwrap_or(Path::new("/")), Path::new("/etc/nginx")];
+    let text = includes::absolute(&text, &["include"], &homes);
+    Ok(with_private_paths(&text, build, &place.dir))
+}
+
+/// Puts into the `http` block, on its first line, the paths the configuration leaves to nginx's
+/// build: those are global, and not writable for our user. What it sets itself stays.
+fn with_private_paths(text: &str, build: &str, dir: &Path) -> String {
+    let Some(at) = http_block(text) else { return text.to_owned() };
+    let mut paths = temporary_paths(text, build, dir, " ");
+    if !sets(text, "access_log") {
+        let _ = write!(paths, " access_log {};", quoted(&dir.join("access.log"))); // writing to a String
+    }
+    format!("{} {}{}", &text[..at], paths.trim(), &text[at..])
+}
+
+/// Just after the brace that opens `http`.
+fn http_block(text: &str) -> Option<usize> {
+    let mut begin = 0;
+    for line in text.split_inclusive('\n') {
+        let code = line.split('#').next().unwrap_or_default();
+        let at = code.find("http").filter(|&at| {
+            let before = code[..at].trim_end();
+            (before.is_empty() || before.ends_with(['}', ';']))
+                && code[at + 4..].trim_start().starts_with(['{', '\n'])
+                || code.trim() == "http"
+        });
+        if let Some(at) = at {
+            return text[begin + at..].find('{').map(|brace| begin + at + brace + 1);
+        }
+        begin += line.len();
+    }
+    None
+}
+
+/// A directory for each kind of temporary file this build of nginx knows and `text` does not set.
+fn temporary_paths(text: &str, build: &str, dir: &Path, end: &str) -> String {
+    let kinds = [
+        ("client_body", ""),
+        ("proxy", "proxy"),
+        ("fastcgi", "fastcgi"),
+        ("uwsgi", "uwsgi"),
+        ("scgi", "scgi"),
+    ];
+    let mut lines = String::new();
+    for (kind, module) in kinds {
+        let built = module.is_empty() || !build.contains(&format!("--without-http_{module}_module"));
+        let directive = format!("{kind}_temp_path");
+        if built && !sets(text, &directive) {
+            let _ = write!(lines, "    {directive} {};{end}", quoted(&dir.join("tmp").join(kind))); // to a String
+        }
+    }
+    lines
+}
+
+/// What bakeoff needs in the main context and the configuration does not say.
+fn missing_globals(config: &str, dir: &Path) -> String {
+    let wanted = [
+        ("daemon", "off".to_owned()),
+        ("pid", quoted(&dir.join("nginx.pid"))),
+        ("error_log", quoted(&dir.join("error.log"))),
+    ];
+    wanted
+        .iter()
+        .filter(|(directive, _)| !sets(config, directive))
+        .map(|(directive, value)| format!("{directive} {value};"))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_configuration_leaves_open_is_added() {
+        let dir = Path::new("/d");
+        let all = missing_globals("events {}", dir);
+        assert_eq!(all, "daemon off; pid \"/d/nginx.pid\"; error_log \"/d/error.log\";");
+        assert_eq!(missing_globals("daemon off; pid x;\nerror_log y;", dir), "");
+    }
+
+    #[test]
+    fn private_paths_go_into_the_http_block_without_moving_lines() {
+        let text = "# http {\nevents {}\nhttp\n{\n  access_log off;\n}\n";
+        let build = "--without-http_uwsgi_module --without-http_scgi_module --without-http_fastcgi_module";
+        let done = with_private_paths(text, build, Path::new("/d"));
+        let line = "{ client_body_temp_path \"/d/tmp/client_body\";     proxy_temp_path \"/d/tmp/proxy\";";
+        assert!(done.contains(line), "{done}");
+        assert_eq!(done.lines().count(), text.lines().count());
+        assert!(
+            with_private_paths("http {\n}", build, Path::new("/d")).contains("access_log \"/d/access.log\";")
+        );
+        assert_eq!(with_private_paths("events {}", build, Path::new("/d")), "events {}");
+    }
+}

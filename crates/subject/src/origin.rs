@@ -1,0 +1,45 @@
+//! The built-in origin as a subject: this executable again, as its own process.
+//!
+//! It is our own program and reads only the catalogue, so it runs as bakeoff does; its own
+//! counters are never asked.
+
+use crate::SubjectError;
+use crate::program::{Place, Recipe, Subject};
+use bakeoff_units::Nanos;
+
+pub(crate) struct Origin {
+    pub(crate) tls: bool,
+    pub(crate) burn: Option<Nanos>,
+}
+
+impl Subject for Origin {
+    fn tls(&self) -> bool {
+        self.tls
+    }
+
+    fn recipe(&self, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+        let arm = || place.arm();
+        let catalogue =
+            place.context.catalogue.as_ref().ok_or_else(|| SubjectError::NoCatalogue { arm: arm() })?;
+        let program = place.context.executable().map_err(|source| SubjectError::Read {
+            arm: arm(),
+            path: "/proc/self/exe".into(),
+            source,
+        })?;
+        let mut argv = vec![program.display().to_string(), "origin".into()];
+        let mut option = |name: &str, value: String| argv.extend([name.to_owned(), value]);
+        option("--port", place.port.to_string());
+        option("--catalog", catalogue.display().to_string());
+        if let Some(burn) = self.burn {
+            option("--burn", format!("{}ns", burn.get()));
+        }
+        if self.tls {
+            let made = place.demand_certificate()?;
+            option("--cert", made.cert.display().to_string());
+            option("--key", made.key.display().to_string());
+            argv.push("--tls".into());
+        }
+        let version = Some(format!("bakeoff {}", env!("CARGO_PKG_VERSION")));
+        Ok(Recipe { argv, cwd: place.dir.clone(), version, ..Recipe::default() })
+    }
+}

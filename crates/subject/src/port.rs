@@ -1,0 +1,102 @@
+//! Ports: a free one to give, and who listens on one.
+//!
+//! Measuring side, cold path, loopback only. Who listens is read from `/proc/net/tcp` and the
+//! descriptors of the subject's processes, so a stranger's server is found out before anything is
+//! sent to it.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::net::TcpListener;
+
+/// A port nobody uses at this moment. Somebody may take it before the server does; the start is
+/// then tried again with another.
+pub(crate) fn free() -> io::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// Who listens on a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// Nobody.
+    Nobody,
+    /// One of the processes asked about.
+    Ours,
+    /// Somebody, and none of ours.
+    Stranger,
+    /// Somebody; whose cannot be seen here.
+    Unknown,
+}
+
+/// Who listens on `port` on 127.0.0.1 or on all addresses; `pids` are ours.
+pub(crate) fn owner(port: u16, pids: &[u32]) -> Owner {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(fs::read_to_string);
+    if tables[0].is_err() {
+        return Owner::Unknown;
+    }
+    let listening: HashSet<u64> =
+        tables.iter().flatten().flat_map(|table| listeners(table, port).collect::<Vec<_>>()).collect();
+    if listening.is_empty() {
+        return Owner::Nobody;
+    }
+    let mut blind = false;
+    for &pid in pids {
+        match sockets(pid) {
+            Ok(sockets) if !sockets.is_disjoint(&listening) => return Owner::Ours,
+            Ok(_) => {}
+            Err(error) => blind |= error.kind() != io::ErrorKind::NotFound,
+        }
+    }
+    if blind { Owner::Unknown } else { Owner::Stranger }
+}
+
+/// Socket numbers in state LISTEN on this port that a connection to 127.0.0.1 could reach.
+fn listeners(table: &str, port: u16) -> impl Iterator<Item = u64> + '_ {
+    table.lines().skip(1).filter_map(move |line| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let (address, local_port) = fields.get(1)?.split_once(':')?;
+        let listens = fields.get(3) == Some(&"0A") && u16::from_str_radix(local_port, 16) == Ok(port);
+        let reached = address.ends_with("0100007F") || address.bytes().all(|byte| byte == b'0');
+        (listens && reached).then(|| fields.get(9)?.parse().ok()).flatten()
+    })
+}
+
+fn sockets(pid: u32) -> io::Result<HashSet<u64>> {
+    let mut found = HashSet::new();
+    for entry in fs::read_dir(format!("/proc/{pid}/fd"))?.flatten() {
+        if let Ok(target) = fs::read_link(entry.path())
+            && let Some(number) =
+                target.to_str().and_then(|name| name.strip_prefix("socket:[")?.strip_suffix(']'))
+        {
+            found.extend(number.parse::<u64>());
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_is_ours_a_strangers_or_nobodys() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert_eq!(owner(port, &[std::process::id()]), Owner::Ours);
+        assert_eq!(owner(port, &[]), Owner::Stranger);
+        assert_eq!(owner(port, &[u32::MAX]), Owner::Stranger);
+        drop(listener);
+        assert_eq!(owner(port, &[std::process::id()]), Owner::Nobody);
+    }
+
+    #[test]
+    fn only_listening_sockets_that_can_be_reached_count() {
+        let table =
+            "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 11 1
+   1: 0100007F:1F90 0100007F:A000 01 00000000:00000000 00:00000000 00000000     0        0 12 1
+   2: 00000000:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 13 1
+   3: 0200000A:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 14 1";
+        assert_eq!(listeners(table, 8080).collect::<Vec<_>>(), [11, 13]);
+    }
+}

@@ -1,0 +1,111 @@
+//! Server programs: found, asked for their version, told how to be started.
+
+use crate::SubjectError;
+use crate::certificate::Certificate;
+use crate::config::Substitutions;
+use crate::context::Context;
+use crate::user::Runner;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A kind of subject that bakeoff starts.
+pub(crate) trait Subject {
+    /// Speaks HTTPS.
+    fn tls(&self) -> bool;
+
+    /// The user it runs as when bakeoff is root; none: as bakeoff.
+    fn runner(&self) -> Option<Runner> {
+        None
+    }
+
+    /// Writes its files into the private directory and says how to start it.
+    fn recipe(&self, place: &Place<'_>) -> Result<Recipe, SubjectError>;
+}
+
+/// Where one start happens.
+pub(crate) struct Place<'a> {
+    pub(crate) context: &'a Context<'a>,
+    /// The private directory.
+    pub(crate) dir: PathBuf,
+    pub(crate) port: u16,
+    /// Copies in the private directory.
+    pub(crate) certificate: Option<Certificate>,
+}
+
+impl Place<'_> {
+    pub(crate) fn arm(&self) -> String {
+        self.context.arm.clone()
+    }
+
+    pub(crate) fn substitutions(&self) -> Substitutions {
+        let text = |path: &Path| path.display().to_string();
+        Substitutions {
+            host: HOST.to_owned(),
+            port: self.port,
+            root: text(&self.context.root),
+            tls: self.certificate.as_ref().map(|made| (text(&made.cert), text(&made.key))),
+            dir: text(&self.dir),
+        }
+    }
+
+    /// The certificate, or the error that there is none.
+    pub(crate) fn demand_certificate(&self) -> Result<&Certificate, SubjectError> {
+        self.certificate.as_ref().ok_or_else(|| SubjectError::NoCertificate { arm: self.arm() })
+    }
+
+    /// Writes a file of the private directory.
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, SubjectError> {
+        let path = self.dir.join(name);
+        std::fs::write(&path, text).map_err(|source| SubjectError::Dir {
+            arm: self.arm(),
+            path: path.clone(),
+            source,
+        })?;
+        Ok(path)
+    }
+
+    /// Reads a file of the user's.
+    pub(crate) fn read(&self, path: &Path) -> Result<String, SubjectError> {
+        let path = self.context.at_home(path);
+        std::fs::read_to_string(&path).map_err(|source| SubjectError::Read { arm: self.arm(), path, source })
+    }
+}
+
+/// The only address servers of ours are given.
+pub(crate) const HOST: &str = "127.0.0.1";
+
+/// How to start it.
+#[derive(Default)]
+pub(crate) struct Recipe {
+    pub(crate) argv: Vec<String>,
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) cwd: PathBuf,
+    pub(crate) version: Option<String>,
+    /// The text of its configuration, after substitution.
+    pub(crate) config: Option<String>,
+    /// Files it writes messages to, besides standard output and error.
+    pub(crate) logs: Vec<PathBuf>,
+    /// A path that must answer below 500.
+    pub(crate) ready: Option<String>,
+}
+
+/// Looks for the first of `names` on the `PATH` and where administrators' programs are.
+pub(crate) fn find(names: &[&str]) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places: Vec<PathBuf> = std::env::split_paths(&path)
+        .chain(["/usr/sbin", "/usr/local/sbin", "/sbin"].map(PathBuf::from))
+        .collect();
+    names.iter().find_map(|name| places.iter().map(|place| place.join(name)).find(|file| is_program(file)))
+}
+
+fn is_program(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(file).is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+}
+
+/// What a program prints when asked for its version, both streams.
+pub(crate) fn ask(program: &Path, question: &str) -> io::Result<String> {
+    let said = Command::new(program).arg(question).stdin(Stdio::null()).output()?;
+    Ok(format!("{}{}", String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr)))
+}

@@ -1,0 +1,128 @@
+//! Is the subject ready? Asked until it is, or is dead, or its time is over.
+
+use crate::SubjectError;
+use crate::context::Context;
+use crate::guardian::Guardian;
+use crate::port::{self, Owner};
+use crate::program::Recipe;
+use crate::running::still_there;
+use crate::words::last_words;
+use bakeoff_units::{Clock, MonotonicClock, Nanos};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a stranger on our port is looked at before we say so: a server that meets it usually
+/// dies by itself within that time, and then its own words are better.
+const STRANGER_PATIENCE: Nanos = Nanos::from_secs(1);
+
+/// One question to a server under start.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Who is waited for.
+pub(crate) struct Waiting<'a> {
+    pub(crate) context: &'a Context<'a>,
+    pub(crate) guardian: &'a Guardian,
+    pub(crate) address: SocketAddr,
+    pub(crate) dir: &'a Path,
+    pub(crate) recipe: &'a Recipe,
+    pub(crate) tls: bool,
+}
+
+impl Waiting<'_> {
+    /// Returns when the subject is ready.
+    pub(crate) fn wait(&self) -> Result<(), SubjectError> {
+        let clock = MonotonicClock::new();
+        let mut pause = Duration::from_millis(2);
+        loop {
+            let arm = || self.context.arm.clone();
+            let words = || last_words(self.dir, &self.recipe.logs);
+            if self.context.is_interrupted() {
+                return Err(SubjectError::Interrupted { arm: arm() });
+            }
+            match still_there(self.guardian) {
+                Ok(None) => {}
+                Ok(Some(ending)) => {
+                    return Err(SubjectError::DiedAtStart { arm: arm(), ending, said: words() });
+                }
+                Err(source) => {
+                    let log = self.dir.join("guardian.log");
+                    return Err(SubjectError::Guardian { arm: arm(), source, log });
+                }
+            }
+            let missing = match self.look() {
+                Ok(()) => return Ok(()),
+                Err(missing) => missing,
+            };
+            let passed = clock.now();
+            if missing == Missing::Stranger && passed > STRANGER_PATIENCE {
+                return Err(SubjectError::Stranger {
+                    arm: arm(),
+                    address: self.address.to_string(),
+                    said: words(),
+                });
+            }
+            if passed > self.context.start_timeout {
+                let waited = self.context.start_timeout;
+                let missing = missing.describe(self.address, self.recipe);
+                return Err(SubjectError::NotReady { arm: arm(), waited, missing, said: words() });
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(25));
+        }
+    }
+
+    fn look(&self) -> Result<(), Missing> {
+        let tree = bakeoff_sys::process::descendants(self.guardian.pid()).unwrap_or_default();
+        let pids: Vec<u32> = tree.iter().map(|stat| stat.pid).collect();
+        match port::owner(self.address.port(), &pids) {
+            Owner::Nobody => return Err(Missing::Listener),
+            Owner::Stranger => return Err(Missing::Stranger),
+            Owner::Ours | Owner::Unknown => {}
+        }
+        match &self.recipe.ready {
+            Some(path) if !self.tls => match status(self.address, path) {
+                Ok(status) if status < 500 => Ok(()),
+                Ok(status) => Err(Missing::Good(status)),
+                Err(_) => Err(Missing::Answer),
+            },
+            _ => TcpStream::connect_timeout(&self.address, ANSWER_TIMEOUT)
+                .map(drop)
+                .map_err(|_| Missing::Listener),
+        }
+    }
+}
+
+/// What keeps it from being ready.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Listener,
+    Stranger,
+    Answer,
+    Good(u16),
+}
+
+impl Missing {
+    fn describe(self, address: SocketAddr, recipe: &Recipe) -> String {
+        let path = recipe.ready.as_deref().unwrap_or("/");
+        match self {
+            Self::Listener => format!("nobody listens on {address}"),
+            Self::Stranger => format!("somebody else listens on {address}"),
+            Self::Answer => format!("http://{address}{path} gives no HTTP answer"),
+            Self::Good(status) => format!("http://{address}{path} answers with status {status}"),
+        }
+    }
+}
+
+/// The status of one GET.
+fn status(address: SocketAddr, path: &str) -> io::Result<u16> {
+    let mut stream = TcpStream::connect_timeout(&address, ANSWER_TIMEOUT)?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+    let mut head = [0; 12]; // "HTTP/1.1 200"
+    stream.read_exact(&mut head)?;
+    let digits = head.strip_prefix(b"HTTP/1.").and_then(|rest| std::str::from_utf8(&rest[2..]).ok());
+    digits.and_then(|digits| digits.parse().ok()).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}

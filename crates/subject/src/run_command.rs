@@ -1,0 +1,168 @@
+//! A command as workload: run to its end on the subject's cores, under a guardian.
+
+use crate::SubjectError;
+use crate::context::environment;
+use crate::cpu::{Account, CpuChoice, CpuReading};
+use crate::guardian::{Exit, Guardian, LaunchError, Plan};
+use crate::words::last_lines;
+use bakeoff_sys::process::Ending;
+use bakeoff_units::{Bytes, Clock, MonotonicClock, Nanos};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Job<'a> {
+    /// Name of the arm, for messages.
+    pub arm: String,
+    /// Program and arguments, substitutions made; no shell. A program with a `/` is taken from
+    /// `cwd`.
+    pub argv: Vec<String>,
+    /// Added to the minimal environment that subjects have.
+    pub env: Vec<(String, String)>,
+    /// Where it runs.
+    pub cwd: PathBuf,
+    /// An existing directory for what it prints; one per job, earlier output is kept in front.
+    pub dir: PathBuf,
+    /// Its cores; empty: wherever bakeoff may run.
+    pub cpus: Vec<usize>,
+    /// It is ended after that long.
+    pub time_limit: Option<Nanos>,
+    /// Where its CPU is to be read.
+    pub cpu_source: CpuChoice,
+    /// How long it may take to end when asked.
+    pub grace: Nanos,
+    /// The bakeoff executable, for the guardian; none: the running one.
+    pub executable: Option<PathBuf>,
+    /// Set when the user wants to stop; it is ended then.
+    pub interrupted: &'a AtomicBool,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// By itself, with this code; 0 is success.
+    Exited(i32),
+    /// By this signal.
+    Killed(i32),
+    /// We ended it: the time limit.
+    TimedOut,
+    /// We ended it: the user.
+    Interrupted,
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Exited(code) => Ending::Exited(code).fmt(f),
+            Self::Killed(signal) => Ending::Killed(signal).fmt(f),
+            Self::TimedOut => f.write_str("ended at the time limit"),
+            Self::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+/// What it cost.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// How it ended.
+    pub status: Status,
+    /// From just before it was started until it was reaped, on the guardian's clock. Processes it
+    /// left behind are ended afterwards and do not count here.
+    pub elapsed: Nanos,
+    /// User CPU of the whole tree, also of processes that detached themselves. The sum of user and
+    /// system is exact to a microsecond a process, the split is the kernel's estimate. Children
+    /// nobody waited for (ignored `SIGCHLD`) are missing; `cpu` by cgroup has them.
+    pub user: Nanos,
+    /// System CPU likewise.
+    pub system: Nanos,
+    /// CPU of the whole tree by cgroup, where one could be made.
+    pub cpu: Option<CpuReading>,
+    /// Largest resident set of any one process.
+    pub max_rss: Bytes,
+    /// Processes left behind that did not end when asked.
+    pub killed: usize,
+    /// The last 20 lines of its standard output.
+    pub stdout_tail: Vec<String>,
+    /// The last 20 lines of its standard error.
+    pub stderr_tail: Vec<String>,
+}
+
+/// Runs it to its end. A non-zero status is not an error here: the caller judges.
+pub fn run_command(job: &Job<'_>) -> Result<Outcome, SubjectError> {
+    let clock = MonotonicClock::new();
+    let mut guardian = guard(job)?;
+    let account = guardian.group().and_then(|_| Account::of(&guardian).ok());
+    let (status, elapsed) = wait(job, &guardian, &clock)?;
+    let mut cpu = account.and_then(|account| account.read(None).ok());
+    let farewell = guardian.end();
+    if let (Some(reading), Some(last)) = (&mut cpu, farewell.group) {
+        reading.nanos = last; // with what was left behind, just before the cgroup went
+    }
+    Ok(Outcome {
+        status,
+        elapsed,
+        user: farewell.used.user,
+        system: farewell.used.system,
+        cpu,
+        max_rss: Bytes::new(farewell.used.max_rss),
+        killed: farewell.killed,
+        stdout_tail: last_lines(&job.dir.join("stdout.log"), 20),
+        stderr_tail: last_lines(&job.dir.join("stderr.log"), 20),
+    })
+}
+
+fn wait(job: &Job<'_>, guardian: &Guardian, clock: &MonotonicClock) -> Result<(Status, Nanos), SubjectError> {
+    loop {
+        let exit = guardian.exit(Nanos::from_millis(50)).map_err(|source| guardian_error(job, source))?;
+        if let Some(Exit { ending, elapsed }) = exit {
+            let status = match ending {
+                Ending::Exited(code) => Status::Exited(code),
+                Ending::Killed(signal) => Status::Killed(signal),
+            };
+            return Ok((status, elapsed));
+        }
+        if job.interrupted.load(Ordering::Relaxed) {
+            return Ok((Status::Interrupted, clock.now()));
+        }
+        if job.time_limit.is_some_and(|limit| clock.now() >= limit) {
+            return Ok((Status::TimedOut, clock.now()));
+        }
+    }
+}
+
+fn guard(job: &Job<'_>) -> Result<Guardian, SubjectError> {
+    let executable = job.executable.clone().map_or_else(std::env::current_exe, Ok);
+    let executable = executable.map_err(|source| guardian_error(job, source))?;
+    let mut argv = job.argv.clone();
+    if let Some(program) = argv.first_mut().filter(|program| program.contains('/')) {
+        *program = job.cwd.join(Path::new(program.as_str())).display().to_string();
+    }
+    let plan = Plan {
+        argv,
+        env: environment(&job.dir, job.env.clone(), 0),
+        cwd: job.cwd.clone(),
+        dir: job.dir.clone(),
+        cpus: job.cpus.clone(),
+        user: None,
+        cpu: job.cpu_source,
+        grace_ms: job.grace.get() / 1_000_000,
+    };
+    let command = [executable.into(), crate::guardian::WORD.into()];
+    Guardian::launch(&command, plan).map_err(|error| match error {
+        LaunchError::Guardian(source) => guardian_error(job, source),
+        LaunchError::NotFound => SubjectError::NoProgram {
+            arm: job.arm.clone(),
+            program: job.argv.first().cloned().unwrap_or_default(),
+            remedy: format!("give its path, or install it (it is started in {})", job.cwd.display()),
+        },
+        LaunchError::Failed { doing, error } => {
+            SubjectError::Spawn { arm: job.arm.clone(), doing, message: error, command: job.argv.join(" ") }
+        }
+    })
+}
+
+fn guardian_error(job: &Job<'_>, source: std::io::Error) -> SubjectError {
+    SubjectError::Guardian { arm: job.arm.clone(), source, log: job.dir.join("guardian.log") }
+}

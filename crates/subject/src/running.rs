@@ -1,0 +1,129 @@
+//! A subject that runs.
+
+use crate::SubjectError;
+use crate::cpu::{Account, CpuMissing, CpuReading};
+use crate::guardian::Guardian;
+use crate::words::last_words;
+use bakeoff_sys::process;
+use bakeoff_units::Nanos;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// A subject that was ready when it was handed out. Dropping it ends it, like `stop`; a server
+/// that was running before (`Spec::Url`) is left alone.
+#[derive(Debug)]
+pub struct Running {
+    /// Name of the arm.
+    pub arm: String,
+    /// `origin`, `nginx`, `apache`, `command` or `url`.
+    pub kind: &'static str,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// It speaks HTTPS.
+    pub tls: bool,
+    /// The name to ask for, in TLS and in `Host`.
+    pub server_name: String,
+    /// What the program says of its version.
+    pub version: Option<String>,
+    /// Program and arguments as started; empty for a URL.
+    pub command_line: Vec<String>,
+    /// Its configuration as written for it.
+    pub config: Option<String>,
+    /// Its private directory, which stays when it has ended.
+    pub dir: Option<PathBuf>,
+    /// The user it was made to run as, when that is another than bakeoff's.
+    pub user: Option<String>,
+    /// From start to ready.
+    pub start_time: Nanos,
+    pub(crate) logs: Vec<PathBuf>,
+    pub(crate) guardian: Option<Guardian>,
+    pub(crate) account: Account,
+    /// Of a URL: the process that was named.
+    pub(crate) pid: Option<u32>,
+}
+
+/// How a subject ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StopReport {
+    /// Processes that did not end when asked, and were killed.
+    pub killed: usize,
+    /// Processes that not even that ended: stuck in the kernel.
+    pub left: usize,
+    /// User CPU of the whole subject, children included, as its parents reaped it.
+    pub user: Nanos,
+    /// System CPU likewise.
+    pub system: Nanos,
+}
+
+impl Running {
+    /// The processes of the subject at this moment: those below its guardian, or the named process
+    /// and those below it. Empty for a URL without `pid` and where `/proc` hides them.
+    pub fn processes(&self) -> Vec<u32> {
+        let root = self.guardian.as_ref().map(Guardian::pid).or(self.pid);
+        let below = root.and_then(|root| process::descendants(root).ok()).unwrap_or_default();
+        let named = self.pid.filter(|&pid| process::stat(pid).is_ok());
+        named.into_iter().chain(below.iter().map(|stat| stat.pid)).collect()
+    }
+
+    /// The process started, or named.
+    pub fn main_process(&self) -> Option<u32> {
+        self.guardian.as_ref().map(Guardian::started).or(self.pid)
+    }
+
+    /// Its guardian, which is not part of the subject.
+    pub fn guardian_process(&self) -> Option<u32> {
+        self.guardian.as_ref().map(Guardian::pid)
+    }
+
+    /// CPU of all its processes so far, those that ended included. Call it when nothing is in
+    /// flight. Never an estimate in place of a figure: a reason, when there is none.
+    pub fn cpu(&self) -> Result<CpuReading, CpuMissing> {
+        self.account.read(self.guardian.as_ref())
+    }
+
+    /// An error when it has ended, with how and its last words. (A command may leave its server
+    /// behind and end with 0.) One system call.
+    pub fn alive(&self) -> Result<(), SubjectError> {
+        let arm = || self.arm.clone();
+        let Some(guardian) = &self.guardian else { return self.named_is_alive() };
+        let dir = self.dir.clone().unwrap_or_default();
+        match still_there(guardian) {
+            Ok(None) => Ok(()),
+            Ok(Some(ending)) => {
+                Err(SubjectError::Died { arm: arm(), ending, said: last_words(&dir, &self.logs) })
+            }
+            Err(source) => Err(SubjectError::Guardian { arm: arm(), source, log: dir.join("guardian.log") }),
+        }
+    }
+
+    fn named_is_alive(&self) -> Result<(), SubjectError> {
+        match self.pid.map(bakeoff_sys::cpu_clock::process) {
+            Some(Err(_)) => Err(SubjectError::Url {
+                arm: self.arm.clone(),
+                url: self.address.to_string(),
+                reason: format!("its process {} has ended", self.pid.unwrap_or_default()),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends it: asked first, killed after the grace, all of its processes, whatever they forked.
+    pub fn stop(mut self) -> StopReport {
+        let Some(mut guardian) = self.guardian.take() else { return StopReport::default() };
+        let farewell = guardian.end();
+        StopReport {
+            killed: farewell.killed,
+            left: farewell.left,
+            user: farewell.used.user,
+            system: farewell.used.system,
+        }
+    }
+}
+
+/// How the subject ended, if it has. A first process that ended well and left others is no end.
+pub(crate) fn still_there(guardian: &Guardian) -> std::io::Result<Option<String>> {
+    let Some(exit) = guardian.exit(Nanos::ZERO)? else { return Ok(None) };
+    let went_well = exit.ending == process::Ending::Exited(0);
+    let others = || process::descendants(guardian.pid()).is_ok_and(|below| !below.is_empty());
+    Ok((!(went_well && others())).then(|| exit.ending.to_string()))
+}

@@ -1,0 +1,48 @@
+//! What can be a subject.
+
+use bakeoff_units::Nanos;
+use std::path::PathBuf;
+
+/// One arm's subject as a plan describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Spec {
+    /// The built-in origin simulator, as a process of its own.
+    Origin {
+        /// Over HTTPS.
+        tls: bool,
+        /// Extra CPU to spend on each request: a planted cost.
+        burn: Option<Nanos>,
+    },
+    /// nginx.
+    Nginx {
+        /// The user's configuration; none: ours.
+        config: Option<PathBuf>,
+        /// Over HTTPS. With a configuration of the user's it says what that one speaks.
+        tls: bool,
+    },
+    /// Apache httpd.
+    Apache {
+        /// The user's configuration; none: ours.
+        config: Option<PathBuf>,
+        /// Over HTTPS. With a configuration of the user's it says what that one speaks.
+        tls: bool,
+    },
+    /// Any program that serves HTTP.
+    Command {
+        /// Program and arguments with substitutions; no shell.
+        argv: Vec<String>,
+        /// Ready when this path answers below 500; none: when the port accepts.
+        ready: Option<String>,
+        /// Added to its environment, values with substitutions.
+        env: Vec<(String, String)>,
+        /// What it speaks is HTTPS.
+        tls: bool,
+    },
+    /// A server that runs already and is left running.
+    Url {
+        /// `http://host:port` or `https://host:port`.
+        url: String,
+        /// The process whose CPU, with that of its descendants, is the subject's.
+        pid: Option<u32>,
+    },
+}

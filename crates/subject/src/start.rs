@@ -1,0 +1,187 @@
+//! From a `Spec` to a `Running` subject.
+
+use crate::SubjectError;
+use crate::apache::Apache;
+use crate::command::Program;
+use crate::context::{Context, environment};
+use crate::cpu::Account;
+use crate::guardian::{Guardian, LaunchError, Plan};
+use crate::nginx::Nginx;
+use crate::origin::Origin;
+use crate::port;
+use crate::program::{HOST, Place, Recipe, Subject};
+use crate::ready::Waiting;
+use crate::running::Running;
+use crate::spec::Spec;
+use crate::url;
+use crate::user::Runner;
+use bakeoff_units::{Clock, MonotonicClock};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// How often a start is tried when somebody takes the port between our choice and the server.
+const ATTEMPTS: usize = 3;
+
+/// Starts the subject and returns when it is ready. Nothing of it is left when this fails, except
+/// its private directory with what it printed.
+pub fn start(spec: &Spec, context: &Context<'_>) -> Result<Running, SubjectError> {
+    match spec {
+        Spec::Origin { tls, burn } => launch("origin", &Origin { tls: *tls, burn: *burn }, context),
+        Spec::Nginx { config, tls } => launch("nginx", &Nginx { config: config.clone(), tls: *tls }, context),
+        Spec::Apache { config, tls } => {
+            launch("apache", &Apache { config: config.clone(), tls: *tls }, context)
+        }
+        Spec::Command { argv, ready, env, tls } => {
+            let program = Program { argv: argv.clone(), ready: ready.clone(), env: env.clone(), tls: *tls };
+            launch("command", &program, context)
+        }
+        Spec::Url { url, pid } => url::attach(url, *pid, context),
+    }
+}
+
+fn launch(kind: &'static str, subject: &dyn Subject, context: &Context<'_>) -> Result<Running, SubjectError> {
+    let mut attempt = 1;
+    loop {
+        match launch_once(kind, subject, context) {
+            Err(error) if attempt < ATTEMPTS && is_port_taken(&error) => attempt += 1,
+            other => return other,
+        }
+    }
+}
+
+/// The server said so, or a stranger answered.
+fn is_port_taken(error: &SubjectError) -> bool {
+    match error {
+        SubjectError::Stranger { .. } => true,
+        SubjectError::DiedAtStart { said, .. } => {
+            let says = |line: &String| {
+                let line = line.to_ascii_lowercase();
+                line.contains("address already in use")
+                    || line.contains("eaddrinuse")
+                    || line.contains("addrinuse")
+            };
+            said.lines.iter().any(says)
+        }
+        _ => false,
+    }
+}
+
+fn launch_once(
+    kind: &'static str,
+    subject: &dyn Subject,
+    context: &Context<'_>,
+) -> Result<Running, SubjectError> {
+    let clock = MonotonicClock::new();
+    let runner = subject.runner();
+    let place = place(context)?;
+    let recipe = subject.recipe(&place)?;
+    if let Some(runner) = &runner {
+        hand_over(runner, &place)?;
+    }
+    let guardian = guard(&place, &recipe, runner.as_ref())?;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, place.port));
+    let tls = subject.tls();
+    Waiting { context, guardian: &guardian, address, dir: &place.dir, recipe: &recipe, tls }.wait()?;
+    let account = Account::of(&guardian).map_err(|source| SubjectError::Guardian {
+        arm: context.arm.clone(),
+        source,
+        log: place.dir.join("guardian.log"),
+    })?;
+    Ok(Running {
+        arm: context.arm.clone(),
+        kind,
+        address,
+        tls,
+        server_name: "localhost".to_owned(),
+        version: recipe.version,
+        command_line: recipe.argv,
+        config: recipe.config,
+        dir: Some(place.dir),
+        user: runner.map(|runner| runner.name.to_owned()),
+        start_time: clock.now(),
+        logs: recipe.logs,
+        guardian: Some(guardian),
+        account,
+        pid: None,
+    })
+}
+
+/// A fresh directory, a free port, and a copy of the certificate.
+fn place<'a>(context: &'a Context<'a>) -> Result<Place<'a>, SubjectError> {
+    let dir_error =
+        |path: &Path, source| SubjectError::Dir { arm: context.arm.clone(), path: path.to_owned(), source };
+    let dir = private_dir(&context.base, &context.arm).map_err(|error| dir_error(&context.base, error))?;
+    let port = port::free().map_err(|error| dir_error(Path::new(HOST), error))?;
+    let certificate = match &context.certificate {
+        Some(made) => Some(made.copy_to(&dir).map_err(|error| dir_error(&dir, error))?),
+        None => None,
+    };
+    Ok(Place { context, dir, port, certificate })
+}
+
+/// `base/ARM`, or `base/ARM-2` and so on; the arm's name without what is awkward in a path.
+pub(crate) fn private_dir(base: &Path, arm: &str) -> io::Result<PathBuf> {
+    let name: String =
+        arm.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+    let base = fs::canonicalize(base)?;
+    let mut number = 1;
+    loop {
+        let dir = base.join(if number == 1 { name.clone() } else { format!("{name}-{number}") });
+        match DirBuilder::new().mode(0o755).create(&dir) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 100_000 => number += 1,
+            other => return other.map(|()| dir),
+        }
+    }
+}
+
+/// Makes the runner owner of the private directory, and checks that it reaches that and the site.
+fn hand_over(runner: &Runner, place: &Place<'_>) -> Result<(), SubjectError> {
+    let given = || {
+        runner.give(&place.dir)?;
+        fs::read_dir(&place.dir)?.try_for_each(|entry| runner.give(&entry?.path()))
+    };
+    given().map_err(|source| SubjectError::Dir { arm: place.arm(), path: place.dir.clone(), source })?;
+    runner.demand_reach(&place.arm(), &place.dir)?;
+    runner.demand_reach(&place.arm(), &place.context.root)
+}
+
+fn guard(place: &Place<'_>, recipe: &Recipe, runner: Option<&Runner>) -> Result<Guardian, SubjectError> {
+    let context = place.context;
+    let plan = Plan {
+        argv: recipe.argv.clone(),
+        env: environment(&place.dir, recipe.env.clone(), context.padding),
+        cwd: recipe.cwd.clone(),
+        dir: place.dir.clone(),
+        cpus: context.cpus.clone(),
+        user: runner.map(|runner| (runner.user.uid, runner.user.gid)),
+        cpu: context.cpu_source,
+        grace_ms: context.grace.get() / 1_000_000,
+    };
+    let command = context.guardian_command().map_err(LaunchError::Guardian);
+    command
+        .and_then(|command| Guardian::launch(&command, plan))
+        .map_err(|error| launch_error(place, recipe, error))
+}
+
+fn launch_error(place: &Place<'_>, recipe: &Recipe, error: LaunchError) -> SubjectError {
+    let arm = place.arm();
+    match error {
+        LaunchError::Guardian(source) => {
+            SubjectError::Guardian { arm, source, log: place.dir.join("guardian.log") }
+        }
+        LaunchError::NotFound => SubjectError::NoProgram {
+            arm,
+            program: recipe.argv.first().cloned().unwrap_or_default(),
+            remedy: format!(
+                "give its path, relative to the plan, or install it (started in {})",
+                recipe.cwd.display()
+            ),
+        },
+        LaunchError::Failed { doing, error } => {
+            SubjectError::Spawn { arm, doing, message: error, command: recipe.argv.join(" ") }
+        }
+    }
+}

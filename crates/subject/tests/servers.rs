@@ -1,0 +1,154 @@
+//! Real servers: started with our and with users' configurations, asked, ended.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
+
+mod support;
+
+use bakeoff_subject::Spec;
+use bakeoff_sys::process;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::time::Duration;
+use support::{Yard, all_gone, get, get_tls, has, identity};
+
+fn serves_the_site(yard: &Yard, spec: &Spec, tls: bool) {
+    let running = yard.start(spec).unwrap_or_else(|error| panic!("{error}"));
+    let ask = |path| if tls { get_tls(&running, &yard.certificate.ca, path) } else { get(&running, path) };
+    assert_eq!(ask("/f"), (200, "hello".to_owned()));
+    assert_eq!(ask("/f?query=1"), (200, "hello".to_owned()));
+    assert_eq!(ask("/a%20b.html"), (200, "space".to_owned()));
+    assert_eq!(ask("/blog"), (200, "the blog".to_owned()));
+    assert_eq!(ask("/blog/"), (200, "the blog".to_owned()));
+    assert_eq!(ask("/none").0, 404);
+    running.alive().unwrap();
+    assert!(running.version.as_deref().is_some_and(|version| version.contains('/')), "{:?}", running.version);
+    runs_unprivileged(&running.processes());
+    let all: Vec<_> =
+        running.processes().into_iter().chain(running.guardian_process()).map(identity).collect();
+    assert!(all.len() >= 3, "{all:?}");
+    let report = running.stop();
+    assert_eq!((report.killed, report.left), (0, 0));
+    all_gone(&all, Duration::ZERO);
+}
+
+/// As root all processes of a server are somebody else's.
+fn runs_unprivileged(pids: &[u32]) {
+    if process::is_root() {
+        for pid in pids {
+            let owner = std::fs::metadata(format!("/proc/{pid}")).unwrap().uid();
+            assert_ne!(owner, 0, "process {pid}");
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+            assert!(
+                status.lines().any(|line| line.trim_end() == "Groups:"),
+                "supplementary groups: {status}"
+            );
+        }
+    }
+}
+
+#[test]
+fn nginx_serves_the_site() {
+    if has("nginx", "nginx_serves_the_site") {
+        serves_the_site(&Yard::new(), &Spec::Nginx { config: None, tls: false }, false);
+    }
+}
+
+#[test]
+fn nginx_serves_the_site_over_tls() {
+    if has("nginx", "nginx_serves_the_site_over_tls") && has("curl", "nginx_serves_the_site_over_tls") {
+        serves_the_site(&Yard::new(), &Spec::Nginx { config: None, tls: true }, true);
+    }
+}
+
+#[test]
+fn apache_serves_the_site() {
+    if has("apache2", "apache_serves_the_site") {
+        serves_the_site(&Yard::new(), &Spec::Apache { config: None, tls: false }, false);
+    }
+}
+
+#[test]
+fn apache_serves_the_site_over_tls() {
+    if has("apache2", "apache_serves_the_site_over_tls") && has("curl", "apache_serves_the_site_over_tls") {
+        serves_the_site(&Yard::new(), &Spec::Apache { config: None, tls: true }, true);
+    }
+}
+
+#[test]
+fn nginx_takes_the_users_configuration() {
+    if !has("nginx", "nginx_takes_the_users_configuration") {
+        return;
+    }
+    let yard = Yard::new();
+    yard.write("extra.inc", "add_header X-Extra yes;\n");
+    let text = "user www-data;\nevents { worker_connections 64; }\nhttp {\n  include mime.types;\n  server {\n    listen {port} ssl;\n    ssl_certificate {cert};\n    ssl_certificate_key {key};\n    root {root};\n    include extra.inc;\n    if ($uri ~ \"^/x{2,3}$\") { return 204; }\n  }\n}\n";
+    let config = Some(yard.write("mine.conf", text));
+    let running = yard.start(&Spec::Nginx { config, tls: true }).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(get_tls(&running, &yard.certificate.ca, "/f"), (200, "hello".to_owned()));
+    let dir = running.dir.clone().unwrap();
+    assert!(std::fs::read_to_string(dir.join("access.log")).unwrap().contains("GET /f"));
+    assert!(running.config.as_deref().unwrap().contains("extra.inc"));
+    runs_unprivileged(&running.processes());
+}
+
+#[test]
+fn apache_takes_the_users_configuration() {
+    if !has("apache2", "apache_takes_the_users_configuration") {
+        return;
+    }
+    let yard = Yard::new();
+    let modules = "/usr/lib/apache2/modules";
+    let text = format!(
+        "LoadModule mpm_event_module {modules}/mod_mpm_event.so\nLoadModule authz_core_module {modules}/mod_authz_core.so\nServerName x\nListen {{port}}\nDocumentRoot {{root}}\nUser www-data\nLogFormat \"%{{cookie}}i %U\" mine\n"
+    );
+    let config = Some(yard.write("mine.conf", &text));
+    let running = yard.start(&Spec::Apache { config, tls: false }).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(get(&running, "/f"), (200, "hello".to_owned()));
+    runs_unprivileged(&running.processes());
+}
+
+#[test]
+fn a_configuration_without_port_is_refused_with_the_line_to_write() {
+    if !has("nginx", "a_configuration_without_port_is_refused_with_the_line_to_write") {
+        return;
+    }
+    let yard = Yard::new();
+    let config = Some(yard.write("mine.conf", "events {}\nhttp { server {\n  listen 80;\n} }\n"));
+    let message = yard.start(&Spec::Nginx { config, tls: false }).unwrap_err().to_string();
+    assert!(message.contains("mine.conf"), "{message}");
+    assert!(message.contains("line 3: `listen 80;` as `listen {host}:{port};`"), "{message}");
+}
+
+#[test]
+fn the_servers_own_words_are_in_the_error() {
+    for program in ["nginx", "apache2"] {
+        if !has(program, "the_servers_own_words_are_in_the_error") {
+            continue;
+        }
+        let yard = Yard::new();
+        let mpm = "LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so\n";
+        let text = format!("{}nonsense_directive {{port}};\n", if program == "nginx" { "" } else { mpm });
+        let config = Some(yard.write("mine.conf", &text));
+        let spec = match program {
+            "nginx" => Spec::Nginx { config, tls: false },
+            _ => Spec::Apache { config, tls: false },
+        };
+        let message = yard.start(&spec).unwrap_err().to_string();
+        assert!(message.contains("ended before it was ready (exit status 1)"), "{message}");
+        assert!(message.contains("nonsense_directive"), "{message}");
+    }
+}
+
+#[test]
+fn a_site_the_server_may_not_read_is_refused_before_the_start() {
+    if !process::is_root() || !has("nginx", "a_site_the_server_may_not_read_is_refused_before_the_start") {
+        println!("SKIP a_site_the_server_may_not_read_is_refused_before_the_start: needs root");
+        return;
+    }
+    let yard = Yard::new();
+    std::fs::set_permissions(yard.path("site"), std::fs::Permissions::from_mode(0o700)).unwrap();
+    let message = yard.start(&Spec::Nginx { config: None, tls: false }).unwrap_err().to_string();
+    assert!(
+        message.contains("user `nobody`, who may not enter") && message.contains("chmod o+x"),
+        "{message}"
+    );
+}
