@@ -5,6 +5,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod analyse;
+pub mod directory;
 pub mod plan;
 pub mod results;
 pub mod shipped;

@@ -1,0 +1,99 @@
+//! Sums and distributions of each arm.
+
+use super::invalid;
+use super::series::{Column, Series, primary};
+use crate::results::{ArmResult, Setup};
+use bakeoff_meter::CATALOGUE;
+use std::collections::BTreeMap;
+
+pub(super) fn results(setup: &Setup, series: &Series) -> BTreeMap<String, ArmResult> {
+    setup.arms.iter().map(|arm| (arm.clone(), result(setup, series, arm))).collect()
+}
+
+fn result(setup: &Setup, series: &Series, arm: &str) -> ArmResult {
+    let column = series.column(arm);
+    let mut sum = ArmResult {
+        subject: setup.subjects.get(arm).cloned().unwrap_or_default(),
+        invalid: invalid::reason(setup, series, arm),
+        deviation: series.figures(arm, primary(setup)).and_then(|figures| coefficient_of_variation(&figures)),
+        meters: meters(series, arm),
+        ..ArmResult::default()
+    };
+    for counters in &column.counters {
+        sum.requests += counters.requests;
+        sum.replies += counters.replies;
+        sum.bytes += counters.bytes;
+        for (class, count) in &counters.errors {
+            *sum.errors.entry(class.clone()).or_default() += count;
+        }
+        for (status, count) in &counters.statuses {
+            *sum.statuses.entry(*status).or_default() += count;
+        }
+    }
+    quantiles(&mut sum, column);
+    sum
+}
+
+fn quantiles(sum: &mut ArmResult, column: &Column) {
+    sum.response_ns = column.merged.response.quantiles();
+    sum.service_ns = column.merged.service.quantiles();
+    sum.first_byte_ns = column.merged.first_byte.quantiles();
+    sum.connect_ns = column.merged.connect.quantiles();
+    sum.handshake_ns = column.merged.handshake.quantiles();
+    sum.lateness_ns = column.merged.lateness.quantiles();
+}
+
+/// Medians over rounds; quantiles of merged histograms where enough replies stand behind them.
+fn meters(series: &Series, arm: &str) -> BTreeMap<String, f64> {
+    let column = series.column(arm);
+    let mut values = BTreeMap::new();
+    for meter in CATALOGUE {
+        let value = match meter.quantile {
+            Some(q) => {
+                let (merged, _) = column.histogram(meter);
+                enough(merged.count(), q).then(|| merged.quantile(q).get() as f64)
+            }
+            None => median(column.counters.iter().filter_map(meter.of_slice).collect()),
+        };
+        if let Some(value) = value {
+            values.insert(meter.name.to_owned(), value);
+        }
+    }
+    values
+}
+
+/// A quantile needs 50 replies beyond it.
+pub(super) fn enough(count: u64, q: f64) -> bool {
+    count as f64 >= 50.0 / (1.0 - q)
+}
+
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    (n > 0).then(|| (values[(n - 1) / 2] + values[n / 2]) / 2.0)
+}
+
+fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
+    let n = values.len() as f64;
+    if values.len() < 2 {
+        return None;
+    }
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (mean > 0.0).then(|| variance.sqrt() / mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_and_deviation_of_known_samples() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(median(vec![]), None);
+        let cv = coefficient_of_variation(&[8.0, 12.0]).unwrap();
+        assert!((cv - 8.0_f64.sqrt() / 10.0).abs() < 1e-12);
+        assert!(enough(5_000, 0.99) && !enough(4_999, 0.99));
+    }
+}

@@ -1,0 +1,108 @@
+//! Which look gives an arm's verdict.
+
+use super::series::{Series, primary, second};
+use crate::results::Setup;
+use bakeoff_meter::Meter;
+use bakeoff_stats::{Decision, Judgement, Level, Question, Verdict, judge, judge_null, log_ratio, log_ratios};
+
+/// An arm's state of affairs in the primary figure.
+pub(super) struct Decided {
+    pub(super) judgement: Judgement,
+    /// Rounds that the judgement used.
+    pub(super) rounds: usize,
+    /// Whether more rounds would change nothing.
+    pub(super) is_final: bool,
+}
+
+/// Whether more rounds may come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    Running,
+    Ended,
+}
+
+/// The arms that get a verdict: all but the baseline's two processes.
+pub(super) fn judged(setup: &Setup) -> impl Iterator<Item = &str> {
+    let second = second(&setup.baseline);
+    setup.arms.iter().map(String::as_str).filter(move |arm| *arm != setup.baseline && *arm != second)
+}
+
+/// The intervals' level; `setup.json` holds it since before the first slice.
+pub(super) fn level(setup: &Setup) -> Level {
+    Level::new(setup.level).unwrap_or(Level::NULL)
+}
+
+/// Log ratios of an arm in a figure whose larger values are worse, round by round.
+pub(super) fn differences(series: &Series, setup: &Setup, arm: &str, meter: &Meter) -> Option<Vec<f64>> {
+    let (a, a2) = (series.figures(&setup.baseline, meter)?, series.figures(&second(&setup.baseline), meter)?);
+    let subject = series.figures(arm, meter)?;
+    Some(log_ratios(&subject, &a, &a2))
+}
+
+/// Log ratios of the two baseline processes.
+pub(super) fn null_differences(series: &Series, setup: &Setup, meter: &Meter) -> Option<Vec<f64>> {
+    let (a, a2) = (series.figures(&setup.baseline, meter)?, series.figures(&second(&setup.baseline), meter)?);
+    Some(a2.iter().zip(&a).map(|(x, y)| log_ratio(*x, *y)).collect())
+}
+
+/// Judges at each planned look; the first final decision stands, and later rounds do not change
+/// it. When the run is over, what is still open gets its last word.
+pub(super) fn decide(
+    setup: &Setup,
+    series: &Series,
+    arm: &str,
+    invalid: Option<&str>,
+    progress: Progress,
+) -> Decided {
+    let meter = primary(setup);
+    let d = differences(series, setup, arm, meter).unwrap_or_default();
+    let null_d = null_differences(series, setup, meter).unwrap_or_default();
+    let missing = (series.rounds() > 0 && d.is_empty()).then(|| format!("{} could not be read", meter.noun));
+    let invalid = invalid.or(missing.as_deref());
+    let last = setup.looks.last().copied().unwrap_or(0);
+    let at = |rounds: usize, last_look: bool| {
+        let question = Question {
+            margin: setup.margin,
+            invalid,
+            null_d: &null_d[..rounds.min(null_d.len())],
+            d: &d[..rounds.min(d.len())],
+            level: level(setup),
+            last_look,
+        };
+        Decided { judgement: judge(&question), rounds, is_final: false }
+    };
+    let rounds = series.rounds();
+    for &look in setup.looks.iter().filter(|&&look| look as usize <= rounds) {
+        let decided = at(look as usize, look == last);
+        if matches!(decided.judgement.decision, Decision::Final(_)) {
+            return Decided { is_final: true, ..decided };
+        }
+    }
+    match progress {
+        Progress::Running => at(rounds, false),
+        Progress::Ended => without_a_look(at(rounds, true), setup.margin),
+    }
+}
+
+/// A run that ended between two looks must not gain one: nothing but what needs no look.
+fn without_a_look(mut decided: Decided, margin: f64) -> Decided {
+    if let Decision::Final(Verdict::Costs | Verdict::Saves | Verdict::NoCost) = decided.judgement.decision {
+        let not_worse = decided.judgement.effect.as_ref().is_some_and(|e| e.interval.high < margin);
+        let verdict = if not_worse { Verdict::NotWorse } else { Verdict::NotResolved };
+        decided.judgement.decision = Decision::Final(verdict);
+    }
+    decided
+}
+
+/// The two baseline processes against each other.
+pub(super) fn decide_null(setup: &Setup, series: &Series, meter: &Meter, invalid: Option<&str>) -> Judgement {
+    let null_d = null_differences(series, setup, meter).unwrap_or_default();
+    judge_null(&Question {
+        margin: setup.margin,
+        invalid,
+        null_d: &null_d,
+        d: &[],
+        level: level(setup),
+        last_look: true,
+    })
+}

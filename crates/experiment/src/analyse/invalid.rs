@@ -1,0 +1,58 @@
+//! What makes an arm's figures worthless, whatever they are.
+
+use super::series::{Series, second};
+use crate::results::Setup;
+use bakeoff_meter::ErrorClass;
+use bakeoff_units::{Nanos, Ratio};
+
+/// From this share of its core on, the generator was the limit of a closed loop.
+pub(super) const GENERATOR_LIMIT: f64 = 0.97;
+
+/// Why the arm is invalid; an invalid baseline makes every arm so.
+pub(super) fn reason(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
+    let own = own_reason(setup, series, arm);
+    let of_baseline = || {
+        [setup.baseline.clone(), second(&setup.baseline)]
+            .into_iter()
+            .find_map(|name| own_reason(setup, series, &name).map(|why| format!("the baseline {name}: {why}")))
+    };
+    own.or_else(of_baseline)
+}
+
+fn own_reason(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
+    let column = series.column(arm);
+    let requests: u64 = column.counters.iter().map(|c| c.requests).sum();
+    if requests == 0 {
+        return None;
+    }
+    let errors: u64 = column.counters.iter().map(|c| c.error_count()).sum();
+    let of_class = |class: ErrorClass| -> u64 {
+        column.counters.iter().filter_map(|c| c.errors.get(class.as_str())).sum()
+    };
+    let wrong = of_class(ErrorClass::WrongBody);
+    if wrong > 0 {
+        return Some(format!("{wrong} replies had bytes of something else (wrong-body)"));
+    }
+    let share = errors as f64 / requests as f64;
+    if share > setup.max_errors {
+        let (class, count) = ErrorClass::ALL.into_iter().map(|class| (class, of_class(class))).max_by_key(|x| x.1)?;
+        let share = Ratio::new(share)?;
+        return Some(format!("{share} of its requests failed, most by {} ({count})", class.as_str()));
+    }
+    let lateness = column.merged.lateness.quantile(0.99);
+    let bound = Nanos::new(setup.max_lateness_ns?);
+    (lateness > bound).then(|| format!("the generator was late: 1 % of the requests were sent {lateness} or more after they were due (bound {bound})"))
+}
+
+/// Why throughput and times of the arm say nothing, though its cost per request may.
+pub(super) fn generator_limited(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
+    if setup.max_lateness_ns.is_some() || setup.workload.kind == "command" {
+        return None;
+    }
+    [arm.to_owned(), setup.baseline.clone(), second(&setup.baseline)].into_iter().find_map(|name| {
+        let counters = &series.column(&name).counters;
+        let busy = counters.iter().map(|c| c.generator_busy).sum::<f64>() / counters.len().max(1) as f64;
+        let share = Ratio::new(busy.min(1.0))?;
+        (busy >= GENERATOR_LIMIT).then(|| format!("the generator was the limit for {name}: its core was {share} busy"))
+    })
+}

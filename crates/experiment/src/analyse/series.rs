@@ -1,0 +1,119 @@
+//! Slices as a table: complete rounds down, arms across.
+
+use super::AnalyseError;
+use crate::results::{Setup, SliceRecord};
+use bakeoff_meter::catalogue::{self, RESPONSE_P50};
+use bakeoff_meter::{Counters, Histogram, Meter, Times};
+use std::collections::BTreeMap;
+
+/// One arm's slices of complete rounds, in the order of rounds. Histograms are kept whole once, for
+/// all rounds together, and per round as their non-empty buckets: a whole one takes 270 KB.
+#[derive(Default)]
+pub(super) struct Column {
+    pub(super) counters: Vec<Counters>,
+    pub(super) merged: Times,
+    response: Vec<Buckets>,
+    service: Vec<Buckets>,
+    response_p50: Vec<Option<f64>>,
+}
+
+/// Upper edge in nanoseconds and count.
+pub(super) type Buckets = Vec<(u64, u64)>;
+
+/// All arms.
+pub(super) struct Series {
+    columns: BTreeMap<String, Column>,
+    rounds: usize,
+    pub(super) seconds_per_round: Option<f64>,
+}
+
+/// Whether histograms are needed: reading them takes most of the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Depth {
+    Counters,
+    Histograms,
+}
+
+impl Series {
+    pub(super) fn read(setup: &Setup, slices: &[SliceRecord], depth: Depth) -> Result<Self, AnalyseError> {
+        let mut by_round: BTreeMap<u32, BTreeMap<&str, &SliceRecord>> = BTreeMap::new();
+        for slice in slices {
+            by_round.entry(slice.round).or_default().insert(&slice.arm, slice);
+        }
+        let complete: Vec<_> =
+            by_round.values().filter(|round| setup.arms.iter().all(|arm| round.contains_key(arm.as_str()))).collect();
+        let mut columns = BTreeMap::new();
+        for arm in &setup.arms {
+            let mut column = Column::default();
+            for slice in complete.iter().map(|round| round[arm.as_str()]) {
+                column.add(slice, depth)?;
+            }
+            columns.insert(arm.clone(), column);
+        }
+        Ok(Self { columns, rounds: complete.len(), seconds_per_round: seconds_per_round(slices, complete.len()) })
+    }
+
+    pub(super) const fn rounds(&self) -> usize {
+        self.rounds
+    }
+
+    /// The column of an arm of the set-up.
+    pub(super) fn column(&self, arm: &str) -> &Column {
+        &self.columns[arm]
+    }
+
+    /// The figure of each slice; `None` when one slice has none. The median response time is the
+    /// only quantile that is judged per slice: thousands of replies stand behind each.
+    pub(super) fn figures(&self, arm: &str, meter: &Meter) -> Option<Vec<f64>> {
+        let column = self.column(arm);
+        if meter.name == RESPONSE_P50 {
+            return column.response_p50.iter().copied().collect();
+        }
+        column.counters.iter().map(meter.of_slice).collect()
+    }
+}
+
+impl Column {
+    fn add(&mut self, slice: &SliceRecord, depth: Depth) -> Result<(), AnalyseError> {
+        self.counters.push(slice.counters.clone());
+        if depth == Depth::Counters {
+            return Ok(());
+        }
+        let times = slice.times.decode().map_err(|why| AnalyseError::Histogram {
+            round: slice.round,
+            arm: slice.arm.clone(),
+            why,
+        })?;
+        let median = (times.response.count() > 0).then(|| times.response.quantile(0.5).get() as f64);
+        self.response_p50.push(median);
+        self.response.push(times.response.buckets());
+        self.service.push(times.service.buckets());
+        self.merged.merge(&times);
+        Ok(())
+    }
+
+    /// The histogram that a quantile meter reads: merged, and round by round.
+    pub(super) fn histogram(&self, meter: &Meter) -> (&Histogram, &[Buckets]) {
+        if meter.name.starts_with("service") {
+            (&self.merged.service, &self.service)
+        } else {
+            (&self.merged.response, &self.response)
+        }
+    }
+}
+
+fn seconds_per_round(slices: &[SliceRecord], rounds: usize) -> Option<f64> {
+    let start = slices.iter().map(|slice| slice.started_ns).min()?;
+    let end = slices.iter().map(|slice| slice.started_ns + slice.counters.wall_ns).max()?;
+    (rounds > 0).then(|| (end - start) as f64 / 1e9 / rounds as f64)
+}
+
+/// The second baseline process.
+pub(super) fn second(baseline: &str) -> String {
+    format!("{baseline}'")
+}
+
+/// The meter that the verdict stands on.
+pub(super) fn primary(setup: &Setup) -> &'static Meter {
+    catalogue::find(&setup.primary).unwrap_or(&bakeoff_meter::CATALOGUE[0])
+}

@@ -1,0 +1,108 @@
+//! What the reader should know before believing a figure: seen, meaning, remedy.
+
+use super::decide;
+use super::series::{Series, second};
+use crate::results::{Comparison, Setup, Warning};
+use bakeoff_stats::Verdict;
+
+/// Idle arms may use this share of a core.
+const IDLE_LIMIT: f64 = 0.005;
+/// Neighbouring rounds may be this much alike.
+const LAG_LIMIT: f64 = 0.3;
+/// A slice with more steal than this is named.
+const STEAL_LIMIT: f64 = 0.05;
+/// Two processes of one program were seen to differ by so much.
+const PROCESS_LUCK: f64 = 0.02;
+
+pub(super) fn all(setup: &Setup, series: &Series, comparisons: &[Comparison]) -> Vec<Warning> {
+    let mut found = setup.environment.warnings.clone();
+    let mut add = |label: &str, sentence: String| found.push(Warning { label: label.to_owned(), sentence });
+    for row in comparisons.iter().filter(|row| row.primary) {
+        primary_row(setup, row, &mut add);
+    }
+    idle_arms(setup, series, &mut add);
+    steal(setup, series, &mut add);
+    statuses_differ(setup, series, &mut add);
+    found
+}
+
+fn primary_row(setup: &Setup, row: &Comparison, add: &mut impl FnMut(&str, String)) {
+    let arm = &row.arm;
+    if row.heavy_tails {
+        add("heavy-tails", format!("{arm}: a few rounds lie far off; the Hodges-Lehmann estimate is used in place of the trimmed mean"));
+    }
+    if let (Some(sums), Some(low), Some(high)) = (row.ratio_of_sums, row.low, row.high) {
+        if arm != &second(&setup.baseline) && !(low..=high).contains(&sums) {
+            add("ratio-of-sums", format!("{arm}: over all slices together the change is {:+.1} %, outside the interval: some slices weigh more than the typical one", sums * 100.0));
+        }
+    }
+    if let Some(lag) = lag_one(&row.differences).filter(|lag| *lag > LAG_LIMIT) {
+        add("rounds-alike", format!("{arm}: neighbouring rounds are alike (correlation {lag:.2}): the interval may be too narrow; longer slices help"));
+    }
+    let small = row.effect.is_some_and(|effect| effect.abs() < PROCESS_LUCK);
+    let claims = matches!(row.verdict, Verdict::Costs | Verdict::Saves | Verdict::NoCost);
+    if small && claims && arm != &second(&setup.baseline) {
+        add("process-luck", format!("{arm}: one start of each server: differences below {:.0} % can be the luck of one process; run again to see whether it stays", PROCESS_LUCK * 100.0));
+    }
+}
+
+fn idle_arms(setup: &Setup, series: &Series, add: &mut impl FnMut(&str, String)) {
+    let busiest = setup.arms.iter().flat_map(|arm| &series.column(arm).counters).map(|c| c.idle_arms_busy);
+    let mut shares: Vec<f64> = busiest.collect();
+    shares.sort_by(f64::total_cmp);
+    let typical = shares.get(shares.len() / 2).copied().unwrap_or(0.0);
+    if typical > IDLE_LIMIT {
+        add("idle-arms-busy", format!("arms that should have been idle used {:.1} % of a core while others were measured", typical * 100.0));
+    }
+}
+
+fn steal(setup: &Setup, series: &Series, add: &mut impl FnMut(&str, String)) {
+    let slices: Vec<f64> = setup.arms.iter().flat_map(|arm| &series.column(arm).counters).map(|c| c.host.steal).collect();
+    let stolen = slices.iter().filter(|share| **share > STEAL_LIMIT).count();
+    if stolen > 0 {
+        add("steal", format!("in {stolen} of {} slices the hypervisor took more than {:.0} % of the CPU time", slices.len(), STEAL_LIMIT * 100.0));
+    }
+}
+
+/// Servers with content of their own may answer differently without failing.
+fn statuses_differ(setup: &Setup, series: &Series, add: &mut impl FnMut(&str, String)) {
+    let good = |arm: &str| {
+        let (mut good, mut all) = (0, 0);
+        for (status, count) in series.column(arm).counters.iter().flat_map(|c| &c.statuses) {
+            all += count;
+            good += if (200..300).contains(status) { *count } else { 0 };
+        }
+        (all > 0).then(|| good as f64 / all as f64)
+    };
+    let Some(baseline) = good(&setup.baseline) else { return };
+    for arm in decide::judged(setup) {
+        if let Some(share) = good(arm).filter(|share| (share - baseline).abs() > 0.01) {
+            add("statuses-differ", format!("{arm} answered {:.1} % of the requests with 2xx, {} {:.1} %: they do not do the same work", share * 100.0, setup.baseline, baseline * 100.0));
+        }
+    }
+}
+
+/// Correlation of neighbours; `None` with too few rounds to tell.
+fn lag_one(values: &[f64]) -> Option<f64> {
+    if values.len() < 10 {
+        return None;
+    }
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let total: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let pairs: f64 = values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
+    (total > 0.0).then(|| pairs / total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_that_are_alike_are_noticed() {
+        let slow: Vec<f64> = (0..40).map(|i| f64::from(i / 10)).collect();
+        let quick: Vec<f64> = (0..40).map(|i| f64::from(i % 2)).collect();
+        assert!(lag_one(&slow).unwrap() > 0.8);
+        assert!(lag_one(&quick).unwrap() < -0.9);
+        assert_eq!(lag_one(&slow[..9]), None);
+    }
+}
