@@ -10,6 +10,8 @@
 pub mod catalogue;
 mod counters;
 mod histogram;
+pub mod host;
+pub mod process;
 mod recorder;
 
 pub use catalogue::{CATALOGUE, Kind, Meter, Side, Unit};

@@ -4,6 +4,8 @@
 //! their processes and waits to be killed. `play http PORT [STATUS]` and `play origin --port PORT`
 //! answer every request; `play burner PORT` spends CPU in threads and children on demand.
 
+#![allow(clippy::print_stdout)] // the test that started it reads it
+
 use bakeoff_subject::{Context, Running, Spec, guardian};
 use bakeoff_sys::{cpu_clock, process, thread};
 use bakeoff_units::Nanos;

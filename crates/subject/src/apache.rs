@@ -24,6 +24,12 @@ const MODULE_PLACES: [&str; 4] = [
     "/usr/libexec/apache2",
 ];
 
+/// Threads above the connections: for those of health checks, and of the last slice that close.
+const SPARE_THREADS: usize = 32;
+
+/// Apache's own bound of `ThreadLimit`.
+const MOST_THREADS: usize = 20_000;
+
 impl Subject for Apache {
     fn tls(&self) -> bool {
         self.tls
@@ -87,22 +93,25 @@ impl Apache {
         };
         let loads: String = names.iter().filter_map(|name| load(modules, name)).collect();
         let globals = missing_globals("", &place.dir).join("\n");
-        // 4 x 128 threads: 512 connections can all be served at once, and no process is started
-        // or ended while it is measured. DirectorySlash Off with the rule gives a directory's
-        // index with 200, as nginx's try_files does, where Apache would redirect.
+        // When all threads of a process are busy, Apache closes kept-alive connections that wait.
+        // A load generator would count that as errors, so there are more threads than connections,
+        // in one process (several share connections unevenly), all there from the start.
+        // DirectorySlash Off with the rule gives a directory's index with 200, as nginx's
+        // try_files does, where Apache would redirect.
+        let threads = place.context.connections.saturating_add(SPARE_THREADS).min(MOST_THREADS);
         Ok(format!(
             "{globals}
 LogLevel warn
 ServerName localhost
 Listen {HOST}:{port}
 {loads}TypesConfig {types}
-StartServers 4
-ServerLimit 4
-ThreadLimit 128
-ThreadsPerChild 128
+StartServers 1
+ServerLimit 1
+ThreadLimit {threads}
+ThreadsPerChild {threads}
 MinSpareThreads 1
-MaxSpareThreads 512
-MaxRequestWorkers 512
+MaxSpareThreads {threads}
+MaxRequestWorkers {threads}
 MaxConnectionsPerChild 0
 KeepAlive On
 MaxKeepAliveRequests 0

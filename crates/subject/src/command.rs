@@ -5,7 +5,7 @@
 
 use crate::SubjectError;
 use crate::config::ConfigError;
-use crate::program::{Place, Recipe, Subject};
+use crate::program::{self, Place, Recipe, Subject};
 use std::path::Path;
 
 pub(crate) struct Program {
@@ -34,14 +34,18 @@ impl Subject for Program {
         let Some(program) = argv.first_mut().filter(|program| !program.is_empty()) else {
             return Err(wrong("command", ConfigError::Empty));
         };
-        if program.contains('/') {
-            *program = place.context.at_home(Path::new(program.as_str())).display().to_string();
-        }
+        let cwd = place.context.home.clone().unwrap_or_else(|| place.dir.clone());
+        *program = program::resolve(program, &cwd).ok_or_else(|| no_program(place.arm(), program, &cwd))?;
         let mut env = Vec::with_capacity(self.env.len());
         for (name, value) in &self.env {
             env.push((name.clone(), put_in.word(value).map_err(|error| wrong("env", error))?));
         }
-        let cwd = place.context.home.clone().unwrap_or_else(|| place.dir.clone());
         Ok(Recipe { argv, env, cwd, ready: self.ready.clone(), ..Recipe::default() })
     }
+}
+
+/// There is no such program.
+pub(crate) fn no_program(arm: String, program: &str, cwd: &Path) -> SubjectError {
+    let remedy = format!("install it, or give its path, absolute or from {}", cwd.display());
+    SubjectError::NoProgram { arm, program: program.to_owned(), remedy }
 }

@@ -32,6 +32,9 @@ pub struct Context<'a> {
     pub grace: Nanos,
     /// Where its CPU is to be read.
     pub cpu_source: CpuChoice,
+    /// Most connections that will be open at once; 512. Apache gets a thread for each: the figure
+    /// itself costs little, but context switches are read thread by thread.
+    pub connections: usize,
     /// Bytes added to its environment: moves its stack, so that layout luck can be sampled.
     pub padding: usize,
     /// The bakeoff executable for guardian and origin; none: the running one.
@@ -54,6 +57,7 @@ impl<'a> Context<'a> {
             start_timeout: Nanos::from_secs(10),
             grace: Nanos::from_secs(2),
             cpu_source: CpuChoice::Auto,
+            connections: 512,
             padding: 0,
             executable: None,
             interrupted,

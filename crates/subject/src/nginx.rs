@@ -80,13 +80,14 @@ impl Nginx {
         };
         let (port, root) = (place.port, quoted(&place.context.root));
         let workers = place.context.cpus.len().max(1); // one a core it may use
+        let connections = place.context.connections.saturating_mul(2).max(1024); // each opens a file too
         Ok(format!(
             "worker_processes {workers};
 pid {pid};
 error_log {log} warn;
 daemon off;
 events {{
-    worker_connections 4096;
+    worker_connections {connections};
 }}
 http {{
 {temporary}    access_log off;

@@ -99,6 +99,13 @@ pub(crate) fn find(names: &[&str]) -> Option<PathBuf> {
     names.iter().find_map(|name| places.iter().map(|place| place.join(name)).find(|file| is_program(file)))
 }
 
+/// The program to start: with a `/` a path from `cwd`, else looked for as `find` does. (Left to
+/// `exec`, a directory on the `PATH` that may not be entered would hide that there is none.)
+pub(crate) fn resolve(name: &str, cwd: &Path) -> Option<String> {
+    let found = if name.contains('/') { Some(cwd.join(name)) } else { find(&[name]) };
+    Some(found?.display().to_string())
+}
+
 fn is_program(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     std::fs::metadata(file).is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)

@@ -1,14 +1,17 @@
 //! A command as workload: run to its end on the subject's cores, under a guardian.
 
 use crate::SubjectError;
+use crate::command::no_program;
+use crate::config::ConfigError;
 use crate::context::environment;
 use crate::cpu::{Account, CpuChoice, CpuReading};
 use crate::guardian::{Exit, Guardian, LaunchError, Plan};
+use crate::program;
 use crate::words::last_lines;
 use bakeoff_sys::process::Ending;
 use bakeoff_units::{Bytes, Clock, MonotonicClock, Nanos};
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What to run.
@@ -136,9 +139,15 @@ fn guard(job: &Job<'_>) -> Result<Guardian, SubjectError> {
     let executable = job.executable.clone().map_or_else(std::env::current_exe, Ok);
     let executable = executable.map_err(|source| guardian_error(job, source))?;
     let mut argv = job.argv.clone();
-    if let Some(program) = argv.first_mut().filter(|program| program.contains('/')) {
-        *program = job.cwd.join(Path::new(program.as_str())).display().to_string();
-    }
+    let Some(program) = argv.first_mut().filter(|program| !program.is_empty()) else {
+        return Err(SubjectError::Config {
+            arm: job.arm.clone(),
+            origin: "command".into(),
+            source: ConfigError::Empty,
+        });
+    };
+    *program =
+        program::resolve(program, &job.cwd).ok_or_else(|| no_program(job.arm.clone(), program, &job.cwd))?;
     let plan = Plan {
         argv,
         env: environment(&job.dir, job.env.clone(), 0),
@@ -152,11 +161,9 @@ fn guard(job: &Job<'_>) -> Result<Guardian, SubjectError> {
     let command = [executable.into(), crate::guardian::WORD.into()];
     Guardian::launch(&command, plan).map_err(|error| match error {
         LaunchError::Guardian(source) => guardian_error(job, source),
-        LaunchError::NotFound => SubjectError::NoProgram {
-            arm: job.arm.clone(),
-            program: job.argv.first().cloned().unwrap_or_default(),
-            remedy: format!("give its path, or install it (it is started in {})", job.cwd.display()),
-        },
+        LaunchError::NotFound => {
+            no_program(job.arm.clone(), job.argv.first().map_or("", String::as_str), &job.cwd)
+        }
         LaunchError::Failed { doing, error } => {
             SubjectError::Spawn { arm: job.arm.clone(), doing, message: error, command: job.argv.join(" ") }
         }

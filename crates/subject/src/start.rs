@@ -2,7 +2,7 @@
 
 use crate::SubjectError;
 use crate::apache::Apache;
-use crate::command::Program;
+use crate::command::{Program, no_program};
 use crate::context::{Context, environment};
 use crate::cpu::Account;
 use crate::guardian::{Guardian, LaunchError, Plan};
@@ -169,17 +169,15 @@ fn guard(place: &Place<'_>, recipe: &Recipe, runner: Option<&Runner>) -> Result<
 fn launch_error(place: &Place<'_>, recipe: &Recipe, error: LaunchError) -> SubjectError {
     let arm = place.arm();
     match error {
+        // Ctrl-C in the moment before the guardian has left the terminal's session.
+        LaunchError::Guardian(_) if place.context.is_interrupted() => SubjectError::Interrupted { arm },
         LaunchError::Guardian(source) => {
             SubjectError::Guardian { arm, source, log: place.dir.join("guardian.log") }
         }
-        LaunchError::NotFound => SubjectError::NoProgram {
-            arm,
-            program: recipe.argv.first().cloned().unwrap_or_default(),
-            remedy: format!(
-                "give its path, relative to the plan, or install it (started in {})",
-                recipe.cwd.display()
-            ),
-        },
+        LaunchError::NotFound => {
+            let program = recipe.argv.first().map_or("", String::as_str);
+            no_program(arm, program, &recipe.cwd)
+        }
         LaunchError::Failed { doing, error } => {
             SubjectError::Spawn { arm, doing, message: error, command: recipe.argv.join(" ") }
         }

@@ -6,6 +6,8 @@ mod support;
 
 use bakeoff_subject::Spec;
 use bakeoff_sys::process;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::time::Duration;
 use support::{Yard, all_gone, get, get_tls, has, identity};
@@ -151,4 +153,31 @@ fn a_site_the_server_may_not_read_is_refused_before_the_start() {
         message.contains("user `nobody`, who may not enter") && message.contains("chmod o+x"),
         "{message}"
     );
+}
+
+/// As many as the load generator may open: all are answered, on connections that stay open.
+#[test]
+fn both_servers_hold_512_connections() {
+    for (program, spec) in [
+        ("nginx", Spec::Nginx { config: None, tls: false }),
+        ("apache2", Spec::Apache { config: None, tls: false }),
+    ] {
+        if !has(program, "both_servers_hold_512_connections") {
+            continue;
+        }
+        let running = Yard::new().start(&spec).unwrap_or_else(|error| panic!("{error}"));
+        let mut all: Vec<TcpStream> =
+            (0..512).map(|_| TcpStream::connect(running.address).unwrap()).collect();
+        for _ in 0..3 {
+            for stream in &mut all {
+                stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+                stream.write_all(b"GET /none HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+            }
+            for stream in &mut all {
+                let mut reply = [0; 4096];
+                let length = stream.read(&mut reply).unwrap();
+                assert!(reply[..length].starts_with(b"HTTP/1.1 404"), "{program}");
+            }
+        }
+    }
 }

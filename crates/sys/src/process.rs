@@ -12,7 +12,7 @@ mod wait;
 
 pub use signal::{Arrived, ChildSignals, Signal, send};
 pub use spawn::{Launch, Spawned, User, spawn};
-pub use tree::{Stat, descendants, number_hidden, scan, stat, ticks_per_second};
+pub use tree::{Stat, descendants, number_hidden, page_size, scan, stat, ticks_per_second};
 pub use wait::{Ending, Reaped, Used, children_used, reap, reap_pid};
 
 use std::io;

@@ -70,6 +70,12 @@ pub fn ticks_per_second() -> u64 {
         .unwrap_or(100)
 }
 
+/// Bytes in a page of memory.
+pub fn page_size() -> u64 {
+    let size = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok().flatten();
+    size.and_then(|size| u64::try_from(size).ok()).unwrap_or(4096)
+}
+
 fn below(root: u32, mut rest: Vec<Stat>) -> Vec<Stat> {
     let mut parents = HashSet::from([root]);
     let mut found = Vec::new();
