@@ -1,5 +1,8 @@
 //! The only place that writes to standard output and standard error.
 
+use bakeoff_experiment::run::{Progress, RoundReport};
+use bakeoff_units::Nanos;
+use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
 
 /// Writes to standard output; a closed pipe ends quietly.
@@ -37,4 +40,79 @@ fn terminal_width() -> Option<usize> {
         return std::env::var("COLUMNS").ok()?.parse().ok();
     }
     terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))
+}
+
+/// How a run goes, on standard error: one living line on a terminal, plain lines elsewhere.
+pub(crate) struct Console {
+    name: String,
+    bar: Option<ProgressBar>,
+    quiet: bool,
+    told: Option<Nanos>,
+}
+
+/// Plain lines are at least so far apart.
+const LINE_GAP: Nanos = Nanos::from_secs(5);
+
+impl Console {
+    pub(crate) fn new(name: &str, quiet: bool) -> Self {
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
+            let bar = ProgressBar::new_spinner();
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+                bar.set_style(style);
+            }
+            bar
+        });
+        Self { name: name.to_owned(), bar, quiet, told: None }
+    }
+
+    pub(crate) fn finish(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn tell(&self, line: String) {
+        match &self.bar {
+            _ if self.quiet => {}
+            Some(bar) => {
+                bar.set_message(line);
+                bar.tick();
+            }
+            None => note(&line),
+        }
+    }
+}
+
+impl Progress for Console {
+    fn stage(&mut self, what: &str) {
+        self.tell(format!("{}: {what}", self.name));
+    }
+
+    fn round(&mut self, report: &RoundReport<'_>) {
+        let due = self.told.is_none_or(|told| report.elapsed.since(told) >= LINE_GAP);
+        if self.bar.is_none() && !due {
+            return;
+        }
+        self.told = Some(report.elapsed);
+        let percent = |x: f64| x * 100.0;
+        let arms: Vec<String> = report
+            .standing
+            .arms
+            .iter()
+            .map(|(arm, figures)| match figures {
+                Some((effect, low, high)) => {
+                    format!("{arm} {:+.1} % ({:+.1}..{:+.1})", percent(*effect), percent(*low), percent(*high))
+                }
+                None => format!("{arm} ..."),
+            })
+            .collect();
+        self.tell(format!(
+            "{}: round {} of at most {}, {} left: {}",
+            self.name,
+            report.rounds,
+            report.max_rounds,
+            report.left,
+            arms.join(", ")
+        ));
+    }
 }

@@ -7,6 +7,8 @@
 
 pub mod analyse;
 pub mod directory;
+pub mod environment;
 pub mod plan;
 pub mod results;
+pub mod run;
 pub mod shipped;

@@ -16,6 +16,9 @@ mod pacer;
 mod station;
 mod tls;
 
+/// From this share of its core on, a thread of a closed loop was the limit, and not the server.
+pub const GENERATOR_LIMIT: f64 = 0.97;
+
 pub use job::{BodyCheck, Job, Pace, Target};
 pub use lane::GIVE_UP_AFTER;
 pub use pacer::{Constant, Original, Pacer, Poisson};

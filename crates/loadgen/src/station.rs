@@ -110,7 +110,7 @@ fn run_lane<S: Source>(
 ) -> io::Result<(LaneReport, Nanos)> {
     if let Some(core) = core {
         // A core that is gone is noticed before the run; here it only costs placement.
-        let _ = bakeoff_sys::thread::pin_to(&[core]);
+        let _ = bakeoff_sys::affinity::pin(&[core]);
     }
     bakeoff_sys::thread::wake_sharply();
     let before = bakeoff_sys::thread::cpu_time();

@@ -18,6 +18,16 @@ pub enum Trust {
     Anyone,
 }
 
+/// The authorities that Debian, Ubuntu, Alpine and Arch trust.
+const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
+
+impl Trust {
+    /// The system's own authorities.
+    pub fn system() -> Self {
+        Self::File(SYSTEM_AUTHORITIES.into())
+    }
+}
+
 /// Why TLS cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsSetupError {

@@ -6,6 +6,7 @@
 
 pub mod affinity;
 pub mod cpu_clock;
+pub mod disk;
 pub mod epoll;
 pub mod net;
 pub mod process;

@@ -1,28 +1,13 @@
-//! The calling thread: its CPU time, its cores, and how sharply it is woken.
+//! The calling thread: its CPU time and how sharply it is woken.
 
 use bakeoff_units::Nanos;
-use nix::sched::{CpuSet, sched_setaffinity};
 use nix::time::{ClockId, clock_gettime};
-use nix::unistd::Pid;
-use std::io;
 
 /// CPU time that the calling thread has used.
 pub fn cpu_time() -> Nanos {
     // The clock exists for every live thread; should the kernel refuse it, zero says "unknown".
     let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
     time.map_or(Nanos::ZERO, |t| Nanos::from_duration(std::time::Duration::from(t)))
-}
-
-/// Keeps the calling thread on these cores.
-///
-/// # Errors
-/// When none of them exists or may be used.
-pub fn pin_to(cores: &[usize]) -> io::Result<()> {
-    let mut set = CpuSet::new();
-    for &core in cores {
-        set.set(core)?;
-    }
-    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
 }
 
 /// Asks the kernel to wake the calling thread at the moment asked for, not up to 50 us later

@@ -2,11 +2,9 @@
 
 use super::series::{Series, second};
 use crate::results::Setup;
+use bakeoff_loadgen::GENERATOR_LIMIT;
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::{Nanos, Ratio};
-
-/// From this share of its core on, the generator was the limit of a closed loop.
-pub(super) const GENERATOR_LIMIT: f64 = 0.97;
 
 /// Why the arm is invalid; an invalid baseline makes every arm so.
 pub(super) fn reason(setup: &Setup, series: &Series, arm: &str) -> Option<String> {

@@ -28,7 +28,7 @@ type Checked<T> = Result<T, PlanError>;
 pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: PlanFile) -> Checked<Plan> {
     let cx = Context { origin, text, base };
     let e = &file.experiment;
-    let work = cx.work(&file.workload)?;
+    let work = cx.work(&file.workload, e.slice_requests.as_ref())?;
     let is_command = matches!(work, Work::Command(_));
     let mut arms = Vec::new();
     for (name, section) in &file.arm {
@@ -48,7 +48,6 @@ pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: Pla
         max_errors: cx.quantity(e.max_errors.as_ref(), "0.1%")?,
         generator_cores: cx.cores(e.generator_cores.as_ref())?,
         subject_cores: cx.cores(e.subject_cores.as_ref())?,
-        slice_requests: e.slice_requests.as_ref().map(|n| cx.at_least(Some(n), 1, 1)).transpose()?,
         work,
         arms,
     })
@@ -103,7 +102,7 @@ impl Context<'_> {
         }
     }
 
-    fn work(&self, w: &WorkloadSection) -> Checked<Work> {
+    fn work(&self, w: &WorkloadSection, slice: Option<&Spanned<u64>>) -> Checked<Work> {
         const KINDS: [&str; 4] = ["get", "replay", "webstone", "command"];
         let kind = w.kind.as_ref().as_str();
         if !KINDS.contains(&kind) {
@@ -111,6 +110,9 @@ impl Context<'_> {
         }
         self.refuse_strangers(w, kind)?;
         if kind == "command" {
+            if let Some(slice) = slice {
+                return self.wrong(slice.span(), "a command has no requests to count", "take the line out");
+            }
             let cold = w.cold.as_ref().is_some_and(|cold| *cold.as_ref());
             return Ok(Work::Command(CommandWork { cold, time_limit: self.quantity(w.time_limit.as_ref(), "10min")? }));
         }
@@ -125,6 +127,7 @@ impl Context<'_> {
             keep_alive: w.keep_alive.as_ref().map_or(kind != "webstone", |keep| *keep.as_ref()),
             timeout: self.quantity(w.timeout.as_ref(), "10s")?,
             connections: self.at_least(w.connections.as_ref(), 1000, 1)?,
+            slice_requests: slice.map(|n| self.at_least(Some(n), 1, 1)).transpose()?,
         }))
     }
 

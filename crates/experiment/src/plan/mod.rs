@@ -44,8 +44,6 @@ pub struct Plan {
     pub generator_cores: Option<Vec<usize>>,
     /// Cores of the subjects; `None`: chosen.
     pub subject_cores: Option<Vec<usize>>,
-    /// Requests of a slice; `None`: sized in the pilot.
-    pub slice_requests: Option<u64>,
     /// What is asked for or run.
     pub work: Work,
     /// The arms in the order of the plan.
@@ -74,6 +72,19 @@ pub struct RequestWork {
     pub timeout: Nanos,
     /// Open loop: most connections.
     pub connections: usize,
+    /// Requests of a slice; `None`: sized in the pilot.
+    pub slice_requests: Option<u64>,
+}
+
+impl RequestWork {
+    /// The workload's name in plans.
+    pub const fn kind(&self) -> &'static str {
+        match self.source {
+            RequestSource::Replay { .. } => "replay",
+            RequestSource::Webstone => "webstone",
+            RequestSource::Get(_) => "get",
+        }
+    }
 }
 
 /// Which requests.
@@ -201,7 +212,8 @@ impl Plan {
             .map_err(|why| PlanError::Unreadable { path: path.display().to_string(), why })?;
         let name = path.file_stem().map_or_else(|| "plan".to_owned(), |stem| stem.to_string_lossy().into_owned());
         let base = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Self::parse(&name, &path.display().to_string(), &text, base)
+        let base = std::path::absolute(base).unwrap_or_else(|_| base.to_owned());
+        Self::parse(&name, &path.display().to_string(), &text, &base)
     }
 
     /// Checks a plan's text. `origin` is what messages call it.

@@ -1,0 +1,28 @@
+//! `bakeoff schema` and `bakeoff meters`: what the program knows about its own files.
+
+use crate::args::{MetersArgs, SchemaArgs};
+use crate::exit::Exit;
+use crate::{Failure, terminal};
+use bakeoff_experiment::plan::PlanFile;
+use bakeoff_meter::{CATALOGUE, catalogue};
+
+/// Prints a JSON schema.
+pub(crate) fn schema(args: &SchemaArgs) -> Result<Exit, Failure> {
+    let text = match args.what.as_str() {
+        "plan" => serde_json::to_string_pretty(&schemars::schema_for!(PlanFile)).map_err(Failure::failed)?,
+        _ => bakeoff_report::results_schema(),
+    };
+    terminal::say(&text);
+    Ok(Exit::Verdicts)
+}
+
+/// Prints the catalogue of meters.
+pub(crate) fn meters(args: &MetersArgs) -> Result<Exit, Failure> {
+    if args.markdown {
+        terminal::say(&catalogue::markdown());
+        return Ok(Exit::Verdicts);
+    }
+    let lines = CATALOGUE.iter().map(|meter| format!("{:<30}{:<7}{}", meter.name, meter.unit.as_str(), meter.help));
+    terminal::say(&lines.collect::<Vec<_>>().join("\n"));
+    Ok(Exit::Verdicts)
+}

@@ -1,0 +1,100 @@
+//! `bakeoff run`: an experiment from its plan, or the rest of one.
+
+use super::{plans, report};
+use crate::args::{OutputArgs, RunArgs};
+use crate::exit::Exit;
+use crate::terminal::{self, Console};
+use crate::{Failure, signals};
+use bakeoff_experiment::directory::{self, ResultsDir, SETUP, StoppedBy, Stored};
+use bakeoff_experiment::plan::Plan;
+use bakeoff_experiment::run::{Run, RunError};
+use bakeoff_units::{Clock, MonotonicClock};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Runs a plan or resumes a run.
+pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
+    let interrupted = signals::interrupted();
+    match (&args.resume, &args.plan) {
+        (Some(dir), _) => resume(dir, args.output.quiet, &interrupted),
+        (None, Some(name)) => experiment(&plans::find(name)?, &args.output, &interrupted),
+        (None, None) => Err(Failure::usage("give a plan; `bakeoff plans` lists those that are shipped")),
+    }
+}
+
+/// Runs a plan into a new results directory.
+pub(crate) fn experiment(plan: &Plan, output: &OutputArgs, interrupted: &AtomicBool) -> Result<Exit, Failure> {
+    let clock = MonotonicClock::new();
+    let began = clock.now();
+    let path = output.out.clone().unwrap_or_else(|| default_dir(&plan.name));
+    let dir = ResultsDir::create(&path).map_err(|why| match why {
+        directory::DirectoryError::NotEmpty(_) => Failure::usage(why),
+        other => Failure::failed(other),
+    })?;
+    let mut console = Console::new(&plan.name, output.quiet);
+    let run = Run { plan, dir: &dir, began, clock, interrupted };
+    let result = run.start(&mut console);
+    console.finish();
+    conclude(&dir, result, output.quiet, interrupted)
+}
+
+fn resume(path: &Path, quiet: bool, interrupted: &AtomicBool) -> Result<Exit, Failure> {
+    let clock = MonotonicClock::new();
+    let began = clock.now();
+    let dir = ResultsDir::reopen(path).map_err(Failure::usage)?;
+    let stored = directory::load(path).map_err(Failure::usage)?;
+    let plan = stored_plan(path, &stored)?;
+    if matches!(stored.stopped_by, StoppedBy::Verdicts | StoppedBy::Rounds) {
+        terminal::note("the run is complete; nothing is measured");
+        return conclude(&dir, Ok(stored.stopped_by), quiet, interrupted);
+    }
+    let mut console = Console::new(&plan.name, quiet);
+    let run = Run { plan: &plan, dir: &dir, began, clock, interrupted };
+    let result = run.resume(stored, &mut console);
+    console.finish();
+    conclude(&dir, result, quiet, interrupted)
+}
+
+/// The plan of a stored run, with its paths where they were.
+fn stored_plan(path: &Path, stored: &Stored) -> Result<Plan, Failure> {
+    let origin = path.join(directory::PLAN).display().to_string();
+    Plan::parse(&stored.setup.name, &origin, &stored.plan, Path::new(&stored.setup.base_dir)).map_err(Failure::usage)
+}
+
+/// Whatever ended the run: reports what was measured, then says what went wrong.
+fn conclude(
+    dir: &ResultsDir,
+    result: Result<StoppedBy, RunError>,
+    quiet: bool,
+    interrupted: &AtomicBool,
+) -> Result<Exit, Failure> {
+    let mut exit = Exit::Verdicts;
+    if dir.path().join(SETUP).exists() {
+        let stored = directory::load(dir.path()).map_err(Failure::failed)?;
+        let outputs = report::write(dir, stored)?;
+        exit = outputs.exit;
+        if !quiet {
+            terminal::say(&outputs.text);
+            terminal::note(&format!("report: {}", dir.path().join("report.html").display()));
+        }
+    }
+    let ending = match result {
+        _ if interrupted.load(Ordering::Relaxed) => {
+            terminal::note("interrupted; what was measured is kept and can be gone on with by --resume");
+            Exit::Interrupted
+        }
+        Ok(_) => exit,
+        Err(error) => {
+            terminal::complain(&error.to_string());
+            Exit::Failed
+        }
+    };
+    report::say_where(dir.path());
+    Ok(ending)
+}
+
+/// `bakeoff-results/NAME-TIME` in the current directory.
+fn default_dir(name: &str) -> PathBuf {
+    let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
+    Path::new("bakeoff-results").join(format!("{name}-{now}"))
+}

@@ -1,0 +1,160 @@
+//! What else the machine is doing: other processes and steal, watched for a tenth of a second.
+
+use super::host::{Found, Host};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The other processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Neighbours {
+    /// All of this machine's can be seen.
+    Seen {
+        /// How many there are, kernel threads included.
+        running: usize,
+        /// How many of them used more than a tenth of a core.
+        busy: usize,
+    },
+    /// Only those of a container can be seen.
+    Contained {
+        /// How many there are.
+        running: usize,
+        /// How many of them used more than a tenth of a core.
+        busy: usize,
+    },
+    /// `/proc` does not show what belongs to others.
+    Hidden,
+}
+
+/// What the watch found.
+pub(super) struct Watch {
+    pub(super) neighbours: Neighbours,
+    /// Share of CPU time that the hypervisor gave to others meanwhile, 0 to 1.
+    pub(super) steal: Option<f64>,
+}
+
+/// How long to watch: ten ticks of the clock that `/proc/PID/stat` counts in.
+const WINDOW: Duration = Duration::from_millis(100);
+/// Ticks (10 ms: `USER_HZ` is 100 on every architecture that we build for) from which a process is
+/// busy. One tick may be a microsecond that crossed a boundary; two are more than 10 ms in 100.
+const BUSY: u64 = 2;
+/// The inode of the first PID namespace (`PROC_PID_INIT_INO` in the kernel's `proc_ns.h`).
+const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+
+/// Watches. Takes [`WINDOW`].
+pub(super) fn watch(host: &Host) -> Watch {
+    let (ticks_before, cpu_before) = (ticks(host), cpu_times(host));
+    std::thread::sleep(WINDOW);
+    let (ticks_after, cpu_after) = (ticks(host), cpu_times(host));
+    let steal = cpu_before.ok().zip(cpu_after.ok()).and_then(|(before, after)| after.since(before).steal());
+    let (running, busy) = busy(&ticks_before, &ticks_after, std::process::id());
+    let neighbours = if host.text("/proc/1/stat").is_err() {
+        Neighbours::Hidden
+    } else if in_first_namespace(host) {
+        Neighbours::Seen { running, busy }
+    } else {
+        Neighbours::Contained { running, busy }
+    };
+    Watch { neighbours, steal }
+}
+
+/// Steal and all CPU time, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CpuTimes {
+    steal: u64,
+    all: u64,
+}
+
+impl CpuTimes {
+    fn since(self, before: Self) -> Self {
+        Self { steal: self.steal.saturating_sub(before.steal), all: self.all.saturating_sub(before.all) }
+    }
+
+    /// Share of steal, 0 to 1; `None` where no time passed.
+    pub(super) fn steal(self) -> Option<f64> {
+        (self.all > 0).then(|| self.steal as f64 / self.all as f64)
+    }
+}
+
+/// Since boot.
+pub(super) fn cpu_times(host: &Host) -> Found<CpuTimes> {
+    let text = host.text("/proc/stat")?;
+    parse_cpu_times(&text).ok_or_else(|| "/proc/stat has no line `cpu` with a column for steal".to_owned())
+}
+
+/// `cpu user nice system idle iowait irq softirq steal guest guest_nice`; the guests' time is
+/// already in `user` and `nice`.
+fn parse_cpu_times(text: &str) -> Option<CpuTimes> {
+    let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    let columns: Vec<u64> = line.split_whitespace().take(8).map_while(|column| column.parse().ok()).collect();
+    let all = columns.iter().sum();
+    columns.get(7).map(|&steal| CpuTimes { steal, all })
+}
+
+/// CPU ticks by process.
+fn ticks(host: &Host) -> BTreeMap<u32, u64> {
+    let of_process = |name: String| {
+        let pid = name.parse().ok()?;
+        Some((pid, parse_ticks(&host.text(&format!("/proc/{name}/stat")).ok()?)?))
+    };
+    host.names("/proc").into_iter().filter_map(of_process).collect()
+}
+
+/// User and system time of `/proc/PID/stat`, columns 14 and 15. The name in column 2 may hold
+/// anything, so counting starts behind its last bracket, at column 3.
+fn parse_ticks(stat: &str) -> Option<u64> {
+    let mut columns = stat.rsplit_once(')')?.1.split_whitespace().skip(14 - 3);
+    let user: u64 = columns.next()?.parse().ok()?;
+    let system: u64 = columns.next()?.parse().ok()?;
+    Some(user.saturating_add(system))
+}
+
+/// How many others there are, and how many of them were busy.
+fn busy(before: &BTreeMap<u32, u64>, after: &BTreeMap<u32, u64>, own: u32) -> (usize, usize) {
+    let others = || after.iter().filter(|&(&pid, _)| pid != own);
+    let used = |pid: &u32, ticks: u64| ticks.saturating_sub(before.get(pid).copied().unwrap_or(0));
+    (others().count(), others().filter(|&(pid, &ticks)| used(pid, ticks) >= BUSY).count())
+}
+
+fn in_first_namespace(host: &Host) -> bool {
+    // A kernel without PID namespaces has no such link and nothing to hide behind it.
+    std::fs::read_link(host.path("/proc/self/ns/pid")).map_or(true, |link| link.as_os_str() == FIRST_PID_NAMESPACE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::host::tests::machine;
+    use super::*;
+
+    #[test]
+    fn ticks_are_counted_behind_any_name() {
+        let stat = "7 (a) b (c) R 1 7 7 0 -1 4194304 100 0 0 0 31 11 5 5 20 0 1 0 100 1 1";
+        assert_eq!(parse_ticks(stat), Some(42));
+        assert_eq!(parse_ticks("7 (a R 1"), None);
+        assert_eq!(parse_ticks("7 (a) R 1 7"), None);
+    }
+
+    #[test]
+    fn steal_is_a_share_of_all_time_without_the_guests() {
+        let times = parse_cpu_times("cpu  50 0 30 100 0 0 10 10 40 0\ncpu0 1 1 1 1\n").unwrap();
+        assert_eq!(times, CpuTimes { steal: 10, all: 200 });
+        assert_eq!(times.steal(), Some(0.05));
+        assert_eq!(times.since(times).steal(), None);
+        assert_eq!(parse_cpu_times("cpu 1 2 3 4\n"), None);
+        assert_eq!(parse_cpu_times("cpu0 1 2 3 4 5 6 7 8\n"), None);
+    }
+
+    #[test]
+    fn busy_ones_are_others_that_used_two_ticks() {
+        let before = BTreeMap::from([(1, 100), (2, 100), (3, 100), (4, 7), (5, 7)]);
+        let after = BTreeMap::from([(1, 101), (2, 102), (3, 110), (4, 7), (6, 2), (7, 1)]);
+        assert_eq!(busy(&before, &after, 3), (5, 2));
+    }
+
+    #[test]
+    fn others_are_hidden_where_the_first_process_is() {
+        let (_directory, host) = machine(&[("/proc/77/stat", "77 (x) R 1 7 7 0 -1 0 1 0 0 0 1 1")]);
+        assert_eq!(watch(&host).neighbours, Neighbours::Hidden);
+        let (_directory, host) = machine(&[("/proc/1/stat", "1 (x) R 1 7 7 0 -1 0 1 0 0 0 1 1")]);
+        assert_eq!(watch(&host).neighbours, Neighbours::Seen { running: 1, busy: 0 });
+    }
+}

@@ -1,0 +1,217 @@
+//! Commands as arms: run to their end, one at a time.
+
+use super::bench::{Bench, Measured, Sizing};
+use super::scratch::Scratch;
+use super::snapshot::host_share;
+use super::{Progress, Run, RunError};
+use crate::environment::Placement;
+use crate::plan::{ArmCommand, ArmKind, CommandWork};
+use crate::results::{SubjectSetup, WorkloadSetup};
+use bakeoff_meter::host::HostMeter;
+use bakeoff_meter::{Counters, EncodedTimes};
+use bakeoff_subject::{Job, Outcome, Status, Substitutions, run_command};
+use bakeoff_units::Nanos;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+/// The class of a command that ended with anything but 0.
+const EXIT_STATUS: &str = "exit-status";
+
+/// All arms' commands.
+pub(crate) struct CommandBench<'a> {
+    work: &'a CommandWork,
+    arms: Vec<Place>,
+    host: HostMeter,
+    cpus: Vec<usize>,
+    cwd: PathBuf,
+    interrupted: &'a AtomicBool,
+    _scratch: Scratch,
+}
+
+struct Place {
+    name: String,
+    dir: PathBuf,
+    logs: PathBuf,
+    command: ArmCommand,
+}
+
+impl<'a> CommandBench<'a> {
+    pub(crate) fn start(
+        run: &'a Run<'_>,
+        work: &'a CommandWork,
+        placement: &Placement,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, RunError> {
+        let scratch = Scratch::create()?;
+        let _ = bakeoff_subject::guardian::adopt_orphans();
+        if work.cold {
+            drop_caches()?;
+        }
+        let mut arms = Vec::new();
+        for name in run.plan.names() {
+            let Some(ArmKind::Command(command)) = run.plan.arm_of(&name).map(|arm| arm.what.clone()) else { continue };
+            let on_disk = name.replace('\'', ".second");
+            let dir = scratch.subdirectory(&on_disk)?;
+            let logs = run.dir.path().join("logs").join(&on_disk);
+            std::fs::create_dir_all(&logs)
+                .map_err(|why| RunError::Scratch { path: logs.display().to_string(), why: why.to_string() })?;
+            arms.push(Place { name, dir, logs, command });
+        }
+        let bench = Self {
+            work,
+            arms,
+            host: HostMeter::new(),
+            cpus: placement.subject.clone(),
+            cwd: run.plan.base_dir.clone(),
+            interrupted: run.interrupted,
+            _scratch: scratch,
+        };
+        for place in &bench.arms {
+            progress.stage(&format!("setting up {}", place.name));
+            bench.hooks(place, &place.command.setup)?;
+        }
+        Ok(bench)
+    }
+
+    /// Runs the cleanup of every arm.
+    pub(crate) fn stop(self) -> Result<(), RunError> {
+        for place in &self.arms {
+            self.hooks(place, &place.command.cleanup)?;
+        }
+        Ok(())
+    }
+
+    fn hooks(&self, place: &Place, commands: &[Vec<String>]) -> Result<(), RunError> {
+        for argv in commands {
+            let outcome = self.execute(place, argv)?;
+            if outcome.status != Status::Exited(0) {
+                return Err(failed(place, argv, &outcome));
+            }
+        }
+        Ok(())
+    }
+
+    fn execute(&self, place: &Place, argv: &[String]) -> Result<Outcome, RunError> {
+        let dir = place.dir.display().to_string();
+        let known = Substitutions { host: String::new(), port: 0, root: dir.clone(), tls: None, dir };
+        let argv = argv
+            .iter()
+            .map(|word| known.word(word))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|why| RunError::System(std::io::Error::other(format!("{}: {why}", place.name))))?;
+        Ok(run_command(&Job {
+            arm: place.name.clone(),
+            argv,
+            env: place.command.env.clone(),
+            cwd: self.cwd.clone(),
+            dir: place.logs.clone(),
+            cpus: self.cpus.clone(),
+            time_limit: Some(self.work.time_limit),
+            cpu_source: Default::default(),
+            grace: Nanos::from_secs(2),
+            executable: None,
+            interrupted: self.interrupted,
+        })?)
+    }
+
+    fn run_once(&self, arm: usize) -> Result<(Outcome, Counters), RunError> {
+        let place = &self.arms[arm];
+        self.hooks(place, &place.command.prepare)?;
+        if self.work.cold {
+            drop_caches()?;
+        }
+        let before = self.host.read();
+        let outcome = self.execute(place, &place.command.argv)?;
+        let host = self.host.read().since(&before);
+        let cores = self.cpus.len().max(1) as f64;
+        let cpu = outcome.cpu.map_or(outcome.user + outcome.system, |reading| reading.nanos);
+        let mut counters = Counters {
+            requests: 1,
+            wall_ns: outcome.elapsed.get(),
+            subject_cpu_ns: Some(cpu.get()),
+            subject_busy: Some(cpu.get() as f64 / (outcome.elapsed.get().max(1) as f64 * cores)),
+            user_ns: Some(outcome.user.get()),
+            system_ns: Some(outcome.system.get()),
+            host: host_share(&host),
+            ..Counters::default()
+        };
+        counters.usage.rss_bytes = Some(outcome.max_rss.get());
+        match outcome.status {
+            Status::Exited(0) => counters.replies = 1,
+            _ => drop(counters.errors.insert(EXIT_STATUS.to_owned(), 1)),
+        }
+        Ok((outcome, counters))
+    }
+}
+
+impl Bench for CommandBench<'_> {
+    fn begin_round(&mut self, _round: u32, _requests: usize) -> Result<(), RunError> {
+        Ok(())
+    }
+
+    fn measure(&mut self, arm: usize, _limit: Nanos) -> Result<Measured, RunError> {
+        let (outcome, counters) = self.run_once(arm)?;
+        let complete = outcome.status != Status::Interrupted;
+        Ok(Measured { counters, times: EncodedTimes::default(), complete })
+    }
+
+    fn warm_up(&mut self, _requests: usize) -> Result<(), RunError> {
+        self.try_out(1, Nanos::MAX).map(drop)
+    }
+
+    /// The first run of each arm: warms caches, and must succeed.
+    fn try_out(&mut self, _requests: usize, _limit: Nanos) -> Result<Vec<Nanos>, RunError> {
+        (0..self.arms.len())
+            .map(|arm| {
+                let (outcome, _) = self.run_once(arm)?;
+                match outcome.status {
+                    Status::Exited(0) => Ok(outcome.elapsed),
+                    Status::Interrupted => Err(RunError::Interrupted),
+                    _ => Err(failed(&self.arms[arm], &self.arms[arm].command.argv, &outcome)),
+                }
+            })
+            .collect()
+    }
+
+    fn sized(&self) -> Sizing {
+        Sizing::Fixed(1)
+    }
+
+    fn has_cpu(&self) -> bool {
+        true
+    }
+
+    fn max_lateness(&self) -> Option<Nanos> {
+        None
+    }
+
+    fn workload(&self) -> WorkloadSetup {
+        let cold = if self.work.cold { ", page cache dropped before each run" } else { "" };
+        WorkloadSetup {
+            kind: "command".to_owned(),
+            description: format!("a command run to its end{cold}"),
+            ..WorkloadSetup::default()
+        }
+    }
+
+    fn subject(&self, arm: usize) -> SubjectSetup {
+        let command = self.arms[arm].command.argv.clone();
+        SubjectSetup { server: "command".to_owned(), command, ..SubjectSetup::default() }
+    }
+}
+
+fn failed(place: &Place, argv: &[String], outcome: &Outcome) -> RunError {
+    let said: Vec<&str> = outcome.stdout_tail.iter().chain(&outcome.stderr_tail).map(String::as_str).collect();
+    RunError::Command {
+        arm: place.name.clone(),
+        command: argv.join(" "),
+        status: outcome.status.to_string(),
+        said: said.join("\n"),
+    }
+}
+
+/// Writes dirty pages and drops clean ones, for the whole machine.
+fn drop_caches() -> Result<(), RunError> {
+    bakeoff_sys::disk::sync();
+    std::fs::write("/proc/sys/vm/drop_caches", "3").map_err(RunError::Cold)
+}

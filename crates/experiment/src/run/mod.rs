@@ -1,0 +1,209 @@
+//! Running an experiment: start the arms, size the slice, measure round after round.
+//!
+//! Measuring side, the bakeoff process. Owns the order of slices and every moment at which
+//! something is read. Figures are written down and never looked at here, but for the question
+//! whether to go on, which `analyse` answers. Whatever ends a run, what was measured is on disk.
+
+mod bench;
+mod commands;
+mod error;
+mod pilot;
+mod rounds;
+mod scratch;
+mod servers;
+mod snapshot;
+mod workloads;
+
+pub use error::RunError;
+pub use rounds::{Progress, RoundReport};
+
+use crate::directory::{ResultsDir, StoppedBy};
+use crate::environment::{self, Need, Placement};
+use crate::plan::{ArmKind, LoadClock, Plan, Work};
+use crate::results::{Environment, SETUP_SCHEMA, Setup, SubjectSetup, WorkloadSetup};
+use bakeoff_meter::catalogue::{ELAPSED, RESPONSE_P50, SUBJECT_CPU};
+use bakeoff_stats::LookPlan;
+use bakeoff_subject::Spec;
+use bakeoff_units::{Clock, MonotonicClock, Nanos, PerSecond};
+use bench::Bench;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+/// Connections per second that a closed loop may reach on one core, for the port check.
+const FASTEST_CONNECTIONS: f64 = 20_000.0;
+
+/// A run's surroundings.
+pub struct Run<'a> {
+    /// What to do.
+    pub plan: &'a Plan,
+    /// Where to write.
+    pub dir: &'a ResultsDir,
+    /// When the command began: the budget counts from here.
+    pub began: Nanos,
+    /// The clock that `began` was read from.
+    pub clock: MonotonicClock,
+    /// Set by Ctrl-C.
+    pub interrupted: &'a AtomicBool,
+}
+
+impl Run<'_> {
+    /// Runs the experiment from its start.
+    ///
+    /// # Errors
+    /// Whatever keeps it from going on. If `setup.json` is there by then, so are all slices that
+    /// were measured, and `analyse` can make the most of them.
+    pub fn start(&self, progress: &mut dyn Progress) -> Result<StoppedBy, RunError> {
+        self.dir.write_plan(&self.plan.text)?;
+        self.with_bench(progress, |run, bench, environment, progress| {
+            progress.stage("sizing the slice");
+            let pilot = pilot::size(run, bench)?;
+            let setup = run.setup(bench, &pilot, environment);
+            run.dir.write_setup(&setup)?;
+            rounds::run(run, bench, setup, Vec::new(), progress)
+        })
+    }
+
+    /// Goes on with a run that was ended before its time. The looks stay as they were planned.
+    ///
+    /// # Errors
+    /// As [`Run::start`].
+    pub fn resume(&self, stored: crate::directory::Stored, progress: &mut dyn Progress) -> Result<StoppedBy, RunError> {
+        self.dir.mend()?;
+        self.with_bench(progress, |run, bench, _, progress| {
+            let size = stored.setup.workload.slice_requests as usize;
+            bench.warm_up(size)?;
+            rounds::run(run, bench, stored.setup, stored.slices, progress)
+        })
+    }
+
+    fn with_bench(
+        &self,
+        progress: &mut dyn Progress,
+        go: impl FnOnce(&Self, &mut dyn Bench, Environment, &mut dyn Progress) -> Result<StoppedBy, RunError>,
+    ) -> Result<StoppedBy, RunError> {
+        let (placement, environment) = self.environment()?;
+        let result = match &self.plan.work {
+            Work::Requests(work) => {
+                let mut bench = servers::ServerBench::start(self, work, &placement, progress)?;
+                let result = go(self, &mut bench, environment, progress);
+                progress.stage("stopping the servers");
+                bench.stop();
+                result
+            }
+            Work::Command(work) => {
+                let mut bench = commands::CommandBench::start(self, work, &placement, progress)?;
+                let result = go(self, &mut bench, environment, progress);
+                progress.stage("cleaning up");
+                bench.stop().and(result)
+            }
+        };
+        if let Ok(stopped_by) = &result {
+            self.dir.write_end(*stopped_by)?;
+        } else {
+            let _ = self.dir.write_end(StoppedBy::Failed);
+        }
+        result
+    }
+
+    fn environment(&self) -> Result<(Placement, Environment), RunError> {
+        let allowed = bakeoff_sys::affinity::allowed().map_err(RunError::System)?;
+        let plan = self.plan;
+        let (generator, subject) = (plan.generator_cores.as_deref(), plan.subject_cores.as_deref());
+        let placement = environment::placement(generator, subject, &allowed, &environment::siblings(), 0)?;
+        let (facts, seen) = environment::examine();
+        let need = self.need();
+        environment::ensure_descriptors(need.connections)?;
+        let environment = Environment {
+            facts,
+            generator_cores: placement.generator.clone(),
+            subject_cores: placement.subject.clone(),
+            disjoint: placement.disjoint,
+            warnings: environment::warnings(&seen, &placement, &need),
+        };
+        // Everything of bakeoff's own runs beside the generator, never on the subjects' cores.
+        bakeoff_sys::affinity::pin(&placement.generator).map_err(RunError::System)?;
+        Ok((placement, environment))
+    }
+
+    fn need(&self) -> Need {
+        let is_local = |arm: &crate::plan::Arm| match &arm.what {
+            ArmKind::Server(Spec::Url { url, .. }) => ["//127.", "//localhost", "//[::1]"].iter().any(|host| url.contains(host)),
+            _ => true,
+        };
+        let loopback = self.plan.arms.iter().all(is_local);
+        match &self.plan.work {
+            Work::Command(_) => Need { connections: 0, connection_rate: None, loopback },
+            Work::Requests(work) => {
+                let each = work.clock.robots().unwrap_or(work.connections);
+                let rate = match work.clock {
+                    LoadClock::Constant(rate) | LoadClock::Poisson(rate) => Some(rate),
+                    _ => PerSecond::new(FASTEST_CONNECTIONS),
+                };
+                Need {
+                    connections: (each * self.plan.names().len()) as u64,
+                    connection_rate: rate.filter(|_| !work.keep_alive),
+                    loopback,
+                }
+            }
+        }
+    }
+
+    fn setup(&self, bench: &dyn Bench, pilot: &pilot::Pilot, mut environment: Environment) -> Setup {
+        let plan = self.plan;
+        environment.warnings.extend(pilot.warnings.iter().cloned());
+        let looks = LookPlan::new(pilot.max_rounds);
+        let judged = plan.arms.len() - 1;
+        let load = match &plan.work {
+            Work::Requests(work) => work.clock.in_words(),
+            Work::Command(_) => "one command at a time".to_owned(),
+        };
+        let mut subjects: BTreeMap<String, SubjectSetup> = BTreeMap::new();
+        for (index, name) in plan.names().into_iter().enumerate() {
+            subjects.insert(name, bench.subject(index));
+        }
+        Setup {
+            schema: SETUP_SCHEMA.to_owned(),
+            bakeoff: env!("CARGO_PKG_VERSION").to_owned(),
+            name: plan.name.clone(),
+            base_dir: plan.base_dir.display().to_string(),
+            started: jiff::Timestamp::now().to_string(),
+            seed: plan.seed,
+            margin: plan.margin.get(),
+            budget_ns: plan.budget.get(),
+            max_rounds: pilot.max_rounds,
+            level: looks.level(judged).get(),
+            looks: looks.looks,
+            primary: primary(&plan.work, bench).to_owned(),
+            arms: plan.names(),
+            baseline: plan.baseline_name().to_owned(),
+            load,
+            max_errors: plan.max_errors.get(),
+            max_lateness_ns: bench.max_lateness().map(Nanos::get),
+            workload: WorkloadSetup {
+                slice_requests: pilot.requests as u64,
+                slice_reason: pilot.reason.clone(),
+                ..bench.workload()
+            },
+            subjects,
+            environment,
+        }
+    }
+
+    /// Time since the command began.
+    pub(crate) fn elapsed(&self) -> Nanos {
+        self.clock.now().since(self.began)
+    }
+
+    /// Time left of the budget.
+    pub(crate) fn left(&self) -> Nanos {
+        self.plan.budget.since(self.elapsed())
+    }
+}
+
+fn primary(work: &Work, bench: &dyn Bench) -> &'static str {
+    match work {
+        Work::Command(_) => ELAPSED,
+        Work::Requests(_) if bench.has_cpu() => SUBJECT_CPU,
+        Work::Requests(_) => RESPONSE_P50,
+    }
+}

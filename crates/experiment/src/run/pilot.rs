@@ -1,0 +1,133 @@
+//! The pilot: how much work a slice is, and how many rounds fit the budget.
+
+use super::bench::{Bench, Sizing};
+use super::{Run, RunError};
+use crate::results::Warning;
+use bakeoff_units::Nanos;
+use std::sync::atomic::Ordering;
+
+/// The fastest arm needs at least this long for a slice.
+const SLICE: Nanos = Nanos::from_millis(200);
+/// Room for a machine that is faster later than in the pilot.
+const RESERVE: f64 = 1.25;
+/// Fewest requests of a slice, unless the budget cannot bear it.
+const REQUESTS: usize = 2000;
+/// Most requests of a slice.
+const MOST: usize = 500_000;
+/// Fewest requests of a slice whatever the budget.
+const LEAST: usize = 50;
+/// Requests of the first try.
+const FIRST: usize = 200;
+/// Rounds that should fit the budget: the second look.
+const ROUNDS: f64 = 14.0;
+/// Wall time of a slice beside its requests: warming, quiet points, writing it down.
+const OVERHEAD: Nanos = Nanos::from_millis(40);
+/// Share of the remaining budget that rounds may take.
+const USABLE: f64 = 0.95;
+
+/// What the pilot settled.
+#[derive(Clone, Debug)]
+pub(crate) struct Pilot {
+    pub(crate) requests: usize,
+    pub(crate) reason: String,
+    pub(crate) max_rounds: u32,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+pub(crate) fn size(run: &Run<'_>, bench: &mut dyn Bench) -> Result<Pilot, RunError> {
+    let too_late = || RunError::NoTime { budget: run.plan.budget, stage: "starting the arms" };
+    if run.left() == Nanos::ZERO {
+        return Err(too_late());
+    }
+    let first = match bench.sized() {
+        Sizing::Fixed(requests) => requests,
+        Sizing::Free => FIRST,
+    };
+    let mut tried = first;
+    let mut times = bench.try_out(first, run.left())?;
+    // A second, longer try: the first one paid for connections and cold caches.
+    let quick = times.iter().max().is_some_and(|longest| longest.times(5.0) < run.left().times(0.1));
+    if bench.sized() == Sizing::Free && quick {
+        tried = REQUESTS;
+        times = bench.try_out(REQUESTS, run.left())?;
+    }
+    if run.interrupted.load(Ordering::Relaxed) {
+        return Err(RunError::Interrupted);
+    }
+    Ok(decide(bench.sized(), tried, &times, run.left(), run.plan.max_rounds))
+}
+
+/// Pure: `times` are the arms' wall times for `tried` requests.
+fn decide(sizing: Sizing, tried: usize, times: &[Nanos], left: Nanos, max_rounds: u32) -> Pilot {
+    let per_request = |time: &Nanos| time.get().max(1) as f64 / tried.max(1) as f64;
+    let fastest = times.iter().map(per_request).fold(f64::INFINITY, f64::min);
+    let round_per_request: f64 = times.iter().map(per_request).sum();
+    let overhead = OVERHEAD.get() as f64 * times.len() as f64;
+    let usable = left.get() as f64 * USABLE;
+    let mut warnings = Vec::new();
+    let (requests, reason) = match sizing {
+        Sizing::Fixed(requests) => (requests, "as the plan says".to_owned()),
+        Sizing::Free => {
+            let wanted = ((SLICE.get() as f64 * RESERVE / fastest).ceil() as usize).clamp(REQUESTS, MOST);
+            let affordable = ((usable / ROUNDS - overhead) / round_per_request).max(0.0) as usize;
+            let requests = wanted.min(affordable.max(LEAST));
+            if requests < wanted {
+                warnings.push(Warning {
+                    label: "small-slices".to_owned(),
+                    sentence: format!(
+                        "slices have {requests} requests in place of {wanted}, so that {ROUNDS:.0} rounds fit the \
+                         budget: expect wider intervals, or give a larger budget"
+                    ),
+                });
+            }
+            let wall = Nanos::new((fastest * requests as f64) as u64);
+            (requests, format!("the fastest arm takes {wall} for it"))
+        }
+    };
+    let round = round_per_request * requests as f64 + overhead;
+    let fit = (usable / round) as u32;
+    let max_rounds = if fit < 10 { fit.clamp(3, max_rounds) } else { max_rounds };
+    if fit < 10 {
+        warnings.push(Warning {
+            label: "few-rounds".to_owned(),
+            sentence: format!(
+                "a round takes {}: only about {max_rounds} fit the budget, judged once at the end; a larger budget \
+                 allows sharper intervals",
+                Nanos::new(round as u64)
+            ),
+        });
+    }
+    Pilot { requests, reason, max_rounds, warnings }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_takes_the_fastest_arm_long_enough() {
+        // 20 us and 50 us a request, 90 s left.
+        let times = [Nanos::from_millis(40), Nanos::from_millis(40), Nanos::from_millis(100)];
+        let pilot = decide(Sizing::Free, 2000, &times, Nanos::from_secs(90), 80);
+        assert_eq!((pilot.requests, pilot.max_rounds), (12_500, 80));
+        assert!(pilot.warnings.is_empty());
+    }
+
+    #[test]
+    fn slow_arms_get_small_slices_so_that_rounds_fit() {
+        // 10 ms a request and arm, 60 s left: 14 rounds of 2 arms.
+        let times = [Nanos::from_secs(2), Nanos::from_secs(2)];
+        let pilot = decide(Sizing::Free, 200, &times, Nanos::from_secs(60), 80);
+        assert!((180..=204).contains(&pilot.requests), "{}", pilot.requests);
+        assert_eq!(pilot.warnings[0].label, "small-slices");
+        assert_eq!(pilot.max_rounds, 80);
+    }
+
+    #[test]
+    fn few_rounds_are_planned_as_one_look() {
+        let times = [Nanos::from_secs(10); 3];
+        let pilot = decide(Sizing::Fixed(1), 1, &times, Nanos::from_secs(180), 80);
+        assert_eq!((pilot.requests, pilot.max_rounds), (1, 5));
+        assert_eq!(pilot.warnings[0].label, "few-rounds");
+    }
+}

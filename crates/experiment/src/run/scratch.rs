@@ -1,0 +1,89 @@
+//! The temporary directory: site, servers' private directories, certificates.
+//!
+//! Not in the results directory: servers drop to an unprivileged user who must be able to reach it.
+//! Goes with the run; what a killed run left is removed by the next one.
+
+use super::RunError;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+const PREFIX: &str = "bakeoff-";
+
+/// A directory that is removed with everything in it.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    pub(crate) fn create() -> Result<Self, RunError> {
+        let temp = std::env::temp_dir();
+        remove_left_behind(&temp);
+        let path = temp.join(format!("{PREFIX}{}", std::process::id()));
+        let made = DirBuilder::new().mode(0o755).create(&path);
+        made.map_err(|why| RunError::Scratch { path: path.display().to_string(), why: why.to_string() })?;
+        Ok(Self { path })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A new directory inside.
+    pub(crate) fn subdirectory(&self, name: &str) -> Result<PathBuf, RunError> {
+        let path = self.path.join(name);
+        let made = DirBuilder::new().mode(0o755).create(&path);
+        made.map_err(|why| RunError::Scratch { path: path.display().to_string(), why: why.to_string() })?;
+        Ok(path)
+    }
+
+    /// Says no before the first byte when there is no room for so many.
+    pub(crate) fn demand_room(&self, bytes: u64) -> Result<(), RunError> {
+        let free = bakeoff_sys::disk::free_bytes(&self.path).unwrap_or(u64::MAX);
+        if bytes <= free {
+            return Ok(());
+        }
+        let size = |n| bakeoff_units::Bytes::new(n).to_string();
+        let why = format!("the site needs {}, {} are free", size(bytes), size(free));
+        Err(RunError::Scratch { path: self.path.display().to_string(), why })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Our directories whose process is gone.
+fn remove_left_behind(temp: &Path) {
+    let own = fs::metadata("/proc/self").map_or(u32::MAX, |metadata| metadata.uid());
+    for entry in fs::read_dir(temp).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.strip_prefix(PREFIX)).and_then(|pid| pid.parse::<u32>().ok());
+        let is_ours = || entry.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == own);
+        let is_gone = |pid: u32| !Path::new("/proc").join(pid.to_string()).exists();
+        if pid.is_some_and(is_gone) && is_ours() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_directories_of_dead_processes_are_removed() {
+        let temp = tempfile::tempdir().unwrap();
+        let dead = temp.path().join("bakeoff-4194305"); // beyond pid_max
+        let alive = temp.path().join(format!("bakeoff-{}", std::process::id()));
+        let other = temp.path().join("bakeoff-notes");
+        for dir in [&dead, &alive, &other] {
+            fs::create_dir(dir).unwrap();
+        }
+        remove_left_behind(temp.path());
+        assert!(!dead.exists() && alive.exists() && other.exists());
+    }
+}

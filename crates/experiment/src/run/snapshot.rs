@@ -1,0 +1,116 @@
+//! What is read at the two quiet points around a slice.
+
+use bakeoff_meter::host::{Accounting, Charged, Host, HostMeter};
+use bakeoff_meter::process::Usage;
+use bakeoff_meter::{Counters, HostShare, SubjectUsage};
+use bakeoff_subject::Running;
+use bakeoff_units::{Clock, MonotonicClock, Nanos};
+use std::time::Duration;
+
+/// Reads the machine and the subjects.
+pub(crate) struct Reader {
+    host: HostMeter,
+    softirq_apart: bool,
+    cores: Vec<usize>,
+    subject_cores: usize,
+    clock: MonotonicClock,
+}
+
+/// One quiet point.
+pub(crate) struct Snapshot {
+    at: Nanos,
+    subject: Option<Nanos>,
+    others: Nanos,
+    host: Host,
+    usage: Usage,
+}
+
+/// A subject is quiet when its CPU stands still for this long.
+const STILL: Duration = Duration::from_millis(1);
+/// It gets so many chances.
+const PATIENCE: u32 = 30;
+
+impl Reader {
+    pub(crate) fn new(mut cores: Vec<usize>, subject_cores: usize) -> Self {
+        cores.sort_unstable();
+        cores.dedup();
+        let softirq_apart = Accounting::read().irq == Charged::Apart;
+        Self { host: HostMeter::new(), softirq_apart, cores, subject_cores, clock: MonotonicClock::new() }
+    }
+
+    /// Waits until the subject has stopped working, then reads everything.
+    pub(crate) fn read(&self, subject: &Running, others: &[&Running]) -> Snapshot {
+        let mut cpu = subject.cpu().ok().map(|reading| reading.nanos);
+        for _ in 0..PATIENCE {
+            std::thread::sleep(STILL);
+            let now = subject.cpu().ok().map(|reading| reading.nanos);
+            if now == cpu {
+                break;
+            }
+            cpu = now;
+        }
+        Snapshot {
+            at: self.clock.now(),
+            subject: cpu,
+            others: others.iter().filter_map(|other| other.cpu().ok()).fold(Nanos::ZERO, |sum, r| sum + r.nanos),
+            host: self.host.read(),
+            usage: Usage::of(&subject.processes()),
+        }
+    }
+
+    /// Fills in what happened between two quiet points. `counters` holds the client side already.
+    pub(crate) fn fill(&self, counters: &mut Counters, before: &Snapshot, after: &Snapshot) {
+        let wall = after.at.since(before.at);
+        let spent = |a: Option<Nanos>, b: Option<Nanos>| Some(b?.since(a?).get());
+        counters.subject_cpu_ns = spent(before.subject, after.subject);
+        let capacity = counters.wall_ns as f64 * self.subject_cores as f64;
+        counters.subject_busy = counters.subject_cpu_ns.filter(|_| capacity > 0.0).map(|ns| ns as f64 / capacity);
+        counters.idle_arms_busy = share(after.others.since(before.others), wall);
+        let host = after.host.since(&before.host);
+        counters.softirq_cpu_ns = self.softirq(&host);
+        counters.host = host_share(&host);
+        counters.usage = usage(&before.usage, &after.usage);
+    }
+
+    /// Network work that no process was charged for: ksoftirqd, and interrupts where the kernel
+    /// keeps them apart.
+    fn softirq(&self, host: &bakeoff_meter::host::HostChange) -> Option<u64> {
+        let ours = |core: &usize| self.cores.contains(core);
+        let threads: u64 = host.softirqd.iter().filter(|(core, _)| ours(core)).map(|(_, time)| time.get()).sum();
+        if !self.softirq_apart {
+            return Some(threads);
+        }
+        let apart = host.cores.iter().filter(|(core, _)| ours(core)).map(|(_, t)| t.irq.get() + t.softirq.get());
+        Some(threads + apart.sum::<u64>())
+    }
+}
+
+fn share(part: Nanos, whole: Nanos) -> f64 {
+    if whole == Nanos::ZERO { 0.0 } else { part.get() as f64 / whole.get() as f64 }
+}
+
+pub(crate) fn host_share(host: &bakeoff_meter::host::HostChange) -> HostShare {
+    let shares = host.total.as_ref().and_then(bakeoff_meter::host::CpuTimes::shares);
+    let pressure = |time: Option<Nanos>| time.map(|time| share(time, host.wall));
+    HostShare {
+        user: shares.map_or(0.0, |s| s.user),
+        system: shares.map_or(0.0, |s| s.system),
+        iowait: shares.map_or(0.0, |s| s.iowait),
+        steal: shares.map_or(0.0, |s| s.steal),
+        pressure_cpu: pressure(host.pressure.cpu),
+        pressure_io: pressure(host.pressure.io),
+        pressure_memory: pressure(host.pressure.memory),
+    }
+}
+
+fn usage(before: &Usage, after: &Usage) -> SubjectUsage {
+    let change = after.since(before);
+    let switches = change.voluntary_switches.ok().zip(change.involuntary_switches.ok()).map(|(v, i)| v + i);
+    SubjectUsage {
+        rss_bytes: change.rss.ok().map(|bytes| bytes.get()),
+        disk_read_bytes: change.disk_read.ok().map(|bytes| bytes.get()),
+        disk_write_bytes: change.disk_write.ok().map(|bytes| bytes.get()),
+        context_switches: switches,
+        processes: Some(change.processes),
+    }
+}

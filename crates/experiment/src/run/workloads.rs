@@ -1,0 +1,44 @@
+//! From a plan's workload to one that gives slices.
+
+use super::RunError;
+use crate::plan::{LoadClock, RequestSource, RequestWork};
+use bakeoff_workload::replay::{InOrder, ReplayOptions, Shuffled};
+use bakeoff_workload::{Get, Webstone, Workload};
+use std::num::NonZeroU32;
+
+/// The workload and a line about it.
+pub(crate) fn build(work: &RequestWork, seed: u64, expect: bool) -> Result<(Box<dyn Workload>, String), RunError> {
+    match &work.source {
+        RequestSource::Get(urls) => {
+            let line = format!("{} weighted URLs", urls.len());
+            Ok((Box::new(Get::new(urls, work.clock.robots(), seed)?), line))
+        }
+        RequestSource::Webstone => {
+            let robots = work.clock.robots().unwrap_or(1);
+            Ok((Box::new(Webstone::new(robots, seed)?), "WebStone 2.5 standard file set".to_owned()))
+        }
+        RequestSource::Replay { log, format, conditional, max_site, max_unparsable } => {
+            let options = ReplayOptions {
+                format: *format,
+                expect,
+                conditional: *conditional,
+                max_unparsable: *max_unparsable,
+                max_site: *max_site,
+            };
+            if let LoadClock::Closed { robots, passes, .. } = work.clock {
+                let passes = passes.and_then(NonZeroU32::new);
+                let replay = Shuffled::new(log, &options, robots, passes, seed)?;
+                let line = describe(&log.name(), replay.summary());
+                return Ok((Box::new(replay), line));
+            }
+            let stamps = matches!(work.clock, LoadClock::Original { .. });
+            let replay = InOrder::new(log, &options, stamps, seed)?;
+            let line = describe(&log.name(), replay.summary());
+            Ok((Box::new(replay), line))
+        }
+    }
+}
+
+fn describe(name: &str, summary: &bakeoff_workload::replay::Summary) -> String {
+    format!("{name}: {} lines ({}), {} requests", summary.lines, summary.format, summary.requests)
+}

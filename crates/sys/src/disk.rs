@@ -1,0 +1,26 @@
+//! Room on file systems, and what is not written yet.
+
+use std::io;
+use std::path::Path;
+
+/// Bytes that an ordinary user may still write below `path`.
+///
+/// # Errors
+/// What `statvfs` reports.
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    let stat = nix::sys::statvfs::statvfs(path)?;
+    Ok(stat.blocks_available() * stat.fragment_size())
+}
+
+/// Waits until everything that was written is on disk.
+pub fn sync() {
+    nix::unistd::sync();
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn there_is_some_room_somewhere() {
+        assert!(super::free_bytes(&std::env::temp_dir()).unwrap() > 0);
+    }
+}
