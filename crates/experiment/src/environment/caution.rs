@@ -115,7 +115,8 @@ pub fn cautions(seen: &Seen, placement: &Placement, need: &Need) -> Vec<Caution>
 
 /// The same, as they are stored.
 pub fn warnings(seen: &Seen, placement: &Placement, need: &Need) -> Vec<Warning> {
-    let stored = |caution: &Caution| Warning { label: caution.label().to_owned(), sentence: caution.sentence() };
+    let stored =
+        |caution: &Caution| Warning { label: caution.label().to_owned(), sentence: caution.sentence() };
     cautions(seen, placement, need).iter().map(stored).collect()
 }
 
@@ -175,7 +176,9 @@ fn steal(seen: &Seen) -> Option<Caution> {
 
 fn swap(seen: &Seen) -> Option<Caution> {
     let memory = seen.memory.map_or(0, Bytes::get);
-    seen.swap_used.filter(|used| used.get() as f64 > MOST_SWAP * memory as f64).map(|used| Caution::Swap { used })
+    seen.swap_used
+        .filter(|used| used.get() as f64 > MOST_SWAP * memory as f64)
+        .map(|used| Caution::Swap { used })
 }
 
 fn governor(seen: &Seen) -> Option<Caution> {
@@ -268,8 +271,7 @@ impl Caution {
                 governors.join(" and ")
             ),
             Self::Descriptors { connections, needed, soft, hard } => format!(
-                "{} need {needed} file descriptors and the limit is {soft}: {}",
-                counted(*connections as usize, "connection"),
+                "The plan's connections ({connections}) need {needed} file descriptors and the limit is {soft}: {}",
                 if needed <= hard {
                     format!(
                         "bakeoff raises its own to {needed}, and what it starts inherits that. A server that is \
@@ -284,7 +286,7 @@ impl Caution {
             ),
             Self::Ports { rate, ports, hold_s } => format!(
                 "At {rate} new connections and {hold_s} s until a port can be used again, the {ports} ports of this \
-                 machine are used up, and connections fail with `no-port` or wait. `sysctl \
+                 machine are used up, and connections fail with `connect-failed`. `sysctl \
                  net.ipv4.ip_local_port_range=\"1024 65535\"` and `net.ipv4.tcp_tw_reuse=1` help, or a lower rate, or \
                  keep-alive."
             ),
@@ -369,7 +371,9 @@ mod tests {
             clocksource: None,
             ..quiet()
         };
-        assert!(labels(&silent, &apart(), &Need { connection_rate: PerSecond::new(1e6), ..SMALL }).is_empty());
+        assert!(
+            labels(&silent, &apart(), &Need { connection_rate: PerSecond::new(1e6), ..SMALL }).is_empty()
+        );
     }
 
     #[test]
@@ -392,7 +396,11 @@ mod tests {
             ("clocksource", Seen { clocksource: clock("hpet"), ..quiet() }, true),
             ("cpu-quota", Seen { cpu_quota: Some(4.0), ..quiet() }, false),
             ("cpu-quota", Seen { cpu_quota: Some(3.5), ..quiet() }, true),
-            ("proc-hidden", Seen { neighbours: Neighbours::Contained { running: 3, busy: 0 }, ..quiet() }, false),
+            (
+                "proc-hidden",
+                Seen { neighbours: Neighbours::Contained { running: 3, busy: 0 }, ..quiet() },
+                false,
+            ),
             ("proc-hidden", Seen { neighbours: Neighbours::Hidden, ..quiet() }, true),
         ] {
             let expected: &[&str] = if expected { &[label] } else { &[] };
@@ -402,7 +410,8 @@ mod tests {
 
     #[test]
     fn sharing_is_one_core_or_the_plan_s_wish() {
-        let shared = Placement { generator: vec![1, 2], subject: vec![0, 1], disjoint: false, siblings_split: false };
+        let shared =
+            Placement { generator: vec![1, 2], subject: vec![0, 1], disjoint: false, siblings_split: false };
         assert_eq!(cautions(&quiet(), &shared, &SMALL), [Caution::CoresShared { cores: vec![1] }]);
         let one = Placement { generator: vec![3], subject: vec![3], disjoint: false, siblings_split: false };
         let seen = Seen { cores_allowed: vec![3], ..quiet() };
@@ -436,7 +445,11 @@ mod tests {
         ] {
             let need = Need { connection_rate: PerSecond::new(rate), loopback, ..SMALL };
             let seen = Seen { tw_reuse, ..quiet() };
-            assert_eq!(labels(&seen, &apart(), &need) == ["ports"], expected, "{tw_reuse:?} {loopback} {rate}");
+            assert_eq!(
+                labels(&seen, &apart(), &need) == ["ports"],
+                expected,
+                "{tw_reuse:?} {loopback} {rate}"
+            );
         }
     }
 
@@ -460,7 +473,10 @@ mod tests {
         assert_eq!(labels.len(), all.len());
         for caution in &all {
             let sentence = caution.sentence();
-            assert!(sentence.ends_with('.') && !sentence.contains("  ") && !sentence.contains('\n'), "{sentence}");
+            assert!(
+                sentence.ends_with('.') && !sentence.contains("  ") && !sentence.contains('\n'),
+                "{sentence}"
+            );
             println!("{}: {sentence}", caution.label());
         }
     }

@@ -14,7 +14,8 @@ pub fn core_list(cores: &[usize]) -> String {
             _ => runs.push((core, core)),
         }
     }
-    let written = |&(from, to): &(usize, usize)| if from == to { from.to_string() } else { format!("{from}-{to}") };
+    let written =
+        |&(from, to): &(usize, usize)| if from == to { from.to_string() } else { format!("{from}-{to}") };
     runs.iter().map(written).collect::<Vec<_>>().join(",")
 }
 

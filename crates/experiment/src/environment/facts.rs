@@ -28,7 +28,10 @@ pub(super) fn facts(host: &Host, seen: &Seen) -> Vec<Fact> {
         ("smt", smt(host)),
         ("caches", caches(host)),
         ("numa_nodes", host.line("/sys/devices/system/node/online")),
-        ("memory", Memory::read(host).map(|memory| format!("{}, {} available", memory.total, memory.available))),
+        (
+            "memory",
+            Memory::read(host).map(|memory| format!("{}, {} available", memory.total, memory.available)),
+        ),
         ("swap", Memory::read(host).map(swap)),
         ("hypervisor", hypervisor(host)),
         ("clocksource", host.line(CLOCKSOURCE)),
@@ -155,7 +158,8 @@ fn option(configuration: Configuration<'_>, name: &str) -> Found<String> {
 fn tick(configuration: Configuration<'_>) -> Found<String> {
     let configuration = configuration.map_err(String::clone)?;
     let hz = configuration.value("CONFIG_HZ").ok_or("the kernel's configuration has no CONFIG_HZ")?;
-    let idle = [("CONFIG_NO_HZ_FULL", "full"), ("CONFIG_NO_HZ_IDLE", "idle"), ("CONFIG_HZ_PERIODIC", "periodic")];
+    let idle =
+        [("CONFIG_NO_HZ_FULL", "full"), ("CONFIG_NO_HZ_IDLE", "idle"), ("CONFIG_HZ_PERIODIC", "periodic")];
     let idle = idle.iter().find(|(name, _)| configuration.is_on(name)).map_or("unknown", |(_, word)| word);
     Ok(format!("{hz} Hz, {idle}"))
 }
@@ -177,9 +181,13 @@ fn preemption(host: &Host, configuration: Configuration<'_>) -> Found<String> {
     let on = |configuration: &KernelConfiguration| {
         models.iter().find(|(name, _)| configuration.is_on(name)).map(|(_, word)| *word)
     };
-    let default = configuration.ok().and_then(on).map_or(String::new(), |word| format!(", {word} by default"));
+    let default =
+        configuration.ok().and_then(on).map_or(String::new(), |word| format!(", {word} by default"));
     let booted = host.line("/proc/cmdline").ok().and_then(|line| {
-        line.split(' ').rev().find_map(|word| word.strip_prefix("preempt=")).map(|word| format!(", booted with {word}"))
+        line.split(' ')
+            .rev()
+            .find_map(|word| word.strip_prefix("preempt="))
+            .map(|word| format!(", booted with {word}"))
     });
     Ok(format!("{built}{default}{}", booted.unwrap_or_default()))
 }
@@ -273,7 +281,8 @@ fn cpu_pressure(host: &Host) -> Found<String> {
     let text = host.text("/proc/pressure/cpu")?;
     let some = text.lines().find_map(|line| line.strip_prefix("some "));
     let mean = some.and_then(|line| line.split(' ').find_map(|word| word.strip_prefix("avg10=")));
-    mean.map(|mean| format!("some {mean} % of the last 10 s")).ok_or_else(|| "/proc/pressure/cpu has no mean".to_owned())
+    mean.map(|mean| format!("some {mean} % of the last 10 s"))
+        .ok_or_else(|| "/proc/pressure/cpu has no mean".to_owned())
 }
 
 fn steal(seen: &Seen) -> Found<String> {
@@ -325,10 +334,16 @@ mod tests {
         let it = found(&[
             ("/proc/sys/kernel/osrelease", "6.1.0-18-amd64\n"),
             ("/proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC Debian 6.1.76-1\n"),
-            ("/boot/config-6.1.0-18-amd64", "CONFIG_IRQ_TIME_ACCOUNTING=y\nCONFIG_PREEMPT_VOLUNTARY=y\nCONFIG_HZ=250\nCONFIG_NO_HZ_IDLE=y\n"),
+            (
+                "/boot/config-6.1.0-18-amd64",
+                "CONFIG_IRQ_TIME_ACCOUNTING=y\nCONFIG_PREEMPT_VOLUNTARY=y\nCONFIG_HZ=250\nCONFIG_NO_HZ_IDLE=y\n",
+            ),
             ("/proc/cmdline", "root=/dev/sda password=hush preempt=full quiet\n"),
             ("/etc/os-release", "NAME=x\nPRETTY_NAME=\"Debian GNU/Linux 12\"\n"),
-            ("/proc/cpuinfo", "processor\t: 0\nmodel name\t: A  CPU\nmicrocode\t: 0x1\nflags\t\t: fpu hypervisor\n\nprocessor : 1\nmodel name : B\n"),
+            (
+                "/proc/cpuinfo",
+                "processor\t: 0\nmodel name\t: A  CPU\nmicrocode\t: 0x1\nflags\t\t: fpu hypervisor\n\nprocessor : 1\nmodel name : B\n",
+            ),
             ("/sys/class/dmi/id/sys_vendor", "Maker\n"),
             ("/sys/class/dmi/id/product_name", "Box\n"),
             ("/sys/devices/system/cpu/online", "0-1\n"),
@@ -350,8 +365,14 @@ mod tests {
             (&format!("{VULNERABILITIES}/srbds"), "Unknown: Dependent on hypervisor status\n"),
             (&format!("{VULNERABILITIES}/l1tf"), "Not affected\n"),
             (&format!("{VULNERABILITIES}/tsa"), "Not affected\n"),
-            ("/proc/meminfo", "MemTotal: 8000000 kB\nMemAvailable: 4000000 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n"),
-            ("/proc/self/limits", "Limit   Soft Limit   Hard Limit   Units\nMax processes   unlimited   unlimited   processes\nMax open files   1024   4096   files\n"),
+            (
+                "/proc/meminfo",
+                "MemTotal: 8000000 kB\nMemAvailable: 4000000 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n",
+            ),
+            (
+                "/proc/self/limits",
+                "Limit   Soft Limit   Hard Limit   Units\nMax processes   unlimited   unlimited   processes\nMax open files   1024   4096   files\n",
+            ),
             ("/proc/loadavg", "0.10 0.20 0.30 1/99 12345\n"),
             ("/proc/pressure/cpu", "some avg10=1.50 avg60=0.00 avg300=0.00 total=1\nfull avg10=9.00\n"),
             ("/proc/stat", "cpu 99 0 0 0 0 0 0 1 0 0\n"),

@@ -46,18 +46,6 @@ impl Host {
         })
     }
 
-    /// The first of the files that has a line.
-    pub(super) fn first_line(&self, paths: &[&str]) -> Found<String> {
-        let mut reasons = Vec::new();
-        for path in paths {
-            match self.line(path) {
-                Ok(line) => return Ok(line),
-                Err(reason) => reasons.push(reason),
-            }
-        }
-        Err(reasons.join("; "))
-    }
-
     /// Names in a directory, sorted; none where it cannot be read.
     pub(super) fn names(&self, directory: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.path(directory)) else { return Vec::new() };
@@ -70,7 +58,8 @@ impl Host {
     /// `cpu0`, `cpu1`, ... in rising order.
     pub(super) fn cpus(&self) -> Vec<usize> {
         let number = |name: String| name.strip_prefix("cpu")?.parse().ok();
-        let mut cpus: Vec<usize> = self.names("/sys/devices/system/cpu").into_iter().filter_map(number).collect();
+        let mut cpus: Vec<usize> =
+            self.names("/sys/devices/system/cpu").into_iter().filter_map(number).collect();
         cpus.sort_unstable();
         cpus
     }
@@ -84,7 +73,10 @@ impl Host {
         let places = [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")];
         let found = places.iter().find_map(|path| self.text(path).ok());
         found.map(KernelConfiguration).ok_or_else(|| {
-            format!("the kernel's configuration is readable neither in /proc/config.gz nor {}", places.join(" nor "))
+            format!(
+                "the kernel's configuration is readable neither in /proc/config.gz nor {}",
+                places.join(" nor ")
+            )
         })
     }
 }
@@ -176,7 +168,5 @@ pub(super) mod tests {
         assert_eq!(host.text("/none"), Err("no /none".to_owned()));
         assert_eq!(host.line("/empty"), Err("/empty is empty".to_owned()));
         assert_eq!(host.line("/two"), Ok("a b c".to_owned()));
-        assert_eq!(host.first_line(&["/none", "/two"]), Ok("a b c".to_owned()));
-        assert_eq!(host.first_line(&["/none", "/empty"]), Err("no /none; /empty is empty".to_owned()));
     }
 }

@@ -117,7 +117,8 @@ fn busy(before: &BTreeMap<u32, u64>, after: &BTreeMap<u32, u64>, own: u32) -> (u
 
 fn in_first_namespace(host: &Host) -> bool {
     // A kernel without PID namespaces has no such link and nothing to hide behind it.
-    std::fs::read_link(host.path("/proc/self/ns/pid")).map_or(true, |link| link.as_os_str() == FIRST_PID_NAMESPACE)
+    std::fs::read_link(host.path("/proc/self/ns/pid"))
+        .map_or(true, |link| link.as_os_str() == FIRST_PID_NAMESPACE)
 }
 
 #[cfg(test)]

@@ -46,7 +46,8 @@ pub enum PlacementError {
     #[error(
         "{side} names {}, which this machine does not have or this process may not use; \
          cores that it may use: {}",
-        core_list(cores), core_list(allowed)
+        core_list(cores),
+        core_list(allowed)
     )]
     NotAllowed {
         /// Which key of the plan.
@@ -60,7 +61,9 @@ pub enum PlacementError {
     #[error("{0} names no core; name one, or leave the key out and let bakeoff choose")]
     Empty(Side),
     /// Nothing may be used.
-    #[error("this process may run on no core that can be seen; see `taskset -p` and the cpuset of its cgroup")]
+    #[error(
+        "this process may run on no core that can be seen; see `taskset -p` and the cpuset of its cgroup"
+    )]
     NoCores,
 }
 
@@ -215,7 +218,11 @@ mod tests {
             (&far, 2, "0-1,4-5", "2-3"),
         ] {
             let found = placed((None, None), &all, siblings, threads);
-            assert_eq!(found, (subject.to_owned(), generator.to_owned(), true, false), "{siblings:?} {threads}");
+            assert_eq!(
+                found,
+                (subject.to_owned(), generator.to_owned(), true, false),
+                "{siblings:?} {threads}"
+            );
         }
         // Four threads, two cores: a core each, where half of the numbers would split both.
         let found = placed((None, None), &[0, 1, 4, 5], &far, 0);

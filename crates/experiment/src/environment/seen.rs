@@ -54,7 +54,10 @@ pub(super) fn read(host: &Host, watch: Watch) -> Seen {
         swap_used: memory.map(|memory| memory.swap_used()),
         governors: governors(host),
         open_files: rlimit::open_files().ok(),
-        port_range: host.text("/proc/sys/net/ipv4/ip_local_port_range").ok().and_then(|text| port_range(&text)),
+        port_range: host
+            .text("/proc/sys/net/ipv4/ip_local_port_range")
+            .ok()
+            .and_then(|text| port_range(&text)),
         tw_reuse: host.text("/proc/sys/net/ipv4/tcp_tw_reuse").ok().and_then(|text| text.parse().ok()),
         neighbours: watch.neighbours,
         clocksource: host.line(CLOCKSOURCE).ok(),
@@ -72,7 +75,8 @@ pub(super) fn cores_online(host: &Host) -> Found<Vec<usize>> {
 /// The governors in use, each once.
 pub(super) fn governors(host: &Host) -> Vec<String> {
     let path = |cpu: usize| format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor");
-    let found: BTreeSet<String> = host.cpus().into_iter().filter_map(|cpu| host.line(&path(cpu)).ok()).collect();
+    let found: BTreeSet<String> =
+        host.cpus().into_iter().filter_map(|cpu| host.line(&path(cpu)).ok()).collect();
     found.into_iter().collect()
 }
 
