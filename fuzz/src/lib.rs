@@ -1,0 +1,215 @@
+//! What is tried on arbitrary bytes: one function a parser, each with its invariant.
+//!
+//! Shared by the fuzz targets beside it and by `tests/fuzz_smoke`, which runs the same functions over
+//! the seeds in every `make test`. A function returns when the invariant holds and panics when not.
+
+#![forbid(unsafe_code)]
+
+use bakeoff_content::{Catalogue, SplitMix64};
+use bakeoff_experiment::plan::Plan;
+use bakeoff_wire::access_log::{self, Entry, Format};
+use bakeoff_wire::http1::{
+    ReplyError, ReplyHead, ReplyReader, RequestReader, Step, http_date, parse_http_date,
+};
+use std::path::Path;
+
+/// A target: its name, which is also its folder of seeds, and its function.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets.
+pub const TARGETS: [Target; 5] = [
+    ("reply", reply),
+    ("request", request),
+    ("access_log", access_log),
+    ("plan", plan),
+    ("catalogue", catalogue),
+];
+
+/// Longest reply that is tried: below the limit of a head, so that the limit is not met in one
+/// split and missed in another.
+const MAX_REPLY_BYTES: usize = 60_000;
+
+/// However a reply is split, the same becomes of it.
+///
+/// The first byte says what is answered (`H`: a HEAD request), the second is the seed of the splits.
+pub fn reply(data: &[u8]) {
+    let [method, seed, bytes @ ..] = data else { return };
+    let mut bytes = bytes[..bytes.len().min(MAX_REPLY_BYTES)].to_vec();
+    // A head in pieces is looked at again when a line ends: what is wrong with the last line shows
+    // at its end. So every input has one.
+    bytes.push(b'\n');
+    let to_head = *method == b'H';
+    let whole = read_reply(to_head, &[&bytes]);
+    assert_eq!(read_reply(to_head, &split(&bytes, u64::from(*seed))), whole, "split by seed {seed}");
+    if bytes.len() <= 2_000 {
+        assert_eq!(read_reply(to_head, &bytes.chunks(1).collect::<Vec<_>>()), whole, "byte by byte");
+    }
+}
+
+/// What a client learns from one reply.
+#[derive(Debug, PartialEq, Eq)]
+struct Learned {
+    head: Option<ReplyHead>,
+    body: Vec<u8>,
+    /// Bytes behind the reply's end, when it ended.
+    surplus: Option<usize>,
+    error: Option<ReplyError>,
+    ends_with_close: bool,
+}
+
+fn read_reply(to_head: bool, pieces: &[&[u8]]) -> Learned {
+    let mut reader = ReplyReader::default();
+    reader.begin(to_head);
+    let mut learned =
+        Learned { head: None, body: Vec::new(), surplus: None, error: None, ends_with_close: false };
+    'pieces: for piece in pieces {
+        let mut rest = *piece;
+        while learned.surplus.is_none() {
+            let before = rest.len();
+            match reader.step(rest) {
+                Ok(Step::More) => continue 'pieces,
+                Ok(Step::Head(used, head)) => {
+                    assert!(learned.head.replace(head).is_none(), "two heads");
+                    rest = &rest[used..];
+                    continue;
+                }
+                Ok(Step::Body { skip, len }) => {
+                    learned.body.extend_from_slice(&rest[skip..skip + len]);
+                    rest = &rest[skip + len..];
+                }
+                Ok(Step::End(used)) => {
+                    rest = &rest[used..];
+                    learned.surplus = Some(0);
+                }
+                Err(error) => {
+                    learned.error = Some(error);
+                    break 'pieces;
+                }
+            }
+            assert!(rest.len() < before || learned.surplus.is_some(), "a step that takes nothing");
+        }
+        learned.surplus = learned.surplus.map(|surplus| surplus + rest.len());
+    }
+    learned.ends_with_close = learned.error.is_none() && reader.ends_with_close();
+    if learned.error.is_some() {
+        // How much of a body came before what is wrong with it depends on the pieces.
+        learned.body.clear();
+    }
+    learned
+}
+
+/// Pieces of random length, short ones more often.
+fn split(bytes: &[u8], seed: u64) -> Vec<&[u8]> {
+    let mut random = SplitMix64::new(seed);
+    let mut pieces = Vec::new();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let longest = 1_u64 << (random.next_u64() % 9);
+        let length = ((random.next_u64() % longest) as usize + 1).min(rest.len());
+        pieces.push(&rest[..length]);
+        rest = &rest[length..];
+    }
+    pieces
+}
+
+/// A head is read as soon as it is complete, and more bytes behind it change nothing.
+pub fn request(data: &[u8]) {
+    let whole = RequestReader::head(data);
+    for end in prefixes(data.len()) {
+        let Ok(Some(early)) = RequestReader::head(&data[..end]) else { continue };
+        assert!(early.head_bytes <= end, "a head longer than its bytes");
+        let late = whole.as_ref().expect("right in a prefix, wrong in the whole");
+        let late = late.as_ref().expect("complete in a prefix, not in the whole");
+        assert_eq!(format!("{early:?}"), format!("{late:?}"));
+    }
+    if let Ok(Some(head)) = whole {
+        assert!(!head.target.is_empty() && head.head_bytes <= data.len());
+        let exactly = RequestReader::head(&data[..head.head_bytes]);
+        assert_eq!(format!("{exactly:?}"), format!("{:?}", RequestReader::head(data)));
+        if let Some(seconds) = head.if_modified_since.and_then(parse_http_date) {
+            assert_eq!(
+                parse_http_date(http_date(seconds).as_bytes()),
+                Some(seconds),
+                "the date's round trip"
+            );
+        }
+    }
+}
+
+/// Every length of a short input, some of a long one.
+fn prefixes(length: usize) -> impl Iterator<Item = usize> {
+    (0..length).step_by(length / 300 + 1)
+}
+
+/// No line breaks a parser, and what it gives is part of the line.
+pub fn access_log(data: &[u8]) {
+    let lines = || data.split(|&byte| byte == b'\n');
+    if let Ok(format) = access_log::detect(lines().take(100)) {
+        assert!(
+            lines().any(|line| access_log::parse(format, line).is_ok()),
+            "{format}: detected, none parses"
+        );
+    }
+    for line in lines() {
+        for format in Format::ALL {
+            if let Ok(entry) = access_log::parse(format, line) {
+                check_entry(line, format, &entry);
+            }
+        }
+    }
+}
+
+fn check_entry(line: &[u8], format: Format, entry: &Entry<'_>) {
+    assert!(entry.status <= 999, "{format}: status {}", entry.status);
+    assert!(is_part(entry.target, line) && is_part(entry.method, line), "{format}: a field from elsewhere");
+    let mut plain = Vec::new();
+    access_log::unescape(entry.target, &mut plain);
+    assert!(plain.len() <= entry.target.len(), "{format}: escapes made a target longer");
+    // Squid writes URLs without escapes of its own: a backslash there is a backslash.
+    let announced = entry.escaped || plain == entry.target || format == Format::Squid;
+    assert!(announced, "{format}: an escape that was not announced");
+    if !line.ends_with(b"\r") {
+        let with_return = [line, b"\r"].concat();
+        let again = access_log::parse(format, &with_return);
+        assert_eq!(again.as_ref(), Ok(entry), "{format}: a carriage return made a difference");
+    }
+}
+
+fn is_part(field: &[u8], line: &[u8]) -> bool {
+    field.is_empty() || line.as_ptr_range().contains(&field.as_ptr())
+}
+
+/// A text is a plan that can be run, or it is refused with a message.
+pub fn plan(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match Plan::parse("fuzz", "fuzz.toml", text, Path::new("/nonexistent")) {
+        Ok(plan) => {
+            assert!(plan.baseline < plan.arms.len(), "a baseline that is no arm");
+            let names = plan.names();
+            assert_eq!(names.len(), plan.arms.len() + 1, "every arm once, the baseline twice");
+            assert!(names.iter().all(|name| plan.arm_of(name).is_some()), "a name without an arm");
+        }
+        Err(error) => assert!(!error.to_string().trim().is_empty(), "a refusal without words"),
+    }
+}
+
+/// A catalogue that is read and written is the same catalogue.
+pub fn catalogue(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let first = match Catalogue::from_text(text) {
+        Ok(first) => first,
+        Err(error) => {
+            assert!((1..=text.lines().count()).contains(&error.line), "{error}: no such line");
+            return;
+        }
+    };
+    let written = first.to_text();
+    let second = Catalogue::from_text(&written).expect("what was written can be read");
+    assert_eq!(second.to_text(), written);
+    assert_eq!(second.len(), first.len());
+    for (path, body) in first.iter() {
+        assert_eq!(first.get(path), Some(body), "{path:?}: not found under its own path");
+        assert_eq!(second.get(path), Some(body), "{path:?}: not found after the round trip");
+        assert!(first.is_object(path), "{path:?}: not an object under its own path");
+    }
+}

@@ -1,0 +1,199 @@
+//! The wall between what measures and what is measured, and the house rules a compiler cannot check.
+//!
+//! The rule itself is tried on made-up graphs that must be refused, so that it cannot pass by having
+//! nothing to look at.
+
+#![allow(clippy::unwrap_used)] // a test that cannot read the tree has failed
+
+mod graph;
+mod rule;
+
+use graph::{Edge, Node, root, workspace};
+use rule::refusals;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+#[test]
+fn the_workspace_keeps_the_wall() {
+    let graph = workspace();
+    assert!(graph.len() >= 13, "only {} crates were found", graph.len());
+    let wrong = refusals(&graph);
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_arrow_is_allowed_that_nobody_uses() {
+    let graph = workspace();
+    let name = |folder: &str| graph.iter().find(|node| node.folder == folder).map(|node| node.name.clone());
+    let mut seen = BTreeSet::new();
+    for (from, to) in rule::rows() {
+        assert!(seen.insert((from, to)), "{from} -> {to} stands twice");
+        let from_node = graph.iter().find(|node| node.folder == from);
+        let used =
+            from_node.is_some_and(|node| node.edges.iter().any(|edge| Some(&edge.to) == name(to).as_ref()));
+        assert!(used, "nobody uses {from} -> {to}: take it out of tests/wall/rule.rs");
+    }
+}
+
+#[test]
+fn a_meter_that_asks_a_layer_is_refused() {
+    let graph = [
+        node("meter", &["bakeoff-units", "bakeoff-layers-proxy"]),
+        node("layers/proxy", &["bakeoff-units"]),
+        node("units", &[]),
+    ];
+    assert_refused(&graph, "bakeoff-meter -> bakeoff-layers-proxy", "never links what is measured");
+}
+
+#[test]
+fn a_layer_that_sees_a_plan_or_another_layer_is_refused() {
+    let graph = [
+        node("layers/proxy", &["bakeoff-wire", "bakeoff-experiment"]),
+        node("layers/store", &["bakeoff-layers-manifest", "bakeoff-layers-proxy"]),
+        node("layers/base/manifest", &["bakeoff-units"]),
+        node("experiment", &["bakeoff-units"]),
+        node("wire", &[]),
+        node("units", &[]),
+    ];
+    assert_refused(&graph, "bakeoff-layers-proxy -> bakeoff-experiment", "nothing that measures");
+    assert_refused(&graph, "bakeoff-layers-store -> bakeoff-layers-proxy", "no other layer");
+    assert_eq!(refusals(&graph).len(), 2, "{:#?}", refusals(&graph));
+}
+
+#[test]
+fn a_workload_with_a_socket_and_statistics_with_files_are_refused() {
+    let mut graph = vec![
+        node("workload", &["bakeoff-units", "bakeoff-sys", "socket2", "memchr"]),
+        node("stats", &["statrs", "serde_json"]),
+        node("sys", &["bakeoff-units", "nix"]),
+        node("units", &[]),
+    ];
+    graph[1].edges.push(Edge { to: "proptest".to_owned(), dev: true });
+    assert_refused(&graph, "bakeoff-workload -> bakeoff-sys", "no such arrow");
+    assert_refused(&graph, "bakeoff-workload -> socket2", "sees no socket");
+    assert_refused(&graph, "bakeoff-stats -> serde_json", "no I/O");
+    assert_eq!(refusals(&graph).len(), 3, "{:#?}", refusals(&graph));
+}
+
+#[test]
+fn an_arrow_backwards_is_refused_in_tests_too() {
+    let mut graph =
+        vec![node("wire", &[]), node("loadgen", &["bakeoff-wire"]), node("sys", &["bakeoff-testkit"])];
+    graph[0].edges.push(Edge { to: "bakeoff-loadgen".to_owned(), dev: true });
+    graph.push(node("testkit", &[]));
+    assert_refused(&graph, "bakeoff-wire -> bakeoff-loadgen (in tests)", "no such arrow");
+    assert_refused(&graph, "bakeoff-sys -> bakeoff-testkit", "for tests");
+}
+
+#[test]
+fn a_crate_that_no_rule_knows_is_refused() {
+    assert_refused(&[node("attic", &[])], "crates/attic", "no rule knows this crate");
+    let misnamed = Node { name: "bakeoff-wires".to_owned(), ..node("wire", &[]) };
+    assert_refused(&[misnamed], "bakeoff-wires", "no folder for a package of this name");
+}
+
+#[test]
+fn only_sys_may_hold_unsafe_code() {
+    for node in workspace() {
+        let source = root().join("crates").join(&node.folder).join("src");
+        for file in
+            ["lib.rs", "main.rs"].map(|name| source.join(name)).into_iter().filter(|file| file.exists())
+        {
+            let forbids = text(&file).lines().any(|line| line == "#![forbid(unsafe_code)]");
+            assert_eq!(forbids, node.folder != "sys", "{}: #![forbid(unsafe_code)]", file.display());
+        }
+    }
+}
+
+#[test]
+fn every_member_inherits_the_lint_table() {
+    for node in workspace() {
+        let manifest = root().join("crates").join(&node.folder).join("Cargo.toml");
+        let inherits = text(&manifest).contains("\n[lints]\nworkspace = true\n");
+        assert!(inherits, "{}: needs `[lints]` with `workspace = true`", manifest.display());
+    }
+}
+
+#[test]
+fn every_crate_is_a_member() {
+    let members: BTreeSet<PathBuf> =
+        workspace().iter().map(|node| root().join("crates").join(&node.folder).join("Cargo.toml")).collect();
+    let found: BTreeSet<PathBuf> =
+        files(&root().join("crates")).into_iter().filter(|file| file.ends_with("Cargo.toml")).collect();
+    assert_eq!(found, members);
+}
+
+#[test]
+fn every_source_file_opens_with_its_room() {
+    let folders = ["crates", "tests", "fuzz", "benches"].map(|folder| root().join(folder));
+    let sources = folders.iter().flat_map(|folder| files(folder));
+    let sources: Vec<PathBuf> =
+        sources.filter(|file| file.extension().is_some_and(|end| end == "rs")).collect();
+    assert!(sources.len() > 100, "only {} source files were found", sources.len());
+    let bare: Vec<&PathBuf> = sources.iter().filter(|file| !text(file).starts_with("//!")).collect();
+    assert!(bare.is_empty(), "these open without a //! head: {bare:#?}");
+}
+
+/// What `Cargo.toml` cannot say: the standard library has sockets and files, too.
+#[test]
+fn rooms_without_io_do_not_name_it() {
+    let sockets = ["std::net", "std::os::unix::net"];
+    let all = ["std::net", "std::os::unix::net", "std::fs", "std::process"];
+    let rooms: [(&str, &[&str]); 5] =
+        [("workload", &sockets), ("wire", &all), ("content", &all), ("stats", &all), ("units", &all)];
+    for (folder, names) in rooms {
+        for file in files(&root().join("crates").join(folder).join("src")) {
+            let code = text(&file);
+            let named = names.iter().find(|name| code.contains(**name));
+            assert_eq!(named, None, "{}", file.display());
+        }
+    }
+}
+
+#[test]
+fn no_folder_has_a_name_that_says_nothing() {
+    for file in files(&root().join("crates")) {
+        let path = file.strip_prefix(root()).unwrap();
+        let vague = path.parent().unwrap().iter().find(|part| {
+            ["common", "util", "utils", "core", "helpers", "manager"].iter().any(|name| part == name)
+        });
+        assert_eq!(vague, None, "{}", path.display());
+    }
+}
+
+fn node(folder: &str, uses: &[&str]) -> Node {
+    let edges = uses.iter().map(|&to| Edge { to: to.to_owned(), dev: false }).collect();
+    let name = format!("bakeoff-{}", folder.replace("layers/base", "layers").replace('/', "-"));
+    Node { name, folder: folder.to_owned(), edges }
+}
+
+fn assert_refused(graph: &[Node], who: &str, why: &str) {
+    let wrong = refusals(graph);
+    assert!(
+        wrong.iter().any(|line| line.contains(who) && line.contains(why)),
+        "{who}: {why}: not in {wrong:#?}"
+    );
+}
+
+/// All files below a folder that exists, build products left out.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut rest = vec![folder.to_owned()];
+    while let Some(folder) = rest.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true if path.ends_with("target")
+                    || path.ends_with("corpus")
+                    || path.ends_with("artifacts") => {}
+                true => rest.push(path),
+                false => found.push(path),
+            }
+        }
+    }
+    found
+}
+
+fn text(file: &Path) -> String {
+    std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}

@@ -1,0 +1,183 @@
+//! The rule: which crate may use which, and why.
+//!
+//! A pure function of a graph, so that it can be tried on graphs that must be refused. An edge that
+//! is not in [`ARROWS`] is refused: a new one is written down here, with its reason, or not made.
+//! What only tests use is no exception.
+
+use crate::graph::Node;
+
+/// An edge between crates of the measuring side, and what it is for.
+struct Arrow(&'static str, &'static str, &'static str);
+
+/// Every edge that is allowed, in the order of the layers.
+const ARROWS: &[Arrow] = &[
+    Arrow("sys", "units", "clocks and limits have a unit"),
+    Arrow("wire", "units", "stamps and sizes have a unit"),
+    Arrow("content", "units", "sizes have a unit"),
+    Arrow("workload", "units", "moments and rates have a unit"),
+    Arrow("workload", "wire", "a log line becomes a request"),
+    Arrow("workload", "content", "what a reply must hold"),
+    Arrow("meter", "units", "every figure has a unit"),
+    Arrow("meter", "sys", "samplers read clocks and counters of the system"),
+    Arrow("loadgen", "units", "moments and rates have a unit"),
+    Arrow("loadgen", "sys", "event loop, sockets, thread clock"),
+    Arrow("loadgen", "wire", "requests out, replies in"),
+    Arrow("loadgen", "content", "checks the bytes that come back"),
+    Arrow("loadgen", "workload", "asks which request is next"),
+    Arrow("loadgen", "meter", "records times and failures"),
+    Arrow("origin", "units", "sizes and burnt time have a unit"),
+    Arrow("origin", "sys", "event loop, sockets, thread clock"),
+    Arrow("origin", "wire", "requests in, replies out"),
+    Arrow("origin", "content", "the bytes it serves"),
+    Arrow("subject", "units", "time limits have a unit"),
+    Arrow("subject", "sys", "spawns, pins, reads and ends processes"),
+    Arrow("experiment", "units", "plans are full of quantities"),
+    Arrow("experiment", "sys", "pinning, limits, facts of the machine"),
+    Arrow("experiment", "wire", "a plan may name the log's format"),
+    Arrow("experiment", "content", "rebuilds the site a log asks for"),
+    Arrow("experiment", "workload", "makes the source a plan asks for"),
+    Arrow("experiment", "loadgen", "drives each slice"),
+    Arrow("experiment", "meter", "files what was recorded"),
+    Arrow("experiment", "subject", "starts and ends the arms"),
+    Arrow("experiment", "stats", "looks and verdicts"),
+    Arrow("report", "units", "formats quantities"),
+    Arrow("report", "meter", "names, units and help of the figures"),
+    Arrow("report", "stats", "effects and verdicts in words"),
+    Arrow("report", "experiment", "reads a results directory"),
+    Arrow("cli", "units", "parses flags with a unit"),
+    Arrow("cli", "sys", "signals, limits"),
+    Arrow("cli", "wire", "flags of `load`"),
+    Arrow("cli", "content", "`origin` reads a catalogue"),
+    Arrow("cli", "workload", "the source of `load`"),
+    Arrow("cli", "loadgen", "`load`"),
+    Arrow("cli", "origin", "`origin`"),
+    Arrow("cli", "meter", "`meters`"),
+    Arrow("cli", "subject", "the guardian, throw-away certificates"),
+    Arrow("cli", "stats", "verdicts become exit codes"),
+    Arrow("cli", "experiment", "`run`, `compare`, `check`, `plans`"),
+    Arrow("cli", "report", "`report`, and the end of a run"),
+];
+
+/// What both sides may use: neither measures nor is measured.
+const SHARED: [&str; 3] = ["units", "wire", "sys"];
+
+/// Helps tests on both sides, and nothing else.
+const TESTKIT: &str = "testkit";
+
+/// The second executable, which holds the layers as `cli` holds the measuring side.
+const LAYERS_CLI: &str = "layers/cli";
+
+/// Crates that may name only these external packages outside their tests.
+const ONLY: &[(&str, &[&str], &str)] = &[
+    ("units", &[], "everything hangs on it"),
+    ("stats", &["statrs"], "pure functions of numbers: no I/O, no formats"),
+];
+
+/// Crates that must not name these external packages, not even in tests.
+const NEVER: &[(&str, &[&str], &str)] = &[
+    ("workload", IO, "sees no socket"),
+    ("wire", IO, "no I/O: bytes come in, messages go out"),
+    ("content", IO, "pure functions of an id"),
+    ("stats", IO, "no I/O"),
+];
+
+/// Packages that open sockets or run event loops.
+const IO: &[&str] = &[
+    "async-std",
+    "curl",
+    "hyper",
+    "io-uring",
+    "libc",
+    "mio",
+    "nix",
+    "polling",
+    "reqwest",
+    "rustix",
+    "rustls",
+    "smol",
+    "socket2",
+    "tokio",
+    "ureq",
+];
+
+/// All that is wrong with a graph; empty when nothing is.
+pub(crate) fn refusals(graph: &[Node]) -> Vec<String> {
+    graph.iter().flat_map(|node| rooms(node).into_iter().chain(edges(node, graph))).collect()
+}
+
+/// A crate's own place: known, and named after its folder.
+fn rooms(node: &Node) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let folder = &node.folder;
+    let expected = if is_layer(folder) {
+        node.name.starts_with("bakeoff-")
+    } else {
+        node.name == format!("bakeoff-{folder}")
+    };
+    if !expected {
+        wrong.push(format!("{}: crates/{folder} is no folder for a package of this name", node.name));
+    }
+    let known = ARROWS.iter().any(|arrow| arrow.0 == folder || arrow.1 == folder);
+    if !known && !is_layer(folder) && folder != TESTKIT {
+        wrong
+            .push(format!("crates/{folder}: no rule knows this crate; add its arrows to tests/wall/rule.rs"));
+    }
+    wrong
+}
+
+fn edges(node: &Node, graph: &[Node]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for edge in &node.edges {
+        let inside = graph.iter().find(|other| other.name == edge.to);
+        let refused = match inside {
+            Some(other) => internal(&node.folder, &other.folder, edge.dev),
+            None => external(&node.folder, &edge.to, edge.dev),
+        };
+        if let Some(why) = refused {
+            let kind = if edge.dev { " (in tests)" } else { "" };
+            wrong.push(format!("{} -> {}{kind}: {why}", node.name, edge.to));
+        }
+    }
+    wrong
+}
+
+/// Why this edge between members is refused, if it is.
+fn internal(from: &str, to: &str, dev: bool) -> Option<String> {
+    let listed = ARROWS.iter().any(|arrow| arrow.0 == from && arrow.1 == to);
+    let refuse = |why: &str| Some(why.to_owned());
+    if to == TESTKIT {
+        return if dev { None } else { refuse("testkit is for tests") };
+    }
+    match (is_layer(from), is_layer(to)) {
+        (false, true) => refuse("what measures never links what is measured"),
+        (true, true) if to.starts_with("layers/base/") || from == LAYERS_CLI => None,
+        (true, true) => refuse("a layer uses no other layer; what several share lies in layers/base"),
+        (true, false) if SHARED.contains(&to) => None,
+        (true, false) => refuse("what is measured sees units, wire and sys, and nothing that measures"),
+        (false, false) if listed => None,
+        (false, false) => refuse("no such arrow; if it is wanted, tests/wall/rule.rs needs its reason"),
+    }
+}
+
+/// Why this use of an outside package is refused, if it is.
+fn external(from: &str, to: &str, dev: bool) -> Option<String> {
+    let not_among =
+        ONLY.iter().find(|(folder, packages, _)| *folder == from && !dev && !packages.contains(&to));
+    let among = NEVER.iter().find(|(folder, packages, _)| *folder == from && packages.contains(&to));
+    not_among.or(among).map(|(folder, _, why)| format!("{folder}: {why}"))
+}
+
+fn is_layer(folder: &str) -> bool {
+    folder.starts_with("layers/")
+}
+
+/// Both ends of every row, for the test that looks for rows nobody needs.
+pub(crate) fn rows() -> Vec<(&'static str, &'static str)> {
+    ARROWS
+        .iter()
+        .map(|arrow| {
+            assert!(!arrow.2.is_empty(), "{} -> {} has no reason", arrow.0, arrow.1);
+            (arrow.0, arrow.1)
+        })
+        .collect()
+}
