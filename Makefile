@@ -1,0 +1,34 @@
+# Short ways to the usual commands. `make` alone lists them.
+
+SECONDS_EACH ?= 60
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
+
+run: ## build, then the quickstart: what TLS costs the built-in origin (2 minutes)
+	@test -x target/release/bakeoff || echo "The first build takes about 5 minutes on two cores, once."
+	cargo build --release
+	target/release/bakeoff run quickstart
+
+test: ## everything CI runs: formatting, lints, all tests
+	tests/prepare
+	cargo fmt --all --check
+	cargo clippy --profile ci --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --profile ci --workspace --no-deps --quiet
+	tests/run
+
+bench: ## the load generator's CPU per request beside wrk's and h2load's (10 minutes)
+	cargo build --release
+	benches/compare-generators
+
+calibrate: ## how often the verdicts are right: simulated, then with real servers (long)
+	cargo test --release -p bakeoff-stats --test calibration -- --ignored --nocapture
+
+fuzz: ## fuzz every parser, SECONDS_EACH=60 (needs cargo-fuzz)
+	RUSTC_BOOTSTRAP=1 fuzz/run $(SECONDS_EACH)
+
+clean: ## remove what was built
+	cargo clean
+	rm -rf fuzz/target fuzz/corpus fuzz/artifacts
+
+.PHONY: help run test bench calibrate fuzz clean
