@@ -1,1 +1,39 @@
-//! Text, JSON, CSV and HTML from a results directory
+//! Text, JSON, CSV and HTML from a results directory.
+//!
+//! Measuring side, the bakeoff process, cold. Owns how figures look, nothing else: what they are
+//! was decided in `experiment` and `stats`, and a directory always yields the same report. No I/O,
+//! no clock; strings in, strings out, and `cli` alone writes them.
+//!
+//! Everything in a bundle is untrusted: arm names and configurations come from plans, paths from
+//! other people's logs, error texts from servers. The terminal never sees a control character
+//! (`text`), the page escapes every value (`html`).
+
+#![forbid(unsafe_code)]
+
+mod figures;
+mod html;
+mod json;
+mod reading;
+mod slices;
+mod text;
+mod words;
+
+pub use html::html;
+pub use json::{json, results_schema};
+pub use slices::csv;
+pub use text::text;
+
+use bakeoff_experiment::results::{Results, Setup, SliceRecord};
+
+/// All that a report is made from: one results directory, read.
+#[derive(Clone, Debug)]
+pub struct Bundle {
+    /// `results.json`.
+    pub results: Results,
+    /// `setup.json`.
+    pub setup: Setup,
+    /// `slices.jsonl`, in the order in which they ran.
+    pub slices: Vec<SliceRecord>,
+    /// `plan.toml`, as it stands there.
+    pub plan: String,
+}

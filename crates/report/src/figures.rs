@@ -1,0 +1,187 @@
+//! Numbers for people: one place where values get units and changes get decimals.
+
+use bakeoff_experiment::results::Comparison;
+use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
+
+/// Shown where there is no figure.
+pub(crate) const NONE: &str = "-";
+
+/// A value in the unit of its meter: `13.2 us`, `17800/s`, `4.1 MB`.
+pub(crate) fn value(unit: &str, x: f64) -> String {
+    if !x.is_finite() {
+        return NONE.to_owned();
+    }
+    match unit {
+        "ns" => Nanos::new(x.round() as u64).to_string(),
+        "1/s" => PerSecond::new(x).map_or("0/s".to_owned(), |rate| rate.to_string()),
+        "B/s" => format!("{}/s", Bytes::new(x.round() as u64)),
+        "B" => Bytes::new(x.round() as u64).to_string(),
+        "share" => share(x),
+        _ if x.fract() == 0.0 => count(x as u64),
+        _ => plain(x),
+    }
+}
+
+/// `97 %`
+pub(crate) fn share(fraction: f64) -> String {
+    Ratio::new(fraction).map_or(NONE.to_owned(), |ratio| ratio.to_string())
+}
+
+/// A confidence level as it was set: `98.75 %`
+pub(crate) fn level(fraction: f64) -> String {
+    let text = format!("{:.2}", fraction * 100.0);
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// `12,345,678`
+pub(crate) fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `32 s`, `1 min 32 s`, `2 h 05 min`
+pub(crate) fn span(ns: u64) -> String {
+    match ns / 1_000_000_000 {
+        0..=9 => Nanos::new(ns).to_string(),
+        seconds @ 10..=59 => format!("{seconds} s"),
+        seconds @ 60..=3599 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        seconds => format!("{} h {:02} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// Significant figures for plain counts and multiples: `0.31`, `4.2`, `41`.
+pub(crate) fn plain(x: f64) -> String {
+    match x.abs() {
+        _ if !x.is_finite() => NONE.to_owned(),
+        a if a >= 9.95 => format!("{x:.0}"),
+        a if a >= 0.995 => format!("{x:.1}"),
+        _ => format!("{x:.2}"),
+    }
+}
+
+/// How many times its noise an effect is; quantiles have no stored figure, but an interval.
+pub(crate) fn times_noise(c: &Comparison) -> Option<f64> {
+    let half_width = (c.high? - c.low?) / 2.0;
+    let times = c.times_noise.or(Some(c.effect?.abs() / half_width))?;
+    times.is_finite().then_some(times)
+}
+
+/// The same as text; beyond a thousand nobody cares.
+pub(crate) fn times_noise_text(c: &Comparison) -> String {
+    let text = |x: f64| if x > 999.0 { ">999".to_owned() } else { plain(x) };
+    times_noise(c).map_or(NONE.to_owned(), text)
+}
+
+/// A comparison's numbers as text, all with the decimals that its interval deserves.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    /// `+1.4 %`
+    pub(crate) effect: String,
+    /// `+0.9..+1.9 %`
+    pub(crate) interval: String,
+}
+
+impl Change {
+    pub(crate) fn of(comparison: &Comparison) -> Self {
+        let unit = if comparison.meter == "errors" { "points" } else { "%" };
+        let (low, high) = (finite(comparison.low), finite(comparison.high));
+        let digits = decimals(finite(comparison.effect), low, high);
+        let one = |x: Option<f64>| x.map(|x| format!("{} {unit}", signed(x, digits)));
+        let both = low
+            .zip(high)
+            .map(|(low, high)| format!("{}..{} {unit}", signed(low, digits), signed(high, digits)));
+        Self {
+            effect: one(finite(comparison.effect)).unwrap_or(NONE.to_owned()),
+            interval: both.unwrap_or(NONE.to_owned()),
+        }
+    }
+}
+
+fn finite(x: Option<f64>) -> Option<f64> {
+    x.filter(|x| x.is_finite())
+}
+
+/// Decimals of percentages: one, none for wide intervals and large effects, two for narrow ones;
+/// more where an end that is clear of zero would be printed as zero. The rule of `stats`' sentences.
+fn decimals(effect: Option<f64>, low: Option<f64>, high: Option<f64>) -> usize {
+    let (low, high) = low.zip(high).unwrap_or((0.0, 0.0));
+    let half_width = (high - low).abs() * 50.0;
+    let enough = match effect.unwrap_or(0.0).abs() {
+        a if a >= 1.0 || half_width >= 9.5 => 0,
+        _ if half_width > 0.0 && half_width < 0.095 => 2,
+        _ => 1,
+    };
+    let shows_zero = |digits: usize| [low, high].iter().any(|end| signed(*end, digits).starts_with('0'));
+    if low * high <= 0.0 { enough } else { (enough..4).find(|digits| !shows_zero(*digits)).unwrap_or(4) }
+}
+
+/// A fraction as percent with its sign; zero has none.
+fn signed(fraction: f64, digits: usize) -> String {
+    let text = format!("{:.digits$}", (fraction * 100.0).abs());
+    let zero = text.chars().all(|c| matches!(c, '0' | '.'));
+    match fraction {
+        _ if zero => text,
+        x if x < 0.0 => format!("-{text}"),
+        _ => format!("+{text}"),
+    }
+}
+
+/// A fraction as signed percent with its unit, for axes and notes.
+pub(crate) fn percent(fraction: f64) -> String {
+    let digits = match fraction.abs() * 100.0 {
+        a if a >= 10.0 || (a - a.round()).abs() < 1e-6 => 0,
+        a if a >= 0.1 => 1,
+        _ => 2,
+    };
+    format!("{} %", signed(fraction, digits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_carry_their_unit_and_no_false_digits() {
+        for (unit, x, text) in [
+            ("ns", 13_213.4, "13.2 us"),
+            ("1/s", 17_812.3, "17812/s"),
+            ("1/s", 0.0, "0/s"),
+            ("B/s", 5e8, "500 MB/s"),
+            ("share", 0.973, "97.3 %"),
+            ("count", 1234.0, "1,234"),
+            ("count", 0.314, "0.31"),
+            ("ns", f64::NAN, "-"),
+        ] {
+            assert_eq!(value(unit, x), text);
+        }
+    }
+
+    #[test]
+    fn signs_never_stand_before_zero() {
+        assert_eq!(signed(-0.0001, 1), "0.0");
+        assert_eq!(signed(-0.01, 1), "-1.0");
+        assert_eq!(signed(1.52, 0), "+152");
+        assert_eq!(percent(0.005), "+0.5 %");
+        assert_eq!(percent(0.0), "0 %");
+        assert_eq!(decimals(Some(0.015), Some(0.0003), Some(0.03)), 2, "clear of zero, and seen to be");
+        assert_eq!(decimals(Some(0.015), Some(-0.0003), Some(0.03)), 1);
+    }
+
+    #[test]
+    fn spans_and_counts_read_aloud() {
+        assert_eq!(span(92_000_000_000), "1 min 32 s");
+        assert_eq!(span(7_500_000_000_000), "2 h 05 min");
+        assert_eq!(span(250_000_000), "250 ms");
+        assert_eq!(
+            (count(999), count(1_000), count(12_345_678)),
+            ("999".into(), "1,000".into(), "12,345,678".into())
+        );
+    }
+}

@@ -1,0 +1,125 @@
+//! Questions to one results directory, asked by every kind of report.
+
+use crate::{Bundle, words};
+use bakeoff_experiment::results::{ArmResult, Comparison};
+use bakeoff_meter::catalogue;
+use bakeoff_stats::Verdict;
+use std::collections::BTreeMap;
+
+/// A bundle with its baseline found.
+pub(crate) struct Reading<'b> {
+    pub(crate) bundle: &'b Bundle,
+    pub(crate) baseline: &'b str,
+    /// The baseline's second process, `plain'`.
+    pub(crate) twin: String,
+}
+
+/// Where the wall time of the run went, ns.
+#[derive(Debug, Default)]
+pub(crate) struct TimeSpent {
+    /// Per arm, in plan order.
+    pub(crate) measuring: Vec<(String, u64)>,
+    /// Between slices: starts, warm-up, draining, waiting.
+    pub(crate) between: u64,
+}
+
+impl<'b> Reading<'b> {
+    pub(crate) fn of(bundle: &'b Bundle) -> Self {
+        let baseline = bundle.setup.baseline.as_str();
+        Self { bundle, baseline, twin: format!("{baseline}'") }
+    }
+
+    /// All arms in plan order, the baseline's two processes included.
+    pub(crate) fn arms(&self) -> impl Iterator<Item = &'b str> {
+        self.bundle.results.order.iter().map(String::as_str)
+    }
+
+    /// The arms that are compared with the baseline, without its second process.
+    pub(crate) fn compared(&self) -> impl Iterator<Item = &'b str> {
+        self.arms().filter(|arm| *arm != self.baseline && *arm != self.twin)
+    }
+
+    /// Compared arms, then the baseline's second process: the order of verdicts.
+    pub(crate) fn judged(&self) -> impl Iterator<Item = &'b str> {
+        self.compared().chain(self.arms().filter(|arm| *arm == self.twin))
+    }
+
+    pub(crate) fn is_twin(&self, arm: &str) -> bool {
+        arm == self.twin
+    }
+
+    pub(crate) fn arm(&self, arm: &str) -> Option<&'b ArmResult> {
+        self.bundle.results.arms.get(arm)
+    }
+
+    pub(crate) fn comparison(&self, arm: &str, meter: &str) -> Option<&'b Comparison> {
+        self.bundle.results.comparisons.iter().find(|c| c.arm == arm && c.meter == meter)
+    }
+
+    /// The comparison that the arm's verdict stands on.
+    pub(crate) fn primary(&self, arm: &str) -> Option<&'b Comparison> {
+        self.bundle.results.comparisons.iter().find(|c| c.arm == arm && c.primary)
+    }
+
+    /// Name of the primary figure.
+    pub(crate) fn primary_meter(&self) -> &'b str {
+        let judged = self.bundle.results.comparisons.iter().find(|c| c.primary);
+        judged.map_or(self.bundle.setup.primary.as_str(), |c| c.meter.as_str())
+    }
+
+    /// Unit label of a meter, that of its comparisons where there are any.
+    pub(crate) fn unit(&self, meter: &str) -> &'b str {
+        let compared = self.bundle.results.comparisons.iter().find(|c| c.meter == meter);
+        let known = catalogue::find(meter).map_or("", |meter| meter.unit.as_str());
+        compared.map_or(known, |c| c.unit.as_str())
+    }
+
+    /// One arm's figure of a meter.
+    pub(crate) fn figure(&self, arm: &str, meter: &str) -> Option<f64> {
+        self.arm(arm)?.meters.get(meter).copied().filter(|x| x.is_finite())
+    }
+
+    /// Why an arm must not be used.
+    pub(crate) fn invalid(&self, arm: &str) -> Option<&'b str> {
+        self.arm(arm)?.invalid.as_deref()
+    }
+
+    /// Arms that must not be used and why; then figures of other arms that must not, and why.
+    pub(crate) fn invalid_reasons(&self) -> Vec<(String, String)> {
+        let of_arm = |arm: &str| Some((arm.to_owned(), self.invalid(arm)?.to_owned()));
+        let mut found: Vec<(String, String)> = self.arms().filter_map(of_arm).collect();
+        let all = &self.bundle.results.comparisons;
+        for c in all.iter().filter(|c| c.verdict == Verdict::Invalid && self.invalid(&c.arm).is_none()) {
+            let reason = c.sentence.trim_start_matches("invalid: ");
+            let label = format!("{}: {}", c.arm, words::short(&c.meter));
+            match found
+                .iter_mut()
+                .find(|(who, why)| why == reason && who.starts_with(&format!("{}: ", c.arm)))
+            {
+                Some((who, _)) => who.push_str(&format!(", {}", words::short(&c.meter))),
+                None => found.push((label, reason.to_owned())),
+            }
+        }
+        found
+    }
+
+    /// Whether one figure of an arm must not be used.
+    pub(crate) fn is_invalid(&self, arm: &str, meter: &str) -> bool {
+        self.invalid(arm).is_some()
+            || self.comparison(arm, meter).is_some_and(|c| c.verdict == Verdict::Invalid)
+    }
+
+    /// Wall time of the slices per arm, and the rest of the run.
+    pub(crate) fn time_spent(&self) -> TimeSpent {
+        let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+        for slice in &self.bundle.slices {
+            *sums.entry(&slice.arm).or_default() += slice.counters.wall_ns;
+        }
+        let measured = sums.values().sum();
+        let of = |arm: &str| (arm.to_owned(), sums.get(arm).copied().unwrap_or(0));
+        TimeSpent {
+            measuring: self.arms().map(of).collect(),
+            between: self.bundle.results.duration_ns.saturating_sub(measured),
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! The terminal's report: verdicts in words first, then the figures behind them.
+//!
+//! Reads well without colour, on 80 columns and on 40; every text that came from outside passes
+//! `layout::clean`, so that no arm name or error can move the cursor.
+
+mod layout;
+
+use crate::Bundle;
+use crate::figures::{self, Change, NONE};
+use crate::reading::Reading;
+use crate::words;
+use bakeoff_experiment::results::Comparison;
+use bakeoff_stats::Verdict;
+use layout::{Page, Paint};
+
+/// Exploratory figures worth a line in the terminal; the page has them all.
+const ALSO: [&str; 5] =
+    ["path_cpu_per_request", "replies_per_second", "response_p50", "response_p99", "errors"];
+/// The same for the `command` workload.
+const ALSO_OF_COMMANDS: [&str; 3] = ["user_cpu", "system_cpu", "errors"];
+
+/// The report for a terminal of `width` columns (at least 24 are used). With `colour`, verdicts
+/// carry ANSI colours beside their words. Ends with a newline.
+pub fn text(bundle: &Bundle, width: usize, colour: bool) -> String {
+    let reading = Reading::of(bundle);
+    let mut page = Page::new(width, colour);
+    title(&mut page, &reading);
+    verdicts(&mut page, &reading);
+    primary(&mut page, &reading);
+    per_arm(&mut page, &reading);
+    exploratory(&mut page, &reading);
+    failures(&mut page, &reading);
+    warnings(&mut page, &reading);
+    conditions(&mut page, &reading);
+    page.finish()
+}
+
+fn title(page: &mut Page, reading: &Reading<'_>) {
+    let results = &reading.bundle.results;
+    let question = words::title(reading);
+    let title = format!("{}: {}", results.name, words::lower_first(&question));
+    page.title(&title, &words::extent(results));
+    if words::is_partial(results) {
+        page.paragraph(&format!("PARTIAL RESULTS: {}.", words::stopped_by(results)), Paint::Alarm);
+    }
+}
+
+fn verdicts(page: &mut Page, reading: &Reading<'_>) {
+    let entries: Vec<(String, String, Paint)> =
+        reading.judged().filter_map(|arm| verdict(reading, arm)).collect();
+    match entries.is_empty() {
+        true => page.paragraph(nothing_judged(reading), Paint::Plain),
+        false => page.definitions(&entries),
+    }
+}
+
+fn verdict(reading: &Reading<'_>, arm: &str) -> Option<(String, String, Paint)> {
+    let said = match (reading.primary(arm), reading.invalid(arm)) {
+        (Some(comparison), _) if reading.is_twin(arm) => words::noise_floor(comparison),
+        (Some(comparison), _) => words::headline(comparison),
+        (None, Some(reason)) => format!("invalid: {reason}"),
+        (None, None) => return None,
+    };
+    let verdict = reading.primary(arm).map_or(Verdict::Invalid, |c| c.verdict);
+    let paint = if reading.is_twin(arm) { Paint::Plain } else { Paint::of(verdict) };
+    Some((arm.to_owned(), said, paint))
+}
+
+fn nothing_judged(reading: &Reading<'_>) -> &'static str {
+    match reading.bundle.results.rounds {
+        0 => "No verdict: no round was completed, so nothing can be compared.",
+        _ => "No verdict: there are too few usable rounds.",
+    }
+}
+
+/// The figure that the verdicts stand on, arm by arm.
+fn primary(page: &mut Page, reading: &Reading<'_>) {
+    let meter = reading.primary_meter();
+    let judged = reading.arms().any(|arm| reading.primary(arm).is_some());
+    if !judged || reading.arms().all(|arm| reading.figure(arm, meter).is_none()) {
+        return;
+    }
+    page.heading(&words::upper_first(words::noun(meter)));
+    let rows: Vec<Vec<String>> = reading.arms().map(|arm| primary_row(reading, arm, meter)).collect();
+    page.table(&["arm", words::short(meter), "change", "interval", "x noise", "verdict"], &rows, 4);
+    if let Some(note) = resolution(reading) {
+        page.note(&note);
+    }
+}
+
+/// What the intervals mean and what these rounds could have seen at all.
+fn resolution(reading: &Reading<'_>) -> Option<String> {
+    let primaries: Vec<&Comparison> = reading.judged().filter_map(|arm| reading.primary(arm)).collect();
+    let (level, margin) =
+        (figures::level(primaries.first()?.level), figures::share(reading.bundle.results.margin));
+    let mut note = format!("Intervals at {level} for each look; margin {margin}.");
+    let visible = |c: &&Comparison| Some(format!("{} {}", c.arm, figures::share(c.smallest_detectable?)));
+    let visible: Vec<String> = primaries.iter().filter_map(visible).collect();
+    if !visible.is_empty() {
+        note += &format!(" Smallest effect that these rounds could have seen: {}.", visible.join(", "));
+    }
+    Some(note)
+}
+
+fn primary_row(reading: &Reading<'_>, arm: &str, meter: &str) -> Vec<String> {
+    let comparison = reading.primary(arm);
+    let own = comparison.filter(|c| c.rounds > 0).map(|c| c.value).or(reading.figure(arm, meter));
+    let mut value = own.map_or(NONE.to_owned(), |x| figures::value(reading.unit(meter), x));
+    let invalid = reading.invalid(arm).is_some() || comparison.is_some_and(|c| c.verdict == Verdict::Invalid);
+    if invalid {
+        value = struck(&value);
+    }
+    let word = match comparison {
+        _ if invalid => "INVALID".to_owned(),
+        _ if arm == reading.baseline => "baseline".to_owned(),
+        _ if reading.is_twin(arm) => "noise floor".to_owned(),
+        Some(comparison) => words::verdict(comparison.verdict),
+        None => NONE.to_owned(),
+    };
+    let Some(comparison) = comparison else {
+        return vec![arm.to_owned(), value, String::new(), String::new(), String::new(), word];
+    };
+    let mut change = Change::of(comparison);
+    if invalid {
+        change = Change { effect: struck(&change.effect), interval: struck(&change.interval) };
+    }
+    let times_noise = figures::times_noise_text(comparison);
+    vec![arm.to_owned(), value, change.effect, change.interval, times_noise, word]
+}
+
+/// What must not be used, as a terminal can mark it.
+fn struck(figure: &str) -> String {
+    if figure == NONE { figure.to_owned() } else { format!("({figure})") }
+}
+
+/// Speed, times and counts of every arm.
+fn per_arm(page: &mut Page, reading: &Reading<'_>) {
+    if reading.arms().all(|arm| reading.arm(arm).is_none_or(|a| a.requests == 0)) {
+        return;
+    }
+    let command = reading.bundle.results.workload.kind == "command";
+    page.heading(if command { "Runs" } else { "Replies" });
+    let rows: Vec<Vec<String>> = reading.arms().map(|arm| arm_row(reading, arm, command)).collect();
+    match command {
+        true => page.table(&["arm", "user CPU", "system CPU", "runs", "failed"], &rows, 5),
+        false => page.table(&["arm", "replies/s", "p50", "p99", "p99.9", "replies", "failed"], &rows, 7),
+    }
+}
+
+fn arm_row(reading: &Reading<'_>, name: &str, command: bool) -> Vec<String> {
+    let empty = Default::default();
+    let arm = reading.arm(name).unwrap_or(&empty);
+    let failed = figures::count(arm.errors.values().sum());
+    let marked =
+        |meter: &str, figure: String| if reading.is_invalid(name, meter) { struck(&figure) } else { figure };
+    let meter = |meter: &str| {
+        let figure = reading.figure(name, meter).map(|x| figures::value(reading.unit(meter), x));
+        marked(meter, figure.unwrap_or(NONE.to_owned()))
+    };
+    if command {
+        return vec![
+            name.to_owned(),
+            meter("user_cpu"),
+            meter("system_cpu"),
+            figures::count(arm.requests),
+            failed,
+        ];
+    }
+    let times = arm.response_ns;
+    let time = |meter: &str, ns: u64| match times.count {
+        0 => NONE.to_owned(),
+        _ => marked(meter, figures::value("ns", ns as f64)),
+    };
+    vec![
+        name.to_owned(),
+        meter("replies_per_second"),
+        time("response_p50", times.p50),
+        time("response_p99", times.p99),
+        time("response_p999", times.p999),
+        figures::count(arm.replies),
+        failed,
+    ]
+}
+
+/// The other comparisons, marked as what they are.
+fn exploratory(page: &mut Page, reading: &Reading<'_>) {
+    let command = reading.bundle.results.workload.kind == "command";
+    let meters = if command { ALSO_OF_COMMANDS.as_slice() } else { ALSO.as_slice() };
+    let rows: Vec<Vec<String>> = reading.compared().flat_map(|arm| also_rows(reading, arm, meters)).collect();
+    if rows.is_empty() {
+        return;
+    }
+    page.heading("Also measured (exploratory: no verdict stands on these)");
+    page.table(&["arm", "figure", "value", "change", "interval", "by itself"], &rows, 4);
+}
+
+/// One arm's rows; its name stands in the first.
+fn also_rows(reading: &Reading<'_>, arm: &str, meters: &[&str]) -> Vec<Vec<String>> {
+    let found = meters.iter().filter_map(|meter| reading.comparison(arm, meter));
+    let mut rows: Vec<_> = found.filter(|c| !c.primary && tells_something(c)).map(also_row).collect();
+    rows.iter_mut().skip(1).for_each(|row| row[0].clear());
+    rows
+}
+
+fn tells_something(comparison: &Comparison) -> bool {
+    comparison.meter != "errors" || comparison.value > 0.0 || comparison.baseline_value > 0.0
+}
+
+fn also_row(comparison: &Comparison) -> Vec<String> {
+    let change = Change::of(comparison);
+    let value = figures::value(&comparison.unit, comparison.value);
+    let cells = [value, change.effect, change.interval];
+    let invalid = comparison.verdict == Verdict::Invalid;
+    let [value, effect, interval] = if invalid { cells.map(|cell| struck(&cell)) } else { cells };
+    let figure = words::short(&comparison.meter).to_owned();
+    vec![comparison.arm.clone(), figure, value, effect, interval, words::verdict(comparison.verdict)]
+}
+
+/// What failed by class, and what is invalid and why.
+fn failures(page: &mut Page, reading: &Reading<'_>) {
+    let failed = |arm: &str| {
+        let errors = &reading.arm(arm)?.errors;
+        let tally = words::tally(errors.iter().filter(|(_, n)| **n > 0));
+        (!tally.is_empty()).then(|| (arm.to_owned(), tally, Paint::Plain))
+    };
+    let errors: Vec<_> = reading.arms().filter_map(failed).collect();
+    if !errors.is_empty() {
+        page.heading("Failed requests by class");
+        page.definitions(&errors);
+    }
+    let reasons = reading.invalid_reasons().into_iter();
+    let invalid: Vec<_> = reasons.map(|(who, why)| (who, why, Paint::Alarm)).collect();
+    if !invalid.is_empty() {
+        page.heading("Invalid: figures in (brackets) must not be used");
+        page.definitions(&invalid);
+    }
+}
+
+fn warnings(page: &mut Page, reading: &Reading<'_>) {
+    let warnings = &reading.bundle.results.warnings;
+    if warnings.is_empty() {
+        return;
+    }
+    page.heading("Before you believe it");
+    for warning in warnings {
+        page.bullet(&warning.sentence);
+    }
+}
+
+/// Load, machine use, workload, and where the time went.
+fn conditions(page: &mut Page, reading: &Reading<'_>) {
+    let results = &reading.bundle.results;
+    let mut facts = vec![("load", load(reading)), ("workload", workload(reading))];
+    let skipped = words::tally(&results.workload.skipped);
+    if !skipped.is_empty() {
+        facts.push(("skipped", format!("log lines not replayed: {skipped}")));
+    }
+    facts.push(("ended", format!("{}, {}", rounds(reading), words::stopped_by(results))));
+    if results.duration_ns > 0 {
+        facts.push(("time", time(reading)));
+    }
+    page.heading("Conditions");
+    let entries: Vec<_> =
+        facts.into_iter().map(|(name, said)| (name.to_owned(), said, Paint::Plain)).collect();
+    page.definitions(&entries);
+}
+
+fn rounds(reading: &Reading<'_>) -> String {
+    format!("{} of at most {} rounds", reading.bundle.results.rounds, reading.bundle.setup.max_rounds)
+}
+
+fn load(reading: &Reading<'_>) -> String {
+    let busy = |meter: &str| {
+        let per_arm = reading.arms().filter_map(|arm| reading.figure(arm, meter));
+        per_arm.fold(None, |most: Option<f64>, x| Some(most.map_or(x, |m| m.max(x))))
+    };
+    let mut said = reading.bundle.results.load.clone();
+    for (meter, who) in [("subject_busy", "subjects"), ("generator_busy", "generator")] {
+        if let Some(share) = busy(meter).filter(|share| *share > 0.0) {
+            said += &format!("; {who} up to {:.0} % busy", share * 100.0);
+        }
+    }
+    said
+}
+
+fn workload(reading: &Reading<'_>) -> String {
+    let workload = &reading.bundle.results.workload;
+    if workload.kind == "command" {
+        return workload.description.clone();
+    }
+    let (all, slice) = (figures::count(workload.requests), figures::count(workload.slice_requests));
+    format!("{}; {all} requests in all, {slice} a slice", workload.description)
+}
+
+fn time(reading: &Reading<'_>) -> String {
+    let total = reading.bundle.results.duration_ns.max(1) as f64;
+    let spent = reading.time_spent();
+    let arms = spent.measuring.iter().map(|(arm, ns)| format!("{arm} {}", figures::span(*ns)));
+    let between = format!(
+        "between slices {} ({:.0} %)",
+        figures::span(spent.between),
+        spent.between as f64 / total * 100.0
+    );
+    arms.chain([between]).collect::<Vec<_>>().join(", ")
+}

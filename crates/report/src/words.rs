@@ -1,0 +1,118 @@
+//! The words of a report: titles, verdicts, why a run ended.
+
+use crate::figures::{self, Change};
+use crate::reading::Reading;
+use bakeoff_experiment::results::{Comparison, Results};
+use bakeoff_stats::Verdict;
+
+/// `What does tls cost?`
+pub(crate) fn title(reading: &Reading<'_>) -> String {
+    let arms: Vec<&str> = reading.compared().collect();
+    match arms.as_slice() {
+        [] => "Nothing was compared".to_owned(),
+        [one] => format!("What does {one} cost?"),
+        [a, b] => format!("What do {a} and {b} cost?"),
+        [a, b, c] => format!("What do {a}, {b} and {c} cost?"),
+        many => format!("What do these {} arms cost?", many.len()),
+    }
+}
+
+/// The verdict as two words at most.
+pub(crate) fn verdict(verdict: Verdict) -> String {
+    verdict.as_str().replace('-', " ")
+}
+
+/// What a comparison found, beginning with its verdict: sentences that do not say the word
+/// themselves get it.
+pub(crate) fn headline(comparison: &Comparison) -> String {
+    let word = verdict(comparison.verdict);
+    let sentence = comparison.sentence.trim();
+    match sentence {
+        "" => word,
+        said if said.to_lowercase().starts_with(&word) => said.to_owned(),
+        other => format!("{word}: {other}"),
+    }
+}
+
+/// What the two equal servers say of the machine: no verdict, whatever the figures.
+pub(crate) fn noise_floor(comparison: &Comparison) -> String {
+    let change = Change::of(comparison);
+    match comparison.sentence.trim() {
+        _ if comparison.verdict == Verdict::Invalid => headline(comparison),
+        "" => {
+            format!("the noise floor: two equal servers differ by {} (CI {})", change.effect, change.interval)
+        }
+        said => said.to_owned(),
+    }
+}
+
+/// Why no more rounds were run.
+pub(crate) fn stopped_by(results: &Results) -> &str {
+    match results.stopped_by.as_str() {
+        "verdicts" => "every arm had its verdict",
+        "rounds" => "all rounds were run",
+        "budget" => "the time budget was used up",
+        "interrupted" => "the run was interrupted",
+        "failed" => "a subject or the machine failed",
+        other => other,
+    }
+}
+
+/// Whether the run ended before its plan let it.
+pub(crate) fn is_partial(results: &Results) -> bool {
+    matches!(results.stopped_by.as_str(), "interrupted" | "failed")
+}
+
+/// `28 rounds, 1 min 32 s, seed 7`
+pub(crate) fn extent(results: &Results) -> String {
+    let rounds = if results.rounds == 1 { "round" } else { "rounds" };
+    let time = figures::span(results.duration_ns);
+    format!("{} {rounds}, {time}, seed {}", results.rounds, results.seed)
+}
+
+/// The figure's name where room is short; the meter's own name where there is no shorter one.
+pub(crate) fn short(meter: &str) -> &str {
+    match meter {
+        "subject_cpu_per_request" => "CPU/request",
+        "path_cpu_per_request" => "path CPU/request",
+        "generator_cpu_per_request" => "generator CPU/req",
+        "replies_per_second" => "replies/s",
+        "bytes_per_second" => "bytes/s",
+        "elapsed" => "elapsed",
+        "user_cpu" => "user CPU",
+        "system_cpu" => "system CPU",
+        "response_p50" => "response p50",
+        "response_p90" => "response p90",
+        "response_p99" => "response p99",
+        "response_p999" => "response p99.9",
+        "service_p50" => "service p50",
+        "service_p99" => "service p99",
+        "errors" => "failed requests",
+        "context_switches_per_request" => "switches/request",
+        other => other,
+    }
+}
+
+/// The figure's name in a sentence.
+pub(crate) fn noun(meter: &str) -> &str {
+    bakeoff_meter::catalogue::find(meter).map_or(meter, |meter| meter.noun)
+}
+
+/// `timeout 12,000; reset 1,440`, largest first.
+pub(crate) fn tally<'c, K: std::fmt::Display + 'c>(counts: impl IntoIterator<Item = (K, &'c u64)>) -> String {
+    let mut counts: Vec<(K, u64)> = counts.into_iter().map(|(key, count)| (key, *count)).collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts.iter().map(|(key, n)| format!("{key} {}", figures::count(*n))).collect::<Vec<_>>().join("; ")
+}
+
+/// For a title inside a line.
+pub(crate) fn lower_first(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
+}
+
+/// For a noun that begins a line.
+pub(crate) fn upper_first(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}

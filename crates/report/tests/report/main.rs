@@ -1,0 +1,10 @@
+//! Every kind of report from made-up results directories: golden files, the schema, a browser.
+
+#![allow(clippy::unwrap_used)] // a test that cannot go on should panic
+#![allow(clippy::print_stdout)] // a test that is skipped says so
+
+mod data;
+mod fixture;
+mod page;
+mod schema;
+mod terminal;

@@ -1,0 +1,177 @@
+//! The HTML page: what stands in it, how large it is, and what a real browser makes of it.
+
+use crate::fixture;
+use bakeoff_report::html;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Where Debian and others put it.
+const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+#[test]
+fn the_page_loads_nothing_and_stays_small() {
+    let page = html(&fixture::ordinary());
+    assert!(page.len() < 500_000, "{} bytes", page.len());
+    for outside in ["src=\"http", "href=\"http", "url(http", "@import"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+}
+
+#[test]
+fn ten_thousand_slices_stay_small() {
+    let page = html(&fixture::long());
+    assert!(page.len() < 3_000_000, "{} bytes", page.len());
+}
+
+#[test]
+fn untrusted_text_stays_text() {
+    let page = html(&fixture::hostile());
+    assert!(!page.contains("<script>alert"));
+    assert!(page.contains("&lt;script&gt;alert(1)&lt;&#x2f;script&gt;"));
+    assert!(page.contains("\\u003cscript\\u003ealert(1)"));
+    assert_eq!(page.matches("</script>").count(), 3, "data, library and our own");
+}
+
+#[test]
+fn invalid_figures_are_struck_through() {
+    let page = html(&fixture::ordinary());
+    assert!(page.contains("<s>+"));
+    assert!(page.contains("What was invalid") && page.contains("6.2 % of its requests failed"));
+}
+
+#[test]
+fn partial_and_empty_runs_have_a_page() {
+    let page = html(&fixture::interrupted());
+    assert!(
+        page.contains("Partial results:")
+            && page.contains("the run ended before the first round was complete")
+    );
+    assert!(html(&fixture::nothing_compared()).contains("No verdict: no complete round"));
+    assert!(html(&fixture::zero_replies()).contains("no request had a good reply"));
+    assert!(html(&fixture::no_cpu()).contains("has no value per round"));
+    assert!(html(&fixture::command()).contains("What does ima cost?"));
+}
+
+#[test]
+fn a_browser_shows_figures_and_plots_without_an_error() {
+    // Per arm without the baseline a plot of rounds, per valid one a shift, the curves, the machine.
+    let Some(dom) = open("ordinary", &html(&fixture::ordinary())) else { return };
+    assert_eq!(dom.matches("data-drawn=\"true\"").count(), 5 + 3 + 1 + 1);
+    assert_eq!(dom.matches("<canvas").count(), 10);
+    assert!(dom.contains("class=\"point\"") && dom.contains("What do these 4 arms cost?"));
+    assert!(dom.contains("CPU per request against"));
+    let Some(dom) = open("interrupted", &html(&fixture::interrupted())) else { return };
+    assert_eq!(dom.matches("data-drawn=\"true\"").count(), 1, "the machine was measured");
+    for (name, bundle) in
+        [("no_cpu", fixture::no_cpu()), ("zero", fixture::zero_replies()), ("command", fixture::command())]
+    {
+        let Some(dom) = open(name, &html(&bundle)) else { return };
+        assert!(dom.contains("data-plots=\""), "{name}: the script came to its end");
+    }
+}
+
+#[test]
+fn a_browser_shows_what_the_analysis_writes() {
+    let bundle = fixture::analysed();
+    let used = bundle.results.comparisons.iter().find(|c| c.arm == "tls" && c.primary).unwrap().rounds;
+    assert!(used < bundle.results.rounds, "tls is settled at an early look");
+    let Some(dom) = open("analysed", &html(&bundle)) else { return };
+    assert_eq!(dom.matches("data-drawn=\"true\"").count(), 5 + 3 + 1 + 1);
+    assert!(dom.contains("after the verdict"), "later rounds are shown apart");
+}
+
+#[test]
+fn switching_to_service_time_and_printing_work() {
+    let press = "<script>document.querySelector('#kind input[value=service]').click();\
+                 dispatchEvent(new Event('beforeprint'));</script></body>";
+    let Some(dom) = open("pressed", &html(&fixture::ordinary()).replace("</body>", press)) else { return };
+    assert!(dom.contains("data-scheme=\"light\"") && dom.contains("data-was=\"false\" open=\"\""));
+    assert_eq!(dom.matches("data-drawn=\"true\"").count(), 10);
+}
+
+#[test]
+fn an_error_on_the_console_is_noticed() {
+    let Some(_) = open("sound", "<!doctype html><html><body></body></html>") else { return };
+    let broken = html(&fixture::interrupted()).replace("\"machine\":", "\"machine\": oops ");
+    assert!(std::panic::catch_unwind(|| open("broken", &broken)).is_err());
+}
+
+#[test]
+fn a_browser_obeys_no_arm_name() {
+    let Some(dom) = open("hostile", &html(&fixture::hostile())) else { return };
+    assert_eq!(dom.matches("data-drawn=\"true\"").count(), 2 + 1 + 1);
+    assert!(!dom.contains("<script>alert") && dom.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+}
+
+/// The page's DOM after its scripts ran; panics when the console saw an error. `None` when there
+/// is no browser and the environment allows tests to be skipped.
+fn open(name: &str, page: &str) -> Option<String> {
+    let Some(browser) = BROWSERS.into_iter().find(|browser| in_path(browser)) else {
+        let allowed = std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some();
+        assert!(allowed, "no chromium in PATH: `apt-get install chromium`, or set BAKEOFF_ALLOW_SKIPS=1");
+        println!("SKIP {name}: no chromium in PATH");
+        return None;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join(format!("{name}.html"));
+    std::fs::write(&file, page).unwrap();
+    let output = Command::new(browser)
+        .args(flags(dir.path()))
+        .arg(format!("file://{}", file.display()))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let dom = String::from_utf8_lossy(&output.stdout).into_owned();
+    let console: Vec<&str> = said.lines().filter(|line| line.contains("CONSOLE")).collect();
+    assert!(console.is_empty(), "{name}: the console is not silent: {console:#?}");
+    assert!(dom.contains("</html>"), "{name}: no page came back:\n{said}");
+    Some(dom)
+}
+
+fn in_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+}
+
+fn flags(dir: &Path) -> Vec<String> {
+    let fixed = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--disable-dev-shm-usage",
+        "--enable-logging=stderr",
+        "--v=0",
+        "--window-size=1100,3000",
+        "--virtual-time-budget=3000",
+        "--dump-dom",
+    ];
+    let own = format!("--user-data-dir={}", dir.join("profile").display());
+    fixed.into_iter().map(str::to_owned).chain([own]).collect()
+}
+
+/// For looking at: writes every page into the directory named by `BAKEOFF_PAGES`.
+#[test]
+#[ignore = "writes files for the eye, checks nothing"]
+fn pages_for_the_eye() {
+    let dir = std::env::var("BAKEOFF_PAGES").unwrap();
+    let bundles = [
+        ("ordinary", fixture::ordinary()),
+        ("quickstart", fixture::quickstart()),
+        ("no_cpu", fixture::no_cpu()),
+        ("zero_replies", fixture::zero_replies()),
+        ("interrupted", fixture::interrupted()),
+        ("command", fixture::command()),
+        ("hostile", fixture::hostile()),
+        ("long", fixture::long()),
+        ("analysed", fixture::analysed()),
+    ];
+    for (name, bundle) in bundles {
+        std::fs::write(Path::new(&dir).join(format!("{name}.html")), html(&bundle)).unwrap();
+    }
+}

@@ -1,0 +1,81 @@
+//! The terminal's report against golden files; `UPDATE_GOLDEN=1` writes them anew.
+
+use crate::fixture;
+use bakeoff_report::{Bundle, text};
+use std::path::PathBuf;
+
+/// Compares with a golden file.
+pub(crate) fn golden(name: &str, found: &str) {
+    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "tests/report/golden", name].iter().collect();
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, found).unwrap();
+    }
+    let wanted = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(wanted == found, "{name} differs (UPDATE_GOLDEN=1 accepts it). Found:\n{found}");
+}
+
+fn check(name: &str, bundle: &Bundle) {
+    for width in [80, 40] {
+        let report = text(bundle, width, false);
+        let longest = report.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        golden(&format!("{name}.{width}.txt"), &report);
+        assert!(longest <= width, "{name}: a line of {longest} columns on {width}");
+    }
+}
+
+#[test]
+fn every_kind_of_verdict_reads_well() {
+    check("ordinary", &fixture::ordinary());
+    check("quickstart", &fixture::quickstart());
+}
+
+#[test]
+fn servers_without_cpu_figures_are_judged_by_response_time() {
+    check("no_cpu", &fixture::no_cpu());
+}
+
+#[test]
+fn a_run_without_any_reply_says_so() {
+    check("zero_replies", &fixture::zero_replies());
+}
+
+#[test]
+fn a_run_without_a_complete_round_claims_nothing() {
+    check("interrupted", &fixture::interrupted());
+    assert!(text(&fixture::nothing_compared(), 80, false).contains("No verdict: no round was completed"));
+}
+
+#[test]
+fn commands_are_judged_by_elapsed_time() {
+    check("command", &fixture::command());
+}
+
+#[test]
+fn what_the_analysis_writes_fits_the_terminal() {
+    let bundle = fixture::analysed();
+    for width in [80, 40] {
+        let report = text(&bundle, width, false);
+        assert!(report.lines().all(|line| line.chars().count() <= width), "{report}");
+        assert!(report.contains("tls     costs") && report.contains("INVALID"), "{report}");
+    }
+}
+
+#[test]
+fn colour_only_adds_to_the_words() {
+    let bundle = fixture::ordinary();
+    let (plain, coloured) = (text(&bundle, 80, false), text(&bundle, 80, true));
+    assert!(coloured.contains("\u{1b}[1;33mcosts 15"));
+    let mut stripped = String::new();
+    for part in coloured.split('\u{1b}') {
+        let shown = if part.starts_with('[') { part.split_once('m').unwrap().1 } else { part };
+        stripped.push_str(shown);
+    }
+    assert_eq!(stripped, plain);
+}
+
+#[test]
+fn the_terminal_obeys_nobody_but_us() {
+    let report = text(&fixture::hostile(), 80, false);
+    assert!(!report.contains('\u{1b}') && !report.contains('\u{202e}'));
+    assert!(report.contains("\u{fffd}[2J"));
+}
