@@ -51,16 +51,19 @@ fn catalogue(path: Option<&PathBuf>) -> Result<Catalogue, Failure> {
 }
 
 /// A certificate that goes when the origin goes.
-struct ThrowAway(bakeoff_subject::certificate::Certificate, tempfile::TempDir);
+struct ThrowAway {
+    made: bakeoff_subject::Certificate,
+    _dir: tempfile::TempDir,
+}
 
 impl ThrowAway {
     fn make() -> Result<Self, Failure> {
         let dir = tempfile::tempdir().map_err(Failure::failed)?;
-        let made = bakeoff_subject::certificate::Certificate::create(dir.path()).map_err(Failure::failed)?;
-        Ok(Self(made, dir))
+        let made = bakeoff_subject::Certificate::create(dir.path()).map_err(Failure::failed)?;
+        Ok(Self { made, _dir: dir })
     }
 
     fn paths(&self) -> (PathBuf, PathBuf) {
-        (self.0.cert.clone(), self.0.key.clone())
+        (self.made.cert.clone(), self.made.key.clone())
     }
 }
