@@ -23,6 +23,8 @@ bench: ## the load generator's CPU per request beside wrk's and h2load's (10 min
 
 calibrate: ## how often the verdicts are right: simulated, then with real servers (long)
 	cargo test --release -p bakeoff-stats --test calibration -- --ignored --nocapture
+	cargo build --release
+	benches/calibrate
 
 fuzz: ## fuzz every parser, SECONDS_EACH=60 (needs cargo-fuzz)
 	RUSTC_BOOTSTRAP=1 fuzz/run $(SECONDS_EACH)

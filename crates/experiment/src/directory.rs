@@ -112,6 +112,10 @@ impl ResultsDir {
         fs::create_dir_all(path).map_err(|why| DirectoryError::Write { path: path.to_owned(), why })?;
         let mut entries = fs::read_dir(path).map_err(|why| DirectoryError::Write { path: path.to_owned(), why })?;
         if entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != LOCK)) {
+            // Only a directory that bakeoff has written to is touched to see who has it.
+            if path.join(LOCK).exists() {
+                Self::lock(path)?;
+            }
             return Err(DirectoryError::NotEmpty(path.to_owned()));
         }
         Self::lock(path)
@@ -270,6 +274,7 @@ mod tests {
         let first = ResultsDir::create(&path).unwrap();
         assert!(matches!(ResultsDir::create(&path), Err(DirectoryError::InUse(_))));
         first.write_plan("x").unwrap();
+        assert!(matches!(ResultsDir::create(&path), Err(DirectoryError::InUse(_))));
         drop(first);
         assert!(matches!(ResultsDir::create(&path), Err(DirectoryError::NotEmpty(_))));
         assert!(matches!(ResultsDir::reopen(&path), Err(DirectoryError::Read { .. })));

@@ -75,6 +75,8 @@ pub struct WorkloadSetup {
     pub total_requests: Option<u64>,
     /// Log lines that are not replayed, by reason.
     pub skipped: BTreeMap<String, u64>,
+    /// Robots of a closed loop.
+    pub robots: Option<u64>,
 }
 
 /// How one arm was started.
@@ -234,6 +236,25 @@ pub struct ArmResult {
     pub subject: SubjectSetup,
     /// Why the arm is invalid, if it is.
     pub invalid: Option<String>,
+    /// `webstone` workload: the figures that WebStone prints.
+    pub webstone: Option<WebstoneFigures>,
+}
+
+/// WebStone's own metrics, over all slices of an arm.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WebstoneFigures {
+    /// Clients: robots of the closed loop.
+    pub clients: u64,
+    /// Good replies per second of slice time. With a connection per request this is WebStone's
+    /// connection rate.
+    pub connections_per_second: f64,
+    /// Bytes of good replies, heads included, in 10^6 bits per second of slice time.
+    pub throughput_mbit_per_second: f64,
+    /// Mean response time, ns.
+    pub response_mean_ns: f64,
+    /// Little's law: rate x mean response time, the mean number of requests in flight. As many as
+    /// clients, unless clients idled or failed.
+    pub load_factor: f64,
 }
 
 /// One arm against the baseline in one meter.

@@ -2,7 +2,7 @@
 
 use crate::figures::{self, Change};
 use crate::reading::Reading;
-use bakeoff_experiment::results::{Comparison, Results};
+use bakeoff_experiment::results::{Comparison, Results, WebstoneFigures};
 use bakeoff_stats::Verdict;
 
 /// `What does tls cost?`
@@ -115,4 +115,16 @@ pub(crate) fn lower_first(text: &str) -> String {
 pub(crate) fn upper_first(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// WebStone's metrics of one arm in one line.
+pub(crate) fn webstone(metrics: &WebstoneFigures) -> String {
+    format!(
+        "{:.1} connections/s, {:.2} Mbit/s, mean response {}, load factor {:.1} of {} clients",
+        metrics.connections_per_second,
+        metrics.throughput_mbit_per_second,
+        figures::span(metrics.response_mean_ns as u64),
+        metrics.load_factor,
+        metrics.clients
+    )
 }

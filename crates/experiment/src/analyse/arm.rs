@@ -2,8 +2,8 @@
 
 use super::invalid;
 use super::series::{Column, Series, primary};
-use crate::results::{ArmResult, Setup};
-use bakeoff_meter::CATALOGUE;
+use crate::results::{ArmResult, Setup, WebstoneFigures};
+use bakeoff_meter::{CATALOGUE, Counters};
 use std::collections::BTreeMap;
 
 pub(super) fn results(setup: &Setup, series: &Series) -> BTreeMap<String, ArmResult> {
@@ -17,6 +17,7 @@ fn result(setup: &Setup, series: &Series, arm: &str) -> ArmResult {
         invalid: invalid::reason(setup, series, arm),
         deviation: series.figures(arm, primary(setup)).and_then(|figures| coefficient_of_variation(&figures)),
         meters: meters(series, arm),
+        webstone: (setup.workload.kind == "webstone").then(|| webstone(setup, column)).flatten(),
         ..ArmResult::default()
     };
     for counters in &column.counters {
@@ -41,6 +42,24 @@ fn quantiles(sum: &mut ArmResult, column: &Column) {
     sum.connect_ns = column.merged.connect.quantiles();
     sum.handshake_ns = column.merged.handshake.quantiles();
     sum.lateness_ns = column.merged.lateness.quantiles();
+}
+
+/// WebStone 2.5's metrics, as its glossary defines them.
+fn webstone(setup: &Setup, column: &Column) -> Option<WebstoneFigures> {
+    let sum = |pick: fn(&Counters) -> u64| column.counters.iter().map(pick).sum::<u64>() as f64;
+    let seconds = sum(|c| c.wall_ns) / 1e9;
+    if seconds == 0.0 {
+        return None;
+    }
+    let rate = sum(|c| c.replies) / seconds;
+    let mean_ns = column.merged.response.mean_ns();
+    Some(WebstoneFigures {
+        clients: setup.workload.robots?,
+        connections_per_second: rate,
+        throughput_mbit_per_second: sum(|c| c.bytes) * 8.0 / 1e6 / seconds,
+        response_mean_ns: mean_ns,
+        load_factor: rate * mean_ns / 1e9,
+    })
 }
 
 /// Medians over rounds; quantiles of merged histograms where enough replies stand behind them.

@@ -1,10 +1,11 @@
 //! What makes an arm's figures worthless, whatever they are.
 
-use super::series::{Series, second};
+use super::series::{Column, Series, second};
 use crate::results::Setup;
 use bakeoff_loadgen::GENERATOR_LIMIT;
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::{Nanos, Ratio};
+use std::collections::BTreeMap;
 
 /// Why the arm is invalid; an invalid baseline makes every arm so.
 pub(super) fn reason(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
@@ -33,13 +34,22 @@ fn own_reason(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
     }
     let share = errors as f64 / requests as f64;
     if share > setup.max_errors {
-        let (class, count) = ErrorClass::ALL.into_iter().map(|class| (class, of_class(class))).max_by_key(|x| x.1)?;
+        let (class, count) = most_frequent(column)?;
         let share = Ratio::new(share)?;
-        return Some(format!("{share} of its requests failed, most by {} ({count})", class.as_str()));
+        return Some(format!("{share} of its requests failed, most by {class} ({count})"));
     }
     let lateness = column.merged.lateness.quantile(0.99);
     let bound = Nanos::new(setup.max_lateness_ns?);
     (lateness > bound).then(|| format!("the generator was late: 1 % of the requests were sent {lateness} or more after they were due (bound {bound})"))
+}
+
+/// The class with most failures. By its label: commands fail in a class of their own.
+fn most_frequent(column: &Column) -> Option<(&str, u64)> {
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    for (class, count) in column.counters.iter().flat_map(|c| &c.errors) {
+        *sums.entry(class).or_default() += count;
+    }
+    sums.into_iter().max_by_key(|(_, count)| *count)
 }
 
 /// Why throughput and times of the arm say nothing, though its cost per request may.

@@ -230,6 +230,7 @@ impl Bench for ServerBench<'_> {
             description: self.description.clone(),
             total_requests: self.workload.total(),
             skipped: self.workload.skipped(),
+            robots: self.work.clock.robots().map(|robots| robots as u64),
             ..WorkloadSetup::default()
         }
     }

@@ -260,6 +260,11 @@ pub(super) fn workload(reading: &Reading<'_>) -> Vec<Fact> {
     if let Some(total) = setup.total_requests {
         facts.push(fact("requests of the whole list", &figures::count(total)));
     }
+    for arm in reading.arms() {
+        if let Some(figures) = reading.arm(arm).and_then(|arm| arm.webstone.as_ref()) {
+            facts.push(fact(&format!("WebStone metrics, {arm}"), &words::webstone(figures)));
+        }
+    }
     facts.push(fact("share of failures allowed", &figures::share(reading.bundle.setup.max_errors)));
     facts
 }

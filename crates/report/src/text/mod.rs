@@ -259,6 +259,11 @@ fn conditions(page: &mut Page, reading: &Reading<'_>) {
     if results.duration_ns > 0 {
         facts.push(("time", time(reading)));
     }
+    for arm in reading.arms() {
+        if let Some(figures) = reading.arm(arm).and_then(|arm| arm.webstone.as_ref()) {
+            facts.push(("webstone", format!("{arm}: {}", words::webstone(figures))));
+        }
+    }
     page.heading("Conditions");
     let entries: Vec<_> =
         facts.into_iter().map(|(name, said)| (name.to_owned(), said, Paint::Plain)).collect();
