@@ -34,11 +34,12 @@ fn main() -> ExitCode {
         Command::Meters(args) => commands::docs::meters(&args),
         Command::Guardian => return bakeoff_subject::guardian::main(),
     };
-    result.unwrap_or_else(|failure| {
-        terminal::complain(&failure.message);
-        failure.exit
-    })
-    .into()
+    result
+        .unwrap_or_else(|failure| {
+            terminal::complain(&failure.message);
+            failure.exit
+        })
+        .into()
 }
 
 /// A command that ends early: what to say and which exit code.

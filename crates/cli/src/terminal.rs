@@ -99,11 +99,15 @@ impl Progress for Console {
             .standing
             .arms
             .iter()
-            .map(|(arm, figures)| match figures {
-                Some((effect, low, high)) => {
-                    format!("{arm} {:+.1} % ({:+.1}..{:+.1})", percent(*effect), percent(*low), percent(*high))
-                }
-                None => format!("{arm} ..."),
+            .map(|standing| match &standing.effect {
+                Some((effect, interval)) => format!(
+                    "{} {:+.1} % ({:+.1}..{:+.1})",
+                    standing.arm,
+                    percent(*effect),
+                    percent(interval.low),
+                    percent(interval.high)
+                ),
+                None => format!("{} ...", standing.arm),
             })
             .collect();
         self.tell(format!(

@@ -29,7 +29,9 @@ pub enum DirectoryError {
     #[error("{0} is not empty; give a new or empty directory, or go on with a run by --resume")]
     NotEmpty(PathBuf),
     /// Writing failed.
-    #[error("{path}: cannot be written: {why}; make room or give another --out; what was measured before is kept")]
+    #[error(
+        "{path}: cannot be written: {why}; make room or give another --out; what was measured before is kept"
+    )]
     Write {
         /// File.
         path: PathBuf,
@@ -110,7 +112,8 @@ impl ResultsDir {
     /// Not empty, not writable, or in use.
     pub fn create(path: &Path) -> Result<Self, DirectoryError> {
         fs::create_dir_all(path).map_err(|why| DirectoryError::Write { path: path.to_owned(), why })?;
-        let mut entries = fs::read_dir(path).map_err(|why| DirectoryError::Write { path: path.to_owned(), why })?;
+        let mut entries =
+            fs::read_dir(path).map_err(|why| DirectoryError::Write { path: path.to_owned(), why })?;
         if entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != LOCK)) {
             // Only a directory that bakeoff has written to is touched to see who has it.
             if path.join(LOCK).exists() {
@@ -245,10 +248,12 @@ pub fn load(path: &Path) -> Result<Stored, DirectoryError> {
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut slices = Vec::new();
     for (number, line) in whole.lines().enumerate() {
-        let slice = serde_json::from_str(line).map_err(|why| damaged(SLICES, format!("line {}: {why}", number + 1)))?;
+        let slice = serde_json::from_str(line)
+            .map_err(|why| damaged(SLICES, format!("line {}: {why}", number + 1)))?;
         slices.push(slice);
     }
-    let end: Option<End> = fs::read_to_string(path.join(END)).ok().and_then(|text| serde_json::from_str(&text).ok());
+    let end: Option<End> =
+        fs::read_to_string(path.join(END)).ok().and_then(|text| serde_json::from_str(&text).ok());
     Ok(Stored {
         plan: read(PLAN)?,
         setup,

@@ -191,17 +191,19 @@ impl Connection {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(_) => return self.closed(ErrorClass::Reset, ErrorClass::Reset),
             };
-            if exchange.first_byte.is_none() {
-                exchange.first_byte = Some(clock.now());
-            }
+            let input = &buffer[..n];
             let progress = match self.tls.as_mut() {
-                None => read_reply(&mut self.reader, &buffer[..n], exchange, check),
-                Some(tls) => read_tls_reply(tls, &mut self.reader, &buffer[..n], exchange, check),
+                None => {
+                    exchange.first_byte.get_or_insert_with(|| clock.now());
+                    read_reply(&mut self.reader, input, exchange, check).map(|complete| (complete, false))
+                }
+                Some(tls) => read_tls_reply(tls, &mut self.reader, input, exchange, check, clock),
             };
             match progress {
-                Ok(true) => return self.complete(exchange),
-                Ok(false) if n < buffer.len() && !to_end => return Received::Blocked,
-                Ok(false) => {}
+                Ok((true, ended)) => return self.complete(exchange, ended),
+                Ok((false, true)) => return self.closed(ErrorClass::ClosedEarly, ErrorClass::Truncated),
+                Ok((false, false)) if n < buffer.len() && !to_end => return Received::Blocked,
+                Ok((false, false)) => {}
                 Err(class) => return Received::Failed(class),
             }
         }
@@ -209,8 +211,9 @@ impl Connection {
     }
 
     /// Reads and drops what an idle or finished connection gets; true when the peer has closed it
-    /// or sent what nobody asked for.
-    pub(crate) fn ended_while_idle(&mut self, buffer: &mut [u8]) -> bool {
+    /// or sent what nobody asked for. With `lingering` the end of a TLS session alone is not enough:
+    /// the peer is to close the connection itself.
+    pub(crate) fn ended_while_idle(&mut self, buffer: &mut [u8], lingering: bool) -> bool {
         loop {
             let n = match self.stream.read(buffer) {
                 Ok(0) => return true,
@@ -225,16 +228,18 @@ impl Connection {
             while !raw.is_empty() {
                 let Ok(_) = tls.read_tls(&mut raw) else { return true };
                 match tls.process_new_packets() {
-                    Ok(state) if state.plaintext_bytes_to_read() == 0 && !state.peer_has_closed() => {}
-                    _ => return true,
+                    Ok(state) if state.plaintext_bytes_to_read() > 0 => return true,
+                    Ok(state) if state.peer_has_closed() && !lingering => return true,
+                    Ok(_) => {}
+                    Err(_) => return true,
                 }
             }
         }
     }
 
-    fn complete(&mut self, exchange: &Exchange) -> Received {
+    fn complete(&mut self, exchange: &Exchange, ended: bool) -> Received {
         self.replies += 1;
-        self.reusable = exchange.head.is_some_and(|head| head.keep_alive);
+        self.reusable = !ended && exchange.head.is_some_and(|head| head.keep_alive);
         Received::Complete
     }
 
@@ -287,24 +292,27 @@ fn read_reply(
     }
 }
 
-/// The same through TLS.
+/// The same through TLS; also, whether the peer has ended the session.
 fn read_tls_reply(
     tls: &mut ClientConnection,
     reader: &mut ReplyReader,
     mut raw: &[u8],
     exchange: &mut Exchange,
     check: BodyCheck,
-) -> Result<bool, ErrorClass> {
-    let mut complete = false;
+    clock: MonotonicClock,
+) -> Result<(bool, bool), ErrorClass> {
+    let (mut complete, mut ended) = (false, false);
     while !raw.is_empty() {
         tls.read_tls(&mut raw).map_err(|_| ErrorClass::TlsFailed)?;
-        tls.process_new_packets().map_err(|error| error_class(&error))?;
+        ended = tls.process_new_packets().map_err(|error| error_class(&error))?.peer_has_closed();
         loop {
             let mut plain = tls.reader();
             let taken = match plain.fill_buf() {
                 Ok([]) => break,
                 Ok(_) if complete => return Err(ErrorClass::Surplus),
                 Ok(bytes) => {
+                    // Not before: session tickets come first and are no part of the reply.
+                    exchange.first_byte.get_or_insert_with(|| clock.now());
                     complete = read_reply(reader, bytes, exchange, check)?;
                     bytes.len()
                 }
@@ -313,7 +321,7 @@ fn read_tls_reply(
             plain.consume(taken);
         }
     }
-    Ok(complete)
+    Ok((complete, ended))
 }
 
 fn flush_tls(tls: &mut ClientConnection, stream: &mut TcpStream) -> io::Result<()> {

@@ -24,16 +24,7 @@ pub(crate) struct Exchange {
 
 impl Exchange {
     pub(crate) const fn new(method: Method, expect: Expect, due: Nanos) -> Self {
-        Self {
-            method,
-            expect,
-            due,
-            sent: due,
-            first_byte: None,
-            head: None,
-            body_seen: 0,
-            wrong_body: false,
-        }
+        Self { method, expect, due, sent: due, first_byte: None, head: None, body_seen: 0, wrong_body: false }
     }
 
     /// Takes body bytes as they come.
@@ -96,7 +87,8 @@ impl Exchange {
             _ => return Err(ErrorClass::WrongStatus),
         };
         let Some(length) = length else { return Ok(()) };
-        let seen = if self.method == Method::Head { head.content_length.unwrap_or(length) } else { self.body_seen };
+        let seen =
+            if self.method == Method::Head { head.content_length.unwrap_or(length) } else { self.body_seen };
         match (seen == length, self.wrong_body) {
             (false, _) => Err(ErrorClass::WrongLength),
             (true, true) => Err(ErrorClass::WrongBody),

@@ -44,7 +44,7 @@ pub enum Pace {
     Open {
         /// One for each thread.
         pacers: Vec<Box<dyn Pacer>>,
-        /// Most connections, all threads together.
+        /// Most connections, all threads together; each thread has at least one.
         connections: usize,
     },
 }

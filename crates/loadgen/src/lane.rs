@@ -67,7 +67,8 @@ pub(crate) struct Lane {
     slots: Vec<Slot>,
     buffer: Vec<u8>,
     clock: MonotonicClock,
-    again: Vec<usize>,
+    /// Slots with more to read, and whether the peer has ended its half.
+    again: Vec<(usize, bool)>,
 }
 
 /// What a lane did.
@@ -109,9 +110,9 @@ impl Lane {
             render,
             job,
             recorder: Recorder::new(),
-            waiting: BinaryHeap::new(),
+            waiting: BinaryHeap::with_capacity(wanted),
             idle: Vec::new(),
-            starved: Span { from: Nanos::MAX, until: Nanos::ZERO },
+            starved_until: Nanos::ZERO,
             next_due: None,
             in_flight: 0,
             failures_in_a_row: 0,
@@ -122,7 +123,12 @@ impl Lane {
         };
         run.notice_closed_while_idle()?;
         run.go()?;
-        Ok(LaneReport { recorder: run.recorder, last_reply: run.last_reply, gave_up: run.gave_up, tls: run.tls })
+        Ok(LaneReport {
+            recorder: run.recorder,
+            last_reply: run.last_reply,
+            gave_up: run.gave_up,
+            tls: run.tls,
+        })
     }
 }
 
@@ -152,12 +158,6 @@ impl Renderer {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Span {
-    from: Nanos,
-    until: Nanos,
-}
-
 struct Run<'l, 'j, S> {
     lane: &'l mut Lane,
     target: &'l Target,
@@ -168,8 +168,8 @@ struct Run<'l, 'j, S> {
     waiting: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// Open loop: free slots, the last used on top.
     idle: Vec<usize>,
-    /// Open loop: when there was last no free slot.
-    starved: Span,
+    /// Open loop: when there was last no free slot; a request due before that was held up by it.
+    starved_until: Nanos,
     /// Open loop: when the next request is due.
     next_due: Option<Nanos>,
     in_flight: usize,
@@ -196,15 +196,19 @@ impl<S: Source> Run<'_, '_, S> {
                 sweep_at = now + SWEEP;
             }
             let wake = self.next_wake().map_or(sweep_at, |due| due.min(sweep_at));
-            let wait = if self.lane.again.is_empty() { wake.since(self.lane.clock.now()) } else { Nanos::ZERO };
+            let wait =
+                if self.lane.again.is_empty() { wake.since(self.lane.clock.now()) } else { Nanos::ZERO };
             let ready = self.lane.poller.wait(Some(wait))?;
             for index in 0..ready {
                 let event = self.lane.poller.event(index);
                 self.on_event(event);
             }
-            for slot in std::mem::take(&mut self.lane.again) {
-                self.on_readable(slot, true);
+            let turns = self.lane.again.len();
+            for turn in 0..turns {
+                let (slot, closed) = self.lane.again[turn];
+                self.on_readable(slot, closed);
             }
+            self.lane.again.drain(..turns);
         }
     }
 
@@ -269,18 +273,15 @@ impl<S: Source> Run<'_, '_, S> {
                     break;
                 }
                 self.waiting.pop();
-                self.ask(slot, slot, due.max(self.job.start), now, true);
+                self.ask(slot, slot, due.max(self.job.start), true);
             }
             return;
         }
         while let Some(due) = self.next_due.filter(|due| *due <= now) {
             let Some(slot) = self.idle.pop() else { return };
             // Held up by busy connections, not by this thread: told apart from lateness.
-            let postponed = self.starved.from <= due && due < self.starved.until;
-            if self.idle.is_empty() {
-                self.starved = Span { from: now, until: Nanos::MAX };
-            }
-            self.ask(slot, 0, due, now, !postponed);
+            let postponed = due < self.starved_until;
+            self.ask(slot, 0, due, !postponed);
             self.recorder.counters.postponed += u64::from(postponed);
             self.schedule_next();
         }
@@ -293,11 +294,13 @@ impl<S: Source> Run<'_, '_, S> {
     }
 
     /// Takes the next request of `robot` and sends it from `slot`.
-    fn ask(&mut self, slot: usize, robot: usize, due: Nanos, now: Nanos, on_time: bool) {
+    fn ask(&mut self, slot: usize, robot: usize, due: Nanos, on_time: bool) {
         let Some(ask) = self.job.source.next(robot) else { return };
         let place = &mut self.lane.slots[slot];
         self.render.render(&ask, &mut place.out);
         place.exchange = Some(Exchange::new(ask.method, ask.expect, due));
+        // Read for each request: one that others held up is sent later than the loop woke.
+        let now = self.lane.clock.now();
         place.resent = false;
         place.deadline = now + self.job.timeout;
         self.in_flight += 1;
@@ -319,7 +322,6 @@ impl<S: Source> Run<'_, '_, S> {
         }
         match Connection::start(self.target, now) {
             Ok(connection) => {
-                self.recorder.counters.connections += 1;
                 if self.lane.poller.add(&connection.stream, slot as u64).is_err() {
                     return self.fail(slot, ErrorClass::ConnectFailed);
                 }
@@ -350,7 +352,13 @@ impl<S: Source> Run<'_, '_, S> {
         let Some(place) = self.lane.slots.get_mut(slot) else { return };
         let Some(connection) = &mut place.connection else { return };
         if connection.phase != Phase::Open {
-            return self.on_opening(slot);
+            let with_it = event.closed || (event.readable && connection.phase == Phase::Connecting);
+            self.on_opening(slot);
+            if with_it {
+                // What came together with the connection: no further edge tells of it.
+                self.on_readable(slot, event.closed);
+            }
+            return;
         }
         if event.writable && place.exchange.is_some() {
             if connection.flush().is_err() {
@@ -373,6 +381,7 @@ impl<S: Source> Run<'_, '_, S> {
         let (phase, since) = (connection.phase, connection.since);
         let opening = connection.open(&mut self.lane.buffer, now);
         if phase == Phase::Connecting && !matches!(opening, Opening::Wait | Opening::Failed(_)) {
+            self.recorder.counters.connections += 1;
             self.recorder.times.connect.record(now.since(since));
             place.failed_connects = 0;
         }
@@ -390,27 +399,31 @@ impl<S: Source> Run<'_, '_, S> {
         }
     }
 
-    fn on_readable(&mut self, slot: usize, to_end: bool) {
+    /// `closed`: the peer has ended its half, so that no further edge comes.
+    fn on_readable(&mut self, slot: usize, closed: bool) {
         let place = &mut self.lane.slots[slot];
         let Some(connection) = &mut place.connection else { return };
+        if connection.phase != Phase::Open {
+            return;
+        }
         let Some(exchange) = &mut place.exchange else {
-            if connection.ended_while_idle(&mut self.lane.buffer) {
+            if connection.ended_while_idle(&mut self.lane.buffer, place.lingering) {
                 self.close(slot);
             }
             return;
         };
         let clock = self.lane.clock;
-        match connection.receive(&mut self.lane.buffer, exchange, self.job.check, to_end, clock) {
+        match connection.receive(&mut self.lane.buffer, exchange, self.job.check, closed, clock) {
             Received::Blocked => {}
-            Received::Again => self.lane.again.push(slot),
-            Received::Complete => self.complete(slot, to_end),
+            Received::Again => self.lane.again.push((slot, closed)),
+            Received::Complete => self.complete(slot, closed),
             Received::Stale if !place.resent => self.resend(slot),
             Received::Stale => self.fail(slot, ErrorClass::ClosedEarly),
             Received::Failed(class) => self.fail(slot, class),
         }
     }
 
-    fn complete(&mut self, slot: usize, to_end: bool) {
+    fn complete(&mut self, slot: usize, closed: bool) {
         let now = self.lane.clock.now();
         let place = &mut self.lane.slots[slot];
         let Some(exchange) = place.exchange.take() else { return };
@@ -425,16 +438,16 @@ impl<S: Source> Run<'_, '_, S> {
         }
         let place = &mut self.lane.slots[slot];
         let reusable = place.connection.as_ref().is_some_and(|connection| connection.reusable);
-        if !self.target.keep_alive && !to_end {
+        if !self.target.keep_alive && !closed {
             // The server said it would close: TIME_WAIT then stays on its side.
             place.lingering = true;
             place.deadline = now + LINGER;
-            if place.connection.as_mut().is_some_and(|c| c.ended_while_idle(&mut self.lane.buffer)) {
+            if place.connection.as_mut().is_some_and(|c| c.ended_while_idle(&mut self.lane.buffer, true)) {
                 self.close(slot);
             }
             return;
         }
-        if reusable && self.target.keep_alive {
+        if reusable && self.target.keep_alive && !closed {
             self.free(slot, now);
         } else {
             place.lingering = true;
@@ -446,7 +459,7 @@ impl<S: Source> Run<'_, '_, S> {
     fn free(&mut self, slot: usize, now: Nanos) {
         match self.job.flow {
             _ if self.stopped => {}
-            Flow::Closed { think: Nanos::ZERO } => self.ask(slot, slot, now, now, true),
+            Flow::Closed { think: Nanos::ZERO } => self.ask(slot, slot, now, true),
             Flow::Closed { think } => self.waiting.push(Reverse((now + think, slot))),
             Flow::Open { .. } => self.release(slot, now),
         }
@@ -455,7 +468,7 @@ impl<S: Source> Run<'_, '_, S> {
     /// Open loop: puts a slot back.
     fn release(&mut self, slot: usize, now: Nanos) {
         if self.idle.is_empty() {
-            self.starved.until = now;
+            self.starved_until = now;
         }
         self.idle.push(slot);
     }
@@ -482,11 +495,14 @@ impl<S: Source> Run<'_, '_, S> {
         self.recorder.error(class);
         self.in_flight -= 1;
         self.count_failure();
-        let opening =
-            matches!(class, ErrorClass::ConnectRefused | ErrorClass::ConnectFailed | ErrorClass::ConnectTimeout);
+        let opening = matches!(
+            class,
+            ErrorClass::ConnectRefused | ErrorClass::ConnectFailed | ErrorClass::ConnectTimeout
+        );
         let place = &mut self.lane.slots[slot];
         place.failed_connects = if opening { place.failed_connects + 1 } else { 0 };
-        let pause = if opening { BACK_OFF.times(f64::from(1 << place.failed_connects.min(6))) } else { Nanos::ZERO };
+        let pause =
+            if opening { BACK_OFF.times(f64::from(1 << place.failed_connects.min(6))) } else { Nanos::ZERO };
         match self.job.flow {
             Flow::Closed { think } => self.waiting.push(Reverse((now + think + pause, slot))),
             Flow::Open { .. } => self.release(slot, now),
@@ -536,7 +552,9 @@ impl<S: Source> Run<'_, '_, S> {
                 let slot = event.token as usize;
                 let Some(place) = self.lane.slots.get_mut(slot) else { continue };
                 let buffer = &mut self.lane.buffer;
-                if event.readable && place.connection.as_mut().is_some_and(|c| c.ended_while_idle(buffer)) {
+                if event.readable
+                    && place.connection.as_mut().is_some_and(|c| c.ended_while_idle(buffer, false))
+                {
                     place.connection = None;
                 }
             }
@@ -546,7 +564,7 @@ impl<S: Source> Run<'_, '_, S> {
         }
         for place in &mut self.lane.slots {
             let open = place.connection.as_ref().is_some_and(|c| c.phase == Phase::Open && c.reusable);
-            if !open {
+            if !open || !self.target.keep_alive {
                 place.connection = None;
             }
             place.exchange = None;

@@ -86,7 +86,12 @@ impl Station {
                     scope.spawn(move || run_lane(lane, target, lane_job, core))
                 })
                 .collect();
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(io::Error::other("a generator thread panicked")))).collect()
+            threads
+                .into_iter()
+                .map(|thread| {
+                    thread.join().unwrap_or_else(|_| Err(io::Error::other("a generator thread panicked")))
+                })
+                .collect()
         });
         sum_up(reports, start)
     }
@@ -96,8 +101,9 @@ fn flows(pace: Pace, lanes: usize) -> Vec<Flow> {
     match pace {
         Pace::Closed { think } => (0..lanes).map(|_| Flow::Closed { think }).collect(),
         Pace::Open { pacers, connections } => {
-            let slots = connections.div_ceil(lanes).max(1);
-            pacers.into_iter().map(|pacer| Flow::Open { pacer, slots }).collect()
+            let slots = |lane| (connections / lanes + usize::from(lane < connections % lanes)).max(1);
+            let pacers = pacers.into_iter().enumerate();
+            pacers.map(|(lane, pacer)| Flow::Open { pacer, slots: slots(lane) }).collect()
         }
     }
 }
@@ -135,6 +141,7 @@ fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Re
     let wall = end.since(start);
     counters.wall_ns = wall.get();
     counters.generator_cpu_ns = cpu.get();
-    counters.generator_busy = if wall == Nanos::ZERO { 0.0 } else { busiest.get() as f64 / wall.get() as f64 };
+    counters.generator_busy =
+        if wall == Nanos::ZERO { 0.0 } else { busiest.get() as f64 / wall.get() as f64 };
     Ok(Recording { times, counters, gave_up, tls })
 }

@@ -50,7 +50,8 @@ pub enum TlsSetupError {
 /// When the PEM file holds no certificate.
 pub fn client_config(trust: &Trust) -> Result<Arc<ClientConfig>, TlsSetupError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
+    let builder =
+        ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
     let config = match trust {
         Trust::File(path) => builder.with_root_certificates(authorities(path)?).with_no_client_auth(),
         Trust::Anyone => builder
@@ -77,7 +78,10 @@ pub(crate) const fn error_class(error: &rustls::Error) -> ErrorClass {
         rustls::Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
         ) => ErrorClass::TlsName,
-        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => ErrorClass::TlsUntrusted,
+        // A bad signature: by another authority of the same name.
+        rustls::Error::InvalidCertificate(
+            CertificateError::UnknownIssuer | CertificateError::BadSignature,
+        ) => ErrorClass::TlsUntrusted,
         _ => ErrorClass::TlsFailed,
     }
 }

@@ -194,11 +194,21 @@ pub const CATALOGUE: &[Meter] = &[
             |c| (c.wall_ns > 0).then(|| c.bytes as f64 / c.wall_secs()),
         )
     },
-    quantile(RESPONSE_P50, "median response time", 0.5, "median time from when a request was due to its reply's last byte"),
+    quantile(
+        RESPONSE_P50,
+        "median response time",
+        0.5,
+        "median time from when a request was due to its reply's last byte",
+    ),
     quantile("response_p90", "90th percentile response time", 0.9, "the same, 90th percentile"),
     quantile("response_p99", "99th percentile response time", 0.99, "the same, 99th percentile"),
     quantile("response_p999", "99.9th percentile response time", 0.999, "the same, 99.9th percentile"),
-    quantile("service_p50", "median service time", 0.5, "median time from when a request was sent to its reply's last byte"),
+    quantile(
+        "service_p50",
+        "median service time",
+        0.5,
+        "median time from when a request was sent to its reply's last byte",
+    ),
     quantile("service_p99", "99th percentile service time", 0.99, "the same, 99th percentile"),
     meter(
         "errors",
@@ -227,43 +237,117 @@ pub const CATALOGUE: &[Meter] = &[
         "the busiest generator thread's CPU as a share of one core",
         |c| Some(c.generator_busy),
     ),
-    meter("host_user", "user CPU of the machine", Unit::Share, Kind::Gauge, Side::Host, "us of vmstat", |c| {
-        Some(c.host.user)
+    meter(
+        "host_user",
+        "user CPU of the machine",
+        Unit::Share,
+        Kind::Gauge,
+        Side::Host,
+        "us of vmstat",
+        |c| Some(c.host.user),
+    ),
+    meter(
+        "host_system",
+        "system CPU of the machine",
+        Unit::Share,
+        Kind::Gauge,
+        Side::Host,
+        "sy of vmstat, interrupts included",
+        |c| Some(c.host.system),
+    ),
+    meter(
+        "host_iowait",
+        "I/O wait of the machine",
+        Unit::Share,
+        Kind::Gauge,
+        Side::Host,
+        "wa of vmstat",
+        |c| Some(c.host.iowait),
+    ),
+    meter(
+        "host_steal",
+        "stolen CPU of the machine",
+        Unit::Share,
+        Kind::Gauge,
+        Side::Host,
+        "st of vmstat",
+        |c| Some(c.host.steal),
+    ),
+    meter(
+        "pressure_cpu",
+        "CPU pressure",
+        Unit::Share,
+        Kind::Gauge,
+        Side::Host,
+        "share of time in which some task waited for a CPU (PSI some)",
+        |c| c.host.pressure_cpu,
+    ),
+    meter("pressure_io", "I/O pressure", Unit::Share, Kind::Gauge, Side::Host, "the same for I/O", |c| {
+        c.host.pressure_io
     }),
-    meter("host_system", "system CPU of the machine", Unit::Share, Kind::Gauge, Side::Host, "sy of vmstat, interrupts included", |c| {
-        Some(c.host.system)
-    }),
-    meter("host_iowait", "I/O wait of the machine", Unit::Share, Kind::Gauge, Side::Host, "wa of vmstat", |c| {
-        Some(c.host.iowait)
-    }),
-    meter("host_steal", "stolen CPU of the machine", Unit::Share, Kind::Gauge, Side::Host, "st of vmstat", |c| {
-        Some(c.host.steal)
-    }),
-    meter("pressure_cpu", "CPU pressure", Unit::Share, Kind::Gauge, Side::Host, "share of time in which some task waited for a CPU (PSI some)", |c| {
-        c.host.pressure_cpu
-    }),
-    meter("pressure_io", "I/O pressure", Unit::Share, Kind::Gauge, Side::Host, "the same for I/O", |c| c.host.pressure_io),
-    meter("pressure_memory", "memory pressure", Unit::Share, Kind::Gauge, Side::Host, "the same for memory", |c| {
-        c.host.pressure_memory
-    }),
-    meter("memory", "memory", Unit::Bytes, Kind::Gauge, Side::Subject, "resident memory of the subject's processes; pages shared between them count more than once", |c| {
-        Some(c.usage.rss_bytes? as f64)
-    }),
-    meter("disk_read", "bytes read from storage", Unit::Bytes, Kind::Counter, Side::Subject, "bytes the subject's processes caused to be read from storage", |c| {
-        Some(c.usage.disk_read_bytes? as f64)
-    }),
-    meter("disk_write", "bytes written to storage", Unit::Bytes, Kind::Counter, Side::Subject, "bytes the subject's processes caused to be written to storage", |c| {
-        Some(c.usage.disk_write_bytes? as f64)
-    }),
-    meter("context_switches_per_request", "context switches per request", Unit::Count, Kind::Counter, Side::Subject, "voluntary and involuntary switches of the subject's processes per request", |c| {
-        c.per_request(c.usage.context_switches?)
-    }),
-    meter("connections", "connections opened", Unit::Count, Kind::Counter, Side::Client, "TCP connections opened in the slice", |c| {
-        Some(c.connections as f64)
-    }),
-    meter("postponed", "postponed requests", Unit::Count, Kind::Counter, Side::Client, "open loop: requests that waited for a free connection", |c| {
-        Some(c.postponed as f64)
-    }),
+    meter(
+        "pressure_memory",
+        "memory pressure",
+        Unit::Share,
+        Kind::Gauge,
+        Side::Host,
+        "the same for memory",
+        |c| c.host.pressure_memory,
+    ),
+    meter(
+        "memory",
+        "memory",
+        Unit::Bytes,
+        Kind::Gauge,
+        Side::Subject,
+        "resident memory of the subject's processes; pages shared between them count more than once",
+        |c| Some(c.usage.rss_bytes? as f64),
+    ),
+    meter(
+        "disk_read",
+        "bytes read from storage",
+        Unit::Bytes,
+        Kind::Counter,
+        Side::Subject,
+        "bytes the subject's processes caused to be read from storage",
+        |c| Some(c.usage.disk_read_bytes? as f64),
+    ),
+    meter(
+        "disk_write",
+        "bytes written to storage",
+        Unit::Bytes,
+        Kind::Counter,
+        Side::Subject,
+        "bytes the subject's processes caused to be written to storage",
+        |c| Some(c.usage.disk_write_bytes? as f64),
+    ),
+    meter(
+        "context_switches_per_request",
+        "context switches per request",
+        Unit::Count,
+        Kind::Counter,
+        Side::Subject,
+        "voluntary and involuntary switches of the subject's processes per request",
+        |c| c.per_request(c.usage.context_switches?),
+    ),
+    meter(
+        "connections",
+        "connections opened",
+        Unit::Count,
+        Kind::Counter,
+        Side::Client,
+        "TCP connections opened in the slice",
+        |c| Some(c.connections as f64),
+    ),
+    meter(
+        "postponed",
+        "postponed requests",
+        Unit::Count,
+        Kind::Counter,
+        Side::Client,
+        "open loop: requests that waited for a free connection",
+        |c| Some(c.postponed as f64),
+    ),
 ];
 
 /// The meter of this name.

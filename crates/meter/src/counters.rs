@@ -94,15 +94,25 @@ impl ErrorClass {
     pub const fn hint(self) -> &'static str {
         match self {
             Self::ConnectRefused => "Is the server running, and on this port?",
-            Self::ConnectTimeout | Self::Timeout => "Is the server overloaded? A larger timeout, or fewer robots, may help.",
-            Self::ConnectFailed => "Are there descriptors (ulimit -n) and local ports (net.ipv4.ip_local_port_range) left?",
-            Self::TlsName => "The certificate is for another name: use that name in the URL, or accept any certificate with insecure.",
+            Self::ConnectTimeout | Self::Timeout => {
+                "Is the server overloaded? A larger timeout, or fewer robots, may help."
+            }
+            Self::ConnectFailed => {
+                "Are there descriptors (ulimit -n) and local ports (net.ipv4.ip_local_port_range) left?"
+            }
+            Self::TlsName => {
+                "The certificate is for another name: use that name in the URL, or accept any certificate with insecure."
+            }
             Self::TlsUntrusted => "Name the authority with cacert, or accept any certificate with insecure.",
             Self::TlsFailed => "Does the server speak TLS 1.2 or 1.3 on this port?",
-            Self::SendFailed | Self::Reset | Self::ClosedEarly | Self::Truncated => "The server closes connections: its error log may say why.",
+            Self::SendFailed | Self::Reset | Self::ClosedEarly | Self::Truncated => {
+                "The server closes connections: its error log may say why."
+            }
             Self::Malformed | Self::Surplus => "Is it an HTTP/1.1 server, and not a TLS port?",
             Self::ServerError => "The server fails: its error log may say why.",
-            Self::WrongStatus | Self::WrongLength | Self::WrongBody => "The server does not serve the site of the workload: use {root} in its configuration.",
+            Self::WrongStatus | Self::WrongLength | Self::WrongBody => {
+                "The server does not serve the site of the workload: use {root} in its configuration."
+            }
         }
     }
 }

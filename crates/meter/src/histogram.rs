@@ -1,8 +1,8 @@
 //! Lossless latency histograms: HdrHistogram, three significant digits, merged and never averaged.
 
+use bakeoff_units::Nanos;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use bakeoff_units::Nanos;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

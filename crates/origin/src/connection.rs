@@ -61,7 +61,12 @@ impl Connection {
     }
 
     /// Does all that can be done now. `served` is called for each request that is answered.
-    pub(crate) fn advance(&mut self, buffer: &mut [u8], responder: &Responder, served: &mut dyn FnMut()) -> Life {
+    pub(crate) fn advance(
+        &mut self,
+        buffer: &mut [u8],
+        responder: &Responder,
+        served: &mut dyn FnMut(),
+    ) -> Life {
         for _ in 0..WRITES_PER_TURN {
             if self.sending {
                 match self.send() {

@@ -38,13 +38,19 @@ impl Responder {
             return head(reply, "404 Not Found", 0, "", close);
         };
         if not_modified(request.if_modified_since) {
-            return write_head(reply, format_args!("HTTP/1.1 304 Not Modified\r\nLast-Modified: {}\r\n{close}\r\n", LAST_MODIFIED));
+            return write_head(
+                reply,
+                format_args!("HTTP/1.1 304 Not Modified\r\nLast-Modified: {}\r\n{close}\r\n", LAST_MODIFIED),
+            );
         }
         let range = request.range.and_then(|range| single_range(range, body.len()));
         let (start, end) = range.unwrap_or((0, body.len()));
         let (status, more) = match range {
             None => ("200 OK", String::new()),
-            Some(_) => ("206 Partial Content", format!("Content-Range: bytes {start}-{}/{}\r\n", end - 1, body.len())),
+            Some(_) => (
+                "206 Partial Content",
+                format!("Content-Range: bytes {start}-{}/{}\r\n", end - 1, body.len()),
+            ),
         };
         write_head(
             reply,
@@ -67,7 +73,11 @@ impl Responder {
             let length = std::str::from_utf8(digits).ok()?.parse().ok()?;
             return Some(Body::new(ObjectId::of_name(path), length));
         }
-        if path.contains(&b'%') { self.catalogue.get(&percent_decoded(path)?) } else { self.catalogue.get(path) }
+        if path.contains(&b'%') {
+            self.catalogue.get(&percent_decoded(path)?)
+        } else {
+            self.catalogue.get(path)
+        }
     }
 }
 

@@ -166,7 +166,8 @@ impl Worker {
     fn accept(&mut self) {
         while let Ok((stream, _)) = self.listener.accept() {
             let prepared = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
-            let Some(connection) = prepared.ok().and_then(|()| Connection::new(stream, self.tls.as_ref())) else {
+            let Some(connection) = prepared.ok().and_then(|()| Connection::new(stream, self.tls.as_ref()))
+            else {
                 continue;
             };
             let slot = self.free.pop().unwrap_or_else(|| {

@@ -1,5 +1,7 @@
 //! Runs every conversation of tests/wire; the README there tells the format.
 
+#![allow(clippy::unwrap_used, reason = "helpers of a test")]
+
 use bakeoff_wire::http1::{ReplyError, ReplyReader, Step};
 use std::path::Path;
 

@@ -3,6 +3,8 @@
 //! The bundled log, repeated to 200 MB in memory, walked five times: once taken apart only, once
 //! all the way to an index of requests. Target for the first: at most 3.
 
+#![allow(clippy::print_stdout, reason = "a benchmark talks to whoever runs it")]
+
 use bakeoff_wire::access_log::{Format, parse};
 use bakeoff_workload::replay::{LogIndex, LogReader, LogSource, ReplayOptions};
 use std::hint::black_box;

@@ -11,9 +11,12 @@ use std::path::Path;
 /// Writes the plan, shows it, runs it.
 pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
     let text = plan_text(args)?;
-    let plan = Plan::parse("compare", "the plan made from the command line", &text, Path::new(".")).map_err(Failure::usage)?;
+    let plan = Plan::parse("compare", "the plan made from the command line", &text, Path::new("."))
+        .map_err(Failure::usage)?;
     if !args.output.quiet {
-        terminal::note(&format!("# The plan, to be kept and refined (it is also in the results directory):\n{text}"));
+        terminal::note(&format!(
+            "# The plan, to be kept and refined (it is also in the results directory):\n{text}"
+        ));
     }
     run::experiment(&plan, &args.output, &signals::interrupted())
 }
@@ -43,7 +46,8 @@ fn is_url(side: &str) -> bool {
 
 fn workload(args: &CompareArgs, urls: bool) -> Result<String, Failure> {
     if let Some(log) = &args.log {
-        let path = std::path::absolute(log).map_err(|why| Failure::usage(format!("{}: {why}", log.display())))?;
+        let path =
+            std::path::absolute(log).map_err(|why| Failure::usage(format!("{}: {why}", log.display())))?;
         return Ok(format!(
             "[workload]\nkind = \"replay\"\nlog = {}\nclock = \"shuffled\"\nrobots = {}\n",
             quoted(&path.display().to_string()),
@@ -55,7 +59,9 @@ fn workload(args: &CompareArgs, urls: bool) -> Result<String, Failure> {
         let or_root = |path: String| if path.is_empty() { "/".to_owned() } else { path };
         let own: BTreeSet<String> = args.sides.iter().map(|url| or_root(path_of(url))).collect();
         if own.len() > 1 {
-            return Err(Failure::usage("the URLs name different paths; give the paths to ask for with --path"));
+            return Err(Failure::usage(
+                "the URLs name different paths; give the paths to ask for with --path",
+            ));
         }
         paths.extend(own);
     }
@@ -68,14 +74,22 @@ fn workload(args: &CompareArgs, urls: bool) -> Result<String, Failure> {
 
 fn config_arms(args: &CompareArgs) -> Result<String, Failure> {
     let Some(server) = &args.server else {
-        return Err(Failure::usage("say which server the configurations are for: --server nginx or --server apache"));
+        return Err(Failure::usage(
+            "say which server the configurations are for: --server nginx or --server apache",
+        ));
     };
     let mut text = String::new();
     for (name, config) in names(&args.sides).iter().zip(&args.sides) {
-        let content = std::fs::read_to_string(config)
-            .map_err(|why| Failure::usage(format!("{config}: {why}; give a configuration file that can be read")))?;
+        let content = std::fs::read_to_string(config).map_err(|why| {
+            Failure::usage(format!("{config}: {why}; give a configuration file that can be read"))
+        })?;
         let path = std::path::absolute(config).map_err(|why| Failure::usage(format!("{config}: {why}")))?;
-        text += &format!("\n[arm.{}]\nserver = {}\nconfig = {}\n", quoted(name), quoted(server), quoted(&path.display().to_string()));
+        text += &format!(
+            "\n[arm.{}]\nserver = {}\nconfig = {}\n",
+            quoted(name),
+            quoted(server),
+            quoted(&path.display().to_string())
+        );
         if content.contains("{cert}") {
             text += "tls = true\n";
         }
@@ -88,7 +102,11 @@ fn url_arms(args: &CompareArgs) -> Result<String, Failure> {
         return Err(Failure::usage("--server is for configuration files; a URL's server is running already"));
     }
     if !args.pids.is_empty() && args.pids.len() != args.sides.len() {
-        return Err(Failure::usage(format!("{} URLs and {} --pid: give one for each, in their order", args.sides.len(), args.pids.len())));
+        return Err(Failure::usage(format!(
+            "{} URLs and {} --pid: give one for each, in their order",
+            args.sides.len(),
+            args.pids.len()
+        )));
     }
     let mut text = String::new();
     for (index, (name, url)) in names(&args.sides).iter().zip(&args.sides).enumerate() {
@@ -98,7 +116,8 @@ fn url_arms(args: &CompareArgs) -> Result<String, Failure> {
             text += &format!("pid = {pid}\n");
         }
         if let Some(cacert) = &args.cacert {
-            let path = std::path::absolute(cacert).map_err(|why| Failure::usage(format!("{}: {why}", cacert.display())))?;
+            let path = std::path::absolute(cacert)
+                .map_err(|why| Failure::usage(format!("{}: {why}", cacert.display())))?;
             text += &format!("cacert = {}\n", quoted(&path.display().to_string()));
         }
         if args.insecure {
@@ -117,7 +136,9 @@ fn names(sides: &[String]) -> Vec<String> {
             let base = if is_url(side) {
                 side.splitn(3, '/').nth(2).unwrap_or(side).split('/').next().unwrap_or(side).to_owned()
             } else {
-                Path::new(side).file_stem().map_or_else(|| "config".to_owned(), |stem| stem.to_string_lossy().into_owned())
+                Path::new(side)
+                    .file_stem()
+                    .map_or_else(|| "config".to_owned(), |stem| stem.to_string_lossy().into_owned())
             };
             let name: String = base.chars().map(fits).collect();
             name.trim_start_matches('.').to_owned()
@@ -127,7 +148,15 @@ fn names(sides: &[String]) -> Vec<String> {
     plain
         .iter()
         .enumerate()
-        .map(|(index, name)| if is_unique(name) && !name.is_empty() { name.clone() } else { format!("{name}{}", index + 1) })
+        .map(
+            |(index, name)| {
+                if is_unique(name) && !name.is_empty() {
+                    name.clone()
+                } else {
+                    format!("{name}{}", index + 1)
+                }
+            },
+        )
         .collect()
 }
 

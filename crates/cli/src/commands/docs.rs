@@ -22,7 +22,8 @@ pub(crate) fn meters(args: &MetersArgs) -> Result<Exit, Failure> {
         terminal::say(&catalogue::markdown());
         return Ok(Exit::Verdicts);
     }
-    let lines = CATALOGUE.iter().map(|meter| format!("{:<30}{:<7}{}", meter.name, meter.unit.as_str(), meter.help));
+    let lines =
+        CATALOGUE.iter().map(|meter| format!("{:<30}{:<7}{}", meter.name, meter.unit.as_str(), meter.help));
     terminal::say(&lines.collect::<Vec<_>>().join("\n"));
     Ok(Exit::Verdicts)
 }

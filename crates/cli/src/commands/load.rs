@@ -66,7 +66,8 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Exit, Failure> {
         None => Pace::Closed { think: Nanos::ZERO },
     };
     let until = args.duration.or(args.requests.is_none().then_some(DURATION));
-    let robots = (0..threads).map(|thread| connections / threads + usize::from(thread < connections % threads));
+    let robots =
+        (0..threads).map(|thread| connections / threads + usize::from(thread < connections % threads));
     let job = Job {
         sources,
         robots: robots.collect(),
@@ -144,7 +145,9 @@ struct Url {
 
 impl Url {
     fn parse(text: &str) -> Result<Self, Failure> {
-        let wrong = |why: &str| Failure::usage(format!("`{text}` is no URL to load: {why}; such as http://127.0.0.1:8080/"));
+        let wrong = |why: &str| {
+            Failure::usage(format!("`{text}` is no URL to load: {why}; such as http://127.0.0.1:8080/"))
+        };
         let (tls, rest) = match (text.strip_prefix("http://"), text.strip_prefix("https://")) {
             (Some(rest), _) => (false, rest),
             (_, Some(rest)) => (true, rest),
@@ -159,7 +162,13 @@ impl Url {
             None => authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port))),
         };
         let port = match port {
-            None => if tls { 443 } else { 80 },
+            None => {
+                if tls {
+                    443
+                } else {
+                    80
+                }
+            }
             Some(digits) => digits.parse().map_err(|_| wrong("the port is no number up to 65535"))?,
         };
         if host.is_empty() {
@@ -181,7 +190,8 @@ fn target(args: &LoadArgs, url: &Url) -> Result<Target, Failure> {
             (Some(file), _) => Trust::File(file.clone()),
             (None, false) => Trust::system(),
         };
-        let name = ServerName::try_from(url.host.clone()).map_err(|why| Failure::usage(format!("{}: {why}", url.host)))?;
+        let name = ServerName::try_from(url.host.clone())
+            .map_err(|why| Failure::usage(format!("{}: {why}", url.host)))?;
         Some((client_config(&trust).map_err(Failure::failed)?, name))
     } else {
         None
@@ -195,7 +205,10 @@ fn target(args: &LoadArgs, url: &Url) -> Result<Target, Failure> {
 fn headers(lines: &[String]) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     for line in lines {
-        let fits = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.!#$%&'*+^`|~".contains(&b));
+        let fits = |name: &str| {
+            !name.is_empty()
+                && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.!#$%&'*+^`|~".contains(&b))
+        };
         let whole = line.bytes().all(|byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f));
         if !whole || !line.split_once(':').is_some_and(|(name, _)| fits(name)) {
             return Err(Failure::usage(format!("`{line}` is no header line; such as \"Accept: text/html\"")));
@@ -216,7 +229,11 @@ fn report(recording: &Recording, rate: Option<PerSecond>) -> Report {
         errors_by_class: counters.errors.clone(),
         statuses: counters.statuses.clone(),
         duration_ns: counters.wall_ns,
-        replies_per_second: if counters.wall_ns > 0 { counters.replies as f64 / counters.wall_secs() } else { 0.0 },
+        replies_per_second: if counters.wall_ns > 0 {
+            counters.replies as f64 / counters.wall_secs()
+        } else {
+            0.0
+        },
         bytes: counters.bytes,
         cpu_ns_per_request: counters.per_request(counters.generator_cpu_ns).unwrap_or(0.0),
         generator_busy: counters.generator_busy,
@@ -239,8 +256,12 @@ fn invalid(recording: &Recording, rate: Option<PerSecond>) -> Option<String> {
     let counters = &recording.counters;
     if counters.replies == 0 {
         let most = counters.errors.iter().max_by_key(|(_, count)| **count);
-        let class = most.and_then(|(name, _)| ErrorClass::ALL.into_iter().find(|class| class.as_str() == name));
-        let why = class.map_or_else(|| "nothing was asked".to_owned(), |class| format!("{}: {}", class.as_str(), class.hint()));
+        let class =
+            most.and_then(|(name, _)| ErrorClass::ALL.into_iter().find(|class| class.as_str() == name));
+        let why = class.map_or_else(
+            || "nothing was asked".to_owned(),
+            |class| format!("{}: {}", class.as_str(), class.hint()),
+        );
         return Some(format!("there was no good reply ({why})"));
     }
     match rate {
@@ -261,7 +282,14 @@ fn invalid(recording: &Recording, rate: Option<PerSecond>) -> Option<String> {
 fn text(url: &str, report: &Report) -> String {
     let time = |ns: u64| Nanos::new(ns).to_string();
     let row = |name: &str, q: &Quantiles| {
-        format!("  {name:<10}{:>10}{:>10}{:>10}{:>10}{:>10}\n", time(q.p50), time(q.p90), time(q.p99), time(q.p999), time(q.max))
+        format!(
+            "  {name:<10}{:>10}{:>10}{:>10}{:>10}{:>10}\n",
+            time(q.p50),
+            time(q.p90),
+            time(q.p99),
+            time(q.p999),
+            time(q.max)
+        )
     };
     let mut text = format!(
         "{url}\n  {} requests, {} good replies, {} failed, in {}\n  {:.0} replies/s, {} received, generator CPU {} a request ({:.0} % of a core)\n\n  {:<10}{:>10}{:>10}{:>10}{:>10}{:>10}\n",
@@ -273,7 +301,12 @@ fn text(url: &str, report: &Report) -> String {
         Bytes::new(report.bytes),
         time(report.cpu_ns_per_request as u64),
         report.generator_busy * 100.0,
-        "time", "p50", "p90", "p99", "p99.9", "max"
+        "time",
+        "p50",
+        "p90",
+        "p99",
+        "p99.9",
+        "max"
     );
     for (name, quantiles) in [
         ("response", &report.response_ns),

@@ -35,7 +35,8 @@ pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
     terminal::say(&format!("listening: {}", origin.url()));
     signals.forever().next();
     let tally = origin.tally();
-    let (requests, burned) = (tally.requests.load(Ordering::Relaxed), tally.burned_ns.load(Ordering::Relaxed));
+    let (requests, burned) =
+        (tally.requests.load(Ordering::Relaxed), tally.burned_ns.load(Ordering::Relaxed));
     terminal::note(&format!("requests: {requests}"));
     if args.burn.is_some() {
         terminal::note(&format!("burned: {burned} ns"));
@@ -45,9 +46,11 @@ pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
 
 fn catalogue(path: Option<&PathBuf>) -> Result<Catalogue, Failure> {
     let Some(path) = path else { return Ok(Catalogue::default()) };
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::usage(format!("origin: {}: {error}; give a readable catalogue", path.display())))?;
-    Catalogue::from_text(&text).map_err(|error| Failure::usage(format!("origin: {}: {error}", path.display())))
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Failure::usage(format!("origin: {}: {error}; give a readable catalogue", path.display()))
+    })?;
+    Catalogue::from_text(&text)
+        .map_err(|error| Failure::usage(format!("origin: {}: {error}", path.display())))
 }
 
 /// A certificate that goes when the origin goes.

@@ -9,7 +9,8 @@ use std::path::Path;
 
 /// Lists the shipped plans.
 pub(crate) fn list() -> Result<Exit, Failure> {
-    let lines: Vec<String> = shipped::PLANS.iter().map(|plan| format!("{:<12}{}", plan.name, plan.summary())).collect();
+    let lines: Vec<String> =
+        shipped::PLANS.iter().map(|plan| format!("{:<12}{}", plan.name, plan.summary())).collect();
     terminal::say(&lines.join("\n"));
     Ok(Exit::Verdicts)
 }
@@ -40,7 +41,8 @@ pub(crate) fn find(name: &str) -> Result<Plan, Failure> {
     let path = Path::new(name);
     match shipped::plan(name) {
         Some(plan) if !path.exists() => {
-            Plan::parse(plan.name, &format!("{}.toml (shipped)", plan.name), plan.text, Path::new(".")).map_err(Failure::usage)
+            Plan::parse(plan.name, &format!("{}.toml (shipped)", plan.name), plan.text, Path::new("."))
+                .map_err(Failure::usage)
         }
         _ => Plan::load(path).map_err(Failure::usage),
     }

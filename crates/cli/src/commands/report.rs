@@ -4,7 +4,7 @@ use crate::args::ReportArgs;
 use crate::exit::Exit;
 use crate::{Failure, terminal};
 use bakeoff_experiment::analyse;
-use bakeoff_experiment::directory::{self, RESULTS, ResultsDir, Stored};
+use bakeoff_experiment::directory::{self, DirectoryError, RESULTS, ResultsDir, Stored};
 use bakeoff_experiment::results::Results;
 use bakeoff_report::Bundle;
 use bakeoff_stats::Verdict;
@@ -12,30 +12,50 @@ use std::path::Path;
 
 /// Makes `results.json`, `slices.csv` and `report.html` again and prints the table.
 pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
-    let dir = ResultsDir::reopen(&args.dir).map_err(Failure::usage)?;
+    let dir = reopen(&args.dir)?;
     let stored = directory::load(&args.dir).map_err(Failure::usage)?;
-    let outputs = write(&dir, stored)?;
+    let outputs = make(stored)?;
+    outputs.write(&dir)?;
     terminal::say(&outputs.text);
     say_where(&args.dir);
     Ok(outputs.exit)
 }
 
-/// What a finished run shows.
+/// A directory that a run was written to. That somebody else has it is no wrong command line.
+pub(crate) fn reopen(path: &Path) -> Result<ResultsDir, Failure> {
+    ResultsDir::reopen(path).map_err(|why| match why {
+        DirectoryError::InUse(_) => Failure::failed(why),
+        other => Failure::usage(other),
+    })
+}
+
+/// What a finished run shows, before any of it is on disk.
 pub(crate) struct Outputs {
     pub(crate) text: String,
     pub(crate) exit: Exit,
+    files: [(&'static str, String); 3],
 }
 
-/// Writes every output file of a run.
-pub(crate) fn write(dir: &ResultsDir, stored: Stored) -> Result<Outputs, Failure> {
+/// Makes every output of a run.
+pub(crate) fn make(stored: Stored) -> Result<Outputs, Failure> {
     let results = analyse::analyse(&stored).map_err(Failure::failed)?;
     let exit = exit(&results);
     let bundle = Bundle { results, setup: stored.setup, slices: stored.slices, plan: stored.plan };
-    let write = |name: &str, text: String| dir.write(name, text.as_bytes()).map_err(Failure::failed);
-    write(RESULTS, bakeoff_report::json(&bundle.results))?;
-    write("slices.csv", bakeoff_report::csv(&bundle))?;
-    write("report.html", bakeoff_report::html(&bundle))?;
-    Ok(Outputs { text: bakeoff_report::text(&bundle, terminal::width(), terminal::colour()), exit })
+    let files = [
+        (RESULTS, bakeoff_report::json(&bundle.results)),
+        ("slices.csv", bakeoff_report::csv(&bundle)),
+        ("report.html", bakeoff_report::html(&bundle)),
+    ];
+    Ok(Outputs { text: bakeoff_report::text(&bundle, terminal::width(), terminal::colour()), exit, files })
+}
+
+impl Outputs {
+    /// Writes the files.
+    pub(crate) fn write(&self, dir: &ResultsDir) -> Result<(), Failure> {
+        self.files
+            .iter()
+            .try_for_each(|(name, text)| dir.write(name, text.as_bytes()).map_err(Failure::failed))
+    }
 }
 
 /// The last line of standard output, always.
@@ -44,6 +64,7 @@ pub(crate) fn say_where(dir: &Path) {
 }
 
 fn exit(results: &Results) -> Exit {
-    let invalid = |row: &&bakeoff_experiment::results::Comparison| row.primary && row.verdict == Verdict::Invalid;
+    let invalid =
+        |row: &&bakeoff_experiment::results::Comparison| row.primary && row.verdict == Verdict::Invalid;
     if results.comparisons.iter().any(|row| invalid(&row)) { Exit::Invalid } else { Exit::Verdicts }
 }

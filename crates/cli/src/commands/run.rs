@@ -23,7 +23,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
 }
 
 /// Runs a plan into a new results directory.
-pub(crate) fn experiment(plan: &Plan, output: &OutputArgs, interrupted: &AtomicBool) -> Result<Exit, Failure> {
+pub(crate) fn experiment(
+    plan: &Plan,
+    output: &OutputArgs,
+    interrupted: &AtomicBool,
+) -> Result<Exit, Failure> {
     let clock = MonotonicClock::new();
     let began = clock.now();
     let path = output.out.clone().unwrap_or_else(|| default_dir(&plan.name));
@@ -41,7 +45,7 @@ pub(crate) fn experiment(plan: &Plan, output: &OutputArgs, interrupted: &AtomicB
 fn resume(path: &Path, quiet: bool, interrupted: &AtomicBool) -> Result<Exit, Failure> {
     let clock = MonotonicClock::new();
     let began = clock.now();
-    let dir = ResultsDir::reopen(path).map_err(Failure::usage)?;
+    let dir = report::reopen(path)?;
     let stored = directory::load(path).map_err(Failure::usage)?;
     let plan = stored_plan(path, &stored)?;
     if matches!(stored.stopped_by, StoppedBy::Verdicts | StoppedBy::Rounds) {
@@ -58,7 +62,8 @@ fn resume(path: &Path, quiet: bool, interrupted: &AtomicBool) -> Result<Exit, Fa
 /// The plan of a stored run, with its paths where they were.
 fn stored_plan(path: &Path, stored: &Stored) -> Result<Plan, Failure> {
     let origin = path.join(directory::PLAN).display().to_string();
-    Plan::parse(&stored.setup.name, &origin, &stored.plan, Path::new(&stored.setup.base_dir)).map_err(Failure::usage)
+    Plan::parse(&stored.setup.name, &origin, &stored.plan, Path::new(&stored.setup.base_dir))
+        .map_err(Failure::usage)
 }
 
 /// Whatever ended the run: reports what was measured, then says what went wrong.
@@ -68,29 +73,39 @@ fn conclude(
     quiet: bool,
     interrupted: &AtomicBool,
 ) -> Result<Exit, Failure> {
-    let mut exit = Exit::Verdicts;
-    if dir.path().join(SETUP).exists() {
-        let stored = directory::load(dir.path()).map_err(Failure::failed)?;
-        let outputs = report::write(dir, stored)?;
-        exit = outputs.exit;
-        if !quiet {
-            terminal::say(&outputs.text);
-            terminal::note(&format!("report: {}", dir.path().join("report.html").display()));
-        }
-    }
-    let ending = match result {
-        _ if interrupted.load(Ordering::Relaxed) => {
-            terminal::note("interrupted; what was measured is kept and can be gone on with by --resume");
-            Exit::Interrupted
-        }
-        Ok(_) => exit,
-        Err(error) => {
-            terminal::complain(&error.to_string());
-            Exit::Failed
-        }
+    let reported = show(dir, quiet);
+    let mut ending = match &reported {
+        Ok(exit) => *exit,
+        Err(failure) => failure.exit,
     };
+    if interrupted.load(Ordering::Relaxed) {
+        terminal::note("interrupted; what was measured is kept and can be gone on with by --resume");
+        ending = Exit::Interrupted;
+    } else if let Err(error) = result {
+        terminal::complain(&error.to_string());
+        ending = Exit::Failed;
+    }
+    if let Err(failure) = reported {
+        terminal::complain(&failure.message);
+    }
     report::say_where(dir.path());
     Ok(ending)
+}
+
+/// Prints the report and writes its files. Printed first: a full disk takes nothing from the reader.
+fn show(dir: &ResultsDir, quiet: bool) -> Result<Exit, Failure> {
+    if !dir.path().join(SETUP).exists() {
+        return Ok(Exit::Verdicts);
+    }
+    let outputs = report::make(directory::load(dir.path()).map_err(Failure::failed)?)?;
+    if !quiet {
+        terminal::say(&outputs.text);
+    }
+    outputs.write(dir)?;
+    if !quiet {
+        terminal::note(&format!("report: {}", dir.path().join("report.html").display()));
+    }
+    Ok(outputs.exit)
 }
 
 /// `bakeoff-results/NAME-TIME` in the current directory.

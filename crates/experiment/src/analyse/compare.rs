@@ -51,7 +51,9 @@ pub(super) fn all(setup: &Setup, series: &Series, arms: &BTreeMap<String, ArmRes
 fn commands_other(setup: &Setup, series: &Series) -> Vec<Comparison> {
     let meters = ["user_cpu", "system_cpu"].into_iter().filter_map(catalogue::find);
     let names: Vec<&str> = decide::judged(setup).collect();
-    meters.flat_map(|meter| names.iter().filter_map(move |arm| per_slice(setup, series, arm, meter))).collect()
+    meters
+        .flat_map(|meter| names.iter().filter_map(move |arm| per_slice(setup, series, arm, meter)))
+        .collect()
 }
 
 fn primary_row(setup: &Setup, series: &Series, arm: &str, arms: &BTreeMap<String, ArmResult>) -> Comparison {
@@ -67,7 +69,8 @@ fn primary_row(setup: &Setup, series: &Series, arm: &str, arms: &BTreeMap<String
 
 /// Response times say nothing when the generator was the limit.
 fn times_invalid(setup: &Setup, series: &Series, arm: &str, meter: &Meter) -> Option<String> {
-    let of_times = meter.kind == Kind::Histogram || matches!(meter.unit, Unit::PerSecond | Unit::BytesPerSecond);
+    let of_times =
+        meter.kind == Kind::Histogram || matches!(meter.unit, Unit::PerSecond | Unit::BytesPerSecond);
     of_times.then(|| invalid::generator_limited(setup, series, arm))?
 }
 
@@ -89,7 +92,13 @@ fn row_of(setup: &Setup, series: &Series, arm: &str, meter: &Meter, decided: &De
 }
 
 /// The A/A' pair.
-fn null_row(setup: &Setup, series: &Series, meter: &Meter, arms: &BTreeMap<String, ArmResult>, is_primary: bool) -> Comparison {
+fn null_row(
+    setup: &Setup,
+    series: &Series,
+    meter: &Meter,
+    arms: &BTreeMap<String, ArmResult>,
+    is_primary: bool,
+) -> Comparison {
     let arm = second(&setup.baseline);
     let judgement = decide_null(setup, series, meter, arms[&arm].invalid.as_deref());
     let mut row = blank(setup, series, &arm, meter, series.rounds());
@@ -120,7 +129,9 @@ fn add_path(setup: &Setup, series: &Series, arm: &str, decided: &Decided, row: &
     let Some(path) = catalogue::find(PATH_CPU) else { return };
     let Some(mut d) = differences(series, setup, arm, path) else { return };
     d.truncate(decided.rounds);
-    let (Some(of_path), Some(own)) = (effect(&d, level(setup)), decided.judgement.effect.as_ref()) else { return };
+    let (Some(of_path), Some(own)) = (effect(&d, level(setup)), decided.judgement.effect.as_ref()) else {
+        return;
+    };
     let apart = (of_path.effect - own.effect).abs();
     if apart > of_path.interval.half_width() + own.interval.half_width() && row.verdict != Verdict::Invalid {
         row.sentence += &format!(
@@ -181,7 +192,8 @@ fn quantile_row(setup: &Setup, series: &Series, arm: &str, meter: &Meter, q: f64
     let found = quantile_ratio(subject, &reference, q, level(setup), RESAMPLES, setup.seed).ok()?;
     let mut row = blank(setup, series, arm, meter, series.rounds());
     (row.value, row.baseline_value) = (found.subject_ns as f64, found.reference_ns as f64);
-    (row.effect, row.low, row.high) = (Some(found.effect), Some(found.interval.low), Some(found.interval.high));
+    (row.effect, row.low, row.high) =
+        (Some(found.effect), Some(found.interval.low), Some(found.interval.high));
     finish_exploratory(setup, series, arm, meter, row)
 }
 
@@ -199,11 +211,20 @@ fn counts_by_round(series: &Series, arms: &[&str], meter: &Meter) -> Vec<CountsB
         }
         counts
     };
-    buckets.iter().map(|rounds| CountsByRound { upper_ns: upper_ns.clone(), rounds: rounds.iter().map(row).collect() }).collect()
+    buckets
+        .iter()
+        .map(|rounds| CountsByRound { upper_ns: upper_ns.clone(), rounds: rounds.iter().map(row).collect() })
+        .collect()
 }
 
 /// Verdict and words of a figure that was not named beforehand.
-fn finish_exploratory(setup: &Setup, series: &Series, arm: &str, meter: &Meter, mut row: Comparison) -> Option<Comparison> {
+fn finish_exploratory(
+    setup: &Setup,
+    series: &Series,
+    arm: &str,
+    meter: &Meter,
+    mut row: Comparison,
+) -> Option<Comparison> {
     let (effect, low, high) = (row.effect?, row.low?, row.high?);
     let why = invalid::reason(setup, series, arm).or_else(|| times_invalid(setup, series, arm, meter));
     let interval = Interval { low, high };
@@ -222,7 +243,12 @@ fn finish_exploratory(setup: &Setup, series: &Series, arm: &str, meter: &Meter, 
     row.sentence = match why {
         Some(why) => format!("invalid: {why}"),
         None if meter.unit == Unit::Share => {
-            format!("{} points {} (CI {}, exploratory)", points(effect), meter.noun, range(&interval).replace(" %", ""))
+            format!(
+                "{} points {} (CI {}, exploratory)",
+                points(effect),
+                meter.noun,
+                range(&interval).replace(" %", "")
+            )
         }
         None => format!("{} {} (CI {}, exploratory)", percent(effect), meter.noun, range(&interval)),
     };
@@ -232,10 +258,22 @@ fn finish_exploratory(setup: &Setup, series: &Series, arm: &str, meter: &Meter, 
 fn blank(setup: &Setup, series: &Series, arm: &str, meter: &Meter, rounds: usize) -> Comparison {
     let middle = |names: &[String]| {
         let figures = names.iter().filter_map(|name| series.figures(name, meter));
-        median(figures.flat_map(|mut f| { f.truncate(rounds); f }).collect()).unwrap_or(0.0)
+        median(
+            figures
+                .flat_map(|mut f| {
+                    f.truncate(rounds);
+                    f
+                })
+                .collect(),
+        )
+        .unwrap_or(0.0)
     };
     let is_null = arm == second(&setup.baseline);
-    let reference = if is_null { vec![setup.baseline.clone()] } else { vec![setup.baseline.clone(), second(&setup.baseline)] };
+    let reference = if is_null {
+        vec![setup.baseline.clone()]
+    } else {
+        vec![setup.baseline.clone(), second(&setup.baseline)]
+    };
     Comparison {
         arm: arm.to_owned(),
         baseline: setup.baseline.clone(),

@@ -3,7 +3,9 @@
 use super::series::{Series, primary, second};
 use crate::results::Setup;
 use bakeoff_meter::Meter;
-use bakeoff_stats::{Decision, Judgement, Level, Question, Verdict, judge, judge_null, log_ratio, log_ratios};
+use bakeoff_stats::{
+    Decision, Judgement, Level, Question, Verdict, judge, judge_null, log_ratio, log_ratios,
+};
 
 /// An arm's state of affairs in the primary figure.
 pub(super) struct Decided {

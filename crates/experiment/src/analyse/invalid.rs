@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 pub(super) fn reason(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
     let own = own_reason(setup, series, arm);
     let of_baseline = || {
-        [setup.baseline.clone(), second(&setup.baseline)]
-            .into_iter()
-            .find_map(|name| own_reason(setup, series, &name).map(|why| format!("the baseline {name}: {why}")))
+        [setup.baseline.clone(), second(&setup.baseline)].into_iter().find_map(|name| {
+            own_reason(setup, series, &name).map(|why| format!("the baseline {name}: {why}"))
+        })
     };
     own.or_else(of_baseline)
 }
@@ -61,6 +61,7 @@ pub(super) fn generator_limited(setup: &Setup, series: &Series, arm: &str) -> Op
         let counters = &series.column(&name).counters;
         let busy = counters.iter().map(|c| c.generator_busy).sum::<f64>() / counters.len().max(1) as f64;
         let share = Ratio::new(busy.min(1.0))?;
-        (busy >= GENERATOR_LIMIT).then(|| format!("the generator was the limit for {name}: its core was {share} busy"))
+        (busy >= GENERATOR_LIMIT)
+            .then(|| format!("the generator was the limit for {name}: its core was {share} busy"))
     })
 }

@@ -12,8 +12,9 @@ mod warnings;
 
 use crate::directory::Stored;
 use crate::results::{RESULTS_SCHEMA, Results, WorkloadResult};
-use decide::Progress;
 use bakeoff_meter::catalogue::RESPONSE_P50;
+use bakeoff_stats::Interval;
+use decide::Progress;
 use series::{Depth, Series};
 
 /// Why stored slices cannot be analysed.
@@ -38,8 +39,17 @@ pub struct Standing {
     pub rounds: u32,
     /// Whether every arm has its verdict.
     pub settled: bool,
-    /// Per arm (without the second baseline): effect and interval so far, as fractions.
-    pub arms: Vec<(String, Option<(f64, f64, f64)>)>,
+    /// Per arm, without the baseline's two processes.
+    pub arms: Vec<ArmStanding>,
+}
+
+/// Where one arm stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArmStanding {
+    /// Its name.
+    pub arm: String,
+    /// Effect so far as a fraction, with its interval; `None` with too few rounds.
+    pub effect: Option<(f64, Interval)>,
 }
 
 /// All figures and verdicts.
@@ -96,7 +106,7 @@ pub fn standing(stored: &Stored) -> Result<Standing, AnalyseError> {
         let decided = decide::decide(&stored.setup, &series, name, invalid.as_deref(), Progress::Running);
         settled &= decided.is_final;
         let effect = decided.judgement.effect.as_ref();
-        arms.push((name.to_owned(), effect.map(|e| (e.effect, e.interval.low, e.interval.high))));
+        arms.push(ArmStanding { arm: name.to_owned(), effect: effect.map(|e| (e.effect, e.interval)) });
     }
     Ok(Standing { rounds: series.rounds() as u32, settled, arms })
 }

@@ -40,8 +40,10 @@ impl Series {
         for slice in slices {
             by_round.entry(slice.round).or_default().insert(&slice.arm, slice);
         }
-        let complete: Vec<_> =
-            by_round.values().filter(|round| setup.arms.iter().all(|arm| round.contains_key(arm.as_str()))).collect();
+        let complete: Vec<_> = by_round
+            .values()
+            .filter(|round| setup.arms.iter().all(|arm| round.contains_key(arm.as_str())))
+            .collect();
         let mut columns = BTreeMap::new();
         for arm in &setup.arms {
             let mut column = Column::default();
@@ -50,7 +52,11 @@ impl Series {
             }
             columns.insert(arm.clone(), column);
         }
-        Ok(Self { columns, rounds: complete.len(), seconds_per_round: seconds_per_round(slices, complete.len()) })
+        Ok(Self {
+            columns,
+            rounds: complete.len(),
+            seconds_per_round: seconds_per_round(slices, complete.len()),
+        })
     }
 
     pub(super) const fn rounds(&self) -> usize {

@@ -29,20 +29,43 @@ pub(super) fn all(setup: &Setup, series: &Series, comparisons: &[Comparison]) ->
 fn primary_row(setup: &Setup, row: &Comparison, add: &mut impl FnMut(&str, String)) {
     let arm = &row.arm;
     if row.heavy_tails {
-        add("heavy-tails", format!("{arm}: a few rounds lie far off; the Hodges-Lehmann estimate is used in place of the trimmed mean"));
+        add(
+            "heavy-tails",
+            format!(
+                "{arm}: a few rounds lie far off; the Hodges-Lehmann estimate is used in place of the trimmed mean"
+            ),
+        );
     }
-    if let (Some(sums), Some(low), Some(high)) = (row.ratio_of_sums, row.low, row.high) {
-        if arm != &second(&setup.baseline) && !(low..=high).contains(&sums) {
-            add("ratio-of-sums", format!("{arm}: over all slices together the change is {:+.1} %, outside the interval: some slices weigh more than the typical one", sums * 100.0));
-        }
+    if let (Some(sums), Some(low), Some(high)) = (row.ratio_of_sums, row.low, row.high)
+        && arm != &second(&setup.baseline)
+        && !(low..=high).contains(&sums)
+    {
+        let change = sums * 100.0;
+        add(
+            "ratio-of-sums",
+            format!(
+                "{arm}: over all slices together the change is {change:+.1} %, outside the interval: some slices weigh more than the typical one"
+            ),
+        );
     }
     if let Some(lag) = lag_one(&row.differences).filter(|lag| *lag > LAG_LIMIT) {
-        add("rounds-alike", format!("{arm}: neighbouring rounds are alike (correlation {lag:.2}): the interval may be too narrow; longer slices help"));
+        add(
+            "rounds-alike",
+            format!(
+                "{arm}: neighbouring rounds are alike (correlation {lag:.2}): the interval may be too narrow; longer slices help"
+            ),
+        );
     }
     let small = row.effect.is_some_and(|effect| effect.abs() < PROCESS_LUCK);
     let claims = matches!(row.verdict, Verdict::Costs | Verdict::Saves | Verdict::NoCost);
     if small && claims && arm != &second(&setup.baseline) {
-        add("process-luck", format!("{arm}: one start of each server: differences below {:.0} % can be the luck of one process; run again to see whether it stays", PROCESS_LUCK * 100.0));
+        add(
+            "process-luck",
+            format!(
+                "{arm}: one start of each server: differences below {:.0} % can be the luck of one process; run again to see whether it stays",
+                PROCESS_LUCK * 100.0
+            ),
+        );
     }
 }
 
@@ -52,15 +75,29 @@ fn idle_arms(setup: &Setup, series: &Series, add: &mut impl FnMut(&str, String))
     shares.sort_by(f64::total_cmp);
     let typical = shares.get(shares.len() / 2).copied().unwrap_or(0.0);
     if typical > IDLE_LIMIT {
-        add("idle-arms-busy", format!("arms that should have been idle used {:.1} % of a core while others were measured", typical * 100.0));
+        add(
+            "idle-arms-busy",
+            format!(
+                "arms that should have been idle used {:.1} % of a core while others were measured",
+                typical * 100.0
+            ),
+        );
     }
 }
 
 fn steal(setup: &Setup, series: &Series, add: &mut impl FnMut(&str, String)) {
-    let slices: Vec<f64> = setup.arms.iter().flat_map(|arm| &series.column(arm).counters).map(|c| c.host.steal).collect();
+    let slices: Vec<f64> =
+        setup.arms.iter().flat_map(|arm| &series.column(arm).counters).map(|c| c.host.steal).collect();
     let stolen = slices.iter().filter(|share| **share > STEAL_LIMIT).count();
     if stolen > 0 {
-        add("steal", format!("in {stolen} of {} slices the hypervisor took more than {:.0} % of the CPU time", slices.len(), STEAL_LIMIT * 100.0));
+        add(
+            "steal",
+            format!(
+                "in {stolen} of {} slices the hypervisor took more than {:.0} % of the CPU time",
+                slices.len(),
+                STEAL_LIMIT * 100.0
+            ),
+        );
     }
 }
 
@@ -77,7 +114,15 @@ fn statuses_differ(setup: &Setup, series: &Series, add: &mut impl FnMut(&str, St
     let Some(baseline) = good(&setup.baseline) else { return };
     for arm in decide::judged(setup) {
         if let Some(share) = good(arm).filter(|share| (share - baseline).abs() > 0.01) {
-            add("statuses-differ", format!("{arm} answered {:.1} % of the requests with 2xx, {} {:.1} %: they do not do the same work", share * 100.0, setup.baseline, baseline * 100.0));
+            add(
+                "statuses-differ",
+                format!(
+                    "{arm} answered {:.1} % of the requests with 2xx, {} {:.1} %: they do not do the same work",
+                    share * 100.0,
+                    setup.baseline,
+                    baseline * 100.0
+                ),
+            );
         }
     }
 }

@@ -66,37 +66,53 @@ impl Context<'_> {
     ) -> Checked<T> {
         let text = value.map_or(default, |value| value.as_ref());
         text.parse().or_else(|why: T::Err| {
-            self.wrong(value.map_or(0..0, Spanned::span), why.to_string(), format!("the default is \"{default}\""))
+            self.wrong(
+                value.map_or(0..0, Spanned::span),
+                why.to_string(),
+                format!("the default is \"{default}\""),
+            )
         })
     }
 
-    fn positive<T: FromStr<Err: std::fmt::Display>>(
+    fn positive<T: FromStr<Err: std::fmt::Display> + Copy>(
         &self,
         value: Option<&Spanned<String>>,
         default: &str,
         number: fn(T) -> f64,
-    ) -> Checked<T>
-    where
-        T: Copy,
-    {
+    ) -> Checked<T> {
         let quantity: T = self.quantity(value, default)?;
         if number(quantity) > 0.0 {
             return Ok(quantity);
         }
-        self.wrong(value.map_or(0..0, Spanned::span), "this must be above zero", format!("the default is \"{default}\""))
+        self.wrong(
+            value.map_or(0..0, Spanned::span),
+            "this must be above zero",
+            format!("the default is \"{default}\""),
+        )
     }
 
-    fn at_least<T: Copy + PartialOrd + std::fmt::Display>(&self, value: Option<&Spanned<T>>, default: T, least: T) -> Checked<T> {
+    fn at_least<T: Copy + PartialOrd + std::fmt::Display>(
+        &self,
+        value: Option<&Spanned<T>>,
+        default: T,
+        least: T,
+    ) -> Checked<T> {
         match value {
             None => Ok(default),
             Some(value) if *value.as_ref() >= least => Ok(*value.as_ref()),
-            Some(value) => self.wrong(value.span(), format!("this must be {least} or more"), format!("the default is {default}")),
+            Some(value) => self.wrong(
+                value.span(),
+                format!("this must be {least} or more"),
+                format!("the default is {default}"),
+            ),
         }
     }
 
     fn cores(&self, cores: Option<&Spanned<Vec<usize>>>) -> Checked<Option<Vec<usize>>> {
         match cores {
-            Some(list) if list.as_ref().is_empty() => self.wrong(list.span(), "there must be at least one core", "such as [0]"),
+            Some(list) if list.as_ref().is_empty() => {
+                self.wrong(list.span(), "there must be at least one core", "such as [0]")
+            }
             Some(list) => Ok(Some(list.as_ref().clone())),
             None => Ok(None),
         }
@@ -106,7 +122,11 @@ impl Context<'_> {
         const KINDS: [&str; 4] = ["get", "replay", "webstone", "command"];
         let kind = w.kind.as_ref().as_str();
         if !KINDS.contains(&kind) {
-            return self.wrong(w.kind.span(), format!("there is no workload `{kind}`"), suggestion(kind, &KINDS));
+            return self.wrong(
+                w.kind.span(),
+                format!("there is no workload `{kind}`"),
+                suggestion(kind, &KINDS),
+            );
         }
         self.refuse_strangers(w, kind)?;
         if kind == "command" {
@@ -114,7 +134,10 @@ impl Context<'_> {
                 return self.wrong(slice.span(), "a command has no requests to count", "take the line out");
             }
             let cold = w.cold.as_ref().is_some_and(|cold| *cold.as_ref());
-            return Ok(Work::Command(CommandWork { cold, time_limit: self.quantity(w.time_limit.as_ref(), "10min")? }));
+            return Ok(Work::Command(CommandWork {
+                cold,
+                time_limit: self.quantity(w.time_limit.as_ref(), "10min")?,
+            }));
         }
         let source = match kind {
             "get" => self.get_source(w)?,
@@ -161,7 +184,11 @@ impl Context<'_> {
         ];
         for (key, span, allowed) in keys {
             if let Some(span) = span.filter(|_| !allowed) {
-                return self.wrong(span, format!("`{key}` has no meaning in a `{kind}` workload"), "take the line out");
+                return self.wrong(
+                    span,
+                    format!("`{key}` has no meaning in a `{kind}` workload"),
+                    "take the line out",
+                );
             }
         }
         Ok(())
@@ -176,14 +203,22 @@ impl Context<'_> {
         let name = w.clock.as_ref().map_or(known[0], |clock| clock.as_ref());
         if !known.contains(&name) {
             let span = w.clock.as_ref().map_or(0..0, Spanned::span);
-            return self.wrong(span, format!("a `{kind}` workload has no clock `{name}`"), suggestion(name, known));
+            return self.wrong(
+                span,
+                format!("a `{kind}` workload has no clock `{name}`"),
+                suggestion(name, known),
+            );
         }
         self.refuse_clock_strangers(w, name)?;
         match name {
             "constant" | "poisson" => {
                 let Some(rate) = &w.rate else {
                     let span = w.clock.as_ref().map_or(0..0, Spanned::span);
-                    return self.wrong(span, format!("the clock `{name}` needs a rate"), "add rate = \"1000/s\"");
+                    return self.wrong(
+                        span,
+                        format!("the clock `{name}` needs a rate"),
+                        "add rate = \"1000/s\"",
+                    );
                 };
                 let rate: PerSecond = self.quantity(Some(rate), "1000/s")?;
                 Ok(if name == "constant" { LoadClock::Constant(rate) } else { LoadClock::Poisson(rate) })
@@ -191,7 +226,11 @@ impl Context<'_> {
             "original" => {
                 let speed = w.speed.as_ref().map_or(1.0, |speed| *speed.as_ref());
                 if !(speed.is_finite() && speed > 0.0) {
-                    return self.wrong(w.speed.as_ref().map_or(0..0, Spanned::span), "the speed must be above zero", "1 is as in the log");
+                    return self.wrong(
+                        w.speed.as_ref().map_or(0..0, Spanned::span),
+                        "the speed must be above zero",
+                        "1 is as in the log",
+                    );
                 }
                 Ok(LoadClock::Original { speed })
             }
@@ -233,30 +272,52 @@ impl Context<'_> {
                 UrlEntry::Weighted(weighted) => (weighted.path.clone(), weighted.weight.unwrap_or(1)),
             };
             if !path.starts_with('/') {
-                return self.wrong(entry.span(), format!("`{path}` is no path"), "paths start with /; the server is an arm");
+                return self.wrong(
+                    entry.span(),
+                    format!("`{path}` is no path"),
+                    "paths start with /; the server is an arm",
+                );
             }
             urls.push(GetUrl { path, weight });
         }
         if urls.iter().all(|url| url.weight == 0) {
-            return self.wrong(list.span(), "there is nothing to ask for", "name at least one path with a weight above 0");
+            return self.wrong(
+                list.span(),
+                "there is nothing to ask for",
+                "name at least one path with a weight above 0",
+            );
         }
         Ok(RequestSource::Get(urls))
     }
 
     fn replay_source(&self, w: &WorkloadSection) -> Checked<RequestSource> {
         let Some(log) = &w.log else {
-            return self.wrong(w.kind.span(), "a `replay` workload needs a `log`", "add log = \"access.log\"");
+            return self.wrong(
+                w.kind.span(),
+                "a `replay` workload needs a `log`",
+                "add log = \"access.log\"",
+            );
         };
         let format = w.format.as_ref().map(|format| {
             format.as_ref().parse().or_else(|_| {
                 let known = ["common", "combined", "vhost-combined", "nginx-json", "squid"];
-                self.wrong(format.span(), format!("there is no log format `{}`", format.as_ref()), suggestion(format.as_ref(), &known))
+                self.wrong(
+                    format.span(),
+                    format!("there is no log format `{}`", format.as_ref()),
+                    suggestion(format.as_ref(), &known),
+                )
             })
         });
         let source = match log.as_ref().strip_prefix("builtin:") {
             Some(name) => match shipped::log(name) {
                 Some(source) => source,
-                None => return self.wrong(log.span(), format!("there is no bundled log `{name}`"), "the bundled one is `builtin:weblog`"),
+                None => {
+                    return self.wrong(
+                        log.span(),
+                        format!("there is no bundled log `{name}`"),
+                        "the bundled one is `builtin:weblog`",
+                    );
+                }
             },
             None => LogSource::File(self.base.join(log.as_ref())),
         };
@@ -269,12 +330,26 @@ impl Context<'_> {
         })
     }
 
-    fn arm(&self, name: &Spanned<String>, arm: &ArmSection, w: &WorkloadSection, is_command: bool) -> Checked<Arm> {
+    fn arm(
+        &self,
+        name: &Spanned<String>,
+        arm: &ArmSection,
+        w: &WorkloadSection,
+        is_command: bool,
+    ) -> Checked<Arm> {
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.as_ref().is_empty() || !name.as_ref().chars().all(fits) || name.as_ref().starts_with('.') {
-            return self.wrong(name.span(), format!("`{}` is no name for an arm", name.as_ref()), "letters, digits, `-`, `_` and `.`");
+            return self.wrong(
+                name.span(),
+                format!("`{}` is no name for an arm", name.as_ref()),
+                "letters, digits, `-`, `_` and `.`",
+            );
         }
-        let what = if is_command { ArmKind::Command(self.arm_command(name, arm, w)?) } else { ArmKind::Server(self.server(name, arm)?) };
+        let what = if is_command {
+            ArmKind::Command(self.arm_command(name, arm, w)?)
+        } else {
+            ArmKind::Server(self.server(name, arm)?)
+        };
         let insecure = arm.insecure.as_ref().is_some_and(|value| *value.as_ref());
         let trust = match &arm.cacert {
             _ if insecure => Some(Trust::Anyone),
@@ -342,7 +417,11 @@ impl Context<'_> {
             other => {
                 let span = arm.server.as_ref().map_or(0..0, Spanned::span);
                 let help = suggestion(other, &["origin", "nginx", "apache"]);
-                self.wrong(span, format!("there is no server `{other}`"), format!("{help}; any other server is a `command`"))
+                self.wrong(
+                    span,
+                    format!("there is no server `{other}`"),
+                    format!("{help}; any other server is a `command`"),
+                )
             }
         }
     }
@@ -375,7 +454,12 @@ impl Context<'_> {
         Ok(())
     }
 
-    fn arm_command(&self, name: &Spanned<String>, arm: &ArmSection, w: &WorkloadSection) -> Checked<ArmCommand> {
+    fn arm_command(
+        &self,
+        name: &Spanned<String>,
+        arm: &ArmSection,
+        w: &WorkloadSection,
+    ) -> Checked<ArmCommand> {
         let strangers = [
             ("server", arm.server.as_ref().map(Spanned::span)),
             ("url", arm.url.as_ref().map(Spanned::span)),
@@ -385,7 +469,11 @@ impl Context<'_> {
             ("burn", arm.burn.as_ref().map(Spanned::span)),
         ];
         if let Some((key, span)) = strangers.into_iter().find_map(|(key, span)| Some((key, span?))) {
-            return self.wrong(span, format!("`{key}` has no meaning in a `command` workload"), "an arm is a command, or wraps the workload's");
+            return self.wrong(
+                span,
+                format!("`{key}` has no meaning in a `command` workload"),
+                "an arm is a command, or wraps the workload's",
+            );
         }
         let Some(command) = arm.command.as_ref().or(w.command.as_ref()) else {
             let what = format!("the arm `{}` has no command", name.as_ref());
@@ -407,7 +495,11 @@ impl Context<'_> {
 
     fn argv(&self, argv: &Spanned<Vec<String>>) -> Checked<Vec<String>> {
         if argv.as_ref().first().is_none_or(String::is_empty) {
-            return self.wrong(argv.span(), "there is no program", "such as [\"./server\", \"--port\", \"{port}\"]");
+            return self.wrong(
+                argv.span(),
+                "there is no program",
+                "such as [\"./server\", \"--port\", \"{port}\"]",
+            );
         }
         Ok(argv.as_ref().clone())
     }
@@ -428,12 +520,22 @@ impl Context<'_> {
             Some(index) => Ok(index),
             None => {
                 let known: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
-                self.wrong(name.span(), format!("there is no arm `{}`", name.as_ref()), suggestion(name.as_ref(), &known))
+                self.wrong(
+                    name.span(),
+                    format!("there is no arm `{}`", name.as_ref()),
+                    suggestion(name.as_ref(), &known),
+                )
             }
         }
     }
 
-    fn enough_arms(&self, baseline: &Spanned<String>, arms: &[Arm], file: &PlanFile, equal_allowed: bool) -> Checked<()> {
+    fn enough_arms(
+        &self,
+        baseline: &Spanned<String>,
+        arms: &[Arm],
+        file: &PlanFile,
+        equal_allowed: bool,
+    ) -> Checked<()> {
         if arms.len() < 2 {
             return self.wrong(
                 baseline.span(),
@@ -507,7 +609,11 @@ tls = true
     fn errors_point_at_the_line_name_the_key_and_suggest_the_near_miss() {
         for (from, to, expected) in [
             ("margin", "margn", &["margn", "did you mean `margin`", "plan.toml:4"][..]),
-            ("baseline = \"plain\"", "baseline = \"plian\"", &["plian", "did you mean `plain`", "plan.toml:3"]),
+            (
+                "baseline = \"plain\"",
+                "baseline = \"plian\"",
+                &["plian", "did you mean `plain`", "plan.toml:3"],
+            ),
             ("baseline = \"plain\"\n", "", &["`baseline` is missing"]),
             ("margin = \"2%\"", "margin = \"2\"", &["`2` is not a share", "plan.toml:4"]),
             ("margin = \"2%\"", "margin = \"0%\"", &["above zero"]),
@@ -517,7 +623,11 @@ tls = true
             ("\"/f\"", "\"f\"", &["`f` is no path"]),
             ("weight = 3", "wieght = 3", &["plan.toml:8"]),
             ("kind = \"get\"", "kind = \"get\"\nlog = \"x\"", &["`log` has no meaning"]),
-            ("kind = \"get\"", "kind = \"get\"\nrate = \"5/s\"", &["`rate` has no meaning with the clock `closed`"]),
+            (
+                "kind = \"get\"",
+                "kind = \"get\"\nrate = \"5/s\"",
+                &["`rate` has no meaning with the clock `closed`"],
+            ),
             ("kind = \"get\"", "kind = \"get\"\nclock = \"constant\"", &["needs a rate"]),
             ("kind = \"get\"", "kind = \"get\"\nclock = \"shuffled\"", &["no clock `shuffled`"]),
             ("tls = true", "", &["the arms `plain` and `tls` are equal", "allow_equal_arms"]),
@@ -525,7 +635,11 @@ tls = true
             ("tls = true", "pid = 4", &["`pid` has no meaning"]),
             ("server = \"origin\"\ntls", "server = \"ngnix\"\ntls", &["ngnix", "did you mean `nginx`"]),
             ("server = \"origin\"\ntls = true", "burn = \"2us\"", &["is no server"]),
-            ("server = \"origin\"\ntls = true", "server = \"nginx\"\nurl = \"http://x\"", &["more than one server"]),
+            (
+                "server = \"origin\"\ntls = true",
+                "server = \"nginx\"\nurl = \"http://x\"",
+                &["more than one server"],
+            ),
             ("[arm.tls]\nserver = \"origin\"\ntls = true\n", "", &["nothing to compare the baseline with"]),
             ("[arm.tls]", "[arm.\"a/b\"]", &["no name for an arm"]),
             ("[workload]", "[workload", &["plan.toml:6"]),

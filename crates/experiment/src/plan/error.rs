@@ -65,6 +65,9 @@ pub(super) fn suggestion(word: &str, known: &[&str]) -> String {
     let distance = |other: &&&str| strsim::damerau_levenshtein(word, other);
     match known.iter().min_by_key(distance) {
         Some(near) if distance(&near) <= (word.len() / 3).max(1) => format!("did you mean `{near}`?"),
-        _ => format!("known are {}", known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
+        _ => format!(
+            "known are {}",
+            known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        ),
     }
 }

@@ -152,7 +152,10 @@ pub struct WeightedUrl {
 
 /// A command, or several one after the other.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "expected program and arguments such as [\"make\", \"clean\"], or a list of such")]
+#[serde(
+    untagged,
+    expecting = "expected program and arguments such as [\"make\", \"clean\"], or a list of such"
+)]
 pub enum OneOrMany {
     /// Program and arguments.
     One(Vec<String>),
@@ -227,7 +230,9 @@ impl PlanFile {
 }
 
 /// The tables of a map in the order of the file.
-fn in_order<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(Spanned<String>, ArmSection)>, D::Error> {
+fn in_order<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<(Spanned<String>, ArmSection)>, D::Error> {
     struct InOrder;
     impl<'de> Visitor<'de> for InOrder {
         type Value = Vec<(Spanned<String>, ArmSection)>;

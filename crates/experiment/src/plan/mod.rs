@@ -14,9 +14,9 @@ pub use file::PlanFile;
 use bakeoff_loadgen::Trust;
 use bakeoff_subject::Spec;
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
+use bakeoff_wire::access_log::Format;
 use bakeoff_workload::GetUrl;
 use bakeoff_workload::replay::LogSource;
-use bakeoff_wire::access_log::Format;
 use std::path::{Path, PathBuf};
 
 /// An experiment, checked.
@@ -137,7 +137,9 @@ impl LoadClock {
     /// In words, as reports quote it.
     pub fn in_words(&self) -> String {
         match self {
-            Self::Closed { robots, think, .. } if *think == Nanos::ZERO => format!("closed loop, {robots} robots"),
+            Self::Closed { robots, think, .. } if *think == Nanos::ZERO => {
+                format!("closed loop, {robots} robots")
+            }
             Self::Closed { robots, think, .. } => format!("closed loop, {robots} robots, think time {think}"),
             Self::Constant(rate) => format!("open loop, constant {rate}"),
             Self::Poisson(rate) => format!("open loop, poisson {rate}"),
@@ -210,7 +212,8 @@ impl Plan {
     pub fn load(path: &Path) -> Result<Self, PlanError> {
         let text = std::fs::read_to_string(path)
             .map_err(|why| PlanError::Unreadable { path: path.display().to_string(), why })?;
-        let name = path.file_stem().map_or_else(|| "plan".to_owned(), |stem| stem.to_string_lossy().into_owned());
+        let name =
+            path.file_stem().map_or_else(|| "plan".to_owned(), |stem| stem.to_string_lossy().into_owned());
         let base = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let base = std::path::absolute(base).unwrap_or_else(|_| base.to_owned());
         Self::parse(&name, &path.display().to_string(), &text, &base)
@@ -233,10 +236,14 @@ impl Plan {
     /// Names of all processes or commands that are measured: the arms, and the baseline's second
     /// one, marked with a prime, behind the baseline.
     pub fn names(&self) -> Vec<String> {
-        self.arms.iter().enumerate().flat_map(|(index, arm)| {
-            let second = (index == self.baseline).then(|| format!("{}'", arm.name));
-            std::iter::once(arm.name.clone()).chain(second)
-        }).collect()
+        self.arms
+            .iter()
+            .enumerate()
+            .flat_map(|(index, arm)| {
+                let second = (index == self.baseline).then(|| format!("{}'", arm.name));
+                std::iter::once(arm.name.clone()).chain(second)
+            })
+            .collect()
     }
 
     /// The arm of a name as in [`Plan::names`].

@@ -49,12 +49,16 @@ impl<'a> CommandBench<'a> {
         }
         let mut arms = Vec::new();
         for name in run.plan.names() {
-            let Some(ArmKind::Command(command)) = run.plan.arm_of(&name).map(|arm| arm.what.clone()) else { continue };
+            let Some(ArmKind::Command(command)) = run.plan.arm_of(&name).map(|arm| arm.what.clone()) else {
+                continue;
+            };
             let on_disk = name.replace('\'', ".second");
             let dir = scratch.subdirectory(&on_disk)?;
             let logs = run.dir.path().join("logs").join(&on_disk);
-            std::fs::create_dir_all(&logs)
-                .map_err(|why| RunError::Scratch { path: logs.display().to_string(), why: why.to_string() })?;
+            std::fs::create_dir_all(&logs).map_err(|why| RunError::Scratch {
+                path: logs.display().to_string(),
+                why: why.to_string(),
+            })?;
             arms.push(Place { name, dir, logs, command });
         }
         let bench = Self {
@@ -201,7 +205,8 @@ impl Bench for CommandBench<'_> {
 }
 
 fn failed(place: &Place, argv: &[String], outcome: &Outcome) -> RunError {
-    let said: Vec<&str> = outcome.stdout_tail.iter().chain(&outcome.stderr_tail).map(String::as_str).collect();
+    let said: Vec<&str> =
+        outcome.stdout_tail.iter().chain(&outcome.stderr_tail).map(String::as_str).collect();
     RunError::Command {
         arm: place.name.clone(),
         command: argv.join(" "),

@@ -67,7 +67,11 @@ impl Run<'_> {
     ///
     /// # Errors
     /// As [`Run::start`].
-    pub fn resume(&self, stored: crate::directory::Stored, progress: &mut dyn Progress) -> Result<StoppedBy, RunError> {
+    pub fn resume(
+        &self,
+        stored: crate::directory::Stored,
+        progress: &mut dyn Progress,
+    ) -> Result<StoppedBy, RunError> {
         self.dir.mend()?;
         self.with_bench(progress, |run, bench, _, progress| {
             let size = stored.setup.workload.slice_requests as usize;
@@ -127,7 +131,9 @@ impl Run<'_> {
 
     fn need(&self) -> Need {
         let is_local = |arm: &crate::plan::Arm| match &arm.what {
-            ArmKind::Server(Spec::Url { url, .. }) => ["//127.", "//localhost", "//[::1]"].iter().any(|host| url.contains(host)),
+            ArmKind::Server(Spec::Url { url, .. }) => {
+                ["//127.", "//localhost", "//[::1]"].iter().any(|host| url.contains(host))
+            }
             _ => true,
         };
         let loopback = self.plan.arms.iter().all(is_local);

@@ -45,8 +45,7 @@ pub(crate) fn run(
     slices: Vec<SliceRecord>,
     progress: &mut dyn Progress,
 ) -> Result<StoppedBy, RunError> {
-    let mut stored =
-        Stored { plan: String::new(), setup, slices, stopped_by: StoppedBy::Interrupted };
+    let mut stored = Stored { plan: String::new(), setup, slices, stopped_by: StoppedBy::Interrupted };
     let offset = stored.slices.iter().map(|s| s.started_ns + s.counters.wall_ns).max().unwrap_or(0);
     let resumed_at = run.elapsed();
     let budget = Nanos::new(stored.setup.budget_ns);
@@ -86,7 +85,8 @@ pub(crate) fn run(
                 return Ok(StoppedBy::Budget);
             }
             let (counters, times) = (measured.counters, measured.times);
-            let slice = SliceRecord { round, position: position as u32, arm: name, started_ns, counters, times };
+            let slice =
+                SliceRecord { round, position: position as u32, arm: name, started_ns, counters, times };
             run.dir.append(&slice)?;
             stored.slices.push(slice);
         }
@@ -97,7 +97,13 @@ pub(crate) fn run(
 }
 
 /// Tells of the round. Costs a few milliseconds, between slices.
-fn report(run: &Run<'_>, stored: &Stored, round: u32, left: Nanos, progress: &mut dyn Progress) -> Result<(), RunError> {
+fn report(
+    run: &Run<'_>,
+    stored: &Stored,
+    round: u32,
+    left: Nanos,
+    progress: &mut dyn Progress,
+) -> Result<(), RunError> {
     let standing = analyse::standing(stored)?;
     progress.round(&RoundReport {
         rounds: round,
@@ -111,11 +117,17 @@ fn report(run: &Run<'_>, stored: &Stored, round: u32, left: Nanos, progress: &mu
 
 /// The first round that is not complete.
 fn next_round(stored: &Stored) -> u32 {
-    (0..).find(|round| {
-        let there: BTreeSet<&str> =
-            stored.slices.iter().filter(|slice| slice.round == *round).map(|slice| slice.arm.as_str()).collect();
-        there.len() < stored.setup.arms.len()
-    }).unwrap_or(0)
+    (0..)
+        .find(|round| {
+            let there: BTreeSet<&str> = stored
+                .slices
+                .iter()
+                .filter(|slice| slice.round == *round)
+                .map(|slice| slice.arm.as_str())
+                .collect();
+            there.len() < stored.setup.arms.len()
+        })
+        .unwrap_or(0)
 }
 
 /// The order of a round: drawn from the seed, the same however often it is asked.

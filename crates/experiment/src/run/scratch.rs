@@ -61,7 +61,8 @@ fn remove_left_behind(temp: &Path) {
     let own = fs::metadata("/proc/self").map_or(u32::MAX, |metadata| metadata.uid());
     for entry in fs::read_dir(temp).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let pid = name.to_str().and_then(|name| name.strip_prefix(PREFIX)).and_then(|pid| pid.parse::<u32>().ok());
+        let pid =
+            name.to_str().and_then(|name| name.strip_prefix(PREFIX)).and_then(|pid| pid.parse::<u32>().ok());
         let is_ours = || entry.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == own);
         let is_gone = |pid: u32| !Path::new("/proc").join(pid.to_string()).exists();
         if pid.is_some_and(is_gone) && is_ours() {

@@ -8,7 +8,8 @@ use crate::environment::{self, Placement};
 use crate::plan::{Arm, ArmKind, LoadClock, RequestWork};
 use crate::results::{SubjectSetup, WorkloadSetup};
 use bakeoff_loadgen::{
-    BodyCheck, Constant, Job, Original, Pace, Pacer, Poisson, Recording, Station, Target, Trust, client_config,
+    BodyCheck, Constant, Job, Original, Pace, Pacer, Poisson, Recording, Station, Target, Trust,
+    client_config,
 };
 use bakeoff_meter::ErrorClass;
 use bakeoff_subject::{Certificate, Context, Running, Spec};
@@ -103,7 +104,13 @@ impl<'a> ServerBench<'a> {
         }
     }
 
-    fn run_slice(&mut self, arm: usize, slice: &Slice, check: BodyCheck, limit: Nanos) -> Result<Recording, RunError> {
+    fn run_slice(
+        &mut self,
+        arm: usize,
+        slice: &Slice,
+        check: BodyCheck,
+        limit: Nanos,
+    ) -> Result<Recording, RunError> {
         let place = &mut self.arms[arm];
         place.running.alive()?;
         let threads = place.station.threads();
@@ -120,7 +127,8 @@ impl<'a> ServerBench<'a> {
             }
         };
         let timeout = self.work.timeout;
-        let job = Job { sources, robots, pace, timeout, until: Some(limit), check, interrupted: self.interrupted };
+        let job =
+            Job { sources, robots, pace, timeout, until: Some(limit), check, interrupted: self.interrupted };
         let recording = place.station.run(job).map_err(RunError::Generator)?;
         place.tls = place.tls.take().or_else(|| recording.tls.clone());
         if recording.gave_up {
@@ -134,7 +142,9 @@ impl<'a> ServerBench<'a> {
     /// does not begin with set-ups and cold caches.
     fn warm(&mut self, arm: usize, slice: &Slice, limit: Nanos) -> Result<(), RunError> {
         let lists: Vec<Vec<u32>> = match self.work.clock {
-            LoadClock::Closed { .. } => slice.lists.iter().map(|list| list.iter().copied().take(1).collect()).collect(),
+            LoadClock::Closed { .. } => {
+                slice.lists.iter().map(|list| list.iter().copied().take(1).collect()).collect()
+            }
             _ => slice.lists[0].iter().take(8).map(|&entry| vec![entry]).collect(),
         };
         let few = Slice { table: slice.table.clone(), lists: Arc::new(lists), at: Arc::default() };
@@ -258,8 +268,13 @@ impl Bench for ServerBench<'_> {
 
 impl ServerBench<'_> {
     fn read(&self, arm: usize) -> super::snapshot::Snapshot {
-        let others: Vec<&Running> =
-            self.arms.iter().enumerate().filter(|(index, _)| *index != arm).map(|(_, place)| &place.running).collect();
+        let others: Vec<&Running> = self
+            .arms
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| *index != arm)
+            .map(|(_, place)| &place.running)
+            .collect();
         self.reader.read(&self.arms[arm].running, &others)
     }
 }
@@ -304,7 +319,10 @@ fn prepare_files(
         None => Some(write(scratch.path(), "catalogue", b"")?),
     };
     let makes_tls = |spec: &Spec| match spec {
-        Spec::Origin { tls, .. } | Spec::Nginx { tls, .. } | Spec::Apache { tls, .. } | Spec::Command { tls, .. } => *tls,
+        Spec::Origin { tls, .. }
+        | Spec::Nginx { tls, .. }
+        | Spec::Apache { tls, .. }
+        | Spec::Command { tls, .. } => *tls,
         Spec::Url { .. } => false,
     };
     let certificate = if arms.iter().filter_map(spec).any(|spec| makes_tls(&spec)) {
@@ -329,7 +347,9 @@ fn start_arm(
     work: &RequestWork,
     placement: &Placement,
 ) -> Result<Place, RunError> {
-    let ArmKind::Server(spec) = &arm.what else { return Err(RunError::System(std::io::Error::other("no server"))) };
+    let ArmKind::Server(spec) = &arm.what else {
+        return Err(RunError::System(std::io::Error::other("no server")));
+    };
     let running = bakeoff_subject::start(spec, context)?;
     let target = target(arm, &running, context.certificate.as_ref(), work)?;
     let robots = work.clock.robots().unwrap_or(usize::MAX);
@@ -347,8 +367,9 @@ fn target(
     let tls = if running.tls {
         let ours = certificate.map(|certificate| Trust::File(certificate.ca.clone()));
         let trust = arm.trust.clone().or(ours).unwrap_or_else(Trust::system);
-        let name = ServerName::try_from(running.server_name.clone())
-            .map_err(|why| RunError::System(std::io::Error::other(format!("{}: {why}", running.server_name))))?;
+        let name = ServerName::try_from(running.server_name.clone()).map_err(|why| {
+            RunError::System(std::io::Error::other(format!("{}: {why}", running.server_name)))
+        })?;
         Some((client_config(&trust)?, name))
     } else {
         None
@@ -372,7 +393,8 @@ fn pacer(clock: LoadClock, seed: u64, lane: usize, lanes: usize) -> Box<dyn Pace
 
 fn no_replies(arm: &str, recording: &Recording) -> RunError {
     let errors = &recording.counters.errors;
-    let classes = errors.iter().map(|(class, count)| format!("{class} {count}")).collect::<Vec<_>>().join(", ");
+    let classes =
+        errors.iter().map(|(class, count)| format!("{class} {count}")).collect::<Vec<_>>().join(", ");
     let most = errors.iter().max_by_key(|(_, count)| **count).map_or("", |(class, _)| class.as_str());
     let hint = ErrorClass::ALL.into_iter().find(|class| class.as_str() == most).map_or("", ErrorClass::hint);
     RunError::NoReplies { arm: arm.to_owned(), classes, hint }

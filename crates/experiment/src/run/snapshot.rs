@@ -52,7 +52,10 @@ impl Reader {
         Snapshot {
             at: self.clock.now(),
             subject: cpu,
-            others: others.iter().filter_map(|other| other.cpu().ok()).fold(Nanos::ZERO, |sum, r| sum + r.nanos),
+            others: others
+                .iter()
+                .filter_map(|other| other.cpu().ok())
+                .fold(Nanos::ZERO, |sum, r| sum + r.nanos),
             host: self.host.read(),
             usage: Usage::of(&subject.processes()),
         }
@@ -61,10 +64,10 @@ impl Reader {
     /// Fills in what happened between two quiet points. `counters` holds the client side already.
     pub(crate) fn fill(&self, counters: &mut Counters, before: &Snapshot, after: &Snapshot) {
         let wall = after.at.since(before.at);
-        let spent = |a: Option<Nanos>, b: Option<Nanos>| Some(b?.since(a?).get());
-        counters.subject_cpu_ns = spent(before.subject, after.subject);
+        counters.subject_cpu_ns = before.subject.zip(after.subject).map(|(a, b)| b.since(a).get());
         let capacity = counters.wall_ns as f64 * self.subject_cores as f64;
-        counters.subject_busy = counters.subject_cpu_ns.filter(|_| capacity > 0.0).map(|ns| ns as f64 / capacity);
+        counters.subject_busy =
+            counters.subject_cpu_ns.filter(|_| capacity > 0.0).map(|ns| ns as f64 / capacity);
         counters.idle_arms_busy = share(after.others.since(before.others), wall);
         let host = after.host.since(&before.host);
         counters.softirq_cpu_ns = self.softirq(&host);
@@ -76,11 +79,13 @@ impl Reader {
     /// keeps them apart.
     fn softirq(&self, host: &bakeoff_meter::host::HostChange) -> Option<u64> {
         let ours = |core: &usize| self.cores.contains(core);
-        let threads: u64 = host.softirqd.iter().filter(|(core, _)| ours(core)).map(|(_, time)| time.get()).sum();
+        let threads: u64 =
+            host.softirqd.iter().filter(|(core, _)| ours(core)).map(|(_, time)| time.get()).sum();
         if !self.softirq_apart {
             return Some(threads);
         }
-        let apart = host.cores.iter().filter(|(core, _)| ours(core)).map(|(_, t)| t.irq.get() + t.softirq.get());
+        let apart =
+            host.cores.iter().filter(|(core, _)| ours(core)).map(|(_, t)| t.irq.get() + t.softirq.get());
         Some(threads + apart.sum::<u64>())
     }
 }

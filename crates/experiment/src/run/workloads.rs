@@ -7,7 +7,11 @@ use bakeoff_workload::{Get, Webstone, Workload};
 use std::num::NonZeroU32;
 
 /// The workload and a line about it.
-pub(crate) fn build(work: &RequestWork, seed: u64, expect: bool) -> Result<(Box<dyn Workload>, String), RunError> {
+pub(crate) fn build(
+    work: &RequestWork,
+    seed: u64,
+    expect: bool,
+) -> Result<(Box<dyn Workload>, String), RunError> {
     match &work.source {
         RequestSource::Get(urls) => {
             let line = format!("{} weighted URLs", urls.len());

@@ -48,9 +48,12 @@ pub(super) fn parts(line: &[u8]) -> Result<Parts<'_>, LineError> {
     Ok(Parts { entry, lead, tail: &rest[end..] })
 }
 
+/// What stands before `[time]`, in it, and behind it.
+type Around<'a> = (&'a [u8], &'a [u8], &'a [u8]);
+
 /// Splits at `[time]`: the first bracket with a space before it that closes again.
 #[inline]
-fn time(line: &[u8]) -> Result<(&[u8], &[u8], &[u8]), LineError> {
+fn time(line: &[u8]) -> Result<Around<'_>, LineError> {
     let mut from = 0;
     while let Some(found) = memchr(b'[', &line[from..]) {
         let open = from + found;

@@ -121,11 +121,8 @@ fn fraction(text: &[u8]) -> (Option<u64>, &[u8]) {
     if count == 0 {
         return (None, text);
     }
-    let mut nanos = 0;
-    for place in 0..9 {
-        let digit = if place < count { u64::from(rest[place] - b'0') } else { 0 };
-        nanos = nanos * 10 + digit;
-    }
+    let digits = rest[..count].iter().map(|digit| u64::from(digit - b'0')).chain(std::iter::repeat(0));
+    let nanos = digits.take(9).fold(0, |nanos, digit| nanos * 10 + digit);
     (Some(nanos), &rest[count..])
 }
 

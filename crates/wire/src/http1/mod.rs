@@ -8,7 +8,7 @@ mod chunked;
 mod reply;
 mod request;
 
-pub use reply::{Framing, HttpVersion, ReplyHead, ReplyReader, ReplyError, Step};
+pub use reply::{Framing, HttpVersion, ReplyError, ReplyHead, ReplyReader, Step};
 pub use request::{RequestError, RequestHead, RequestReader, ServerMethod, http_date, parse_http_date};
 
 /// Longest head (start line and header section) that is read, in bytes.

@@ -185,7 +185,11 @@ impl ReplyReader {
                 if known == 0 {
                     self.partial.extend_from_slice(fresh);
                 }
-                return if self.partial.len() > MAX_HEAD_BYTES { Err(ReplyError::HeadTooLarge) } else { Ok(Step::More) };
+                return if self.partial.len() > MAX_HEAD_BYTES {
+                    Err(ReplyError::HeadTooLarge)
+                } else {
+                    Ok(Step::More)
+                };
             };
             used += length - known;
             self.partial.clear();
@@ -215,9 +219,12 @@ enum Head {
 fn parse_head(bytes: &[u8], to_head: bool) -> Result<Option<(usize, Head)>, ReplyError> {
     let mut lines = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut reply = httparse::Response::new(&mut []);
-    let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(&mut reply, bytes, &mut lines);
+    let parsed =
+        httparse::ParserConfig::default().parse_response_with_uninit_headers(&mut reply, bytes, &mut lines);
     let length = match parsed {
-        Ok(httparse::Status::Complete(length)) if length > MAX_HEAD_BYTES => return Err(ReplyError::HeadTooLarge),
+        Ok(httparse::Status::Complete(length)) if length > MAX_HEAD_BYTES => {
+            return Err(ReplyError::HeadTooLarge);
+        }
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(httparse::Error::TooManyHeaders) => return Err(ReplyError::HeadTooLarge),

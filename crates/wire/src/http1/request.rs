@@ -60,9 +60,13 @@ impl RequestReader {
         let mut lines = [const { MaybeUninit::uninit() }; MAX_HEADERS];
         let mut request = httparse::Request::new(&mut []);
         let length = match request.parse_with_uninit_headers(input, &mut lines) {
-            Ok(httparse::Status::Complete(length)) if length > MAX_HEAD_BYTES => return Err(RequestError::TooLarge),
+            Ok(httparse::Status::Complete(length)) if length > MAX_HEAD_BYTES => {
+                return Err(RequestError::TooLarge);
+            }
             Ok(httparse::Status::Complete(length)) => length,
-            Ok(httparse::Status::Partial) if input.len() > MAX_HEAD_BYTES => return Err(RequestError::TooLarge),
+            Ok(httparse::Status::Partial) if input.len() > MAX_HEAD_BYTES => {
+                return Err(RequestError::TooLarge);
+            }
             Ok(httparse::Status::Partial) => return Ok(None),
             Err(httparse::Error::TooManyHeaders) => return Err(RequestError::TooLarge),
             Err(_) => return Err(RequestError::Bad),
@@ -106,7 +110,9 @@ fn read_fields<'a>(headers: &[httparse::Header<'a>], head: &mut RequestHead<'a>)
                     head.keep_alive = true; // HTTP/1.0 clients such as ab ask for it
                 }
             }
-            17 if header.name.eq_ignore_ascii_case("if-modified-since") => head.if_modified_since = Some(header.value),
+            17 if header.name.eq_ignore_ascii_case("if-modified-since") => {
+                head.if_modified_since = Some(header.value)
+            }
             5 if header.name.eq_ignore_ascii_case("range") => head.range = Some(header.value),
             _ => {}
         }
@@ -116,7 +122,8 @@ fn read_fields<'a>(headers: &[httparse::Header<'a>], head: &mut RequestHead<'a>)
 }
 
 const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]; // 1 January 1970 was a Thursday
-const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// IMF-fixdate (RFC 9110 section 5.6.7) of seconds since 1970.
 pub fn http_date(unix_seconds: u64) -> String {
