@@ -380,7 +380,7 @@ impl<S: Source> Run<'_, '_, S> {
         let Some(connection) = &mut place.connection else { return };
         let (phase, since) = (connection.phase, connection.since);
         let opening = connection.open(&mut self.lane.buffer, now);
-        if phase == Phase::Connecting && !matches!(opening, Opening::Wait | Opening::Failed(_)) {
+        if phase == Phase::Connecting && connection.phase != phase {
             self.recorder.counters.connections += 1;
             self.recorder.times.connect.record(now.since(since));
             place.failed_connects = 0;
@@ -389,12 +389,12 @@ impl<S: Source> Run<'_, '_, S> {
             Opening::Wait | Opening::Connected => {}
             Opening::Failed(class) => self.fail(slot, class),
             Opening::Open => {
-                if phase == Phase::Handshaking {
-                    self.recorder.times.handshake.record(now.since(since));
+                let opened = self.lane.clock.now();
+                if self.target.tls.is_some() {
+                    self.recorder.times.handshake.record(opened.since(connection.since));
                     self.tls = self.tls.take().or_else(|| connection.tls_description());
                 }
-                let sent = self.lane.clock.now();
-                self.send(slot, sent);
+                self.send(slot, opened);
             }
         }
     }

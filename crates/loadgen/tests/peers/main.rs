@@ -1,0 +1,16 @@
+//! The generator towards peers whose every word is a script, and towards a real server.
+//!
+//! A test is a conversation: what the peer says in bytes, and what the generator must then have
+//! counted. Each has 20 seconds; whoever is still waiting then hangs.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
+
+mod closed;
+mod failures;
+mod nginx;
+mod open;
+mod per_request;
+mod random;
+mod replies;
+mod support;
+mod tls;

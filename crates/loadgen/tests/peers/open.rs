@@ -1,0 +1,206 @@
+//! The open loop: requests come due however late replies are.
+
+use crate::support::{OK, Peer, closed, get, hooked, one_robot, run, totals, within_patience};
+use bakeoff_loadgen::{Constant, Job, Original, Pace, Pacer, Poisson, Station};
+use bakeoff_meter::Histogram;
+use bakeoff_units::{Nanos, PerSecond};
+use bakeoff_workload::{ListSource, Slice};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+const RATE: f64 = 200.0;
+const REQUESTS: usize = 120;
+/// The request at which the server stalls, and for how long: 60 others come due meanwhile.
+const STALLS_AT: &str = "/20";
+const STALL: Duration = Duration::from_millis(300);
+
+fn numbered(requests: usize) -> Slice {
+    one_robot((0..requests).map(|i| get(&format!("/{i}"))).collect())
+}
+
+fn open(
+    slice: &Slice,
+    threads: usize,
+    connections: usize,
+    pacers: Vec<Box<dyn Pacer>>,
+) -> Job<'static, ListSource> {
+    let pace = Pace::Open { pacers, connections };
+    Job { sources: slice.by_request(threads), robots: Vec::new(), pace, ..closed(slice, threads) }
+}
+
+fn constant(rate: f64, threads: usize) -> Vec<Box<dyn Pacer>> {
+    let rate = PerSecond::new(rate).unwrap();
+    (0..threads).map(|lane| Box::new(Constant::new(rate, lane, threads)) as Box<dyn Pacer>).collect()
+}
+
+fn longer_than(histogram: &Histogram, millis: u64) -> u64 {
+    histogram.buckets().iter().filter(|(edge, _)| *edge > millis * 1_000_000).map(|(_, count)| count).sum()
+}
+
+#[test]
+fn requests_go_on_while_the_server_stalls() {
+    within_patience(|| {
+        let stalled: Arc<Mutex<Option<Instant>>> = Arc::default();
+        let during: Arc<Mutex<usize>> = Arc::default();
+        let (stall, count) = (stalled.clone(), during.clone());
+        let peer = Peer::new(move |talk| {
+            while let Some(head) = talk.request() {
+                let until = {
+                    let mut stall = stall.lock().unwrap();
+                    if head.starts_with(&format!("GET {STALLS_AT} ")) {
+                        *stall = Some(Instant::now() + STALL);
+                    }
+                    *stall
+                };
+                if let Some(left) = until.and_then(|until| until.checked_duration_since(Instant::now())) {
+                    *count.lock().unwrap() += 1;
+                    std::thread::sleep(left);
+                }
+                talk.say(OK);
+            }
+        });
+        let slice = numbered(REQUESTS);
+        let recording = run(&mut peer.station(), open(&slice, 1, 100, constant(RATE, 1)));
+        assert_eq!(recording.counters.replies, REQUESTS as u64);
+        assert_eq!(recording.counters.postponed, 0);
+        let during = *during.lock().unwrap();
+        assert!(during >= 50, "only {during} requests reached the stalled server");
+        // Those that came due in the first 200 ms of the stall waited 100 ms or longer.
+        let long = longer_than(&recording.times.response, 100);
+        assert!((35..=50).contains(&long), "{long} responses took over 100 ms");
+        assert!(recording.times.lateness.quantile(1.0) < Nanos::from_millis(100));
+    });
+}
+
+#[test]
+fn one_connection_postpones_and_the_response_time_holds_the_wait() {
+    within_patience(|| {
+        let peer = Peer::new(move |talk| {
+            while let Some(head) = talk.request() {
+                if head.starts_with(&format!("GET {STALLS_AT} ")) {
+                    std::thread::sleep(STALL);
+                }
+                talk.say(OK);
+            }
+        });
+        let slice = numbered(REQUESTS);
+        let recording = run(&mut peer.station(), open(&slice, 1, 1, constant(RATE, 1)));
+        assert_eq!(totals(&recording), (REQUESTS as u64, REQUESTS as u64, 1));
+        let times = &recording.times;
+        let (response, service) = (longer_than(&times.response, 100), longer_than(&times.service, 100));
+        assert!((35..=50).contains(&response), "{response} responses took over 100 ms");
+        assert_eq!(service, 1, "the server was slow once");
+        // The server held them up, and not this machine: none counts as the generator's lateness.
+        let postponed = recording.counters.postponed;
+        assert!((50..=75).contains(&postponed), "{postponed} postponed");
+        assert_eq!(times.lateness.count() + postponed, REQUESTS as u64);
+        let late = times.lateness.quantile(1.0);
+        assert!(late < Nanos::from_millis(100), "{late}");
+    });
+}
+
+#[test]
+fn a_generator_that_is_late_says_so() {
+    within_patience(|| {
+        let peer = Peer::new(|talk| talk.answer_all(OK));
+        let slice = numbered(40);
+        let mut asked = 0;
+        let oversleeps = move |_| {
+            asked += 1;
+            if asked == 10 {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        };
+        let job = hooked(open(&slice, 1, 40, constant(200.0, 1)), oversleeps);
+        let recording = run(&mut peer.station(), job);
+        assert_eq!((recording.counters.replies, recording.counters.postponed), (40, 0));
+        assert_eq!(recording.times.lateness.count(), 40);
+        let late = longer_than(&recording.times.lateness, 20);
+        assert!((14..=30).contains(&late), "{late} were more than 20 ms late");
+        assert!(recording.times.lateness.quantile(1.0) >= Nanos::from_millis(100));
+    });
+}
+
+#[test]
+fn every_request_is_made_once_at_its_time() {
+    within_patience(|| {
+        let rate = PerSecond::new(1000.0).unwrap();
+        let poisson = |lane| Box::new(Poisson::new(rate, 7, lane, 2)) as Box<dyn Pacer>;
+        let original = |_| Box::new(Original::new(2.0)) as Box<dyn Pacer>;
+        let mut stamped = numbered(200);
+        stamped.at = Arc::new((0..200).map(|i| Nanos::from_millis(i * 2)).collect());
+        // The third column: when the last request is due, in milliseconds.
+        for (slice, pacers, last) in [
+            (numbered(200), constant(1000.0, 2), 199),
+            (numbered(200), (0..2).map(poisson).collect(), 120),
+            (stamped, (0..2).map(original).collect(), 199),
+        ] {
+            let peer = Peer::new(|talk| talk.answer_all(OK));
+            let mut station = Station::new(peer.target(), 2, Vec::new()).unwrap();
+            let recording = run(&mut station, open(&slice, 2, 32, pacers));
+            assert_eq!((recording.counters.requests, recording.counters.replies), (200, 200));
+            let mut expected: Vec<_> = (0..200).map(|i| format!("/{i}")).collect();
+            expected.sort();
+            assert_eq!(peer.asked(), expected);
+            assert!(recording.counters.wall_ns >= last * 1_000_000, "{}", recording.counters.wall_ns);
+        }
+    });
+}
+
+#[test]
+fn no_more_connections_than_allowed() {
+    within_patience(|| {
+        // Nobody is answered before three are there, all there may be.
+        let together = Arc::new(std::sync::Barrier::new(3));
+        let peer = Peer::new(move |talk| {
+            talk.request();
+            together.wait();
+            talk.say(OK);
+            talk.answer_all(OK);
+        });
+        let slice = numbered(100);
+        let mut station = Station::new(peer.target(), 2, Vec::new()).unwrap();
+        let recording = run(&mut station, open(&slice, 2, 3, constant(5000.0, 2)));
+        assert_eq!(totals(&recording), (100, 100, 3));
+        assert_eq!(peer.connections(), 3);
+    });
+}
+
+#[test]
+fn open_connections_are_used_before_new_ones_are_made() {
+    within_patience(|| {
+        let peer = Peer::new(|talk| talk.answer_all(OK));
+        let mut station = peer.station();
+        let slice = numbered(30);
+        let first = run(&mut station, open(&slice, 1, 50, constant(300.0, 1)));
+        let second = run(&mut station, open(&slice, 1, 50, constant(300.0, 1)));
+        let (before, after) = (first.counters.connections, second.counters.connections);
+        assert!(before <= 15 && after <= 10, "{before} {after}");
+        assert_eq!((first.counters.replies, second.counters.replies), (30, 30));
+    });
+}
+
+#[test]
+fn an_empty_list_ends_at_once_and_a_lane_without_work_too() {
+    within_patience(|| {
+        let peer = Peer::new(|talk| talk.answer_all(OK));
+        let mut station = Station::new(peer.target(), 2, Vec::new()).unwrap();
+        for requests in [0, 1] {
+            let slice = numbered(requests);
+            let recording = run(&mut station, open(&slice, 2, 4, constant(1000.0, 2)));
+            assert_eq!(recording.counters.replies, requests as u64);
+        }
+    });
+}
+
+#[test]
+fn until_ends_an_open_loop() {
+    within_patience(|| {
+        let peer = Peer::new(|talk| talk.answer_all(OK));
+        let slice = numbered(100_000);
+        let job = Job { until: Some(Nanos::from_millis(200)), ..open(&slice, 1, 20, constant(500.0, 1)) };
+        let recording = run(&mut peer.station(), job);
+        let replies = recording.counters.replies;
+        assert!((80..=100).contains(&replies), "{replies}");
+    });
+}
