@@ -16,6 +16,8 @@ use std::sync::atomic::AtomicBool;
 
 /// The class of a command that ended with anything but 0.
 const EXIT_STATUS: &str = "exit-status";
+/// What is cleaned up with: Ctrl-C is why it is time to. (A second one ends bakeoff at once.)
+static NOT_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// All arms' commands.
 pub(crate) struct CommandBench<'a> {
@@ -78,7 +80,8 @@ impl<'a> CommandBench<'a> {
     }
 
     /// Runs the cleanup of every arm.
-    pub(crate) fn stop(self) -> Result<(), RunError> {
+    pub(crate) fn stop(mut self) -> Result<(), RunError> {
+        self.interrupted = &NOT_INTERRUPTED;
         for place in &self.arms {
             self.hooks(place, &place.command.cleanup)?;
         }

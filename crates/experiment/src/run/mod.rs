@@ -27,7 +27,7 @@ use bakeoff_subject::Spec;
 use bakeoff_units::{Clock, MonotonicClock, Nanos, PerSecond};
 use bench::Bench;
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Connections per second that a closed loop may reach on one core, for the port check.
 const FASTEST_CONNECTIONS: f64 = 20_000.0;
@@ -101,10 +101,15 @@ impl Run<'_> {
                 bench.stop().and(result)
             }
         };
-        if let Ok(stopped_by) = &result {
-            self.dir.write_end(*stopped_by)?;
-        } else {
-            let _ = self.dir.write_end(StoppedBy::Failed);
+        let ended = match &result {
+            Ok(stopped_by) => *stopped_by,
+            // What Ctrl-C cut short did not fail.
+            Err(_) if self.interrupted.load(Ordering::Relaxed) => StoppedBy::Interrupted,
+            Err(_) => StoppedBy::Failed,
+        };
+        let written = self.dir.write_end(ended);
+        if result.is_ok() {
+            written?;
         }
         result
     }

@@ -1,0 +1,83 @@
+//! `bakeoff compare`: the first real user, who has two configurations and a log.
+
+use crate::contract;
+use crate::support::{Origin, Yard, has};
+
+const LOG: &str = include_str!("access.log");
+
+fn config(extra: &str, listen: &str) -> String {
+    format!(
+        "events {{ worker_connections 256; }}\nhttp {{\n  server {{\n    listen {listen};\n    root {{root}};\n    {extra}\n  }}\n}}\n"
+    )
+}
+
+#[test]
+fn two_configurations_of_nginx_on_a_log() {
+    if !has("nginx", "two_configurations_of_nginx_on_a_log") {
+        return;
+    }
+    let yard = Yard::new();
+    yard.write("a.conf", config("", "{host}:{port}"));
+    yard.write("b.conf", config("add_header X-Served-By bakeoff;", "{host}:{port}"));
+    yard.write("access.log", LOG);
+    let args = ["compare", "--server", "nginx", "a.conf", "b.conf", "--log", "access.log", "--robots", "4"];
+    let said = yard
+        .run(&[&args[..], &["--out", "out", "--budget", "9s", "--seed", "5", "--margin", "3%"]].concat())
+        .exits(0);
+    assert_eq!(said.last_line(), "results: out");
+    let results = contract::kept(&yard, "out", &["a", "b"], "subject_cpu_per_request");
+    assert_eq!((&results["seed"], &results["margin"]), (&5.into(), &0.03.into()));
+    assert_eq!(results["arms"]["b"]["errors"], serde_json::json!({}));
+    assert!(results["arms"]["b"]["subject"]["config"].as_str().unwrap().contains("X-Served-By"));
+    // The plan that ran is shown, kept, and runs as it stands.
+    let plan = yard.read("out/plan.toml");
+    assert!(said.stderr.contains(&plan), "{}", said.stderr);
+    assert!(plan.contains("[arm.b]") || plan.contains("[arm.\"b\"]"), "{plan}");
+    yard.write("kept.toml", &plan);
+    yard.run(&["check", "kept.toml"]).exits(0);
+}
+
+#[test]
+fn two_urls_with_their_pids() {
+    let yard = Yard::new();
+    let (a, b) = (Origin::start(&yard, &[]), Origin::start(&yard, &["--burn", "200us"]));
+    let [one, two] = [&a, &b].map(|origin| format!("{}/bytes/500", origin.url));
+    let args = ["compare", &one, &two, "--pid", &a.pid(), "--pid", &b.pid(), "--robots", "4"];
+    let said = yard
+        .start(yard.bakeoff(&[&args[..], &["--out", "out", "--budget", "9s", "--quiet"]].concat()))
+        .wait()
+        .exits(0);
+    assert_eq!(said.stdout, "results: out\n");
+    drop((a, b));
+    let names = [&one, &two].map(|url| format!("127.0.0.1-{}", url.split([':', '/']).nth(4).unwrap()));
+    let results = contract::kept(&yard, "out", &[&names[0], &names[1]], "subject_cpu_per_request");
+    assert!(contract::row(&results, &names[1])["effect"].as_f64().unwrap() > 1.0);
+}
+
+#[test]
+fn a_configuration_without_port_is_refused_with_the_line_to_write() {
+    if !has("nginx", "a_configuration_without_port_is_refused_with_the_line_to_write") {
+        return;
+    }
+    let yard = Yard::new();
+    yard.write("a.conf", config("", "{host}:{port}"));
+    yard.write("b.conf", config("gzip on;", "8080"));
+    yard.write("access.log", LOG);
+    let args = ["compare", "--server", "nginx", "a.conf", "b.conf", "--log", "access.log", "--out", "out"];
+    let said = yard.run(&args);
+    assert!(matches!(said.code(), Some(2 | 3)), "{said:?}");
+    said.says(&["b.conf", "line 4: `listen 8080;` as `listen {host}:{port};`"]);
+}
+
+#[test]
+fn what_the_server_says_of_a_wrong_configuration_is_shown() {
+    if !has("nginx", "what_the_server_says_of_a_wrong_configuration_is_shown") {
+        return;
+    }
+    let yard = Yard::new();
+    yard.write("a.conf", config("", "{host}:{port}"));
+    yard.write("b.conf", config("gzap on;", "{host}:{port}"));
+    yard.write("access.log", LOG);
+    let args = ["compare", "--server", "nginx", "a.conf", "b.conf", "--log", "access.log", "--out", "out"];
+    yard.run(&args).exits(3).says(&["arm `b`", "gzap"]);
+}

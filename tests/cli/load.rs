@@ -1,0 +1,207 @@
+//! `bakeoff load`: one target.
+
+use crate::support::{Ended, Helper, Origin, Yard, has, python};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+fn load(yard: &Yard, args: &[&str]) -> Ended {
+    yard.start(yard.bakeoff(&["load", "--json"]).tap(args)).wait()
+}
+
+trait Tap {
+    fn tap(self, args: &[&str]) -> Self;
+}
+
+impl Tap for Command {
+    fn tap(mut self, args: &[&str]) -> Self {
+        self.args(args);
+        self
+    }
+}
+
+#[test]
+fn the_json_object_has_every_key_and_its_figures_fit_together() {
+    let yard = Yard::new();
+    let origin = Origin::start(&yard, &[]);
+    let said = load(&yard, &[&format!("{}/bytes/100", origin.url), "-n", "3000", "-c", "4"]).exits(0);
+    let json = said.json();
+    assert_eq!(json["requests"], 3000);
+    assert_eq!(json["replies"], 3000);
+    assert_eq!(json["errors"], 0);
+    assert_eq!(json["errors_by_class"], serde_json::json!({}));
+    assert_eq!(json["valid"], true);
+    assert_eq!(json["invalid_reason"], Value::Null);
+    assert_eq!(json["connections"], 4);
+    assert_eq!(json["statuses"], serde_json::json!({ "200": 3000 }));
+    assert!(json["bytes"].as_u64().unwrap() >= 3000 * 100);
+    let (duration, rate) =
+        (json["duration_ns"].as_u64().unwrap() as f64, json["replies_per_second"].as_f64().unwrap());
+    assert!((rate * duration / 1e9 - 3000.0).abs() < 1.0, "{rate} {duration}");
+    assert!(json["cpu_ns_per_request"].as_f64().unwrap() > 0.0);
+    for times in ["response_ns", "service_ns"] {
+        let of = |key: &str| json[times][key].as_u64().unwrap_or_else(|| panic!("{times}.{key}"));
+        assert_eq!(of("count"), 3000);
+        let all = ["p50", "p90", "p99", "p999", "max"].map(of);
+        assert!(all.is_sorted() && all[0] > 0, "{times} {all:?}");
+    }
+}
+
+/// What a path should answer is not known here: a 404 is an answer, and shown.
+#[test]
+fn without_json_a_table_is_printed() {
+    let yard = Yard::new();
+    let origin = Origin::start(&yard, &[]);
+    let said = yard.start(yard.bakeoff(&["load", &origin.url, "-n", "50"])).wait().exits(0);
+    assert!(
+        said.stdout.contains("50 good replies") && said.stdout.contains("status 404: 50"),
+        "{}",
+        said.stdout
+    );
+}
+
+#[test]
+fn exactly_so_many_requests_are_made_by_two_threads() {
+    let yard = Yard::new();
+    let origin = Origin::start(&yard, &[]);
+    let url = format!("{}/bytes/10", origin.url);
+    for (requests, connections, threads) in [(1, 8, 2), (101, 3, 2), (1000, 64, 2)] {
+        let (n, c, t) = (requests.to_string(), connections.to_string(), threads.to_string());
+        let json =
+            load(&yard, &[&url, "--requests", &n, "--connections", &c, "--threads", &t]).exits(0).json();
+        assert_eq!(json["requests"], requests);
+        assert_eq!(json["replies"], requests);
+    }
+}
+
+#[test]
+fn it_stops_after_the_duration() {
+    let yard = Yard::new();
+    let origin = Origin::start(&yard, &[]);
+    let json = load(&yard, &[&format!("{}/bytes/10", origin.url), "-d", "300ms", "-c", "2"]).exits(0).json();
+    assert!(json["duration_ns"].as_u64().unwrap() >= 250_000_000, "{json}");
+    assert!(json["replies"].as_u64().unwrap() > 10, "{json}");
+}
+
+/// An open loop cannot be faster than its rate, and its response time holds the service time.
+#[test]
+fn a_rate_makes_an_open_loop() {
+    let yard = Yard::new();
+    let origin = Origin::start(&yard, &[]);
+    let said = load(&yard, &[&format!("{}/bytes/10", origin.url), "--rate", "200/s", "-n", "100"]);
+    let json = said.json();
+    // On a busy machine the generator may be late, and says so.
+    match json["invalid_reason"].as_str() {
+        None => assert_eq!(said.code(), Some(0)),
+        Some(reason) => {
+            assert_eq!(said.code(), Some(4));
+            assert!(reason.contains("late"), "{reason}");
+        }
+    }
+    assert_eq!(json["requests"], 100);
+    assert!(json["duration_ns"].as_u64().unwrap() >= 99 * 5_000_000 * 9 / 10, "{json}");
+    assert_eq!(json["lateness_ns"]["count"], 100);
+    let median = |times: &str| json[times]["p50"].as_u64().unwrap();
+    assert!(median("response_ns") >= median("service_ns"), "{json}");
+}
+
+#[test]
+fn without_keepalive_each_request_has_its_connection() {
+    let yard = Yard::new();
+    let origin = Origin::start(&yard, &[]);
+    let url = format!("{}/bytes/10", origin.url);
+    let json = load(&yard, &[&url, "-n", "200", "-c", "4", "--no-keepalive"]).exits(0).json();
+    assert_eq!(json["connections"], 200);
+    assert_eq!(json["connect_ns"]["count"], 200);
+}
+
+#[test]
+fn header_lines_reach_the_server() {
+    let yard = Yard::new();
+    let script = yard.write("bad_server.py", include_str!("bad_server.py"));
+    let mut server = Command::new(python());
+    server.arg(script).args(["probe", "0"]).stdout(Stdio::piped());
+    let mut server = Helper(server.spawn().unwrap());
+    let mut line = String::new();
+    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let url = format!("http://127.0.0.1:{}/", line.trim_start_matches("listening: ").trim());
+    let with =
+        load(&yard, &[&url, "-n", "20", "-c", "2", "-H", "X-Probe: yes", "-H", "X-Other: 1"]).exits(0).json();
+    assert_eq!(with["replies"], 20);
+    let without = load(&yard, &[&url, "-n", "20", "-c", "2"]).exits(3).json();
+    assert_eq!(without["errors_by_class"], serde_json::json!({ "server-error": 20 }));
+}
+
+#[test]
+fn a_refused_port_exits_3_and_is_a_class_of_its_own() {
+    let yard = Yard::new();
+    let port = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap().port()
+    };
+    let json = load(&yard, &[&format!("http://127.0.0.1:{port}/"), "-n", "20", "-c", "2"]).exits(3).json();
+    assert_eq!(json["valid"], false);
+    assert!(json["invalid_reason"].is_string(), "{json}");
+    assert_eq!(json["replies"], 0);
+    let classes = json["errors_by_class"].as_object().unwrap();
+    assert_eq!(classes.keys().collect::<Vec<_>>(), ["connect-refused"]);
+    assert_eq!(json["errors"], classes["connect-refused"]);
+    assert_eq!(json["response_ns"]["count"], 0, "a failure has no response time");
+}
+
+#[test]
+fn https_is_accepted_by_trust_or_insecurely_and_refused_without() {
+    let yard = Yard::new();
+    let made = bakeoff_subject::Certificate::create(&yard.path("")).unwrap();
+    let [ca, cert, key] = [&made.ca, &made.cert, &made.key].map(|path| path.display().to_string());
+    let origin = Origin::start(&yard, &["--tls", "--cert", &cert, "--key", &key]);
+    let url = format!("{}/bytes/100", origin.url);
+    let few = ["-n", "20", "-c", "2"];
+    for trust in [&["--insecure"][..], &["--cacert", &ca]] {
+        let json = load(&yard, &[&[url.as_str()], trust, &few].concat()).exits(0).json();
+        assert_eq!(json["replies"], 20);
+        assert!(json["tls"].as_str().unwrap().contains("TLS"), "{json}");
+    }
+    let json = load(&yard, &[&[url.as_str()], &few[..]].concat()).exits(3).json();
+    let classes: Vec<&String> = json["errors_by_class"].as_object().unwrap().keys().collect();
+    assert_eq!(classes, ["tls-untrusted"]);
+    let missing = load(&yard, &[&url, "--cacert", "nowhere.pem"]).exits(3);
+    missing.says(&["nowhere.pem", "PEM"]);
+}
+
+#[test]
+fn every_tls_connection_has_its_handshake_time() {
+    let yard = Yard::new();
+    let origin = Origin::start(&yard, &["--tls"]);
+    let url = format!("{}/bytes/100", origin.url);
+    let json = load(&yard, &[&url, "--insecure", "-n", "200", "-c", "4", "--no-keepalive"]).exits(0).json();
+    assert_eq!(json["connections"], 200);
+    assert_eq!(json["handshake_ns"]["count"], 200);
+    assert!(json["tls"].as_str().unwrap().contains("TLS"), "{json}");
+}
+
+#[test]
+fn a_certificate_for_another_name_is_a_class_of_its_own() {
+    if !has("openssl", "a_certificate_for_another_name_is_a_class_of_its_own") {
+        return;
+    }
+    let yard = Yard::new();
+    let words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -keyout key.pem -out cert.pem \
+                 -subj /CN=elsewhere.example -addext subjectAltName=DNS:elsewhere.example -addext basicConstraints=critical,CA:FALSE";
+    let made =
+        Command::new("openssl").args(words.split_whitespace()).current_dir(yard.path("")).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let origin = Origin::start(&yard, &["--tls", "--cert", "cert.pem", "--key", "key.pem"]);
+    let json = load(&yard, &[&origin.url, "-n", "5", "-c", "1", "--cacert", "cert.pem"]).exits(3).json();
+    let classes: Vec<&String> = json["errors_by_class"].as_object().unwrap().keys().collect();
+    assert_eq!(classes, ["tls-name-mismatch"]);
+}
+
+#[test]
+fn more_connections_than_descriptors_are_refused_with_the_number() {
+    let yard = Yard::new();
+    let said = yard.ended(
+        yard.start(yard.shell("ulimit -n 100; exec \"$@\"", &["load", "http://127.0.0.1:9/", "-c", "500"])),
+    );
+    said.exits(3).says(&["500 connections", "564", "limit is 100", "ulimit -n 564"]);
+}

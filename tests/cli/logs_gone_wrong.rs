@@ -1,0 +1,64 @@
+//! Logs that cannot be replayed: who, what, where, what next.
+
+use crate::support::{Ended, ORIGINS, Yard, plan};
+
+fn replay(yard: &Yard, content: Option<&str>) -> Ended {
+    if let Some(content) = content {
+        yard.write("access.log", content);
+    }
+    yard.write("plan.toml", plan("", "kind = \"replay\"\nlog = \"access.log\"\nrobots = 2", ORIGINS));
+    let said = yard.run(&["run", "plan.toml", "--out", "out"]).exits(3).says(&["bakeoff: ", "access.log"]);
+    assert_eq!(said.stdout, "results: out\n", "always the last line");
+    said
+}
+
+fn line(request: &str, status: u16) -> String {
+    format!("10.0.0.1 - - [17/May/2015:10:05:03 +0000] \"{request}\" {status} 500 \"-\" \"-\"\n")
+}
+
+#[test]
+fn a_missing_log() {
+    replay(&Yard::new(), None).says(&["No such file", "check `log` in the plan"]);
+}
+
+#[test]
+fn an_empty_log() {
+    replay(&Yard::new(), Some("")).says(&["is empty"]);
+}
+
+#[test]
+fn a_log_of_skipped_lines_only() {
+    let text = line("POST /form HTTP/1.1", 200) + &line("DELETE /x HTTP/1.1", 200);
+    replay(&Yard::new(), Some(&text)).says(&["none of the 2 lines", "GET and HEAD"]);
+}
+
+#[test]
+fn a_log_of_errors_only() {
+    let text = line("GET /a HTTP/1.1", 404).repeat(3) + &line("GET /b HTTP/1.1", 500);
+    replay(&Yard::new(), Some(&text)).says(&["errors or redirects"]);
+}
+
+#[test]
+fn a_log_of_garbage() {
+    replay(&Yard::new(), Some("what is this\nand this\n")).says(&["cannot tell the format", "`format`"]);
+}
+
+#[test]
+fn a_log_with_more_garbage_than_allowed_shows_the_first_three_lines() {
+    let bad: String = (1..=9).map(|n| format!("garbage number {n}\n")).collect();
+    let text = line("GET /a HTTP/1.1", 200).repeat(10) + &bad;
+    let said = replay(&Yard::new(), Some(&text)).says(&["9 of 19 lines", "max_unparsable"]);
+    for (number, shown) in [(1, true), (3, true), (4, false)] {
+        assert_eq!(said.stderr.contains(&format!("garbage number {number}")), shown, "{}", said.stderr);
+    }
+}
+
+#[test]
+fn a_site_above_its_limit_is_refused_before_the_first_byte() {
+    let yard = Yard::new();
+    yard.write("access.log", line("GET /a HTTP/1.1", 200).replace(" 500 ", " 3000000 "));
+    let workload = "kind = \"replay\"\nlog = \"access.log\"\nmax_site = \"1MB\"";
+    let arms = "[arm.plain]\nserver = \"nginx\"\n\n[arm.tls]\nserver = \"nginx\"\ntls = true";
+    yard.write("plan.toml", plan("", workload, arms));
+    yard.run(&["run", "plan.toml", "--out", "out"]).exits(3).says(&["3.01 MB", "1 MB", "max_site"]);
+}

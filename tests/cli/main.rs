@@ -1,0 +1,23 @@
+//! The binary from outside: what a user types, and what stands on the two streams, in the exit code
+//! and in the results directory afterwards.
+//!
+//! Each test has a yard of its own, with a temporary directory of its own; whatever a test ran,
+//! no process that knows that directory may be left.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
+
+mod compare;
+mod contract;
+mod environment_gone_wrong;
+mod load;
+mod logs_gone_wrong;
+mod origin;
+mod plans_gone_wrong;
+mod report;
+mod resume;
+mod run;
+mod schema;
+mod servers_gone_wrong;
+mod support;
+mod words;
+mod workloads;

@@ -1,0 +1,75 @@
+//! `bakeoff origin`, judged by curl.
+
+use crate::support::{Origin, Yard, has};
+use std::process::Command;
+
+/// Status and number of bytes.
+fn curl(args: &[&str]) -> (String, usize) {
+    let said = Command::new("curl").args(["-sS", "-w", "\n%{http_code}"]).args(args).output().unwrap();
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let last = said.stdout.iter().rposition(|&byte| byte == b'\n').unwrap();
+    (String::from_utf8(said.stdout[last + 1..].to_vec()).unwrap(), last)
+}
+
+#[test]
+fn the_first_line_names_the_url_and_sigterm_ends_it_with_0() {
+    if !has("curl", "the_first_line_names_the_url_and_sigterm_ends_it_with_0") {
+        return;
+    }
+    let yard = Yard::new();
+    let origin = Origin::start(&yard, &[]);
+    assert!(origin.url.starts_with("http://127.0.0.1:"), "{}", origin.url);
+    for size in [0, 1, 1000, 5_000_000] {
+        assert_eq!(curl(&[&format!("{}/bytes/{size}", origin.url)]), ("200".to_owned(), size));
+    }
+    assert_eq!(curl(&[&format!("{}/none", origin.url)]).0, "404");
+    assert_eq!(origin.end(), (Some(0), String::new()));
+}
+
+#[test]
+fn over_tls_the_certificate_is_thrown_away_with_the_origin() {
+    if !has("curl", "over_tls_the_certificate_is_thrown_away_with_the_origin") {
+        return;
+    }
+    let yard = Yard::new();
+    let origin = Origin::start(&yard, &["--tls"]);
+    assert!(origin.url.starts_with("https://"), "{}", origin.url);
+    assert_eq!(curl(&["-k", &format!("{}/bytes/20000", origin.url)]), ("200".to_owned(), 20_000));
+    assert_eq!(std::fs::read_dir(yard.path("tmp")).unwrap().count(), 1, "the certificate");
+    assert_eq!(origin.end().0, Some(0));
+    assert_eq!(std::fs::read_dir(yard.path("tmp")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_given_certificate_is_accepted_by_who_trusts_its_authority() {
+    if !has("curl", "a_given_certificate_is_accepted_by_who_trusts_its_authority") {
+        return;
+    }
+    let yard = Yard::new();
+    let made = bakeoff_subject::Certificate::create(&yard.path("")).unwrap();
+    let [ca, cert, key] = [&made.ca, &made.cert, &made.key].map(|path| path.display().to_string());
+    let origin = Origin::start(&yard, &["--tls", "--cert", &cert, "--key", &key]);
+    let url = format!("https://localhost:{}/bytes/3", origin.port());
+    assert_eq!(curl(&["-4", "--cacert", &ca, &url]), ("200".to_owned(), 3));
+}
+
+#[test]
+fn a_taken_port_exits_3_and_names_it() {
+    let yard = Yard::new();
+    let first = Origin::start(&yard, &[]);
+    let second = yard.start(yard.bakeoff(&["origin", "--port", first.port()])).wait();
+    second.exits(3).says(&[first.port(), "--port"]);
+}
+
+#[test]
+fn burn_spends_cpu_on_each_request() {
+    let yard = Yard::new();
+    let origin = Origin::start(&yard, &["--burn", "2ms"]);
+    let load = yard
+        .start(yard.bakeoff(&["load", &format!("{}/bytes/1", origin.url), "-n", "100", "-c", "2"]))
+        .wait();
+    load.exits(0);
+    let pid: u32 = origin.pid().parse().unwrap();
+    let spent = bakeoff_sys::cpu_clock::process(pid).unwrap();
+    assert!(spent.get() >= 200_000_000, "{spent} for 100 requests");
+}

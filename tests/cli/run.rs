@@ -1,0 +1,106 @@
+//! `bakeoff run`: streams, exit code, results directory.
+
+use crate::contract;
+use crate::support::{GET, ORIGINS, Yard, plan};
+
+#[test]
+fn quiet_prints_one_line_and_keeps_the_contract() {
+    let yard = Yard::new();
+    let text = plan("margin = \"2%\"", GET, ORIGINS);
+    yard.write("plan.toml", &text);
+    let said = yard.run(&["run", "plan.toml", "--out", "out", "--quiet"]).exits(0);
+    assert_eq!(said.stdout, "results: out\n");
+    assert_eq!(said.stderr, "");
+    assert_eq!(yard.read("out/plan.toml"), text);
+    assert!(yard.read("out/report.html").contains("</html>"));
+    let results = contract::kept(&yard, "out", &["plain", "tls"], "subject_cpu_per_request");
+    assert_eq!(results["seed"], 7);
+    assert_eq!(results["margin"], 0.02);
+    assert_eq!(results["rounds"], 3);
+    for arm in ["plain", "plain'", "tls"] {
+        assert_eq!(results["arms"][arm]["requests"], 600);
+        assert_eq!(results["arms"][arm]["replies"], 600);
+    }
+    let row = contract::row(&results, "tls");
+    assert_eq!(row["unit"], "ns");
+    let (value, baseline) = (row["value"].as_f64().unwrap(), row["baseline_value"].as_f64().unwrap());
+    assert!(value > 1e3 && baseline > 1e3, "{row}");
+    // A fraction, not a percentage: it lies among the rounds' own ratios.
+    let rounds: Vec<f64> =
+        row["differences"].as_array().unwrap().iter().map(|d| d.as_f64().unwrap().exp_m1()).collect();
+    let (low, high) =
+        (rounds.iter().fold(f64::MAX, |a, b| a.min(*b)), rounds.iter().fold(f64::MIN, |a, b| a.max(*b)));
+    assert_eq!(rounds.len(), 3);
+    assert!((low..=high).contains(&row["effect"].as_f64().unwrap()), "{row}");
+}
+
+#[test]
+fn the_report_stands_on_standard_output_and_ends_with_the_directory() {
+    let yard = Yard::new();
+    yard.write("plan.toml", plan("", GET, ORIGINS));
+    let said = yard.run(&["run", "plan.toml", "--out", "a/new/out"]).exits(0);
+    assert_eq!(said.last_line(), "results: a/new/out");
+    for word in ["what does tls cost?", "plain'", "noise floor", "3 of at most 3"] {
+        assert!(said.stdout.contains(word), "{word}:\n{}", said.stdout);
+    }
+    // What is no report is on the other stream, in plain lines.
+    for word in ["starting tls", "round 1 of at most 3", "report.html"] {
+        assert!(said.stderr.contains(word), "{word}:\n{}", said.stderr);
+        assert!(!said.stdout.contains(word), "{word}:\n{}", said.stdout);
+    }
+    assert!(!(said.stdout + &said.stderr).contains('\x1b'));
+}
+
+#[test]
+fn without_out_a_directory_with_the_plans_name_is_made() {
+    let yard = Yard::new();
+    yard.write("mine.toml", plan("", GET, ORIGINS));
+    let said = yard.run(&["run", "mine.toml", "--quiet"]).exits(0);
+    let dir = said.stdout.strip_prefix("results: ").unwrap().trim_end();
+    assert!(dir.starts_with("bakeoff-results/mine-"), "{dir}");
+    assert!(yard.path(dir).join("results.json").is_file());
+}
+
+#[test]
+fn a_directory_with_something_in_it_is_not_touched() {
+    let yard = Yard::new();
+    yard.write("plan.toml", plan("", GET, ORIGINS));
+    std::fs::create_dir(yard.path("out")).unwrap();
+    yard.write("out/precious", "x");
+    yard.run(&["run", "plan.toml", "--out", "out"]).exits(2).says(&["out", "not empty", "--resume"]);
+    assert_eq!(std::fs::read_dir(yard.path("out")).unwrap().count(), 1);
+    std::fs::remove_file(yard.path("out/precious")).unwrap();
+    yard.run(&["run", "plan.toml", "--out", "out", "--quiet"]).exits(0);
+}
+
+#[test]
+fn on_40_columns_no_line_of_the_report_is_longer() {
+    let yard = Yard::new();
+    yard.write("plan.toml", plan("", GET, ORIGINS));
+    let mut command = yard.bakeoff(&["run", "plan.toml", "--out", "out"]);
+    command.env("COLUMNS", "40");
+    let said = yard.ended(yard.start(command)).exits(0);
+    for line in said.stdout.lines() {
+        assert!(line.chars().count() <= 40, "{line}");
+    }
+}
+
+#[test]
+fn the_order_of_arms_comes_from_the_seed() {
+    let yard = Yard::new();
+    yard.write("plan.toml", plan("", GET, ORIGINS));
+    let order = |out: &str| -> Vec<(u64, String)> {
+        yard.run(&["run", "plan.toml", "--out", out, "--quiet"]).exits(0);
+        let lines = yard.read(&format!("{out}/slices.jsonl"));
+        lines
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+            .map(|slice| (slice["round"].as_u64().unwrap(), slice["arm"].as_str().unwrap().to_owned()))
+            .collect()
+    };
+    let first = order("a");
+    assert_eq!(first.len(), 9);
+    assert_eq!(first, order("b"));
+    yard.write("plan.toml", plan("", GET, ORIGINS).replace("seed = 7", "seed = 8"));
+    assert_ne!(first, order("c"));
+}

@@ -1,0 +1,124 @@
+//! What bakeoff says of itself: help, version, plans, schemas, meters, and the files made from them.
+
+use crate::schema;
+use crate::support::Yard;
+use std::path::{Path, PathBuf};
+
+/// Compares with a file of the tree; UPDATE_GOLDEN=1 writes it.
+#[track_caller]
+fn is_as_in(file: &Path, text: &str) {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(file, text).unwrap();
+    }
+    let expected = std::fs::read_to_string(file).unwrap_or_default();
+    let first = expected.lines().zip(text.lines()).find(|(a, b)| a != b);
+    assert!(
+        expected == text,
+        "{} differs, first in {first:?}; if it is meant so, write it again with UPDATE_GOLDEN=1",
+        file.display()
+    );
+}
+
+fn tree(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+#[test]
+fn help_and_lists_are_as_in_the_golden_files() {
+    let yard = Yard::new();
+    for (golden, args) in [
+        ("help", &["--help"][..]),
+        ("help-run", &["run", "--help"]),
+        ("help-compare", &["compare", "--help"]),
+        ("help-load", &["load", "--help"]),
+        ("help-origin", &["origin", "--help"]),
+        ("plans", &["plans"]),
+        ("check-quickstart", &["check", "quickstart"]),
+    ] {
+        let said = yard.run(args).exits(0);
+        assert_eq!(said.stderr, "", "{args:?}");
+        is_as_in(&tree("tests/cli/golden").join(golden).with_extension("txt"), &said.stdout);
+    }
+}
+
+#[test]
+fn the_version_is_the_packages() {
+    let said = Yard::new().run(&["--version"]).exits(0);
+    assert_eq!(said.stdout, format!("bakeoff {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn the_files_in_docs_are_what_the_binary_prints() {
+    let yard = Yard::new();
+    for (file, args) in [
+        ("docs/meters.md", &["meters", "--markdown"][..]),
+        ("docs/plan.schema.json", &["schema", "plan"]),
+        ("docs/results.schema.json", &["schema", "results"]),
+    ] {
+        is_as_in(&tree(file), &yard.run(args).exits(0).stdout);
+    }
+}
+
+#[test]
+fn the_meters_are_one_table_with_the_primary_figures_in_it() {
+    let yard = Yard::new();
+    let (text, markdown) =
+        (yard.run(&["meters"]).exits(0).stdout, yard.run(&["meters", "--markdown"]).exits(0).stdout);
+    for line in text.lines() {
+        let name = line.split_whitespace().next().unwrap();
+        assert!(markdown.contains(&format!("`{name}`")), "{name} is not in the markdown");
+    }
+    for primary in ["subject_cpu_per_request", "elapsed"] {
+        assert!(text.lines().any(|line| line.starts_with(primary)), "{primary}");
+    }
+}
+
+#[test]
+fn shipped_plans_are_listed_good_and_as_the_schema_says() {
+    let yard = Yard::new();
+    let schema = yard.run(&["schema", "plan"]).exits(0).json();
+    let listed = yard.run(&["plans"]).exits(0).stdout;
+    let names: Vec<&str> = listed.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+    assert_eq!(names, ["quickstart", "nginx-tls", "apache-tls", "webstone", "compile"]);
+    for name in names {
+        let said = yard.run(&["check", name]).exits(0);
+        assert!(said.stdout.starts_with(&format!("{name}: good\n")), "{}", said.stdout);
+        let text = std::fs::read_to_string(tree("plans").join(name).with_extension("toml")).unwrap();
+        let value: toml::Value = toml::from_str(&text).unwrap();
+        schema::holds(&schema, &serde_json::to_value(value).unwrap());
+    }
+}
+
+#[test]
+fn a_wrong_command_line_exits_2_and_says_what_is_wrong() {
+    let yard = Yard::new();
+    for (args, word) in [
+        (&[][..], "Usage"),
+        (&["rnu"][..], "rnu"),
+        (&["run"], "PLAN"),
+        (&["run", "quickstart", "--ot", "x"], "--ot"),
+        (&["run", "quickstart", "--resume", "x"], "--resume"),
+        (&["run", "quickstrat"], "bakeoff plans"),
+        (&["check", "nothing.toml"], "nothing.toml"),
+        (&["report", "nowhere"], "nowhere"),
+        (&["run", "--resume", "nowhere"], "nowhere"),
+        (&["schema", "plans"], "plan"),
+        (&["load"], "URL"),
+        (&["load", "127.0.0.1:80"], "http://"),
+        (&["load", "http://127.0.0.1/", "--rate", "fast"], "fast"),
+        (&["load", "http://127.0.0.1/", "--connections", "0"], "connections"),
+        (&["load", "http://127.0.0.1/", "--header", "nothing"], "Accept: text/html"),
+        (&["load", "http://127.0.0.1/", "--insecure", "--cacert", "x"], "--cacert"),
+        (&["origin", "--cert", "x"], "--key"),
+        (&["origin", "--burn", "2"], "2"),
+        (&["compare", "a.conf"], "CONFIG"),
+        (&["compare", "a.conf", "b.conf"], "--server"),
+        (&["compare", "a.conf", "http://127.0.0.1/"], "not one with the other"),
+        (&["compare", "http://127.0.0.1:1/", "http://127.0.0.1:2/", "--pid", "1"], "--pid"),
+        (&["compare", "http://127.0.0.1:1/a", "http://127.0.0.1:2/b"], "--path"),
+        (&["compare", "--server", "nginx", "a.conf", "b.conf"], "a.conf"),
+    ] {
+        let said = yard.run(args).exits(2).says(&[word]);
+        assert_eq!(said.stdout, "", "{args:?}");
+    }
+}

@@ -1,0 +1,190 @@
+//! Every workload, clock and kind of arm that a plan can name, each run once.
+
+use crate::contract::{self, row};
+use crate::support::{GET, ORIGINS, Origin, Yard, has, plan, python};
+use serde_json::Value;
+
+const CPU: &str = "subject_cpu_per_request";
+
+fn run(workload: &str, arms: &str, codes: &[i32], primary: &str) -> Value {
+    let yard = Yard::new();
+    run_in(&yard, &plan("", workload, arms), codes, primary)
+}
+
+/// Runs it and checks the contract; the arms are `plain` and those that the plan names.
+fn run_in(yard: &Yard, text: &str, codes: &[i32], primary: &str) -> Value {
+    yard.write("plan.toml", text);
+    let said = yard.run(&["run", "plan.toml", "--out", "out"]);
+    assert!(said.code().is_some_and(|code| codes.contains(&code)), "{said:#?}");
+    assert_eq!(said.last_line(), "results: out");
+    let names: Vec<&str> = text.split("[arm.").skip(1).map(|part| part.split(']').next().unwrap()).collect();
+    contract::kept(yard, "out", &names, primary)
+}
+
+/// All slices are there and nothing failed.
+fn all_answered(results: &Value) {
+    for (name, arm) in results["arms"].as_object().unwrap() {
+        assert_eq!(arm["requests"], arm["replies"], "{name}: {}", arm["errors"]);
+        assert_eq!(arm["requests"], 600, "{name}");
+    }
+}
+
+#[test]
+fn get_by_weight_at_a_rate() {
+    for clock in ["constant", "poisson"] {
+        let workload = format!(
+            "kind = \"get\"\nurls = [\"/bytes/0\", {{ path = \"/bytes/9000\", weight = 9 }}]\nclock = \"{clock}\"\nrate = \"2000/s\""
+        );
+        let results = run(&workload, ORIGINS, &[0, 4], CPU);
+        all_answered(&results);
+        late_or_judged(&results);
+        let bytes = results["arms"]["plain"]["bytes"].as_u64().unwrap();
+        assert!((600 * 9000 * 7 / 10..600 * 9300).contains(&bytes), "{bytes} of 90 % large ones");
+        assert!(results["load"].as_str().unwrap().contains(clock));
+    }
+}
+
+/// The machine may be too busy for an open loop; then every verdict says so.
+fn late_or_judged(results: &Value) {
+    let row = row(results, "tls");
+    if row["verdict"] == "invalid" {
+        assert!(row["sentence"].as_str().unwrap().contains("late"), "{row}");
+    }
+}
+
+#[test]
+fn the_bundled_log_is_replayed_by_every_clock() {
+    for (clock, words, codes) in [
+        ("shuffled", "robots = 4", &[0][..]),
+        ("original", "speed = 20000", &[0, 4]),
+        ("constant", "rate = \"1000/s\"", &[0, 4]),
+        ("poisson", "rate = \"1000/s\"", &[0, 4]),
+    ] {
+        let workload = format!("kind = \"replay\"\nlog = \"builtin:weblog\"\nclock = \"{clock}\"\n{words}");
+        let results = run(&workload, ORIGINS, codes, CPU);
+        all_answered(&results);
+        late_or_judged(&results);
+        assert!(!results["workload"]["skipped"].as_object().unwrap().is_empty(), "{clock}");
+        assert_eq!(results["arms"]["tls"]["statuses"].as_object().unwrap().keys().count(), 2, "200 and 404");
+    }
+}
+
+#[test]
+fn webstone_on_the_origin_opens_a_connection_for_each_request() {
+    let results = run("kind = \"webstone\"\nrobots = 4", ORIGINS, &[0], CPU);
+    all_answered(&results);
+    for arm in ["plain", "tls"] {
+        assert_eq!(results["arms"][arm]["connect_ns"]["count"], 600, "{arm}");
+    }
+}
+
+#[test]
+fn a_command_is_judged_by_its_elapsed_time() {
+    let arms = "[arm.plain]\ncommand = [\"sleep\", \"0.05\"]\n\n[arm.loop]\ncommand = [\"sh\", \"-c\", \"i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.3\"]";
+    let results = run_in(&Yard::new(), &plan("max_rounds = 10", "kind = \"command\"", arms), &[0], "elapsed");
+    let row = row(&results, "loop");
+    assert_eq!(row["unit"], "ns");
+    assert_eq!(row["verdict"], "costs", "{row}");
+    assert!(row["low"].as_f64().unwrap() > 0.5, "{row}");
+    assert_eq!(results["arms"]["loop"]["requests"], results["rounds"]);
+    let user = &results["arms"]["loop"]["meters"]["user_cpu"];
+    assert!(user.as_f64().unwrap() > 1e6, "{user}");
+}
+
+#[test]
+fn hooks_of_commands_run_when_they_should() {
+    let yard = Yard::new();
+    let log = |word: &str| format!("[\"sh\", \"-c\", \"echo {word} >> log\"]");
+    let workload = format!(
+        "kind = \"command\"\nsetup = {}\nprepare = {}\ncleanup = {}",
+        log("setup"),
+        log("prepare"),
+        log("cleanup")
+    );
+    let arms = format!(
+        "[arm.plain]\ncommand = {}\n\n[arm.other]\ncommand = [\"sh\", \"-c\", \"echo run >> log; sleep 0.01\"]",
+        log("run")
+    );
+    run_in(&yard, &plan("", &workload, &arms), &[0], "elapsed");
+    let log = yard.read("log");
+    let count = |word: &str| log.lines().filter(|line| *line == word).count();
+    assert_eq!((count("setup"), count("cleanup")), (3, 3), "once for each arm");
+    assert_eq!(count("prepare"), count("run"));
+    assert_eq!(count("run"), 4 * 3, "the pilot and three rounds of three arms");
+    let mut lines = log.lines().skip(3);
+    assert_eq!((lines.next(), lines.next()), (Some("prepare"), Some("run")));
+}
+
+#[test]
+fn any_program_that_serves_is_an_arm() {
+    let arms = format!(
+        "[arm.plain]\nserver = \"origin\"\n\n[arm.python]\ncommand = [\"{}\", \"-m\", \"http.server\", \"{{port}}\", \"--bind\", \"{{host}}\", \"--directory\", \"{{root}}\"]",
+        python()
+    );
+    let workload = "kind = \"replay\"\nlog = \"access.log\"\nrobots = 2";
+    let yard = Yard::new();
+    let line = |path: &str, bytes: u32| {
+        format!("10.0.0.1 - - [17/May/2015:10:05:03 +0000] \"GET {path} HTTP/1.1\" 200 {bytes} \"-\" \"-\"\n")
+    };
+    yard.write("access.log", line("/a.txt", 500) + &line("/b/c.bin", 7000));
+    // The arm serves the site that was rebuilt from the log: every reply is checked.
+    let results = run_in(&yard, &plan("", workload, &arms), &[0], CPU);
+    all_answered(&results);
+    assert!(row(&results, "python")["effect"].as_f64().unwrap() > 1.0, "an interpreter");
+    assert_eq!(results["arms"]["python"]["subject"]["server"], "command");
+}
+
+#[test]
+fn urls_are_judged_by_cpu_with_pids_and_by_response_time_without() {
+    let yard = Yard::new();
+    let (a, b) = (Origin::start(&yard, &[]), Origin::start(&yard, &["--burn", "100us"]));
+    let arms = |pids: [String; 2]| {
+        format!(
+            "[arm.plain]\nurl = \"{}\"\n{}\n\n[arm.burning]\nurl = \"{}\"\n{}",
+            a.url, pids[0], b.url, pids[1]
+        )
+    };
+    let without = plan("", GET, &arms([String::new(), String::new()]));
+    yard.write("plan.toml", &without);
+    let said = yard.start(yard.bakeoff(&["run", "plan.toml", "--out", "without", "--quiet"])).wait();
+    assert!(matches!(said.code(), Some(0 | 4)), "{said:?}");
+    let yard2 = Yard::new();
+    std::fs::rename(yard.path("without"), yard2.path("without")).unwrap();
+    contract::kept(&yard2, "without", &["plain", "burning"], "response_p50");
+
+    yard.write(
+        "plan.toml",
+        plan("", GET, &arms([format!("pid = {}", a.pid()), format!("pid = {}", b.pid())])),
+    );
+    yard.start(yard.bakeoff(&["run", "plan.toml", "--out", "with", "--quiet"])).wait().exits(0);
+    std::fs::rename(yard.path("with"), yard2.path("with")).unwrap();
+    let results = contract::kept(&yard2, "with", &["plain", "burning"], CPU);
+    assert!(row(&results, "burning")["effect"].as_f64().unwrap() > 1.0);
+    assert_eq!(a.end().0, Some(0), "a server of the user's is not stopped");
+    assert_eq!(b.end().0, Some(0));
+}
+
+fn real_server(server: &str) {
+    let workload = "kind = \"replay\"\nlog = \"builtin:weblog\"\nrobots = 4";
+    let arms = format!("[arm.plain]\nserver = \"{server}\"\n\n[arm.tls]\nserver = \"{server}\"\ntls = true");
+    let results = run(workload, &arms, &[0], CPU);
+    all_answered(&results);
+    let subject = &results["arms"]["tls"]["subject"];
+    assert!(subject["version"].as_str().unwrap().contains('/'), "{subject}");
+    assert!(subject["tls"].as_str().unwrap().contains("TLS"), "{subject}");
+    assert!(subject["config"].as_str().unwrap().len() > 100);
+}
+
+#[test]
+fn nginx_serves_the_rebuilt_site_over_http_and_https() {
+    if has("nginx", "nginx_serves_the_rebuilt_site_over_http_and_https") {
+        real_server("nginx");
+    }
+}
+
+#[test]
+fn apache_serves_the_rebuilt_site_over_http_and_https() {
+    if has("apache2", "apache_serves_the_rebuilt_site_over_http_and_https") {
+        real_server("apache");
+    }
+}
