@@ -5,13 +5,16 @@ use bakeoff_content::{Body, ObjectId};
 use bakeoff_wire::http1::RequestReader;
 use rustls::{ServerConfig, ServerConnection};
 use std::io::{self, BufRead, ErrorKind, IoSlice, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 
 /// Plaintext handed to TLS at a time: four full records.
 const TLS_PIECE: usize = 64 * 1024;
 /// Most writes in a row before other connections get their turn.
 const WRITES_PER_TURN: usize = 64;
+
+/// Most bytes that are read and dropped of a client that goes on sending after the last reply.
+const DRAINED_AT_MOST: usize = 16 << 20;
 
 /// Whether a connection goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +37,8 @@ pub(crate) struct Connection {
     keep_alive: bool,
     sending: bool,
     peer_done: bool,
+    /// After the last reply: how much more is read and dropped.
+    draining: Option<usize>,
 }
 
 impl Connection {
@@ -57,6 +62,7 @@ impl Connection {
             keep_alive: true,
             sending: false,
             peer_done: false,
+            draining: None,
         })
     }
 
@@ -67,13 +73,16 @@ impl Connection {
         responder: &Responder,
         served: &mut dyn FnMut(),
     ) -> Life {
+        if self.draining.is_some() {
+            return self.drain(buffer);
+        }
         for _ in 0..WRITES_PER_TURN {
             if self.sending {
                 match self.send() {
                     Ok(true) => {
                         self.sending = false;
                         if !self.keep_alive {
-                            return self.finish();
+                            return self.finish(buffer);
                         }
                     }
                     Ok(false) => return Life::Open,
@@ -108,7 +117,12 @@ impl Connection {
             Ok(Some(request)) => {
                 self.keep_alive = request.keep_alive;
                 served();
-                responder.respond(&request, request.keep_alive, &mut self.reply);
+                let connection = match request.keep_alive {
+                    false => "Connection: close\r\n",
+                    true if is_http_1_0(&self.input) => "Connection: keep-alive\r\n",
+                    true => "",
+                };
+                responder.respond(&request, connection, &mut self.reply);
                 self.skip = request.body_bytes;
                 let used = request.head_bytes;
                 if used == self.input.len() { self.input.clear() } else { drop(self.input.drain(..used)) }
@@ -201,14 +215,47 @@ impl Connection {
         }
     }
 
-    /// Ends the connection from our side; the last bytes still go out.
-    fn finish(&mut self) -> Life {
+    /// Ends the connection from our side; the last bytes still go out. To close on bytes that were
+    /// not read would be a reset, which can take the reply with it: they are read first.
+    fn finish(&mut self, buffer: &mut [u8]) -> Life {
         if let Some(tls) = self.tls.as_mut() {
             tls.send_close_notify();
             let _ = tls.write_tls(&mut self.stream);
         }
-        Life::Over
+        if self.peer_done || (self.skip == 0 && self.input.is_empty()) {
+            return Life::Over;
+        }
+        self.input = Vec::new();
+        if self.stream.shutdown(Shutdown::Write).is_err() {
+            return Life::Over;
+        }
+        self.draining = Some(DRAINED_AT_MOST);
+        self.drain(buffer)
     }
+
+    /// Reads and drops until the client has closed too.
+    fn drain(&mut self, buffer: &mut [u8]) -> Life {
+        for _ in 0..WRITES_PER_TURN {
+            match self.stream.read(buffer) {
+                Ok(0) => return Life::Over,
+                Ok(n) => self.draining = self.draining.and_then(|left| left.checked_sub(n)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Life::Open,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Life::Over,
+            }
+            if self.draining.is_none() {
+                return Life::Over;
+            }
+        }
+        Life::Busy
+    }
+}
+
+/// Whether the request at the start of `input`, whose head is complete, is one of HTTP/1.0: its
+/// client takes the connection for kept only if the reply says so.
+fn is_http_1_0(input: &[u8]) -> bool {
+    let line = input.trim_ascii_start().split(|&byte| byte == b'\n').next();
+    line.is_some_and(|line| line.trim_ascii_end().ends_with(b"/1.0"))
 }
 
 enum Answered {

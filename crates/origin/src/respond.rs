@@ -25,22 +25,25 @@ impl Responder {
         Self { catalogue }
     }
 
-    /// Writes the reply to `request` into `reply`, whose memory is used again.
-    pub(crate) fn respond(&self, request: &RequestHead<'_>, keep_alive: bool, reply: &mut Reply) {
+    /// Writes the reply to `request` into `reply`, whose memory is used again. `connection` is the
+    /// header line that says whether the connection goes on, empty where that is understood.
+    pub(crate) fn respond(&self, request: &RequestHead<'_>, connection: &str, reply: &mut Reply) {
         reply.head.clear();
         let nothing = Body::new(ObjectId::of_name(b""), 0);
         (reply.body, reply.offset, reply.end) = (nothing, 0, 0);
-        let close = if keep_alive { "" } else { "Connection: close\r\n" };
         if request.method == ServerMethod::Other {
-            return head(reply, "405 Method Not Allowed", 0, "Allow: GET, HEAD\r\n", close);
+            return head(reply, "405 Method Not Allowed", 0, "Allow: GET, HEAD\r\n", connection);
         }
         let Some(body) = self.find(request.target) else {
-            return head(reply, "404 Not Found", 0, "", close);
+            return head(reply, "404 Not Found", 0, "", connection);
         };
         if not_modified(request.if_modified_since) {
             return write_head(
                 reply,
-                format_args!("HTTP/1.1 304 Not Modified\r\nLast-Modified: {}\r\n{close}\r\n", LAST_MODIFIED),
+                format_args!(
+                    "HTTP/1.1 304 Not Modified\r\nLast-Modified: {}\r\n{connection}\r\n",
+                    LAST_MODIFIED
+                ),
             );
         }
         let range = request.range.and_then(|range| single_range(range, body.len()));
@@ -56,7 +59,7 @@ impl Responder {
             reply,
             format_args!(
                 "HTTP/1.1 {status}\r\nContent-Type: application/octet-stream\r\nContent-Length: {}\r\n\
-                 Last-Modified: {}\r\n{more}{close}\r\n",
+                 Last-Modified: {}\r\n{more}{connection}\r\n",
                 end - start,
                 LAST_MODIFIED
             ),
@@ -68,8 +71,11 @@ impl Responder {
 
     /// The object of a request target: `/bytes/N`, or what the catalogue holds under the path.
     fn find(&self, target: &[u8]) -> Option<Body> {
-        let path = target.split(|&byte| byte == b'?').next().unwrap_or(target);
+        let path = path_of(target);
         if let Some(digits) = path.strip_prefix(b"/bytes/") {
+            if !digits.iter().all(u8::is_ascii_digit) {
+                return None; // a sign would parse
+            }
             let length = std::str::from_utf8(digits).ok()?.parse().ok()?;
             return Some(Body::new(ObjectId::of_name(path), length));
         }
@@ -79,6 +85,18 @@ impl Responder {
             self.catalogue.get(path)
         }
     }
+}
+
+/// The path of a request target, which may be a whole URL (RFC 9112 section 3.2.2).
+fn path_of(target: &[u8]) -> &[u8] {
+    let mut path = target.split(|&byte| byte == b'?').next().unwrap_or(target);
+    if !path.starts_with(b"/") {
+        let authority = path.strip_prefix(b"http://").or(path.strip_prefix(b"https://"));
+        if let Some(rest) = authority {
+            path = rest.iter().position(|&byte| byte == b'/').map_or(b"/", |slash| &rest[slash..]);
+        }
+    }
+    path
 }
 
 /// The reply to bytes that are no request.

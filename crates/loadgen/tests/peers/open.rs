@@ -1,7 +1,7 @@
 //! The open loop: requests come due however late replies are.
 
 use crate::support::{OK, Peer, closed, get, hooked, one_robot, run, totals, within_patience};
-use bakeoff_loadgen::{Constant, Job, Original, Pace, Pacer, Poisson, Station};
+use bakeoff_loadgen::{Constant, GIVE_UP_AFTER, Job, Original, Pace, Pacer, Poisson, Station, Target};
 use bakeoff_meter::Histogram;
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{ListSource, Slice};
@@ -190,6 +190,20 @@ fn an_empty_list_ends_at_once_and_a_lane_without_work_too() {
             let recording = run(&mut station, open(&slice, 2, 4, constant(1000.0, 2)));
             assert_eq!(recording.counters.replies, requests as u64);
         }
+    });
+}
+
+#[test]
+fn an_open_loop_gives_up_too() {
+    within_patience(|| {
+        let closed_port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let target = Target { address: closed_port, ..Peer::new(|_| {}).target() };
+        let mut station = Station::new(target, 1, Vec::new()).unwrap();
+        let recording = run(&mut station, open(&numbered(5_000), 1, 10, constant(5_000.0, 1)));
+        assert!(recording.gave_up);
+        let refused = recording.counters.errors["connect-refused"];
+        assert_eq!(totals(&recording), (refused, 0, 0));
+        assert!(refused >= u64::from(GIVE_UP_AFTER) && refused < 5_000, "{refused}");
     });
 }
 

@@ -171,9 +171,6 @@ fn handshakes_that_fail() {
         // Another authority of the same name, as after a new throw-away certificate.
         assert_eq!(class_of(peer.tls_target(&namesake, "localhost")), twice("tls-untrusted"));
 
-        let plain = Peer::new(|talk| {
-            talk.request();
-        });
         let http = Peer::new(|talk| {
             let _ = std::io::Read::read(talk.stream().unwrap(), &mut [0; 4096]);
             talk.say(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
@@ -182,7 +179,6 @@ fn handshakes_that_fail() {
             let _ = std::io::Read::read(talk.stream().unwrap(), &mut [0; 4096]);
             talk.end_sending();
         });
-        drop(plain);
         assert_eq!(class_of(http.tls_target(&one, "localhost")), twice("tls-failed"));
         assert_eq!(class_of(hangs_up.tls_target(&one, "localhost")), twice("tls-failed"));
         let silent = Peer::new(|talk| {

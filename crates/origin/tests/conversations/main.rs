@@ -1,0 +1,12 @@
+//! The origin in conversation: raw sockets that send bytes of a script, and strangers' clients.
+//!
+//! A test has 20 seconds; whoever is still waiting then hangs.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
+
+mod connections;
+mod replies;
+mod requests;
+mod strangers;
+mod support;
+mod tls;
