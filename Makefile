@@ -14,7 +14,7 @@ test: ## everything CI runs: formatting, lints, all tests
 	tests/prepare
 	cargo fmt --all --check
 	cargo clippy --profile ci --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --profile ci --workspace --no-deps --quiet
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --profile ci --workspace --no-deps --quiet
 	tests/run
 
 bench: ## the load generator's CPU per request beside wrk's and h2load's (10 minutes)
