@@ -1,7 +1,8 @@
 //! Every way to fail, and the class it is counted under.
 
 use crate::support::{
-    OK, Peer, Talk, closed, errors, expecting, get, hooked, lists, one_robot, run, totals, within_patience,
+    Nobody, OK, Peer, Talk, closed, errors, expecting, get, hooked, lists, one_robot, run, station_to,
+    totals, within_patience,
 };
 use bakeoff_content::{Body, ObjectId};
 use bakeoff_loadgen::{GIVE_UP_AFTER, Job, Recording};
@@ -157,7 +158,7 @@ fn a_peer_that_never_answers() {
         let recording = run(&mut peer.station(), job);
         assert_eq!((errors(&recording), totals(&recording)), (vec![("timeout", 6)], (6, 0, 6)));
         let took = begin.elapsed();
-        assert!(took >= Duration::from_millis(300) && took < Duration::from_secs(3), "{took:?}");
+        assert!(took >= Duration::from_millis(300) && took < Duration::from_secs(10), "{took:?}");
     });
 }
 
@@ -191,10 +192,8 @@ fn the_second_close_in_a_row_is_a_failure() {
 #[test]
 fn a_port_where_nobody_listens() {
     within_patience(|| {
-        let peer = Peer::new(|_| {});
-        let closed_port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let target = bakeoff_loadgen::Target { address: closed_port, ..peer.target() };
-        let mut station = bakeoff_loadgen::Station::new(target, 1, Vec::new()).unwrap();
+        let nobody = Nobody::new();
+        let mut station = nobody.station();
         let recording = run(&mut station, closed(&lists(1, 5), 1));
         assert_eq!((errors(&recording), totals(&recording)), (vec![("connect-refused", 5)], (5, 0, 0)));
         assert!(!recording.gave_up);
@@ -258,9 +257,7 @@ fn full_listener() -> (TcpListener, TcpStream) {
 fn a_server_that_does_not_accept() {
     within_patience(|| {
         let (listener, _filler) = full_listener();
-        let peer = Peer::new(|_| {});
-        let target = bakeoff_loadgen::Target { address: listener.local_addr().unwrap(), ..peer.target() };
-        let mut station = bakeoff_loadgen::Station::new(target, 1, Vec::new()).unwrap();
+        let mut station = station_to(listener.local_addr().unwrap());
         let job = Job { timeout: Nanos::from_millis(100), ..closed(&lists(2, 2), 1) };
         let recording = run(&mut station, job);
         assert_eq!((errors(&recording), totals(&recording)), (vec![("connect-timeout", 4)], (4, 0, 0)));
@@ -285,9 +282,7 @@ fn an_answer_that_comes_with_the_connection() {
             answered.send(()).unwrap();
             let _ = std::io::copy(&mut stream, &mut std::io::sink());
         });
-        let peer = Peer::new(|_| {});
-        let target = bakeoff_loadgen::Target { address, ..peer.target() };
-        let mut station = bakeoff_loadgen::Station::new(target, 1, Vec::new()).unwrap();
+        let mut station = station_to(address);
         let mut slice = lists(2, 1);
         slice.lists = std::sync::Arc::new(vec![vec![0], vec![]]);
         let wait = move |robot| {

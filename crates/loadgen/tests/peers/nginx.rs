@@ -36,6 +36,11 @@ struct Nginx {
 
 impl Nginx {
     fn start(authority: Option<&Authority>) -> Self {
+        // Between choosing a port and listening there, somebody else may take it.
+        (0..5).find_map(|_| Self::attempt(authority)).expect("nginx serves")
+    }
+
+    fn attempt(authority: Option<&Authority>) -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         for size in SIZES {
@@ -72,10 +77,12 @@ impl Nginx {
             .unwrap();
         let mut nginx = Self { child, dir, address };
         while TcpStream::connect(address).is_err() {
-            assert!(nginx.child.try_wait().unwrap().is_none(), "nginx ended at once");
+            if nginx.child.try_wait().unwrap().is_some() {
+                return None;
+            }
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        nginx
+        Some(nginx)
     }
 
     /// Ends it; (connection, status, bytes) of each request that it logged.

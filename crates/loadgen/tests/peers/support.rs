@@ -3,10 +3,12 @@
 use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording, Station, Target, Trust, client_config};
 use bakeoff_units::Nanos;
 use bakeoff_workload::{Ask, Expect, ListSource, Method, Request, RequestTable, Slice, Source};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, getsockname, socket};
 use rustls::pki_types::{PrivatePkcs8KeyDer, ServerName};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
@@ -115,6 +117,33 @@ impl Peer {
     pub(crate) fn tls_station(&self, authority: &Authority) -> Station {
         Station::new(self.tls_target(authority, "localhost"), 1, Vec::new()).unwrap()
     }
+}
+
+/// A port that is taken, so that nobody else gets it, and where nobody listens.
+pub(crate) struct Nobody {
+    pub(crate) address: SocketAddr,
+    _socket: OwnedFd,
+}
+
+impl Nobody {
+    pub(crate) fn new() -> Self {
+        let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).unwrap();
+        bind(socket.as_raw_fd(), &SockaddrIn::new(127, 0, 0, 1, 0)).unwrap();
+        let bound: SockaddrIn = getsockname(socket.as_raw_fd()).unwrap();
+        Self { address: SocketAddrV4::from(bound).into(), _socket: socket }
+    }
+
+    /// A station of one thread towards it.
+    pub(crate) fn station(&self) -> Station {
+        station_to(self.address)
+    }
+}
+
+/// A station of one thread towards any address.
+pub(crate) fn station_to(address: SocketAddr) -> Station {
+    let target =
+        Target { address, host: "localhost".to_owned(), tls: None, keep_alive: true, headers: Vec::new() };
+    Station::new(target, 1, Vec::new()).unwrap()
 }
 
 /// Somebody who signs its own certificate for `localhost`.
