@@ -20,6 +20,8 @@ pub const SLICES: &str = "slices.jsonl";
 pub const END: &str = "end.json";
 /// Figures and verdicts.
 pub const RESULTS: &str = "results.json";
+/// What servers and commands printed, a folder an arm.
+pub const LOGS: &str = "logs";
 const LOCK: &str = ".lock";
 
 /// Why a results directory cannot be used.
@@ -106,15 +108,20 @@ pub struct ResultsDir {
 }
 
 impl ResultsDir {
-    /// Makes or takes an empty directory, and tries whether it can be written.
+    /// Makes or takes an empty directory, and tries whether it can be written. One in which a run
+    /// ended before its first slice counts as empty: nothing was measured that could be lost.
     ///
     /// # Errors
     /// Not empty, not writable, or in use.
     pub fn create(path: &Path) -> Result<Self, DirectoryError> {
         fs::create_dir_all(path).map_err(|why| DirectoryError::Write { path: path.to_owned(), why })?;
-        let mut entries =
+        let entries =
             fs::read_dir(path).map_err(|why| DirectoryError::Write { path: path.to_owned(), why })?;
-        if entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != LOCK)) {
+        let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
+        let of_a_false_start =
+            |name: &std::ffi::OsString| [PLAN, END, LOGS, LOCK].iter().any(|own| name == own);
+        let false_start = names.iter().any(|name| name == LOCK) && names.iter().all(of_a_false_start);
+        if !names.is_empty() && !false_start {
             // Only a directory that bakeoff has written to is touched to see who has it.
             if path.join(LOCK).exists() {
                 Self::lock(path)?;
@@ -281,6 +288,8 @@ mod tests {
         first.write_plan("x").unwrap();
         assert!(matches!(ResultsDir::create(&path), Err(DirectoryError::InUse(_))));
         drop(first);
+        assert!(ResultsDir::create(&path).is_ok(), "a run that never began left nothing to lose");
+        fs::write(path.join(SLICES), "").unwrap();
         assert!(matches!(ResultsDir::create(&path), Err(DirectoryError::NotEmpty(_))));
         assert!(matches!(ResultsDir::reopen(&path), Err(DirectoryError::Read { .. })));
     }

@@ -77,6 +77,8 @@ pub struct WorkloadSetup {
     pub skipped: BTreeMap<String, u64>,
     /// Robots of a closed loop.
     pub robots: Option<u64>,
+    /// SHA-256 of the log file: a run can be gone on with only while it is the same.
+    pub log_sha256: Option<String>,
 }
 
 /// How one arm was started.

@@ -61,7 +61,7 @@ pub enum Side {
 pub struct Meter {
     /// JSON key; stable.
     pub name: &'static str,
-    /// As a noun in a sentence: "costs 1.4 % <noun>".
+    /// As a noun in a sentence: "costs 1.4 % `noun`".
     pub noun: &'static str,
     /// Of the value.
     pub unit: Unit,

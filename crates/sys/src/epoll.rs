@@ -92,12 +92,15 @@ impl Poller {
     fn wait_raw(&mut self, timeout: Option<Nanos>) -> io::Result<usize> {
         if !NO_PWAIT2.load(Ordering::Relaxed) {
             match self.pwait2(timeout) {
-                Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => NO_PWAIT2.store(true, Ordering::Relaxed),
+                Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
+                    NO_PWAIT2.store(true, Ordering::Relaxed)
+                }
                 result => return result,
             }
         }
         let millis = timeout.map_or(-1, |t| i32::try_from(t.get().div_ceil(1_000_000)).unwrap_or(i32::MAX));
-        let timeout = nix::sys::epoll::EpollTimeout::try_from(millis).unwrap_or(nix::sys::epoll::EpollTimeout::MAX);
+        let timeout =
+            nix::sys::epoll::EpollTimeout::try_from(millis).unwrap_or(nix::sys::epoll::EpollTimeout::MAX);
         Ok(self.epoll.wait(&mut self.events, timeout)?)
     }
 

@@ -53,7 +53,9 @@ impl PlanError {
                 Self::at(origin, text, span, &what, Some(&suggestion(unknown, known)))
             }
             Some((missing, [])) if message.starts_with("missing field") => {
-                Self::at(origin, text, span, &format!("`{missing}` is missing"), None)
+                let help = "a plan has [experiment], [workload] and an [arm.NAME] for each arm; \
+                            every results directory holds one as plan.toml";
+                Self::at(origin, text, span, &format!("`{missing}` is missing"), Some(help))
             }
             _ => Self::at(origin, text, span, message, None),
         }

@@ -4,6 +4,7 @@ use super::bench::{Bench, Measured, Sizing};
 use super::scratch::Scratch;
 use super::snapshot::host_share;
 use super::{Progress, Run, RunError};
+use crate::directory::LOGS;
 use crate::environment::Placement;
 use crate::plan::{ArmCommand, ArmKind, CommandWork};
 use crate::results::{SubjectSetup, WorkloadSetup};
@@ -56,7 +57,7 @@ impl<'a> CommandBench<'a> {
             };
             let on_disk = name.replace('\'', ".second");
             let dir = scratch.subdirectory(&on_disk)?;
-            let logs = run.dir.path().join("logs").join(&on_disk);
+            let logs = run.dir.path().join(LOGS).join(&on_disk);
             std::fs::create_dir_all(&logs).map_err(|why| RunError::Scratch {
                 path: logs.display().to_string(),
                 why: why.to_string(),

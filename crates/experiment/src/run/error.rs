@@ -79,6 +79,9 @@ pub enum RunError {
         /// What took so long.
         stage: &'static str,
     },
+    /// Resuming on another log.
+    #[error("the log is not the one that the run began with; put it back, or start a new run")]
+    LogChanged,
     /// Ctrl-C before anything was measured.
     #[error("interrupted before the first slice; nothing was measured")]
     Interrupted,

@@ -74,6 +74,9 @@ impl Run<'_> {
     ) -> Result<StoppedBy, RunError> {
         self.dir.mend()?;
         self.with_bench(progress, |run, bench, _, progress| {
+            if bench.workload().log_sha256 != stored.setup.workload.log_sha256 {
+                return Err(RunError::LogChanged);
+            }
             let size = stored.setup.workload.slice_requests as usize;
             bench.warm_up(size)?;
             rounds::run(run, bench, stored.setup, stored.slices, progress)

@@ -4,8 +4,9 @@ use super::bench::{Bench, Measured, Sizing};
 use super::scratch::Scratch;
 use super::snapshot::Reader;
 use super::{Progress, Run, RunError, workloads};
+use crate::directory::LOGS;
 use crate::environment::{self, Placement};
-use crate::plan::{Arm, ArmKind, LoadClock, RequestWork};
+use crate::plan::{Arm, ArmKind, LoadClock, RequestSource, RequestWork};
 use crate::results::{SubjectSetup, WorkloadSetup};
 use bakeoff_loadgen::{
     BodyCheck, Constant, Job, Original, Pace, Pacer, Poisson, Recording, Station, Target, Trust,
@@ -14,6 +15,7 @@ use bakeoff_loadgen::{
 use bakeoff_meter::ErrorClass;
 use bakeoff_subject::{Certificate, Context, Running, Spec};
 use bakeoff_units::Nanos;
+use bakeoff_workload::replay::LogSource;
 use bakeoff_workload::{ListSource, Slice, Workload};
 use rustls::pki_types::ServerName;
 use std::path::{Path, PathBuf};
@@ -88,7 +90,7 @@ impl<'a> ServerBench<'a> {
             slice: None,
             seed: plan.seed,
             interrupted: run.interrupted,
-            logs: run.dir.path().join("logs"),
+            logs: run.dir.path().join(LOGS),
             _scratch: scratch,
         })
     }
@@ -241,6 +243,7 @@ impl Bench for ServerBench<'_> {
             total_requests: self.workload.total(),
             skipped: self.workload.skipped(),
             robots: self.work.clock.robots().map(|robots| robots as u64),
+            log_sha256: log_hash(self.work),
             ..WorkloadSetup::default()
         }
     }
@@ -282,6 +285,16 @@ impl ServerBench<'_> {
 /// Directories of arms: the prime of the second baseline is no good name on disk.
 fn directory_name(name: &str) -> String {
     name.replace('\'', ".second")
+}
+
+/// Of a log in a file; a pipe has been read and is gone.
+fn log_hash(work: &RequestWork) -> Option<String> {
+    match &work.source {
+        RequestSource::Replay { log: LogSource::File(path), .. } if path.is_file() => {
+            environment::sha256_of(path).ok()
+        }
+        _ => None,
+    }
 }
 
 fn executable_hash(pid: u32) -> Option<String> {

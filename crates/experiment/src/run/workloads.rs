@@ -14,7 +14,9 @@ pub(crate) fn build(
 ) -> Result<(Box<dyn Workload>, String), RunError> {
     match &work.source {
         RequestSource::Get(urls) => {
-            let line = format!("{} weighted URLs", urls.len());
+            let paths: Vec<&str> = urls.iter().take(3).map(|url| url.path.as_str()).collect();
+            let more = if urls.len() > paths.len() { ", ..." } else { "" };
+            let line = format!("weighted URLs: {}{more}", paths.join(", "));
             Ok((Box::new(Get::new(urls, work.clock.robots(), seed)?), line))
         }
         RequestSource::Webstone => {
