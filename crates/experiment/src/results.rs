@@ -71,7 +71,8 @@ pub struct WorkloadSetup {
     pub slice_requests: u64,
     /// Why the slice has this size, from the pilot.
     pub slice_reason: String,
-    /// Requests of the whole log or list, where there is such a number.
+    /// Requests of the whole benchmark, where it has an end: for a shuffled replay lines x robots x
+    /// passes.
     pub total_requests: Option<u64>,
     /// Log lines that are not replayed, by reason.
     pub skipped: BTreeMap<String, u64>,

@@ -230,7 +230,10 @@ impl<S: Source> Run<'_, '_, S> {
     }
 
     fn stop_if_told(&mut self, now: Nanos) {
-        if self.job.until.is_some_and(|until| now.since(self.job.start) >= until) {
+        let end = self.job.until.map(|until| self.job.start + until);
+        if let Some(end) = end.filter(|end| now >= *end && !self.stopped) {
+            self.start_due(Nanos::new(end.get().saturating_sub(1)));
+            self.count_unsent(end);
             self.stopped = true;
         }
         if self.job.interrupted.load(Ordering::Relaxed) || self.gave_up {
@@ -241,6 +244,14 @@ impl<S: Source> Run<'_, '_, S> {
                 }
                 self.close(slot);
             }
+        }
+    }
+
+    /// Open loop: what was due before the end and found no free connection is not forgotten.
+    fn count_unsent(&mut self, end: Nanos) {
+        while self.next_due.is_some_and(|due| due < end) && self.job.source.next(0).is_some() {
+            self.recorder.error(ErrorClass::NotSent);
+            self.schedule_next();
         }
     }
 

@@ -39,7 +39,7 @@ impl Unit {
 pub enum Kind {
     /// Sums; as a comparison: per slice, paired by round.
     Counter,
-    /// A state; the mean is shown, the last one kept.
+    /// A state; the median over slices is shown.
     Gauge,
     /// A quantile of merged histograms; never averaged.
     Histogram,

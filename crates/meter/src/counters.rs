@@ -19,6 +19,8 @@ pub enum ErrorClass {
     TlsUntrusted,
     /// TLS: any other failure of handshake or record layer.
     TlsFailed,
+    /// Open loop: due, but every allowed connection was busy until the run ended.
+    NotSent,
     /// The request could not be written.
     SendFailed,
     /// The connection was reset while a reply was due.
@@ -45,13 +47,14 @@ pub enum ErrorClass {
 
 impl ErrorClass {
     /// Every class, in the order of a request's life.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::ConnectRefused,
         Self::ConnectTimeout,
         Self::ConnectFailed,
         Self::TlsName,
         Self::TlsUntrusted,
         Self::TlsFailed,
+        Self::NotSent,
         Self::SendFailed,
         Self::Reset,
         Self::ClosedEarly,
@@ -74,6 +77,7 @@ impl ErrorClass {
             Self::TlsName => "tls-name-mismatch",
             Self::TlsUntrusted => "tls-untrusted",
             Self::TlsFailed => "tls-failed",
+            Self::NotSent => "not-sent",
             Self::SendFailed => "send-failed",
             Self::Reset => "reset",
             Self::ClosedEarly => "closed-early",
@@ -96,6 +100,9 @@ impl ErrorClass {
             Self::ConnectRefused => "Is the server running, and on this port?",
             Self::ConnectTimeout | Self::Timeout => {
                 "Is the server overloaded? A larger timeout, or fewer robots, may help."
+            }
+            Self::NotSent => {
+                "The server cannot keep up with the rate on so many connections: lower the rate or allow more."
             }
             Self::ConnectFailed => {
                 "Are there descriptors (ulimit -n) and local ports (net.ipv4.ip_local_port_range) left?"

@@ -8,8 +8,8 @@
 //! 5. Otherwise go on; when the rounds end `not-worse` or `not-resolved`.
 //!
 //! Rule 2 is judged anew at each look. It blocks 3 and 4, but becomes the verdict only when the
-//! rounds end: restarts sample the luck of a process, so a difference between A and A' may fade,
-//! and a chance alarm (0.1 % per look) should not end a run that the next look clears. Missing
+//! rounds end: a difference between A and A' may fade as the machine calms down, and a chance
+//! alarm (0.1 % per look) should not end a run that the next look clears. Missing
 //! or unusable A/A' values block likewise: unknown noise is not small noise.
 
 use crate::effect::{Scale, estimate};

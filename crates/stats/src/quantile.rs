@@ -102,7 +102,7 @@ impl fmt::Display for QuantileRefusal {
 impl std::error::Error for QuantileRefusal {}
 
 /// The ratio of the `p` quantiles of all replies, with an interval from `resamples` bootstraps
-/// over rounds. Some 2000 resamples serve a level of 98.75 %. Equal seeds give equal results.
+/// over rounds. A thousand resamples leave some 6 beyond each end at 98.75 %. Equal seeds give equal results.
 pub fn quantile_ratio(
     subject: &CountsByRound,
     reference: &CountsByRound,

@@ -1,7 +1,6 @@
 //! The whole rule on invented noise: how often it is wrong, and how long it takes.
 //!
-//! Not a test helper: `bakeoff` can print these figures for a plan before it runs, and
-//! MEASURING.md quotes them. The simulated run is judged by [`crate::judge`] at the looks of
+//! Part of the crate and not of a test, because MEASURING.md quotes what `make calibrate` prints. The simulated run is judged by [`crate::judge`] at the looks of
 //! [`LookPlan`], exactly like a real one.
 //!
 //! The model of one slice is, in logarithms,

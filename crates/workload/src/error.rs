@@ -81,7 +81,7 @@ pub enum WorkloadError {
     /// No reply was a success.
     #[error(
         "all {requests} requests in the log {log} that can be replayed were answered with errors or redirects; \
-         a site is rebuilt from replies with status 200: take a log of a working server, or set `expect = false` for a server with content of its own"
+         a site is rebuilt from replies with status 200: take a log of a working server"
     )]
     OnlyErrors {
         /// The log's name.

@@ -82,6 +82,12 @@ fn row_of(setup: &Setup, series: &Series, arm: &str, meter: &Meter, decided: &De
     row.primary = true;
     row.verdict = decided.judgement.verdict().unwrap_or(Verdict::NotResolved);
     row.sentence = sentence(&decided.judgement, &wording);
+    if decided.between_looks {
+        let next = setup.looks.iter().find(|look| **look as usize > decided.rounds);
+        row.sentence += &next.map_or_else(String::new, |look| {
+            format!("; the run ended after {} rounds, and verdicts are given at the planned looks only: the next one was after {look}", decided.rounds)
+        });
+    }
     if series.rounds() == 0 {
         row.sentence = "not resolved: the run ended before the first round was complete".to_owned();
     }
@@ -109,7 +115,12 @@ fn null_row(
     row.sentence = match (&judgement.invalid, &floor) {
         (Some(why), _) => format!("invalid: {why}"),
         (None, Some(e)) => format!(
-            "the noise floor: two equal servers differ by {} (CI {}, {} rounds)",
+            "the noise floor: {} by {} (CI {}, {} rounds)",
+            if is_one_process(setup) {
+                "one server, measured as two, differs from itself"
+            } else {
+                "two equal servers differ"
+            },
             percent(e.effect),
             range(&e.interval),
             e.n
@@ -118,6 +129,11 @@ fn null_row(
     };
     row.differences = null_differences(series, setup, meter).unwrap_or_default();
     row
+}
+
+/// A running server has one process, whatever we call it.
+fn is_one_process(setup: &Setup) -> bool {
+    setup.subjects.get(&setup.baseline).is_some_and(|subject| subject.server == "url")
 }
 
 fn judgement_effect(setup: &Setup, series: &Series, meter: &Meter) -> Option<Effect> {

@@ -14,6 +14,8 @@ pub(super) struct Decided {
     pub(super) rounds: usize,
     /// Whether more rounds would change nothing.
     pub(super) is_final: bool,
+    /// The interval would have given a verdict, had the run reached its next look.
+    pub(super) between_looks: bool,
 }
 
 /// Whether more rounds may come.
@@ -71,7 +73,7 @@ pub(super) fn decide(
             level: level(setup),
             last_look,
         };
-        Decided { judgement: judge(&question), rounds, is_final: false }
+        Decided { judgement: judge(&question), rounds, is_final: false, between_looks: false }
     };
     let rounds = series.rounds();
     for &look in setup.looks.iter().filter(|&&look| look as usize <= rounds) {
@@ -92,6 +94,7 @@ fn without_a_look(mut decided: Decided, margin: f64) -> Decided {
         let not_worse = decided.judgement.effect.as_ref().is_some_and(|e| e.interval.high < margin);
         let verdict = if not_worse { Verdict::NotWorse } else { Verdict::NotResolved };
         decided.judgement.decision = Decision::Final(verdict);
+        decided.between_looks = true;
     }
     decided
 }

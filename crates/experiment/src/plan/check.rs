@@ -435,6 +435,7 @@ impl Context<'_> {
             ("ready", arm.ready.as_ref().map(Spanned::span), is(&["command"])),
             ("pid", arm.pid.as_ref().map(Spanned::span), is(&["url"])),
             ("burn", arm.burn.as_ref().map(Spanned::span), is(&["origin"])),
+            ("start_timeout", arm.start_timeout.as_ref().map(Spanned::span), !is(&["url"])),
             ("wrap", arm.wrap.as_ref().map(Spanned::span), false),
             ("setup", arm.setup.as_ref().map(Spanned::span), false),
             ("prepare", arm.prepare.as_ref().map(Spanned::span), false),
@@ -467,6 +468,10 @@ impl Context<'_> {
             ("tls", arm.tls.as_ref().map(Spanned::span)),
             ("ready", arm.ready.as_ref().map(Spanned::span)),
             ("burn", arm.burn.as_ref().map(Spanned::span)),
+            ("pid", arm.pid.as_ref().map(Spanned::span)),
+            ("cacert", arm.cacert.as_ref().map(Spanned::span)),
+            ("insecure", arm.insecure.as_ref().map(Spanned::span)),
+            ("start_timeout", arm.start_timeout.as_ref().map(Spanned::span)),
         ];
         if let Some((key, span)) = strangers.into_iter().find_map(|(key, span)| Some((key, span?))) {
             return self.wrong(
@@ -484,13 +489,29 @@ impl Context<'_> {
         let hook = |own: &Option<Spanned<OneOrMany>>, common: &Option<Spanned<OneOrMany>>| {
             own.as_ref().or(common.as_ref()).map_or(Ok(Vec::new()), |commands| self.hook(commands))
         };
-        Ok(ArmCommand {
+        let planned = ArmCommand {
             argv,
             setup: hook(&arm.setup, &w.setup)?,
             prepare: hook(&arm.prepare, &w.prepare)?,
             cleanup: hook(&arm.cleanup, &w.cleanup)?,
             env: env(arm),
-        })
+        };
+        self.only_dir(name, &planned)?;
+        Ok(planned)
+    }
+
+    /// A command has no port and no site: of the substitutions only `{dir}` means something.
+    fn only_dir(&self, name: &Spanned<String>, planned: &ArmCommand) -> Checked<()> {
+        let hooks = planned.setup.iter().chain(&planned.prepare).chain(&planned.cleanup).flatten();
+        for word in planned.argv.iter().chain(hooks) {
+            let servers = ["{host}", "{port}", "{root}", "{cert}", "{key}"];
+            if let Some(other) = servers.into_iter().find(|other| word.contains(other)) {
+                let what =
+                    format!("the command of `{}` says {other}, which only servers have", name.as_ref());
+                return self.wrong(name.span(), what, "{dir} is the arm's private directory");
+            }
+        }
+        Ok(())
     }
 
     fn argv(&self, argv: &Spanned<Vec<String>>) -> Checked<Vec<String>> {

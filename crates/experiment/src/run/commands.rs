@@ -45,7 +45,7 @@ impl<'a> CommandBench<'a> {
         placement: &Placement,
         progress: &mut dyn Progress,
     ) -> Result<Self, RunError> {
-        let scratch = Scratch::create()?;
+        let scratch = Scratch::create(progress)?;
         let _ = bakeoff_subject::guardian::adopt_orphans();
         if work.cold {
             drop_caches()?;

@@ -3,7 +3,7 @@
 //! Not in the results directory: servers drop to an unprivileged user who must be able to reach it.
 //! Goes with the run; what a killed run left is removed by the next one.
 
-use super::RunError;
+use super::{Progress, RunError};
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    pub(crate) fn create() -> Result<Self, RunError> {
+    pub(crate) fn create(progress: &mut dyn Progress) -> Result<Self, RunError> {
         let temp = std::env::temp_dir();
-        remove_left_behind(&temp);
+        remove_left_behind(&temp, progress);
         let path = temp.join(format!("{PREFIX}{}", std::process::id()));
         let made = DirBuilder::new().mode(0o755).create(&path);
         made.map_err(|why| RunError::Scratch { path: path.display().to_string(), why: why.to_string() })?;
@@ -57,7 +57,7 @@ impl Drop for Scratch {
 }
 
 /// Our directories whose process is gone.
-fn remove_left_behind(temp: &Path) {
+fn remove_left_behind(temp: &Path, progress: &mut dyn Progress) {
     let own = fs::metadata("/proc/self").map_or(u32::MAX, |metadata| metadata.uid());
     for entry in fs::read_dir(temp).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -66,6 +66,7 @@ fn remove_left_behind(temp: &Path) {
         let is_ours = || entry.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == own);
         let is_gone = |pid: u32| !Path::new("/proc").join(pid.to_string()).exists();
         if pid.is_some_and(is_gone) && is_ours() {
+            progress.stage(&format!("removing {}, left by a killed run", entry.path().display()));
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -74,6 +75,16 @@ fn remove_left_behind(temp: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    struct Told(Vec<String>);
+
+    impl Progress for Told {
+        fn stage(&mut self, what: &str) {
+            self.0.push(what.to_owned());
+        }
+
+        fn round(&mut self, _report: &crate::run::RoundReport<'_>) {}
+    }
 
     #[test]
     fn only_directories_of_dead_processes_are_removed() {
@@ -84,7 +95,9 @@ mod tests {
         for dir in [&dead, &alive, &other] {
             fs::create_dir(dir).unwrap();
         }
-        remove_left_behind(temp.path());
+        let mut told = Told(Vec::new());
+        remove_left_behind(temp.path(), &mut told);
+        assert_eq!(told.0.len(), 1);
         assert!(!dead.exists() && alive.exists() && other.exists());
     }
 }

@@ -217,3 +217,25 @@ fn until_ends_an_open_loop() {
         assert!((30..=100).contains(&replies), "{replies}");
     });
 }
+
+/// 100 requests come due in 200 ms; one connection and a server that takes 20 ms for each leave
+/// most of them unsent, and none of them forgotten.
+#[test]
+fn what_was_due_and_never_sent_is_counted() {
+    within_patience(|| {
+        let peer = Peer::new(|talk| {
+            while talk.request().is_some() {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                talk.say(OK);
+            }
+        });
+        let slice = numbered(100_000);
+        let job = Job { until: Some(Nanos::from_millis(200)), ..open(&slice, 1, 1, constant(500.0, 1)) };
+        let recording = run(&mut peer.station(), job);
+        let counters = &recording.counters;
+        assert_eq!(counters.requests, 100);
+        let unsent = counters.errors["not-sent"];
+        assert!(unsent >= 80, "{unsent}");
+        assert_eq!(counters.replies + unsent, 100);
+    });
+}

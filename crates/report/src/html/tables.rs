@@ -258,7 +258,7 @@ pub(super) fn workload(reading: &Reading<'_>) -> Vec<Fact> {
         facts.push(fact("why that many", &setup.slice_reason));
     }
     if let Some(total) = setup.total_requests {
-        facts.push(fact("requests of the whole list", &figures::count(total)));
+        facts.push(fact("requests of the whole benchmark", &figures::count(total)));
     }
     for arm in reading.arms() {
         if let Some(figures) = reading.arm(arm).and_then(|arm| arm.webstone.as_ref()) {
