@@ -48,7 +48,9 @@ fn primary_row(setup: &Setup, row: &Comparison, add: &mut impl FnMut(&str, Strin
             ),
         );
     }
-    if let Some(lag) = lag_one(&row.differences).filter(|lag| *lag > LAG_LIMIT) {
+    // With few rounds so much comes by chance: two standard errors of no correlation.
+    let limit = LAG_LIMIT.max(2.0 / (row.differences.len().max(1) as f64).sqrt());
+    if let Some(lag) = lag_one(&row.differences).filter(|lag| *lag > limit) {
         add(
             "rounds-alike",
             format!(

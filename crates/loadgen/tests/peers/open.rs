@@ -225,7 +225,7 @@ fn what_was_due_and_never_sent_is_counted() {
     within_patience(|| {
         let peer = Peer::new(|talk| {
             while talk.request().is_some() {
-                std::thread::sleep(std::time::Duration::from_millis(20));
+                std::thread::sleep(Duration::from_millis(20));
                 talk.say(OK);
             }
         });
