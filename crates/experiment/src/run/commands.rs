@@ -91,7 +91,7 @@ impl<'a> CommandBench<'a> {
 
     fn hooks(&self, place: &Place, commands: &[Vec<String>]) -> Result<(), RunError> {
         for argv in commands {
-            let outcome = self.execute(place, argv)?;
+            let outcome = self.execute(place, argv, self.work.time_limit)?;
             if outcome.status != Status::Exited(0) {
                 return Err(failed(place, argv, &outcome));
             }
@@ -99,7 +99,7 @@ impl<'a> CommandBench<'a> {
         Ok(())
     }
 
-    fn execute(&self, place: &Place, argv: &[String]) -> Result<Outcome, RunError> {
+    fn execute(&self, place: &Place, argv: &[String], time_limit: Nanos) -> Result<Outcome, RunError> {
         let dir = place.dir.display().to_string();
         let known = Substitutions { host: String::new(), port: 0, root: dir.clone(), tls: None, dir };
         let argv = argv
@@ -114,7 +114,7 @@ impl<'a> CommandBench<'a> {
             cwd: self.cwd.clone(),
             dir: place.logs.clone(),
             cpus: self.cpus.clone(),
-            time_limit: Some(self.work.time_limit),
+            time_limit: Some(time_limit),
             cpu_source: Default::default(),
             grace: Nanos::from_secs(2),
             executable: None,
@@ -122,14 +122,14 @@ impl<'a> CommandBench<'a> {
         })?)
     }
 
-    fn run_once(&self, arm: usize) -> Result<(Outcome, Counters), RunError> {
+    fn run_once(&self, arm: usize, time_limit: Nanos) -> Result<(Outcome, Counters), RunError> {
         let place = &self.arms[arm];
         self.hooks(place, &place.command.prepare)?;
         if self.work.cold {
             drop_caches()?;
         }
         let before = self.host.read();
-        let outcome = self.execute(place, &place.command.argv)?;
+        let outcome = self.execute(place, &place.command.argv, time_limit)?;
         let host = self.host.read().since(&before);
         let cores = self.cpus.len().max(1) as f64;
         let cpu = outcome.cpu.map_or(outcome.user + outcome.system, |reading| reading.nanos);
@@ -157,9 +157,12 @@ impl Bench for CommandBench<'_> {
         Ok(())
     }
 
-    fn measure(&mut self, arm: usize, _limit: Nanos) -> Result<Measured, RunError> {
-        let (outcome, counters) = self.run_once(arm)?;
-        let complete = outcome.status != Status::Interrupted;
+    fn measure(&mut self, arm: usize, limit: Nanos) -> Result<Measured, RunError> {
+        let time_limit = self.work.time_limit.min(limit);
+        let (outcome, counters) = self.run_once(arm, time_limit)?;
+        // Ended by the budget and not by its own time limit: no slice, and no fault of the command.
+        let cut_short = outcome.status == Status::TimedOut && time_limit < self.work.time_limit;
+        let complete = outcome.status != Status::Interrupted && !cut_short;
         Ok(Measured { counters, times: EncodedTimes::default(), complete })
     }
 
@@ -168,10 +171,11 @@ impl Bench for CommandBench<'_> {
     }
 
     /// The first run of each arm: warms caches, and must succeed.
-    fn try_out(&mut self, _requests: usize, _limit: Nanos) -> Result<Vec<Nanos>, RunError> {
+    fn try_out(&mut self, _requests: usize, limit: Nanos) -> Result<Vec<Nanos>, RunError> {
+        let time_limit = self.work.time_limit.min(limit);
         (0..self.arms.len())
             .map(|arm| {
-                let (outcome, _) = self.run_once(arm)?;
+                let (outcome, _) = self.run_once(arm, time_limit)?;
                 match outcome.status {
                     Status::Exited(0) => Ok(outcome.elapsed),
                     Status::Interrupted => Err(RunError::Interrupted),
