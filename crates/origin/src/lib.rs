@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod burner;
 mod connection;
 mod respond;
 mod server;
