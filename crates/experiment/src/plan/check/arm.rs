@@ -1,0 +1,221 @@
+//! `[arm.NAME]`: one server or one command.
+
+use super::super::error::suggestion;
+use super::super::file::{ArmSection, OneOrMany, WorkloadSection};
+use super::super::{Arm, ArmCommand, ArmKind};
+use super::{Checked, Context};
+use bakeoff_loadgen::Trust;
+use bakeoff_subject::Spec;
+use toml::Spanned;
+
+impl Context<'_> {
+    pub(super) fn arm(
+        &self,
+        name: &Spanned<String>,
+        arm: &ArmSection,
+        w: &WorkloadSection,
+        is_command: bool,
+    ) -> Checked<Arm> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.as_ref().is_empty() || !name.as_ref().chars().all(fits) || name.as_ref().starts_with('.') {
+            return self.wrong(
+                name.span(),
+                format!("`{}` is no name for an arm", name.as_ref()),
+                "letters, digits, `-`, `_` and `.`",
+            );
+        }
+        let what = if is_command {
+            ArmKind::Command(self.arm_command(name, arm, w)?)
+        } else {
+            ArmKind::Server(self.server(name, arm)?)
+        };
+        let insecure = arm.insecure.as_ref().is_some_and(|value| *value.as_ref());
+        let trust = match &arm.cacert {
+            _ if insecure => Some(Trust::Anyone),
+            Some(file) => Some(Trust::File(self.base.join(file.as_ref()))),
+            None => None,
+        };
+        Ok(Arm {
+            name: name.as_ref().clone(),
+            serves_site: self.serves_site(&what)?,
+            what,
+            trust,
+            start_timeout: self.quantity(arm.start_timeout.as_ref(), "10s")?,
+        })
+    }
+
+    /// Our own set-ups serve the site, others do when they say `{root}`.
+    fn serves_site(&self, what: &ArmKind) -> Checked<bool> {
+        Ok(match what {
+            ArmKind::Server(Spec::Origin { .. }) => true,
+            ArmKind::Server(Spec::Nginx { config, .. } | Spec::Apache { config, .. }) => match config {
+                None => true,
+                // A file that cannot be read is reported by whoever starts the server.
+                Some(path) => std::fs::read_to_string(path).is_ok_and(|text| text.contains("{root}")),
+            },
+            ArmKind::Server(Spec::Command { argv, .. }) => argv.iter().any(|word| word.contains("{root}")),
+            ArmKind::Server(Spec::Url { .. }) | ArmKind::Command(_) => false,
+        })
+    }
+
+    fn server(&self, name: &Spanned<String>, arm: &ArmSection) -> Checked<Spec> {
+        let tls = arm.tls.as_ref().is_some_and(|tls| *tls.as_ref());
+        let kind = match (&arm.server, &arm.command, &arm.url) {
+            (Some(server), None, None) => server.as_ref().as_str(),
+            (None, Some(_), None) => "command",
+            (None, None, Some(_)) => "url",
+            (None, None, None) => {
+                let what = format!("the arm `{}` is no server", name.as_ref());
+                return self.wrong(name.span(), what, "give it `server`, `command` or `url`");
+            }
+            _ => {
+                let what = format!("the arm `{}` is more than one server", name.as_ref());
+                return self.wrong(name.span(), what, "give it one of `server`, `command` and `url`");
+            }
+        };
+        self.refuse_arm_strangers(arm, kind)?;
+        let config = arm.config.as_ref().map(|config| self.base.join(config.as_ref()));
+        let own_program = |argv: &Spanned<Vec<String>>| self.argv(argv);
+        match kind {
+            "origin" => {
+                let burn = arm.burn.as_ref().map(|burn| self.quantity(Some(burn), "2us")).transpose()?;
+                Ok(Spec::Origin { tls, burn })
+            }
+            "nginx" => Ok(Spec::Nginx { config, tls }),
+            "apache" => Ok(Spec::Apache { config, tls }),
+            "command" => Ok(Spec::Command {
+                argv: arm.command.as_ref().map(own_program).transpose()?.unwrap_or_default(),
+                ready: arm.ready.as_ref().map(|ready| ready.as_ref().clone()),
+                env: env(arm),
+                tls,
+            }),
+            "url" => Ok(Spec::Url {
+                url: arm.url.as_ref().map(|url| url.as_ref().clone()).unwrap_or_default(),
+                pid: arm.pid.as_ref().map(|pid| *pid.as_ref()),
+            }),
+            other => {
+                let span = arm.server.as_ref().map_or(0..0, Spanned::span);
+                let help = suggestion(other, &["origin", "nginx", "apache"]);
+                self.wrong(
+                    span,
+                    format!("there is no server `{other}`"),
+                    format!("{help}; any other server is a `command`"),
+                )
+            }
+        }
+    }
+
+    fn refuse_arm_strangers(&self, arm: &ArmSection, kind: &str) -> Checked<()> {
+        let is = |kinds: &[&str]| kinds.contains(&kind);
+        let keys = [
+            ("config", arm.config.as_ref().map(Spanned::span), is(&["nginx", "apache"])),
+            ("tls", arm.tls.as_ref().map(Spanned::span), !is(&["url"])),
+            ("env", arm.env.as_ref().map(Spanned::span), is(&["command"])),
+            ("ready", arm.ready.as_ref().map(Spanned::span), is(&["command"])),
+            ("pid", arm.pid.as_ref().map(Spanned::span), is(&["url"])),
+            ("burn", arm.burn.as_ref().map(Spanned::span), is(&["origin"])),
+            ("start_timeout", arm.start_timeout.as_ref().map(Spanned::span), !is(&["url"])),
+            ("wrap", arm.wrap.as_ref().map(Spanned::span), false),
+            ("setup", arm.setup.as_ref().map(Spanned::span), false),
+            ("prepare", arm.prepare.as_ref().map(Spanned::span), false),
+            ("cleanup", arm.cleanup.as_ref().map(Spanned::span), false),
+        ];
+        for (key, span, allowed) in keys {
+            if let Some(span) = span.filter(|_| !allowed) {
+                let what = format!("`{key}` has no meaning for this arm");
+                let help = match key {
+                    "tls" => "a url says https:// itself",
+                    "wrap" | "setup" | "prepare" | "cleanup" => "it belongs to the `command` workload",
+                    _ => "take the line out",
+                };
+                return self.wrong(span, what, help);
+            }
+        }
+        Ok(())
+    }
+
+    fn arm_command(
+        &self,
+        name: &Spanned<String>,
+        arm: &ArmSection,
+        w: &WorkloadSection,
+    ) -> Checked<ArmCommand> {
+        let strangers = [
+            ("server", arm.server.as_ref().map(Spanned::span)),
+            ("url", arm.url.as_ref().map(Spanned::span)),
+            ("config", arm.config.as_ref().map(Spanned::span)),
+            ("tls", arm.tls.as_ref().map(Spanned::span)),
+            ("ready", arm.ready.as_ref().map(Spanned::span)),
+            ("burn", arm.burn.as_ref().map(Spanned::span)),
+            ("pid", arm.pid.as_ref().map(Spanned::span)),
+            ("cacert", arm.cacert.as_ref().map(Spanned::span)),
+            ("insecure", arm.insecure.as_ref().map(Spanned::span)),
+            ("start_timeout", arm.start_timeout.as_ref().map(Spanned::span)),
+        ];
+        if let Some((key, span)) = strangers.into_iter().find_map(|(key, span)| Some((key, span?))) {
+            return self.wrong(
+                span,
+                format!("`{key}` has no meaning in a `command` workload"),
+                "an arm is a command, or wraps the workload's",
+            );
+        }
+        let Some(command) = arm.command.as_ref().or(w.command.as_ref()) else {
+            let what = format!("the arm `{}` has no command", name.as_ref());
+            return self.wrong(name.span(), what, "give it `command`, or give the workload one");
+        };
+        let mut argv = arm.wrap.as_ref().map(|wrap| self.argv(wrap)).transpose()?.unwrap_or_default();
+        argv.extend(self.argv(command)?);
+        let hook = |own: &Option<Spanned<OneOrMany>>, common: &Option<Spanned<OneOrMany>>| {
+            own.as_ref().or(common.as_ref()).map_or(Ok(Vec::new()), |commands| self.hook(commands))
+        };
+        let planned = ArmCommand {
+            argv,
+            setup: hook(&arm.setup, &w.setup)?,
+            prepare: hook(&arm.prepare, &w.prepare)?,
+            cleanup: hook(&arm.cleanup, &w.cleanup)?,
+            env: env(arm),
+        };
+        self.only_dir(name, &planned)?;
+        Ok(planned)
+    }
+
+    /// A command has no port and no site: of the substitutions only `{dir}` means something.
+    fn only_dir(&self, name: &Spanned<String>, planned: &ArmCommand) -> Checked<()> {
+        let hooks = planned.setup.iter().chain(&planned.prepare).chain(&planned.cleanup).flatten();
+        for word in planned.argv.iter().chain(hooks) {
+            let servers = ["{host}", "{port}", "{root}", "{cert}", "{key}"];
+            if let Some(other) = servers.into_iter().find(|other| word.contains(other)) {
+                let what =
+                    format!("the command of `{}` says {other}, which only servers have", name.as_ref());
+                return self.wrong(name.span(), what, "{dir} is the arm's private directory");
+            }
+        }
+        Ok(())
+    }
+
+    fn argv(&self, argv: &Spanned<Vec<String>>) -> Checked<Vec<String>> {
+        if argv.as_ref().first().is_none_or(String::is_empty) {
+            return self.wrong(
+                argv.span(),
+                "there is no program",
+                "such as [\"./server\", \"--port\", \"{port}\"]",
+            );
+        }
+        Ok(argv.as_ref().clone())
+    }
+
+    fn hook(&self, hook: &Spanned<OneOrMany>) -> Checked<Vec<Vec<String>>> {
+        let commands = match hook.as_ref() {
+            OneOrMany::One(argv) => vec![argv.clone()],
+            OneOrMany::Many(list) => list.clone(),
+        };
+        if commands.iter().any(|argv| argv.first().is_none_or(String::is_empty)) {
+            return self.wrong(hook.span(), "there is no program", "such as [\"make\", \"clean\"]");
+        }
+        Ok(commands)
+    }
+}
+
+fn env(arm: &ArmSection) -> Vec<(String, String)> {
+    arm.env.as_ref().map(|env| env.as_ref().clone().into_iter().collect()).unwrap_or_default()
+}
