@@ -11,17 +11,20 @@ use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 /// Receive buffer of a thread; requests are small.
 const BUFFER_BYTES: usize = 16 * 1024;
 /// Token of the listening socket.
 const LISTENER: u64 = u64::MAX;
+/// Pause before the next try when a connection cannot be taken.
+const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(10);
 /// Events taken from the kernel at a time.
 const EVENTS: usize = 256;
 
@@ -165,7 +168,18 @@ impl Worker {
     }
 
     fn accept(&mut self) {
-        while let Ok((stream, _)) = self.listener.accept() {
+        loop {
+            let stream = match self.listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) =>
+                {
+                    continue;
+                }
+                // Out of descriptors: the listener stays ready, so without a pause this would spin.
+                Err(_) => return thread::sleep(OUT_OF_DESCRIPTORS),
+            };
             let prepared = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
             let Some(connection) = prepared.ok().and_then(|()| Connection::new(stream, self.tls.as_ref()))
             else {
