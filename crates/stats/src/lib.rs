@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod bootstrap;
+mod contrast;
 mod effect;
 mod interval;
 mod judge;
@@ -31,6 +32,9 @@ pub mod simulate;
 mod trimmed;
 mod verdict;
 
+pub use contrast::{
+    Contrast, Contrasts, Design, DesignError, FactorLevel, NotEstimable, Square, Term, Together, contrasts,
+};
 pub use effect::{
     Effect, Proportion, Scale, difference_of_proportions, effect, log_ratio, log_ratios,
     proportion_differences, ratio_of_sums,
