@@ -19,10 +19,12 @@
 mod bootstrap;
 mod contrast;
 mod effect;
+mod first_use;
 mod interval;
 mod judge;
 mod looks;
 mod numbers;
+mod price;
 mod quantile;
 mod resolution;
 mod rng;
@@ -39,9 +41,11 @@ pub use effect::{
     Effect, Proportion, Scale, difference_of_proportions, effect, log_ratio, log_ratios,
     proportion_differences, ratio_of_sums,
 };
+pub use first_use::{BreakEven, Crossing, FirstUse, Requests, SessionCosts, Which, break_even, first_use};
 pub use interval::{Interval, Level};
 pub use judge::{Judgement, Question, judge, judge_difference, judge_null};
 pub use looks::{LOOKS, LookPlan};
+pub use price::{BENT, Price, PriceRefusal, Shape, price};
 pub use quantile::{CountsByRound, QuantileEffect, QuantileRefusal, quantile_ratio, shift_function};
 pub use resolution::{rounds_for, rounds_from_sd, rounds_to_settle, smallest_detectable};
 pub use rng::SplitMix64;
