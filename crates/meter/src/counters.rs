@@ -161,10 +161,37 @@ pub struct Counters {
     pub host: HostShare,
     /// What else the subject's processes used.
     pub usage: SubjectUsage,
+    /// Planted violations, where the plan has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub violations: Option<ViolationCounts>,
     /// `command` workload: CPU in user mode of the whole process tree.
     pub user_ns: Option<u64>,
     /// `command` workload: CPU in the kernel of the whole process tree.
     pub system_ns: Option<u64>,
+}
+
+/// What became of requests that the layer must refuse. They are in `requests`, and the refused ones
+/// in `replies`, but their times are in no histogram.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ViolationCounts {
+    /// Asked for.
+    pub planted: u64,
+    /// Refused, by a status or by closing the connection.
+    pub detected: u64,
+    /// Answered as if nothing were wrong.
+    pub missed: u64,
+    /// Right requests that were refused; they are errors as well.
+    pub false_alarms: u64,
+}
+
+impl ViolationCounts {
+    /// Adds another slice's or thread's.
+    pub fn add(&mut self, other: &Self) {
+        self.planted += other.planted;
+        self.detected += other.detected;
+        self.missed += other.missed;
+        self.false_alarms += other.false_alarms;
+    }
 }
 
 /// Shares of all CPU time of the machine, 0 to 1, as in vmstat; pressure where the kernel has it.

@@ -8,6 +8,8 @@
 
 mod clock;
 mod quantity;
+mod throughput;
 
 pub use clock::{Clock, FakeClock, MonotonicClock};
 pub use quantity::{Bytes, Nanos, ParseQuantityError, PerSecond, Ratio};
+pub use throughput::{BitsPerSecond, BytesPerSecond};

@@ -265,7 +265,7 @@ impl FromStr for Ratio {
 }
 
 /// Splits `12.5 ms` into the number (finite, not negative) and its unit.
-fn split<'t>(text: &'t str, expected: &'static str) -> Result<(f64, &'t str), ParseQuantityError> {
+pub(crate) fn split<'t>(text: &'t str, expected: &'static str) -> Result<(f64, &'t str), ParseQuantityError> {
     let trimmed = text.trim();
     let end = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(trimmed.len());
     let (number, unit) = trimmed.split_at(end);
@@ -273,13 +273,13 @@ fn split<'t>(text: &'t str, expected: &'static str) -> Result<(f64, &'t str), Pa
     if number.is_finite() { Ok((number, unit.trim())) } else { Err(error(text, expected)) }
 }
 
-fn error(text: &str, expected: &'static str) -> ParseQuantityError {
+pub(crate) fn error(text: &str, expected: &'static str) -> ParseQuantityError {
     ParseQuantityError { text: text.to_owned(), expected }
 }
 
 /// Three significant digits, without an exponent and without trailing zeros after a point
 /// that say nothing: 1.23, 12.3, 123, 1234.
-fn three_digits(x: f64) -> String {
+pub(crate) fn three_digits(x: f64) -> String {
     let decimals = match x.abs() {
         a if a >= 99.95 => 0,
         a if a >= 9.995 => 1,

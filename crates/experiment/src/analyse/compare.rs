@@ -310,6 +310,8 @@ fn blank(setup: &Setup, series: &Series, arm: &str, meter: &Meter, rounds: usize
         smallest_detectable: None,
         ratio_of_sums: None,
         heavy_tails: false,
+        levels: None,
+        confirmed: false,
         differences: Vec::new(),
     }
 }

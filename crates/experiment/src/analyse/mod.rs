@@ -86,6 +86,12 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
         order: setup.arms.clone(),
         arms,
         comparisons,
+        design: setup.design.clone(),
+        starts: Default::default(),
+        factors: None,
+        prices: Vec::new(),
+        first_uses: Vec::new(),
+        groups: Vec::new(),
         warnings,
         environment: setup.environment.clone(),
     })

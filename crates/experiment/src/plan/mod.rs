@@ -6,10 +6,16 @@
 
 mod check;
 mod error;
+mod expand;
 mod file;
+mod method;
 
 pub use error::PlanError;
+pub use expand::Factor;
 pub use file::PlanFile;
+pub use method::{
+    Design, DesignChoice, Fresh, Kind, LimitsPlan, LinkPlan, OwnRequests, PeakPlan, ViolationPlan, Violations,
+};
 
 use bakeoff_loadgen::Trust;
 use bakeoff_subject::Spec;
@@ -17,6 +23,7 @@ use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
 use bakeoff_wire::access_log::Format;
 use bakeoff_workload::GetUrl;
 use bakeoff_workload::replay::LogSource;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// An experiment, checked.
@@ -28,6 +35,22 @@ pub struct Plan {
     pub text: String,
     /// Directory that relative paths start from.
     pub base_dir: PathBuf,
+    /// What is looked for.
+    pub kind: Kind,
+    /// How the arms of a round are measured.
+    pub design: DesignChoice,
+    /// Arms are started anew every so many rounds; 0: never; `None`: chosen.
+    pub restart_every: Option<u32>,
+    /// The meter that the verdict stands on; `None`: chosen.
+    pub primary: Option<String>,
+    /// The link between generator and subjects; `None`: loopback.
+    pub link: Option<LinkPlan>,
+    /// Name of the published study to set the figures beside.
+    pub study: Option<String>,
+    /// What the layer must refuse.
+    pub violations: Option<ViolationPlan>,
+    /// The factors; each arm says its levels in this order.
+    pub factors: Vec<Factor>,
     /// Seed of everything that is drawn.
     pub seed: u64,
     /// Index of the baseline in `arms`.
@@ -178,6 +201,22 @@ pub struct Arm {
     pub trust: Option<Trust>,
     /// Time to get ready.
     pub start_timeout: Nanos,
+    /// Level of each factor of the plan.
+    pub levels: Vec<usize>,
+    /// What `{factor}` means in its configuration.
+    pub values: BTreeMap<String, String>,
+    /// Servers: run before each start.
+    pub prepare: Vec<Vec<String>>,
+    /// What it may use.
+    pub limits: LimitsPlan,
+    /// Tells whether the layer is on.
+    pub proof: Option<Vec<String>>,
+    /// What each slice finds new.
+    pub fresh: Fresh,
+    /// The arm whose first use this is.
+    pub first_use_of: Option<String>,
+    /// What its requests have of their own.
+    pub requests: OwnRequests,
 }
 
 /// What an arm is.
@@ -202,6 +241,20 @@ pub struct ArmCommand {
     pub cleanup: Vec<Vec<String>>,
     /// Added to the environment.
     pub env: Vec<(String, String)>,
+}
+
+impl Arm {
+    /// Whether it is the same but for its name and what its levels are called.
+    fn is_like(&self, other: &Self) -> bool {
+        let ways = |arm: &Self| (arm.fresh, arm.limits, arm.first_use_of.clone());
+        // A configuration may hold any of the values.
+        self.what == other.what
+            && self.trust == other.trust
+            && self.values == other.values
+            && self.prepare == other.prepare
+            && self.requests == other.requests
+            && ways(self) == ways(other)
+    }
 }
 
 impl Plan {

@@ -19,8 +19,11 @@ pub use rounds::{Progress, RoundReport};
 
 use crate::directory::{ResultsDir, StoppedBy};
 use crate::environment::{self, Need, Placement};
-use crate::plan::{ArmKind, LoadClock, Plan, Work};
-use crate::results::{Environment, SETUP_SCHEMA, Setup, SubjectSetup, WorkloadSetup};
+use crate::plan::{ArmKind, Design, Factor, LoadClock, Plan, ViolationPlan, Violations, Work};
+use crate::results::{
+    DesignSetup, Environment, FactorSetup, RestartSetup, SETUP_SCHEMA, Setup, SubjectSetup, ViolationSetup,
+    WorkloadSetup,
+};
 use bakeoff_meter::catalogue::{ELAPSED, RESPONSE_P50, SUBJECT_CPU};
 use bakeoff_stats::LookPlan;
 use bakeoff_subject::Spec;
@@ -193,6 +196,16 @@ impl Run<'_> {
             load,
             max_errors: plan.max_errors.get(),
             max_lateness_ns: bench.max_lateness().map(Nanos::get),
+            design: DesignSetup {
+                design: Design::Pairs,
+                reason: "as planned".to_owned(),
+                ..Default::default()
+            },
+            restarts: RestartSetup::default(),
+            factors: plan.factors.iter().map(factor_setup).collect(),
+            first_uses: first_uses(plan),
+            violations: plan.violations.as_ref().map(violation_setup),
+            study: plan.study.clone(),
             workload: WorkloadSetup {
                 slice_requests: pilot.requests as u64,
                 slice_reason: pilot.reason.clone(),
@@ -212,6 +225,23 @@ impl Run<'_> {
     pub(crate) fn left(&self) -> Nanos {
         self.plan.budget.since(self.elapsed())
     }
+}
+
+fn factor_setup(factor: &Factor) -> FactorSetup {
+    let Factor { name, levels, numbers } = factor.clone();
+    FactorSetup { name, levels, numbers }
+}
+
+fn first_uses(plan: &Plan) -> BTreeMap<String, String> {
+    plan.arms.iter().filter_map(|arm| Some((arm.name.clone(), arm.first_use_of.clone()?))).collect()
+}
+
+fn violation_setup(plan: &ViolationPlan) -> ViolationSetup {
+    let what = match &plan.what {
+        Violations::Urls(urls) => urls.join(", "),
+        Violations::Files(files) => format!("{files} files of the site, altered on disk"),
+    };
+    ViolationSetup { share: plan.share.get(), what, enforced_by: plan.enforced_by.clone() }
 }
 
 fn primary(work: &Work, bench: &dyn Bench) -> &'static str {

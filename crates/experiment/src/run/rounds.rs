@@ -4,6 +4,7 @@ use super::bench::Bench;
 use super::{Run, RunError};
 use crate::analyse::{self, Standing};
 use crate::directory::{StoppedBy, Stored};
+use crate::plan::Design;
 use crate::results::{Setup, SliceRecord};
 use bakeoff_content::SplitMix64;
 use bakeoff_units::Nanos;
@@ -85,8 +86,17 @@ pub(crate) fn run(
                 return Ok(StoppedBy::Budget);
             }
             let (counters, times) = (measured.counters, measured.times);
-            let slice =
-                SliceRecord { round, position: position as u32, arm: name, started_ns, counters, times };
+            let slice = SliceRecord {
+                round,
+                position: position as u32,
+                arm: name,
+                design: Design::Pairs,
+                start: 0,
+                proof: None,
+                started_ns,
+                counters,
+                times,
+            };
             run.dir.append(&slice)?;
             stored.slices.push(slice);
         }

@@ -265,6 +265,7 @@ impl Bench for ServerBench<'_> {
             binary_sha256: running.main_process().and_then(executable_hash),
             cpu_source: Some(cpu),
             tls: place.tls.clone(),
+            ..SubjectSetup::default()
         }
     }
 }

@@ -1,21 +1,17 @@
 //! `[arm.NAME]`: one server or one command.
 
 use super::super::error::suggestion;
+use super::super::expand::Cell;
 use super::super::file::{ArmSection, OneOrMany, WorkloadSection};
-use super::super::{Arm, ArmCommand, ArmKind};
+use super::super::{Arm, ArmCommand, ArmKind, Work};
 use super::{Checked, Context};
 use bakeoff_loadgen::Trust;
 use bakeoff_subject::Spec;
 use toml::Spanned;
 
 impl Context<'_> {
-    pub(super) fn arm(
-        &self,
-        name: &Spanned<String>,
-        arm: &ArmSection,
-        w: &WorkloadSection,
-        is_command: bool,
-    ) -> Checked<Arm> {
+    pub(super) fn arm(&self, cell: &Cell, w: &WorkloadSection, work: &Work) -> Checked<Arm> {
+        let (name, arm) = (&cell.name, &cell.section);
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.as_ref().is_empty() || !name.as_ref().chars().all(fits) || name.as_ref().starts_with('.') {
             return self.wrong(
@@ -24,10 +20,13 @@ impl Context<'_> {
                 "letters, digits, `-`, `_` and `.`",
             );
         }
-        let what = if is_command {
-            ArmKind::Command(self.arm_command(name, arm, w)?)
-        } else {
-            ArmKind::Server(self.server(name, arm)?)
+        let what = match work {
+            Work::Command(_) => ArmKind::Command(self.arm_command(name, arm, w)?),
+            Work::Requests(_) => ArmKind::Server(self.server(name, arm)?),
+        };
+        let prepare = match (&what, &arm.prepare) {
+            (ArmKind::Server(_), Some(hook)) => self.hook(hook)?,
+            _ => Vec::new(),
         };
         let insecure = arm.insecure.as_ref().is_some_and(|value| *value.as_ref());
         let trust = match &arm.cacert {
@@ -41,6 +40,14 @@ impl Context<'_> {
             what,
             trust,
             start_timeout: self.quantity(arm.start_timeout.as_ref(), "10s")?,
+            levels: cell.levels.clone(),
+            values: cell.values.clone(),
+            prepare,
+            limits: self.limits(arm.limits.as_ref())?,
+            proof: arm.proof.as_ref().map(|argv| self.argv(argv)).transpose()?,
+            fresh: self.fresh(arm)?,
+            first_use_of: arm.first_use_of.as_ref().map(|steady| steady.as_ref().clone()),
+            requests: self.own_requests(arm, work)?,
         })
     }
 
@@ -115,9 +122,10 @@ impl Context<'_> {
             ("pid", arm.pid.as_ref().map(Spanned::span), is(&["url"])),
             ("burn", arm.burn.as_ref().map(Spanned::span), is(&["origin"])),
             ("start_timeout", arm.start_timeout.as_ref().map(Spanned::span), !is(&["url"])),
+            ("prepare", arm.prepare.as_ref().map(Spanned::span), !is(&["url"])),
+            ("limits", arm.limits.as_ref().map(Spanned::span), !is(&["url"])),
             ("wrap", arm.wrap.as_ref().map(Spanned::span), false),
             ("setup", arm.setup.as_ref().map(Spanned::span), false),
-            ("prepare", arm.prepare.as_ref().map(Spanned::span), false),
             ("cleanup", arm.cleanup.as_ref().map(Spanned::span), false),
         ];
         for (key, span, allowed) in keys {
@@ -125,7 +133,7 @@ impl Context<'_> {
                 let what = format!("`{key}` has no meaning for this arm");
                 let help = match key {
                     "tls" => "a url says https:// itself",
-                    "wrap" | "setup" | "prepare" | "cleanup" => "it belongs to the `command` workload",
+                    "wrap" | "setup" | "cleanup" => "it belongs to the `command` workload",
                     _ => "take the line out",
                 };
                 return self.wrong(span, what, help);
@@ -151,6 +159,13 @@ impl Context<'_> {
             ("cacert", arm.cacert.as_ref().map(Spanned::span)),
             ("insecure", arm.insecure.as_ref().map(Spanned::span)),
             ("start_timeout", arm.start_timeout.as_ref().map(Spanned::span)),
+            ("headers", arm.headers.as_ref().map(Spanned::span)),
+            ("urls", arm.urls.as_ref().map(Spanned::span)),
+            ("keep_alive", arm.keep_alive.as_ref().map(Spanned::span)),
+            ("fresh", arm.fresh.as_ref().map(Spanned::span)),
+            ("first_use_of", arm.first_use_of.as_ref().map(Spanned::span)),
+            ("limits", arm.limits.as_ref().map(Spanned::span)),
+            ("proof", arm.proof.as_ref().map(Spanned::span)),
         ];
         if let Some((key, span)) = strangers.into_iter().find_map(|(key, span)| Some((key, span?))) {
             return self.wrong(

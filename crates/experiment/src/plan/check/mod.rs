@@ -1,13 +1,17 @@
 //! From what was typed to what will be done. Every key is either used or refused with a reason.
 
 mod arm;
+mod factors;
+mod method;
+mod own;
 #[cfg(test)]
 mod tests;
 mod workload;
 
 use super::error::suggestion;
+use super::expand::Cell;
 use super::file::PlanFile;
-use super::{Arm, Plan, PlanError, Work};
+use super::{Arm, Kind, Plan, PlanError};
 use bakeoff_units::Ratio;
 use std::ops::Range;
 use std::path::Path;
@@ -26,17 +30,27 @@ pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: Pla
     let cx = Context { origin, text, base };
     let e = &file.experiment;
     let work = cx.work(&file.workload, e.slice_requests.as_ref())?;
-    let is_command = matches!(work, Work::Command(_));
+    let (factors, cells) = cx.expand(&file)?;
     let mut arms = Vec::new();
-    for (name, section) in &file.arm {
-        arms.push(cx.arm(name, section, &file.workload, is_command)?);
+    for cell in &cells {
+        arms.push(cx.arm(cell, &file.workload, &work)?);
     }
-    let baseline = cx.baseline(&e.baseline, &arms)?;
-    cx.enough_arms(&e.baseline, &arms, &file, e.allow_equal_arms.unwrap_or(false))?;
+    let baseline = cx.baseline(&e.baseline, &cells, &arms)?;
+    let kind = cx.kind(&file, &work)?;
+    cx.enough_arms(&e.baseline, &arms, &cells, &kind, e.allow_equal_arms.unwrap_or(false))?;
+    cx.first_uses(&cells, &arms)?;
     Ok(Plan {
         name: name.to_owned(),
         text: text.to_owned(),
         base_dir: base.to_owned(),
+        kind,
+        design: cx.design(e, &work)?,
+        restart_every: e.restart_every.as_ref().map(|every| *every.as_ref()),
+        primary: cx.primary(e)?,
+        link: cx.link(e)?,
+        study: e.study.as_ref().map(|study| study.as_ref().clone()),
+        violations: cx.violations(file.violations.as_ref(), &work, &arms, baseline)?,
+        factors,
         seed: e.seed.unwrap_or(1),
         baseline,
         margin: cx.positive(e.margin.as_ref(), "1%", Ratio::get)?,
@@ -69,6 +83,13 @@ impl Context<'_> {
                 format!("the default is \"{default}\""),
             )
         })
+    }
+
+    fn optional<T: FromStr<Err: std::fmt::Display>>(
+        &self,
+        value: Option<&Spanned<String>>,
+    ) -> Checked<Option<T>> {
+        value.map(|value| self.quantity(Some(value), value.as_ref())).transpose()
     }
 
     fn positive<T: FromStr<Err: std::fmt::Display> + Copy>(
@@ -115,28 +136,38 @@ impl Context<'_> {
         }
     }
 
-    fn baseline(&self, name: &Spanned<String>, arms: &[Arm]) -> Checked<usize> {
-        match arms.iter().position(|arm| &arm.name == name.as_ref()) {
-            Some(index) => Ok(index),
-            None => {
-                let known: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
-                self.wrong(
-                    name.span(),
-                    format!("there is no arm `{}`", name.as_ref()),
-                    suggestion(name.as_ref(), &known),
-                )
-            }
+    /// An arm's name, or with factors a template's: then its reference cell.
+    fn baseline(&self, name: &Spanned<String>, cells: &[Cell], arms: &[Arm]) -> Checked<usize> {
+        if let Some(index) = arms.iter().position(|arm| &arm.name == name.as_ref()) {
+            return Ok(index);
         }
+        // All levels 0, but for that of the template itself.
+        let reference = |cell: &Cell| {
+            &cell.template == name.as_ref()
+                && cell.levels.iter().rev().take(cell.values.len()).all(|level| *level == 0)
+        };
+        if let Some(index) = cells.iter().position(reference) {
+            return Ok(index);
+        }
+        if cells.iter().any(|cell| &cell.template == name.as_ref()) {
+            let what = format!("`{}` is not run with the first level of every factor", name.as_ref());
+            let first = arms.first().map_or("", |arm| arm.name.as_str());
+            return self.wrong(name.span(), what, format!("name one of the arms, such as \"{first}\""));
+        }
+        let known: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
+        let what = format!("there is no arm `{}`", name.as_ref());
+        self.wrong(name.span(), what, suggestion(name.as_ref(), &known))
     }
 
     fn enough_arms(
         &self,
         baseline: &Spanned<String>,
         arms: &[Arm],
-        file: &PlanFile,
+        cells: &[Cell],
+        kind: &Kind,
         equal_allowed: bool,
     ) -> Checked<()> {
-        if arms.len() < 2 {
+        if arms.len() < 2 && *kind == Kind::Compare {
             return self.wrong(
                 baseline.span(),
                 "there is nothing to compare the baseline with",
@@ -144,13 +175,34 @@ impl Context<'_> {
             );
         }
         for (index, arm) in arms.iter().enumerate() {
-            let twin = arms[..index].iter().find(|other| other.what == arm.what && other.trust == arm.trust);
+            if let Some(twin) = arms[..index].iter().find(|other| other.name == arm.name) {
+                let what = format!("two arms are called `{}`", twin.name);
+                return self.wrong(cells[index].name.span(), what, "rename a level");
+            }
+            let twin = arms[..index].iter().find(|other| other.is_like(arm));
             if let Some(twin) = twin.filter(|_| !equal_allowed) {
                 return self.wrong(
-                    file.arm[index].0.span(),
+                    cells[index].name.span(),
                     format!("the arms `{}` and `{}` are equal", twin.name, arm.name),
                     "take one out: the baseline runs twice anyway; for calibration set allow_equal_arms = true",
                 );
+            }
+        }
+        Ok(())
+    }
+
+    /// `first_use_of` names another arm, which is no first use itself.
+    fn first_uses(&self, cells: &[Cell], arms: &[Arm]) -> Checked<()> {
+        let known: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
+        for (cell, arm) in cells.iter().zip(arms) {
+            let Some(steady) = &arm.first_use_of else { continue };
+            let span = cell.section.first_use_of.as_ref().map_or(0..0, Spanned::span);
+            let Some(found) = arms.iter().find(|other| other.name == *steady) else {
+                return self.wrong(span, format!("there is no arm `{steady}`"), suggestion(steady, &known));
+            };
+            if found.name == arm.name || found.first_use_of.is_some() {
+                let help = "name the arm that shows the steady use";
+                return self.wrong(span, format!("`{steady}` is a first use itself"), help);
             }
         }
         Ok(())

@@ -85,3 +85,93 @@ fn errors_point_at_the_line_name_the_key_and_suggest_the_near_miss() {
         }
     }
 }
+
+const FACTORS: &str = r#"
+[experiment]
+baseline = "nginx"
+
+[workload]
+kind = "get"
+urls = ["/f"]
+
+[factors]
+protocol = ["http", "https"]
+rules = [0, 10]
+
+[level.protocol.https]
+tls = true
+
+[arm.nginx]
+server = "nginx"
+config = "rules-{rules}.conf"
+prepare = ["make-rules", "{rules}", "{dir}"]
+"#;
+
+#[test]
+fn factors_make_an_arm_of_every_combination() {
+    let plan = parse(FACTORS).unwrap();
+    let names: Vec<&str> = plan.arms.iter().map(|arm| arm.name.as_str()).collect();
+    assert_eq!(names, ["http.rules-0", "http.rules-10", "https.rules-0", "https.rules-10"]);
+    assert_eq!(plan.baseline_name(), "http.rules-0");
+    assert_eq!(plan.arms[3].levels, [1, 1]);
+    assert_eq!(plan.factors[1].numbers, Some(vec![0.0, 10.0]));
+    let Spec::Nginx { config: Some(path), tls } = (match &plan.arms[3].what {
+        ArmKind::Server(spec) => spec.clone(),
+        ArmKind::Command(_) => panic!("no server"),
+    }) else {
+        panic!("no nginx")
+    };
+    assert_eq!((path, tls), (PathBuf::from("/plans/rules-10.conf"), true));
+    assert_eq!(plan.arms[1].prepare, [["make-rules", "10", "{dir}"]]);
+    assert_eq!(plan.arms[1].values["rules"], "10");
+}
+
+#[test]
+fn several_templates_are_a_factor_and_cells_may_be_listed() {
+    let text = FACTORS.to_owned()
+        + "\n[arm.apache]\nserver = \"apache\"\n\n[[cell]]\nprotocol = \"http\"\nrules = 0\n\n[[cell]]\nprotocol = \"https\"\nrules = 10\n";
+    let plan = parse(&text).unwrap();
+    let names: Vec<&str> = plan.arms.iter().map(|arm| arm.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["nginx.http.rules-0", "nginx.https.rules-10", "apache.http.rules-0", "apache.https.rules-10"]
+    );
+    assert_eq!(plan.baseline_name(), "nginx.http.rules-0");
+    assert_eq!((plan.factors[0].name.as_str(), &plan.arms[2].levels), ("arm", &vec![1, 0, 0]));
+}
+
+#[test]
+fn wrong_factors_and_method_keys_are_named() {
+    for (from, to, expected) in [
+        ("rules = [0, 10]", "rules = [0]", &["no two levels"][..]),
+        ("rules = [0, 10]", "rules = [0, 0]", &["`0` is there twice"]),
+        ("rules = [0, 10]", "port = [0, 10]", &["`port` is no name for a factor"]),
+        (
+            "[level.protocol.https]",
+            "[level.protcol.https]",
+            &["no factor `protcol`", "did you mean `protocol`"],
+        ),
+        ("[level.protocol.https]", "[level.protocol.htps]", &["no level `htps`", "did you mean `https`"]),
+        ("[arm.nginx]", "[[cell]]\nprotocol = \"http\"\n\n[arm.nginx]", &["`rules` has no level here"]),
+        ("baseline = \"nginx\"", "baseline = \"ngnix\"", &["no arm `ngnix`", "http.rules-0"]),
+        ("baseline", "design = \"duett\"\nbaseline", &["no design `duett`", "did you mean `duet`"]),
+        ("baseline", "delay = \"5ms\"\nbaseline", &["`delay` needs a link"]),
+        ("baseline", "link = \"10Mb\"\nbaseline", &["`10Mb` is not a link's rate"]),
+        ("baseline", "primary = \"cpu\"\nbaseline", &["no meter"]),
+        ("baseline", "kind = \"peak\"\ndesign = \"duet\"\nbaseline", &["`design` has no meaning for a peak"]),
+        ("tls = true", "tls = true\nlimits = {}", &["nothing is limited"]),
+        ("tls = true", "fresh = \"conection\"", &["did you mean `connection`"]),
+        ("tls = true", "headers = [\"Host: x\"]", &["set by the load generator"]),
+        ("tls = true", "headers = [\"X\\r\\nY: z\"]", &["no header field"]),
+        ("tls = true", "first_use_of = \"http.rules-1\"", &["no arm `http.rules-1`", "did you mean"]),
+        ("[level", "[violations]\nshare = \"1%\"\nfiles = 3\n\n[level", &["no file to alter"]),
+        ("[level", "[violations]\nshare = \"60%\"\nurls = [\"/x\"]\n\n[level", &["more than half"]),
+        ("[level", "[violations]\nshare = \"1%\"\n\n[level", &["what must be refused"]),
+    ] {
+        let text = FACTORS.replacen(from, to, 1);
+        let message = parse(&text).expect_err(to);
+        for part in expected {
+            assert!(message.contains(part), "{to}: {message}");
+        }
+    }
+}

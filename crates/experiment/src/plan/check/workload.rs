@@ -158,6 +158,10 @@ impl Context<'_> {
         let Some(list) = &w.urls else {
             return self.wrong(w.kind.span(), "a `get` workload needs `urls`", "add urls = [\"/\"]");
         };
+        Ok(RequestSource::Get(self.urls(list)?))
+    }
+
+    pub(super) fn urls(&self, list: &Spanned<Vec<Spanned<UrlEntry>>>) -> Checked<Vec<GetUrl>> {
         let mut urls = Vec::new();
         for entry in list.as_ref() {
             let (path, weight) = match entry.as_ref() {
@@ -180,7 +184,7 @@ impl Context<'_> {
                 "name at least one path with a weight above 0",
             );
         }
-        Ok(RequestSource::Get(urls))
+        Ok(urls)
     }
 
     fn replay_source(&self, w: &WorkloadSection) -> Checked<RequestSource> {

@@ -1,160 +1,17 @@
-//! The results directory as data: what a run writes down, and what reports are made from.
-//!
-//! Measuring side, cold. Owns the stored forms and their JSON schema. `setup.json` is written once,
-//! before the first slice; `slices.jsonl` grows by a line a slice, synced before the next slice
-//! starts; `results.json` is a pure function of those two (see `analyse`).
+//! `results.json`: sums, distributions and comparisons.
 
-use bakeoff_meter::{Counters, EncodedTimes, Quantiles};
+use super::{
+    DesignSetup, Environment, FactorsResult, FirstUseResult, LevelsResult, PriceResult, ProofRecord,
+    StartsResult, SteadyResult, SubjectSetup, ViolationResult, Warning,
+};
+use bakeoff_meter::Quantiles;
 use bakeoff_stats::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The `schema` of this version's `results.json`.
-pub const RESULTS_SCHEMA: &str = "bakeoff-results/1";
-/// The `schema` of this version's `setup.json`.
-pub const SETUP_SCHEMA: &str = "bakeoff-setup/1";
-
-/// Everything that is fixed before the first slice (`setup.json`).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Setup {
-    /// [`SETUP_SCHEMA`].
-    pub schema: String,
-    /// Version of bakeoff that wrote it.
-    pub bakeoff: String,
-    /// Name of the plan: its file stem, or the shipped plan's name.
-    pub name: String,
-    /// Directory that the plan's relative paths start from.
-    pub base_dir: String,
-    /// When the run began, RFC 3339.
-    pub started: String,
-    /// Seed of everything that is drawn.
-    pub seed: u64,
-    /// Margin d as a fraction.
-    pub margin: f64,
-    /// Wall time allowed, ns.
-    pub budget_ns: u64,
-    /// Rounds allowed.
-    pub max_rounds: u32,
-    /// Numbers of rounds after which verdicts are judged.
-    pub looks: Vec<u32>,
-    /// Confidence level of each interval, 0 to 1.
-    pub level: f64,
-    /// Name of the figure that is judged first (a meter of the catalogue).
-    pub primary: String,
-    /// Arm names in plan order, the second baseline process (`plain'`) behind the baseline.
-    pub arms: Vec<String>,
-    /// The baseline.
-    pub baseline: String,
-    /// The load in words: "closed loop, 15 robots", "constant 1000/s".
-    pub load: String,
-    /// Share of failed requests above which an arm is invalid.
-    pub max_errors: f64,
-    /// For open loop: bound on the 99th percentile of the generator's lateness, ns.
-    pub max_lateness_ns: Option<u64>,
-    /// The workload.
-    pub workload: WorkloadSetup,
-    /// One entry per name in `arms`.
-    pub subjects: BTreeMap<String, SubjectSetup>,
-    /// The machine and what was found before the run.
-    pub environment: Environment,
-}
-
-/// What the workload turned out to be.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct WorkloadSetup {
-    /// `replay`, `webstone`, `get` or `command`.
-    pub kind: String,
-    /// One line for people.
-    pub description: String,
-    /// Requests of one slice; 1 for a command.
-    pub slice_requests: u64,
-    /// Why the slice has this size, from the pilot.
-    pub slice_reason: String,
-    /// Requests of the whole benchmark, where it has an end: for a shuffled replay lines x robots x
-    /// passes.
-    pub total_requests: Option<u64>,
-    /// Log lines that are not replayed, by reason.
-    pub skipped: BTreeMap<String, u64>,
-    /// Robots of a closed loop.
-    pub robots: Option<u64>,
-    /// SHA-256 of the log file: a run can be gone on with only while it is the same.
-    pub log_sha256: Option<String>,
-}
-
-/// How one arm was started.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SubjectSetup {
-    /// `origin`, `nginx`, `apache`, `command` or `url`.
-    pub server: String,
-    /// Product version as the product says it.
-    pub version: Option<String>,
-    /// Scheme and address it was reached at (of the first start).
-    pub url: String,
-    /// What was executed.
-    pub command: Vec<String>,
-    /// The configuration text that it ran with, substitutions made.
-    pub config: Option<String>,
-    /// SHA-256 of the executable, where it can be read.
-    pub binary_sha256: Option<String>,
-    /// How its CPU time is read, in words.
-    pub cpu_source: Option<String>,
-    /// TLS as negotiated with the generator: version, cipher suite, key exchange group.
-    pub tls: Option<String>,
-}
-
-/// One fact about the machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Fact {
-    /// Stable key, such as `kernel` or `governor`.
-    pub name: String,
-    /// What was found, `unknown` where it cannot be read.
-    pub value: String,
-}
-
-/// Something the reader should know before believing a figure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Warning {
-    /// Stable label.
-    pub label: String,
-    /// What was seen, what it means, what helps.
-    pub sentence: String,
-}
-
-/// The machine at the start.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Environment {
-    /// Kernel, CPU, accounting, mitigations, governor, limits, load, versions.
-    pub facts: Vec<Fact>,
-    /// Cores of the generator.
-    pub generator_cores: Vec<usize>,
-    /// Cores of the subjects.
-    pub subject_cores: Vec<usize>,
-    /// Whether the two are disjoint.
-    pub disjoint: bool,
-    /// What was noticed before the first slice.
-    pub warnings: Vec<Warning>,
-}
-
-/// One slice: a line of `slices.jsonl`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SliceRecord {
-    /// Round, from 0.
-    pub round: u32,
-    /// Place in the round's order, from 0.
-    pub position: u32,
-    /// Arm.
-    pub arm: String,
-    /// Start, ns since the run began.
-    pub started_ns: u64,
-    /// What was counted.
-    pub counters: Counters,
-    /// Histograms of times.
-    pub times: EncodedTimes,
-}
-
 /// `results.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Results {
     /// [`RESULTS_SCHEMA`].
     pub schema: String,
@@ -184,6 +41,19 @@ pub struct Results {
     pub arms: BTreeMap<String, ArmResult>,
     /// Effects and verdicts; primary ones first.
     pub comparisons: Vec<Comparison>,
+    /// How the slices were taken.
+    pub design: DesignSetup,
+    /// Starts of the arms.
+    pub starts: StartsResult,
+    /// Main effects and interactions, where the plan has factors.
+    pub factors: Option<FactorsResult>,
+    /// Prices per unit of the numeric factors.
+    pub prices: Vec<PriceResult>,
+    /// First use against steady use.
+    pub first_uses: Vec<FirstUseResult>,
+    /// Arms that are shown equal within the margin in the primary figure; an arm may stand in
+    /// several groups.
+    pub groups: Vec<Vec<String>>,
     /// What the reader should know.
     pub warnings: Vec<Warning>,
     /// The machine.
@@ -237,6 +107,12 @@ pub struct ArmResult {
     pub deviation: Option<f64>,
     /// How it was started.
     pub subject: SubjectSetup,
+    /// Planted violations, where the plan has any.
+    pub violations: Option<ViolationResult>,
+    /// Whether the layer was on, and how far it enforced.
+    pub proof: Option<ProofRecord>,
+    /// Whether the primary figure stood still over the run.
+    pub steady: Option<SteadyResult>,
     /// Why the arm is invalid, if it is.
     pub invalid: Option<String>,
     /// `webstone` workload: the figures that WebStone prints.
@@ -303,6 +179,10 @@ pub struct Comparison {
     pub ratio_of_sums: Option<f64>,
     /// Whether the Hodges-Lehmann estimate was preferred.
     pub heavy_tails: bool,
+    /// Spread between starts and within one, where there is more than one start.
+    pub levels: Option<LevelsResult>,
+    /// A duet's effect was large, and paired rounds decided.
+    pub confirmed: bool,
     /// Log ratio per round, in order; empty for quantiles.
     pub differences: Vec<f64>,
 }

@@ -1,0 +1,197 @@
+//! Kind, design, link, study, violations.
+
+use super::super::error::suggestion;
+use super::super::file::{ExperimentSection, PeakSection, PlanFile, ViolationsSection};
+use super::super::{
+    Arm, DesignChoice, Kind, LinkPlan, PeakPlan, RequestSource, ViolationPlan, Violations, Work,
+};
+use super::{Checked, Context};
+use bakeoff_meter::catalogue;
+use bakeoff_units::{Nanos, Ratio};
+use std::ops::Range;
+use toml::Spanned;
+
+/// What servers and layers answer when they refuse.
+const REFUSED: [u16; 6] = [403, 404, 410, 451, 500, 503];
+
+impl Context<'_> {
+    pub(super) fn kind(&self, file: &PlanFile, work: &Work) -> Checked<Kind> {
+        let e = &file.experiment;
+        let word = self.one_of(e.kind.as_ref(), "kind of experiment", &["compare", "peak"])?;
+        if word == "compare" {
+            return match &file.peak {
+                Some(_) => {
+                    self.wrong(e.baseline.span(), "`[peak]` has no meaning here", "add kind = \"peak\"")
+                }
+                None => Ok(Kind::Compare),
+            };
+        }
+        let span = e.kind.as_ref().map_or(0..0, Spanned::span);
+        if !matches!(work, Work::Requests(_)) {
+            return self.wrong(span, "only servers have a peak", "choose a workload of requests");
+        }
+        if let Some(key) = not_for_peaks(e) {
+            return self.wrong(key.1, format!("`{}` has no meaning for a peak", key.0), "take the line out");
+        }
+        Ok(Kind::Peak(self.peak(file.peak.as_ref().unwrap_or(&PeakSection::default()))?))
+    }
+
+    fn peak(&self, peak: &PeakSection) -> Checked<PeakPlan> {
+        let quantile: Ratio = self.quantity(peak.quantile.as_ref(), "99%")?;
+        if !(0.0..1.0).contains(&quantile.get()) || quantile.get() == 0.0 {
+            let span = peak.quantile.as_ref().map_or(0..0, Spanned::span);
+            return self.wrong(span, "a quantile lies between 0 and 100 %", "the default is \"99%\"");
+        }
+        Ok(PeakPlan {
+            slo: self.optional(peak.slo.as_ref())?,
+            quantile: quantile.get(),
+            precision: self.positive(peak.precision.as_ref(), "3%", Ratio::get)?,
+            confirm: self.positive(peak.confirm.as_ref(), "60s", |time: Nanos| time.get() as f64)?,
+            max_rate: self.optional(peak.max_rate.as_ref())?,
+        })
+    }
+
+    pub(super) fn design(&self, e: &ExperimentSection, work: &Work) -> Checked<DesignChoice> {
+        let word = self.one_of(e.design.as_ref(), "design", &["pairs", "duet", "auto"])?;
+        let span = e.design.as_ref().map_or(0..0, Spanned::span);
+        match (word, work) {
+            ("pairs", _) => Ok(DesignChoice::Pairs),
+            (_, Work::Requests(_)) if word == "auto" => Ok(DesignChoice::Auto),
+            (_, Work::Requests(_)) => Ok(DesignChoice::Duet),
+            _ => self.wrong(span, format!("`{word}` is for servers under load"), "take the line out"),
+        }
+    }
+
+    pub(super) fn primary(&self, e: &ExperimentSection) -> Checked<Option<String>> {
+        let Some(name) = &e.primary else { return Ok(None) };
+        let known: Vec<&str> = bakeoff_meter::CATALOGUE
+            .iter()
+            .filter(|m| m.quantile.is_none_or(|q| q == 0.5))
+            .map(|m| m.name)
+            .collect();
+        if catalogue::find(name.as_ref()).is_some_and(|meter| known.contains(&meter.name)) {
+            return Ok(Some(name.as_ref().clone()));
+        }
+        let what = format!("`{}` is no meter that a verdict can stand on", name.as_ref());
+        self.wrong(name.span(), what, suggestion(name.as_ref(), &known))
+    }
+
+    pub(super) fn link(&self, e: &ExperimentSection) -> Checked<Option<LinkPlan>> {
+        let Some(rate) = &e.link else {
+            let keys = [("delay", &e.delay), ("loss", &e.loss)];
+            return match keys.into_iter().find_map(|(key, value)| Some((key, value.as_ref()?))) {
+                Some((key, value)) => {
+                    self.wrong(value.span(), format!("`{key}` needs a link"), "add link = \"100Mbit\"")
+                }
+                None => Ok(None),
+            };
+        };
+        let loss: Ratio = self.quantity(e.loss.as_ref(), "0%")?;
+        if loss.get() >= 0.5 {
+            let span = e.loss.as_ref().map_or(0..0, Spanned::span);
+            return self.wrong(
+                span,
+                "no TCP connection lives with such a loss",
+                "below 50 %, such as \"0.1%\"",
+            );
+        }
+        let delay = self.quantity(e.delay.as_ref(), "0s")?;
+        Ok(Some(LinkPlan { rate: self.quantity(Some(rate), "100Mbit")?, delay, loss }))
+    }
+
+    pub(super) fn violations(
+        &self,
+        section: Option<&ViolationsSection>,
+        work: &Work,
+        arms: &[Arm],
+        baseline: usize,
+    ) -> Checked<Option<ViolationPlan>> {
+        let Some(v) = section else { return Ok(None) };
+        let span = v.share.span();
+        let Work::Requests(requests) = work else {
+            return self.wrong(span, "violations are requests", "choose a workload of requests");
+        };
+        let share: Ratio = self.positive(Some(&v.share), "0.5%", Ratio::get)?;
+        if share.get() > 0.5 {
+            return self.wrong(
+                span,
+                "more than half of the requests would be violations",
+                "such as \"0.5%\"",
+            );
+        }
+        let what = match (&v.urls, &v.files) {
+            (Some(urls), None) => self.violating_urls(urls)?,
+            (None, Some(files)) => {
+                let has_site =
+                    matches!(requests.source, RequestSource::Replay { .. } | RequestSource::Webstone);
+                if !has_site || *files.as_ref() == 0 {
+                    let help =
+                        "use a `replay` or `webstone` workload, which writes a site, and at least 1 file";
+                    return self.wrong(files.span(), "there is no file to alter", help);
+                }
+                Violations::Files(*files.as_ref() as usize)
+            }
+            _ => return self.wrong(span, "what must be refused?", "give either `urls` or `files`"),
+        };
+        let refused = v.refused.as_ref().map_or_else(|| REFUSED.to_vec(), |list| list.as_ref().clone());
+        let enforced_by = self.enforced_by(v, arms, baseline)?;
+        Ok(Some(ViolationPlan { share, what, refused, enforced_by }))
+    }
+
+    fn violating_urls(&self, urls: &Spanned<Vec<Spanned<String>>>) -> Checked<Violations> {
+        if let Some(wrong) = urls.as_ref().iter().find(|url| !url.as_ref().starts_with('/')) {
+            return self.wrong(
+                wrong.span(),
+                format!("`{}` is no path", wrong.as_ref()),
+                "paths start with /",
+            );
+        }
+        if urls.as_ref().is_empty() {
+            return self.wrong(urls.span(), "there is nothing to refuse", "name at least one path");
+        }
+        Ok(Violations::Urls(urls.as_ref().iter().map(|url| url.as_ref().clone()).collect()))
+    }
+
+    fn enforced_by(&self, v: &ViolationsSection, arms: &[Arm], baseline: usize) -> Checked<Vec<String>> {
+        let known: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
+        let Some(list) = &v.enforced_by else {
+            let others = known.iter().enumerate().filter(|(index, _)| *index != baseline);
+            return Ok(others.map(|(_, name)| (*name).to_owned()).collect());
+        };
+        if let Some(wrong) = list.as_ref().iter().find(|name| !known.contains(&name.as_ref().as_str())) {
+            let what = format!("there is no arm `{}`", wrong.as_ref());
+            return self.wrong(wrong.span(), what, suggestion(wrong.as_ref(), &known));
+        }
+        Ok(list.as_ref().iter().map(|name| name.as_ref().clone()).collect())
+    }
+
+    fn one_of<'a>(
+        &self,
+        value: Option<&'a Spanned<String>>,
+        what: &str,
+        known: &[&'static str],
+    ) -> Checked<&'static str> {
+        let word = value.map_or(known[0], |value| value.as_ref().as_str());
+        match known.iter().copied().find(|known| *known == word) {
+            Some(known) => Ok(known),
+            None => self.wrong(
+                value.map_or(0..0, Spanned::span),
+                format!("there is no {what} `{word}`"),
+                suggestion(word, known),
+            ),
+        }
+    }
+}
+
+/// Keys that steer verdicts between arms.
+fn not_for_peaks(e: &ExperimentSection) -> Option<(&'static str, Range<usize>)> {
+    [
+        ("design", e.design.as_ref().map(Spanned::span)),
+        ("restart_every", e.restart_every.as_ref().map(Spanned::span)),
+        ("primary", e.primary.as_ref().map(Spanned::span)),
+        ("max_rounds", e.max_rounds.as_ref().map(Spanned::span)),
+        ("slice_requests", e.slice_requests.as_ref().map(Spanned::span)),
+    ]
+    .into_iter()
+    .find_map(|(key, span)| Some((key, span?)))
+}

@@ -1,0 +1,84 @@
+//! What an arm has of its own beside the server: limits, freshness, requests.
+
+use super::super::error::suggestion;
+use super::super::file::{ArmSection, LimitsSection};
+use super::super::{Fresh, LimitsPlan, OwnRequests, RequestSource, Work};
+use super::{Checked, Context};
+use toml::Spanned;
+
+impl Context<'_> {
+    pub(super) fn limits(&self, limits: Option<&Spanned<LimitsSection>>) -> Checked<LimitsPlan> {
+        let Some(limits) = limits else { return Ok(LimitsPlan::default()) };
+        let l = limits.as_ref();
+        if let Some(cpus) = l.cpus.as_ref().filter(|cpus| !(0.01..=4096.0).contains(cpus.as_ref())) {
+            return self.wrong(cpus.span(), "this is no number of cores", "such as 0.5 or 2.0");
+        }
+        let found = LimitsPlan {
+            memory: self.optional(l.memory.as_ref())?,
+            cpus: l.cpus.as_ref().map(|cpus| *cpus.as_ref()),
+            read: self.optional(l.read.as_ref())?,
+            write: self.optional(l.write.as_ref())?,
+        };
+        if found.is_none() {
+            return self.wrong(
+                limits.span(),
+                "nothing is limited",
+                "give `memory`, `cpus`, `read` or `write`",
+            );
+        }
+        Ok(found)
+    }
+
+    pub(super) fn fresh(&self, arm: &ArmSection) -> Checked<Fresh> {
+        let Some(word) = &arm.fresh else { return Ok(Fresh::Nothing) };
+        match word.as_ref().as_str() {
+            "connection" => Ok(Fresh::Connection),
+            "start" if arm.url.is_none() => Ok(Fresh::Start),
+            "start" => {
+                self.wrong(word.span(), "a running server is not started", "use `server` or `command`")
+            }
+            "page-cache" => Ok(Fresh::PageCache),
+            other => {
+                let help = suggestion(other, &["connection", "start", "page-cache"]);
+                self.wrong(word.span(), format!("`{other}` cannot be fresh"), help)
+            }
+        }
+    }
+
+    pub(super) fn own_requests(&self, arm: &ArmSection, work: &Work) -> Checked<OwnRequests> {
+        let urls = match (&arm.urls, work) {
+            (None, _) => None,
+            (Some(list), Work::Requests(requests)) if matches!(requests.source, RequestSource::Get(_)) => {
+                Some(self.urls(list)?)
+            }
+            (Some(list), _) => {
+                return self.wrong(list.span(), "only `get` workloads have `urls`", "take the line out");
+            }
+        };
+        let headers = arm.headers.as_ref().map_or(Ok(Vec::new()), |list| self.headers(list))?;
+        Ok(OwnRequests { urls, headers, keep_alive: arm.keep_alive.as_ref().map(|keep| *keep.as_ref()) })
+    }
+
+    /// `Name: value`, with nothing that could end the line.
+    fn headers(&self, list: &Spanned<Vec<String>>) -> Checked<Vec<String>> {
+        for line in list.as_ref() {
+            let name = line.split_once(':').map_or("", |(name, _)| name);
+            let is_token =
+                !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+            if !is_token || line.chars().any(char::is_control) {
+                let help = "such as [\"Accept-Encoding: gzip\"]";
+                return self.wrong(list.span(), format!("`{line}` is no header field"), help);
+            }
+            let ours = ["host", "connection", "content-length", "transfer-encoding"];
+            if ours.contains(&name.to_ascii_lowercase().as_str()) {
+                let what = format!("`{name}` is set by the load generator");
+                return self.wrong(
+                    list.span(),
+                    what,
+                    "take it out; `keep_alive` says what becomes of connections",
+                );
+            }
+        }
+        Ok(list.as_ref().clone())
+    }
+}

@@ -1,0 +1,255 @@
+//! Factors: from arms and levels to one arm for each combination.
+//!
+//! An arm is a template. For each cell the keys of its levels are put over the template's, and
+//! `{factor}` in every text of the arm becomes the level. What comes out are arms as if they had
+//! been typed one by one.
+
+use super::file::{ArmSection, FactorLevel, LimitsSection, OneOrMany, PlanFile, UrlEntry};
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+/// A factor, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Factor {
+    /// Its name.
+    pub name: String,
+    /// Its levels, the reference first.
+    pub levels: Vec<String>,
+    /// The levels as numbers, where all are.
+    pub numbers: Option<Vec<f64>>,
+}
+
+/// One arm of the expanded plan.
+pub(super) struct Cell {
+    pub(super) name: Spanned<String>,
+    pub(super) template: String,
+    /// Level of each factor.
+    pub(super) levels: Vec<usize>,
+    pub(super) values: BTreeMap<String, String>,
+    pub(super) section: ArmSection,
+}
+
+/// The factors of a plan. More than one template makes `arm` a factor as well, the first one.
+pub(super) fn factors(file: &PlanFile) -> Vec<Factor> {
+    let typed = file.factors.iter().map(|(name, levels)| Factor {
+        name: name.as_ref().clone(),
+        levels: levels.iter().map(|level| level.as_ref().to_string()).collect(),
+        numbers: levels
+            .iter()
+            .map(|level| match level.as_ref() {
+                FactorLevel::Count(count) => Some(*count as f64),
+                _ => None,
+            })
+            .collect(),
+    });
+    let templates = Factor {
+        name: "arm".to_owned(),
+        levels: file.arm.iter().map(|(name, _)| name.as_ref().clone()).collect(),
+        numbers: None,
+    };
+    let several = !file.factors.is_empty() && file.arm.len() > 1;
+    several.then_some(templates).into_iter().chain(typed).collect()
+}
+
+/// All arms: the templates themselves without factors, else one for each template and setting.
+/// `settings`: level indices of the typed factors.
+pub(super) fn cells(file: &PlanFile, factors: &[Factor], settings: &[Vec<usize>]) -> Vec<Cell> {
+    let several = file.arm.len() > 1;
+    let typed = &factors[factors.len() - file.factors.len()..];
+    let mut cells = Vec::new();
+    for (index, (name, section)) in file.arm.iter().enumerate() {
+        if typed.is_empty() {
+            cells.push(plain(name, section));
+            continue;
+        }
+        for setting in settings {
+            let values: BTreeMap<String, String> = typed
+                .iter()
+                .zip(setting)
+                .map(|(factor, &level)| (factor.name.clone(), factor.levels[level].clone()))
+                .collect();
+            let mut section = section.clone();
+            for (factor, &level) in typed.iter().zip(setting) {
+                if let Some(over) = level_section(file, &factor.name, &factor.levels[level]) {
+                    section = section.under(over);
+                }
+            }
+            section.fill(&values);
+            let template = several.then_some(index);
+            cells.push(Cell {
+                name: Spanned::new(
+                    name.span(),
+                    cell_name(several.then(|| name.as_ref().as_str()), typed, setting),
+                ),
+                template: name.as_ref().clone(),
+                levels: template.into_iter().chain(setting.iter().copied()).collect(),
+                values,
+                section,
+            });
+        }
+    }
+    cells
+}
+
+fn plain(name: &Spanned<String>, section: &ArmSection) -> Cell {
+    Cell {
+        name: name.clone(),
+        template: name.as_ref().clone(),
+        levels: Vec::new(),
+        values: BTreeMap::new(),
+        section: section.clone(),
+    }
+}
+
+fn level_section<'a>(file: &'a PlanFile, factor: &str, level: &str) -> Option<&'a ArmSection> {
+    let levels = file.level.iter().find(|(name, _)| name.as_ref() == factor)?.1;
+    levels.iter().find(|(name, _)| name.as_ref() == level).map(|(_, section)| section)
+}
+
+/// `http.active`; numbers and switches say whose they are: `http.rules-10`.
+fn cell_name(template: Option<&str>, factors: &[Factor], setting: &[usize]) -> String {
+    let part = |(factor, &level): (&Factor, &usize)| {
+        let text = &factor.levels[level];
+        let bare = factor.numbers.is_none() && !matches!(text.as_str(), "true" | "false");
+        if bare { text.clone() } else { format!("{}-{text}", factor.name) }
+    };
+    let parts = factors.iter().zip(setting).map(part);
+    template.map(str::to_owned).into_iter().chain(parts).collect::<Vec<_>>().join(".")
+}
+
+/// Every combination of levels, the reference cell first.
+pub(super) fn crossed(factors: &[Factor]) -> Vec<Vec<usize>> {
+    factors.iter().fold(vec![Vec::new()], |settings, factor| {
+        let longer = |setting: Vec<usize>| {
+            (0..factor.levels.len()).map(move |level| setting.iter().copied().chain([level]).collect())
+        };
+        settings.into_iter().flat_map(longer).collect()
+    })
+}
+
+/// Texts in which `{factor}` is replaced.
+trait Fill {
+    fn fill(&mut self, values: &BTreeMap<String, String>);
+}
+
+impl Fill for String {
+    fn fill(&mut self, values: &BTreeMap<String, String>) {
+        for (name, value) in values {
+            let mark = format!("{{{name}}}");
+            if self.contains(&mark) {
+                *self = self.replace(&mark, value);
+            }
+        }
+    }
+}
+
+impl<T: Fill> Fill for Option<T> {
+    fn fill(&mut self, values: &BTreeMap<String, String>) {
+        self.iter_mut().for_each(|inner| inner.fill(values));
+    }
+}
+
+impl<T: Fill> Fill for Vec<T> {
+    fn fill(&mut self, values: &BTreeMap<String, String>) {
+        self.iter_mut().for_each(|inner| inner.fill(values));
+    }
+}
+
+impl<T: Fill> Fill for Spanned<T> {
+    fn fill(&mut self, values: &BTreeMap<String, String>) {
+        self.get_mut().fill(values);
+    }
+}
+
+impl Fill for BTreeMap<String, String> {
+    fn fill(&mut self, values: &BTreeMap<String, String>) {
+        self.values_mut().for_each(|inner| inner.fill(values));
+    }
+}
+
+impl Fill for OneOrMany {
+    fn fill(&mut self, values: &BTreeMap<String, String>) {
+        match self {
+            Self::One(argv) => argv.fill(values),
+            Self::Many(list) => list.fill(values),
+        }
+    }
+}
+
+impl Fill for UrlEntry {
+    fn fill(&mut self, values: &BTreeMap<String, String>) {
+        match self {
+            Self::Path(path) => path.fill(values),
+            Self::Weighted(weighted) => weighted.path.fill(values),
+        }
+    }
+}
+
+impl Fill for LimitsSection {
+    fn fill(&mut self, values: &BTreeMap<String, String>) {
+        [&mut self.memory, &mut self.read, &mut self.write].into_iter().for_each(|text| text.fill(values));
+    }
+}
+
+macro_rules! no_text {
+    ($($kind:ty),*) => { $(impl Fill for $kind { fn fill(&mut self, _: &BTreeMap<String, String>) {} })* };
+}
+no_text!(bool, u32);
+
+/// One list of the fields, so that a new key of arms cannot be forgotten in one of the two.
+macro_rules! each_key {
+    ($($key:ident),*) => {
+        impl ArmSection {
+            /// These keys with those of a level put over them.
+            fn under(self, over: &Self) -> Self {
+                Self { $($key: over.$key.clone().or(self.$key)),* }
+            }
+
+            fn fill(&mut self, values: &BTreeMap<String, String>) {
+                $(self.$key.fill(values);)*
+            }
+        }
+    };
+}
+each_key!(
+    server,
+    config,
+    tls,
+    command,
+    wrap,
+    env,
+    ready,
+    start_timeout,
+    url,
+    pid,
+    cacert,
+    insecure,
+    burn,
+    headers,
+    urls,
+    keep_alive,
+    fresh,
+    first_use_of,
+    limits,
+    proof,
+    setup,
+    prepare,
+    cleanup
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crossing_takes_the_reference_first_and_every_combination_once() {
+        let factor = |levels: &[&str]| Factor {
+            name: "f".to_owned(),
+            levels: levels.iter().map(|level| (*level).to_owned()).collect(),
+            numbers: None,
+        };
+        let all = crossed(&[factor(&["a", "b"]), factor(&["x", "y", "z"])]);
+        assert_eq!(all, [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]);
+        assert_eq!(crossed(&[]), [[0; 0]]);
+    }
+}

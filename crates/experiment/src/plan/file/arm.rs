@@ -1,0 +1,104 @@
+//! `[arm.NAME]` as it is typed; a level of a factor has the same keys.
+
+use super::workload::{OneOrMany, UrlEntry};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+/// `limits = { ... }` of an arm.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LimitsSection {
+    /// Memory, page cache included, such as "512MB".
+    #[schemars(with = "Option<String>")]
+    pub memory: Option<Spanned<String>>,
+    /// CPU time in cores, such as 0.5.
+    #[schemars(with = "Option<f64>")]
+    pub cpus: Option<Spanned<f64>>,
+    /// Reading from storage, such as "20MB/s".
+    #[schemars(with = "Option<String>")]
+    pub read: Option<Spanned<String>>,
+    /// Writing to storage.
+    #[schemars(with = "Option<String>")]
+    pub write: Option<Spanned<String>>,
+}
+
+/// `[arm.NAME]`
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArmSection {
+    /// `origin`, `nginx` or `apache`.
+    #[schemars(with = "Option<String>")]
+    pub server: Option<Spanned<String>>,
+    /// nginx and apache: your configuration; `{host}`, `{port}`, `{root}`, `{cert}`, `{key}` and
+    /// `{dir}` are filled in.
+    #[schemars(with = "Option<String>")]
+    pub config: Option<Spanned<String>>,
+    /// Whether the server speaks TLS. Default false.
+    #[schemars(with = "Option<bool>")]
+    pub tls: Option<Spanned<bool>>,
+    /// A server of your own: program and arguments, the same substitutions. In the command
+    /// workload: what is measured.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub command: Option<Spanned<Vec<String>>>,
+    /// command workload: put before the workload's command, as a layer would be.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub wrap: Option<Spanned<Vec<String>>>,
+    /// Environment variables of the command.
+    #[schemars(with = "Option<BTreeMap<String, String>>")]
+    pub env: Option<Spanned<BTreeMap<String, String>>>,
+    /// command server: a path that answers below 500 when it is ready. Default: its port accepts.
+    #[schemars(with = "Option<String>")]
+    pub ready: Option<Spanned<String>>,
+    /// Time to get ready. Default "10s".
+    #[schemars(with = "Option<String>")]
+    pub start_timeout: Option<Spanned<String>>,
+    /// A running server.
+    #[schemars(with = "Option<String>")]
+    pub url: Option<Spanned<String>>,
+    /// url: its process, so that its CPU can be read.
+    #[schemars(with = "Option<u32>")]
+    pub pid: Option<Spanned<u32>>,
+    /// url, and servers with certificates of their own: PEM file with the authority.
+    #[schemars(with = "Option<String>")]
+    pub cacert: Option<Spanned<String>>,
+    /// Accept any certificate. Default false.
+    #[schemars(with = "Option<bool>")]
+    pub insecure: Option<Spanned<bool>>,
+    /// origin: extra CPU time on each request, such as "2us".
+    #[schemars(with = "Option<String>")]
+    pub burn: Option<Spanned<String>>,
+    /// Lines added to every request's head, such as ["Accept-Encoding: gzip"].
+    #[schemars(with = "Option<Vec<String>>")]
+    pub headers: Option<Spanned<Vec<String>>>,
+    /// get: instead of the workload's.
+    #[schemars(with = "Option<Vec<UrlEntry>>")]
+    pub urls: Option<Spanned<Vec<Spanned<UrlEntry>>>>,
+    /// Instead of the workload's.
+    #[schemars(with = "Option<bool>")]
+    pub keep_alive: Option<Spanned<bool>>,
+    /// What is new in every slice: `connection`, `start` (the server itself) or `page-cache`.
+    #[schemars(with = "Option<String>")]
+    pub fresh: Option<Spanned<String>>,
+    /// This arm is the first use of that one: the report tells what a first use costs more, and
+    /// after how many requests that no longer matters.
+    #[schemars(with = "Option<String>")]
+    pub first_use_of: Option<Spanned<String>>,
+    /// What the subject may use.
+    #[schemars(with = "Option<LimitsSection>")]
+    pub limits: Option<Spanned<LimitsSection>>,
+    /// A command that tells whether the layer is on: it exits with 0, and may print `full`,
+    /// `partial: REASON` or `none: REASON`.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub proof: Option<Spanned<Vec<String>>>,
+    /// command workload: instead of the workload's.
+    #[schemars(with = "Option<OneOrMany>")]
+    pub setup: Option<Spanned<OneOrMany>>,
+    /// Servers: run before each start. command workload: instead of the workload's.
+    #[schemars(with = "Option<OneOrMany>")]
+    pub prepare: Option<Spanned<OneOrMany>>,
+    /// command workload: instead of the workload's.
+    #[schemars(with = "Option<OneOrMany>")]
+    pub cleanup: Option<Spanned<OneOrMany>>,
+}

@@ -1,0 +1,110 @@
+//! `[experiment]`, `[peak]` and `[violations]` as they are typed.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::Spanned;
+
+/// `[experiment]`
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExperimentSection {
+    /// `compare` (default): what the arms cost; `peak`: the highest rate each sustains.
+    #[schemars(with = "Option<String>")]
+    pub kind: Option<Spanned<String>>,
+    /// `pairs` (default): one arm after the other; `duet`: all at once, for small differences of
+    /// CPU per request; `auto`: the pilot decides.
+    #[schemars(with = "Option<String>")]
+    pub design: Option<Spanned<String>>,
+    /// All arms are started anew every so many rounds; 0: never. Default: 3 if a start takes less
+    /// than 1 s, else never.
+    #[schemars(with = "Option<u32>")]
+    pub restart_every: Option<Spanned<u32>>,
+    /// The meter that the verdict stands on. Default: CPU per request, for commands the time they
+    /// take.
+    #[schemars(with = "Option<String>")]
+    pub primary: Option<Spanned<String>>,
+    /// Rate of the link between generator and subject, such as "100Mbit". Default: loopback.
+    #[schemars(with = "Option<String>")]
+    pub link: Option<Spanned<String>>,
+    /// Delay of the link, one way, such as "10ms". Default none.
+    #[schemars(with = "Option<String>")]
+    pub delay: Option<Spanned<String>>,
+    /// Share of packets that the link loses, such as "0.1%". Default none.
+    #[schemars(with = "Option<String>")]
+    pub loss: Option<Spanned<String>>,
+    /// The published study that the report sets the figures beside.
+    #[schemars(with = "Option<String>")]
+    pub study: Option<Spanned<String>>,
+    /// Seed of everything that is drawn. Default 1.
+    pub seed: Option<u64>,
+    /// Name of the arm that the others are compared with. It runs as two processes.
+    #[schemars(with = "String")]
+    pub baseline: Spanned<String>,
+    /// The smallest cost that matters, such as "1%" (the default).
+    #[schemars(with = "Option<String>")]
+    pub margin: Option<Spanned<String>>,
+    /// Wall time of the whole command, such as "5min" (the default).
+    #[schemars(with = "Option<String>")]
+    pub budget: Option<Spanned<String>>,
+    /// Most rounds, 3 or more. Default 80.
+    #[schemars(with = "Option<u32>")]
+    pub max_rounds: Option<Spanned<u32>>,
+    /// Share of failed requests above which an arm is invalid. Default "0.1%".
+    #[schemars(with = "Option<String>")]
+    pub max_errors: Option<Spanned<String>>,
+    /// Cores of the load generator. Default: chosen apart from the subjects'.
+    #[schemars(with = "Option<Vec<usize>>")]
+    pub generator_cores: Option<Spanned<Vec<usize>>>,
+    /// Cores of the subjects. Default: chosen.
+    #[schemars(with = "Option<Vec<usize>>")]
+    pub subject_cores: Option<Spanned<Vec<usize>>>,
+    /// Requests of a slice. Default: sized in the pilot.
+    #[schemars(with = "Option<u64>")]
+    pub slice_requests: Option<Spanned<u64>>,
+    /// Allow arms that do not differ: for calibration, where no difference must be found.
+    pub allow_equal_arms: Option<bool>,
+}
+
+/// `[peak]`
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PeakSection {
+    /// Bound on the quantile of the response time. Default: five times that of the unloaded arm,
+    /// at least "50ms".
+    #[schemars(with = "Option<String>")]
+    pub slo: Option<Spanned<String>>,
+    /// Which quantile, such as "99%" (the default).
+    #[schemars(with = "Option<String>")]
+    pub quantile: Option<Spanned<String>>,
+    /// How narrow the interval of the highest rate must be. Default "3%".
+    #[schemars(with = "Option<String>")]
+    pub precision: Option<Spanned<String>>,
+    /// How long the last trial takes, just below the rate that was found. Default "60s".
+    #[schemars(with = "Option<String>")]
+    pub confirm: Option<Spanned<String>>,
+    /// No higher rate is tried, such as "5000/s". Default: found by a closed loop.
+    #[schemars(with = "Option<String>")]
+    pub max_rate: Option<Spanned<String>>,
+}
+
+/// `[violations]`
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ViolationsSection {
+    /// Share of the requests that ask for something the layer must refuse, such as "0.5%".
+    #[schemars(with = "String")]
+    pub share: Spanned<String>,
+    /// Paths that must be refused. Either these or `files`.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub urls: Option<Spanned<Vec<Spanned<String>>>>,
+    /// So many files of the site are altered on disk after the site was written: an integrity
+    /// layer must refuse them.
+    #[schemars(with = "Option<u64>")]
+    pub files: Option<Spanned<u64>>,
+    /// Statuses that mean refused. Default [403, 404, 410, 451, 500, 503].
+    #[schemars(with = "Option<Vec<u16>>")]
+    pub refused: Option<Spanned<Vec<u16>>>,
+    /// Arms in which the layer is on and must notice. Default: all but the baseline.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub enforced_by: Option<Spanned<Vec<Spanned<String>>>>,
+}

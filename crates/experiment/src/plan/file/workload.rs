@@ -1,0 +1,112 @@
+//! `[workload]` as it is typed.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::Spanned;
+
+/// `[workload]`
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadSection {
+    /// `get`, `replay`, `webstone` or `command`.
+    #[schemars(with = "String")]
+    pub kind: Spanned<String>,
+    /// get: paths, each a string or a table with `path` and `weight`.
+    #[schemars(with = "Option<Vec<UrlEntry>>")]
+    pub urls: Option<Spanned<Vec<Spanned<UrlEntry>>>>,
+    /// replay: the access log, plain, .gz or .zst; `builtin:weblog` is the bundled one.
+    #[schemars(with = "Option<String>")]
+    pub log: Option<Spanned<String>>,
+    /// replay: `common`, `combined`, `vhost-combined`, `nginx-json` or `squid`. Default: told from
+    /// the log.
+    #[schemars(with = "Option<String>")]
+    pub format: Option<Spanned<String>>,
+    /// replay: `shuffled` (default), `original`, `constant` or `poisson`; get: `closed` (default),
+    /// `constant` or `poisson`.
+    #[schemars(with = "Option<String>")]
+    pub clock: Option<Spanned<String>>,
+    /// Closed loop and shuffled: how many ask at the same time. Default 15, webstone 32.
+    #[schemars(with = "Option<usize>")]
+    pub robots: Option<Spanned<usize>>,
+    /// Closed loop: time between a reply and the robot's next request. Default none.
+    #[schemars(with = "Option<String>")]
+    pub think: Option<Spanned<String>>,
+    /// constant and poisson: such as "1000/s".
+    #[schemars(with = "Option<String>")]
+    pub rate: Option<Spanned<String>>,
+    /// original: how many times as fast as the log. Default 1.
+    #[schemars(with = "Option<f64>")]
+    pub speed: Option<Spanned<f64>>,
+    /// shuffled: a slice is the whole log, walked so many times by every robot.
+    #[schemars(with = "Option<u32>")]
+    pub passes: Option<Spanned<u32>>,
+    /// replay: ask for a logged 304 with `If-Modified-Since` and for a logged 206 with `Range`.
+    #[schemars(with = "Option<bool>")]
+    pub conditional: Option<Spanned<bool>>,
+    /// replay: largest site to rebuild, on disk. Default "2GB".
+    #[schemars(with = "Option<String>")]
+    pub max_site: Option<Spanned<String>>,
+    /// replay: share of lines that may be unreadable. Default "10%".
+    #[schemars(with = "Option<String>")]
+    pub max_unparsable: Option<Spanned<String>>,
+    /// Whether connections carry more than one request. Default true, webstone false.
+    #[schemars(with = "Option<bool>")]
+    pub keep_alive: Option<Spanned<bool>>,
+    /// Time limit of a request. Default "10s".
+    #[schemars(with = "Option<String>")]
+    pub timeout: Option<Spanned<String>>,
+    /// Open loop: most connections. Default 1000.
+    #[schemars(with = "Option<usize>")]
+    pub connections: Option<Spanned<usize>>,
+    /// command: what every arm runs that gives no command of its own; program and arguments.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub command: Option<Spanned<Vec<String>>>,
+    /// command: run once for each arm before the first run.
+    #[schemars(with = "Option<OneOrMany>")]
+    pub setup: Option<Spanned<OneOrMany>>,
+    /// command: run before each run.
+    #[schemars(with = "Option<OneOrMany>")]
+    pub prepare: Option<Spanned<OneOrMany>>,
+    /// command: run once for each arm after the last run.
+    #[schemars(with = "Option<OneOrMany>")]
+    pub cleanup: Option<Spanned<OneOrMany>>,
+    /// command: drop the page cache before each run (needs root).
+    #[schemars(with = "Option<bool>")]
+    pub cold: Option<Spanned<bool>>,
+    /// command: a run that takes longer is ended and fails. Default "10min".
+    #[schemars(with = "Option<String>")]
+    pub time_limit: Option<Spanned<String>>,
+}
+
+/// A path of the `get` workload.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected a path such as \"/f\" or a table { path = \"/f\", weight = 3 }")]
+pub enum UrlEntry {
+    /// With weight 1.
+    Path(String),
+    /// With a weight.
+    Weighted(WeightedUrl),
+}
+
+/// A weighted path.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WeightedUrl {
+    /// Path and query.
+    pub path: String,
+    /// Weight in proportion to the others. Default 1.
+    pub weight: Option<u32>,
+}
+
+/// A command, or several one after the other.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "expected program and arguments such as [\"make\", \"clean\"], or a list of such"
+)]
+pub enum OneOrMany {
+    /// Program and arguments.
+    One(Vec<String>),
+    /// Several.
+    Many(Vec<Vec<String>>),
+}

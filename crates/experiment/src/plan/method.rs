@@ -1,0 +1,139 @@
+//! How an experiment is done, as far as the plan says: design, restarts, link, proof.
+
+use bakeoff_units::{BitsPerSecond, Bytes, BytesPerSecond, Nanos, PerSecond, Ratio};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is looked for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// What the arms cost against the baseline.
+    Compare,
+    /// The highest rate that each arm sustains.
+    Peak(PeakPlan),
+}
+
+/// `[peak]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PeakPlan {
+    /// Bound on the quantile of the response time; `None`: from the unloaded arm.
+    pub slo: Option<Nanos>,
+    /// Which quantile, between 0 and 1.
+    pub quantile: f64,
+    /// Width of the interval that ends the search.
+    pub precision: Ratio,
+    /// Length of the last trial.
+    pub confirm: Nanos,
+    /// No higher rate is tried.
+    pub max_rate: Option<PerSecond>,
+}
+
+/// How the arms of a round are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DesignChoice {
+    /// One after the other.
+    Pairs,
+    /// All at once.
+    Duet,
+    /// As the pilot advises.
+    Auto,
+}
+
+/// How the slices of a round were taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Design {
+    /// One arm after the other: everything can be compared.
+    #[default]
+    Pairs,
+    /// All arms at once at the same rate: only costs per request can be compared.
+    Duet,
+}
+
+impl Design {
+    /// As in plans and results.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pairs => "pairs",
+            Self::Duet => "duet",
+        }
+    }
+}
+
+/// The link between generator and subjects.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkPlan {
+    /// Its rate.
+    pub rate: BitsPerSecond,
+    /// One way.
+    pub delay: Nanos,
+    /// Share of packets that are lost, below 1.
+    pub loss: Ratio,
+}
+
+/// Requests that the layer must refuse, planted among the others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ViolationPlan {
+    /// Share of all requests, above 0 and at most 0.5.
+    pub share: Ratio,
+    /// What is asked for.
+    pub what: Violations,
+    /// Statuses that mean refused.
+    pub refused: Vec<u16>,
+    /// Names of the arms whose layer must notice.
+    pub enforced_by: Vec<String>,
+}
+
+/// What the layer must refuse.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Violations {
+    /// These paths.
+    Urls(Vec<String>),
+    /// So many files of the site, altered on disk after it was written.
+    Files(usize),
+}
+
+/// What a subject may use; `None`: as much as there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LimitsPlan {
+    /// Memory, page cache included.
+    pub memory: Option<Bytes>,
+    /// CPU time in cores.
+    pub cpus: Option<f64>,
+    /// From storage.
+    pub read: Option<BytesPerSecond>,
+    /// To storage.
+    pub write: Option<BytesPerSecond>,
+}
+
+impl LimitsPlan {
+    /// Whether anything is limited.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What every slice of an arm finds new.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fresh {
+    /// Nothing: connections stay, the server is warm.
+    #[default]
+    Nothing,
+    /// A connection for each request: TCP and TLS are set up anew each time.
+    Connection,
+    /// The server is started before the slice, and nothing warms it.
+    Start,
+    /// The page cache is dropped before the slice.
+    PageCache,
+}
+
+/// What an arm's requests have of their own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OwnRequests {
+    /// In place of the workload's.
+    pub urls: Option<Vec<bakeoff_workload::GetUrl>>,
+    /// Lines added to the head, without line ends.
+    pub headers: Vec<String>,
+    /// In place of the workload's.
+    pub keep_alive: Option<bool>,
+}

@@ -1,0 +1,20 @@
+//! The results directory as data: what a run writes down, and what reports are made from.
+//!
+//! Measuring side, cold. Owns the stored forms and their JSON schema. `setup.json` is written once,
+//! before the first slice; `slices.jsonl` grows by a line a slice, synced before the next slice
+//! starts; `results.json` is a pure function of those two (see `analyse`).
+
+mod design;
+mod figures;
+mod setup;
+mod slice;
+
+pub use design::*;
+pub use figures::*;
+pub use setup::*;
+pub use slice::*;
+
+/// The `schema` of this version's `results.json`.
+pub const RESULTS_SCHEMA: &str = "bakeoff-results/2";
+/// The `schema` of this version's `setup.json`.
+pub const SETUP_SCHEMA: &str = "bakeoff-setup/2";

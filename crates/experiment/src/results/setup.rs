@@ -1,0 +1,200 @@
+//! What is fixed before the first slice, and what was found on the machine.
+
+use crate::plan::Design;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Everything that is fixed before the first slice (`setup.json`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Setup {
+    /// [`SETUP_SCHEMA`].
+    pub schema: String,
+    /// Version of bakeoff that wrote it.
+    pub bakeoff: String,
+    /// Name of the plan: its file stem, or the shipped plan's name.
+    pub name: String,
+    /// Directory that the plan's relative paths start from.
+    pub base_dir: String,
+    /// When the run began, RFC 3339.
+    pub started: String,
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+    /// Margin d as a fraction.
+    pub margin: f64,
+    /// Wall time allowed, ns.
+    pub budget_ns: u64,
+    /// Rounds allowed.
+    pub max_rounds: u32,
+    /// Numbers of rounds after which verdicts are judged.
+    pub looks: Vec<u32>,
+    /// Confidence level of each interval, 0 to 1.
+    pub level: f64,
+    /// Name of the figure that is judged first (a meter of the catalogue).
+    pub primary: String,
+    /// Arm names in plan order, the second baseline process (`plain'`) behind the baseline.
+    pub arms: Vec<String>,
+    /// The baseline.
+    pub baseline: String,
+    /// The load in words: "closed loop, 15 robots", "constant 1000/s".
+    pub load: String,
+    /// Share of failed requests above which an arm is invalid.
+    pub max_errors: f64,
+    /// For open loop: bound on the 99th percentile of the generator's lateness, ns.
+    pub max_lateness_ns: Option<u64>,
+    /// How the slices of a round are taken, and why.
+    pub design: DesignSetup,
+    /// When the arms are started anew.
+    pub restarts: RestartSetup,
+    /// The factors of the plan.
+    pub factors: Vec<FactorSetup>,
+    /// Arms that are the first use of another one, by name.
+    pub first_uses: BTreeMap<String, String>,
+    /// What the layer must refuse.
+    pub violations: Option<ViolationSetup>,
+    /// Name of the published study to set the figures beside.
+    pub study: Option<String>,
+    /// The workload.
+    pub workload: WorkloadSetup,
+    /// One entry per name in `arms`.
+    pub subjects: BTreeMap<String, SubjectSetup>,
+    /// The machine and what was found before the run.
+    pub environment: Environment,
+}
+
+/// What the workload turned out to be.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkloadSetup {
+    /// `replay`, `webstone`, `get` or `command`.
+    pub kind: String,
+    /// One line for people.
+    pub description: String,
+    /// Requests of one slice; 1 for a command.
+    pub slice_requests: u64,
+    /// Why the slice has this size, from the pilot.
+    pub slice_reason: String,
+    /// Requests of the whole benchmark, where it has an end: for a shuffled replay lines x robots x
+    /// passes.
+    pub total_requests: Option<u64>,
+    /// Log lines that are not replayed, by reason.
+    pub skipped: BTreeMap<String, u64>,
+    /// Robots of a closed loop.
+    pub robots: Option<u64>,
+    /// SHA-256 of the log file: a run can be gone on with only while it is the same.
+    pub log_sha256: Option<String>,
+}
+
+/// How one arm was started.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SubjectSetup {
+    /// `origin`, `nginx`, `apache`, `command` or `url`.
+    pub server: String,
+    /// Product version as the product says it.
+    pub version: Option<String>,
+    /// Scheme and address it was reached at (of the first start).
+    pub url: String,
+    /// What was executed.
+    pub command: Vec<String>,
+    /// The configuration text that it ran with, substitutions made.
+    pub config: Option<String>,
+    /// SHA-256 of the executable, where it can be read.
+    pub binary_sha256: Option<String>,
+    /// How its CPU time is read, in words.
+    pub cpu_source: Option<String>,
+    /// TLS as negotiated with the generator: version, cipher suite, key exchange group.
+    pub tls: Option<String>,
+    /// Level of each factor of the set-up.
+    pub levels: Vec<usize>,
+    /// Whether the arm's layer was on when the run began, as its proof said.
+    pub proof: Option<ProofRecord>,
+}
+
+/// How the slices of a round are taken.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DesignSetup {
+    /// `pairs` or `duet`.
+    pub design: Design,
+    /// Why, in words.
+    pub reason: String,
+    /// Duet: requests per second that each arm gets.
+    pub rate_per_s: Option<f64>,
+    /// Duet: an effect above this fraction is decided by paired rounds.
+    pub confirm_above: Option<f64>,
+    /// Duet: how many of them.
+    pub confirm_rounds: Option<u32>,
+}
+
+/// When the arms are started anew.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RestartSetup {
+    /// Every so many rounds; 0: never.
+    pub every: u32,
+    /// Why, in words.
+    pub reason: String,
+}
+
+/// A factor of the plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FactorSetup {
+    /// Its name.
+    pub name: String,
+    /// Its levels, the reference first.
+    pub levels: Vec<String>,
+    /// The levels as numbers, where all are: the factor has a price per unit.
+    pub numbers: Option<Vec<f64>>,
+}
+
+/// What the layer must refuse.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ViolationSetup {
+    /// Share of all requests.
+    pub share: f64,
+    /// What is asked for, in words.
+    pub what: String,
+    /// Arms whose layer must notice.
+    pub enforced_by: Vec<String>,
+}
+
+/// What an arm's proof said.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProofRecord {
+    /// Whether the layer is on.
+    pub active: bool,
+    /// `full`, `partial` or `none`.
+    pub enforcement: String,
+    /// Why it is not full, or the first line that the proof printed.
+    pub words: String,
+}
+
+/// One fact about the machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Fact {
+    /// Stable key, such as `kernel` or `governor`.
+    pub name: String,
+    /// What was found, `unknown` where it cannot be read.
+    pub value: String,
+}
+
+/// Something the reader should know before believing a figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Warning {
+    /// Stable label.
+    pub label: String,
+    /// What was seen, what it means, what helps.
+    pub sentence: String,
+}
+
+/// The machine at the start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Environment {
+    /// Kernel, CPU, accounting, mitigations, governor, limits, load, versions.
+    pub facts: Vec<Fact>,
+    /// Cores of the generator.
+    pub generator_cores: Vec<usize>,
+    /// Cores of the subjects.
+    pub subject_cores: Vec<usize>,
+    /// Whether the two are disjoint.
+    pub disjoint: bool,
+    /// What was noticed before the first slice.
+    pub warnings: Vec<Warning>,
+}

@@ -1,0 +1,30 @@
+//! A line of `slices.jsonl`.
+
+use super::ProofRecord;
+use crate::plan::Design;
+use bakeoff_meter::{Counters, EncodedTimes};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One slice: a line of `slices.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SliceRecord {
+    /// Round, from 0.
+    pub round: u32,
+    /// Place in the round's order, from 0.
+    pub position: u32,
+    /// Arm.
+    pub arm: String,
+    /// How the slices of this round were taken.
+    pub design: Design,
+    /// Which start of the arms this is, from 0.
+    pub start: u32,
+    /// Whether the layer was on, where that was asked anew at this start.
+    pub proof: Option<ProofRecord>,
+    /// Start, ns since the run began.
+    pub started_ns: u64,
+    /// What was counted.
+    pub counters: Counters,
+    /// Histograms of times.
+    pub times: EncodedTimes,
+}
