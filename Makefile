@@ -22,7 +22,7 @@ bench: ## the load generator's CPU per request beside wrk's and h2load's (10 min
 	benches/compare-generators
 
 calibrate: ## how often the verdicts are right: simulated, then with real servers (long)
-	cargo test --release -p bakeoff-stats --test calibration -- --ignored --nocapture
+	cargo test --release -p bakeoff-stats --test calibration --test knee -- --ignored --nocapture
 	cargo build --release
 	benches/calibrate
 

@@ -31,6 +31,7 @@ const ARROWS: &[Arrow] = &[
     Arrow("origin", "content", "the bytes it serves"),
     Arrow("subject", "units", "time limits have a unit"),
     Arrow("subject", "sys", "spawns, pins, reads and ends processes"),
+    Arrow("stats", "units", "rates and times of a knee have a unit"),
     Arrow("experiment", "units", "plans are full of quantities"),
     Arrow("experiment", "sys", "pinning, limits, facts of the machine"),
     Arrow("experiment", "wire", "a plan may name the log's format"),

@@ -8,8 +8,9 @@
 //! The walk of a number: two figures of one round become a log ratio ([`log_ratios`]), the log
 //! ratios an [`Effect`] ([`effect()`]), the effect at a planned look ([`LookPlan`]) a
 //! [`Judgement`] ([`judge`]), the judgement a line for people ([`sentence`]). Latencies take the
-//! side door [`quantile_ratio`]. [`simulate`] runs the whole rule on invented noise and is how
-//! its error rates are known; MEASURING.md quotes it.
+//! side door [`quantile_ratio`], and the search for the highest rate is a house of its own
+//! ([`knee`]). [`simulate`] runs the whole rule on invented noise and is how its error rates are
+//! known; MEASURING.md quotes it.
 //!
 //! Everywhere a *fraction* is relative to the reference: 0.014 is 1.4 % more. Figures are
 //! oriented by the caller so that more is worse.
@@ -22,6 +23,7 @@ mod effect;
 mod first_use;
 mod interval;
 mod judge;
+pub mod knee;
 mod looks;
 mod numbers;
 mod price;

@@ -1,0 +1,26 @@
+//! The highest rate that a server sustains: its knee.
+//!
+//! Cold path, pure: [`Search`] is a state machine that is told what a trial showed and says what to
+//! try next. It sends nothing, sees no clock, and its whole state follows from its plan and the
+//! trials it was told of, so that stored trials always give the same outcome.
+//!
+//! The way of a search: a bracket with short trials ([`bracket`]), then single trials at the most
+//! informative rate ([`posterior`]) until the knee is known to the wanted precision and a rate at
+//! the lower end has counted as passed (3 of 4), then one long trial at 0.95 of the knee, then a
+//! curve of ten rates. One trial decides nothing by itself: servers fail now and then for reasons
+//! that have nothing to do with the rate.
+
+mod bracket;
+mod criteria;
+mod grid;
+mod growth;
+mod outcome;
+mod posterior;
+mod refine;
+mod search;
+pub mod simulate;
+
+pub use criteria::{Criteria, Criterion, Judged, Observation, Slo, VoidReason};
+pub use growth::{Slope, growth};
+pub use outcome::{Confirmation, Finding, Limit, Outcome, RatioOfKnees, ratio_of_knees};
+pub use search::{Budget, Purpose, Search, SearchPlan, Step, Trial};
