@@ -6,8 +6,8 @@
 //! only, by address and `/proc`: it links no measured code. Sends no load and judges no figure.
 //!
 //! `start` turns a [`Spec`] into a [`Running`] subject, `run_command` runs a workload's command to
-//! its end. Both put a guardian process (`guardian`) above what they start, so that nothing
-//! outlives bakeoff.
+//! its end, a [`Layer`] keeps what commands leave running. All put a guardian process (`guardian`)
+//! above what they start, so that nothing outlives bakeoff.
 
 #![forbid(unsafe_code)]
 
@@ -21,6 +21,7 @@ mod cpu;
 mod error;
 pub mod guardian;
 mod includes;
+mod layer;
 mod nginx;
 mod origin;
 mod port;
@@ -39,6 +40,7 @@ pub use config::{ConfigError, Substitutions};
 pub use context::Context;
 pub use cpu::{CpuChoice, CpuMissing, CpuReading, CpuSource};
 pub use error::{LastWords, SubjectError};
+pub use layer::{Errand, Layer};
 pub use run_command::{Job, Outcome, Status, run_command};
 pub use running::{Running, StopReport};
 pub use spec::Spec;

@@ -116,7 +116,11 @@ pub fn run_command(job: &Job<'_>) -> Result<Outcome, SubjectError> {
     })
 }
 
-fn wait(job: &Job<'_>, guardian: &Guardian, clock: &MonotonicClock) -> Result<(Status, Nanos), SubjectError> {
+pub(crate) fn wait(
+    job: &Job<'_>,
+    guardian: &Guardian,
+    clock: &MonotonicClock,
+) -> Result<(Status, Nanos), SubjectError> {
     loop {
         let exit = guardian.exit(Nanos::from_millis(50)).map_err(|source| guardian_error(job, source))?;
         if let Some(Exit { ending, elapsed }) = exit {
@@ -135,9 +139,20 @@ fn wait(job: &Job<'_>, guardian: &Guardian, clock: &MonotonicClock) -> Result<(S
     }
 }
 
-fn guard(job: &Job<'_>) -> Result<Guardian, SubjectError> {
+/// Starts it under a guardian of its own.
+pub(crate) fn guard(job: &Job<'_>) -> Result<Guardian, SubjectError> {
     let executable = job.executable.clone().map_or_else(std::env::current_exe, Ok);
     let executable = executable.map_err(|source| guardian_error(job, source))?;
+    let command = [executable.into(), crate::guardian::WORD.into()];
+    Guardian::launch(&command, plan(job)?).map_err(|error| launch_error(job, error))
+}
+
+/// Starts it under a guardian that there is.
+pub(crate) fn guard_with(job: &Job<'_>, guardian: &mut Guardian) -> Result<(), SubjectError> {
+    guardian.launch_next(plan(job)?).map_err(|error| launch_error(job, error))
+}
+
+fn plan(job: &Job<'_>) -> Result<Plan, SubjectError> {
     let mut argv = job.argv.clone();
     let Some(program) = argv.first_mut().filter(|program| !program.is_empty()) else {
         return Err(SubjectError::Config {
@@ -148,7 +163,7 @@ fn guard(job: &Job<'_>) -> Result<Guardian, SubjectError> {
     };
     *program =
         program::resolve(program, &job.cwd).ok_or_else(|| no_program(job.arm.clone(), program, &job.cwd))?;
-    let plan = Plan {
+    Ok(Plan {
         argv,
         env: environment(&job.dir, job.env.clone(), 0),
         cwd: job.cwd.clone(),
@@ -157,9 +172,11 @@ fn guard(job: &Job<'_>) -> Result<Guardian, SubjectError> {
         user: None,
         cpu: job.cpu_source,
         grace_ms: job.grace.get() / 1_000_000,
-    };
-    let command = [executable.into(), crate::guardian::WORD.into()];
-    Guardian::launch(&command, plan).map_err(|error| match error {
+    })
+}
+
+fn launch_error(job: &Job<'_>, error: LaunchError) -> SubjectError {
+    match error {
         LaunchError::Guardian(source) => guardian_error(job, source),
         LaunchError::NotFound => {
             no_program(job.arm.clone(), job.argv.first().map_or("", String::as_str), &job.cwd)
@@ -167,7 +184,7 @@ fn guard(job: &Job<'_>) -> Result<Guardian, SubjectError> {
         LaunchError::Failed { doing, error } => {
             SubjectError::Spawn { arm: job.arm.clone(), doing, message: error, command: job.argv.join(" ") }
         }
-    })
+    }
 }
 
 fn guardian_error(job: &Job<'_>, source: std::io::Error) -> SubjectError {

@@ -59,7 +59,7 @@ pub(crate) struct Farewell {
 
 impl Guardian {
     /// Starts a guardian with `command` and lets it start what `plan` says.
-    pub(crate) fn launch(command: &[OsString], mut plan: Plan) -> Result<Self, LaunchError> {
+    pub(crate) fn launch(command: &[OsString], plan: Plan) -> Result<Self, LaunchError> {
         process::become_subreaper().map_err(LaunchError::Guardian)?;
         let grace = Nanos::from_millis(plan.grace_ms);
         let (process, channel) = start(command, &plan).map_err(LaunchError::Guardian)?;
@@ -74,11 +74,21 @@ impl Guardian {
             grace,
             ended: false,
         };
-        plan.env.push(("BAKEOFF_GUARDIAN".to_owned(), format!("{}-{began}", guardian.pid())));
-        match guardian.ask(&Order::Launch(plan)).map_err(LaunchError::Guardian)? {
+        guardian.launch_next(plan)?;
+        Ok(guardian)
+    }
+
+    /// Starts something more, when what was started before has ended. Whoever that left behind
+    /// stays.
+    pub(crate) fn launch_next(&mut self, mut plan: Plan) -> Result<(), LaunchError> {
+        if let Some((name, value)) = self.mark.split_once('=') {
+            plan.env.push((name.to_owned(), value.to_owned()));
+        }
+        self.channel().exit = None;
+        match self.ask(&Order::Launch(plan)).map_err(LaunchError::Guardian)? {
             Report::Started { pid, group } => {
-                (guardian.started, guardian.group) = (pid, group);
-                Ok(guardian)
+                (self.started, self.group) = (pid, group);
+                Ok(())
             }
             Report::Failed { not_found: true, .. } => Err(LaunchError::NotFound),
             Report::Failed { doing, error, .. } => Err(LaunchError::Failed { doing, error }),

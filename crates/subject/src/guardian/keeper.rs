@@ -128,18 +128,24 @@ impl Keeper {
     }
 
     fn start(&mut self, plan: Plan) -> Result<Report, (&'static str, io::Error)> {
-        let groups = cgroup::candidates(plan.cpu).map_err(|error| ("making a cgroup", error))?;
+        // What is started later joins what was started first.
+        let groups = match &self.group {
+            Some(group) => vec![group.clone()],
+            None => cgroup::candidates(plan.cpu).map_err(|error| ("making a cgroup", error))?,
+        };
         let launch = prepare(&plan, &groups).map_err(|error| ("opening its output files", error))?;
         let began = self.clock.now();
         let spawned = match process::spawn(launch) {
             Ok(spawned) => spawned,
             Err(error) => {
-                groups.iter().for_each(Group::remove);
+                if self.group.is_none() {
+                    groups.iter().for_each(Group::remove);
+                }
                 return Err((SPAWNING, error));
             }
         };
         self.child = Some(Child { pid: spawned.pid, began });
-        self.group = cgroup::keep_joined(groups, spawned.pid);
+        self.group = self.group.take().or_else(|| cgroup::keep_joined(groups, spawned.pid));
         if self.group.is_none() && plan.cpu.needs_group() {
             self.end_all();
             return Err(("joining its cgroup", io::ErrorKind::PermissionDenied.into()));

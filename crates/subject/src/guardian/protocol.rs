@@ -1,6 +1,7 @@
 //! What bakeoff and a guardian say to each other: one JSON object a line, over a socket pair.
 //!
-//! bakeoff: one `Launch`, any number of `Reaped`, at most one `Stop`. Guardian: `Started` or
+//! bakeoff: a `Launch`, another one when what was started has ended, any number of `Reaped`, at most
+//! one `Stop`. Guardian: `Started` or
 //! `Failed`, `Exited` whenever the started process ends, an answer to each question, `Ended` last.
 
 use crate::cgroup::Group;

@@ -1,0 +1,101 @@
+//! A layer that commands put up and take down: what they leave running belongs to it.
+//!
+//! Measuring side, cold path; only `cpu` is read around slices. Owns the processes behind a mounted
+//! file system: the commands of one arm run one after the other under one guardian, and whoever
+//! they leave behind (the daemon of a FUSE file system) stays below it, in its control group, until
+//! the layer is stopped. Knows nothing of mounts and files.
+
+use crate::SubjectError;
+use crate::cpu::{Account, CpuMissing, CpuReading};
+use crate::guardian::Guardian;
+use crate::run_command::{Job, Status, guard, guard_with, wait};
+use crate::running::StopReport;
+use crate::words::last_lines;
+use bakeoff_sys::process;
+use bakeoff_units::MonotonicClock;
+
+/// The processes that commands have left running. Dropping it ends them, like `stop`.
+#[derive(Debug, Default)]
+pub struct Layer {
+    held: Option<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    guardian: Guardian,
+    account: Account,
+}
+
+/// How a command ended that may have left something running.
+#[derive(Clone, Debug)]
+pub struct Errand {
+    /// How the command itself ended.
+    pub status: Status,
+    /// The last 20 lines of the standard output of this command and those before.
+    pub stdout_tail: Vec<String>,
+    /// The same of standard error.
+    pub stderr_tail: Vec<String>,
+}
+
+impl Layer {
+    /// Runs a command to its end and keeps what it leaves running. A command that takes too long,
+    /// or that the user does not want to wait for, is ended with everything else of the layer.
+    ///
+    /// # Errors
+    /// It could not be started, or its guardian is gone. A status other than 0 is no error here.
+    pub fn run(&mut self, job: &Job<'_>) -> Result<Errand, SubjectError> {
+        let clock = MonotonicClock::new();
+        let held = match &mut self.held {
+            Some(held) => {
+                guard_with(job, &mut held.guardian)?;
+                held
+            }
+            none => {
+                let guardian = guard(job)?;
+                let account = Account::of(&guardian).map_err(|source| SubjectError::Guardian {
+                    arm: job.arm.clone(),
+                    source,
+                    log: job.dir.join("guardian.log"),
+                })?;
+                none.insert(Held { guardian, account })
+            }
+        };
+        let (status, _) = wait(job, &held.guardian, &clock)?;
+        if matches!(status, Status::TimedOut | Status::Interrupted) {
+            self.stop();
+        }
+        Ok(Errand {
+            status,
+            stdout_tail: last_lines(&job.dir.join("stdout.log"), 20),
+            stderr_tail: last_lines(&job.dir.join("stderr.log"), 20),
+        })
+    }
+
+    /// CPU of all its processes so far, commands included; `None` when nothing was ever run. Only
+    /// differences mean anything.
+    ///
+    /// # Errors
+    /// The account cannot be read.
+    pub fn cpu(&self) -> Result<Option<CpuReading>, CpuMissing> {
+        self.held.as_ref().map(|held| held.account.read(Some(&held.guardian))).transpose()
+    }
+
+    /// What runs at this moment.
+    pub fn processes(&self) -> Vec<u32> {
+        let root = self.held.as_ref().map(|held| held.guardian.pid());
+        let below = root.and_then(|root| process::descendants(root).ok()).unwrap_or_default();
+        below.iter().map(|stat| stat.pid).collect()
+    }
+
+    /// Ends everything that is left: asked first, killed after the grace.
+    pub fn stop(&mut self) -> StopReport {
+        let Some(mut held) = self.held.take() else { return StopReport::default() };
+        let farewell = held.guardian.end();
+        StopReport {
+            killed: farewell.killed,
+            left: farewell.left,
+            user: farewell.used.user,
+            system: farewell.used.system,
+        }
+    }
+}
