@@ -12,6 +12,10 @@
 //! ([`knee`]). [`simulate`] runs the whole rule on invented noise and is how its error rates are
 //! known; MEASURING.md quotes it.
 //!
+//! Figures of many cells become effects of factors ([`contrasts`]), of a numeric factor a
+//! [`price()`], of sessions a [`first_use()`] and a [`break_even`]; all of them end in [`Effect`]s.
+//! [`steady()`] stands before all that: whether a running server has settled.
+//!
 //! Everywhere a *fraction* is relative to the reference: 0.014 is 1.4 % more. Figures are
 //! oriented by the caller so that more is worse.
 
@@ -33,6 +37,7 @@ mod rng;
 mod sentence;
 mod signed_rank;
 pub mod simulate;
+mod steady;
 mod trimmed;
 mod verdict;
 
@@ -52,4 +57,5 @@ pub use quantile::{CountsByRound, QuantileEffect, QuantileRefusal, quantile_rati
 pub use resolution::{rounds_for, rounds_from_sd, rounds_to_settle, smallest_detectable};
 pub use rng::SplitMix64;
 pub use sentence::{Wording, sentence};
+pub use steady::{FEWEST_WINDOWS, SMALLEST_SHIFT, Segment, Shift, Steadiness, steady};
 pub use verdict::{Decision, UnknownVerdict, Verdict};
