@@ -2,7 +2,8 @@
 //!
 //! `play guardian` is what `bakeoff guardian` is. `play bakeoff BASE ROOT` starts subjects, prints
 //! their processes and waits to be killed. `play http PORT [STATUS]` and `play origin --port PORT`
-//! answer every request; `play burner PORT` spends CPU in threads and children on demand.
+//! answer every request; `play burner PORT` spends CPU in threads and children on demand, and
+//! `play shell PORT` runs each line it is sent as a command.
 
 #![allow(clippy::print_stdout)] // the test that started it reads it
 
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         ["http", port, status] => http(port, status),
         ["origin", "--port", port, ..] => http(port, "200"),
         ["burner", port] => burner(port),
+        ["shell", port] => shell(port),
         ["burn", millis] => burn(Nanos::from_millis(millis.parse().expect("milliseconds"))),
         _ => return ExitCode::FAILURE,
     }
@@ -91,6 +93,19 @@ fn burner(port: &str) {
             let used =
                 cpu_clock::process(std::process::id()).expect("clock") + children.user + children.system;
             writeln!(stream.get_mut(), "{}", used.get()).expect("a reader");
+        }
+    }
+}
+
+/// Answers each line with the status of that command.
+fn shell(port: &str) {
+    for stream in listen(port) {
+        let mut stream = BufReader::new(stream);
+        let mut line = String::new();
+        while stream.read_line(&mut line).is_ok_and(|read| read > 0) {
+            let status = Command::new("sh").args(["-c", &line]).status().expect("a shell");
+            writeln!(stream.get_mut(), "{status}").expect("a reader");
+            line.clear();
         }
     }
 }

@@ -39,6 +39,10 @@ impl Subject for Apache {
         Runner::unprivileged()
     }
 
+    fn environment(&self, place: &Place<'_>) -> Result<Vec<(String, String)>, SubjectError> {
+        Ok(debian_environment(&place.dir.display().to_string()))
+    }
+
     fn recipe(&self, place: &Place<'_>) -> Result<Recipe, SubjectError> {
         let missing = || SubjectError::NoProgram {
             arm: place.arm(),
@@ -53,17 +57,15 @@ impl Subject for Apache {
         let file = place.write("httpd.conf", &config)?;
         let log = place.dir.join("error.log");
         let dir = place.dir.display().to_string();
-        let mut argv = vec![httpd.display().to_string(), "-d".into(), dir.clone(), "-f".into()];
+        let mut argv = vec![httpd.display().to_string(), "-d".into(), dir, "-f".into()];
         argv.extend([file.display().to_string(), "-DFOREGROUND".into()]);
         for directive in missing_globals(&config, &place.dir) {
             argv.extend(["-C".into(), directive]);
         }
         let said = program::ask(&httpd, "-v").unwrap_or_default();
         let version = said.lines().next().map(|line| line.trim_start_matches("Server version: ").to_owned());
-        let env = debian_environment(&dir);
         Ok(Recipe {
             argv,
-            env,
             cwd: place.dir.clone(),
             version,
             config: Some(config),

@@ -1,14 +1,22 @@
-//! A cgroup per subject: the kernel's own account of a set of processes, however they come and go.
+//! The cgroups of a subject: the kernel's own account of a set of processes, however they come and
+//! go, and the limits a plan puts on them.
 //!
-//! Measuring side; made, joined and removed in the guardian, read by bakeoff. Only a directory
-//! below our own cgroup, named after us, is ever made or removed, and only when empty; controllers
-//! and limits are not touched, so measuring changes nothing for the subject.
+//! Measuring side; made, joined and removed in the guardian, read by bakeoff. Only directories
+//! named after us are ever made or removed, and only when empty. Measuring alone touches no
+//! controller and no limit, so it changes nothing for the subject; `limit` sets what a plan asks
+//! for, `hits` reads how often a limit was met, `place` knows where groups can be.
 
+mod hits;
+mod limit;
 mod place;
+
+pub(crate) use hits::HitMeter;
+pub use hits::LimitsHit;
+pub(crate) use limit::{Ceiling, Throttle};
 
 use crate::cpu::CpuChoice;
 use bakeoff_units::Nanos;
-use place::{home, own_name, remove_empty, sweep};
+use place::{Tree, home, own_name, remove_empty, sweep};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -19,61 +27,156 @@ use std::path::PathBuf;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Kind {
-    /// Version 1 with the `cpuacct` controller: nanoseconds.
+    /// Version 1: a hierarchy for each controller. CPU of `cpuacct`: nanoseconds.
     V1,
     /// Version 2: microseconds in `cpu.stat`, there also without the `cpu` controller.
     V2,
 }
 
 /// One cgroup directory of ours.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Group {
     pub(crate) kind: Kind,
     path: PathBuf,
 }
 
-/// Makes the cgroups a subject may join, best first. Empty when clocks are wanted, or none can be
-/// made and none is demanded.
-pub(crate) fn candidates(choice: CpuChoice) -> io::Result<Vec<Group>> {
+/// The groups of one subject.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Groups {
+    /// Where its CPU is read; none: by clocks.
+    pub(crate) account: Option<Group>,
+    /// Those that limit it. The account may be one of them.
+    pub(crate) limiting: Vec<Group>,
+}
+
+/// The groups a child can be put into, before it is known which it joined.
+pub(crate) struct Prospects {
+    /// Best first; it joins the first that takes it.
+    accounts: Vec<Group>,
+    /// It must join all.
+    limiting: Vec<Group>,
+}
+
+/// Why there are no groups for a subject.
+pub(crate) enum NoGroups {
+    /// No account, and one was demanded.
+    Account(io::Error),
+    /// A limit cannot be set: a sentence, with what to do.
+    Limit(String),
+}
+
+impl Prospects {
+    /// Makes the groups. Leaves none when it fails.
+    pub(crate) fn make(choice: CpuChoice, ceiling: &Ceiling) -> Result<Self, NoGroups> {
+        sweep();
+        let limiting = limit::make(ceiling).map_err(|refusal| NoGroups::Limit(refusal.to_string()))?;
+        match accounts(choice, &limiting) {
+            Ok(accounts) => Ok(Self { accounts, limiting }),
+            Err(error) => {
+                limiting.iter().for_each(Group::remove);
+                Err(NoGroups::Account(error))
+            }
+        }
+    }
+
+    /// Those of a subject that has some.
+    pub(crate) fn of(groups: &Groups) -> Self {
+        Self { accounts: groups.account.iter().cloned().collect(), limiting: groups.limiting.clone() }
+    }
+
+    /// Doors of which one is enough.
+    pub(crate) fn any(&self) -> Vec<File> {
+        self.accounts.iter().filter_map(|group| group.door().ok()).collect()
+    }
+
+    /// Doors that must all be passed.
+    pub(crate) fn all(&self) -> io::Result<Vec<File>> {
+        self.limiting.iter().map(Group::door).collect()
+    }
+
+    /// Keeps what `pid` joined and removes the others.
+    pub(crate) fn keep_joined(self, pid: u32) -> Groups {
+        let mut account = None;
+        for group in self.accounts {
+            if account.is_none() && group.was_joined_by(pid) {
+                account = Some(group);
+            } else if !self.limiting.contains(&group) {
+                group.remove();
+            }
+        }
+        Groups { account, limiting: self.limiting }
+    }
+
+    /// Removes all.
+    pub(crate) fn remove(&self) {
+        self.accounts.iter().chain(&self.limiting).for_each(Group::remove);
+    }
+}
+
+/// Where the CPU could be read. Empty when clocks are wanted, or no group can be made and none is
+/// demanded.
+fn accounts(choice: CpuChoice, limiting: &[Group]) -> io::Result<Vec<Group>> {
     match choice {
         CpuChoice::Clocks => Ok(Vec::new()),
-        CpuChoice::CgroupV1 => Ok(vec![Group::make(Kind::V1)?]),
-        CpuChoice::CgroupV2 => Ok(vec![Group::make(Kind::V2)?]),
+        CpuChoice::CgroupV1 => Ok(vec![account(Kind::V1, limiting)?]),
+        CpuChoice::CgroupV2 => Ok(vec![account(Kind::V2, limiting)?]),
         CpuChoice::Auto => {
-            Ok([Kind::V1, Kind::V2].into_iter().filter_map(|kind| Group::make(kind).ok()).collect())
+            Ok([Kind::V1, Kind::V2].into_iter().filter_map(|kind| account(kind, limiting).ok()).collect())
         }
     }
 }
 
-/// Keeps the one that `pid` joined and removes the others.
-pub(crate) fn keep_joined(groups: Vec<Group>, pid: u32) -> Option<Group> {
-    let mut kept = None;
-    for group in groups {
-        if kept.is_none() && group.was_joined_by(pid) {
-            kept = Some(group);
-        } else {
-            group.remove();
+/// A limiting group of the same tree is the account too: a process is in one group of a tree.
+fn account(kind: Kind, limiting: &[Group]) -> io::Result<Group> {
+    let shared = match kind {
+        Kind::V1 => {
+            let path = home(Tree::V1("cpuacct"))?.join(own_name()?);
+            limiting.iter().find(|group| group.path == path)
         }
+        Kind::V2 => limiting.iter().find(|group| group.kind == Kind::V2),
+    };
+    if let Some(group) = shared {
+        group.usage()?;
+        return Ok(group.clone());
     }
-    kept
+    let tree = if kind == Kind::V1 { Tree::V1("cpuacct") } else { Tree::V2 };
+    let group = Group::make(kind, home(tree)?)?;
+    if let Err(error) = group.usage() {
+        group.remove();
+        return Err(error);
+    }
+    Ok(group)
+}
+
+impl Groups {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.each().next().is_none()
+    }
+
+    /// All processes in them.
+    pub(crate) fn members(&self) -> Vec<u32> {
+        self.each().flat_map(Group::members).collect()
+    }
+
+    pub(crate) fn remove(&self) {
+        self.each().for_each(Group::remove);
+    }
+
+    fn each(&self) -> impl Iterator<Item = &Group> {
+        let apart = self.account.iter().filter(|account| !self.limiting.contains(account));
+        apart.chain(&self.limiting)
+    }
 }
 
 impl Group {
-    fn make(kind: Kind) -> io::Result<Self> {
-        let home = home(kind)?;
-        sweep(&home);
+    fn make(kind: Kind, home: PathBuf) -> io::Result<Self> {
         let path = home.join(own_name()?);
         fs::create_dir(&path)?;
-        let group = Self { kind, path };
-        if let Err(error) = group.usage() {
-            group.remove();
-            return Err(error);
-        }
-        Ok(group)
+        Ok(Self { kind, path })
     }
 
     /// Writing `0` here moves the writer in.
-    pub(crate) fn door(&self) -> io::Result<File> {
+    fn door(&self) -> io::Result<File> {
         OpenOptions::new().write(true).open(self.path.join("cgroup.procs"))
     }
 
@@ -83,7 +186,7 @@ impl Group {
         Meter::open(self)?.read()
     }
 
-    pub(crate) fn members(&self) -> Vec<u32> {
+    fn members(&self) -> Vec<u32> {
         let text = fs::read_to_string(self.path.join("cgroup.procs")).unwrap_or_default();
         text.lines().filter_map(|line| line.parse().ok()).collect()
     }
@@ -95,7 +198,7 @@ impl Group {
 
     /// Removes it with the groups the subject made inside. Ended processes leave a moment late, so
     /// it tries for a second; should it stay, the next start sweeps it away.
-    pub(crate) fn remove(&self) {
+    fn remove(&self) {
         for _ in 0..100 {
             remove_empty(&self.path);
             if !self.path.exists() {
@@ -123,20 +226,27 @@ impl Meter {
     }
 
     pub(crate) fn read(&self) -> io::Result<Nanos> {
-        let mut buffer = [0; 1024];
-        let length = self.file.read_at(&mut buffer, 0)?;
-        let text = std::str::from_utf8(&buffer[..length]).unwrap_or_default();
+        let text = whole(&self.file)?;
         let number = match self.kind {
             Kind::V1 => text.trim().parse().ok().map(Nanos::new),
-            Kind::V2 => usage_usec(text).map(Nanos::from_micros),
+            Kind::V2 => named(&text, "usage_usec").map(Nanos::from_micros),
         };
         number
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no CPU usage in the cgroup's account"))
     }
 }
 
-fn usage_usec(stat: &str) -> Option<u64> {
-    stat.lines().find_map(|line| line.strip_prefix("usage_usec "))?.trim().parse().ok()
+/// What a small file of the kernel's says now; it stays open.
+fn whole(file: &File) -> io::Result<String> {
+    let mut buffer = [0; 4096];
+    let length = file.read_at(&mut buffer, 0)?;
+    Ok(String::from_utf8_lossy(&buffer[..length]).into_owned())
+}
+
+/// The figure behind a name, in files of a name and a figure a line.
+fn named(text: &str, name: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+    rest.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -144,8 +254,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpu_stat_is_read_by_name() {
-        assert_eq!(usage_usec("usage_usec 1234\nuser_usec 1000\n"), Some(1234));
-        assert_eq!(usage_usec("user_usec 1000\n"), None);
+    fn figures_are_found_by_their_whole_name() {
+        assert_eq!(named("usage_usec 1234\nuser_usec 1000\n", "usage_usec"), Some(1234));
+        assert_eq!(named("oom 1\noom_kill 2\nmax 3\n", "oom_kill"), Some(2));
+        assert_eq!(named("user_usec 1000\n", "usec"), None);
     }
 }

@@ -1,19 +1,21 @@
 //! Substitutions in commands and configuration files.
 //!
 //! Measuring side, cold path, pure functions on text. `{host}`, `{port}`, `{root}`, `{cert}`,
-//! `{key}` and `{dir}` are replaced. A command has no other use for braces, so any other one is an
-//! error there (`{{` and `}}` are the characters themselves). Configuration languages do use them,
-//! so in a file only a brace group of lower-case letters counts, and not after `$` or `%`, where
-//! nginx and Apache write their own variables.
+//! `{key}` and `{dir}` are replaced, and the names a plan adds. A command has no other use for
+//! braces, so any other one is an error there (`{{` and `}}` are the characters themselves).
+//! Configuration languages do use them, so in a file only a brace group that is a name counts
+//! (lower-case letters, `_` and, after the first, digits: `{2,3}` is a regular expression's), and
+//! not after `$` or `%`, where nginx and Apache write their own variables.
 
 mod error;
 
 pub use error::ConfigError;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// What is put in for the names in braces.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Substitutions {
     /// `{host}`.
     pub host: String,
@@ -25,6 +27,8 @@ pub struct Substitutions {
     pub tls: Option<(String, String)>,
     /// `{dir}`: the private directory.
     pub dir: String,
+    /// Further names. One of the above in here is never used.
+    pub values: BTreeMap<String, String>,
 }
 
 impl Substitutions {
@@ -42,7 +46,15 @@ impl Substitutions {
             "dir" => Ok(self.dir.clone()),
             "cert" => tls(|pair| &pair.0),
             "key" => tls(|pair| &pair.1),
-            _ => return None,
+            other => return self.values.get(other).cloned().map(Ok),
+        })
+    }
+
+    /// What is put in for `name`, or the error that names what could have been written.
+    fn demand(&self, name: &str, line: Option<usize>) -> Result<String, ConfigError> {
+        self.value(name).unwrap_or_else(|| {
+            let more = self.values.keys().cloned().collect();
+            Err(ConfigError::Unknown { line, name: format!("{{{name}}}"), more })
         })
     }
 
@@ -62,8 +74,7 @@ impl Substitutions {
             let Some((name, after)) = inside else {
                 return Err(ConfigError::Brace { word: word.to_owned() });
             };
-            let unknown = || ConfigError::Unknown { line: None, name: format!("{{{name}}}") };
-            done.push_str(&self.value(name).ok_or_else(unknown)??);
+            done.push_str(&self.demand(name, None)?);
             rest = after;
         }
         done.push_str(rest);
@@ -77,8 +88,7 @@ impl Substitutions {
             let mut rest = line;
             while let Some((before, name, after)) = next_group(rest) {
                 done.push_str(before);
-                let unknown = || ConfigError::Unknown { line: Some(index + 1), name: format!("{{{name}}}") };
-                done.push_str(&self.value(name).ok_or_else(unknown)??);
+                done.push_str(&self.demand(name, Some(index + 1))?);
                 rest = after;
             }
             done.push_str(rest);
@@ -93,9 +103,11 @@ fn next_group(line: &str) -> Option<(&str, &str, &str)> {
     while let Some(open) = line[from..].find('{').map(|at| from + at) {
         from = open + 1;
         let inside = &line[from..];
-        let end = inside.find(|c: char| !(c.is_ascii_lowercase() || c == '_')).unwrap_or(inside.len());
+        let in_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        let end = inside.find(|c| !in_name(c)).unwrap_or(inside.len());
+        let is_name = end > 0 && !inside.starts_with(|c: char| c.is_ascii_digit());
         let foreign = line[..open].ends_with(['$', '%']);
-        if end > 0 && inside[end..].starts_with('}') && !foreign {
+        if is_name && inside[end..].starts_with('}') && !foreign {
             return Some((&line[..open], &inside[..end], &inside[end + 1..]));
         }
     }
@@ -154,6 +166,7 @@ mod tests {
             root: "/site".into(),
             tls: Some(("/c".into(), "/k".into())),
             dir: "/d".into(),
+            values: [("rules".to_owned(), "1000".to_owned()), ("h2".into(), "on".into())].into(),
         }
     }
 
@@ -188,6 +201,21 @@ mod tests {
     fn an_unknown_name_in_a_file_says_its_line() {
         let message = values().file("a\nb {prot}\n").unwrap_err().to_string();
         assert!(message.starts_with("line 2: `{prot}`") && message.contains("{port}"), "{message}");
+        assert!(message.ends_with("{dir}, {h2}, {rules}"), "{message}");
+    }
+
+    #[test]
+    fn names_of_a_plan_are_put_in_and_regular_expressions_stay() {
+        assert_eq!(values().word("{rules}:{h2}").unwrap(), "1000:on");
+        let text = "http2 {h2}; # {rules}\nif ($uri ~ \"x{2}|y{2,3}|z{4,}\") {return 204;}\n";
+        let expected = "http2 on; # 1000\nif ($uri ~ \"x{2}|y{2,3}|z{4,}\") {return 204;}\n";
+        assert_eq!(values().file(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_built_in_name_is_never_replaced_by_another() {
+        let clash = Substitutions { values: [("port".to_owned(), "1".to_owned())].into(), ..values() };
+        assert_eq!(clash.word("{port}").unwrap(), "81");
     }
 
     #[test]

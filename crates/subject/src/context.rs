@@ -2,7 +2,9 @@
 
 use crate::certificate::Certificate;
 use crate::cpu::CpuChoice;
+use crate::limits::Limits;
 use bakeoff_units::Nanos;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,6 +39,17 @@ pub struct Context<'a> {
     pub connections: usize,
     /// Bytes added to its environment: moves its stack, so that layout luck can be sampled.
     pub padding: usize,
+    /// Substitutions besides those bakeoff knows, such as the levels of a plan's factors: a name
+    /// (lower-case letter, then lower-case letters, digits and `_`) and what is put in for it. The
+    /// built-in names cannot be replaced.
+    pub values: BTreeMap<String, String>,
+    /// Commands, no shell, run in order before each start, in the new private directory's world:
+    /// with its substitutions and the server's environment, as the server's user, on its cores,
+    /// each for at most `start_timeout`. They begin in `home` as a command does. What they leave
+    /// running is ended. One that fails ends the start.
+    pub prepare: Vec<Vec<String>>,
+    /// What the subject may use at most. It does not hold for `prepare`.
+    pub limits: Limits,
     /// The bakeoff executable for guardian and origin; none: the running one.
     pub executable: Option<PathBuf>,
     /// Set when the user wants to stop; waiting ends then.
@@ -59,6 +72,9 @@ impl<'a> Context<'a> {
             cpu_source: CpuChoice::Auto,
             connections: 512,
             padding: 0,
+            values: BTreeMap::new(),
+            prepare: Vec::new(),
+            limits: Limits::default(),
             executable: None,
             interrupted,
         }

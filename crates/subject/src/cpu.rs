@@ -124,7 +124,7 @@ pub(crate) enum Account {
 
 impl Account {
     pub(crate) fn of(guardian: &Guardian) -> io::Result<Self> {
-        match guardian.group() {
+        match &guardian.groups().account {
             Some(group) => Ok(Self::Group(cgroup::Meter::open(group)?, group.kind)),
             None => Ok(Self::BelowGuardian),
         }

@@ -1,6 +1,7 @@
 //! What goes wrong with subjects: who, what, where, and what to do next.
 
 use crate::config::ConfigError;
+use crate::run_command::Status;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -96,6 +97,40 @@ pub enum SubjectError {
         message: String,
         /// The whole command.
         command: String,
+    },
+    /// A limit cannot be put on it.
+    #[error("arm `{arm}`: its limits cannot be set: {reason}")]
+    Limit {
+        /// Which arm.
+        arm: String,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// A command that prepares the start failed.
+    #[error("arm `{arm}`: `{command}`, which prepares its start, failed ({status}){said}")]
+    Prepare {
+        /// Which arm.
+        arm: String,
+        /// Program and arguments.
+        command: String,
+        /// How it ended.
+        status: Status,
+        /// Its last words.
+        said: LastWords,
+    },
+    /// The command that tells whether the layer is on told nothing.
+    #[error(
+        "arm `{arm}`: its proof `{command}` does not say whether the layer is on ({status}; 0 means on, 1 means off){said}"
+    )]
+    Proof {
+        /// Which arm.
+        arm: String,
+        /// Program and arguments.
+        command: String,
+        /// How it ended.
+        status: Status,
+        /// Its last words.
+        said: LastWords,
     },
     /// It ended before it was ready.
     #[error("arm `{arm}`: the server ended before it was ready ({ending}){said}")]

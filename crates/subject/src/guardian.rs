@@ -20,6 +20,10 @@ pub(crate) use protocol::Plan;
 
 use std::process::ExitCode;
 
+/// For files in a private directory, which may be its server's user's: what that one has put there
+/// must not lead bakeoff, which may be root, to another file.
+const NO_LINK: i32 = nix::fcntl::OFlag::O_NOFOLLOW.bits();
+
 /// The hidden word after the executable's name that makes it a guardian.
 pub const WORD: &str = "guardian";
 

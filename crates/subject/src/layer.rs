@@ -51,7 +51,7 @@ impl Layer {
                 held
             }
             none => {
-                let guardian = guard(job)?;
+                let guardian = guard(None, job)?;
                 let account = Account::of(&guardian).map_err(|source| SubjectError::Guardian {
                     arm: job.arm.clone(),
                     source,

@@ -6,8 +6,9 @@
 //! only, by address and `/proc`: it links no measured code. Sends no load and judges no figure.
 //!
 //! `start` turns a [`Spec`] into a [`Running`] subject, `run_command` runs a workload's command to
-//! its end, a [`Layer`] keeps what commands leave running. All put a guardian process (`guardian`)
-//! above what they start, so that nothing outlives bakeoff.
+//! its end, a [`Layer`] keeps what commands leave running, [`prove`] asks a command whether a layer is
+//! on. All put a guardian process (`guardian`) above what they start, so that nothing outlives
+//! bakeoff.
 
 #![forbid(unsafe_code)]
 
@@ -22,10 +23,13 @@ mod error;
 pub mod guardian;
 mod includes;
 mod layer;
+mod limits;
 mod nginx;
 mod origin;
 mod port;
+mod prepare;
 mod program;
+mod prove;
 mod ready;
 mod run_command;
 mod running;
@@ -36,11 +40,14 @@ mod user;
 mod words;
 
 pub use certificate::{Certificate, NAMES as CERTIFICATE_NAMES};
+pub use cgroup::LimitsHit;
 pub use config::{ConfigError, Substitutions};
 pub use context::Context;
 pub use cpu::{CpuChoice, CpuMissing, CpuReading, CpuSource};
 pub use error::{LastWords, SubjectError};
 pub use layer::{Errand, Layer};
+pub use limits::Limits;
+pub use prove::{Enforcement, Proof, prove};
 pub use run_command::{Job, Outcome, Status, run_command};
 pub use running::{Running, StopReport};
 pub use spec::Spec;

@@ -2,10 +2,11 @@
 
 use crate::SubjectError;
 use crate::certificate::Certificate;
-use crate::config::Substitutions;
+use crate::config::{ConfigError, Substitutions};
 use crate::context::Context;
 use crate::user::Runner;
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -17,6 +18,11 @@ pub(crate) trait Subject {
     /// The user it runs as when bakeoff is root; none: as bakeoff.
     fn runner(&self) -> Option<Runner> {
         None
+    }
+
+    /// What is added to the environment of the server and of what prepares its start.
+    fn environment(&self, _place: &Place<'_>) -> Result<Vec<(String, String)>, SubjectError> {
+        Ok(Vec::new())
     }
 
     /// Writes its files into the private directory and says how to start it.
@@ -46,7 +52,19 @@ impl Place<'_> {
             root: text(&self.context.root),
             tls: self.certificate.as_ref().map(|made| (text(&made.cert), text(&made.key))),
             dir: text(&self.dir),
+            values: self.context.values.clone(),
         }
+    }
+
+    /// A command of the plan, substitutions made; `origin` is what messages call it.
+    pub(crate) fn command(&self, words: &[String], origin: &str) -> Result<Vec<String>, SubjectError> {
+        let cwd = self.cwd();
+        command(&self.arm(), &self.substitutions(), words, origin, &cwd)
+    }
+
+    /// Where commands of the plan begin.
+    pub(crate) fn cwd(&self) -> PathBuf {
+        self.context.home.clone().unwrap_or_else(|| self.dir.clone())
     }
 
     /// The certificate, or the error that there is none.
@@ -54,14 +72,12 @@ impl Place<'_> {
         self.certificate.as_ref().ok_or_else(|| SubjectError::NoCertificate { arm: self.arm() })
     }
 
-    /// Writes a file of the private directory.
+    /// Writes a new file of the private directory. Not over one that is there: what was run before
+    /// the start may have put a link in its place.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, SubjectError> {
         let path = self.dir.join(name);
-        std::fs::write(&path, text).map_err(|source| SubjectError::Dir {
-            arm: self.arm(),
-            path: path.clone(),
-            source,
-        })?;
+        let written = File::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes()));
+        written.map_err(|source| SubjectError::Dir { arm: self.arm(), path: path.clone(), source })?;
         Ok(path)
     }
 
@@ -79,7 +95,6 @@ pub(crate) const HOST: &str = "127.0.0.1";
 #[derive(Default)]
 pub(crate) struct Recipe {
     pub(crate) argv: Vec<String>,
-    pub(crate) env: Vec<(String, String)>,
     pub(crate) cwd: PathBuf,
     pub(crate) version: Option<String>,
     /// The text of its configuration, after substitution.
@@ -88,6 +103,30 @@ pub(crate) struct Recipe {
     pub(crate) logs: Vec<PathBuf>,
     /// A path that must answer below 500.
     pub(crate) ready: Option<String>,
+}
+
+/// Program and arguments of a plan's command, the program found from `cwd` or the `PATH`.
+pub(crate) fn command(
+    arm: &str,
+    put_in: &Substitutions,
+    words: &[String],
+    origin: &str,
+    cwd: &Path,
+) -> Result<Vec<String>, SubjectError> {
+    let wrong = |source| SubjectError::Config { arm: arm.to_owned(), origin: origin.to_owned(), source };
+    let done: Result<Vec<String>, ConfigError> = words.iter().map(|word| put_in.word(word)).collect();
+    let mut argv = done.map_err(wrong)?;
+    let Some(program) = argv.first_mut().filter(|program| !program.is_empty()) else {
+        return Err(wrong(ConfigError::Empty));
+    };
+    *program = resolve(program, cwd).ok_or_else(|| no_program(arm.to_owned(), program, cwd))?;
+    Ok(argv)
+}
+
+/// There is no such program.
+pub(crate) fn no_program(arm: String, program: &str, cwd: &Path) -> SubjectError {
+    let remedy = format!("install it, or give its path, absolute or from {}", cwd.display());
+    SubjectError::NoProgram { arm, program: program.to_owned(), remedy }
 }
 
 /// Looks for the first of `names` on the `PATH` and where administrators' programs are.

@@ -1,14 +1,14 @@
 //! A command as workload: run to its end on the subject's cores, under a guardian.
 
 use crate::SubjectError;
-use crate::command::no_program;
+use crate::cgroup::Ceiling;
 use crate::config::ConfigError;
 use crate::context::environment;
 use crate::cpu::{Account, CpuChoice, CpuReading};
 use crate::guardian::{Exit, Guardian, LaunchError, Plan};
-use crate::program;
+use crate::program::{self, no_program};
 use crate::words::last_lines;
-use bakeoff_sys::process::Ending;
+use bakeoff_sys::process::{Ending, User};
 use bakeoff_units::{Bytes, Clock, MonotonicClock, Nanos};
 use std::fmt;
 use std::path::PathBuf;
@@ -94,9 +94,14 @@ pub struct Outcome {
 
 /// Runs it to its end. A non-zero status is not an error here: the caller judges.
 pub fn run_command(job: &Job<'_>) -> Result<Outcome, SubjectError> {
+    run_as(None, job)
+}
+
+/// The same as another user.
+pub(crate) fn run_as(user: Option<User>, job: &Job<'_>) -> Result<Outcome, SubjectError> {
     let clock = MonotonicClock::new();
-    let mut guardian = guard(job)?;
-    let account = guardian.group().and_then(|_| Account::of(&guardian).ok());
+    let mut guardian = guard(user, job)?;
+    let account = guardian.groups().account.as_ref().and_then(|_| Account::of(&guardian).ok());
     let (status, elapsed) = wait(job, &guardian, &clock)?;
     let mut cpu = account.and_then(|account| account.read(None).ok());
     let farewell = guardian.end();
@@ -140,19 +145,19 @@ pub(crate) fn wait(
 }
 
 /// Starts it under a guardian of its own.
-pub(crate) fn guard(job: &Job<'_>) -> Result<Guardian, SubjectError> {
+pub(crate) fn guard(user: Option<User>, job: &Job<'_>) -> Result<Guardian, SubjectError> {
     let executable = job.executable.clone().map_or_else(std::env::current_exe, Ok);
     let executable = executable.map_err(|source| guardian_error(job, source))?;
     let command = [executable.into(), crate::guardian::WORD.into()];
-    Guardian::launch(&command, plan(job)?).map_err(|error| launch_error(job, error))
+    Guardian::launch(&command, plan(user, job)?).map_err(|error| launch_error(job, error))
 }
 
 /// Starts it under a guardian that there is.
 pub(crate) fn guard_with(job: &Job<'_>, guardian: &mut Guardian) -> Result<(), SubjectError> {
-    guardian.launch_next(plan(job)?).map_err(|error| launch_error(job, error))
+    guardian.launch_next(plan(None, job)?).map_err(|error| launch_error(job, error))
 }
 
-fn plan(job: &Job<'_>) -> Result<Plan, SubjectError> {
+fn plan(user: Option<User>, job: &Job<'_>) -> Result<Plan, SubjectError> {
     let mut argv = job.argv.clone();
     let Some(program) = argv.first_mut().filter(|program| !program.is_empty()) else {
         return Err(SubjectError::Config {
@@ -169,8 +174,9 @@ fn plan(job: &Job<'_>) -> Result<Plan, SubjectError> {
         cwd: job.cwd.clone(),
         dir: job.dir.clone(),
         cpus: job.cpus.clone(),
-        user: None,
+        user: user.map(|user| (user.uid, user.gid)),
         cpu: job.cpu_source,
+        ceiling: Ceiling::default(),
         grace_ms: job.grace.get() / 1_000_000,
     })
 }
@@ -181,6 +187,7 @@ fn launch_error(job: &Job<'_>, error: LaunchError) -> SubjectError {
         LaunchError::NotFound => {
             no_program(job.arm.clone(), job.argv.first().map_or("", String::as_str), &job.cwd)
         }
+        LaunchError::Limits(reason) => SubjectError::Limit { arm: job.arm.clone(), reason },
         LaunchError::Failed { doing, error } => {
             SubjectError::Spawn { arm: job.arm.clone(), doing, message: error, command: job.argv.join(" ") }
         }

@@ -1,8 +1,11 @@
 //! A subject that runs.
 
 use crate::SubjectError;
+use crate::cgroup::{HitMeter, LimitsHit};
+use crate::config::Substitutions;
 use crate::cpu::{Account, CpuMissing, CpuReading};
 use crate::guardian::Guardian;
+use crate::limits::Limits;
 use crate::words::last_words;
 use bakeoff_sys::process;
 use bakeoff_units::Nanos;
@@ -35,6 +38,11 @@ pub struct Running {
     pub user: Option<String>,
     /// From start to ready.
     pub start_time: Nanos,
+    /// What it may use at most.
+    pub limits: Limits,
+    /// Those of its own start.
+    pub(crate) substitutions: Substitutions,
+    pub(crate) hits: HitMeter,
     pub(crate) logs: Vec<PathBuf>,
     pub(crate) guardian: Option<Guardian>,
     pub(crate) account: Account,
@@ -79,6 +87,11 @@ impl Running {
     /// flight. Never an estimate in place of a figure: a reason, when there is none.
     pub fn cpu(&self) -> Result<CpuReading, CpuMissing> {
         self.account.read(self.guardian.as_ref())
+    }
+
+    /// How often it met its limits since it was started: to be read where `cpu` is.
+    pub fn limits_hit(&self) -> LimitsHit {
+        self.hits.read()
     }
 
     /// An error when it has ended, with how and its last words. (A command may leave its server

@@ -2,14 +2,16 @@
 
 use crate::SubjectError;
 use crate::apache::Apache;
-use crate::command::{Program, no_program};
+use crate::cgroup::{Ceiling, HitMeter};
+use crate::command::Program;
 use crate::context::{Context, environment};
 use crate::cpu::Account;
 use crate::guardian::{Guardian, LaunchError, Plan};
 use crate::nginx::Nginx;
 use crate::origin::Origin;
 use crate::port;
-use crate::program::{HOST, Place, Recipe, Subject};
+use crate::prepare;
+use crate::program::{HOST, Place, Recipe, Subject, no_program};
 use crate::ready::Waiting;
 use crate::running::Running;
 use crate::spec::Spec;
@@ -77,11 +79,13 @@ fn launch_once(
     let clock = MonotonicClock::new();
     let runner = subject.runner();
     let place = place(context)?;
+    let ceiling = context.limits.ceiling(context, &place.dir)?;
+    let env = subject.environment(&place)?;
+    hand_over(runner.as_ref(), &place)?;
+    prepare::run(&place, runner.as_ref(), &env)?;
     let recipe = subject.recipe(&place)?;
-    if let Some(runner) = &runner {
-        hand_over(runner, &place)?;
-    }
-    let guardian = guard(&place, &recipe, runner.as_ref())?;
+    give_files(runner.as_ref(), &place)?;
+    let guardian = guard(&place, &recipe, env, runner.as_ref(), ceiling.clone())?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, place.port));
     let tls = subject.tls();
     Waiting { context, guardian: &guardian, address, dir: &place.dir, recipe: &recipe, tls }.wait()?;
@@ -90,6 +94,8 @@ fn launch_once(
         source,
         log: place.dir.join("guardian.log"),
     })?;
+    let substitutions = place.substitutions();
+    let hits = HitMeter::open(guardian.groups(), &ceiling);
     Ok(Running {
         arm: context.arm.clone(),
         kind,
@@ -102,6 +108,9 @@ fn launch_once(
         dir: Some(place.dir),
         user: runner.map(|runner| runner.name.to_owned()),
         start_time: clock.now(),
+        limits: context.limits,
+        substitutions,
+        hits,
         logs: recipe.logs,
         guardian: Some(guardian),
         account,
@@ -138,26 +147,40 @@ pub(crate) fn private_dir(base: &Path, arm: &str) -> io::Result<PathBuf> {
 }
 
 /// Makes the runner owner of the private directory, and checks that it reaches that and the site.
-fn hand_over(runner: &Runner, place: &Place<'_>) -> Result<(), SubjectError> {
-    let given = || {
-        runner.give(&place.dir)?;
-        fs::read_dir(&place.dir)?.try_for_each(|entry| runner.give(&entry?.path()))
-    };
-    given().map_err(|source| SubjectError::Dir { arm: place.arm(), path: place.dir.clone(), source })?;
+fn hand_over(runner: Option<&Runner>, place: &Place<'_>) -> Result<(), SubjectError> {
+    give_files(runner, place)?;
+    let Some(runner) = runner else { return Ok(()) };
     runner.demand_reach(&place.arm(), &place.dir)?;
     runner.demand_reach(&place.arm(), &place.context.root)
 }
 
-fn guard(place: &Place<'_>, recipe: &Recipe, runner: Option<&Runner>) -> Result<Guardian, SubjectError> {
+/// Makes the runner owner of the private directory and of what is in it.
+fn give_files(runner: Option<&Runner>, place: &Place<'_>) -> Result<(), SubjectError> {
+    let Some(runner) = runner else { return Ok(()) };
+    let given = || {
+        runner.give(&place.dir)?;
+        fs::read_dir(&place.dir)?.try_for_each(|entry| runner.give(&entry?.path()))
+    };
+    given().map_err(|source| SubjectError::Dir { arm: place.arm(), path: place.dir.clone(), source })
+}
+
+fn guard(
+    place: &Place<'_>,
+    recipe: &Recipe,
+    env: Vec<(String, String)>,
+    runner: Option<&Runner>,
+    ceiling: Ceiling,
+) -> Result<Guardian, SubjectError> {
     let context = place.context;
     let plan = Plan {
         argv: recipe.argv.clone(),
-        env: environment(&place.dir, recipe.env.clone(), context.padding),
+        env: environment(&place.dir, env, context.padding),
         cwd: recipe.cwd.clone(),
         dir: place.dir.clone(),
         cpus: context.cpus.clone(),
         user: runner.map(|runner| (runner.user.uid, runner.user.gid)),
         cpu: context.cpu_source,
+        ceiling,
         grace_ms: context.grace.get() / 1_000_000,
     };
     let command = context.guardian_command().map_err(LaunchError::Guardian);
@@ -178,6 +201,7 @@ fn launch_error(place: &Place<'_>, recipe: &Recipe, error: LaunchError) -> Subje
             let program = recipe.argv.first().map_or("", String::as_str);
             no_program(arm, program, &recipe.cwd)
         }
+        LaunchError::Limits(reason) => SubjectError::Limit { arm, reason },
         LaunchError::Failed { doing, error } => {
             SubjectError::Spawn { arm, doing, message: error, command: recipe.argv.join(" ") }
         }

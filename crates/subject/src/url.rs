@@ -4,6 +4,8 @@
 //! one, or where `/proc` hides it, there is no CPU figure and the reading says why.
 
 use crate::SubjectError;
+use crate::cgroup::HitMeter;
+use crate::config::Substitutions;
 use crate::context::Context;
 use crate::cpu::Account;
 use crate::running::Running;
@@ -16,6 +18,11 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) fn attach(url: &str, pid: Option<u32>, context: &Context<'_>) -> Result<Running, SubjectError> {
     let failed = |reason: String| SubjectError::Url { arm: context.arm.clone(), url: url.to_owned(), reason };
+    if !context.limits.is_none() || !context.prepare.is_empty() {
+        let reason =
+            "bakeoff neither starts nor limits a server that runs already; leave out `limits` and `prepare`";
+        return Err(failed(reason.to_owned()));
+    }
     let clock = MonotonicClock::new();
     let target = parse(url).map_err(failed)?;
     let addresses = (target.host.as_str(), target.port).to_socket_addrs();
@@ -33,13 +40,22 @@ pub(crate) fn attach(url: &str, pid: Option<u32>, context: &Context<'_>) -> Resu
         kind: "url",
         address,
         tls: target.tls,
-        server_name: target.host,
+        server_name: target.host.clone(),
         version: None,
         command_line: Vec::new(),
         config: None,
         dir: None,
         user: None,
         start_time: clock.now(),
+        limits: context.limits,
+        substitutions: Substitutions {
+            host: target.host,
+            port: target.port,
+            root: context.root.display().to_string(),
+            values: context.values.clone(),
+            ..Substitutions::default()
+        },
+        hits: HitMeter::default(),
         logs: Vec::new(),
         guardian: None,
         account: pid.map_or(Account::None, Account::Process),

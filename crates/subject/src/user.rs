@@ -25,9 +25,9 @@ impl Runner {
             .then(|| Self { name: "nobody", user: process::user_named("nobody").unwrap_or(unlisted) })
     }
 
-    /// Makes it the owner of a file or directory.
+    /// Makes it the owner of a file or directory; of a link itself, not of where that leads.
     pub(crate) fn give(&self, path: &Path) -> io::Result<()> {
-        std::os::unix::fs::chown(path, Some(self.user.uid), Some(self.user.gid))
+        std::os::unix::fs::lchown(path, Some(self.user.uid), Some(self.user.gid))
     }
 
     /// Refuses a directory it cannot enter, and its first file if it cannot be read.

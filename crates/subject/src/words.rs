@@ -30,6 +30,14 @@ pub(crate) fn last_lines(file: &Path, count: usize) -> Vec<String> {
     lines[lines.len().saturating_sub(count)..].iter().map(|&line| line.to_owned()).collect()
 }
 
+/// The first line of a file, without white space around it; none when there is nothing in it.
+pub(crate) fn first_line(file: &Path) -> Option<String> {
+    let mut text = Vec::new();
+    File::open(file).ok()?.take(TAIL).read_to_end(&mut text).ok()?;
+    let line = String::from_utf8_lossy(&text).lines().next()?.trim().to_owned();
+    (!line.is_empty()).then_some(line)
+}
+
 fn tail(file: &Path) -> std::io::Result<Vec<u8>> {
     let mut file = File::open(file)?;
     let length = file.metadata()?.len();

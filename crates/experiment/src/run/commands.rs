@@ -101,7 +101,7 @@ impl<'a> CommandBench<'a> {
 
     fn execute(&self, place: &Place, argv: &[String], time_limit: Nanos) -> Result<Outcome, RunError> {
         let dir = place.dir.display().to_string();
-        let known = Substitutions { host: String::new(), port: 0, root: dir.clone(), tls: None, dir };
+        let known = Substitutions { root: dir.clone(), dir, ..Substitutions::default() };
         let argv = argv
             .iter()
             .map(|word| known.word(word))

@@ -1,45 +1,78 @@
 //! Where our cgroups are made, how they are named, and the sweeping up of those that killed
 //! guardians left.
 
-use super::Kind;
 use bakeoff_sys::process;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The directory of this process's own cgroup.
-pub(super) fn home(kind: Kind) -> io::Result<PathBuf> {
-    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
-    let own = fs::read_to_string("/proc/self/cgroup")?;
-    find_home(kind, &mounts, &own)
-        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "this kind of cgroup is not mounted here"))
+/// The controllers of version 1 in whose hierarchies we make groups.
+const OURS: [&str; 4] = ["cpuacct", "cpu", "memory", "blkio"];
+
+/// One tree of cgroups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tree {
+    /// The version 1 hierarchy that has this controller.
+    V1(&'static str),
+    /// The one of version 2.
+    V2,
 }
 
-fn find_home(kind: Kind, mounts: &str, own: &str) -> Option<PathBuf> {
-    let (root, point) = mounts.lines().find_map(|line| mount(kind, line))?;
+/// The directory of this process's own cgroup.
+pub(super) fn home(tree: Tree) -> io::Result<PathBuf> {
+    let found = find_home(tree, &mounts()?, &own_groups()?);
+    found.map(|(_, home)| home).ok_or_else(not_mounted)
+}
+
+/// Is there such a tree?
+pub(super) fn is_mounted(tree: Tree) -> bool {
+    home(tree).is_ok()
+}
+
+/// From this process's own group in version 2 up to the mounted root.
+pub(super) fn up_from_home() -> io::Result<Vec<PathBuf>> {
+    let (point, home) = find_home(Tree::V2, &mounts()?, &own_groups()?).ok_or_else(not_mounted)?;
+    Ok(home.ancestors().take_while(|dir| dir.starts_with(&point)).map(Path::to_owned).collect())
+}
+
+fn mounts() -> io::Result<String> {
+    fs::read_to_string("/proc/self/mountinfo")
+}
+
+fn own_groups() -> io::Result<String> {
+    fs::read_to_string("/proc/self/cgroup")
+}
+
+fn not_mounted() -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, "this kind of cgroup is not mounted here")
+}
+
+/// Mount point and own group.
+fn find_home(tree: Tree, mounts: &str, own: &str) -> Option<(PathBuf, PathBuf)> {
+    let (root, point) = mounts.lines().find_map(|line| mount(tree, line))?;
     let path = own.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
         let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
-        let ours = match kind {
-            Kind::V1 => controllers.split(',').any(|controller| controller == "cpuacct"),
-            Kind::V2 => number == "0",
+        let ours = match tree {
+            Tree::V1(wanted) => controllers.split(',').any(|controller| controller == wanted),
+            Tree::V2 => number == "0",
         };
         ours.then_some(path)
     })?;
     // In a container the mount may show only the part below `root`, or a part we are not in.
     let inside = Path::new(path).strip_prefix(root).unwrap_or(Path::new(""));
-    Some(Path::new(point).join(inside))
+    Some((point.into(), Path::new(point).join(inside)))
 }
 
-/// Root and mount point, when the line of `mountinfo` is a hierarchy of this kind.
-fn mount(kind: Kind, line: &str) -> Option<(&str, &str)> {
+/// Root and mount point, when the line of `mountinfo` is such a tree.
+fn mount(tree: Tree, line: &str) -> Option<(&str, &str)> {
     let (place, system) = line.split_once(" - ")?;
     let mut place = place.split(' ').skip(3);
     let (root, point) = (place.next()?, place.next()?);
     let mut system = system.split(' ');
-    let ours = match (kind, system.next()?) {
-        (Kind::V1, "cgroup") => system.nth(1)?.split(',').any(|option| option == "cpuacct"),
-        (Kind::V2, "cgroup2") => true,
+    let ours = match (tree, system.next()?) {
+        (Tree::V1(wanted), "cgroup") => system.nth(1)?.split(',').any(|option| option == wanted),
+        (Tree::V2, "cgroup2") => true,
         _ => false,
     };
     ours.then_some((root, point))
@@ -56,8 +89,14 @@ fn pid_namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |about| about.ino())
 }
 
-/// Removes what killed guardians left: our name, maker gone, nobody inside.
-pub(super) fn sweep(home: &Path) {
+/// Removes what killed guardians left, wherever they may have made groups: our name, maker gone,
+/// nobody inside.
+pub(super) fn sweep() {
+    let homes = OURS.iter().filter_map(|controller| home(Tree::V1(controller)).ok());
+    homes.chain(up_from_home().unwrap_or_default()).for_each(|home| sweep_in(&home));
+}
+
+fn sweep_in(home: &Path) {
     let Ok(entries) = fs::read_dir(home) else { return };
     for entry in entries.flatten() {
         if entry.file_name().to_str().is_some_and(is_stale) {
@@ -100,12 +139,13 @@ mod tests {
     #[test]
     fn the_own_group_is_found_in_both_systems() {
         let own = "4:cpu,cpuacct:/user.slice\n1:name=systemd:/\n0::/docker/abc/inner\n";
-        assert_eq!(
-            find_home(Kind::V1, MOUNTS, own).unwrap(),
-            Path::new("/sys/fs/cgroup/cpu,cpuacct/user.slice")
-        );
-        assert_eq!(find_home(Kind::V2, MOUNTS, own).unwrap(), Path::new("/sys/fs/cgroup/unified/inner"));
-        assert_eq!(find_home(Kind::V1, "", own), None);
+        let home = |tree| find_home(tree, MOUNTS, own).map(|(_, home)| home.display().to_string());
+        let both = Some("/sys/fs/cgroup/cpu,cpuacct/user.slice".to_owned());
+        assert_eq!(home(Tree::V1("cpuacct")), both);
+        assert_eq!(home(Tree::V1("cpu")), both);
+        assert_eq!(home(Tree::V1("memory")), None);
+        assert_eq!(home(Tree::V2), Some("/sys/fs/cgroup/unified/inner".to_owned()));
+        assert_eq!(find_home(Tree::V1("cpuacct"), "", own), None);
     }
 
     #[test]

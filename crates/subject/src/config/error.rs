@@ -14,6 +14,8 @@ pub enum ConfigError {
         line: Option<usize>,
         /// With its braces.
         name: String,
+        /// What the plan added to the names that can be written, without braces.
+        more: Vec<String>,
     },
     /// A single brace in a command.
     Brace {
@@ -39,15 +41,14 @@ pub enum ConfigError {
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown { line: Some(line), name } => {
-                write!(f, "line {line}: `{name}` is none of the substitutions {KNOWN}")
+            Self::Unknown { line: Some(line), name, more } => {
+                write!(f, "line {line}: `{name}` is none of the substitutions {}", known(more))
             }
-            Self::Unknown { line: None, name } => {
-                write!(
-                    f,
-                    "`{name}` is none of the substitutions {KNOWN}; a brace itself is written {{{{ or }}}}"
-                )
-            }
+            Self::Unknown { line: None, name, more } => write!(
+                f,
+                "`{name}` is none of the substitutions {}; a brace itself is written {{{{ or }}}}",
+                known(more)
+            ),
             Self::Brace { word } => write!(
                 f,
                 "a single brace in `{word}`; the substitutions are {KNOWN}, a brace itself is written {{{{ or }}}}"
@@ -62,6 +63,10 @@ impl fmt::Display for ConfigError {
 }
 
 impl std::error::Error for ConfigError {}
+
+fn known(more: &[String]) -> String {
+    more.iter().fold(KNOWN.to_owned(), |all, name| format!("{all}, {{{name}}}"))
+}
 
 fn no_port(f: &mut fmt::Formatter<'_>, listens: &[(usize, String, String)], example: &str) -> fmt::Result {
     f.write_str("it never says {port}, so the server would not listen where bakeoff looks for it")?;

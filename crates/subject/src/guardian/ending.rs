@@ -1,6 +1,6 @@
 //! Ends process trees: first asks, then insists, until `/proc` shows nobody left.
 
-use crate::cgroup::Group;
+use crate::cgroup::Groups;
 use bakeoff_sys::process::{self, Signal, Stat};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 
@@ -15,23 +15,21 @@ pub(crate) struct Ended {
 /// After the first SIGKILL, how long to go on killing what still appears.
 pub(super) const INSIST: Nanos = Nanos::from_secs(20);
 
-/// Ends everything below this process and in `group`, reaping as it goes. The direct children are
+/// Ends everything below this process and in `groups`, reaping as it goes. The direct children are
 /// asked first (a server ends its own workers best), after half the grace all of them, and from
 /// the end of the grace on all of them are killed, again and again, since they may fork meanwhile.
-pub(crate) fn end_below_self(grace: Nanos, group: Option<&Group>) -> Ended {
+pub(crate) fn end_below_self(grace: Nanos, groups: &Groups) -> Ended {
     let own = std::process::id();
     let direct = |stat: &Stat| stat.parent == own;
-    end(grace, direct, || alive(own, &group.map(Group::members).unwrap_or_default()))
+    end(grace, direct, || alive(own, &groups.members()))
 }
 
 /// Kills everything that the guardian `guardian`, itself dead, has left: what is still in its
-/// session or in `group`, what carries its mark and has become a child of this process, and all
+/// session or in `groups`, what carries its mark and has become a child of this process, and all
 /// below those.
-pub(crate) fn kill_left_by(guardian: u32, mark: &str, group: Option<&Group>) -> Ended {
-    let ended = end(Nanos::ZERO, |_| true, || left_by(guardian, mark, group));
-    if let Some(group) = group {
-        group.remove();
-    }
+pub(crate) fn kill_left_by(guardian: u32, mark: &str, groups: &Groups) -> Ended {
+    let ended = end(Nanos::ZERO, |_| true, || left_by(guardian, mark, groups));
+    groups.remove();
     ended
 }
 
@@ -64,7 +62,7 @@ fn end(grace: Nanos, direct: impl Fn(&Stat) -> bool, targets: impl Fn() -> Vec<S
     }
 }
 
-/// Those below `root` and the members of its cgroup. What has ended is reaped first, so an ended
+/// Those below `root` and the members of its cgroups. What has ended is reaped first, so an ended
 /// one in the list waits for its parent, or has threads that still run.
 fn alive(root: u32, members: &[u32]) -> Vec<Stat> {
     while let Ok(Some(_)) = process::reap() {}
@@ -77,9 +75,9 @@ fn alive(root: u32, members: &[u32]) -> Vec<Stat> {
     all
 }
 
-fn left_by(guardian: u32, mark: &str, group: Option<&Group>) -> Vec<Stat> {
+fn left_by(guardian: u32, mark: &str, groups: &Groups) -> Vec<Stat> {
     let own = std::process::id();
-    let members = group.map(Group::members).unwrap_or_default();
+    let members = groups.members();
     let all = process::scan().unwrap_or_default();
     let ours = |stat: &Stat| {
         stat.session == guardian

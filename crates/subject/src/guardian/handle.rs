@@ -1,8 +1,8 @@
 //! bakeoff's end of a guardian: starts it, asks it, hears of exits, ends it.
 
-use super::ending;
-use super::protocol::{Order, Plan, Report};
-use crate::cgroup::Group;
+use super::protocol::{Fault, Order, Plan, Report};
+use super::{NO_LINK, ending};
+use crate::cgroup::Groups;
 use bakeoff_sys::process::{self, Ending, Used};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
@@ -24,7 +25,7 @@ pub(crate) struct Guardian {
     channel: Mutex<Channel>,
     mark: String,
     started: u32,
-    group: Option<Group>,
+    groups: Groups,
     grace: Nanos,
     ended: bool,
 }
@@ -36,6 +37,8 @@ pub(crate) enum LaunchError {
     Guardian(io::Error),
     /// The program is not there.
     NotFound,
+    /// A limit cannot be set: a sentence.
+    Limits(String),
     /// Anything else the guardian met.
     Failed { doing: String, error: String },
 }
@@ -70,7 +73,7 @@ impl Guardian {
             channel: Mutex::new(channel),
             mark,
             started: 0,
-            group: None,
+            groups: Groups::default(),
             grace,
             ended: false,
         };
@@ -86,12 +89,15 @@ impl Guardian {
         }
         self.channel().exit = None;
         match self.ask(&Order::Launch(plan)).map_err(LaunchError::Guardian)? {
-            Report::Started { pid, group } => {
-                (self.started, self.group) = (pid, group);
+            Report::Started { pid, groups } => {
+                (self.started, self.groups) = (pid, groups);
                 Ok(())
             }
-            Report::Failed { not_found: true, .. } => Err(LaunchError::NotFound),
-            Report::Failed { doing, error, .. } => Err(LaunchError::Failed { doing, error }),
+            Report::Failed { fault, doing, error } => Err(match fault {
+                Fault::NotFound => LaunchError::NotFound,
+                Fault::Limits => LaunchError::Limits(error),
+                Fault::Other => LaunchError::Failed { doing, error },
+            }),
             other => Err(LaunchError::Guardian(unexpected(&other))),
         }
     }
@@ -106,8 +112,8 @@ impl Guardian {
         self.started
     }
 
-    pub(crate) fn group(&self) -> Option<&Group> {
-        self.group.as_ref()
+    pub(crate) fn groups(&self) -> &Groups {
+        &self.groups
     }
 
     /// Has the started process ended? Waits at most `patience`. An error: the guardian is gone.
@@ -139,7 +145,7 @@ impl Guardian {
             let _ = self.process.kill(); // already dead is what we want
         }
         let _ = self.process.wait(); // cannot fail for a child nobody else waits for
-        let left = ending::kill_left_by(self.pid(), &self.mark, self.group.as_ref());
+        let left = ending::kill_left_by(self.pid(), &self.mark, &self.groups);
         farewell.unwrap_or(Farewell { killed: left.killed, left: left.left, ..Farewell::default() })
     }
 
@@ -177,7 +183,9 @@ fn start(command: &[OsString], plan: &Plan) -> io::Result<(Child, Channel)> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "an empty guardian command"));
     };
     let (ours, theirs) = UnixStream::pair()?;
-    let log = OpenOptions::new().create(true).append(true).open(plan.dir.join("guardian.log"))?;
+    let mut log = OpenOptions::new();
+    log.create(true).append(true).custom_flags(NO_LINK);
+    let log = log.open(plan.dir.join("guardian.log"))?;
     let process = Command::new(program)
         .args(words)
         .stdin(Stdio::from(OwnedFd::from(theirs)))

@@ -1,14 +1,16 @@
 //! The guardian process: one thread, asleep until bakeoff speaks, a child ends, or bakeoff is gone.
 
+use super::NO_LINK;
 use super::ending::{self, Ended};
-use super::protocol::{Order, Plan, Report};
-use crate::cgroup::{self, Group};
+use super::protocol::{Fault, Order, Plan, Report};
+use crate::cgroup::{Group, Groups, NoGroups, Prospects};
 use bakeoff_sys::process::{self, ChildSignals, Launch};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -21,8 +23,15 @@ pub(super) fn run() -> io::Result<()> {
     let signals = ChildSignals::take()?;
     let control = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let clock = MonotonicClock::new();
-    let mut keeper =
-        Keeper { control, signals, clock, heard: Vec::new(), child: None, group: None, grace: DEFAULT_GRACE };
+    let mut keeper = Keeper {
+        control,
+        signals,
+        clock,
+        heard: Vec::new(),
+        child: None,
+        groups: Groups::default(),
+        grace: DEFAULT_GRACE,
+    };
     let told = keeper.listen();
     let ended = keeper.end_all();
     if told? == Farewell::Asked { keeper.say(&ended) } else { Ok(()) }
@@ -43,7 +52,7 @@ struct Keeper {
     clock: MonotonicClock,
     heard: Vec<u8>,
     child: Option<Child>,
-    group: Option<Group>,
+    groups: Groups,
     grace: Nanos,
 }
 
@@ -118,39 +127,37 @@ impl Keeper {
         self.grace = Nanos::from_millis(plan.grace_ms);
         let report = match self.start(plan) {
             Ok(report) => report,
-            Err((doing, error)) => Report::Failed {
-                doing: doing.to_owned(),
-                not_found: error.kind() == io::ErrorKind::NotFound && doing == SPAWNING,
-                error: error.to_string(),
-            },
+            Err(failed) => failed,
         };
         self.say(&report)
     }
 
-    fn start(&mut self, plan: Plan) -> Result<Report, (&'static str, io::Error)> {
-        // What is started later joins what was started first.
-        let groups = match &self.group {
-            Some(group) => vec![group.clone()],
-            None => cgroup::candidates(plan.cpu).map_err(|error| ("making a cgroup", error))?,
+    /// What is started later joins what was started first. The error is a report too.
+    fn start(&mut self, plan: Plan) -> Result<Report, Report> {
+        let is_first = self.groups.is_empty();
+        let prospects = match is_first {
+            true => Prospects::make(plan.cpu, &plan.ceiling).map_err(no_groups)?,
+            false => Prospects::of(&self.groups),
         };
-        let launch = prepare(&plan, &groups).map_err(|error| ("opening its output files", error))?;
         let began = self.clock.now();
-        let spawned = match process::spawn(launch) {
-            Ok(spawned) => spawned,
-            Err(error) => {
-                if self.group.is_none() {
-                    groups.iter().for_each(Group::remove);
-                }
-                return Err((SPAWNING, error));
+        let spawned = prepare(&plan, &prospects)
+            .map_err(|error| failed(Fault::Other, "opening its output files", &error))
+            .and_then(|launch| process::spawn(launch).map_err(|error| not_spawned(&error)));
+        let spawned = spawned.inspect_err(|_| {
+            if is_first {
+                prospects.remove();
             }
-        };
+        })?;
         self.child = Some(Child { pid: spawned.pid, began });
-        self.group = self.group.take().or_else(|| cgroup::keep_joined(groups, spawned.pid));
-        if self.group.is_none() && plan.cpu.needs_group() {
-            self.end_all();
-            return Err(("joining its cgroup", io::ErrorKind::PermissionDenied.into()));
+        if is_first {
+            self.groups = prospects.keep_joined(spawned.pid);
         }
-        Ok(Report::Started { pid: spawned.pid, group: self.group.clone() })
+        if self.groups.account.is_none() && plan.cpu.needs_group() {
+            self.end_all();
+            let error = io::Error::from(io::ErrorKind::PermissionDenied);
+            return Err(failed(Fault::Other, "joining its cgroup", &error));
+        }
+        Ok(Report::Started { pid: spawned.pid, groups: self.groups.clone() })
     }
 
     /// Reaps all that ended; tells of the one that was started.
@@ -164,21 +171,35 @@ impl Keeper {
         Ok(())
     }
 
-    /// Ends and reaps everything below, then removes the cgroup.
+    /// Ends and reaps everything below, then removes the cgroups.
     fn end_all(&mut self) -> Report {
-        let Ended { killed, left } = ending::end_below_self(self.grace, self.group.as_ref());
-        let group_ns = self.group.as_ref().and_then(|group| group.usage().ok()).map(Nanos::get);
-        if let Some(group) = self.group.take() {
-            group.remove();
-        }
+        let groups = std::mem::take(&mut self.groups);
+        let Ended { killed, left } = ending::end_below_self(self.grace, &groups);
+        let usage = |account: &Group| account.usage().ok();
+        let group_ns = groups.account.as_ref().and_then(usage).map(Nanos::get);
+        groups.remove();
         let sum = process::children_used().unwrap_or_default().into();
         Report::Ended { sum, group_ns, killed, left }
     }
 }
 
-const SPAWNING: &str = "starting it";
+fn no_groups(none: NoGroups) -> Report {
+    match none {
+        NoGroups::Account(error) => failed(Fault::Other, "making a cgroup", &error),
+        NoGroups::Limit(sentence) => failed(Fault::Limits, "limiting it", &sentence),
+    }
+}
 
-fn prepare(plan: &Plan, groups: &[Group]) -> io::Result<Launch> {
+fn not_spawned(error: &io::Error) -> Report {
+    let is_missing = error.kind() == io::ErrorKind::NotFound;
+    failed(if is_missing { Fault::NotFound } else { Fault::Other }, "starting it", error)
+}
+
+fn failed(fault: Fault, doing: &str, error: &dyn std::fmt::Display) -> Report {
+    Report::Failed { fault, doing: doing.to_owned(), error: error.to_string() }
+}
+
+fn prepare(plan: &Plan, prospects: &Prospects) -> io::Result<Launch> {
     Ok(Launch {
         argv: plan.argv.iter().map(Into::into).collect(),
         env: plan.env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
@@ -187,13 +208,14 @@ fn prepare(plan: &Plan, groups: &[Group]) -> io::Result<Launch> {
         stderr: log(plan, &plan.dir.join("stderr.log"))?,
         cpus: plan.cpus.clone(),
         user: plan.as_user(),
-        cgroups: groups.iter().filter_map(|group| group.door().ok()).collect(),
+        cgroups: prospects.any(),
+        demanded_cgroups: prospects.all()?,
     })
 }
 
 /// Owned by the subject's user: some servers open `/dev/stderr` again.
 fn log(plan: &Plan, path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().create(true).append(true).open(path)?;
+    let file = OpenOptions::new().create(true).append(true).custom_flags(NO_LINK).open(path)?;
     if let Some((uid, gid)) = plan.user {
         std::os::unix::fs::fchown(&file, Some(uid), Some(gid))?;
     }

@@ -4,7 +4,7 @@
 //! one `Stop`. Guardian: `Started` or
 //! `Failed`, `Exited` whenever the started process ends, an answer to each question, `Ended` last.
 
-use crate::cgroup::Group;
+use crate::cgroup::{Ceiling, Groups};
 use crate::cpu::CpuChoice;
 use bakeoff_sys::process::{Ending, Used, User};
 use bakeoff_units::Nanos;
@@ -33,6 +33,8 @@ pub(crate) struct Plan {
     /// Numbers of user and group.
     pub(crate) user: Option<(u32, u32)>,
     pub(crate) cpu: CpuChoice,
+    /// What it may use at most.
+    pub(crate) ceiling: Ceiling,
     /// How long the subject may take to end when asked.
     pub(crate) grace_ms: u64,
 }
@@ -48,13 +50,13 @@ impl Plan {
 pub(crate) enum Report {
     Started {
         pid: u32,
-        group: Option<Group>,
+        groups: Groups,
     },
     /// Nothing was started, or it was ended again.
     Failed {
+        fault: Fault,
         doing: String,
         error: String,
-        not_found: bool,
     },
     Exited {
         exited: Option<i32>,
@@ -69,6 +71,18 @@ pub(crate) enum Report {
         killed: usize,
         left: usize,
     },
+}
+
+/// What kind of failure a failed start was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Fault {
+    /// The program is not there.
+    NotFound,
+    /// Its limits cannot be set; the error is a sentence.
+    Limits,
+    /// Anything else.
+    Other,
 }
 
 impl Report {

@@ -41,6 +41,8 @@ pub struct Launch {
     /// `cgroup.procs` files open for writing; the child joins the first that takes it. That none
     /// does is not an error here: the caller reads the memberships.
     pub cgroups: Vec<File>,
+    /// The same, but the child joins all of them, or is not started.
+    pub demanded_cgroups: Vec<File>,
 }
 
 /// The numbers of a started child.
@@ -64,15 +66,21 @@ pub fn spawn(launch: Launch) -> io::Result<Spawned> {
         parent: std::process::id(),
         cpus: crate::affinity::cpu_set(&launch.cpus)?,
         user: launch.user,
-        joins: launch.cgroups.iter().map(AsRawFd::as_raw_fd).collect(),
+        joins: descriptors(&launch.cgroups),
+        demanded: descriptors(&launch.demanded_cgroups),
     };
     // SAFETY: the closure runs in the child between fork and exec and calls only
     // async-signal-safe functions on memory made before the fork; it allocates nothing and takes
-    // no lock. The descriptors in `joins` stay open: `launch.cgroups` outlives the spawn below.
+    // no lock. The descriptors in `joins` and `demanded` stay open: the files outlive the spawn
+    // below.
     unsafe { command.pre_exec(move || inside.prepare()) };
     let child = command.spawn()?;
-    drop(launch.cgroups);
+    drop((launch.cgroups, launch.demanded_cgroups));
     Ok(Spawned { pid: child.id() })
+}
+
+fn descriptors(files: &[File]) -> Vec<RawFd> {
+    files.iter().map(AsRawFd::as_raw_fd).collect()
 }
 
 /// What the child does to itself.
@@ -81,11 +89,15 @@ struct Inside {
     cpus: Option<nix::sched::CpuSet>,
     user: Option<User>,
     joins: Vec<RawFd>,
+    demanded: Vec<RawFd>,
 }
 
 impl Inside {
     fn prepare(&self) -> io::Result<()> {
-        self.join();
+        for &fd in &self.demanded {
+            join(fd)?;
+        }
+        let _ = self.joins.iter().any(|&fd| join(fd).is_ok()); // that none does is the caller's to see
         if let Some(cpus) = &self.cpus {
             nix::sched::sched_setaffinity(nix::unistd::Pid::from_raw(0), cpus)?;
         }
@@ -96,16 +108,13 @@ impl Inside {
         close_others_on_exec();
         die_with(self.parent)
     }
+}
 
-    fn join(&self) {
-        for &fd in &self.joins {
-            // SAFETY: one byte from a static string is written to a descriptor that is open (the
-            // parent keeps it so until after the spawn).
-            if unsafe { libc::write(fd, c"0".as_ptr().cast(), 1) } == 1 {
-                return;
-            }
-        }
-    }
+fn join(cgroup: RawFd) -> io::Result<()> {
+    // SAFETY: one byte from a static string is written to a descriptor that is open (the parent
+    // keeps it so until after the spawn).
+    let written = unsafe { libc::write(cgroup, c"0".as_ptr().cast(), 1) };
+    if written == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn become_user(user: User) -> io::Result<()> {

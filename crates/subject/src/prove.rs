@@ -1,0 +1,143 @@
+//! Whether a layer is on, and how far: asked of a command of the plan.
+//!
+//! Cold path, between slices. The cost of a protection that was not on is no cost, so a plan may
+//! name a command that looks. It runs as bakeoff does and wherever bakeoff may run, off the
+//! subject's cores; it is asked about the subject from outside, like everything else here.
+
+use crate::SubjectError;
+use crate::config::Substitutions;
+use crate::context::Context;
+use crate::cpu::CpuChoice;
+use crate::program;
+use crate::run_command::{Job, Status, run_command};
+use crate::running::Running;
+use crate::start::private_dir;
+use crate::words::{first_line, last_words};
+use std::fs;
+use std::path::Path;
+
+/// How far a layer enforces what it is there for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Enforcement {
+    /// Wholly.
+    Full,
+    /// In part, and why only in part.
+    Partial(String),
+    /// Not at all, and why.
+    None(String),
+}
+
+/// What the command said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proof {
+    /// The layer is on.
+    pub active: bool,
+    /// How far it enforces.
+    pub enforcement: Enforcement,
+    /// The first line that the command printed, else the last of its messages; may be empty.
+    pub words: String,
+}
+
+/// Runs `argv` (substitutions as for the subject, and `{pid}`, its first process). Status 0: the
+/// layer is on; 1: it is off. The first line printed may be `full`, `partial: REASON` or
+/// `none: REASON`; a layer that is on and says none of these enforces fully.
+///
+/// # Errors
+/// Any other ending, in at most `start_timeout`, and what keeps a command from being run.
+pub fn prove(running: &Running, context: &Context<'_>, argv: &[String]) -> Result<Proof, SubjectError> {
+    let name = format!("{}-proof", context.arm);
+    let dir = private_dir(&context.base, &name).map_err(|source| SubjectError::Dir {
+        arm: context.arm.clone(),
+        path: context.base.clone(),
+        source,
+    })?;
+    let proof = ask(running, context, argv, &dir);
+    if proof.is_ok() {
+        let _ = fs::remove_dir_all(&dir); // else its output stays, as the error says
+    }
+    proof
+}
+
+fn ask(running: &Running, context: &Context<'_>, argv: &[String], dir: &Path) -> Result<Proof, SubjectError> {
+    let arm = context.arm.clone();
+    let cwd = context.home.clone().unwrap_or_else(|| dir.to_owned());
+    let job = Job {
+        argv: program::command(&arm, &known(running, dir), argv, "proof", &cwd)?,
+        arm: arm.clone(),
+        env: Vec::new(),
+        cwd,
+        dir: dir.to_owned(),
+        cpus: Vec::new(),
+        time_limit: Some(context.start_timeout),
+        cpu_source: CpuChoice::Clocks, // nobody asks
+        grace: context.grace,
+        executable: context.executable.clone(),
+        interrupted: context.interrupted,
+    };
+    let outcome = run_command(&job)?;
+    let said = first_line(&dir.join("stdout.log"));
+    let words = said.or_else(|| outcome.stderr_tail.last().cloned()).unwrap_or_default();
+    match outcome.status {
+        Status::Exited(0) => Ok(Proof { active: true, enforcement: degree(&words), words }),
+        Status::Exited(1) => Ok(Proof { active: false, enforcement: off(&words), words }),
+        Status::Interrupted => Err(SubjectError::Interrupted { arm }),
+        status => {
+            let command = job.argv.join(" ");
+            Err(SubjectError::Proof { arm, command, status, said: last_words(dir, &[]) })
+        }
+    }
+}
+
+/// A server that runs already has no private directory: `{dir}` is that of the proof then.
+fn known(running: &Running, proof_dir: &Path) -> Substitutions {
+    let mut known = running.substitutions.clone();
+    if known.dir.is_empty() {
+        known.dir = proof_dir.display().to_string();
+    }
+    if let Some(pid) = running.main_process() {
+        known.values.insert("pid".to_owned(), pid.to_string());
+    }
+    known
+}
+
+/// Of a layer that is on.
+fn degree(line: &str) -> Enforcement {
+    let reason = |rest: &str| {
+        let rest = rest.trim();
+        if rest.is_empty() { "its proof gives no reason".to_owned() } else { rest.to_owned() }
+    };
+    let (word, rest) = line.split_once(':').unwrap_or((line, ""));
+    match word.trim() {
+        "partial" => Enforcement::Partial(reason(rest)),
+        "none" => Enforcement::None(reason(rest)),
+        _ => Enforcement::Full,
+    }
+}
+
+/// Of a layer that is off.
+fn off(line: &str) -> Enforcement {
+    match degree(line) {
+        Enforcement::None(reason) => Enforcement::None(reason),
+        _ if line.is_empty() => Enforcement::None("its proof says that it is off".to_owned()),
+        _ => Enforcement::None(line.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_gives_the_degree() {
+        let reason = |text: &str| text.to_owned();
+        assert_eq!(degree("full"), Enforcement::Full);
+        assert_eq!(degree("1000 rules"), Enforcement::Full);
+        assert_eq!(degree(""), Enforcement::Full);
+        assert_eq!(degree("partial: no rule for UDP"), Enforcement::Partial(reason("no rule for UDP")));
+        assert_eq!(degree("none : old kernel"), Enforcement::None(reason("old kernel")));
+        assert_eq!(degree("none"), Enforcement::None(reason("its proof gives no reason")));
+        assert_eq!(off("full"), Enforcement::None(reason("full")));
+        assert_eq!(off("none: not loaded"), Enforcement::None(reason("not loaded")));
+        assert_eq!(off(""), Enforcement::None(reason("its proof says that it is off")));
+    }
+}
