@@ -25,6 +25,7 @@ mod bootstrap;
 mod contrast;
 mod effect;
 mod first_use;
+mod groups;
 mod interval;
 mod judge;
 pub mod knee;
@@ -49,6 +50,7 @@ pub use effect::{
     proportion_differences, ratio_of_sums,
 };
 pub use first_use::{BreakEven, Crossing, FirstUse, Requests, SessionCosts, Which, break_even, first_use};
+pub use groups::{groups, letters};
 pub use interval::{Interval, Level};
 pub use judge::{Judgement, Question, judge, judge_difference, judge_null};
 pub use looks::{LOOKS, LookPlan};
