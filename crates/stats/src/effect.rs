@@ -68,29 +68,48 @@ pub fn effect(d: &[f64], level: Level) -> Option<Effect> {
 }
 
 pub(crate) fn estimate(d: &[f64], level: Level, scale: Scale) -> Option<Effect> {
+    let sorted = usable(d)?;
+    Some(cross_checked(&sorted, trimmed_mean(&sorted, level), &sorted, level, scale))
+}
+
+/// The values in ascending order; `None` if they are too few or not all finite.
+pub(crate) fn usable(d: &[f64]) -> Option<Vec<f64>> {
     if d.len() < FEWEST_ROUNDS || d.iter().any(|x| !x.is_finite()) {
         return None;
     }
     let mut sorted = d.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    let trimmed = trimmed_mean(&sorted, level);
-    let (hl, hl_interval) = hodges_lehmann(&sorted, level);
-    let everything = Interval { low: sorted[0], high: sorted[sorted.len() - 1] };
+    Some(sorted)
+}
+
+/// The trimmed mean of `sorted`, or the Hodges-Lehmann estimate from `units` where they disagree.
+///
+/// Both ascend. `units` are the values that are independent: the rounds themselves, or the means
+/// of the starts they belong to.
+pub(crate) fn cross_checked(
+    sorted: &[f64],
+    trimmed: Middle,
+    units: &[f64],
+    level: Level,
+    scale: Scale,
+) -> Effect {
+    let (hl, hl_interval) = hodges_lehmann(units, level);
+    let everything = Interval { low: units[0], high: units[units.len() - 1] };
     let hl_interval = hl_interval.unwrap_or(everything.hull(&trimmed.interval));
     let heavy_tails = disagree(&trimmed, hl);
     let (at, interval) = if heavy_tails { (hl, hl_interval) } else { (trimmed.at, trimmed.interval) };
     let to_effect = |x| scale.effect(x);
-    Some(Effect {
+    Effect {
         effect: to_effect(at),
         interval: interval.map(to_effect),
-        n: d.len(),
-        paired_sd: sd(&sorted),
-        robust_sd: robust_sd(&sorted),
+        n: sorted.len(),
+        paired_sd: sd(sorted),
+        robust_sd: robust_sd(sorted),
         hodges_lehmann: to_effect(hl),
         hl_interval: hl_interval.map(to_effect),
         heavy_tails,
         level: level.get(),
-    })
+    }
 }
 
 /// Untrimmed means are kept: they were taken because most rounds are equal, which is also where

@@ -11,12 +11,20 @@
 //! rounds end: a difference between A and A' may fade as the machine calms down, and a chance
 //! alarm (0.1 % per look) should not end a run that the next look clears. Missing
 //! or unusable A/A' values block likewise: unknown noise is not small noise.
+//!
+//! All intervals are those of [`effect_of`]: by start, where processes were started more than once.
 
-use crate::effect::{Scale, estimate};
-use crate::{Decision, Effect, Level, Verdict};
+use crate::{Decision, Effect, Level, Scale, Verdict, effect_of};
 
 /// An effect must be this many times the difference between two equal servers.
 const TIMES_THE_NULL: f64 = 3.0;
+
+/// In a duet, where all arms are loaded at once, one could disturb the other; an effect further from
+/// 0 than this is decided by rounds in which they take turns.
+pub const DUET_CONFIRM_ABOVE: f64 = 0.05;
+
+/// How many such rounds.
+pub const DUET_CONFIRM_ROUNDS: u32 = 10;
 
 /// What is asked at one look. Figures are oriented so that more is worse.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +37,9 @@ pub struct Question<'a> {
     pub null_d: &'a [f64],
     /// ln(subject / reference) per round; not read by [`judge_null`].
     pub d: &'a [f64],
+    /// The start of the measured processes that each round belongs to, at least one entry per entry
+    /// of `d` and `null_d`; empty when all were started once.
+    pub starts: &'a [u32],
     /// The level of this look, from [`crate::LookPlan::level`].
     pub level: Level,
     /// Rounds or budget end here.
@@ -74,8 +85,8 @@ pub fn judge_difference(q: &Question<'_>) -> Judgement {
 }
 
 fn judge_arm(q: &Question<'_>, scale: Scale) -> Judgement {
-    let effect = estimate(q.d, q.level, scale);
-    let null = estimate(q.null_d, Level::NULL, scale);
+    let effect = effect_of(q.d, q.starts, q.level, scale);
+    let null = effect_of(q.null_d, q.starts, Level::NULL, scale);
     let blocked = blocked(effect.as_ref(), null.as_ref());
     let decision = decide(q, blocked, effect.as_ref(), settled);
     answer(q, scale, decision, effect, null)
@@ -84,8 +95,8 @@ fn judge_arm(q: &Question<'_>, scale: Scale) -> Judgement {
 /// Judges the row A' against A from `null_d` alone. It is a check of the machine, so it never
 /// ends in `costs` or `saves`: a difference at 99.9 % is `no-verdict`.
 pub fn judge_null(q: &Question<'_>) -> Judgement {
-    let effect = estimate(q.null_d, q.level, Scale::LogRatio);
-    let null = estimate(q.null_d, Level::NULL, Scale::LogRatio);
+    let effect = effect_of(q.null_d, q.starts, q.level, Scale::LogRatio);
+    let null = effect_of(q.null_d, q.starts, Level::NULL, Scale::LogRatio);
     let differ = null.as_ref().is_some_and(differ);
     let decision = decide(q, differ, effect.as_ref(), no_cost);
     answer(q, Scale::LogRatio, decision, effect, null)
@@ -188,7 +199,7 @@ mod tests {
 
     fn ask<'a>(null_d: &'a [f64], d: &'a [f64], last_look: bool) -> Question<'a> {
         let level = Level::new(0.9875).unwrap();
-        Question { margin: MARGIN, invalid: None, null_d, d, level, last_look }
+        Question { margin: MARGIN, invalid: None, null_d, d, starts: &[], level, last_look }
     }
 
     #[test]
@@ -290,6 +301,18 @@ mod tests {
         let got = judge_null(&ask(&between, &[], true));
         assert!(!got.effect.unwrap().interval.contains(0.0));
         assert_eq!(got.decision, Decision::Final(Verdict::NotResolved));
+    }
+
+    #[test]
+    fn equal_rounds_of_two_starts_are_no_claim() {
+        let (null, d) = ([0.0; 20], [[0.02; 10], [0.03; 10]].concat());
+        let starts = [[0_u32; 10], [1; 10]].concat();
+        assert_eq!(judge(&ask(&null, &d, false)).decision, Decision::Final(Verdict::Costs));
+        let told = Question { starts: &starts, ..ask(&null, &d, false) };
+        assert_eq!(judge(&told).decision, Decision::GoOn);
+        let null_told = Question { starts: &starts, ..ask(&d, &[], true) };
+        assert_eq!(judge_null(&ask(&d, &[], true)).decision, Decision::Final(Verdict::NoVerdict));
+        assert_eq!(judge_null(&null_told).decision, Decision::Final(Verdict::NotResolved));
     }
 
     #[test]

@@ -6,9 +6,10 @@
 //! the same report.
 //!
 //! The walk of a number: two figures of one round become a log ratio ([`log_ratios`]), the log
-//! ratios an [`Effect`] ([`effect()`]), the effect at a planned look ([`LookPlan`]) a
-//! [`Judgement`] ([`judge`]), the judgement a line for people ([`sentence`]). Latencies take the
-//! side door [`quantile_ratio`], and the search for the highest rate is a house of its own
+//! ratios an [`Effect`] ([`effect()`]; [`effect_of`] where processes are started more than once),
+//! the effect at a planned look ([`LookPlan`]) a [`Judgement`] ([`judge`]), the judgement a line
+//! for people ([`sentence`]). Of many arms, [`groups()`] says which are shown to be equal. Latencies
+//! take the side door [`quantile_ratio`], and the search for the highest rate is a house of its own
 //! ([`knee`]). [`simulate`] runs the whole rule on invented noise and is how its error rates are
 //! known; MEASURING.md quotes it.
 //!
@@ -34,6 +35,7 @@ mod numbers;
 mod price;
 mod quantile;
 mod resolution;
+mod restarts;
 mod rng;
 mod sentence;
 mod signed_rank;
@@ -52,11 +54,14 @@ pub use effect::{
 pub use first_use::{BreakEven, Crossing, FirstUse, Requests, SessionCosts, Which, break_even, first_use};
 pub use groups::{groups, letters};
 pub use interval::{Interval, Level};
-pub use judge::{Judgement, Question, judge, judge_difference, judge_null};
+pub use judge::{
+    DUET_CONFIRM_ABOVE, DUET_CONFIRM_ROUNDS, Judgement, Question, judge, judge_difference, judge_null,
+};
 pub use looks::{LOOKS, LookPlan};
 pub use price::{BENT, Price, PriceRefusal, Shape, price};
 pub use quantile::{CountsByRound, QuantileEffect, QuantileRefusal, quantile_ratio, shift_function};
 pub use resolution::{rounds_for, rounds_from_sd, rounds_to_settle, smallest_detectable};
+pub use restarts::{Levels, STARTS_FOR_LUCK, effect_of, levels};
 pub use rng::SplitMix64;
 pub use sentence::{Wording, sentence};
 pub use steady::{FEWEST_WINDOWS, SMALLEST_SHIFT, Segment, Shift, Steadiness, steady};

@@ -20,20 +20,45 @@ pub(crate) struct Middle {
     pub(crate) untrimmed: bool,
 }
 
-/// Trimmed mean of at least two ascending values, with Yuen's interval.
-///
-/// Figures such as error counts are equal in most rounds. If all that is left after trimming is
-/// one value, the trimmed interval would have no width and hide the rounds that differ; then the
-/// plain mean with Student's interval is taken.
-pub(crate) fn trimmed_mean(sorted: &[f64], level: Level) -> Middle {
-    let n = sorted.len();
-    let mut cut = (TRIM * n as f64) as usize;
-    let untrimmed = cut > 0 && sorted[cut] == sorted[n - 1 - cut] && sorted[0] != sorted[n - 1];
-    if untrimmed {
-        cut = 0;
+/// What trimming leaves of at least two ascending values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trimming {
+    /// How many are cut from either end.
+    pub(crate) cut: usize,
+    /// What lies outside is cut; winsorised it counts as the nearer end.
+    pub(crate) bounds: Interval,
+    /// How many are kept.
+    pub(crate) kept: usize,
+    /// Trimming would have cut every deviation there is, so nothing was cut.
+    pub(crate) untrimmed: bool,
+}
+
+impl Trimming {
+    /// Figures such as error counts are equal in most rounds. If all that is left after trimming
+    /// is one value, the trimmed interval would have no width and hide the rounds that differ;
+    /// then nothing is cut.
+    pub(crate) fn of(sorted: &[f64]) -> Trimming {
+        let n = sorted.len();
+        let mut cut = trimmed_away(n);
+        let untrimmed = cut > 0 && sorted[cut] == sorted[n - 1 - cut] && sorted[0] != sorted[n - 1];
+        if untrimmed {
+            cut = 0;
+        }
+        let bounds = Interval { low: sorted[cut], high: sorted[n - 1 - cut] };
+        Trimming { cut, bounds, kept: n - 2 * cut, untrimmed }
     }
-    let kept = n - 2 * cut;
-    let at = mean(&sorted[cut..n - cut]);
+}
+
+/// How many of `n` values are cut from either end.
+pub(crate) fn trimmed_away(n: usize) -> usize {
+    (TRIM * n as f64) as usize
+}
+
+/// Trimmed mean of at least two ascending values, with Yuen's interval; plain mean with Student's
+/// where [`Trimming::of`] cuts nothing.
+pub(crate) fn trimmed_mean(sorted: &[f64], level: Level) -> Middle {
+    let Trimming { cut, kept, untrimmed, .. } = Trimming::of(sorted);
+    let at = mean(&sorted[cut..sorted.len() - cut]);
     let squares = winsorised_squares(sorted, cut);
     let standard_error = (squares / (kept as f64 * (kept - 1) as f64)).sqrt();
     let half_width = if standard_error > 0.0 { level.t(kept - 1) * standard_error } else { 0.0 };

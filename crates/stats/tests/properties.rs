@@ -1,7 +1,8 @@
 //! What must hold for any data.
 
 use bakeoff_stats::{
-    CountsByRound, Decision, Level, LookPlan, Question, Verdict, effect, judge, judge_null, quantile_ratio,
+    CountsByRound, Decision, Level, LookPlan, Question, Scale, Verdict, effect, effect_of, judge, judge_null,
+    quantile_ratio,
 };
 use proptest::prelude::*;
 
@@ -41,6 +42,20 @@ proptest! {
     }
 
     #[test]
+    fn starts_never_sharpen_an_interval(d in values(90), rounds_per_start in 1_usize..9) {
+        let level = Level::new(0.9875).unwrap();
+        let starts: Vec<u32> = (0..d.len()).map(|round| (round / rounds_per_start) as u32).collect();
+        let as_rounds = effect(&d, level).unwrap();
+        let by_start = effect_of(&d, &starts, level, Scale::LogRatio).unwrap();
+        let (inner, outer) = (as_rounds.interval, by_start.interval);
+        if !as_rounds.heavy_tails && !by_start.heavy_tails {
+            prop_assert_eq!(by_start.effect, as_rounds.effect);
+            prop_assert!(outer.low <= inner.low && inner.high <= outer.high, "{inner:?} {outer:?}");
+        }
+        prop_assert!(outer.contains(by_start.effect) && outer.low >= -1.0, "{by_start:?}");
+    }
+
+    #[test]
     fn exchanging_the_arms_inverts_the_ratio(d in values(60)) {
         let level = Level::new(0.9875).unwrap();
         let there = effect(&d, level).unwrap();
@@ -56,7 +71,7 @@ proptest! {
         d in values(90), null_d in values(90), margin in 0.0..0.1_f64, arms in 1_usize..50
     ) {
         let level = LookPlan::new(80).level(arms);
-        let q = Question { margin, invalid: None, null_d: &null_d, d: &d, level, last_look: true };
+        let q = Question { margin, invalid: None, null_d: &null_d, d: &d, starts: &[], level, last_look: true };
         let early = judge(&Question { last_look: false, ..q });
         let last = judge(&q);
         prop_assert!(last.verdict().is_some() && last.verdict() != Some(Verdict::Invalid));

@@ -70,6 +70,7 @@ pub(super) fn decide(
             invalid,
             null_d: &null_d[..rounds.min(null_d.len())],
             d: &d[..rounds.min(d.len())],
+            starts: &[],
             level: level(setup),
             last_look,
         };
@@ -107,6 +108,7 @@ pub(super) fn decide_null(setup: &Setup, series: &Series, meter: &Meter, invalid
         invalid,
         null_d: &null_d,
         d: &[],
+        starts: &[],
         level: level(setup),
         last_look: true,
     })

@@ -1,12 +1,20 @@
 //! The whole rule on invented noise: how often it is wrong, and how long it takes.
 //!
-//! Part of the crate and not of a test, because MEASURING.md quotes what `make calibrate` prints. The simulated run is judged by [`crate::judge`] at the looks of
-//! [`LookPlan`], exactly like a real one.
+//! Part of the crate and not of a test, because MEASURING.md quotes what `make calibrate` prints.
+//! The simulated run is judged by [`crate::judge`] at the looks of [`LookPlan`], exactly like a
+//! real one.
 //!
 //! The model of one slice is, in logarithms,
-//! `arm effect + process bias + round component + slice noise`. The round component is shared by
-//! all slices of a round and cancels in the ratios; slice noise is drawn for A, A' and each arm
-//! separately, so all arms of a round share the noise of its reference, as in reality.
+//! `arm effect + process luck + round component + slice noise`. The luck of a process lasts from
+//! start to start. The round component is shared by all slices of a round and cancels in the
+//! ratios; slice noise is drawn for A, A' and each arm separately, so all arms of a round share the
+//! noise of its reference, as in reality.
+
+mod duet;
+
+use std::num::NonZeroU32;
+
+pub use duet::{DuetCalibration, DuetScenario, calibrate_duet};
 
 use crate::{
     Decision, Interval, Level, LookPlan, Question, SplitMix64, Verdict, judge, log_ratio, log_ratios,
@@ -38,9 +46,13 @@ pub struct NoiseModel {
     pub contamination_factor: f64,
     /// What is disturbed.
     pub contamination: Contamination,
-    /// Log difference between A' and A that no round averages out: luck of a process. The arm is
-    /// lucky like A.
+    /// Log difference between A' and A that neither rounds nor starts average out. The arm is like
+    /// A.
     pub aa_bias: f64,
+    /// Sd of the lasting log offset that each start of each process draws.
+    pub process_luck: f64,
+    /// Rounds after which all processes are started anew; `None`: one start for the whole run.
+    pub rounds_per_start: Option<NonZeroU32>,
 }
 
 impl NoiseModel {
@@ -54,6 +66,8 @@ impl NoiseModel {
             contamination_factor: 4.0,
             contamination: Contamination::Rounds,
             aa_bias: 0.0,
+            process_luck: 0.0,
+            rounds_per_start: None,
         }
     }
 }
@@ -128,6 +142,10 @@ struct Session<'a> {
     /// Log of the true ratio per arm.
     truths: Vec<f64>,
     rng: SplitMix64,
+    /// Of the present start: A, A', then the arms.
+    luck: Vec<f64>,
+    /// The start of each round.
+    starts: Vec<u32>,
     null_d: Vec<f64>,
     /// Log ratios per arm and round.
     d: Vec<Vec<f64>>,
@@ -139,6 +157,8 @@ impl<'a> Session<'a> {
             noise,
             truths: effects.iter().map(|e| e.ln_1p()).collect(),
             rng: SplitMix64::new(seed),
+            luck: vec![0.0; effects.len() + 2],
+            starts: Vec::new(),
             null_d: Vec::new(),
             d: vec![Vec::new(); effects.len()],
         }
@@ -153,14 +173,28 @@ impl<'a> Session<'a> {
     /// One round, as figures (CPU per request, say) that go through the real log ratios.
     fn round(&mut self) {
         let noise = self.noise;
+        self.start();
         let level = noise.round_sd * self.rng.normal();
         let whole = noise.contamination == Contamination::Rounds && self.disturbed();
-        let a = (level + self.slice(whole)).exp();
-        let a2 = (level + noise.aa_bias + self.slice(whole)).exp();
+        let a = (level + self.luck[0] + self.slice(whole)).exp();
+        let a2 = (level + self.luck[1] + noise.aa_bias + self.slice(whole)).exp();
         self.null_d.push(log_ratio(a2, a));
         for arm in 0..self.truths.len() {
-            let s = (level + self.truths[arm] + self.slice(whole)).exp();
+            let s = (level + self.luck[arm + 2] + self.truths[arm] + self.slice(whole)).exp();
             self.d[arm].extend(log_ratios(&[s], &[a], &[a2]));
+        }
+    }
+
+    /// Starts the processes before the next round, if it is time.
+    fn start(&mut self) {
+        let round = self.starts.len() as u32;
+        let (start, is_first) = match self.noise.rounds_per_start {
+            Some(rounds) => (round / rounds, round % rounds == 0),
+            None => (0, round == 0),
+        };
+        self.starts.push(start);
+        if is_first && self.noise.process_luck > 0.0 {
+            self.luck.iter_mut().for_each(|luck| *luck = self.noise.process_luck * self.rng.normal());
         }
     }
 
@@ -176,7 +210,8 @@ impl<'a> Session<'a> {
 
     fn judged(&self, arm: usize, n: usize, margin: f64, level: Level, last: bool) -> (Decision, Outcome) {
         let (null_d, d) = (&self.null_d[..n], &self.d[arm][..n]);
-        let j = judge(&Question { margin, invalid: None, null_d, d, level, last_look: last });
+        let starts = &self.starts[..n];
+        let j = judge(&Question { margin, invalid: None, null_d, d, starts, level, last_look: last });
         let (effect, interval) = match &j.effect {
             Some(e) => (e.effect, e.interval),
             None => (0.0, Interval { low: -1.0, high: f64::INFINITY }), // under three rounds
@@ -229,11 +264,16 @@ impl Calibration {
 /// Simulates a scenario `runs` times, each run from its own seed derived from `seed`.
 pub fn calibrate(runs: u32, scenario: &Scenario, seed: u64) -> Calibration {
     let Scenario { effect, noise, margin, arms, max_rounds } = *scenario;
+    tally(runs, effect, seed, |seed| run_rule(effect, &noise, margin, arms, max_rounds, seed))
+}
+
+/// Counts what becomes of `runs` runs of an arm with a true `effect`.
+fn tally(runs: u32, effect: f64, seed: u64, mut run: impl FnMut(u64) -> Outcome) -> Calibration {
     let mut seeds = SplitMix64::new(seed);
     let mut counts = [0; 7];
     let (mut covered, mut rounds) = (0, Vec::new());
     for _ in 0..runs {
-        let outcome = run_rule(effect, &noise, margin, arms, max_rounds, seeds.next_u64());
+        let outcome = run(seeds.next_u64());
         counts[outcome.verdict as usize] += 1;
         covered += u32::from(outcome.interval.contains(effect));
         rounds.push(outcome.rounds);

@@ -3,7 +3,13 @@
 //! The small tests run always. `calibrate_10_000` prints the table of MEASURING.md:
 //! `cargo test --release -p bakeoff-stats --test calibration -- --ignored --nocapture`
 
-#![allow(clippy::print_stdout)] // the table is what the ignored test is for
+// A test's panic is its message; the tables are what the ignored test is for.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod by_start;
+mod duet;
+
+use std::num::NonZeroU32;
 
 use bakeoff_stats::Verdict::{Costs, NoCost, NoVerdict, NotResolved, NotWorse, Saves};
 use bakeoff_stats::simulate::{
@@ -17,6 +23,12 @@ const PAIRED_NOISE: f64 = 0.066;
 fn scenario(effect: f64, paired_sd: f64, margin: f64) -> Scenario {
     let noise = NoiseModel::shared_machine(paired_sd);
     Scenario { effect, noise, margin, arms: 1, max_rounds: 80 }
+}
+
+/// Equal arms whose every start has a lasting offset with the sd `luck`.
+fn lucky(paired_sd: f64, luck: f64, rounds_per_start: Option<NonZeroU32>) -> Scenario {
+    let noise = NoiseModel { process_luck: luck, rounds_per_start, ..NoiseModel::shared_machine(paired_sd) };
+    Scenario { noise, ..scenario(0.0, paired_sd, 0.01) }
 }
 
 fn differs(c: &Calibration) -> f64 {
@@ -57,6 +69,17 @@ fn unlike_equal_servers_block_small_effects_only() {
 }
 
 #[test]
+fn process_luck_deceives_until_processes_are_started_again() {
+    let one_start = calibrate(500, &lucky(0.01, 0.007, None), 8);
+    assert!(differs(&one_start) > 0.3, "{one_start:?}");
+    let every_third = calibrate(1000, &lucky(0.01, 0.007, NonZeroU32::new(3)), 9);
+    assert!(differs(&every_third) <= 0.05 && every_third.share(NoCost) > 0.75, "{every_third:?}");
+    let costs = Scenario { effect: 0.06, ..lucky(0.01, 0.007, NonZeroU32::new(3)) };
+    let found = calibrate(200, &costs, 10);
+    assert!(found.share(Costs) >= 0.99 && found.coverage() >= 0.95, "{found:?}");
+}
+
+#[test]
 fn a_run_is_a_function_of_its_seed() {
     let noise = NoiseModel::shared_machine(PAIRED_NOISE);
     let run = |seed| run_rule(0.02, &noise, 0.01, 1, 80, seed);
@@ -78,9 +101,9 @@ fn every_run_ends_even_when_it_is_too_short() {
 #[ignore = "minutes in an unoptimised build; prints the table of MEASURING.md"]
 fn calibrate_10_000() {
     println!(
-        "| noise | margin | true effect | arms | rounds | remark | costs | saves | no-cost | not-worse | not-resolved | no-verdict | coverage | median rounds |"
+        "| noise | margin | true effect | arms | rounds | luck | remark | costs | saves | no-cost | not-worse | not-resolved | no-verdict | coverage | median rounds |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     let mut seed = 100;
     for (remark, s) in scenarios() {
         seed += 1;
@@ -89,18 +112,22 @@ fn calibrate_10_000() {
         let shares = [Costs, Saves, NoCost, NotWorse, NotResolved, NoVerdict].map(share).join(" | ");
         let (noise, margin, effect) = (s.noise.paired_sd * 100.0, s.margin * 100.0, s.effect * 100.0);
         println!(
-            "| {noise:.1} % | {margin} % | {effect} % | {} | {} | {remark} | {shares} | {:.2} | {} |",
+            "| {noise:.1} % | {margin} % | {effect} % | {} | {} | {} % | {remark} | {shares} | {:.2} | {} |",
             s.arms,
             s.max_rounds,
+            s.noise.process_luck * 100.0,
             c.coverage() * 100.0,
             c.median_rounds
         );
-        if s.effect == 0.0 && s.noise.aa_bias == 0.0 {
+        let luck_is_sampled = s.noise.process_luck == 0.0 || s.noise.rounds_per_start.is_some();
+        if s.effect == 0.0 && s.noise.aa_bias == 0.0 && luck_is_sampled {
             assert!(differs(&c) <= 0.05, "{s:?} {c:?}");
         }
     }
     worst_margin();
     families();
+    duet::print_table();
+    by_start::print_table();
 }
 
 fn scenarios() -> Vec<(&'static str, Scenario)> {
@@ -132,6 +159,26 @@ fn scenarios() -> Vec<(&'static str, Scenario)> {
         all.push(("one look", with(&|s| s.max_rounds = 9)));
         all.push(("longer plan", with(&|s| s.max_rounds = 640)));
         all.push(("longer plan, +6 %", with(&|s| (s.max_rounds, s.effect) = (640, 0.06))));
+    }
+    all.extend(restarted());
+    all
+}
+
+/// Process luck: equal processes that differ by 0.7 % (0.5 % each), by 1 %, and by 2.8 %.
+fn restarted() -> Vec<(&'static str, Scenario)> {
+    let mut all = Vec::new();
+    for sd in [PAIRED_NOISE, 0.026, 0.01] {
+        for luck in [0.005, 0.007, 0.02] {
+            all.push(("luck, one start", lucky(sd, luck, None)));
+            all.push(("luck, a start every 3 rounds", lucky(sd, luck, NonZeroU32::new(3))));
+            all.push(("luck, a start every 7 rounds", lucky(sd, luck, NonZeroU32::new(7))));
+        }
+        let none = lucky(sd, 0.0, NonZeroU32::new(3));
+        for effect in [0.0, 0.01, 0.02, 0.06, 1.5] {
+            all.push(("no luck, a start every 3 rounds", Scenario { effect, ..none }));
+            let some = Scenario { effect, ..lucky(sd, 0.007, NonZeroU32::new(3)) };
+            all.push(("luck, a start every 3 rounds", some));
+        }
     }
     all
 }
