@@ -56,7 +56,7 @@ impl ObjectId {
 }
 
 /// One object's body: `len` bytes determined by the id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Body {
     id: ObjectId,
     len: u64,

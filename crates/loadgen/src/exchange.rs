@@ -4,7 +4,7 @@ use crate::job::BodyCheck;
 use bakeoff_meter::{ErrorClass, Recorder, ReplyTimes};
 use bakeoff_units::Nanos;
 use bakeoff_wire::http1::ReplyHead;
-use bakeoff_workload::{Expect, Method};
+use bakeoff_workload::{Expect, Method, Statuses};
 
 /// How much of a body [`BodyCheck::Start`] compares.
 const START_BYTES: u64 = 64;
@@ -51,11 +51,15 @@ impl Exchange {
     }
 
     /// The reply is complete: counts it as good or under the class of what is wrong with it.
-    pub(crate) fn finish(&self, done: Nanos, recorder: &mut Recorder) {
+    pub(crate) fn finish(&self, done: Nanos, refused: &Statuses, recorder: &mut Recorder) {
         let Some(head) = self.head else {
             recorder.error(ErrorClass::Malformed);
             return;
         };
+        if self.expect == Expect::Refusal {
+            recorder.violation(head.status, head.head_bytes + self.body_seen, refused.contains(head.status));
+            return;
+        }
         match self.judge(&head) {
             Ok(()) => {
                 let times = ReplyTimes {
@@ -69,6 +73,9 @@ impl Exchange {
             Err(class) => {
                 recorder.status(head.status);
                 recorder.error(class);
+                if refused.contains(head.status) {
+                    recorder.false_alarm();
+                }
             }
         }
     }
@@ -115,8 +122,11 @@ mod tests {
         });
         body.chunks(7).for_each(|piece| exchange.body(piece, check));
         let mut recorder = Recorder::new();
-        exchange.finish(Nanos::new(5), &mut recorder);
+        exchange.finish(Nanos::new(5), &Statuses::of(&[403, 503]), &mut recorder);
         let (times, counters) = recorder.finish();
+        if let Some(seen) = counters.violations {
+            return format!("{}/{}/{}", seen.detected, seen.missed, seen.false_alarms);
+        }
         assert_eq!(times.response.count(), counters.replies);
         counters.errors.keys().next().cloned().unwrap_or_else(|| "good".to_owned())
     }
@@ -137,7 +147,11 @@ mod tests {
             (right, 200, &late[..], BodyCheck::Full, "wrong-body"),
             (right, 200, &bytes[..199], BodyCheck::Start, "wrong-length"),
             (right, 404, b"", BodyCheck::Start, "wrong-status"),
-            (right, 503, b"", BodyCheck::Start, "server-error"),
+            (right, 502, b"", BodyCheck::Start, "server-error"),
+            (right, 403, b"", BodyCheck::Start, "0/0/1"),
+            (Expect::Refusal, 403, b"no", BodyCheck::Start, "1/0/0"),
+            (Expect::Refusal, 200, &bytes[..], BodyCheck::Start, "0/1/0"),
+            (Expect::Refusal, 404, b"", BodyCheck::Start, "0/1/0"),
             (Expect::Status(404), 404, b"nope", BodyCheck::Full, "good"),
             (Expect::Status(404), 200, b"found", BodyCheck::Full, "wrong-status"),
             (Expect::BodyOrRedirect(body), 301, b"there", BodyCheck::Full, "good"),

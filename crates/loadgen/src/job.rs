@@ -2,6 +2,7 @@
 
 use crate::pacer::Pacer;
 use bakeoff_units::Nanos;
+use bakeoff_workload::Statuses;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::net::SocketAddr;
@@ -63,6 +64,8 @@ pub struct Job<'a, S> {
     pub until: Option<Nanos>,
     /// How closely bodies are compared.
     pub check: BodyCheck,
+    /// Statuses by which a layer refuses: what a planted violation must get, and nothing else.
+    pub refused: Statuses,
     /// Set by somebody else to end the run at once.
     pub interrupted: &'a AtomicBool,
 }

@@ -10,7 +10,7 @@ use crate::pacer::Pacer;
 use bakeoff_meter::{ErrorClass, Recorder};
 use bakeoff_sys::epoll::{Poller, Ready};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
-use bakeoff_workload::{Ask, Source};
+use bakeoff_workload::{Ask, Source, Statuses};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
@@ -58,6 +58,7 @@ pub(crate) struct LaneJob<'a, S> {
     pub(crate) timeout: Nanos,
     pub(crate) until: Option<Nanos>,
     pub(crate) check: BodyCheck,
+    pub(crate) refused: Statuses,
     pub(crate) interrupted: &'a AtomicBool,
 }
 
@@ -439,7 +440,7 @@ impl<S: Source> Run<'_, '_, S> {
         let place = &mut self.lane.slots[slot];
         let Some(exchange) = place.exchange.take() else { return };
         let good_before = self.recorder.counters.replies;
-        exchange.finish(now, &mut self.recorder);
+        exchange.finish(now, &self.job.refused, &mut self.recorder);
         self.last_reply = now;
         self.in_flight -= 1;
         if self.recorder.counters.replies > good_before {

@@ -23,4 +23,4 @@ pub use job::{BodyCheck, Job, Pace, Target};
 pub use lane::GIVE_UP_AFTER;
 pub use pacer::{Constant, Original, Pacer, Poisson};
 pub use station::{Recording, Station};
-pub use tls::{TlsSetupError, Trust, client_config};
+pub use tls::{Resumption, TlsSetupError, Trust, client_config};

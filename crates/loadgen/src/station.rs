@@ -80,6 +80,7 @@ impl Station {
                         timeout: job.timeout,
                         until: job.until,
                         check: job.check,
+                        refused: job.refused,
                         interrupted: job.interrupted,
                     };
                     let core = (!cores.is_empty()).then(|| cores[index % cores.len()]);

@@ -44,21 +44,33 @@ pub enum TlsSetupError {
     Library(#[from] rustls::Error),
 }
 
-/// Client settings: TLS 1.2 and 1.3, session resumption as the library does it by default.
+/// Whether a later connection may go on with an earlier one's session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resumption {
+    /// As the library does it by default.
+    Allowed,
+    /// Every handshake is a full one.
+    Off,
+}
+
+/// Client settings: TLS 1.2 and 1.3.
 ///
 /// # Errors
 /// When the PEM file holds no certificate.
-pub fn client_config(trust: &Trust) -> Result<Arc<ClientConfig>, TlsSetupError> {
+pub fn client_config(trust: &Trust, resumption: Resumption) -> Result<Arc<ClientConfig>, TlsSetupError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder =
         ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
-    let config = match trust {
+    let mut config = match trust {
         Trust::File(path) => builder.with_root_certificates(authorities(path)?).with_no_client_auth(),
         Trust::Anyone => builder
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(AcceptAnyone(provider)))
             .with_no_client_auth(),
     };
+    if resumption == Resumption::Off {
+        config.resumption = rustls::client::Resumption::disabled();
+    }
     Ok(Arc::new(config))
 }
 

@@ -176,7 +176,7 @@ pub struct Counters {
 pub struct ViolationCounts {
     /// Asked for.
     pub planted: u64,
-    /// Refused, by a status or by closing the connection.
+    /// Refused, by a status that means so.
     pub detected: u64,
     /// Answered as if nothing were wrong.
     pub missed: u64,

@@ -74,6 +74,23 @@ impl Recorder {
         self.times.first_byte.record(times.first_byte.since(times.sent));
     }
 
+    /// A reply to a planted violation: refused (detected), or answered as if nothing were wrong.
+    /// Its time enters no histogram.
+    pub fn violation(&mut self, status: u16, bytes: u64, detected: bool) {
+        self.counters.requests += 1;
+        self.counters.replies += 1;
+        self.counters.bytes += bytes;
+        self.status(status);
+        let counts = self.counters.violations.get_or_insert_default();
+        counts.planted += 1;
+        *if detected { &mut counts.detected } else { &mut counts.missed } += 1;
+    }
+
+    /// A right request that the layer refused; it is counted as an error as well.
+    pub fn false_alarm(&mut self) {
+        self.counters.violations.get_or_insert_default().false_alarms += 1;
+    }
+
     /// A request that failed. Its time enters no histogram.
     pub fn error(&mut self, class: ErrorClass) {
         self.counters.requests += 1;
@@ -96,6 +113,9 @@ impl Recorder {
         mine.bytes += theirs.bytes;
         mine.connections += theirs.connections;
         mine.postponed += theirs.postponed;
+        if let Some(theirs) = &theirs.violations {
+            mine.violations.get_or_insert_default().add(theirs);
+        }
         for (sum, more) in self.statuses.0.iter_mut().zip(other.statuses.0.iter()) {
             *sum += more;
         }
@@ -193,9 +213,13 @@ mod tests {
         two.error(ErrorClass::Timeout);
         two.status(503);
         two.error(ErrorClass::ServerError);
+        two.violation(403, 90, true);
+        two.violation(200, 700, false);
         one.merge(&two);
         let (times, counters) = one.finish();
-        assert_eq!((counters.requests, counters.replies, counters.error_count()), (4, 1, 3));
+        assert_eq!((counters.requests, counters.replies, counters.error_count()), (6, 3, 3));
+        let seen = counters.violations.unwrap();
+        assert_eq!((seen.planted, seen.detected, seen.missed, seen.false_alarms), (2, 1, 1, 0));
         assert_eq!(counters.errors["timeout"], 2);
         assert_eq!(counters.statuses[&503], 1);
         assert_eq!((times.response.count(), times.service.count()), (1, 1));

@@ -20,7 +20,7 @@ pub use error::WorkloadError;
 pub use get::{CycleSource, Get, GetUrl};
 pub use permutation::Permutation;
 pub use site::{DiskNeed, Site};
-pub use source::{Ask, Expect, ListSource, Method, Request, RequestTable, Slice, Source};
+pub use source::{Ask, Expect, ListSource, Method, Request, RequestTable, Slice, Source, Statuses};
 pub use webstone::Webstone;
 
 use bakeoff_content::Catalogue;

@@ -36,6 +36,8 @@ pub enum Expect {
     BodyOrRedirect(Body),
     /// This status, whatever the body says (404 for what was never there, 304).
     Status(u16),
+    /// A status that means refused: the request is a planted violation.
+    Refusal,
     /// 206 with the first `len` bytes of this body.
     FirstBytes {
         /// The whole representation.
@@ -43,6 +45,26 @@ pub enum Expect {
         /// How many bytes are asked for, at most the body's length.
         len: u64,
     },
+}
+
+/// A set of statuses, 100 to 599.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statuses([u64; 10]);
+
+impl Statuses {
+    /// Those of the list; others are no statuses.
+    pub fn of(list: &[u16]) -> Self {
+        let mut set = Self::default();
+        for &status in list.iter().filter(|status| (100..600).contains(*status)) {
+            set.0[usize::from(status) / 64] |= 1 << (status % 64);
+        }
+        set
+    }
+
+    /// Whether it is one of them.
+    pub fn contains(&self, status: u16) -> bool {
+        self.0.get(usize::from(status) / 64).is_some_and(|word| word & (1 << (status % 64)) != 0)
+    }
 }
 
 /// One request as it is asked for. Borrowed: rendered into a connection's buffer at once.
@@ -210,6 +232,13 @@ mod tests {
         assert_eq!(targets(&mut sources[1], 0), b"c");
         assert_eq!(targets(&mut sources[0], 1), b"def");
         assert_eq!(slice.len(), 6);
+    }
+
+    #[test]
+    fn a_set_holds_its_statuses_and_no_others() {
+        let set = Statuses::of(&[100, 403, 599, 600, 99, 7]);
+        let held: Vec<u16> = (0..=u16::MAX).filter(|status| set.contains(*status)).collect();
+        assert_eq!(held, [100, 403, 599]);
     }
 
     #[test]

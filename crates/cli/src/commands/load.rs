@@ -4,11 +4,12 @@ use crate::args::LoadArgs;
 use crate::exit::Exit;
 use crate::{Failure, signals, terminal};
 use bakeoff_loadgen::{
-    BodyCheck, Constant, GENERATOR_LIMIT, Job, Pace, Pacer, Recording, Station, Target, Trust, client_config,
+    BodyCheck, Constant, GENERATOR_LIMIT, Job, Pace, Pacer, Recording, Resumption, Station, Target, Trust,
+    client_config,
 };
 use bakeoff_meter::{ErrorClass, Quantiles};
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
-use bakeoff_workload::{Ask, CycleSource, GetUrl, Source};
+use bakeoff_workload::{Ask, CycleSource, GetUrl, Source, Statuses};
 use rustls::pki_types::ServerName;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -75,6 +76,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Exit, Failure> {
         timeout: args.timeout,
         until,
         check: BodyCheck::Start,
+        refused: Statuses::default(),
         interrupted: &interrupted,
     };
     let mut station = Station::new(target, threads, Vec::new()).map_err(Failure::failed)?;
@@ -192,7 +194,7 @@ fn target(args: &LoadArgs, url: &Url) -> Result<Target, Failure> {
         };
         let name = ServerName::try_from(url.host.clone())
             .map_err(|why| Failure::usage(format!("{}: {why}", url.host)))?;
-        Some((client_config(&trust).map_err(Failure::failed)?, name))
+        Some((client_config(&trust, Resumption::Allowed).map_err(Failure::failed)?, name))
     } else {
         None
     };

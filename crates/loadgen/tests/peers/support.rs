@@ -1,8 +1,8 @@
 //! Scripted peers, slices to run against them, and what every recording must satisfy.
 
-use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording, Station, Target, Trust, client_config};
+use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording, Resumption, Station, Target, Trust, client_config};
 use bakeoff_units::Nanos;
-use bakeoff_workload::{Ask, Expect, ListSource, Method, Request, RequestTable, Slice, Source};
+use bakeoff_workload::{Ask, Expect, ListSource, Method, Request, RequestTable, Slice, Source, Statuses};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, getsockname, socket};
 use rustls::pki_types::{PrivatePkcs8KeyDer, ServerName};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -110,7 +110,8 @@ impl Peer {
 
     /// The target over TLS, by this name, trusting this authority.
     pub(crate) fn tls_target(&self, authority: &Authority, name: &'static str) -> Target {
-        let config = client_config(&Trust::File(authority.file.path().to_owned())).unwrap();
+        let config =
+            client_config(&Trust::File(authority.file.path().to_owned()), Resumption::Allowed).unwrap();
         Target { tls: Some((config, ServerName::try_from(name).unwrap())), ..self.target() }
     }
 
@@ -327,6 +328,7 @@ pub(crate) fn closed(slice: &Slice, threads: usize) -> Job<'static, ListSource> 
         timeout: Nanos::from_secs(10),
         until: None,
         check: BodyCheck::Full,
+        refused: Statuses::default(),
         interrupted: &NEVER,
     }
 }
@@ -363,6 +365,7 @@ pub(crate) fn hooked<F: FnMut(usize) + Send>(
         timeout: job.timeout,
         until: job.until,
         check: job.check,
+        refused: job.refused,
         interrupted: job.interrupted,
     }
 }

@@ -128,7 +128,7 @@ fn reply_size(request: &Request, logged: u64) -> u64 {
         _ if request.method == Method::Head => 0,
         Expect::Anything => logged,
         Expect::Body(body) | Expect::BodyOrRedirect(body) => body.len(),
-        Expect::Status(_) => 0,
+        Expect::Status(_) | Expect::Refusal => 0,
         Expect::FirstBytes { len, .. } => len,
     }
 }
