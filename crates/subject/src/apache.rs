@@ -100,6 +100,7 @@ impl Apache {
         // in one process (several share connections unevenly), all there from the start.
         // DirectorySlash Off with the rule gives a directory's index with 200, as nginx's
         // try_files does, where Apache would redirect.
+        let directives = place.directives("the directives for Apache")?;
         let threads = place.context.connections.saturating_add(SPARE_THREADS).min(MOST_THREADS);
         Ok(format!(
             "{globals}
@@ -131,7 +132,7 @@ DirectorySlash Off
 RewriteEngine On
 RewriteCond %{{DOCUMENT_ROOT}}%{{REQUEST_URI}} -d
 RewriteRule [^/]$ %{{REQUEST_URI}}/index.html [PT,L]
-{tls}",
+{tls}{directives}",
             types = quoted(&types),
         ))
     }

@@ -48,6 +48,8 @@ pub struct Context<'a> {
     /// each for at most `start_timeout`. They begin in `home` as a command does. What they leave
     /// running is ended. One that fails ends the start.
     pub prepare: Vec<Vec<String>>,
+    /// Lines for the server block of our own nginx or Apache configuration, with substitutions.
+    pub directives: Option<String>,
     /// What the subject may use at most. It does not hold for `prepare`.
     pub limits: Limits,
     /// The bakeoff executable for guardian and origin; none: the running one.
@@ -74,6 +76,7 @@ impl<'a> Context<'a> {
             padding: 0,
             values: BTreeMap::new(),
             prepare: Vec::new(),
+            directives: None,
             limits: Limits::default(),
             executable: None,
             interrupted,

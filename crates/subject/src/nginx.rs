@@ -78,6 +78,7 @@ impl Nginx {
                 (" ssl", lines)
             }
         };
+        let directives = place.directives("the directives for nginx")?;
         let (port, root) = (place.port, quoted(&place.context.root));
         let workers = place.context.cpus.len().max(1); // one a core it may use
         let connections = place.context.connections.saturating_mul(2).max(1024); // each opens a file too
@@ -102,7 +103,7 @@ http {{
         listen {HOST}:{port}{listen};
         server_name localhost;
 {tls}        root {root};
-        location / {{
+{directives}        location / {{
             try_files $uri $uri/index.html =404;
         }}
     }}

@@ -56,6 +56,13 @@ impl Place<'_> {
         }
     }
 
+    /// The plan's lines for our own configuration, substitutions made; each ends its line.
+    pub(crate) fn directives(&self, origin: &str) -> Result<String, SubjectError> {
+        let Some(lines) = &self.context.directives else { return Ok(String::new()) };
+        let wrong = |source| SubjectError::Config { arm: self.arm(), origin: origin.to_owned(), source };
+        Ok(self.substitutions().file(lines).map_err(wrong)?.trim_end().to_owned() + "\n")
+    }
+
     /// A command of the plan, substitutions made; `origin` is what messages call it.
     pub(crate) fn command(&self, words: &[String], origin: &str) -> Result<Vec<String>, SubjectError> {
         let cwd = self.cwd();
