@@ -41,6 +41,25 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
                 let any = rule.as_array().unwrap().iter().any(|rule| check(root, rule, value, at).is_ok());
                 any.then_some(()).ok_or_else(|| format!("{at}: none of {rule}: {value}"))?;
             }
+            "oneOf" => {
+                let held =
+                    rule.as_array().unwrap().iter().filter(|rule| check(root, rule, value, at).is_ok());
+                (held.count() == 1)
+                    .then_some(())
+                    .ok_or_else(|| format!("{at}: not one of {rule}: {value}"))?;
+            }
+            "const" => (rule == value).then_some(()).ok_or_else(|| format!("{at}: not {rule}: {value}"))?,
+            "prefixItems" => {
+                let items = value.as_array().into_iter().flatten().zip(rule.as_array().unwrap());
+                for (index, (item, rule)) in items.enumerate() {
+                    check(root, rule, item, &format!("{at}[{index}]"))?;
+                }
+            }
+            "minItems" | "maxItems" => {
+                let (length, bound) = (value.as_array().map_or(0, Vec::len) as u64, rule.as_u64().unwrap());
+                let fits = if word == "minItems" { length >= bound } else { length <= bound };
+                fits.then_some(()).ok_or_else(|| format!("{at}: {length} items, {word} is {bound}"))?;
+            }
             "minimum" => {
                 let low = value.as_f64().is_some_and(|number| number < rule.as_f64().unwrap());
                 (!low).then_some(()).ok_or_else(|| format!("{at}: below {rule}: {value}"))?;
@@ -131,6 +150,11 @@ fn the_schema_check_finds_what_is_wrong() {
         let value = serde_json::from_str(wrong).unwrap();
         assert!(check(&schema, &schema, &value, "$").is_err(), "{wrong}");
     }
-    let strange = serde_json::json!({ "oneOf": [] });
+    let pair = serde_json::json!({ "prefixItems": [{ "type": "string" }, { "const": 1 }], "minItems": 2, "maxItems": 2 });
+    holds(&pair, &serde_json::json!(["a", 1]));
+    for wrong in [r#"["a"]"#, r#"["a", 2]"#, r#"[1, 1]"#, r#"["a", 1, 1]"#] {
+        assert!(check(&pair, &pair, &serde_json::from_str(wrong).unwrap(), "$").is_err(), "{wrong}");
+    }
+    let strange = serde_json::json!({ "not": {} });
     assert!(check(&strange, &strange, &Value::Null, "$").is_err());
 }

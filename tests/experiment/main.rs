@@ -7,6 +7,8 @@
 #[path = "../cli/support.rs"]
 mod support;
 
+mod method;
+
 use serde_json::Value;
 use support::{GET, Yard, plan};
 

@@ -17,6 +17,9 @@ pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "nginx-tls", text: include_str!("../../../plans/nginx-tls.toml") },
     ShippedPlan { name: "apache-tls", text: include_str!("../../../plans/apache-tls.toml") },
     ShippedPlan { name: "webstone", text: include_str!("../../../plans/webstone.toml") },
+    ShippedPlan { name: "tls-connections", text: include_str!("../../../plans/tls-connections.toml") },
+    ShippedPlan { name: "tls-first-use", text: include_str!("../../../plans/tls-first-use.toml") },
+    ShippedPlan { name: "url-rules", text: include_str!("../../../plans/url-rules.toml") },
     ShippedPlan { name: "compile", text: include_str!("../../../plans/compile.toml") },
 ];
 

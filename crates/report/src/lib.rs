@@ -14,6 +14,7 @@ mod figures;
 mod html;
 mod json;
 mod reading;
+mod sections;
 mod slices;
 mod text;
 mod words;

@@ -9,8 +9,9 @@ use std::path::Path;
 
 /// Lists the shipped plans.
 pub(crate) fn list() -> Result<Exit, Failure> {
+    let width = shipped::PLANS.iter().map(|plan| plan.name.len() + 2).max().unwrap_or(0);
     let lines: Vec<String> =
-        shipped::PLANS.iter().map(|plan| format!("{:<12}{}", plan.name, plan.summary())).collect();
+        shipped::PLANS.iter().map(|plan| format!("{:<width$}{}", plan.name, plan.summary())).collect();
     terminal::say(&lines.join("\n"));
     Ok(Exit::Verdicts)
 }

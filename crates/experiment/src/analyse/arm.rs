@@ -1,20 +1,28 @@
 //! Sums and distributions of each arm.
 
-use super::invalid;
-use super::series::{Column, Series, primary};
-use crate::results::{ArmResult, Setup, WebstoneFigures};
+use super::series::{Column, Series, Table, primary};
+use super::{invalid, layer, steady};
+use crate::results::{ArmResult, Setup, SliceRecord, WebstoneFigures};
 use bakeoff_meter::{CATALOGUE, Counters};
 use std::collections::BTreeMap;
 
-pub(super) fn results(setup: &Setup, series: &Series) -> BTreeMap<String, ArmResult> {
-    setup.arms.iter().map(|arm| (arm.clone(), result(setup, series, arm))).collect()
+pub(super) fn results(setup: &Setup, table: &Table, slices: &[SliceRecord]) -> BTreeMap<String, ArmResult> {
+    let off = layer::off(setup, slices);
+    let result = |arm: &String| {
+        let mut result = result(setup, &table.main, &off, arm);
+        result.violations = layer::violations(setup, table, arm);
+        result.proof = layer::proof(setup, slices, arm);
+        result.steady = steady::result(setup, &table.main, arm);
+        (arm.clone(), result)
+    };
+    setup.arms.iter().map(result).collect()
 }
 
-fn result(setup: &Setup, series: &Series, arm: &str) -> ArmResult {
+fn result(setup: &Setup, series: &Series, off: &BTreeMap<String, String>, arm: &str) -> ArmResult {
     let column = series.column(arm);
     let mut sum = ArmResult {
         subject: setup.subjects.get(arm).cloned().unwrap_or_default(),
-        invalid: invalid::reason(setup, series, arm),
+        invalid: invalid::reason(setup, series, off, arm),
         deviation: series.figures(arm, primary(setup)).and_then(|figures| coefficient_of_variation(&figures)),
         meters: meters(series, arm),
         webstone: (setup.workload.kind == "webstone").then(|| webstone(setup, column)).flatten(),

@@ -1,6 +1,6 @@
 //! Which look gives an arm's verdict.
 
-use super::series::{Series, primary, second};
+use super::series::{Series, Table, primary, second};
 use crate::results::Setup;
 use bakeoff_meter::Meter;
 use bakeoff_stats::{
@@ -16,6 +16,19 @@ pub(super) struct Decided {
     pub(super) is_final: bool,
     /// The interval would have given a verdict, had the run reached its next look.
     pub(super) between_looks: bool,
+    /// Whether paired rounds decide in place of the duet.
+    pub(super) confirm: Confirm,
+}
+
+/// A duet's large effect is decided by paired rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Confirm {
+    /// Small, or no duet.
+    NotNeeded,
+    /// There are too few of them yet.
+    Wanted,
+    /// They have decided.
+    Done,
 }
 
 /// Whether more rounds may come.
@@ -50,31 +63,50 @@ pub(super) fn null_differences(series: &Series, setup: &Setup, meter: &Meter) ->
 }
 
 /// Judges at each planned look; the first final decision stands, and later rounds do not change
-/// it. When the run is over, what is still open gets its last word.
+/// it. When the run is over, what is still open gets its last word. A large effect of a duet is
+/// judged once more, from the paired rounds alone.
 pub(super) fn decide(
     setup: &Setup,
-    series: &Series,
+    table: &Table,
     arm: &str,
     invalid: Option<&str>,
     progress: Progress,
 ) -> Decided {
-    let meter = primary(setup);
-    let d = differences(series, setup, arm, meter).unwrap_or_default();
-    let null_d = null_differences(series, setup, meter).unwrap_or_default();
-    let missing = (series.rounds() > 0 && d.is_empty()).then(|| format!("{} could not be read", meter.noun));
-    let invalid = invalid.or(missing.as_deref());
+    let main = at_looks(setup, &table.main, arm, invalid, progress);
+    if !wants_confirmation(setup, &main) {
+        return main;
+    }
+    let rounds = confirm_rounds(setup);
+    if table.confirming.rounds() >= rounds {
+        let judgement = judged_at(setup, &table.confirming, arm, invalid, rounds, true);
+        return Decided { judgement, rounds, is_final: true, between_looks: false, confirm: Confirm::Done };
+    }
+    let mut waiting = Decided { is_final: false, confirm: Confirm::Wanted, ..main };
+    if progress == Progress::Ended {
+        waiting.judgement.decision = Decision::Final(Verdict::NotResolved);
+    }
+    waiting
+}
+
+fn wants_confirmation(setup: &Setup, main: &Decided) -> bool {
+    let Some(above) = setup.design.confirm_above else { return false };
+    let claims = matches!(main.judgement.decision, Decision::Final(Verdict::Costs | Verdict::Saves));
+    claims && main.judgement.effect.as_ref().is_some_and(|e| e.effect.abs() > above)
+}
+
+/// Paired rounds that confirm a duet; none in other designs.
+pub(super) fn confirm_rounds(setup: &Setup) -> usize {
+    setup.design.confirm_rounds.unwrap_or(0) as usize
+}
+
+fn at_looks(setup: &Setup, series: &Series, arm: &str, invalid: Option<&str>, progress: Progress) -> Decided {
     let last = setup.looks.last().copied().unwrap_or(0);
-    let at = |rounds: usize, last_look: bool| {
-        let question = Question {
-            margin: setup.margin,
-            invalid,
-            null_d: &null_d[..rounds.min(null_d.len())],
-            d: &d[..rounds.min(d.len())],
-            starts: &[],
-            level: level(setup),
-            last_look,
-        };
-        Decided { judgement: judge(&question), rounds, is_final: false, between_looks: false }
+    let at = |rounds: usize, last_look: bool| Decided {
+        judgement: judged_at(setup, series, arm, invalid, rounds, last_look),
+        rounds,
+        is_final: false,
+        between_looks: false,
+        confirm: Confirm::NotNeeded,
     };
     let rounds = series.rounds();
     for &look in setup.looks.iter().filter(|&&look| look as usize <= rounds) {
@@ -87,6 +119,29 @@ pub(super) fn decide(
         Progress::Running => at(rounds, false),
         Progress::Ended => without_a_look(at(rounds, true), setup.margin),
     }
+}
+
+fn judged_at(
+    setup: &Setup,
+    series: &Series,
+    arm: &str,
+    invalid: Option<&str>,
+    rounds: usize,
+    last_look: bool,
+) -> Judgement {
+    let meter = primary(setup);
+    let d = differences(series, setup, arm, meter).unwrap_or_default();
+    let null_d = null_differences(series, setup, meter).unwrap_or_default();
+    let missing = (series.rounds() > 0 && d.is_empty()).then(|| format!("{} could not be read", meter.noun));
+    judge(&Question {
+        margin: setup.margin,
+        invalid: invalid.or(missing.as_deref()),
+        null_d: &null_d[..rounds.min(null_d.len())],
+        d: &d[..rounds.min(d.len())],
+        starts: series.starts(),
+        level: level(setup),
+        last_look,
+    })
 }
 
 /// A run that ended between two looks must not gain one: nothing but what needs no look.
@@ -108,7 +163,7 @@ pub(super) fn decide_null(setup: &Setup, series: &Series, meter: &Meter, invalid
         invalid,
         null_d: &null_d,
         d: &[],
-        starts: &[],
+        starts: series.starts(),
         level: level(setup),
         last_look: true,
     })

@@ -8,7 +8,17 @@ use bakeoff_units::{Nanos, Ratio};
 use std::collections::BTreeMap;
 
 /// Why the arm is invalid; an invalid baseline makes every arm so.
-pub(super) fn reason(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
+///
+/// `off`: arms whose layer was not on at some start, and what their proof said.
+pub(super) fn reason(
+    setup: &Setup,
+    series: &Series,
+    off: &BTreeMap<String, String>,
+    arm: &str,
+) -> Option<String> {
+    if let Some(said) = off.get(arm) {
+        return Some(format!("its layer was not on at every start ({said}): a cost of what is off is none"));
+    }
     let own = own_reason(setup, series, arm);
     let of_baseline = || {
         [setup.baseline.clone(), second(&setup.baseline)].into_iter().find_map(|name| {

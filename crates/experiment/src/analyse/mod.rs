@@ -6,16 +6,24 @@
 mod arm;
 mod compare;
 mod decide;
+mod factors;
+mod first_use;
+mod groups;
 mod invalid;
+mod layer;
+mod prices;
 mod series;
+mod steady;
 mod warnings;
 
 use crate::directory::Stored;
+use crate::plan::Design;
+use crate::results::Setup;
 use crate::results::{RESULTS_SCHEMA, Results, WorkloadResult};
 use bakeoff_meter::catalogue::RESPONSE_P50;
 use bakeoff_stats::Interval;
-use decide::Progress;
-use series::{Depth, Series};
+use decide::{Confirm, Decided, Progress};
+use series::{Depth, Table};
 
 /// Why stored slices cannot be analysed.
 #[derive(Debug, thiserror::Error)]
@@ -35,12 +43,23 @@ pub enum AnalyseError {
 /// Where a running experiment stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
-    /// Complete rounds.
+    /// Complete rounds, those that confirm a duet included.
     pub rounds: u32,
-    /// Whether every arm has its verdict.
-    pub settled: bool,
+    /// What comes next.
+    pub next: Next,
     /// Per arm, without the baseline's two processes.
     pub arms: Vec<ArmStanding>,
+}
+
+/// What a running experiment does next, time permitting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Another round.
+    Round(Design),
+    /// Nothing: every arm has its verdict.
+    Settled,
+    /// Nothing: all rounds were run.
+    AllRounds,
 }
 
 /// Where one arm stands.
@@ -58,10 +77,11 @@ pub struct ArmStanding {
 /// A stored histogram is damaged.
 pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
     let (setup, stopped_by) = (&stored.setup, stored.stopped_by);
-    let series = Series::read(setup, &stored.slices, Depth::Histograms)?;
-    let arms = arm::results(setup, &series);
-    let comparisons = compare::all(setup, &series, &arms);
-    let warnings = warnings::all(setup, &series, &comparisons);
+    let table = Table::read(setup, &stored.slices, Depth::Histograms)?;
+    let series = &table.main;
+    let arms = arm::results(setup, &table, &stored.slices);
+    let comparisons = compare::all(setup, &table, &arms);
+    let warnings = warnings::all(setup, series, &comparisons);
     let used = stored.slices.iter();
     let start = used.clone().map(|slice| slice.started_ns).min().unwrap_or(0);
     let end = used.map(|slice| slice.started_ns + slice.counters.wall_ns).max().unwrap_or(0);
@@ -74,7 +94,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
         margin: setup.margin,
         duration_ns: end - start,
         stopped_by: stopped_by.as_str().to_owned(),
-        rounds: series.rounds() as u32,
+        rounds: table.rounds() as u32,
         load: setup.load.clone(),
         workload: WorkloadResult {
             kind: setup.workload.kind.clone(),
@@ -87,11 +107,11 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
         arms,
         comparisons,
         design: setup.design.clone(),
-        starts: Default::default(),
-        factors: None,
-        prices: Vec::new(),
-        first_uses: Vec::new(),
-        groups: Vec::new(),
+        starts: groups::starts(setup, &table),
+        factors: factors::factors(setup, series),
+        prices: prices::prices(setup, series),
+        first_uses: first_use::results(setup, series),
+        groups: groups::equal(setup, series),
         warnings,
         environment: setup.environment.clone(),
     })
@@ -104,15 +124,30 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
 pub fn standing(stored: &Stored) -> Result<Standing, AnalyseError> {
     let needs_times = stored.setup.max_lateness_ns.is_some() || stored.setup.primary == RESPONSE_P50;
     let depth = if needs_times { Depth::Histograms } else { Depth::Counters };
-    let series = Series::read(&stored.setup, &stored.slices, depth)?;
-    let mut settled = true;
+    let table = Table::read(&stored.setup, &stored.slices, depth)?;
     let mut arms = Vec::new();
+    let off = layer::off(&stored.setup, &stored.slices);
+    let mut decided = Vec::new();
     for name in decide::judged(&stored.setup) {
-        let invalid = invalid::reason(&stored.setup, &series, name);
-        let decided = decide::decide(&stored.setup, &series, name, invalid.as_deref(), Progress::Running);
-        settled &= decided.is_final;
-        let effect = decided.judgement.effect.as_ref();
+        let invalid = invalid::reason(&stored.setup, &table.main, &off, name);
+        let arm = decide::decide(&stored.setup, &table, name, invalid.as_deref(), Progress::Running);
+        let effect = arm.judgement.effect.as_ref();
         arms.push(ArmStanding { arm: name.to_owned(), effect: effect.map(|e| (e.effect, e.interval)) });
+        decided.push(arm);
     }
-    Ok(Standing { rounds: series.rounds() as u32, settled, arms })
+    Ok(Standing { rounds: table.rounds() as u32, next: next(&stored.setup, &table, &decided), arms })
+}
+
+/// First the rounds of the design, until every arm is decided or all are run; then, in a duet, those
+/// that confirm.
+fn next(setup: &Setup, table: &Table, decided: &[Decided]) -> Next {
+    let over = table.main.rounds() as u32 >= setup.max_rounds;
+    if !over && !decided.iter().all(|arm| arm.is_final) {
+        return Next::Round(setup.design.design);
+    }
+    let missing = table.confirming.rounds() < decide::confirm_rounds(setup);
+    if missing && decided.iter().any(|arm| arm.confirm != Confirm::NotNeeded) {
+        return Next::Round(Design::Pairs);
+    }
+    if decided.iter().all(|arm| arm.is_final) { Next::Settled } else { Next::AllRounds }
 }

@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 pub(super) struct Column {
     pub(super) counters: Vec<Counters>,
     pub(super) merged: Times,
+    /// Start of each slice, since the run began.
+    pub(super) started_ns: Vec<u64>,
     response: Vec<Buckets>,
     service: Vec<Buckets>,
     response_p50: Vec<Option<f64>>,
@@ -20,10 +22,35 @@ pub(super) struct Column {
 /// Upper edge in nanoseconds and count.
 pub(super) type Buckets = Vec<(u64, u64)>;
 
+/// Everything that was measured.
+pub(super) struct Table {
+    /// The rounds of the design.
+    pub(super) main: Series,
+    /// The paired rounds that confirm a duet.
+    pub(super) confirming: Series,
+}
+
+impl Table {
+    pub(super) fn read(setup: &Setup, slices: &[SliceRecord], depth: Depth) -> Result<Self, AnalyseError> {
+        let (main, other): (Vec<_>, Vec<_>) =
+            slices.iter().partition(|slice| slice.design == setup.design.design);
+        Ok(Self {
+            main: Series::read(setup, &main, depth)?,
+            confirming: Series::read(setup, &other, Depth::Counters)?,
+        })
+    }
+
+    pub(super) const fn rounds(&self) -> usize {
+        self.main.rounds + self.confirming.rounds
+    }
+}
+
 /// All arms.
 pub(super) struct Series {
     columns: BTreeMap<String, Column>,
     rounds: usize,
+    /// Which start of the arms each round belongs to.
+    starts: Vec<u32>,
     pub(super) seconds_per_round: Option<f64>,
 }
 
@@ -35,7 +62,7 @@ pub(super) enum Depth {
 }
 
 impl Series {
-    pub(super) fn read(setup: &Setup, slices: &[SliceRecord], depth: Depth) -> Result<Self, AnalyseError> {
+    fn read(setup: &Setup, slices: &[&SliceRecord], depth: Depth) -> Result<Self, AnalyseError> {
         let mut by_round: BTreeMap<u32, BTreeMap<&str, &SliceRecord>> = BTreeMap::new();
         for slice in slices {
             by_round.entry(slice.round).or_default().insert(&slice.arm, slice);
@@ -55,12 +82,18 @@ impl Series {
         Ok(Self {
             columns,
             rounds: complete.len(),
+            starts: complete.iter().map(|round| round[setup.baseline.as_str()].start).collect(),
             seconds_per_round: seconds_per_round(slices, complete.len()),
         })
     }
 
     pub(super) const fn rounds(&self) -> usize {
         self.rounds
+    }
+
+    /// Which start of the arms each round belongs to.
+    pub(super) fn starts(&self) -> &[u32] {
+        &self.starts
     }
 
     /// The column of an arm of the set-up.
@@ -82,6 +115,7 @@ impl Series {
 impl Column {
     fn add(&mut self, slice: &SliceRecord, depth: Depth) -> Result<(), AnalyseError> {
         self.counters.push(slice.counters.clone());
+        self.started_ns.push(slice.started_ns);
         if depth == Depth::Counters {
             return Ok(());
         }
@@ -108,7 +142,7 @@ impl Column {
     }
 }
 
-fn seconds_per_round(slices: &[SliceRecord], rounds: usize) -> Option<f64> {
+fn seconds_per_round(slices: &[&SliceRecord], rounds: usize) -> Option<f64> {
     let start = slices.iter().map(|slice| slice.started_ns).min()?;
     let end = slices.iter().map(|slice| slice.started_ns + slice.counters.wall_ns).max()?;
     (rounds > 0).then(|| (end - start) as f64 / 1e9 / rounds as f64)

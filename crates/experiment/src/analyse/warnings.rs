@@ -3,7 +3,8 @@
 use super::decide;
 use super::series::{Series, second};
 use crate::results::{Comparison, Setup, Warning};
-use bakeoff_stats::Verdict;
+use bakeoff_stats::{STARTS_FOR_LUCK, Verdict};
+use std::collections::BTreeSet;
 
 /// Idle arms may use this share of a core.
 const IDLE_LIMIT: f64 = 0.005;
@@ -17,8 +18,9 @@ const PROCESS_LUCK: f64 = 0.02;
 pub(super) fn all(setup: &Setup, series: &Series, comparisons: &[Comparison]) -> Vec<Warning> {
     let mut found = setup.environment.warnings.clone();
     let mut add = |label: &str, sentence: String| found.push(Warning { label: label.to_owned(), sentence });
+    let starts = series.starts().iter().collect::<BTreeSet<_>>().len();
     for row in comparisons.iter().filter(|row| row.primary) {
-        primary_row(setup, row, &mut add);
+        primary_row(setup, starts, row, &mut add);
     }
     idle_arms(setup, series, &mut add);
     steal(setup, series, &mut add);
@@ -26,7 +28,7 @@ pub(super) fn all(setup: &Setup, series: &Series, comparisons: &[Comparison]) ->
     found
 }
 
-fn primary_row(setup: &Setup, row: &Comparison, add: &mut impl FnMut(&str, String)) {
+fn primary_row(setup: &Setup, starts: usize, row: &Comparison, add: &mut impl FnMut(&str, String)) {
     let arm = &row.arm;
     if row.heavy_tails {
         add(
@@ -60,11 +62,13 @@ fn primary_row(setup: &Setup, row: &Comparison, add: &mut impl FnMut(&str, Strin
     }
     let small = row.effect.is_some_and(|effect| effect.abs() < PROCESS_LUCK);
     let claims = matches!(row.verdict, Verdict::Costs | Verdict::Saves | Verdict::NoCost);
-    if small && claims && arm != &second(&setup.baseline) {
+    let lucky = starts < STARTS_FOR_LUCK && setup.workload.kind != "command";
+    if small && claims && lucky && arm != &second(&setup.baseline) {
+        let starts = if starts == 1 { "one start".to_owned() } else { format!("{starts} starts") };
         add(
             "process-luck",
             format!(
-                "{arm}: one start of each server: differences below {:.0} % can be the luck of one process; run again to see whether it stays",
+                "{arm}: {starts} of each server: differences below {:.0} % can be the luck of a process; {STARTS_FOR_LUCK} starts or more (restart_every in the plan) would tell",
                 PROCESS_LUCK * 100.0
             ),
         );

@@ -214,6 +214,7 @@ macro_rules! each_key {
 each_key!(
     server,
     config,
+    directives,
     tls,
     command,
     wrap,

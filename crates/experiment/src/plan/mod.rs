@@ -207,6 +207,8 @@ pub struct Arm {
     pub values: BTreeMap<String, String>,
     /// Servers: run before each start.
     pub prepare: Vec<Vec<String>>,
+    /// Lines for the server block of our own configuration.
+    pub directives: Option<String>,
     /// What it may use.
     pub limits: LimitsPlan,
     /// Tells whether the layer is on.
@@ -252,6 +254,7 @@ impl Arm {
             && self.trust == other.trust
             && self.values == other.values
             && self.prepare == other.prepare
+            && self.directives == other.directives
             && self.requests == other.requests
             && ways(self) == ways(other)
     }

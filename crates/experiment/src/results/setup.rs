@@ -129,8 +129,17 @@ pub struct DesignSetup {
 pub struct RestartSetup {
     /// Every so many rounds; 0: never.
     pub every: u32,
+    /// And before each round up to this one, so that the first look has starts enough.
+    pub each_until: u32,
     /// Why, in words.
     pub reason: String,
+}
+
+impl RestartSetup {
+    /// Whether the arms are started anew before this round, counted from 0.
+    pub const fn is_due(&self, round: u32) -> bool {
+        round > 0 && self.every > 0 && (round < self.each_until || round.is_multiple_of(self.every))
+    }
 }
 
 /// A factor of the plan.

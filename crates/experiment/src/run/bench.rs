@@ -1,9 +1,9 @@
 //! What the round loop asks of arms, be they servers or commands.
 
 use super::RunError;
-use crate::results::{SubjectSetup, WorkloadSetup};
+use crate::results::{ProofRecord, SubjectSetup, WorkloadSetup};
 use bakeoff_meter::{Counters, EncodedTimes};
-use bakeoff_units::Nanos;
+use bakeoff_units::{Nanos, PerSecond};
 
 /// A slice that was measured.
 pub(crate) struct Measured {
@@ -11,6 +11,31 @@ pub(crate) struct Measured {
     pub(crate) times: EncodedTimes,
     /// All requests of the slice were made. A slice that time or the user cut short is no slice.
     pub(crate) complete: bool,
+}
+
+/// What the pilot saw of one arm. Times are of the whole slice; one that time cut short counts as if
+/// it had gone on like that.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Tried {
+    pub(crate) wall: Nanos,
+    /// CPU of the subject, and of the generator for it.
+    pub(crate) subject_cpu: Option<Nanos>,
+    pub(crate) generator_cpu: Nanos,
+    /// Share of the machine's time that waited for storage, or in which some task did.
+    pub(crate) io_wait: f64,
+}
+
+impl Tried {
+    pub(crate) fn of(counters: &Counters, requests: usize) -> Self {
+        let whole = requests as f64 / counters.requests.max(1) as f64;
+        let scaled = |ns: u64| Nanos::new((ns as f64 * whole) as u64);
+        Self {
+            wall: scaled(counters.wall_ns),
+            subject_cpu: counters.subject_cpu_ns.map(scaled),
+            generator_cpu: scaled(counters.generator_cpu_ns),
+            io_wait: counters.host.iowait.max(counters.host.pressure_io.unwrap_or(0.0)),
+        }
+    }
 }
 
 /// All arms, started, by their index in `Plan::names`.
@@ -24,8 +49,33 @@ pub(crate) trait Bench {
     /// One unmeasured slice of every arm.
     fn warm_up(&mut self, requests: usize) -> Result<(), RunError>;
 
-    /// Wall time of `requests` requests of every arm, measured roughly; also checks every byte.
-    fn try_out(&mut self, requests: usize, limit: Nanos) -> Result<Vec<Nanos>, RunError>;
+    /// What `requests` requests of every arm take, measured roughly; also checks every byte.
+    fn try_out(&mut self, requests: usize, limit: Nanos) -> Result<Vec<Tried>, RunError>;
+
+    /// Measures all arms at the same time, each at `rate`.
+    ///
+    /// # Errors
+    /// As for [`Bench::measure`], and where arms cannot share the machine.
+    fn measure_together(&mut self, _rate: PerSecond, _limit: Nanos) -> Result<Vec<Measured>, RunError> {
+        Err(RunError::NoDuet)
+    }
+
+    /// Ends all arms and starts them anew, in an order and with environments drawn for this start.
+    /// Nothing to do where every slice starts them anyway.
+    fn restart(&mut self, _start: u32) -> Result<(), RunError> {
+        Ok(())
+    }
+
+    /// How long the slowest arm took to start; `None` where arms are not started for the run or
+    /// every slice starts them anyway.
+    fn start_time(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// Whether the arm's layer was on at its last start, where the plan asks.
+    fn proof(&self, _arm: usize) -> Option<ProofRecord> {
+        None
+    }
 
     /// Whether slices are sized; a command is what it is.
     fn sized(&self) -> Sizing;

@@ -1,6 +1,6 @@
 //! Commands as arms: run to their end, one at a time.
 
-use super::bench::{Bench, Measured, Sizing};
+use super::bench::{Bench, Measured, Sizing, Tried};
 use super::scratch::Scratch;
 use super::snapshot::host_share;
 use super::{Progress, Run, RunError};
@@ -171,13 +171,13 @@ impl Bench for CommandBench<'_> {
     }
 
     /// The first run of each arm: warms caches, and must succeed.
-    fn try_out(&mut self, _requests: usize, limit: Nanos) -> Result<Vec<Nanos>, RunError> {
+    fn try_out(&mut self, _requests: usize, limit: Nanos) -> Result<Vec<Tried>, RunError> {
         let time_limit = self.work.time_limit.min(limit);
         (0..self.arms.len())
             .map(|arm| {
-                let (outcome, _) = self.run_once(arm, time_limit)?;
+                let (outcome, counters) = self.run_once(arm, time_limit)?;
                 match outcome.status {
-                    Status::Exited(0) => Ok(outcome.elapsed),
+                    Status::Exited(0) => Ok(Tried::of(&counters, 1)),
                     Status::Interrupted => Err(RunError::Interrupted),
                     _ => Err(failed(&self.arms[arm], &self.arms[arm].command.argv, &outcome)),
                 }
@@ -224,7 +224,7 @@ fn failed(place: &Place, argv: &[String], outcome: &Outcome) -> RunError {
 }
 
 /// Writes dirty pages and drops clean ones, for the whole machine.
-fn drop_caches() -> Result<(), RunError> {
+pub(super) fn drop_caches() -> Result<(), RunError> {
     bakeoff_sys::disk::sync();
     std::fs::write("/proc/sys/vm/drop_caches", "3").map_err(RunError::Cold)
 }

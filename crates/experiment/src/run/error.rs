@@ -68,8 +68,35 @@ pub enum RunError {
         /// Its last lines.
         said: String,
     },
+    /// A layer that is not on.
+    #[error(
+        "{arm}: its layer is not on, says its proof: {said}; nothing was measured: a cost of what is off is none"
+    )]
+    LayerOff {
+        /// Arm.
+        arm: String,
+        /// What the proof printed.
+        said: String,
+    },
+    /// Violations.
+    #[error("{wanted} files were to be altered, the site has {there} that are not empty; ask for fewer")]
+    TooFewFiles {
+        /// As in the plan.
+        wanted: usize,
+        /// As in the site.
+        there: usize,
+    },
+    /// The plan asks for a duet that would not be honest.
+    #[error("a duet cannot be made: {why}; use design = \"pairs\", or \"auto\" to let the pilot decide")]
+    DuetRefused {
+        /// What stands against it.
+        why: String,
+    },
+    /// A bench whose arms cannot share the machine.
+    #[error("these arms cannot be measured all at once")]
+    NoDuet,
     /// Caches cannot be dropped.
-    #[error("cold = true needs root to drop the page cache ({0}); run as root or take the line out")]
+    #[error("a cold page cache needs root ({0}); run as root, or take `cold` or `fresh` out")]
     Cold(io::Error),
     /// The budget.
     #[error("the budget of {budget} ended before the first slice ({stage}); give a larger budget")]

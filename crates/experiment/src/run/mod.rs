@@ -6,6 +6,7 @@
 
 mod bench;
 mod commands;
+mod design;
 mod error;
 mod pilot;
 mod rounds;
@@ -21,8 +22,7 @@ use crate::directory::{ResultsDir, StoppedBy};
 use crate::environment::{self, Need, Placement};
 use crate::plan::{ArmKind, Design, Factor, LoadClock, Plan, ViolationPlan, Violations, Work};
 use crate::results::{
-    DesignSetup, Environment, FactorSetup, RestartSetup, SETUP_SCHEMA, Setup, SubjectSetup, ViolationSetup,
-    WorkloadSetup,
+    Environment, FactorSetup, SETUP_SCHEMA, Setup, SubjectSetup, ViolationSetup, WorkloadSetup,
 };
 use bakeoff_meter::catalogue::{ELAPSED, RESPONSE_P50, SUBJECT_CPU};
 use bakeoff_stats::LookPlan;
@@ -60,7 +60,7 @@ impl Run<'_> {
         self.with_bench(progress, |run, bench, environment, progress| {
             progress.stage("sizing the slice");
             let pilot = pilot::size(run, bench)?;
-            let setup = run.setup(bench, &pilot, environment);
+            let setup = run.setup(bench, &pilot, environment)?;
             run.dir.write_setup(&setup)?;
             rounds::run(run, bench, setup, Vec::new(), progress)
         })
@@ -165,8 +165,23 @@ impl Run<'_> {
         }
     }
 
-    fn setup(&self, bench: &dyn Bench, pilot: &pilot::Pilot, mut environment: Environment) -> Setup {
+    fn setup(
+        &self,
+        bench: &dyn Bench,
+        pilot: &pilot::Pilot,
+        mut environment: Environment,
+    ) -> Result<Setup, RunError> {
         let plan = self.plan;
+        let primary = plan.primary.as_deref().unwrap_or_else(|| primary(&plan.work, bench));
+        let (design, duet_requests) = design::choose(&design::Facts {
+            plan,
+            primary,
+            tried: &pilot.tried,
+            of: pilot.of,
+            subject_cores: environment.subject_cores.len(),
+            generator_cores: environment.generator_cores.len(),
+        })?;
+        let is_duet = design.design == Design::Duet;
         environment.warnings.extend(pilot.warnings.iter().cloned());
         let looks = LookPlan::new(pilot.max_rounds);
         let judged = plan.arms.len() - 1;
@@ -178,7 +193,7 @@ impl Run<'_> {
         for (index, name) in plan.names().into_iter().enumerate() {
             subjects.insert(name, bench.subject(index));
         }
-        Setup {
+        Ok(Setup {
             schema: SETUP_SCHEMA.to_owned(),
             bakeoff: env!("CARGO_PKG_VERSION").to_owned(),
             name: plan.name.clone(),
@@ -190,30 +205,30 @@ impl Run<'_> {
             max_rounds: pilot.max_rounds,
             level: looks.level(judged).get(),
             looks: looks.looks,
-            primary: primary(&plan.work, bench).to_owned(),
+            primary: primary.to_owned(),
             arms: plan.names(),
             baseline: plan.baseline_name().to_owned(),
             load,
             max_errors: plan.max_errors.get(),
-            max_lateness_ns: bench.max_lateness().map(Nanos::get),
-            design: DesignSetup {
-                design: Design::Pairs,
-                reason: "as planned".to_owned(),
-                ..Default::default()
-            },
-            restarts: RestartSetup::default(),
+            // The arms of a duet wait for one another, and no time of theirs is judged.
+            max_lateness_ns: bench.max_lateness().filter(|_| !is_duet).map(Nanos::get),
+            design,
+            restarts: design::restarts(plan, bench.start_time()),
             factors: plan.factors.iter().map(factor_setup).collect(),
             first_uses: first_uses(plan),
             violations: plan.violations.as_ref().map(violation_setup),
             study: plan.study.clone(),
             workload: WorkloadSetup {
-                slice_requests: pilot.requests as u64,
-                slice_reason: pilot.reason.clone(),
+                slice_requests: duet_requests.unwrap_or(pilot.requests) as u64,
+                slice_reason: match duet_requests {
+                    Some(_) => "all arms at once need about 0.8 s for it".to_owned(),
+                    None => pilot.reason.clone(),
+                },
                 ..bench.workload()
             },
             subjects,
             environment,
-        }
+        })
     }
 
     /// Time since the command began.

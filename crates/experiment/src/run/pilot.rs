@@ -1,6 +1,6 @@
 //! The pilot: how much work a slice is, and how many rounds fit the budget.
 
-use super::bench::{Bench, Sizing};
+use super::bench::{Bench, Sizing, Tried};
 use super::{Run, RunError};
 use crate::results::Warning;
 use bakeoff_units::Nanos;
@@ -32,6 +32,10 @@ pub(crate) struct Pilot {
     pub(crate) reason: String,
     pub(crate) max_rounds: u32,
     pub(crate) warnings: Vec<Warning>,
+    /// What the last try saw, arm by arm.
+    pub(crate) tried: Vec<Tried>,
+    /// For so many requests.
+    pub(crate) of: usize,
 }
 
 pub(crate) fn size(run: &Run<'_>, bench: &mut dyn Bench) -> Result<Pilot, RunError> {
@@ -44,17 +48,25 @@ pub(crate) fn size(run: &Run<'_>, bench: &mut dyn Bench) -> Result<Pilot, RunErr
         Sizing::Free => FIRST,
     };
     let mut tried = first;
-    let mut times = bench.try_out(first, run.left())?;
+    let mut seen = bench.try_out(first, run.left())?;
     // A second, longer try: the first one paid for connections and cold caches.
-    let quick = times.iter().max().is_some_and(|longest| longest.times(5.0) < run.left().times(0.1));
+    let quick = seen
+        .iter()
+        .map(|arm| arm.wall)
+        .max()
+        .is_some_and(|longest| longest.times(5.0) < run.left().times(0.1));
     if bench.sized() == Sizing::Free && quick {
         tried = REQUESTS;
-        times = bench.try_out(REQUESTS, run.left())?;
+        seen = bench.try_out(REQUESTS, run.left())?;
     }
     if run.interrupted.load(Ordering::Relaxed) {
         return Err(RunError::Interrupted);
     }
-    Ok(decide(bench.sized(), tried, &times, run.left(), run.plan.max_rounds))
+    let times: Vec<Nanos> = seen.iter().map(|arm| arm.wall).collect();
+    let mut pilot = decide(bench.sized(), tried, &times, run.left(), run.plan.max_rounds);
+    pilot.tried = seen;
+    pilot.of = tried;
+    Ok(pilot)
 }
 
 /// Pure: `times` are the arms' wall times for `tried` requests.
@@ -97,7 +109,7 @@ fn decide(sizing: Sizing, tried: usize, times: &[Nanos], left: Nanos, max_rounds
             ),
         });
     }
-    Pilot { requests, reason, max_rounds, warnings }
+    Pilot { requests, reason, max_rounds, warnings, tried: Vec::new(), of: tried }
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! The round loop: randomised complete blocks, written down slice by slice.
 
-use super::bench::Bench;
+use super::bench::{Bench, Measured};
 use super::{Run, RunError};
-use crate::analyse::{self, Standing};
+use crate::analyse::{self, Next, Standing};
 use crate::directory::{StoppedBy, Stored};
 use crate::plan::Design;
 use crate::results::{Setup, SliceRecord};
 use bakeoff_content::SplitMix64;
-use bakeoff_units::Nanos;
+use bakeoff_units::{Nanos, PerSecond};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
@@ -46,98 +46,170 @@ pub(crate) fn run(
     slices: Vec<SliceRecord>,
     progress: &mut dyn Progress,
 ) -> Result<StoppedBy, RunError> {
-    let mut stored = Stored { plan: String::new(), setup, slices, stopped_by: StoppedBy::Interrupted };
-    let offset = stored.slices.iter().map(|s| s.started_ns + s.counters.wall_ns).max().unwrap_or(0);
-    let resumed_at = run.elapsed();
-    let budget = Nanos::new(stored.setup.budget_ns);
-    // A resumed run has what is left of the first one's budget.
-    let spent = |now: Nanos| Nanos::new(offset) + now.since(resumed_at);
-    let begin = if offset > 0 { Nanos::ZERO } else { resumed_at };
-    let mut longest = Nanos::ZERO;
-    let mut round = next_round(&stored);
-    loop {
-        if round > 0 && stored.setup.looks.contains(&round) || round >= stored.setup.max_rounds {
-            let standing = analyse::standing(&stored)?;
-            if standing.settled {
-                return Ok(StoppedBy::Verdicts);
-            }
-            if round >= stored.setup.max_rounds {
-                return Ok(StoppedBy::Rounds);
-            }
-        }
-        let used = begin + spent(run.elapsed());
-        if used + longest > budget {
-            return Ok(StoppedBy::Budget);
-        }
-        let round_began = run.elapsed();
-        bench.begin_round(round, stored.setup.workload.slice_requests as usize)?;
-        for (position, arm) in order(&stored.setup, round).into_iter().enumerate() {
-            let name = stored.setup.arms[arm].clone();
-            if stored.slices.iter().any(|slice| slice.round == round && slice.arm == name) {
-                continue; // measured before the run was resumed
-            }
-            let started_ns = spent(run.elapsed()).get();
-            let limit = budget.since(begin + spent(run.elapsed())) + GRACE;
-            let measured = bench.measure(arm, limit)?;
-            if run.interrupted.load(Ordering::Relaxed) {
-                return Ok(StoppedBy::Interrupted);
-            }
-            if !measured.complete {
+    let stored = Stored { plan: String::new(), setup, slices, stopped_by: StoppedBy::Interrupted };
+    Rounds::new(run, bench, stored).go(progress)
+}
+
+/// Why a round is not complete.
+enum Cut {
+    Interrupted,
+    Budget,
+}
+
+struct Rounds<'a> {
+    run: &'a Run<'a>,
+    bench: &'a mut dyn Bench,
+    stored: Stored,
+    /// Wall time of the run before it was resumed.
+    offset: Nanos,
+    resumed_at: Nanos,
+    /// Which start of the arms this is.
+    start: u32,
+    /// The first round of this start is still to come or under way.
+    just_started: bool,
+}
+
+impl<'a> Rounds<'a> {
+    fn new(run: &'a Run<'a>, bench: &'a mut dyn Bench, stored: Stored) -> Self {
+        let ends = stored.slices.iter().map(|s| s.started_ns + s.counters.wall_ns);
+        let offset = Nanos::new(ends.max().unwrap_or(0));
+        let start = stored.slices.iter().map(|slice| slice.start + 1).max().unwrap_or(0);
+        Self { run, bench, stored, offset, resumed_at: run.elapsed(), start, just_started: true }
+    }
+
+    fn go(mut self, progress: &mut dyn Progress) -> Result<StoppedBy, RunError> {
+        let first = next_round(&self.stored);
+        let mut round = first;
+        let mut longest = Nanos::ZERO;
+        let mut standing = analyse::standing(&self.stored)?;
+        loop {
+            let design = match standing.next {
+                Next::Settled => return Ok(StoppedBy::Verdicts),
+                Next::AllRounds => return Ok(StoppedBy::Rounds),
+                Next::Round(design) => design,
+            };
+            if longest > self.left() || self.left() == Nanos::ZERO {
                 return Ok(StoppedBy::Budget);
             }
-            let (counters, times) = (measured.counters, measured.times);
-            let slice = SliceRecord {
-                round,
-                position: position as u32,
-                arm: name,
-                design: Design::Pairs,
-                start: 0,
-                proof: None,
-                started_ns,
-                counters,
-                times,
-            };
-            run.dir.append(&slice)?;
-            stored.slices.push(slice);
+            let began = self.run.elapsed();
+            self.restart_if_due(round, first)?;
+            match self.measure(round, design)? {
+                Some(Cut::Interrupted) => return Ok(StoppedBy::Interrupted),
+                Some(Cut::Budget) => return Ok(StoppedBy::Budget),
+                None => {}
+            }
+            longest = longest.max(self.run.elapsed().since(began));
+            round += 1;
+            self.just_started = false;
+            standing = analyse::standing(&self.stored)?;
+            progress.round(&RoundReport {
+                rounds: standing.rounds,
+                max_rounds: self.stored.setup.max_rounds,
+                elapsed: self.run.elapsed(),
+                left: self.left(),
+                standing: &standing,
+            });
         }
-        longest = longest.max(run.elapsed().since(round_began));
-        round += 1;
-        report(run, &stored, round, budget.since(begin + spent(run.elapsed())), progress)?;
+    }
+
+    /// Since the first slice, what was spent before a resumption included.
+    fn spent(&self) -> Nanos {
+        self.offset + self.run.elapsed().since(self.resumed_at)
+    }
+
+    /// Of the budget. A resumed run has what is left of the first one's.
+    fn left(&self) -> Nanos {
+        let begin = if self.offset > Nanos::ZERO { Nanos::ZERO } else { self.resumed_at };
+        Nanos::new(self.stored.setup.budget_ns).since(begin + self.spent())
+    }
+
+    fn restart_if_due(&mut self, round: u32, first: u32) -> Result<(), RunError> {
+        if round == first || !self.stored.setup.restarts.is_due(round) {
+            return Ok(());
+        }
+        self.start += 1;
+        self.just_started = true;
+        self.bench.restart(self.start)
+    }
+
+    fn measure(&mut self, round: u32, design: Design) -> Result<Option<Cut>, RunError> {
+        self.bench.begin_round(round, self.stored.setup.workload.slice_requests as usize)?;
+        match design {
+            Design::Pairs => self.one_by_one(round),
+            Design::Duet => self.together(round),
+        }
+    }
+
+    fn one_by_one(&mut self, round: u32) -> Result<Option<Cut>, RunError> {
+        for (position, arm) in order(&self.stored.setup, round).into_iter().enumerate() {
+            let name = &self.stored.setup.arms[arm];
+            if self.stored.slices.iter().any(|slice| slice.round == round && slice.arm == *name) {
+                continue; // measured before the run was resumed
+            }
+            let started = self.spent();
+            let measured = self.bench.measure(arm, self.left() + GRACE)?;
+            if let Some(cut) = self.cut(&measured) {
+                return Ok(Some(cut));
+            }
+            self.file(round, position, arm, Design::Pairs, started, measured)?;
+        }
+        Ok(None)
+    }
+
+    fn together(&mut self, round: u32) -> Result<Option<Cut>, RunError> {
+        let rate = self.stored.setup.design.rate_per_s.and_then(PerSecond::new).ok_or(RunError::NoDuet)?;
+        let started = self.spent();
+        let all = self.bench.measure_together(rate, self.left() + GRACE)?;
+        if let Some(cut) = all.iter().find_map(|measured| self.cut(measured)) {
+            return Ok(Some(cut));
+        }
+        for (arm, measured) in all.into_iter().enumerate() {
+            self.file(round, arm, arm, Design::Duet, started, measured)?;
+        }
+        Ok(None)
+    }
+
+    fn cut(&self, measured: &Measured) -> Option<Cut> {
+        if self.run.interrupted.load(Ordering::Relaxed) {
+            return Some(Cut::Interrupted);
+        }
+        (!measured.complete).then_some(Cut::Budget)
+    }
+
+    fn file(
+        &mut self,
+        round: u32,
+        position: usize,
+        arm: usize,
+        design: Design,
+        started: Nanos,
+        measured: Measured,
+    ) -> Result<(), RunError> {
+        let slice = SliceRecord {
+            round,
+            position: position as u32,
+            arm: self.stored.setup.arms[arm].clone(),
+            design,
+            start: self.start,
+            proof: self.bench.proof(arm).filter(|_| self.just_started),
+            started_ns: started.get(),
+            counters: measured.counters,
+            times: measured.times,
+        };
+        self.run.dir.append(&slice)?;
+        self.stored.slices.push(slice);
+        Ok(())
     }
 }
 
-/// Tells of the round. Costs a few milliseconds, between slices.
-fn report(
-    run: &Run<'_>,
-    stored: &Stored,
-    round: u32,
-    left: Nanos,
-    progress: &mut dyn Progress,
-) -> Result<(), RunError> {
-    let standing = analyse::standing(stored)?;
-    progress.round(&RoundReport {
-        rounds: round,
-        max_rounds: stored.setup.max_rounds,
-        elapsed: run.elapsed(),
-        left,
-        standing: &standing,
-    });
-    Ok(())
-}
-
-/// The first round that is not complete.
+/// The first round that is not complete. A duet's round is measured as a whole or not at all, so one
+/// that was cut while it was written down stays as it is.
 fn next_round(stored: &Stored) -> u32 {
-    (0..)
-        .find(|round| {
-            let there: BTreeSet<&str> = stored
-                .slices
-                .iter()
-                .filter(|slice| slice.round == *round)
-                .map(|slice| slice.arm.as_str())
-                .collect();
-            there.len() < stored.setup.arms.len()
-        })
-        .unwrap_or(0)
+    let arms_of = |round: u32| -> BTreeSet<&str> {
+        stored.slices.iter().filter(|s| s.round == round).map(|s| s.arm.as_str()).collect()
+    };
+    let is_duet = |round: u32| stored.slices.iter().any(|s| s.round == round && s.design == Design::Duet);
+    (0..).find(|round| arms_of(*round).len() < stored.setup.arms.len() && !is_duet(*round)).unwrap_or(0)
 }
 
 /// The order of a round: drawn from the seed, the same however often it is asked.

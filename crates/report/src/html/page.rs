@@ -5,6 +5,7 @@ use super::tables::{self, Group, Matrix};
 use super::{curves::Curves, plots};
 use crate::figures::{self, Change};
 use crate::reading::Reading;
+use crate::sections::{self, Section};
 use crate::{Bundle, words};
 use bakeoff_experiment::results::{Comparison, Fact};
 use bakeoff_stats::Verdict;
@@ -40,6 +41,7 @@ pub(super) struct Page {
     has_curves: bool,
     has_shift: bool,
     has_machine: bool,
+    sections: Vec<Section>,
     times: Vec<tables::Times>,
     resources: Option<Matrix>,
     comparisons: Vec<Group>,
@@ -105,6 +107,7 @@ impl Page {
             has_curves: data.has_curves(),
             has_shift: data.has_shift(),
             has_machine: data.has_machine(),
+            sections: sections::all(&reading),
             times: tables::times(&reading),
             resources: tables::resources(&reading),
             comparisons: tables::comparisons(&reading),

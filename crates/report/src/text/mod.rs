@@ -8,6 +8,7 @@ mod layout;
 use crate::Bundle;
 use crate::figures::{self, Change, NONE};
 use crate::reading::Reading;
+use crate::sections::{self, Section};
 use crate::words;
 use bakeoff_experiment::results::Comparison;
 use bakeoff_stats::Verdict;
@@ -28,6 +29,9 @@ pub fn text(bundle: &Bundle, width: usize, colour: bool) -> String {
     verdicts(&mut page, &reading);
     primary(&mut page, &reading);
     per_arm(&mut page, &reading);
+    for section in sections::all(&reading) {
+        show(&mut page, &section);
+    }
     exploratory(&mut page, &reading);
     failures(&mut page, &reading);
     warnings(&mut page, &reading);
@@ -85,6 +89,21 @@ fn primary(page: &mut Page, reading: &Reading<'_>) {
     page.table(&["arm", words::short(meter), "change", "interval", "x noise", "verdict"], &rows, 4);
     if let Some(note) = resolution(reading) {
         page.note(&note);
+    }
+}
+
+fn show(page: &mut Page, section: &Section) {
+    page.heading(section.title);
+    if let Some(table) = &section.table {
+        page.table(&table.head, &table.rows, table.figures);
+    }
+    let entries: Vec<_> =
+        section.entries.iter().map(|(name, said)| (name.clone(), said.clone(), Paint::Plain)).collect();
+    if !entries.is_empty() {
+        page.definitions(&entries);
+    }
+    if !section.note.is_empty() {
+        page.note(&section.note);
     }
 }
 

@@ -43,6 +43,7 @@ impl Context<'_> {
             levels: cell.levels.clone(),
             values: cell.values.clone(),
             prepare,
+            directives: self.directives(arm)?,
             limits: self.limits(arm.limits.as_ref())?,
             proof: arm.proof.as_ref().map(|argv| self.argv(argv)).transpose()?,
             fresh: self.fresh(arm)?,
@@ -116,6 +117,7 @@ impl Context<'_> {
         let is = |kinds: &[&str]| kinds.contains(&kind);
         let keys = [
             ("config", arm.config.as_ref().map(Spanned::span), is(&["nginx", "apache"])),
+            ("directives", arm.directives.as_ref().map(Spanned::span), is(&["nginx", "apache"])),
             ("tls", arm.tls.as_ref().map(Spanned::span), !is(&["url"])),
             ("env", arm.env.as_ref().map(Spanned::span), is(&["command"])),
             ("ready", arm.ready.as_ref().map(Spanned::span), is(&["command"])),
@@ -152,6 +154,7 @@ impl Context<'_> {
             ("server", arm.server.as_ref().map(Spanned::span)),
             ("url", arm.url.as_ref().map(Spanned::span)),
             ("config", arm.config.as_ref().map(Spanned::span)),
+            ("directives", arm.directives.as_ref().map(Spanned::span)),
             ("tls", arm.tls.as_ref().map(Spanned::span)),
             ("ready", arm.ready.as_ref().map(Spanned::span)),
             ("burn", arm.burn.as_ref().map(Spanned::span)),

@@ -11,8 +11,8 @@ use bakeoff_units::{Nanos, Ratio};
 use std::ops::Range;
 use toml::Spanned;
 
-/// What servers and layers answer when they refuse.
-const REFUSED: [u16; 6] = [403, 404, 410, 451, 500, 503];
+/// What servers and layers answer when they refuse. Not 404: that also means never there.
+const REFUSED: [u16; 4] = [403, 451, 500, 503];
 
 impl Context<'_> {
     pub(super) fn kind(&self, file: &PlanFile, work: &Work) -> Checked<Kind> {
@@ -165,9 +165,9 @@ impl Context<'_> {
         Ok(list.as_ref().iter().map(|name| name.as_ref().clone()).collect())
     }
 
-    fn one_of<'a>(
+    fn one_of(
         &self,
-        value: Option<&'a Spanned<String>>,
+        value: Option<&Spanned<String>>,
         what: &str,
         known: &[&'static str],
     ) -> Checked<&'static str> {

@@ -29,6 +29,17 @@ impl Context<'_> {
         Ok(found)
     }
 
+    /// Lines for our own configuration; a configuration of the user's has its own.
+    pub(super) fn directives(&self, arm: &ArmSection) -> Checked<Option<String>> {
+        match (&arm.directives, &arm.config) {
+            (Some(lines), Some(_)) => {
+                let what = "`directives` are for our configuration, and this arm has its own";
+                self.wrong(lines.span(), what, "write them into the file that `config` names")
+            }
+            (lines, _) => Ok(lines.as_ref().map(|lines| lines.as_ref().clone())),
+        }
+    }
+
     pub(super) fn fresh(&self, arm: &ArmSection) -> Checked<Fresh> {
         let Some(word) = &arm.fresh else { return Ok(Fresh::Nothing) };
         match word.as_ref().as_str() {

@@ -35,6 +35,10 @@ pub struct ArmSection {
     /// `{dir}` are filled in.
     #[schemars(with = "Option<String>")]
     pub config: Option<Spanned<String>>,
+    /// nginx and apache: lines for the server block of our own configuration, with the same
+    /// substitutions.
+    #[schemars(with = "Option<String>")]
+    pub directives: Option<Spanned<String>>,
     /// Whether the server speaks TLS. Default false.
     #[schemars(with = "Option<bool>")]
     pub tls: Option<Spanned<bool>>,

@@ -101,7 +101,7 @@ pub struct ViolationsSection {
     /// layer must refuse them.
     #[schemars(with = "Option<u64>")]
     pub files: Option<Spanned<u64>>,
-    /// Statuses that mean refused. Default [403, 404, 410, 451, 500, 503].
+    /// Statuses that mean refused. Default [403, 451, 500, 503].
     #[schemars(with = "Option<Vec<u16>>")]
     pub refused: Option<Spanned<Vec<u16>>>,
     /// Arms in which the layer is on and must notice. Default: all but the baseline.

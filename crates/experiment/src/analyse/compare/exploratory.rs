@@ -1,0 +1,157 @@
+//! Figures that were not named beforehand.
+
+use super::super::decide::{self, differences, level, null_differences};
+use super::super::series::{Buckets, Series, second};
+use super::{blank, fill, percent, points, range, sums, times_invalid};
+use crate::results::{ArmResult, Comparison, Setup};
+use bakeoff_meter::catalogue::{self, ELAPSED};
+use bakeoff_meter::{Meter, Unit};
+use bakeoff_stats::{
+    CountsByRound, Interval, Proportion, Scale, Verdict, difference_of_proportions, effect_of,
+    proportion_differences, quantile_ratio,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What rows are made from.
+#[derive(Clone, Copy)]
+pub(super) struct Of<'a> {
+    pub(super) setup: &'a Setup,
+    pub(super) series: &'a Series,
+    pub(super) arms: &'a BTreeMap<String, ArmResult>,
+}
+
+/// Bootstrap samples for intervals of quantiles.
+const RESAMPLES: u32 = 1000;
+/// Meters that describe the load and the machine, not a cost.
+const NOT_COMPARED: [&str; 12] = [
+    "subject_busy",
+    "generator_busy",
+    "host_user",
+    "host_system",
+    "host_iowait",
+    "host_steal",
+    "pressure_cpu",
+    "pressure_io",
+    "pressure_memory",
+    "connections",
+    "postponed",
+    "disk_write",
+];
+
+/// User and system CPU of commands.
+pub(super) fn commands_other(of: &Of<'_>) -> Vec<Comparison> {
+    let meters = ["user_cpu", "system_cpu"].into_iter().filter_map(catalogue::find);
+    let names: Vec<&str> = decide::judged(of.setup).collect();
+    meters.flat_map(|meter| names.iter().filter_map(move |arm| per_slice(of, arm, meter))).collect()
+}
+
+pub(super) fn exploratory(of: &Of<'_>, arm: &str, meter: &Meter) -> Option<Comparison> {
+    if NOT_COMPARED.contains(&meter.name) || meter.name == ELAPSED {
+        return None;
+    }
+    if meter.name == "errors" {
+        return errors_row(of, arm);
+    }
+    match meter.quantile {
+        Some(q) => quantile_row(of, arm, meter, q),
+        None => per_slice(of, arm, meter),
+    }
+}
+
+fn per_slice(of: &Of<'_>, arm: &str, meter: &Meter) -> Option<Comparison> {
+    let Of { setup, series, .. } = *of;
+    let d = if arm == second(&setup.baseline) {
+        null_differences(series, setup, meter)?
+    } else {
+        differences(series, setup, arm, meter)?
+    };
+    let found = effect_of(&d, series.starts(), level(setup), Scale::LogRatio)?;
+    let mut row = blank(setup, series, arm, meter, series.rounds());
+    fill(&mut row, Some(&found));
+    row.ratio_of_sums = sums(setup, series, arm, meter, series.rounds());
+    row.differences = d;
+    finish_exploratory(of, arm, meter, row)
+}
+
+fn errors_row(of: &Of<'_>, arm: &str) -> Option<Comparison> {
+    let Of { setup, series, .. } = *of;
+    let meter = catalogue::find("errors")?;
+    let parts = |name: &str| -> Vec<Proportion> {
+        let of = |c: &bakeoff_meter::Counters| Proportion { part: c.error_count(), of: c.requests };
+        series.column(name).counters.iter().map(of).collect()
+    };
+    let (a, a2, s) = (parts(&setup.baseline), parts(&second(&setup.baseline)), parts(arm));
+    let found = difference_of_proportions(&s, &a, &a2, level(setup))?;
+    let mut row = blank(setup, series, arm, meter, series.rounds());
+    fill(&mut row, Some(&found));
+    row.differences = proportion_differences(&s, &a, &a2);
+    finish_exploratory(of, arm, meter, row)
+}
+
+fn quantile_row(of: &Of<'_>, arm: &str, meter: &Meter, q: f64) -> Option<Comparison> {
+    let Of { setup, series, .. } = *of;
+    let other = second(&setup.baseline);
+    let names = [setup.baseline.as_str(), other.as_str(), arm];
+    let counts = counts_by_round(series, &names, meter);
+    let [a, a2, subject] = counts.as_slice() else { return None };
+    let reference = if arm == other { a.clone() } else { a.merged(a2).ok()? };
+    let found = quantile_ratio(subject, &reference, q, level(setup), RESAMPLES, setup.seed).ok()?;
+    let mut row = blank(setup, series, arm, meter, series.rounds());
+    (row.value, row.baseline_value) = (found.subject_ns as f64, found.reference_ns as f64);
+    (row.effect, row.low, row.high) =
+        (Some(found.effect), Some(found.interval.low), Some(found.interval.high));
+    finish_exploratory(of, arm, meter, row)
+}
+
+/// Counts of several arms over one common set of bucket edges.
+fn counts_by_round(series: &Series, arms: &[&str], meter: &Meter) -> Vec<CountsByRound> {
+    let buckets: Vec<&[Buckets]> = arms.iter().map(|arm| series.column(arm).histogram(meter).1).collect();
+    let edges: BTreeSet<u64> = buckets.iter().copied().flatten().flatten().map(|(edge, _)| *edge).collect();
+    let upper_ns: Vec<u64> = edges.into_iter().collect();
+    let row = |round: &Buckets| {
+        let mut counts = vec![0; upper_ns.len()];
+        for (edge, count) in round {
+            if let Ok(index) = upper_ns.binary_search(edge) {
+                counts[index] += count;
+            }
+        }
+        counts
+    };
+    buckets
+        .iter()
+        .map(|rounds| CountsByRound { upper_ns: upper_ns.clone(), rounds: rounds.iter().map(row).collect() })
+        .collect()
+}
+
+/// Verdict and words of a figure that was not named beforehand.
+fn finish_exploratory(of: &Of<'_>, arm: &str, meter: &Meter, mut row: Comparison) -> Option<Comparison> {
+    let Of { setup, series, arms } = *of;
+    let (effect, low, high) = (row.effect?, row.low?, row.high?);
+    let why = arms[arm].invalid.clone().or_else(|| times_invalid(setup, series, arm, meter));
+    let interval = Interval { low, high };
+    let more = if meter.more_is_worse { Verdict::Costs } else { Verdict::Saves };
+    let less = if meter.more_is_worse { Verdict::Saves } else { Verdict::Costs };
+    let sharp = interval.half_width() <= setup.margin.max(effect.abs() / 2.0);
+    let is_null = arm == second(&setup.baseline);
+    row.verdict = match why {
+        Some(_) => Verdict::Invalid,
+        None if low > -setup.margin && high < setup.margin => Verdict::NoCost,
+        None if is_null => Verdict::NotResolved,
+        None if low > 0.0 && sharp => more,
+        None if high < 0.0 && sharp => less,
+        None => Verdict::NotResolved,
+    };
+    row.sentence = match why {
+        Some(why) => format!("invalid: {why}"),
+        None if meter.unit == Unit::Share => {
+            format!(
+                "{} points {} (CI {}, exploratory)",
+                points(effect),
+                meter.noun,
+                range(&interval).replace(" %", "")
+            )
+        }
+        None => format!("{} {} (CI {}, exploratory)", percent(effect), meter.noun, range(&interval)),
+    };
+    Some(row)
+}

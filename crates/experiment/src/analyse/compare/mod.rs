@@ -1,0 +1,123 @@
+//! The rows of `comparisons`: the primary figure with its verdict, the others marked exploratory.
+
+mod exploratory;
+mod primary;
+
+use super::arm::median;
+use super::decide;
+use super::invalid;
+use super::series::{Series, Table, primary as primary_meter, second};
+use crate::plan::Design;
+use crate::results::{ArmResult, Comparison, Setup};
+use bakeoff_meter::{CATALOGUE, Kind, Meter, Side, Unit};
+use bakeoff_stats::{Effect, Interval, Verdict, ratio_of_sums, smallest_detectable};
+use exploratory::{Of, commands_other, exploratory};
+use primary::{null_row, primary_row};
+use std::collections::BTreeMap;
+
+pub(super) fn all(setup: &Setup, table: &Table, arms: &BTreeMap<String, ArmResult>) -> Vec<Comparison> {
+    let series = &table.main;
+    let of = Of { setup, series, arms };
+    let second = second(&setup.baseline);
+    let mut rows = vec![null_row(setup, series, primary_meter(setup), arms, true)];
+    rows.extend(decide::judged(setup).map(|arm| primary_row(setup, table, arm, arms)));
+    if setup.workload.kind == "command" {
+        rows.extend(commands_other(&of));
+        return rows;
+    }
+    for arm in decide::judged(setup).chain([second.as_str()]) {
+        for meter in CATALOGUE.iter().filter(|meter| meter.name != setup.primary) {
+            rows.extend(exploratory(&of, arm, meter));
+        }
+    }
+    rows
+}
+
+/// Response times say nothing when the generator was the limit.
+fn times_invalid(setup: &Setup, series: &Series, arm: &str, meter: &Meter) -> Option<String> {
+    let of_times =
+        meter.kind == Kind::Histogram || matches!(meter.unit, Unit::PerSecond | Unit::BytesPerSecond);
+    if setup.design.design == Design::Duet && (of_times || meter.side != Side::Subject) {
+        return Some("not comparable: in a duet the arms share the machine".to_owned());
+    }
+    of_times.then(|| invalid::generator_limited(setup, series, arm))?
+}
+
+fn blank(setup: &Setup, series: &Series, arm: &str, meter: &Meter, rounds: usize) -> Comparison {
+    let middle = |names: &[String]| {
+        let figures = names.iter().filter_map(|name| series.figures(name, meter));
+        median(
+            figures
+                .flat_map(|mut f| {
+                    f.truncate(rounds);
+                    f
+                })
+                .collect(),
+        )
+        .unwrap_or(0.0)
+    };
+    let is_null = arm == second(&setup.baseline);
+    let reference = if is_null {
+        vec![setup.baseline.clone()]
+    } else {
+        vec![setup.baseline.clone(), second(&setup.baseline)]
+    };
+    Comparison {
+        arm: arm.to_owned(),
+        baseline: setup.baseline.clone(),
+        meter: meter.name.to_owned(),
+        primary: false,
+        unit: meter.unit.as_str().to_owned(),
+        value: middle(&[arm.to_owned()]),
+        baseline_value: middle(&reference),
+        effect: None,
+        low: None,
+        high: None,
+        level: setup.level,
+        rounds: rounds as u32,
+        verdict: Verdict::NotResolved,
+        sentence: String::new(),
+        paired_sd: None,
+        times_noise: None,
+        smallest_detectable: None,
+        ratio_of_sums: None,
+        heavy_tails: false,
+        levels: None,
+        confirmed: false,
+        differences: Vec::new(),
+    }
+}
+
+fn fill(row: &mut Comparison, found: Option<&Effect>) {
+    let Some(e) = found else { return };
+    (row.effect, row.low, row.high) = (Some(e.effect), Some(e.interval.low), Some(e.interval.high));
+    row.paired_sd = Some(e.paired_sd);
+    row.times_noise = Some(e.times_the_noise()).filter(|noise| noise.is_finite());
+    row.smallest_detectable = Some(smallest_detectable(e.paired_sd, e.n));
+    row.heavy_tails = e.heavy_tails;
+}
+
+fn sums(setup: &Setup, series: &Series, arm: &str, meter: &Meter, rounds: usize) -> Option<f64> {
+    let first = |name: &str| {
+        series.figures(name, meter).map(|mut figures| {
+            figures.truncate(rounds);
+            figures
+        })
+    };
+    let a = first(&setup.baseline)?;
+    let other = if arm == second(&setup.baseline) { a.clone() } else { first(&second(&setup.baseline))? };
+    ratio_of_sums(&first(arm)?, &a, &other)
+}
+
+pub(super) fn percent(fraction: f64) -> String {
+    format!("{} %", points(fraction))
+}
+
+pub(super) fn points(fraction: f64) -> String {
+    let x = fraction * 100.0;
+    if x.abs() >= 9.95 { format!("{x:+.0}") } else { format!("{x:+.2}") }
+}
+
+pub(super) fn range(interval: &Interval) -> String {
+    format!("{}..{} %", points(interval.low), points(interval.high))
+}

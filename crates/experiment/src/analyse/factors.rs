@@ -1,0 +1,153 @@
+//! Main effects and interactions of the primary figure.
+//!
+//! Every round measures every cell, so each contrast has a value per round, and its interval is
+//! that of any effect. The level is shared among all rows (Bonferroni), so that they hold together.
+
+use super::compare::{percent, points, range};
+use super::decide::{judged, level};
+use super::series::{Series, primary, second};
+use crate::results::{Estimate, FactorsResult, Interaction, MainEffect, Setup};
+use bakeoff_meter::Meter;
+use bakeoff_stats::{Contrast, Design, Effect, FactorLevel, Level, Scale, Term, contrasts, effect_of};
+
+/// The cells in the order of the set-up, without the baseline's second process.
+pub(super) struct Cells<'a> {
+    pub(super) setup: &'a Setup,
+    pub(super) design: Design,
+    pub(super) names: Vec<&'a str>,
+}
+
+impl<'a> Cells<'a> {
+    /// `None` where the plan has no factors.
+    pub(super) fn of(setup: &'a Setup) -> Option<Self> {
+        let levels: Vec<usize> = setup.factors.iter().map(|factor| factor.levels.len()).collect();
+        let names: Vec<&str> = std::iter::once(setup.baseline.as_str()).chain(judged(setup)).collect();
+        let cells = names
+            .iter()
+            .map(|name| setup.subjects.get(*name).map(|s| s.levels.clone()))
+            .collect::<Option<_>>()?;
+        Some(Self { setup, design: Design::listed(levels, cells).ok()?, names })
+    }
+
+    pub(super) fn name(&self, at: FactorLevel) -> String {
+        let factor = &self.setup.factors[at.factor];
+        format!("{} = {}", factor.name, factor.levels[at.level])
+    }
+
+    fn pair(&self, at: FactorLevel) -> (String, String) {
+        let factor = &self.setup.factors[at.factor];
+        (factor.name.clone(), factor.levels[at.level].clone())
+    }
+}
+
+/// The figures of the baseline are the geometric mean of its two processes.
+pub(super) fn figures(series: &Series, setup: &Setup, arm: &str, meter: &Meter) -> Option<Vec<f64>> {
+    let own = series.figures(arm, meter)?;
+    if arm != setup.baseline {
+        return Some(own);
+    }
+    let other = series.figures(&second(&setup.baseline), meter)?;
+    Some(own.iter().zip(&other).map(|(a, b)| (a * b).sqrt()).collect())
+}
+
+pub(super) fn factors(setup: &Setup, series: &Series) -> Option<FactorsResult> {
+    let cells = Cells::of(setup)?;
+    let meter = primary(setup);
+    let logs: Option<Vec<Vec<f64>>> = cells
+        .names
+        .iter()
+        .map(|name| Some(figures(series, setup, name, meter)?.iter().map(|x| x.ln()).collect()))
+        .collect();
+    let logs = logs?;
+    let logs: Vec<&[f64]> = logs.iter().map(Vec::as_slice).collect();
+    let found = contrasts(&cells.design);
+    let alpha = (1.0 - level(setup).get()) / found.estimable.len().max(1) as f64;
+    let level = Level::new(1.0 - alpha).unwrap_or(Level::NULL);
+    let mut result = FactorsResult { level: level.get(), ..FactorsResult::default() };
+    for contrast in &found.estimable {
+        let effect = effect_of(&contrast.per_round(&logs), series.starts(), level, Scale::LogRatio);
+        match contrast.term {
+            Term::Main(at) => result.main.push(main_effect(&cells, contrast, at, effect.as_ref(), meter)),
+            Term::Interaction { first, second } => {
+                let together =
+                    cells.design.square(first, second).and_then(|square| square.together(&logs, level));
+                let mut row = Interaction {
+                    first: cells.pair(first),
+                    second: cells.pair(second),
+                    estimate: effect.as_ref().map(estimate),
+                    expected: None,
+                    measured: None,
+                    sentence: String::new(),
+                };
+                row.sentence = interaction_in_words(&cells, (first, second), effect.as_ref());
+                if let Some(t) = together {
+                    (row.expected, row.measured) = (Some(t.expected.effect), Some(t.measured.effect));
+                    row.sentence += &format!(
+                        "; with everything else off {} together, {} expected of independent costs: {} points apart (CI {})",
+                        percent(t.measured.effect),
+                        percent(t.expected.effect),
+                        points(t.difference.effect),
+                        range(&t.difference.interval).replace(" %", ""),
+                    );
+                }
+                result.interactions.push(row);
+            }
+        }
+    }
+    result.missing = found.not_estimable.iter().map(|term| term.sentence(|at| cells.name(at))).collect();
+    Some(result)
+}
+
+fn main_effect(
+    cells: &Cells<'_>,
+    contrast: &Contrast,
+    at: FactorLevel,
+    effect: Option<&Effect>,
+    meter: &Meter,
+) -> MainEffect {
+    let (factor, level) = cells.pair(at);
+    let reference = cells.setup.factors[at.factor].levels[0].clone();
+    let over = match contrast.settings {
+        1 => String::new(),
+        settings => format!(", mean of {settings} settings of the other factors"),
+    };
+    let sentence = effect.map_or_else(
+        || format!("{factor} = {level}: too few rounds"),
+        |e| {
+            format!(
+                "{factor} = {level} against {reference}: {} {} (CI {}{over})",
+                percent(e.effect),
+                meter.noun,
+                range(&e.interval)
+            )
+        },
+    );
+    MainEffect { factor, level, reference, estimate: effect.map(estimate), sentence }
+}
+
+fn interaction_in_words(
+    cells: &Cells<'_>,
+    at: (FactorLevel, FactorLevel),
+    effect: Option<&Effect>,
+) -> String {
+    let both = format!("{} and {}", cells.name(at.0), cells.name(at.1));
+    let Some(e) = effect else { return format!("{both}: too few rounds") };
+    let range = range(&e.interval);
+    if e.interval.low > 0.0 {
+        format!(
+            "{both}: together they cost {} more than the product of the two (CI {range})",
+            percent(e.effect)
+        )
+    } else if e.interval.high < 0.0 {
+        format!(
+            "{both}: together they cost {} less than the product of the two (CI {range})",
+            percent(-e.effect)
+        )
+    } else {
+        format!("{both}: no interaction is seen (CI {range})")
+    }
+}
+
+fn estimate(e: &Effect) -> Estimate {
+    Estimate { effect: e.effect, low: e.interval.low, high: e.interval.high }
+}

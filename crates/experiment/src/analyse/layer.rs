@@ -1,0 +1,50 @@
+//! Whether the layer was on, and what became of the violations planted for it.
+
+use super::series::{Series, Table};
+use crate::results::{ProofRecord, Setup, SliceRecord, ViolationResult};
+use bakeoff_meter::ViolationCounts;
+use std::collections::BTreeMap;
+
+/// The last word of an arm's proof: the first start at which the layer was off, else the latest.
+pub(super) fn proof(setup: &Setup, slices: &[SliceRecord], arm: &str) -> Option<ProofRecord> {
+    let at_start = setup.subjects.get(arm)?.proof.as_ref();
+    let later = slices.iter().filter(|slice| slice.arm == arm).filter_map(|slice| slice.proof.as_ref());
+    let all: Vec<&ProofRecord> = at_start.into_iter().chain(later).collect();
+    let off = all.iter().find(|proof| !proof.active);
+    off.or(all.last()).map(|proof| (*proof).clone())
+}
+
+/// Arms whose layer was off at some start, and what their proof said.
+pub(super) fn off(setup: &Setup, slices: &[SliceRecord]) -> BTreeMap<String, String> {
+    let said =
+        |arm: &String| proof(setup, slices, arm).filter(|proof| !proof.active).map(|proof| proof.words);
+    setup.arms.iter().filter_map(|arm| Some((arm.clone(), said(arm)?))).collect()
+}
+
+/// Sums over all slices of the arm, those that confirm a duet included.
+pub(super) fn violations(setup: &Setup, table: &Table, arm: &str) -> Option<ViolationResult> {
+    let plan = setup.violations.as_ref()?;
+    let mut sum = ViolationCounts::default();
+    let of =
+        |series: &Series| series.column(arm).counters.iter().filter_map(|c| c.violations).collect::<Vec<_>>();
+    of(&table.main).iter().chain(&of(&table.confirming)).for_each(|counts| sum.add(counts));
+    let enforced = plan.enforced_by.iter().any(|name| name == arm);
+    let ViolationCounts { planted, detected, missed, false_alarms } = sum;
+    let sentence = match (enforced, missed) {
+        (true, 0) => format!("all {planted} violations were refused"),
+        (true, _) => format!("{missed} of {planted} violations were let through"),
+        (false, _) => format!("no layer here: {detected} of {planted} violations were refused"),
+    };
+    let alarms = match false_alarms {
+        0 => "no right request was refused".to_owned(),
+        n => format!("{n} right requests were refused"),
+    };
+    Some(ViolationResult {
+        planted,
+        detected,
+        missed,
+        false_alarms,
+        enforced,
+        sentence: format!("{sentence}; {alarms}"),
+    })
+}

@@ -1,0 +1,67 @@
+//! Site, catalogue and certificates, as far as some arm needs them.
+
+use crate::plan::{Arm, ArmKind};
+use crate::run::scratch::Scratch;
+use crate::run::{Progress, RunError};
+use bakeoff_subject::{Certificate, Spec};
+use bakeoff_workload::Workload;
+use std::path::{Path, PathBuf};
+
+/// What the servers find on disk.
+pub(super) struct Files {
+    pub(super) root: PathBuf,
+    pub(super) catalogue: Option<PathBuf>,
+    pub(super) certificate: Option<Certificate>,
+}
+
+pub(super) fn prepare(
+    scratch: &Scratch,
+    arms: &[Arm],
+    workload: &dyn Workload,
+    progress: &mut dyn Progress,
+) -> Result<Files, RunError> {
+    let root = scratch.subdirectory("site")?;
+    let writes = arms.iter().any(|arm| arm.serves_site && spec(arm).is_some_and(needs_files));
+    if let Some(site) = workload.site().filter(|_| writes) {
+        let need = site.disk_need();
+        scratch.demand_room(need.bytes.get())?;
+        progress.stage(&format!("writing the site: {} files, {}", need.files, need.bytes));
+        site.write_to(&root)?;
+    }
+    let text = workload.catalogue().map_or_else(String::new, |catalogue| catalogue.to_text());
+    let catalogue = Some(write(scratch.path(), "catalogue", text.as_bytes())?);
+    let certificate = if arms.iter().filter_map(spec).any(makes_tls) {
+        Some(Certificate::create(scratch.path())?)
+    } else {
+        None
+    };
+    Ok(Files { root, catalogue, certificate })
+}
+
+fn spec(arm: &Arm) -> Option<&Spec> {
+    match &arm.what {
+        ArmKind::Server(spec) => Some(spec),
+        ArmKind::Command(_) => None,
+    }
+}
+
+const fn needs_files(spec: &Spec) -> bool {
+    !matches!(spec, Spec::Origin { .. } | Spec::Url { .. })
+}
+
+const fn makes_tls(spec: &Spec) -> bool {
+    match spec {
+        Spec::Origin { tls, .. }
+        | Spec::Nginx { tls, .. }
+        | Spec::Apache { tls, .. }
+        | Spec::Command { tls, .. } => *tls,
+        Spec::Url { .. } => false,
+    }
+}
+
+fn write(dir: &Path, name: &str, content: &[u8]) -> Result<PathBuf, RunError> {
+    let path = dir.join(name);
+    std::fs::write(&path, content)
+        .map_err(|why| RunError::Scratch { path: path.display().to_string(), why: why.to_string() })?;
+    Ok(path)
+}

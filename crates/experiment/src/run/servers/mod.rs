@@ -1,0 +1,342 @@
+//! Servers as arms: site, processes, stations, and one slice at a time or all at once.
+
+mod files;
+mod jobs;
+mod place;
+mod violations;
+
+use super::bench::{Bench, Measured, Sizing, Tried};
+use super::scratch::Scratch;
+use super::snapshot::{Reader, Snapshot};
+use super::{Progress, Run, RunError, workloads};
+use crate::environment::{self, Placement};
+use crate::plan::{Arm, Fresh, LoadClock, RequestSource, RequestWork};
+use crate::results::{ProofRecord, SubjectSetup, WorkloadSetup};
+use bakeoff_content::SplitMix64;
+use bakeoff_loadgen::BodyCheck;
+use bakeoff_subject::Running;
+use bakeoff_units::{Nanos, PerSecond};
+use bakeoff_workload::replay::LogSource;
+use bakeoff_workload::{Slice, Workload};
+use jobs::Jobs;
+use place::{Place, Starter};
+use violations::Planted;
+
+/// Bound on the generator's lateness where requests are close together.
+const LATENESS: Nanos = Nanos::from_millis(1);
+/// A round that no real round has: what the pilot asks for.
+const PILOT_ROUND: u64 = u64::MAX >> 1;
+/// Seed purpose of the order of starts and of what is added to environments.
+const STARTS: u64 = 0x57a7;
+/// Most bytes added to an environment: a page moves the stack through all of its alignments.
+const PADDING: u64 = 4096;
+/// Requests after a restart that do not count, as far as a slice has so many.
+const SETTLING: usize = 500;
+
+/// All arms, running.
+pub(crate) struct ServerBench<'a> {
+    starter: Starter<'a>,
+    jobs: Jobs<'a>,
+    workloads: Workloads,
+    planted: Option<Planted>,
+    description: String,
+    arms: Vec<Place>,
+    reader: Reader,
+    /// The round's slices, as many as workloads.
+    slices: Vec<Slice>,
+    // Last: servers are stopped before their directories go.
+    _scratch: Scratch,
+}
+
+struct Workloads {
+    /// The common one, and one more for each arm that has requests of its own.
+    all: Vec<Box<dyn Workload>>,
+    /// Which of them is each arm's.
+    of: Vec<usize>,
+}
+
+impl<'a> ServerBench<'a> {
+    pub(crate) fn start(
+        run: &'a Run<'_>,
+        work: &'a RequestWork,
+        placement: &Placement,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, RunError> {
+        let plan = run.plan;
+        let scratch = Scratch::create(progress)?;
+        progress.stage("reading the workload");
+        // Replies can be judged only where every arm holds what the workload knows.
+        let expect = plan.arms.iter().all(|arm| arm.serves_site);
+        let (workload, description) = workloads::build(work, plan.seed, expect)?;
+        let files = files::prepare(&scratch, &plan.arms, workload.as_ref(), progress)?;
+        let planted = match &plan.violations {
+            Some(violations) => {
+                let (planted, altered) = Planted::new(violations, workload.as_ref(), plan.seed)?;
+                violations::alter(&files.root, &altered)?;
+                Some(planted)
+            }
+            None => None,
+        };
+        let _ = bakeoff_subject::guardian::adopt_orphans();
+        let used = placement.generator.iter().chain(&placement.subject).copied().collect();
+        let refused = violations::statuses(plan.violations.as_ref());
+        let workloads = own_workloads(run, work, workload)?;
+        let starter =
+            Starter { run, work, placement: placement.clone(), files, scratch: scratch.path().to_owned() };
+        let mut bench = Self {
+            starter,
+            jobs: Jobs { work, seed: plan.seed, refused, interrupted: run.interrupted },
+            workloads,
+            planted,
+            description,
+            arms: Vec::new(),
+            reader: Reader::new(used, placement.subject.len()),
+            slices: Vec::new(),
+            _scratch: scratch,
+        };
+        for name in plan.names() {
+            progress.stage(&format!("starting {name}"));
+            let place = bench.starter.start(&name, 0)?;
+            place.demand_layer()?;
+            bench.arms.push(place);
+        }
+        Ok(bench)
+    }
+
+    /// Stops all servers and keeps what they printed.
+    pub(crate) fn stop(mut self) {
+        for place in std::mem::take(&mut self.arms) {
+            self.starter.stop(place);
+        }
+    }
+
+    /// The slices of a round, one for each workload.
+    fn slices_of(&mut self, round: u64, requests: usize) -> Result<Vec<Slice>, RunError> {
+        let planted = self.planted.as_ref();
+        self.workloads
+            .all
+            .iter_mut()
+            .map(|workload| {
+                let slice = workload.slice(round, requests)?;
+                Ok(planted.map_or_else(|| slice.clone(), |planted| planted.plant(&slice, round)))
+            })
+            .collect()
+    }
+
+    /// The slice of an arm; the pilot's smallest before the first round.
+    fn slice(&mut self, arm: usize) -> Result<Slice, RunError> {
+        if self.slices.is_empty() {
+            self.slices = self.slices_of(PILOT_ROUND, 1)?;
+        }
+        Ok(self.slices[self.workloads.of[arm]].clone())
+    }
+
+    /// What the arm finds new in this slice.
+    fn freshen(&mut self, arm: usize) -> Result<(), RunError> {
+        match self.arms[arm].fresh {
+            Fresh::Nothing => Ok(()),
+            Fresh::Connection => {
+                self.arms[arm].station.disconnect();
+                Ok(())
+            }
+            Fresh::Start => self.start_anew(arm, 0),
+            Fresh::PageCache => super::commands::drop_caches(),
+        }
+    }
+
+    fn start_anew(&mut self, arm: usize, padding: usize) -> Result<(), RunError> {
+        let old = self.arms.remove(arm);
+        let name = old.name.clone();
+        self.starter.stop(old);
+        let place = self.starter.start(&name, padding)?;
+        self.arms.insert(arm, place);
+        Ok(())
+    }
+
+    fn read(&self, arm: usize) -> Snapshot {
+        let others: Vec<&Running> = self
+            .arms
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| *index != arm)
+            .map(|(_, place)| &place.running)
+            .collect();
+        self.reader.read(&self.arms[arm].running, &others)
+    }
+
+    fn plan_arm(&self, arm: usize) -> Option<&Arm> {
+        self.starter.run.plan.arm_of(&self.arms.get(arm)?.name)
+    }
+}
+
+impl Bench for ServerBench<'_> {
+    fn begin_round(&mut self, round: u32, requests: usize) -> Result<(), RunError> {
+        self.slices = self.slices_of(u64::from(round), requests)?;
+        Ok(())
+    }
+
+    fn measure(&mut self, arm: usize, limit: Nanos) -> Result<Measured, RunError> {
+        let slice = self.slice(arm)?;
+        self.arms[arm].running.alive()?;
+        self.freshen(arm)?;
+        if self.arms[arm].fresh == Fresh::Nothing {
+            self.jobs.warm(&mut self.arms[arm], &slice, limit)?;
+        }
+        let before = self.read(arm);
+        let recording = self.jobs.run(&mut self.arms[arm], &slice, BodyCheck::Start, limit)?;
+        let after = self.read(arm);
+        self.arms[arm].running.alive()?;
+        let mut counters = recording.counters;
+        self.reader.fill(&mut counters, &before, &after);
+        let complete = counters.requests == slice.len() as u64;
+        Ok(Measured { counters, times: recording.times.encode(), complete })
+    }
+
+    fn measure_together(&mut self, rate: PerSecond, limit: Nanos) -> Result<Vec<Measured>, RunError> {
+        let slices = (0..self.arms.len()).map(|arm| self.slice(arm)).collect::<Result<Vec<_>, _>>()?;
+        for (arm, slice) in slices.iter().enumerate() {
+            self.arms[arm].running.alive()?;
+            self.jobs.warm(&mut self.arms[arm], slice, limit)?;
+        }
+        let read = |bench: &Self| -> Vec<Snapshot> {
+            bench.arms.iter().map(|place| bench.reader.read(&place.running, &[])).collect()
+        };
+        let before = read(self);
+        let recordings = self.jobs.duet(&mut self.arms, &slices, rate, limit)?;
+        let after = read(self);
+        let mut measured = Vec::new();
+        for (((recording, slice), before), after) in
+            recordings.into_iter().zip(&slices).zip(&before).zip(&after)
+        {
+            let mut counters = recording.counters;
+            self.reader.fill(&mut counters, before, after);
+            let complete = counters.requests == slice.len() as u64;
+            measured.push(Measured { counters, times: recording.times.encode(), complete });
+        }
+        Ok(measured)
+    }
+
+    fn restart(&mut self, start: u32) -> Result<(), RunError> {
+        let mut random = SplitMix64::for_purpose(self.jobs.seed ^ STARTS, u64::from(start));
+        let mut order: Vec<usize> = (0..self.arms.len()).collect();
+        random.shuffle(&mut order);
+        let names: Vec<String> = self.arms.iter().map(|place| place.name.clone()).collect();
+        for place in std::mem::take(&mut self.arms) {
+            self.starter.stop(place);
+        }
+        let mut started: Vec<Option<Place>> = names.iter().map(|_| None).collect();
+        for arm in order {
+            let padding = (random.unit() * PADDING as f64) as usize;
+            started[arm] = Some(self.starter.start(&names[arm], padding)?);
+        }
+        self.arms = started.into_iter().flatten().collect();
+        let slices = self.slices_of(PILOT_ROUND, SETTLING)?;
+        for arm in 0..self.arms.len() {
+            let slice = &slices[self.workloads.of[arm]];
+            self.jobs.run(&mut self.arms[arm], slice, BodyCheck::Start, Nanos::from_secs(60))?;
+        }
+        Ok(())
+    }
+
+    fn start_time(&self) -> Option<Nanos> {
+        let starts_all = self.arms.iter().all(|place| place.running.guardian_process().is_some());
+        place::slowest_start(&self.arms).filter(|_| starts_all)
+    }
+
+    fn proof(&self, arm: usize) -> Option<ProofRecord> {
+        self.arms[arm].proof.clone()
+    }
+
+    fn warm_up(&mut self, requests: usize) -> Result<(), RunError> {
+        let slices = self.slices_of(PILOT_ROUND, requests)?;
+        for arm in 0..self.arms.len() {
+            let slice = &slices[self.workloads.of[arm]];
+            self.jobs.run(&mut self.arms[arm], slice, BodyCheck::Start, Nanos::from_secs(60))?;
+        }
+        Ok(())
+    }
+
+    fn try_out(&mut self, requests: usize, limit: Nanos) -> Result<Vec<Tried>, RunError> {
+        let slices = self.slices_of(PILOT_ROUND, requests)?;
+        (0..self.arms.len())
+            .map(|arm| {
+                let slice = &slices[self.workloads.of[arm]];
+                let before = self.read(arm);
+                let recording = self.jobs.run(&mut self.arms[arm], slice, BodyCheck::Full, limit)?;
+                let after = self.read(arm);
+                let mut counters = recording.counters;
+                self.reader.fill(&mut counters, &before, &after);
+                Ok(Tried::of(&counters, slice.len()))
+            })
+            .collect()
+    }
+
+    fn sized(&self) -> Sizing {
+        match self.jobs.work.clock {
+            LoadClock::Closed { passes: Some(_), .. } => Sizing::Fixed(
+                usize::try_from(self.workloads.all[0].total().unwrap_or(1)).unwrap_or(usize::MAX),
+            ),
+            _ => self.jobs.work.slice_requests.map_or(Sizing::Free, |n| Sizing::Fixed(n as usize)),
+        }
+    }
+
+    fn has_cpu(&self) -> bool {
+        self.arms.iter().all(|place| place.running.cpu().is_ok())
+    }
+
+    fn max_lateness(&self) -> Option<Nanos> {
+        match self.jobs.work.clock {
+            LoadClock::Closed { .. } => None,
+            LoadClock::Constant(rate) | LoadClock::Poisson(rate) => Some(LATENESS.max(rate.gap().times(0.1))),
+            LoadClock::Original { .. } => Some(LATENESS),
+        }
+    }
+
+    fn workload(&self) -> WorkloadSetup {
+        let work = self.jobs.work;
+        WorkloadSetup {
+            kind: work.kind().to_owned(),
+            description: self.description.clone(),
+            total_requests: self.workloads.all[0].total(),
+            skipped: self.workloads.all[0].skipped(),
+            robots: work.clock.robots().map(|robots| robots as u64),
+            log_sha256: log_hash(work),
+            ..WorkloadSetup::default()
+        }
+    }
+
+    fn subject(&self, arm: usize) -> SubjectSetup {
+        let levels = self.plan_arm(arm).map_or_else(Vec::new, |arm| arm.levels.clone());
+        self.arms[arm].setup(levels)
+    }
+}
+
+/// The common workload, and one more for each arm that asks for paths of its own.
+fn own_workloads(
+    run: &Run<'_>,
+    work: &RequestWork,
+    common: Box<dyn Workload>,
+) -> Result<Workloads, RunError> {
+    let mut workloads = Workloads { all: vec![common], of: Vec::new() };
+    for name in run.plan.names() {
+        let own = run.plan.arm_of(&name).and_then(|arm| arm.requests.urls.clone());
+        let Some(urls) = own else {
+            workloads.of.push(0);
+            continue;
+        };
+        let work = RequestWork { source: RequestSource::Get(urls), ..work.clone() };
+        workloads.of.push(workloads.all.len());
+        workloads.all.push(workloads::build(&work, run.plan.seed, false)?.0);
+    }
+    Ok(workloads)
+}
+
+/// Of a log in a file; a pipe has been read and is gone.
+fn log_hash(work: &RequestWork) -> Option<String> {
+    match &work.source {
+        RequestSource::Replay { log: LogSource::File(path), .. } if path.is_file() => {
+            environment::sha256_of(path).ok()
+        }
+        _ => None,
+    }
+}

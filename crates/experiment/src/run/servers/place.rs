@@ -1,0 +1,191 @@
+//! One arm's server, running: started, proved, and ended with what it printed kept.
+
+use super::files::Files;
+use crate::directory::LOGS;
+use crate::environment::{self, Placement};
+use crate::plan::{Arm, ArmKind, Fresh, LimitsPlan, RequestWork};
+use crate::results::{ProofRecord, SubjectSetup};
+use crate::run::{Run, RunError};
+use bakeoff_loadgen::{Resumption, Station, Target, Trust, client_config};
+use bakeoff_subject::{Certificate, Context, Enforcement, Limits, Running, prove};
+use bakeoff_units::Nanos;
+use rustls::pki_types::ServerName;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// A server with the generator towards it.
+pub(super) struct Place {
+    pub(super) name: String,
+    pub(super) running: Running,
+    pub(super) station: Station,
+    /// What TLS agreed on.
+    pub(super) tls: Option<String>,
+    pub(super) fresh: Fresh,
+    pub(super) proof: Option<ProofRecord>,
+}
+
+/// What every start needs.
+pub(super) struct Starter<'a> {
+    pub(super) run: &'a Run<'a>,
+    pub(super) work: &'a RequestWork,
+    pub(super) placement: Placement,
+    pub(super) files: Files,
+    pub(super) scratch: PathBuf,
+}
+
+impl Starter<'_> {
+    /// Starts an arm by its name as in `Plan::names`, with `padding` bytes added to its environment.
+    pub(super) fn start(&self, name: &str, padding: usize) -> Result<Place, RunError> {
+        let plan = self.run.plan;
+        let unknown = || RunError::System(io::Error::other(format!("there is no arm {name}")));
+        let arm = plan.arm_of(name).ok_or_else(unknown)?;
+        let ArmKind::Server(spec) = &arm.what else { return Err(unknown()) };
+        let context = self.context(name, arm, padding);
+        let running = bakeoff_subject::start(spec, &context)?;
+        let proof = match &arm.proof {
+            Some(argv) => Some(record(prove(&running, &context, argv)?)),
+            None => None,
+        };
+        let target = target(arm, &running, self.files.certificate.as_ref(), self.work)?;
+        let robots = self.work.clock.robots().unwrap_or(usize::MAX);
+        let cores = &self.placement.generator;
+        let station =
+            Station::new(target, cores.len().min(robots), cores.clone()).map_err(RunError::Generator)?;
+        Ok(Place { name: name.to_owned(), running, station, tls: None, fresh: arm.fresh, proof })
+    }
+
+    fn context(&self, name: &str, arm: &Arm, padding: usize) -> Context<'_> {
+        let connections = self.work.clock.robots().unwrap_or(self.work.connections);
+        Context {
+            home: Some(self.run.plan.base_dir.clone()),
+            certificate: self.files.certificate.clone(),
+            cpus: self.placement.subject.clone(),
+            catalogue: self.files.catalogue.clone(),
+            start_timeout: arm.start_timeout,
+            connections,
+            padding,
+            values: arm.values.clone(),
+            prepare: arm.prepare.clone(),
+            directives: arm.directives.clone(),
+            limits: limits(&arm.limits),
+            ..Context::new(&directory_name(name), &self.scratch, &self.files.root, self.run.interrupted)
+        }
+    }
+
+    /// Ends an arm and keeps what it printed.
+    pub(super) fn stop(&self, place: Place) {
+        let (name, dir) = (directory_name(&place.name), place.running.dir.clone());
+        let _ = place.running.stop();
+        if let Some(dir) = dir {
+            keep_logs(&dir, &self.run.dir.path().join(LOGS).join(name));
+            let _ = std::fs::remove_dir_all(&dir);
+        }
+    }
+}
+
+impl Place {
+    /// How it was started, for `setup.json`.
+    pub(super) fn setup(&self, levels: Vec<usize>) -> SubjectSetup {
+        let running = &self.running;
+        let scheme = if running.tls { "https" } else { "http" };
+        let cpu = match running.cpu() {
+            Ok(reading) => reading.source.label().to_owned(),
+            Err(missing) => format!("cannot be read: {missing}"),
+        };
+        SubjectSetup {
+            server: running.kind.to_owned(),
+            version: running.version.clone(),
+            url: format!("{scheme}://{}", running.address),
+            command: running.command_line.clone(),
+            config: running.config.clone(),
+            binary_sha256: running.main_process().and_then(executable_hash),
+            cpu_source: Some(cpu),
+            tls: self.tls.clone(),
+            levels,
+            proof: self.proof.clone(),
+        }
+    }
+
+    /// An arm whose layer is off is not worth a slice.
+    pub(super) fn demand_layer(&self) -> Result<(), RunError> {
+        match &self.proof {
+            Some(proof) if !proof.active => {
+                Err(RunError::LayerOff { arm: self.name.clone(), said: proof.words.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn record(proof: bakeoff_subject::Proof) -> ProofRecord {
+    let (enforcement, words) = match proof.enforcement {
+        Enforcement::Full => ("full", proof.words),
+        Enforcement::Partial(why) => ("partial", why),
+        Enforcement::None(why) => ("none", why),
+    };
+    ProofRecord { active: proof.active, enforcement: enforcement.to_owned(), words }
+}
+
+fn limits(plan: &LimitsPlan) -> Limits {
+    Limits { memory: plan.memory, cpus: plan.cpus, read: plan.read, write: plan.write }
+}
+
+fn target(
+    arm: &Arm,
+    running: &Running,
+    certificate: Option<&Certificate>,
+    work: &RequestWork,
+) -> Result<Target, RunError> {
+    let first_use = arm.fresh == Fresh::Connection;
+    let tls = if running.tls {
+        let ours = certificate.map(|certificate| Trust::File(certificate.ca.clone()));
+        let trust = arm.trust.clone().or(ours).unwrap_or_else(Trust::system);
+        let name = ServerName::try_from(running.server_name.clone())
+            .map_err(|why| RunError::System(io::Error::other(format!("{}: {why}", running.server_name))))?;
+        let resumption = if first_use { Resumption::Off } else { Resumption::Allowed };
+        Some((client_config(&trust, resumption)?, name))
+    } else {
+        None
+    };
+    let host = match running.address.port() {
+        80 if !running.tls => running.server_name.clone(),
+        443 if running.tls => running.server_name.clone(),
+        port => format!("{}:{port}", running.server_name),
+    };
+    let keep_alive = arm.requests.keep_alive.unwrap_or(work.keep_alive) && !first_use;
+    let headers = arm.requests.headers.iter().flat_map(|line| format!("{line}\r\n").into_bytes()).collect();
+    Ok(Target { address: running.address, host, tls, keep_alive, headers })
+}
+
+/// Directories of arms: the prime of the second baseline is no good name on disk.
+fn directory_name(name: &str) -> String {
+    name.replace('\'', ".second")
+}
+
+fn executable_hash(pid: u32) -> Option<String> {
+    environment::sha256_of(&PathBuf::from(format!("/proc/{pid}/exe"))).ok()
+}
+
+/// Appends what was printed: an arm may be started many times.
+fn keep_logs(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_log = path.extension().is_some_and(|extension| extension == "log");
+        let has_words = entry.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0);
+        if is_log && has_words && std::fs::create_dir_all(to).is_ok() {
+            let _ = append(&path, &to.join(entry.file_name()));
+        }
+    }
+}
+
+fn append(from: &Path, to: &Path) -> io::Result<()> {
+    let mut log = std::fs::File::open(from)?;
+    let mut kept = std::fs::OpenOptions::new().create(true).append(true).open(to)?;
+    io::copy(&mut log, &mut kept)?;
+    kept.flush()
+}
+
+/// How long the slowest start took.
+pub(super) fn slowest_start(places: &[Place]) -> Option<Nanos> {
+    places.iter().map(|place| place.running.start_time).max()
+}

@@ -1,0 +1,204 @@
+//! The parts of a report that come and go with the method: factors, prices, first uses, proof,
+//! steadiness, groups.
+//!
+//! Cold, pure. One place says what each part is called and holds; the terminal and the page show
+//! them alike, and leave out what a run does not have.
+
+use crate::figures;
+use crate::reading::Reading;
+use bakeoff_experiment::results::{ArmResult, Comparison, Estimate};
+use serde::Serialize;
+
+/// A part of the report.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Section {
+    pub(crate) title: &'static str,
+    /// What to know before reading it.
+    pub(crate) note: String,
+    pub(crate) table: Option<Table>,
+    /// Name and sentence.
+    pub(crate) entries: Vec<(String, String)>,
+}
+
+/// Figures in columns; the first column names the row.
+#[derive(Debug, Serialize)]
+pub(crate) struct Table {
+    pub(crate) head: Vec<&'static str>,
+    pub(crate) rows: Vec<Vec<String>>,
+    /// So many columns after the first hold numbers.
+    pub(crate) figures: usize,
+}
+
+/// All parts that this run has, in reading order.
+pub(crate) fn all(reading: &Reading<'_>) -> Vec<Section> {
+    [
+        layer(reading),
+        main_effects(reading),
+        interactions(reading),
+        prices(reading),
+        first_uses(reading),
+        groups(reading),
+        spread(reading),
+        steady(reading),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn arms<'b>(reading: &Reading<'b>, pick: impl Fn(&'b ArmResult) -> Option<String>) -> Vec<(String, String)> {
+    reading.arms().filter_map(|arm| Some((arm.to_owned(), pick(reading.arm(arm)?)?))).collect()
+}
+
+fn with_entries(title: &'static str, note: &str, entries: Vec<(String, String)>) -> Option<Section> {
+    (!entries.is_empty()).then(|| Section { title, note: note.to_owned(), entries, table: None })
+}
+
+/// Whether the layer was on, and what it noticed.
+fn layer(reading: &Reading<'_>) -> Option<Section> {
+    let mut entries = arms(reading, |arm| {
+        let proof = arm.proof.as_ref()?;
+        let state = if proof.active { "on" } else { "OFF" };
+        let words = if proof.words.is_empty() { String::new() } else { format!(" ({})", proof.words) };
+        Some(format!("layer {state}, enforcement {}{words}", proof.enforcement))
+    });
+    entries.extend(arms(reading, |arm| Some(arm.violations.as_ref()?.sentence.clone())));
+    let mut section = with_entries("Proof of work", "", entries)?;
+    let rows: Vec<Vec<String>> = reading
+        .arms()
+        .filter_map(|name| {
+            let v = reading.arm(name)?.violations.as_ref()?;
+            let counts = [v.planted, v.detected, v.missed, v.false_alarms].map(figures::count);
+            Some(std::iter::once(name.to_owned()).chain(counts).collect())
+        })
+        .collect();
+    if !rows.is_empty() {
+        let head = vec!["arm", "violations", "detected", "missed", "false"];
+        section.table = Some(Table { head, rows, figures: 4 });
+    }
+    Some(section)
+}
+
+fn change(estimate: Option<&Estimate>) -> [String; 2] {
+    estimate.map_or([figures::NONE.to_owned(), String::new()], |e| {
+        let ends = [e.low, e.high].map(|x| figures::percent(x).trim_end_matches(" %").to_owned());
+        [figures::percent(e.effect), format!("{} %", ends.join(".."))]
+    })
+}
+
+fn main_effects(reading: &Reading<'_>) -> Option<Section> {
+    let factors = reading.bundle.results.factors.as_ref()?;
+    let rows = factors.main.iter().map(|row| {
+        let [effect, interval] = change(row.estimate.as_ref());
+        vec![
+            format!("{} = {}", row.factor, row.level),
+            effect,
+            interval,
+            format!("against {}", row.reference),
+        ]
+    });
+    let table = Table { head: vec!["level", "change", "interval", "of"], rows: rows.collect(), figures: 2 };
+    Some(Section {
+        title: "Factors: main effects",
+        note: format!(
+            "Mean over the settings of the other factors, on the log scale. Intervals at {}, so that all rows hold together.",
+            figures::level(factors.level)
+        ),
+        table: Some(table),
+        entries: factors
+            .missing
+            .iter()
+            .map(|sentence| ("cannot be told".to_owned(), sentence.clone()))
+            .collect(),
+    })
+}
+
+fn interactions(reading: &Reading<'_>) -> Option<Section> {
+    let factors = reading.bundle.results.factors.as_ref()?;
+    let name = |pair: &(String, String)| format!("{} = {}", pair.0, pair.1);
+    let entries = factors
+        .interactions
+        .iter()
+        .map(|row| (format!("{}, {}", name(&row.first), name(&row.second)), row.sentence.clone()));
+    with_entries(
+        "Factors: interactions",
+        "Independent costs multiply; what is beyond that is an interaction.",
+        entries.collect(),
+    )
+}
+
+fn prices(reading: &Reading<'_>) -> Option<Section> {
+    let entries = reading.bundle.results.prices.iter().map(|price| {
+        let setting = if price.setting.is_empty() { String::new() } else { format!(" ({})", price.setting) };
+        (format!("{}{setting}", price.factor), price.sentence.clone())
+    });
+    with_entries("Price list", "", entries.collect())
+}
+
+fn first_uses(reading: &Reading<'_>) -> Option<Section> {
+    let uses = &reading.bundle.results.first_uses;
+    let entries = uses.iter().map(|found| (found.first.clone(), found.sentence.clone()));
+    with_entries("First use against steady use", "", entries.collect())
+}
+
+/// Only where arms are many enough that a list of pairs is no overview.
+fn groups(reading: &Reading<'_>) -> Option<Section> {
+    let results = &reading.bundle.results;
+    let shared = results.groups.iter().any(|group| group.len() > 1);
+    let entries =
+        results.groups.iter().zip('a'..).map(|(group, letter)| (letter.to_string(), group.join(", ")));
+    let note = format!(
+        "Arms of one group are shown to be equal within the margin of {}, each with each; an arm may be in two groups. From the lowest {} to the highest.",
+        figures::share(results.margin),
+        crate::words::noun(reading.primary_meter())
+    );
+    if !shared { None } else { with_entries("Groups of equal arms", &note, entries.collect()) }
+}
+
+/// Variance from start to start and within one.
+fn spread(reading: &Reading<'_>) -> Option<Section> {
+    let results = &reading.bundle.results;
+    if results.starts.sentence.is_empty() {
+        return None;
+    }
+    let found: Vec<&Comparison> =
+        reading.judged().filter_map(|arm| reading.primary(arm)).filter(|c| c.levels.is_some()).collect();
+    let rows: Vec<Vec<String>> = found
+        .iter()
+        .filter_map(|c| {
+            let levels = c.levels?;
+            Some(vec![c.arm.clone(), figures::share(levels.between_sd), figures::share(levels.within_sd)])
+        })
+        .collect();
+    let head = vec!["arm", "from start to start", "from round to round"];
+    let design = &results.design;
+    let words = match design.rate_per_s {
+        Some(rate) => format!(
+            "duet: all arms at once, {rate:.0} requests/s each ({}); only costs per request are comparable",
+            design.reason
+        ),
+        None => format!("{} ({})", design.design.as_str(), design.reason),
+    };
+    Some(Section {
+        title: "Design and starts",
+        note: String::new(),
+        table: (!rows.is_empty()).then_some(Table { head, rows, figures: 2 }),
+        entries: vec![("design".to_owned(), words), ("starts".to_owned(), results.starts.sentence.clone())],
+    })
+}
+
+/// Arms that did not stand still; a line for all when all did.
+fn steady(reading: &Reading<'_>) -> Option<Section> {
+    let states = arms(reading, |arm| Some(arm.steady.as_ref()?.state.clone()));
+    if states.is_empty() || states.iter().all(|(_, state)| state == "too-short") {
+        return None;
+    }
+    let mut entries = arms(reading, |arm| {
+        let steady = arm.steady.as_ref()?;
+        (steady.state != "steady").then(|| steady.sentence.clone())
+    });
+    if entries.is_empty() {
+        entries.push(("all arms".to_owned(), "steady".to_owned()));
+    }
+    with_entries("Steady state", "", entries)
+}
