@@ -89,6 +89,10 @@ pub(crate) struct CompareArgs {
     /// Seed of everything that is drawn
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// pairs: one after the other; duet: all at once, for small differences of CPU per request;
+    /// auto: the pilot decides
+    #[arg(long, value_name = "NAME", default_value = "pairs")]
+    pub(crate) design: String,
     /// Process id of each URL's server, in their order: without them CPU cannot be read
     #[arg(long = "pid", value_name = "PID")]
     pub(crate) pids: Vec<u32>,

@@ -29,11 +29,12 @@ fn plan_text(args: &CompareArgs) -> Result<String, Failure> {
     let arms = if urls > 0 { url_arms(args)? } else { config_arms(args)? };
     let baseline = names(&args.sides).into_iter().next().unwrap_or_default();
     let mut text = format!(
-        "[experiment]\nseed = {}\nbaseline = {}\nmargin = {}\nbudget = {}\n\n{}",
+        "[experiment]\nseed = {}\nbaseline = {}\nmargin = {}\nbudget = {}\ndesign = {}\n\n{}",
         args.seed,
         quoted(&baseline),
         quoted(&args.margin),
         quoted(&args.budget),
+        quoted(&args.design),
         workload(args, urls > 0)?
     );
     text += &arms;
