@@ -8,6 +8,10 @@ use crate::figures;
 use crate::reading::Reading;
 use bakeoff_experiment::results::{ArmResult, Comparison, Estimate};
 use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// So many arms, the baseline among them, are a bake-off.
+const MANY: usize = 3;
 
 /// A part of the report.
 #[derive(Debug, Default, Serialize)]
@@ -32,12 +36,12 @@ pub(crate) struct Table {
 /// All parts that this run has, in reading order.
 pub(crate) fn all(reading: &Reading<'_>) -> Vec<Section> {
     [
+        bake_off(reading),
         layer(reading),
         main_effects(reading),
         interactions(reading),
         prices(reading),
         first_uses(reading),
-        groups(reading),
         spread(reading),
         steady(reading),
     ]
@@ -52,6 +56,65 @@ fn arms<'b>(reading: &Reading<'b>, pick: impl Fn(&'b ArmResult) -> Option<String
 
 fn with_entries(title: &'static str, note: &str, entries: Vec<(String, String)>) -> Option<Section> {
     (!entries.is_empty()).then(|| Section { title, note: note.to_owned(), entries, table: None })
+}
+
+/// Many arms in one table, from the cheapest to the dearest.
+fn bake_off(reading: &Reading<'_>) -> Option<Section> {
+    let results = &reading.bundle.results;
+    let mut names: Vec<&str> = reading.arms().filter(|arm| !reading.is_twin(arm)).collect();
+    if names.len() < MANY || results.workload.kind == "command" {
+        return None;
+    }
+    let primary = reading.primary_meter();
+    let figure = |arm: &str| reading.figure(arm, primary).unwrap_or(f64::INFINITY);
+    names.sort_by(|a, b| figure(a).total_cmp(&figure(b)));
+    let letters = letters(&results.groups);
+    let shown = |arm: &str, meter: &str| match reading.figure(arm, meter) {
+        _ if reading.is_invalid(arm, meter) => "invalid".to_owned(),
+        Some(x) => figures::value(reading.unit(meter), x),
+        None => figures::NONE.to_owned(),
+    };
+    let row = |arm: &&str| {
+        let change =
+            reading.primary(arm).and_then(|c| c.effect).map_or("baseline".to_owned(), figures::percent);
+        let failed = reading
+            .arm(arm)
+            .map_or(0.0, |a| a.errors.values().sum::<u64>() as f64 / a.requests.max(1) as f64);
+        vec![
+            (*arm).to_owned(),
+            shown(arm, primary),
+            change,
+            shown(arm, "replies_per_second"),
+            shown(arm, "response_p50"),
+            shown(arm, "response_p99"),
+            figures::share(failed),
+            letters.get(*arm).cloned().unwrap_or_default(),
+        ]
+    };
+    let short = crate::words::short(primary);
+    let head = vec!["arm", "cost", "change", "replies/s", "p50", "p99", "failed", "group"];
+    let table = Table { head, rows: names.iter().map(row).collect(), figures: 6 };
+    let note = format!(
+        "The cost is {short}. Arms with a common letter are shown to be equal within the margin of {}, each with each; \
+         arms without one are not thereby different.",
+        figures::share(results.margin)
+    );
+    Some(Section {
+        title: "Bake-off: from the cheapest to the dearest",
+        note,
+        table: Some(table),
+        entries: Vec::new(),
+    })
+}
+
+/// The letters of each arm's groups; groups of one have none.
+fn letters(groups: &[Vec<String>]) -> BTreeMap<String, String> {
+    let mut letters: BTreeMap<String, String> = BTreeMap::new();
+    let shared = groups.iter().filter(|group| group.len() > 1);
+    for (group, letter) in shared.zip(('a'..='z').chain('A'..='Z')) {
+        group.iter().for_each(|arm| letters.entry(arm.clone()).or_default().push(letter));
+    }
+    letters
 }
 
 /// Whether the layer was on, and what it noticed.
@@ -139,20 +202,6 @@ fn first_uses(reading: &Reading<'_>) -> Option<Section> {
     let uses = &reading.bundle.results.first_uses;
     let entries = uses.iter().map(|found| (found.first.clone(), found.sentence.clone()));
     with_entries("First use against steady use", "", entries.collect())
-}
-
-/// Only where arms are many enough that a list of pairs is no overview.
-fn groups(reading: &Reading<'_>) -> Option<Section> {
-    let results = &reading.bundle.results;
-    let shared = results.groups.iter().any(|group| group.len() > 1);
-    let entries =
-        results.groups.iter().zip('a'..).map(|(group, letter)| (letter.to_string(), group.join(", ")));
-    let note = format!(
-        "Arms of one group are shown to be equal within the margin of {}, each with each; an arm may be in two groups. From the lowest {} to the highest.",
-        figures::share(results.margin),
-        crate::words::noun(reading.primary_meter())
-    );
-    if !shared { None } else { with_entries("Groups of equal arms", &note, entries.collect()) }
 }
 
 /// Variance from start to start and within one.
