@@ -53,6 +53,8 @@ pub struct NoiseModel {
     pub process_luck: f64,
     /// Rounds after which all processes are started anew; `None`: one start for the whole run.
     pub rounds_per_start: Option<NonZeroU32>,
+    /// And before each round up to this one, as a run with quick starts does.
+    pub each_until: u32,
 }
 
 impl NoiseModel {
@@ -68,6 +70,7 @@ impl NoiseModel {
             aa_bias: 0.0,
             process_luck: 0.0,
             rounds_per_start: None,
+            each_until: 0,
         }
     }
 }
@@ -188,10 +191,11 @@ impl<'a> Session<'a> {
     /// Starts the processes before the next round, if it is time.
     fn start(&mut self) {
         let round = self.starts.len() as u32;
-        let (start, is_first) = match self.noise.rounds_per_start {
-            Some(rounds) => (round / rounds, round % rounds == 0),
-            None => (0, round == 0),
+        let is_first = match self.noise.rounds_per_start {
+            Some(rounds) => round < self.noise.each_until || round % rounds == 0,
+            None => round == 0,
         };
+        let start = self.starts.last().map_or(0, |last| last + u32::from(is_first));
         self.starts.push(start);
         if is_first && self.noise.process_luck > 0.0 {
             self.luck.iter_mut().for_each(|luck| *luck = self.noise.process_luck * self.rng.normal());

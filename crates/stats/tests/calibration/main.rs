@@ -31,6 +31,11 @@ fn lucky(paired_sd: f64, luck: f64, rounds_per_start: Option<NonZeroU32>) -> Sce
     Scenario { noise, ..scenario(0.0, paired_sd, 0.01) }
 }
 
+/// As runs with quick starts do it.
+fn each_to_ten(scenario: Scenario) -> Scenario {
+    Scenario { noise: NoiseModel { each_until: 10, ..scenario.noise }, ..scenario }
+}
+
 fn differs(c: &Calibration) -> f64 {
     c.share(Costs) + c.share(Saves)
 }
@@ -72,6 +77,8 @@ fn unlike_equal_servers_block_small_effects_only() {
 fn process_luck_deceives_until_processes_are_started_again() {
     let one_start = calibrate(500, &lucky(0.01, 0.007, None), 8);
     assert!(differs(&one_start) > 0.3, "{one_start:?}");
+    let to_ten = calibrate(1000, &each_to_ten(lucky(0.01, 0.007, NonZeroU32::new(3))), 9);
+    assert!(differs(&to_ten) <= 0.05, "{to_ten:?}");
     let every_third = calibrate(1000, &lucky(0.01, 0.007, NonZeroU32::new(3)), 9);
     assert!(differs(&every_third) <= 0.05 && every_third.share(NoCost) > 0.75, "{every_third:?}");
     let costs = Scenario { effect: 0.06, ..lucky(0.01, 0.007, NonZeroU32::new(3)) };
@@ -171,6 +178,10 @@ fn restarted() -> Vec<(&'static str, Scenario)> {
         for luck in [0.005, 0.007, 0.02] {
             all.push(("luck, one start", lucky(sd, luck, None)));
             all.push(("luck, a start every 3 rounds", lucky(sd, luck, NonZeroU32::new(3))));
+            all.push((
+                "luck, a start each round to 10, then every 3",
+                each_to_ten(lucky(sd, luck, NonZeroU32::new(3))),
+            ));
             all.push(("luck, a start every 7 rounds", lucky(sd, luck, NonZeroU32::new(7))));
         }
         let none = lucky(sd, 0.0, NonZeroU32::new(3));
