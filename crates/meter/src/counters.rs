@@ -153,12 +153,29 @@ pub struct Counters {
     pub softirq_cpu_ns: Option<u64>,
     /// The busiest generator thread's CPU as a share of the wall time, 0 to 1.
     pub generator_busy: f64,
-    /// The subject's CPU as a share of its cores' wall time, 0 to 1.
+    /// The subject's CPU as a share of its cores' wall time, or of its CPU quota where that is less,
+    /// 0 to 1.
     pub subject_busy: Option<f64>,
     /// CPU that idle arms used meanwhile, as a share of one core.
     pub idle_arms_busy: f64,
     /// The machine, as vmstat shows it.
     pub host: HostShare,
+    /// Share of the wall time in which the machine's busiest block device had a request to serve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_busy: Option<f64>,
+    /// The name of that device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busiest_disk: Option<String>,
+    /// CPU quota: time in which the subject had work and no quota left, summed over its cores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled_ns: Option<u64>,
+    /// Memory limit: how often the subject wanted more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit_hits: Option<u64>,
+    /// Limits on storage: what the subject read or wrote as a share of what it may, whichever is
+    /// nearer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage_limit_used: Option<f64>,
     /// What else the subject's processes used.
     pub usage: SubjectUsage,
     /// Planted violations, where the plan has any.

@@ -7,10 +7,12 @@
 
 mod accounting;
 mod cpu;
+mod disk;
 mod pressure;
 
 pub use accounting::{Accounting, Charged};
 pub use cpu::{CpuTimes, Shares, Softirqd};
+pub use disk::{BusiestDisk, Disks};
 pub use pressure::{Pressure, PressureChange};
 
 use bakeoff_units::{Bytes, Clock, MonotonicClock, Nanos};
@@ -21,6 +23,7 @@ use std::fs;
 pub struct HostMeter {
     clock: MonotonicClock,
     softirqd: Softirqd,
+    disks: Disks,
 }
 
 /// The machine at one moment. What this kernel does not tell is `None`.
@@ -33,6 +36,8 @@ pub struct Host {
     pub cores: Vec<(usize, CpuTimes)>,
     /// CPU clock of each core's `ksoftirqd`, by the core's number.
     pub softirqd: Vec<(usize, Nanos)>,
+    /// Time in which each whole block device was busy since boot.
+    pub disks: Vec<(String, Nanos)>,
     /// Who waited.
     pub pressure: Pressure,
     /// Bytes sent over the loopback device since boot.
@@ -53,6 +58,8 @@ pub struct HostChange {
     /// CPU of each core's `ksoftirqd`: network work that the kernel moved out of system calls and
     /// interrupts. Empty where the threads cannot be seen (in a container).
     pub softirqd: Vec<(usize, Nanos)>,
+    /// The block device that had most to do.
+    pub busiest_disk: Option<BusiestDisk>,
     /// Time in which somebody waited.
     pub pressure: PressureChange,
     /// Bytes sent over the loopback device.
@@ -64,7 +71,7 @@ pub struct HostChange {
 impl HostMeter {
     /// Looks up what is to be read.
     pub fn new() -> Self {
-        Self { clock: MonotonicClock::new(), softirqd: Softirqd::find() }
+        Self { clock: MonotonicClock::new(), softirqd: Softirqd::find(), disks: Disks::find() }
     }
 
     /// The machine now.
@@ -77,6 +84,7 @@ impl HostMeter {
             total: cpu::total(&stat),
             cores: cpu::cores(&stat),
             softirqd: self.softirqd.read(),
+            disks: self.disks.read(),
             pressure: Pressure::read(),
             loopback: loopback(&devices),
             load: averages(&load),
@@ -98,6 +106,7 @@ impl Host {
             total: self.total.zip(earlier.total).map(|(now, then)| now.since(&then)),
             cores: paired(&self.cores, &earlier.cores, |now, then| now.since(then)),
             softirqd: paired(&self.softirqd, &earlier.softirqd, |now, then| now.since(*then)),
+            busiest_disk: disk::busiest(&self.disks, &earlier.disks),
             pressure: self.pressure.since(&earlier.pressure),
             loopback: self
                 .loopback

@@ -2,7 +2,7 @@
 
 use crate::figures::{self, Change};
 use crate::reading::Reading;
-use bakeoff_experiment::results::{Comparison, Results, WebstoneFigures};
+use bakeoff_experiment::results::{ArmResult, Comparison, Results, WebstoneFigures};
 use bakeoff_stats::Verdict;
 
 /// `What does tls cost?`
@@ -44,6 +44,12 @@ pub(crate) fn noise_floor(comparison: &Comparison) -> String {
         }
         said => said.to_owned(),
     }
+}
+
+/// What was full while an arm was measured, if anything was.
+pub(crate) fn full(arm: &ArmResult) -> Option<String> {
+    let all: Vec<&str> = arm.full.iter().map(|bound| bound.words.as_str()).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// Why no more rounds were run.

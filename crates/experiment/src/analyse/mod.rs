@@ -4,6 +4,7 @@
 //! The procedure and its constants stand in MEASURING.md; the statistics are `stats`'.
 
 mod arm;
+mod bound;
 mod compare;
 mod decide;
 mod factors;
@@ -81,7 +82,8 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
     let series = &table.main;
     let arms = arm::results(setup, &table, &stored.slices);
     let comparisons = compare::all(setup, &table, &arms);
-    let warnings = warnings::all(setup, series, &comparisons);
+    let mut warnings = warnings::all(setup, series, &comparisons);
+    warnings.extend(bound::differ(setup, &arms));
     let used = stored.slices.iter();
     let start = used.clone().map(|slice| slice.started_ns).min().unwrap_or(0);
     let end = used.map(|slice| slice.started_ns + slice.counters.wall_ns).max().unwrap_or(0);

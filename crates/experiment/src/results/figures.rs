@@ -103,6 +103,9 @@ pub struct ArmResult {
     /// Median over rounds of every meter that has a figure per slice; quantiles of the merged
     /// histograms. Keys are meter names.
     pub meters: BTreeMap<String, f64>,
+    /// What was full while it was measured, with shares as medians over rounds; empty: nothing that
+    /// can be seen from outside.
+    pub full: Vec<Bound>,
     /// Coefficient of variation over rounds of the primary figure.
     pub deviation: Option<f64>,
     /// How it was started.
@@ -117,6 +120,44 @@ pub struct ArmResult {
     pub invalid: Option<String>,
     /// `webstone` workload: the figures that WebStone prints.
     pub webstone: Option<WebstoneFigures>,
+}
+
+/// A resource that was full.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Bound {
+    /// Which.
+    pub resource: Resource,
+    /// How much of it was used, or for which share of the time it was waited for; none where only
+    /// the waiting is counted.
+    pub share: Option<f64>,
+    /// In words: "CPU of its cores 97 % busy".
+    pub words: String,
+}
+
+/// What can be full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resource {
+    /// The subject's cores, or its CPU quota.
+    Cpu,
+    /// A core of the load generator.
+    Generator,
+    /// A block device, or the subject's limit on reading and writing.
+    Disk,
+    /// The machine's memory, or the subject's limit.
+    Memory,
+}
+
+impl Resource {
+    /// As in `results.json`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Generator => "generator",
+            Self::Disk => "disk",
+            Self::Memory => "memory",
+        }
+    }
 }
 
 /// WebStone's own metrics, over all slices of an arm.

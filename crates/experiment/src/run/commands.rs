@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, Measured, Sizing, Tried};
 use super::scratch::Scratch;
-use super::snapshot::host_share;
+use super::snapshot::fill_host;
 use super::{Progress, Run, RunError};
 use crate::directory::LOGS;
 use crate::environment::Placement;
@@ -140,9 +140,9 @@ impl<'a> CommandBench<'a> {
             subject_busy: Some(cpu.get() as f64 / (outcome.elapsed.get().max(1) as f64 * cores)),
             user_ns: Some(outcome.user.get()),
             system_ns: Some(outcome.system.get()),
-            host: host_share(&host),
             ..Counters::default()
         };
+        fill_host(&mut counters, &host);
         counters.usage.rss_bytes = Some(outcome.max_rss.get());
         match outcome.status {
             Status::Exited(0) => counters.replies = 1,

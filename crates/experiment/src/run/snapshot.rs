@@ -1,9 +1,9 @@
 //! What is read at the two quiet points around a slice.
 
-use bakeoff_meter::host::{Accounting, Charged, Host, HostMeter};
+use bakeoff_meter::host::{Accounting, Charged, Host, HostChange, HostMeter};
 use bakeoff_meter::process::Usage;
 use bakeoff_meter::{Counters, HostShare, SubjectUsage};
-use bakeoff_subject::Running;
+use bakeoff_subject::{LimitsHit, Running};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use std::time::Duration;
 
@@ -23,6 +23,9 @@ pub(crate) struct Snapshot {
     others: Nanos,
     host: Host,
     usage: Usage,
+    /// Cores worth of CPU that the subject may use.
+    capacity: f64,
+    hits: LimitsHit,
 }
 
 /// A subject is quiet when its CPU stands still for this long.
@@ -58,6 +61,8 @@ impl Reader {
                 .fold(Nanos::ZERO, |sum, r| sum + r.nanos),
             host: self.host.read(),
             usage: Usage::of(&subject.processes()),
+            capacity: subject.limits.cpus.unwrap_or(f64::INFINITY).min(self.subject_cores as f64),
+            hits: subject.limits_hit(),
         }
     }
 
@@ -65,19 +70,20 @@ impl Reader {
     pub(crate) fn fill(&self, counters: &mut Counters, before: &Snapshot, after: &Snapshot) {
         let wall = after.at.since(before.at);
         counters.subject_cpu_ns = before.subject.zip(after.subject).map(|(a, b)| b.since(a).get());
-        let capacity = counters.wall_ns as f64 * self.subject_cores as f64;
+        let capacity = counters.wall_ns as f64 * after.capacity;
         counters.subject_busy =
             counters.subject_cpu_ns.filter(|_| capacity > 0.0).map(|ns| ns as f64 / capacity);
         counters.idle_arms_busy = share(after.others.since(before.others), wall);
         let host = after.host.since(&before.host);
         counters.softirq_cpu_ns = self.softirq(&host);
-        counters.host = host_share(&host);
+        fill_host(counters, &host);
+        fill_limits(counters, &before.hits, &after.hits, wall);
         counters.usage = usage(&before.usage, &after.usage);
     }
 
     /// Network work that no process was charged for: ksoftirqd, and interrupts where the kernel
     /// keeps them apart.
-    fn softirq(&self, host: &bakeoff_meter::host::HostChange) -> Option<u64> {
+    fn softirq(&self, host: &HostChange) -> Option<u64> {
         let ours = |core: &usize| self.cores.contains(core);
         let threads: u64 =
             host.softirqd.iter().filter(|(core, _)| ours(core)).map(|(_, time)| time.get()).sum();
@@ -94,7 +100,23 @@ fn share(part: Nanos, whole: Nanos) -> f64 {
     if whole == Nanos::ZERO { 0.0 } else { part.get() as f64 / whole.get() as f64 }
 }
 
-pub(crate) fn host_share(host: &bakeoff_meter::host::HostChange) -> HostShare {
+/// The machine's part.
+pub(crate) fn fill_host(counters: &mut Counters, host: &HostChange) {
+    counters.host = host_share(host);
+    if let Some(disk) = &host.busiest_disk {
+        // Clock ticks may add up to a little more than the time between two readings.
+        counters.disk_busy = Some(share(disk.busy, host.wall).min(1.0));
+        counters.busiest_disk = Some(disk.name.clone());
+    }
+}
+
+fn fill_limits(counters: &mut Counters, before: &LimitsHit, after: &LimitsHit, wall: Nanos) {
+    counters.throttled_ns = before.throttled.zip(after.throttled).map(|(a, b)| b.since(a).get());
+    counters.memory_limit_hits = before.memory.zip(after.memory).map(|(a, b)| b.saturating_sub(a));
+    counters.storage_limit_used = after.storage_share(before, wall);
+}
+
+fn host_share(host: &HostChange) -> HostShare {
     let shares = host.total.as_ref().and_then(bakeoff_meter::host::CpuTimes::shares);
     let pressure = |time: Option<Nanos>| time.map(|time| share(time, host.wall));
     HostShare {

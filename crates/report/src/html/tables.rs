@@ -5,35 +5,9 @@ use crate::figures::{self, Change, NONE};
 use crate::reading::Reading;
 use crate::words;
 use bakeoff_experiment::results::{Comparison, Fact};
-use bakeoff_meter::{CATALOGUE, Meter, Quantiles};
+use bakeoff_meter::{CATALOGUE, Kind, Meter, Quantiles};
 use bakeoff_stats::Verdict;
 use serde::Serialize;
-
-/// Meters of the resource table; those without any figure are left out.
-const RESOURCES: [&str; 22] = [
-    "subject_cpu_per_request",
-    "path_cpu_per_request",
-    "generator_cpu_per_request",
-    "elapsed",
-    "user_cpu",
-    "system_cpu",
-    "replies_per_second",
-    "bytes_per_second",
-    "subject_busy",
-    "generator_busy",
-    "memory",
-    "disk_read",
-    "disk_write",
-    "context_switches_per_request",
-    "connections",
-    "postponed",
-    "host_user",
-    "host_system",
-    "host_iowait",
-    "host_steal",
-    "pressure_cpu",
-    "pressure_io",
-];
 
 /// Meters in rows, arms in columns.
 #[derive(Serialize)]
@@ -130,8 +104,10 @@ pub(super) struct Subject {
 }
 
 pub(super) fn resources(reading: &Reading<'_>) -> Option<Matrix> {
-    let meters =
-        RESOURCES.iter().filter(|meter| reading.arms().any(|arm| reading.figure(arm, meter).is_some()));
+    // Times and failures have tables of their own; a meter without any figure is left out.
+    let meters = CATALOGUE.iter().filter(|meter| meter.kind != Kind::Histogram && meter.name != "errors");
+    let meters = meters.map(|meter| meter.name);
+    let meters = meters.filter(|meter| reading.arms().any(|arm| reading.figure(arm, meter).is_some()));
     let cell = |arm: &str, meter: &str| {
         reading
             .figure(arm, meter)
@@ -151,6 +127,12 @@ pub(super) fn resources(reading: &Reading<'_>) -> Option<Matrix> {
             noun: format!("Deviation of {} between rounds", words::noun(reading.primary_meter())),
             cells,
         });
+    }
+    let full: Vec<Option<String>> =
+        reading.arms().map(|arm| reading.arm(arm).and_then(words::full)).collect();
+    if full.iter().any(Option::is_some) {
+        let cells = full.into_iter().map(|words| words.unwrap_or(NONE.to_owned())).collect();
+        rows.push(Line { noun: "Full".to_owned(), cells });
     }
     let name = |arm: &str| Name {
         arm: arm.to_owned(),

@@ -274,6 +274,11 @@ fn conditions(page: &mut Page, reading: &Reading<'_>) {
     if !skipped.is_empty() {
         facts.push(("skipped", format!("log lines not replayed: {skipped}")));
     }
+    for arm in reading.arms() {
+        if let Some(full) = reading.arm(arm).and_then(words::full) {
+            facts.push(("full", format!("{arm}: {full}")));
+        }
+    }
     facts.push(("ended", format!("{}, {}", rounds(reading), words::stopped_by(results))));
     if results.duration_ns > 0 {
         facts.push(("time", time(reading)));

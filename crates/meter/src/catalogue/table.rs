@@ -1,0 +1,301 @@
+//! The table itself: a row a meter.
+
+use super::{ELAPSED, Kind, Meter, PATH_CPU, RESPONSE_P50, SUBJECT_CPU, Side, Unit};
+use crate::Counters;
+
+const fn meter(
+    name: &'static str,
+    noun: &'static str,
+    unit: Unit,
+    kind: Kind,
+    side: Side,
+    help: &'static str,
+    of_slice: fn(&Counters) -> Option<f64>,
+) -> Meter {
+    Meter {
+        name,
+        noun,
+        unit,
+        kind,
+        side,
+        more_is_worse: true,
+        compared: true,
+        help,
+        of_slice,
+        quantile: None,
+    }
+}
+
+/// A state of load or machine: a gauge that arms are not compared in.
+const fn state(
+    name: &'static str,
+    noun: &'static str,
+    unit: Unit,
+    side: Side,
+    help: &'static str,
+    of_slice: fn(&Counters) -> Option<f64>,
+) -> Meter {
+    Meter { compared: false, ..meter(name, noun, unit, Kind::Gauge, side, help, of_slice) }
+}
+
+const fn quantile(name: &'static str, noun: &'static str, q: f64, help: &'static str) -> Meter {
+    Meter {
+        name,
+        noun,
+        unit: Unit::Nanoseconds,
+        kind: Kind::Histogram,
+        side: Side::Client,
+        more_is_worse: true,
+        compared: true,
+        help,
+        of_slice: |_| None,
+        quantile: Some(q),
+    }
+}
+
+/// All meters, primary candidates first.
+pub const CATALOGUE: &[Meter] = &[
+    meter(
+        SUBJECT_CPU,
+        "CPU per request",
+        Unit::Nanoseconds,
+        Kind::Counter,
+        Side::Subject,
+        "CPU time of all processes of the subject, divided by the requests of the slice",
+        |c| c.per_request(c.subject_cpu_ns?),
+    ),
+    meter(
+        PATH_CPU,
+        "CPU per request of the whole path",
+        Unit::Nanoseconds,
+        Kind::Counter,
+        Side::Host,
+        "subject + generator + uncharged soft interrupts, per request: a layer can shift cost across the socket",
+        |c| c.per_request(c.path_cpu_ns()?),
+    ),
+    meter(
+        "generator_cpu_per_request",
+        "generator CPU per request",
+        Unit::Nanoseconds,
+        Kind::Counter,
+        Side::Client,
+        "CPU time of the load generator's threads per request",
+        |c| (c.generator_cpu_ns > 0).then(|| c.per_request(c.generator_cpu_ns))?,
+    ),
+    meter(
+        ELAPSED,
+        "elapsed time",
+        Unit::Nanoseconds,
+        Kind::Counter,
+        Side::Host,
+        "wall time of the slice's work; of a command, from start to exit",
+        |c| Some(c.wall_ns as f64),
+    ),
+    meter(
+        "user_cpu",
+        "user CPU",
+        Unit::Nanoseconds,
+        Kind::Counter,
+        Side::Subject,
+        "command workload: user-mode CPU of the whole process tree",
+        |c| Some(c.user_ns? as f64),
+    ),
+    meter(
+        "system_cpu",
+        "system CPU",
+        Unit::Nanoseconds,
+        Kind::Counter,
+        Side::Subject,
+        "command workload: kernel CPU of the whole process tree",
+        |c| Some(c.system_ns? as f64),
+    ),
+    Meter {
+        more_is_worse: false,
+        ..meter(
+            "replies_per_second",
+            "replies per second",
+            Unit::PerSecond,
+            Kind::Counter,
+            Side::Client,
+            "good replies divided by the slice's wall time",
+            |c| (c.wall_ns > 0).then(|| c.replies as f64 / c.wall_secs()),
+        )
+    },
+    Meter {
+        more_is_worse: false,
+        ..meter(
+            "bytes_per_second",
+            "bytes per second",
+            Unit::BytesPerSecond,
+            Kind::Counter,
+            Side::Client,
+            "bytes of good replies, heads included, divided by the slice's wall time",
+            |c| (c.wall_ns > 0).then(|| c.bytes as f64 / c.wall_secs()),
+        )
+    },
+    quantile(
+        RESPONSE_P50,
+        "median response time",
+        0.5,
+        "median time from when a request was due to its reply's last byte",
+    ),
+    quantile("response_p90", "90th percentile response time", 0.9, "the same, 90th percentile"),
+    quantile("response_p99", "99th percentile response time", 0.99, "the same, 99th percentile"),
+    quantile("response_p999", "99.9th percentile response time", 0.999, "the same, 99.9th percentile"),
+    quantile(
+        "service_p50",
+        "median service time",
+        0.5,
+        "median time from when a request was sent to its reply's last byte",
+    ),
+    quantile("service_p99", "99th percentile service time", 0.99, "the same, 99th percentile"),
+    meter(
+        "errors",
+        "failed requests",
+        Unit::Share,
+        Kind::Counter,
+        Side::Client,
+        "requests without a good reply, as a share of all; classes stand beside it",
+        |c| c.per_request(c.error_count()),
+    ),
+    state(
+        "subject_busy",
+        "subject utilisation",
+        Unit::Share,
+        Side::Subject,
+        "the subject's CPU as a share of its cores, or of its CPU quota where that is less: the load at which a cost was taken",
+        |c| c.subject_busy,
+    ),
+    state(
+        "generator_busy",
+        "generator utilisation",
+        Unit::Share,
+        Side::Client,
+        "the busiest generator thread's CPU as a share of one core",
+        |c| Some(c.generator_busy),
+    ),
+    state("host_user", "user CPU of the machine", Unit::Share, Side::Host, "us of vmstat", |c| {
+        Some(c.host.user)
+    }),
+    state(
+        "host_system",
+        "system CPU of the machine",
+        Unit::Share,
+        Side::Host,
+        "sy of vmstat, interrupts included",
+        |c| Some(c.host.system),
+    ),
+    state("host_iowait", "I/O wait of the machine", Unit::Share, Side::Host, "wa of vmstat", |c| {
+        Some(c.host.iowait)
+    }),
+    state("host_steal", "stolen CPU of the machine", Unit::Share, Side::Host, "st of vmstat", |c| {
+        Some(c.host.steal)
+    }),
+    state(
+        "pressure_cpu",
+        "CPU pressure",
+        Unit::Share,
+        Side::Host,
+        "share of time in which some task waited for a CPU (PSI some)",
+        |c| c.host.pressure_cpu,
+    ),
+    state("pressure_io", "I/O pressure", Unit::Share, Side::Host, "the same for I/O", |c| c.host.pressure_io),
+    state("pressure_memory", "memory pressure", Unit::Share, Side::Host, "the same for memory", |c| {
+        c.host.pressure_memory
+    }),
+    state(
+        "throttled",
+        "throttled time",
+        Unit::Share,
+        Side::Subject,
+        "arms with a CPU quota: time in which the subject had work and no quota left, summed over its cores, as a share of the slice's wall time",
+        |c| (c.wall_ns > 0).then_some(c.throttled_ns? as f64 / c.wall_ns as f64),
+    ),
+    state(
+        "memory_limit_hits",
+        "hits of the memory limit",
+        Unit::Count,
+        Side::Subject,
+        "arms with a memory limit: how often the subject wanted more, so that the kernel took pages back from it or ended a process",
+        |c| Some(c.memory_limit_hits? as f64),
+    ),
+    state(
+        "storage_limit_used",
+        "share of the storage limit",
+        Unit::Share,
+        Side::Subject,
+        "arms with a limit on reading or writing: what the subject moved, as a share of what the limit allows in the slice, whichever is nearer",
+        |c| c.storage_limit_used,
+    ),
+    state(
+        "disk_busy",
+        "disk utilisation",
+        Unit::Share,
+        Side::Host,
+        "share of the time in which the machine's busiest block device had a request to serve (%util of iostat); a device that serves many at once may be busy all the time and have room",
+        |c| c.disk_busy,
+    ),
+    meter(
+        "memory",
+        "memory",
+        Unit::Bytes,
+        Kind::Gauge,
+        Side::Subject,
+        "resident memory of the subject's processes; pages shared between them count more than once",
+        |c| Some(c.usage.rss_bytes? as f64),
+    ),
+    meter(
+        "disk_read",
+        "bytes read from storage",
+        Unit::Bytes,
+        Kind::Counter,
+        Side::Subject,
+        "bytes the subject's processes caused to be read from storage",
+        |c| Some(c.usage.disk_read_bytes? as f64),
+    ),
+    Meter {
+        compared: false,
+        ..meter(
+            "disk_write",
+            "bytes written to storage",
+            Unit::Bytes,
+            Kind::Counter,
+            Side::Subject,
+            "bytes the subject's processes caused to be written to storage",
+            |c| Some(c.usage.disk_write_bytes? as f64),
+        )
+    },
+    meter(
+        "context_switches_per_request",
+        "context switches per request",
+        Unit::Count,
+        Kind::Counter,
+        Side::Subject,
+        "voluntary and involuntary switches of the subject's processes per request",
+        |c| c.per_request(c.usage.context_switches?),
+    ),
+    Meter {
+        compared: false,
+        ..meter(
+            "connections",
+            "connections opened",
+            Unit::Count,
+            Kind::Counter,
+            Side::Client,
+            "TCP connections opened in the slice",
+            |c| Some(c.connections as f64),
+        )
+    },
+    Meter {
+        compared: false,
+        ..meter(
+            "postponed",
+            "postponed requests",
+            Unit::Count,
+            Kind::Counter,
+            Side::Client,
+            "open loop: requests that waited for a free connection",
+            |c| Some(c.postponed as f64),
+        )
+    },
+];
