@@ -9,6 +9,7 @@
 mod compare;
 mod contract;
 mod environment_gone_wrong;
+mod files;
 mod load;
 mod logs_gone_wrong;
 mod origin;

@@ -21,6 +21,7 @@ pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "tls-first-use", text: include_str!("../../../plans/tls-first-use.toml") },
     ShippedPlan { name: "url-rules", text: include_str!("../../../plans/url-rules.toml") },
     ShippedPlan { name: "compile", text: include_str!("../../../plans/compile.toml") },
+    ShippedPlan { name: "files", text: include_str!("../../../plans/files.toml") },
 ];
 
 /// The plan of this name.

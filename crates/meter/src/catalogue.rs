@@ -91,8 +91,31 @@ pub const SUBJECT_CPU: &str = "subject_cpu_per_request";
 pub const PATH_CPU: &str = "path_cpu_per_request";
 /// The primary figure of the `command` workload.
 pub const ELAPSED: &str = "elapsed";
+/// The primary figure of the `files` workload where it reads from storage.
+pub const OPERATION_TIME: &str = "operation_time";
 /// The primary figure where no CPU can be read.
 pub const RESPONSE_P50: &str = "response_p50";
+
+/// What the `files` workload calls the figures that are requests elsewhere.
+const NOUNS_OF_FILES: &[(&str, &str)] = &[
+    (SUBJECT_CPU, "CPU per operation"),
+    (PATH_CPU, "CPU per operation of the whole path"),
+    ("replies_per_second", "operations per second"),
+    (RESPONSE_P50, "median time of an operation"),
+    ("response_p90", "90th percentile of the time of an operation"),
+    ("response_p99", "99th percentile of the time of an operation"),
+    ("response_p999", "99.9th percentile of the time of an operation"),
+    ("errors", "failed operations"),
+    ("context_switches_per_request", "context switches per operation"),
+];
+
+impl Meter {
+    /// The noun for a workload of this kind.
+    pub fn noun_in(&self, workload: &str) -> &'static str {
+        let own = NOUNS_OF_FILES.iter().find(|(name, _)| workload == "files" && *name == self.name);
+        own.map_or(self.noun, |(_, noun)| noun)
+    }
+}
 
 /// The meter of this name.
 pub fn find(name: &str) -> Option<&'static Meter> {
@@ -124,12 +147,17 @@ pub fn markdown() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::OperationCounts;
 
     #[test]
     fn names_are_distinct_and_found() {
         for meter in CATALOGUE {
             assert_eq!(CATALOGUE.iter().filter(|other| other.name == meter.name).count(), 1);
             assert_eq!(find(meter.name).unwrap().help, meter.help);
+        }
+        for (name, noun) in NOUNS_OF_FILES {
+            assert_eq!(find(name).unwrap().noun_in("files"), *noun);
+            assert_eq!(find(name).unwrap().noun_in("get"), find(name).unwrap().noun);
         }
         assert!(find("speed").is_none());
     }

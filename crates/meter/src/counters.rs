@@ -181,10 +181,47 @@ pub struct Counters {
     /// Planted violations, where the plan has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub violations: Option<ViolationCounts>,
+    /// `files` workload: what each kind of operation came to, by its label such as `read 1 B`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub operations: BTreeMap<String, OperationCounts>,
     /// `command` workload: CPU in user mode of the whole process tree.
     pub user_ns: Option<u64>,
     /// `command` workload: CPU in the kernel of the whole process tree.
     pub system_ns: Option<u64>,
+}
+
+/// One kind of file operation in one slice.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OperationCounts {
+    /// Operations tried.
+    pub tried: u64,
+    /// Failed ones among them, by class.
+    pub errors: BTreeMap<String, u64>,
+    /// Bytes of file contents that good ones read or wrote.
+    pub bytes: u64,
+    /// Time spent in operations, from the first system call of each to its last.
+    pub elapsed_ns: u64,
+    /// CPU of the thread that made them and of the layer's processes meanwhile.
+    pub cpu_ns: Option<u64>,
+    /// Histogram of the good ones' times, stored as those of [`crate::EncodedTimes`].
+    pub times: String,
+}
+
+impl OperationCounts {
+    /// As the counters of a slice that had nothing but this kind: its figures are those of the
+    /// catalogue.
+    pub fn alone(&self, label: &str) -> Counters {
+        Counters {
+            requests: self.tried,
+            replies: self.tried.saturating_sub(self.errors.values().sum()),
+            errors: self.errors.clone(),
+            bytes: self.bytes,
+            wall_ns: self.elapsed_ns,
+            subject_cpu_ns: self.cpu_ns,
+            operations: BTreeMap::from([(label.to_owned(), self.clone())]),
+            ..Counters::default()
+        }
+    }
 }
 
 /// What became of requests that the layer must refuse. They are in `requests`, and the refused ones

@@ -89,6 +89,22 @@ pub(crate) struct Change {
 }
 
 impl Change {
+    /// The same, but twice as much and more as a factor: `11.2 x`.
+    pub(crate) fn in_factors(comparison: &Comparison) -> Self {
+        let (low, high) = (finite(comparison.low), finite(comparison.high));
+        match (finite(comparison.effect), low.zip(high)) {
+            (Some(effect), Some((low, high))) if effect >= 1.0 => {
+                let digits = if effect >= 99.0 || (high - low) / 2.0 >= 5.0 { 0 } else { 1 };
+                let times = |x: f64| format!("{:.digits$}", 1.0 + x);
+                Self {
+                    effect: format!("{} x", times(effect)),
+                    interval: format!("{}..{} x", times(low), times(high)),
+                }
+            }
+            _ => Self::of(comparison),
+        }
+    }
+
     pub(crate) fn of(comparison: &Comparison) -> Self {
         let unit = if comparison.meter == "errors" { "points" } else { "%" };
         let (low, high) = (finite(comparison.low), finite(comparison.high));

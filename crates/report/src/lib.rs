@@ -13,6 +13,7 @@
 mod figures;
 mod html;
 mod json;
+mod operations;
 mod reading;
 mod sections;
 mod slices;

@@ -61,6 +61,26 @@ impl<'b> Reading<'b> {
         self.bundle.results.comparisons.iter().find(|c| c.arm == arm && c.primary)
     }
 
+    /// Kind of the workload.
+    pub(crate) fn kind(&self) -> &'b str {
+        &self.bundle.setup.workload.kind
+    }
+
+    /// What is counted.
+    pub(crate) fn requests(&self) -> &'static str {
+        if self.kind() == "files" { "operations" } else { "requests" }
+    }
+
+    /// A meter's name in a sentence.
+    pub(crate) fn noun(&self, meter: &'b str) -> &'b str {
+        words::noun(self.kind(), meter)
+    }
+
+    /// A meter's name where room is short.
+    pub(crate) fn short(&self, meter: &'b str) -> &'b str {
+        words::short(self.kind(), meter)
+    }
+
     /// Name of the primary figure.
     pub(crate) fn primary_meter(&self) -> &'b str {
         let judged = self.bundle.results.comparisons.iter().find(|c| c.primary);
@@ -91,12 +111,12 @@ impl<'b> Reading<'b> {
         let all = &self.bundle.results.comparisons;
         for c in all.iter().filter(|c| c.verdict == Verdict::Invalid && self.invalid(&c.arm).is_none()) {
             let reason = c.sentence.trim_start_matches("invalid: ");
-            let label = format!("{}: {}", c.arm, words::short(&c.meter));
+            let label = format!("{}: {}", c.arm, self.short(&c.meter));
             match found
                 .iter_mut()
                 .find(|(who, why)| why == reason && who.starts_with(&format!("{}: ", c.arm)))
             {
-                Some((who, _)) => who.push_str(&format!(", {}", words::short(&c.meter))),
+                Some((who, _)) => who.push_str(&format!(", {}", self.short(&c.meter))),
                 None => found.push((label, reason.to_owned())),
             }
         }

@@ -5,6 +5,7 @@
 //! them alike, and leave out what a run does not have.
 
 use crate::figures;
+use crate::operations;
 use crate::reading::Reading;
 use bakeoff_experiment::results::{ArmResult, Comparison, Estimate};
 use serde::Serialize;
@@ -37,6 +38,8 @@ pub(crate) struct Table {
 pub(crate) fn all(reading: &Reading<'_>) -> Vec<Section> {
     [
         bake_off(reading),
+        operations::times(reading),
+        operations::cpu(reading),
         layer(reading),
         main_effects(reading),
         interactions(reading),
@@ -62,7 +65,7 @@ fn with_entries(title: &'static str, note: &str, entries: Vec<(String, String)>)
 fn bake_off(reading: &Reading<'_>) -> Option<Section> {
     let results = &reading.bundle.results;
     let mut names: Vec<&str> = reading.arms().filter(|arm| !reading.is_twin(arm)).collect();
-    if names.len() < MANY || results.workload.kind == "command" {
+    if names.len() < MANY || matches!(reading.kind(), "command" | "files") {
         return None;
     }
     let primary = reading.primary_meter();
@@ -91,7 +94,7 @@ fn bake_off(reading: &Reading<'_>) -> Option<Section> {
             letters.get(*arm).cloned().unwrap_or_default(),
         ]
     };
-    let short = crate::words::short(primary);
+    let short = reading.short(primary);
     let head = vec!["arm", "cost", "change", "replies/s", "p50", "p99", "failed", "group"];
     let table = Table { head, rows: names.iter().map(row).collect(), figures: 6 };
     let note = format!(

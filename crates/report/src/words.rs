@@ -76,9 +76,13 @@ pub(crate) fn extent(results: &Results) -> String {
     format!("{} {rounds}, {time}, seed {}", results.rounds, results.seed)
 }
 
-/// The figure's name where room is short; the meter's own name where there is no shorter one.
-pub(crate) fn short(meter: &str) -> &str {
+/// The figure's name where room is short, in a workload of this kind; the meter's own name where
+/// there is no shorter one.
+pub(crate) fn short<'m>(kind: &str, meter: &'m str) -> &'m str {
     match meter {
+        "subject_cpu_per_request" if kind == "files" => "CPU/operation",
+        "errors" if kind == "files" => "failed operations",
+        "operation_time" => "time/operation",
         "subject_cpu_per_request" => "CPU/request",
         "path_cpu_per_request" => "path CPU/request",
         "generator_cpu_per_request" => "generator CPU/req",
@@ -99,9 +103,9 @@ pub(crate) fn short(meter: &str) -> &str {
     }
 }
 
-/// The figure's name in a sentence.
-pub(crate) fn noun(meter: &str) -> &str {
-    bakeoff_meter::catalogue::find(meter).map_or(meter, |meter| meter.noun)
+/// The figure's name in a sentence, in a workload of this kind.
+pub(crate) fn noun<'m>(kind: &str, meter: &'m str) -> &'m str {
+    bakeoff_meter::catalogue::find(meter).map_or(meter, |meter| meter.noun_in(kind))
 }
 
 /// `timeout 12,000; reset 1,440`, largest first.

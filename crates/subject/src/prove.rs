@@ -63,7 +63,7 @@ fn ask(running: &Running, context: &Context<'_>, argv: &[String], dir: &Path) ->
     let cwd = context.home.clone().unwrap_or_else(|| dir.to_owned());
     let job = Job {
         argv: program::command(&arm, &known(running, dir), argv, "proof", &cwd)?,
-        arm: arm.clone(),
+        arm,
         env: Vec::new(),
         cwd,
         dir: dir.to_owned(),
@@ -74,16 +74,26 @@ fn ask(running: &Running, context: &Context<'_>, argv: &[String], dir: &Path) ->
         executable: context.executable.clone(),
         interrupted: context.interrupted,
     };
-    let outcome = run_command(&job)?;
-    let said = first_line(&dir.join("stdout.log"));
+    prove_by(&job)
+}
+
+/// The same for who has no server: the command is given whole. Its directory must hold no output
+/// yet, as the first line there counts.
+///
+/// # Errors
+/// As [`prove`], in at most the job's time.
+pub fn prove_by(job: &Job<'_>) -> Result<Proof, SubjectError> {
+    let outcome = run_command(job)?;
+    let said = first_line(&job.dir.join("stdout.log"));
     let words = said.or_else(|| outcome.stderr_tail.last().cloned()).unwrap_or_default();
     match outcome.status {
         Status::Exited(0) => Ok(Proof { active: true, enforcement: degree(&words), words }),
         Status::Exited(1) => Ok(Proof { active: false, enforcement: off(&words), words }),
-        Status::Interrupted => Err(SubjectError::Interrupted { arm }),
+        Status::Interrupted => Err(SubjectError::Interrupted { arm: job.arm.clone() }),
         status => {
             let command = job.argv.join(" ");
-            Err(SubjectError::Proof { arm, command, status, said: last_words(dir, &[]) })
+            let said = last_words(&job.dir, &[]);
+            Err(SubjectError::Proof { arm: job.arm.clone(), command, status, said })
         }
     }
 }

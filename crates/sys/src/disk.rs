@@ -17,6 +17,14 @@ pub fn sync() {
     nix::unistd::sync();
 }
 
+/// The same for the file system that `path` lies on.
+///
+/// # Errors
+/// There is no such path, or something could not be written.
+pub fn sync_at(path: &Path) -> io::Result<()> {
+    Ok(nix::unistd::syncfs(std::fs::File::open(path)?)?)
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

@@ -23,6 +23,10 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let load = match &plan.work {
         Work::Requests(work) => format!("{}, {}", work.kind(), work.clock.in_words()),
         Work::Command(_) => "command".to_owned(),
+        Work::Files(work) => {
+            let operations: Vec<&str> = work.operations.iter().map(|operation| operation.as_str()).collect();
+            format!("files, {}, {}", operations.join(", "), work.cache.as_str())
+        }
     };
     terminal::say(&format!(
         "{}: good\n  workload: {load}\n  arms: {} (baseline {}, runs twice)\n  margin {}, budget {}, at most {} rounds, seed {}",

@@ -132,7 +132,8 @@ fn judged_at(
     let meter = primary(setup);
     let d = differences(series, setup, arm, meter).unwrap_or_default();
     let null_d = null_differences(series, setup, meter).unwrap_or_default();
-    let missing = (series.rounds() > 0 && d.is_empty()).then(|| format!("{} could not be read", meter.noun));
+    let noun = meter.noun_in(&setup.workload.kind);
+    let missing = (series.rounds() > 0 && d.is_empty()).then(|| format!("{noun} could not be read"));
     judge(&Question {
         margin: setup.margin,
         invalid: invalid.or(missing.as_deref()),

@@ -1,7 +1,7 @@
 //! What makes an arm's figures worthless, whatever they are.
 
 use super::series::{Column, Series, second};
-use crate::results::Setup;
+use crate::results::{Setup, WRONG_BYTES};
 use bakeoff_loadgen::GENERATOR_LIMIT;
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::{Nanos, Ratio};
@@ -42,11 +42,16 @@ fn own_reason(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
     if wrong > 0 {
         return Some(format!("{wrong} replies had bytes of something else (wrong-body)"));
     }
+    let other = column.counters.iter().filter_map(|c| c.errors.get(WRONG_BYTES)).sum::<u64>();
+    if other > 0 {
+        return Some(format!("{other} files held other bytes than were written ({WRONG_BYTES})"));
+    }
     let share = errors as f64 / requests as f64;
     if share > setup.max_errors {
         let (class, count) = most_frequent(column)?;
         let share = Ratio::new(share)?;
-        return Some(format!("{share} of its requests failed, most by {class} ({count})"));
+        let noun = if setup.workload.kind == "files" { "operations" } else { "requests" };
+        return Some(format!("{share} of its {noun} failed, most by {class} ({count})"));
     }
     let lateness = column.merged.lateness.quantile(0.99);
     let bound = Nanos::new(setup.max_lateness_ns?);
@@ -64,7 +69,7 @@ fn most_frequent(column: &Column) -> Option<(&str, u64)> {
 
 /// Why throughput and times of the arm say nothing, though its cost per request may.
 pub(super) fn generator_limited(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
-    if setup.max_lateness_ns.is_some() || setup.workload.kind == "command" {
+    if setup.max_lateness_ns.is_some() || matches!(setup.workload.kind.as_str(), "command" | "files") {
         return None;
     }
     [arm.to_owned(), setup.baseline.clone(), second(&setup.baseline)].into_iter().find_map(|name| {

@@ -12,6 +12,7 @@ mod first_use;
 mod groups;
 mod invalid;
 mod layer;
+mod operations;
 mod prices;
 mod series;
 mod steady;
@@ -106,6 +107,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
             skipped: setup.workload.skipped.clone(),
         },
         order: setup.arms.clone(),
+        operations: operations::all(setup, series, &arms),
         arms,
         comparisons,
         design: setup.design.clone(),

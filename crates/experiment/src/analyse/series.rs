@@ -17,6 +17,8 @@ pub(super) struct Column {
     response: Vec<Buckets>,
     service: Vec<Buckets>,
     response_p50: Vec<Option<f64>>,
+    /// `files` workload: of each kind of operation.
+    operations: BTreeMap<String, Histogram>,
 }
 
 /// Upper edge in nanoseconds and count.
@@ -112,18 +114,45 @@ impl Series {
     }
 }
 
+impl Series {
+    /// As if nothing but this kind of file operation had been measured.
+    pub(super) fn alone(&self, operation: &str) -> Self {
+        let columns = self.columns.iter().map(|(arm, column)| (arm.clone(), column.alone(operation)));
+        Self {
+            columns: columns.collect(),
+            rounds: self.rounds,
+            starts: self.starts.clone(),
+            seconds_per_round: self.seconds_per_round,
+        }
+    }
+}
+
 impl Column {
+    fn alone(&self, operation: &str) -> Self {
+        let of = |counters: &Counters| {
+            let counts = counters.operations.get(operation);
+            counts.map_or_else(Counters::default, |counts| counts.alone(operation))
+        };
+        let (counters, started_ns) = (self.counters.iter().map(of).collect(), self.started_ns.clone());
+        let mut column = Self { counters, started_ns, ..Self::default() };
+        if let Some(times) = self.operations.get(operation) {
+            column.merged.response = times.clone();
+        }
+        column
+    }
+
     fn add(&mut self, slice: &SliceRecord, depth: Depth) -> Result<(), AnalyseError> {
         self.counters.push(slice.counters.clone());
         self.started_ns.push(slice.started_ns);
         if depth == Depth::Counters {
             return Ok(());
         }
-        let times = slice.times.decode().map_err(|why| AnalyseError::Histogram {
-            round: slice.round,
-            arm: slice.arm.clone(),
-            why,
-        })?;
+        let damaged = |why| AnalyseError::Histogram { round: slice.round, arm: slice.arm.clone(), why };
+        let times = slice.times.decode().map_err(damaged)?;
+        for (operation, counts) in &slice.counters.operations {
+            let times = Histogram::decode(&counts.times).map_err(damaged)?;
+            self.operations.entry(operation.clone()).or_default().merge(&times);
+        }
         let median = (times.response.count() > 0).then(|| times.response.quantile(0.5).get() as f64);
         self.response_p50.push(median);
         self.response.push(times.response.buckets());

@@ -233,8 +233,10 @@ each_key!(
     first_use_of,
     limits,
     proof,
+    path,
     setup,
     prepare,
+    drop,
     cleanup
 );
 

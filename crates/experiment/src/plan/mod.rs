@@ -8,11 +8,13 @@ mod check;
 mod error;
 mod expand;
 mod file;
+mod files;
 mod method;
 
 pub use error::PlanError;
 pub use expand::Factor;
 pub use file::PlanFile;
+pub use files::{ArmFiles, CacheState, FilesWork, Fsync, Operation, TreeShape};
 pub use method::{
     Design, DesignChoice, Fresh, Kind, LimitsPlan, LinkPlan, OwnRequests, PeakPlan, ViolationPlan, Violations,
 };
@@ -73,13 +75,15 @@ pub struct Plan {
     pub arms: Vec<Arm>,
 }
 
-/// Requests or commands.
+/// Requests, commands or file operations.
 #[derive(Clone, Debug)]
 pub enum Work {
     /// Requests to servers.
     Requests(RequestWork),
     /// Commands that run to their end.
     Command(CommandWork),
+    /// Operations on files of mounted file systems.
+    Files(FilesWork),
 }
 
 /// A workload of requests.
@@ -228,6 +232,8 @@ pub enum ArmKind {
     Server(Spec),
     /// A command that is measured from start to exit.
     Command(ArmCommand),
+    /// A directory.
+    Files(ArmFiles),
 }
 
 /// The commands of an arm; `{dir}` stands for the arm's private directory.

@@ -41,6 +41,8 @@ pub struct Results {
     pub arms: BTreeMap<String, ArmResult>,
     /// Effects and verdicts; primary ones first.
     pub comparisons: Vec<Comparison>,
+    /// `files` workload: every kind of operation by itself.
+    pub operations: Vec<OperationResult>,
     /// How the slices were taken.
     pub design: DesignSetup,
     /// Starts of the arms.
@@ -63,7 +65,7 @@ pub struct Results {
 /// The workload's part of `results.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadResult {
-    /// `replay`, `webstone`, `get` or `command`.
+    /// `replay`, `webstone`, `get`, `command` or `files`.
     pub kind: String,
     /// One line for people.
     pub description: String,
@@ -158,6 +160,36 @@ impl Resource {
             Self::Memory => "memory",
         }
     }
+}
+
+/// One kind of file operation, as if nothing else had been measured. Exploratory: the verdict
+/// stands on all kinds together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OperationResult {
+    /// Its label, such as `read 1 B`.
+    pub operation: String,
+    /// Operations in a slice.
+    pub count: u64,
+    /// Per arm: sums over complete rounds.
+    pub arms: BTreeMap<String, OperationFigures>,
+    /// Time and CPU per operation against the baseline; that of its second directory among them.
+    pub comparisons: Vec<Comparison>,
+}
+
+/// Sums and times of one arm in one kind of file operation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OperationFigures {
+    /// Operations tried.
+    pub tried: u64,
+    /// Failures by class.
+    pub errors: BTreeMap<String, u64>,
+    /// Bytes of contents that were read or written.
+    pub bytes: u64,
+    /// Quantiles of the time of one operation, ns.
+    pub time_ns: Quantiles,
+    /// Median over rounds of time and CPU per operation and of bytes per second. Keys are meter
+    /// names.
+    pub meters: BTreeMap<String, f64>,
 }
 
 /// WebStone's own metrics, over all slices of an arm.

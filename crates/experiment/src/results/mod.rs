@@ -18,3 +18,6 @@ pub use slice::*;
 pub const RESULTS_SCHEMA: &str = "bakeoff-results/2";
 /// The `schema` of this version's `setup.json`.
 pub const SETUP_SCHEMA: &str = "bakeoff-setup/2";
+
+/// The class of a file operation that found other bytes than were written: it makes an arm invalid.
+pub const WRONG_BYTES: &str = "wrong-bytes";

@@ -1,6 +1,7 @@
 //! What is fixed before the first slice, and what was found on the machine.
 
 use crate::plan::Design;
+use bakeoff_subject::{Enforcement, Proof};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -65,7 +66,7 @@ pub struct Setup {
 /// What the workload turned out to be.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadSetup {
-    /// `replay`, `webstone`, `get` or `command`.
+    /// `replay`, `webstone`, `get`, `command` or `files`.
     pub kind: String,
     /// One line for people.
     pub description: String,
@@ -82,16 +83,28 @@ pub struct WorkloadSetup {
     pub robots: Option<u64>,
     /// SHA-256 of the log file: a run can be gone on with only while it is the same.
     pub log_sha256: Option<String>,
+    /// `files` workload: its kinds of operations in the order of the plan.
+    pub operations: Vec<OperationSetup>,
+}
+
+/// How often one kind of file operation is made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OperationSetup {
+    /// Its label, such as `read 1 B`.
+    pub operation: String,
+    /// Operations in a slice.
+    pub count: u64,
 }
 
 /// How one arm was started.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubjectSetup {
-    /// `origin`, `nginx`, `apache`, `command` or `url`.
+    /// `origin`, `nginx`, `apache`, `command` or `url`; in the `files` workload the kind of file
+    /// system, such as `ext4` or `fuse.gocryptfs`.
     pub server: String,
     /// Product version as the product says it.
     pub version: Option<String>,
-    /// Scheme and address it was reached at (of the first start).
+    /// Scheme and address it was reached at (of the first start); in the `files` workload the path.
     pub url: String,
     /// What was executed.
     pub command: Vec<String>,
@@ -173,6 +186,17 @@ pub struct ProofRecord {
     pub enforcement: String,
     /// Why it is not full, or the first line that the proof printed.
     pub words: String,
+}
+
+impl From<Proof> for ProofRecord {
+    fn from(proof: Proof) -> Self {
+        let (enforcement, words) = match proof.enforcement {
+            Enforcement::Full => ("full", proof.words),
+            Enforcement::Partial(why) => ("partial", why),
+            Enforcement::None(why) => ("none", why),
+        };
+        Self { active: proof.active, enforcement: enforcement.to_owned(), words }
+    }
 }
 
 /// One fact about the machine.

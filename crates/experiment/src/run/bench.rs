@@ -1,7 +1,7 @@
 //! What the round loop asks of arms, be they servers or commands.
 
 use super::RunError;
-use crate::results::{ProofRecord, SubjectSetup, WorkloadSetup};
+use crate::results::{ProofRecord, SubjectSetup, Warning, WorkloadSetup};
 use bakeoff_meter::{Counters, EncodedTimes};
 use bakeoff_units::{Nanos, PerSecond};
 
@@ -76,6 +76,15 @@ pub(crate) trait Bench {
     fn proof(&self, _arm: usize) -> Option<ProofRecord> {
         None
     }
+
+    /// Finds out how much of each kind of work a slice should hold, where there are several kinds.
+    /// Returns what the reader should know of it.
+    fn calibrate(&mut self, _left: Nanos) -> Result<Vec<Warning>, RunError> {
+        Ok(Vec::new())
+    }
+
+    /// Takes what an earlier start of this run had found out.
+    fn take_up(&mut self, _workload: &WorkloadSetup) {}
 
     /// Whether slices are sized; a command is what it is.
     fn sized(&self) -> Sizing;

@@ -1,6 +1,7 @@
 //! Commands as arms: run to their end, one at a time.
 
 use super::bench::{Bench, Measured, Sizing, Tried};
+use super::caches::{Caches, drop_caches};
 use super::scratch::Scratch;
 use super::snapshot::fill_host;
 use super::{Progress, Run, RunError};
@@ -48,7 +49,7 @@ impl<'a> CommandBench<'a> {
         let scratch = Scratch::create(progress)?;
         let _ = bakeoff_subject::guardian::adopt_orphans();
         if work.cold {
-            drop_caches()?;
+            drop_caches(Caches::Everything).map_err(RunError::Cold)?;
         }
         let mut arms = Vec::new();
         for name in run.plan.names() {
@@ -126,7 +127,7 @@ impl<'a> CommandBench<'a> {
         let place = &self.arms[arm];
         self.hooks(place, &place.command.prepare)?;
         if self.work.cold {
-            drop_caches()?;
+            drop_caches(Caches::Everything).map_err(RunError::Cold)?;
         }
         let before = self.host.read();
         let outcome = self.execute(place, &place.command.argv, time_limit)?;
@@ -221,10 +222,4 @@ fn failed(place: &Place, argv: &[String], outcome: &Outcome) -> RunError {
         status: outcome.status.to_string(),
         said: said.join("\n"),
     }
-}
-
-/// Writes dirty pages and drops clean ones, for the whole machine.
-pub(super) fn drop_caches() -> Result<(), RunError> {
-    bakeoff_sys::disk::sync();
-    std::fs::write("/proc/sys/vm/drop_caches", "3").map_err(RunError::Cold)
 }

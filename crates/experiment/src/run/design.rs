@@ -137,7 +137,7 @@ fn planned_rate(work: &RequestWork) -> Option<f64> {
 fn rate(facts: &Facts<'_>) -> f64 {
     let planned = match &facts.plan.work {
         Work::Requests(work) => planned_rate(work),
-        Work::Command(_) => None,
+        Work::Command(_) | Work::Files(_) => None,
     };
     planned.unwrap_or_else(|| most(facts).floor().max(1.0))
 }
@@ -157,6 +157,14 @@ pub(crate) fn restarts(plan: &Plan, start_time: Option<Nanos>) -> RestartSetup {
     let setup = |every, reason: String| RestartSetup { every, each_until: 0, reason };
     if matches!(plan.work, Work::Command(_)) {
         return setup(0, "every run is a process of its own".to_owned());
+    }
+    if matches!(plan.work, Work::Files(_)) {
+        return match plan.restart_every.filter(|every| *every > 0) {
+            Some(every) => setup(every, "as the plan says".to_owned()),
+            None => {
+                setup(0, "directories stay; restart_every = 3 sets them up anew every third round".to_owned())
+            }
+        };
     }
     match (start_time, plan.restart_every) {
         (None, _) => setup(0, "the servers were running before, and are left alone".to_owned()),

@@ -98,6 +98,51 @@ pub enum RunError {
     /// Caches cannot be dropped.
     #[error("a cold page cache needs root ({0}); run as root, or take `cold` or `fresh` out")]
     Cold(io::Error),
+    /// The same, in the `files` workload.
+    #[error(
+        "cache = \"{cache}\" needs root to drop the page cache ({why}); run as root or take the line out"
+    )]
+    Caches {
+        /// What the plan says.
+        cache: &'static str,
+        /// The system's word.
+        why: io::Error,
+    },
+    /// The directory under test.
+    #[error("{arm}: {path}: {why}")]
+    Path {
+        /// Arm.
+        arm: String,
+        /// Where.
+        path: String,
+        /// What is wrong and what helps.
+        why: String,
+    },
+    /// A file operation that must succeed, or one after the other that did not.
+    #[error("{arm}: {operation} in {path} failed: {why}")]
+    Operation {
+        /// Arm.
+        arm: String,
+        /// Kind of operation.
+        operation: String,
+        /// Where.
+        path: String,
+        /// The system's word, and the class.
+        why: String,
+    },
+    /// A file system that does not answer.
+    #[error(
+        "{arm}: an operation in {path} did not come back within {patience}, and its file system was taken away; \
+         logs/ may say why, and a larger time_limit gives it longer"
+    )]
+    Hung {
+        /// Arm.
+        arm: String,
+        /// Where.
+        path: String,
+        /// The time limit.
+        patience: bakeoff_units::Nanos,
+    },
     /// The budget.
     #[error("the budget of {budget} ended before the first slice ({stage}); give a larger budget")]
     NoTime {

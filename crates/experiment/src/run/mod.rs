@@ -5,9 +5,11 @@
 //! whether to go on, which `analyse` answers. Whatever ends a run, what was measured is on disk.
 
 mod bench;
+mod caches;
 mod commands;
 mod design;
 mod error;
+mod files;
 mod pilot;
 mod rounds;
 mod scratch;
@@ -20,11 +22,11 @@ pub use rounds::{Progress, RoundReport};
 
 use crate::directory::{ResultsDir, StoppedBy};
 use crate::environment::{self, Need, Placement};
-use crate::plan::{ArmKind, Design, Factor, LoadClock, Plan, ViolationPlan, Violations, Work};
+use crate::plan::{ArmKind, CacheState, Design, Factor, LoadClock, Plan, ViolationPlan, Violations, Work};
 use crate::results::{
     Environment, FactorSetup, SETUP_SCHEMA, Setup, SubjectSetup, ViolationSetup, WorkloadSetup,
 };
-use bakeoff_meter::catalogue::{ELAPSED, RESPONSE_P50, SUBJECT_CPU};
+use bakeoff_meter::catalogue::{ELAPSED, OPERATION_TIME, RESPONSE_P50, SUBJECT_CPU};
 use bakeoff_stats::LookPlan;
 use bakeoff_subject::Spec;
 use bakeoff_units::{Clock, MonotonicClock, Nanos, PerSecond};
@@ -80,6 +82,7 @@ impl Run<'_> {
             if bench.workload().log_sha256 != stored.setup.workload.log_sha256 {
                 return Err(RunError::LogChanged);
             }
+            bench.take_up(&stored.setup.workload);
             let size = stored.setup.workload.slice_requests as usize;
             bench.warm_up(size)?;
             rounds::run(run, bench, stored.setup, stored.slices, progress)
@@ -105,6 +108,13 @@ impl Run<'_> {
                 let result = go(self, &mut bench, environment, progress);
                 progress.stage("cleaning up");
                 bench.stop().and(result)
+            }
+            Work::Files(work) => {
+                let mut bench = files::FilesBench::start(self, work, &placement, progress)?;
+                let result = go(self, &mut bench, environment, progress);
+                progress.stage("cleaning up");
+                let stopped = bench.stop(progress);
+                result.and_then(|stopped_by| stopped.map(|()| stopped_by))
             }
         };
         let ended = match &result {
@@ -149,7 +159,7 @@ impl Run<'_> {
         };
         let loopback = self.plan.arms.iter().all(is_local);
         match &self.plan.work {
-            Work::Command(_) => Need { connections: 0, connection_rate: None, loopback },
+            Work::Command(_) | Work::Files(_) => Need { connections: 0, connection_rate: None, loopback },
             Work::Requests(work) => {
                 let each = work.clock.robots().unwrap_or(work.connections);
                 let rate = match work.clock {
@@ -188,10 +198,12 @@ impl Run<'_> {
         let load = match &plan.work {
             Work::Requests(work) => work.clock.in_words(),
             Work::Command(_) => "one command at a time".to_owned(),
+            Work::Files(_) => "one operation at a time".to_owned(),
         };
         let mut subjects: BTreeMap<String, SubjectSetup> = BTreeMap::new();
         for (index, name) in plan.names().into_iter().enumerate() {
-            subjects.insert(name, bench.subject(index));
+            let levels = plan.arm_of(&name).map(|arm| arm.levels.clone()).unwrap_or_default();
+            subjects.insert(name, SubjectSetup { levels, ..bench.subject(index) });
         }
         Ok(Setup {
             schema: SETUP_SCHEMA.to_owned(),
@@ -218,14 +230,7 @@ impl Run<'_> {
             first_uses: first_uses(plan),
             violations: plan.violations.as_ref().map(violation_setup),
             study: plan.study.clone(),
-            workload: WorkloadSetup {
-                slice_requests: duet_requests.unwrap_or(pilot.requests) as u64,
-                slice_reason: match duet_requests {
-                    Some(_) => "all arms at once need about 0.8 s for it".to_owned(),
-                    None => pilot.reason.clone(),
-                },
-                ..bench.workload()
-            },
+            workload: sized(bench.workload(), pilot, duet_requests),
             subjects,
             environment,
         })
@@ -259,9 +264,24 @@ fn violation_setup(plan: &ViolationPlan) -> ViolationSetup {
     ViolationSetup { share: plan.share.get(), what, enforced_by: plan.enforced_by.clone() }
 }
 
+/// With its size, and why that: as a duet needs it, as the workload says itself, or as the pilot.
+fn sized(workload: WorkloadSetup, pilot: &pilot::Pilot, duet_requests: Option<usize>) -> WorkloadSetup {
+    WorkloadSetup {
+        slice_requests: duet_requests.unwrap_or(pilot.requests) as u64,
+        slice_reason: match duet_requests {
+            Some(_) => "all arms at once need about 0.8 s for it".to_owned(),
+            None if workload.slice_reason.is_empty() => pilot.reason.clone(),
+            None => workload.slice_reason,
+        },
+        ..workload
+    }
+}
+
 fn primary(work: &Work, bench: &dyn Bench) -> &'static str {
     match work {
         Work::Command(_) => ELAPSED,
+        Work::Files(files) if files.cache != CacheState::Cold && bench.has_cpu() => SUBJECT_CPU,
+        Work::Files(_) => OPERATION_TIME,
         Work::Requests(_) if bench.has_cpu() => SUBJECT_CPU,
         Work::Requests(_) => RESPONSE_P50,
     }

@@ -7,9 +7,9 @@ use bakeoff_units::Nanos;
 use std::sync::atomic::Ordering;
 
 /// The fastest arm needs at least this long for a slice.
-const SLICE: Nanos = Nanos::from_millis(200);
+pub(super) const SLICE: Nanos = Nanos::from_millis(200);
 /// Room for a machine that is faster later than in the pilot.
-const RESERVE: f64 = 1.25;
+pub(super) const RESERVE: f64 = 1.25;
 /// Fewest requests of a slice, unless the budget cannot bear it.
 const REQUESTS: usize = 2000;
 /// Most requests of a slice.
@@ -19,11 +19,11 @@ const LEAST: usize = 50;
 /// Requests of the first try.
 const FIRST: usize = 200;
 /// Rounds that should fit the budget: the second look.
-const ROUNDS: f64 = 14.0;
+pub(super) const ROUNDS: f64 = 14.0;
 /// Wall time of a slice beside its requests: warming, quiet points, writing it down.
 const OVERHEAD: Nanos = Nanos::from_millis(40);
 /// Share of the remaining budget that rounds may take.
-const USABLE: f64 = 0.95;
+pub(super) const USABLE: f64 = 0.95;
 
 /// What the pilot settled.
 #[derive(Clone, Debug)]
@@ -43,6 +43,7 @@ pub(crate) fn size(run: &Run<'_>, bench: &mut dyn Bench) -> Result<Pilot, RunErr
     if run.left() == Nanos::ZERO {
         return Err(too_late());
     }
+    let found = bench.calibrate(run.left())?;
     let first = match bench.sized() {
         Sizing::Fixed(requests) => requests,
         Sizing::Free => FIRST,
@@ -64,6 +65,7 @@ pub(crate) fn size(run: &Run<'_>, bench: &mut dyn Bench) -> Result<Pilot, RunErr
     }
     let times: Vec<Nanos> = seen.iter().map(|arm| arm.wall).collect();
     let mut pilot = decide(bench.sized(), tried, &times, run.left(), run.plan.max_rounds);
+    pilot.warnings.extend(found);
     pilot.tried = seen;
     pilot.of = tried;
     Ok(pilot)

@@ -1,12 +1,16 @@
 //! The temporary directory: site, servers' private directories, certificates.
 //!
 //! Not in the results directory: servers drop to an unprivileged user who must be able to reach it.
-//! Goes with the run; what a killed run left is removed by the next one.
+//! Goes with the run; what a killed run left is removed by the next one. What arms have mounted
+//! inside is taken off first and never reached into.
 
 use super::{Progress, RunError};
+use bakeoff_sys::mount;
 use std::fs::{self, DirBuilder};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 const PREFIX: &str = "bakeoff-";
 
@@ -20,7 +24,7 @@ impl Scratch {
     pub(crate) fn create(progress: &mut dyn Progress) -> Result<Self, RunError> {
         let temp = std::env::temp_dir();
         remove_left_behind(&temp, progress);
-        let path = temp.join(format!("{PREFIX}{}", std::process::id()));
+        let path = temp.join(own_name());
         let made = DirBuilder::new().mode(0o755).create(&path);
         made.map_err(|why| RunError::Scratch { path: path.display().to_string(), why: why.to_string() })?;
         Ok(Self { path })
@@ -52,12 +56,51 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
+        let _ = remove_tree(&self.path);
+    }
+}
+
+/// Name of this process's directory, in the temporary directory or on a file system under test.
+pub(crate) fn own_name() -> String {
+    format!("{PREFIX}{}", std::process::id())
+}
+
+/// Removes a directory with everything in it, but nothing that is mounted there: mounts are taken
+/// off first, and if one stays, everything stays.
+pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
+    let (_, left) = unmount(path)?;
+    match left.first() {
+        Some(point) => Err(io::Error::other(format!("{} is still mounted", point.display()))),
+        None => fs::remove_dir_all(path),
+    }
+}
+
+/// Takes off what is mounted at a directory or below it. Which mounts that were, and which stayed.
+pub(crate) fn unmount(path: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+    let points = |mounts: Vec<mount::Mount>| mounts.into_iter().map(|mount| mount.point).collect();
+    let found: Vec<PathBuf> = points(mount::below(path)?);
+    for point in &found {
+        if mount::detach(point).is_err() {
+            detach_as_user(point);
+        }
+    }
+    Ok((found, points(mount::below(path)?)))
+}
+
+/// What users have mounted by FUSE they may take off by its helper only.
+fn detach_as_user(point: &Path) {
+    for helper in ["fusermount3", "fusermount"] {
+        let mut command = Command::new(helper);
+        command.args(["-u", "-z"]).arg(point);
+        let ended = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        if ended.is_ok_and(|status| status.success()) {
+            return;
+        }
     }
 }
 
 /// Our directories whose process is gone.
-fn remove_left_behind(temp: &Path, progress: &mut dyn Progress) {
+pub(crate) fn remove_left_behind(temp: &Path, progress: &mut dyn Progress) {
     let own = fs::metadata("/proc/self").map_or(u32::MAX, |metadata| metadata.uid());
     for entry in fs::read_dir(temp).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -67,7 +110,9 @@ fn remove_left_behind(temp: &Path, progress: &mut dyn Progress) {
         let is_gone = |pid: u32| !Path::new("/proc").join(pid.to_string()).exists();
         if pid.is_some_and(is_gone) && is_ours() {
             progress.stage(&format!("removing {}, left by a killed run", entry.path().display()));
-            let _ = fs::remove_dir_all(entry.path());
+            if let Err(why) = remove_tree(&entry.path()) {
+                progress.stage(&format!("{} stays: {why}", entry.path().display()));
+            }
         }
     }
 }

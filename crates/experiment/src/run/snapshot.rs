@@ -29,9 +29,9 @@ pub(crate) struct Snapshot {
 }
 
 /// A subject is quiet when its CPU stands still for this long.
-const STILL: Duration = Duration::from_millis(1);
+pub(crate) const STILL: Duration = Duration::from_millis(1);
 /// It gets so many chances.
-const PATIENCE: u32 = 30;
+pub(crate) const PATIENCE: u32 = 30;
 
 impl Reader {
     pub(crate) fn new(mut cores: Vec<usize>, subject_cores: usize) -> Self {

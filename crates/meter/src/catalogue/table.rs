@@ -1,6 +1,6 @@
 //! The table itself: a row a meter.
 
-use super::{ELAPSED, Kind, Meter, PATH_CPU, RESPONSE_P50, SUBJECT_CPU, Side, Unit};
+use super::{ELAPSED, Kind, Meter, OPERATION_TIME, PATH_CPU, RESPONSE_P50, SUBJECT_CPU, Side, Unit};
 use crate::Counters;
 
 const fn meter(
@@ -90,6 +90,15 @@ pub const CATALOGUE: &[Meter] = &[
         Side::Host,
         "wall time of the slice's work; of a command, from start to exit",
         |c| Some(c.wall_ns as f64),
+    ),
+    meter(
+        OPERATION_TIME,
+        "time per operation",
+        Unit::Nanoseconds,
+        Kind::Counter,
+        Side::Client,
+        "files workload: mean time of an operation, from its first system call to its last",
+        |c| (!c.operations.is_empty()).then(|| c.per_request(c.wall_ns))?,
     ),
     meter(
         "user_cpu",

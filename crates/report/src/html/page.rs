@@ -95,7 +95,7 @@ impl Page {
             load: results.load.clone(),
             bakeoff: results.bakeoff.clone(),
             baseline: reading.baseline.to_owned(),
-            primary: words::noun(reading.primary_meter()).to_owned(),
+            primary: reading.noun(reading.primary_meter()).to_owned(),
             margin: figures::share(results.margin),
             level: figures::level(level),
             stopped_by: words::stopped_by(results).to_owned(),
@@ -150,7 +150,7 @@ impl Card {
             effect: shown(&change.effect),
             interval: shown(&change.interval),
             struck: comparison.verdict == Verdict::Invalid,
-            facts: if comparison.rounds == 0 { Vec::new() } else { facts(comparison) },
+            facts: if comparison.rounds == 0 { Vec::new() } else { facts(reading, comparison) },
         })
     }
 
@@ -171,9 +171,9 @@ impl Card {
 }
 
 /// The small print of a verdict: what it was in figures, and how much these rounds could tell.
-fn facts(c: &Comparison) -> Vec<String> {
+fn facts(reading: &Reading<'_>, c: &Comparison) -> Vec<String> {
     let value = |x: f64| typeset(&figures::value(&c.unit, x));
-    let noun = words::noun(&c.meter);
+    let noun = words::noun(reading.kind(), &c.meter);
     let mut facts = vec![format!("{} {noun} against {}", value(c.value), value(c.baseline_value))];
     facts.push(format!("{} rounds", figures::count(c.rounds.into())));
     if figures::times_noise(c).is_some() {

@@ -7,7 +7,6 @@ use super::curves::Curves;
 use super::page::key;
 use crate::reading::Reading;
 use crate::slices::complete_rounds;
-use crate::words;
 use bakeoff_experiment::results::{Comparison, SliceRecord};
 use bakeoff_meter::catalogue;
 use bakeoff_stats::{CountsByRound, Level, shift_function};
@@ -88,7 +87,7 @@ struct Machine {
 impl Data {
     pub(super) fn of(reading: &Reading<'_>, curves: &Curves) -> Self {
         Self {
-            noun: words::noun(reading.primary_meter()).to_owned(),
+            noun: reading.noun(reading.primary_meter()).to_owned(),
             margin: percent(reading.bundle.results.margin),
             differences: reading.judged().filter_map(|arm| differences(reading, arm)).collect(),
             curves: times(reading, curves),

@@ -115,7 +115,7 @@ pub(super) fn resources(reading: &Reading<'_>) -> Option<Matrix> {
     };
     let mut rows: Vec<Line> = meters
         .map(|meter| Line {
-            noun: words::upper_first(words::noun(meter)),
+            noun: words::upper_first(reading.noun(meter)),
             cells: reading.arms().map(|arm| cell(arm, meter)).collect(),
         })
         .collect();
@@ -124,7 +124,7 @@ pub(super) fn resources(reading: &Reading<'_>) -> Option<Matrix> {
         let cells =
             deviations.into_iter().map(|share| share.map_or(NONE.to_owned(), figures::share)).collect();
         rows.push(Line {
-            noun: format!("Deviation of {} between rounds", words::noun(reading.primary_meter())),
+            noun: format!("Deviation of {} between rounds", reading.noun(reading.primary_meter())),
             cells,
         });
     }
@@ -145,19 +145,20 @@ pub(super) fn resources(reading: &Reading<'_>) -> Option<Matrix> {
 pub(super) fn comparisons(reading: &Reading<'_>) -> Vec<Group> {
     let of = |arm: &str| {
         let all = &reading.bundle.results.comparisons;
-        let rows: Vec<Row> = all.iter().filter(|c| c.arm == arm).map(Row::of).collect();
+        let rows: Vec<Row> =
+            all.iter().filter(|c| c.arm == arm).map(|c| Row::of(reading.kind(), c)).collect();
         (!rows.is_empty()).then(|| Group { arm: arm.to_owned(), key: key(reading, arm), rows })
     };
     reading.judged().filter_map(of).collect()
 }
 
 impl Row {
-    fn of(c: &Comparison) -> Self {
+    fn of(kind: &str, c: &Comparison) -> Self {
         let change = Change::of(c);
         let value = |x: f64| typeset(&figures::value(&c.unit, x));
         let share = |x: Option<f64>| x.map_or(NONE.to_owned(), figures::share);
         Self {
-            noun: words::upper_first(words::noun(&c.meter)),
+            noun: words::upper_first(words::noun(kind, &c.meter)),
             primary: c.primary,
             quiet: figures::times_noise(c).is_none_or(|times| times < 1.0),
             struck: c.verdict == Verdict::Invalid,
@@ -233,8 +234,8 @@ pub(super) fn workload(reading: &Reading<'_>) -> Vec<Fact> {
         fact("kind", &results.kind),
         fact("what", &results.description),
         fact("load", &reading.bundle.results.load),
-        fact("requests, all arms", &figures::count(results.requests)),
-        fact("requests per slice", &figures::count(results.slice_requests)),
+        fact(&format!("{}, all arms", reading.requests()), &figures::count(results.requests)),
+        fact(&format!("{} per slice", reading.requests()), &figures::count(results.slice_requests)),
     ];
     if !setup.slice_reason.is_empty() {
         facts.push(fact("why that many", &setup.slice_reason));

@@ -135,7 +135,7 @@ impl Page {
         let items: Vec<String> = labelled
             .map(|(label, cell)| match *label {
                 // These say themselves what they are.
-                "verdict" | "figure" | "value" | "change" | "interval" | "by itself" => cell.clone(),
+                "verdict" | "figure" | "value" | "change" | "interval" | "by itself" | "arm" => cell.clone(),
                 "x noise" => format!("{cell} x noise"),
                 label => format!("{label} {cell}"),
             })
@@ -185,7 +185,7 @@ fn grid(head: &[&str], rows: &[Vec<String>], figures: usize) -> Vec<String> {
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((2, 0));
         // The name and words read from the left, figures from the right.
-        if index > 0 && index <= figures && head[index] != "figure" {
+        if index > 0 && index <= figures && !matches!(head[index], "figure" | "arm") {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }

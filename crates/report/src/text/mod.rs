@@ -20,6 +20,10 @@ const ALSO: [&str; 5] =
 /// The same for the `command` workload.
 const ALSO_OF_COMMANDS: [&str; 3] = ["user_cpu", "system_cpu", "errors"];
 
+/// The same for the `files` workload.
+const ALSO_OF_FILES: [&str; 5] =
+    ["subject_cpu_per_request", "operation_time", "bytes_per_second", "memory", "errors"];
+
 /// The report for a terminal of `width` columns (at least 24 are used). With `colour`, verdicts
 /// carry ANSI colours beside their words. Ends with a newline.
 pub fn text(bundle: &Bundle, width: usize, colour: bool) -> String {
@@ -84,9 +88,9 @@ fn primary(page: &mut Page, reading: &Reading<'_>) {
     if !judged || reading.arms().all(|arm| reading.figure(arm, meter).is_none()) {
         return;
     }
-    page.heading(&words::upper_first(words::noun(meter)));
+    page.heading(&words::upper_first(reading.noun(meter)));
     let rows: Vec<Vec<String>> = reading.arms().map(|arm| primary_row(reading, arm, meter)).collect();
-    page.table(&["arm", words::short(meter), "change", "interval", "x noise", "verdict"], &rows, 4);
+    page.table(&["arm", reading.short(meter), "change", "interval", "x noise", "verdict"], &rows, 4);
     if let Some(note) = resolution(reading) {
         page.note(&note);
     }
@@ -154,7 +158,9 @@ fn struck(figure: &str) -> String {
 
 /// Speed, times and counts of every arm.
 fn per_arm(page: &mut Page, reading: &Reading<'_>) {
-    if reading.arms().all(|arm| reading.arm(arm).is_none_or(|a| a.requests == 0)) {
+    let none = reading.arms().all(|arm| reading.arm(arm).is_none_or(|a| a.requests == 0));
+    // File operations stand kind by kind.
+    if none || reading.kind() == "files" {
         return;
     }
     let command = reading.bundle.results.workload.kind == "command";
@@ -203,8 +209,11 @@ fn arm_row(reading: &Reading<'_>, name: &str, command: bool) -> Vec<String> {
 
 /// The other comparisons, marked as what they are.
 fn exploratory(page: &mut Page, reading: &Reading<'_>) {
-    let command = reading.bundle.results.workload.kind == "command";
-    let meters = if command { ALSO_OF_COMMANDS.as_slice() } else { ALSO.as_slice() };
+    let meters = match reading.kind() {
+        "command" => ALSO_OF_COMMANDS.as_slice(),
+        "files" => ALSO_OF_FILES.as_slice(),
+        _ => ALSO.as_slice(),
+    };
     let rows: Vec<Vec<String>> = reading.compared().flat_map(|arm| also_rows(reading, arm, meters)).collect();
     if rows.is_empty() {
         return;
@@ -216,7 +225,8 @@ fn exploratory(page: &mut Page, reading: &Reading<'_>) {
 /// One arm's rows; its name stands in the first.
 fn also_rows(reading: &Reading<'_>, arm: &str, meters: &[&str]) -> Vec<Vec<String>> {
     let found = meters.iter().filter_map(|meter| reading.comparison(arm, meter));
-    let mut rows: Vec<_> = found.filter(|c| !c.primary && tells_something(c)).map(also_row).collect();
+    let mut rows: Vec<_> =
+        found.filter(|c| !c.primary && tells_something(c)).map(|c| also_row(reading, c)).collect();
     rows.iter_mut().skip(1).for_each(|row| row[0].clear());
     rows
 }
@@ -225,13 +235,13 @@ fn tells_something(comparison: &Comparison) -> bool {
     comparison.meter != "errors" || comparison.value > 0.0 || comparison.baseline_value > 0.0
 }
 
-fn also_row(comparison: &Comparison) -> Vec<String> {
+fn also_row(reading: &Reading<'_>, comparison: &Comparison) -> Vec<String> {
     let change = Change::of(comparison);
     let value = figures::value(&comparison.unit, comparison.value);
     let cells = [value, change.effect, change.interval];
     let invalid = comparison.verdict == Verdict::Invalid;
     let [value, effect, interval] = if invalid { cells.map(|cell| struck(&cell)) } else { cells };
-    let figure = words::short(&comparison.meter).to_owned();
+    let figure = words::short(reading.kind(), &comparison.meter).to_owned();
     vec![comparison.arm.clone(), figure, value, effect, interval, words::verdict(comparison.verdict)]
 }
 
@@ -244,7 +254,7 @@ fn failures(page: &mut Page, reading: &Reading<'_>) {
     };
     let errors: Vec<_> = reading.arms().filter_map(failed).collect();
     if !errors.is_empty() {
-        page.heading("Failed requests by class");
+        page.heading(&format!("Failed {} by class", reading.requests()));
         page.definitions(&errors);
     }
     let reasons = reading.invalid_reasons().into_iter();
@@ -318,7 +328,7 @@ fn workload(reading: &Reading<'_>) -> String {
         return workload.description.clone();
     }
     let (all, slice) = (figures::count(workload.requests), figures::count(workload.slice_requests));
-    format!("{}; {all} requests in all, {slice} a slice", workload.description)
+    format!("{}; {all} {} in all, {slice} a slice", workload.description, reading.requests())
 }
 
 fn time(reading: &Reading<'_>) -> String {

@@ -50,6 +50,11 @@ fn partial_and_empty_runs_have_a_page() {
     assert!(html(&fixture::zero_replies()).contains("no request had a good reply"));
     assert!(html(&fixture::no_cpu()).contains("has no value per round"));
     assert!(html(&fixture::command()).contains("What does ima cost?"));
+    let files = html(&fixture::files());
+    for word in ["CPU per operation", "kind by kind", "write 10 MB", "11.1 x"] {
+        assert!(files.contains(word), "{word}");
+    }
+    assert!(!html(&fixture::command()).contains("kind by kind"));
 }
 
 #[test]

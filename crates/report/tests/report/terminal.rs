@@ -51,6 +51,26 @@ fn commands_are_judged_by_elapsed_time() {
 }
 
 #[test]
+fn kinds_of_file_operations_stand_one_by_one() {
+    let bundle = fixture::files();
+    check("files", &bundle);
+    let kinds = &bundle.results.operations;
+    let effect = |kind: usize, arm: &str, meter: &str| {
+        let found = kinds[kind].comparisons.iter().find(|c| c.arm == arm && c.meter == meter);
+        found.unwrap().effect.unwrap()
+    };
+    for meter in ["operation_time", "subject_cpu_per_request"] {
+        // What was put in: 29 against 2.6 us, 12.1 against 5.2 ms, 402 against 410 us.
+        assert!((effect(0, "sealed", meter) - 10.13).abs() < 0.2);
+        assert!((effect(1, "sealed", meter) - 1.33).abs() < 0.05);
+        assert!((effect(2, "sealed", meter) + 0.02).abs() < 0.02);
+        assert!(effect(1, "plain'", meter).abs() < 0.02);
+    }
+    let read = &kinds[0].arms["sealed"];
+    assert_eq!((read.tried, read.bytes, read.time_ns.count), (7_000, 7_000, 7_000));
+}
+
+#[test]
 fn what_the_analysis_writes_fits_the_terminal() {
     let bundle = fixture::analysed();
     for width in [80, 40] {

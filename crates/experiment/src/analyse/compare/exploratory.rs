@@ -4,7 +4,7 @@ use super::super::decide::{self, differences, level, null_differences};
 use super::super::series::{Buckets, Series, second};
 use super::{blank, fill, percent, points, range, sums, times_invalid};
 use crate::results::{ArmResult, Comparison, Setup};
-use bakeoff_meter::catalogue::{self, ELAPSED};
+use bakeoff_meter::catalogue::{self, ELAPSED, OPERATION_TIME, SUBJECT_CPU};
 use bakeoff_meter::{Meter, Unit};
 use bakeoff_stats::{
     CountsByRound, Interval, Proportion, Scale, Verdict, difference_of_proportions, effect_of,
@@ -14,10 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What rows are made from.
 #[derive(Clone, Copy)]
-pub(super) struct Of<'a> {
-    pub(super) setup: &'a Setup,
-    pub(super) series: &'a Series,
-    pub(super) arms: &'a BTreeMap<String, ArmResult>,
+pub(in super::super) struct Of<'a> {
+    pub(in super::super) setup: &'a Setup,
+    pub(in super::super) series: &'a Series,
+    pub(in super::super) arms: &'a BTreeMap<String, ArmResult>,
 }
 
 /// Bootstrap samples for intervals of quantiles.
@@ -28,6 +28,11 @@ pub(super) fn commands_other(of: &Of<'_>) -> Vec<Comparison> {
     let meters = ["user_cpu", "system_cpu"].into_iter().filter_map(catalogue::find);
     let names: Vec<&str> = decide::judged(of.setup).collect();
     meters.flat_map(|meter| names.iter().filter_map(move |arm| per_slice(of, arm, meter))).collect()
+}
+
+/// Whether a figure says something of all kinds of file operations together.
+pub(super) fn is_of_files(meter: &Meter) -> bool {
+    [SUBJECT_CPU, OPERATION_TIME, "bytes_per_second", "memory", "errors"].contains(&meter.name)
 }
 
 pub(super) fn exploratory(of: &Of<'_>, arm: &str, meter: &Meter) -> Option<Comparison> {
@@ -44,7 +49,7 @@ pub(super) fn exploratory(of: &Of<'_>, arm: &str, meter: &Meter) -> Option<Compa
     }
 }
 
-fn per_slice(of: &Of<'_>, arm: &str, meter: &Meter) -> Option<Comparison> {
+pub(in super::super) fn per_slice(of: &Of<'_>, arm: &str, meter: &Meter) -> Option<Comparison> {
     let Of { setup, series, .. } = *of;
     let d = if arm == second(&setup.baseline) {
         null_differences(series, setup, meter)?
@@ -127,17 +132,18 @@ fn finish_exploratory(of: &Of<'_>, arm: &str, meter: &Meter, mut row: Comparison
         None if high < 0.0 && sharp => less,
         None => Verdict::NotResolved,
     };
+    let noun = meter.noun_in(&setup.workload.kind);
     row.sentence = match why {
         Some(why) => format!("invalid: {why}"),
         None if meter.unit == Unit::Share => {
             format!(
                 "{} points {} (CI {}, exploratory)",
                 points(effect),
-                meter.noun,
+                noun,
                 range(&interval).replace(" %", "")
             )
         }
-        None => format!("{} {} (CI {}, exploratory)", percent(effect), meter.noun, range(&interval)),
+        None => format!("{} {noun} (CI {}, exploratory)", percent(effect), range(&interval)),
     };
     Some(row)
 }

@@ -11,7 +11,8 @@ use crate::plan::Design;
 use crate::results::{ArmResult, Comparison, Setup};
 use bakeoff_meter::{CATALOGUE, Kind, Meter, Side, Unit};
 use bakeoff_stats::{Effect, Interval, Verdict, ratio_of_sums, smallest_detectable};
-use exploratory::{Of, commands_other, exploratory};
+pub(super) use exploratory::{Of, per_slice};
+use exploratory::{commands_other, exploratory, is_of_files};
 use primary::{null_row, primary_row};
 use std::collections::BTreeMap;
 
@@ -25,8 +26,10 @@ pub(super) fn all(setup: &Setup, table: &Table, arms: &BTreeMap<String, ArmResul
         rows.extend(commands_other(&of));
         return rows;
     }
+    let is_files = setup.workload.kind == "files";
+    let compared = |meter: &&Meter| meter.name != setup.primary && (!is_files || is_of_files(meter));
     for arm in decide::judged(setup).chain([second.as_str()]) {
-        for meter in CATALOGUE.iter().filter(|meter| meter.name != setup.primary) {
+        for meter in CATALOGUE.iter().filter(compared) {
             rows.extend(exploratory(&of, arm, meter));
         }
     }

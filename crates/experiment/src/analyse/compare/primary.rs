@@ -29,7 +29,8 @@ pub(super) fn primary_row(
 }
 
 fn row_of(setup: &Setup, series: &Series, arm: &str, meter: &Meter, decided: &Decided) -> Comparison {
-    let wording = Wording { figure: meter.noun, seconds_per_round: series.seconds_per_round };
+    let wording =
+        Wording { figure: meter.noun_in(&setup.workload.kind), seconds_per_round: series.seconds_per_round };
     let mut d = differences(series, setup, arm, meter).unwrap_or_default();
     d.truncate(decided.rounds);
     let mut row = blank(setup, series, arm, meter, decided.rounds);
@@ -79,10 +80,10 @@ pub(super) fn null_row(
         (Some(why), _) => format!("invalid: {why}"),
         (None, Some(e)) => format!(
             "the noise floor: {} by {} (CI {}, {} rounds)",
-            if is_one_process(setup) {
-                "one server, measured as two, differs from itself"
-            } else {
-                "two equal servers differ"
+            match setup.workload.kind.as_str() {
+                "files" => "two equal directories differ",
+                _ if is_one_process(setup) => "one server, measured as two, differs from itself",
+                _ => "two equal servers differ",
             },
             percent(e.effect),
             range(&e.interval),

@@ -23,6 +23,7 @@ impl Context<'_> {
         let what = match work {
             Work::Command(_) => ArmKind::Command(self.arm_command(name, arm, w)?),
             Work::Requests(_) => ArmKind::Server(self.server(name, arm)?),
+            Work::Files(files) => ArmKind::Files(self.arm_files(name, arm, files)?),
         };
         let prepare = match (&what, &arm.prepare) {
             (ArmKind::Server(_), Some(hook)) => self.hook(hook)?,
@@ -62,7 +63,7 @@ impl Context<'_> {
                 Some(path) => std::fs::read_to_string(path).is_ok_and(|text| text.contains("{root}")),
             },
             ArmKind::Server(Spec::Command { argv, .. }) => argv.iter().any(|word| word.contains("{root}")),
-            ArmKind::Server(Spec::Url { .. }) | ArmKind::Command(_) => false,
+            ArmKind::Server(Spec::Url { .. }) | ArmKind::Command(_) | ArmKind::Files(_) => false,
         })
     }
 
@@ -129,6 +130,8 @@ impl Context<'_> {
             ("wrap", arm.wrap.as_ref().map(Spanned::span), false),
             ("setup", arm.setup.as_ref().map(Spanned::span), false),
             ("cleanup", arm.cleanup.as_ref().map(Spanned::span), false),
+            ("path", arm.path.as_ref().map(Spanned::span), false),
+            ("drop", arm.drop.as_ref().map(Spanned::span), false),
         ];
         for (key, span, allowed) in keys {
             if let Some(span) = span.filter(|_| !allowed) {
@@ -136,6 +139,7 @@ impl Context<'_> {
                 let help = match key {
                     "tls" => "a url says https:// itself",
                     "wrap" | "setup" | "cleanup" => "it belongs to the `command` workload",
+                    "path" | "drop" => "it belongs to the `files` workload",
                     _ => "take the line out",
                 };
                 return self.wrong(span, what, help);
@@ -169,6 +173,8 @@ impl Context<'_> {
             ("first_use_of", arm.first_use_of.as_ref().map(Spanned::span)),
             ("limits", arm.limits.as_ref().map(Spanned::span)),
             ("proof", arm.proof.as_ref().map(Spanned::span)),
+            ("path", arm.path.as_ref().map(Spanned::span)),
+            ("drop", arm.drop.as_ref().map(Spanned::span)),
         ];
         if let Some((key, span)) = strangers.into_iter().find_map(|(key, span)| Some((key, span?))) {
             return self.wrong(
@@ -193,18 +199,21 @@ impl Context<'_> {
             cleanup: hook(&arm.cleanup, &w.cleanup)?,
             env: env(arm),
         };
-        self.only_dir(name, &planned)?;
+        let hooks = planned.setup.iter().chain(&planned.prepare).chain(&planned.cleanup).flatten();
+        self.only_dir(name, planned.argv.iter().chain(hooks))?;
         Ok(planned)
     }
 
-    /// A command has no port and no site: of the substitutions only `{dir}` means something.
-    fn only_dir(&self, name: &Spanned<String>, planned: &ArmCommand) -> Checked<()> {
-        let hooks = planned.setup.iter().chain(&planned.prepare).chain(&planned.cleanup).flatten();
-        for word in planned.argv.iter().chain(hooks) {
+    /// Where there is no port and no site: of the substitutions only `{dir}` means something.
+    pub(super) fn only_dir<'w>(
+        &self,
+        name: &Spanned<String>,
+        words: impl Iterator<Item = &'w String>,
+    ) -> Checked<()> {
+        for word in words {
             let servers = ["{host}", "{port}", "{root}", "{cert}", "{key}"];
             if let Some(other) = servers.into_iter().find(|other| word.contains(other)) {
-                let what =
-                    format!("the command of `{}` says {other}, which only servers have", name.as_ref());
+                let what = format!("a command of `{}` says {other}, which only servers have", name.as_ref());
                 return self.wrong(name.span(), what, "{dir} is the arm's private directory");
             }
         }
@@ -222,7 +231,7 @@ impl Context<'_> {
         Ok(argv.as_ref().clone())
     }
 
-    fn hook(&self, hook: &Spanned<OneOrMany>) -> Checked<Vec<Vec<String>>> {
+    pub(super) fn hook(&self, hook: &Spanned<OneOrMany>) -> Checked<Vec<Vec<String>>> {
         let commands = match hook.as_ref() {
             OneOrMany::One(argv) => vec![argv.clone()],
             OneOrMany::Many(list) => list.clone(),
@@ -234,6 +243,6 @@ impl Context<'_> {
     }
 }
 
-fn env(arm: &ArmSection) -> Vec<(String, String)> {
+pub(super) fn env(arm: &ArmSection) -> Vec<(String, String)> {
     arm.env.as_ref().map(|env| env.as_ref().clone().into_iter().collect()).unwrap_or_default()
 }

@@ -2,6 +2,7 @@
 
 mod arm;
 mod factors;
+mod files;
 mod method;
 mod own;
 #[cfg(test)]

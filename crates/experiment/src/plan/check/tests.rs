@@ -117,7 +117,7 @@ fn factors_make_an_arm_of_every_combination() {
     assert_eq!(plan.factors[1].numbers, Some(vec![0.0, 10.0]));
     let Spec::Nginx { config: Some(path), tls } = (match &plan.arms[3].what {
         ArmKind::Server(spec) => spec.clone(),
-        ArmKind::Command(_) => panic!("no server"),
+        _ => panic!("no server"),
     }) else {
         panic!("no nginx")
     };
@@ -174,4 +174,89 @@ fn wrong_factors_and_method_keys_are_named() {
             assert!(message.contains(part), "{to}: {message}");
         }
     }
+}
+
+const FILES: &str = r#"
+[experiment]
+baseline = "plain"
+
+[workload]
+kind = "files"
+operations = ["read", "create", "tree-copy"]
+sizes = ["1B", "10MB"]
+cache = "cold"
+fsync = "file+dir"
+tree = { files = 10, directories = 2 }
+
+[arm.plain]
+
+[arm.layer]
+path = "{dir}/clear"
+setup = ["mount-it", "{dir}/clear"]
+drop = ["remount-it"]
+"#;
+
+#[test]
+fn a_plan_of_files_says_what_is_done_where() {
+    let plan = parse(FILES).unwrap();
+    let Work::Files(work) = plan.work else { panic!("no files") };
+    assert_eq!(work.operations, [Operation::Read, Operation::Create, Operation::TreeCopy]);
+    assert_eq!(work.sizes, [Bytes::new(1), Bytes::new(10_000_000)]);
+    assert_eq!((work.cache, work.fsync), (CacheState::Cold, Fsync::FileAndDirectory));
+    assert_eq!(work.tree, Some(TreeShape { files: 10, directories: 2, mean: Bytes::new(13_000) }));
+    let paths: Vec<&str> = plan
+        .arms
+        .iter()
+        .map(|arm| match &arm.what {
+            ArmKind::Files(files) => files.path.as_str(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(paths, ["{dir}", "{dir}/clear"]);
+    let there = parse(&FILES.replace("\"{dir}/clear\"\nsetup", "\"on/disk\"\nsetup")).unwrap();
+    assert!(matches!(&there.arms[1].what, ArmKind::Files(files) if files.path == "/plans/on/disk"));
+    let bare =
+        "[experiment]\nbaseline = \"a\"\n[workload]\nkind = \"files\"\n[arm.a]\n[arm.b]\npath = \"/mnt\"\n";
+    let Work::Files(work) = parse(bare).unwrap().work else { panic!("no files") };
+    assert_eq!((work.operations.len(), work.sizes.len(), work.cache), (2, 2, CacheState::Cached));
+}
+
+#[test]
+fn what_is_wrong_with_files_is_told_at_its_line() {
+    for (from, to, expected) in [
+        ("\"create\"", "\"craete\"", &["no operation `craete`", "did you mean `create`", "plan.toml:7"][..]),
+        ("\"create\"", "\"read\"", &["`read` is there twice"]),
+        ("[\"read\", \"create\", \"tree-copy\"]", "[]", &["nothing to do"]),
+        ("\"10MB\"", "\"1B\"", &["the size 1 B is there twice", "plan.toml:8"]),
+        ("\"10MB\"", "\"10mb\"", &["`10mb` is not a size"]),
+        ("sizes = [\"1B\", \"10MB\"]", "sizes = []", &["there are no files"]),
+        ("cache = \"cold\"", "cache = \"cool\"", &["no state of the caches `cool`", "known are `cold`"]),
+        ("cache = \"cold\"", "cache = \"warm\"", &["nothing is dropped with these caches", "plan.toml:18"]),
+        ("fsync = \"file+dir\"", "fsync = \"dir\"", &["no way to sync `dir`"]),
+        ("\"create\", \"tree-copy\"", "\"tree-walk\"", &["`fsync` has no meaning: no operation writes"]),
+        ("\"read\", \"create\", ", "", &["`sizes` has no meaning: all operations are about the tree"]),
+        ("tree = { files = 10, directories = 2 }", "", &["`tree-copy` needs a tree", "add tree = "]),
+        (", \"tree-copy\"", "", &["no operation is about a tree"]),
+        ("files = 10", "files = 0", &["between 1 and 1000000"]),
+        ("files = 10", "fils = 10", &["fils"]),
+        ("cache = \"cold\"", "robots = 4", &["`robots` has no meaning in a `files` workload"]),
+        ("path = \"{dir}/clear\"", "path = \"/mnt/{dir}\"", &["`/mnt/{dir}` is no path"]),
+        ("path = \"{dir}/clear\"", "path = \"{dir}/{port}\"", &["{port}", "only servers have"]),
+        ("path = \"{dir}/clear\"", "server = \"origin\"", &["`server` has no meaning in a `files` workload"]),
+        ("setup = [\"mount-it\", \"{dir}/clear\"]", "setup = []", &["there is no program"]),
+        (
+            "path = \"{dir}/clear\"\nsetup = [\"mount-it\", \"{dir}/clear\"]\ndrop = [\"remount-it\"]\n",
+            "",
+            &["the arms `plain` and `layer` are equal"],
+        ),
+    ] {
+        let text = FILES.replacen(from, to, 1);
+        assert_ne!(text, FILES, "nothing was changed: {from}");
+        let message = parse(&text).expect_err(to);
+        for word in expected {
+            assert!(message.contains(word), "{to}\nshould say {word}\n{message}");
+        }
+    }
+    let message = parse(&GOOD.replace("tls = true", "tls = true\npath = \"/mnt\"")).unwrap_err();
+    assert!(message.contains("it belongs to the `files` workload"), "{message}");
 }

@@ -12,7 +12,7 @@ use toml::Spanned;
 
 impl Context<'_> {
     pub(super) fn work(&self, w: &WorkloadSection, slice: Option<&Spanned<u64>>) -> Checked<Work> {
-        const KINDS: [&str; 4] = ["get", "replay", "webstone", "command"];
+        const KINDS: [&str; 5] = ["get", "replay", "webstone", "command", "files"];
         let kind = w.kind.as_ref().as_str();
         if !KINDS.contains(&kind) {
             return self.wrong(
@@ -22,6 +22,9 @@ impl Context<'_> {
             );
         }
         self.refuse_strangers(w, kind)?;
+        if kind == "files" {
+            return Ok(Work::Files(self.files_work(w, slice)?));
+        }
         if kind == "command" {
             if let Some(slice) = slice {
                 return self.wrong(slice.span(), "a command has no requests to count", "take the line out");
@@ -51,7 +54,7 @@ impl Context<'_> {
     fn refuse_strangers(&self, w: &WorkloadSection, kind: &str) -> Checked<()> {
         let is = |kinds: &[&str]| kinds.contains(&kind);
         let requests = is(&["get", "replay", "webstone"]);
-        let (replay, command) = (is(&["replay"]), is(&["command"]));
+        let (replay, command, files) = (is(&["replay"]), is(&["command"]), is(&["files"]));
         let keys = [
             ("urls", w.urls.as_ref().map(Spanned::span), is(&["get"])),
             ("log", w.log.as_ref().map(Spanned::span), replay),
@@ -73,7 +76,13 @@ impl Context<'_> {
             ("prepare", w.prepare.as_ref().map(Spanned::span), command),
             ("cleanup", w.cleanup.as_ref().map(Spanned::span), command),
             ("cold", w.cold.as_ref().map(Spanned::span), command),
-            ("time_limit", w.time_limit.as_ref().map(Spanned::span), command),
+            ("time_limit", w.time_limit.as_ref().map(Spanned::span), command || files),
+            ("operations", w.operations.as_ref().map(Spanned::span), files),
+            ("sizes", w.sizes.as_ref().map(Spanned::span), files),
+            ("files", w.files.as_ref().map(Spanned::span), files),
+            ("cache", w.cache.as_ref().map(Spanned::span), files),
+            ("fsync", w.fsync.as_ref().map(Spanned::span), files),
+            ("tree", w.tree.as_ref().map(Spanned::span), files),
         ];
         for (key, span, allowed) in keys {
             if let Some(span) = span.filter(|_| !allowed) {

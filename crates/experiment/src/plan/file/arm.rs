@@ -96,13 +96,21 @@ pub struct ArmSection {
     /// `partial: REASON` or `none: REASON`.
     #[schemars(with = "Option<Vec<String>>")]
     pub proof: Option<Spanned<Vec<String>>>,
-    /// command workload: instead of the workload's.
+    /// files workload: the directory under test, below `{dir}` or that of a mounted file system.
+    /// Default "{dir}", the arm's private directory.
+    #[schemars(with = "Option<String>")]
+    pub path: Option<Spanned<String>>,
+    /// command workload: instead of the workload's. files workload: run once before anything is
+    /// written; what it leaves running belongs to the arm.
     #[schemars(with = "Option<OneOrMany>")]
     pub setup: Option<Spanned<OneOrMany>>,
+    /// files workload with cold caches: run each time before the caches are dropped.
+    #[schemars(with = "Option<OneOrMany>")]
+    pub drop: Option<Spanned<OneOrMany>>,
     /// Servers: run before each start. command workload: instead of the workload's.
     #[schemars(with = "Option<OneOrMany>")]
     pub prepare: Option<Spanned<OneOrMany>>,
-    /// command workload: instead of the workload's.
+    /// command workload: instead of the workload's. files workload: run once at the end.
     #[schemars(with = "Option<OneOrMany>")]
     pub cleanup: Option<Spanned<OneOrMany>>,
 }

@@ -8,7 +8,7 @@ mod workload;
 pub(super) use arm::{ArmSection, LimitsSection};
 pub(super) use experiment::{ExperimentSection, PeakSection, ViolationsSection};
 pub(super) use factors::FactorLevel;
-pub(super) use workload::{OneOrMany, UrlEntry, WorkloadSection};
+pub(super) use workload::{OneOrMany, TreeSection, UrlEntry, WorkloadSection};
 
 use super::PlanError;
 use schemars::JsonSchema;

@@ -8,7 +8,7 @@ use toml::Spanned;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadSection {
-    /// `get`, `replay`, `webstone` or `command`.
+    /// `get`, `replay`, `webstone`, `command` or `files`.
     #[schemars(with = "String")]
     pub kind: Spanned<String>,
     /// get: paths, each a string or a table with `path` and `weight`.
@@ -73,9 +73,45 @@ pub struct WorkloadSection {
     /// command: drop the page cache before each run (needs root).
     #[schemars(with = "Option<bool>")]
     pub cold: Option<Spanned<bool>>,
-    /// command: a run that takes longer is ended and fails. Default "10min".
+    /// command: a run that takes longer is ended and fails. Default "10min". files: a hook or an
+    /// operation that takes longer ends the run. Default "1min".
     #[schemars(with = "Option<String>")]
     pub time_limit: Option<Spanned<String>>,
+    /// files: of `read`, `write`, `create`, `remove`, `stat`, `list`, `tree-walk`, `tree-read` and
+    /// `tree-copy`. Default ["read", "write"].
+    #[schemars(with = "Option<Vec<String>>")]
+    pub operations: Option<Spanned<Vec<Spanned<String>>>>,
+    /// files: sizes of the files. Default ["1B", "10MB"].
+    #[schemars(with = "Option<Vec<String>>")]
+    pub sizes: Option<Spanned<Vec<Spanned<String>>>>,
+    /// files: how many of each size. Default: as many as 64 MB hold, 8 to 1000.
+    #[schemars(with = "Option<usize>")]
+    pub files: Option<Spanned<usize>>,
+    /// files: what the caches hold when operations begin: `cold` (nothing; needs root), `warm`
+    /// (names and attributes; needs root) or `cached` (everything; the default).
+    #[schemars(with = "Option<String>")]
+    pub cache: Option<Spanned<String>>,
+    /// files: when what is written is on disk: `none` (the default), `file`, `file+dir` or `dsync`.
+    #[schemars(with = "Option<String>")]
+    pub fsync: Option<Spanned<String>>,
+    /// files: the tree that `tree-walk`, `tree-read` and `tree-copy` are about.
+    #[schemars(with = "Option<TreeSection>")]
+    pub tree: Option<Spanned<TreeSection>>,
+}
+
+/// A tree of files, drawn from the seed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TreeSection {
+    /// Files. Default 1000.
+    #[schemars(with = "Option<usize>")]
+    pub files: Option<Spanned<usize>>,
+    /// Directories below the tree's root. Default 50.
+    #[schemars(with = "Option<usize>")]
+    pub directories: Option<Spanned<usize>>,
+    /// Mean size of a file. Default "13KB".
+    #[schemars(with = "Option<String>")]
+    pub mean: Option<Spanned<String>>,
 }
 
 /// A path of the `get` workload.

@@ -6,6 +6,7 @@ mod place;
 mod violations;
 
 use super::bench::{Bench, Measured, Sizing, Tried};
+use super::caches::{Caches, drop_caches};
 use super::scratch::Scratch;
 use super::snapshot::{Reader, Snapshot};
 use super::{Progress, Run, RunError, workloads};
@@ -140,7 +141,7 @@ impl<'a> ServerBench<'a> {
                 Ok(())
             }
             Fresh::Start => self.start_anew(arm, 0),
-            Fresh::PageCache => super::commands::drop_caches(),
+            Fresh::PageCache => drop_caches(Caches::Everything).map_err(RunError::Cold),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::plan::{Arm, ArmKind, Fresh, LimitsPlan, RequestWork};
 use crate::results::{ProofRecord, SubjectSetup};
 use crate::run::{Run, RunError};
 use bakeoff_loadgen::{Resumption, Station, Target, Trust, client_config};
-use bakeoff_subject::{Certificate, Context, Enforcement, Limits, Running, prove};
+use bakeoff_subject::{Certificate, Context, Limits, Running, prove};
 use bakeoff_units::Nanos;
 use rustls::pki_types::ServerName;
 use std::io::{self, Write};
@@ -43,7 +43,7 @@ impl Starter<'_> {
         let context = self.context(name, arm, padding);
         let running = bakeoff_subject::start(spec, &context)?;
         let proof = match &arm.proof {
-            Some(argv) => Some(record(prove(&running, &context, argv)?)),
+            Some(argv) => Some(prove(&running, &context, argv)?.into()),
             None => None,
         };
         let target = target(arm, &running, self.files.certificate.as_ref(), self.work)?;
@@ -115,15 +115,6 @@ impl Place {
             _ => Ok(()),
         }
     }
-}
-
-fn record(proof: bakeoff_subject::Proof) -> ProofRecord {
-    let (enforcement, words) = match proof.enforcement {
-        Enforcement::Full => ("full", proof.words),
-        Enforcement::Partial(why) => ("partial", why),
-        Enforcement::None(why) => ("none", why),
-    };
-    ProofRecord { active: proof.active, enforcement: enforcement.to_owned(), words }
 }
 
 fn limits(plan: &LimitsPlan) -> Limits {

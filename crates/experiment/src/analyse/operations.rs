@@ -1,0 +1,60 @@
+//! The kinds of file operations, each as if it had been measured alone.
+
+use super::arm::median;
+use super::compare::{Of, per_slice};
+use super::decide;
+use super::series::{Series, second};
+use crate::results::{ArmResult, OperationFigures, OperationResult, OperationSetup, Setup};
+use bakeoff_meter::Meter;
+use bakeoff_meter::catalogue::{self, OPERATION_TIME, SUBJECT_CPU};
+use std::collections::BTreeMap;
+
+/// What is compared, kind by kind.
+const COMPARED: [&str; 2] = [OPERATION_TIME, SUBJECT_CPU];
+/// What is shown of each arm.
+const SHOWN: [&str; 3] = [OPERATION_TIME, SUBJECT_CPU, "bytes_per_second"];
+
+/// In the order of the plan.
+pub(super) fn all(
+    setup: &Setup,
+    series: &Series,
+    arms: &BTreeMap<String, ArmResult>,
+) -> Vec<OperationResult> {
+    let result = |known: &OperationSetup| {
+        let alone = series.alone(&known.operation);
+        result(&Of { setup, series: &alone, arms }, known)
+    };
+    setup.workload.operations.iter().map(result).collect()
+}
+
+fn result(of: &Of<'_>, known: &OperationSetup) -> OperationResult {
+    let setup = of.setup;
+    let second = second(&setup.baseline);
+    let arms: Vec<&str> = decide::judged(setup).chain([second.as_str()]).collect();
+    let rows = COMPARED
+        .into_iter()
+        .filter_map(catalogue::find)
+        .flat_map(|meter| arms.iter().filter_map(|arm| per_slice(of, arm, meter)).collect::<Vec<_>>());
+    OperationResult {
+        operation: known.operation.clone(),
+        count: known.count,
+        comparisons: rows.collect(),
+        arms: setup.arms.iter().map(|arm| (arm.clone(), figures(of.series, arm))).collect(),
+    }
+}
+
+fn figures(alone: &Series, arm: &str) -> OperationFigures {
+    let column = alone.column(arm);
+    let mut sum = OperationFigures { time_ns: column.merged.response.quantiles(), ..Default::default() };
+    for counters in &column.counters {
+        sum.tried += counters.requests;
+        sum.bytes += counters.bytes;
+        for (class, count) in &counters.errors {
+            *sum.errors.entry(class.clone()).or_default() += count;
+        }
+    }
+    let of = |meter: &Meter| median(column.counters.iter().filter_map(meter.of_slice).collect());
+    let meters = SHOWN.into_iter().filter_map(catalogue::find);
+    sum.meters = meters.filter_map(|meter| Some((meter.name.to_owned(), of(meter)?))).collect();
+    sum
+}

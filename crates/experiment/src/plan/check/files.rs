@@ -1,0 +1,209 @@
+//! The `files` workload and its arms.
+
+use super::super::error::suggestion;
+use super::super::file::{ArmSection, TreeSection, WorkloadSection};
+use super::super::{ArmFiles, CacheState, FilesWork, Fsync, Operation, TreeShape};
+use super::{Checked, Context};
+use bakeoff_units::Bytes;
+use toml::Spanned;
+
+/// What is done and how large where the plan does not say.
+const OPERATIONS: [Operation; 2] = [Operation::Read, Operation::Write];
+const SIZES: [Bytes; 2] = [Bytes::new(1), Bytes::new(10_000_000)];
+/// More files than anybody waits for.
+const MOST_FILES: usize = 1_000_000;
+
+impl Context<'_> {
+    pub(super) fn files_work(&self, w: &WorkloadSection, slice: Option<&Spanned<u64>>) -> Checked<FilesWork> {
+        let operations = self.operations(w)?;
+        let cache =
+            self.choice(w.cache.as_ref(), "state of the caches", &CacheState::ALL, 2, |c| c.as_str())?;
+        let work = FilesWork {
+            sizes: self.sizes(w, &operations)?,
+            files: w.files.as_ref().map(|files| self.between(files, 1, MOST_FILES)).transpose()?,
+            cache,
+            fsync: self.choice(w.fsync.as_ref(), "way to sync", &Fsync::ALL, 0, |f| f.as_str())?,
+            tree: self.tree(w, &operations)?,
+            slice_operations: slice.map(|n| self.at_least(Some(n), 1, 1)).transpose()?,
+            time_limit: self.quantity(w.time_limit.as_ref(), "1min")?,
+            operations,
+        };
+        self.refuse_idle_keys(w, &work)?;
+        Ok(work)
+    }
+
+    fn operations(&self, w: &WorkloadSection) -> Checked<Vec<Operation>> {
+        let Some(list) = &w.operations else { return Ok(OPERATIONS.to_vec()) };
+        let mut operations = Vec::new();
+        for word in list.as_ref() {
+            let found = Operation::ALL.into_iter().find(|known| known.as_str() == word.as_ref());
+            let Some(operation) = found else {
+                let known = Operation::ALL.map(Operation::as_str);
+                let what = format!("there is no operation `{}`", word.as_ref());
+                return self.wrong(word.span(), what, suggestion(word.as_ref(), &known));
+            };
+            if operations.contains(&operation) {
+                return self.wrong(word.span(), format!("`{operation}` is there twice"), "take one out");
+            }
+            operations.push(operation);
+        }
+        if operations.is_empty() {
+            return self.wrong(list.span(), "there is nothing to do", "such as [\"read\", \"write\"]");
+        }
+        Ok(operations)
+    }
+
+    fn sizes(&self, w: &WorkloadSection, operations: &[Operation]) -> Checked<Vec<Bytes>> {
+        let Some(list) = &w.sizes else {
+            let needed = operations.iter().any(|operation| !operation.of_tree());
+            return Ok(if needed { SIZES.to_vec() } else { Vec::new() });
+        };
+        let mut sizes = Vec::new();
+        for text in list.as_ref() {
+            let size: Bytes = self.quantity(Some(text), "10MB")?;
+            if sizes.contains(&size) {
+                return self.wrong(text.span(), format!("the size {size} is there twice"), "take one out");
+            }
+            sizes.push(size);
+        }
+        if sizes.is_empty() {
+            return self.wrong(list.span(), "there are no files", "such as [\"1B\", \"10MB\"]");
+        }
+        Ok(sizes)
+    }
+
+    fn tree(&self, w: &WorkloadSection, operations: &[Operation]) -> Checked<Option<TreeShape>> {
+        let asking = operations.iter().find(|operation| operation.of_tree());
+        match (&w.tree, asking) {
+            (Some(tree), Some(_)) => Ok(Some(self.tree_shape(tree.as_ref())?)),
+            (None, None) => Ok(None),
+            (None, Some(operation)) => {
+                let span = w.operations.as_ref().map_or(0..0, Spanned::span);
+                let help = "add tree = { files = 1000, directories = 50, mean = \"13KB\" }";
+                self.wrong(span, format!("`{operation}` needs a tree"), help)
+            }
+            (Some(tree), None) => {
+                let help = "add tree-walk, tree-read or tree-copy to `operations`, or take the line out";
+                self.wrong(tree.span(), "no operation is about a tree", help)
+            }
+        }
+    }
+
+    fn tree_shape(&self, tree: &TreeSection) -> Checked<TreeShape> {
+        Ok(TreeShape {
+            files: tree.files.as_ref().map_or(Ok(1000), |files| self.between(files, 1, MOST_FILES))?,
+            directories: tree.directories.as_ref().map_or(Ok(50), |n| self.between(n, 0, MOST_FILES))?,
+            mean: self.quantity(tree.mean.as_ref(), "13KB")?,
+        })
+    }
+
+    fn between(&self, value: &Spanned<usize>, least: usize, most: usize) -> Checked<usize> {
+        let number = *value.as_ref();
+        if (least..=most).contains(&number) {
+            return Ok(number);
+        }
+        self.wrong(value.span(), format!("this must lie between {least} and {most}"), "such as 1000")
+    }
+
+    /// Keys that nothing in this plan asks for.
+    fn refuse_idle_keys(&self, w: &WorkloadSection, work: &FilesWork) -> Checked<()> {
+        let writes = work.operations.iter().any(|operation| operation.writes());
+        let has_files = work.operations.iter().any(|operation| !operation.of_tree());
+        let keys = [
+            ("fsync", w.fsync.as_ref().map(Spanned::span), writes, "no operation writes"),
+            ("sizes", w.sizes.as_ref().map(Spanned::span), has_files, "all operations are about the tree"),
+            ("files", w.files.as_ref().map(Spanned::span), has_files, "all operations are about the tree"),
+        ];
+        for (key, span, allowed, why) in keys {
+            if let Some(span) = span.filter(|_| !allowed) {
+                return self.wrong(span, format!("`{key}` has no meaning: {why}"), "take the line out");
+            }
+        }
+        Ok(())
+    }
+
+    fn choice<T: Copy>(
+        &self,
+        value: Option<&Spanned<String>>,
+        noun: &str,
+        all: &[T],
+        default: usize,
+        name: fn(T) -> &'static str,
+    ) -> Checked<T> {
+        let Some(value) = value else { return Ok(all[default]) };
+        match all.iter().find(|known| name(**known) == value.as_ref()) {
+            Some(found) => Ok(*found),
+            None => {
+                let known: Vec<&str> = all.iter().map(|known| name(*known)).collect();
+                let what = format!("there is no {noun} `{}`", value.as_ref());
+                self.wrong(value.span(), what, suggestion(value.as_ref(), &known))
+            }
+        }
+    }
+
+    pub(super) fn arm_files(
+        &self,
+        name: &Spanned<String>,
+        arm: &ArmSection,
+        work: &FilesWork,
+    ) -> Checked<ArmFiles> {
+        self.refuse_files_strangers(arm)?;
+        if let Some(drop) = arm.drop.as_ref().filter(|_| work.cache != CacheState::Cold) {
+            let help = "add cache = \"cold\" to the workload, or take the line out";
+            return self.wrong(drop.span(), "nothing is dropped with these caches", help);
+        }
+        let path = match &arm.path {
+            None => "{dir}".to_owned(),
+            Some(path) if path.as_ref().starts_with("{dir}") => path.as_ref().clone(),
+            Some(path) if path.as_ref().contains("{dir}") || path.as_ref().is_empty() => {
+                let help = "a path begins with {dir}, or is that of a mounted file system";
+                return self.wrong(path.span(), format!("`{}` is no path", path.as_ref()), help);
+            }
+            Some(path) => self.base.join(path.as_ref()).display().to_string(),
+        };
+        let hook = |hook: &Option<Spanned<_>>| hook.as_ref().map_or(Ok(Vec::new()), |hook| self.hook(hook));
+        let planned = ArmFiles {
+            path,
+            setup: hook(&arm.setup)?,
+            drop: hook(&arm.drop)?,
+            cleanup: hook(&arm.cleanup)?,
+            env: super::arm::env(arm),
+        };
+        let hooks = planned.setup.iter().chain(&planned.drop).chain(&planned.cleanup).flatten();
+        let proof = arm.proof.iter().flat_map(|argv| argv.as_ref());
+        self.only_dir(name, hooks.chain([&planned.path]).chain(proof))?;
+        Ok(planned)
+    }
+
+    fn refuse_files_strangers(&self, arm: &ArmSection) -> Checked<()> {
+        let strangers = [
+            ("server", arm.server.as_ref().map(Spanned::span)),
+            ("command", arm.command.as_ref().map(Spanned::span)),
+            ("url", arm.url.as_ref().map(Spanned::span)),
+            ("wrap", arm.wrap.as_ref().map(Spanned::span)),
+            ("config", arm.config.as_ref().map(Spanned::span)),
+            ("tls", arm.tls.as_ref().map(Spanned::span)),
+            ("ready", arm.ready.as_ref().map(Spanned::span)),
+            ("start_timeout", arm.start_timeout.as_ref().map(Spanned::span)),
+            ("pid", arm.pid.as_ref().map(Spanned::span)),
+            ("cacert", arm.cacert.as_ref().map(Spanned::span)),
+            ("insecure", arm.insecure.as_ref().map(Spanned::span)),
+            ("burn", arm.burn.as_ref().map(Spanned::span)),
+            ("headers", arm.headers.as_ref().map(Spanned::span)),
+            ("urls", arm.urls.as_ref().map(Spanned::span)),
+            ("keep_alive", arm.keep_alive.as_ref().map(Spanned::span)),
+            ("fresh", arm.fresh.as_ref().map(Spanned::span)),
+            ("first_use_of", arm.first_use_of.as_ref().map(Spanned::span)),
+            ("limits", arm.limits.as_ref().map(Spanned::span)),
+            ("prepare", arm.prepare.as_ref().map(Spanned::span)),
+        ];
+        match strangers.into_iter().find_map(|(key, span)| Some((key, span?))) {
+            Some((key, span)) => self.wrong(
+                span,
+                format!("`{key}` has no meaning in a `files` workload"),
+                "an arm is a `path`, with `setup`, `drop`, `cleanup`, `env` and `proof`",
+            ),
+            None => Ok(()),
+        }
+    }
+}

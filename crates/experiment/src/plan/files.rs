@@ -1,0 +1,181 @@
+//! The `files` workload, checked: which operations, on which files, in which state of the caches.
+
+use bakeoff_units::{Bytes, Nanos};
+use std::fmt;
+
+/// A workload of file operations.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FilesWork {
+    /// What is done, in the order of the plan; none twice.
+    pub operations: Vec<Operation>,
+    /// Sizes of the files; none twice, empty when nothing but trees is asked for.
+    pub sizes: Vec<Bytes>,
+    /// Files of each size; `None`: as many as are good.
+    pub files: Option<usize>,
+    /// What the caches hold when operations begin.
+    pub cache: CacheState,
+    /// When what is written is on disk.
+    pub fsync: Fsync,
+    /// The tree, where an operation is about one.
+    pub tree: Option<TreeShape>,
+    /// Operations of each kind in a slice; `None`: sized in the pilot.
+    pub slice_operations: Option<u64>,
+    /// A hook or an operation that takes longer ends the run.
+    pub time_limit: Nanos,
+}
+
+/// What is done to files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Operation {
+    /// Open a file, read it to its end, close it.
+    Read,
+    /// Open a file, write over its whole content, sync as told, close it.
+    Write,
+    /// Make a new file, write it, sync as told, close it.
+    Create,
+    /// Remove a file.
+    Remove,
+    /// Ask for a file's attributes.
+    Stat,
+    /// Open a directory, read all its entries, close it.
+    List,
+    /// List every directory of the tree and ask for the attributes of every entry.
+    TreeWalk,
+    /// Read every file of the tree.
+    TreeRead,
+    /// Copy the tree: make its directories, read each file and write a new one.
+    TreeCopy,
+}
+
+impl Operation {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Read,
+        Self::Write,
+        Self::Create,
+        Self::Remove,
+        Self::Stat,
+        Self::List,
+        Self::TreeWalk,
+        Self::TreeRead,
+        Self::TreeCopy,
+    ];
+
+    /// As in plans.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Create => "create",
+            Self::Remove => "remove",
+            Self::Stat => "stat",
+            Self::List => "list",
+            Self::TreeWalk => "tree-walk",
+            Self::TreeRead => "tree-read",
+            Self::TreeCopy => "tree-copy",
+        }
+    }
+
+    /// Whether it is about the tree.
+    pub const fn of_tree(self) -> bool {
+        matches!(self, Self::TreeWalk | Self::TreeRead | Self::TreeCopy)
+    }
+
+    /// Whether it is done for each size apart.
+    pub const fn by_size(self) -> bool {
+        matches!(self, Self::Read | Self::Write | Self::Create | Self::Remove)
+    }
+
+    /// Whether it changes what is on disk.
+    pub const fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::Create | Self::Remove | Self::TreeCopy)
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What the caches hold when the operations of one kind begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheState {
+    /// Nothing: the arm's `drop` hook was run, everything was written to disk, and page cache,
+    /// names and attributes were dropped for the whole machine.
+    Cold,
+    /// Names and attributes, but no content: the page cache was dropped for the whole machine, then
+    /// every file was asked for its attributes.
+    Warm,
+    /// Everything: what will be used was used just before, and nothing was dropped.
+    Cached,
+}
+
+impl CacheState {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Cold, Self::Warm, Self::Cached];
+
+    /// As in plans.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cold => "cold",
+            Self::Warm => "warm",
+            Self::Cached => "cached",
+        }
+    }
+}
+
+/// When what is written is on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fsync {
+    /// Whenever the file system likes.
+    None,
+    /// `fsync` of each file before it is closed.
+    File,
+    /// That, and `fsync` of the directory a file lies in.
+    FileAndDirectory,
+    /// Files are opened with `O_DSYNC`.
+    Data,
+}
+
+impl Fsync {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::None, Self::File, Self::FileAndDirectory, Self::Data];
+
+    /// As in plans.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::File => "file",
+            Self::FileAndDirectory => "file+dir",
+            Self::Data => "dsync",
+        }
+    }
+}
+
+/// A tree of files, drawn from the seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreeShape {
+    /// Files, one or more.
+    pub files: usize,
+    /// Directories below its root.
+    pub directories: usize,
+    /// Mean size of a file.
+    pub mean: Bytes,
+}
+
+/// The directory of an arm and what puts a file system there. `{dir}` stands for the arm's private
+/// directory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArmFiles {
+    /// An existing directory once `setup` was run: absolute, or it begins with `{dir}`.
+    pub path: String,
+    /// Once, before anything is written.
+    pub setup: Vec<Vec<String>>,
+    /// Cold caches: before the caches are dropped.
+    pub drop: Vec<Vec<String>>,
+    /// Once, at the end.
+    pub cleanup: Vec<Vec<String>>,
+    /// Added to the environment of the hooks.
+    pub env: Vec<(String, String)>,
+}

@@ -1,0 +1,103 @@
+//! A block: the operations of one kind of one slice, one after the other.
+//!
+//! Measuring side, hot, in a thread of its own on the subjects' cores: what the kernel does for an
+//! operation is charged to whoever asks for it, so this thread's CPU is a part of the subject's. It
+//! must not decide what is done.
+
+use super::failure::{Class, Failure};
+use super::hand::{Check, Hand};
+use super::kind::Kind;
+use super::store::{Ground, Step, Store, TREE};
+use super::watch::Pulse;
+use crate::plan::Fsync;
+use bakeoff_meter::Histogram;
+use bakeoff_sys::{affinity, thread};
+use bakeoff_units::{Clock, MonotonicClock, Nanos};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What is done, on what, and for how long at most.
+#[derive(Clone, Copy)]
+pub(super) struct Block<'a> {
+    pub(super) kind: &'a Kind,
+    pub(super) store: &'a Store,
+    pub(super) steps: &'a [Step],
+    pub(super) fsync: Fsync,
+    pub(super) check: Check,
+    pub(super) cores: &'a [usize],
+    pub(super) clock: MonotonicClock,
+    /// No operation begins after that.
+    pub(super) until: Nanos,
+    pub(super) interrupted: &'a AtomicBool,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    /// Operations tried: fewer than steps when time or the user cut it short.
+    pub(super) tried: usize,
+    /// Which steps failed, and how.
+    pub(super) failed: Vec<(usize, Class)>,
+    /// The first of them in words.
+    pub(super) first: Option<String>,
+    pub(super) bytes: u64,
+    /// Time spent in operations.
+    pub(super) elapsed: Nanos,
+    /// CPU of the thread.
+    pub(super) cpu: Nanos,
+    pub(super) times: Histogram,
+}
+
+/// Runs the block, in the calling thread.
+pub(super) fn run(block: Block<'_>, pulse: &Pulse<'_>) -> Result<Report, Failure> {
+    // Cores that are gone were noticed before the run; here that only costs placement.
+    let _ = affinity::pin(block.cores);
+    let mut hand = Hand::open(&block.store.root, block.fsync, block.check)?;
+    let ground = block.store.ground(block.kind);
+    if let Some(dir) = ground.dir {
+        hand.work_in(dir)?;
+    }
+    let mut report = Report::default();
+    let before = thread::cpu_time();
+    for (index, step) in block.steps.iter().enumerate() {
+        let start = block.clock.now();
+        if start >= block.until || block.interrupted.load(Ordering::Relaxed) {
+            break;
+        }
+        pulse.at(start);
+        let result = perform(&mut hand, &ground, step);
+        let took = block.clock.now().since(start);
+        report.tried += 1;
+        report.elapsed += took;
+        match result {
+            Ok(bytes) => {
+                report.bytes += bytes;
+                report.times.record(took);
+            }
+            Err(failure) => report.fail(index, &failure),
+        }
+    }
+    report.cpu = thread::cpu_time().since(before);
+    Ok(report)
+}
+
+/// Bytes of contents that were read or written.
+fn perform(hand: &mut Hand, ground: &Ground<'_>, step: &Step) -> Result<u64, Failure> {
+    match step {
+        Step::Read(file, expected) => hand.read(&ground.names[*file], *expected),
+        Step::Write(file, body) => hand.write(&ground.names[*file], *body),
+        Step::Create(file, body) => hand.create(&ground.names[*file], *body),
+        Step::Remove(file, _) => hand.remove(&ground.names[*file]),
+        Step::Stat(file, size) => hand.stat(&ground.names[*file], *size),
+        Step::List => hand.list(ground.dir.unwrap_or(c"."), ground.names.len()),
+        Step::Walk(tree) => hand.walk(TREE, tree),
+        Step::ReadTree(tree) => hand.read_tree(TREE, tree),
+        Step::Copy(copy, tree) => hand.copy(TREE, copy, tree),
+    }
+}
+
+impl Report {
+    pub(super) fn fail(&mut self, step: usize, failure: &Failure) {
+        self.first.get_or_insert_with(|| failure.to_string());
+        self.failed.push((step, failure.class));
+    }
+}

@@ -1,0 +1,309 @@
+//! Directories as arms: operations on their files, one kind after the other, one arm at a time.
+//!
+//! Measuring side. The operations are made by a thread of bakeoff itself (`block`) on the subjects'
+//! cores; its CPU and that of the processes behind the file system (`Layer`) are the subject's. What
+//! the kernel does on its own account, such as writing pages back, is charged to nobody.
+
+mod block;
+mod failure;
+mod hand;
+mod kind;
+mod place;
+mod size;
+mod slice;
+mod store;
+mod tally;
+mod tree;
+mod watch;
+
+use super::bench::{Bench, Measured, Sizing, Tried};
+use super::scratch::Scratch;
+use super::{Progress, RoundReport, Run, RunError};
+use crate::directory::LOGS;
+use crate::environment::Placement;
+use crate::plan::{ArmKind, FilesWork};
+use crate::results::{OperationSetup, ProofRecord, SubjectSetup, Warning, WorkloadSetup};
+use bakeoff_meter::host::HostMeter;
+use bakeoff_units::{Bytes, Clock, MonotonicClock, Nanos};
+use block::Report;
+use hand::Check;
+use kind::{files_of, kinds};
+use place::{Place, on_disk};
+use size::Timed;
+use slice::{Course, Turn};
+use std::collections::BTreeMap;
+
+/// A round that no real round has: what the pilot asks for.
+const PILOT_ROUND: u64 = u64::MAX >> 16;
+/// What the pilot times a kind of operation with.
+const TRIAL: Nanos = Nanos::from_millis(30);
+
+/// All arms' directories.
+pub(crate) struct FilesBench<'a> {
+    course: Course<'a>,
+    arms: Vec<Place>,
+    /// Operations of each kind in a slice.
+    counts: Vec<u64>,
+    reason: String,
+    round: u64,
+    // Last: mounts are taken off before their directories go.
+    scratch: Scratch,
+}
+
+/// In the middle of a run nobody is told of what was still mounted.
+struct Silent;
+
+impl Progress for Silent {
+    fn stage(&mut self, _what: &str) {}
+
+    fn round(&mut self, _report: &RoundReport<'_>) {}
+}
+
+impl<'a> FilesBench<'a> {
+    pub(crate) fn start(
+        run: &'a Run<'_>,
+        work: &'a FilesWork,
+        placement: &Placement,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, RunError> {
+        let course = Course {
+            work,
+            kinds: kinds(work),
+            cpus: placement.subject.clone(),
+            cwd: run.plan.base_dir.clone(),
+            clock: MonotonicClock::new(),
+            host: HostMeter::new(),
+            interrupted: run.interrupted,
+        };
+        course.drop_caches()?; // says no at once to who may not
+        let mut bench = Self {
+            course,
+            arms: Vec::new(),
+            counts: Vec::new(),
+            reason: String::new(),
+            round: PILOT_ROUND,
+            scratch: Scratch::create(progress)?,
+        };
+        let _ = bakeoff_subject::guardian::adopt_orphans();
+        match bench.set_up(run, progress) {
+            Ok(()) => Ok(bench),
+            Err(why) => {
+                let _ = bench.stop(progress); // what went wrong first is told
+                Err(why)
+            }
+        }
+    }
+
+    fn set_up(&mut self, run: &Run<'_>, progress: &mut dyn Progress) -> Result<(), RunError> {
+        for name in run.plan.names() {
+            let Some(arm) = run.plan.arm_of(&name) else { continue };
+            let ArmKind::Files(files) = &arm.what else { continue };
+            progress.stage(&format!("setting up {name}"));
+            let dir = self.scratch.subdirectory(&on_disk(&name))?;
+            let logs = run.dir.path().join(LOGS).join(on_disk(&name));
+            std::fs::create_dir_all(&logs).map_err(|why| RunError::Scratch {
+                path: logs.display().to_string(),
+                why: why.to_string(),
+            })?;
+            let what = (files, arm.proof.as_ref());
+            let place = Place::new(&name, what, (dir, logs), self.course.work, run.plan.seed)?;
+            // In the list before anything is put up, so that it is taken down whatever happens.
+            self.arms.push(place);
+            if let Some(place) = self.arms.last_mut() {
+                place.set_up(&self.course.surroundings(), progress)?;
+                place.demand_layer()?;
+            }
+        }
+        self.demand_room()?;
+        self.fill(progress)
+    }
+
+    /// Says no before the first byte where arms together need more than there is.
+    fn demand_room(&self) -> Result<(), RunError> {
+        let mut needs: BTreeMap<u64, u64> = BTreeMap::new();
+        for place in &self.arms {
+            let Some((device, free)) = place.room() else { continue };
+            let need = needs.entry(device).or_default();
+            *need += place.store.room(&self.course.kinds, |kind| self.course.most(kind)).get();
+            if *need > free {
+                return Err(place.no_room(Bytes::new(*need), Bytes::new(free)));
+            }
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, progress: &mut dyn Progress) -> Result<(), RunError> {
+        for place in &mut self.arms {
+            progress.stage(&format!("writing the files of {}", place.name));
+            place.fill(&self.course.surroundings())?;
+        }
+        Ok(())
+    }
+
+    /// Removes the files and takes all file systems down.
+    pub(crate) fn stop(mut self, progress: &mut dyn Progress) -> Result<(), RunError> {
+        let around = self.course.surroundings();
+        // All of them, whatever the others do; the first thing that went wrong is told.
+        let done: Vec<_> = self.arms.iter_mut().map(|place| place.take_down(&around, progress)).collect();
+        done.into_iter().collect()
+    }
+
+    /// One kind of one arm: once with every byte compared, then as often as a trial takes.
+    fn time(&mut self, arm: usize, number: usize, left: Nanos) -> Result<f64, RunError> {
+        let most = self.course.most(&self.course.kinds[number]);
+        let until = self.course.clock.now() + left;
+        let turn = Turn { number, round: PILOT_ROUND, count: 1, check: Check::Full, until };
+        let first = self.course.block(&mut self.arms, arm, turn)?.0;
+        self.demand_good(arm, number, &first)?;
+        let count = (TRIAL.get() / first.elapsed.get().max(1)).clamp(1, most);
+        if count == 1 {
+            return Ok(first.elapsed.get().max(1) as f64);
+        }
+        let turn = Turn { count, check: Check::Start, ..turn };
+        let trial = self.course.block(&mut self.arms, arm, turn)?.0;
+        self.demand_good(arm, number, &trial)?;
+        Ok(trial.elapsed.get().max(1) as f64 / trial.tried.max(1) as f64)
+    }
+
+    /// In the pilot everything must go well.
+    fn demand_good(&self, arm: usize, number: usize, report: &Report) -> Result<(), RunError> {
+        if self.course.is_interrupted() {
+            return Err(RunError::Interrupted);
+        }
+        match &report.first {
+            Some(why) => Err(self.arms[arm].failed(&self.course.kinds[number].label(), why.clone())),
+            None => Ok(()),
+        }
+    }
+
+    fn try_arm(&mut self, arm: usize, limit: Nanos) -> Result<Tried, RunError> {
+        let began = self.course.clock.now();
+        let turn = Turn { number: 0, round: PILOT_ROUND, count: 0, check: Check::Full, until: began + limit };
+        let (tally, _) = self.course.slice(&mut self.arms, arm, &self.counts, turn)?;
+        let (counters, _) = tally.finish(self.course.cpus.len());
+        let made = counters.requests as usize;
+        if self.course.is_interrupted() {
+            return Err(RunError::Interrupted);
+        }
+        match counters.errors.iter().next() {
+            Some((class, count)) => {
+                Err(self.arms[arm].failed("a slice of the pilot", format!("{count} operations by {class}")))
+            }
+            // What lies around the operations takes the round's time as well.
+            None => Ok(Tried { wall: self.course.clock.now().since(began), ..Tried::of(&counters, made) }),
+        }
+    }
+
+    fn description(&self) -> String {
+        let work = self.course.work;
+        let names: Vec<&str> = work.operations.iter().map(|operation| operation.as_str()).collect();
+        let sizes = work.sizes.iter().map(|size| format!("{} files of {size}", files_of(work, *size)));
+        let tree = work.tree.iter().map(|tree| {
+            format!(
+                "a tree of {} files in {} directories, {} on average",
+                tree.files, tree.directories, tree.mean
+            )
+        });
+        let on: Vec<String> = sizes.chain(tree).collect();
+        let writes = work.operations.iter().any(|operation| operation.writes());
+        let fsync = if writes { format!(", fsync {}", work.fsync.as_str()) } else { String::new() };
+        format!("{} on {}; {}{fsync}", names.join(", "), on.join(" and "), work.cache.as_str())
+    }
+}
+
+impl Bench for FilesBench<'_> {
+    fn begin_round(&mut self, round: u32, _requests: usize) -> Result<(), RunError> {
+        self.round = u64::from(round);
+        Ok(())
+    }
+
+    fn measure(&mut self, arm: usize, limit: Nanos) -> Result<Measured, RunError> {
+        let until = self.course.clock.now() + limit;
+        let turn = Turn { number: 0, round: self.round, count: 0, check: Check::Start, until };
+        let (tally, complete) = self.course.slice(&mut self.arms, arm, &self.counts, turn)?;
+        let (mut counters, times) = tally.finish(self.course.cpus.len());
+        let processes = self.arms[arm].layer.processes();
+        let usage = bakeoff_meter::process::Usage::of(&processes);
+        counters.usage.rss_bytes = usage.rss().ok().map(Bytes::get);
+        counters.usage.processes = Some(processes.len() as u64);
+        Ok(Measured { counters, times: times.encode(), complete })
+    }
+
+    fn warm_up(&mut self, _requests: usize) -> Result<(), RunError> {
+        self.try_out(0, Nanos::from_secs(60)).map(drop)
+    }
+
+    fn try_out(&mut self, _requests: usize, limit: Nanos) -> Result<Vec<Tried>, RunError> {
+        (0..self.arms.len()).map(|arm| self.try_arm(arm, limit)).collect()
+    }
+
+    fn restart(&mut self, _start: u32) -> Result<(), RunError> {
+        let around = self.course.surroundings();
+        self.arms.iter_mut().try_for_each(|place| place.renew(&around, &mut Silent))
+    }
+
+    fn proof(&self, arm: usize) -> Option<ProofRecord> {
+        self.arms[arm].proof.clone()
+    }
+
+    fn calibrate(&mut self, left: Nanos) -> Result<Vec<Warning>, RunError> {
+        if let Some(count) = self.course.work.slice_operations {
+            self.counts = self.course.kinds.iter().map(|kind| count.min(self.course.most(kind))).collect();
+            self.reason = "as the plan says".to_owned();
+            return Ok(Vec::new());
+        }
+        let began = self.course.clock.now();
+        let mut kinds = Vec::new();
+        let mut spent = 0.0;
+        for number in 0..self.course.kinds.len() {
+            let per_operation = (0..self.arms.len())
+                .map(|arm| self.time(arm, number, left))
+                .collect::<Result<Vec<f64>, RunError>>()?;
+            spent += per_operation.iter().sum::<f64>();
+            kinds.push(Timed { per_operation, most: self.course.most(&self.course.kinds[number]) });
+        }
+        // Two blocks were run of each kind and arm: half of what they took beside the operations.
+        let trials = TRIAL.times((kinds.len() * self.arms.len()) as f64) + Nanos::new(spent as u64);
+        let passed = self.course.clock.now().since(began);
+        let around = passed.since(trials).times(0.5);
+        let sizes = size::sizes(&kinds, around, left.since(passed));
+        (self.counts, self.reason) = (sizes.counts, sizes.reason);
+        Ok(sizes.warning.into_iter().collect())
+    }
+
+    fn take_up(&mut self, workload: &WorkloadSetup) {
+        let of = |label: &str| workload.operations.iter().find(|found| found.operation == label);
+        let kinds = self.course.kinds.iter();
+        self.counts = kinds.map(|kind| of(&kind.label()).map_or(1, |found| found.count)).collect();
+        self.reason.clone_from(&workload.slice_reason);
+    }
+
+    fn sized(&self) -> Sizing {
+        Sizing::Fixed(self.counts.iter().sum::<u64>() as usize)
+    }
+
+    fn has_cpu(&self) -> bool {
+        self.arms.iter().all(|place| place.layer.cpu().is_ok())
+    }
+
+    fn max_lateness(&self) -> Option<Nanos> {
+        None
+    }
+
+    fn workload(&self) -> WorkloadSetup {
+        let kinds = self.course.kinds.iter().zip(&self.counts);
+        WorkloadSetup {
+            kind: "files".to_owned(),
+            description: self.description(),
+            slice_reason: self.reason.clone(),
+            operations: kinds
+                .map(|(kind, count)| OperationSetup { operation: kind.label(), count: *count })
+                .collect(),
+            ..WorkloadSetup::default()
+        }
+    }
+
+    fn subject(&self, arm: usize) -> SubjectSetup {
+        self.arms[arm].subject()
+    }
+}

@@ -1,0 +1,389 @@
+//! One arm: its directory, what puts a file system there, and how all of it goes again.
+//!
+//! Cold. Owns the order of hooks, directories and mounts. Whatever fails, what was put up is taken
+//! down: our files through the file system under test, then the arm's cleanup, then what is still
+//! mounted, then the processes that are left.
+
+use super::super::scratch::{self, remove_tree, unmount};
+use super::super::{Progress, RunError};
+use super::store::Store;
+use super::watch::{Pulse, Watch};
+use crate::plan::{ArmFiles, FilesWork};
+use crate::results::{ProofRecord, SubjectSetup};
+use bakeoff_subject::{Errand, Job, Layer, Status, Substitutions};
+use bakeoff_sys::mount::{self, Mount};
+use bakeoff_units::{Bytes, Nanos};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What is cleaned up with: Ctrl-C is why it is time to. (A second one ends bakeoff at once.)
+static NOT_INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// An arm.
+pub(super) struct Place {
+    pub(super) name: String,
+    pub(super) layer: Layer,
+    pub(super) store: Store,
+    /// The directory under test.
+    path: PathBuf,
+    /// Its private directory.
+    dir: PathBuf,
+    logs: PathBuf,
+    files: ArmFiles,
+    /// Tells whether the layer is on.
+    ask: Option<Vec<String>>,
+    pub(super) proof: Option<ProofRecord>,
+    /// What the path lay on when everything was set up.
+    found: Option<Found>,
+    /// Its file system was taken away.
+    hung: bool,
+}
+
+/// The file system under test.
+struct Found {
+    mount: Mount,
+    /// Arms with the same number share their room.
+    device: u64,
+    free: u64,
+}
+
+/// What hooks and file operations need of the run.
+#[derive(Clone, Copy)]
+pub(super) struct Surroundings<'a> {
+    pub(super) cwd: &'a Path,
+    pub(super) cpus: &'a [usize],
+    pub(super) watch: Watch<'a>,
+}
+
+impl Place {
+    /// Nothing is done yet but for finding out where everything will be.
+    pub(super) fn new(
+        name: &str,
+        (files, ask): (&ArmFiles, Option<&Vec<String>>),
+        (dir, logs): (PathBuf, PathBuf),
+        work: &FilesWork,
+        seed: u64,
+    ) -> Result<Self, RunError> {
+        let path = PathBuf::from(word(name, &dir, &files.path)?);
+        let root = path.join(scratch::own_name()).join(on_disk(name));
+        Ok(Self {
+            name: name.to_owned(),
+            layer: Layer::default(),
+            store: Store::new(root, work, seed),
+            path,
+            dir,
+            logs,
+            files: files.clone(),
+            ask: ask.cloned(),
+            proof: None,
+            found: None,
+            hung: false,
+        })
+    }
+
+    /// Puts the file system up and makes our directory on it.
+    pub(super) fn set_up(
+        &mut self,
+        around: &Surroundings<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<(), RunError> {
+        self.hooks(&self.files.setup.clone(), around)?;
+        let (path, root, inside) =
+            (self.path.clone(), self.store.root.clone(), self.path.starts_with(&self.dir));
+        if !inside && path.is_dir() {
+            scratch::remove_left_behind(&path, progress);
+        }
+        let found = self.over(around, |_| {
+            let about = fs::metadata(&path)?;
+            if !about.is_dir() {
+                return Err(io::Error::other("it is no directory"));
+            }
+            let mount = mount::of(&path)?;
+            let free = bakeoff_sys::disk::free_bytes(&path).unwrap_or(u64::MAX);
+            fs::create_dir_all(root.parent().unwrap_or(&path))?;
+            fs::create_dir(&root)?;
+            Ok(Found { mount, device: about.dev(), free })
+        })?;
+        let help = "an arm's `path` must be there once its `setup` was run, and be writable";
+        self.found = Some(found.map_err(|why| self.wrong(why.to_string(), help))?);
+        self.proof = self.prove(around)?;
+        Ok(())
+    }
+
+    /// Asks whether the layer is on, where the plan says how.
+    fn prove(&self, around: &Surroundings<'_>) -> Result<Option<ProofRecord>, RunError> {
+        let Some(argv) = &self.ask else { return Ok(None) };
+        let dir = self.logs.join("proof");
+        let made = fs::remove_dir_all(&dir).or(Ok(())).and_then(|()| fs::create_dir_all(&dir));
+        made.map_err(|why| RunError::Scratch { path: dir.display().to_string(), why: why.to_string() })?;
+        // Off the subjects' cores, and no part of the layer.
+        let job = Job { dir, cpus: Vec::new(), ..self.job(argv, around)? };
+        Ok(Some(bakeoff_subject::prove_by(&job)?.into()))
+    }
+
+    /// An arm whose layer is off is not worth a slice.
+    pub(super) fn demand_layer(&self) -> Result<(), RunError> {
+        match &self.proof {
+            Some(proof) if !proof.active => {
+                Err(RunError::LayerOff { arm: self.name.clone(), said: proof.words.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes everything down and puts it up again, in a new private directory.
+    pub(super) fn renew(
+        &mut self,
+        around: &Surroundings<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<(), RunError> {
+        self.take_down(around, progress)?;
+        let again = remove_tree(&self.dir).and_then(|()| fs::create_dir(&self.dir));
+        again.map_err(|why| RunError::Scratch {
+            path: self.dir.display().to_string(),
+            why: why.to_string(),
+        })?;
+        self.set_up(around, progress)?;
+        self.fill(around)
+    }
+
+    /// Writes all files.
+    pub(super) fn fill(&mut self, around: &Surroundings<'_>) -> Result<(), RunError> {
+        self.store.promise();
+        let filled = self.over_store(around, |store, pulse| store.fill(pulse))?;
+        filled.map_err(|failure| self.failed("writing the files", failure.to_string()))?;
+        if around.watch.interrupted.load(Ordering::Relaxed) {
+            return Err(RunError::Interrupted);
+        }
+        self.write_out(around)
+    }
+
+    /// Number of its file system and room on it, in bytes.
+    pub(super) fn room(&self) -> Option<(u64, u64)> {
+        self.found.as_ref().map(|found| (found.device, found.free))
+    }
+
+    /// There is not enough room.
+    pub(super) fn no_room(&self, need: Bytes, free: Bytes) -> RunError {
+        let help = "make room, or ask for smaller `sizes` or fewer `files`";
+        self.wrong(format!("the files of all arms here need {need}, {free} are free"), help)
+    }
+
+    /// Runs commands of this arm, one after the other. What they leave running is the layer's.
+    pub(super) fn hooks(
+        &mut self,
+        commands: &[Vec<String>],
+        around: &Surroundings<'_>,
+    ) -> Result<(), RunError> {
+        for argv in commands {
+            let ended = self.hook(argv, around)?;
+            if ended.status == Status::Interrupted {
+                return Err(RunError::Interrupted);
+            }
+            if ended.status != Status::Exited(0) {
+                return Err(self.hook_failed(argv, &ended));
+            }
+        }
+        Ok(())
+    }
+
+    /// Before caches are dropped.
+    pub(super) fn drop_hooks(&mut self, around: &Surroundings<'_>) -> Result<(), RunError> {
+        self.hooks(&self.files.drop.clone(), around)?;
+        let path = self.path.clone();
+        let kind = self.over(around, |_| mount::of(&path).map_or("none".to_owned(), |mount| mount.kind))?;
+        let known = self.found.as_ref().map_or("none", |found| found.mount.kind.as_str());
+        if kind == known {
+            return Ok(());
+        }
+        let what = format!("it lies on a file system of kind {kind} now, it was {known}");
+        Err(self.wrong(what, "`drop` must leave the same file system mounted"))
+    }
+
+    fn hook(&mut self, argv: &[String], around: &Surroundings<'_>) -> Result<Errand, RunError> {
+        let job = self.job(argv, around)?;
+        Ok(self.layer.run(&job)?)
+    }
+
+    fn job<'a>(&self, argv: &[String], around: &Surroundings<'a>) -> Result<Job<'a>, RunError> {
+        Ok(Job {
+            arm: self.name.clone(),
+            argv: argv.iter().map(|text| word(&self.name, &self.dir, text)).collect::<Result<_, _>>()?,
+            env: self.files.env.clone(),
+            cwd: around.cwd.to_owned(),
+            dir: self.logs.clone(),
+            cpus: around.cpus.to_vec(),
+            time_limit: Some(around.watch.patience),
+            cpu_source: Default::default(),
+            grace: Nanos::from_secs(2),
+            executable: None,
+            interrupted: around.watch.interrupted,
+        })
+    }
+
+    fn hook_failed(&self, argv: &[String], ended: &Errand) -> RunError {
+        let said: Vec<&str> =
+            ended.stdout_tail.iter().chain(&ended.stderr_tail).map(String::as_str).collect();
+        RunError::Command {
+            arm: self.name.clone(),
+            command: argv.join(" "),
+            status: ended.status.to_string(),
+            said: said.join("\n"),
+        }
+    }
+
+    /// Does work on the file system; when that does not answer, takes it away.
+    pub(super) fn over<T: Send>(
+        &mut self,
+        around: &Surroundings<'_>,
+        work: impl FnOnce(&Pulse<'_>) -> T + Send,
+    ) -> Result<T, RunError> {
+        let (layer, dir) = (&mut self.layer, &self.dir);
+        let mut rescue = || {
+            layer.stop();
+            let _ = unmount(dir); // what stays is looked at in the end
+        };
+        let (result, hung) = around.watch.over(&mut rescue, work);
+        self.settled(around, result, hung)
+    }
+
+    /// The same with the store at hand.
+    pub(super) fn over_store<T: Send>(
+        &mut self,
+        around: &Surroundings<'_>,
+        work: impl FnOnce(&Store, &Pulse<'_>) -> T + Send,
+    ) -> Result<T, RunError> {
+        let (layer, dir, store) = (&mut self.layer, &self.dir, &self.store);
+        let mut rescue = || {
+            layer.stop();
+            let _ = unmount(dir);
+        };
+        let (result, hung) = around.watch.over(&mut rescue, |pulse| work(store, pulse));
+        self.settled(around, result, hung)
+    }
+
+    /// Waits until what was written is on disk, that of the layer's own store as well.
+    pub(super) fn write_out(&mut self, around: &Surroundings<'_>) -> Result<(), RunError> {
+        let (root, dir) = (self.store.root.clone(), self.dir.clone());
+        let done = self.over(around, |pulse| {
+            bakeoff_sys::disk::sync_at(&root)?;
+            pulse.beat();
+            bakeoff_sys::disk::sync_at(&dir)
+        })?;
+        done.map_err(|why| self.wrong(why.to_string(), "what was written could not be brought to disk"))
+    }
+
+    fn settled<T>(&mut self, around: &Surroundings<'_>, result: T, hung: bool) -> Result<T, RunError> {
+        if !hung {
+            return Ok(result);
+        }
+        self.hung = true;
+        if around.watch.interrupted.load(Ordering::Relaxed) {
+            return Err(RunError::Interrupted);
+        }
+        let (arm, path) = (self.name.clone(), self.path.display().to_string());
+        Err(RunError::Hung { arm, path, patience: around.watch.patience })
+    }
+
+    /// Removes our files and takes the file system down. Goes on after a failure, and tells the
+    /// first.
+    pub(super) fn take_down(
+        &mut self,
+        around: &Surroundings<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<(), RunError> {
+        let watch = Watch { interrupted: &NOT_INTERRUPTED, ..around.watch };
+        let around = Surroundings { watch, ..*around };
+        let mut first = if self.hung { Ok(()) } else { self.remove_files(&around) };
+        for argv in self.files.cleanup.clone() {
+            let done = self.hooks(&[argv], &around);
+            first = first.and(done);
+        }
+        if let Ok((found, left)) = unmount(&self.dir) {
+            for point in found.iter().filter(|point| !left.contains(point)) {
+                progress.stage(&format!(
+                    "{}: {} was still mounted, and was taken off",
+                    self.name,
+                    point.display()
+                ));
+            }
+            for point in &left {
+                progress.stage(&format!(
+                    "{}: {} is still mounted; unmount it, then remove {}",
+                    self.name,
+                    point.display(),
+                    self.dir.display()
+                ));
+            }
+        }
+        self.layer.stop();
+        first
+    }
+
+    /// Through the file system under test: what lies behind it may be somewhere else.
+    fn remove_files(&mut self, around: &Surroundings<'_>) -> Result<(), RunError> {
+        let root = self.store.root.clone();
+        let removed = self.over(around, |pulse| {
+            pulse.beat();
+            match remove_tree(&root) {
+                Err(why) if why.kind() != io::ErrorKind::NotFound => Err(why),
+                // Other arms may have theirs in the same directory; the last one to go removes it.
+                _ => Ok(root.parent().map(fs::remove_dir)),
+            }
+        })?;
+        let help = format!("remove {} yourself", self.store.root.display());
+        removed.map(drop).map_err(|why| self.wrong(why.to_string(), &help))
+    }
+
+    fn wrong(&self, what: String, help: &str) -> RunError {
+        let path = self.path.display().to_string();
+        RunError::Path { arm: self.name.clone(), path, why: format!("{what}; {help}") }
+    }
+
+    /// An operation that must not fail has failed.
+    pub(super) fn failed(&self, operation: &str, why: String) -> RunError {
+        let path = self.store.root.display().to_string();
+        RunError::Operation { arm: self.name.clone(), operation: operation.to_owned(), path, why }
+    }
+
+    /// For `setup.json`: which file system it was, and how it came there.
+    pub(super) fn subject(&self) -> SubjectSetup {
+        let mount = self.found.as_ref().map(|found| &found.mount);
+        let layer = match self.layer.cpu() {
+            Ok(None) => String::new(),
+            Ok(Some(reading)) => format!(", and the layer's {}", reading.source.label()),
+            Err(missing) => format!(", but the layer's cannot be read: {missing}"),
+        };
+        let lines = |name: &str, hooks: &[Vec<String>]| -> String {
+            hooks.iter().map(|argv| format!("{name}: {}\n", argv.join(" "))).collect()
+        };
+        let lies_on = mount.map_or(String::new(), |mount| {
+            format!("{} on {} ({}; {})\n", mount.source, mount.point.display(), mount.kind, mount.options)
+        });
+        let hooks =
+            [("setup", &self.files.setup), ("drop", &self.files.drop), ("cleanup", &self.files.cleanup)];
+        SubjectSetup {
+            server: mount.map_or("unknown", |mount| mount.kind.as_str()).to_owned(),
+            url: self.path.display().to_string(),
+            config: Some(lies_on + &hooks.map(|(name, hooks)| lines(name, hooks)).concat()),
+            cpu_source: Some(format!("clock of the thread that makes the operations{layer}")),
+            proof: self.proof.clone(),
+            ..SubjectSetup::default()
+        }
+    }
+}
+
+/// With `{dir}` put in.
+fn word(arm: &str, dir: &Path, text: &str) -> Result<String, RunError> {
+    let dir = dir.display().to_string();
+    let known = Substitutions { root: dir.clone(), dir, ..Substitutions::default() };
+    known.word(text).map_err(|why| RunError::System(io::Error::other(format!("{arm}: {why}"))))
+}
+
+/// An arm's name as a directory: the prime of the second baseline is no good there.
+pub(super) fn on_disk(name: &str) -> String {
+    name.replace('\'', ".second")
+}

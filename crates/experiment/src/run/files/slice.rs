@@ -1,0 +1,212 @@
+//! One slice: for each kind of operation the caches as the plan wants them, a quiet point, a block
+//! of operations, another quiet point; then what was written is looked at and written out.
+//!
+//! Measuring side, the main thread of bakeoff. Owns that order, and what is read at quiet points.
+
+use super::block::{self, Block, Report};
+use super::hand::Check;
+use super::kind::{Kind, files_of};
+use super::place::{Place, Surroundings};
+use super::store::Step;
+use super::tally::{Around, Tally};
+use super::watch::Watch;
+use crate::plan::{CacheState, FilesWork};
+use crate::run::RunError;
+use crate::run::caches::{Caches, drop_caches};
+use crate::run::snapshot::{PATIENCE, STILL, host_share};
+use bakeoff_meter::host::{Host, HostMeter};
+use bakeoff_units::{Clock, MonotonicClock, Nanos};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What all slices of a run have in common.
+pub(super) struct Course<'a> {
+    pub(super) work: &'a FilesWork,
+    pub(super) kinds: Vec<Kind>,
+    pub(super) cpus: Vec<usize>,
+    pub(super) cwd: PathBuf,
+    pub(super) clock: MonotonicClock,
+    pub(super) host: HostMeter,
+    pub(super) interrupted: &'a AtomicBool,
+}
+
+/// Which block, of how many operations, and how much of it is checked.
+#[derive(Clone, Copy)]
+pub(super) struct Turn {
+    /// Index of the kind of operation.
+    pub(super) number: usize,
+    pub(super) round: u64,
+    pub(super) count: u64,
+    pub(super) check: Check,
+    /// No operation begins after that.
+    pub(super) until: Nanos,
+}
+
+/// One quiet point.
+struct Quiet {
+    at: Nanos,
+    layer: Option<Nanos>,
+    others: Nanos,
+    host: Host,
+}
+
+impl Course<'_> {
+    pub(super) fn surroundings(&self) -> Surroundings<'_> {
+        let (clock, interrupted) = (self.clock, self.interrupted);
+        let watch = Watch { clock, patience: self.work.time_limit, interrupted };
+        Surroundings { cwd: &self.cwd, cpus: &self.cpus, watch }
+    }
+
+    /// Most operations of a kind in a slice.
+    pub(super) fn most(&self, kind: &Kind) -> u64 {
+        let files = self.work.sizes.get(kind.set).map_or(0, |size| files_of(self.work, *size));
+        kind.most(files, self.work.cache)
+    }
+
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// A block of each kind, `counts` operations each. Also says whether all were made.
+    pub(super) fn slice(
+        &self,
+        arms: &mut [Place],
+        arm: usize,
+        counts: &[u64],
+        turn: Turn,
+    ) -> Result<(Tally, bool), RunError> {
+        let mut tally = Tally::new();
+        for (number, &count) in counts.iter().enumerate() {
+            if self.is_interrupted() || self.clock.now() >= turn.until {
+                return Ok((tally, false));
+            }
+            let (report, around) = self.block(arms, arm, Turn { number, count, ..turn })?;
+            tally.add(&self.kinds[number], &report, &around);
+            if report.tried as u64 != count {
+                return Ok((tally, false));
+            }
+        }
+        Ok((tally, true))
+    }
+
+    pub(super) fn block(
+        &self,
+        arms: &mut [Place],
+        arm: usize,
+        turn: Turn,
+    ) -> Result<(Report, Around), RunError> {
+        let kind = &self.kinds[turn.number];
+        let around = self.surroundings();
+        let steps = arms[arm].store.steps(kind, turn.number, turn.round, turn.count);
+        self.prepare(&mut arms[arm], kind, &steps)?;
+        let before = self.quiet(arms, arm);
+        let place = &mut arms[arm];
+        let made = place.over_store(&around, |store, pulse| {
+            let block = Block {
+                kind,
+                store,
+                steps: &steps,
+                fsync: self.work.fsync,
+                check: turn.check,
+                cores: &self.cpus,
+                clock: self.clock,
+                until: turn.until,
+                interrupted: self.interrupted,
+            };
+            block::run(block, pulse)
+        })?;
+        let mut report = made.map_err(|failure| place.failed(&kind.label(), failure.to_string()))?;
+        let after = self.quiet(arms, arm);
+        self.look_after(&mut arms[arm], kind, &steps, &mut report, turn.check)?;
+        Ok((report, between(&before, &after)))
+    }
+
+    /// Makes what will be removed, and brings the caches into the state of the plan.
+    fn prepare(&self, place: &mut Place, kind: &Kind, steps: &[Step]) -> Result<(), RunError> {
+        let around = self.surroundings();
+        let made = place.over_store(&around, |store, pulse| store.plant_new(kind, steps, pulse))?;
+        made.map_err(|failure| place.failed("making files to remove", failure.to_string()))?;
+        match self.work.cache {
+            CacheState::Cold => {
+                place.drop_hooks(&around)?;
+                self.drop_caches()
+            }
+            CacheState::Warm => {
+                self.drop_caches()?;
+                place.over_store(&around, |store, pulse| store.touch(kind, steps, false, pulse))
+            }
+            CacheState::Cached => {
+                place.over_store(&around, |store, pulse| store.touch(kind, steps, true, pulse))
+            }
+        }
+    }
+
+    /// What the state of the plan asks to drop; an error says that this user may not.
+    pub(super) fn drop_caches(&self) -> Result<(), RunError> {
+        let dropped = match self.work.cache {
+            CacheState::Cold => drop_caches(Caches::Everything),
+            CacheState::Warm => drop_caches(Caches::Pages),
+            CacheState::Cached => Ok(()),
+        };
+        dropped.map_err(|why| RunError::Caches { cache: self.work.cache.as_str(), why })
+    }
+
+    /// Reads back some of what was written, removes what was made, and writes out the rest, so that
+    /// the next arm finds a quiet disk.
+    fn look_after(
+        &self,
+        place: &mut Place,
+        kind: &Kind,
+        steps: &[Step],
+        report: &mut Report,
+        check: Check,
+    ) -> Result<(), RunError> {
+        let around = self.surroundings();
+        let tried = &steps[..report.tried];
+        place.store.settle(kind, tried, &report.failed);
+        let wrong = place.over_store(&around, |store, pulse| store.read_back(kind, tried, check, pulse))?;
+        for (step, failure) in wrong {
+            report.fail(step, &failure);
+        }
+        if let Some(why) = report.first.clone().filter(|_| report.failed.len() == report.tried) {
+            return Err(place.failed(&kind.label(), format!("{why}; nothing went well any more")));
+        }
+        let cleared = place.over_store(&around, |store, pulse| store.clear(kind, steps, pulse))?;
+        cleared.map_err(|why| place.failed("removing what was made", why.to_string()))?;
+        // With the other states the caches are written out before they are dropped.
+        if kind.operation.writes() && self.work.cache == CacheState::Cached {
+            place.write_out(&around)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the layer has stopped working, then reads everything.
+    fn quiet(&self, arms: &[Place], arm: usize) -> Quiet {
+        let cpu = |place: &Place| place.layer.cpu().ok().map(|r| r.map_or(Nanos::ZERO, |r| r.nanos));
+        let mut layer = cpu(&arms[arm]);
+        for _ in 0..PATIENCE {
+            std::thread::sleep(STILL);
+            let now = cpu(&arms[arm]);
+            if now == layer {
+                break;
+            }
+            layer = now;
+        }
+        let others = arms.iter().enumerate().filter(|(index, _)| *index != arm);
+        Quiet {
+            at: self.clock.now(),
+            layer,
+            others: others.filter_map(|(_, place)| cpu(place)).fold(Nanos::ZERO, |sum, cpu| sum + cpu),
+            host: self.host.read(),
+        }
+    }
+}
+
+fn between(before: &Quiet, after: &Quiet) -> Around {
+    Around {
+        layer: before.layer.zip(after.layer).map(|(before, after)| after.since(before)),
+        others: after.others.since(before.others),
+        host: host_share(&after.host.since(&before.host)),
+        wall: after.at.since(before.at),
+    }
+}
