@@ -20,5 +20,6 @@ mod run;
 mod schema;
 mod servers_gone_wrong;
 mod support;
+mod verify;
 mod words;
 mod workloads;

@@ -101,6 +101,7 @@ fn a_wrong_command_line_exits_2_and_says_what_is_wrong() {
         (&["run", "quickstrat"], "bakeoff plans"),
         (&["check", "nothing.toml"], "nothing.toml"),
         (&["report", "nowhere"], "nowhere"),
+        (&["verify", "nowhere"], "nowhere"),
         (&["run", "--resume", "nowhere"], "nowhere"),
         (&["schema", "plans"], "plan"),
         (&["load"], "URL"),

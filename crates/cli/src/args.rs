@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Make every output of a results directory again
     Report(ReportArgs),
+    /// Check that a results directory is as it was written and says what its slices give
+    Verify(VerifyArgs),
     /// Print the JSON schema of plans or results
     Schema(SchemaArgs),
     /// Print the meters
@@ -181,6 +183,13 @@ pub(crate) struct CheckArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ReportArgs {
+    /// Results directory
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct VerifyArgs {
     /// Results directory
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,

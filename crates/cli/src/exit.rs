@@ -13,6 +13,8 @@ pub(crate) enum Exit {
     Failed,
     /// A run was invalid.
     Invalid,
+    /// `verify`: something is not as it was written.
+    Altered,
     /// Ctrl-C; partial results are kept.
     Interrupted,
 }
@@ -24,6 +26,7 @@ impl From<Exit> for ExitCode {
             Exit::Usage => 2,
             Exit::Failed => 3,
             Exit::Invalid => 4,
+            Exit::Altered => 7,
             Exit::Interrupted => 130,
         })
     }

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Command::Plans => commands::plans::list(),
         Command::Check(args) => commands::plans::check(&args),
         Command::Report(args) => commands::report::report(&args),
+        Command::Verify(args) => commands::verify::verify(&args),
         Command::Schema(args) => commands::docs::schema(&args),
         Command::Meters(args) => commands::docs::meters(&args),
         Command::Guardian => return bakeoff_subject::guardian::main(),

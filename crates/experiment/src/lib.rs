@@ -6,9 +6,11 @@
 #![forbid(unsafe_code)]
 
 pub mod analyse;
+mod digest;
 pub mod directory;
 pub mod environment;
 pub mod plan;
 pub mod results;
 pub mod run;
 pub mod shipped;
+pub mod verify;

@@ -7,3 +7,4 @@ pub(crate) mod origin;
 pub(crate) mod plans;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod verify;

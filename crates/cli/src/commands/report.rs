@@ -33,12 +33,18 @@ pub(crate) fn reopen(path: &Path) -> Result<ResultsDir, Failure> {
 pub(crate) struct Outputs {
     pub(crate) text: String,
     pub(crate) exit: Exit,
-    files: [(&'static str, String); 3],
+    /// By name.
+    pub(crate) files: [(&'static str, String); 3],
 }
 
 /// Makes every output of a run.
 pub(crate) fn make(stored: Stored) -> Result<Outputs, Failure> {
     let results = analyse::analyse(&stored).map_err(Failure::failed)?;
+    Ok(print(stored, results))
+}
+
+/// The same where the figures are known.
+pub(crate) fn print(stored: Stored, results: Results) -> Outputs {
     let exit = exit(&results);
     let bundle = Bundle { results, setup: stored.setup, slices: stored.slices, plan: stored.plan };
     let files = [
@@ -46,7 +52,7 @@ pub(crate) fn make(stored: Stored) -> Result<Outputs, Failure> {
         ("slices.csv", bakeoff_report::csv(&bundle)),
         ("report.html", bakeoff_report::html(&bundle)),
     ];
-    Ok(Outputs { text: bakeoff_report::text(&bundle, terminal::width(), terminal::colour()), exit, files })
+    Outputs { text: bakeoff_report::text(&bundle, terminal::width(), terminal::colour()), exit, files }
 }
 
 impl Outputs {

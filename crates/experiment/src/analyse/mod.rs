@@ -118,6 +118,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
         groups: groups::equal(setup, series),
         warnings,
         environment: setup.environment.clone(),
+        digests: stored.digests.clone(),
     })
 }
 

@@ -12,16 +12,15 @@ mod cgroup;
 mod cores;
 mod descriptors;
 mod facts;
-mod hash;
 mod host;
 mod neighbours;
 mod placement;
 mod seen;
 
+pub use crate::digest::sha256_of;
 pub use caution::{Caution, Need, cautions, warnings};
 pub use cores::{core_list, siblings};
 pub use descriptors::{EnvironmentError, descriptors_for, ensure_descriptors};
-pub use hash::sha256_of;
 pub use neighbours::Neighbours;
 pub use placement::{Placement, PlacementError, Side, placement};
 pub use seen::Seen;

@@ -60,6 +60,9 @@ pub struct Results {
     pub warnings: Vec<Warning>,
     /// The machine.
     pub environment: Environment,
+    /// What this was made from: by file name the SHA-256 of `plan.toml` and `setup.json`, and the
+    /// check of the last line of `slices.jsonl`. `bakeoff verify` compares them.
+    pub digests: BTreeMap<String, String>,
 }
 
 /// The workload's part of `results.json`.

@@ -15,6 +15,8 @@ pub struct Setup {
     pub bakeoff: String,
     /// Name of the plan: its file stem, or the shipped plan's name.
     pub name: String,
+    /// SHA-256 of `plan.toml`.
+    pub plan_sha256: String,
     /// Directory that the plan's relative paths start from.
     pub base_dir: String,
     /// When the run began, RFC 3339.

@@ -154,6 +154,12 @@ pub enum RunError {
     /// Resuming on another log.
     #[error("the log is not the one that the run began with; put it back, or start a new run")]
     LogChanged,
+    /// Resuming with another plan.
+    #[error(
+        "{}: it is not the plan that the run began with; put it back, or start a new run",
+        crate::directory::PLAN
+    )]
+    PlanChanged,
     /// Ctrl-C before anything was measured.
     #[error("interrupted before the first slice; nothing was measured")]
     Interrupted,

@@ -20,6 +20,7 @@ mod workloads;
 pub use error::RunError;
 pub use rounds::{Progress, RoundReport};
 
+use crate::digest;
 use crate::directory::{ResultsDir, StoppedBy};
 use crate::environment::{self, Need, Placement};
 use crate::plan::{ArmKind, CacheState, Design, Factor, LoadClock, Plan, ViolationPlan, Violations, Work};
@@ -77,7 +78,10 @@ impl Run<'_> {
         stored: crate::directory::Stored,
         progress: &mut dyn Progress,
     ) -> Result<StoppedBy, RunError> {
-        self.dir.mend()?;
+        if digest::sha256(&[self.plan.text.as_bytes()]) != stored.setup.plan_sha256 {
+            return Err(RunError::PlanChanged);
+        }
+        self.dir.go_on()?;
         self.with_bench(progress, |run, bench, _, progress| {
             if bench.workload().log_sha256 != stored.setup.workload.log_sha256 {
                 return Err(RunError::LogChanged);
@@ -209,6 +213,7 @@ impl Run<'_> {
             schema: SETUP_SCHEMA.to_owned(),
             bakeoff: env!("CARGO_PKG_VERSION").to_owned(),
             name: plan.name.clone(),
+            plan_sha256: digest::sha256(&[plan.text.as_bytes()]),
             base_dir: plan.base_dir.display().to_string(),
             started: jiff::Timestamp::now().to_string(),
             seed: plan.seed,

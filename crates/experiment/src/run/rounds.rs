@@ -3,7 +3,7 @@
 use super::bench::{Bench, Measured};
 use super::{Run, RunError};
 use crate::analyse::{self, Next, Standing};
-use crate::directory::{StoppedBy, Stored};
+use crate::directory::{Digests, StoppedBy, Stored};
 use crate::plan::Design;
 use crate::results::{Setup, SliceRecord};
 use bakeoff_content::SplitMix64;
@@ -46,7 +46,8 @@ pub(crate) fn run(
     slices: Vec<SliceRecord>,
     progress: &mut dyn Progress,
 ) -> Result<StoppedBy, RunError> {
-    let stored = Stored { plan: String::new(), setup, slices, stopped_by: StoppedBy::Interrupted };
+    let (stopped_by, digests) = (StoppedBy::Interrupted, Digests::new());
+    let stored = Stored { plan: String::new(), setup, slices, stopped_by, digests };
     Rounds::new(run, bench, stored).go(progress)
 }
 

@@ -1,7 +1,8 @@
-//! Which executable was measured, byte for byte.
+//! SHA-256: which executable was measured, and whether a results directory is as it was written.
 
 use rustls::SupportedCipherSuite;
 use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
+use rustls::crypto::hash::Context;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -9,12 +10,7 @@ use std::path::Path;
 /// SHA-256 of a file, in hexadecimal. Links are followed.
 pub fn sha256_of(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
-    // The TLS library's own SHA-256; a second implementation would be a dependency for nothing.
-    let suite = match TLS13_AES_128_GCM_SHA256 {
-        SupportedCipherSuite::Tls13(suite) => &suite.common,
-        SupportedCipherSuite::Tls12(suite) => &suite.common,
-    };
-    let mut hash = suite.hash_provider.start();
+    let mut hash = begin();
     let mut buffer = vec![0; 128 * 1024];
     loop {
         match file.read(&mut buffer) {
@@ -24,7 +20,29 @@ pub fn sha256_of(path: &Path) -> io::Result<String> {
             Err(why) => return Err(why),
         }
     }
-    Ok(hash.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(hash.finish().as_ref()))
+}
+
+/// SHA-256 of these bytes one behind the other, in hexadecimal.
+pub(crate) fn sha256(parts: &[&[u8]]) -> String {
+    let mut hash = begin();
+    parts.iter().for_each(|part| hash.update(part));
+    hex(hash.finish().as_ref())
+}
+
+/// The TLS library's own SHA-256; a second implementation would be a dependency for nothing.
+fn begin() -> Box<dyn Context> {
+    let suite = match TLS13_AES_128_GCM_SHA256 {
+        SupportedCipherSuite::Tls13(suite) => &suite.common,
+        SupportedCipherSuite::Tls12(suite) => &suite.common,
+    };
+    suite.hash_provider.start()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    bytes.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]).collect()
 }
 
 #[cfg(test)]
@@ -41,8 +59,10 @@ mod tests {
             ("abc".to_owned(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
             ("a".repeat(1_000_000), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"),
         ] {
-            std::fs::write(&path, content).unwrap();
+            std::fs::write(&path, &content).unwrap();
             assert_eq!(sha256_of(&path).unwrap(), expected);
+            let (one, other) = content.as_bytes().split_at(content.len() / 3);
+            assert_eq!(sha256(&[one, other]), expected);
         }
         assert!(sha256_of(directory.path()).is_err());
         assert!(sha256_of(&directory.path().join("none")).is_err());

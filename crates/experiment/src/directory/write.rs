@@ -1,104 +1,17 @@
-//! The results directory on disk: what is written when, and what is read back.
+//! A results directory that is being written.
 //!
 //! Cold, but between slices: a slice's line is synced before the next slice starts, so that a
 //! killed run loses at most one. Whole files are written beside their name and renamed. One
 //! bakeoff at a time: a lock that ends with the process.
 
-use crate::results::{SETUP_SCHEMA, Setup, SliceRecord};
-use serde::{Deserialize, Serialize};
+use super::chain::{self, Check};
+use super::{DirectoryError, END, End, GROWING, LOCK, LOGS, PLAN, SETUP, SLICES, StoppedBy};
+use crate::digest::sha256_of;
+use crate::results::{Setup, SliceRecord};
+use serde::Serialize;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-
-/// The plan's text.
-pub const PLAN: &str = "plan.toml";
-/// What was fixed before the first slice.
-pub const SETUP: &str = "setup.json";
-/// A line a slice.
-pub const SLICES: &str = "slices.jsonl";
-/// How the run ended.
-pub const END: &str = "end.json";
-/// Figures and verdicts.
-pub const RESULTS: &str = "results.json";
-/// What servers and commands printed, a folder an arm.
-pub const LOGS: &str = "logs";
-const LOCK: &str = ".lock";
-
-/// Why a results directory cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum DirectoryError {
-    /// It holds something.
-    #[error("{0} is not empty; give a new or empty directory, or go on with a run by --resume")]
-    NotEmpty(PathBuf),
-    /// Writing failed.
-    #[error(
-        "{path}: cannot be written: {why}; make room or give another --out; what was measured before is kept"
-    )]
-    Write {
-        /// File.
-        path: PathBuf,
-        /// The system's word.
-        why: io::Error,
-    },
-    /// Reading failed.
-    #[error("{path}: cannot be read: {why}; give a directory that `bakeoff run` wrote")]
-    Read {
-        /// File.
-        path: PathBuf,
-        /// What is wrong.
-        why: String,
-    },
-    /// Another bakeoff has it.
-    #[error("{0} is in use by another bakeoff; wait for it, or give another --out")]
-    InUse(PathBuf),
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum StoppedBy {
-    /// Every arm has its verdict.
-    Verdicts,
-    /// All rounds were run.
-    Rounds,
-    /// Time was up.
-    Budget,
-    /// Ctrl-C, or killed.
-    Interrupted,
-    /// A subject or the environment failed.
-    Failed,
-}
-
-impl StoppedBy {
-    /// As in `results.json`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Verdicts => "verdicts",
-            Self::Rounds => "rounds",
-            Self::Budget => "budget",
-            Self::Interrupted => "interrupted",
-            Self::Failed => "failed",
-        }
-    }
-}
-
-#[derive(Serialize, Deserialize)]
-struct End {
-    stopped_by: StoppedBy,
-}
-
-/// What a results directory holds.
-#[derive(Clone, Debug)]
-pub struct Stored {
-    /// The plan's text.
-    pub plan: String,
-    /// What was fixed before the first slice.
-    pub setup: Setup,
-    /// Slices in the order they were measured.
-    pub slices: Vec<SliceRecord>,
-    /// How the run ended; a run that was killed counts as interrupted.
-    pub stopped_by: StoppedBy,
-}
 
 /// A results directory that is being written.
 #[derive(Debug)]
@@ -199,20 +112,35 @@ impl ResultsDir {
     /// # Errors
     /// As [`ResultsDir::write`].
     pub fn write_end(&self, stopped_by: StoppedBy) -> Result<(), DirectoryError> {
-        self.write(END, &pretty(&End { stopped_by }))
+        let digests = super::read::digests(&self.path)?;
+        self.write(END, &pretty(&End { stopped_by, digests }))
     }
 
     /// Appends a slice and waits until it is on disk.
     ///
     /// # Errors
-    /// The disk is full: what stood there before still stands there.
+    /// As [`ResultsDir::append_line`].
     pub fn append(&self, slice: &SliceRecord) -> Result<(), DirectoryError> {
-        let path = self.path.join(SLICES);
-        let mut line = serde_json::to_vec(slice).unwrap_or_default();
-        line.push(b'\n');
+        self.append_line(SLICES, slice)
+    }
+
+    /// Appends a record, which must be an object with members, as a line with its check to a file
+    /// that grows, and waits until it is on disk.
+    ///
+    /// # Errors
+    /// The disk is full: what stood there before still stands there. Or the file does not end with
+    /// a line that this one could follow.
+    pub(crate) fn append_line(&self, name: &str, record: &impl Serialize) -> Result<(), DirectoryError> {
+        let path = self.path.join(name);
+        let object = serde_json::to_vec(record).unwrap_or_default();
         let append = || {
-            let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+            let mut file = OpenOptions::new().create(true).read(true).append(true).open(&path)?;
             let before = file.metadata()?.len();
+            let previous = match chain::last(&file)? {
+                Some(check) => check,
+                None => Check::before_the_first(&sha256_of(&self.path.join(SETUP))?),
+            };
+            let line = chain::line(&previous, &object);
             file.write_all(&line).and_then(|()| file.sync_data()).inspect_err(|_| {
                 let _ = file.set_len(before); // half a line is none
             })
@@ -220,12 +148,22 @@ impl ResultsDir {
         append().map_err(|why| DirectoryError::Write { path: path.clone(), why })
     }
 
-    /// Takes away half a line that a killed run left, so that lines can be appended again.
+    /// Makes the directory of a run that ended before its time ready to be gone on with: takes away
+    /// half a line that a killed run left, and the word that it has ended.
     ///
     /// # Errors
     /// As [`ResultsDir::write`].
-    pub fn mend(&self) -> Result<(), DirectoryError> {
-        let path = self.path.join(SLICES);
+    pub fn go_on(&self) -> Result<(), DirectoryError> {
+        GROWING.iter().try_for_each(|name| self.mend(name))?;
+        let path = self.path.join(END);
+        match fs::remove_file(&path) {
+            Err(why) if why.kind() != io::ErrorKind::NotFound => Err(DirectoryError::Write { path, why }),
+            _ => Ok(()),
+        }
+    }
+
+    fn mend(&self, name: &str) -> Result<(), DirectoryError> {
+        let path = self.path.join(name);
         let Ok(text) = fs::read(&path) else { return Ok(()) };
         let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
         if whole == text.len() {
@@ -234,39 +172,6 @@ impl ResultsDir {
         let cut = OpenOptions::new().write(true).open(&path).and_then(|file| file.set_len(whole as u64));
         cut.map_err(|why| DirectoryError::Write { path, why })
     }
-}
-
-/// Reads a results directory.
-///
-/// # Errors
-/// A file is missing, damaged, or of another version; which and where.
-pub fn load(path: &Path) -> Result<Stored, DirectoryError> {
-    let read = |name: &str| {
-        let file = path.join(name);
-        fs::read_to_string(&file).map_err(|why| DirectoryError::Read { path: file, why: why.to_string() })
-    };
-    let damaged = |name: &str, why: String| DirectoryError::Read { path: path.join(name), why };
-    let setup: Setup = serde_json::from_str(&read(SETUP)?).map_err(|why| damaged(SETUP, why.to_string()))?;
-    if setup.schema != SETUP_SCHEMA {
-        let why = format!("it is of schema {}, this bakeoff reads {SETUP_SCHEMA}", setup.schema);
-        return Err(damaged(SETUP, why));
-    }
-    let text = if path.join(SLICES).exists() { read(SLICES)? } else { String::new() };
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let mut slices = Vec::new();
-    for (number, line) in whole.lines().enumerate() {
-        let slice = serde_json::from_str(line)
-            .map_err(|why| damaged(SLICES, format!("line {}: {why}", number + 1)))?;
-        slices.push(slice);
-    }
-    let end: Option<End> =
-        fs::read_to_string(path.join(END)).ok().and_then(|text| serde_json::from_str(&text).ok());
-    Ok(Stored {
-        plan: read(PLAN)?,
-        setup,
-        slices,
-        stopped_by: end.map_or(StoppedBy::Interrupted, |end| end.stopped_by),
-    })
 }
 
 fn pretty(value: &impl Serialize) -> Vec<u8> {
@@ -299,8 +204,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let results = ResultsDir::create(dir.path()).unwrap();
         fs::write(dir.path().join(SLICES), "{\"a\":1}\n{\"b").unwrap();
-        results.mend().unwrap();
+        results.write_end(StoppedBy::Budget).unwrap();
+        results.go_on().unwrap();
         assert_eq!(fs::read_to_string(dir.path().join(SLICES)).unwrap(), "{\"a\":1}\n");
+        assert!(!dir.path().join(END).exists());
+        results.go_on().unwrap();
     }
 
     #[test]

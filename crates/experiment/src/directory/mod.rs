@@ -1,0 +1,133 @@
+//! The results directory on disk: what is written when, and what is read back.
+//!
+//! Cold. `write` is the run's side, `read` everybody's, `chain` what the lines of growing files
+//! check each other by. Owns the names of the files.
+
+mod chain;
+mod read;
+mod write;
+
+pub(crate) use chain::{Check, Fault, faults};
+pub use read::load;
+pub(crate) use read::{digests, setup};
+pub use write::ResultsDir;
+
+use crate::results::{SETUP_SCHEMA, Setup, SliceRecord};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+/// The plan's text.
+pub const PLAN: &str = "plan.toml";
+/// What was fixed before the first slice.
+pub const SETUP: &str = "setup.json";
+/// A line a slice.
+pub const SLICES: &str = "slices.jsonl";
+/// How the run ended.
+pub const END: &str = "end.json";
+/// Figures and verdicts.
+pub const RESULTS: &str = "results.json";
+/// What servers and commands printed, a folder an arm.
+pub const LOGS: &str = "logs";
+const LOCK: &str = ".lock";
+/// Files that grow by a line at a time, each line with its check.
+pub(crate) const GROWING: [&str; 1] = [SLICES];
+
+/// Why a results directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// It holds something.
+    #[error("{0} is not empty; give a new or empty directory, or go on with a run by --resume")]
+    NotEmpty(PathBuf),
+    /// Writing failed.
+    #[error(
+        "{path}: cannot be written: {why}; make room or give another --out; what was measured before is kept"
+    )]
+    Write {
+        /// File.
+        path: PathBuf,
+        /// The system's word.
+        why: io::Error,
+    },
+    /// Reading failed.
+    #[error("{path}: cannot be read: {why}; give a directory that `bakeoff run` wrote")]
+    Read {
+        /// File.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// It is in another version's form.
+    #[error(
+        "{path}: bakeoff {bakeoff} wrote it in the form {form}, and this bakeoff ({}) reads {SETUP_SCHEMA}; use the bakeoff that wrote it",
+        env!("CARGO_PKG_VERSION")
+    )]
+    OtherForm {
+        /// File.
+        path: PathBuf,
+        /// Its `schema`.
+        form: String,
+        /// The version that wrote it.
+        bakeoff: String,
+    },
+    /// Another bakeoff has it.
+    #[error("{0} is in use by another bakeoff; wait for it, or give another --out")]
+    InUse(PathBuf),
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StoppedBy {
+    /// Every arm has its verdict.
+    Verdicts,
+    /// All rounds were run.
+    Rounds,
+    /// Time was up.
+    Budget,
+    /// Ctrl-C, or killed.
+    Interrupted,
+    /// A subject or the environment failed.
+    Failed,
+}
+
+impl StoppedBy {
+    /// As in `results.json`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Verdicts => "verdicts",
+            Self::Rounds => "rounds",
+            Self::Budget => "budget",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// `end.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct End {
+    pub(crate) stopped_by: StoppedBy,
+    /// What the other files were at that moment.
+    pub(crate) digests: Digests,
+}
+
+/// What files of a results directory were, by name: the SHA-256 of `plan.toml` and `setup.json`, and
+/// of each file that grows the check of its last line. A file that is not there has none.
+pub type Digests = BTreeMap<String, String>;
+
+/// What a results directory holds.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// The plan's text.
+    pub plan: String,
+    /// What was fixed before the first slice.
+    pub setup: Setup,
+    /// Slices in the order they were measured.
+    pub slices: Vec<SliceRecord>,
+    /// How the run ended; a run that was killed counts as interrupted.
+    pub stopped_by: StoppedBy,
+    /// What the files were when they were read.
+    pub digests: Digests,
+}

@@ -1,0 +1,96 @@
+//! A results directory that is read back.
+
+use super::{Digests, DirectoryError, END, End, GROWING, PLAN, SETUP, SLICES, StoppedBy, Stored, chain};
+use crate::digest::sha256_of;
+use crate::results::{SETUP_SCHEMA, Setup};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// Reads a results directory. Says nothing of whether it is as it was written; `verify` does.
+///
+/// # Errors
+/// A file is missing, damaged, or of another version; which and where.
+pub fn load(path: &Path) -> Result<Stored, DirectoryError> {
+    let end = text_of(path, END)?.and_then(|text| serde_json::from_str::<End>(&text).ok());
+    Ok(Stored {
+        plan: needed(path, PLAN)?,
+        setup: setup(path)?,
+        slices: records(path, SLICES)?,
+        stopped_by: end.map_or(StoppedBy::Interrupted, |end| end.stopped_by),
+        digests: digests(path)?,
+    })
+}
+
+/// `setup.json`, its form first: what another version wrote may lack what this one needs.
+pub(crate) fn setup(dir: &Path) -> Result<Setup, DirectoryError> {
+    #[derive(Deserialize)]
+    struct Form {
+        schema: String,
+        bakeoff: String,
+    }
+    let text = needed(dir, SETUP)?;
+    let damaged = |why: serde_json::Error| unreadable(dir, SETUP, why.to_string());
+    let form: Form = serde_json::from_str(&text).map_err(damaged)?;
+    if form.schema != SETUP_SCHEMA {
+        let path = dir.join(SETUP);
+        return Err(DirectoryError::OtherForm { path, form: form.schema, bakeoff: form.bakeoff });
+    }
+    serde_json::from_str(&text).map_err(damaged)
+}
+
+/// The whole lines of a file that grows; none when it is not there.
+fn records<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<Vec<T>, DirectoryError> {
+    let text = text_of(dir, name)?.unwrap_or_default();
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let read = |(index, line): (usize, &str)| {
+        serde_json::from_str(line).map_err(|why| unreadable(dir, name, format!("line {}: {why}", index + 1)))
+    };
+    whole.lines().enumerate().map(read).collect()
+}
+
+/// What the files are now.
+pub(crate) fn digests(dir: &Path) -> Result<Digests, DirectoryError> {
+    let mut digests = Digests::new();
+    for name in [PLAN, SETUP] {
+        match sha256_of(&dir.join(name)) {
+            Ok(digest) => drop(digests.insert(name.to_owned(), digest)),
+            Err(why) if why.kind() == io::ErrorKind::NotFound => {}
+            Err(why) => return Err(unreadable(dir, name, why.to_string())),
+        }
+    }
+    for name in GROWING {
+        if let Some(check) = last_check(&dir.join(name)) {
+            digests.insert(name.to_owned(), check);
+        }
+    }
+    Ok(digests)
+}
+
+/// The check of the last whole line, if there is one. Only a killed run leaves half a line behind it.
+fn last_check(path: &Path) -> Option<String> {
+    let check = match chain::last(&File::open(path).ok()?) {
+        Ok(check) => check,
+        Err(_) => chain::last_whole(&fs::read_to_string(path).ok()?),
+    };
+    check.map(|check| check.as_str().to_owned())
+}
+
+/// A file's text; `None` when it is not there.
+fn text_of(dir: &Path, name: &str) -> Result<Option<String>, DirectoryError> {
+    match fs::read_to_string(dir.join(name)) {
+        Ok(text) => Ok(Some(text)),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(why) => Err(unreadable(dir, name, why.to_string())),
+    }
+}
+
+fn needed(dir: &Path, name: &str) -> Result<String, DirectoryError> {
+    text_of(dir, name)?.ok_or_else(|| unreadable(dir, name, "it is not there".to_owned()))
+}
+
+fn unreadable(dir: &Path, name: &str, why: String) -> DirectoryError {
+    DirectoryError::Read { path: dir.join(name), why }
+}

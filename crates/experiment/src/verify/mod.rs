@@ -1,0 +1,167 @@
+//! Whether a results directory is as it was written, and says what its slices give.
+//!
+//! Cold, writes nothing. Owns the order of the questions: what the files were when the run ended,
+//! the lines that grew, the rounds, and at last every figure and verdict of `results.json` against
+//! what the same analysis makes of the slices now. What a report looks like is asked by whoever can
+//! print one. No signature: who may write a directory may write another one.
+
+mod json;
+mod slices;
+
+use crate::analyse::analyse;
+use crate::directory::{self, Digests, DirectoryError, END, End, PLAN, RESULTS, SETUP, Stored};
+use crate::results::Results;
+use serde_json::Value;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// Something that is not as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// File, with line or key where that is known.
+    pub place: String,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)
+    }
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Verified {
+    /// All that is not as it was written; empty when all is well.
+    pub findings: Vec<Finding>,
+    /// What could not be asked, and why; no fault.
+    pub notes: Vec<String>,
+    /// Slices read.
+    pub slices: usize,
+    /// Values of `results.json` compared.
+    pub values: usize,
+    /// What the files hold and what follows from it, where all slices can be read.
+    pub again: Option<(Stored, Results)>,
+}
+
+impl Verified {
+    /// Asks of one more file whether its text is what it would be now; one that is not there is no
+    /// fault.
+    ///
+    /// # Errors
+    /// It is there and cannot be read.
+    pub fn printed(&mut self, dir: &Path, name: &str, now: &str) -> Result<(), DirectoryError> {
+        let Some(there) = lossy(dir, name)? else { return Ok(()) };
+        if there != now {
+            let line = there.lines().zip(now.lines()).take_while(|(a, b)| a == b).count() + 1;
+            self.find(format!("{name} line {line}"), "is not what `bakeoff report` would print");
+        }
+        Ok(())
+    }
+
+    fn find(&mut self, place: impl Into<String>, what: impl Into<String>) {
+        self.findings.push(Finding { place: place.into(), what: what.into() });
+    }
+}
+
+/// Asks all questions that a directory's own files can answer.
+///
+/// # Errors
+/// There is no run in it, or it is in another version's form.
+pub fn verify(dir: &Path) -> Result<Verified, DirectoryError> {
+    let setup = directory::setup(dir)?;
+    let mut verified = Verified::default();
+    let end = end(dir, &mut verified)?;
+    let now = directory::digests(dir)?;
+    if now.get(PLAN) != Some(&setup.plan_sha256) {
+        verified.find(PLAN, format!("is not the plan that {SETUP} was made from"));
+    }
+    if let Some(end) = &end {
+        ended(end, &now, &mut verified);
+    }
+    let first = end.as_ref().and_then(|end| end.digests.get(SETUP)).or_else(|| now.get(SETUP));
+    slices::check_chains(dir, first.map_or("", String::as_str), end.is_some(), &mut verified)?;
+    match directory::load(dir) {
+        Ok(stored) => {
+            slices::check_rounds(&stored, &mut verified);
+            results(dir, stored, &mut verified)?;
+        }
+        Err(why) => verified.notes.push(format!("figures and verdicts were not computed again: {why}")),
+    }
+    Ok(verified)
+}
+
+/// A file's text, `None` when it is not there. A byte that is no text is a difference, not an error.
+fn lossy(dir: &Path, name: &str) -> Result<Option<String>, DirectoryError> {
+    match fs::read(dir.join(name)) {
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(why) => Err(DirectoryError::Read { path: dir.join(name), why: why.to_string() }),
+    }
+}
+
+fn end(dir: &Path, verified: &mut Verified) -> Result<Option<End>, DirectoryError> {
+    let Some(text) = lossy(dir, END)? else {
+        verified.notes.push(format!(
+            "there is no {END}: the run was killed or is not over, and whether lines are missing at the end is not known"
+        ));
+        return Ok(None);
+    };
+    let end = serde_json::from_str(&text);
+    Ok(end.inspect_err(|why| verified.find(END, format!("cannot be read: {why}"))).ok())
+}
+
+/// What the files were when the run ended. The plan is asked for by `setup.json` as well.
+fn ended(end: &End, now: &Digests, verified: &mut Verified) {
+    for (name, then) in &end.digests {
+        let what = match now.get(name) {
+            Some(digest) if digest == then => continue,
+            Some(_) if directory::GROWING.contains(&name.as_str()) => {
+                "does not end with the line that it ended with when the run did: lines are missing, were added, or the last was changed"
+            }
+            Some(_) => "changed since the run ended",
+            None => "is not there, or holds nothing whole, and did when the run ended",
+        };
+        verified.find(name.as_str(), what);
+    }
+    for name in now.keys().filter(|name| !end.digests.contains_key(*name)) {
+        verified.find(name.as_str(), "was not there when the run ended");
+    }
+}
+
+/// Every value of `results.json` against what the slices give now.
+fn results(dir: &Path, stored: Stored, verified: &mut Verified) -> Result<(), DirectoryError> {
+    let again = match analyse(&stored) {
+        Ok(results) => results,
+        Err(why) => {
+            verified.find("slices.jsonl", why.to_string());
+            return Ok(());
+        }
+    };
+    let text = lossy(dir, RESULTS)?;
+    let fresh = serde_json::to_value(&again).unwrap_or(Value::Null);
+    match text.as_deref().map(serde_json::from_str::<Value>) {
+        None => verified.notes.push(format!("there is no {RESULTS}; `bakeoff report` makes it")),
+        Some(Err(why)) => verified.find(RESULTS, format!("cannot be read: {why}")),
+        Some(Ok(there)) => compare(&there, &fresh, verified),
+    }
+    verified.again = Some((stored, again));
+    Ok(())
+}
+
+fn compare(there: &Value, fresh: &Value, verified: &mut Verified) {
+    let compared = json::compare(there, fresh);
+    verified.values = compared.values;
+    for (path, what) in compared.differences {
+        verified.find(RESULTS, format!("{path} {what}"));
+    }
+    if compared.last_digits > 0 {
+        verified.notes.push(format!(
+            "{} values of {RESULTS} differ in their last digits only (less than one part in 10^9): it was made by another machine's logarithm",
+            compared.last_digits
+        ));
+    }
+}
