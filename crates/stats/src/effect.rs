@@ -22,7 +22,7 @@ pub enum Scale {
 
 impl Scale {
     /// From the scale of the per-round values to that of the effect.
-    fn effect(self, x: f64) -> f64 {
+    pub(crate) fn effect(self, x: f64) -> f64 {
         match self {
             Scale::LogRatio => x.exp_m1(),
             Scale::Difference => x,

@@ -27,7 +27,12 @@ impl Level {
 
     /// Half-width of this level in standard errors of Student's t with `freedom` degrees.
     pub(crate) fn t(self, freedom: usize) -> f64 {
-        match StudentsT::new(0.0, 1.0, freedom as f64) {
+        self.t_of(freedom as f64)
+    }
+
+    /// The same for degrees that are no whole number, as Welch's.
+    pub(crate) fn t_of(self, freedom: f64) -> f64 {
+        match StudentsT::new(0.0, 1.0, freedom) {
             // From the lower tail: the upper one loses digits in 1 - x.
             Ok(t) => -t.inverse_cdf(self.alpha() / 2.0),
             Err(_) => f64::INFINITY, // no degree of freedom, no bound

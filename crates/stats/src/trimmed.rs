@@ -16,6 +16,10 @@ const MAD_TO_SD: f64 = 1.4826;
 pub(crate) struct Middle {
     pub(crate) at: f64,
     pub(crate) interval: Interval,
+    /// Standard error of `at`.
+    pub(crate) standard_error: f64,
+    /// Degrees of freedom of the standard error.
+    pub(crate) freedom: usize,
     /// Trimming would have cut every deviation there is, so nothing was cut.
     pub(crate) untrimmed: bool,
 }
@@ -62,7 +66,7 @@ pub(crate) fn trimmed_mean(sorted: &[f64], level: Level) -> Middle {
     let squares = winsorised_squares(sorted, cut);
     let standard_error = (squares / (kept as f64 * (kept - 1) as f64)).sqrt();
     let half_width = if standard_error > 0.0 { level.t(kept - 1) * standard_error } else { 0.0 };
-    Middle { at, interval: Interval::around(at, half_width), untrimmed }
+    Middle { at, interval: Interval::around(at, half_width), standard_error, freedom: kept - 1, untrimmed }
 }
 
 /// Sum of squared deviations from the winsorised mean: the `cut` values at either end count as
