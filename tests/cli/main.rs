@@ -16,6 +16,7 @@ mod origin;
 mod plans_gone_wrong;
 mod report;
 mod resume;
+mod rules;
 mod run;
 mod schema;
 mod servers_gone_wrong;

@@ -30,6 +30,7 @@ fn help_and_lists_are_as_in_the_golden_files() {
         ("help", &["--help"][..]),
         ("help-run", &["run", "--help"]),
         ("help-compare", &["compare", "--help"]),
+        ("help-report", &["report", "--help"]),
         ("help-load", &["load", "--help"]),
         ("help-origin", &["origin", "--help"]),
         ("plans", &["plans"]),

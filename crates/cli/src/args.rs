@@ -1,5 +1,6 @@
 //! What the user typed, checked for form only.
 
+use bakeoff_experiment::rule::Rule;
 use bakeoff_units::{Nanos, PerSecond};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -49,6 +50,8 @@ pub(crate) struct RunArgs {
     pub(crate) plan: Option<String>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) rules: RuleArgs,
     /// Go on with the run in this results directory
     #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "out"])]
     pub(crate) resume: Option<PathBuf>,
@@ -62,6 +65,18 @@ pub(crate) struct OutputArgs {
     /// Print only the line `results: DIR` on standard output, and no progress
     #[arg(long)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RuleArgs {
+    /// End with exit code 5 when this is so: `cost > 2%`, `https: response_p99 > 10%`,
+    /// `verdict = costs`; may be given more than once. Figures are judged by the careful end of
+    /// their interval
+    #[arg(long, value_name = "RULE")]
+    pub(crate) fail_if: Vec<Rule>,
+    /// With --fail-if: end with exit code 6 also when the interval leaves a rule open
+    #[arg(long, requires = "fail_if")]
+    pub(crate) strict: bool,
 }
 
 #[derive(Args, Debug)]
@@ -106,6 +121,8 @@ pub(crate) struct CompareArgs {
     pub(crate) insecure: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) rules: RuleArgs,
 }
 
 #[derive(Args, Debug)]
@@ -186,6 +203,8 @@ pub(crate) struct ReportArgs {
     /// Results directory
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) rules: RuleArgs,
 }
 
 #[derive(Args, Debug)]

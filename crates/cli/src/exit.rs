@@ -13,6 +13,10 @@ pub(crate) enum Exit {
     Failed,
     /// A run was invalid.
     Invalid,
+    /// `--fail-if`: a rule is broken.
+    Broken,
+    /// `--fail-if`: a rule cannot be judged.
+    NotJudged,
     /// `verify`: something is not as it was written.
     Altered,
     /// Ctrl-C; partial results are kept.
@@ -26,6 +30,8 @@ impl From<Exit> for ExitCode {
             Exit::Usage => 2,
             Exit::Failed => 3,
             Exit::Invalid => 4,
+            Exit::Broken => 5,
+            Exit::NotJudged => 6,
             Exit::Altered => 7,
             Exit::Interrupted => 130,
         })

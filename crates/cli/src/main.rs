@@ -9,6 +9,7 @@
 mod args;
 mod commands;
 mod exit;
+mod rules;
 mod signals;
 mod terminal;
 

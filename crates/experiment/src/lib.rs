@@ -11,6 +11,7 @@ pub mod directory;
 pub mod environment;
 pub mod plan;
 pub mod results;
+pub mod rule;
 pub mod run;
 pub mod shipped;
 pub mod verify;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// What a comparison ends in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verdict {
     /// More than the baseline, and known well enough to say how much.
     Costs,
@@ -14,7 +14,9 @@ pub enum Verdict {
     NoCost,
     /// The rounds ended; all that is known is that it is not worse by the margin or more.
     NotWorse,
-    /// The rounds ended and the interval allows both a cost and none.
+    /// The rounds ended and the interval allows both a cost and none. Also what holds before
+    /// anything is known.
+    #[default]
     NotResolved,
     /// Two equal servers differ too much for a statement about a third.
     NoVerdict,

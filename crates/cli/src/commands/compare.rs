@@ -18,7 +18,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
             "# The plan, to be kept and refined (it is also in the results directory):\n{text}"
         ));
     }
-    run::experiment(&plan, &args.output, &signals::interrupted())
+    run::experiment(&plan, &args.output, &args.rules, &signals::interrupted())
 }
 
 fn plan_text(args: &CompareArgs) -> Result<String, Failure> {

@@ -1,8 +1,8 @@
 //! `bakeoff report`: every output again, from what is stored.
 
-use crate::args::ReportArgs;
+use crate::args::{ReportArgs, RuleArgs};
 use crate::exit::Exit;
-use crate::{Failure, terminal};
+use crate::{Failure, rules, terminal};
 use bakeoff_experiment::analyse;
 use bakeoff_experiment::directory::{self, DirectoryError, RESULTS, ResultsDir, Stored};
 use bakeoff_experiment::results::Results;
@@ -14,9 +14,13 @@ use std::path::Path;
 pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     let dir = reopen(&args.dir)?;
     let stored = directory::load(&args.dir).map_err(Failure::usage)?;
-    let outputs = make(stored)?;
+    let second = format!("{}'", stored.setup.baseline);
+    let compared = stored.setup.arms.iter().filter(|arm| **arm != stored.setup.baseline && **arm != second);
+    rules::fit(&args.rules, compared.map(String::as_str))?;
+    let outputs = make(stored, &args.rules)?;
     outputs.write(&dir)?;
     terminal::say(&outputs.text);
+    outputs.say_rulings();
     say_where(&args.dir);
     Ok(outputs.exit)
 }
@@ -33,14 +37,17 @@ pub(crate) fn reopen(path: &Path) -> Result<ResultsDir, Failure> {
 pub(crate) struct Outputs {
     pub(crate) text: String,
     pub(crate) exit: Exit,
+    /// What each rule came to.
+    rulings: Vec<String>,
     /// By name.
     pub(crate) files: [(&'static str, String); 3],
 }
 
-/// Makes every output of a run.
-pub(crate) fn make(stored: Stored) -> Result<Outputs, Failure> {
+/// Makes every output of a run, and judges the rules.
+pub(crate) fn make(stored: Stored, rules: &RuleArgs) -> Result<Outputs, Failure> {
     let results = analyse::analyse(&stored).map_err(Failure::failed)?;
-    Ok(print(stored, results))
+    let (rulings, exit) = rules::judge(rules, &results, exit(&results));
+    Ok(Outputs { rulings, exit, ..print(stored, results) })
 }
 
 /// The same where the figures are known.
@@ -52,10 +59,16 @@ pub(crate) fn print(stored: Stored, results: Results) -> Outputs {
         ("slices.csv", bakeoff_report::csv(&bundle)),
         ("report.html", bakeoff_report::html(&bundle)),
     ];
-    Outputs { text: bakeoff_report::text(&bundle, terminal::width(), terminal::colour()), exit, files }
+    let text = bakeoff_report::text(&bundle, terminal::width(), terminal::colour());
+    Outputs { text, exit, rulings: Vec::new(), files }
 }
 
 impl Outputs {
+    /// A line for each rule, on standard error: `--quiet` promises that nothing else is on the other.
+    pub(crate) fn say_rulings(&self) {
+        self.rulings.iter().for_each(|line| terminal::note(line));
+    }
+
     /// Writes the files.
     pub(crate) fn write(&self, dir: &ResultsDir) -> Result<(), Failure> {
         self.files

@@ -1,10 +1,10 @@
 //! `bakeoff run`: an experiment from its plan, or the rest of one.
 
 use super::{plans, report};
-use crate::args::{OutputArgs, RunArgs};
+use crate::args::{OutputArgs, RuleArgs, RunArgs};
 use crate::exit::Exit;
 use crate::terminal::{self, Console};
-use crate::{Failure, signals};
+use crate::{Failure, rules, signals};
 use bakeoff_experiment::directory::{self, ResultsDir, SETUP, StoppedBy, Stored};
 use bakeoff_experiment::plan::Plan;
 use bakeoff_experiment::run::{Run, RunError};
@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let interrupted = signals::interrupted();
     match (&args.resume, &args.plan) {
-        (Some(dir), _) => resume(dir, args.output.quiet, &interrupted),
-        (None, Some(name)) => experiment(&plans::find(name)?, &args.output, &interrupted),
+        (Some(dir), _) => resume(dir, args.output.quiet, &args.rules, &interrupted),
+        (None, Some(name)) => experiment(&plans::find(name)?, &args.output, &args.rules, &interrupted),
         (None, None) => Err(Failure::usage("give a plan; `bakeoff plans` lists those that are shipped")),
     }
 }
@@ -26,8 +26,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
 pub(crate) fn experiment(
     plan: &Plan,
     output: &OutputArgs,
+    rules: &RuleArgs,
     interrupted: &AtomicBool,
 ) -> Result<Exit, Failure> {
+    fit(plan, rules)?;
     let clock = MonotonicClock::new();
     let began = clock.now();
     let path = output.out.clone().unwrap_or_else(|| default_dir(&plan.name));
@@ -39,24 +41,32 @@ pub(crate) fn experiment(
     let run = Run { plan, dir: &dir, began, clock, interrupted };
     let result = run.start(&mut console);
     console.finish();
-    conclude(&dir, result, output.quiet, interrupted)
+    conclude(&dir, result, output.quiet, rules, interrupted)
 }
 
-fn resume(path: &Path, quiet: bool, interrupted: &AtomicBool) -> Result<Exit, Failure> {
+fn resume(path: &Path, quiet: bool, rules: &RuleArgs, interrupted: &AtomicBool) -> Result<Exit, Failure> {
     let clock = MonotonicClock::new();
     let began = clock.now();
     let dir = report::reopen(path)?;
     let stored = directory::load(path).map_err(Failure::usage)?;
     let plan = stored_plan(path, &stored)?;
+    fit(&plan, rules)?;
     if matches!(stored.stopped_by, StoppedBy::Verdicts | StoppedBy::Rounds) {
         terminal::note("the run is complete; nothing is measured");
-        return conclude(&dir, Ok(stored.stopped_by), quiet, interrupted);
+        return conclude(&dir, Ok(stored.stopped_by), quiet, rules, interrupted);
     }
     let mut console = Console::new(&plan.name, quiet);
     let run = Run { plan: &plan, dir: &dir, began, clock, interrupted };
     let result = run.resume(stored, &mut console);
     console.finish();
-    conclude(&dir, result, quiet, interrupted)
+    conclude(&dir, result, quiet, rules, interrupted)
+}
+
+/// Whether the rules are about arms of the plan, before anything is measured.
+fn fit(plan: &Plan, rules: &RuleArgs) -> Result<(), Failure> {
+    let baseline = plan.baseline_name();
+    let names = plan.arms.iter().map(|arm| arm.name.as_str());
+    rules::fit(rules, names.filter(|name| *name != baseline))
 }
 
 /// The plan of a stored run, with its paths where they were.
@@ -71,9 +81,10 @@ fn conclude(
     dir: &ResultsDir,
     result: Result<StoppedBy, RunError>,
     quiet: bool,
+    rules: &RuleArgs,
     interrupted: &AtomicBool,
 ) -> Result<Exit, Failure> {
-    let reported = show(dir, quiet);
+    let reported = show(dir, quiet, rules);
     let mut ending = match &reported {
         Ok(exit) => *exit,
         Err(failure) => failure.exit,
@@ -93,11 +104,11 @@ fn conclude(
 }
 
 /// Prints the report and writes its files. Printed first: a full disk takes nothing from the reader.
-fn show(dir: &ResultsDir, quiet: bool) -> Result<Exit, Failure> {
+fn show(dir: &ResultsDir, quiet: bool, rules: &RuleArgs) -> Result<Exit, Failure> {
     if !dir.path().join(SETUP).exists() {
         return Ok(Exit::Verdicts);
     }
-    let outputs = report::make(directory::load(dir.path()).map_err(Failure::failed)?)?;
+    let outputs = report::make(directory::load(dir.path()).map_err(Failure::failed)?, rules)?;
     if !quiet {
         terminal::say(&outputs.text);
     }
@@ -105,6 +116,7 @@ fn show(dir: &ResultsDir, quiet: bool) -> Result<Exit, Failure> {
     if !quiet {
         terminal::note(&format!("report: {}", dir.path().join("report.html").display()));
     }
+    outputs.say_rulings();
     Ok(outputs.exit)
 }
 

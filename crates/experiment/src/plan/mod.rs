@@ -12,6 +12,7 @@ mod files;
 mod method;
 
 pub use error::PlanError;
+pub(crate) use error::suggestion;
 pub use expand::Factor;
 pub use file::PlanFile;
 pub use files::{ArmFiles, CacheState, FilesWork, Fsync, Operation, TreeShape};

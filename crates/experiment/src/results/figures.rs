@@ -213,7 +213,7 @@ pub struct WebstoneFigures {
 }
 
 /// One arm against the baseline in one meter.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// The arm; `NAME'` is the baseline's second process.
     pub arm: String,

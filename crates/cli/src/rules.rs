@@ -1,0 +1,29 @@
+//! `--fail-if`: what its rules come to, in words and in the exit code.
+
+use crate::Failure;
+use crate::args::RuleArgs;
+use crate::exit::Exit;
+use bakeoff_experiment::results::Results;
+use bakeoff_experiment::rule::{Ruled, Ruling};
+
+/// Before anything is measured: whether each rule is about an arm that is compared.
+pub(crate) fn fit<'a>(
+    args: &RuleArgs,
+    compared: impl IntoIterator<Item = &'a str> + Clone,
+) -> Result<(), Failure> {
+    args.fail_if.iter().try_for_each(|rule| rule.fits(compared.clone())).map_err(Failure::usage)
+}
+
+/// A line for each rule, and how the command ends. A broken rule decides that; one that cannot be
+/// judged only where all else is well: that a comparison is invalid says more.
+pub(crate) fn judge(args: &RuleArgs, results: &Results, exit: Exit) -> (Vec<String>, Exit) {
+    let rulings: Vec<Ruling> = args.fail_if.iter().map(|rule| rule.judge(results)).collect();
+    let worst = rulings.iter().map(|ruling| ruling.ruled).max().unwrap_or(Ruled::Held);
+    let exit = match (worst, exit) {
+        (Ruled::Broken, _) => Exit::Broken,
+        (Ruled::NotJudged, Exit::Verdicts) => Exit::NotJudged,
+        (Ruled::Open, Exit::Verdicts) if args.strict => Exit::NotJudged,
+        (_, exit) => exit,
+    };
+    (rulings.into_iter().map(|ruling| format!("fail-if: {}", ruling.line)).collect(), exit)
+}

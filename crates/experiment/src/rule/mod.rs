@@ -1,0 +1,220 @@
+//! Rules that end a build: `https: cost > 2%`.
+//!
+//! Cold, pure. Owns what a rule means and which of four things it comes to. A rule is judged by the
+//! end of the interval that is nearer to keeping it, so that noise never breaks it: `cost > 2%` is
+//! broken when even the low end lies above 2 %. What cannot be judged is said to be so, and is never
+//! taken for kept.
+
+mod parse;
+
+pub use parse::RuleError;
+
+use crate::results::{Comparison, Results};
+use bakeoff_stats::Verdict;
+use std::fmt;
+
+/// Arms that are named in a line; a run may have forty.
+const NAMED: usize = 3;
+
+/// A condition that must not come true.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// As it was typed.
+    text: String,
+    /// The arm it is about; all that are compared when it names none.
+    arm: Option<String>,
+    test: Test,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Test {
+    Figure {
+        /// Name of a meter; `None`: the primary one of the run.
+        meter: Option<&'static str>,
+        end: End,
+        order: Order,
+        /// Fraction; points for figures that are shares.
+        bound: f64,
+    },
+    Verdict {
+        /// `=`, and not `!=`.
+        equal: bool,
+        verdict: Verdict,
+    },
+}
+
+/// Which number of an interval is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// The one that the rule is broken by last.
+    Careful,
+    Low,
+    High,
+    Estimate,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Above,
+    AtLeast,
+    Below,
+    AtMost,
+}
+
+/// What a rule comes to, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ruled {
+    /// It is not broken, and the whole interval says so.
+    Held,
+    /// It is not broken beyond doubt, but the interval reaches over the bound.
+    Open,
+    /// There is no figure, or none that may be used.
+    NotJudged,
+    /// It is broken.
+    Broken,
+}
+
+/// A rule, judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ruling {
+    /// The worst that any of its arms comes to.
+    pub ruled: Ruled,
+    /// One line for people: the rule, what it came to, and the figures.
+    pub line: String,
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Rule {
+    /// Whether there is such an arm among those that are compared.
+    ///
+    /// # Errors
+    /// There is none; with the near miss.
+    pub fn fits<'a>(&self, compared: impl IntoIterator<Item = &'a str>) -> Result<(), RuleError> {
+        let known: Vec<&str> = compared.into_iter().collect();
+        match &self.arm {
+            Some(arm) if !known.contains(&arm.as_str()) => Err(RuleError::no_arm(&self.text, arm, &known)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Judges every arm that the rule is about by the figures of a run.
+    pub fn judge(&self, results: &Results) -> Ruling {
+        let twin =
+            results.comparisons.iter().filter(|row| row.primary).map(|row| format!("{}'", row.baseline));
+        let twin = twin.last().unwrap_or_default();
+        let is_meant = |row: &&Comparison| {
+            row.primary && row.arm != twin && self.arm.as_ref().is_none_or(|arm| *arm == row.arm)
+        };
+        let judged: Vec<(&str, Ruled, String)> = results
+            .comparisons
+            .iter()
+            .filter(is_meant)
+            .map(|primary| {
+                let (ruled, figures) = self.judge_arm(primary, results);
+                (primary.arm.as_str(), ruled, figures)
+            })
+            .collect();
+        let ruled = judged.iter().map(|(_, ruled, _)| *ruled).max().unwrap_or(Ruled::NotJudged);
+        let mut of_it = judged.iter().filter(|(_, other, _)| *other == ruled);
+        let mut named: Vec<String> =
+            of_it.by_ref().take(NAMED).map(|(arm, _, figures)| format!("{arm} {figures}")).collect();
+        let more = of_it.count();
+        if more > 0 {
+            named.push(format!("and {more} more"));
+        }
+        if named.is_empty() {
+            named.push("no arm was compared".to_owned());
+        }
+        Ruling { ruled, line: format!("{}: {}: {}", self.text, ruled.as_str(), named.join("; ")) }
+    }
+
+    fn judge_arm(&self, primary: &Comparison, results: &Results) -> (Ruled, String) {
+        match self.test {
+            Test::Verdict { equal, verdict } => by_verdict(primary, equal, verdict),
+            Test::Figure { meter, end, order, bound } => {
+                let meter = meter.unwrap_or(&primary.meter);
+                let row = results.comparisons.iter().find(|row| row.arm == primary.arm && row.meter == meter);
+                let Some(row) = row else {
+                    return (Ruled::NotJudged, format!("has no {meter} that could be compared"));
+                };
+                by_figure(row, end, order, bound)
+            }
+        }
+    }
+}
+
+fn by_verdict(row: &Comparison, equal: bool, verdict: Verdict) -> (Ruled, String) {
+    let ruled = match (equal, row.verdict == verdict, row.verdict) {
+        (true, true, _) => Ruled::Broken,
+        (false, true, _) => Ruled::Held,
+        (_, false, Verdict::Invalid) => Ruled::NotJudged,
+        (true, false, Verdict::NotResolved | Verdict::NoVerdict) => Ruled::Open,
+        (true, false, _) => Ruled::Held,
+        (false, false, _) => Ruled::Broken,
+    };
+    (ruled, row.sentence.clone())
+}
+
+fn by_figure(row: &Comparison, end: End, order: Order, bound: f64) -> (Ruled, String) {
+    let (Some(effect), Some(low), Some(high)) = (row.effect, row.low, row.high) else {
+        return (Ruled::NotJudged, format!("has too few rounds for an interval ({})", row.rounds));
+    };
+    if matches!(row.verdict, Verdict::Invalid | Verdict::NoVerdict) {
+        return (Ruled::NotJudged, format!("has a figure that must not be used: {}", row.sentence));
+    }
+    let (near, far) = match order {
+        Order::Above | Order::AtLeast => (low, high),
+        Order::Below | Order::AtMost => (high, low),
+    };
+    let ruled = match end {
+        End::Careful if order.holds(near, bound) => Ruled::Broken,
+        End::Careful if order.holds(far, bound) => Ruled::Open,
+        End::Low if order.holds(low, bound) => Ruled::Broken,
+        End::High if order.holds(high, bound) => Ruled::Broken,
+        End::Estimate if order.holds(effect, bound) => Ruled::Broken,
+        _ => Ruled::Held,
+    };
+    let unit = if row.unit == "share" { "points" } else { "%" };
+    (ruled, format!("{} {unit} (CI {}..{} {unit})", signed(effect), signed(low), signed(high)))
+}
+
+impl Order {
+    fn holds(self, x: f64, bound: f64) -> bool {
+        match self {
+            Self::Above => x > bound,
+            Self::AtLeast => x >= bound,
+            Self::Below => x < bound,
+            Self::AtMost => x <= bound,
+        }
+    }
+}
+
+impl Ruled {
+    /// As it stands in a line.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Open => "held, but not ruled out",
+            Self::NotJudged => "cannot be judged",
+            Self::Broken => "BROKEN",
+        }
+    }
+}
+
+/// A fraction as percent with its sign, to three digits.
+fn signed(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    match percent.abs() {
+        a if a >= 99.95 => format!("{percent:+.0}"),
+        a if a >= 9.995 => format!("{percent:+.1}"),
+        _ => format!("{percent:+.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! `--fail-if`: a build that ends by a rule.
+
+use crate::support::{GET, ORIGINS, Yard, plan};
+
+/// A burn of far more than a request takes: its low end lies above 2 % on any machine.
+const DEAR: &str = "[arm.plain]\nserver = \"origin\"\n\n[arm.dear]\nserver = \"origin\"\nburn = \"200us\"";
+
+fn measured() -> Yard {
+    let yard = Yard::new();
+    yard.write("plan.toml", plan("max_rounds = 5", GET, DEAR));
+    yard.run(&["run", "plan.toml", "--out", "out", "--quiet"]).exits(0);
+    yard
+}
+
+#[test]
+fn a_broken_rule_is_named_with_its_figures_and_has_its_own_exit_code() {
+    let yard = Yard::new();
+    yard.write("plan.toml", plan("max_rounds = 5", GET, DEAR));
+    let rules = ["--fail-if", "cost > 2%", "--fail-if", "dear: cost.high > 900000%"];
+    let said = yard.run(&[&["run", "plan.toml", "--out", "out", "--quiet"], &rules[..]].concat());
+    let said = said.exits(5).says(&["fail-if: cost > 2%: BROKEN: dear +", "900000%: held: dear +"]);
+    assert_eq!(said.stdout, "results: out\n");
+    assert_eq!(said.stderr.lines().count(), 2, "{}", said.stderr);
+    // The same from what is stored, and from a run that needs no going on.
+    yard.run(&["report", "out", "--fail-if", "cost > 2%"]).exits(5).says(&["BROKEN"]);
+    yard.run(&["run", "--resume", "out", "--fail-if", "cost > 2%"]).exits(5).says(&["BROKEN"]);
+    yard.run(&["report", "out", "--fail-if", "dear: cost > 900000%"]).exits(0).says(&["held"]);
+}
+
+#[test]
+fn what_cannot_be_judged_does_not_pass_and_what_is_open_passes_unless_strict() {
+    let yard = measured();
+    // p99.9 takes 50,000 replies.
+    yard.run(&["report", "out", "--fail-if", "response_p999 > 2%"])
+        .exits(6)
+        .says(&["cannot be judged: dear has no"]);
+    let row = crate::contract::row(&yard.results("out"), "dear").clone();
+    let between = (row["low"].as_f64().unwrap() + row["high"].as_f64().unwrap()) * 50.0;
+    let open = format!("cost > {between}%");
+    yard.run(&["report", "out", "--fail-if", &open]).exits(0).says(&["held, but not ruled out: dear"]);
+    yard.run(&["report", "out", "--fail-if", &open, "--strict"]).exits(6).says(&["not ruled out"]);
+    yard.run(&["report", "out", "--fail-if", "response_p999 > 2%", "--fail-if", "cost > 2%"]).exits(5);
+}
+
+#[test]
+fn a_wrong_rule_is_told_before_anything_is_measured() {
+    let yard = Yard::new();
+    yard.write("plan.toml", plan("", GET, ORIGINS));
+    for (rule, word) in [
+        ("cost > 2", "in percent"),
+        ("cots > 2%", "did you mean `cost`?"),
+        ("tsl: cost > 2%", "did you mean `tls`?"),
+        ("plain: cost > 2%", "no arm `plain` is compared"),
+        ("verdict = cost", "did you mean `costs`?"),
+    ] {
+        yard.run(&["run", "plan.toml", "--out", "out", "--fail-if", rule]).exits(2).says(&[rule, word]);
+    }
+    assert!(!yard.path("out").exists());
+    yard.run(&["run", "plan.toml", "--strict"]).exits(2).says(&["--fail-if"]);
+}
