@@ -10,6 +10,7 @@ mod compare;
 mod contract;
 mod environment_gone_wrong;
 mod files;
+mod links;
 mod load;
 mod logs_gone_wrong;
 mod origin;

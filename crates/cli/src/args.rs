@@ -41,6 +41,9 @@ pub(crate) enum Command {
     /// Not for people: keeps the processes of one subject
     #[command(hide = true)]
     Guardian,
+    /// Not for people: delays and loses the frames of a link
+    #[command(hide = true)]
+    Line,
 }
 
 #[derive(Args, Debug)]
@@ -168,9 +171,12 @@ pub(crate) struct LoadArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct OriginArgs {
-    /// Port on 127.0.0.1; 0 picks a free one
+    /// Port; 0 picks a free one
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) port: u16,
+    /// Address to listen on
+    #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
+    pub(crate) address: std::net::IpAddr,
     /// Threads [default: one per core it may use]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub(crate) threads: Option<u64>,

@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Command::Schema(args) => commands::docs::schema(&args),
         Command::Meters(args) => commands::docs::meters(&args),
         Command::Guardian => return bakeoff_subject::guardian::main(),
+        Command::Line => return bakeoff_link::line_main(),
     };
     result
         .unwrap_or_else(|failure| {

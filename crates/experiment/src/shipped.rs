@@ -15,6 +15,7 @@ pub struct ShippedPlan {
 pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "quickstart", text: include_str!("../../../plans/quickstart.toml") },
     ShippedPlan { name: "nginx-tls", text: include_str!("../../../plans/nginx-tls.toml") },
+    ShippedPlan { name: "nginx-100mbit", text: include_str!("../../../plans/nginx-100mbit.toml") },
     ShippedPlan { name: "apache-tls", text: include_str!("../../../plans/apache-tls.toml") },
     ShippedPlan { name: "webstone", text: include_str!("../../../plans/webstone.toml") },
     ShippedPlan { name: "tls-connections", text: include_str!("../../../plans/tls-connections.toml") },

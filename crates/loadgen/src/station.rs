@@ -3,6 +3,7 @@
 use crate::job::{Job, Pace, Target};
 use crate::lane::{Flow, Lane, LaneJob, LaneReport};
 use bakeoff_meter::{Counters, Recorder, Times};
+use bakeoff_sys::namespace::Namespace;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use bakeoff_workload::Source;
 use std::io;
@@ -12,6 +13,7 @@ use std::thread;
 pub struct Station {
     target: Target,
     cores: Vec<usize>,
+    network: Option<Namespace>,
     lanes: Vec<Lane>,
     clock: MonotonicClock,
 }
@@ -42,7 +44,14 @@ impl Station {
     pub fn new(target: Target, threads: usize, cores: Vec<usize>) -> io::Result<Self> {
         let clock = MonotonicClock::new();
         let lanes = (0..threads.max(1)).map(|_| Lane::new(clock)).collect::<io::Result<_>>()?;
-        Ok(Self { target, cores, lanes, clock })
+        Ok(Self { target, cores, network: None, lanes, clock })
+    }
+
+    /// The same, with its connections made in another network than bakeoff's own.
+    #[must_use]
+    pub fn inside(mut self, network: Option<Namespace>) -> Self {
+        self.network = network;
+        self
     }
 
     /// Number of generator threads.
@@ -63,11 +72,12 @@ impl Station {
     /// Runs a job; returns when nothing is in flight any more.
     ///
     /// # Errors
-    /// When the event queue fails. Failures of requests are counted, not returned.
+    /// When the event queue fails, or the network cannot be entered. Failures of requests are
+    /// counted, not returned.
     pub fn run<S: Source>(&mut self, job: Job<'_, S>) -> io::Result<Recording> {
         let start = self.clock.now() + HEAD_START;
         let flows = flows(job.pace, self.lanes.len());
-        let (target, cores) = (&self.target, &self.cores);
+        let (target, cores, network) = (&self.target, &self.cores, self.network.as_ref());
         let reports: Vec<io::Result<(LaneReport, Nanos)>> = thread::scope(|scope| {
             let work = self.lanes.iter_mut().zip(job.sources).zip(flows).enumerate();
             let threads: Vec<_> = work
@@ -84,7 +94,7 @@ impl Station {
                         interrupted: job.interrupted,
                     };
                     let core = (!cores.is_empty()).then(|| cores[index % cores.len()]);
-                    scope.spawn(move || run_lane(lane, target, lane_job, core))
+                    scope.spawn(move || run_lane(lane, target, lane_job, core, network))
                 })
                 .collect();
             threads
@@ -114,7 +124,11 @@ fn run_lane<S: Source>(
     target: &Target,
     job: LaneJob<'_, S>,
     core: Option<usize>,
+    network: Option<&Namespace>,
 ) -> io::Result<(LaneReport, Nanos)> {
+    if let Some(network) = network {
+        network.enter()?; // for the life of this thread
+    }
     if let Some(core) = core {
         // A core that is gone is noticed before the run; here it only costs placement.
         let _ = bakeoff_sys::affinity::pin(&[core]);

@@ -93,6 +93,8 @@ pub const PATH_CPU: &str = "path_cpu_per_request";
 pub const ELAPSED: &str = "elapsed";
 /// The primary figure of the `files` workload where it reads from storage.
 pub const OPERATION_TIME: &str = "operation_time";
+/// How full a link with a rate was.
+pub const LINK_BUSY: &str = "link_busy";
 /// The primary figure where no CPU can be read.
 pub const RESPONSE_P50: &str = "response_p50";
 

@@ -184,6 +184,9 @@ pub struct Counters {
     /// `files` workload: what each kind of operation came to, by its label such as `read 1 B`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub operations: BTreeMap<String, OperationCounts>,
+    /// What a link with a rate did, where the plan has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkCounts>,
     /// `command` workload: CPU in user mode of the whole process tree.
     pub user_ns: Option<u64>,
     /// `command` workload: CPU in the kernel of the whole process tree.
@@ -248,6 +251,26 @@ impl ViolationCounts {
     }
 }
 
+/// What a shaped link did between the two quiet points around a slice, both ways together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkCounts {
+    /// Share of the rate that the busier direction used in the slice's wall time. A little above 1
+    /// is possible: what a link that was idle lets through at once.
+    pub busy: Option<f64>,
+    /// Frames that reached the link.
+    pub packets: u64,
+    /// Of them lost as the plan says.
+    pub lost: u64,
+    /// Packets thrown away because the queue in front of the link was full.
+    pub overflowed: u64,
+    /// Where a process of ours delays frames: how long each was on its way, from read to written,
+    /// as an encoded histogram.
+    pub delays: Option<String>,
+    /// CPU of that process: nobody is charged for it. Receiving a frame is done in its writing of
+    /// it, so TCP's work on both sides is in here.
+    pub line_cpu_ns: Option<u64>,
+}
+
 /// Shares of all CPU time of the machine, 0 to 1, as in vmstat; pressure where the kernel has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostShare {
@@ -301,6 +324,11 @@ impl Counters {
     /// `total` per request, `None` without requests.
     pub fn per_request(&self, total: u64) -> Option<f64> {
         (self.requests > 0).then(|| total as f64 / self.requests as f64)
+    }
+
+    /// How full the link was: its busier direction, as a share of its rate.
+    pub fn link_busy(&self) -> Option<f64> {
+        self.link.as_ref()?.busy
     }
 
     /// Subject + generator + uncharged soft interrupts.

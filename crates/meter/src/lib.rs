@@ -15,6 +15,8 @@ pub mod process;
 mod recorder;
 
 pub use catalogue::{CATALOGUE, Kind, Meter, Side, Unit};
-pub use counters::{Counters, ErrorClass, HostShare, OperationCounts, SubjectUsage, ViolationCounts};
+pub use counters::{
+    Counters, ErrorClass, HostShare, LinkCounts, OperationCounts, SubjectUsage, ViolationCounts,
+};
 pub use histogram::{DecodeError, Histogram, Quantiles};
 pub use recorder::{EncodedTimes, Recorder, ReplyTimes, Times};

@@ -13,6 +13,7 @@
 mod figures;
 mod html;
 mod json;
+mod link;
 mod operations;
 mod reading;
 mod sections;

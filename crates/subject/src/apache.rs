@@ -7,7 +7,7 @@ use crate::SubjectError;
 use crate::config::{demand_port, quoted, sets};
 use crate::includes;
 use crate::nginx::MIME_TYPES;
-use crate::program::{self, HOST, Place, Recipe, Subject};
+use crate::program::{self, Place, Recipe, Subject};
 use crate::user::Runner;
 use std::path::{Path, PathBuf};
 
@@ -78,7 +78,7 @@ impl Subject for Apache {
 impl Apache {
     fn own_config(&self, place: &Place<'_>, modules: &Path) -> Result<String, SubjectError> {
         let types = place.write("mime.types", &mime_types())?;
-        let (root, port) = (quoted(&place.context.root), place.port);
+        let (root, host, port) = (quoted(&place.context.root), place.context.host(), place.port);
         let mut names = vec!["mpm_event", "authz_core", "unixd", "dir", "rewrite", "mime"];
         let tls = if self.tls {
             names.extend(["socache_shmcb", "ssl"]);
@@ -106,7 +106,7 @@ impl Apache {
             "{globals}
 LogLevel warn
 ServerName localhost
-Listen {HOST}:{port}
+Listen {host}:{port}
 {loads}TypesConfig {types}
 StartServers 1
 ServerLimit 1

@@ -1,11 +1,14 @@
 //! What a subject is given by the run it is part of.
 
+use crate::SubjectError;
 use crate::certificate::Certificate;
 use crate::cpu::CpuChoice;
 use crate::limits::Limits;
+use bakeoff_sys::namespace::Namespace;
 use bakeoff_units::Nanos;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -52,10 +55,21 @@ pub struct Context<'a> {
     pub directives: Option<String>,
     /// What the subject may use at most. It does not hold for `prepare`.
     pub limits: Limits,
+    /// The network that the subject is in; none: bakeoff's own, where it listens on 127.0.0.1.
+    pub network: Option<Network>,
     /// The bakeoff executable for guardian and origin; none: the running one.
     pub executable: Option<PathBuf>,
     /// Set when the user wants to stop; waiting ends then.
     pub interrupted: &'a AtomicBool,
+}
+
+/// A network of the subject's own.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// Where the subject is started.
+    pub namespace: Namespace,
+    /// What it listens on there.
+    pub address: Ipv4Addr,
 }
 
 impl<'a> Context<'a> {
@@ -78,6 +92,7 @@ impl<'a> Context<'a> {
             prepare: Vec::new(),
             directives: None,
             limits: Limits::default(),
+            network: None,
             executable: None,
             interrupted,
         }
@@ -86,6 +101,21 @@ impl<'a> Context<'a> {
     /// A path of the plan as the file system takes it.
     pub(crate) fn at_home(&self, path: &Path) -> PathBuf {
         self.home.as_deref().map_or_else(|| path.to_owned(), |home| home.join(path))
+    }
+
+    /// The address that the subject listens on.
+    pub(crate) fn host(&self) -> Ipv4Addr {
+        self.network.as_ref().map_or(Ipv4Addr::LOCALHOST, |network| network.address)
+    }
+
+    /// Does something in the subject's network: processes that are started there stay there.
+    pub(crate) fn inside<T: Send>(
+        &self,
+        work: impl FnOnce() -> Result<T, SubjectError> + Send,
+    ) -> Result<T, SubjectError> {
+        let Some(network) = &self.network else { return work() };
+        let entered = network.namespace.run(work);
+        entered.map_err(|source| SubjectError::Network { arm: self.arm.clone(), source })?
     }
 
     pub(crate) fn is_interrupted(&self) -> bool {

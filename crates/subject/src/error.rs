@@ -178,6 +178,14 @@ pub enum SubjectError {
         /// The last words of ours.
         said: LastWords,
     },
+    /// The network that the subject belongs in cannot be entered.
+    #[error("arm `{arm}`: cannot enter the network of the subjects: {source}; start again")]
+    Network {
+        /// Which arm.
+        arm: String,
+        /// The kernel's word.
+        source: io::Error,
+    },
     /// The start was interrupted.
     #[error("arm `{arm}`: interrupted while starting")]
     Interrupted {

@@ -42,7 +42,7 @@ mod words;
 pub use certificate::{Certificate, NAMES as CERTIFICATE_NAMES};
 pub use cgroup::LimitsHit;
 pub use config::{ConfigError, Substitutions};
-pub use context::Context;
+pub use context::{Context, Network};
 pub use cpu::{CpuChoice, CpuMissing, CpuReading, CpuSource};
 pub use error::{LastWords, SubjectError};
 pub use layer::{Errand, Layer};

@@ -6,7 +6,7 @@
 use crate::SubjectError;
 use crate::config::{demand_port, quoted, sets};
 use crate::includes;
-use crate::program::{self, HOST, Place, Recipe, Subject};
+use crate::program::{self, Place, Recipe, Subject};
 use crate::user::Runner;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ impl Nginx {
             }
         };
         let directives = place.directives("the directives for nginx")?;
-        let (port, root) = (place.port, quoted(&place.context.root));
+        let (host, port, root) = (place.context.host(), place.port, quoted(&place.context.root));
         let workers = place.context.cpus.len().max(1); // one a core it may use
         let connections = place.context.connections.saturating_mul(2).max(1024); // each opens a file too
         Ok(format!(
@@ -100,7 +100,7 @@ http {{
     types {{
 {types}    }}
     server {{
-        listen {HOST}:{port}{listen};
+        listen {host}:{port}{listen};
         server_name localhost;
 {tls}        root {root};
 {directives}        location / {{

@@ -29,6 +29,9 @@ impl Subject for Origin {
         let mut argv = vec![program.display().to_string(), "origin".into()];
         let mut option = |name: &str, value: String| argv.extend([name.to_owned(), value]);
         option("--port", place.port.to_string());
+        if place.context.network.is_some() {
+            option("--address", place.context.host().to_string());
+        }
         option("--catalog", catalogue.display().to_string());
         if let Some(burn) = self.burn {
             option("--burn", format!("{}ns", burn.get()));

@@ -1,18 +1,18 @@
 //! Ports: a free one to give, and who listens on one.
 //!
-//! Measuring side, cold path, loopback only. Who listens is read from `/proc/net/tcp` and the
-//! descriptors of the subject's processes, so a stranger's server is found out before anything is
-//! sent to it.
+//! Measuring side, cold path, in the network of the calling thread. Who listens is read from the
+//! thread's `/proc/net/tcp` and the descriptors of the subject's processes, so a stranger's server
+//! is found out before anything is sent to it.
 
 use std::collections::HashSet;
 use std::fs;
 use std::io;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpListener};
 
 /// A port nobody uses at this moment. Somebody may take it before the server does; the start is
 /// then tried again with another.
-pub(crate) fn free() -> io::Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+pub(crate) fn free(host: Ipv4Addr) -> io::Result<u16> {
+    Ok(TcpListener::bind((host, 0))?.local_addr()?.port())
 }
 
 /// Who listens on a port.
@@ -28,14 +28,15 @@ pub(crate) enum Owner {
     Unknown,
 }
 
-/// Who listens on `port` on 127.0.0.1 or on all addresses; `pids` are ours.
-pub(crate) fn owner(port: u16, pids: &[u32]) -> Owner {
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(fs::read_to_string);
+/// Who listens on this address and port, or on all addresses; `pids` are ours.
+pub(crate) fn owner(host: Ipv4Addr, port: u16, pids: &[u32]) -> Owner {
+    // Not `/proc/net`, which shows the network of the first thread.
+    let tables = ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"].map(fs::read_to_string);
     if tables[0].is_err() {
         return Owner::Unknown;
     }
     let listening: HashSet<u64> =
-        tables.iter().flatten().flat_map(|table| listeners(table, port).collect::<Vec<_>>()).collect();
+        tables.iter().flatten().flat_map(|table| listeners(table, host, port).collect::<Vec<_>>()).collect();
     if listening.is_empty() {
         return Owner::Nobody;
     }
@@ -50,13 +51,15 @@ pub(crate) fn owner(port: u16, pids: &[u32]) -> Owner {
     if blind { Owner::Unknown } else { Owner::Stranger }
 }
 
-/// Socket numbers in state LISTEN on this port that a connection to 127.0.0.1 could reach.
-fn listeners(table: &str, port: u16) -> impl Iterator<Item = u64> + '_ {
+/// Socket numbers in state LISTEN that a connection to this address could reach. The table shows
+/// addresses as the machine's own numbers.
+fn listeners(table: &str, host: Ipv4Addr, port: u16) -> impl Iterator<Item = u64> + '_ {
+    let host = format!("{:08X}", u32::from_ne_bytes(host.octets()));
     table.lines().skip(1).filter_map(move |line| {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         let (address, local_port) = fields.get(1)?.split_once(':')?;
         let listens = fields.get(3) == Some(&"0A") && u16::from_str_radix(local_port, 16) == Ok(port);
-        let reached = address.ends_with("0100007F") || address.bytes().all(|byte| byte == b'0');
+        let reached = address.ends_with(&host) || address.bytes().all(|byte| byte == b'0');
         (listens && reached).then(|| fields.get(9)?.parse().ok()).flatten()
     })
 }
@@ -82,11 +85,12 @@ mod tests {
     fn a_listener_is_ours_a_strangers_or_nobodys() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
-        assert_eq!(owner(port, &[std::process::id()]), Owner::Ours);
-        assert_eq!(owner(port, &[]), Owner::Stranger);
-        assert_eq!(owner(port, &[u32::MAX]), Owner::Stranger);
+        let owner = |pids: &[u32]| owner(Ipv4Addr::LOCALHOST, port, pids);
+        assert_eq!(owner(&[std::process::id()]), Owner::Ours);
+        assert_eq!(owner(&[]), Owner::Stranger);
+        assert_eq!(owner(&[u32::MAX]), Owner::Stranger);
         drop(listener);
-        assert_eq!(owner(port, &[std::process::id()]), Owner::Nobody);
+        assert_eq!(owner(&[std::process::id()]), Owner::Nobody);
     }
 
     #[test]
@@ -97,6 +101,9 @@ mod tests {
    1: 0100007F:1F90 0100007F:A000 01 00000000:00000000 00:00000000 00000000     0        0 12 1
    2: 00000000:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 13 1
    3: 0200000A:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 14 1";
-        assert_eq!(listeners(table, 8080).collect::<Vec<_>>(), [11, 13]);
+        let found = |host: [u8; 4], port| listeners(table, host.into(), port).collect::<Vec<_>>();
+        assert_eq!(found([127, 0, 0, 1], 8080), [11, 13]);
+        assert_eq!(found([10, 0, 0, 2], 8080), [13, 14]);
+        assert!(found([127, 0, 0, 1], 8081).is_empty());
     }
 }

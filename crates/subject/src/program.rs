@@ -47,7 +47,7 @@ impl Place<'_> {
     pub(crate) fn substitutions(&self) -> Substitutions {
         let text = |path: &Path| path.display().to_string();
         Substitutions {
-            host: HOST.to_owned(),
+            host: self.context.host().to_string(),
             port: self.port,
             root: text(&self.context.root),
             tls: self.certificate.as_ref().map(|made| (text(&made.cert), text(&made.key))),
@@ -94,9 +94,6 @@ impl Place<'_> {
         std::fs::read_to_string(&path).map_err(|source| SubjectError::Read { arm: self.arm(), path, source })
     }
 }
-
-/// The only address servers of ours are given.
-pub(crate) const HOST: &str = "127.0.0.1";
 
 /// How to start it.
 #[derive(Default)]

@@ -2,7 +2,8 @@
 //!
 //! Cold path, between slices. The cost of a protection that was not on is no cost, so a plan may
 //! name a command that looks. It runs as bakeoff does and wherever bakeoff may run, off the
-//! subject's cores; it is asked about the subject from outside, like everything else here.
+//! subject's cores, in the subject's network; it is asked about the subject from outside, like
+//! everything else here.
 
 use crate::SubjectError;
 use crate::config::Substitutions;
@@ -51,7 +52,7 @@ pub fn prove(running: &Running, context: &Context<'_>, argv: &[String]) -> Resul
         path: context.base.clone(),
         source,
     })?;
-    let proof = ask(running, context, argv, &dir);
+    let proof = context.inside(|| ask(running, context, argv, &dir));
     if proof.is_ok() {
         let _ = fs::remove_dir_all(&dir); // else its output stays, as the error says
     }

@@ -76,7 +76,7 @@ impl Waiting<'_> {
     fn look(&self) -> Result<(), Missing> {
         let tree = bakeoff_sys::process::descendants(self.guardian.pid()).unwrap_or_default();
         let pids: Vec<u32> = tree.iter().map(|stat| stat.pid).collect();
-        match port::owner(self.address.port(), &pids) {
+        match port::owner(self.context.host(), self.address.port(), &pids) {
             Owner::Nobody => return Err(Missing::Listener),
             Owner::Stranger => return Err(Missing::Stranger),
             Owner::Ours | Owner::Unknown => {}

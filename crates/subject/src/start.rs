@@ -11,7 +11,7 @@ use crate::nginx::Nginx;
 use crate::origin::Origin;
 use crate::port;
 use crate::prepare;
-use crate::program::{HOST, Place, Recipe, Subject, no_program};
+use crate::program::{Place, Recipe, Subject, no_program};
 use crate::ready::Waiting;
 use crate::running::Running;
 use crate::spec::Spec;
@@ -20,7 +20,7 @@ use crate::user::Runner;
 use bakeoff_units::{Clock, MonotonicClock};
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -28,8 +28,12 @@ use std::path::{Path, PathBuf};
 const ATTEMPTS: usize = 3;
 
 /// Starts the subject and returns when it is ready. Nothing of it is left when this fails, except
-/// its private directory with what it printed.
+/// its private directory with what it printed. All of it happens in the subject's network.
 pub fn start(spec: &Spec, context: &Context<'_>) -> Result<Running, SubjectError> {
+    context.inside(|| start_here(spec, context))
+}
+
+fn start_here(spec: &Spec, context: &Context<'_>) -> Result<Running, SubjectError> {
     match spec {
         Spec::Origin { tls, burn } => launch("origin", &Origin { tls: *tls, burn: *burn }, context),
         Spec::Nginx { config, tls } => launch("nginx", &Nginx { config: config.clone(), tls: *tls }, context),
@@ -86,7 +90,7 @@ fn launch_once(
     let recipe = subject.recipe(&place)?;
     give_files(runner.as_ref(), &place)?;
     let guardian = guard(&place, &recipe, env, runner.as_ref(), ceiling.clone())?;
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, place.port));
+    let address = SocketAddr::from((context.host(), place.port));
     let tls = subject.tls();
     Waiting { context, guardian: &guardian, address, dir: &place.dir, recipe: &recipe, tls }.wait()?;
     let account = Account::of(&guardian).map_err(|source| SubjectError::Guardian {
@@ -123,7 +127,8 @@ fn place<'a>(context: &'a Context<'a>) -> Result<Place<'a>, SubjectError> {
     let dir_error =
         |path: &Path, source| SubjectError::Dir { arm: context.arm.clone(), path: path.to_owned(), source };
     let dir = private_dir(&context.base, &context.arm).map_err(|error| dir_error(&context.base, error))?;
-    let port = port::free().map_err(|error| dir_error(Path::new(HOST), error))?;
+    let host = context.host();
+    let port = port::free(host).map_err(|error| dir_error(Path::new(&host.to_string()), error))?;
     let certificate = match &context.certificate {
         Some(made) => Some(made.copy_to(&dir).map_err(|error| dir_error(&dir, error))?),
         None => None,

@@ -1,4 +1,4 @@
-//! The only room with unsafe code: drivers, sockets, files, CPU clocks, pinning, spawning.
+//! The only room with unsafe code: drivers, sockets, namespaces, files, CPU clocks, pinning, spawning.
 //!
 //! Used by both sides of the wall. Owns what the kernel is asked for and how; decides nothing.
 //! Every unsafe block states its proof. Errors are the kernel's, with nothing added: callers know
@@ -10,7 +10,9 @@ pub mod disk;
 pub mod epoll;
 pub mod file;
 pub mod mount;
+pub mod namespace;
 pub mod net;
 pub mod process;
 pub mod rlimit;
+pub mod tap;
 pub mod thread;

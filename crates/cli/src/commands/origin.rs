@@ -25,7 +25,7 @@ pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
     let origin = Origin::start(Options {
-        address: ([127, 0, 0, 1], args.port).into(),
+        address: (args.address, args.port).into(),
         threads,
         catalogue: catalogue(args.catalogue.as_ref())?,
         tls,

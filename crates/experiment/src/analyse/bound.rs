@@ -29,7 +29,7 @@ const MEMORY_PRESSURE: f64 = 0.1;
 
 /// What was full; empty: nothing that can be seen from here.
 pub(super) fn of(slices: &[Counters]) -> Vec<Bound> {
-    [cpu, generator, disk, memory].into_iter().filter_map(|look| look(slices)).collect()
+    [cpu, generator, disk, network, memory].into_iter().filter_map(|look| look(slices)).collect()
 }
 
 fn cpu(slices: &[Counters]) -> Option<Bound> {
@@ -91,6 +91,12 @@ fn busiest(slices: &[Counters]) -> &str {
     counts.into_iter().max_by_key(|(_, count)| *count).map_or("", |(name, _)| name)
 }
 
+fn network(slices: &[Counters]) -> Option<Bound> {
+    let busy = typical(slices, Counters::link_busy).filter(|busy| *busy >= FULL)?;
+    let words = format!("link {} full", percent(busy));
+    Some(Bound { resource: Resource::Network, share: Some(busy), words })
+}
+
 fn memory(slices: &[Counters]) -> Option<Bound> {
     if let Some(hits) = typical(slices, |c| Some(c.memory_limit_hits? as f64)).filter(|hits| *hits > 0.0) {
         let words = format!("memory limit met {hits:.0} times a slice");
@@ -148,7 +154,7 @@ fn in_words(full: &[Bound]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bakeoff_meter::{HostShare, SubjectUsage};
+    use bakeoff_meter::{HostShare, LinkCounts, SubjectUsage};
 
     /// Three slices, the middle one of which counts.
     fn slices(each: impl Fn(f64) -> Counters) -> Vec<Counters> {
@@ -220,6 +226,9 @@ mod tests {
         let host = HostShare { pressure_memory: Some(0.2), ..HostShare::default() };
         let waited = [Counters { host, ..Counters::default() }];
         assert_eq!(words(&waited), ["some task waited for memory in 20 % of the time"]);
+        let link = LinkCounts { busy: Some(0.96), ..LinkCounts::default() };
+        let wire = [Counters { link: Some(link), ..Counters::default() }];
+        assert_eq!(words(&wire), ["link 96 % full"]);
         let busy = [Counters { generator_busy: 1.0, ..Counters::default() }];
         assert_eq!(words(&busy), ["core of the load generator 100 % busy"]);
     }

@@ -12,6 +12,7 @@ mod first_use;
 mod groups;
 mod invalid;
 mod layer;
+mod link;
 mod operations;
 mod prices;
 mod series;
@@ -99,6 +100,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
         stopped_by: stopped_by.as_str().to_owned(),
         rounds: table.rounds() as u32,
         load: setup.load.clone(),
+        link: link::result(setup, series)?,
         workload: WorkloadResult {
             kind: setup.workload.kind.clone(),
             description: setup.workload.description.clone(),

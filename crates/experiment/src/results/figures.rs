@@ -1,8 +1,8 @@
 //! `results.json`: sums, distributions and comparisons.
 
 use super::{
-    DesignSetup, Environment, FactorsResult, FirstUseResult, LevelsResult, PriceResult, ProofRecord,
-    StartsResult, SteadyResult, SubjectSetup, ViolationResult, Warning,
+    DesignSetup, Environment, FactorsResult, FirstUseResult, LevelsResult, LinkResult, PriceResult,
+    ProofRecord, StartsResult, SteadyResult, SubjectSetup, ViolationResult, Warning,
 };
 use bakeoff_meter::Quantiles;
 use bakeoff_stats::Verdict;
@@ -33,6 +33,8 @@ pub struct Results {
     pub rounds: u32,
     /// The load in words.
     pub load: String,
+    /// The link between generator and subjects; none: loopback.
+    pub link: Option<LinkResult>,
     /// The workload.
     pub workload: WorkloadResult,
     /// Arm names in plan order.
@@ -149,6 +151,8 @@ pub enum Resource {
     Generator,
     /// A block device, or the subject's limit on reading and writing.
     Disk,
+    /// The link between generator and subject.
+    Network,
     /// The machine's memory, or the subject's limit.
     Memory,
 }
@@ -160,6 +164,7 @@ impl Resource {
             Self::Cpu => "cpu",
             Self::Generator => "generator",
             Self::Disk => "disk",
+            Self::Network => "network",
             Self::Memory => "memory",
         }
     }

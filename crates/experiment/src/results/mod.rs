@@ -6,11 +6,13 @@
 
 mod design;
 mod figures;
+mod link;
 mod setup;
 mod slice;
 
 pub use design::*;
 pub use figures::*;
+pub use link::*;
 pub use setup::*;
 pub use slice::*;
 

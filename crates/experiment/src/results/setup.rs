@@ -1,5 +1,6 @@
 //! What is fixed before the first slice, and what was found on the machine.
 
+use super::LinkSetup;
 use crate::plan::Design;
 use bakeoff_subject::{Enforcement, Proof};
 use schemars::JsonSchema;
@@ -57,6 +58,8 @@ pub struct Setup {
     pub violations: Option<ViolationSetup>,
     /// Name of the published study to set the figures beside.
     pub study: Option<String>,
+    /// The link between generator and subjects; none: loopback.
+    pub link: Option<LinkSetup>,
     /// The workload.
     pub workload: WorkloadSetup,
     /// One entry per name in `arms`.

@@ -1,7 +1,7 @@
 //! What the round loop asks of arms, be they servers or commands.
 
 use super::RunError;
-use crate::results::{ProofRecord, SubjectSetup, Warning, WorkloadSetup};
+use crate::results::{LinkSetup, ProofRecord, SubjectSetup, Warning, WorkloadSetup};
 use bakeoff_meter::{Counters, EncodedTimes};
 use bakeoff_units::{Nanos, PerSecond};
 
@@ -94,6 +94,11 @@ pub(crate) trait Bench {
 
     /// Open loop: how late the generator may be.
     fn max_lateness(&self) -> Option<Nanos>;
+
+    /// The link to the subjects, where there is one.
+    fn link(&self) -> Option<LinkSetup> {
+        None
+    }
 
     /// What the workload turned out to be; size and reason are filled in by the caller.
     fn workload(&self) -> WorkloadSetup;

@@ -3,6 +3,7 @@
 use crate::analyse::AnalyseError;
 use crate::directory::DirectoryError;
 use crate::environment::{EnvironmentError, PlacementError};
+use bakeoff_link::LinkError;
 use bakeoff_loadgen::TlsSetupError;
 use bakeoff_subject::SubjectError;
 use bakeoff_workload::WorkloadError;
@@ -23,6 +24,9 @@ pub enum RunError {
     /// A server or command.
     #[error(transparent)]
     Subject(#[from] SubjectError),
+    /// The link.
+    #[error(transparent)]
+    Link(#[from] LinkError),
     /// The log or the site.
     #[error(transparent)]
     Workload(#[from] WorkloadError),

@@ -10,6 +10,7 @@ mod commands;
 mod design;
 mod error;
 mod files;
+mod link;
 mod pilot;
 mod rounds;
 mod scratch;
@@ -235,6 +236,7 @@ impl Run<'_> {
             first_uses: first_uses(plan),
             violations: plan.violations.as_ref().map(violation_setup),
             study: plan.study.clone(),
+            link: bench.link(),
             workload: sized(bench.workload(), pilot, duet_requests),
             subjects,
             environment,

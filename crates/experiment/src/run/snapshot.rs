@@ -116,7 +116,7 @@ fn fill_limits(counters: &mut Counters, before: &LimitsHit, after: &LimitsHit, w
     counters.storage_limit_used = after.storage_share(before, wall);
 }
 
-fn host_share(host: &HostChange) -> HostShare {
+pub(crate) fn host_share(host: &HostChange) -> HostShare {
     let shares = host.total.as_ref().and_then(bakeoff_meter::host::CpuTimes::shares);
     let pressure = |time: Option<Nanos>| time.map(|time| share(time, host.wall));
     HostShare {

@@ -245,3 +245,24 @@ fn each_request_carries_the_time_it_was_really_sent() {
         assert!(shortest < Nanos::from_millis(60), "{shortest}");
     });
 }
+
+#[test]
+fn a_station_in_another_network_connects_there() {
+    let test = "a_station_in_another_network_connects_there";
+    let network = match bakeoff_sys::namespace::Namespace::create() {
+        Ok(network) => network,
+        Err(why) => {
+            assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "{test}: {why}");
+            println!("SKIP {test}: cannot make a network namespace ({why}); run as root");
+            return;
+        }
+    };
+    within_patience(move || {
+        let peer = network.run(|| Peer::new(|talk| talk.answer_all(OK))).unwrap();
+        let slice = lists(3, 10);
+        let outside = run(&mut Station::new(peer.target(), 2, Vec::new()).unwrap(), closed(&slice, 2));
+        assert_eq!(errors(&outside), [("connect-refused", 30)]);
+        let mut station = Station::new(peer.target(), 2, Vec::new()).unwrap().inside(Some(network));
+        assert_eq!(totals(&run(&mut station, closed(&slice, 2))), (30, 30, 3));
+    });
+}

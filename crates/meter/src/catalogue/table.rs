@@ -1,6 +1,8 @@
 //! The table itself: a row a meter.
 
-use super::{ELAPSED, Kind, Meter, OPERATION_TIME, PATH_CPU, RESPONSE_P50, SUBJECT_CPU, Side, Unit};
+use super::{
+    ELAPSED, Kind, LINK_BUSY, Meter, OPERATION_TIME, PATH_CPU, RESPONSE_P50, SUBJECT_CPU, Side, Unit,
+};
 use crate::Counters;
 
 const fn meter(
@@ -235,6 +237,14 @@ pub const CATALOGUE: &[Meter] = &[
         Side::Subject,
         "arms with a limit on reading or writing: what the subject moved, as a share of what the limit allows in the slice, whichever is nearer",
         |c| c.storage_limit_used,
+    ),
+    state(
+        LINK_BUSY,
+        "link utilisation",
+        Unit::Share,
+        Side::Host,
+        "bytes on the link in its busier direction as a share of its rate; above 0.9 the network was full",
+        Counters::link_busy,
     ),
     state(
         "disk_busy",

@@ -2,6 +2,7 @@
 
 use super::page::{glyph, key, state, typeset};
 use crate::figures::{self, Change, NONE};
+use crate::link;
 use crate::reading::Reading;
 use crate::words;
 use bakeoff_experiment::results::{Comparison, Fact};
@@ -237,6 +238,9 @@ pub(super) fn workload(reading: &Reading<'_>) -> Vec<Fact> {
         fact(&format!("{}, all arms", reading.requests()), &figures::count(results.requests)),
         fact(&format!("{} per slice", reading.requests()), &figures::count(results.slice_requests)),
     ];
+    if let Some(line) = link::line(reading) {
+        facts.push(fact("link", &typeset(&line)));
+    }
     if !setup.slice_reason.is_empty() {
         facts.push(fact("why that many", &setup.slice_reason));
     }

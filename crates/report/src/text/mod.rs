@@ -7,6 +7,7 @@ mod layout;
 
 use crate::Bundle;
 use crate::figures::{self, Change, NONE};
+use crate::link;
 use crate::reading::Reading;
 use crate::sections::{self, Section};
 use crate::words;
@@ -279,7 +280,9 @@ fn warnings(page: &mut Page, reading: &Reading<'_>) {
 /// Load, machine use, workload, and where the time went.
 fn conditions(page: &mut Page, reading: &Reading<'_>) {
     let results = &reading.bundle.results;
-    let mut facts = vec![("load", load(reading)), ("workload", workload(reading))];
+    let mut facts = vec![("load", load(reading))];
+    facts.extend(link::line(reading).map(|line| ("link", line)));
+    facts.push(("workload", workload(reading)));
     let skipped = words::tally(&results.workload.skipped);
     if !skipped.is_empty() {
         facts.push(("skipped", format!("log lines not replayed: {skipped}")));

@@ -1,10 +1,8 @@
-//! Kind, design, link, study, violations.
+//! Kind, design, study, violations.
 
 use super::super::error::suggestion;
 use super::super::file::{ExperimentSection, PeakSection, PlanFile, ViolationsSection};
-use super::super::{
-    Arm, DesignChoice, Kind, LinkPlan, PeakPlan, RequestSource, ViolationPlan, Violations, Work,
-};
+use super::super::{Arm, DesignChoice, Kind, PeakPlan, RequestSource, ViolationPlan, Violations, Work};
 use super::{Checked, Context};
 use bakeoff_meter::catalogue;
 use bakeoff_units::{Nanos, Ratio};
@@ -74,29 +72,6 @@ impl Context<'_> {
         }
         let what = format!("`{}` is no meter that a verdict can stand on", name.as_ref());
         self.wrong(name.span(), what, suggestion(name.as_ref(), &known))
-    }
-
-    pub(super) fn link(&self, e: &ExperimentSection) -> Checked<Option<LinkPlan>> {
-        let Some(rate) = &e.link else {
-            let keys = [("delay", &e.delay), ("loss", &e.loss)];
-            return match keys.into_iter().find_map(|(key, value)| Some((key, value.as_ref()?))) {
-                Some((key, value)) => {
-                    self.wrong(value.span(), format!("`{key}` needs a link"), "add link = \"100Mbit\"")
-                }
-                None => Ok(None),
-            };
-        };
-        let loss: Ratio = self.quantity(e.loss.as_ref(), "0%")?;
-        if loss.get() >= 0.5 {
-            let span = e.loss.as_ref().map_or(0..0, Spanned::span);
-            return self.wrong(
-                span,
-                "no TCP connection lives with such a loss",
-                "below 50 %, such as \"0.1%\"",
-            );
-        }
-        let delay = self.quantity(e.delay.as_ref(), "0s")?;
-        Ok(Some(LinkPlan { rate: self.quantity(Some(rate), "100Mbit")?, delay, loss }))
     }
 
     pub(super) fn violations(

@@ -3,6 +3,7 @@
 mod arm;
 mod factors;
 mod files;
+mod link;
 mod method;
 mod own;
 #[cfg(test)]
@@ -48,7 +49,7 @@ pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: Pla
         design: cx.design(e, &work)?,
         restart_every: e.restart_every.as_ref().map(|every| *every.as_ref()),
         primary: cx.primary(e)?,
-        link: cx.link(e)?,
+        link: cx.link(e, &work, &arms)?,
         study: e.study.as_ref().map(|study| study.as_ref().clone()),
         violations: cx.violations(file.violations.as_ref(), &work, &arms, baseline)?,
         factors,

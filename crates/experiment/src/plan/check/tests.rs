@@ -157,6 +157,13 @@ fn wrong_factors_and_method_keys_are_named() {
         ("baseline", "design = \"duett\"\nbaseline", &["no design `duett`", "did you mean `duet`"]),
         ("baseline", "delay = \"5ms\"\nbaseline", &["`delay` needs a link"]),
         ("baseline", "link = \"10Mb\"\nbaseline", &["`10Mb` is not a link's rate"]),
+        (
+            "baseline",
+            "link = \"1kbit\"\nbaseline",
+            &["a link of 1 kbit/s", "between 100 kbit/s and 100 Gbit/s"],
+        ),
+        ("baseline", "link = \"1Gbit\"\ndelay = \"3s\"\nbaseline", &["no network on Earth"]),
+        ("baseline", "link = \"1Gbit\"\nloss = \"50%\"\nbaseline", &["no TCP connection"]),
         ("baseline", "primary = \"cpu\"\nbaseline", &["no meter"]),
         ("baseline", "kind = \"peak\"\ndesign = \"duet\"\nbaseline", &["`design` has no meaning for a peak"]),
         ("tls = true", "tls = true\nlimits = {}", &["nothing is limited"]),
@@ -259,4 +266,16 @@ fn what_is_wrong_with_files_is_told_at_its_line() {
     }
     let message = parse(&GOOD.replace("tls = true", "tls = true\npath = \"/mnt\"")).unwrap_err();
     assert!(message.contains("it belongs to the `files` workload"), "{message}");
+}
+
+#[test]
+fn a_link_leads_to_servers_that_are_started() {
+    let plan = |arm: &str| {
+        let text = "[experiment]\nbaseline = \"a\"\nlink = \"10Mbit\"\ndelay = \"5ms\"\nloss = \"1%\"\n\n[workload]\nkind = \"get\"\nurls = [\"/\"]\n\n[arm.a]\nserver = \"origin\"\n\n[arm.b]\n";
+        parse(&(text.to_owned() + arm))
+    };
+    let link = plan("server = \"nginx\"\n").unwrap().link.unwrap();
+    assert_eq!((link.rate.get(), link.delay, link.loss.get()), (10_000_000, Nanos::from_millis(5), 0.01));
+    let message = plan("url = \"http://127.0.0.1:80\"\n").unwrap_err().to_string();
+    assert!(message.contains("no link can be put in front of `b`"), "{message}");
 }

@@ -7,12 +7,13 @@ mod violations;
 
 use super::bench::{Bench, Measured, Sizing, Tried};
 use super::caches::{Caches, drop_caches};
+use super::link::{self, Wire};
 use super::scratch::Scratch;
 use super::snapshot::{Reader, Snapshot};
 use super::{Progress, Run, RunError, workloads};
 use crate::environment::{self, Placement};
 use crate::plan::{Arm, Fresh, LoadClock, RequestSource, RequestWork};
-use crate::results::{ProofRecord, SubjectSetup, WorkloadSetup};
+use crate::results::{LinkSetup, ProofRecord, SubjectSetup, WorkloadSetup};
 use bakeoff_content::SplitMix64;
 use bakeoff_loadgen::BodyCheck;
 use bakeoff_subject::Running;
@@ -82,8 +83,15 @@ impl<'a> ServerBench<'a> {
         let used = placement.generator.iter().chain(&placement.subject).copied().collect();
         let refused = violations::statuses(plan.violations.as_ref());
         let workloads = own_workloads(run, work, workload)?;
-        let starter =
-            Starter { run, work, placement: placement.clone(), files, scratch: scratch.path().to_owned() };
+        let wire = Wire::make(plan, progress)?;
+        let starter = Starter {
+            run,
+            work,
+            placement: placement.clone(),
+            wire,
+            files,
+            scratch: scratch.path().to_owned(),
+        };
         let mut bench = Self {
             starter,
             jobs: Jobs { work, seed: plan.seed, refused, interrupted: run.interrupted },
@@ -183,12 +191,15 @@ impl Bench for ServerBench<'_> {
         if self.arms[arm].fresh == Fresh::Nothing {
             self.jobs.warm(&mut self.arms[arm], &slice, limit)?;
         }
+        let link_before = self.starter.wire.quiet()?;
         let before = self.read(arm);
         let recording = self.jobs.run(&mut self.arms[arm], &slice, BodyCheck::Start, limit)?;
+        let link_after = self.starter.wire.quiet()?;
         let after = self.read(arm);
         self.arms[arm].running.alive()?;
         let mut counters = recording.counters;
         self.reader.fill(&mut counters, &before, &after);
+        counters.link = self.starter.wire.between(link_before, link_after, counters.wall_ns);
         let complete = counters.requests == slice.len() as u64;
         Ok(Measured { counters, times: recording.times.encode(), complete })
     }
@@ -202,15 +213,20 @@ impl Bench for ServerBench<'_> {
         let read = |bench: &Self| -> Vec<Snapshot> {
             bench.arms.iter().map(|place| bench.reader.read(&place.running, &[])).collect()
         };
+        let link_before = self.starter.wire.quiet()?;
         let before = read(self);
         let recordings = self.jobs.duet(&mut self.arms, &slices, rate, limit)?;
+        let link_after = self.starter.wire.quiet()?;
         let after = read(self);
+        let wall = recordings.iter().map(|recording| recording.counters.wall_ns).max().unwrap_or(0);
+        let link = link::shared(self.starter.wire.between(link_before, link_after, wall));
         let mut measured = Vec::new();
-        for (((recording, slice), before), after) in
-            recordings.into_iter().zip(&slices).zip(&before).zip(&after)
+        for ((((recording, slice), before), after), link) in
+            recordings.into_iter().zip(&slices).zip(&before).zip(&after).zip(link)
         {
             let mut counters = recording.counters;
             self.reader.fill(&mut counters, before, after);
+            counters.link = link;
             let complete = counters.requests == slice.len() as u64;
             measured.push(Measured { counters, times: recording.times.encode(), complete });
         }
@@ -304,6 +320,10 @@ impl Bench for ServerBench<'_> {
             log_sha256: log_hash(work),
             ..WorkloadSetup::default()
         }
+    }
+
+    fn link(&self) -> Option<LinkSetup> {
+        self.starter.wire.setup()
     }
 
     fn subject(&self, arm: usize) -> SubjectSetup {

@@ -5,6 +5,7 @@ use crate::directory::LOGS;
 use crate::environment::{self, Placement};
 use crate::plan::{Arm, ArmKind, Fresh, LimitsPlan, RequestWork};
 use crate::results::{ProofRecord, SubjectSetup};
+use crate::run::link::Wire;
 use crate::run::{Run, RunError};
 use bakeoff_loadgen::{Resumption, Station, Target, Trust, client_config};
 use bakeoff_subject::{Certificate, Context, Limits, Running, prove};
@@ -29,6 +30,7 @@ pub(super) struct Starter<'a> {
     pub(super) run: &'a Run<'a>,
     pub(super) work: &'a RequestWork,
     pub(super) placement: Placement,
+    pub(super) wire: Wire,
     pub(super) files: Files,
     pub(super) scratch: PathBuf,
 }
@@ -51,6 +53,7 @@ impl Starter<'_> {
         let cores = &self.placement.generator;
         let station =
             Station::new(target, cores.len().min(robots), cores.clone()).map_err(RunError::Generator)?;
+        let station = station.inside(self.wire.of_generator());
         Ok(Place { name: name.to_owned(), running, station, tls: None, fresh: arm.fresh, proof })
     }
 
@@ -63,6 +66,7 @@ impl Starter<'_> {
             catalogue: self.files.catalogue.clone(),
             start_timeout: arm.start_timeout,
             connections,
+            network: self.wire.of_subjects(),
             padding,
             values: arm.values.clone(),
             prepare: arm.prepare.clone(),

@@ -1,0 +1,97 @@
+//! The plan's link in a run: made before the servers, read at quiet points. Without one, nothing
+//! here does anything, and servers listen on loopback.
+
+use super::{Progress, RunError};
+use crate::plan::Plan;
+use crate::results::{LinkSetup, OneWay};
+use bakeoff_link::{DelayBy, Delays, Link, LinkSpec, Making, Reading};
+use bakeoff_meter::LinkCounts;
+use bakeoff_subject::Network;
+use bakeoff_sys::namespace::Namespace;
+use bakeoff_units::Nanos;
+
+/// The network between generator and subjects.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    link: Option<Link>,
+}
+
+impl Wire {
+    pub(crate) fn make(plan: &Plan, progress: &mut dyn Progress) -> Result<Self, RunError> {
+        let Some(asked) = plan.link else { return Ok(Self { link: None }) };
+        progress.stage("making the link");
+        let executable = std::env::current_exe().map_err(RunError::System)?;
+        let spec = LinkSpec { rate: asked.rate, delay: asked.delay, loss: asked.loss };
+        let how = Making { executable: &executable, seed: plan.seed, delay_by: DelayBy::Best };
+        Ok(Self { link: Some(Link::make(spec, how)?) })
+    }
+
+    /// Where subjects are started; none: in bakeoff's own network.
+    pub(crate) fn of_subjects(&self) -> Option<Network> {
+        let link = self.link.as_ref()?;
+        Some(Network { namespace: link.subject().clone(), address: link.subject_address() })
+    }
+
+    /// Where connections to them are made; none: in bakeoff's own network.
+    pub(crate) fn of_generator(&self) -> Option<Namespace> {
+        self.link.as_ref().map(|link| link.generator().clone())
+    }
+
+    /// Waits until nothing can be on its way any more and reads the counters. Before the servers'
+    /// own are read: what arrives late is work for them.
+    pub(crate) fn quiet(&mut self) -> Result<Option<Reading>, RunError> {
+        let Some(link) = &mut self.link else { return Ok(None) };
+        // The last word of either side, and the answer to it.
+        std::thread::sleep(link.spec().delay.times(2.0).as_duration());
+        Ok(Some(link.read()?))
+    }
+
+    /// What happened between two quiet points around a slice that took `wall_ns`.
+    pub(crate) fn between(
+        &self,
+        before: Option<Reading>,
+        after: Option<Reading>,
+        wall_ns: u64,
+    ) -> Option<LinkCounts> {
+        let passed = after?.since(&before?, self.link.as_ref()?.spec().rate, Nanos::new(wall_ns));
+        Some(LinkCounts {
+            busy: passed.busy,
+            packets: passed.packets,
+            lost: passed.lost,
+            overflowed: passed.overflowed,
+            delays: passed.line.as_ref().map(|line| line.delays.encode()),
+            line_cpu_ns: passed.line.as_ref().map(|line| line.cpu.get()),
+        })
+    }
+
+    /// For `setup.json`.
+    pub(crate) fn setup(&self) -> Option<LinkSetup> {
+        let link = self.link.as_ref()?;
+        let (spec, got) = (link.spec(), link.got());
+        Some(LinkSetup {
+            rate_bps: spec.rate.get(),
+            carried_bps: got.carried.get(),
+            delay_ns: spec.delay.get(),
+            probes: one_way(got.delays),
+            loss: spec.loss.get(),
+            mechanism: link.mechanism().label().to_owned(),
+        })
+    }
+}
+
+/// One link's counts for slices that shared it: sums stand with the first, or they would be counted
+/// more than once.
+pub(crate) fn shared(counts: Option<LinkCounts>) -> impl Iterator<Item = Option<LinkCounts>> {
+    let busy = counts.as_ref().map(|link| LinkCounts { busy: link.busy, ..LinkCounts::default() });
+    std::iter::once(counts).chain(std::iter::repeat(busy))
+}
+
+fn one_way(delays: Delays) -> OneWay {
+    OneWay {
+        min_ns: delays.min.get(),
+        median_ns: delays.median.get(),
+        p99_ns: delays.p99.get(),
+        max_ns: delays.max.get(),
+        count: delays.count,
+    }
+}

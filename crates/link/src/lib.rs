@@ -1,0 +1,32 @@
+//! The network between generator and subjects: a link with a rate, a delay and a loss.
+//!
+//! Measuring side, cold path: made before the first slice, read at quiet points. Owns two network
+//! namespaces, the pair of devices between them and what shapes it: the kernel's tbf for the rate,
+//! its netem for delay and loss, or, where the kernel has no netem, a process of our own (`line`)
+//! that moves frames from one device to the other. Measures what it made before anybody uses it,
+//! and says both, asked and got. Does not start servers and sends no load: those enter the
+//! namespaces.
+//!
+//! Nothing has a name outside, so nothing is left when bakeoff dies, however it dies.
+
+#![forbid(unsafe_code)]
+
+mod check;
+mod counters;
+mod end;
+mod error;
+mod line;
+mod make;
+mod reading;
+mod settings;
+mod shape;
+mod spec;
+mod tool;
+
+pub use check::Delays;
+pub use error::LinkError;
+pub use line::{LineRecord, WORD as LINE_WORD, main as line_main};
+pub use make::{Got, Link, Mechanism};
+pub use reading::{Passage, Reading, Traffic};
+pub use shape::FRAME;
+pub use spec::{DelayBy, LinkSpec, Making};

@@ -1,0 +1,33 @@
+//! The line: a process that moves frames between two TAP devices, late and not all of them, where
+//! the kernel has no netem.
+//!
+//! Measuring side, its own process (the bakeoff executable again, with the hidden word `line`),
+//! privileged, on the generator's cores. It holds one end of a socket pair; bakeoff holds the
+//! other. When that end closes, for whatever reason, it ends, and its devices with it. It testifies
+//! against itself: every frame's delay is recorded. What it uses of the CPU is recorded, and nobody
+//! is charged for it.
+//!
+//! `protocol` is what the two say to each other, `process` the process, `way` one direction,
+//! `handle` bakeoff's end.
+
+mod handle;
+mod process;
+mod protocol;
+mod way;
+
+pub(crate) use handle::Line;
+pub use protocol::LineRecord;
+pub(crate) use protocol::Way;
+
+use std::process::ExitCode;
+
+/// The hidden word after the executable's name that makes it a line.
+pub const WORD: &str = "line";
+
+/// What the executable does when started with [`WORD`]: it moves frames until bakeoff is gone.
+pub fn main() -> ExitCode {
+    match process::run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE, // bakeoff has been told over the socket, if it is there
+    }
+}

@@ -1,0 +1,223 @@
+//! Makes a link, measures it, reads its counters.
+
+use crate::LinkError;
+use crate::check::{self, Delays};
+use crate::end::{DEVICE, End, GENERATOR, GENERATOR_MAC, SUBJECT, SUBJECT_MAC};
+use crate::line::{Line, Way};
+use crate::reading::Reading;
+use crate::shape::{Shape, packets_on_their_way};
+use crate::spec::{DelayBy, LinkSpec, Making};
+use crate::tool::{ip, tc};
+use bakeoff_sys::namespace::Namespace;
+use bakeoff_units::{BitsPerSecond, Nanos};
+use std::net::Ipv4Addr;
+
+/// What shapes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mechanism {
+    /// The kernel's tbf on a pair of veth devices.
+    Tbf,
+    /// tbf, and in it the kernel's netem for delay and loss.
+    TbfAndNetem,
+    /// tbf on a pair of TAP devices, and a process that moves frames between them.
+    TbfAndLine {
+        /// The process goes before ordinary ones, so that it is not late.
+        goes_first: bool,
+    },
+}
+
+impl Mechanism {
+    /// As reports print it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Tbf => "tbf on veth",
+            Self::TbfAndNetem => "tbf and netem on veth",
+            Self::TbfAndLine { goes_first: true } => "tbf on TAP and a user-space line (SCHED_FIFO)",
+            Self::TbfAndLine { goes_first: false } => "tbf on TAP and a user-space line",
+        }
+    }
+}
+
+/// What it turned out to be, measured before anybody used it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Got {
+    /// TCP payload of one connection, the slower direction, before delay and loss were set.
+    pub carried: BitsPerSecond,
+    /// Of single packets towards the subject.
+    pub delays: Delays,
+}
+
+/// A link and the two networks at its ends. Dropping it takes everything away once nobody is
+/// inside any more.
+#[derive(Debug)]
+pub struct Link {
+    spec: LinkSpec,
+    generator: End,
+    subject: End,
+    mechanism: Mechanism,
+    line: Option<Line>,
+    got: Got,
+}
+
+/// What the rate may be off by.
+const TOLERANCE: f64 = 0.10;
+/// A busy machine gets so many chances to show that it can.
+const ATTEMPTS: usize = 3;
+/// What the median delay may be off by, beside the tolerance: two wake-ups on a busy machine.
+const WAKING: Nanos = Nanos::from_millis(2);
+
+impl Link {
+    /// Makes a link and measures it: about two seconds, longer at low rates.
+    ///
+    /// # Errors
+    /// No privilege, no such kernel, no iproute2, or it does not do what was asked for: each says
+    /// what to do.
+    pub fn make(spec: LinkSpec, how: Making<'_>) -> Result<Self, LinkError> {
+        let ends = (End::new(GENERATOR)?, End::new(SUBJECT)?);
+        let (mechanism, line) = connect(&spec, how, &ends)?;
+        let (generator, subject) = ends;
+        let whole = spec.loss.get() == 0.0;
+        let shape = Shape::of(spec.rate, whole);
+        generator.configure(GENERATOR_MAC, (SUBJECT, SUBJECT_MAC), spec.rate, shape)?;
+        subject.configure(SUBJECT_MAC, (GENERATOR, GENERATOR_MAC), spec.rate, shape)?;
+        let carried = carried(&generator, &subject, spec.rate)?;
+        let got = Got { carried, delays: Delays::default() };
+        let mut link = Self { spec, generator, subject, mechanism, line, got };
+        link.hinder(how.seed)?;
+        link.got.delays = link.delays()?;
+        Ok(link)
+    }
+
+    /// What was asked for.
+    pub const fn spec(&self) -> &LinkSpec {
+        &self.spec
+    }
+
+    /// What shapes it.
+    pub const fn mechanism(&self) -> Mechanism {
+        self.mechanism
+    }
+
+    /// What was measured.
+    pub const fn got(&self) -> &Got {
+        &self.got
+    }
+
+    /// Where whatever sends requests belongs.
+    pub const fn generator(&self) -> &Namespace {
+        &self.generator.namespace
+    }
+
+    /// Where servers belong.
+    pub const fn subject(&self) -> &Namespace {
+        &self.subject.namespace
+    }
+
+    /// The address that servers listen on.
+    pub const fn subject_address(&self) -> Ipv4Addr {
+        self.subject.address
+    }
+
+    /// The process that delays frames, if one does.
+    pub fn line_process(&self) -> Option<u32> {
+        self.line.as_ref().map(Line::pid)
+    }
+
+    /// All counters. A few system calls; call it at quiet points.
+    ///
+    /// # Errors
+    /// The line process has died, or the kernel refuses.
+    pub fn read(&mut self) -> Result<Reading, LinkError> {
+        Ok(Reading {
+            to_subject: self.generator.traffic()?,
+            to_generator: self.subject.traffic()?,
+            line: self.line.as_mut().map(Line::record).transpose()?,
+        })
+    }
+
+    /// Sets delay and loss.
+    fn hinder(&mut self, seed: u64) -> Result<(), LinkError> {
+        let LinkSpec { rate, delay, loss } = self.spec;
+        if let Some(line) = &mut self.line {
+            return line.hinder(Way { delay_ns: delay.get(), loss: loss.get(), seed });
+        }
+        if self.mechanism == Mechanism::TbfAndNetem {
+            let micros = delay.get() as f64 / 1e3;
+            let (share, limit) = (loss.get() * 100.0, packets_on_their_way(rate, delay));
+            let words = format!(
+                "qdisc add dev {DEVICE} parent 1:1 handle 10: netem limit {limit} delay {micros}us loss {share}%"
+            );
+            tc(&self.generator.namespace, &words)?;
+            tc(&self.subject.namespace, &words)?;
+        }
+        Ok(())
+    }
+
+    fn delays(&self) -> Result<Delays, LinkError> {
+        let asked = self.spec.delay;
+        self.generator.drain()?;
+        let most = asked.times(1.0 + TOLERANCE) + WAKING;
+        let mut got = Delays::default();
+        for _ in 0..ATTEMPTS {
+            got = check::one_way(&self.generator, &self.subject, asked)?;
+            if (asked.times(1.0 - TOLERANCE)..=most).contains(&got.median) {
+                return Ok(got);
+            }
+        }
+        Err(LinkError::Delay { asked, got: got.median })
+    }
+}
+
+/// Makes the two devices and what is between them.
+fn connect(
+    spec: &LinkSpec,
+    how: Making<'_>,
+    (generator, subject): &(End, End),
+) -> Result<(Mechanism, Option<Line>), LinkError> {
+    let hindered = spec.delay > Nanos::ZERO || spec.loss.get() > 0.0;
+    let netem = match how.delay_by {
+        _ if !hindered => Ok(()),
+        DelayBy::Best => try_netem(&generator.namespace).map_err(|why| why.to_string()),
+        DelayBy::Line => Err("not tried".to_owned()),
+    };
+    if let Err(netem) = netem {
+        let started = Line::start(how.executable, &generator.namespace, &subject.namespace, DEVICE);
+        let (line, goes_first) =
+            started.map_err(|error| LinkError::NoDelay { netem, line: error.to_string() })?;
+        return Ok((Mechanism::TbfAndLine { goes_first }, Some(line)));
+    }
+    let there = subject.namespace.path();
+    let words = format!("link add {DEVICE} type veth peer name {DEVICE} netns {}", there.display());
+    ip(&generator.namespace, &words)?;
+    Ok((if hindered { Mechanism::TbfAndNetem } else { Mechanism::Tbf }, None))
+}
+
+/// Tried on a loopback device that nobody uses yet.
+fn try_netem(inside: &Namespace) -> Result<(), LinkError> {
+    tc(inside, "qdisc add dev lo root netem delay 1ms")?;
+    tc(inside, "qdisc delete dev lo root")
+}
+
+/// The slower direction's rate, if both are near enough to what was asked for.
+fn carried(generator: &End, subject: &End, asked: BitsPerSecond) -> Result<BitsPerSecond, LinkError> {
+    let ways = [(subject, generator, "to the generator"), (generator, subject, "to the subject")];
+    let mut slower = None;
+    for (from, to, way) in ways {
+        let mut best = check::carried(from, to, asked)?;
+        for _ in 1..ATTEMPTS {
+            if !near(best, asked) {
+                best = best.max(check::carried(from, to, asked)?);
+            }
+        }
+        if !near(best, asked) {
+            return Err(LinkError::Rate { asked, got: best, way });
+        }
+        slower = Some(slower.map_or(best, |other: BitsPerSecond| other.min(best)));
+    }
+    Ok(slower.unwrap_or(asked))
+}
+
+/// Headers take `1 - 1448/1514` of what is asked for, 4.4 %; that is within what is allowed.
+fn near(got: BitsPerSecond, asked: BitsPerSecond) -> bool {
+    (got.get() as f64 / asked.get() as f64 - 1.0).abs() <= TOLERANCE
+}

@@ -1,0 +1,104 @@
+//! What went over a link: counters, and what lies between two readings of them. Pure.
+
+use crate::line::LineRecord;
+use bakeoff_units::{BitsPerSecond, Nanos};
+
+/// What went one way, since the link was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Bytes of frames that were let onto the link.
+    pub bytes: u64,
+    /// Frames that were let onto the link.
+    pub packets: u64,
+    /// Packets thrown away because the queue in front of the link was full.
+    pub overflowed: u64,
+    /// Frames lost as the plan says, by netem.
+    pub lost: u64,
+}
+
+/// The counters of both directions.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// From the generator.
+    pub to_subject: Traffic,
+    /// From the subjects.
+    pub to_generator: Traffic,
+    /// What the line did since it was last read.
+    pub line: Option<LineRecord>,
+}
+
+/// What happened on the link between two readings, both ways together.
+#[derive(Clone, Debug, Default)]
+pub struct Passage {
+    /// The share of the rate that the busier direction used. The bucket lets a little more than the
+    /// rate through after a pause. `None` when no time passed.
+    pub busy: Option<f64>,
+    /// Frames that reached the link.
+    pub packets: u64,
+    /// Of them lost as the plan says.
+    pub lost: u64,
+    /// Packets thrown away because the queue in front of the link was full.
+    pub overflowed: u64,
+    /// What the line did, where one is used.
+    pub line: Option<LineRecord>,
+}
+
+impl Reading {
+    /// What happened since `before`; `wall` is the time to which the rate is related.
+    pub fn since(self, before: &Self, rate: BitsPerSecond, wall: Nanos) -> Passage {
+        let up = self.to_subject.since(before.to_subject);
+        let down = self.to_generator.since(before.to_generator);
+        let could = rate.get() as f64 * wall.as_secs_f64();
+        let busier = up.bytes.max(down.bytes) as f64 * 8.0;
+        let by_netem = up.lost + down.lost;
+        Passage {
+            busy: (could > 0.0).then(|| busier / could),
+            packets: up.packets + down.packets + by_netem,
+            lost: self.line.as_ref().map_or(by_netem, |line| line.lost),
+            overflowed: up.overflowed + down.overflowed,
+            line: self.line,
+        }
+    }
+}
+
+impl Traffic {
+    fn since(self, before: Self) -> Self {
+        Self {
+            bytes: self.bytes.saturating_sub(before.bytes),
+            packets: self.packets.saturating_sub(before.packets),
+            overflowed: self.overflowed.saturating_sub(before.overflowed),
+            lost: self.lost.saturating_sub(before.lost),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_busier_direction_counts() {
+        let at = |up, down| Reading {
+            to_subject: Traffic { bytes: up, packets: up / 100, ..Traffic::default() },
+            to_generator: Traffic { bytes: down, packets: 5, overflowed: 1, lost: 2 },
+            line: None,
+        };
+        let rate = "8Mbit".parse().unwrap(); // a million bytes a second
+        let passed = |wall| at(1_100, 500_100).since(&at(100, 100), rate, wall);
+        assert_eq!(passed(Nanos::from_secs(1)).busy, Some(0.5));
+        assert_eq!(passed(Nanos::from_secs(1)).packets, 10);
+        assert_eq!(passed(Nanos::ZERO).busy, None);
+    }
+
+    #[test]
+    fn losses_are_those_of_whoever_loses() {
+        let lost = |lost| Traffic { lost, packets: 10, ..Traffic::default() };
+        let netem = Reading { to_subject: lost(3), to_generator: lost(4), line: None };
+        let rate = "8Mbit".parse().unwrap();
+        let passed = netem.since(&Reading::default(), rate, Nanos::from_secs(1));
+        assert_eq!((passed.lost, passed.packets), (7, 27));
+        let line = LineRecord { lost: 5, ..LineRecord::default() };
+        let by_line = Reading { line: Some(line), ..Reading::default() };
+        assert_eq!(by_line.since(&Reading::default(), rate, Nanos::ZERO).lost, 5);
+    }
+}

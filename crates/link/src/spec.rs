@@ -1,0 +1,36 @@
+//! What a link is asked to be.
+
+use bakeoff_units::{BitsPerSecond, Nanos, Ratio};
+use std::path::Path;
+
+/// What a link is asked to be, the same both ways.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkSpec {
+    /// Ethernet frames without checksum, preamble and gap.
+    pub rate: BitsPerSecond,
+    /// One way.
+    pub delay: Nanos,
+    /// Share of frames that are lost, 0 to below 1, each by its own draw.
+    pub loss: Ratio,
+}
+
+/// How a link is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Making<'a> {
+    /// bakeoff's own executable, for the line process, which runs where the caller may run.
+    pub executable: &'a Path,
+    /// Of the losses that the line draws.
+    pub seed: u64,
+    /// Who delays and loses.
+    pub delay_by: DelayBy,
+}
+
+/// Who delays and loses frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DelayBy {
+    /// netem where the kernel has it, else the line.
+    #[default]
+    Best,
+    /// The line, also where the kernel has netem.
+    Line,
+}

@@ -1,0 +1,183 @@
+//! Links on the real kernel. They need root; without it they say that they were skipped.
+
+// The SKIP line is for whoever runs the tests.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use bakeoff_link::{DelayBy, Link, LinkSpec, Making, Mechanism};
+use bakeoff_units::Nanos;
+use std::collections::HashSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The executable of `examples/holder.rs`, which cargo builds with the tests.
+fn holder() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    own.parent().unwrap().parent().unwrap().join("examples/holder")
+}
+
+/// None, and the reason is printed, where links cannot be made at all.
+fn may_run(test: &str) -> bool {
+    let missing = match bakeoff_sys::namespace::Namespace::create() {
+        Err(why) => format!("cannot make a network namespace ({why}); run as root"),
+        Ok(_) if !["/usr/sbin/tc", "/sbin/tc", "/usr/bin/tc"].iter().any(|tc| Path::new(tc).exists()) => {
+            "`tc` is not installed (apt-get install iproute2)".to_owned()
+        }
+        Ok(_) => return true,
+    };
+    assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "{test}: {missing}");
+    println!("SKIP {test}: {missing}");
+    false
+}
+
+fn link(rate: &str, delay: &str, loss: &str) -> Link {
+    let spec =
+        LinkSpec { rate: rate.parse().unwrap(), delay: delay.parse().unwrap(), loss: loss.parse().unwrap() };
+    Link::make(spec, Making { executable: &holder(), seed: 7, delay_by: DelayBy::Line }).unwrap()
+}
+
+/// Sends `bytes` from the subject's side to the generator's.
+fn transfer(link: &Link, bytes: usize) {
+    let listener = link.subject().run(|| TcpListener::bind((link.subject_address(), 0))).unwrap().unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| listener.accept().unwrap().0.write_all(&vec![1; bytes]).unwrap());
+        let mut stream = link.generator().run(|| TcpStream::connect(address)).unwrap().unwrap();
+        assert_eq!(stream.read_to_end(&mut Vec::new()).unwrap(), bytes);
+    });
+}
+
+#[test]
+fn a_rate_is_carried_within_a_tenth_and_its_bytes_are_counted() {
+    if !may_run("a_rate_is_carried_within_a_tenth_and_its_bytes_are_counted") {
+        return;
+    }
+    for rate in ["10Mbit", "100Mbit"] {
+        let mut link = link(rate, "0s", "0%");
+        assert_eq!(link.mechanism(), Mechanism::Tbf);
+        assert!(link.line_process().is_none());
+        let asked = link.spec().rate.get() as f64;
+        let share = link.got().carried.get() as f64 / asked;
+        println!("{rate}: {} carried, one way {:?}", link.got().carried, link.got().delays);
+        assert!((0.9..=1.1).contains(&share), "{share}");
+        let before = link.read().unwrap();
+        transfer(&link, 500_000);
+        let after = link.read().unwrap();
+        let down = after.to_generator.bytes - before.to_generator.bytes;
+        // 500,000 bytes and a header of 66 for each 1448; some more if a packet came twice.
+        assert!((500_000 + 345 * 66..560_000).contains(&down), "{down}");
+        let busy = after.since(&before, link.spec().rate, Nanos::from_secs(1)).busy.unwrap();
+        assert!((busy - down as f64 * 8.0 / asked).abs() < 1e-9, "{busy}");
+    }
+}
+
+#[test]
+fn a_delay_is_never_shorter_than_asked_for() {
+    if !may_run("a_delay_is_never_shorter_than_asked_for") {
+        return;
+    }
+    let mut link = link("100Mbit", "10ms", "0%");
+    assert!(matches!(link.mechanism(), Mechanism::TbfAndLine { .. }));
+    let asked = Nanos::from_millis(10);
+    println!("{}: {} carried, one way {:?}", link.mechanism().label(), link.got().carried, link.got().delays);
+    // Histograms keep three digits.
+    assert!(link.got().delays.min >= asked.times(0.999), "{:?}", link.got());
+    let begin = Instant::now();
+    let _ = link.read().unwrap();
+    transfer(&link, 50_000);
+    assert!(begin.elapsed() >= Duration::from_millis(40), "set-up and reply are two round trips");
+    let line = link.read().unwrap().line.unwrap();
+    println!("line: {:?}, cpu {}", bakeoff_link::Delays::of(&line.delays), line.cpu);
+    assert!(line.packets >= 35 && line.lost == 0 && line.refused == 0, "{line:?}");
+    assert!(line.delays.quantile(0.0) >= asked.times(0.999));
+    assert!(line.cpu > Nanos::ZERO);
+}
+
+/// 4000 packets with p = 0.05: 200 expected, standard deviation 13.8; five of them.
+#[test]
+fn packets_are_lost_in_their_share_and_counted_one_by_one() {
+    if !may_run("packets_are_lost_in_their_share_and_counted_one_by_one") {
+        return;
+    }
+    let mut link = link("100Mbit", "1ms", "5%");
+    let receiver = link.subject().run(|| UdpSocket::bind((link.subject_address(), 0))).unwrap().unwrap();
+    let sender = link.generator().run(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
+    let (target, packets) = (receiver.local_addr().unwrap(), 4000);
+    receiver.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    let _ = link.read().unwrap();
+    let came = std::thread::scope(|scope| {
+        let came = scope.spawn(|| {
+            let mut buffer = [0; 16];
+            std::iter::from_fn(|| receiver.recv(&mut buffer).ok()).count()
+        });
+        for _ in 0..packets {
+            sender.send_to(b"0123456789", target).unwrap();
+            std::thread::sleep(Duration::from_micros(20)); // not faster than the receiver
+        }
+        came.join().unwrap()
+    });
+    let line = link.read().unwrap().line.unwrap();
+    println!("{} of {} lost", line.lost, line.packets);
+    assert!((131..=269).contains(&line.lost), "{}", line.lost);
+    assert_eq!(came as u64 + line.lost, packets);
+}
+
+#[test]
+fn nothing_is_left_when_the_holder_is_killed() {
+    if !may_run("nothing_is_left_when_the_holder_is_killed") {
+        return;
+    }
+    let mut holder =
+        Command::new(holder()).args(["link", "100Mbit", "1ms"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(holder.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let line: u32 = lines.next().unwrap().parse().unwrap();
+    let namespace = lines.next().unwrap();
+    let inode = std::fs::metadata(namespace).unwrap().ino();
+    let began = bakeoff_sys::process::stat(line).unwrap().start_ticks;
+    assert!(held().contains(&inode));
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while bakeoff_sys::process::stat(line).is_ok_and(|stat| stat.start_ticks == began && stat.state != 'Z') {
+        assert!(Instant::now() < deadline, "the line process {line} lives on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // The kernel takes away devices and namespace when nobody holds it.
+    assert!(!held().contains(&inode));
+}
+
+/// Network namespaces that some process is in, or holds a descriptor of.
+fn held() -> HashSet<u64> {
+    let mut found = HashSet::new();
+    for stat in bakeoff_sys::process::scan().unwrap() {
+        let of = |name: &str| PathBuf::from(format!("/proc/{}/{name}", stat.pid));
+        found.extend(std::fs::metadata(of("ns/net")).map(|about| about.ino()));
+        for entry in std::fs::read_dir(of("fd")).into_iter().flatten().flatten() {
+            let is_network = std::fs::read_link(entry.path())
+                .is_ok_and(|target| target.to_string_lossy().starts_with("net:["));
+            if is_network {
+                found.extend(std::fs::metadata(entry.path()).map(|about| about.ino()));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn without_root_the_refusal_says_what_is_missing() {
+    if !may_run("without_root_the_refusal_says_what_is_missing") {
+        return;
+    }
+    // Where nobody can reach it.
+    let copy = std::env::temp_dir().join(format!("bakeoff-holder-{}", std::process::id()));
+    std::fs::copy(holder(), &copy).unwrap();
+    let output =
+        Command::new(&copy).args(["link", "100Mbit", "1ms"]).uid(65534).gid(65534).current_dir("/").output();
+    std::fs::remove_file(&copy).unwrap();
+    let said = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert!(said.contains("CAP_NET_ADMIN") && said.contains("run as root"), "{said}");
+}
