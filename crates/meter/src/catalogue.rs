@@ -199,4 +199,22 @@ mod tests {
         assert_eq!(figure("generator_cpu_per_request"), Some(50.0));
         assert_eq!(figure("memory"), None);
     }
+
+    #[test]
+    fn a_kind_of_operation_has_the_figures_of_a_slice() {
+        let counts = OperationCounts {
+            tried: 4,
+            errors: [("wrong-bytes".to_owned(), 1)].into(),
+            bytes: 30,
+            elapsed_ns: 800,
+            cpu_ns: Some(400),
+            times: String::new(),
+        };
+        let counters = counts.alone("read 10 B");
+        let figure = |name| (find(name).unwrap().of_slice)(&counters);
+        assert_eq!(figure(OPERATION_TIME), Some(200.0));
+        assert_eq!(figure(SUBJECT_CPU), Some(100.0));
+        assert_eq!(figure("errors"), Some(0.25));
+        assert_eq!((find(OPERATION_TIME).unwrap().of_slice)(&Counters::default()), None);
+    }
 }
