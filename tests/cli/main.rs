@@ -8,6 +8,7 @@
 
 mod compare;
 mod contract;
+mod doctor;
 mod environment_gone_wrong;
 mod files;
 mod links;

@@ -33,8 +33,11 @@ fn help_and_lists_are_as_in_the_golden_files() {
         ("help-report", &["report", "--help"]),
         ("help-load", &["load", "--help"]),
         ("help-origin", &["origin", "--help"]),
+        ("help-doctor", &["doctor", "--help"]),
         ("plans", &["plans"]),
         ("check-quickstart", &["check", "quickstart"]),
+        ("studies", &["studies"]),
+        ("studies-enforcer", &["studies", "enforcer"]),
     ] {
         let said = yard.run(args).exits(0);
         assert_eq!(said.stderr, "", "{args:?}");
@@ -75,6 +78,20 @@ fn the_meters_are_one_table_with_the_primary_figures_in_it() {
 }
 
 #[test]
+fn studies_are_told_to_programs_too() {
+    let yard = Yard::new();
+    let all = yard.run(&["studies", "--json"]).exits(0).json();
+    let names: Vec<&str> =
+        all.as_array().unwrap().iter().map(|study| study["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["enforcer", "selinux", "crisis", "polygraph", "afpa"]);
+    let enforcer = yard.run(&["studies", "enforcer", "--json"]).exits(0).json();
+    assert_eq!(enforcer, all[0]);
+    let cell = &enforcer["tables"][0]["rows"][1]["cells"][0];
+    assert_eq!((cell["value"].as_f64(), cell["unit"].as_str()), (Some(39.4), Some("%")));
+    assert_eq!(cell["certain"].as_bool(), Some(true));
+}
+
+#[test]
 fn shipped_plans_are_listed_good_and_as_the_schema_says() {
     let yard = Yard::new();
     let schema = yard.run(&["schema", "plan"]).exits(0).json();
@@ -105,6 +122,12 @@ fn a_wrong_command_line_exits_2_and_says_what_is_wrong() {
         (&["verify", "nowhere"], "nowhere"),
         (&["run", "--resume", "nowhere"], "nowhere"),
         (&["schema", "plans"], "plan"),
+        (&["studies", "enforcers"], "there are enforcer, selinux"),
+        (&["doctor", "--to", "nobody"], "ADDR:PORT"),
+        (&["doctor", "--to", "127.0.0.1:1", "--time", "1ms"], "--time"),
+        (&["doctor", "--listen", "127.0.0.1:1", "--to", "127.0.0.1:1"], "--to"),
+        (&["doctor", "--listen", "nobody"], "nobody"),
+        (&["doctor", "--size", "1KB"], "--to"),
         (&["load"], "URL"),
         (&["load", "127.0.0.1:80"], "http://"),
         (&["load", "http://127.0.0.1/", "--rate", "fast"], "fast"),

@@ -1,8 +1,9 @@
 //! What the user typed, checked for form only.
 
 use bakeoff_experiment::rule::Rule;
-use bakeoff_units::{Nanos, PerSecond};
+use bakeoff_units::{Bytes, Nanos, PerSecond};
 use clap::{Args, Parser, Subcommand};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// What does that layer cost? Measures web servers with and without a layer, in interleaved
@@ -26,6 +27,8 @@ pub(crate) enum Command {
     Load(LoadArgs),
     /// Serve as the built-in origin
     Origin(OriginArgs),
+    /// Look for what spoils measurements here, or at the network to another host; changes nothing
+    Doctor(DoctorArgs),
     /// List the shipped plans
     Plans,
     /// Check a plan without running it
@@ -34,6 +37,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Check that a results directory is as it was written and says what its slices give
     Verify(VerifyArgs),
+    /// Print the figures that classic studies published
+    Studies(StudiesArgs),
     /// Print the JSON schema of plans or results
     Schema(SchemaArgs),
     /// Print the meters
@@ -218,6 +223,45 @@ pub(crate) struct VerifyArgs {
     /// Results directory
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArgs {
+    /// Connections at once that the machine is judged by
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) connections: u64,
+    /// New connections per second that it is judged by; with --to and --size: replies per second
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Option<PerSecond>,
+    /// Serve one `doctor --to` of another host, then end; nothing else is served, and never more is
+    /// sent than was received
+    #[arg(long, value_name = "ADDR:PORT", conflicts_with_all = ["to", "time", "size", "rate", "json"])]
+    pub(crate) listen: Option<SocketAddr>,
+    /// How long to listen for it
+    #[arg(long, value_name = "TIME", default_value = "5min", requires = "listen")]
+    pub(crate) wait: Nanos,
+    /// Measure the network to the host where `doctor --listen` runs
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "connections")]
+    pub(crate) to: Option<String>,
+    /// How long to measure
+    #[arg(long, value_name = "TIME", default_value = "5s", requires = "to")]
+    pub(crate) time: Nanos,
+    /// Mean size of a reply, such as 23KB: says whether the network carries --rate of them
+    #[arg(long, value_name = "SIZE", requires_all = ["to", "rate"])]
+    pub(crate) size: Option<Bytes>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct StudiesArgs {
+    /// Study to print [default: list them]
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

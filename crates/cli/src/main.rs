@@ -32,6 +32,8 @@ fn main() -> ExitCode {
         Command::Check(args) => commands::plans::check(&args),
         Command::Report(args) => commands::report::report(&args),
         Command::Verify(args) => commands::verify::verify(&args),
+        Command::Doctor(args) => commands::doctor::doctor(&args),
+        Command::Studies(args) => commands::studies::studies(&args),
         Command::Schema(args) => commands::docs::schema(&args),
         Command::Meters(args) => commands::docs::meters(&args),
         Command::Guardian => return bakeoff_subject::guardian::main(),
@@ -55,6 +57,11 @@ impl Failure {
     /// The command line or the plan is wrong.
     pub(crate) fn usage(message: impl ToString) -> Self {
         Self { exit: Exit::Usage, message: message.to_string() }
+    }
+
+    /// Somebody pressed Ctrl-C, and there is nothing to keep.
+    pub(crate) fn interrupted() -> Self {
+        Self { exit: Exit::Interrupted, message: "interrupted".to_owned() }
     }
 
     /// A subject or the environment failed.

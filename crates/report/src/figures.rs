@@ -1,6 +1,7 @@
 //! Numbers for people: one place where values get units and changes get decimals.
 
 use bakeoff_experiment::results::Comparison;
+use bakeoff_experiment::study::{Standing, StudyRow};
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
 
 /// Shown where there is no figure.
@@ -146,6 +147,32 @@ fn signed(fraction: f64, digits: usize) -> String {
         _ if zero => text,
         x if x < 0.0 => format!("-{text}"),
         _ => format!("+{text}"),
+    }
+}
+
+/// This run's figure beside a published one, and its interval: three digits, the study's unit.
+pub(crate) fn beside(row: &StudyRow) -> (String, String) {
+    let number = |x: f64| match x.abs() {
+        a if a >= 99.95 => format!("{x:.0}"),
+        a if a >= 9.995 => format!("{x:.1}"),
+        _ => format!("{x:.2}"),
+    };
+    let (value, low, high) = (finite(row.value), finite(row.low), finite(row.high));
+    let unit = &row.unit;
+    (
+        value.map_or(NONE.to_owned(), |x| format!("{} {unit}", number(x))),
+        low.zip(high)
+            .map_or(NONE.to_owned(), |(low, high)| format!("{}..{} {unit}", number(low), number(high))),
+    )
+}
+
+/// How a run's figure lies to a published one, in a word or two.
+pub(crate) const fn standing(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Inside => "inside",
+        Standing::Higher => "higher",
+        Standing::Lower => "lower",
+        Standing::NotComparable => "not comparable",
     }
 }
 

@@ -24,7 +24,7 @@ mod words;
 pub use html::html;
 pub use json::{json, results_schema};
 pub use slices::csv;
-pub use text::text;
+pub use text::{doctor, network, studies, study, text};
 
 use bakeoff_experiment::results::{Results, Setup, SliceRecord};
 

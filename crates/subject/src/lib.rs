@@ -47,6 +47,7 @@ pub use cpu::{CpuChoice, CpuMissing, CpuReading, CpuSource};
 pub use error::{LastWords, SubjectError};
 pub use layer::{Errand, Layer};
 pub use limits::Limits;
+pub use program::find as find_program;
 pub use prove::{Enforcement, Proof, prove, prove_by};
 pub use run_command::{Job, Outcome, Status, run_command};
 pub use running::{Running, StopReport};

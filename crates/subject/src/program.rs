@@ -134,7 +134,7 @@ pub(crate) fn no_program(arm: String, program: &str, cwd: &Path) -> SubjectError
 }
 
 /// Looks for the first of `names` on the `PATH` and where administrators' programs are.
-pub(crate) fn find(names: &[&str]) -> Option<PathBuf> {
+pub fn find(names: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let places: Vec<PathBuf> = std::env::split_paths(&path)
         .chain(["/usr/sbin", "/usr/local/sbin", "/sbin"].map(PathBuf::from))

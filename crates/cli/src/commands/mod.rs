@@ -2,9 +2,11 @@
 
 pub(crate) mod compare;
 pub(crate) mod docs;
+pub(crate) mod doctor;
 pub(crate) mod load;
 pub(crate) mod origin;
 pub(crate) mod plans;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod studies;
 pub(crate) mod verify;

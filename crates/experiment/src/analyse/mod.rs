@@ -23,6 +23,7 @@ use crate::directory::Stored;
 use crate::plan::Design;
 use crate::results::Setup;
 use crate::results::{RESULTS_SCHEMA, Results, WorkloadResult};
+use crate::study;
 use bakeoff_meter::catalogue::RESPONSE_P50;
 use bakeoff_stats::Interval;
 use decide::{Confirm, Decided, Progress};
@@ -41,6 +42,14 @@ pub enum AnalyseError {
         /// What is wrong.
         why: bakeoff_meter::DecodeError,
     },
+    /// The plan named a study that this version does not have.
+    #[error(
+        "setup.json names the study `{0}`, which this version of bakeoff does not have; `bakeoff studies` lists them"
+    )]
+    NoStudy(String),
+    /// A study inside the program is none.
+    #[error(transparent)]
+    Study(#[from] study::StudyError),
 }
 
 /// Where a running experiment stands.
@@ -89,7 +98,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
     let used = stored.slices.iter();
     let start = used.clone().map(|slice| slice.started_ns).min().unwrap_or(0);
     let end = used.map(|slice| slice.started_ns + slice.counters.wall_ns).max().unwrap_or(0);
-    Ok(Results {
+    let mut results = Results {
         schema: RESULTS_SCHEMA.to_owned(),
         bakeoff: setup.bakeoff.clone(),
         name: setup.name.clone(),
@@ -118,10 +127,16 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
         prices: prices::prices(setup, series),
         first_uses: first_use::results(setup, series),
         groups: groups::equal(setup, series),
+        study: None,
         warnings,
         environment: setup.environment.clone(),
         digests: stored.digests.clone(),
-    })
+    };
+    if let Some(name) = &setup.study {
+        let study = study::find(name)?.ok_or_else(|| AnalyseError::NoStudy(name.clone()))?;
+        results.study = Some(study::join(&study, &results));
+    }
+    Ok(results)
 }
 
 /// Whether to go on, after each round.

@@ -4,6 +4,7 @@
 //! In a container the upper levels are out of sight; what is mounted there is its own.
 
 use super::host::{Found, Host};
+use std::os::unix::fs::MetadataExt;
 
 /// CPU time allowed, in cores (1.5 = 150 ms in every 100); `None`: no limit.
 pub(super) fn cpu_quota(host: &Host) -> Found<Option<f64>> {
@@ -24,6 +25,40 @@ pub(super) fn memory_limit(host: &Host) -> Found<Option<u64>> {
         parse_memory(&text.or_else(|_| host.text(&format!("{directory}/memory.limit_in_bytes"))).ok()?)
     };
     Ok(directories(host, "memory")?.iter().filter_map(limit).min())
+}
+
+/// Where a subject's control group for CPU time would be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuGroup {
+    /// Of the hierarchy: 1 (`cpuacct`) or 2.
+    pub version: u8,
+    /// Whether `user` may make one there.
+    pub writable: bool,
+}
+
+/// The hierarchy that counts CPU time, version 1 before 2, as this user finds it.
+pub(super) fn cpu_group(host: &Host, user: u32) -> Found<CpuGroup> {
+    let mounts = host.text("/proc/self/mounts")?;
+    let groups = host.text("/proc/self/cgroup")?;
+    let counts = |list: &str| list.split(',').any(|word| word == "cpuacct");
+    let mut found: Vec<CpuGroup> = Vec::new();
+    for mount in mounts.lines() {
+        let fields: Vec<&str> = mount.split(' ').collect();
+        let [_, point, kind, options, ..] = fields[..] else { continue };
+        let (version, group) = match kind {
+            "cgroup" if counts(options) => (1, group_of(&groups, counts)),
+            "cgroup2" => (2, group_of(&groups, str::is_empty)),
+            _ => continue,
+        };
+        let directory = levels(point, group.unwrap_or("/")).into_iter().next().unwrap_or_default();
+        let is_owner = std::fs::metadata(host.path(&directory)).is_ok_and(|about| about.uid() == user);
+        let writable = options.split(',').next() == Some("rw") && (user == 0 || is_owner);
+        found.push(CpuGroup { version, writable });
+    }
+    found
+        .into_iter()
+        .min_by_key(|group| group.version)
+        .ok_or_else(|| "no control groups are mounted".to_owned())
 }
 
 /// `QUOTA PERIOD` in us; `max` or -1 is no quota.
@@ -127,6 +162,28 @@ mod tests {
                 machine(&[V2, ("/proc/self/cgroup", group), ("/sys/fs/cgroup/cpu.max", "200000 100000")]);
             assert_eq!(cpu_quota(&host), Ok(Some(2.0)), "{group}");
         }
+    }
+
+    #[test]
+    fn groups_for_cpu_time_are_made_by_root_or_their_owner() {
+        let group = |mounts: &str, user| {
+            let (_directory, host) = machine(&[
+                ("/proc/self/mounts", mounts),
+                ("/proc/self/cgroup", "2:cpu,cpuacct:/x\n0::/y\n"),
+                ("/cg/cpu,cpuacct/x/cpuacct.usage", "1"),
+                ("/cg/two/y/cpu.stat", "usage_usec 1"),
+            ]);
+            cpu_group(&host, user)
+        };
+        let both = "a /cg/two cgroup2 rw,nosuid 0 0\na /cg/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\n";
+        assert_eq!(group(both, 0), Ok(CpuGroup { version: 1, writable: true }));
+        assert_eq!(group(both, u32::MAX), Ok(CpuGroup { version: 1, writable: false }));
+        let second = "a /cg/two cgroup2 rw,nosuid 0 0\n";
+        // Who lays the files out owns them.
+        let owner = std::fs::metadata("/proc/self").unwrap().uid();
+        assert_eq!(group(second, owner), Ok(CpuGroup { version: 2, writable: true }));
+        assert_eq!(group("a /cg/two cgroup2 ro 0 0\n", 0), Ok(CpuGroup { version: 2, writable: false }));
+        assert!(group("a /cg/memory cgroup rw,memory 0 0\n", 0).is_err());
     }
 
     #[test]

@@ -7,7 +7,8 @@ use super::cgroup;
 use super::cores::{core_list, siblings_of};
 use super::host::{Found, Host, KernelConfiguration, one_line};
 use super::neighbours::Neighbours;
-use super::seen::{CLOCKSOURCE, Memory, Seen, cores_online, governors};
+use super::seen::{CLOCKSOURCE, Memory, Seen, cores_online, governors, pressure, turbo};
+use super::vulnerabilities::{DIRECTORY, Standing, vulnerabilities};
 use crate::results::Fact;
 use bakeoff_units::Bytes;
 use std::collections::BTreeMap;
@@ -42,7 +43,7 @@ pub(super) fn facts(host: &Host, seen: &Seen) -> Vec<Fact> {
         ("preemption", preemption(host, configuration)),
         ("mitigations", mitigations(host)),
         ("governor", governor(host)),
-        ("turbo", turbo(host)),
+        ("turbo", turbo(host).map(|on| if on { "on".to_owned() } else { "off".to_owned() })),
         ("limit_open_files", limit(host, "Max open files")),
         ("limit_processes", limit(host, "Max processes")),
         ("ip_local_port_range", host.line("/proc/sys/net/ipv4/ip_local_port_range")),
@@ -50,7 +51,7 @@ pub(super) fn facts(host: &Host, seen: &Seen) -> Vec<Fact> {
         ("tcp_congestion_control", host.line("/proc/sys/net/ipv4/tcp_congestion_control")),
         ("tcp_tw_reuse", host.line("/proc/sys/net/ipv4/tcp_tw_reuse")),
         ("load_average", load_average(host)),
-        ("cpu_pressure", cpu_pressure(host)),
+        ("cpu_pressure", pressure(host, "cpu").map(|share| format!("some {share} of the last 10 s"))),
         ("steal", steal(seen)),
         ("other_processes", Ok(other_processes(seen.neighbours))),
         ("cgroup_cpu_quota", cgroup::cpu_quota(host).map(quota)),
@@ -200,13 +201,9 @@ fn bracketed(line: &str) -> Option<String> {
 
 /// `vulnerable: a; mitigated: b (how), c (how); not affected: 14`.
 fn mitigations(host: &Host) -> Found<String> {
-    let directory = "/sys/devices/system/cpu/vulnerabilities";
     let mut groups: BTreeMap<Standing, Vec<String>> = BTreeMap::new();
-    for name in host.names(directory) {
-        if let Ok(state) = host.line(&format!("{directory}/{name}")) {
-            let (standing, words) = standing(&name, &state);
-            groups.entry(standing).or_default().push(words);
-        }
+    for (standing, words) in vulnerabilities(host) {
+        groups.entry(standing).or_default().push(words);
     }
     let group = |(standing, words): (&Standing, &Vec<String>)| match standing {
         Standing::Vulnerable => format!("vulnerable: {}", words.join(", ")),
@@ -215,28 +212,7 @@ fn mitigations(host: &Host) -> Found<String> {
         Standing::NotAffected => format!("not affected: {}", words.len()),
     };
     let groups: Vec<String> = groups.iter().map(group).collect();
-    if groups.is_empty() { Err(format!("nothing in {directory}")) } else { Ok(groups.join("; ")) }
-}
-
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Standing {
-    Vulnerable,
-    Other,
-    Mitigated,
-    NotAffected,
-}
-
-fn standing(name: &str, state: &str) -> (Standing, String) {
-    let with = |how: &str| if how.is_empty() { name.to_owned() } else { format!("{name} ({how})") };
-    if state == "Not affected" {
-        (Standing::NotAffected, name.to_owned())
-    } else if let Some(how) = state.strip_prefix("Mitigation: ") {
-        (Standing::Mitigated, with(how))
-    } else if let Some(how) = state.strip_prefix("Vulnerable") {
-        (Standing::Vulnerable, with(how.trim_start_matches([':', ',', ' '])))
-    } else {
-        (Standing::Other, with(state))
-    }
+    if groups.is_empty() { Err(format!("nothing in {DIRECTORY}")) } else { Ok(groups.join("; ")) }
 }
 
 fn governor(host: &Host) -> Found<String> {
@@ -248,16 +224,6 @@ fn governor(host: &Host) -> Found<String> {
     } else {
         Ok(format!("{}{driver}", governors.join(", ")))
     }
-}
-
-fn turbo(host: &Host) -> Found<String> {
-    let word = |on: bool| if on { "on".to_owned() } else { "off".to_owned() };
-    let boost = host.line("/sys/devices/system/cpu/cpufreq/boost").map(|boost| word(boost == "1"));
-    // Intel's driver asks the other way round.
-    boost.or_else(|reason| {
-        let off = host.line("/sys/devices/system/cpu/intel_pstate/no_turbo").map(|off| word(off != "1"));
-        off.map_err(|other| format!("{reason}; {other}"))
-    })
 }
 
 /// Of `/proc/self/limits`, whose columns are aligned, not separated: `Max open files  1024  4096  files`.
@@ -275,14 +241,6 @@ fn limit(host: &Host, name: &str) -> Found<String> {
 fn load_average(host: &Host) -> Found<String> {
     let line = host.line("/proc/loadavg")?;
     Ok(line.split(' ').take(3).collect::<Vec<_>>().join(" "))
-}
-
-fn cpu_pressure(host: &Host) -> Found<String> {
-    let text = host.text("/proc/pressure/cpu")?;
-    let some = text.lines().find_map(|line| line.strip_prefix("some "));
-    let mean = some.and_then(|line| line.split(' ').find_map(|word| word.strip_prefix("avg10=")));
-    mean.map(|mean| format!("some {mean} % of the last 10 s"))
-        .ok_or_else(|| "/proc/pressure/cpu has no mean".to_owned())
 }
 
 fn steal(seen: &Seen) -> Found<String> {

@@ -1,14 +1,15 @@
 //! The machine: what it is, which cores are whose, and what should be known before a figure is believed.
 //!
-//! Measuring side, cold: once before the first slice. Owns placement, the recorded facts, the closed
-//! set of cautions and the limits that must hold. What is decided is a pure function of data
-//! ([`placement()`], [`cautions()`], [`Seen`]); what reads `/proc` and `/sys` decides nothing.
+//! Measuring side, cold: once before the first slice, and in `bakeoff doctor`. Owns placement, the
+//! recorded facts, the one table of checks that doctor shows and runs warn by, and the limits that must
+//! hold. What is decided is a pure function of data ([`placement()`], [`findings()`], [`Seen`]); what
+//! reads `/proc` and `/sys` decides nothing, and nothing of the machine is changed.
 //!
 //! Facts go into a results directory that people pass on, so they hold no host name, no user name
 //! and nothing of other people's command lines.
 
-mod caution;
 mod cgroup;
+mod check;
 mod cores;
 mod descriptors;
 mod facts;
@@ -16,19 +17,21 @@ mod host;
 mod neighbours;
 mod placement;
 mod seen;
+mod vulnerabilities;
 
 pub use crate::digest::sha256_of;
-pub use caution::{Caution, Need, cautions, warnings};
+pub use cgroup::CpuGroup;
+pub use check::{Finding, Level, Need, findings, warnings};
 pub use cores::{core_list, siblings};
 pub use descriptors::{EnvironmentError, descriptors_for, ensure_descriptors};
 pub use neighbours::Neighbours;
 pub use placement::{Placement, PlacementError, Side, placement};
-pub use seen::Seen;
+pub use seen::{Network, PROGRAMS, Program, Rights, Seen, Tuning};
 
 use crate::results::Fact;
 use host::Host;
 
-/// The facts to record and what cautions are judged from. Takes a tenth of a second, in which it
+/// The facts to record and what checks judge by. Takes a tenth of a second, in which it
 /// watches the other processes. To be called before this process pins itself or raises a limit.
 pub fn examine() -> (Vec<Fact>, Seen) {
     examine_host(&Host::here())

@@ -4,6 +4,7 @@ use super::{
     DesignSetup, Environment, FactorsResult, FirstUseResult, LevelsResult, LinkResult, PriceResult,
     ProofRecord, StartsResult, SteadyResult, SubjectSetup, ViolationResult, Warning,
 };
+use crate::study::StudySection;
 use bakeoff_meter::Quantiles;
 use bakeoff_stats::Verdict;
 use schemars::JsonSchema;
@@ -58,6 +59,8 @@ pub struct Results {
     /// Arms that are shown equal within the margin in the primary figure; an arm may stand in
     /// several groups.
     pub groups: Vec<Vec<String>>,
+    /// The run beside the figures of the study that the plan names.
+    pub study: Option<StudySection>,
     /// What the reader should know.
     pub warnings: Vec<Warning>,
     /// The machine.

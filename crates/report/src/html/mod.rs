@@ -9,6 +9,7 @@ mod curves;
 mod forest;
 mod page;
 mod plots;
+mod study;
 mod tables;
 
 use crate::Bundle;

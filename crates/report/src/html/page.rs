@@ -1,6 +1,7 @@
 //! What the template shows, in its order.
 
 use super::forest::{self, Panel};
+use super::study::Beside;
 use super::tables::{self, Group, Matrix};
 use super::{curves::Curves, plots};
 use crate::figures::{self, Change};
@@ -45,6 +46,7 @@ pub(super) struct Page {
     times: Vec<tables::Times>,
     resources: Option<Matrix>,
     comparisons: Vec<Group>,
+    study: Option<Beside>,
     invalid: Vec<Fact>,
     warnings: Vec<String>,
     workload: Vec<Fact>,
@@ -111,6 +113,7 @@ impl Page {
             times: tables::times(&reading),
             resources: tables::resources(&reading),
             comparisons: tables::comparisons(&reading),
+            study: results.study.as_ref().map(Beside::of),
             invalid: tables::invalid(&reading),
             warnings: results.warnings.iter().map(|warning| warning.sentence.clone()).collect(),
             workload: tables::workload(&reading),

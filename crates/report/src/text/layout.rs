@@ -135,7 +135,9 @@ impl Page {
         let items: Vec<String> = labelled
             .map(|(label, cell)| match *label {
                 // These say themselves what they are.
-                "verdict" | "figure" | "value" | "change" | "interval" | "by itself" | "arm" => cell.clone(),
+                "verdict" | "figure" | "value" | "change" | "interval" | "by itself" | "standing" | "arm" => {
+                    cell.clone()
+                }
                 "x noise" => format!("{cell} x noise"),
                 label => format!("{label} {cell}"),
             })

@@ -3,7 +3,12 @@
 //! Reads well without colour, on 80 columns and on 40; every text that came from outside passes
 //! `layout::clean`, so that no arm name or error can move the cursor.
 
+mod doctor;
 mod layout;
+mod study;
+
+pub use doctor::{doctor, network};
+pub use study::{studies, study};
 
 use crate::Bundle;
 use crate::figures::{self, Change, NONE};
@@ -38,6 +43,9 @@ pub fn text(bundle: &Bundle, width: usize, colour: bool) -> String {
         show(&mut page, &section);
     }
     exploratory(&mut page, &reading);
+    if let Some(section) = &bundle.results.study {
+        study::beside(&mut page, &bundle.results.workload.kind, section, &bundle.results.order);
+    }
     failures(&mut page, &reading);
     warnings(&mut page, &reading);
     conditions(&mut page, &reading);

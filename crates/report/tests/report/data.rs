@@ -23,6 +23,7 @@ fn json_keeps_to_its_schema() {
         fixture::zero_replies(),
         fixture::interrupted(),
         fixture::command(),
+        fixture::studied(),
     ];
     for bundle in bundles {
         let value = serde_json::from_str(&json(&bundle.results)).unwrap();

@@ -40,6 +40,14 @@ fn invalid_figures_are_struck_through() {
 }
 
 #[test]
+fn the_page_sets_a_run_beside_the_study_it_names() {
+    let page = html(&fixture::studied());
+    assert!(page.contains("Beside the published figures") && page.contains("39.4 %"));
+    assert!(page.contains("this run has no arm `http.both`"));
+    assert!(!html(&fixture::ordinary()).contains("published figures"));
+}
+
+#[test]
 fn partial_and_empty_runs_have_a_page() {
     let page = html(&fixture::interrupted());
     assert!(

@@ -12,6 +12,14 @@ fn node(root: &Value, schema: &Value, value: &Value, at: &str) {
         let pointer = name.strip_prefix('#').unwrap();
         return node(root, root.pointer(pointer).unwrap(), value, at);
     }
+    // What may be missing: the schema of its value, or null.
+    if let Some(either) = schema["anyOf"].as_array() {
+        let value_of = either.iter().find(|one| one["type"] != "null").unwrap();
+        if !value.is_null() {
+            node(root, value_of, value, at);
+        }
+        return;
+    }
     if let Some(types) = schema.get("type") {
         let fits = match types {
             Value::Array(types) => types.iter().any(|t| is(t.as_str().unwrap(), value)),

@@ -1,6 +1,7 @@
 //! The terminal's report against golden files; `UPDATE_GOLDEN=1` writes them anew.
 
 use crate::fixture;
+use bakeoff_experiment::study::{self, Standing};
 use bakeoff_report::{Bundle, text};
 use std::path::PathBuf;
 
@@ -68,6 +69,34 @@ fn kinds_of_file_operations_stand_one_by_one() {
     }
     let read = &kinds[0].arms["sealed"];
     assert_eq!((read.tried, read.bytes, read.time_ns.count), (7_000, 7_000, 7_000));
+}
+
+#[test]
+fn a_run_stands_beside_a_study() {
+    let bundle = fixture::studied();
+    check("studied", &bundle);
+    let section = bundle.results.study.unwrap();
+    let row = |arm: &str| section.rows.iter().find(|row| row.arm == arm).unwrap();
+    // The fixture's servers lose 39.4 % and 8.5 % of their throughput to the store.
+    assert_eq!(row("http.store").standing, Standing::Inside);
+    assert_eq!(row("https.store").standing, Standing::Higher);
+    assert_eq!(row("http.both").standing, Standing::NotComparable);
+}
+
+#[test]
+fn a_study_reads_well_on_any_terminal() {
+    for name in study::names() {
+        let study = study::find(name).unwrap().unwrap();
+        for width in [100, 80, 40] {
+            let text = bakeoff_report::study(&study, width, false);
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+            for table in &study.tables {
+                assert!(text.contains(table.rows[0].name.split(' ').next().unwrap()), "{}: {text}", table.id);
+            }
+        }
+    }
+    let afpa = study::find("afpa").unwrap().unwrap();
+    golden("study.80.txt", &bakeoff_report::study(&afpa, 80, false));
 }
 
 #[test]

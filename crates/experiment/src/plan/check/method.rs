@@ -4,6 +4,7 @@ use super::super::error::suggestion;
 use super::super::file::{ExperimentSection, PeakSection, PlanFile, ViolationsSection};
 use super::super::{Arm, DesignChoice, Kind, PeakPlan, RequestSource, ViolationPlan, Violations, Work};
 use super::{Checked, Context};
+use crate::study;
 use bakeoff_meter::catalogue;
 use bakeoff_units::{Nanos, Ratio};
 use std::ops::Range;
@@ -71,6 +72,16 @@ impl Context<'_> {
             return Ok(Some(name.as_ref().clone()));
         }
         let what = format!("`{}` is no meter that a verdict can stand on", name.as_ref());
+        self.wrong(name.span(), what, suggestion(name.as_ref(), &known))
+    }
+
+    pub(super) fn study(&self, e: &ExperimentSection) -> Checked<Option<String>> {
+        let Some(name) = &e.study else { return Ok(None) };
+        let known: Vec<&str> = study::names().collect();
+        if known.contains(&name.as_ref().as_str()) {
+            return Ok(Some(name.as_ref().clone()));
+        }
+        let what = format!("there is no study `{}`", name.as_ref());
         self.wrong(name.span(), what, suggestion(name.as_ref(), &known))
     }
 

@@ -50,7 +50,7 @@ pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: Pla
         restart_every: e.restart_every.as_ref().map(|every| *every.as_ref()),
         primary: cx.primary(e)?,
         link: cx.link(e, &work, &arms)?,
-        study: e.study.as_ref().map(|study| study.as_ref().clone()),
+        study: cx.study(e)?,
         violations: cx.violations(file.violations.as_ref(), &work, &arms, baseline)?,
         factors,
         seed: e.seed.unwrap_or(1),

@@ -1,4 +1,13 @@
-//! What cautions are judged from, as data.
+//! What checks judge by, as data.
+
+mod network;
+mod rights;
+mod tuning;
+
+pub use network::Network;
+pub use rights::{PROGRAMS, Program, Rights};
+pub use tuning::Tuning;
+pub(super) use tuning::{pressure, turbo};
 
 use super::cgroup;
 use super::cores::parse_core_list;
@@ -40,6 +49,12 @@ pub struct Seen {
     pub clocksource: Option<String>,
     /// CPU time that our control group may use, in cores; `None` also for no limit.
     pub cpu_quota: Option<f64>,
+    /// What limits connections.
+    pub network: Network,
+    /// How the kernel is set up.
+    pub tuning: Tuning,
+    /// What may be done.
+    pub rights: Rights,
 }
 
 pub(super) fn read(host: &Host, watch: Watch) -> Seen {
@@ -62,6 +77,9 @@ pub(super) fn read(host: &Host, watch: Watch) -> Seen {
         neighbours: watch.neighbours,
         clocksource: host.line(CLOCKSOURCE).ok(),
         cpu_quota: cgroup::cpu_quota(host).ok().flatten(),
+        network: network::read(host),
+        tuning: tuning::read(host),
+        rights: rights::read(host),
     }
 }
 

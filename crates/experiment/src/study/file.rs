@@ -1,0 +1,187 @@
+//! A study's file: form and checks.
+
+use super::grid::{self, Wrong};
+use super::link::{self, JoinFile};
+use super::{Source, Study, Table};
+use serde::Deserialize;
+
+/// A text that is no study.
+#[derive(Debug, thiserror::Error)]
+#[error("studies/{study}.toml: {wrong}")]
+pub struct StudyError {
+    study: String,
+    wrong: Wrong,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StudyFile {
+    title: String,
+    question: String,
+    #[serde(default)]
+    missing: Vec<String>,
+    source: Vec<SourceFile>,
+    table: Vec<TableFile>,
+    #[serde(default)]
+    join: Vec<JoinFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SourceFile {
+    id: String,
+    text: String,
+    url: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TableFile {
+    id: String,
+    title: String,
+    place: Option<String>,
+    source: String,
+    conditions: String,
+    cells: String,
+    #[serde(default)]
+    notes: Vec<String>,
+    #[serde(default)]
+    doubt: Vec<DoubtFile>,
+}
+
+/// A figure that is not certain, and why.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DoubtFile {
+    row: String,
+    column: String,
+    why: String,
+}
+
+/// Reads a study.
+pub(super) fn parse(name: &str, text: &str) -> Result<Study, StudyError> {
+    study(name, text).map_err(|wrong| StudyError { study: name.to_owned(), wrong })
+}
+
+fn study(name: &str, text: &str) -> Result<Study, Wrong> {
+    let summary = text.lines().next().and_then(|line| line.strip_prefix("# "));
+    let summary = summary.ok_or("the first line is no comment that says what it is")?.to_owned();
+    let file: StudyFile = toml::from_str(text).map_err(|why| why.to_string())?;
+    let sources =
+        file.source.into_iter().map(|source| Source { id: source.id, text: source.text, url: source.url });
+    let sources: Vec<Source> = sources.collect();
+    let mut tables: Vec<Table> = Vec::new();
+    for form in file.table {
+        let id = form.id.clone();
+        let table = table(form).map_err(|why| format!("table `{id}`: {why}"))?;
+        if tables.iter().any(|other| other.id == table.id) {
+            return Err(format!("two tables are called `{id}`"));
+        }
+        if !sources.iter().any(|source| source.id == table.source) {
+            return Err(format!("table `{id}`: there is no source `{}`", table.source));
+        }
+        tables.push(table);
+    }
+    let links = link::expand(&file.join, &tables)?;
+    Ok(Study {
+        name: name.to_owned(),
+        summary,
+        title: file.title,
+        question: file.question,
+        sources,
+        tables,
+        missing: file.missing,
+        links,
+    })
+}
+
+fn table(form: TableFile) -> Result<Table, Wrong> {
+    let grid = grid::parse(&form.cells)?;
+    let mut table = Table {
+        id: form.id,
+        title: form.title,
+        place: form.place,
+        source: form.source,
+        conditions: form.conditions,
+        rows_are: grid.rows_are,
+        columns: grid.columns,
+        rows: grid.rows,
+        notes: form.notes,
+    };
+    for DoubtFile { row, column, why } in form.doubt {
+        let (row, column) = (table.row(&row)?, table.column(&column)?);
+        let figure = table.rows[row].cells[column].as_mut().ok_or("there is a doubt about no figure")?;
+        (figure.certain, figure.doubt) = (false, Some(why));
+    }
+    Ok(table)
+}
+
+impl Table {
+    /// Where the row of this name is.
+    pub(super) fn row(&self, name: &str) -> Result<usize, Wrong> {
+        let found = self.rows.iter().position(|row| row.name == name);
+        found.ok_or_else(|| format!("table `{}` has no row `{name}`", self.id))
+    }
+
+    /// Where the column of this name is.
+    pub(super) fn column(&self, name: &str) -> Result<usize, Wrong> {
+        let found = self.columns.iter().position(|column| column == name);
+        found.ok_or_else(|| format!("table `{}` has no column `{name}`", self.id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"# What it is (2001)
+title = "T"
+question = "Q?"
+[[source]]
+id = "p"
+text = "Paper"
+[[table]]
+id = "t"
+title = "T"
+source = "p"
+conditions = "C"
+cells = """
+what | a [%] | b [%]
+x    | 1     | -
+"""
+"#;
+
+    fn wrong(text: &str) -> String {
+        parse("s", text).err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_file_is_checked_as_a_whole() {
+        assert_eq!(wrong(GOOD), "");
+        for (from, to, word) in [
+            ("# What", "What", "first line"),
+            ("title = \"T\"\nquestion", "question", "title"),
+            ("question", "questoin", "questoin"),
+            ("source = \"p\"", "source = \"q\"", "no source `q`"),
+            ("what |", "what", "table `t`: `x` has 2 values for 1 columns"),
+        ] {
+            let text = GOOD.replacen(from, to, 1);
+            assert!(text != GOOD && wrong(&text).contains(word), "{from}: {}", wrong(&text));
+        }
+        let twice = format!("{GOOD}{}", &GOOD[GOOD.find("[[table]]").unwrap()..]);
+        assert!(wrong(&twice).contains("two tables are called `t`"));
+    }
+
+    #[test]
+    fn a_doubt_is_about_a_figure() {
+        let with = |row, column| {
+            format!("{GOOD}[[table.doubt]]\nrow = \"{row}\"\ncolumn = \"{column}\"\nwhy = \"W\"\n")
+        };
+        let study = parse("s", &with("x", "a")).unwrap();
+        let figure = study.tables[0].rows[0].cells[0].clone().unwrap();
+        assert_eq!((figure.certain, figure.doubt.as_deref()), (false, Some("W")));
+        assert!(wrong(&with("y", "a")).contains("no row `y`"));
+        assert!(wrong(&with("x", "c")).contains("no column `c`"));
+        assert!(wrong(&with("x", "b")).contains("no figure"));
+    }
+}

@@ -1,0 +1,255 @@
+//! A run beside a study: each linked figure with its interval, and in words how the two lie.
+
+use super::link::{Link, Measure};
+use super::{Bound, Study};
+use crate::results::{Comparison, Results};
+use bakeoff_meter::catalogue;
+use bakeoff_stats::{Level, Verdict, effect};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The `study` of `results.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StudySection {
+    /// Name of the study.
+    pub name: String,
+    /// What was studied.
+    pub title: String,
+    /// The publications.
+    pub sources: Vec<String>,
+    /// A row a linked figure, in the order of the study's file.
+    pub rows: Vec<StudyRow>,
+}
+
+/// One published figure and this run's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StudyRow {
+    /// Title of the study's table.
+    pub table: String,
+    /// Row of the table.
+    pub row: String,
+    /// Column of the table.
+    pub column: String,
+    /// What was published, with its unit.
+    pub published: String,
+    /// The same as a number, in `unit`.
+    pub published_value: f64,
+    /// Unit of the numbers of this row.
+    pub unit: String,
+    /// Why the published figure is not certain, if it is not.
+    pub doubt: Option<String>,
+    /// The two published figures that it was taken from, if it was.
+    pub taken_from: Option<String>,
+    /// The arm.
+    pub arm: String,
+    /// What the arm is compared with.
+    pub baseline: String,
+    /// The meter.
+    pub meter: String,
+    /// What this run's figure is, in words.
+    pub figure: String,
+    /// This run's figure, in `unit`.
+    pub value: Option<f64>,
+    /// Low end of its interval.
+    pub low: Option<f64>,
+    /// High end.
+    pub high: Option<f64>,
+    /// How the two lie.
+    pub standing: Standing,
+    /// The same in words, with the reason where they cannot be compared.
+    pub said: String,
+}
+
+/// How this run's figure lies to the published one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// The published figure lies inside this run's interval.
+    Inside,
+    /// This run's interval lies above it.
+    Higher,
+    /// This run's interval lies below it.
+    Lower,
+    /// Nothing can be said.
+    NotComparable,
+}
+
+/// Puts a run beside a study.
+pub fn join(study: &Study, results: &Results) -> StudySection {
+    StudySection {
+        name: study.name.clone(),
+        title: study.title.clone(),
+        sources: study.sources.iter().map(|source| source.text.clone()).collect(),
+        rows: study.links.iter().map(|link| row(link, results)).collect(),
+    }
+}
+
+fn row(link: &Link, results: &Results) -> StudyRow {
+    let found = find(link, results);
+    let ours = found.as_ref().ok().and_then(|found| Ours::of(link, found));
+    let (standing, said) = match found.and_then(|found| standing(link, found, ours)) {
+        Ok(standing) => (standing, standing.in_words().to_owned()),
+        Err(why) => (Standing::NotComparable, format!("not comparable: {why}")),
+    };
+    StudyRow {
+        table: link.table.clone(),
+        row: link.row.clone(),
+        column: link.column.clone(),
+        published: link.published.in_words(),
+        published_value: link.published.value,
+        unit: link.published.unit.label.to_owned(),
+        doubt: link.published.doubt.clone(),
+        taken_from: link.taken_from.clone(),
+        arm: link.arm.clone(),
+        baseline: link.baseline.clone(),
+        meter: link.meter.to_owned(),
+        figure: figure(link),
+        value: ours.map(|ours| ours.value),
+        low: ours.and_then(|ours| Some(ours.interval?.0)),
+        high: ours.and_then(|ours| Some(ours.interval?.1)),
+        standing,
+        said,
+    }
+}
+
+/// A comparison of the run: an arm with the link's baseline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Found {
+    /// The arm's own value, in the meter's unit.
+    value: f64,
+    effect: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    invalid: bool,
+}
+
+impl Found {
+    fn of(c: &Comparison) -> Self {
+        let invalid = c.verdict == Verdict::Invalid;
+        Self { value: c.value, effect: c.effect, low: c.low, high: c.high, invalid }
+    }
+
+    /// Of two arms that the run compares with a third: round by round, one ratio over the other.
+    fn between(arm: &Comparison, baseline: &Comparison) -> Option<Self> {
+        let rounds = arm.differences.iter().zip(&baseline.differences);
+        let d: Vec<f64> = rounds.map(|(arm, baseline)| arm - baseline).collect();
+        let found = effect(&d, Level::new(arm.level)?)?;
+        Some(Self {
+            value: arm.value,
+            effect: Some(found.effect),
+            low: Some(found.interval.low),
+            high: Some(found.interval.high),
+            invalid: arm.verdict == Verdict::Invalid || baseline.verdict == Verdict::Invalid,
+        })
+    }
+}
+
+/// The run's comparison, or why it has none.
+fn find(link: &Link, results: &Results) -> Result<Found, String> {
+    for arm in [&link.arm, &link.baseline] {
+        if !results.order.contains(arm) {
+            return Err(format!("this run has no arm `{arm}`"));
+        }
+    }
+    let row = |arm: &str| results.comparisons.iter().find(|c| c.arm == arm && c.meter == link.meter);
+    let Some(arm) = row(&link.arm) else {
+        return Err(format!("this run did not compare {}", noun(link.meter)));
+    };
+    if arm.baseline == link.baseline {
+        return Ok(Found::of(arm));
+    }
+    row(&link.baseline).and_then(|baseline| Found::between(arm, baseline)).ok_or_else(|| {
+        format!("this run compares {} with {}, not with {}", link.arm, arm.baseline, link.baseline)
+    })
+}
+
+/// This run's figure like the study's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Ours {
+    value: f64,
+    /// Low and high.
+    interval: Option<(f64, f64)>,
+}
+
+impl Ours {
+    fn of(link: &Link, found: &Found) -> Option<Self> {
+        let unit = link.published.unit;
+        if link.measure == Measure::Value {
+            let meter = catalogue::find(link.meter)?;
+            return Some(Self { value: unit.of_meter(meter.unit, found.value)?, interval: None });
+        }
+        let of = |change: f64| measured(link.measure, change) / unit.scale;
+        let interval = found.low.zip(found.high).map(|(low, high)| {
+            let (one, other) = (of(low), of(high));
+            (one.min(other), one.max(other))
+        });
+        Some(Self { value: of(found.effect?), interval })
+    }
+}
+
+/// A relative change as the study's measure, in base units.
+fn measured(measure: Measure, change: f64) -> f64 {
+    match measure {
+        Measure::Loss => -change,
+        Measure::LossOfRate => 1.0 - 1.0 / (1.0 + change),
+        Measure::Ratio => 1.0 + change,
+        Measure::Change | Measure::Value => change,
+    }
+}
+
+/// How the two lie, or why that cannot be said.
+fn standing(link: &Link, found: Found, ours: Option<Ours>) -> Result<Standing, String> {
+    if found.invalid {
+        return Err("this run's figure is invalid".to_owned());
+    }
+    if let Some(differs) = &link.differs {
+        return Err(differs.clone());
+    }
+    if link.measure == Measure::Value {
+        return Err("an absolute figure of another machine".to_owned());
+    }
+    if matches!(link.published.bound, Bound::Under | Bound::Over) {
+        return Err("the study gives a bound only".to_owned());
+    }
+    let (low, high) = ours.and_then(|ours| ours.interval).ok_or("this run's figure has no interval")?;
+    let published = link.published.value;
+    Ok(match published {
+        _ if !(low.is_finite() && high.is_finite()) => {
+            return Err("this run's interval has no end".to_owned());
+        }
+        below if below < low => Standing::Higher,
+        above if above > high => Standing::Lower,
+        _ => Standing::Inside,
+    })
+}
+
+impl Standing {
+    /// In words.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Inside => "the published figure lies inside this run's interval",
+            Self::Higher => "this run's figure is higher",
+            Self::Lower => "this run's figure is lower",
+            Self::NotComparable => "not comparable",
+        }
+    }
+}
+
+fn noun(meter: &str) -> &str {
+    catalogue::find(meter).map_or(meter, |meter| meter.noun)
+}
+
+/// What this run's figure is.
+fn figure(link: &Link) -> String {
+    let noun = noun(link.meter);
+    match link.measure {
+        Measure::Change => format!("change of {noun}"),
+        Measure::Loss => format!("loss of {noun}"),
+        Measure::LossOfRate => format!("loss of throughput, from {noun}"),
+        Measure::Ratio => format!("{noun}, times the baseline's"),
+        Measure::Value => noun.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

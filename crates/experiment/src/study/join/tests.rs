@@ -1,0 +1,131 @@
+//! Runs whose place beside a study arithmetic knows.
+
+use super::*;
+use crate::study::find as study;
+
+fn comparison(arm: &str, baseline: &str, meter: &str, (low, effect, high): (f64, f64, f64)) -> Comparison {
+    Comparison {
+        arm: arm.to_owned(),
+        baseline: baseline.to_owned(),
+        meter: meter.to_owned(),
+        primary: false,
+        unit: "1/s".to_owned(),
+        value: 100.0,
+        baseline_value: 200.0,
+        effect: Some(effect),
+        low: Some(low),
+        high: Some(high),
+        level: 0.9875,
+        rounds: 10,
+        verdict: Verdict::Costs,
+        sentence: String::new(),
+        paired_sd: None,
+        times_noise: None,
+        smallest_detectable: None,
+        ratio_of_sums: None,
+        heavy_tails: false,
+        levels: None,
+        confirmed: false,
+        differences: Vec::new(),
+    }
+}
+
+fn run(order: &[&str], comparisons: Vec<Comparison>) -> Results {
+    let order = order.iter().map(|arm| (*arm).to_owned()).collect();
+    Results { order, comparisons, ..Results::default() }
+}
+
+fn beside(results: &Results, arm: &str, meter: &str) -> StudyRow {
+    let section = join(&study("enforcer").unwrap().unwrap(), results);
+    section.rows.into_iter().find(|row| row.arm == arm && row.meter == meter).unwrap()
+}
+
+const RATE: &str = "replies_per_second";
+
+#[test]
+fn a_slowdown_is_a_loss_of_throughput() {
+    let arms = ["http.plain", "http.store"];
+    for ((low, point, high), standing) in [
+        ((-0.45, -0.40, -0.35), Standing::Inside),
+        ((-0.30, -0.25, -0.20), Standing::Lower),
+        ((-0.60, -0.55, -0.50), Standing::Higher),
+        ((-0.394, -0.2, 0.1), Standing::Inside),
+    ] {
+        let results = run(&arms, vec![comparison("http.store", "http.plain", RATE, (low, point, high))]);
+        let row = beside(&results, "http.store", RATE);
+        assert_eq!(row.standing, standing, "{row:?}");
+        let expected = (-point * 100.0, -high * 100.0, -low * 100.0);
+        let found = (row.value.unwrap(), row.low.unwrap(), row.high.unwrap());
+        for (a, b) in [(expected.0, found.0), (expected.1, found.1), (expected.2, found.2)] {
+            assert!((a - b).abs() < 1e-9, "{row:?}");
+        }
+        assert_eq!((row.published.as_str(), row.figure.as_str()), ("39.4 %", "loss of replies per second"));
+    }
+}
+
+#[test]
+fn what_cannot_be_compared_has_its_reason() {
+    let of = |order: &[&str], comparisons, arm, meter| {
+        let row = beside(&run(order, comparisons), arm, meter);
+        assert_eq!(row.standing, Standing::NotComparable);
+        (row.said, row.value)
+    };
+    let effect = (-0.1, 0.0, 0.1);
+    let both = ["http.plain", "http.both"];
+    let with = |baseline, meter| vec![comparison("http.both", baseline, meter, effect)];
+    let said = |text: &str| format!("not comparable: {text}");
+    assert_eq!(
+        of(&["http.plain"], Vec::new(), "http.both", RATE),
+        (said("this run has no arm `http.both`"), None)
+    );
+    assert_eq!(
+        of(&["http.both"], with("http.x", RATE), "http.both", RATE),
+        (said("this run has no arm `http.plain`"), None)
+    );
+    assert_eq!(
+        of(&both, with("http.x", RATE), "http.both", RATE).0,
+        said("this run compares http.both with http.x, not with http.plain")
+    );
+    assert_eq!(
+        of(&both, Vec::new(), "http.both", RATE).0,
+        said("this run did not compare replies per second")
+    );
+    let cpu =
+        of(&both, with("http.plain", "subject_cpu_per_request"), "http.both", "subject_cpu_per_request");
+    assert!(cpu.0.contains("has no CPU per request") && cpu.1 == Some(0.0), "{cpu:?}");
+    let mut invalid = with("http.plain", RATE);
+    invalid[0].verdict = Verdict::Invalid;
+    assert_eq!(of(&both, invalid, "http.both", RATE).0, said("this run's figure is invalid"));
+    let mut open = with("http.plain", RATE);
+    (open[0].low, open[0].high) = (None, None);
+    assert_eq!(of(&both, open, "http.both", RATE).0, said("this run's figure has no interval"));
+}
+
+#[test]
+fn arms_with_a_common_baseline_are_compared_round_by_round() {
+    let arms = ["http.plain", "https.plain", "https.store"];
+    let with = |arm, differences: [f64; 5]| Comparison {
+        differences: differences.to_vec(),
+        ..comparison(arm, "http.plain", RATE, (-0.9, -0.8, -0.7))
+    };
+    // Each round's throughput with both is 0.963 of that with TLS alone, whatever TLS did.
+    let tls = [-1.0, -1.1, -0.9, -1.2, -1.0];
+    let found = vec![with("https.plain", tls), with("https.store", tls.map(|x| x + 0.963_f64.ln()))];
+    let row = beside(&run(&arms, found), "https.store", RATE);
+    assert_eq!((row.standing, row.baseline.as_str()), (Standing::Inside, "https.plain"));
+    assert!((row.value.unwrap() - 3.7).abs() < 1e-9, "{row:?}");
+    let few = vec![with("https.plain", tls), comparison("https.store", "http.plain", RATE, (0.0, 0.0, 0.0))];
+    assert_eq!(beside(&run(&arms, few), "https.store", RATE).standing, Standing::NotComparable);
+}
+
+#[test]
+fn each_measure_is_its_formula() {
+    for (measure, change, expected) in [
+        (Measure::Change, 0.25, 0.25),
+        (Measure::Loss, -0.25, 0.25),
+        (Measure::LossOfRate, 1.0, 0.5),
+        (Measure::Ratio, 0.25, 1.25),
+    ] {
+        assert_eq!(measured(measure, change), expected, "{measure:?}");
+    }
+}

@@ -1,0 +1,298 @@
+//! Which published figure stands beside which figure of a run.
+//!
+//! A `[[join]]` names a table, a meter and how the meter's comparison becomes the study's figure; its
+//! cells name arms. `{row}` and `{column}` in an arm's name stand for those of the table; a cell that
+//! names no row or no column means all of them.
+
+use super::grid::Wrong;
+use super::{Bound, Figure, Table, Unit};
+use bakeoff_meter::{Meter, catalogue};
+use serde::Deserialize;
+
+/// How an arm's comparison with its baseline becomes a figure like the study's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// How much more, in percent.
+    Change,
+    /// How much less, in percent: of a rate, the slowdown.
+    Loss,
+    /// How much less there is in the same time when each takes longer, in percent: 1 - 1/(1 + change).
+    LossOfRate,
+    /// How many times as much.
+    Ratio,
+    /// The arm's own value. Without an interval, and never comparable: it is another machine's.
+    Value,
+}
+
+/// A published figure and its place in a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// Title of the table.
+    pub table: String,
+    /// Row.
+    pub row: String,
+    /// Column.
+    pub column: String,
+    /// What was published, in the unit that this run's figure will have.
+    pub published: Figure,
+    /// Where it was taken from two published figures, these.
+    pub taken_from: Option<String>,
+    /// The arm.
+    pub arm: String,
+    /// What the arm is compared with.
+    pub baseline: String,
+    /// The meter.
+    pub meter: &'static str,
+    /// How the comparison becomes the figure.
+    pub measure: Measure,
+    /// Why the two are not of the same kind, if they are not.
+    pub differs: Option<String>,
+}
+
+/// `[[join]]`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct JoinFile {
+    table: String,
+    meter: String,
+    #[serde(rename = "as")]
+    measure: Measure,
+    /// Column by which the figure is divided.
+    over: Option<String>,
+    differs: Option<String>,
+    cells: Vec<JoinCell>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JoinCell {
+    row: Option<String>,
+    column: Option<String>,
+    arm: String,
+    baseline: String,
+}
+
+/// All links of a study.
+pub(super) fn expand(joins: &[JoinFile], tables: &[Table]) -> Result<Vec<Link>, Wrong> {
+    let mut links = Vec::new();
+    for join in joins {
+        let table = tables.iter().find(|table| table.id == join.table);
+        let table =
+            table.ok_or_else(|| format!("a join names the table `{}`, which is not there", join.table))?;
+        let meter = catalogue::find(&join.meter);
+        let meter =
+            meter.ok_or_else(|| format!("a join names the meter `{}`, which is not there", join.meter))?;
+        for cell in &join.cells {
+            links.extend(links_of(join, cell, table, meter)?);
+        }
+    }
+    Ok(links)
+}
+
+fn links_of(join: &JoinFile, cell: &JoinCell, table: &Table, meter: &Meter) -> Result<Vec<Link>, Wrong> {
+    let rows = match &cell.row {
+        Some(name) => vec![table.row(name)?],
+        None => (0..table.rows.len()).collect(),
+    };
+    let over = join.over.as_deref().map(|name| table.column(name)).transpose()?;
+    let columns = match &cell.column {
+        Some(name) => vec![table.column(name)?],
+        None => (0..table.columns.len()).filter(|column| Some(*column) != over).collect(),
+    };
+    let named = cell.row.is_some() && cell.column.is_some();
+    let mut links = Vec::new();
+    for (row, column) in rows.iter().flat_map(|row| columns.iter().map(|column| (*row, *column))) {
+        let (row_name, column_name) = (&table.rows[row].name, &table.columns[column]);
+        let at = |why: Wrong| format!("a join of table `{}`, `{row_name}`, `{column_name}`: {why}", table.id);
+        match published(join.measure, meter, table, row, column, over).map_err(at)? {
+            None if named => return Err(at("no figure was published".to_owned())),
+            None => {}
+            Some((published, taken_from)) => {
+                let name =
+                    |pattern: &str| pattern.replace("{row}", row_name).replace("{column}", column_name);
+                links.push(Link {
+                    table: table.title.clone(),
+                    row: row_name.clone(),
+                    column: column_name.clone(),
+                    published,
+                    taken_from,
+                    arm: name(&cell.arm),
+                    baseline: name(&cell.baseline),
+                    meter: meter.name,
+                    measure: join.measure,
+                    differs: join.differs.clone(),
+                });
+            }
+        }
+    }
+    Ok(links)
+}
+
+type Published = Option<(Figure, Option<String>)>;
+
+/// The figure to stand beside, and what it was taken from.
+fn published(
+    measure: Measure,
+    meter: &Meter,
+    table: &Table,
+    row: usize,
+    column: usize,
+    over: Option<usize>,
+) -> Result<Published, Wrong> {
+    let cells = &table.rows[row].cells;
+    let Some(figure) = &cells[column] else { return Ok(None) };
+    if let Some(over) = over {
+        let Some(base) = &cells[over] else { return Ok(None) };
+        return quotient(measure, figure, base).map(Some);
+    }
+    let fits = match measure {
+        Measure::Change | Measure::Loss | Measure::LossOfRate => figure.unit == Unit::PERCENT,
+        Measure::Ratio => figure.unit == Unit::TIMES,
+        Measure::Value => figure.unit.of_meter(meter.unit, 1.0).is_some(),
+    };
+    if fits {
+        Ok(Some((figure.clone(), None)))
+    } else {
+        Err(format!("`{}` is no unit for this measure of {}", figure.unit.label, meter.noun))
+    }
+}
+
+fn quotient(measure: Measure, figure: &Figure, base: &Figure) -> Result<(Figure, Option<String>), Wrong> {
+    if figure.unit.quantity != base.unit.quantity {
+        return Err("the two figures measure different things".to_owned());
+    }
+    let times = figure.value * figure.unit.scale / (base.value * base.unit.scale);
+    let (value, unit, decimals) = match measure {
+        Measure::Change => ((times - 1.0) * 100.0, Unit::PERCENT, 1),
+        Measure::Loss => ((1.0 - times) * 100.0, Unit::PERCENT, 1),
+        Measure::Ratio => (times, Unit::TIMES, 2),
+        Measure::LossOfRate | Measure::Value => return Err("this measure takes no `over`".to_owned()),
+    };
+    let bound = match (figure.bound, base.bound) {
+        (Bound::Exact, Bound::Exact) => Bound::Exact,
+        (Bound::Exact | Bound::About, Bound::Exact | Bound::About) => Bound::About,
+        _ => return Err("a bound has no quotient".to_owned()),
+    };
+    if !value.is_finite() {
+        return Err("the divisor is zero".to_owned());
+    }
+    let taken = Figure {
+        text: format!("{value:.decimals$}"),
+        value,
+        bound,
+        unit,
+        certain: figure.certain && base.certain,
+        doubt: figure.doubt.clone().or_else(|| base.doubt.clone()),
+    };
+    Ok((taken, Some(format!("{} against {}", figure.in_words(), base.in_words()))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::{file, find};
+
+    const TABLE: &str = r#"# What it is (2001)
+title = "T"
+question = "Q?"
+[[source]]
+id = "p"
+text = "Paper"
+[[table]]
+id = "t"
+title = "T"
+source = "p"
+conditions = "C"
+cells = """
+what | off [conn/s] | on [conn/s] | extra [%] | time [ms]
+x    | 400          | ~340        | 3         | 7
+y    | 200          | 100         | -         | -
+z    | >200         | 100         | -         | -
+"""
+"#;
+
+    fn links(join: &str) -> Result<Vec<Link>, String> {
+        file::parse("s", &format!("{TABLE}[[join]]\ntable = \"t\"\n{join}"))
+            .map(|study| study.links)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn names_are_filled_in_and_gaps_left_out() {
+        let join = "meter = \"elapsed\"\nas = \"change\"\n\
+                    cells = [{ column = \"extra\", arm = \"{column}.{row}\", baseline = \"b\" }]";
+        let found = links(join).unwrap();
+        let [only] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((only.arm.as_str(), only.baseline.as_str(), only.meter), ("extra.x", "b", "elapsed"));
+        assert_eq!(only.published.in_words(), "3 %");
+    }
+
+    #[test]
+    fn two_columns_give_a_loss_or_a_ratio() {
+        let join = |measure: &str, row: &str| {
+            links(&format!(
+                "meter = \"replies_per_second\"\nas = \"{measure}\"\nover = \"off\"\n\
+                 cells = [{{ row = \"{row}\", column = \"on\", arm = \"a\", baseline = \"b\" }}]"
+            ))
+        };
+        let told = |measure, row| {
+            let link = join(measure, row).unwrap().remove(0);
+            (link.published.in_words(), link.taken_from.unwrap())
+        };
+        let from = "about 340 conn/s against 400 conn/s".to_owned();
+        assert_eq!(told("loss", "x"), ("about 15.0 %".to_owned(), from));
+        assert_eq!(told("ratio", "y").0, "0.50 x");
+        assert!(join("loss", "z").unwrap_err().contains("a bound has no quotient"));
+        assert!(join("value", "y").unwrap_err().contains("takes no `over`"));
+    }
+
+    #[test]
+    fn a_join_that_means_nothing_is_refused() {
+        for (join, word) in [
+            ("meter = \"speed\"\nas = \"change\"\ncells = []", "the meter `speed`"),
+            ("meter = \"elapsed\"\nas = \"more\"\ncells = []", "more"),
+            (
+                "meter = \"elapsed\"\nas = \"change\"\ncells = [{ row = \"y\", column = \"extra\", arm = \"a\", baseline = \"b\" }]",
+                "no figure was published",
+            ),
+            (
+                "meter = \"elapsed\"\nas = \"change\"\ncells = [{ column = \"off\", arm = \"a\", baseline = \"b\" }]",
+                "`conn/s` is no unit for this measure",
+            ),
+            (
+                "meter = \"replies_per_second\"\nas = \"value\"\ncells = [{ column = \"time\", arm = \"a\", baseline = \"b\" }]",
+                "`ms` is no unit",
+            ),
+            (
+                "meter = \"elapsed\"\nas = \"change\"\ncells = [{ row = \"w\", arm = \"a\", baseline = \"b\" }]",
+                "no row `w`",
+            ),
+        ] {
+            let said = links(join).unwrap_err();
+            assert!(said.contains(word), "{join}: {said}");
+        }
+    }
+
+    #[test]
+    fn the_enforcer_is_linked_to_six_arms_of_a_run() {
+        let study = find("enforcer").unwrap().unwrap();
+        let slowdown: Vec<(&str, &str, &str)> = study
+            .links
+            .iter()
+            .filter(|link| link.meter == "replies_per_second")
+            .map(|link| (link.arm.as_str(), link.baseline.as_str(), link.published.text.as_str()))
+            .collect();
+        assert_eq!(
+            slowdown,
+            [
+                ("http.integrity", "http.plain", "1.5"),
+                ("https.integrity", "https.plain", "1.3"),
+                ("http.store", "http.plain", "39.4"),
+                ("https.store", "https.plain", "3.7"),
+                ("http.both", "http.plain", "48.5"),
+                ("https.both", "https.plain", "6.8"),
+            ]
+        );
+    }
+}

@@ -1,0 +1,147 @@
+//! Studies in the terminal: their tables, and a run beside them.
+
+use super::layout::{Page, Paint};
+use crate::figures::{self, NONE};
+use crate::words;
+use bakeoff_experiment::study::{
+    Figure, Quantity, Row, Standing, Study, StudyRow, StudySection, Table, Unit,
+};
+
+/// A line a study.
+pub fn studies(studies: &[Study]) -> String {
+    let lines = studies.iter().map(|study| format!("{:<12}{}\n", study.name, study.summary));
+    lines.collect()
+}
+
+/// A study's tables with their sources, for a terminal of `width` columns.
+pub fn study(study: &Study, width: usize, colour: bool) -> String {
+    let mut page = Page::new(width, colour);
+    page.title(&study.title, &study.name);
+    page.paragraph(&study.question, Paint::Plain);
+    for table in &study.tables {
+        show(&mut page, study, table);
+    }
+    if !study.missing.is_empty() {
+        page.heading("Published and not here");
+        study.missing.iter().for_each(|what| page.bullet(what));
+    }
+    page.heading("Sources");
+    for source in &study.sources {
+        let url = source.url.as_ref().map_or(String::new(), |url| format!(" <{url}>"));
+        page.bullet(&format!("{}.{url}", source.text));
+    }
+    page.finish()
+}
+
+fn show(page: &mut Page, study: &Study, table: &Table) {
+    let place = table.place.as_ref().map_or(String::new(), |place| format!(" ({place})"));
+    let of_all = shared_unit((0..table.columns.len()).flat_map(|column| figures_of(table, column)));
+    let all = of_all.filter(is_shown).map_or(String::new(), |unit| format!(", in {}", unit.label));
+    page.heading(&format!("{}{place}{all}", table.title));
+    page.note(&table.conditions);
+    grid(page, table, of_all);
+    table.notes.iter().for_each(|note| page.bullet(note));
+    for (row, column, doubt) in doubts(table) {
+        page.bullet(&format!("{row}, {column}: not certain. {doubt}"));
+    }
+    if study.sources.len() > 1
+        && let Some(source) = study.source(&table.source)
+    {
+        page.bullet(&format!("From: {}", source.text));
+    }
+}
+
+/// The figures; a unit that all figures of a column have stands at its head, one that all of the
+/// table have (`of_all`) above it.
+fn grid(page: &mut Page, table: &Table, of_all: Option<Unit>) {
+    let units: Vec<Option<Unit>> = (0..table.columns.len()).map(|column| of_column(table, column)).collect();
+    let head = |(name, unit): (&String, &Option<Unit>)| match unit {
+        Some(unit) if of_all.is_none() && is_shown(unit) => format!("{name} [{}]", unit.label),
+        _ => name.clone(),
+    };
+    let mut heads = vec![table.rows_are.clone()];
+    heads.extend(table.columns.iter().zip(&units).map(head));
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let above = |unit: &Option<Unit>| of_all.or(*unit).is_some();
+    let cells = |row: &Row| -> Vec<String> {
+        let cells = row.cells.iter().zip(&units).map(|(figure, unit)| cell(figure.as_ref(), above(unit)));
+        [row.name.clone()].into_iter().chain(cells).collect()
+    };
+    let rows: Vec<Vec<String>> = table.rows.iter().map(cells).collect();
+    page.table(&heads, &rows, table.columns.len());
+}
+
+fn figures_of(table: &Table, column: usize) -> impl Iterator<Item = &Figure> {
+    table.rows.iter().filter_map(move |row| row.cells.get(column)?.as_ref())
+}
+
+/// The unit of a column's figures, if it is the same, and if there is more than one in several rows.
+fn of_column(table: &Table, column: usize) -> Option<Unit> {
+    let alone = figures_of(table, column).count() == 1 && table.rows.len() > 1;
+    shared_unit(figures_of(table, column)).filter(|_| !alone)
+}
+
+/// The unit of all of them, if it is the same.
+fn shared_unit<'f>(figures: impl Iterator<Item = &'f Figure>) -> Option<Unit> {
+    let mut units = figures.map(|figure| figure.unit);
+    let first = units.next()?;
+    units.all(|unit| unit == first).then_some(first)
+}
+
+/// A count needs no unit.
+fn is_shown(unit: &Unit) -> bool {
+    unit.quantity != Quantity::Count
+}
+
+fn cell(figure: Option<&Figure>, unit_above: bool) -> String {
+    let Some(figure) = figure else { return NONE.to_owned() };
+    let doubt = if figure.certain { "" } else { " ?" };
+    match unit_above {
+        true => format!("{}{doubt}", figure.text),
+        false => format!("{}{doubt}", figure.in_words()),
+    }
+}
+
+fn doubts(table: &Table) -> impl Iterator<Item = (&str, &str, &str)> {
+    table.rows.iter().flat_map(|row| {
+        row.cells.iter().zip(&table.columns).filter_map(|(figure, column)| {
+            Some((row.name.as_str(), column.as_str(), figure.as_ref()?.doubt.as_deref()?))
+        })
+    })
+}
+
+/// A run beside the published figures.
+pub(super) fn beside(page: &mut Page, kind: &str, section: &StudySection, arms: &[String]) {
+    page.heading(&format!("Beside the published figures: {}", section.title));
+    let is_absent = |row: &&StudyRow| [&row.arm, &row.baseline].into_iter().any(|arm| !arms.contains(arm));
+    let (absent, present): (Vec<&StudyRow>, Vec<&StudyRow>) = section.rows.iter().partition(is_absent);
+    let lines: Vec<Vec<String>> = present.iter().map(|row| line(kind, row)).collect();
+    if !lines.is_empty() {
+        page.table(&["published as", "published", "this run", "interval", "figure", "standing"], &lines, 3);
+    }
+    for row in present {
+        let about = |said: &str| format!("{}, {}, {}: {said}", row.row, row.column, row.figure);
+        match (&row.doubt, &row.taken_from) {
+            _ if row.standing == Standing::NotComparable => page.bullet(&about(&row.said)),
+            (Some(doubt), _) => page.bullet(&about(&format!("the published figure is not certain. {doubt}"))),
+            (None, Some(from)) => page.bullet(&about(&format!("published as {from}"))),
+            (None, None) => {}
+        }
+    }
+    let mut missing: Vec<&str> =
+        absent.iter().flat_map(|row| [&row.arm, &row.baseline]).map(String::as_str).collect();
+    missing.retain(|arm| !arms.iter().any(|known| known == arm));
+    missing.sort_unstable();
+    missing.dedup();
+    if !missing.is_empty() {
+        page.bullet(&format!("not in this run: {}", missing.join(", ")));
+    }
+    page.note(&format!("Published in {}.", section.sources.join("; ")));
+}
+
+fn line(kind: &str, row: &StudyRow) -> Vec<String> {
+    let (ours, interval) = figures::beside(row);
+    let figure = words::short(kind, &row.meter).to_owned();
+    let word = figures::standing(row.standing).to_owned();
+    vec![format!("{}, {}", row.row, row.column), row.published.clone(), ours, interval, figure, word]
+}
