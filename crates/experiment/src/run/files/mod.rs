@@ -7,6 +7,7 @@
 mod block;
 mod failure;
 mod hand;
+mod hooks;
 mod kind;
 mod place;
 mod size;

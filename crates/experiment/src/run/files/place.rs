@@ -6,13 +6,14 @@
 
 use super::super::scratch::{self, remove_tree, unmount};
 use super::super::{Progress, RunError};
+use super::hooks::word;
 use super::store::Store;
 use super::watch::{Pulse, Watch};
 use crate::plan::{ArmFiles, FilesWork};
 use crate::results::{ProofRecord, SubjectSetup};
-use bakeoff_subject::{Errand, Job, Layer, Status, Substitutions};
+use bakeoff_subject::Layer;
 use bakeoff_sys::mount::{self, Mount};
-use bakeoff_units::{Bytes, Nanos};
+use bakeoff_units::Bytes;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -28,23 +29,23 @@ pub(super) struct Place {
     pub(super) layer: Layer,
     pub(super) store: Store,
     /// The directory under test.
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// Its private directory.
-    dir: PathBuf,
-    logs: PathBuf,
-    files: ArmFiles,
+    pub(super) dir: PathBuf,
+    pub(super) logs: PathBuf,
+    pub(super) files: ArmFiles,
     /// Tells whether the layer is on.
-    ask: Option<Vec<String>>,
+    pub(super) ask: Option<Vec<String>>,
     pub(super) proof: Option<ProofRecord>,
     /// What the path lay on when everything was set up.
-    found: Option<Found>,
+    pub(super) found: Option<Found>,
     /// Its file system was taken away.
     hung: bool,
 }
 
 /// The file system under test.
-struct Found {
-    mount: Mount,
+pub(super) struct Found {
+    pub(super) mount: Mount,
     /// Arms with the same number share their room.
     device: u64,
     free: u64,
@@ -113,27 +114,6 @@ impl Place {
         Ok(())
     }
 
-    /// Asks whether the layer is on, where the plan says how.
-    fn prove(&self, around: &Surroundings<'_>) -> Result<Option<ProofRecord>, RunError> {
-        let Some(argv) = &self.ask else { return Ok(None) };
-        let dir = self.logs.join("proof");
-        let made = fs::remove_dir_all(&dir).or(Ok(())).and_then(|()| fs::create_dir_all(&dir));
-        made.map_err(|why| RunError::Scratch { path: dir.display().to_string(), why: why.to_string() })?;
-        // Off the subjects' cores, and no part of the layer.
-        let job = Job { dir, cpus: Vec::new(), ..self.job(argv, around)? };
-        Ok(Some(bakeoff_subject::prove_by(&job)?.into()))
-    }
-
-    /// An arm whose layer is off is not worth a slice.
-    pub(super) fn demand_layer(&self) -> Result<(), RunError> {
-        match &self.proof {
-            Some(proof) if !proof.active => {
-                Err(RunError::LayerOff { arm: self.name.clone(), said: proof.words.clone() })
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Takes everything down and puts it up again, in a new private directory.
     pub(super) fn renew(
         &mut self,
@@ -170,69 +150,6 @@ impl Place {
     pub(super) fn no_room(&self, need: Bytes, free: Bytes) -> RunError {
         let help = "make room, or ask for smaller `sizes` or fewer `files`";
         self.wrong(format!("the files of all arms here need {need}, {free} are free"), help)
-    }
-
-    /// Runs commands of this arm, one after the other. What they leave running is the layer's.
-    pub(super) fn hooks(
-        &mut self,
-        commands: &[Vec<String>],
-        around: &Surroundings<'_>,
-    ) -> Result<(), RunError> {
-        for argv in commands {
-            let ended = self.hook(argv, around)?;
-            if ended.status == Status::Interrupted {
-                return Err(RunError::Interrupted);
-            }
-            if ended.status != Status::Exited(0) {
-                return Err(self.hook_failed(argv, &ended));
-            }
-        }
-        Ok(())
-    }
-
-    /// Before caches are dropped.
-    pub(super) fn drop_hooks(&mut self, around: &Surroundings<'_>) -> Result<(), RunError> {
-        self.hooks(&self.files.drop.clone(), around)?;
-        let path = self.path.clone();
-        let kind = self.over(around, |_| mount::of(&path).map_or("none".to_owned(), |mount| mount.kind))?;
-        let known = self.found.as_ref().map_or("none", |found| found.mount.kind.as_str());
-        if kind == known {
-            return Ok(());
-        }
-        let what = format!("it lies on a file system of kind {kind} now, it was {known}");
-        Err(self.wrong(what, "`drop` must leave the same file system mounted"))
-    }
-
-    fn hook(&mut self, argv: &[String], around: &Surroundings<'_>) -> Result<Errand, RunError> {
-        let job = self.job(argv, around)?;
-        Ok(self.layer.run(&job)?)
-    }
-
-    fn job<'a>(&self, argv: &[String], around: &Surroundings<'a>) -> Result<Job<'a>, RunError> {
-        Ok(Job {
-            arm: self.name.clone(),
-            argv: argv.iter().map(|text| word(&self.name, &self.dir, text)).collect::<Result<_, _>>()?,
-            env: self.files.env.clone(),
-            cwd: around.cwd.to_owned(),
-            dir: self.logs.clone(),
-            cpus: around.cpus.to_vec(),
-            time_limit: Some(around.watch.patience),
-            cpu_source: Default::default(),
-            grace: Nanos::from_secs(2),
-            executable: None,
-            interrupted: around.watch.interrupted,
-        })
-    }
-
-    fn hook_failed(&self, argv: &[String], ended: &Errand) -> RunError {
-        let said: Vec<&str> =
-            ended.stdout_tail.iter().chain(&ended.stderr_tail).map(String::as_str).collect();
-        RunError::Command {
-            arm: self.name.clone(),
-            command: argv.join(" "),
-            status: ended.status.to_string(),
-            said: said.join("\n"),
-        }
     }
 
     /// Does work on the file system; when that does not answer, takes it away.
@@ -338,7 +255,7 @@ impl Place {
         removed.map(drop).map_err(|why| self.wrong(why.to_string(), &help))
     }
 
-    fn wrong(&self, what: String, help: &str) -> RunError {
+    pub(super) fn wrong(&self, what: String, help: &str) -> RunError {
         let path = self.path.display().to_string();
         RunError::Path { arm: self.name.clone(), path, why: format!("{what}; {help}") }
     }
@@ -374,13 +291,6 @@ impl Place {
             ..SubjectSetup::default()
         }
     }
-}
-
-/// With `{dir}` put in.
-fn word(arm: &str, dir: &Path, text: &str) -> Result<String, RunError> {
-    let dir = dir.display().to_string();
-    let known = Substitutions { root: dir.clone(), dir, ..Substitutions::default() };
-    known.word(text).map_err(|why| RunError::System(io::Error::other(format!("{arm}: {why}"))))
 }
 
 /// An arm's name as a directory: the prime of the second baseline is no good there.

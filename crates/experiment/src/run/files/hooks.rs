@@ -1,0 +1,107 @@
+//! The commands of an arm: what puts a file system up, drops its caches, takes it down, and tells
+//! whether it is on.
+//!
+//! Cold. What they leave running belongs to the arm's layer; the proof does not.
+
+use super::super::RunError;
+use super::place::{Place, Surroundings};
+use crate::results::ProofRecord;
+use bakeoff_subject::{Errand, Job, Status, Substitutions};
+use bakeoff_sys::mount;
+use bakeoff_units::Nanos;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+impl Place {
+    /// Runs commands of this arm, one after the other. What they leave running is the layer's.
+    pub(super) fn hooks(
+        &mut self,
+        commands: &[Vec<String>],
+        around: &Surroundings<'_>,
+    ) -> Result<(), RunError> {
+        for argv in commands {
+            let ended = self.hook(argv, around)?;
+            if ended.status == Status::Interrupted {
+                return Err(RunError::Interrupted);
+            }
+            if ended.status != Status::Exited(0) {
+                return Err(self.hook_failed(argv, &ended));
+            }
+        }
+        Ok(())
+    }
+
+    /// Before caches are dropped.
+    pub(super) fn drop_hooks(&mut self, around: &Surroundings<'_>) -> Result<(), RunError> {
+        self.hooks(&self.files.drop.clone(), around)?;
+        let path = self.path.clone();
+        let kind = self.over(around, |_| mount::of(&path).map_or("none".to_owned(), |mount| mount.kind))?;
+        let known = self.found.as_ref().map_or("none", |found| found.mount.kind.as_str());
+        if kind == known {
+            return Ok(());
+        }
+        let what = format!("it lies on a file system of kind {kind} now, it was {known}");
+        Err(self.wrong(what, "`drop` must leave the same file system mounted"))
+    }
+
+    fn hook(&mut self, argv: &[String], around: &Surroundings<'_>) -> Result<Errand, RunError> {
+        let job = self.job(argv, around)?;
+        Ok(self.layer.run(&job)?)
+    }
+
+    fn job<'a>(&self, argv: &[String], around: &Surroundings<'a>) -> Result<Job<'a>, RunError> {
+        Ok(Job {
+            arm: self.name.clone(),
+            argv: argv.iter().map(|text| word(&self.name, &self.dir, text)).collect::<Result<_, _>>()?,
+            env: self.files.env.clone(),
+            cwd: around.cwd.to_owned(),
+            dir: self.logs.clone(),
+            cpus: around.cpus.to_vec(),
+            time_limit: Some(around.watch.patience),
+            cpu_source: Default::default(),
+            grace: Nanos::from_secs(2),
+            executable: None,
+            interrupted: around.watch.interrupted,
+        })
+    }
+
+    fn hook_failed(&self, argv: &[String], ended: &Errand) -> RunError {
+        let said: Vec<&str> =
+            ended.stdout_tail.iter().chain(&ended.stderr_tail).map(String::as_str).collect();
+        RunError::Command {
+            arm: self.name.clone(),
+            command: argv.join(" "),
+            status: ended.status.to_string(),
+            said: said.join("\n"),
+        }
+    }
+
+    /// Asks whether the layer is on, where the plan says how.
+    pub(super) fn prove(&self, around: &Surroundings<'_>) -> Result<Option<ProofRecord>, RunError> {
+        let Some(argv) = &self.ask else { return Ok(None) };
+        let dir = self.logs.join("proof");
+        let made = fs::remove_dir_all(&dir).or(Ok(())).and_then(|()| fs::create_dir_all(&dir));
+        made.map_err(|why| RunError::Scratch { path: dir.display().to_string(), why: why.to_string() })?;
+        // Off the subjects' cores, and no part of the layer.
+        let job = Job { dir, cpus: Vec::new(), ..self.job(argv, around)? };
+        Ok(Some(bakeoff_subject::prove_by(&job)?.into()))
+    }
+
+    /// An arm whose layer is off is not worth a slice.
+    pub(super) fn demand_layer(&self) -> Result<(), RunError> {
+        match &self.proof {
+            Some(proof) if !proof.active => {
+                Err(RunError::LayerOff { arm: self.name.clone(), said: proof.words.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// With `{dir}` put in.
+pub(super) fn word(arm: &str, dir: &Path, text: &str) -> Result<String, RunError> {
+    let dir = dir.display().to_string();
+    let known = Substitutions { root: dir.clone(), dir, ..Substitutions::default() };
+    known.word(text).map_err(|why| RunError::System(io::Error::other(format!("{arm}: {why}"))))
+}
