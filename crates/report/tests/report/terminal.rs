@@ -1,8 +1,9 @@
 //! The terminal's report against golden files; `UPDATE_GOLDEN=1` writes them anew.
 
 use crate::fixture;
+use bakeoff_experiment::results::{Bound, Resource};
 use bakeoff_experiment::study::{self, Standing};
-use bakeoff_report::{Bundle, text};
+use bakeoff_report::{Bundle, html, text};
 use std::path::PathBuf;
 
 /// Compares with a golden file.
@@ -107,6 +108,18 @@ fn what_the_analysis_writes_fits_the_terminal() {
         assert!(report.lines().all(|line| line.chars().count() <= width), "{report}");
         assert!(report.contains("tls     costs") && report.contains("INVALID"), "{report}");
     }
+}
+
+#[test]
+fn what_was_full_stands_with_its_arm() {
+    let mut bundle = fixture::quickstart();
+    let words = "CPU of its cores 97 % busy";
+    let arm = bundle.results.arms.get_mut("tls").unwrap();
+    arm.full = vec![Bound { resource: Resource::Cpu, share: Some(0.97), words: words.to_owned() }];
+    let report = text(&bundle, 80, false);
+    let line = report.lines().find(|line| line.contains(words)).unwrap();
+    assert!(line.split_whitespace().take(2).eq(["full", "tls:"]), "{line}");
+    assert_eq!(html(&bundle).matches(words).count(), 1);
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod violations;
 
 use super::bench::{Bench, Measured, Sizing, Tried};
 use super::caches::{Caches, drop_caches};
-use super::link::{self, Wire};
+use super::link::Wire;
 use super::scratch::Scratch;
 use super::snapshot::{Reader, Snapshot};
 use super::{Progress, Run, RunError, workloads};
@@ -84,14 +84,8 @@ impl<'a> ServerBench<'a> {
         let refused = violations::statuses(plan.violations.as_ref());
         let workloads = own_workloads(run, work, workload)?;
         let wire = Wire::make(plan, progress)?;
-        let starter = Starter {
-            run,
-            work,
-            placement: placement.clone(),
-            wire,
-            files,
-            scratch: scratch.path().to_owned(),
-        };
+        let own_scratch = scratch.path().to_owned();
+        let starter = Starter { run, work, placement: placement.clone(), wire, files, scratch: own_scratch };
         let mut bench = Self {
             starter,
             jobs: Jobs { work, seed: plan.seed, refused, interrupted: run.interrupted },
@@ -213,20 +207,15 @@ impl Bench for ServerBench<'_> {
         let read = |bench: &Self| -> Vec<Snapshot> {
             bench.arms.iter().map(|place| bench.reader.read(&place.running, &[])).collect()
         };
-        let link_before = self.starter.wire.quiet()?;
         let before = read(self);
         let recordings = self.jobs.duet(&mut self.arms, &slices, rate, limit)?;
-        let link_after = self.starter.wire.quiet()?;
         let after = read(self);
-        let wall = recordings.iter().map(|recording| recording.counters.wall_ns).max().unwrap_or(0);
-        let link = link::shared(self.starter.wire.between(link_before, link_after, wall));
         let mut measured = Vec::new();
-        for ((((recording, slice), before), after), link) in
-            recordings.into_iter().zip(&slices).zip(&before).zip(&after).zip(link)
+        for (((recording, slice), before), after) in
+            recordings.into_iter().zip(&slices).zip(&before).zip(&after)
         {
             let mut counters = recording.counters;
             self.reader.fill(&mut counters, before, after);
-            counters.link = link;
             let complete = counters.requests == slice.len() as u64;
             measured.push(Measured { counters, times: recording.times.encode(), complete });
         }
