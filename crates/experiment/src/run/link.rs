@@ -78,14 +78,6 @@ impl Wire {
         })
     }
 }
-
-/// One link's counts for slices that shared it: sums stand with the first, or they would be counted
-/// more than once.
-pub(crate) fn shared(counts: Option<LinkCounts>) -> impl Iterator<Item = Option<LinkCounts>> {
-    let busy = counts.as_ref().map(|link| LinkCounts { busy: link.busy, ..LinkCounts::default() });
-    std::iter::once(counts).chain(std::iter::repeat(busy))
-}
-
 fn one_way(delays: Delays) -> OneWay {
     OneWay {
         min_ns: delays.min.get(),
