@@ -15,6 +15,7 @@ mod links;
 mod load;
 mod logs_gone_wrong;
 mod origin;
+mod peak;
 mod plans_gone_wrong;
 mod report;
 mod resume;

@@ -31,6 +31,7 @@ fn help_and_lists_are_as_in_the_golden_files() {
         ("help-run", &["run", "--help"]),
         ("help-compare", &["compare", "--help"]),
         ("help-report", &["report", "--help"]),
+        ("help-peak", &["peak", "--help"]),
         ("help-load", &["load", "--help"]),
         ("help-origin", &["origin", "--help"]),
         ("help-doctor", &["doctor", "--help"]),
@@ -142,6 +143,10 @@ fn a_wrong_command_line_exits_2_and_says_what_is_wrong() {
         (&["compare", "http://127.0.0.1:1/", "http://127.0.0.1:2/", "--pid", "1"], "--pid"),
         (&["compare", "http://127.0.0.1:1/a", "http://127.0.0.1:2/b"], "--path"),
         (&["compare", "--server", "nginx", "a.conf", "b.conf"], "a.conf"),
+        (&["peak"], "CONFIG"),
+        (&["peak", "a.conf"], "--server"),
+        (&["peak", "http://127.0.0.1:1/", "--slo", "fast"], "fast"),
+        (&["peak", "http://127.0.0.1:1/", "--budget", "30s"], "`confirm` in [peak]"),
     ] {
         let said = yard.run(args).exits(2).says(&[word]);
         assert_eq!(said.stdout, "", "{args:?}");

@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Compare two configurations of a server, or two running servers, without writing a plan
     Compare(CompareArgs),
+    /// Find the highest rate that a server sustains, without writing a plan
+    Peak(PeakArgs),
     /// Load one server and print what it did
     Load(LoadArgs),
     /// Serve as the built-in origin
@@ -75,7 +77,7 @@ pub(crate) struct OutputArgs {
     pub(crate) quiet: bool,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct RuleArgs {
     /// End with exit code 5 when this is so: `cost > 2%`, `https: response_p99 > 10%`,
     /// `verdict = costs`; may be given more than once. Figures are judged by the careful end of
@@ -93,15 +95,8 @@ pub(crate) struct CompareArgs {
     /// baseline
     #[arg(value_name = "CONFIG|URL", num_args = 2.., required = true)]
     pub(crate) sides: Vec<String>,
-    /// The server that the configurations are for: nginx or apache
-    #[arg(long, value_name = "NAME")]
-    pub(crate) server: Option<String>,
-    /// Access log to replay
-    #[arg(long, value_name = "FILE")]
-    pub(crate) log: Option<PathBuf>,
-    /// Path to ask for when there is no log; may be given more than once [default: /]
-    #[arg(long = "path", value_name = "PATH", conflicts_with = "log")]
-    pub(crate) paths: Vec<String>,
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
     /// Robots asking at the same time
     #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(crate) robots: u64,
@@ -118,6 +113,31 @@ pub(crate) struct CompareArgs {
     /// auto: the pilot decides
     #[arg(long, value_name = "NAME", default_value = "pairs")]
     pub(crate) design: String,
+    #[command(flatten)]
+    pub(crate) urls: UrlArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) rules: RuleArgs,
+}
+
+/// What is asked for, of `compare` and `peak`.
+#[derive(Args, Debug)]
+pub(crate) struct WorkArgs {
+    /// The server that the configurations are for: nginx or apache
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
+    /// Access log to replay
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// Path to ask for when there is no log; may be given more than once [default: /]
+    #[arg(long = "path", value_name = "PATH", conflicts_with = "log")]
+    pub(crate) paths: Vec<String>,
+}
+
+/// What else is known of running servers.
+#[derive(Args, Debug)]
+pub(crate) struct UrlArgs {
     /// Process id of each URL's server, in their order: without them CPU cannot be read
     #[arg(long = "pid", value_name = "PID")]
     pub(crate) pids: Vec<u32>,
@@ -127,10 +147,40 @@ pub(crate) struct CompareArgs {
     /// Accept any certificate
     #[arg(long, conflicts_with = "cacert")]
     pub(crate) insecure: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PeakArgs {
+    /// One or more configuration files (with --server), or one or more URLs; the rates of the others
+    /// are set against the first one's
+    #[arg(value_name = "CONFIG|URL", required = true)]
+    pub(crate) sides: Vec<String>,
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+    /// Bound on the response time's 99th percentile [default: five times that of the first server at
+    /// low load, at least 50ms]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) slo: Option<String>,
+    /// How narrow the interval of the rate must be
+    #[arg(long, value_name = "SHARE", default_value = "3%")]
+    pub(crate) precision: String,
+    /// How long the last trial takes, just below the rate that was found
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub(crate) confirm: String,
+    /// Try no higher rate, such as 5000/s; without it, closed loops of up to 256 connections find how
+    /// fast the server can be
+    #[arg(long, value_name = "RATE")]
+    pub(crate) max_rate: Option<String>,
+    /// Wall time allowed
+    #[arg(long, value_name = "TIME", default_value = "10min")]
+    pub(crate) budget: String,
+    /// Seed of everything that is drawn
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) urls: UrlArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    #[command(flatten)]
-    pub(crate) rules: RuleArgs,
 }
 
 #[derive(Args, Debug)]

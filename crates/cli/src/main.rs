@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(args) => commands::run::run(&args),
         Command::Compare(args) => commands::compare::compare(&args),
+        Command::Peak(args) => commands::peak::peak(&args),
         Command::Load(args) => commands::load::load(&args),
         Command::Origin(args) => commands::origin::origin(&args),
         Command::Plans => commands::plans::list(),

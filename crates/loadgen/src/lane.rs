@@ -7,6 +7,7 @@ use crate::connection::{Connection, Opening, Phase, Received};
 use crate::exchange::Exchange;
 use crate::job::{BodyCheck, Target};
 use crate::pacer::Pacer;
+use crate::sampler::Sampler;
 use bakeoff_meter::{ErrorClass, Recorder};
 use bakeoff_sys::epoll::{Poller, Ready};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
@@ -59,6 +60,7 @@ pub(crate) struct LaneJob<'a, S> {
     pub(crate) until: Option<Nanos>,
     pub(crate) check: BodyCheck,
     pub(crate) refused: Statuses,
+    pub(crate) sample_every: Option<Nanos>,
     pub(crate) interrupted: &'a AtomicBool,
 }
 
@@ -78,6 +80,7 @@ pub(crate) struct LaneReport {
     pub(crate) last_reply: Nanos,
     pub(crate) gave_up: bool,
     pub(crate) tls: Option<String>,
+    pub(crate) in_flight: Vec<u32>,
 }
 
 impl Lane {
@@ -105,6 +108,7 @@ impl Lane {
         self.slots.truncate(wanted);
         self.slots.resize_with(wanted, Slot::default);
         let render = Renderer::new(target);
+        let sampler = job.sample_every.map(|every| Sampler::new(job.start, every, job.until));
         let mut run = Run {
             lane: self,
             target,
@@ -121,6 +125,7 @@ impl Lane {
             gave_up: false,
             last_reply: Nanos::ZERO,
             tls: None,
+            sampler,
         };
         run.notice_closed_while_idle()?;
         run.go()?;
@@ -129,6 +134,7 @@ impl Lane {
             last_reply: run.last_reply,
             gave_up: run.gave_up,
             tls: run.tls,
+            in_flight: run.sampler.map_or_else(Vec::new, Sampler::finish),
         })
     }
 }
@@ -179,6 +185,7 @@ struct Run<'l, 'j, S> {
     gave_up: bool,
     last_reply: Nanos,
     tls: Option<String>,
+    sampler: Option<Sampler>,
 }
 
 impl<S: Source> Run<'_, '_, S> {
@@ -187,6 +194,9 @@ impl<S: Source> Run<'_, '_, S> {
         let mut sweep_at = self.lane.clock.now() + SWEEP;
         loop {
             let now = self.lane.clock.now();
+            if let Some(sampler) = &mut self.sampler {
+                sampler.note(now, self.in_flight);
+            }
             self.stop_if_told(now);
             self.start_due(now);
             if self.in_flight == 0 && self.nothing_to_come() {

@@ -13,6 +13,7 @@ mod exchange;
 mod job;
 mod lane;
 mod pacer;
+mod sampler;
 mod station;
 mod tls;
 

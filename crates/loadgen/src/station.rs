@@ -2,6 +2,7 @@
 
 use crate::job::{Job, Pace, Target};
 use crate::lane::{Flow, Lane, LaneJob, LaneReport};
+use crate::sampler;
 use bakeoff_meter::{Counters, Recorder, Times};
 use bakeoff_sys::namespace::Namespace;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
@@ -30,6 +31,8 @@ pub struct Recording {
     pub gave_up: bool,
     /// What TLS agreed on, when a handshake was made in this job.
     pub tls: Option<String>,
+    /// Requests in flight at equal moments from the start on, where that was asked for.
+    pub in_flight: Vec<u32>,
 }
 
 /// Threads start their work together, so long after they were made.
@@ -75,6 +78,23 @@ impl Station {
     /// When the event queue fails, or the network cannot be entered. Failures of requests are
     /// counted, not returned.
     pub fn run<S: Source>(&mut self, job: Job<'_, S>) -> io::Result<Recording> {
+        self.run_lanes(job, None)
+    }
+
+    /// The same, and takes the number of requests in flight every so often until the job's end. In
+    /// an open loop a request that waits for a free connection is not yet among them.
+    ///
+    /// # Errors
+    /// As [`Station::run`].
+    pub fn run_sampled<S: Source>(&mut self, job: Job<'_, S>, every: Nanos) -> io::Result<Recording> {
+        self.run_lanes(job, Some(every))
+    }
+
+    fn run_lanes<S: Source>(
+        &mut self,
+        job: Job<'_, S>,
+        sample_every: Option<Nanos>,
+    ) -> io::Result<Recording> {
         let start = self.clock.now() + HEAD_START;
         let flows = flows(job.pace, self.lanes.len());
         let (target, cores, network) = (&self.target, &self.cores, self.network.as_ref());
@@ -91,6 +111,7 @@ impl Station {
                         until: job.until,
                         check: job.check,
                         refused: job.refused,
+                        sample_every,
                         interrupted: job.interrupted,
                     };
                     let core = (!cores.is_empty()).then(|| cores[index % cores.len()]);
@@ -142,7 +163,7 @@ fn run_lane<S: Source>(
 fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Result<Recording> {
     let mut recorder = Recorder::new();
     let (mut cpu, mut busiest, mut end) = (Nanos::ZERO, Nanos::ZERO, start);
-    let (mut gave_up, mut tls) = (false, None);
+    let (mut gave_up, mut tls, mut in_flight) = (false, None, Vec::new());
     for report in reports {
         let (report, lane_cpu) = report?;
         recorder.merge(&report.recorder);
@@ -151,6 +172,7 @@ fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Re
         end = end.max(report.last_reply);
         gave_up |= report.gave_up;
         tls = tls.or(report.tls);
+        sampler::add(&mut in_flight, &report.in_flight);
     }
     let (times, mut counters) = recorder.finish();
     let wall = end.since(start);
@@ -158,5 +180,5 @@ fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Re
     counters.generator_cpu_ns = cpu.get();
     counters.generator_busy =
         if wall == Nanos::ZERO { 0.0 } else { busiest.get() as f64 / wall.get() as f64 };
-    Ok(Recording { times, counters, gave_up, tls })
+    Ok(Recording { times, counters, gave_up, tls, in_flight })
 }

@@ -15,6 +15,7 @@ mod html;
 mod json;
 mod link;
 mod operations;
+mod peak;
 mod reading;
 mod sections;
 mod slices;
@@ -23,6 +24,7 @@ mod words;
 
 pub use html::html;
 pub use json::{json, results_schema};
+pub use peak::trials_csv;
 pub use slices::csv;
 pub use text::{doctor, network, studies, study, text};
 

@@ -141,6 +141,22 @@ fn a_knee_below_the_generators_end_is_found() {
 }
 
 #[test]
+fn no_rate_above_the_plans_is_ever_tried() {
+    let most = PerSecond::new(6000.0).expect("above zero");
+    let search = run(&mut Server::new(Kind::Clean, KNEE, 6000.0, 1), 1, |plan| plan.most = Some(most));
+    let outcome = search.outcome();
+    let Finding::AtLeast { rate, limit: Limit::Asked } = outcome.finding else { panic!("{outcome:?}") };
+    assert!((5500.0..=6000.0).contains(&rate.get()), "{outcome:?}");
+    assert!(search.trials().all(|trial| trial.rate <= most));
+    let below = Server::new(Kind::Clean, 40.0, 6000.0, 1);
+    let outcome = run(&mut below.clone(), 1, |plan| {
+        (plan.most, plan.lowest) = (Some(most), PerSecond::new(6.0).expect("above zero"));
+    });
+    let (_, at, _) = knee(&outcome.outcome());
+    assert!((at / 40.0 - 1.0).abs() < 0.03);
+}
+
+#[test]
 fn no_rate_passes_is_said_with_the_lowest_and_its_reason() {
     let outcome = searched(Kind::Hopeless, 1).outcome();
     let Finding::NoRatePasses { lowest, by } = &outcome.finding else { panic!("{outcome:?}") };

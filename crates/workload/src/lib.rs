@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod draw;
+mod endless;
 mod error;
 mod get;
 mod permutation;
@@ -16,6 +17,7 @@ mod site;
 mod source;
 mod webstone;
 
+pub use endless::EndlessSource;
 pub use error::WorkloadError;
 pub use get::{CycleSource, Get, GetUrl};
 pub use permutation::Permutation;

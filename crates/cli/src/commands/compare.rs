@@ -1,11 +1,11 @@
 //! `bakeoff compare`: two configurations or two URLs, without writing a plan.
 
 use super::run;
+use super::sides::{Sides, quoted};
 use crate::args::CompareArgs;
 use crate::exit::Exit;
 use crate::{Failure, signals, terminal};
 use bakeoff_experiment::plan::Plan;
-use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Writes the plan, shows it, runs it.
@@ -22,173 +22,17 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
 }
 
 fn plan_text(args: &CompareArgs) -> Result<String, Failure> {
-    let urls = args.sides.iter().filter(|side| is_url(side)).count();
-    if urls != 0 && urls != args.sides.len() {
-        return Err(Failure::usage("compare either configuration files or URLs, not one with the other"));
-    }
-    let arms = if urls > 0 { url_arms(args)? } else { config_arms(args)? };
-    let baseline = names(&args.sides).into_iter().next().unwrap_or_default();
-    let mut text = format!(
-        "[experiment]\nseed = {}\nbaseline = {}\nmargin = {}\nbudget = {}\ndesign = {}\n\n{}",
+    let sides = Sides { sides: &args.sides, work: &args.work, urls: &args.urls };
+    let arms = sides.arms()?;
+    let robots = args.robots;
+    let clock = if args.work.log.is_some() { "clock = \"shuffled\"\n" } else { "" };
+    Ok(format!(
+        "[experiment]\nseed = {}\nbaseline = {}\nmargin = {}\nbudget = {}\ndesign = {}\n\n{}{clock}robots = {robots}\n{arms}",
         args.seed,
-        quoted(&baseline),
+        quoted(&sides.baseline()),
         quoted(&args.margin),
         quoted(&args.budget),
         quoted(&args.design),
-        workload(args, urls > 0)?
-    );
-    text += &arms;
-    Ok(text)
-}
-
-fn is_url(side: &str) -> bool {
-    side.starts_with("http://") || side.starts_with("https://")
-}
-
-fn workload(args: &CompareArgs, urls: bool) -> Result<String, Failure> {
-    if let Some(log) = &args.log {
-        let path =
-            std::path::absolute(log).map_err(|why| Failure::usage(format!("{}: {why}", log.display())))?;
-        return Ok(format!(
-            "[workload]\nkind = \"replay\"\nlog = {}\nclock = \"shuffled\"\nrobots = {}\n",
-            quoted(&path.display().to_string()),
-            args.robots
-        ));
-    }
-    let mut paths: Vec<String> = args.paths.clone();
-    if paths.is_empty() && urls {
-        let or_root = |path: String| if path.is_empty() { "/".to_owned() } else { path };
-        let own: BTreeSet<String> = args.sides.iter().map(|url| or_root(path_of(url))).collect();
-        if own.len() > 1 {
-            return Err(Failure::usage(
-                "the URLs name different paths; give the paths to ask for with --path",
-            ));
-        }
-        paths.extend(own);
-    }
-    if paths.is_empty() {
-        paths.push("/".to_owned());
-    }
-    let list: Vec<String> = paths.iter().map(|path| quoted(path)).collect();
-    Ok(format!("[workload]\nkind = \"get\"\nurls = [{}]\nrobots = {}\n", list.join(", "), args.robots))
-}
-
-fn config_arms(args: &CompareArgs) -> Result<String, Failure> {
-    let Some(server) = &args.server else {
-        return Err(Failure::usage(
-            "say which server the configurations are for: --server nginx or --server apache",
-        ));
-    };
-    let mut text = String::new();
-    for (name, config) in names(&args.sides).iter().zip(&args.sides) {
-        let content = std::fs::read_to_string(config).map_err(|why| {
-            Failure::usage(format!("{config}: {why}; give a configuration file that can be read"))
-        })?;
-        let path = std::path::absolute(config).map_err(|why| Failure::usage(format!("{config}: {why}")))?;
-        text += &format!(
-            "\n[arm.{}]\nserver = {}\nconfig = {}\n",
-            quoted(name),
-            quoted(server),
-            quoted(&path.display().to_string())
-        );
-        if content.contains("{cert}") {
-            text += "tls = true\n";
-        }
-    }
-    Ok(text)
-}
-
-fn url_arms(args: &CompareArgs) -> Result<String, Failure> {
-    if args.server.is_some() {
-        return Err(Failure::usage("--server is for configuration files; a URL's server is running already"));
-    }
-    if !args.pids.is_empty() && args.pids.len() != args.sides.len() {
-        return Err(Failure::usage(format!(
-            "{} URLs and {} --pid: give one for each, in their order",
-            args.sides.len(),
-            args.pids.len()
-        )));
-    }
-    let mut text = String::new();
-    for (index, (name, url)) in names(&args.sides).iter().zip(&args.sides).enumerate() {
-        let base = url.strip_suffix(&path_of(url)).unwrap_or(url);
-        text += &format!("\n[arm.{}]\nurl = {}\n", quoted(name), quoted(base));
-        if let Some(pid) = args.pids.get(index) {
-            text += &format!("pid = {pid}\n");
-        }
-        if let Some(cacert) = &args.cacert {
-            let path = std::path::absolute(cacert)
-                .map_err(|why| Failure::usage(format!("{}: {why}", cacert.display())))?;
-            text += &format!("cacert = {}\n", quoted(&path.display().to_string()));
-        }
-        if args.insecure {
-            text += "insecure = true\n";
-        }
-    }
-    Ok(text)
-}
-
-/// A name for each side: the file's stem or the authority, told apart by numbers where equal.
-fn names(sides: &[String]) -> Vec<String> {
-    let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
-    let plain: Vec<String> = sides
-        .iter()
-        .map(|side| {
-            let base = if is_url(side) {
-                side.splitn(3, '/').nth(2).unwrap_or(side).split('/').next().unwrap_or(side).to_owned()
-            } else {
-                Path::new(side)
-                    .file_stem()
-                    .map_or_else(|| "config".to_owned(), |stem| stem.to_string_lossy().into_owned())
-            };
-            let name: String = base.chars().map(fits).collect();
-            name.trim_start_matches('.').to_owned()
-        })
-        .collect();
-    let is_unique = |name: &String| plain.iter().filter(|other| *other == name).count() == 1;
-    plain
-        .iter()
-        .enumerate()
-        .map(
-            |(index, name)| {
-                if is_unique(name) && !name.is_empty() {
-                    name.clone()
-                } else {
-                    format!("{name}{}", index + 1)
-                }
-            },
-        )
-        .collect()
-}
-
-fn path_of(url: &str) -> String {
-    let after_scheme = url.find("://").map_or(0, |at| at + 3);
-    url[after_scheme..].find('/').map_or_else(String::new, |slash| url[after_scheme + slash..].to_owned())
-}
-
-/// A TOML string.
-fn quoted(text: &str) -> String {
-    toml::Value::from(text).to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn strings(list: &[&str]) -> Vec<String> {
-        list.iter().map(|&text| text.to_owned()).collect()
-    }
-
-    #[test]
-    fn sides_get_names_that_differ() {
-        assert_eq!(names(&strings(&["a.conf", "b.conf"])), ["a", "b"]);
-        assert_eq!(names(&strings(&["x/site.conf", "y/site.conf"])), ["site1", "site2"]);
-        assert_eq!(names(&strings(&["http://127.0.0.1:80/a", "https://h/"])), ["127.0.0.1-80", "h"]);
-    }
-
-    #[test]
-    fn a_path_is_what_follows_the_authority() {
-        assert_eq!(path_of("http://h:1/a/b?c"), "/a/b?c");
-        assert_eq!(path_of("http://h:1"), "");
-    }
+        sides.workload()?
+    ))
 }

@@ -3,7 +3,7 @@
 use crate::args::CheckArgs;
 use crate::exit::Exit;
 use crate::{Failure, terminal};
-use bakeoff_experiment::plan::{Plan, Work};
+use bakeoff_experiment::plan::{Kind, PeakPlan, Plan, Work};
 use bakeoff_experiment::shipped;
 use std::path::Path;
 
@@ -19,7 +19,15 @@ pub(crate) fn list() -> Result<Exit, Failure> {
 /// Checks a plan and says what it would do.
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let plan = find(&args.plan)?;
-    let arms: Vec<&str> = plan.arms.iter().map(|arm| arm.name.as_str()).collect();
+    let said = match &plan.kind {
+        Kind::Compare => comparison(&plan),
+        Kind::Peak(peak) => search(&plan, peak),
+    };
+    terminal::say(&format!("{}: good\n{said}, seed {}", plan.name, plan.seed));
+    Ok(Exit::Verdicts)
+}
+
+fn comparison(plan: &Plan) -> String {
     let load = match &plan.work {
         Work::Requests(work) => format!("{}, {}", work.kind(), work.clock.in_words()),
         Work::Command(_) => "command".to_owned(),
@@ -28,17 +36,39 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
             format!("files, {}, {}", operations.join(", "), work.cache.as_str())
         }
     };
-    terminal::say(&format!(
-        "{}: good\n  workload: {load}\n  arms: {} (baseline {}, runs twice)\n  margin {}, budget {}, at most {} rounds, seed {}",
-        plan.name,
-        arms.join(", "),
+    format!(
+        "  workload: {load}\n  arms: {} (baseline {}, runs twice)\n  margin {}, budget {}, at most {} rounds",
+        arms(plan),
         plan.baseline_name(),
         plan.margin,
         plan.budget,
-        plan.max_rounds,
-        plan.seed
-    ));
-    Ok(Exit::Verdicts)
+        plan.max_rounds
+    )
+}
+
+fn search(plan: &Plan, peak: &PeakPlan) -> String {
+    let kind = match &plan.work {
+        Work::Requests(work) => work.kind(),
+        Work::Command(_) => "command",
+        Work::Files(_) => "files",
+    };
+    let slo = match peak.slo {
+        Some(slo) => slo.to_string(),
+        None => format!("5 times that of {} at low load, at least 50 ms", plan.baseline_name()),
+    };
+    format!(
+        "  workload: {kind}, rates chosen by the search\n  arms: {}\n  highest rate: p{} of the response time at most \
+         {slo}\n  precision {}, confirmed for {}, budget {}",
+        arms(plan),
+        peak.quantile * 100.0,
+        peak.precision,
+        peak.confirm,
+        plan.budget
+    )
+}
+
+fn arms(plan: &Plan) -> String {
+    plan.arms.iter().map(|arm| arm.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// The plan of a file, or a shipped one by name; a file wins.

@@ -5,12 +5,13 @@ use crate::exit::Exit;
 use crate::{Failure, rules, terminal};
 use bakeoff_experiment::analyse;
 use bakeoff_experiment::directory::{self, DirectoryError, RESULTS, ResultsDir, Stored};
-use bakeoff_experiment::results::Results;
+use bakeoff_experiment::results::{NOT_MEASURED, Results};
 use bakeoff_report::Bundle;
 use bakeoff_stats::Verdict;
 use std::path::Path;
 
-/// Makes `results.json`, `slices.csv` and `report.html` again and prints the table.
+/// Makes `results.json`, `slices.csv` (`trials.csv` after a search for peaks) and `report.html` again
+/// and prints the table.
 pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     let dir = reopen(&args.dir)?;
     let stored = directory::load(&args.dir).map_err(Failure::usage)?;
@@ -56,7 +57,10 @@ pub(crate) fn print(stored: Stored, results: Results) -> Outputs {
     let bundle = Bundle { results, setup: stored.setup, slices: stored.slices, plan: stored.plan };
     let files = [
         (RESULTS, bakeoff_report::json(&bundle.results)),
-        ("slices.csv", bakeoff_report::csv(&bundle)),
+        match &bundle.results.peak {
+            Some(peak) => ("trials.csv", bakeoff_report::trials_csv(peak)),
+            None => ("slices.csv", bakeoff_report::csv(&bundle)),
+        },
         ("report.html", bakeoff_report::html(&bundle)),
     ];
     let text = bakeoff_report::text(&bundle, terminal::width(), terminal::colour());
@@ -85,5 +89,11 @@ pub(crate) fn say_where(dir: &Path) {
 fn exit(results: &Results) -> Exit {
     let invalid =
         |row: &&bakeoff_experiment::results::Comparison| row.primary && row.verdict == Verdict::Invalid;
-    if results.comparisons.iter().any(|row| invalid(&row)) { Exit::Invalid } else { Exit::Verdicts }
+    let peaks = results.peak.iter().flat_map(|peak| peak.arms.values());
+    let not_measured = peaks.into_iter().any(|arm| arm.finding == NOT_MEASURED);
+    if not_measured || results.comparisons.iter().any(|row| invalid(&row)) {
+        Exit::Invalid
+    } else {
+        Exit::Verdicts
+    }
 }

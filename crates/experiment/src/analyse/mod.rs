@@ -14,6 +14,7 @@ mod invalid;
 mod layer;
 mod link;
 mod operations;
+pub(crate) mod peak;
 mod prices;
 mod series;
 mod steady;
@@ -50,6 +51,16 @@ pub enum AnalyseError {
     /// A study inside the program is none.
     #[error(transparent)]
     Study(#[from] study::StudyError),
+    /// A stored trial of a search for peaks is damaged.
+    #[error("trials.jsonl: trial {number}, arm {arm}: {why}")]
+    Trial {
+        /// Number.
+        number: u32,
+        /// Arm.
+        arm: String,
+        /// What is wrong.
+        why: String,
+    },
 }
 
 /// Where a running experiment stands.
@@ -89,6 +100,9 @@ pub struct ArmStanding {
 /// A stored histogram is damaged.
 pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
     let (setup, stopped_by) = (&stored.setup, stored.stopped_by);
+    if let Some(peak) = &setup.peak {
+        return peak::results(stored, peak);
+    }
     let table = Table::read(setup, &stored.slices, Depth::Histograms)?;
     let series = &table.main;
     let arms = arm::results(setup, &table, &stored.slices);
@@ -128,6 +142,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
         first_uses: first_use::results(setup, series),
         groups: groups::equal(setup, series),
         study: None,
+        peak: None,
         warnings,
         environment: setup.environment.clone(),
         digests: stored.digests.clone(),

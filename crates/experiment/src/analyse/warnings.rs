@@ -95,17 +95,18 @@ fn idle_arms(setup: &Setup, series: &Series, add: &mut impl FnMut(&str, String))
 fn steal(setup: &Setup, series: &Series, add: &mut impl FnMut(&str, String)) {
     let slices: Vec<f64> =
         setup.arms.iter().flat_map(|arm| &series.column(arm).counters).map(|c| c.host.steal).collect();
-    let stolen = slices.iter().filter(|share| **share > STEAL_LIMIT).count();
-    if stolen > 0 {
-        add(
-            "steal",
-            format!(
-                "in {stolen} of {} slices the hypervisor took more than {:.0} % of the CPU time",
-                slices.len(),
-                STEAL_LIMIT * 100.0
-            ),
-        );
+    if let Some(warning) = stolen(&slices, "slices") {
+        add(&warning.label, warning.sentence);
     }
+}
+
+/// CPU time that the hypervisor gave to others: its share in each of the `what`.
+pub(super) fn stolen(shares: &[f64], what: &str) -> Option<Warning> {
+    let stolen = shares.iter().filter(|share| **share > STEAL_LIMIT).count();
+    let (all, limit) = (shares.len(), STEAL_LIMIT * 100.0);
+    let sentence =
+        format!("in {stolen} of {all} {what} the hypervisor took more than {limit:.0} % of the CPU time");
+    (stolen > 0).then(|| Warning { label: "steal".to_owned(), sentence })
 }
 
 /// Servers with content of their own may answer differently without failing.

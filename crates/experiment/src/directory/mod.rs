@@ -12,7 +12,7 @@ pub use read::load;
 pub(crate) use read::{digests, setup};
 pub use write::ResultsDir;
 
-use crate::results::{SETUP_SCHEMA, Setup, SliceRecord};
+use crate::results::{SETUP_SCHEMA, Setup, SliceRecord, TrialRecord};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
@@ -24,6 +24,8 @@ pub const PLAN: &str = "plan.toml";
 pub const SETUP: &str = "setup.json";
 /// A line a slice.
 pub const SLICES: &str = "slices.jsonl";
+/// A search for peaks: a line a trial, in place of slices.
+pub const TRIALS: &str = "trials.jsonl";
 /// How the run ended.
 pub const END: &str = "end.json";
 /// Figures and verdicts.
@@ -32,7 +34,7 @@ pub const RESULTS: &str = "results.json";
 pub const LOGS: &str = "logs";
 const LOCK: &str = ".lock";
 /// Files that grow by a line at a time, each line with its check.
-pub(crate) const GROWING: [&str; 1] = [SLICES];
+pub(crate) const GROWING: [&str; 2] = [SLICES, TRIALS];
 
 /// Why a results directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -126,6 +128,8 @@ pub struct Stored {
     pub setup: Setup,
     /// Slices in the order they were measured.
     pub slices: Vec<SliceRecord>,
+    /// Trials of a search for peaks, in the order they were run.
+    pub trials: Vec<TrialRecord>,
     /// How the run ended; a run that was killed counts as interrupted.
     pub stopped_by: StoppedBy,
     /// What the files were when they were read.

@@ -1,6 +1,8 @@
 //! A results directory that is read back.
 
-use super::{Digests, DirectoryError, END, End, GROWING, PLAN, SETUP, SLICES, StoppedBy, Stored, chain};
+use super::{
+    Digests, DirectoryError, END, End, GROWING, PLAN, SETUP, SLICES, StoppedBy, Stored, TRIALS, chain,
+};
 use crate::digest::sha256_of;
 use crate::results::{SETUP_SCHEMA, Setup};
 use serde::Deserialize;
@@ -19,6 +21,7 @@ pub fn load(path: &Path) -> Result<Stored, DirectoryError> {
         plan: needed(path, PLAN)?,
         setup: setup(path)?,
         slices: records(path, SLICES)?,
+        trials: records(path, TRIALS)?,
         stopped_by: end.map_or(StoppedBy::Interrupted, |end| end.stopped_by),
         digests: digests(path)?,
     })

@@ -5,9 +5,9 @@
 //! bakeoff at a time: a lock that ends with the process.
 
 use super::chain::{self, Check};
-use super::{DirectoryError, END, End, GROWING, LOCK, LOGS, PLAN, SETUP, SLICES, StoppedBy};
+use super::{DirectoryError, END, End, GROWING, LOCK, LOGS, PLAN, SETUP, SLICES, StoppedBy, TRIALS};
 use crate::digest::sha256_of;
-use crate::results::{Setup, SliceRecord};
+use crate::results::{Setup, SliceRecord, TrialRecord};
 use serde::Serialize;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -122,6 +122,14 @@ impl ResultsDir {
     /// As [`ResultsDir::append_line`].
     pub fn append(&self, slice: &SliceRecord) -> Result<(), DirectoryError> {
         self.append_line(SLICES, slice)
+    }
+
+    /// Appends a trial and waits until it is on disk.
+    ///
+    /// # Errors
+    /// As [`ResultsDir::append`].
+    pub fn append_trial(&self, trial: &TrialRecord) -> Result<(), DirectoryError> {
+        self.append_line(TRIALS, trial)
     }
 
     /// Appends a record, which must be an object with members, as a line with its check to a file

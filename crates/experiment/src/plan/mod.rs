@@ -92,7 +92,8 @@ pub enum Work {
 pub struct RequestWork {
     /// Which requests.
     pub source: RequestSource,
-    /// When they are due.
+    /// When they are due. A search for peaks takes only the kind of gaps from it; the rates are its
+    /// own.
     pub clock: LoadClock,
     /// Whether connections carry more than one request.
     pub keep_alive: bool,
@@ -297,13 +298,14 @@ impl Plan {
     }
 
     /// Names of all processes or commands that are measured: the arms, and the baseline's second
-    /// one, marked with a prime, behind the baseline.
+    /// one, marked with a prime, behind the baseline. A search for peaks needs no second one.
     pub fn names(&self) -> Vec<String> {
         self.arms
             .iter()
             .enumerate()
             .flat_map(|(index, arm)| {
-                let second = (index == self.baseline).then(|| format!("{}'", arm.name));
+                let twice = index == self.baseline && self.kind == Kind::Compare;
+                let second = twice.then(|| format!("{}'", arm.name));
                 std::iter::once(arm.name.clone()).chain(second)
             })
             .collect()

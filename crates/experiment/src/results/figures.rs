@@ -1,8 +1,8 @@
 //! `results.json`: sums, distributions and comparisons.
 
 use super::{
-    DesignSetup, Environment, FactorsResult, FirstUseResult, LevelsResult, LinkResult, PriceResult,
-    ProofRecord, StartsResult, SteadyResult, SubjectSetup, ViolationResult, Warning,
+    DesignSetup, Environment, FactorsResult, FirstUseResult, LevelsResult, LinkResult, PeakResult,
+    PriceResult, ProofRecord, StartsResult, SteadyResult, SubjectSetup, ViolationResult, Warning,
 };
 use crate::study::StudySection;
 use bakeoff_meter::Quantiles;
@@ -61,6 +61,8 @@ pub struct Results {
     pub groups: Vec<Vec<String>>,
     /// The run beside the figures of the study that the plan names.
     pub study: Option<StudySection>,
+    /// Highest rates, where those were looked for; then there are no rounds and no comparisons.
+    pub peak: Option<PeakResult>,
     /// What the reader should know.
     pub warnings: Vec<Warning>,
     /// The machine.

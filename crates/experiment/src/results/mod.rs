@@ -2,17 +2,19 @@
 //!
 //! Measuring side, cold. Owns the stored forms and their JSON schema. `setup.json` is written once,
 //! before the first slice; `slices.jsonl` grows by a line a slice, synced before the next slice
-//! starts; `results.json` is a pure function of those two (see `analyse`).
+//! starts, or in a search for peaks `trials.jsonl` by a line a trial; `results.json` is a pure function of those two (see `analyse`).
 
 mod design;
 mod figures;
 mod link;
+mod peak;
 mod setup;
 mod slice;
 
 pub use design::*;
 pub use figures::*;
 pub use link::*;
+pub use peak::*;
 pub use setup::*;
 pub use slice::*;
 

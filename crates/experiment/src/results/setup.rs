@@ -1,6 +1,6 @@
 //! What is fixed before the first slice, and what was found on the machine.
 
-use super::LinkSetup;
+use super::{LinkSetup, PeakSetup};
 use crate::plan::Design;
 use bakeoff_subject::{Enforcement, Proof};
 use schemars::JsonSchema;
@@ -60,6 +60,8 @@ pub struct Setup {
     pub study: Option<String>,
     /// The link between generator and subjects; none: loopback.
     pub link: Option<LinkSetup>,
+    /// What a search for peaks stands on, where there is one.
+    pub peak: Option<PeakSetup>,
     /// The workload.
     pub workload: WorkloadSetup,
     /// One entry per name in `arms`.

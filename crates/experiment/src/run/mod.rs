@@ -11,6 +11,7 @@ mod design;
 mod error;
 mod files;
 mod link;
+mod peak;
 mod pilot;
 mod rounds;
 mod scratch;
@@ -24,7 +25,9 @@ pub use rounds::{Progress, RoundReport};
 use crate::digest;
 use crate::directory::{ResultsDir, StoppedBy};
 use crate::environment::{self, Need, Placement};
-use crate::plan::{ArmKind, CacheState, Design, Factor, LoadClock, Plan, ViolationPlan, Violations, Work};
+use crate::plan::{
+    ArmKind, CacheState, Design, Factor, Kind, LoadClock, Plan, ViolationPlan, Violations, Work,
+};
 use crate::results::{
     Environment, FactorSetup, SETUP_SCHEMA, Setup, SubjectSetup, ViolationSetup, WorkloadSetup,
 };
@@ -61,6 +64,9 @@ impl Run<'_> {
     /// were measured, and `analyse` can make the most of them.
     pub fn start(&self, progress: &mut dyn Progress) -> Result<StoppedBy, RunError> {
         self.dir.write_plan(&self.plan.text)?;
+        if let Some(quest) = self.quest() {
+            return peak::start(self, quest, progress);
+        }
         self.with_bench(progress, |run, bench, environment, progress| {
             progress.stage("sizing the slice");
             let pilot = pilot::size(run, bench)?;
@@ -83,6 +89,9 @@ impl Run<'_> {
             return Err(RunError::PlanChanged);
         }
         self.dir.go_on()?;
+        if let Some(quest) = self.quest() {
+            return peak::resume(self, quest, stored, progress);
+        }
         self.with_bench(progress, |run, bench, _, progress| {
             if bench.workload().log_sha256 != stored.setup.workload.log_sha256 {
                 return Err(RunError::LogChanged);
@@ -122,6 +131,19 @@ impl Run<'_> {
                 result.and_then(|stopped_by| stopped.map(|()| stopped_by))
             }
         };
+        self.end(result)
+    }
+
+    /// What a search for peaks is started with, where the plan is one.
+    fn quest(&self) -> Option<peak::Quest<'_>> {
+        match (&self.plan.kind, &self.plan.work) {
+            (Kind::Peak(plan), Work::Requests(work)) => Some(peak::Quest { plan, work }),
+            _ => None,
+        }
+    }
+
+    /// Writes down how a run ended.
+    fn end(&self, result: Result<StoppedBy, RunError>) -> Result<StoppedBy, RunError> {
         let ended = match &result {
             Ok(stopped_by) => *stopped_by,
             // What Ctrl-C cut short did not fail.
@@ -168,7 +190,9 @@ impl Run<'_> {
             Work::Requests(work) => {
                 let each = work.clock.robots().unwrap_or(work.connections);
                 let rate = match work.clock {
-                    LoadClock::Constant(rate) | LoadClock::Poisson(rate) => Some(rate),
+                    LoadClock::Constant(rate) | LoadClock::Poisson(rate) if self.quest().is_none() => {
+                        Some(rate)
+                    }
                     _ => PerSecond::new(FASTEST_CONNECTIONS),
                 };
                 Need {
@@ -236,6 +260,7 @@ impl Run<'_> {
             first_uses: first_uses(plan),
             violations: plan.violations.as_ref().map(violation_setup),
             study: plan.study.clone(),
+            peak: None,
             link: bench.link(),
             workload: sized(bench.workload(), pilot, duet_requests),
             subjects,

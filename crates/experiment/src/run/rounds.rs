@@ -46,8 +46,8 @@ pub(crate) fn run(
     slices: Vec<SliceRecord>,
     progress: &mut dyn Progress,
 ) -> Result<StoppedBy, RunError> {
-    let (stopped_by, digests) = (StoppedBy::Interrupted, Digests::new());
-    let stored = Stored { plan: String::new(), setup, slices, stopped_by, digests };
+    let (plan, trials, digests) = (String::new(), Vec::new(), Digests::new());
+    let stored = Stored { plan, setup, slices, trials, stopped_by: StoppedBy::Interrupted, digests };
     Rounds::new(run, bench, stored).go(progress)
 }
 
@@ -214,7 +214,7 @@ fn next_round(stored: &Stored) -> u32 {
 }
 
 /// The order of a round: drawn from the seed, the same however often it is asked.
-fn order(setup: &Setup, round: u32) -> Vec<usize> {
+pub(crate) fn order(setup: &Setup, round: u32) -> Vec<usize> {
     let mut arms: Vec<usize> = (0..setup.arms.len()).collect();
     SplitMix64::for_purpose(setup.seed ^ ORDER, u64::from(round)).shuffle(&mut arms);
     arms

@@ -5,7 +5,7 @@ use bakeoff_loadgen::{Constant, GIVE_UP_AFTER, Job, Original, Pace, Pacer, Poiss
 use bakeoff_meter::Histogram;
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{ListSource, Slice};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
 const RATE: f64 = 200.0;
@@ -70,6 +70,36 @@ fn requests_go_on_while_the_server_stalls() {
         assert!(long >= 30, "only {long} responses took over 100 ms");
         let late = longer_than(&recording.times.lateness, 100);
         assert!(late < 10, "{late} requests were sent late: the stall held them up");
+    });
+}
+
+#[test]
+fn what_is_in_flight_is_seen_at_every_moment() {
+    within_patience(|| {
+        let all_asked = Arc::new(Barrier::new(REQUESTS + 1));
+        let gate = all_asked.clone();
+        let peer = Peer::new(move |talk| {
+            if talk.request().is_some() {
+                gate.wait();
+                talk.say(OK);
+                talk.answer_all(OK);
+            }
+        });
+        // Nobody is answered before everybody has asked, which is at 600 ms.
+        let slice = numbered(REQUESTS);
+        let mut station = Station::new(peer.target(), 2, Vec::new()).unwrap();
+        let job =
+            Job { until: Some(Nanos::from_millis(800)), ..open(&slice, 2, REQUESTS, constant(RATE, 2)) };
+        let opener = std::thread::spawn(move || all_asked.wait());
+        let recording = station.run_sampled(job, Nanos::from_millis(50)).unwrap();
+        opener.join().unwrap();
+        assert_eq!(totals(&recording), (REQUESTS as u64, REQUESTS as u64, REQUESTS as u64));
+        let seen = recording.in_flight;
+        assert!((12..=16).contains(&seen.len()), "{seen:?}");
+        assert_eq!(seen[0], 0);
+        let most = seen.iter().copied().max().unwrap();
+        assert!(most as usize <= REQUESTS && seen[..12].is_sorted(), "{seen:?}");
+        assert!(seen[6] >= 20, "60 were due in 300 ms: {seen:?}");
     });
 }
 
@@ -152,7 +182,7 @@ fn every_request_is_made_once_at_its_time() {
 fn no_more_connections_than_allowed() {
     within_patience(|| {
         // Nobody is answered before three are there, all there may be.
-        let together = Arc::new(std::sync::Barrier::new(3));
+        let together = Arc::new(Barrier::new(3));
         let peer = Peer::new(move |talk| {
             talk.request();
             together.wait();

@@ -5,9 +5,11 @@
 //! template engine; the plots' data is JSON in a data block with all markup characters escaped.
 //! Tables and the forest plot need no script; only the interactive plots do.
 
+mod chart;
 mod curves;
 mod forest;
 mod page;
+mod peak;
 mod plots;
 mod study;
 mod tables;
@@ -18,6 +20,8 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 
 const TEMPLATE: &str = include_str!("../../assets/report.html.j2");
+/// What stands in place of verdicts and comparisons after a search for peaks.
+const PEAK: &str = include_str!("../../assets/peak.html.j2");
 
 /// The report as one HTML file.
 pub fn html(bundle: &Bundle) -> String {
@@ -26,6 +30,7 @@ pub fn html(bundle: &Bundle) -> String {
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
     environment.set_syntax(syntax.expect("the delimiters are the standard ones"));
+    environment.add_template("peak.html.j2", PEAK).expect("the template is a constant");
     environment
         .render_str(TEMPLATE, Serde(page::Page::of(bundle)))
         .expect("the template is a constant, and every name in it is a field of `Page`")

@@ -3,11 +3,11 @@
 use super::forest::{self, Panel};
 use super::study::Beside;
 use super::tables::{self, Group, Matrix};
-use super::{curves::Curves, plots};
+use super::{curves::Curves, peak::View, plots};
 use crate::figures::{self, Change};
 use crate::reading::Reading;
 use crate::sections::{self, Section};
-use crate::{Bundle, words};
+use crate::{Bundle, peak, words};
 use bakeoff_experiment::results::{Comparison, Fact};
 use bakeoff_stats::Verdict;
 use minijinja::Value;
@@ -36,6 +36,7 @@ pub(super) struct Page {
     stopped_by: String,
     partial: bool,
     unreadable: usize,
+    peak: Option<View>,
     verdicts: Vec<Card>,
     forest: Vec<Panel>,
     has_differences: bool,
@@ -90,10 +91,16 @@ impl Page {
         let (results, setup) = (&bundle.results, &bundle.setup);
         let level = results.comparisons.iter().find(|c| c.primary).map_or(setup.level, |c| c.level);
         Self {
-            title: words::title(&reading),
+            title: results
+                .peak
+                .as_ref()
+                .map_or_else(|| words::title(&reading), |_| peak::title(&results.order)),
             name: results.name.clone(),
             started: results.started.clone(),
-            extent: words::extent(results),
+            extent: match &results.peak {
+                Some(peak) => peak::extent(results, peak),
+                None => words::extent(results),
+            },
             load: results.load.clone(),
             bakeoff: results.bakeoff.clone(),
             baseline: reading.baseline.to_owned(),
@@ -103,6 +110,7 @@ impl Page {
             stopped_by: words::stopped_by(results).to_owned(),
             partial: words::is_partial(results),
             unreadable: curves.unreadable,
+            peak: results.peak.as_ref().map(|peak| View::of(&reading, peak)),
             verdicts: reading.judged().filter_map(|arm| Card::of(&reading, arm)).collect(),
             forest: forest::panels(&reading),
             has_differences: data.has_differences(),

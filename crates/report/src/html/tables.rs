@@ -236,8 +236,13 @@ pub(super) fn workload(reading: &Reading<'_>) -> Vec<Fact> {
         fact("what", &results.description),
         fact("load", &reading.bundle.results.load),
         fact(&format!("{}, all arms", reading.requests()), &figures::count(results.requests)),
-        fact(&format!("{} per slice", reading.requests()), &figures::count(results.slice_requests)),
     ];
+    if results.slice_requests > 0 {
+        facts.push(fact(
+            &format!("{} per slice", reading.requests()),
+            &figures::count(results.slice_requests),
+        ));
+    }
     if let Some(line) = link::line(reading) {
         facts.push(fact("link", &typeset(&line)));
     }

@@ -5,6 +5,7 @@
 
 mod doctor;
 mod layout;
+mod peak;
 mod study;
 
 pub use doctor::{doctor, network};
@@ -35,6 +36,9 @@ const ALSO_OF_FILES: [&str; 5] =
 pub fn text(bundle: &Bundle, width: usize, colour: bool) -> String {
     let reading = Reading::of(bundle);
     let mut page = Page::new(width, colour);
+    if let Some(peak) = &bundle.results.peak {
+        return peak::text(page, &reading, peak);
+    }
     title(&mut page, &reading);
     verdicts(&mut page, &reading);
     primary(&mut page, &reading);

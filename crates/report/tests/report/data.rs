@@ -3,7 +3,7 @@
 use crate::terminal::golden;
 use crate::{fixture, schema};
 use bakeoff_experiment::results::Results;
-use bakeoff_report::{csv, json, results_schema};
+use bakeoff_report::{csv, json, results_schema, trials_csv};
 
 #[test]
 fn json_is_stable_and_reads_back() {
@@ -24,6 +24,8 @@ fn json_keeps_to_its_schema() {
         fixture::interrupted(),
         fixture::command(),
         fixture::studied(),
+        fixture::peaks(),
+        fixture::peaks_interrupted(),
     ];
     for bundle in bundles {
         let value = serde_json::from_str(&json(&bundle.results)).unwrap();
@@ -59,4 +61,11 @@ fn csv_has_a_row_a_slice() {
         assert!((cost * requests / cpu - 1.0).abs() < 1e-9);
     }
     assert!(rows.iter().any(|row| row[column("failed_by_class")].starts_with("reset=")));
+}
+
+#[test]
+fn csv_of_a_search_has_a_row_a_trial() {
+    let bundle = fixture::peaks_interrupted();
+    let peak = bundle.results.peak.unwrap();
+    golden("peaks_interrupted.csv", &trials_csv(&peak));
 }

@@ -110,6 +110,20 @@ fn an_error_on_the_console_is_noticed() {
 }
 
 #[test]
+fn peaks_have_charts_that_need_no_script() {
+    let page = html(&fixture::peaks());
+    assert!(page.contains("What rates do plain and tls sustain?"));
+    assert_eq!(page.matches("<svg class=\"chart\"").count(), 3, "times, in flight, CPU");
+    assert_eq!(page.matches("<polyline").count(), 2 * 4);
+    assert!(page.contains("class=\"dot hollow\""), "a trial that failed is hollow");
+    assert!(page.contains("Against plain") && page.contains("less than plain"));
+    assert!(!page.contains("Round by round") && !page.contains("All comparisons"));
+    let Some(dom) = open("peaks", &page) else { return };
+    assert!(dom.contains("data-plots=\""), "the script came to its end");
+    assert!(html(&fixture::peaks_interrupted()).contains("No curve was run."));
+}
+
+#[test]
 fn a_browser_obeys_no_arm_name() {
     let Some(dom) = open("hostile", &html(&fixture::hostile())) else { return };
     assert_eq!(dom.matches("data-drawn=\"true\"").count(), 2 + 1 + 1);
@@ -183,6 +197,7 @@ fn pages_for_the_eye() {
         ("hostile", fixture::hostile()),
         ("long", fixture::long()),
         ("analysed", fixture::analysed()),
+        ("peaks", fixture::peaks()),
     ];
     for (name, bundle) in bundles {
         std::fs::write(Path::new(&dir).join(format!("{name}.html")), html(&bundle)).unwrap();

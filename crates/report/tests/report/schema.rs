@@ -12,13 +12,11 @@ fn node(root: &Value, schema: &Value, value: &Value, at: &str) {
         let pointer = name.strip_prefix('#').unwrap();
         return node(root, root.pointer(pointer).unwrap(), value, at);
     }
-    // What may be missing: the schema of its value, or null.
-    if let Some(either) = schema["anyOf"].as_array() {
-        let value_of = either.iter().find(|one| one["type"] != "null").unwrap();
-        if !value.is_null() {
-            node(root, value_of, value, at);
-        }
-        return;
+    if let Some(choices) = schema["anyOf"].as_array() {
+        // An optional object: itself or null.
+        let fits = |choice: &&Value| (choice["type"] == "null") == value.is_null();
+        let choice = choices.iter().find(fits).unwrap_or_else(|| panic!("{at} is {value}"));
+        return node(root, choice, value, at);
     }
     if let Some(types) = schema.get("type") {
         let fits = match types {

@@ -101,6 +101,12 @@ fn a_study_reads_well_on_any_terminal() {
 }
 
 #[test]
+fn peaks_are_told_with_their_curves() {
+    check("peaks", &fixture::peaks());
+    check("peaks_interrupted", &fixture::peaks_interrupted());
+}
+
+#[test]
 fn what_the_analysis_writes_fits_the_terminal() {
     let bundle = fixture::analysed();
     for width in [80, 40] {

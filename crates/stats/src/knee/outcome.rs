@@ -2,8 +2,9 @@
 
 use super::bracket::Tally;
 use super::grid::{Cell, STEP, rate_at};
+use super::plan::Purpose;
 use super::posterior::{Estimate, LEVEL, Marginal};
-use super::search::{Purpose, Search};
+use super::search::Search;
 use super::{Criterion, Judged, VoidReason, refine};
 use crate::Interval;
 use bakeoff_units::PerSecond;
@@ -52,10 +53,12 @@ pub enum Finding {
 pub enum Limit {
     /// The generator failed first.
     Generator,
+    /// The plan allows no higher rate.
+    Asked,
     /// 50 times the guess was sustained.
     Range,
-    /// The budget ended.
-    Budget,
+    /// The search ended before anything failed.
+    Ended,
 }
 
 /// What the long trial at 0.95 of the knee said.
@@ -94,6 +97,18 @@ pub struct Outcome {
     pub trials: u32,
     /// Void trials of all purposes.
     pub voids: u32,
+}
+
+impl Outcome {
+    /// Whether more time would hardly have found more.
+    pub fn is_settled(&self) -> bool {
+        match &self.finding {
+            Finding::Knee { .. } => self.precise,
+            Finding::AtLeast { limit, .. } => *limit != Limit::Ended,
+            Finding::NoRatePasses { .. } => true,
+            Finding::NotMeasured { .. } => false,
+        }
+    }
 }
 
 /// What is known after the trials so far.
@@ -140,8 +155,9 @@ fn finding(search: &Search, estimate: &Estimate) -> Finding {
     }
     let limit = match (search.ceiling(), out_of_reach) {
         (Some(_), _) => Limit::Generator,
+        (None, true) if search.plan.most.is_some() => Limit::Asked,
         (None, true) => Limit::Range,
-        (None, false) => Limit::Budget,
+        (None, false) => Limit::Ended,
     };
     Finding::AtLeast { rate: rate_at(estimate.low.min(f64::from(highest_passed.0))), limit }
 }

@@ -25,8 +25,8 @@ const FAR: i32 = 200;
 /// So many rates are weighed against each other at most.
 const CANDIDATES: usize = 64;
 
-/// Width of the interval that is reported.
-pub(crate) const LEVEL: f64 = 0.9;
+/// Level of the intervals that are reported.
+pub const LEVEL: f64 = 0.9;
 
 /// The weights of one cell, by width and lapse.
 type Shapes = [[f64; LAPSES.len()]; WIDTHS.len()];

@@ -2,8 +2,9 @@
 
 use super::bracket::{self, Tally};
 use super::grid::{Cell, cells_in};
+use super::plan::{Purpose, Trial};
 use super::posterior::Estimate;
-use super::search::{Purpose, Search, Trial};
+use super::search::Search;
 use crate::SplitMix64;
 use bakeoff_units::Nanos;
 use std::ops::Range;

@@ -1,19 +1,18 @@
 //! The state machine: trials in, the next trial out.
 
 use super::bracket::{Ladder, Tallies};
-use super::grid::{Cell, cells_in};
+use super::grid::{Cell, cells_in, position};
 use super::outcome::{self, Finding, Outcome};
+use super::plan::{Purpose, SearchPlan, Step, Trial, times};
 use super::posterior::Posterior;
-use super::{Criteria, Criterion, Judged, Observation, refine};
+use super::{Criterion, Judged, Observation, refine};
 use bakeoff_units::{Nanos, PerSecond};
 
 /// Where the bracket begins, as a share of the guess.
 const START: f64 = 0.5;
 
-/// Rates from 5 % of the guess on are tried ...
-const FLOOR: f64 = 0.05;
-
-/// ... up to 50 times the guess, which is too low where replies wait for something that is not work.
+/// Rates up to so many times the guess are tried, which is too low where replies wait for something that is not
+/// work.
 const TOP: f64 = 50.0;
 
 /// The knee may lie beyond the rates that are tried.
@@ -23,7 +22,7 @@ const BEYOND: f64 = 1.3;
 const BELOW_CEILING: f64 = 1.1;
 
 /// So many void trials of one rate, and none at or above it that was not, are the generator's end.
-const VOIDS_AT_CEILING: u32 = 2;
+const VOIDS_AT_CEILING: u32 = 3;
 
 /// Share of the knee at which it is confirmed.
 const CONFIRM_AT: f64 = 0.95;
@@ -31,113 +30,6 @@ const CONFIRM_AT: f64 = 0.95;
 /// The curve's rates as shares of the knee: 250, 25, 225, 50, ... of 250 are 110 % of it. The order
 /// goes up and down, so that what a high rate leaves behind does not look like the next one's doing.
 const CURVE: [f64; 10] = [1.1, 0.11, 0.99, 0.22, 0.88, 0.352, 0.44, 0.792, 0.572, 0.704];
-
-/// What a search is to find, and with what.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SearchPlan {
-    /// An upper guess of the knee, from a closed loop.
-    pub guess: PerSecond,
-    /// What must hold at a rate.
-    pub criteria: Criteria,
-    /// The search ends when the 90 % interval is narrower than this share of the knee.
-    pub precision: f64,
-    /// When it ends at the latest.
-    pub budget: Budget,
-    /// Length of the first trials.
-    pub shortest: Nanos,
-    /// Length of the last ones: it doubles as the interval halves.
-    pub longest: Nanos,
-    /// Length of the trial at 0.95 of the knee; none without.
-    pub confirm: Option<Nanos>,
-    /// Length of each trial of the curve; none without.
-    pub curve: Option<Nanos>,
-    /// Which lower rates are mixed in.
-    pub seed: u64,
-}
-
-impl SearchPlan {
-    /// A search with the default lengths: 3 % precision, 3 to 24 s, 60 s of confirmation.
-    pub fn new(guess: PerSecond, criteria: Criteria, seed: u64) -> SearchPlan {
-        SearchPlan {
-            guess,
-            criteria,
-            precision: 0.03,
-            budget: Budget { trials: 60, time: Nanos::from_secs(900) },
-            shortest: Nanos::from_secs(3),
-            longest: Nanos::from_secs(24),
-            confirm: Some(Nanos::from_secs(60)),
-            curve: Some(Nanos::from_secs(5)),
-            seed,
-        }
-    }
-}
-
-/// When a search ends at the latest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
-    /// Trials before confirmation and curve.
-    pub trials: u32,
-    /// Time of all trials, confirmation and curve included.
-    pub time: Nanos,
-}
-
-/// What a trial is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Purpose {
-    /// Finding two rates between which the knee lies.
-    Bracket,
-    /// Learning most about the knee.
-    Refine,
-    /// Far below the knee, in between: does the server still do there what it did?
-    Lower,
-    /// Three of four: whether the lower end of the interval counts as passed.
-    Support,
-    /// A little above the interval: is it the rate that fails, or one bad point?
-    Above,
-    /// One long trial at 0.95 of the knee.
-    Confirm,
-    /// The curve from 11 to 110 % of the knee.
-    Curve,
-}
-
-impl Purpose {
-    /// The word in results and tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Purpose::Bracket => "bracket",
-            Purpose::Refine => "refine",
-            Purpose::Lower => "lower",
-            Purpose::Support => "support",
-            Purpose::Above => "above",
-            Purpose::Confirm => "confirm",
-            Purpose::Curve => "curve",
-        }
-    }
-
-    fn searches(self) -> bool {
-        !matches!(self, Purpose::Confirm | Purpose::Curve)
-    }
-}
-
-/// One trial: an open loop at a rate, for a time, after warm-up and from rest.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Trial {
-    /// Requests due per second.
-    pub rate: PerSecond,
-    /// For how long.
-    pub time: Nanos,
-    /// What for.
-    pub purpose: Purpose,
-}
-
-/// What to do next.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Step {
-    /// Run this trial and tell what it showed.
-    Trial(Trial),
-    /// Nothing more.
-    Done(Outcome),
-}
 
 /// A trial that was run, and what came of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -165,10 +57,9 @@ pub struct Search {
 impl Search {
     /// A search that knows nothing yet.
     pub fn new(plan: SearchPlan) -> Search {
-        let guess = Cell::near(plan.guess);
         let beyond = cells_in(BEYOND);
-        let lowest = guess.up(cells_in(FLOOR) - beyond);
-        let posterior = Posterior::new(lowest, guess.up(cells_in(TOP) + beyond));
+        let lowest = Cell::near(plan.lowest).up(-beyond);
+        let posterior = Posterior::new(lowest, Cell::near(plan.guess).up(cells_in(TOP) + beyond));
         Search {
             plan,
             tried: Vec::new(),
@@ -214,15 +105,19 @@ impl Search {
         outcome::of(self)
     }
 
+    /// The trials so far, in their order.
+    pub fn trials(&self) -> impl Iterator<Item = &Trial> {
+        self.tried.iter().map(|tried| &tried.trial)
+    }
+
     /// Time that all trials took, warm-up and rest included.
     pub fn spent(&self) -> Nanos {
         self.spent
     }
 
     fn search_trial(&self) -> Option<Trial> {
-        let guess = Cell::near(self.plan.guess);
-        let ladder =
-            Ladder { start: guess.up(cells_in(START)), floor: guess.up(cells_in(FLOOR)), top: self.top() };
+        let start = Cell::near(self.plan.guess).up(cells_in(START));
+        let ladder = Ladder { start, floor: Cell::near(self.plan.lowest), top: self.top() };
         let rung = ladder.next(&self.rungs);
         let trial = match rung {
             Some(cell) => Trial { rate: cell.rate(), time: self.plan.shortest, purpose: Purpose::Bracket },
@@ -232,9 +127,16 @@ impl Search {
         self.affords(&trial).then_some(trial)
     }
 
+    /// The highest rate that the plan lets be tried.
+    pub(crate) fn allowed(&self) -> Cell {
+        let range = Cell::near(self.plan.guess).up(cells_in(TOP));
+        // A cell is nearest to rates up to half a step above it.
+        self.plan.most.map_or(range, |most| Cell(position(most).floor() as i32).min(range))
+    }
+
     /// The highest rate worth trying: below what the generator could not make.
     pub(crate) fn top(&self) -> Cell {
-        let range = Cell::near(self.plan.guess).up(cells_in(TOP));
+        let range = self.allowed();
         self.ceiling().map_or(range, |ceiling| ceiling.up(-cells_in(BELOW_CEILING)).min(range))
     }
 
@@ -288,7 +190,11 @@ impl Search {
             Finding::AtLeast { rate, .. } => times(rate, share / CURVE[0]),
             _ => return None,
         };
-        Some(Trial { rate, time, purpose: Purpose::Curve })
+        Some(Trial { rate: self.no_more_than_allowed(rate), time, purpose: Purpose::Curve })
+    }
+
+    fn no_more_than_allowed(&self, rate: PerSecond) -> PerSecond {
+        self.plan.most.map_or(rate, |most| if most < rate { most } else { rate })
     }
 
     fn sustained(&self) -> Option<PerSecond> {
@@ -316,9 +222,4 @@ fn count(tallies: &mut Tallies, cell: Cell, judged: &Judged) {
         Judged::Failed { .. } => tally.failed += 1,
         Judged::Void(_) => tally.void += 1,
     }
-}
-
-/// A share of a rate; a rate so small that its share is none stays.
-fn times(rate: PerSecond, share: f64) -> PerSecond {
-    PerSecond::new(rate.get() * share).unwrap_or(rate)
 }

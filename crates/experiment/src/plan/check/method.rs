@@ -1,55 +1,18 @@
-//! Kind, design, study, violations.
+//! Design, study, violations.
 
 use super::super::error::suggestion;
-use super::super::file::{ExperimentSection, PeakSection, PlanFile, ViolationsSection};
-use super::super::{Arm, DesignChoice, Kind, PeakPlan, RequestSource, ViolationPlan, Violations, Work};
+use super::super::file::{ExperimentSection, ViolationsSection};
+use super::super::{Arm, DesignChoice, RequestSource, ViolationPlan, Violations, Work};
 use super::{Checked, Context};
 use crate::study;
 use bakeoff_meter::catalogue;
-use bakeoff_units::{Nanos, Ratio};
-use std::ops::Range;
+use bakeoff_units::Ratio;
 use toml::Spanned;
 
 /// What servers and layers answer when they refuse. Not 404: that also means never there.
 const REFUSED: [u16; 4] = [403, 451, 500, 503];
 
 impl Context<'_> {
-    pub(super) fn kind(&self, file: &PlanFile, work: &Work) -> Checked<Kind> {
-        let e = &file.experiment;
-        let word = self.one_of(e.kind.as_ref(), "kind of experiment", &["compare", "peak"])?;
-        if word == "compare" {
-            return match &file.peak {
-                Some(_) => {
-                    self.wrong(e.baseline.span(), "`[peak]` has no meaning here", "add kind = \"peak\"")
-                }
-                None => Ok(Kind::Compare),
-            };
-        }
-        let span = e.kind.as_ref().map_or(0..0, Spanned::span);
-        if !matches!(work, Work::Requests(_)) {
-            return self.wrong(span, "only servers have a peak", "choose a workload of requests");
-        }
-        if let Some(key) = not_for_peaks(e) {
-            return self.wrong(key.1, format!("`{}` has no meaning for a peak", key.0), "take the line out");
-        }
-        Ok(Kind::Peak(self.peak(file.peak.as_ref().unwrap_or(&PeakSection::default()))?))
-    }
-
-    fn peak(&self, peak: &PeakSection) -> Checked<PeakPlan> {
-        let quantile: Ratio = self.quantity(peak.quantile.as_ref(), "99%")?;
-        if !(0.0..1.0).contains(&quantile.get()) || quantile.get() == 0.0 {
-            let span = peak.quantile.as_ref().map_or(0..0, Spanned::span);
-            return self.wrong(span, "a quantile lies between 0 and 100 %", "the default is \"99%\"");
-        }
-        Ok(PeakPlan {
-            slo: self.optional(peak.slo.as_ref())?,
-            quantile: quantile.get(),
-            precision: self.positive(peak.precision.as_ref(), "3%", Ratio::get)?,
-            confirm: self.positive(peak.confirm.as_ref(), "60s", |time: Nanos| time.get() as f64)?,
-            max_rate: self.optional(peak.max_rate.as_ref())?,
-        })
-    }
-
     pub(super) fn design(&self, e: &ExperimentSection, work: &Work) -> Checked<DesignChoice> {
         let word = self.one_of(e.design.as_ref(), "design", &["pairs", "duet", "auto"])?;
         let span = e.design.as_ref().map_or(0..0, Spanned::span);
@@ -151,7 +114,7 @@ impl Context<'_> {
         Ok(list.as_ref().iter().map(|name| name.as_ref().clone()).collect())
     }
 
-    fn one_of(
+    pub(super) fn one_of(
         &self,
         value: Option<&Spanned<String>>,
         what: &str,
@@ -167,17 +130,4 @@ impl Context<'_> {
             ),
         }
     }
-}
-
-/// Keys that steer verdicts between arms.
-fn not_for_peaks(e: &ExperimentSection) -> Option<(&'static str, Range<usize>)> {
-    [
-        ("design", e.design.as_ref().map(Spanned::span)),
-        ("restart_every", e.restart_every.as_ref().map(Spanned::span)),
-        ("primary", e.primary.as_ref().map(Spanned::span)),
-        ("max_rounds", e.max_rounds.as_ref().map(Spanned::span)),
-        ("slice_requests", e.slice_requests.as_ref().map(Spanned::span)),
-    ]
-    .into_iter()
-    .find_map(|(key, span)| Some((key, span?)))
 }

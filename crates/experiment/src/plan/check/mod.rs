@@ -6,6 +6,7 @@ mod files;
 mod link;
 mod method;
 mod own;
+mod peak;
 #[cfg(test)]
 mod tests;
 mod workload;
@@ -31,14 +32,15 @@ type Checked<T> = Result<T, PlanError>;
 pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: PlanFile) -> Checked<Plan> {
     let cx = Context { origin, text, base };
     let e = &file.experiment;
-    let work = cx.work(&file.workload, e.slice_requests.as_ref())?;
+    let peak = e.kind.as_ref().is_some_and(|kind| kind.as_ref() == "peak");
+    let work = cx.work(&file.workload, e.slice_requests.as_ref(), peak)?;
     let (factors, cells) = cx.expand(&file)?;
     let mut arms = Vec::new();
     for cell in &cells {
         arms.push(cx.arm(cell, &file.workload, &work)?);
     }
     let baseline = cx.baseline(&e.baseline, &cells, &arms)?;
-    let kind = cx.kind(&file, &work)?;
+    let kind = cx.kind(&file, &work, &cells)?;
     cx.enough_arms(&e.baseline, &arms, &cells, &kind, e.allow_equal_arms.unwrap_or(false))?;
     cx.first_uses(&cells, &arms)?;
     Ok(Plan {

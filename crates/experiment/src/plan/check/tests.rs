@@ -279,3 +279,83 @@ fn a_link_leads_to_servers_that_are_started() {
     let message = plan("url = \"http://127.0.0.1:80\"\n").unwrap_err().to_string();
     assert!(message.contains("no link can be put in front of `b`"), "{message}");
 }
+
+const PEAK: &str = r#"
+[experiment]
+kind = "peak"
+baseline = "plain"
+budget = "10min"
+
+[peak]
+slo = "20ms"
+max_rate = "5000/s"
+
+[workload]
+kind = "get"
+urls = ["/f"]
+
+[arm.plain]
+server = "origin"
+"#;
+
+#[test]
+fn a_peak_needs_one_arm_only_and_no_second_baseline() {
+    let plan = parse(PEAK).unwrap();
+    assert_eq!(plan.names(), ["plain"]);
+    let Kind::Peak(peak) = plan.kind else { panic!("no peak") };
+    assert_eq!(
+        (peak.slo, peak.quantile, peak.confirm),
+        (Some(Nanos::from_millis(20)), 0.99, Nanos::from_secs(60))
+    );
+    assert_eq!(peak.max_rate.map(PerSecond::get), Some(5000.0));
+    let Work::Requests(work) = plan.work else { panic!("no requests") };
+    assert!(matches!(work.clock, LoadClock::Poisson(_)));
+    let constant = PEAK.replace("kind = \"get\"", "kind = \"get\"\nclock = \"constant\"");
+    let Work::Requests(work) = parse(&constant).unwrap().work else { panic!("no requests") };
+    assert!(matches!(work.clock, LoadClock::Constant(_)));
+}
+
+#[test]
+fn what_has_no_meaning_for_a_peak_is_named() {
+    for (from, to, expected) in [
+        ("kind = \"peak\"\n", "", &["`[peak]` has no meaning here", "kind = \"peak\""][..]),
+        ("kind = \"peak\"", "kind = \"peek\"", &["no kind of experiment `peek`", "did you mean `peak`"]),
+        ("baseline", "margin = \"1%\"\nbaseline", &["`margin` has no meaning for a peak", "plan.toml:4"]),
+        (
+            "kind = \"get\"",
+            "kind = \"get\"\nrate = \"5/s\"",
+            &["`rate` has no meaning for a peak", "max_rate"],
+        ),
+        ("kind = \"get\"", "kind = \"get\"\nrobots = 5", &["`robots` has no meaning for a peak"]),
+        ("kind = \"get\"", "kind = \"get\"\nclock = \"closed\"", &["no clock for a peak `closed`"]),
+        (
+            "server = \"origin\"",
+            "server = \"origin\"\nfresh = \"start\"",
+            &["`fresh` has no meaning for a peak"],
+        ),
+        (
+            "[peak]",
+            "[violations]\nshare = \"1%\"\nurls = [\"/x\"]\n\n[peak]",
+            &["`violations` has no meaning"],
+        ),
+        ("slo = \"20ms\"", "quantile = \"100%\"", &["between 0 and 100 %"]),
+        ("slo = \"20ms\"", "confirm = \"0s\"", &["above zero"]),
+        (
+            "budget = \"10min\"",
+            "budget = \"90s\"",
+            &["alone take 60 s of the budget of 90 s", "`confirm` in [peak]"],
+        ),
+        (
+            "kind = \"get\"\nurls = [\"/f\"]\n\n[arm.plain]\nserver = \"origin\"",
+            "kind = \"command\"\ncommand = [\"true\"]\n\n[arm.plain]",
+            &["only servers have a peak"],
+        ),
+    ] {
+        let text = PEAK.replacen(from, to, 1);
+        assert_ne!(text, PEAK, "nothing was changed: {from}");
+        let message = parse(&text).expect_err(to);
+        for part in expected {
+            assert!(message.contains(part), "{to}: {message}");
+        }
+    }
+}

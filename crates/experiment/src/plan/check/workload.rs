@@ -11,7 +11,12 @@ use bakeoff_workload::replay::LogSource;
 use toml::Spanned;
 
 impl Context<'_> {
-    pub(super) fn work(&self, w: &WorkloadSection, slice: Option<&Spanned<u64>>) -> Checked<Work> {
+    pub(super) fn work(
+        &self,
+        w: &WorkloadSection,
+        slice: Option<&Spanned<u64>>,
+        peak: bool,
+    ) -> Checked<Work> {
         const KINDS: [&str; 5] = ["get", "replay", "webstone", "command", "files"];
         let kind = w.kind.as_ref().as_str();
         if !KINDS.contains(&kind) {
@@ -42,7 +47,7 @@ impl Context<'_> {
         };
         Ok(Work::Requests(RequestWork {
             source,
-            clock: self.clock(w, kind)?,
+            clock: if peak { self.peak_clock(w)? } else { self.clock(w, kind)? },
             keep_alive: w.keep_alive.as_ref().map_or(kind != "webstone", |keep| *keep.as_ref()),
             timeout: self.quantity(w.timeout.as_ref(), "10s")?,
             connections: self.at_least(w.connections.as_ref(), 1000, 1)?,

@@ -4,7 +4,7 @@ use super::place::Place;
 use crate::plan::{LoadClock, RequestWork};
 use crate::run::RunError;
 use bakeoff_loadgen::{BodyCheck, Constant, Job, Original, Pace, Pacer, Poisson, Recording};
-use bakeoff_meter::ErrorClass;
+use bakeoff_meter::{Counters, ErrorClass};
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{ListSource, Slice, Statuses};
 use std::sync::Arc;
@@ -154,12 +154,12 @@ fn finished(place: &mut Place, recording: Recording) -> Result<Recording, RunErr
     place.tls = place.tls.take().or_else(|| recording.tls.clone());
     if recording.gave_up {
         place.running.alive()?;
-        return Err(no_replies(&place.name, &recording));
+        return Err(no_replies(&place.name, &recording.counters));
     }
     Ok(recording)
 }
 
-fn pacer(clock: LoadClock, seed: u64, lane: usize, lanes: usize) -> Box<dyn Pacer> {
+pub(super) fn pacer(clock: LoadClock, seed: u64, lane: usize, lanes: usize) -> Box<dyn Pacer> {
     match clock {
         LoadClock::Constant(rate) => Box::new(Constant::new(rate, lane, lanes)),
         LoadClock::Poisson(rate) => Box::new(Poisson::new(rate, seed, lane, lanes)),
@@ -168,8 +168,8 @@ fn pacer(clock: LoadClock, seed: u64, lane: usize, lanes: usize) -> Box<dyn Pace
     }
 }
 
-fn no_replies(arm: &str, recording: &Recording) -> RunError {
-    let errors = &recording.counters.errors;
+pub(super) fn no_replies(arm: &str, counters: &Counters) -> RunError {
+    let errors = &counters.errors;
     let classes =
         errors.iter().map(|(class, count)| format!("{class} {count}")).collect::<Vec<_>>().join(", ");
     let most = errors.iter().max_by_key(|(_, count)| **count).map_or("", |(class, _)| class.as_str());

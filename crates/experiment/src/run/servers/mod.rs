@@ -3,6 +3,7 @@
 mod files;
 mod jobs;
 mod place;
+pub(crate) mod trial;
 mod violations;
 
 use super::bench::{Bench, Measured, Sizing, Tried};

@@ -1,0 +1,41 @@
+//! `bakeoff peak`: the highest rate of a server, or of several in turn, without writing a plan.
+
+use super::run;
+use super::sides::{Sides, quoted};
+use crate::args::{PeakArgs, RuleArgs};
+use crate::exit::Exit;
+use crate::{Failure, signals, terminal};
+use bakeoff_experiment::plan::Plan;
+use std::path::Path;
+
+/// Writes the plan, shows it, runs it.
+pub(crate) fn peak(args: &PeakArgs) -> Result<Exit, Failure> {
+    let text = plan_text(args)?;
+    let plan = Plan::parse("peak", "the plan made from the command line", &text, Path::new("."))
+        .map_err(Failure::usage)?;
+    if !args.output.quiet {
+        terminal::note(&format!(
+            "# The plan, to be kept and refined (it is also in the results directory):\n{text}"
+        ));
+    }
+    run::experiment(&plan, &args.output, &RuleArgs::default(), &signals::interrupted())
+}
+
+fn plan_text(args: &PeakArgs) -> Result<String, Failure> {
+    let sides = Sides { sides: &args.sides, work: &args.work, urls: &args.urls };
+    let arms = sides.arms()?;
+    let key = |name: &str, value: &Option<String>| {
+        value.as_ref().map_or_else(String::new, |value| format!("{name} = {}\n", quoted(value)))
+    };
+    Ok(format!(
+        "[experiment]\nkind = \"peak\"\nseed = {}\nbaseline = {}\nbudget = {}\n\n[peak]\n{}precision = {}\nconfirm = {}\n{}\n{}{arms}",
+        args.seed,
+        quoted(&sides.baseline()),
+        quoted(&args.budget),
+        key("slo", &args.slo),
+        quoted(&args.precision),
+        quoted(&args.confirm),
+        key("max_rate", &args.max_rate),
+        sides.workload()?
+    ))
+}

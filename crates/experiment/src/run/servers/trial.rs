@@ -1,0 +1,181 @@
+//! One trial: a load that ends with time and not with work, from rest to rest.
+//!
+//! The only place where time cuts: a rate has no fixed work. Every request that came due is still
+//! followed to its end.
+
+use super::ServerBench;
+use super::jobs::{Jobs, no_replies, pacer};
+use crate::plan::LoadClock;
+use crate::results::InFlight;
+use crate::run::RunError;
+use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording};
+use bakeoff_meter::{Counters, Times};
+use bakeoff_units::{Nanos, PerSecond};
+use bakeoff_workload::{EndlessSource, Slice};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// The same load runs so long before each trial: connections are made and caches are warm.
+const WARM_UP: Nanos = Nanos::from_millis(500);
+/// ... but no longer than this share of the trial.
+const WARM_UP_SHARE: f64 = 0.25;
+/// Most requests that are prepared for a trial; longer ones go round.
+const MOST_REQUESTS: f64 = 1e6;
+/// Requests that are prepared for a closed loop, whose rate nobody knows.
+const CLOSED_REQUESTS: usize = 50_000;
+/// The number in flight is taken so many times in a trial, within bounds.
+const SAMPLES: f64 = 300.0;
+/// A server is at rest when it uses no more than this in `LOOK`.
+const REST: Nanos = Nanos::from_millis(1);
+/// How long it is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+/// An overloaded server gets so many looks to come to rest.
+const PATIENCE: u32 = 150;
+/// Where no CPU can be seen, rest is taken for granted after this.
+const BLIND_REST: Duration = Duration::from_millis(200);
+
+/// Equal or random gaps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gaps {
+    Constant,
+    Poisson,
+}
+
+/// What a trial's requests come due by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Load {
+    /// Whatever becomes of the replies.
+    Open { rate: PerSecond, gaps: Gaps },
+    /// Each robot again when it has its reply and has thought.
+    Closed { robots: usize, think: Nanos },
+}
+
+/// A trial that was run.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    pub(crate) counters: Counters,
+    pub(crate) times: Times,
+    pub(crate) in_flight: InFlight,
+}
+
+/// One stretch of a load: the warm-up, or the trial itself.
+struct Stretch<'a> {
+    slice: &'a Slice,
+    /// The request that it begins with.
+    from: usize,
+    load: Load,
+    time: Nanos,
+    every: Nanos,
+    seed: u64,
+}
+
+impl ServerBench<'_> {
+    /// Warms up, waits for rest, runs the trial, waits for rest. `number` chooses the requests.
+    pub(crate) fn trial(
+        &mut self,
+        arm: usize,
+        number: u32,
+        load: Load,
+        time: Nanos,
+    ) -> Result<Measured, RunError> {
+        let warm_up = WARM_UP.min(time.times(WARM_UP_SHARE));
+        let workload = &mut self.workloads.all[self.workloads.of[arm]];
+        let slice = workload.slice(u64::from(number), requests(load, warm_up + time))?;
+        let every = time.times(1.0 / SAMPLES).clamp(Nanos::from_millis(10), Nanos::from_millis(250));
+        let seed = self.jobs.seed.wrapping_add(2 * u64::from(number));
+        let warming = Stretch { slice: &slice, from: 0, load, time: warm_up, every, seed };
+        let warmed = self.cut_by_time(arm, &warming)?;
+        self.rest(arm);
+        let from = warmed.counters.requests as usize;
+        let before = self.read(arm);
+        let stretch = Stretch { from, time, seed: seed.wrapping_add(1), ..warming };
+        let recording = self.cut_by_time(arm, &stretch)?;
+        let after = self.read(arm);
+        self.rest(arm);
+        let mut counters = recording.counters;
+        self.reader.fill(&mut counters, &before, &after);
+        let in_flight = InFlight { every_ns: every.get(), seen: recording.in_flight };
+        Ok(Measured { counters, times: recording.times, in_flight })
+    }
+
+    /// That nothing but failures came back, for this arm.
+    pub(crate) fn silent(&self, arm: usize, counters: &Counters) -> RunError {
+        no_replies(&self.arms[arm].name, counters)
+    }
+
+    fn cut_by_time(&mut self, arm: usize, stretch: &Stretch<'_>) -> Result<Recording, RunError> {
+        let Stretch { slice, from, load, time, every, seed } = *stretch;
+        let Jobs { work, refused, interrupted, .. } = self.jobs;
+        let connections = work.connections;
+        let place = &mut self.arms[arm];
+        place.running.alive()?;
+        let threads = place.station.threads();
+        let (sources, pace) = match load {
+            Load::Open { rate, gaps } => {
+                let clock = match gaps {
+                    Gaps::Constant => LoadClock::Constant(rate),
+                    Gaps::Poisson => LoadClock::Poisson(rate),
+                };
+                let pacers = (0..threads).map(|lane| pacer(clock, seed, lane, threads)).collect();
+                (EndlessSource::by_request(slice, threads, from), Pace::Open { pacers, connections })
+            }
+            Load::Closed { robots, think } => {
+                (EndlessSource::by_robot(slice, threads, robots), Pace::Closed { think })
+            }
+        };
+        let job = Job {
+            robots: sources.iter().map(EndlessSource::robots).collect(),
+            sources,
+            pace,
+            timeout: work.timeout,
+            until: Some(time),
+            check: BodyCheck::Start,
+            refused,
+            interrupted,
+        };
+        let recording = place.station.run_sampled(job, every).map_err(RunError::Generator)?;
+        place.tls = place.tls.take().or_else(|| recording.tls.clone());
+        place.running.alive()?;
+        Ok(recording)
+    }
+
+    /// Waits until the arm has done what it was left with: after an overload servers still work on
+    /// what nobody waits for any more.
+    fn rest(&self, arm: usize) {
+        let cpu = || self.arms[arm].running.cpu().ok().map(|reading| reading.nanos);
+        let Some(mut last) = cpu() else { return std::thread::sleep(BLIND_REST) };
+        for _ in 0..PATIENCE {
+            std::thread::sleep(LOOK);
+            let Some(now) = cpu() else { return };
+            if now.since(last) <= REST || self.jobs.interrupted.load(Ordering::Relaxed) {
+                return;
+            }
+            last = now;
+        }
+    }
+}
+
+/// How many requests to prepare: all that may come due, as long as memory is no matter.
+fn requests(load: Load, time: Nanos) -> usize {
+    match load {
+        Load::Closed { .. } => CLOSED_REQUESTS,
+        Load::Open { rate, .. } => {
+            let due = rate.get() * time.as_secs_f64();
+            // Six standard deviations of a Poisson process: none of a billion trials has more.
+            (due + 6.0 * due.sqrt() + 10.0).min(MOST_REQUESTS) as usize
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_requests_are_prepared_as_may_come_due() {
+        let open = |rate| Load::Open { rate: PerSecond::new(rate).unwrap(), gaps: Gaps::Poisson };
+        assert_eq!(requests(open(1000.0), Nanos::from_secs(10)), 10_610);
+        assert_eq!(requests(open(1e6), Nanos::from_secs(60)), 1_000_000);
+        assert_eq!(requests(Load::Closed { robots: 1, think: Nanos::ZERO }, Nanos::from_secs(60)), 50_000);
+    }
+}

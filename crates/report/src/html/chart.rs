@@ -1,0 +1,216 @@
+//! A chart without a script: lines over an axis of rates, as numbers for an SVG.
+//!
+//! Knows nothing of what it draws. All coordinates are in the units of the view box.
+
+use super::page::typeset;
+use crate::figures;
+use serde::Serialize;
+
+/// The view box, and the room for the axes in it.
+const WIDTH: f64 = 560.0;
+const HEIGHT: f64 = 230.0;
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = 12.0;
+const TOP: f64 = 10.0;
+const BOTTOM: f64 = 34.0;
+
+/// One line to be drawn.
+pub(super) struct Series {
+    /// Style class of its arm.
+    pub(super) key: String,
+    /// What it is, for who points at it.
+    pub(super) label: String,
+    pub(super) dashed: bool,
+    /// x, y, and whether the point is one of a trial that passed.
+    pub(super) points: Vec<(f64, f64, bool)>,
+}
+
+/// A place on the x axis that is marked from top to bottom.
+pub(super) struct Mark {
+    pub(super) key: String,
+    pub(super) at: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+/// Ready to be put down.
+#[derive(Debug, Serialize)]
+pub(super) struct Chart {
+    caption: String,
+    width: f64,
+    height: f64,
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+    across: Vec<Tick>,
+    up: Vec<Tick>,
+    marks: Vec<Stripe>,
+    lines: Vec<Line>,
+}
+
+#[derive(Debug, Serialize)]
+struct Tick {
+    at: f64,
+    label: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Stripe {
+    key: String,
+    at: f64,
+    from: f64,
+    width: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    key: String,
+    dashed: bool,
+    path: String,
+    dots: Vec<Dot>,
+}
+
+#[derive(Debug, Serialize)]
+struct Dot {
+    x: f64,
+    y: f64,
+    filled: bool,
+    title: String,
+}
+
+/// How figures become heights.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Scale {
+    /// From 0 on.
+    Linear,
+    /// Each step the same factor.
+    Logarithmic,
+}
+
+impl Chart {
+    /// `unit` as in [`figures::value`]; `None` when there is nothing to draw.
+    pub(super) fn of(
+        caption: &str,
+        unit: &str,
+        scale: Scale,
+        series: Vec<Series>,
+        marks: Vec<Mark>,
+    ) -> Option<Self> {
+        let drawn = |y: f64| y.is_finite() && (y > 0.0 || scale == Scale::Linear);
+        let points = || series.iter().flat_map(|one| &one.points).filter(|(_, y, _)| drawn(*y));
+        let most = points().map(|(x, ..)| *x).chain(marks.iter().map(|mark| mark.high)).fold(0.0, f64::max);
+        let (low, high) = points().fold((f64::INFINITY, 0.0_f64), |(l, h), (_, y, _)| (l.min(*y), h.max(*y)));
+        if most <= 0.0 || high <= 0.0 {
+            return None;
+        }
+        let across = linear(most * 1.02);
+        let up = match scale {
+            Scale::Linear => linear(high),
+            Scale::Logarithmic => decades(low, high),
+        };
+        let x = |rate: f64| round(LEFT + across.share(rate) * (WIDTH - LEFT - RIGHT));
+        let y = |figure: f64| round(HEIGHT - BOTTOM - up.share(figure) * (HEIGHT - TOP - BOTTOM));
+        let label = |unit: &str, figure: f64| typeset(&figures::value(unit, figure));
+        let stripe = |mark: &Mark| Stripe {
+            key: mark.key.clone(),
+            at: x(mark.at),
+            from: x(mark.low),
+            width: round(x(mark.high) - x(mark.low)),
+        };
+        let line = |one: &Series| {
+            let dots: Vec<Dot> = one
+                .points
+                .iter()
+                .filter(|(_, figure, _)| drawn(*figure))
+                .map(|(rate, figure, filled)| {
+                    let title = format!("{} at {}: {}", one.label, label("1/s", *rate), label(unit, *figure));
+                    Dot { x: x(*rate), y: y(*figure), filled: *filled, title }
+                })
+                .collect();
+            let path = dots.iter().map(|dot| format!("{},{}", dot.x, dot.y)).collect::<Vec<_>>().join(" ");
+            Line { key: one.key.clone(), dashed: one.dashed, path, dots }
+        };
+        let tick = |at: f64, unit: &str, figure: &f64| Tick { at, label: label(unit, *figure) };
+        Some(Self {
+            caption: caption.to_owned(),
+            width: WIDTH,
+            height: HEIGHT,
+            left: LEFT,
+            right: WIDTH - RIGHT,
+            top: TOP,
+            bottom: HEIGHT - BOTTOM,
+            across: across.ticks.iter().map(|rate| tick(x(*rate), "1/s", rate)).collect(),
+            up: up.ticks.iter().map(|figure| tick(y(*figure), unit, figure)).collect(),
+            marks: marks.iter().map(stripe).collect(),
+            lines: series.iter().map(line).collect(),
+        })
+    }
+}
+
+/// An axis: what it shows, and where its labels are.
+struct Axis {
+    low: f64,
+    high: f64,
+    logarithmic: bool,
+    ticks: Vec<f64>,
+}
+
+impl Axis {
+    /// Where a figure lies, from 0 to 1.
+    fn share(&self, figure: f64) -> f64 {
+        match self.logarithmic {
+            true => (figure / self.low).ln() / (self.high / self.low).ln(),
+            false => (figure - self.low) / (self.high - self.low),
+        }
+    }
+}
+
+/// From 0 to at least `most`, in steps of 1, 2 or 5.
+fn linear(most: f64) -> Axis {
+    let size = 10_f64.powf((most / 5.0).log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|n| n * size).into_iter().find(|step| most / step <= 5.0);
+    let step = step.unwrap_or(most);
+    let count = (most / step).ceil() as u32;
+    let ticks = (0..=count).map(|n| f64::from(n) * step).collect();
+    Axis { low: 0.0, high: f64::from(count) * step, logarithmic: false, ticks }
+}
+
+/// Powers of ten around the figures.
+fn decades(low: f64, high: f64) -> Axis {
+    let first = low.log10().floor() as i32;
+    let last = (high.log10().ceil() as i32).max(first + 1);
+    let ticks: Vec<f64> = (first..=last).map(|power| 10_f64.powi(power)).collect();
+    Axis { low: 10_f64.powi(first), high: 10_f64.powi(last), logarithmic: true, ticks }
+}
+
+fn round(x: f64) -> f64 {
+    (x * 10.0).round() / 10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_have_round_steps() {
+        assert_eq!(linear(7.0).ticks, [0.0, 2.0, 4.0, 6.0, 8.0]);
+        assert_eq!(linear(5200.0).ticks, [0.0, 2000.0, 4000.0, 6000.0]);
+        assert_eq!(decades(3e5, 2e7).ticks, [1e5, 1e6, 1e7, 1e8]);
+        assert_eq!(decades(1e6, 1e6).ticks, [1e6, 1e7]);
+        assert_eq!((linear(7.0).share(4.0), decades(3e5, 2e7).share(1e8)), (0.5, 1.0));
+    }
+
+    #[test]
+    fn points_lie_where_they_belong_and_what_is_no_figure_is_left_out() {
+        let points = vec![(0.0, 1e6, true), (50.0, 1e7, false), (100.0, f64::NAN, true)];
+        let series = Series { key: "arm-0".to_owned(), label: "p99".to_owned(), dashed: false, points };
+        let chart = Chart::of("Times", "ns", Scale::Logarithmic, vec![series], Vec::new()).unwrap();
+        let dots = &chart.lines[0].dots;
+        assert_eq!(dots.len(), 2);
+        assert_eq!((dots[0].x, dots[0].y), (LEFT, HEIGHT - BOTTOM));
+        assert_eq!((dots[1].y, dots[1].filled), (TOP, false));
+        assert_eq!(dots[1].title, "p99 at 50/s: 10 ms");
+        assert!(Chart::of("Nothing", "ns", Scale::Linear, Vec::new(), Vec::new()).is_none());
+    }
+}

@@ -1,0 +1,142 @@
+//! What a search is given, and what it asks for.
+
+use super::{Criteria, Outcome};
+use bakeoff_units::{Nanos, PerSecond};
+
+/// Rates from this share of the guess on are tried, unless the plan says otherwise.
+const FLOOR: f64 = 0.05;
+
+/// What a search is to find, and with what.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchPlan {
+    /// An upper guess of the knee, from a closed loop.
+    pub guess: PerSecond,
+    /// No lower rate is tried for the bracket.
+    pub lowest: PerSecond,
+    /// No higher rate is tried at all.
+    pub most: Option<PerSecond>,
+    /// What must hold at a rate.
+    pub criteria: Criteria,
+    /// The search ends when the 90 % interval is narrower than this share of the knee.
+    pub precision: f64,
+    /// When it ends at the latest.
+    pub budget: Budget,
+    /// Length of the first trials.
+    pub shortest: Nanos,
+    /// Length of the last ones: it doubles as the interval halves.
+    pub longest: Nanos,
+    /// Length of the trial at 0.95 of the knee; none without.
+    pub confirm: Option<Nanos>,
+    /// Length of each trial of the curve; none without.
+    pub curve: Option<Nanos>,
+    /// Which lower rates are mixed in.
+    pub seed: u64,
+}
+
+impl SearchPlan {
+    /// A search with the default lengths: 3 % precision, 3 to 24 s, 60 s of confirmation; from 5 % of
+    /// the guess on.
+    pub fn new(guess: PerSecond, criteria: Criteria, seed: u64) -> SearchPlan {
+        SearchPlan {
+            guess,
+            lowest: times(guess, FLOOR),
+            most: None,
+            criteria,
+            precision: 0.03,
+            budget: Budget { trials: 60, time: Nanos::from_secs(900) },
+            shortest: Nanos::from_secs(3),
+            longest: Nanos::from_secs(24),
+            confirm: Some(Nanos::from_secs(60)),
+            curve: Some(Nanos::from_secs(5)),
+            seed,
+        }
+    }
+}
+
+/// When a search ends at the latest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Trials before confirmation and curve.
+    pub trials: u32,
+    /// Time of all trials, confirmation and curve included.
+    pub time: Nanos,
+}
+
+/// What a trial is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// Finding two rates between which the knee lies.
+    Bracket,
+    /// Learning most about the knee.
+    Refine,
+    /// Far below the knee, in between: does the server still do there what it did?
+    Lower,
+    /// Three of four: whether the lower end of the interval counts as passed.
+    Support,
+    /// A little above the interval: is it the rate that fails, or one bad point?
+    Above,
+    /// One long trial at 0.95 of the knee.
+    Confirm,
+    /// The curve from 11 to 110 % of the knee.
+    Curve,
+}
+
+impl Purpose {
+    /// All, in the order of their declaration.
+    pub const ALL: [Purpose; 7] = [
+        Purpose::Bracket,
+        Purpose::Refine,
+        Purpose::Lower,
+        Purpose::Support,
+        Purpose::Above,
+        Purpose::Confirm,
+        Purpose::Curve,
+    ];
+
+    /// The purpose of that name.
+    pub fn named(word: &str) -> Option<Purpose> {
+        Purpose::ALL.into_iter().find(|purpose| purpose.as_str() == word)
+    }
+
+    /// The word in results and tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Purpose::Bracket => "bracket",
+            Purpose::Refine => "refine",
+            Purpose::Lower => "lower",
+            Purpose::Support => "support",
+            Purpose::Above => "above",
+            Purpose::Confirm => "confirm",
+            Purpose::Curve => "curve",
+        }
+    }
+
+    pub(crate) fn searches(self) -> bool {
+        !matches!(self, Purpose::Confirm | Purpose::Curve)
+    }
+}
+
+/// One trial: an open loop at a rate, for a time, after warm-up and from rest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trial {
+    /// Requests due per second.
+    pub rate: PerSecond,
+    /// For how long.
+    pub time: Nanos,
+    /// What for.
+    pub purpose: Purpose,
+}
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Run this trial and tell what it showed.
+    Trial(Trial),
+    /// Nothing more.
+    Done(Outcome),
+}
+
+/// A share of a rate; a rate so small that its share is none stays.
+pub(crate) fn times(rate: PerSecond, share: f64) -> PerSecond {
+    PerSecond::new(rate.get() * share).unwrap_or(rate)
+}

@@ -1,0 +1,174 @@
+//! Searches for peaks: `bakeoff peak`, plans of that kind, and how they are kept.
+//!
+//! On a busy machine the load generator is late and trials are void; then no rate need be found, but
+//! none may be claimed that the server cannot have borne.
+
+use crate::schema;
+use crate::support::{Origin, Yard, has, signal, wait_until};
+use serde_json::Value;
+use std::time::Duration;
+
+/// CPU time that the origin burns on each request, and what follows for a core.
+const BURN: &str = "4ms";
+const PER_CORE: f64 = 250.0;
+
+fn plan(experiment: &str, peak: &str, arms: &str) -> String {
+    format!(
+        "[experiment]\nkind = \"peak\"\nbaseline = \"plain\"\n{experiment}\n[peak]\n{peak}\n[workload]\nkind = \"get\"\n\
+         urls = [\"/bytes/500\"]\nconnections = 200\n\n{arms}\n"
+    )
+}
+
+/// Checks what scripts may rely on, and gives the arms' results back.
+fn kept(yard: &Yard, dir: &str, arms: &[&str]) -> Value {
+    let results = yard.results(dir);
+    schema::holds(&yard.run(&["schema", "results"]).exits(0).json(), &results);
+    assert_eq!(results["comparisons"], serde_json::json!([]));
+    let peak = results["peak"].as_object().unwrap();
+    assert_eq!(peak["arms"].as_object().unwrap().keys().collect::<Vec<_>>(), arms);
+    let mut numbers = Vec::new();
+    for arm in peak["arms"].as_object().unwrap().values() {
+        assert!(!arm["sentence"].as_str().unwrap().is_empty());
+        for trial in arm["trials"].as_array().unwrap() {
+            let errors: u64 =
+                trial["errors"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
+            assert_eq!(trial["due"].as_u64().unwrap(), trial["replies"].as_u64().unwrap() + errors);
+            let word = trial["verdict"].as_str().unwrap();
+            assert_eq!(word == "passed", trial["reasons"].as_array().unwrap().is_empty(), "{trial}");
+            numbers.push(trial["number"].as_u64().unwrap());
+        }
+    }
+    numbers.sort_unstable();
+    assert!(numbers.iter().copied().eq(0..numbers.len() as u64), "{numbers:?}");
+    assert_eq!(yard.read(&format!("{dir}/trials.jsonl")).lines().count(), numbers.len());
+    assert_eq!(yard.read(&format!("{dir}/trials.csv")).lines().count(), numbers.len() + 1);
+    results["peak"].clone()
+}
+
+fn trials<'a>(peak: &'a Value, arm: &str) -> &'a Vec<Value> {
+    peak["arms"][arm]["trials"].as_array().unwrap()
+}
+
+fn rate(trial: &Value) -> f64 {
+    trial["rate_per_s"].as_f64().unwrap()
+}
+
+#[test]
+fn no_more_is_claimed_than_an_origin_with_a_known_capacity_bears() {
+    let yard = Yard::new();
+    let arms = format!("[arm.plain]\nserver = \"origin\"\nburn = \"{BURN}\"");
+    let peak = "slo = \"200ms\"\nprecision = \"10%\"\nconfirm = \"2s\"";
+    yard.write("plan.toml", plan("budget = \"25s\"\n", peak, &arms));
+    yard.run(&["check", "plan.toml"]).exits(0);
+    let said = yard.run(&["run", "plan.toml", "--out", "out"]);
+    assert!(matches!(said.code(), Some(0 | 4)), "{said:?}");
+    let found = kept(&yard, "out", &["plain"]);
+    let cores = yard.results("out")["environment"]["subject_cores"].as_array().unwrap().len();
+    let capacity = PER_CORE * cores as f64;
+    // A short trial can end before its queue has grown: half as much again is beyond that.
+    for trial in trials(&found, "plain") {
+        assert!(rate(trial) < 1.5 * capacity || trial["verdict"] != "passed", "{trial}");
+    }
+    let arm = &found["arms"]["plain"];
+    let voids = trials(&found, "plain").iter().filter(|trial| trial["verdict"] == "void").count();
+    match arm["finding"].as_str().unwrap() {
+        "peak" => {
+            assert!((0.1 * capacity..1.25 * capacity).contains(&rate(arm)), "{arm}");
+            assert!(arm["low_per_s"].as_f64() < arm["high_per_s"].as_f64() && arm["binding"].is_string());
+            assert_eq!(said.code(), Some(0));
+        }
+        "not-measured" => assert!(voids > 0 && said.code() == Some(4), "{arm}"),
+        _ => assert!(voids > 0 || trials(&found, "plain").len() < 20, "{arm}"),
+    }
+    assert!(said.stdout.contains("what rate does plain sustain?"), "{}", said.stdout);
+    // Every output can be made again, and says the same.
+    let before = yard.read("out/results.json");
+    yard.run(&["report", "out"]);
+    assert_eq!(yard.read("out/results.json"), before);
+}
+
+#[test]
+fn two_configurations_of_nginx_are_searched_in_turn_and_never_beyond_the_highest_rate() {
+    if !has("nginx", "two_configurations_of_nginx_are_searched_in_turn_and_never_beyond_the_highest_rate") {
+        return;
+    }
+    let yard = Yard::new();
+    let config = |extra: &str| {
+        format!(
+            "events {{ worker_connections 1024; }}\nhttp {{\n  server {{\n    listen {{host}}:{{port}};\n    {extra}\n    \
+             location / {{ return 200 \"hello\"; }}\n  }}\n}}\n"
+        )
+    };
+    yard.write("a.conf", config(""));
+    yard.write("b.conf", config("add_header X-Served-By bakeoff;"));
+    let args = ["peak", "--server", "nginx", "a.conf", "b.conf", "--max-rate", "200/s", "--budget", "30s"];
+    let said = yard.run(&[&args[..], &["--confirm", "2s", "--seed", "5", "--out", "out"]].concat());
+    assert!(matches!(said.code(), Some(0 | 4)), "{said:?}");
+    let found = kept(&yard, "out", &["a", "b"]);
+    for arm in ["a", "b"] {
+        assert!(trials(&found, arm).iter().all(|trial| rate(trial) <= 200.0), "{found}");
+        let start = &found["setup"]["arms"][arm];
+        assert!(
+            start["closed"].as_array().unwrap().is_empty(),
+            "a closed loop has no rate that could be bounded"
+        );
+        assert!(start["unloaded"]["replies_per_s"].as_f64().unwrap() <= 20.0, "{start}");
+    }
+    let order: Vec<Value> =
+        yard.read("out/trials.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for turn in order.chunks_exact(2).take(4) {
+        assert_ne!(turn[0]["arm"], turn[1]["arm"], "arms take turns");
+    }
+    let plan = yard.read("out/plan.toml");
+    assert!(said.stderr.contains(&plan) && plan.contains("max_rate = \"200/s\""), "{plan}");
+    yard.write("kept.toml", &plan);
+    yard.run(&["check", "kept.toml"]).exits(0);
+}
+
+#[test]
+fn an_interrupted_search_keeps_its_trials_and_goes_on() {
+    let yard = Yard::new();
+    let arms = format!("[arm.plain]\nserver = \"origin\"\nburn = \"{BURN}\"");
+    let peak = "slo = \"500ms\"\nmax_rate = \"150/s\"\nconfirm = \"1s\"";
+    yard.write("plan.toml", plan("budget = \"20s\"\n", peak, &arms));
+    let started = yard.start(yard.bakeoff(&["run", "plan.toml", "--out", "out"]));
+    let lines = || std::fs::read_to_string(yard.path("out/trials.jsonl")).unwrap_or_default();
+    wait_until(Duration::from_secs(60), || match lines().lines().count() {
+        0..=1 => Err("no two trials".to_owned()),
+        _ => Ok(()),
+    });
+    signal("INT", &started.pid().to_string());
+    let said = yard.ended(started).exits(130).says(&["interrupted", "--resume"]);
+    assert!(said.stdout.contains("PARTIAL RESULTS"), "{}", said.stdout);
+    let before = lines();
+    kept(&yard, "out", &["plain"]);
+    // Killed in the middle of a line.
+    yard.write("out/trials.jsonl", format!("{before}{{\"number\":9,\"ar"));
+    let said = yard.run(&["run", "--resume", "out", "--quiet"]);
+    assert!(matches!(said.code(), Some(0 | 4)), "{said:?}");
+    assert!(lines().starts_with(&before), "trials of before are kept byte for byte");
+    assert!(lines().lines().count() > before.lines().count());
+    kept(&yard, "out", &["plain"]);
+}
+
+#[test]
+fn a_url_is_searched_without_its_cpu() {
+    let yard = Yard::new();
+    let origin = Origin::start(&yard, &["--burn", BURN]);
+    let url = format!("{}/bytes/500", origin.url);
+    let args = ["peak", &url, "--max-rate", "100/s", "--slo", "500ms", "--confirm", "1s", "--budget", "10s"];
+    let said = yard.start(yard.bakeoff(&[&args[..], &["--out", "out", "--quiet"]].concat())).wait();
+    assert!(matches!(said.code(), Some(0 | 4)), "{said:?}");
+    drop(origin);
+    let name = url.split('/').nth(2).unwrap().replace(':', "-");
+    let found = kept(&yard, "out", &[&name]);
+    assert!(trials(&found, &name).iter().all(|trial| trial["cpu_per_request_ns"].is_null()));
+}
+
+#[test]
+fn a_server_that_answers_nothing_ends_the_search_with_its_reason() {
+    let yard = Yard::new();
+    let said =
+        yard.run(&["peak", "http://127.0.0.1:1/", "--confirm", "1s", "--budget", "10s", "--out", "out"]);
+    said.exits(3).says(&["connect"]);
+}
