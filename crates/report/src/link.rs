@@ -57,3 +57,37 @@ fn loss(link: &LinkResult) -> Option<String> {
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bakeoff_experiment::results::{LinkSetup, OneWay};
+
+    #[test]
+    fn asked_and_got_stand_side_by_side() {
+        let setup = LinkSetup {
+            rate_bps: 100_000_000,
+            carried_bps: 95_640_000,
+            delay_ns: 10_000_000,
+            probes: OneWay { median_ns: 10_100_000, ..OneWay::default() },
+            loss: 0.001,
+            mechanism: "tbf and netem on veth".to_owned(),
+        };
+        let delays = OneWay {
+            min_ns: 10_000_000,
+            median_ns: 10_070_000,
+            p99_ns: 10_600_000,
+            max_ns: 12_000_000,
+            count: 9,
+        };
+        let mut link =
+            LinkResult { setup, packets: 20_000, lost: 19, delays: Some(delays), ..LinkResult::default() };
+        assert_eq!(rate(&link), "100 Mbit/s asked, 95.6 Mbit/s of TCP payload carried");
+        let said = delay(&link).unwrap();
+        assert_eq!(said, "10 ms each way asked, 10.1 ms got (10 ms to 12 ms, 99 % within 10.6 ms)");
+        let said = loss(&link).unwrap();
+        assert_eq!(said, "0.1 % of the frames to be lost, 0.1 % lost (19 of 20,000)");
+        (link.setup.delay_ns, link.setup.loss) = (0, 0.0);
+        assert_eq!((delay(&link), loss(&link)), (None, None));
+    }
+}

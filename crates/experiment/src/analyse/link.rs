@@ -97,6 +97,7 @@ mod tests {
     fn slices_add_up_and_a_full_link_is_named() {
         let setup = Setup {
             arms: vec!["a".into(), "b".into()],
+            baseline: "a".into(),
             link: Some(LinkSetup { loss: 0.1, ..LinkSetup::default() }),
             ..Setup::default()
         };

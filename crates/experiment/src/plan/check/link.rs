@@ -37,8 +37,8 @@ impl Context<'_> {
 
     /// A link leads to servers that bakeoff starts.
     fn reaches(&self, rate: &Spanned<String>, work: &Work, arms: &[Arm]) -> Checked<()> {
-        if matches!(work, Work::Command(_)) {
-            let what = "a link leads to servers; commands have none";
+        if !matches!(work, Work::Requests(_)) {
+            let what = "a link leads to servers; here are none";
             return self.wrong(rate.span(), what, "take the line out");
         }
         let running = |arm: &&Arm| matches!(arm.what, ArmKind::Server(Spec::Url { .. }));
