@@ -101,7 +101,7 @@ fn two_configurations_of_nginx_are_searched_in_turn_and_never_beyond_the_highest
     };
     yard.write("a.conf", config(""));
     yard.write("b.conf", config("add_header X-Served-By bakeoff;"));
-    let args = ["peak", "--server", "nginx", "a.conf", "b.conf", "--max-rate", "200/s", "--budget", "30s"];
+    let args = ["peak", "--server", "nginx", "a.conf", "b.conf", "--max-rate", "200/s", "--budget", "60s"];
     let said = yard.run(&[&args[..], &["--confirm", "2s", "--seed", "5", "--out", "out"]].concat());
     assert!(matches!(said.code(), Some(0 | 4)), "{said:?}");
     let found = kept(&yard, "out", &["a", "b"]);
@@ -130,7 +130,7 @@ fn an_interrupted_search_keeps_its_trials_and_goes_on() {
     let yard = Yard::new();
     let arms = format!("[arm.plain]\nserver = \"origin\"\nburn = \"{BURN}\"");
     let peak = "slo = \"500ms\"\nmax_rate = \"150/s\"\nconfirm = \"1s\"";
-    yard.write("plan.toml", plan("budget = \"20s\"\n", peak, &arms));
+    yard.write("plan.toml", plan("budget = \"60s\"\n", peak, &arms));
     let started = yard.start(yard.bakeoff(&["run", "plan.toml", "--out", "out"]));
     let lines = || std::fs::read_to_string(yard.path("out/trials.jsonl")).unwrap_or_default();
     wait_until(Duration::from_secs(60), || match lines().lines().count() {
@@ -156,7 +156,7 @@ fn a_url_is_searched_without_its_cpu() {
     let yard = Yard::new();
     let origin = Origin::start(&yard, &["--burn", BURN]);
     let url = format!("{}/bytes/500", origin.url);
-    let args = ["peak", &url, "--max-rate", "100/s", "--slo", "500ms", "--confirm", "1s", "--budget", "10s"];
+    let args = ["peak", &url, "--max-rate", "100/s", "--slo", "500ms", "--confirm", "1s", "--budget", "45s"];
     let said = yard.start(yard.bakeoff(&[&args[..], &["--out", "out", "--quiet"]].concat())).wait();
     assert!(matches!(said.code(), Some(0 | 4)), "{said:?}");
     drop(origin);
@@ -170,5 +170,5 @@ fn a_server_that_answers_nothing_ends_the_search_with_its_reason() {
     let yard = Yard::new();
     let said =
         yard.run(&["peak", "http://127.0.0.1:1/", "--confirm", "1s", "--budget", "10s", "--out", "out"]);
-    said.exits(3).says(&["connect"]);
+    said.exits(3).says(&["nobody answers", "start the server first"]);
 }
