@@ -29,6 +29,8 @@ pub(crate) enum Command {
     Load(LoadArgs),
     /// Serve as the built-in origin
     Origin(OriginArgs),
+    /// Use one of the layers by itself; executes `bakeoff-layers`
+    Layer(LayerArgs),
     /// Look for what spoils measurements here, or at the network to another host; changes nothing
     Doctor(DoctorArgs),
     /// List the shipped plans
@@ -250,6 +252,14 @@ pub(crate) struct OriginArgs {
     /// Extra CPU time on each request, such as 2us: a planted cost
     #[arg(long, value_name = "TIME")]
     pub(crate) burn: Option<Nanos>,
+}
+
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
+pub(crate) struct LayerArgs {
+    /// Handed on as they are; `--help` lists the layers
+    #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) rest: Vec<std::ffi::OsString>,
 }
 
 #[derive(Args, Debug)]

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Peak(args) => commands::peak::peak(&args),
         Command::Load(args) => commands::load::load(&args),
         Command::Origin(args) => commands::origin::origin(&args),
+        Command::Layer(args) => commands::layer::layer(&args),
         Command::Plans => commands::plans::list(),
         Command::Check(args) => commands::plans::check(&args),
         Command::Report(args) => commands::report::report(&args),

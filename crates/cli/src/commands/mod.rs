@@ -3,6 +3,7 @@
 pub(crate) mod compare;
 pub(crate) mod docs;
 pub(crate) mod doctor;
+pub(crate) mod layer;
 pub(crate) mod load;
 pub(crate) mod origin;
 pub(crate) mod peak;

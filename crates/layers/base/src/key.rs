@@ -1,0 +1,140 @@
+//! Signing keys of administrators, in the format of minisign.
+//!
+//! Measured side, cold. Owns making, reading and writing of key pairs, with or without a passphrase;
+//! what they sign is elsewhere. Keys made by `minisign -G` are read, too, and keys made here by
+//! `minisign`. Must not print: a passphrase is handed in, never asked for here.
+
+use minisign::{KeyPair, SecretKeyBox};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+pub use minisign::SecretKey;
+
+/// Why there is no key.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// A key is already there: it is never overwritten.
+    #[error("{}: there is a key already, and it is not overwritten; move it away or give another name", .0.display())]
+    Exists(PathBuf),
+    /// A file cannot be read or written.
+    #[error("{}: {source}; give a path that can be {what}", .path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// `read` or `written`.
+        what: &'static str,
+        /// Why not.
+        source: io::Error,
+    },
+    /// No minisign key.
+    #[error("{}: not a secret key of minisign ({why}); make one with `bakeoff layer integrity keygen`", .path.display())]
+    Format {
+        /// Which file.
+        path: PathBuf,
+        /// What minisign says.
+        why: String,
+    },
+    /// It has a passphrase and none was given.
+    #[error("{}: the key has a passphrase; give it with --passphrase-file FILE", .0.display())]
+    Locked(PathBuf),
+    /// It is another passphrase's.
+    #[error("{}: wrong passphrase", .0.display())]
+    WrongPassphrase(PathBuf),
+    /// The random source or the derivation failed.
+    #[error("no key could be made: {0}")]
+    Making(String),
+}
+
+/// Makes a key pair: the secret key, which only its owner may read, and the public key. Without a
+/// passphrase whoever reads the file can sign.
+///
+/// # Errors
+/// One of the files is there or cannot be written; then neither is left behind.
+pub fn generate(secret: &Path, public: &Path, passphrase: Option<String>) -> Result<(), KeyError> {
+    let making = |error: minisign::PError| KeyError::Making(error.to_string());
+    let pair = match passphrase {
+        Some(passphrase) => KeyPair::generate_encrypted_keypair(Some(passphrase)),
+        None => KeyPair::generate_unencrypted_keypair(),
+    }
+    .map_err(making)?;
+    let secret_text = pair.sk.to_box(None).map_err(making)?.into_string();
+    let public_text = pair.pk.to_box().map_err(making)?.into_string();
+    write_new(secret, 0o600, &secret_text)?;
+    write_new(public, 0o644, &public_text).inspect_err(|_| drop(std::fs::remove_file(secret)))
+}
+
+/// Reads a secret key.
+///
+/// # Errors
+/// It is no key, or not this passphrase's.
+pub fn read_secret(path: &Path, passphrase: Option<String>) -> Result<SecretKey, KeyError> {
+    let text = std::fs::read_to_string(path).map_err(|source| KeyError::File {
+        path: path.to_owned(),
+        what: "read",
+        source,
+    })?;
+    let format = |error: minisign::PError| KeyError::Format { path: path.to_owned(), why: error.to_string() };
+    let parse = || SecretKeyBox::from_string(&text).map_err(format);
+    // Without a passphrase the library would ask for one at the terminal.
+    if let Ok(open) = parse()?.into_unencrypted_secret_key() {
+        return Ok(open);
+    }
+    match passphrase {
+        None => {
+            let bytes = text.lines().nth(1).unwrap_or_default();
+            // "EdSc": Ed25519, wrapped by scrypt. Anything else is no key at all.
+            if bytes.starts_with("RWRT") {
+                Err(KeyError::Locked(path.to_owned()))
+            } else {
+                parse()?.into_unencrypted_secret_key().map_err(format)
+            }
+        }
+        Some(passphrase) => {
+            parse()?.into_secret_key(Some(passphrase)).map_err(|_| KeyError::WrongPassphrase(path.to_owned()))
+        }
+    }
+}
+
+fn write_new(path: &Path, mode: u32, text: &str) -> Result<(), KeyError> {
+    let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::AlreadyExists => KeyError::Exists(path.to_owned()),
+        _ => KeyError::File { path: path.to_owned(), what: "written", source },
+    };
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(mode).open(path).map_err(failed)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_key_is_for_its_owner_only_and_is_never_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let (secret, public) = (dir.path().join("a.key"), dir.path().join("a.pub"));
+        generate(&secret, &public, None).unwrap();
+        assert_eq!(std::fs::metadata(&secret).unwrap().permissions().mode() & 0o777, 0o600);
+        read_secret(&secret, None).unwrap();
+        assert!(matches!(generate(&secret, &public, None), Err(KeyError::Exists(_))));
+        std::fs::remove_file(&secret).unwrap();
+        assert!(matches!(generate(&secret, &public, None), Err(KeyError::Exists(_))));
+        assert!(!secret.exists(), "half a key pair was left behind");
+    }
+
+    #[test]
+    fn a_passphrase_is_needed_and_must_be_the_right_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let (secret, public) = (dir.path().join("a.key"), dir.path().join("a.pub"));
+        generate(&secret, &public, Some("right".to_owned())).unwrap();
+        assert!(matches!(read_secret(&secret, None), Err(KeyError::Locked(_))));
+        let wrong = read_secret(&secret, Some("wrong".to_owned()));
+        assert!(matches!(wrong, Err(KeyError::WrongPassphrase(_))));
+        read_secret(&secret, Some("right".to_owned())).unwrap();
+        std::fs::write(&secret, "untrusted comment: x\nnonsense\n").unwrap();
+        assert!(matches!(read_secret(&secret, None), Err(KeyError::Format { .. })));
+    }
+}

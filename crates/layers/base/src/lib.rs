@@ -1,0 +1,9 @@
+//! What several layers share: digests and signing keys.
+//!
+//! Measured side. No layer is named here, and nothing that measures. Whoever links it decides what a
+//! digest or a signature is needed for; errors say what was wrong and what to do next.
+
+#![forbid(unsafe_code)]
+
+pub mod digest;
+pub mod key;

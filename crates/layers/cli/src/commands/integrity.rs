@@ -1,0 +1,44 @@
+//! `bakeoff layer integrity ...`: keys.
+
+use super::passphrase::PassphraseArgs;
+use crate::exit::{Exit, Failure};
+use crate::terminal;
+use bakeoff_layers_base::key;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make a pair of keys that signs manifests, in the format of minisign
+    Keygen(KeygenArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct KeygenArgs {
+    /// File for the secret key, which signs; keep it off the machine that serves
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
+    /// File for the public key, which checks
+    #[arg(long = "pub", value_name = "FILE")]
+    public: PathBuf,
+    #[command(flatten)]
+    passphrase: PassphraseArgs,
+}
+
+/// Does what was typed.
+pub(crate) fn run(command: &Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Keygen(args) => keygen(args),
+    }
+}
+
+fn keygen(args: &KeygenArgs) -> Result<Exit, Failure> {
+    let passphrase = args.passphrase.read()?;
+    let open = passphrase.is_none();
+    key::generate(&args.key, &args.public, passphrase).map_err(Failure::failed)?;
+    terminal::say(&format!("secret key: {}\npublic key: {}", args.key.display(), args.public.display()));
+    if open {
+        terminal::say("The secret key has no passphrase: whoever reads the file can sign.");
+    }
+    Ok(Exit::Done)
+}

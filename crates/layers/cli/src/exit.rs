@@ -1,0 +1,46 @@
+//! Exit codes, once.
+
+use std::process::ExitCode;
+
+/// How `bakeoff-layers` ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done.
+    Done,
+    /// Wrong command line.
+    Usage,
+    /// A file, the kernel or a right is missing.
+    Failed,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::Usage => 2,
+            Exit::Failed => 3,
+        })
+    }
+}
+
+/// Help and version go to standard output with 0, wrong words to standard error with 2.
+pub(crate) fn of_clap(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() }
+}
+
+/// A command that ends early: what to say and which exit code.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// The exit code.
+    pub(crate) exit: Exit,
+    /// What to say.
+    pub(crate) message: String,
+}
+
+impl Failure {
+    /// A file, the kernel or a right is missing.
+    pub(crate) fn failed(message: impl ToString) -> Self {
+        Self { exit: Exit::Failed, message: message.to_string() }
+    }
+}

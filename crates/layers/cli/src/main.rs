@@ -1,0 +1,47 @@
+//! `bakeoff-layers`: the layers that bakeoff measures. `bakeoff layer ...` executes it.
+//!
+//! Measured side, and never linked by what measures. Glue: flags in, exit codes out. Owns the command
+//! line, standard output and standard error; parsing does nothing, each module of `commands` does one
+//! thing with what was typed.
+
+#![forbid(unsafe_code)]
+
+mod commands;
+mod exit;
+mod terminal;
+
+use clap::{Parser, Subcommand};
+use exit::Failure;
+use std::process::ExitCode;
+
+/// The layers that bakeoff measures: each can be used by itself, in front of any server.
+#[derive(Debug, Parser)]
+#[command(name = "bakeoff-layers", bin_name = "bakeoff layer", version, max_term_width = 90)]
+#[command(disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    layer: Layer,
+}
+
+#[derive(Debug, Subcommand)]
+enum Layer {
+    /// Files are what an administrator signed, or they are not served
+    #[command(subcommand)]
+    Integrity(commands::integrity::Command),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return exit::of_clap(&error),
+    };
+    let result = match cli.layer {
+        Layer::Integrity(command) => commands::integrity::run(&command),
+    };
+    result
+        .unwrap_or_else(|failure: Failure| {
+            terminal::complain(&failure.message);
+            failure.exit
+        })
+        .into()
+}
