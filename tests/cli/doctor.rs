@@ -100,8 +100,11 @@ fn a_load_fits_or_does_not() {
 #[test]
 fn nobody_there_and_nobody_coming_are_errors_that_say_so() {
     let yard = Yard::new();
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    yard.run(&["doctor", "--to", &free]).exits(3).says(&["--listen", &free]);
+    // The near end of a connection: nobody listens there, and nobody else can get the port.
+    let far = TcpListener::bind("127.0.0.1:0").unwrap();
+    let near = TcpStream::connect(far.local_addr().unwrap()).unwrap();
+    let deaf = near.local_addr().unwrap().to_string();
+    yard.run(&["doctor", "--to", &deaf]).exits(3).says(&["--listen", &deaf]);
     yard.run(&["doctor", "--listen", "127.0.0.1:0", "--wait", "20ms"]).exits(3).says(&["nobody came"]);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();

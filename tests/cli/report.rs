@@ -35,3 +35,58 @@ fn a_damaged_directory_is_named_with_the_line() {
     yard.write("out/setup.json", setup.replacen("bakeoff-setup/2", "bakeoff-setup/0", 1));
     yard.run(&["report", "out"]).exits(2).says(&["setup.json", "bakeoff-setup/0", "bakeoff-setup/2"]);
 }
+
+/// Four arms that the Enforcer's study knows, the layer being a planted cost.
+const STUDIED: &str = r#"
+[experiment]
+seed = 7
+baseline = "http.plain"
+budget = "60s"
+max_rounds = 3
+slice_requests = 200
+study = "enforcer"
+
+[workload]
+kind = "get"
+urls = ["/bytes/500"]
+robots = 4
+
+[arm."http.plain"]
+server = "origin"
+
+[arm."http.integrity"]
+server = "origin"
+burn = "100us"
+
+[arm."https.plain"]
+server = "origin"
+tls = true
+
+[arm."https.integrity"]
+server = "origin"
+tls = true
+burn = "100us"
+"#;
+
+#[test]
+fn a_run_is_set_beside_the_study_that_its_plan_names() {
+    let yard = Yard::new();
+    yard.write("plan.toml", STUDIED);
+    let said = yard.run(&["run", "plan.toml", "--out", "out"]);
+    assert!(matches!(said.code(), Some(0 | 4)), "{said:?}");
+    assert!(said.stdout.contains("Beside the published figures"), "{}", said.stdout);
+    assert!(yard.read("out/report.html").contains("Beside the published figures"));
+    let rows = yard.results("out")["study"]["rows"].as_array().unwrap().clone();
+    let row =
+        |arm: &str, meter: &str| rows.iter().find(|row| row["arm"] == arm && row["meter"] == meter).unwrap();
+    for arm in ["http.integrity", "https.integrity"] {
+        // Both have figures, that over TLS against its own protocol, which is not the plan's baseline.
+        let row = row(arm, "replies_per_second");
+        assert!(row["value"].is_f64() && row["low"].as_f64() <= row["high"].as_f64(), "{row}");
+        // The generator may have been the limit; then the rates are invalid, and that is said.
+        let invalid = row["said"] == "not comparable: this run's figure is invalid";
+        assert!(invalid || row["standing"] != "not-comparable", "{row}");
+    }
+    let absent = row("http.both", "replies_per_second");
+    assert_eq!((&absent["value"], &absent["standing"]), (&serde_json::Value::Null, &"not-comparable".into()));
+}

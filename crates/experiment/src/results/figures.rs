@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// `results.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Results {
-    /// [`RESULTS_SCHEMA`].
+    /// Name and version of this format, such as `bakeoff-results/2`.
     pub schema: String,
     /// Version of bakeoff that measured.
     pub bakeoff: String,

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Everything that is fixed before the first slice (`setup.json`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Setup {
-    /// [`SETUP_SCHEMA`].
+    /// Name and version of this format, such as `bakeoff-setup/2`.
     pub schema: String,
     /// Version of bakeoff that wrote it.
     pub bakeoff: String,

@@ -51,6 +51,11 @@ fn errors_point_at_the_line_name_the_key_and_suggest_the_near_miss() {
         ("margin = \"2%\"", "margin = \"2\"", &["`2` is not a share", "plan.toml:4"]),
         ("margin = \"2%\"", "margin = \"0%\"", &["above zero"]),
         ("margin = \"2%\"", "max_rounds = 2", &["3 or more"]),
+        (
+            "margin = \"2%\"",
+            "study = \"enforcr\"",
+            &["no study `enforcr`", "did you mean `enforcer`", "plan.toml:4"],
+        ),
         ("kind = \"get\"", "kind = \"gte\"", &["gte", "did you mean `get`"]),
         ("urls = [\"/f\", { path = \"/g\", weight = 3 }]", "", &["needs `urls`"]),
         ("\"/f\"", "\"f\"", &["`f` is no path"]),
