@@ -32,6 +32,7 @@ fn help_and_lists_are_as_in_the_golden_files() {
         ("help-compare", &["compare", "--help"]),
         ("help-report", &["report", "--help"]),
         ("help-peak", &["peak", "--help"]),
+        ("help-compare-results", &["compare-results", "--help"]),
         ("help-load", &["load", "--help"]),
         ("help-origin", &["origin", "--help"]),
         ("help-doctor", &["doctor", "--help"]),

@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Verify(VerifyArgs),
     /// Print the figures that classic studies published
     Studies(StudiesArgs),
+    /// Hold a new run against a stored one of the same plan: what changed
+    CompareResults(CompareResultsArgs),
     /// Print the JSON schema of plans or results
     Schema(SchemaArgs),
     /// Print the meters
@@ -320,6 +322,28 @@ pub(crate) struct StudiesArgs {
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CompareResultsArgs {
+    /// Results directory of the older run
+    #[arg(value_name = "OLD")]
+    pub(crate) old: PathBuf,
+    /// Results directory of the newer run
+    #[arg(value_name = "NEW")]
+    pub(crate) new: PathBuf,
+    /// Only this arm [default: all that both runs have]
+    #[arg(long, value_name = "ARM")]
+    pub(crate) arm: Option<String>,
+    /// A meter to compare; may be given more than once [default: the one that verdicts stand on]
+    #[arg(long = "meter", value_name = "METER")]
+    pub(crate) meters: Vec<String>,
+    /// Compare although the runs did not do the same
+    #[arg(long)]
+    pub(crate) anyway: bool,
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }

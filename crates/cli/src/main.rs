@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => commands::verify::verify(&args),
         Command::Doctor(args) => commands::doctor::doctor(&args),
         Command::Studies(args) => commands::studies::studies(&args),
+        Command::CompareResults(args) => commands::compare_results::compare_results(&args),
         Command::Schema(args) => commands::docs::schema(&args),
         Command::Meters(args) => commands::docs::meters(&args),
         Command::Guardian => return bakeoff_subject::guardian::main(),

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod analyse;
+pub mod between;
 mod digest;
 pub mod directory;
 pub mod environment;

@@ -127,7 +127,7 @@ fn finite(x: Option<f64>) -> Option<f64> {
 
 /// Decimals of percentages: one, none for wide intervals and large effects, two for narrow ones;
 /// more where an end that is clear of zero would be printed as zero. The rule of `stats`' sentences.
-fn decimals(effect: Option<f64>, low: Option<f64>, high: Option<f64>) -> usize {
+pub(crate) fn decimals(effect: Option<f64>, low: Option<f64>, high: Option<f64>) -> usize {
     let (low, high) = low.zip(high).unwrap_or((0.0, 0.0));
     let half_width = (high - low).abs() * 50.0;
     let enough = match effect.unwrap_or(0.0).abs() {
@@ -140,7 +140,7 @@ fn decimals(effect: Option<f64>, low: Option<f64>, high: Option<f64>) -> usize {
 }
 
 /// A fraction as percent with its sign; zero has none.
-fn signed(fraction: f64, digits: usize) -> String {
+pub(crate) fn signed(fraction: f64, digits: usize) -> String {
     let text = format!("{:.digits$}", (fraction * 100.0).abs());
     let zero = text.chars().all(|c| matches!(c, '0' | '.'));
     match fraction {

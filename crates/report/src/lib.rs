@@ -23,10 +23,10 @@ mod text;
 mod words;
 
 pub use html::html;
-pub use json::{json, results_schema};
+pub use json::{between_json, json, results_schema};
 pub use peak::trials_csv;
 pub use slices::csv;
-pub use text::{doctor, network, studies, study, text};
+pub use text::{between, doctor, network, studies, study, text};
 
 use bakeoff_experiment::results::{Results, Setup, SliceRecord};
 

@@ -10,6 +10,9 @@ impl Level {
     /// The level at which A and A' are asked whether they differ (verdict rule 2).
     pub const NULL: Level = Level(0.999);
 
+    /// The usual level, of what is looked at once.
+    pub const ONCE: Level = Level(0.95);
+
     /// `None` unless `0 < level < 1`.
     pub fn new(level: f64) -> Option<Level> {
         (level > 0.0 && level < 1.0).then_some(Level(level))

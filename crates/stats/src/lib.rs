@@ -66,5 +66,5 @@ pub use restarts::{Levels, STARTS_FOR_LUCK, effect_of, levels};
 pub use rng::SplitMix64;
 pub use sentence::{Wording, sentence};
 pub use steady::{FEWEST_WINDOWS, SMALLEST_SHIFT, Segment, Shift, Steadiness, steady};
-pub use unpaired::{Estimate, Unpaired, change_of_effect, change_of_figure, change_of_quantile};
+pub use unpaired::{Estimate, OfRun, Unpaired, change_of_effect, change_of_figure, change_of_quantile};
 pub use verdict::{Decision, UnknownVerdict, Verdict};

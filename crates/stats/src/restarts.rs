@@ -125,8 +125,21 @@ fn trimmed_mean_by_start(sorted: &[f64], groups: &[Vec<f64>], level: Level) -> M
     let freedom = kept_starts - 1;
     let standard_error = (squares * kept_starts as f64 / freedom as f64).sqrt() / kept as f64;
     let half_width = if squares > 0.0 { level.t(freedom) * standard_error } else { 0.0 };
-    let by_start = Interval::around(as_if_independent.at, half_width);
-    Middle { interval: as_if_independent.interval.hull(&by_start), ..as_if_independent }
+    if half_width <= as_if_independent.interval.half_width() {
+        return as_if_independent;
+    }
+    let interval = Interval::around(as_if_independent.at, half_width);
+    Middle { interval, standard_error, freedom, ..as_if_independent }
+}
+
+/// The middle of at least three finite values, by start where there are two starts or more.
+pub(crate) fn middle_of(values: &[f64], starts: &[u32], level: Level) -> Option<Middle> {
+    let sorted = usable(values)?;
+    let groups = if starts.is_empty() { Vec::new() } else { by_start(values, starts)? };
+    Some(match groups.len() {
+        0 | 1 => trimmed_mean(&sorted, level),
+        _ => trimmed_mean_by_start(&sorted, &groups, level),
+    })
 }
 
 /// Starts of equal length that would say as much: n^2 / sum of squared lengths, to the nearest;

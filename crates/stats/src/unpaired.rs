@@ -5,11 +5,18 @@
 //! the rounds of each run differ among themselves. What differs between two runs as a whole (another
 //! hour, another machine, other processes) is in the change, and not in its interval.
 
-use crate::trimmed::{Middle, trimmed_mean};
+use crate::restarts::middle_of;
+use crate::trimmed::Middle;
 use crate::{Interval, Level, Scale};
 
-/// Below this an interval would be a guess.
-const FEWEST_ROUNDS: usize = 3;
+/// The rounds of one run.
+#[derive(Clone, Copy, Debug)]
+pub struct OfRun<'a> {
+    /// A value for each round.
+    pub values: &'a [f64],
+    /// Which start of the servers each round belongs to; none when there was but one.
+    pub starts: &'a [u32],
+}
 
 /// A value with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,8 +45,8 @@ pub struct Unpaired {
 /// The standard errors of log ratios are carried to the fractions by the delta method.
 ///
 /// `None` with fewer than three rounds in a run, or when a value is not finite.
-pub fn change_of_effect(old: &[f64], new: &[f64], scale: Scale, level: Level) -> Option<Unpaired> {
-    let (old, new) = (middle(old, level)?, middle(new, level)?);
+pub fn change_of_effect(old: OfRun<'_>, new: OfRun<'_>, scale: Scale, level: Level) -> Option<Unpaired> {
+    let (old, new) = (old.middle(level)?, new.middle(level)?);
     let steepness = |m: &Middle| match scale {
         Scale::LogRatio => m.at.exp(),
         Scale::Difference => 1.0,
@@ -61,9 +68,12 @@ pub fn change_of_effect(old: &[f64], new: &[f64], scale: Scale, level: Level) ->
 /// the figure's unit, the change as a fraction of the old one, 0.02 is 2 % more.
 ///
 /// `None` with fewer than three rounds in a run, or when a value is not above 0.
-pub fn change_of_figure(old: &[f64], new: &[f64], level: Level) -> Option<Unpaired> {
-    let logs = |values: &[f64]| values.iter().map(|x| x.ln()).collect::<Vec<f64>>();
-    let (old, new) = (middle(&logs(old), level)?, middle(&logs(new), level)?);
+pub fn change_of_figure(old: OfRun<'_>, new: OfRun<'_>, level: Level) -> Option<Unpaired> {
+    let of_logs = |run: OfRun<'_>| {
+        let logs: Vec<f64> = run.values.iter().map(|x| x.ln()).collect();
+        OfRun { values: &logs, ..run }.middle(level)
+    };
+    let (old, new) = (of_logs(old)?, of_logs(new)?);
     let errors = [old.standard_error, new.standard_error];
     let interval = Interval::around(new.at - old.at, half_width([&old, &new], errors, level));
     let estimate = |m: &Middle| Estimate { at: m.at.exp(), interval: m.interval.map(f64::exp) };
@@ -85,13 +95,10 @@ pub fn change_of_quantile(old: Estimate, new: Estimate, level: Level) -> Unpaire
     Unpaired { old, new, change: Estimate { at, interval: Interval { low, high } }, level: level.get() }
 }
 
-fn middle(values: &[f64], level: Level) -> Option<Middle> {
-    if values.len() < FEWEST_ROUNDS || values.iter().any(|x| !x.is_finite()) {
-        return None;
+impl OfRun<'_> {
+    fn middle(&self, level: Level) -> Option<Middle> {
+        middle_of(self.values, self.starts, level)
     }
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    Some(trimmed_mean(&sorted, level))
 }
 
 /// Of a difference, with Welch's degrees of freedom.
@@ -114,7 +121,12 @@ mod tests {
     const OTHER: [f64; 10] = [0.021, 0.047, 0.052, 0.061, 0.066, 0.071, 0.083, 0.090, 0.095, 0.240];
 
     fn level() -> Level {
-        Level::new(0.95).unwrap()
+        Level::ONCE
+    }
+
+    /// One start.
+    fn run(values: &[f64]) -> OfRun<'_> {
+        OfRun { values, starts: &[] }
     }
 
     fn close(a: f64, b: f64) {
@@ -131,11 +143,11 @@ mod tests {
         ];
         for (level, low, high) in golden {
             let level = Level::new(level).unwrap();
-            let got = change_of_figure(&values(&SAMPLE), &values(&OTHER), level).unwrap();
+            let got = change_of_figure(run(&values(&SAMPLE)), run(&values(&OTHER)), level).unwrap();
             close(got.change.at, 0.058_f64.exp_m1());
             close(got.change.interval.low.ln_1p(), low);
             close(got.change.interval.high.ln_1p(), high);
-            let plain = change_of_effect(&SAMPLE, &OTHER, Scale::Difference, level).unwrap();
+            let plain = change_of_effect(run(&SAMPLE), run(&OTHER), Scale::Difference, level).unwrap();
             close(plain.change.interval.low, low);
             close(plain.change.interval.high, high);
         }
@@ -144,7 +156,7 @@ mod tests {
     #[test]
     fn effects_change_in_points_as_the_delta_method_has_it() {
         // The same in numpy, with exp(m) as the factor of each standard error.
-        let got = change_of_effect(&SAMPLE, &OTHER, Scale::LogRatio, level()).unwrap();
+        let got = change_of_effect(run(&SAMPLE), run(&OTHER), Scale::LogRatio, level()).unwrap();
         close(got.old.at, 0.0125_f64.exp_m1());
         close(got.change.at, 0.060466117890078594);
         close(got.change.interval.low, 0.03404929647807163);
@@ -162,13 +174,27 @@ mod tests {
 
     #[test]
     fn few_broken_and_equal_rounds() {
-        assert_eq!(change_of_figure(&[1.0, 1.0], &[1.0; 5], level()), None);
-        assert_eq!(change_of_figure(&[1.0; 5], &[1.0, 0.0, 1.0], level()), None);
-        let got = change_of_figure(&[1.0; 5], &[2.0; 4], level()).unwrap();
+        assert_eq!(change_of_figure(run(&[1.0, 1.0]), run(&[1.0; 5]), level()), None);
+        assert_eq!(change_of_figure(run(&[1.0; 5]), run(&[1.0, 0.0, 1.0]), level()), None);
+        let got = change_of_figure(run(&[1.0; 5]), run(&[2.0; 4]), level()).unwrap();
         assert_eq!((got.change.at, got.change.interval.half_width()), (1.0, 0.0));
-        let one_sided = change_of_effect(&[0.0; 5], &OTHER, Scale::Difference, level()).unwrap();
+        let one_sided = change_of_effect(run(&[0.0; 5]), run(&OTHER), Scale::Difference, level()).unwrap();
         let own = one_sided.new.interval.half_width();
         close(one_sided.change.interval.half_width(), own);
+    }
+
+    #[test]
+    fn rounds_of_one_start_count_as_much_as_the_starts_differ() {
+        // Three starts whose levels are far apart, five rounds each that hardly differ.
+        let values: Vec<f64> = (0..15).map(|i| f64::from(i / 5) * 0.1 + f64::from(i % 5) * 1e-4).collect();
+        let starts: Vec<u32> = (0..15).map(|i| i / 5).collect();
+        let one = OfRun { values: &values, starts: &[] };
+        let three = OfRun { values: &values, starts: &starts };
+        let width = |old| {
+            let got = change_of_effect(old, run(&SAMPLE), Scale::Difference, level()).unwrap();
+            got.change.interval.half_width()
+        };
+        assert!(width(three) > 2.0 * width(one), "{} {}", width(three), width(one));
     }
 
     /// Two runs of the same thing, of 14 and of 28 rounds with three times the noise: 95 of 100
@@ -180,7 +206,7 @@ mod tests {
         let held = (0..2000)
             .filter(|_| {
                 let (old, new) = (draw(14, 0.01), draw(28, 0.03));
-                let got = change_of_effect(&old, &new, Scale::LogRatio, level()).unwrap();
+                let got = change_of_effect(run(&old), run(&new), Scale::LogRatio, level()).unwrap();
                 got.change.interval.contains(0.0)
             })
             .count();

@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub(crate) mod compare;
+pub(crate) mod compare_results;
 pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod layer;

@@ -25,6 +25,7 @@ use crate::plan::Design;
 use crate::results::Setup;
 use crate::results::{RESULTS_SCHEMA, Results, WorkloadResult};
 use crate::study;
+use bakeoff_meter::Meter;
 use bakeoff_meter::catalogue::RESPONSE_P50;
 use bakeoff_stats::Interval;
 use decide::{Confirm, Decided, Progress};
@@ -152,6 +153,27 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
         results.study = Some(study::join(&study, &results));
     }
     Ok(results)
+}
+
+/// The figures of all complete rounds of the design, for questions that are not one run's.
+pub(crate) struct Figures(Table);
+
+impl Figures {
+    /// # Errors
+    /// As [`analyse`].
+    pub(crate) fn read(stored: &Stored) -> Result<Self, AnalyseError> {
+        Table::read(&stored.setup, &stored.slices, Depth::Histograms).map(Self)
+    }
+
+    /// Of an arm of the set-up, a figure a round; `None` when one slice has none.
+    pub(crate) fn of(&self, arm: &str, meter: &Meter) -> Option<Vec<f64>> {
+        self.0.main.figures(arm, meter)
+    }
+
+    /// Which start of the arms each round belongs to.
+    pub(crate) fn starts(&self) -> &[u32] {
+        self.0.main.starts()
+    }
 }
 
 /// Whether to go on, after each round.

@@ -3,11 +3,13 @@
 //! Reads well without colour, on 80 columns and on 40; every text that came from outside passes
 //! `layout::clean`, so that no arm name or error can move the cursor.
 
+mod between;
 mod doctor;
 mod layout;
 mod peak;
 mod study;
 
+pub use between::between;
 pub use doctor::{doctor, network};
 pub use study::{studies, study};
 

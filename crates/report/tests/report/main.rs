@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test that cannot go on should panic
 #![allow(clippy::print_stdout)] // a test that is skipped says so
 
+mod between;
 mod data;
 mod fixture;
 mod page;

@@ -1,0 +1,129 @@
+//! Two runs side by side, for the terminal.
+
+use super::layout::{Page, Paint};
+use crate::figures::{self, NONE};
+use crate::words;
+use bakeoff_experiment::between::{Between, Changed, Row};
+use bakeoff_meter::{Unit, catalogue};
+
+/// What `compare-results` prints for a terminal of `width` columns; as [`text`](super::text()).
+pub fn between(between: &Between, width: usize, colour: bool) -> String {
+    let mut page = Page::new(width, colour);
+    let (old, new) = (&between.old, &between.new);
+    let title =
+        format!("{} of {} against {} of {}", new.name, day(&new.started), old.name, day(&old.started));
+    page.title(&title, &format!("{} and {} rounds", new.rounds, old.rounds));
+    costs(&mut page, between);
+    plain(&mut page, between);
+    differs(&mut page, between);
+    limits(&mut page, between);
+    page.finish()
+}
+
+/// The day of an RFC 3339 time.
+fn day(started: &str) -> &str {
+    started.split('T').next().unwrap_or(started)
+}
+
+/// What each arm cost against its own baseline then and now.
+fn costs(page: &mut Page, between: &Between) {
+    let entries: Vec<(String, String, Paint)> = between
+        .rows
+        .iter()
+        .filter_map(|row| {
+            Some((row.arm.clone(), cost(&between.new.workload, row, row.cost.as_ref()?), paint(row)))
+        })
+        .collect();
+    if entries.is_empty() {
+        page.paragraph("No arm has a cost in both runs.", Paint::Plain);
+    }
+    page.definitions(&entries);
+}
+
+fn cost(kind: &str, row: &Row, cost: &Changed) -> String {
+    let digits = figures::decimals(Some(cost.change), Some(cost.change_low), Some(cost.change_high));
+    let unit = if is_share(row) { "points" } else { "%" };
+    let range = |low, high| format!("CI {}..{}", figures::signed(low, digits), figures::signed(high, digits));
+    let then =
+        format!("{} {unit} ({})", figures::signed(cost.old, digits), range(cost.old_low, cost.old_high));
+    let now =
+        format!("{} {unit} ({})", figures::signed(cost.new, digits), range(cost.new_low, cost.new_high));
+    let change = format!(
+        "{} points ({})",
+        figures::signed(cost.change, digits),
+        range(cost.change_low, cost.change_high)
+    );
+    let clear = if cost.is_clear() { "" } else { ", which may be nothing" };
+    let invalid = row.invalid.as_ref().map_or(String::new(), |why| format!("; NOT TO BE USED: {why}"));
+    format!("{}: was {then}, now {now}: changed by {change}{clear}{invalid}", words::noun(kind, &row.meter))
+}
+
+fn paint(row: &Row) -> Paint {
+    let more_is_worse = catalogue::find(&row.meter).is_none_or(|meter| meter.more_is_worse);
+    match &row.cost {
+        _ if row.invalid.is_some() => Paint::Alarm,
+        Some(cost) if cost.is_clear() && (cost.change > 0.0) == more_is_worse => Paint::Cost,
+        Some(cost) if cost.is_clear() => Paint::Saving,
+        _ => Paint::Open,
+    }
+}
+
+/// Points are points of shares.
+fn is_share(row: &Row) -> bool {
+    row.unit == Unit::Share.as_str()
+}
+
+fn plain(page: &mut Page, between: &Between) {
+    let rows: Vec<Vec<String>> =
+        between.rows.iter().filter_map(|row| plain_row(&between.new.workload, row)).collect();
+    if !rows.is_empty() {
+        page.heading("The figures themselves, each run on its own machine and at its own hour");
+        page.table(&["arm", "figure", "was", "now", "change", "interval"], &rows, 5);
+    }
+}
+
+fn plain_row(kind: &str, row: &Row) -> Option<Vec<String>> {
+    let figure = row.figure.as_ref()?;
+    let digits = figures::decimals(Some(figure.change), Some(figure.change_low), Some(figure.change_high));
+    let (low, high) =
+        (figures::signed(figure.change_low, digits), figures::signed(figure.change_high, digits));
+    let value = |x| if row.invalid.is_some() { NONE.to_owned() } else { figures::value(&row.unit, x) };
+    Some(vec![
+        row.arm.clone(),
+        words::short(kind, &row.meter).to_owned(),
+        value(figure.old),
+        value(figure.new),
+        format!("{} %", figures::signed(figure.change, digits)),
+        format!("{low}..{high} %"),
+    ])
+}
+
+fn differs(page: &mut Page, between: &Between) {
+    page.heading("What else is not the same in the two runs");
+    if between.differs.is_empty() {
+        page.note("Nothing that was noted.");
+        return;
+    }
+    let entries: Vec<(String, String, Paint)> = between
+        .differs
+        .iter()
+        .map(|differs| (differs.what.clone(), format!("{} -> {}", differs.old, differs.new), Paint::Plain))
+        .collect();
+    page.definitions(&entries);
+}
+
+fn limits(page: &mut Page, between: &Between) {
+    page.heading("Before you believe it");
+    page.bullet(
+        "The rounds of two runs are not pairs. The intervals know how rounds differ inside each run, and not how \
+         two runs of the same thing differ: other processes, another hour, another machine are in the change. To \
+         tell two versions apart, run both as arms of one plan.",
+    );
+    page.bullet(
+        "Costs are what each run found against its own baseline, which takes most of the machine out. The figures \
+         themselves have no such protection.",
+    );
+    if let Some(level) = between.rows.iter().find_map(|row| row.cost.or(row.figure)).map(|c| c.level) {
+        page.note(&format!("Intervals at {}.", figures::level(level)));
+    }
+}
