@@ -276,6 +276,10 @@ pub(crate) struct ReportArgs {
     /// Results directory
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
+    /// Also write slices.parquet: slices.csv with types and units
+    #[cfg(feature = "parquet")]
+    #[arg(long)]
+    pub(crate) parquet: bool,
     #[command(flatten)]
     pub(crate) rules: RuleArgs,
 }

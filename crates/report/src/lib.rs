@@ -26,6 +26,8 @@ pub use html::html;
 pub use json::{between_json, json, results_schema};
 pub use peak::trials_csv;
 pub use slices::csv;
+#[cfg(feature = "parquet")]
+pub use slices::parquet;
 pub use text::{between, doctor, network, studies, study, text};
 
 use bakeoff_experiment::results::{Results, Setup, SliceRecord};

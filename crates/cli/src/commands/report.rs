@@ -10,6 +10,9 @@ use bakeoff_report::Bundle;
 use bakeoff_stats::Verdict;
 use std::path::Path;
 
+/// The table of slices with types and units.
+pub(crate) const SLICES_PARQUET: &str = "slices.parquet";
+
 /// Makes `results.json`, `slices.csv` (`trials.csv` after a search for peaks) and `report.html` again
 /// and prints the table.
 pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
@@ -18,7 +21,8 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     let second = format!("{}'", stored.setup.baseline);
     let compared = stored.setup.arms.iter().filter(|arm| **arm != stored.setup.baseline && **arm != second);
     rules::fit(&args.rules, compared.map(String::as_str))?;
-    let outputs = make(stored, &args.rules)?;
+    let wanted = wanted(args, &stored)?;
+    let outputs = make(stored, &args.rules, wanted)?;
     outputs.write(&dir)?;
     terminal::say(&outputs.text);
     outputs.say_rulings();
@@ -41,28 +45,72 @@ pub(crate) struct Outputs {
     /// What each rule came to.
     rulings: Vec<String>,
     /// By name.
-    pub(crate) files: [(&'static str, String); 3],
+    pub(crate) files: Vec<(&'static str, Vec<u8>)>,
+}
+
+/// Which files are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Files {
+    /// Those that every run leaves.
+    Usual,
+    /// And the slices as Parquet.
+    #[cfg(feature = "parquet")]
+    WithParquet,
+}
+
+impl Files {
+    /// As a directory has them.
+    pub(crate) fn there(dir: &Path) -> Self {
+        match dir.join(SLICES_PARQUET).exists() {
+            #[cfg(feature = "parquet")]
+            true => Self::WithParquet,
+            _ => Self::Usual,
+        }
+    }
+}
+
+#[cfg(feature = "parquet")]
+fn wanted(args: &ReportArgs, stored: &Stored) -> Result<Files, Failure> {
+    match args.parquet {
+        false => Ok(Files::Usual),
+        true if stored.slices.is_empty() => {
+            Err(Failure::usage("--parquet is for slices, and this run has none"))
+        }
+        true => Ok(Files::WithParquet),
+    }
+}
+
+#[cfg(not(feature = "parquet"))]
+fn wanted(_: &ReportArgs, _: &Stored) -> Result<Files, Failure> {
+    Ok(Files::Usual)
 }
 
 /// Makes every output of a run, and judges the rules.
-pub(crate) fn make(stored: Stored, rules: &RuleArgs) -> Result<Outputs, Failure> {
+pub(crate) fn make(stored: Stored, rules: &RuleArgs, files: Files) -> Result<Outputs, Failure> {
     let results = analyse::analyse(&stored).map_err(Failure::failed)?;
     let (rulings, exit) = rules::judge(rules, &results, exit(&results));
-    Ok(Outputs { rulings, exit, ..print(stored, results) })
+    Ok(Outputs { rulings, exit, ..print(stored, results, files) })
 }
 
 /// The same where the figures are known.
-pub(crate) fn print(stored: Stored, results: Results) -> Outputs {
+pub(crate) fn print(stored: Stored, results: Results, wanted: Files) -> Outputs {
     let exit = exit(&results);
     let bundle = Bundle { results, setup: stored.setup, slices: stored.slices, plan: stored.plan };
+    let table = match &bundle.results.peak {
+        Some(peak) => ("trials.csv", bakeoff_report::trials_csv(peak).into_bytes()),
+        None => ("slices.csv", bakeoff_report::csv(&bundle).into_bytes()),
+    };
     let files = [
-        (RESULTS, bakeoff_report::json(&bundle.results)),
-        match &bundle.results.peak {
-            Some(peak) => ("trials.csv", bakeoff_report::trials_csv(peak)),
-            None => ("slices.csv", bakeoff_report::csv(&bundle)),
+        Some((RESULTS, bakeoff_report::json(&bundle.results).into_bytes())),
+        Some(table),
+        Some(("report.html", bakeoff_report::html(&bundle).into_bytes())),
+        match wanted {
+            Files::Usual => None,
+            #[cfg(feature = "parquet")]
+            Files::WithParquet => Some((SLICES_PARQUET, bakeoff_report::parquet(&bundle))),
         },
-        ("report.html", bakeoff_report::html(&bundle)),
     ];
+    let files = files.into_iter().flatten().collect();
     let text = bakeoff_report::text(&bundle, terminal::width(), terminal::colour());
     Outputs { text, exit, rulings: Vec::new(), files }
 }
@@ -75,9 +123,7 @@ impl Outputs {
 
     /// Writes the files.
     pub(crate) fn write(&self, dir: &ResultsDir) -> Result<(), Failure> {
-        self.files
-            .iter()
-            .try_for_each(|(name, text)| dir.write(name, text.as_bytes()).map_err(Failure::failed))
+        self.files.iter().try_for_each(|(name, bytes)| dir.write(name, bytes).map_err(Failure::failed))
     }
 }
 

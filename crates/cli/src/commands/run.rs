@@ -108,7 +108,8 @@ fn show(dir: &ResultsDir, quiet: bool, rules: &RuleArgs) -> Result<Exit, Failure
     if !dir.path().join(SETUP).exists() {
         return Ok(Exit::Verdicts);
     }
-    let outputs = report::make(directory::load(dir.path()).map_err(Failure::failed)?, rules)?;
+    let outputs =
+        report::make(directory::load(dir.path()).map_err(Failure::failed)?, rules, report::Files::Usual)?;
     if !quiet {
         terminal::say(&outputs.text);
     }

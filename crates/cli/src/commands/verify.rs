@@ -1,6 +1,6 @@
 //! `bakeoff verify`: is a results directory as it was written, and does it say what its slices give?
 
-use super::report;
+use super::report::{self, Files};
 use crate::args::VerifyArgs;
 use crate::exit::Exit;
 use crate::{Failure, terminal};
@@ -48,11 +48,11 @@ fn printed(dir: &Path, verified: &mut Verified) -> Result<String, Failure> {
         ));
         return Ok(String::new());
     }
-    let outputs = report::print(stored, results);
+    let outputs = report::print(stored, results, Files::there(dir));
     let mut names = String::new();
-    for (name, text) in outputs.files.iter().filter(|(name, _)| *name != RESULTS) {
+    for (name, bytes) in outputs.files.iter().filter(|(name, _)| *name != RESULTS) {
         if dir.join(name).exists() {
-            verified.printed(dir, name, text).map_err(Failure::usage)?;
+            verified.printed(dir, name, bytes).map_err(Failure::usage)?;
             names += &format!(", {name}");
         } else {
             verified.notes.push(format!("there is no {name}; `bakeoff report` makes it"));

@@ -48,16 +48,23 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// Asks of one more file whether its text is what it would be now; one that is not there is no
-    /// fault.
+    /// Asks of one more file whether it is what it would be now; one that is not there is no fault.
     ///
     /// # Errors
     /// It is there and cannot be read.
-    pub fn printed(&mut self, dir: &Path, name: &str, now: &str) -> Result<(), DirectoryError> {
-        let Some(there) = lossy(dir, name)? else { return Ok(()) };
+    pub fn printed(&mut self, dir: &Path, name: &str, now: &[u8]) -> Result<(), DirectoryError> {
+        let Some(there) = bytes_of(dir, name)? else { return Ok(()) };
         if there != now {
-            let line = there.lines().zip(now.lines()).take_while(|(a, b)| a == b).count() + 1;
-            self.find(format!("{name} line {line}"), "is not what `bakeoff report` would print");
+            let line = match (std::str::from_utf8(&there), std::str::from_utf8(now)) {
+                (Ok(there), Ok(now)) => {
+                    format!(
+                        " line {}",
+                        there.lines().zip(now.lines()).take_while(|(a, b)| a == b).count() + 1
+                    )
+                }
+                _ => String::new(),
+            };
+            self.find(format!("{name}{line}"), "is not what `bakeoff report` would print");
         }
         Ok(())
     }
@@ -96,8 +103,12 @@ pub fn verify(dir: &Path) -> Result<Verified, DirectoryError> {
 
 /// A file's text, `None` when it is not there. A byte that is no text is a difference, not an error.
 fn lossy(dir: &Path, name: &str) -> Result<Option<String>, DirectoryError> {
+    Ok(bytes_of(dir, name)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+fn bytes_of(dir: &Path, name: &str) -> Result<Option<Vec<u8>>, DirectoryError> {
     match fs::read(dir.join(name)) {
-        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Ok(bytes) => Ok(Some(bytes)),
         Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(why) => Err(DirectoryError::Read { path: dir.join(name), why: why.to_string() }),
     }
