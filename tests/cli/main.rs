@@ -17,6 +17,7 @@ mod load;
 mod logs_gone_wrong;
 mod origin;
 mod peak;
+mod parquet;
 mod plans_gone_wrong;
 mod report;
 mod resume;
