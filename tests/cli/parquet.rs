@@ -8,7 +8,8 @@ use std::process::Command;
 /// The interpreter with DuckDB that tests/prepare makes; the rule of skipped tests.
 fn duckdb(test: &str) -> Option<PathBuf> {
     let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python/bin/python");
-    let there = Command::new(&python).args(["-c", "import duckdb"]).status().is_ok_and(|status| status.success());
+    let there =
+        Command::new(&python).args(["-c", "import duckdb"]).status().is_ok_and(|status| status.success());
     if !there {
         let reason = "there is no DuckDB in target/python (tests/prepare puts it there)";
         assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "{test}: {reason}");
