@@ -37,9 +37,14 @@ const LEAST: Nanos = Nanos::from_millis(250);
 /// guess ...
 const REQUESTS: f64 = 1000.0;
 /// ... but at most so many times.
-const LONGER: f64 = 4.0;
+const LONGER: f64 = 2.0;
 /// The last trials are so many times longer than the first.
 const DOUBLINGS: f64 = 8.0;
+/// ... but take no larger share of the arm's budget, so that slow servers with long trials get enough of
+/// them.
+const MOST_OF_BUDGET: f64 = 0.05;
+/// The same for each of the curve's ten trials.
+const CURVE_OF_BUDGET: f64 = 0.015;
 /// A trial at low load has this many requests, within bounds.
 const UNLOADED_REQUESTS: f64 = 500.0;
 /// Trials of an arm before confirmation and curve. Time mostly ends a search sooner.
@@ -94,6 +99,7 @@ fn peak_setup(run: &Run<'_>, quest: Quest<'_>, arms: BTreeMap<String, PeakStart>
     let unloaded = arms.get(baseline).map_or(Nanos::ZERO, |arm| Nanos::new(arm.unloaded.quantile_ns));
     let (slo, slo_reason) = slo(plan.slo, unloaded, baseline);
     let constant = matches!(quest.work.clock, LoadClock::Constant(_));
+    let budget = run.left().times(USABLE / run.plan.names().len().max(1) as f64);
     PeakSetup {
         quantile: plan.quantile,
         slo_ns: slo.get(),
@@ -104,11 +110,11 @@ fn peak_setup(run: &Run<'_>, quest: Quest<'_>, arms: BTreeMap<String, PeakStart>
         gaps: if constant { "constant" } else { "poisson" }.to_owned(),
         max_rate_per_s: plan.max_rate.map(PerSecond::get),
         shortest_ns: shortest.get(),
-        longest_ns: shortest.times(DOUBLINGS).get(),
+        longest_ns: shortest.times(DOUBLINGS).min(budget.times(MOST_OF_BUDGET)).max(shortest).get(),
         confirm_ns: plan.confirm.get(),
-        curve_ns: shortest.times(1.5).get(),
+        curve_ns: shortest.times(1.5).min(budget.times(CURVE_OF_BUDGET)).get(),
         trials: TRIALS,
-        budget_ns: run.left().times(USABLE / run.plan.names().len().max(1) as f64).get(),
+        budget_ns: budget.get(),
         arms,
     }
 }
