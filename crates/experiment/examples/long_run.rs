@@ -21,6 +21,7 @@ const ROUNDS: u32 = 250;
 const SLICES_A_ROUND: usize = 40;
 const REQUESTS: u64 = 2000;
 const ROUNDS_A_START: u32 = 3;
+const EACH_UNTIL: u32 = 10;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args_os().nth(1).ok_or("give a new directory")?;
@@ -29,8 +30,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let setup = setup(sha256_of(&Path::new(&path).join(PLAN))?);
     dir.write_setup(&setup)?;
     let mut noise = SplitMix64::new(setup.seed);
-    let mut started_ns = 0;
+    let (mut started_ns, mut start) = (0, 0);
     for round in 0..ROUNDS {
+        start += u32::from(setup.restarts.is_due(round));
         let weather = 1.0 + 0.08 * noise.normal().abs();
         for position in 0..SLICES_A_ROUND {
             // Another arm in each place of each round: 7 and 40 have no common divisor.
@@ -42,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 position: position as u32,
                 arm: setup.arms[arm].clone(),
                 design: Design::Pairs,
-                start: round / ROUNDS_A_START,
+                start,
                 proof: None,
                 started_ns,
                 counters,
@@ -108,7 +110,11 @@ fn setup(plan_sha256: String) -> Setup {
         baseline: "plain".to_owned(),
         load: "closed loop, 15 robots".to_owned(),
         max_errors: 0.001,
-        restarts: RestartSetup { every: ROUNDS_A_START, reason: "a start takes no second".to_owned() },
+        restarts: RestartSetup {
+            every: ROUNDS_A_START,
+            each_until: EACH_UNTIL,
+            reason: "a start takes no second".to_owned(),
+        },
         workload: WorkloadSetup {
             kind: "replay".to_owned(),
             description: "made up".to_owned(),

@@ -31,10 +31,12 @@ pub(crate) fn verify(args: &VerifyArgs) -> Result<Exit, Failure> {
         terminal::say(&format!("{dir}: not as it was written"));
         return Ok(Exit::Altered);
     }
-    let (slices, values) = (verified.slices, verified.values);
-    terminal::say(&format!(
-        "{dir}: as it was written: {slices} slices, {values} values of {RESULTS}{printed}"
-    ));
+    let values = verified.values;
+    let read = match (verified.slices, verified.trials) {
+        (0, trials) if trials > 0 => format!("{trials} trials"),
+        (slices, _) => format!("{slices} slices"),
+    };
+    terminal::say(&format!("{dir}: as it was written: {read}, {values} values of {RESULTS}{printed}"));
     Ok(Exit::Verdicts)
 }
 

@@ -41,6 +41,8 @@ pub struct Verified {
     pub notes: Vec<String>,
     /// Slices read.
     pub slices: usize,
+    /// Trials of a search for peaks, read.
+    pub trials: usize,
     /// Values of `results.json` compared.
     pub values: usize,
     /// What the files hold and what follows from it, where all slices can be read.

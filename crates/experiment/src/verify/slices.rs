@@ -50,6 +50,7 @@ fn whose(line: &str) -> String {
 /// Every arm once in every round but the last, which may have been cut short.
 pub(super) fn check_rounds(stored: &Stored, verified: &mut Verified) {
     verified.slices = stored.slices.len();
+    verified.trials = stored.trials.len();
     let arms = &stored.setup.arms;
     let mut seen = BTreeSet::new();
     for (index, slice) in stored.slices.iter().enumerate() {
