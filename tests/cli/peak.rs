@@ -58,7 +58,7 @@ fn no_more_is_claimed_than_an_origin_with_a_known_capacity_bears() {
     let yard = Yard::new();
     let arms = format!("[arm.plain]\nserver = \"origin\"\nburn = \"{BURN}\"");
     let peak = "slo = \"200ms\"\nprecision = \"10%\"\nconfirm = \"2s\"";
-    yard.write("plan.toml", plan("budget = \"25s\"\n", peak, &arms));
+    yard.write("plan.toml", plan("budget = \"45s\"\n", peak, &arms));
     yard.run(&["check", "plan.toml"]).exits(0);
     let said = yard.run(&["run", "plan.toml", "--out", "out"]);
     assert!(matches!(said.code(), Some(0 | 4)), "{said:?}");

@@ -359,7 +359,7 @@ mod tests {
             ("limit_open_files", "1024 soft, 4096 hard"),
             ("limit_processes", "unlimited soft, unlimited hard"),
             ("load_average", "0.10 0.20 0.30"),
-            ("cpu_pressure", "some 1.50 % of the last 10 s"),
+            ("cpu_pressure", "some 1.5 % of the last 10 s"),
             ("steal", "1 % of CPU time since boot"),
             ("other_processes", "hidden"),
             ("somaxconn", "unknown (no /proc/sys/net/core/somaxconn)"),

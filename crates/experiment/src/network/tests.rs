@@ -77,7 +77,8 @@ fn strangers_are_turned_away_and_the_client_is_served() {
     {
         let mut stranger = connected(address);
         stranger.write_all(said).unwrap();
-        stranger.shutdown(std::net::Shutdown::Write).unwrap();
+        // It may have been turned away by now.
+        let _ = stranger.shutdown(std::net::Shutdown::Write);
         assert!(rest(&mut stranger).is_empty(), "{said:?}");
     }
     let mut other = connected(address);

@@ -163,7 +163,7 @@ mod tests {
             (
                 rough,
                 "sustains 5210/s (90 % interval 5150..5280/s); above it p99 of the response time is over 50 ms; not \
-                 confirmed: 95 % of it did not hold for 60 s (queue); the budget ended before the interval was \
+                 confirmed: 95 % of it did not hold for 60 s (queue); the search ended before the interval was \
                  narrower than 3 %",
             ),
             (
