@@ -12,6 +12,7 @@ mod contract;
 mod doctor;
 mod environment_gone_wrong;
 mod files;
+mod layers;
 mod links;
 mod load;
 mod logs_gone_wrong;

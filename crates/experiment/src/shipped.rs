@@ -25,6 +25,9 @@ pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "files", text: include_str!("../../../plans/files.toml") },
 ];
 
+/// The layers that come with bakeoff, in the form of a plan's own.
+pub const LAYERS: &str = include_str!("../../../plans/layers.toml");
+
 /// The plan of this name.
 pub fn plan(name: &str) -> Option<ShippedPlan> {
     PLANS.iter().copied().find(|plan| plan.name == name)

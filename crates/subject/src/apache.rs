@@ -78,7 +78,7 @@ impl Subject for Apache {
 impl Apache {
     fn own_config(&self, place: &Place<'_>, modules: &Path) -> Result<String, SubjectError> {
         let types = place.write("mime.types", &mime_types())?;
-        let (root, host, port) = (quoted(&place.context.root), place.context.host(), place.port);
+        let (root, host, port) = (quoted(&place.root), place.context.host(), place.port);
         let mut names = vec!["mpm_event", "authz_core", "unixd", "dir", "rewrite", "mime"];
         let tls = if self.tls {
             names.extend(["socache_shmcb", "ssl"]);

@@ -4,6 +4,7 @@ use crate::SubjectError;
 use crate::certificate::Certificate;
 use crate::cpu::CpuChoice;
 use crate::limits::Limits;
+use crate::stack::LayerSpec;
 use bakeoff_sys::namespace::Namespace;
 use bakeoff_units::Nanos;
 use std::collections::BTreeMap;
@@ -25,6 +26,10 @@ pub struct Context<'a> {
     pub home: Option<PathBuf>,
     /// The site, an existing directory.
     pub root: PathBuf,
+    /// The tree that the site's owner signed; the site itself, but where a plan plants differences.
+    pub reference: PathBuf,
+    /// What stands between the site and the server, from the files up. Built beforehand.
+    pub layers: Vec<LayerSpec>,
     /// Needed for TLS.
     pub certificate: Option<Certificate>,
     /// Cores for the subject and its children; empty: wherever bakeoff may run.
@@ -80,6 +85,8 @@ impl<'a> Context<'a> {
             base: base.to_owned(),
             home: None,
             root: root.to_owned(),
+            reference: root.to_owned(),
+            layers: Vec::new(),
             certificate: None,
             cpus: Vec::new(),
             catalogue: None,

@@ -118,6 +118,28 @@ pub enum SubjectError {
         /// Its last words.
         said: LastWords,
     },
+    /// A layer could not be built or put up.
+    #[error("arm `{arm}`: the layer `{layer}` is not up: {what}{said}")]
+    Layer {
+        /// Which arm.
+        arm: String,
+        /// Which layer.
+        layer: String,
+        /// Program and arguments, and how it ended or what it did not do.
+        what: String,
+        /// Its last words.
+        said: LastWords,
+    },
+    /// A layer's process ended while its arm was measured.
+    #[error(
+        "arm `{arm}`: the process of the layer `{layer}` ended during the run: what was served since then was not behind it"
+    )]
+    LayerDied {
+        /// Which arm.
+        arm: String,
+        /// Which layer.
+        layer: String,
+    },
     /// The command that tells whether the layer is on told nothing.
     #[error(
         "arm `{arm}`: its proof `{command}` does not say whether the layer is on ({status}; 0 means on, 1 means off){said}"

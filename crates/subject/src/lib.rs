@@ -6,7 +6,7 @@
 //! only, by address and `/proc`: it links no measured code. Sends no load and judges no figure.
 //!
 //! `start` turns a [`Spec`] into a [`Running`] subject, `run_command` runs a workload's command to
-//! its end, a [`Layer`] keeps what commands leave running, [`prove`] asks a command whether a layer is
+//! its end, a stack of [`LayerSpec`]s stands under a server, a [`Layer`] keeps what commands leave running, [`prove`] asks a command whether a layer is
 //! on. All put a guardian process (`guardian`) above what they start, so that nothing outlives
 //! bakeoff.
 
@@ -34,6 +34,7 @@ mod ready;
 mod run_command;
 mod running;
 mod spec;
+mod stack;
 mod start;
 mod url;
 mod user;
@@ -48,8 +49,9 @@ pub use error::{LastWords, SubjectError};
 pub use layer::{Errand, Layer};
 pub use limits::Limits;
 pub use program::find as find_program;
-pub use prove::{Enforcement, Proof, prove, prove_by};
+pub use prove::{Enforcement, Proof, prove, prove_by, prove_layers};
 pub use run_command::{Job, Outcome, Status, run_command};
 pub use running::{Running, StopReport};
 pub use spec::Spec;
+pub use stack::{LayerSpec, LayerStatus, build as build_layers};
 pub use start::start;

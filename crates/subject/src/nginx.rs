@@ -79,7 +79,7 @@ impl Nginx {
             }
         };
         let directives = place.directives("the directives for nginx")?;
-        let (host, port, root) = (place.context.host(), place.port, quoted(&place.context.root));
+        let (host, port, root) = (place.context.host(), place.port, quoted(&place.root));
         let workers = place.context.cpus.len().max(1); // one a core it may use
         let connections = place.context.connections.saturating_mul(2).max(1024); // each opens a file too
         Ok(format!(

@@ -34,6 +34,8 @@ pub(crate) struct Place<'a> {
     pub(crate) context: &'a Context<'a>,
     /// The private directory.
     pub(crate) dir: PathBuf,
+    /// The site as the layers show it.
+    pub(crate) root: PathBuf,
     pub(crate) port: u16,
     /// Copies in the private directory.
     pub(crate) certificate: Option<Certificate>,
@@ -49,7 +51,7 @@ impl Place<'_> {
         Substitutions {
             host: self.context.host().to_string(),
             port: self.port,
-            root: text(&self.context.root),
+            root: text(&self.root),
             tls: self.certificate.as_ref().map(|made| (text(&made.cert), text(&made.key))),
             dir: text(&self.dir),
             values: self.context.values.clone(),

@@ -39,6 +39,44 @@ pub struct Proof {
     pub words: String,
 }
 
+impl Proof {
+    /// Of several, each with a name, what they are together: on when all are, and no more enforced
+    /// than the least. `None` of none.
+    pub fn all(proofs: Vec<(String, Self)>) -> Option<Self> {
+        let words: Vec<String> =
+            proofs.iter().map(|(name, proof)| format!("{name}: {}", proof.words)).collect();
+        let rank = |proof: &Self| match proof.enforcement {
+            Enforcement::Full => 2,
+            Enforcement::Partial(_) => 1,
+            Enforcement::None(_) => 0,
+        };
+        let active = proofs.iter().all(|(_, proof)| proof.active);
+        let (name, least) = proofs.into_iter().min_by_key(|(_, proof)| rank(proof))?;
+        let of = |why: String| format!("{name}: {why}");
+        let enforcement = match least.enforcement {
+            Enforcement::Full => Enforcement::Full,
+            Enforcement::Partial(why) => Enforcement::Partial(of(why)),
+            Enforcement::None(why) => Enforcement::None(of(why)),
+        };
+        Some(Self { active, enforcement, words: words.join("; ") })
+    }
+}
+
+/// What the proofs of the arm's layers say, by layer, from the files up.
+///
+/// # Errors
+/// As [`prove`].
+pub fn prove_layers(running: &Running, context: &Context<'_>) -> Result<Vec<(String, Proof)>, SubjectError> {
+    let mut proofs = Vec::new();
+    for layer in &running.layers {
+        if let Some(argv) = &layer.spec.proof {
+            let proof = prove_with(&with_pid(&layer.substitutions, running), context, argv)?;
+            proofs.push((layer.spec.name.clone(), proof));
+        }
+    }
+    Ok(proofs)
+}
+
 /// Runs `argv` (substitutions as for the subject, and `{pid}`, its first process). Status 0: the
 /// layer is on; 1: it is off. The first line printed may be `full`, `partial: REASON` or
 /// `none: REASON`; a layer that is on and says none of these enforces fully.
@@ -46,24 +84,38 @@ pub struct Proof {
 /// # Errors
 /// Any other ending, in at most `start_timeout`, and what keeps a command from being run.
 pub fn prove(running: &Running, context: &Context<'_>, argv: &[String]) -> Result<Proof, SubjectError> {
+    prove_with(&with_pid(&running.substitutions, running), context, argv)
+}
+
+/// A server that runs already has no private directory: `{dir}` is that of the proof then.
+fn prove_with(known: &Substitutions, context: &Context<'_>, argv: &[String]) -> Result<Proof, SubjectError> {
     let name = format!("{}-proof", context.arm);
     let dir = private_dir(&context.base, &name).map_err(|source| SubjectError::Dir {
         arm: context.arm.clone(),
         path: context.base.clone(),
         source,
     })?;
-    let proof = context.inside(|| ask(running, context, argv, &dir));
+    let mut known = known.clone();
+    if known.dir.is_empty() {
+        known.dir = dir.display().to_string();
+    }
+    let proof = context.inside(|| ask(&known, context, argv, &dir));
     if proof.is_ok() {
         let _ = fs::remove_dir_all(&dir); // else its output stays, as the error says
     }
     proof
 }
 
-fn ask(running: &Running, context: &Context<'_>, argv: &[String], dir: &Path) -> Result<Proof, SubjectError> {
+fn ask(
+    known: &Substitutions,
+    context: &Context<'_>,
+    argv: &[String],
+    dir: &Path,
+) -> Result<Proof, SubjectError> {
     let arm = context.arm.clone();
     let cwd = context.home.clone().unwrap_or_else(|| dir.to_owned());
     let job = Job {
-        argv: program::command(&arm, &known(running, dir), argv, "proof", &cwd)?,
+        argv: program::command(&arm, known, argv, "proof", &cwd)?,
         arm,
         env: Vec::new(),
         cwd,
@@ -99,12 +151,9 @@ pub fn prove_by(job: &Job<'_>) -> Result<Proof, SubjectError> {
     }
 }
 
-/// A server that runs already has no private directory: `{dir}` is that of the proof then.
-fn known(running: &Running, proof_dir: &Path) -> Substitutions {
-    let mut known = running.substitutions.clone();
-    if known.dir.is_empty() {
-        known.dir = proof_dir.display().to_string();
-    }
+/// With the server's first process: its view of the mounts is in `/proc/{pid}`.
+fn with_pid(known: &Substitutions, running: &Running) -> Substitutions {
+    let mut known = known.clone();
     if let Some(pid) = running.main_process() {
         known.values.insert("pid".to_owned(), pid.to_string());
     }

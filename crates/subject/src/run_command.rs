@@ -146,10 +146,20 @@ pub(crate) fn wait(
 
 /// Starts it under a guardian of its own.
 pub(crate) fn guard(user: Option<User>, job: &Job<'_>) -> Result<Guardian, SubjectError> {
+    launch(job, plan(user, job)?)
+}
+
+fn launch(job: &Job<'_>, plan: Plan) -> Result<Guardian, SubjectError> {
     let executable = job.executable.clone().map_or_else(std::env::current_exe, Ok);
     let executable = executable.map_err(|source| guardian_error(job, source))?;
     let command = [executable.into(), crate::guardian::WORD.into()];
-    Guardian::launch(&command, plan(user, job)?).map_err(|error| launch_error(job, error))
+    Guardian::launch(&command, plan).map_err(|error| launch_error(job, error))
+}
+
+/// Starts it as the first of a stack of layers: under a guardian of its own, under the limits that
+/// the whole arm will have, with a mount namespace to itself.
+pub(crate) fn guard_in(job: &Job<'_>, ceiling: Ceiling) -> Result<Guardian, SubjectError> {
+    launch(job, Plan { ceiling, own_mounts: true, ..plan(None, job)? })
 }
 
 /// Starts it under a guardian that there is.
@@ -177,6 +187,7 @@ fn plan(user: Option<User>, job: &Job<'_>) -> Result<Plan, SubjectError> {
         user: user.map(|user| (user.uid, user.gid)),
         cpu: job.cpu_source,
         ceiling: Ceiling::default(),
+        own_mounts: false,
         grace_ms: job.grace.get() / 1_000_000,
     })
 }

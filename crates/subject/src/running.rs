@@ -6,6 +6,7 @@ use crate::config::Substitutions;
 use crate::cpu::{Account, CpuMissing, CpuReading};
 use crate::guardian::Guardian;
 use crate::limits::Limits;
+use crate::stack::{self, LayerStatus, Standing};
 use crate::words::last_words;
 use bakeoff_sys::process;
 use bakeoff_units::Nanos;
@@ -45,6 +46,8 @@ pub struct Running {
     pub(crate) hits: HitMeter,
     pub(crate) logs: Vec<PathBuf>,
     pub(crate) guardian: Option<Guardian>,
+    /// What stands under it.
+    pub(crate) layers: Vec<Standing>,
     pub(crate) account: Account,
     /// Of a URL: the process that was named.
     pub(crate) pid: Option<u32>,
@@ -94,6 +97,11 @@ impl Running {
         self.hits.read()
     }
 
+    /// What its layers tell of themselves; empty without layers.
+    pub fn layer_status(&self) -> LayerStatus {
+        stack::read(&self.layers)
+    }
+
     /// An error when it has ended, with how and its last words. (A command may leave its server
     /// behind and end with 0.) One system call.
     pub fn alive(&self) -> Result<(), SubjectError> {
@@ -101,7 +109,10 @@ impl Running {
         let Some(guardian) = &self.guardian else { return self.named_is_alive() };
         let dir = self.dir.clone().unwrap_or_default();
         match still_there(guardian) {
-            Ok(None) => Ok(()),
+            Ok(None) => match stack::fallen(&self.layers) {
+                None => Ok(()),
+                Some(layer) => Err(SubjectError::LayerDied { arm: arm(), layer: layer.spec.name.clone() }),
+            },
             Ok(Some(ending)) => {
                 Err(SubjectError::Died { arm: arm(), ending, said: last_words(&dir, &self.logs) })
             }

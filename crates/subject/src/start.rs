@@ -15,6 +15,7 @@ use crate::program::{Place, Recipe, Subject, no_program};
 use crate::ready::Waiting;
 use crate::running::Running;
 use crate::spec::Spec;
+use crate::stack;
 use crate::url;
 use crate::user::Runner;
 use bakeoff_units::{Clock, MonotonicClock};
@@ -82,14 +83,16 @@ fn launch_once(
 ) -> Result<Running, SubjectError> {
     let clock = MonotonicClock::new();
     let runner = subject.runner();
-    let place = place(context)?;
+    let mut place = place(context)?;
     let ceiling = context.limits.ceiling(context, &place.dir)?;
+    let stack = stack::raise(context, &place.dir, &ceiling)?;
+    place.root.clone_from(&stack.root);
     let env = subject.environment(&place)?;
     hand_over(runner.as_ref(), &place)?;
     prepare::run(&place, runner.as_ref(), &env)?;
     let recipe = subject.recipe(&place)?;
     give_files(runner.as_ref(), &place)?;
-    let guardian = guard(&place, &recipe, env, runner.as_ref(), ceiling.clone())?;
+    let guardian = guard(&place, &recipe, env, runner.as_ref(), ceiling.clone(), stack.guardian)?;
     let address = SocketAddr::from((context.host(), place.port));
     let tls = subject.tls();
     Waiting { context, guardian: &guardian, address, dir: &place.dir, recipe: &recipe, tls }.wait()?;
@@ -117,6 +120,7 @@ fn launch_once(
         hits,
         logs: recipe.logs,
         guardian: Some(guardian),
+        layers: stack.layers,
         account,
         pid: None,
     })
@@ -133,7 +137,7 @@ fn place<'a>(context: &'a Context<'a>) -> Result<Place<'a>, SubjectError> {
         Some(made) => Some(made.copy_to(&dir).map_err(|error| dir_error(&dir, error))?),
         None => None,
     };
-    Ok(Place { context, dir, port, certificate })
+    Ok(Place { context, dir, root: context.root.clone(), port, certificate })
 }
 
 /// `base/ARM`, or `base/ARM-2` and so on; the arm's name without what is awkward in a path.
@@ -156,7 +160,7 @@ fn hand_over(runner: Option<&Runner>, place: &Place<'_>) -> Result<(), SubjectEr
     give_files(runner, place)?;
     let Some(runner) = runner else { return Ok(()) };
     runner.demand_reach(&place.arm(), &place.dir)?;
-    runner.demand_reach(&place.arm(), &place.context.root)
+    runner.demand_reach(&place.arm(), &place.root)
 }
 
 /// Makes the runner owner of the private directory and of what is in it.
@@ -175,6 +179,7 @@ fn guard(
     env: Vec<(String, String)>,
     runner: Option<&Runner>,
     ceiling: Ceiling,
+    above: Option<Guardian>,
 ) -> Result<Guardian, SubjectError> {
     let context = place.context;
     let plan = Plan {
@@ -186,8 +191,13 @@ fn guard(
         user: runner.map(|runner| (runner.user.uid, runner.user.gid)),
         cpu: context.cpu_source,
         ceiling,
+        own_mounts: false,
         grace_ms: context.grace.get() / 1_000_000,
     };
+    if let Some(mut guardian) = above {
+        let launched = guardian.launch_next(plan).map(|()| guardian);
+        return launched.map_err(|error| launch_error(place, recipe, error));
+    }
     let command = context.guardian_command().map_err(LaunchError::Guardian);
     command
         .and_then(|command| Guardian::launch(&command, plan))

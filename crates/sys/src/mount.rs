@@ -3,7 +3,8 @@
 //! Measuring side, cold path. Owns the reading of `mountinfo`. Decides nothing: who is unmounted,
 //! and when, is the caller's.
 
-use nix::mount::{MntFlags, umount2};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, unshare};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
@@ -60,6 +61,18 @@ pub fn of(path: &Path) -> io::Result<Mount> {
 /// What `umount2` reports, mostly that this user may not.
 pub fn detach(point: &Path) -> io::Result<()> {
     Ok(umount2(point, MntFlags::MNT_DETACH | MntFlags::UMOUNT_NOFOLLOW)?)
+}
+
+/// Gives the calling process, which must have one thread, and all that it starts a mount namespace
+/// to themselves: mounts made inside are seen nowhere else and go with the last process inside,
+/// those made outside later are not seen inside. Needs `CAP_SYS_ADMIN`.
+///
+/// # Errors
+/// `EPERM` without the privilege; what `unshare` and `mount` report.
+pub fn own_namespace() -> io::Result<()> {
+    unshare(CloneFlags::CLONE_NEWNS)?;
+    let nothing = None::<&str>;
+    Ok(mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing)?)
 }
 
 /// The path without symbolic links above its last part, which is not looked at: a mount whose server

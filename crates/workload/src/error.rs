@@ -127,6 +127,12 @@ pub enum WorkloadError {
     /// A closed loop without robots.
     #[error("a closed loop needs at least one robot; set `robots`")]
     NoRobots,
+    /// A site that cannot be.
+    #[error("there is no such site: {fault}")]
+    NoSuchSite {
+        /// Which of its numbers contradict each other.
+        fault: String,
+    },
     /// The site is over the limit.
     #[error(
         "the site would need {need} in {files} files, more than {max}; raise `max_site`, or take a log with smaller replies"

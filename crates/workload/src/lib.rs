@@ -15,6 +15,7 @@ mod permutation;
 pub mod replay;
 mod site;
 mod source;
+mod walk;
 mod webstone;
 
 pub use endless::EndlessSource;
@@ -23,6 +24,7 @@ pub use get::{CycleSource, Get, GetUrl};
 pub use permutation::Permutation;
 pub use site::{DiskNeed, Site};
 pub use source::{Ask, Expect, ListSource, Method, Request, RequestTable, Slice, Source, Statuses};
+pub use walk::{Shape, walk};
 pub use webstone::Webstone;
 
 use bakeoff_content::Catalogue;

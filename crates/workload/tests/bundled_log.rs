@@ -38,7 +38,7 @@ fn bytes(slice: &Slice) -> f64 {
 #[test]
 fn every_line_is_replayed_or_counted() {
     let replay = shuffled(15, 0, 7);
-    let summary = replay.summary();
+    let summary = replay.summary().unwrap();
     assert_eq!((summary.lines, summary.requests), (10_000, 9992));
     let reasons = [SkipReason::Method, SkipReason::Control, SkipReason::NameTooLong];
     assert_eq!(reasons.map(|reason| summary.skips.count(reason)), [6, 1, 1]);

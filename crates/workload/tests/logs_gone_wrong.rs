@@ -55,8 +55,8 @@ fn too_many_lines_that_do_not_parse_shows_three_and_fewer_are_counted() {
     assert_eq!(text.matches("what is this").count(), 3);
     assert!(text.contains("line 81 (no-time): what is this"), "{text}");
     let index = read(format!("{}{}\n\n", GOOD.repeat(90), bad.repeat(10))).unwrap();
-    assert_eq!(index.summary().skips.by_label()["no-time"], 10);
-    assert_eq!(index.summary().skips.by_label()["empty-line"], 2);
+    assert_eq!(index.summary().unwrap().skips.by_label()["no-time"], 10);
+    assert_eq!(index.summary().unwrap().skips.by_label()["empty-line"], 2);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn samples_are_cut_and_printable() {
     let junk =
         [b"\x1b[31m\xff".to_vec(), vec![b'x'; 5000], b"\n".to_vec(), GOOD.repeat(20).into_bytes()].concat();
     let index = read(junk).unwrap();
-    let sample = &index.summary().skips.samples()[0];
+    let sample = &index.summary().unwrap().skips.samples()[0];
     assert!(sample.line == 1 && sample.text.chars().count() <= 200 && !sample.text.contains('\u{1b}'));
 }
 
@@ -98,11 +98,11 @@ fn a_line_of_megabytes_costs_one_line() {
     for len in [1 << 20, (1 << 20) + 1, 3 << 20] {
         let log = [GOOD.repeat(20), "x".repeat(len), "\n".to_owned(), GOOD.repeat(20)].concat();
         let index = read(log).unwrap();
-        assert_eq!((index.summary().lines, index.lines()), (41, 40), "{len}");
-        assert_eq!(index.summary().skips.count(SkipReason::LineTooLong), 1);
+        assert_eq!((index.summary().unwrap().lines, index.lines()), (41, 40), "{len}");
+        assert_eq!(index.summary().unwrap().skips.count(SkipReason::LineTooLong), 1);
     }
     let index = read([GOOD.repeat(20), "x".repeat(2 << 20)].concat()).unwrap();
-    assert_eq!(index.summary().skips.count(SkipReason::LineTooLong), 1, "also at the end");
+    assert_eq!(index.summary().unwrap().skips.count(SkipReason::LineTooLong), 1, "also at the end");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn untrusted_names_are_refused_by_name_and_nothing_else_is_lost() {
     log += &GOOD.replace("/a ", &format!("{} ", "/x".repeat(2500)));
     log += &GOOD.replace("/a ", "http://example.org/absolute ");
     let index = read(log).unwrap();
-    let skipped = index.summary().skips.by_label();
+    let skipped = index.summary().unwrap().skips.by_label();
     for label in targets.iter().map(|(_, label)| *label).chain(["name-too-long", "path-too-long"]) {
         assert!(skipped.get(label).is_some_and(|count| *count >= 1), "{label}: {skipped:?}");
     }

@@ -232,6 +232,7 @@ each_key!(
     fresh,
     first_use_of,
     limits,
+    layers,
     proof,
     path,
     setup,

@@ -74,7 +74,8 @@ pub struct LinkPlan {
 /// Requests that the layer must refuse, planted among the others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ViolationPlan {
-    /// Share of all requests, above 0 and at most 0.5.
+    /// Share of all requests that are planted, at most 0.5; 0 where the workload asks for them by
+    /// itself.
     pub share: Ratio,
     /// What is asked for.
     pub what: Violations,
@@ -91,6 +92,9 @@ pub enum Violations {
     Urls(Vec<String>),
     /// So many files of the site, altered on disk after it was written.
     Files(usize),
+    /// So many files of the tree that the owner signed are not as those that are served: the layer
+    /// must note, not refuse, each request for one.
+    Digests(usize),
 }
 
 /// What a subject may use; `None`: as much as there is.

@@ -21,11 +21,11 @@ pub use method::{
 };
 
 use bakeoff_loadgen::Trust;
-use bakeoff_subject::Spec;
+use bakeoff_subject::{LayerSpec, Spec};
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
 use bakeoff_wire::access_log::Format;
-use bakeoff_workload::GetUrl;
 use bakeoff_workload::replay::LogSource;
+use bakeoff_workload::{GetUrl, Shape};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -111,6 +111,7 @@ impl RequestWork {
         match self.source {
             RequestSource::Replay { .. } => "replay",
             RequestSource::Webstone => "webstone",
+            RequestSource::Walk { .. } => "walk",
             RequestSource::Get(_) => "get",
         }
     }
@@ -134,6 +135,13 @@ pub enum RequestSource {
     },
     /// The WebStone 2.5 standard file set.
     Webstone,
+    /// A made-up site, all of whose URLs every robot walks.
+    Walk {
+        /// What it is like.
+        shape: Shape,
+        /// Largest site, on disk.
+        max_site: Bytes,
+    },
     /// Weighted paths.
     Get(Vec<GetUrl>),
 }
@@ -211,6 +219,8 @@ pub struct Arm {
     pub levels: Vec<usize>,
     /// What `{factor}` means in its configuration.
     pub values: BTreeMap<String, String>,
+    /// Servers: what stands between the site and the server, from the files up.
+    pub layers: Vec<LayerSpec>,
     /// Servers: run before each start.
     pub prepare: Vec<Vec<String>>,
     /// Lines for the server block of our own configuration.
@@ -262,6 +272,7 @@ impl Arm {
             && self.trust == other.trust
             && self.values == other.values
             && self.prepare == other.prepare
+            && self.layers == other.layers
             && self.directives == other.directives
             && self.requests == other.requests
             && ways(self) == ways(other)

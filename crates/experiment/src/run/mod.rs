@@ -292,6 +292,7 @@ fn violation_setup(plan: &ViolationPlan) -> ViolationSetup {
     let what = match &plan.what {
         Violations::Urls(urls) => urls.join(", "),
         Violations::Files(files) => format!("{files} files of the site, altered on disk"),
+        Violations::Digests(files) => format!("{files} files that are not as their owner signed them"),
     };
     ViolationSetup { share: plan.share.get(), what, enforced_by: plan.enforced_by.clone() }
 }

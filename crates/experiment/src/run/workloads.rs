@@ -3,7 +3,7 @@
 use super::RunError;
 use crate::plan::{LoadClock, RequestSource, RequestWork};
 use bakeoff_workload::replay::{InOrder, ReplayOptions, Shuffled};
-use bakeoff_workload::{Get, Webstone, Workload};
+use bakeoff_workload::{Get, Webstone, Workload, walk};
 use std::num::NonZeroU32;
 
 /// The workload and a line about it.
@@ -23,6 +23,18 @@ pub(crate) fn build(
             let robots = work.clock.robots().unwrap_or(1);
             Ok((Box::new(Webstone::new(robots, seed)?), "WebStone 2.5 standard file set".to_owned()))
         }
+        RequestSource::Walk { shape, max_site } => {
+            let LoadClock::Closed { robots, passes, .. } = work.clock else {
+                return Err(RunError::System(std::io::Error::other("a walk is a closed loop")));
+            };
+            let passes = passes.and_then(NonZeroU32::new);
+            let walk = Shuffled::over(walk(shape, seed, *max_site)?, robots, passes, seed)?;
+            let line = format!(
+                "a made-up site: {} files, {}; {} URLs, {} of them missing; mean reply {}",
+                shape.files, shape.bytes, shape.urls, shape.missing, shape.mean_reply
+            );
+            Ok((Box::new(walk), line))
+        }
         RequestSource::Replay { log, format, conditional, max_site, max_unparsable } => {
             let options = ReplayOptions {
                 format: *format,
@@ -34,7 +46,8 @@ pub(crate) fn build(
             if let LoadClock::Closed { robots, passes, .. } = work.clock {
                 let passes = passes.and_then(NonZeroU32::new);
                 let replay = Shuffled::new(log, &options, robots, passes, seed)?;
-                let line = describe(&log.name(), replay.summary());
+                let line =
+                    replay.summary().map_or_else(|| log.name(), |summary| describe(&log.name(), summary));
                 return Ok((Box::new(replay), line));
             }
             let stamps = matches!(work.clock, LoadClock::Original { .. });

@@ -135,6 +135,10 @@ impl Keeper {
     /// What is started later joins what was started first. The error is a report too.
     fn start(&mut self, plan: Plan) -> Result<Report, Report> {
         let is_first = self.groups.is_empty();
+        if plan.own_mounts {
+            let own = bakeoff_sys::mount::own_namespace();
+            own.map_err(|error| failed(Fault::Other, "making a mount namespace (needs root)", &error))?;
+        }
         let prospects = match is_first {
             true => Prospects::make(plan.cpu, &plan.ceiling).map_err(no_groups)?,
             false => Prospects::of(&self.groups),

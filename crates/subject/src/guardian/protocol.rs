@@ -35,6 +35,8 @@ pub(crate) struct Plan {
     pub(crate) cpu: CpuChoice,
     /// What it may use at most.
     pub(crate) ceiling: Ceiling,
+    /// Of the first: whether all below the guardian have a mount namespace to themselves.
+    pub(crate) own_mounts: bool,
     /// How long the subject may take to end when asked.
     pub(crate) grace_ms: u64,
 }

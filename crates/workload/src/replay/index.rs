@@ -20,7 +20,8 @@ pub struct LogIndex {
     /// lines end.
     sorted: Vec<(u32, u64)>,
     site: Option<Site>,
-    summary: Summary,
+    /// Of a log; what was made up has none.
+    summary: Option<Summary>,
 }
 
 impl LogIndex {
@@ -48,7 +49,17 @@ impl LogIndex {
         let served = options.expect.then(|| Served::new(sizes));
         let (requests, sorted) = resolve(&targets, &seen, served.as_ref());
         let site = served.map(|served| Site::new(served.catalogue, options.max_site)).transpose()?;
-        Ok(Self { table: Arc::new(RequestTable { requests }), sorted, site, summary })
+        Ok(Self { table: Arc::new(RequestTable { requests }), sorted, site, summary: Some(summary) })
+    }
+
+    /// Requests that are in no log, each once, with the size of its reply, and the site they are of.
+    pub(crate) fn of(requests: Vec<(Request, u64)>, site: Site) -> Self {
+        let mut order: Vec<(u64, u32)> =
+            requests.iter().zip(0..).map(|((_, size), at)| (*size, at)).collect();
+        order.sort_unstable();
+        let sorted = order.into_iter().zip(1..).map(|((_, request), end)| (request, end)).collect();
+        let requests = requests.into_iter().map(|(request, _)| request).collect();
+        Self { table: Arc::new(RequestTable { requests }), sorted, site: Some(site), summary: None }
     }
 
     /// The distinct requests.
@@ -72,9 +83,9 @@ impl LogIndex {
         self.site.as_ref()
     }
 
-    /// What the log was found to hold.
-    pub const fn summary(&self) -> &Summary {
-        &self.summary
+    /// What the log was found to hold; `None` when there is no log.
+    pub const fn summary(&self) -> Option<&Summary> {
+        self.summary.as_ref()
     }
 }
 

@@ -38,14 +38,24 @@ impl Shuffled {
         passes: Option<NonZeroU32>,
         seed: u64,
     ) -> Result<Self, WorkloadError> {
-        if robots == 0 {
-            return Err(WorkloadError::NoRobots);
-        }
-        Ok(Self { index: LogIndex::read(source, options)?, robots, passes, seed })
+        Self::over(LogIndex::read(source, options)?, robots, passes, seed)
     }
 
-    /// What the log was found to hold.
-    pub const fn summary(&self) -> &Summary {
+    /// The same over an index that there is.
+    ///
+    /// # Errors
+    /// No robot.
+    pub fn over(
+        index: LogIndex,
+        robots: usize,
+        passes: Option<NonZeroU32>,
+        seed: u64,
+    ) -> Result<Self, WorkloadError> {
+        if robots == 0 { Err(WorkloadError::NoRobots) } else { Ok(Self { index, robots, passes, seed }) }
+    }
+
+    /// What the log was found to hold; `None` when there is no log.
+    pub const fn summary(&self) -> Option<&Summary> {
         self.index.summary()
     }
 
@@ -110,7 +120,7 @@ impl Workload for Shuffled {
     }
 
     fn skipped(&self) -> BTreeMap<String, u64> {
-        self.index.summary().skips.by_label()
+        self.index.summary().map_or_else(BTreeMap::new, |summary| summary.skips.by_label())
     }
 
     fn catalogue(&self) -> Option<&Catalogue> {

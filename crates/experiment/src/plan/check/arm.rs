@@ -6,11 +6,17 @@ use super::super::file::{ArmSection, OneOrMany, WorkloadSection};
 use super::super::{Arm, ArmCommand, ArmKind, Work};
 use super::{Checked, Context};
 use bakeoff_loadgen::Trust;
-use bakeoff_subject::Spec;
+use bakeoff_subject::{LayerSpec, Spec};
 use toml::Spanned;
 
 impl Context<'_> {
-    pub(super) fn arm(&self, cell: &Cell, w: &WorkloadSection, work: &Work) -> Checked<Arm> {
+    pub(super) fn arm(
+        &self,
+        cell: &Cell,
+        w: &WorkloadSection,
+        work: &Work,
+        own_layers: &[LayerSpec],
+    ) -> Checked<Arm> {
         let (name, arm) = (&cell.name, &cell.section);
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.as_ref().is_empty() || !name.as_ref().chars().all(fits) || name.as_ref().starts_with('.') {
@@ -38,11 +44,12 @@ impl Context<'_> {
         Ok(Arm {
             name: name.as_ref().clone(),
             serves_site: self.serves_site(&what)?,
-            what,
             trust,
             start_timeout: self.quantity(arm.start_timeout.as_ref(), "10s")?,
             levels: cell.levels.clone(),
             values: cell.values.clone(),
+            layers: self.layers(arm, &what, own_layers)?,
+            what,
             prepare,
             directives: self.directives(arm)?,
             limits: self.limits(arm.limits.as_ref())?,
@@ -127,6 +134,7 @@ impl Context<'_> {
             ("start_timeout", arm.start_timeout.as_ref().map(Spanned::span), !is(&["url"])),
             ("prepare", arm.prepare.as_ref().map(Spanned::span), !is(&["url"])),
             ("limits", arm.limits.as_ref().map(Spanned::span), !is(&["url"])),
+            ("layers", arm.layers.as_ref().map(Spanned::span), is(&["nginx", "apache", "command"])),
             ("wrap", arm.wrap.as_ref().map(Spanned::span), false),
             ("setup", arm.setup.as_ref().map(Spanned::span), false),
             ("cleanup", arm.cleanup.as_ref().map(Spanned::span), false),
@@ -138,6 +146,7 @@ impl Context<'_> {
                 let what = format!("`{key}` has no meaning for this arm");
                 let help = match key {
                     "tls" => "a url says https:// itself",
+                    "layers" => "layers stand under `nginx`, `apache` or a `command`, which serve files",
                     "wrap" | "setup" | "cleanup" => "it belongs to the `command` workload",
                     "path" | "drop" => "it belongs to the `files` workload",
                     _ => "take the line out",
@@ -172,6 +181,7 @@ impl Context<'_> {
             ("fresh", arm.fresh.as_ref().map(Spanned::span)),
             ("first_use_of", arm.first_use_of.as_ref().map(Spanned::span)),
             ("limits", arm.limits.as_ref().map(Spanned::span)),
+            ("layers", arm.layers.as_ref().map(Spanned::span)),
             ("proof", arm.proof.as_ref().map(Spanned::span)),
             ("path", arm.path.as_ref().map(Spanned::span)),
             ("drop", arm.drop.as_ref().map(Spanned::span)),
@@ -220,7 +230,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    fn argv(&self, argv: &Spanned<Vec<String>>) -> Checked<Vec<String>> {
+    pub(super) fn argv(&self, argv: &Spanned<Vec<String>>) -> Checked<Vec<String>> {
         if argv.as_ref().first().is_none_or(String::is_empty) {
             return self.wrong(
                 argv.span(),

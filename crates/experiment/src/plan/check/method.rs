@@ -2,7 +2,7 @@
 
 use super::super::error::suggestion;
 use super::super::file::{ExperimentSection, ViolationsSection};
-use super::super::{Arm, DesignChoice, RequestSource, ViolationPlan, Violations, Work};
+use super::super::{Arm, DesignChoice, RequestSource, RequestWork, ViolationPlan, Violations, Work};
 use super::{Checked, Context};
 use crate::study;
 use bakeoff_meter::catalogue;
@@ -56,35 +56,50 @@ impl Context<'_> {
         baseline: usize,
     ) -> Checked<Option<ViolationPlan>> {
         let Some(v) = section else { return Ok(None) };
-        let span = v.share.span();
+        let span = v.span();
         let Work::Requests(requests) = work else {
             return self.wrong(span, "violations are requests", "choose a workload of requests");
         };
-        let share: Ratio = self.positive(Some(&v.share), "0.5%", Ratio::get)?;
-        if share.get() > 0.5 {
-            return self.wrong(
-                span,
-                "more than half of the requests would be violations",
-                "such as \"0.5%\"",
-            );
-        }
-        let what = match (&v.urls, &v.files) {
-            (Some(urls), None) => self.violating_urls(urls)?,
-            (None, Some(files)) => {
-                let has_site =
-                    matches!(requests.source, RequestSource::Replay { .. } | RequestSource::Webstone);
-                if !has_site || *files.as_ref() == 0 {
-                    let help =
-                        "use a `replay` or `webstone` workload, which writes a site, and at least 1 file";
-                    return self.wrong(files.span(), "there is no file to alter", help);
-                }
-                Violations::Files(*files.as_ref() as usize)
+        let what = match (&v.urls, &v.files, &v.digests) {
+            (Some(urls), None, None) => self.violating_urls(urls)?,
+            (None, Some(files), None) => Violations::Files(self.violating_files(files, requests)?),
+            (None, None, Some(files)) => Violations::Digests(self.violating_files(files, requests)?),
+            _ => {
+                return self.wrong(
+                    span,
+                    "what must be noticed?",
+                    "give one of `urls`, `files` and `digests`",
+                );
             }
-            _ => return self.wrong(span, "what must be refused?", "give either `urls` or `files`"),
         };
         let refused = v.refused.as_ref().map_or_else(|| REFUSED.to_vec(), |list| list.as_ref().clone());
         let enforced_by = self.enforced_by(v, arms, baseline)?;
-        Ok(Some(ViolationPlan { share, what, refused, enforced_by }))
+        Ok(Some(ViolationPlan { share: self.violating_share(v, &what)?, what, refused, enforced_by }))
+    }
+
+    fn violating_share(&self, v: &ViolationsSection, what: &Violations) -> Checked<Ratio> {
+        if let (Violations::Digests(_), Some(share)) = (what, &v.share) {
+            let what = "`digests` are asked for as often as the workload does";
+            return self.wrong(share.span(), what, "take the line out");
+        }
+        if matches!(what, Violations::Digests(_)) {
+            return Ok(Ratio::default());
+        }
+        let share: Ratio = self.positive(v.share.as_ref(), "0.5%", Ratio::get)?;
+        if share.get() <= 0.5 {
+            return Ok(share);
+        }
+        let span = v.share.as_ref().map_or(0..0, Spanned::span);
+        self.wrong(span, "more than half of the requests would be violations", "such as \"0.5%\"")
+    }
+
+    fn violating_files(&self, files: &Spanned<u64>, requests: &RequestWork) -> Checked<usize> {
+        let has_site = !matches!(requests.source, RequestSource::Get(_));
+        if has_site && *files.as_ref() > 0 {
+            return Ok(*files.as_ref() as usize);
+        }
+        let help = "use a `replay`, `walk` or `webstone` workload, which writes a site, and at least 1 file";
+        self.wrong(files.span(), "there is no file to alter", help)
     }
 
     fn violating_urls(&self, urls: &Spanned<Vec<Spanned<String>>>) -> Checked<Violations> {

@@ -3,6 +3,7 @@
 mod arm;
 mod factors;
 mod files;
+mod layers;
 mod link;
 mod method;
 mod own;
@@ -35,9 +36,10 @@ pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: Pla
     let peak = e.kind.as_ref().is_some_and(|kind| kind.as_ref() == "peak");
     let work = cx.work(&file.workload, e.slice_requests.as_ref(), peak)?;
     let (factors, cells) = cx.expand(&file)?;
+    let layers = cx.own_layers(&file)?;
     let mut arms = Vec::new();
     for cell in &cells {
-        arms.push(cx.arm(cell, &file.workload, &work)?);
+        arms.push(cx.arm(cell, &file.workload, &work, &layers)?);
     }
     let baseline = cx.baseline(&e.baseline, &cells, &arms)?;
     let kind = cx.kind(&file, &work, &cells)?;

@@ -95,7 +95,7 @@ fn not_for_peaks(file: &PlanFile) -> Vec<Option<Key>> {
         e.slice_requests.as_ref().map(|key| ("slice_requests", key.span())),
         e.margin.as_ref().map(|key| ("margin", key.span())),
         e.study.as_ref().map(|key| ("study", key.span())),
-        file.violations.as_ref().map(|section| ("violations", section.share.span())),
+        file.violations.as_ref().map(|section| ("violations", section.span())),
     ]
 }
 

@@ -178,7 +178,7 @@ fn wrong_factors_and_method_keys_are_named() {
         ("tls = true", "first_use_of = \"http.rules-1\"", &["no arm `http.rules-1`", "did you mean"]),
         ("[level", "[violations]\nshare = \"1%\"\nfiles = 3\n\n[level", &["no file to alter"]),
         ("[level", "[violations]\nshare = \"60%\"\nurls = [\"/x\"]\n\n[level", &["more than half"]),
-        ("[level", "[violations]\nshare = \"1%\"\n\n[level", &["what must be refused"]),
+        ("[level", "[violations]\nshare = \"1%\"\n\n[level", &["what must be noticed"]),
     ] {
         let text = FACTORS.replacen(from, to, 1);
         let message = parse(&text).expect_err(to);

@@ -6,8 +6,8 @@ use super::super::{CommandWork, LoadClock, RequestSource, RequestWork, Work};
 use super::{Checked, Context};
 use crate::shipped;
 use bakeoff_units::{Bytes, PerSecond};
-use bakeoff_workload::GetUrl;
 use bakeoff_workload::replay::LogSource;
+use bakeoff_workload::{GetUrl, Shape};
 use toml::Spanned;
 
 impl Context<'_> {
@@ -17,7 +17,7 @@ impl Context<'_> {
         slice: Option<&Spanned<u64>>,
         peak: bool,
     ) -> Checked<Work> {
-        const KINDS: [&str; 5] = ["get", "replay", "webstone", "command", "files"];
+        const KINDS: [&str; 6] = ["get", "replay", "walk", "webstone", "command", "files"];
         let kind = w.kind.as_ref().as_str();
         if !KINDS.contains(&kind) {
             return self.wrong(
@@ -43,6 +43,11 @@ impl Context<'_> {
         let source = match kind {
             "get" => self.get_source(w)?,
             "replay" => self.replay_source(w)?,
+            "walk" if peak => {
+                let what = "a walk has robots in a closed loop, and a search for peaks sets the rate";
+                return self.wrong(w.kind.span(), what, "use a `replay` or `get` workload");
+            }
+            "walk" => self.walk_source(w)?,
             _ => RequestSource::Webstone,
         };
         Ok(Work::Requests(RequestWork {
@@ -58,16 +63,18 @@ impl Context<'_> {
     /// Keys that mean nothing for this kind are errors, not ornaments.
     fn refuse_strangers(&self, w: &WorkloadSection, kind: &str) -> Checked<()> {
         let is = |kinds: &[&str]| kinds.contains(&kind);
-        let requests = is(&["get", "replay", "webstone"]);
+        let requests = is(&["get", "replay", "walk", "webstone"]);
+        let walked = is(&["replay", "walk"]);
         let (replay, command, files) = (is(&["replay"]), is(&["command"]), is(&["files"]));
         let keys = [
             ("urls", w.urls.as_ref().map(Spanned::span), is(&["get"])),
             ("log", w.log.as_ref().map(Spanned::span), replay),
             ("format", w.format.as_ref().map(Spanned::span), replay),
             ("conditional", w.conditional.as_ref().map(Spanned::span), replay),
-            ("max_site", w.max_site.as_ref().map(Spanned::span), replay),
+            ("max_site", w.max_site.as_ref().map(Spanned::span), walked),
             ("max_unparsable", w.max_unparsable.as_ref().map(Spanned::span), replay),
-            ("passes", w.passes.as_ref().map(Spanned::span), replay),
+            ("passes", w.passes.as_ref().map(Spanned::span), walked),
+            ("site", w.site.as_ref().map(Spanned::span), is(&["walk"])),
             ("speed", w.speed.as_ref().map(Spanned::span), replay),
             ("clock", w.clock.as_ref().map(Spanned::span), is(&["get", "replay"])),
             ("rate", w.rate.as_ref().map(Spanned::span), is(&["get", "replay"])),
@@ -105,6 +112,7 @@ impl Context<'_> {
         let known: &[&str] = match kind {
             "replay" => &["shuffled", "original", "constant", "poisson"],
             "get" => &["closed", "constant", "poisson"],
+            "walk" => &["shuffled"],
             _ => &["closed"],
         };
         let name = w.clock.as_ref().map_or(known[0], |clock| clock.as_ref());
@@ -199,6 +207,29 @@ impl Context<'_> {
             );
         }
         Ok(urls)
+    }
+
+    fn walk_source(&self, w: &WorkloadSection) -> Checked<RequestSource> {
+        let Some(site) = &w.site else {
+            let help = "add site = { files = 1000, bytes = \"20MB\", urls = 1000, mean_reply = \"10KB\" }";
+            return self.wrong(w.kind.span(), "a `walk` workload needs a `site`", help);
+        };
+        let s = site.as_ref();
+        let shape = Shape {
+            files: self.at_least(Some(&s.files), 1, 1)?,
+            bytes: self.quantity(Some(&s.bytes), "20MB")?,
+            urls: self.at_least(Some(&s.urls), 1, 1)?,
+            missing: self.quantity(s.missing.as_ref(), "0%")?,
+            mean_reply: self.quantity(Some(&s.mean_reply), "10KB")?,
+        };
+        if let Some(fault) = shape.fault() {
+            return self.wrong(
+                site.span(),
+                format!("there is no such site: {fault}"),
+                "see its numbers again",
+            );
+        }
+        Ok(RequestSource::Walk { shape, max_site: self.quantity::<Bytes>(w.max_site.as_ref(), "2GB")? })
     }
 
     fn replay_source(&self, w: &WorkloadSection) -> Checked<RequestSource> {

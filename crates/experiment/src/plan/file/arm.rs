@@ -92,6 +92,10 @@ pub struct ArmSection {
     /// What the subject may use.
     #[schemars(with = "Option<LimitsSection>")]
     pub limits: Option<Spanned<LimitsSection>>,
+    /// Servers: what stands between the site and the server, from the files up: names of
+    /// `[layer.NAME]`, or of the layers that come with bakeoff.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub layers: Option<Spanned<Vec<Spanned<String>>>>,
     /// A command that tells whether the layer is on: it exits with 0, and may print `full`,
     /// `partial: REASON` or `none: REASON`.
     #[schemars(with = "Option<Vec<String>>")]
@@ -113,4 +117,41 @@ pub struct ArmSection {
     /// command workload: instead of the workload's. files workload: run once at the end.
     #[schemars(with = "Option<OneOrMany>")]
     pub cleanup: Option<Spanned<OneOrMany>>,
+}
+
+/// `[layer.NAME]`: commands that put something between the site and a server. Their words may hold
+/// `{under}` (the files as what lies below shows them), `{dir}` (the layer's own directory, kept
+/// over all starts of the arm), `{reference}` (the tree that the site's owner signed) and `{layers}`
+/// (the executable with bakeoff's own layers).
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LayerSection {
+    /// Run once for each arm.
+    #[schemars(with = "Option<OneOrMany>")]
+    pub build: Option<Spanned<OneOrMany>>,
+    /// Run before each start; what they leave running or mounted belongs to the arm, and goes with
+    /// it.
+    #[schemars(with = "Option<OneOrMany>")]
+    pub up: Option<Spanned<OneOrMany>>,
+    /// Runs as long as the arm.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub daemon: Option<Spanned<Vec<String>>>,
+    /// The daemon is ready when it prints a line that begins so. Default: at once.
+    #[schemars(with = "Option<String>")]
+    pub ready: Option<Spanned<String>>,
+    /// Where the server, or the next layer, finds the files. Default "{under}".
+    #[schemars(with = "Option<String>")]
+    pub root: Option<Spanned<String>>,
+    /// A command that tells whether the layer is on, as the arm's own `proof`.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub proof: Option<Spanned<Vec<String>>>,
+    /// A file with a line `NAME NUMBER` for each of its counters.
+    #[schemars(with = "Option<String>")]
+    pub status: Option<Spanned<String>>,
+    /// The counter of violations that it noticed.
+    #[schemars(with = "Option<String>")]
+    pub violations: Option<Spanned<String>>,
+    /// It works on the site's own files, so the arm needs a copy of its own. Default false.
+    #[schemars(with = "Option<bool>")]
+    pub in_place: Option<Spanned<bool>>,
 }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::ops::Range;
 use toml::Spanned;
 
 /// `[experiment]`
@@ -91,20 +92,38 @@ pub struct PeakSection {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ViolationsSection {
-    /// Share of the requests that ask for something the layer must refuse, such as "0.5%".
-    #[schemars(with = "String")]
-    pub share: Spanned<String>,
-    /// Paths that must be refused. Either these or `files`.
+    /// urls and files: share of the requests that ask for something the layer must refuse. Default
+    /// "0.5%".
+    #[schemars(with = "Option<String>")]
+    pub share: Option<Spanned<String>>,
+    /// Paths that must be refused. One of `urls`, `files` and `digests`.
     #[schemars(with = "Option<Vec<String>>")]
     pub urls: Option<Spanned<Vec<Spanned<String>>>>,
     /// So many files of the site are altered on disk after the site was written: an integrity
     /// layer must refuse them.
     #[schemars(with = "Option<u64>")]
     pub files: Option<Spanned<u64>>,
+    /// So many files in the tree that the owner signs are not as those that are served: a layer
+    /// that only notes violations must count every request for one of them.
+    #[schemars(with = "Option<u64>")]
+    pub digests: Option<Spanned<u64>>,
     /// Statuses that mean refused. Default [403, 451, 500, 503].
     #[schemars(with = "Option<Vec<u16>>")]
     pub refused: Option<Spanned<Vec<u16>>>,
     /// Arms in which the layer is on and must notice. Default: all but the baseline.
     #[schemars(with = "Option<Vec<String>>")]
     pub enforced_by: Option<Spanned<Vec<Spanned<String>>>>,
+}
+
+impl ViolationsSection {
+    /// Where its first key stands in the file.
+    pub(in super::super) fn span(&self) -> Range<usize> {
+        let spans = [
+            self.share.as_ref().map(Spanned::span),
+            self.urls.as_ref().map(Spanned::span),
+            self.files.as_ref().map(Spanned::span),
+            self.digests.as_ref().map(Spanned::span),
+        ];
+        spans.into_iter().flatten().min_by_key(|span| span.start).unwrap_or(0..0)
+    }
 }

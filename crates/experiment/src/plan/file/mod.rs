@@ -5,7 +5,7 @@ mod experiment;
 mod factors;
 mod workload;
 
-pub(super) use arm::{ArmSection, LimitsSection};
+pub(super) use arm::{ArmSection, LayerSection, LimitsSection};
 pub(super) use experiment::{ExperimentSection, PeakSection, ViolationsSection};
 pub(super) use factors::FactorLevel;
 pub(super) use workload::{OneOrMany, TreeSection, UrlEntry, WorkloadSection};
@@ -43,6 +43,10 @@ pub struct PlanFile {
     pub cell: Vec<Spanned<BTreeMap<Spanned<String>, Spanned<FactorLevel>>>>,
     /// Violations that a layer must notice.
     pub violations: Option<ViolationsSection>,
+    /// Layers of your own, by name.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, LayerSection>")]
+    pub layer: BTreeMap<Spanned<String>, LayerSection>,
     /// The arms, by name.
     #[serde(deserialize_with = "in_order")]
     #[schemars(with = "BTreeMap<String, ArmSection>")]

@@ -8,7 +8,7 @@ use toml::Spanned;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadSection {
-    /// `get`, `replay`, `webstone`, `command` or `files`.
+    /// `get`, `replay`, `walk`, `webstone`, `command` or `files`.
     #[schemars(with = "String")]
     pub kind: Spanned<String>,
     /// get: paths, each a string or a table with `path` and `weight`.
@@ -37,13 +37,16 @@ pub struct WorkloadSection {
     /// original: how many times as fast as the log. Default 1.
     #[schemars(with = "Option<f64>")]
     pub speed: Option<Spanned<f64>>,
-    /// shuffled: a slice is the whole log, walked so many times by every robot.
+    /// walk: what the made-up site is like.
+    #[schemars(with = "Option<SiteSection>")]
+    pub site: Option<Spanned<SiteSection>>,
+    /// shuffled and walk: a slice is the whole log or site, walked so many times by every robot.
     #[schemars(with = "Option<u32>")]
     pub passes: Option<Spanned<u32>>,
     /// replay: ask for a logged 304 with `If-Modified-Since` and for a logged 206 with `Range`.
     #[schemars(with = "Option<bool>")]
     pub conditional: Option<Spanned<bool>>,
-    /// replay: largest site to rebuild, on disk. Default "2GB".
+    /// replay and walk: largest site to make, on disk. Default "2GB".
     #[schemars(with = "Option<String>")]
     pub max_site: Option<Spanned<String>>,
     /// replay: share of lines that may be unreadable. Default "10%".
@@ -97,6 +100,27 @@ pub struct WorkloadSection {
     /// files: the tree that `tree-walk`, `tree-read` and `tree-copy` are about.
     #[schemars(with = "Option<TreeSection>")]
     pub tree: Option<Spanned<TreeSection>>,
+}
+
+/// A site made up from the seed: every URL is asked for once in a walk.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SiteSection {
+    /// Files.
+    #[schemars(with = "usize")]
+    pub files: Spanned<usize>,
+    /// Their bytes together, such as "664MB".
+    #[schemars(with = "String")]
+    pub bytes: Spanned<String>,
+    /// Distinct URLs that are asked for.
+    #[schemars(with = "usize")]
+    pub urls: Spanned<usize>,
+    /// Share of them for files that do not exist. Default none.
+    #[schemars(with = "Option<String>")]
+    pub missing: Option<Spanned<String>>,
+    /// Bytes of a reply's body over all URLs, missing ones counted as empty.
+    #[schemars(with = "String")]
+    pub mean_reply: Spanned<String>,
 }
 
 /// A tree of files, drawn from the seed.

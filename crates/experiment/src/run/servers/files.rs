@@ -5,11 +5,16 @@ use crate::run::scratch::Scratch;
 use crate::run::{Progress, RunError};
 use bakeoff_subject::{Certificate, Spec};
 use bakeoff_workload::Workload;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// What the servers find on disk.
 pub(super) struct Files {
     pub(super) root: PathBuf,
+    /// The tree that the site's owner signed; mostly the same.
+    pub(super) reference: PathBuf,
+    /// Trees of arms that cannot share one, by name.
+    pub(super) own: BTreeMap<String, PathBuf>,
     pub(super) catalogue: Option<PathBuf>,
     pub(super) certificate: Option<Certificate>,
 }
@@ -35,7 +40,7 @@ pub(super) fn prepare(
     } else {
         None
     };
-    Ok(Files { root, catalogue, certificate })
+    Ok(Files { reference: root.clone(), root, own: BTreeMap::new(), catalogue, certificate })
 }
 
 fn spec(arm: &Arm) -> Option<&Spec> {

@@ -2,7 +2,9 @@
 
 mod files;
 mod jobs;
+mod noted;
 mod place;
+mod trees;
 pub(crate) mod trial;
 mod violations;
 
@@ -13,7 +15,7 @@ use super::scratch::Scratch;
 use super::snapshot::{Reader, Snapshot};
 use super::{Progress, Run, RunError, workloads};
 use crate::environment::{self, Placement};
-use crate::plan::{Arm, Fresh, LoadClock, RequestSource, RequestWork};
+use crate::plan::{Arm, Fresh, LoadClock, RequestSource, RequestWork, Violations};
 use crate::results::{LinkSetup, ProofRecord, SubjectSetup, WorkloadSetup};
 use bakeoff_content::SplitMix64;
 use bakeoff_loadgen::BodyCheck;
@@ -22,6 +24,7 @@ use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::replay::LogSource;
 use bakeoff_workload::{Slice, Workload};
 use jobs::Jobs;
+use noted::Noted;
 use place::{Place, Starter};
 use violations::Planted;
 
@@ -42,6 +45,7 @@ pub(crate) struct ServerBench<'a> {
     jobs: Jobs<'a>,
     workloads: Workloads,
     planted: Option<Planted>,
+    noted: Option<Noted>,
     description: String,
     arms: Vec<Place>,
     reader: Reader,
@@ -71,15 +75,19 @@ impl<'a> ServerBench<'a> {
         // Replies can be judged only where every arm holds what the workload knows.
         let expect = plan.arms.iter().all(|arm| arm.serves_site);
         let (workload, description) = workloads::build(work, plan.seed, expect)?;
-        let files = files::prepare(&scratch, &plan.arms, workload.as_ref(), progress)?;
-        let planted = match &plan.violations {
-            Some(violations) => {
-                let (planted, altered) = Planted::new(violations, workload.as_ref(), plan.seed)?;
-                violations::alter(&files.root, &altered)?;
-                Some(planted)
-            }
-            None => None,
+        let mut files = files::prepare(&scratch, &plan.arms, workload.as_ref(), progress)?;
+        let (planted, altered) = match &plan.violations {
+            Some(violations) => Planted::new(violations, workload.as_ref(), plan.seed)?,
+            None => (None, Vec::new()),
         };
+        let (noted, unsigned) = match plan.violations.as_ref().map(|violations| &violations.what) {
+            Some(Violations::Digests(count)) => {
+                let (noted, files) = Noted::new(*count, workload.as_ref(), plan.seed)?;
+                (Some(noted), files)
+            }
+            _ => (None, Vec::new()),
+        };
+        trees::write(plan, &scratch, workload.as_ref(), &mut files, (&altered, &unsigned), progress)?;
         let _ = bakeoff_subject::guardian::adopt_orphans();
         let used = placement.generator.iter().chain(&placement.subject).copied().collect();
         let refused = violations::statuses(plan.violations.as_ref());
@@ -92,12 +100,20 @@ impl<'a> ServerBench<'a> {
             jobs: Jobs { work, seed: plan.seed, refused, interrupted: run.interrupted },
             workloads,
             planted,
+            noted,
             description,
             arms: Vec::new(),
             reader: Reader::new(used, placement.subject.len()),
             slices: Vec::new(),
             _scratch: scratch,
         };
+        for name in plan.names() {
+            if bench.starter.has_layers(&name) {
+                progress.stage(&format!("building the layers of {name}"));
+            }
+            bench.starter.build(&name)?;
+        }
+        bench.forget_pages()?;
         for name in plan.names() {
             progress.stage(&format!("starting {name}"));
             let place = bench.starter.start(&name, 0)?;
@@ -148,6 +164,12 @@ impl<'a> ServerBench<'a> {
         }
     }
 
+    /// Where memory is limited an arm must not find pages that were read before it was.
+    fn forget_pages(&self) -> Result<(), RunError> {
+        let limited = self.starter.run.plan.arms.iter().any(trees::is_limited);
+        if limited { drop_caches(Caches::Everything).map_err(RunError::Cold) } else { Ok(()) }
+    }
+
     fn start_anew(&mut self, arm: usize, padding: usize) -> Result<(), RunError> {
         let old = self.arms.remove(arm);
         let name = old.name.clone();
@@ -186,6 +208,7 @@ impl Bench for ServerBench<'_> {
         if self.arms[arm].fresh == Fresh::Nothing {
             self.jobs.warm(&mut self.arms[arm], &slice, limit)?;
         }
+        let noted_before = self.noted.as_ref().and_then(|noted| noted.settled(&self.arms[arm].running));
         let link_before = self.starter.wire.quiet()?;
         let before = self.read(arm);
         let recording = self.jobs.run(&mut self.arms[arm], &slice, BodyCheck::Start, limit)?;
@@ -195,6 +218,9 @@ impl Bench for ServerBench<'_> {
         let mut counters = recording.counters;
         self.reader.fill(&mut counters, &before, &after);
         counters.link = self.starter.wire.between(link_before, link_after, counters.wall_ns);
+        if let Some(noted) = &self.noted {
+            counters.violations = Some(noted.count(&self.arms[arm].running, noted_before, &slice));
+        }
         let complete = counters.requests == slice.len() as u64;
         Ok(Measured { counters, times: recording.times.encode(), complete })
     }
@@ -208,15 +234,20 @@ impl Bench for ServerBench<'_> {
         let read = |bench: &Self| -> Vec<Snapshot> {
             bench.arms.iter().map(|place| bench.reader.read(&place.running, &[])).collect()
         };
+        let settled = |place: &Place| self.noted.as_ref().and_then(|noted| noted.settled(&place.running));
+        let noted_before: Vec<Option<u64>> = self.arms.iter().map(settled).collect();
         let before = read(self);
         let recordings = self.jobs.duet(&mut self.arms, &slices, rate, limit)?;
         let after = read(self);
         let mut measured = Vec::new();
-        for (((recording, slice), before), after) in
-            recordings.into_iter().zip(&slices).zip(&before).zip(&after)
+        for (arm, (((recording, slice), before), after)) in
+            recordings.into_iter().zip(&slices).zip(&before).zip(&after).enumerate()
         {
             let mut counters = recording.counters;
             self.reader.fill(&mut counters, before, after);
+            if let Some(noted) = &self.noted {
+                counters.violations = Some(noted.count(&self.arms[arm].running, noted_before[arm], slice));
+            }
             let complete = counters.requests == slice.len() as u64;
             measured.push(Measured { counters, times: recording.times.encode(), complete });
         }
@@ -231,6 +262,7 @@ impl Bench for ServerBench<'_> {
         for place in std::mem::take(&mut self.arms) {
             self.starter.stop(place);
         }
+        self.forget_pages()?;
         let mut started: Vec<Option<Place>> = names.iter().map(|_| None).collect();
         for arm in order {
             let padding = (random.unit() * PADDING as f64) as usize;

@@ -8,7 +8,7 @@ use crate::results::{ProofRecord, SubjectSetup};
 use crate::run::link::Wire;
 use crate::run::{Run, RunError};
 use bakeoff_loadgen::{Resumption, Station, Target, Trust, client_config};
-use bakeoff_subject::{Certificate, Context, Limits, Running, prove};
+use bakeoff_subject::{Certificate, Context, Limits, Proof, Running, build_layers, prove, prove_layers};
 use bakeoff_units::Nanos;
 use rustls::pki_types::ServerName;
 use std::io::{self, Write};
@@ -44,10 +44,7 @@ impl Starter<'_> {
         let ArmKind::Server(spec) = &arm.what else { return Err(unknown()) };
         let context = self.context(name, arm, padding);
         let running = bakeoff_subject::start(spec, &context)?;
-        let proof = match &arm.proof {
-            Some(argv) => Some(prove(&running, &context, argv)?.into()),
-            None => None,
-        };
+        let proof = proof(arm, &running, &context)?;
         let target = target(arm, &running, self.files.certificate.as_ref(), self.work)?;
         let robots = self.work.clock.robots().unwrap_or(usize::MAX);
         let cores = &self.placement.generator;
@@ -57,7 +54,21 @@ impl Starter<'_> {
         Ok(Place { name: name.to_owned(), running, station, tls: None, fresh: arm.fresh, proof })
     }
 
+    /// Whether anything stands under the arm's server.
+    pub(super) fn has_layers(&self, name: &str) -> bool {
+        self.run.plan.arm_of(name).is_some_and(|arm| !arm.layers.is_empty())
+    }
+
+    /// Builds the layers of an arm, once for all its starts.
+    pub(super) fn build(&self, name: &str) -> Result<(), RunError> {
+        match self.run.plan.arm_of(name) {
+            Some(arm) => Ok(build_layers(&self.context(name, arm, 0))?),
+            None => Ok(()),
+        }
+    }
+
     fn context(&self, name: &str, arm: &Arm, padding: usize) -> Context<'_> {
+        let root = self.files.own.get(name).unwrap_or(&self.files.root);
         let connections = self.work.clock.robots().unwrap_or(self.work.connections);
         Context {
             home: Some(self.run.plan.base_dir.clone()),
@@ -72,7 +83,9 @@ impl Starter<'_> {
             prepare: arm.prepare.clone(),
             directives: arm.directives.clone(),
             limits: limits(&arm.limits),
-            ..Context::new(&directory_name(name), &self.scratch, &self.files.root, self.run.interrupted)
+            reference: self.files.reference.clone(),
+            layers: arm.layers.clone(),
+            ..Context::new(&directory_name(name), &self.scratch, root, self.run.interrupted)
         }
     }
 
@@ -121,6 +134,19 @@ impl Place {
     }
 }
 
+/// What the arm's own proof and those of its layers say, as one.
+fn proof(arm: &Arm, running: &Running, context: &Context<'_>) -> Result<Option<ProofRecord>, RunError> {
+    let mut proofs = prove_layers(running, context)?;
+    if let Some(argv) = &arm.proof {
+        let own = prove(running, context, argv)?;
+        if proofs.is_empty() {
+            return Ok(Some(own.into()));
+        }
+        proofs.push((arm.name.clone(), own));
+    }
+    Ok(Proof::all(proofs).map(Into::into))
+}
+
 fn limits(plan: &LimitsPlan) -> Limits {
     Limits { memory: plan.memory, cpus: plan.cpus, read: plan.read, write: plan.write }
 }
@@ -153,7 +179,7 @@ fn target(
 }
 
 /// Directories of arms: the prime of the second baseline is no good name on disk.
-fn directory_name(name: &str) -> String {
+pub(super) fn directory_name(name: &str) -> String {
     name.replace('\'', ".second")
 }
 
@@ -165,6 +191,10 @@ fn executable_hash(pid: u32) -> Option<String> {
 fn keep_logs(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).into_iter().flatten().flatten() {
         let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            keep_logs(&path, &to.join(entry.file_name()));
+            continue;
+        }
         let is_log = path.extension().is_some_and(|extension| extension == "log");
         let has_words = entry.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0);
         if is_log && has_words && std::fs::create_dir_all(to).is_ok() {

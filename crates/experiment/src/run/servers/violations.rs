@@ -26,15 +26,17 @@ pub(super) struct Planted {
 }
 
 impl Planted {
-    /// Of a plan; for altered files they are drawn from the site, not yet altered.
+    /// Of a plan; for altered files they are drawn from the site, not yet altered. `None` where
+    /// nothing is planted.
     pub(super) fn new(
         plan: &ViolationPlan,
         workload: &dyn Workload,
         seed: u64,
-    ) -> Result<(Self, Vec<PathBuf>), RunError> {
+    ) -> Result<(Option<Self>, Vec<PathBuf>), RunError> {
         let mut files = Vec::new();
         let mut altered = HashSet::new();
         let requests = match &plan.what {
+            Violations::Digests(_) => return Ok((None, files)),
             Violations::Urls(urls) => urls.iter().map(|url| refused(url.as_bytes())).collect(),
             Violations::Files(count) => {
                 for (path, body) in drawn(workload.site(), *count, seed)? {
@@ -44,7 +46,7 @@ impl Planted {
                 files.iter().map(|path| refused(target_of(path).as_bytes())).collect()
             }
         };
-        Ok((Self { share: plan.share.get(), requests, altered, seed }, files))
+        Ok((Some(Self { share: plan.share.get(), requests, altered, seed }), files))
     }
 
     /// The slice with violations in it: as many requests as before, the same for every arm.
@@ -102,7 +104,7 @@ fn flip(path: &Path) -> std::io::Result<()> {
     file.sync_all()
 }
 
-fn drawn(site: Option<&Site>, count: usize, seed: u64) -> Result<Vec<(PathBuf, Body)>, RunError> {
+pub(super) fn drawn(site: Option<&Site>, count: usize, seed: u64) -> Result<Vec<(PathBuf, Body)>, RunError> {
     let mut files: Vec<(PathBuf, Body)> = site
         .into_iter()
         .flat_map(Site::files)

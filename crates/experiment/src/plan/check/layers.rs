@@ -1,0 +1,119 @@
+//! `[layer.NAME]`, and the layers that arms name.
+
+use super::super::error::suggestion;
+use super::super::file::{ArmSection, LayerSection, OneOrMany, PlanFile};
+use super::super::{ArmKind, PlanError};
+use super::{Checked, Context};
+use crate::shipped;
+use bakeoff_subject::{LayerSpec, Spec};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+use toml::Spanned;
+
+/// The file with the layers that come with bakeoff.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LayersFile {
+    layer: BTreeMap<Spanned<String>, LayerSection>,
+}
+
+/// The layers that come with bakeoff.
+///
+/// # Errors
+/// None, unless the program itself is wrong.
+pub(in super::super) fn shipped_layers() -> Checked<Vec<LayerSpec>> {
+    let (origin, text) = ("layers.toml", shipped::LAYERS);
+    let file: LayersFile = toml::from_str(text)
+        .map_err(|error| PlanError::of_toml(origin, text, error.span().unwrap_or(0..0), error.message()))?;
+    let cx = Context { origin, text, base: Path::new(".") };
+    file.layer.iter().map(|(name, section)| cx.layer(name, section)).collect()
+}
+
+impl Context<'_> {
+    /// The plan's own layers, and those that come with bakeoff behind them. One of the plan's
+    /// replaces one of the same name.
+    pub(super) fn own_layers(&self, file: &PlanFile) -> Checked<Vec<LayerSpec>> {
+        let mut layers = Vec::new();
+        for (name, section) in &file.layer {
+            layers.push(self.layer(name, section)?);
+        }
+        layers.extend(shipped_layers()?);
+        Ok(layers)
+    }
+
+    fn layer(&self, name: &Spanned<String>, section: &LayerSection) -> Checked<LayerSpec> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if name.as_ref().is_empty() || !name.as_ref().chars().all(fits) {
+            let what = format!("`{}` is no name for a layer", name.as_ref());
+            return self.wrong(name.span(), what, "letters, digits, `-` and `_`");
+        }
+        let hook = |hook: &Option<Spanned<OneOrMany>>| {
+            hook.as_ref().map_or(Ok(Vec::new()), |commands| self.hook(commands))
+        };
+        let text = |text: &Option<Spanned<String>>| text.as_ref().map(|text| text.as_ref().clone());
+        let layer = LayerSpec {
+            name: name.as_ref().clone(),
+            build: hook(&section.build)?,
+            up: hook(&section.up)?,
+            daemon: section.daemon.as_ref().map(|argv| self.argv(argv)).transpose()?,
+            ready: text(&section.ready),
+            root: text(&section.root),
+            proof: section.proof.as_ref().map(|argv| self.argv(argv)).transpose()?,
+            status: text(&section.status),
+            violations: text(&section.violations),
+            in_place: section.in_place.as_ref().is_some_and(|flag| *flag.as_ref()),
+        };
+        self.refuse_idle_layer(name, section, &layer)?;
+        Ok(layer)
+    }
+
+    fn refuse_idle_layer(
+        &self,
+        name: &Spanned<String>,
+        section: &LayerSection,
+        layer: &LayerSpec,
+    ) -> Checked<()> {
+        if let Some(ready) = section.ready.as_ref().filter(|_| layer.daemon.is_none()) {
+            return self.wrong(ready.span(), "`ready` is about a daemon, and there is none", "add `daemon`");
+        }
+        if let Some(counter) = section.violations.as_ref().filter(|_| layer.status.is_none()) {
+            let what = "`violations` names a counter of the layer's status, and there is none";
+            return self.wrong(counter.span(), what, "add `status`, the file with its counters");
+        }
+        if layer.build.is_empty() && layer.up.is_empty() && layer.daemon.is_none() {
+            let what = format!("the layer `{}` does nothing", name.as_ref());
+            return self.wrong(name.span(), what, "give it `build`, `up` or `daemon`");
+        }
+        Ok(())
+    }
+
+    pub(super) fn layers(
+        &self,
+        arm: &ArmSection,
+        what: &ArmKind,
+        known: &[LayerSpec],
+    ) -> Checked<Vec<LayerSpec>> {
+        let Some(list) = &arm.layers else { return Ok(Vec::new()) };
+        if !matches!(what, ArmKind::Server(Spec::Nginx { .. } | Spec::Apache { .. } | Spec::Command { .. })) {
+            let help = "layers stand under `nginx`, `apache` or a `command`, which serve files";
+            return self.wrong(list.span(), "this arm serves no files", help);
+        }
+        let mut layers: Vec<LayerSpec> = Vec::new();
+        for name in list.as_ref() {
+            let Some(layer) = known.iter().find(|layer| layer.name == *name.as_ref()) else {
+                let names: Vec<&str> = known.iter().map(|layer| layer.name.as_str()).collect();
+                let what = format!("there is no layer `{}`", name.as_ref());
+                let help =
+                    format!("{}; a layer of your own is a [layer.NAME]", suggestion(name.as_ref(), &names));
+                return self.wrong(name.span(), what, help);
+            };
+            if layers.contains(layer) {
+                let what = format!("the layer `{}` stands here twice", name.as_ref());
+                return self.wrong(name.span(), what, "take one out");
+            }
+            layers.push(layer.clone());
+        }
+        Ok(layers)
+    }
+}

@@ -1,0 +1,86 @@
+//! Violations that a layer notes and does not refuse: files whose signed digest is of other bytes.
+//!
+//! What must be noted is known from the slice; what was noted the layers say themselves, in their
+//! status. A layer that says nothing has noticed nothing.
+
+use crate::run::RunError;
+use bakeoff_content::Body;
+use bakeoff_meter::ViolationCounts;
+use bakeoff_subject::Running;
+use bakeoff_workload::{Expect, Slice, Workload};
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+/// How long a layer may take to write down what it has seen.
+const SETTLE: Duration = Duration::from_millis(2000);
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// The files with a wrong digest.
+pub(super) struct Noted {
+    bodies: HashSet<Body>,
+}
+
+impl Noted {
+    /// Draws them, and gives their paths in the tree that the owner signs.
+    pub(super) fn new(
+        count: usize,
+        workload: &dyn Workload,
+        seed: u64,
+    ) -> Result<(Self, Vec<PathBuf>), RunError> {
+        let drawn = super::violations::drawn(workload.site(), count, seed)?;
+        let (files, bodies) = drawn.into_iter().unzip();
+        Ok((Self { bodies }, files))
+    }
+
+    /// How many requests of a slice are for one of them.
+    pub(super) fn expected(&self, slice: &Slice) -> u64 {
+        let is_wrong: Vec<bool> =
+            slice.table.requests.iter().map(|request| self.is_wrong(request.expect)).collect();
+        let asked = slice.lists.iter().flatten();
+        asked.filter(|entry| is_wrong.get(**entry as usize).copied().unwrap_or(false)).count() as u64
+    }
+
+    fn is_wrong(&self, expect: Expect) -> bool {
+        match expect {
+            Expect::Body(body) | Expect::BodyOrRedirect(body) | Expect::FirstBytes { body, .. } => {
+                self.bodies.contains(&body)
+            }
+            _ => false,
+        }
+    }
+
+    /// What the layers have noted so far, once nothing is added to it any more.
+    pub(super) fn settled(&self, running: &Running) -> Option<u64> {
+        let mut seen = running.layer_status().violations?;
+        let mut quiet = Duration::ZERO;
+        while quiet < SETTLE / 10 {
+            thread::sleep(GLANCE);
+            quiet += GLANCE;
+            let now = running.layer_status().violations?;
+            if now != seen {
+                (seen, quiet) = (now, Duration::ZERO);
+            }
+        }
+        Some(seen)
+    }
+
+    /// What a slice planted, and what of it was noted: waits a little for the rest.
+    pub(super) fn count(&self, running: &Running, before: Option<u64>, slice: &Slice) -> ViolationCounts {
+        let planted = self.expected(slice);
+        let mut noted = 0;
+        let mut waited = Duration::ZERO;
+        if let Some(before) = before {
+            noted = self.settled(running).unwrap_or(before).saturating_sub(before);
+            while noted < planted && waited < SETTLE {
+                thread::sleep(GLANCE);
+                waited += GLANCE;
+                let now = running.layer_status().violations.unwrap_or(before);
+                noted = now.saturating_sub(before);
+            }
+        }
+        let detected = noted.min(planted);
+        ViolationCounts { planted, detected, missed: planted - detected, false_alarms: noted - detected }
+    }
+}

@@ -1,0 +1,59 @@
+//! Trees of the site: the common one, the one that the owner signed, and one for each arm that
+//! cannot share.
+//!
+//! Before anything is measured. An arm has a tree of its own when a layer works on the files
+//! themselves, or when its memory is limited: what is in the page cache belongs to whoever read it
+//! first, so that arms on one tree would read each other's pages.
+
+use super::files::Files;
+use crate::plan::{Arm, ArmKind, Plan};
+use crate::run::scratch::Scratch;
+use crate::run::{Progress, RunError};
+use bakeoff_workload::{Site, Workload};
+use std::path::{Path, PathBuf};
+
+/// Writes what is needed. `altered`: files that are changed in every tree that is served;
+/// `unsigned`: files that are other in the tree that the owner signed.
+pub(super) fn write(
+    plan: &Plan,
+    scratch: &Scratch,
+    workload: &dyn Workload,
+    files: &mut Files,
+    (altered, unsigned): (&[PathBuf], &[PathBuf]),
+    progress: &mut dyn Progress,
+) -> Result<(), RunError> {
+    super::violations::alter(&files.root, altered)?;
+    let Some(site) = workload.site() else { return Ok(()) };
+    if !unsigned.is_empty() {
+        progress.stage("writing the tree that its owner signs");
+        let tree = another(site, scratch, "reference")?;
+        super::violations::alter(&tree, unsigned)?;
+        files.reference = tree;
+    }
+    for name in plan.names() {
+        if plan.arm_of(&name).is_some_and(needs_own) {
+            progress.stage(&format!("writing a site of its own for {name}"));
+            let tree = another(site, scratch, &format!("{}.site", super::place::directory_name(&name)))?;
+            super::violations::alter(&tree, altered)?;
+            files.own.insert(name, tree);
+        }
+    }
+    Ok(())
+}
+
+fn needs_own(arm: &Arm) -> bool {
+    let in_place = arm.layers.iter().any(|layer| layer.in_place);
+    arm.serves_site && matches!(arm.what, ArmKind::Server(_)) && (in_place || is_limited(arm))
+}
+
+/// Its memory is limited: what the page cache holds matters.
+pub(super) fn is_limited(arm: &Arm) -> bool {
+    arm.limits.memory.is_some()
+}
+
+fn another(site: &Site, scratch: &Scratch, name: &str) -> Result<PathBuf, RunError> {
+    scratch.demand_room(site.disk_need().bytes.get())?;
+    let tree: PathBuf = scratch.subdirectory(name)?;
+    site.write_to(Path::new(&tree))?;
+    Ok(tree)
+}

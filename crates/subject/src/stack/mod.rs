@@ -1,0 +1,186 @@
+//! Layers under a server: put up in order, from the files to the server, before it starts.
+//!
+//! Measuring side, cold path. Owns what happens between the site on disk and the root that the
+//! server is given: each layer is built once for an arm, put up before each start, and finds below
+//! it what the layer before shows. Commands and daemons of a stack run under the guardian under
+//! which the server starts afterwards, in one account and under one limit, and in a mount
+//! namespace of their own: what they mount nobody else sees, and it goes when they do, however
+//! that happens. Knows no layer by name: all are commands, our own as well.
+
+mod build;
+mod daemon;
+mod spec;
+mod status;
+
+pub use build::build;
+pub use spec::LayerSpec;
+pub use status::LayerStatus;
+pub(crate) use status::{fallen, read};
+
+use crate::SubjectError;
+use crate::cgroup::Ceiling;
+use crate::config::Substitutions;
+use crate::context::Context;
+use crate::cpu::CpuChoice;
+use crate::guardian::Guardian;
+use crate::program;
+use crate::run_command::{Job, Status, guard_in, guard_with, wait};
+use crate::words::last_words;
+use bakeoff_units::{MonotonicClock, Nanos};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Name of the executable that holds our own layers, beside bakeoff's.
+const LAYERS: &str = "bakeoff-layers";
+
+/// A stack that is up, or is being put up.
+#[derive(Debug)]
+pub(crate) struct Stack {
+    /// Above all that was started; none as long as nothing was.
+    pub(crate) guardian: Option<Guardian>,
+    /// Where the next layer, or the server, finds the files.
+    pub(crate) root: PathBuf,
+    pub(crate) layers: Vec<Standing>,
+}
+
+/// A layer that is up.
+#[derive(Clone, Debug)]
+pub(crate) struct Standing {
+    pub(crate) spec: LayerSpec,
+    pub(crate) substitutions: Substitutions,
+    /// Its process, when it has one that stays.
+    pub(crate) daemon: Option<u32>,
+}
+
+/// Puts up the stack of an arm. `dir` is the private directory of this start. Nothing is left when
+/// it fails.
+pub(crate) fn raise(context: &Context<'_>, dir: &Path, ceiling: &Ceiling) -> Result<Stack, SubjectError> {
+    let mut stack = Stack { guardian: None, root: context.root.clone(), layers: Vec::new() };
+    for layer in &context.layers {
+        let prints = dir.join(&layer.name);
+        let made = fs::create_dir(&prints);
+        made.map_err(|source| SubjectError::Dir { arm: context.arm.clone(), path: prints.clone(), source })?;
+        let substitutions = substitutions(context, layer, &stack.root)?;
+        let task = Task { context, layer, substitutions: &substitutions, prints: &prints };
+        stack.add(&task, ceiling)?;
+    }
+    Ok(stack)
+}
+
+impl Stack {
+    fn add(&mut self, task: &Task<'_>, ceiling: &Ceiling) -> Result<(), SubjectError> {
+        let (layer, patience) = (task.layer, task.context.start_timeout);
+        for words in &layer.up {
+            let job = task.job(words, "up", patience)?;
+            let guardian = self.launch(&job, ceiling)?;
+            match wait(&job, guardian, &MonotonicClock::new())?.0 {
+                Status::Exited(0) => {}
+                status => return Err(task.failed(&job, status)),
+            }
+        }
+        let mut daemon = None;
+        if let Some(words) = &layer.daemon {
+            let job = task.job(words, "daemon", patience)?;
+            let guardian = self.launch(&job, ceiling)?;
+            task.await_ready(&job, guardian)?;
+            daemon = Some(guardian.started());
+        }
+        if let Some(word) = &layer.root {
+            self.root = PathBuf::from(task.word(word)?);
+        }
+        self.layers.push(Standing { spec: layer.clone(), substitutions: task.substitutions.clone(), daemon });
+        Ok(())
+    }
+
+    fn launch(&mut self, job: &Job<'_>, ceiling: &Ceiling) -> Result<&Guardian, SubjectError> {
+        Ok(match &mut self.guardian {
+            Some(guardian) => {
+                guard_with(job, guardian)?;
+                guardian
+            }
+            none => none.insert(guard_in(job, ceiling.clone())?),
+        })
+    }
+}
+
+/// What `{...}` means in a layer's words.
+fn substitutions(
+    context: &Context<'_>,
+    layer: &LayerSpec,
+    under: &Path,
+) -> Result<Substitutions, SubjectError> {
+    let text = |path: &Path| path.display().to_string();
+    let mut values = context.values.clone();
+    values.insert("under".to_owned(), text(under));
+    values.insert("reference".to_owned(), text(&context.reference));
+    let executable = context.executable().map_err(|source| SubjectError::Dir {
+        arm: context.arm.clone(),
+        path: PathBuf::from("/proc/self/exe"),
+        source,
+    })?;
+    values.insert("layers".to_owned(), text(&executable.with_file_name(LAYERS)));
+    Ok(Substitutions {
+        dir: text(&layer.home(context)),
+        root: text(under),
+        values,
+        ..Substitutions::default()
+    })
+}
+
+/// One layer's part of a stack while it is put up or built.
+struct Task<'a> {
+    context: &'a Context<'a>,
+    layer: &'a LayerSpec,
+    substitutions: &'a Substitutions,
+    /// Where its output goes.
+    prints: &'a Path,
+}
+
+impl<'a> Task<'a> {
+    fn word(&self, word: &str) -> Result<String, SubjectError> {
+        self.substitutions.word(word).map_err(|source| SubjectError::Config {
+            arm: self.context.arm.clone(),
+            origin: format!("layer {}", self.layer.name),
+            source,
+        })
+    }
+
+    fn job(&self, words: &[String], step: &str, limit: Nanos) -> Result<Job<'a>, SubjectError> {
+        let context = self.context;
+        let cwd = context.home.clone().unwrap_or_else(|| self.prints.to_owned());
+        let origin = format!("layer {}, {step}", self.layer.name);
+        Ok(Job {
+            arm: context.arm.clone(),
+            argv: program::command(&context.arm, self.substitutions, words, &origin, &cwd)?,
+            env: Vec::new(),
+            cwd,
+            dir: self.prints.to_owned(),
+            cpus: context.cpus.clone(),
+            time_limit: Some(limit),
+            cpu_source: context.cpu_source,
+            grace: context.grace,
+            executable: context.executable.clone(),
+            interrupted: context.interrupted,
+        })
+    }
+
+    fn failed(&self, job: &Job<'_>, status: Status) -> SubjectError {
+        let arm = self.context.arm.clone();
+        match status {
+            Status::Interrupted => SubjectError::Interrupted { arm },
+            status => self.wrong(&job.argv.join(" "), &format!("failed ({status})")),
+        }
+    }
+
+    fn wrong(&self, command: &str, what: &str) -> SubjectError {
+        SubjectError::Layer {
+            arm: self.context.arm.clone(),
+            layer: self.layer.name.clone(),
+            what: format!("`{command}` {what}"),
+            said: last_words(self.prints, &[]),
+        }
+    }
+}
+
+/// Nobody asks what a build cost.
+const BUILDS: CpuChoice = CpuChoice::Clocks;

@@ -1,0 +1,39 @@
+//! What a layer is made of.
+
+use crate::context::Context;
+use std::path::PathBuf;
+
+/// A layer as a plan describes it: commands, no shell, with substitutions. Besides the plan's own
+/// values they are `{under}`, the files as what lies below shows them; `{reference}`, the tree that
+/// the site's owner signed; `{dir}`, a directory that the layer keeps over all starts of its arm;
+/// and `{layers}`, the executable with our own layers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LayerSpec {
+    /// Its name.
+    pub name: String,
+    /// Run once for each arm, before its first start, in order.
+    pub build: Vec<Vec<String>>,
+    /// Run before each start, in order. What they leave running stays until the arm is stopped.
+    pub up: Vec<Vec<String>>,
+    /// Runs until the arm is stopped.
+    pub daemon: Option<Vec<String>>,
+    /// The daemon is ready when it prints a line that begins so; else as soon as it is started.
+    pub ready: Option<String>,
+    /// Where the server, or the next layer, finds the files; none: `{under}`.
+    pub root: Option<String>,
+    /// A command that tells whether the layer is on, as an arm's own proof does.
+    pub proof: Option<Vec<String>>,
+    /// A file that the layer keeps, with a line `NAME NUMBER` for each of its counters.
+    pub status: Option<String>,
+    /// The counter of violations noticed.
+    pub violations: Option<String>,
+    /// It works on the tree itself, so an arm cannot share that with others.
+    pub in_place: bool,
+}
+
+impl LayerSpec {
+    /// What it keeps over all starts of an arm.
+    pub(super) fn home(&self, context: &Context<'_>) -> PathBuf {
+        context.base.join(format!("{}.layers", context.arm)).join(&self.name)
+    }
+}

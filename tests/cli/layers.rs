@@ -1,0 +1,152 @@
+//! Layers under a server: what they show is what is served, what they tell is counted, and nothing of
+//! them is left, whatever happens.
+
+use crate::support::{Ended, Yard, has, is_root, plan, wait_until};
+use serde_json::Value;
+use std::time::Duration;
+
+const WALK: &str = "kind = \"walk\"\nrobots = 3\n\
+    site = { files = 40, bytes = \"200KB\", urls = 30, missing = \"10%\", mean_reply = \"3KB\" }";
+
+/// nginx without layers, and one that has these.
+fn arms(layers: &str) -> String {
+    format!("[arm.plain]\nserver = \"nginx\"\n\n[arm.layered]\nserver = \"nginx\"\nlayers = {layers}")
+}
+
+/// A copy of the site, and a bind mount of that.
+const COPY: &str = r#"
+[layer.copy]
+build = ["cp", "-r", "{under}", "{dir}/copy"]
+root = "{dir}/copy"
+
+[layer.bound]
+build = ["mkdir", "{dir}/bound"]
+up = ["mount", "--bind", "{under}", "{dir}/bound"]
+root = "{dir}/bound"
+proof = ["grep", "-q", " {dir}/bound ", "/proc/{pid}/mountinfo"]
+"#;
+
+/// A daemon that notes every request that nginx logs as if it were a violation.
+fn noting(words: &str) -> String {
+    format!(
+        "[layer.noting]\nbuild = [\"touch\", \"{{dir}}/log\"]\n\
+         daemon = [\"sh\", \"-c\", '''{words}''', \"noting\", \"{{dir}}\"]\nready = \"noting\"\n\
+         status = \"{{dir}}/status\"\nviolations = \"noted\"\n\
+         proof = [\"echo\", \"partial: it only notes\"]\n"
+    )
+}
+
+fn can(test: &str) -> bool {
+    is_root(test) && has("nginx", test)
+}
+
+fn run(yard: &Yard, text: &str) -> Ended {
+    yard.write("plan.toml", text);
+    let ended = yard.run(&["run", "plan.toml", "--out", "out"]);
+    nothing_mounted(yard);
+    ended
+}
+
+#[track_caller]
+fn nothing_mounted(yard: &Yard) {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let mark = yard.path("tmp").display().to_string();
+    assert!(!mounts.contains(&mark), "still mounted:\n{mounts}");
+}
+
+fn arm(yard: &Yard, name: &str) -> Value {
+    yard.results("out")["arms"][name].clone()
+}
+
+#[test]
+fn a_server_serves_what_its_stack_shows_and_its_mounts_are_its_own() {
+    if !can("a_server_serves_what_its_stack_shows_and_its_mounts_are_its_own") {
+        return;
+    }
+    let yard = Yard::new();
+    run(&yard, &format!("{}{COPY}", plan("", WALK, &arms("[\"copy\", \"bound\"]")))).exits(0);
+    let layered = arm(&yard, "layered");
+    assert_eq!(layered["proof"]["active"], true, "{layered}");
+    let setup: Value = serde_json::from_str(&yard.read("out/setup.json")).unwrap();
+    let config = setup["subjects"]["layered"]["config"].as_str().unwrap();
+    assert!(config.contains("/bound/bound"), "nginx is given the topmost layer's root: {config}");
+    assert_eq!(layered["errors"], arm(&yard, "plain")["errors"]);
+}
+
+#[test]
+fn what_a_layer_notes_is_held_against_what_was_planted() {
+    if !can("what_a_layer_notes_is_held_against_what_was_planted") {
+        return;
+    }
+    let yard = Yard::new();
+    let words = "echo noted 1000000 > \"$1/status\"; echo noting; sleep 1000";
+    let planted = "\n[violations]\ndigests = 5\n";
+    let text = format!("{}{}{planted}", plan("", WALK, &arms("[\"noting\"]")), noting(words));
+    run(&yard, &text).exits(0);
+    let noted = arm(&yard, "layered")["violations"].clone();
+    assert!(noted["planted"].as_u64().unwrap() > 0, "{noted}");
+    assert_eq!(noted["detected"], 0, "a counter that does not move notes nothing: {noted}");
+    assert_eq!(arm(&yard, "layered")["proof"]["enforcement"], "partial");
+    let plain = arm(&yard, "plain")["violations"].clone();
+    assert_eq!((&plain["planted"], &plain["detected"]), (&noted["planted"], &Value::from(0)));
+}
+
+#[test]
+fn a_layer_that_does_not_come_up_or_falls_ends_the_run_in_words() {
+    if !can("a_layer_that_does_not_come_up_or_falls_ends_the_run_in_words") {
+        return;
+    }
+    let yard = Yard::new();
+    let with = |words: &str| format!("{}{}", plan("", WALK, &arms("[\"noting\"]")), noting(words));
+    run(&yard, &with("echo no such key >&2; exit 7")).exits(3).says(&[
+        "arm `layered`",
+        "layer `noting`",
+        "ended with 7 before it was ready",
+        "no such key",
+    ]);
+    std::fs::remove_dir_all(yard.path("out")).unwrap();
+    let slow = with("sleep 1000").replace("[arm.layered]", "[arm.layered]\nstart_timeout = \"300ms\"");
+    run(&yard, &slow).exits(3).says(&["layer `noting`", "begins with `noting`", "start_timeout"]);
+    std::fs::remove_dir_all(yard.path("out")).unwrap();
+    // Slices of more than a second.
+    let falls = with("echo noting; sleep 1").replace("robots = 3", "robots = 3\nthink = \"20ms\"");
+    run(&yard, &falls).exits(3).says(&["layer `noting`", "ended during the run"]);
+}
+
+#[test]
+fn a_killed_run_leaves_no_mount_and_no_daemon() {
+    if !can("a_killed_run_leaves_no_mount_and_no_daemon") {
+        return;
+    }
+    let yard = Yard::new();
+    let text = format!(
+        "{}{COPY}{}",
+        plan("max_rounds = 40", WALK, &arms("[\"copy\", \"bound\", \"noting\"]")),
+        noting("echo noting; sleep 1000")
+    );
+    yard.write("plan.toml", text);
+    let mut started = yard.start(yard.bakeoff(&["run", "plan.toml", "--out", "out"]));
+    wait_until(Duration::from_secs(60), || {
+        assert!(started.child.try_wait().unwrap().is_none(), "it ended before it could be caught");
+        yard.path("out/slices.jsonl").exists().then_some(()).ok_or_else(|| "no slice yet".to_owned())
+    });
+    started.child.kill().unwrap();
+    drop(started);
+    yard.nobody_left_behind_the_killed();
+    nothing_mounted(&yard);
+}
+
+#[test]
+fn wrong_layers_are_refused_with_the_line() {
+    let yard = Yard::new();
+    let check = |layers: &str, more: &str| {
+        yard.write("plan.toml", format!("{}{more}", plan("", WALK, &arms(layers))));
+        yard.run(&["check", "plan.toml"]).exits(2)
+    };
+    check("[\"lop-ext4\"]", "").says(&["no layer `lop-ext4`", "did you mean `loop-ext4`", "plan.toml:"]);
+    check("[\"loop-ext4\", \"loop-ext4\"]", "").says(&["stands here twice"]);
+    check("[\"idle\"]", "\n[layer.idle]\nroot = \"{under}\"\n").says(&["does nothing", "`up`"]);
+    check("[\"x\"]", "\n[layer.x]\nup = [\"true\"]\nready = \"y\"\n").says(&["`ready`", "`daemon`"]);
+    yard.write("plan.toml", plan("", WALK, "[arm.plain]\nserver = \"origin\"\nlayers = [\"loop-ext4\"]"));
+    yard.run(&["check", "plan.toml"]).exits(2).says(&["`layers`", "serve files"]);
+}
