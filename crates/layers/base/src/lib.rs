@@ -1,4 +1,4 @@
-//! What several layers share: digests and signing keys.
+//! What several layers share: digests, signing keys, key release.
 //!
 //! Measured side. No layer is named here, and nothing that measures. Whoever links it decides what a
 //! digest or a signature is needed for; errors say what was wrong and what to do next.
@@ -7,3 +7,4 @@
 
 pub mod digest;
 pub mod key;
+pub mod release;

@@ -39,6 +39,11 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// The command line is wrong.
+    pub(crate) fn usage(message: impl ToString) -> Self {
+        Self { exit: Exit::Usage, message: message.to_string() }
+    }
+
     /// A file, the kernel or a right is missing.
     pub(crate) fn failed(message: impl ToString) -> Self {
         Self { exit: Exit::Failed, message: message.to_string() }

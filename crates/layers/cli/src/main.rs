@@ -28,6 +28,9 @@ enum Layer {
     /// Files are what an administrator signed, or they are not served
     #[command(subcommand)]
     Integrity(commands::integrity::Command),
+    /// A tree as one encrypted file, whose key is given out only in the right state
+    #[command(subcommand)]
+    Store(commands::store::Command),
 }
 
 fn main() -> ExitCode {
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
     };
     let result = match cli.layer {
         Layer::Integrity(command) => commands::integrity::run(&command),
+        Layer::Store(command) => commands::store::run(command),
     };
     result
         .unwrap_or_else(|failure: Failure| {

@@ -2,3 +2,4 @@
 
 pub(crate) mod integrity;
 pub(crate) mod passphrase;
+pub(crate) mod store;

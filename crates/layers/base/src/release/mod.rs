@@ -1,0 +1,267 @@
+//! Key release: a store's key is given out only to a machine in the state its owner asked for.
+//!
+//! Measured side, cold: once when a store is mounted. Owns the trait that every place a key can be
+//! kept in must satisfy (`tests/release` is its contract), the words of its refusals, and the one
+//! place there is today: a file, wrapped under a passphrase or a key file ([`SealedFile`]). Does not
+//! measure the machine: [`State`] comes from whoever did.
+//!
+//! What a file buys: a stolen disk without the passphrase or key file yields nothing, and an honest
+//! machine notices a changed set of programs or an older manifest before the key is out. What it
+//! cannot: keep root, who can put back all the files, from undoing a lock or a counter. A chip that
+//! counts and measures by itself can; it would be one more implementation of this trait.
+
+mod sealed;
+mod secret;
+mod text;
+
+pub use sealed::SealedFile;
+pub use secret::{KEY_FILE_BYTES, Secret, make_key_file};
+
+use aws_lc_rs::rand;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+/// The key of a store, wiped when it goes.
+#[derive(Clone)]
+pub struct StoreKey(Zeroizing<[u8; 32]>);
+
+impl StoreKey {
+    /// A new one from the kernel's random numbers.
+    ///
+    /// # Errors
+    /// When there are none.
+    pub fn generate() -> Result<Self, Refusal> {
+        let mut bytes = Zeroizing::new([0; 32]);
+        rand::fill(bytes.as_mut_slice()).map_err(|_| Refusal::Cipher)?;
+        Ok(Self(bytes))
+    }
+
+    /// One that is known.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(Zeroizing::new(bytes))
+    }
+
+    /// Its bytes, for deriving keys from.
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for StoreKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("StoreKey(..)")
+    }
+}
+
+/// The admin's public key: 32 bytes of Ed25519.
+pub type AdminKey = [u8; 32];
+
+/// What must be so before the key is given out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// Whose manifest of the long-lived set must verify; `None` asks for the secret alone.
+    pub admin: Option<AdminKey>,
+    /// The lowest version of that manifest.
+    pub least_version: u64,
+}
+
+/// What was measured of the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Nothing.
+    Unmeasured,
+    /// The long-lived set was compared with a manifest whose signature is right.
+    Measured {
+        /// Whose signature it is.
+        admin: AdminKey,
+        /// The manifest's version.
+        version: u64,
+        /// Paths of the set that are not as the manifest says.
+        wrong: Vec<String>,
+    },
+}
+
+/// Numbers that only rise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// The version of the manifest of the long-lived set.
+    Manifest,
+    /// The sequence number of the vault.
+    Vault,
+}
+
+impl Counter {
+    /// Its name in messages.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Manifest => "manifest",
+            Self::Vault => "vault",
+        }
+    }
+}
+
+/// A place that keeps a store key and gives it out only in the right state.
+pub trait Release {
+    /// Keeps a key under a policy; what was kept before is gone.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    fn keep(&mut self, key: &StoreKey, policy: Policy) -> Result<(), Refusal>;
+
+    /// Gives the key out if the secret is right, nothing is locked and the state is what the policy
+    /// asks for. The version of a measured state counts from then on as the newest.
+    ///
+    /// # Errors
+    /// With the first thing that is not right.
+    fn release(&mut self, state: &State) -> Result<StoreKey, Refusal>;
+
+    /// Notes that this number was seen; it must not be lower than any before.
+    ///
+    /// # Errors
+    /// [`Refusal::RolledBack`], and nothing is noted.
+    fn advance(&mut self, counter: Counter, to: u64) -> Result<(), Refusal>;
+
+    /// The highest number seen.
+    ///
+    /// # Errors
+    /// When it is lost or was changed.
+    fn newest(&mut self, counter: Counter) -> Result<u64, Refusal>;
+
+    /// No key is given out from now on, until it is unlocked. Needs no secret.
+    ///
+    /// # Errors
+    /// When it cannot be noted.
+    fn lock(&mut self, reason: &str) -> Result<(), Refusal>;
+
+    /// Ends a lock; needs the secret.
+    ///
+    /// # Errors
+    /// When the secret is wrong.
+    fn unlock(&mut self) -> Result<(), Refusal>;
+}
+
+/// Why a key was not given out, or not kept.
+#[derive(Debug, Error)]
+pub enum Refusal {
+    /// The sealed key is not there.
+    #[error(
+        "{} is not there: without the sealed key nobody can read the vault. Bring it back from a copy, or seal the tree again",
+        .0.display()
+    )]
+    KeyLost(PathBuf),
+    /// The sealed key is not what was written.
+    #[error("{} is damaged ({what}). Bring it back from a copy", path.display())]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// Wrong passphrase or key file.
+    #[error("the {0} is not the one that the store's key was sealed with")]
+    WrongSecret(&'static str),
+    /// The wrap does not open although the secret is right.
+    #[error("{} was changed after it was written. Bring it back from a copy", .0.display())]
+    Altered(PathBuf),
+    /// Locked.
+    #[error("the store is locked ({0}). Look into it, then: bakeoff layer store unlock")]
+    Locked(String),
+    /// The policy asks for a measured state.
+    #[error(
+        "the store's key is given out only with a signed manifest of the long-lived files; name it with --manifest, --pub and --root"
+    )]
+    Unmeasured,
+    /// Another admin's manifest.
+    #[error("the manifest is signed by another admin than the one the store was sealed for")]
+    WrongAdmin,
+    /// An older manifest or vault.
+    #[error("{what} {is} is older than {what} {newest}, which was used before; use the newest")]
+    RolledBack {
+        /// What of: `manifest` or `vault`.
+        what: &'static str,
+        /// The number that was given.
+        is: u64,
+        /// The highest that was seen.
+        newest: u64,
+    },
+    /// Files of the long-lived set are not as the manifest says.
+    #[error("{first}{} not as the manifest says; the store's key stays sealed", and_more(*more))]
+    LongLivedChanged {
+        /// The first of them.
+        first: String,
+        /// How many others.
+        more: usize,
+    },
+    /// The file that remembers the newest numbers is gone.
+    #[error("{} is not there, so an older vault could not be told from the newest. Bring it back from a copy, or begin anew: bakeoff layer store unlock", .0.display())]
+    MemoryLost(PathBuf),
+    /// The key file's permissions.
+    #[error("{} can be read by others than its owner; chmod 600 it, and think about who has read it", .0.display())]
+    OpenKeyFile(PathBuf),
+    /// The key file is none.
+    #[error("{} is no key file: 64 hexadecimal digits and a line end. Make one: bakeoff layer store keygen", .0.display())]
+    NoKeyFile(PathBuf),
+    /// Reading or writing failed.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The cipher library failed.
+    #[error("the cipher library failed; is the processor's random source there?")]
+    Cipher,
+}
+
+fn and_more(more: usize) -> String {
+    match more {
+        0 => " is".to_owned(),
+        more => format!(" and {more} more are"),
+    }
+}
+
+impl Refusal {
+    /// The name under which it is counted.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::KeyLost(_) => "key-lost",
+            Self::Damaged { .. } => "damaged",
+            Self::WrongSecret(_) => "wrong-secret",
+            Self::Altered(_) => "altered",
+            Self::Locked(_) => "locked",
+            Self::Unmeasured => "unmeasured",
+            Self::WrongAdmin => "wrong-admin",
+            Self::RolledBack { .. } => "rolled-back",
+            Self::LongLivedChanged { .. } => "long-lived-changed",
+            Self::MemoryLost(_) => "memory-lost",
+            Self::OpenKeyFile(_) => "open-key-file",
+            Self::NoKeyFile(_) => "no-key-file",
+            Self::Io { .. } => "io",
+            Self::Cipher => "cipher",
+        }
+    }
+}
+
+/// Whether a policy is content with a state; the counter is the place's own business.
+///
+/// # Errors
+/// With the first thing that is not right.
+pub fn judge(policy: Policy, state: &State) -> Result<Option<u64>, Refusal> {
+    let Some(wanted) = policy.admin else { return Ok(None) };
+    let State::Measured { admin, version, wrong } = state else { return Err(Refusal::Unmeasured) };
+    if *admin != wanted {
+        return Err(Refusal::WrongAdmin);
+    }
+    if *version < policy.least_version {
+        let (is, newest) = (*version, policy.least_version);
+        return Err(Refusal::RolledBack { what: Counter::Manifest.word(), is, newest });
+    }
+    match wrong.split_first() {
+        Some((first, rest)) => Err(Refusal::LongLivedChanged { first: first.clone(), more: rest.len() }),
+        None => Ok(Some(*version)),
+    }
+}

@@ -1,0 +1,283 @@
+//! A store key kept in a file.
+//!
+//! Measured side, cold. Owns three files: the wrap (`NAME`), the memory of the newest numbers
+//! (`NAME.memory`), and the lock (`NAME.locked`), whose mere presence refuses. The lock needs no
+//! secret, so that a layer that finds a violation can set it; taking it away does.
+
+use super::secret::{Secret, Stretch, derive};
+use super::text::{self, Memory, WrapHead, to_hex};
+use super::{Counter, Policy, Refusal, Release, State, StoreKey, judge};
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::{hmac, rand};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
+
+/// A sealed key in a file, and the secret that opens it.
+#[derive(Debug)]
+pub struct SealedFile {
+    path: PathBuf,
+    secret: Secret,
+    /// The wrapping key and the salt it was made with: stretching is slow on purpose.
+    wrapping: Option<([u8; 16], Zeroizing<[u8; 32]>)>,
+}
+
+/// The wrap as it was read.
+struct Wrap {
+    head: WrapHead,
+    wrapped: text::Wrapped,
+    bound: String,
+}
+
+impl SealedFile {
+    /// The sealed key in this file, which need not be there before [`Release::keep`].
+    pub fn new(path: &Path, secret: Secret) -> Self {
+        Self { path: path.to_owned(), secret, wrapping: None }
+    }
+
+    /// Whether there is a sealed key.
+    pub fn exists(path: &Path) -> bool {
+        path.exists()
+    }
+
+    /// The file whose presence is the lock.
+    pub fn lock_path(path: &Path) -> PathBuf {
+        beside(path, ".locked")
+    }
+
+    /// Locks without the secret.
+    ///
+    /// # Errors
+    /// When the lock cannot be written.
+    pub fn lock_file(path: &Path, reason: &str) -> Result<(), Refusal> {
+        write_whole(&Self::lock_path(path), &format!("{}\n", reason.replace('\n', " ")))
+    }
+
+    /// Why it is locked, if it is.
+    ///
+    /// # Errors
+    /// When that cannot be told: then nothing is given out.
+    pub fn locked(path: &Path) -> Result<Option<String>, Refusal> {
+        let path = Self::lock_path(path);
+        match fs::read(&path) {
+            Ok(reason) => Ok(Some(String::from_utf8_lossy(&reason).trim_end().to_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Refusal::Io { path, error }),
+        }
+    }
+
+    /// The policy as it stands in the file; authenticated only by a release.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn policy(&self) -> Result<Policy, Refusal> {
+        Ok(self.read_wrap()?.head.policy)
+    }
+
+    fn read_wrap(&self) -> Result<Wrap, Refusal> {
+        let text = read_text(&self.path, || Refusal::KeyLost(self.path.clone()))?;
+        let damaged = |what| Refusal::Damaged { path: self.path.clone(), what };
+        let (head, wrapped, bound) = text::read_wrap(&text).map_err(damaged)?;
+        Ok(Wrap { head, wrapped, bound: bound.to_owned() })
+    }
+
+    /// The wrapping key for this wrap; refuses when the secret is not the one it was made with.
+    fn wrapping(&mut self, head: &WrapHead) -> Result<Zeroizing<[u8; 32]>, Refusal> {
+        if let Some((salt, key)) = &self.wrapping
+            && *salt == head.salt
+        {
+            return Ok(key.clone());
+        }
+        let right_kind = matches!(
+            (&self.secret, head.stretch),
+            (Secret::Passphrase(_), Some(_)) | (Secret::KeyFile(_), None)
+        );
+        let wrong = Refusal::WrongSecret(self.secret.word());
+        if !right_kind {
+            return Err(wrong);
+        }
+        let key = self.secret.stretch(&head.salt, head.stretch.unwrap_or(Stretch::USUAL))?;
+        if check_of(&key)? != head.check {
+            return Err(wrong);
+        }
+        self.wrapping = Some((head.salt, key.clone()));
+        Ok(key)
+    }
+
+    fn refuse_locked(&self) -> Result<(), Refusal> {
+        Self::locked(&self.path)?.map_or(Ok(()), |reason| Err(Refusal::Locked(reason)))
+    }
+
+    fn memory_path(&self) -> PathBuf {
+        beside(&self.path, ".memory")
+    }
+
+    fn read_memory(&mut self) -> Result<Memory, Refusal> {
+        let wrap = self.read_wrap()?;
+        let wrapping = self.wrapping(&wrap.head)?;
+        let key = memory_key(&wrapping)?;
+        let path = self.memory_path();
+        let text = read_text(&path, || Refusal::MemoryLost(path.clone()))?;
+        let damaged = |what| Refusal::Damaged { path: path.clone(), what };
+        let (memory, check, bound) = text::read_memory(&text).map_err(damaged)?;
+        hmac::verify(&key, bound.as_bytes(), &check).map_err(|_| Refusal::Altered(path.clone()))?;
+        Ok(memory)
+    }
+
+    fn write_memory(&mut self, memory: Memory) -> Result<(), Refusal> {
+        let wrap = self.read_wrap()?;
+        let wrapping = self.wrapping(&wrap.head)?;
+        let key = memory_key(&wrapping)?;
+        let lines = memory.lines();
+        let check = hmac::sign(&key, lines.as_bytes());
+        write_whole(&self.memory_path(), &format!("{lines}check {}\n", to_hex(check.as_ref())))
+    }
+}
+
+impl Release for SealedFile {
+    fn keep(&mut self, key: &StoreKey, policy: Policy) -> Result<(), Refusal> {
+        let mut head = WrapHead {
+            stretch: matches!(self.secret, Secret::Passphrase(_)).then_some(Stretch::USUAL),
+            salt: random()?,
+            check: [0; 8],
+            policy,
+        };
+        let wrapping = self.secret.stretch(&head.salt, Stretch::USUAL)?;
+        head.check = check_of(&wrapping)?;
+        let lines = head.lines();
+        let nonce: [u8; 12] = random()?;
+        let mut body = Zeroizing::new(*key.bytes());
+        let tag = aead(&wrapping)?
+            .seal_in_place_separate_tag(
+                Nonce::assume_unique_for_key(nonce),
+                Aad::from(lines.as_bytes()),
+                body.as_mut_slice(),
+            )
+            .map_err(|_| Refusal::Cipher)?;
+        let wrapped =
+            format!("wrapped {} {}{}\n", to_hex(&nonce), to_hex(body.as_slice()), to_hex(tag.as_ref()));
+        write_whole(&self.path, &format!("{lines}{wrapped}"))?;
+        self.wrapping = Some((head.salt, wrapping));
+        self.write_memory(Memory { manifest: policy.least_version, vault: 0 })
+    }
+
+    fn release(&mut self, state: &State) -> Result<StoreKey, Refusal> {
+        self.refuse_locked()?;
+        let wrap = self.read_wrap()?;
+        let wrapping = self.wrapping(&wrap.head)?;
+        let mut body = Zeroizing::new(wrap.wrapped.key);
+        let plain = aead(&wrapping)?
+            .open_in_place(
+                Nonce::assume_unique_for_key(wrap.wrapped.nonce),
+                Aad::from(wrap.bound.as_bytes()),
+                body.as_mut_slice(),
+            )
+            .map_err(|_| Refusal::Altered(self.path.clone()))?;
+        let key = plain.first_chunk().copied().map(StoreKey::from_bytes).ok_or(Refusal::Cipher)?;
+        // The policy is genuine from here on: the key was bound to it.
+        let version = judge(wrap.head.policy, state)?;
+        match version {
+            Some(version) => self.advance(Counter::Manifest, version)?,
+            None => drop(self.read_memory()?),
+        }
+        Ok(key)
+    }
+
+    fn advance(&mut self, counter: Counter, to: u64) -> Result<(), Refusal> {
+        let mut memory = self.read_memory()?;
+        let newest = match counter {
+            Counter::Manifest => &mut memory.manifest,
+            Counter::Vault => &mut memory.vault,
+        };
+        if to < *newest {
+            return Err(Refusal::RolledBack { what: counter.word(), is: to, newest: *newest });
+        }
+        if to == *newest {
+            return Ok(());
+        }
+        *newest = to;
+        self.write_memory(memory)
+    }
+
+    fn newest(&mut self, counter: Counter) -> Result<u64, Refusal> {
+        let memory = self.read_memory()?;
+        Ok(match counter {
+            Counter::Manifest => memory.manifest,
+            Counter::Vault => memory.vault,
+        })
+    }
+
+    fn lock(&mut self, reason: &str) -> Result<(), Refusal> {
+        Self::lock_file(&self.path, reason)
+    }
+
+    fn unlock(&mut self) -> Result<(), Refusal> {
+        let wrap = self.read_wrap()?;
+        self.wrapping(&wrap.head)?;
+        match self.read_memory() {
+            Err(Refusal::MemoryLost(_)) => {
+                self.write_memory(Memory { manifest: wrap.head.policy.least_version, vault: 0 })?;
+            }
+            other => drop(other?),
+        }
+        let path = Self::lock_path(&self.path);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Refusal::Io { path, error }),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn aead(key: &[u8; 32]) -> Result<LessSafeKey, Refusal> {
+    UnboundKey::new(&AES_256_GCM, key).map(LessSafeKey::new).map_err(|_| Refusal::Cipher)
+}
+
+fn check_of(wrapping: &[u8; 32]) -> Result<[u8; 8], Refusal> {
+    let mut out = [0; 32];
+    derive(wrapping, b"", b"bakeoff check 1", &mut out)?;
+    out.first_chunk().copied().ok_or(Refusal::Cipher)
+}
+
+fn memory_key(wrapping: &[u8; 32]) -> Result<hmac::Key, Refusal> {
+    let mut key = Zeroizing::new([0; 32]);
+    derive(wrapping, b"", b"bakeoff memory 1", &mut key)?;
+    Ok(hmac::Key::new(hmac::HMAC_SHA256, key.as_slice()))
+}
+
+fn random<const N: usize>() -> Result<[u8; N], Refusal> {
+    let mut bytes = [0; N];
+    rand::fill(&mut bytes).map_err(|_| Refusal::Cipher)?;
+    Ok(bytes)
+}
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+fn read_text(path: &Path, missing: impl Fn() -> Refusal) -> Result<String, Refusal> {
+    match fs::read(path) {
+        Ok(bytes) => String::from_utf8(bytes)
+            .map_err(|_| Refusal::Damaged { path: path.to_owned(), what: "it is no text" }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing()),
+        Err(error) => Err(Refusal::Io { path: path.to_owned(), error }),
+    }
+}
+
+/// Under another name first, synced, then renamed: the file is the old one or the new one.
+fn write_whole(path: &Path, text: &str) -> Result<(), Refusal> {
+    let temporary = beside(path, &format!(".{}", std::process::id()));
+    let write = || -> io::Result<()> {
+        let mut file =
+            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    };
+    write().map_err(|error| Refusal::Io { path: path.to_owned(), error })
+}

@@ -1,0 +1,120 @@
+//! What a sealed key is wrapped under: a passphrase or a key file.
+//!
+//! Measured side, cold. Owns how a wrapping key is made of either. Argon2id with the second
+//! recommended setting of RFC 9106 (64 MiB, three passes; one lane, as the store's user may have one
+//! core), which makes a guess cost what the machine can bear, not what the attacker's can.
+
+use super::Refusal;
+use argon2::{Algorithm, Argon2, Params, Version};
+use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
+use aws_lc_rs::rand;
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use zeroize::{Zeroize, Zeroizing};
+
+/// Bytes of a key file's key; the file has twice as many digits.
+pub const KEY_FILE_BYTES: usize = 32;
+
+/// How a passphrase is stretched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stretch {
+    pub(super) memory_kib: u32,
+    pub(super) passes: u32,
+    pub(super) lanes: u32,
+}
+
+impl Stretch {
+    /// RFC 9106, section 4, second choice, on one lane.
+    pub(super) const USUAL: Self = Self { memory_kib: 65_536, passes: 3, lanes: 1 };
+    /// A sealed key that asks for more was not written by us, and would only eat memory.
+    pub(super) const MOST: Self = Self { memory_kib: 1 << 20, passes: 16, lanes: 16 };
+}
+
+/// What the owner knows or has.
+pub enum Secret {
+    /// Something typed.
+    Passphrase(Zeroizing<Vec<u8>>),
+    /// The key of a key file.
+    KeyFile(Zeroizing<[u8; KEY_FILE_BYTES]>),
+}
+
+impl Secret {
+    /// A passphrase, without the line end it may have been typed with.
+    pub fn passphrase(mut typed: Vec<u8>) -> Self {
+        while typed.last().is_some_and(|last| matches!(last, b'\n' | b'\r')) {
+            typed.pop();
+        }
+        Self::Passphrase(Zeroizing::new(typed))
+    }
+
+    /// Reads a key file that only its owner may read.
+    ///
+    /// # Errors
+    /// When it cannot be read, others can read it, or it is none.
+    pub fn key_file(path: &Path) -> Result<Self, Refusal> {
+        let failed = |error| Refusal::Io { path: path.to_owned(), error };
+        let metadata = fs::metadata(path).map_err(failed)?;
+        if metadata.mode() & 0o077 != 0 {
+            return Err(Refusal::OpenKeyFile(path.to_owned()));
+        }
+        let mut digits = fs::read(path).map_err(failed)?;
+        let key = std::str::from_utf8(&digits).ok().and_then(|text| super::text::from_hex(text.trim_end()));
+        digits.zeroize();
+        key.map(|key| Self::KeyFile(Zeroizing::new(key))).ok_or_else(|| Refusal::NoKeyFile(path.to_owned()))
+    }
+
+    /// The word for it.
+    pub(super) fn word(&self) -> &'static str {
+        match self {
+            Self::Passphrase(_) => "passphrase",
+            Self::KeyFile(_) => "key file",
+        }
+    }
+
+    /// The wrapping key.
+    pub(super) fn stretch(&self, salt: &[u8], stretch: Stretch) -> Result<Zeroizing<[u8; 32]>, Refusal> {
+        let mut key = Zeroizing::new([0; 32]);
+        match self {
+            Self::Passphrase(words) => {
+                let params = Params::new(stretch.memory_kib, stretch.passes, stretch.lanes, Some(32))
+                    .map_err(|_| Refusal::Cipher)?;
+                Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+                    .hash_password_into(words, salt, key.as_mut_slice())
+                    .map_err(|_| Refusal::Cipher)?;
+            }
+            Self::KeyFile(bytes) => derive(bytes.as_slice(), salt, b"bakeoff key file 1", &mut key)?,
+        }
+        Ok(key)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.word())
+    }
+}
+
+/// HKDF-SHA-256 of a secret into 32 bytes for one purpose.
+pub(super) fn derive(secret: &[u8], salt: &[u8], purpose: &[u8], out: &mut [u8; 32]) -> Result<(), Refusal> {
+    let prk = Salt::new(HKDF_SHA256, salt).extract(secret);
+    prk.expand(&[purpose], HKDF_SHA256).and_then(|okm| okm.fill(out)).map_err(|_| Refusal::Cipher)
+}
+
+/// Writes a new key file that only its owner may read; there must be none.
+///
+/// # Errors
+/// When it is there, or cannot be written.
+pub fn make_key_file(path: &Path) -> Result<(), Refusal> {
+    let mut key = Zeroizing::new([0_u8; KEY_FILE_BYTES]);
+    rand::fill(key.as_mut_slice()).map_err(|_| Refusal::Cipher)?;
+    let line = Zeroizing::new(format!("{}\n", super::text::to_hex(key.as_slice())));
+    let write = || -> std::io::Result<()> {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        file.write_all(line.as_bytes())?;
+        file.sync_all()
+    };
+    write().map_err(|error| Refusal::Io { path: path.to_owned(), error })
+}

@@ -1,0 +1,196 @@
+//! The two text files of a sealed key: the wrap, and what is remembered.
+//!
+//! Measured side, cold; fed by whoever can write the files. Lines of a word and its value, in one
+//! order, nothing else. The last line closes the file: it holds the wrapped key or the check, both
+//! computed over all lines before it as they stand.
+
+use super::secret::Stretch;
+use super::{AdminKey, Policy};
+
+const WRAP_TITLE: &str = "bakeoff sealed key 1";
+const MEMORY_TITLE: &str = "bakeoff release memory 1";
+
+/// The wrap without its last line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WrapHead {
+    /// `None` for a key file.
+    pub(super) stretch: Option<Stretch>,
+    pub(super) salt: [u8; 16],
+    /// Tells a wrong secret from a changed file.
+    pub(super) check: [u8; 8],
+    pub(super) policy: Policy,
+}
+
+/// The last line of the wrap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wrapped {
+    pub(super) nonce: [u8; 12],
+    /// Ciphertext and tag.
+    pub(super) key: [u8; 48],
+}
+
+/// The newest numbers seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Memory {
+    pub(super) manifest: u64,
+    pub(super) vault: u64,
+}
+
+impl WrapHead {
+    /// All lines but the last.
+    pub(super) fn lines(&self) -> String {
+        let stretch = match self.stretch {
+            Some(stretch) => format!("argon2id {} {} {}", stretch.memory_kib, stretch.passes, stretch.lanes),
+            None => "key-file".to_owned(),
+        };
+        let admin = self.policy.admin.map_or("none".to_owned(), |admin| to_hex(&admin));
+        format!(
+            "{WRAP_TITLE}\nunder {stretch}\nsalt {}\ncheck {}\nadmin {admin}\nversion {}\n",
+            to_hex(&self.salt),
+            to_hex(&self.check),
+            self.policy.least_version,
+        )
+    }
+}
+
+/// Reads a wrap; the text before its last line comes back too, as the wrapped key is bound to it.
+pub(super) fn read_wrap(text: &str) -> Result<(WrapHead, Wrapped, &str), &'static str> {
+    let (head_text, last) = split_last(text)?;
+    let mut lines = head_text.lines();
+    if lines.next() != Some(WRAP_TITLE) {
+        return Err("it is no sealed key, or of another bakeoff");
+    }
+    let stretch = match value(lines.next(), "under")? {
+        "key-file" => None,
+        other => Some(read_stretch(other).ok_or("how the passphrase is stretched")?),
+    };
+    let salt = from_hex(value(lines.next(), "salt")?).ok_or("salt")?;
+    let check = from_hex(value(lines.next(), "check")?).ok_or("check")?;
+    let admin: Option<AdminKey> = match value(lines.next(), "admin")? {
+        "none" => None,
+        digits => Some(from_hex(digits).ok_or("admin")?),
+    };
+    let least_version = value(lines.next(), "version")?.parse().map_err(|_| "version")?;
+    if lines.next().is_some() {
+        return Err("a line too many");
+    }
+    let (nonce, key) = value(Some(last), "wrapped")?.split_once(' ').ok_or("wrapped")?;
+    let wrapped = Wrapped { nonce: from_hex(nonce).ok_or("wrapped")?, key: from_hex(key).ok_or("wrapped")? };
+    Ok((WrapHead { stretch, salt, check, policy: Policy { admin, least_version } }, wrapped, head_text))
+}
+
+fn read_stretch(text: &str) -> Option<Stretch> {
+    let mut numbers = text.strip_prefix("argon2id ")?.split(' ').map(|word| word.parse::<u32>().ok());
+    let stretch = Stretch { memory_kib: numbers.next()??, passes: numbers.next()??, lanes: numbers.next()?? };
+    let most = Stretch::MOST;
+    let sane = stretch.memory_kib <= most.memory_kib
+        && (1..=most.passes).contains(&stretch.passes)
+        && (1..=most.lanes).contains(&stretch.lanes)
+        && numbers.next().is_none();
+    sane.then_some(stretch)
+}
+
+impl Memory {
+    /// All lines but the last.
+    pub(super) fn lines(&self) -> String {
+        format!("{MEMORY_TITLE}\nmanifest {}\nvault {}\n", self.manifest, self.vault)
+    }
+}
+
+/// Reads what is remembered: the numbers, the check, and the text it is over.
+pub(super) fn read_memory(text: &str) -> Result<(Memory, [u8; 32], &str), &'static str> {
+    let (head_text, last) = split_last(text)?;
+    let mut lines = head_text.lines();
+    if lines.next() != Some(MEMORY_TITLE) {
+        return Err("it is no memory of key releases, or of another bakeoff");
+    }
+    let manifest = value(lines.next(), "manifest")?.parse().map_err(|_| "manifest")?;
+    let vault = value(lines.next(), "vault")?.parse().map_err(|_| "vault")?;
+    if lines.next().is_some() {
+        return Err("a line too many");
+    }
+    let check = from_hex(value(Some(last), "check")?).ok_or("check")?;
+    Ok((Memory { manifest, vault }, check, head_text))
+}
+
+/// The text up to its last line, and that line.
+fn split_last(text: &str) -> Result<(&str, &str), &'static str> {
+    let body = text.strip_suffix('\n').ok_or("it is cut short")?;
+    let at = body.rfind('\n').ok_or("it is cut short")? + 1;
+    body.split_at_checked(at).ok_or("it is cut short")
+}
+
+fn value<'a>(line: Option<&'a str>, word: &'static str) -> Result<&'a str, &'static str> {
+    line.and_then(|line| line.strip_prefix(word)?.strip_prefix(' ')).ok_or(word)
+}
+
+/// Lower-case hexadecimal.
+pub(super) fn to_hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .filter_map(|digit| char::from_digit(digit.into(), 16))
+        .collect()
+}
+
+/// Exactly `N` bytes of lower-case hexadecimal.
+pub(super) fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let mut out = [0; N];
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if pairs.len() != N || !rest.is_empty() {
+        return None;
+    }
+    for (to, [high, low]) in out.iter_mut().zip(pairs) {
+        *to = digit(*high)? << 4 | digit(*low)?;
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrap(stretch: Option<Stretch>, admin: Option<AdminKey>) -> String {
+        let policy = Policy { admin, least_version: 7 };
+        let head = WrapHead { stretch, salt: [1; 16], check: [2; 8], policy };
+        format!("{}wrapped {} {}\n", head.lines(), to_hex(&[3; 12]), to_hex(&[4; 48]))
+    }
+
+    #[test]
+    fn a_wrap_read_back_is_the_same() {
+        for (stretch, admin) in [(None, None), (Some(Stretch::USUAL), Some([9; 32]))] {
+            let text = wrap(stretch, admin);
+            let (head, wrapped, prefix) = read_wrap(&text).unwrap();
+            assert_eq!((head.stretch, head.policy.admin, head.policy.least_version), (stretch, admin, 7));
+            assert_eq!((wrapped.nonce, wrapped.key), ([3; 12], [4; 48]));
+            assert_eq!(prefix, head.lines());
+        }
+    }
+
+    #[test]
+    fn a_wrap_cut_anywhere_is_refused() {
+        let text = wrap(Some(Stretch::USUAL), Some([9; 32]));
+        for end in 0..text.len() {
+            assert!(read_wrap(&text[..end]).is_err(), "{end}");
+        }
+    }
+
+    #[test]
+    fn a_stretch_that_would_eat_the_machine_is_refused() {
+        for wrong in ["argon2id 4294967295 3 1", "argon2id 65536 0 1", "argon2id 65536 3 1 1", "md5 1 1 1"] {
+            assert_eq!(read_stretch(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn memory_read_back_is_the_same() {
+        let memory = Memory { manifest: 3, vault: u64::MAX };
+        let text = format!("{}check {}\n", memory.lines(), to_hex(&[5; 32]));
+        assert_eq!(read_memory(&text), Ok((memory, [5; 32], memory.lines().as_str())));
+    }
+}

@@ -1,0 +1,213 @@
+//! The contract of key release: what every place that keeps a store's key must do.
+//!
+//! `contract` knows nothing of files. A place in a chip has to pass it, too: it implements [`Place`]
+//! beside its own tests and calls the same function.
+
+#![allow(clippy::unwrap_used)] // a test that cannot set up has failed
+
+use bakeoff_layers_base::release::{
+    AdminKey, Counter, Policy, Refusal, Release, SealedFile, Secret, State, StoreKey, make_key_file,
+};
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// A place that can be opened anew, with the right secret or a wrong one.
+trait Place {
+    type Kept: Release;
+    /// Opens it as after a restart of the machine.
+    fn open(&self) -> Self::Kept;
+    /// Opens it with a secret of the same kind that is not the right one.
+    fn open_wrongly(&self) -> Self::Kept;
+}
+
+const ADMIN: AdminKey = [1; 32];
+const OTHER_ADMIN: AdminKey = [2; 32];
+
+fn measured(admin: AdminKey, version: u64, wrong: &[&str]) -> State {
+    State::Measured { admin, version, wrong: wrong.iter().map(|path| (*path).to_owned()).collect() }
+}
+
+fn label(result: Result<StoreKey, Refusal>) -> &'static str {
+    result.map_or_else(|refusal| refusal.label(), |_| "released")
+}
+
+fn contract(place: &impl Place) {
+    let key = StoreKey::generate().unwrap();
+    let good = measured(ADMIN, 7, &[]);
+    place.open().keep(&key, Policy { admin: Some(ADMIN), least_version: 5 }).unwrap();
+
+    // The right state gets the key, after a restart, too.
+    for _ in 0..2 {
+        assert_eq!(place.open().release(&good).unwrap().bytes(), key.bytes());
+    }
+    // Anything else does not, each for its own reason.
+    assert_eq!(label(place.open_wrongly().release(&good)), "wrong-secret");
+    assert_eq!(label(place.open().release(&State::Unmeasured)), "unmeasured");
+    assert_eq!(label(place.open().release(&measured(OTHER_ADMIN, 7, &[]))), "wrong-admin");
+    assert_eq!(label(place.open().release(&measured(ADMIN, 7, &["bin/x"]))), "long-lived-changed");
+    // Version 7 was used, so 6 is a rollback although the policy would take 5; 4 never was good.
+    assert_eq!(label(place.open().release(&measured(ADMIN, 6, &[]))), "rolled-back");
+    assert_eq!(label(place.open().release(&measured(ADMIN, 4, &[]))), "rolled-back");
+    // A refusal raises nothing.
+    assert_eq!(label(place.open().release(&measured(OTHER_ADMIN, 99, &[]))), "wrong-admin");
+    assert_eq!(label(place.open().release(&measured(ADMIN, 99, &["bin/x"]))), "long-lived-changed");
+    assert_eq!(place.open().newest(Counter::Manifest).unwrap(), 7);
+    assert_eq!(label(place.open().release(&measured(ADMIN, 8, &[]))), "released");
+    assert_eq!(label(place.open().release(&good)), "rolled-back");
+
+    counters_only_rise(place);
+    locks_hold(place, &measured(ADMIN, 8, &[]));
+
+    // A key that is kept anew, for a policy without an admin, needs the secret alone.
+    let next = StoreKey::generate().unwrap();
+    place.open().keep(&next, Policy::default()).unwrap();
+    assert_eq!(place.open().release(&State::Unmeasured).unwrap().bytes(), next.bytes());
+    assert_eq!(label(place.open_wrongly().release(&State::Unmeasured)), "wrong-secret");
+}
+
+fn counters_only_rise(place: &impl Place) {
+    place.open().advance(Counter::Vault, 3).unwrap();
+    place.open().advance(Counter::Vault, 3).unwrap();
+    let lower = place.open().advance(Counter::Vault, 2).unwrap_err();
+    assert_eq!(lower.label(), "rolled-back");
+    assert_eq!(place.open().newest(Counter::Vault).unwrap(), 3);
+    assert_eq!(place.open().newest(Counter::Manifest).unwrap(), 8);
+}
+
+fn locks_hold(place: &impl Place, good: &State) {
+    place.open_wrongly().lock("a file was changed").unwrap();
+    let refused = place.open().release(good).unwrap_err();
+    assert_eq!(refused.label(), "locked");
+    assert!(refused.to_string().contains("a file was changed"), "{refused}");
+    assert_eq!(place.open_wrongly().unlock().unwrap_err().label(), "wrong-secret");
+    assert_eq!(label(place.open().release(good)), "locked");
+    place.open().unlock().unwrap();
+    assert_eq!(label(place.open().release(good)), "released");
+}
+
+/// A sealed key in a file.
+struct InFile {
+    folder: TempDir,
+    by_passphrase: bool,
+}
+
+impl InFile {
+    fn new(by_passphrase: bool) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        make_key_file(&folder.path().join("right")).unwrap();
+        make_key_file(&folder.path().join("wrong")).unwrap();
+        Self { folder, by_passphrase }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("site.vault.key")
+    }
+
+    fn with(&self, word: &str) -> SealedFile {
+        let secret = match self.by_passphrase {
+            true => Secret::passphrase(format!("{word} horse\n").into_bytes()),
+            false => Secret::key_file(&self.folder.path().join(word)).unwrap(),
+        };
+        SealedFile::new(&self.path(), secret)
+    }
+}
+
+impl Place for InFile {
+    type Kept = SealedFile;
+
+    fn open(&self) -> SealedFile {
+        self.with("right")
+    }
+
+    fn open_wrongly(&self) -> SealedFile {
+        self.with("wrong")
+    }
+}
+
+#[test]
+fn a_file_under_a_key_file_keeps_the_contract() {
+    contract(&InFile::new(false));
+}
+
+#[test]
+fn a_file_under_a_passphrase_keeps_the_contract() {
+    contract(&InFile::new(true));
+}
+
+fn kept() -> InFile {
+    let place = InFile::new(false);
+    let policy = Policy { admin: Some(ADMIN), least_version: 5 };
+    place.open().keep(&StoreKey::from_bytes([9; 32]), policy).unwrap();
+    place
+}
+
+#[test]
+fn every_changed_character_of_the_sealed_key_is_refused() {
+    let place = kept();
+    let text = fs::read(place.path()).unwrap();
+    for at in 0..text.len() {
+        let mut other = text.clone();
+        other[at] = if other[at] == b'0' { b'1' } else { b'0' };
+        fs::write(place.path(), &other).unwrap();
+        let result = place.open().release(&measured(ADMIN, 7, &[]));
+        assert!(matches!(label(result), "damaged" | "wrong-secret" | "altered"), "character {at}");
+    }
+    for end in 0..text.len() {
+        fs::write(place.path(), &text[..end]).unwrap();
+        assert_eq!(label(place.open().release(&measured(ADMIN, 7, &[]))), "damaged", "{end}");
+    }
+}
+
+#[test]
+fn a_policy_cannot_be_written_out_of_the_file() {
+    let place = kept();
+    let text = fs::read_to_string(place.path()).unwrap();
+    let open = text.lines().map(|line| if line.starts_with("admin ") { "admin none" } else { line });
+    fs::write(place.path(), open.collect::<Vec<_>>().join("\n") + "\n").unwrap();
+    assert_eq!(label(place.open().release(&State::Unmeasured)), "altered");
+}
+
+#[test]
+fn a_lost_key_and_a_lost_memory_are_a_sentence_each() {
+    let place = kept();
+    let memory = PathBuf::from(format!("{}.memory", place.path().display()));
+    fs::remove_file(&memory).unwrap();
+    let good = measured(ADMIN, 7, &[]);
+    let refused = place.open().release(&good).unwrap_err();
+    assert_eq!(refused.label(), "memory-lost");
+    assert!(refused.to_string().contains("store unlock"), "{refused}");
+    place.open().unlock().unwrap();
+    assert_eq!(label(place.open().release(&good)), "released");
+    fs::remove_file(place.path()).unwrap();
+    let refused = place.open().release(&good).unwrap_err();
+    assert_eq!(refused.label(), "key-lost");
+    assert!(refused.to_string().contains("nobody can read the vault"), "{refused}");
+}
+
+#[test]
+fn the_memory_cannot_be_set_back_without_the_secret() {
+    let place = kept();
+    place.open().release(&measured(ADMIN, 7, &[])).unwrap();
+    let memory = PathBuf::from(format!("{}.memory", place.path().display()));
+    let text = fs::read_to_string(&memory).unwrap().replace("manifest 7", "manifest 6");
+    fs::write(&memory, text).unwrap();
+    assert_eq!(label(place.open().release(&measured(ADMIN, 6, &[]))), "altered");
+}
+
+#[test]
+fn key_files_that_others_can_read_and_that_are_none_are_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("key");
+    let refused = |path: &Path| Secret::key_file(path).unwrap_err().label();
+    make_key_file(&path).unwrap();
+    Secret::key_file(&path).unwrap();
+    assert_eq!(make_key_file(&path).unwrap_err().label(), "io", "a key is never overwritten");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    assert_eq!(refused(&path), "open-key-file");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::write(&path, "abc\n").unwrap();
+    assert_eq!(refused(&path), "no-key-file");
+    assert_eq!(refused(&folder.path().join("none")), "io");
+}

@@ -1,0 +1,47 @@
+//! `bakeoff layer store ...`: seal, mount, verify, show; the store's key, its lock.
+//!
+//! Glue. Owns the flags and what is printed; the vault is `bakeoff-layers-store`'s, who gets its key
+//! is `bakeoff_layers_base::release`'s.
+
+mod key;
+mod mount;
+mod seal;
+mod show;
+
+use crate::exit::{Exit, Failure};
+use clap::Subcommand;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make a key file, under which a store's key can be sealed
+    Keygen(key::KeygenArgs),
+    /// Seal a directory into a vault: one encrypted, read-only file
+    Seal(seal::SealArgs),
+    /// Mount a vault until Ctrl-C or SIGTERM
+    Mount(mount::MountArgs),
+    /// Read every block of a vault, and name the files that are damaged
+    Verify(show::VerifyArgs),
+    /// Tell what a vault holds; without its key, what anybody can see
+    Show(show::ShowArgs),
+    /// Refuse the store's key from now on; a mounted store drops it at once
+    Lock(key::LockArgs),
+    /// End a lock
+    Unlock(key::UnlockArgs),
+    /// Not for people: unmounts when the daemon was killed
+    #[command(hide = true)]
+    Keeper(mount::KeeperArgs),
+}
+
+/// Does what was typed.
+pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Keygen(args) => key::keygen(&args),
+        Command::Seal(args) => seal::seal(&args),
+        Command::Mount(args) => mount::mount(args),
+        Command::Verify(args) => show::verify(&args),
+        Command::Show(args) => show::show(&args),
+        Command::Lock(args) => key::lock(&args),
+        Command::Unlock(args) => key::unlock(&args),
+        Command::Keeper(args) => mount::keeper(&args),
+    }
+}

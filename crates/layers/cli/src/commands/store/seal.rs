@@ -1,0 +1,61 @@
+//! `store seal`: a directory becomes a vault.
+
+use super::key::{SecretArgs, sealed_beside};
+use crate::exit::{Exit, Failure};
+use crate::terminal;
+use bakeoff_layers_base::release::{Counter, Policy, Release, SealedFile, State, StoreKey};
+use bakeoff_layers_store::{BlockSize, seal as sealing};
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub(crate) struct SealArgs {
+    /// The directory to seal
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// The vault, which is replaced when it is there
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// The sealed key [default: VAULT.key]; made when it is not there, used again when it is
+    #[arg(long, value_name = "FILE")]
+    sealed: Option<PathBuf>,
+    #[command(flatten)]
+    secret: SecretArgs,
+    /// Bytes of a block on disk: a power of two from 4096 to 1048576
+    #[arg(long, value_name = "BYTES", default_value_t = BlockSize::DEFAULT.disk_bytes() as u32)]
+    block: u32,
+}
+
+pub(super) fn seal(args: &SealArgs) -> Result<Exit, Failure> {
+    let block = BlockSize::from_bytes(args.block).ok_or_else(|| {
+        Failure::usage(format!("--block {}: give a power of two from 4096 to 1048576", args.block))
+    })?;
+    let sealed = sealed_beside(&args.out, args.sealed.as_deref());
+    let mut place = SealedFile::new(&sealed, args.secret.need()?);
+    let fresh = !sealed.exists();
+    let key = if fresh {
+        let key = StoreKey::generate().map_err(Failure::failed)?;
+        place.keep(&key, Policy::default()).map_err(Failure::failed)?;
+        key
+    } else {
+        place.release(&State::Unmeasured).map_err(Failure::failed)?
+    };
+    let sequence = place.newest(Counter::Vault).map_err(Failure::failed)?.saturating_add(1);
+    let options = sealing::Options { block, sequence };
+    let done = sealing::seal(&args.directory, &args.out, &key, options).map_err(Failure::failed)?;
+    place.advance(Counter::Vault, sequence).map_err(Failure::failed)?;
+    terminal::say(&format!(
+        "sealed {} entries with {} bytes into {} ({} bytes, number {sequence})",
+        done.nodes,
+        done.data_bytes,
+        args.out.display(),
+        done.vault_bytes
+    ));
+    if fresh {
+        terminal::say(&format!(
+            "sealed key: {}\nKeep a copy of it: without it, or without what opens it, nobody reads the vault.",
+            sealed.display()
+        ));
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,31 @@
+//! The store: a sealed, encrypted, read-only image of a tree in one file, and its mount.
+//!
+//! Measured side. Sealing and verifying are cold; [`Vault::read`] and [`mount`] are hot, but for
+//! files that the kernel has in its page cache. Owns the vault's format, its keys below the store
+//! key, and the FUSE daemon. Does not decide who gets the store key (`bakeoff-layers-base`, release)
+//! and does not print (`layers/cli` does).
+//!
+//! What a vault promises: whoever has the store key reads exactly what was sealed, or gets EIO. Who
+//! has not sees the total size rounded up, the vault's id, its sequence number and which vaults share
+//! a key; no names, no sizes, no contents. An older vault as a whole is a right vault: only the
+//! sequence number that the release remembers tells it from the newest.
+
+#![forbid(unsafe_code)]
+
+mod aligned;
+mod cipher;
+mod layout;
+pub mod mount;
+mod refusal;
+pub mod seal;
+mod source;
+mod tree;
+mod vault;
+mod verify;
+
+pub use layout::{BlockSize, Header, HeaderError};
+pub use refusal::{OpenError, ReadRefusal};
+pub use source::Caching;
+pub use tree::{Kind, Node, NodeId, Tree, TreeError};
+pub use vault::{Contents, Vault, summary};
+pub use verify::{Damage, verify};

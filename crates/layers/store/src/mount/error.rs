@@ -1,0 +1,54 @@
+//! Why nothing was mounted, in sentences.
+//!
+//! Measured side, cold.
+
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why nothing was mounted.
+#[derive(Debug, Error)]
+pub enum MountError {
+    /// The mount point cannot be used.
+    #[error("cannot mount on {}: {error}", path.display())]
+    Point {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A mount whose daemon is dead, and we may not take it away.
+    #[error(
+        "{} is a mount whose daemon is dead, and it cannot be unmounted ({error}); as root: umount -l {}",
+        path.display(),
+        path.display()
+    )]
+    Dead {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// FUSE is missing or refuses.
+    #[error(
+        "cannot mount on {} through FUSE: {error}; it needs /dev/fuse, and root or fusermount3",
+        path.display()
+    )]
+    Fuse {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Signals, threads, the keeper.
+    #[error("cannot serve: {0}")]
+    Serve(io::Error),
+    /// The status file.
+    #[error("cannot write the status file {}: {error}", path.display())]
+    Status {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}

@@ -1,0 +1,212 @@
+//! The mount: a vault served to any process through FUSE, until it is told to end.
+//!
+//! Measured side, a process of its own. Owns the life of a mount: a dead one is cleared away first,
+//! then mounted, served, watched for a lock, and unmounted. One thread waits here; the threads of
+//! the session serve. Prints nothing; the caller's hook says that it is ready.
+
+mod counters;
+mod error;
+mod filesystem;
+mod keeper;
+mod point;
+mod status;
+
+pub use counters::{Count, Counters};
+pub use error::MountError;
+pub use keeper::keeper_main;
+pub use status::STATUS_DELAY;
+
+use crate::tree::NodeId;
+use crate::vault::Vault;
+use bakeoff_layers_base::release::SealedFile;
+use filesystem::{Filesystem, inode};
+use fuser::{BackgroundSession, Config, MountOption, Notifier, Session, SessionACL};
+use keeper::Keeper;
+use nix::unistd::Uid;
+use point::Mounted;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use status::Status;
+use std::ffi::OsStr;
+use std::io;
+use std::num::NonZeroUsize;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+
+/// How far the kernel reads ahead in a file, which is also the largest request. Beyond 1 MiB the
+/// kernel splits requests.
+const READ_AHEAD_KIB: u32 = 1024;
+/// Requests the kernel may have under way besides those that somebody waits for.
+const BACKGROUND: u16 = 64;
+/// Threads that serve, for each core: most of a cold read is waiting for the disk.
+const THREADS_PER_CORE: usize = 2;
+
+/// How to mount.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// Threads that serve; two a core when 0.
+    pub threads: usize,
+    /// File that the counters are written to.
+    pub status: Option<PathBuf>,
+    /// The sealed key; when it gets locked, the keys are dropped.
+    pub sealed: Option<PathBuf>,
+    /// Runs [`keeper_main`]: a process that unmounts when this one was killed.
+    pub keeper: Option<Command>,
+}
+
+/// What became of a mount that was ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// A signal came; everything is unmounted.
+    Signal,
+    /// A signal came while files were open. The mount is out of sight; what is open gets ENOTCONN.
+    SignalBusy,
+    /// Somebody else unmounted.
+    Unmounted,
+}
+
+/// What the caller may say when the mount is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// A mount whose daemon was dead was cleared away.
+    pub cleared: bool,
+    /// How far the kernel reads ahead; `None` where it could not be raised.
+    pub read_ahead_kib: Option<u32>,
+}
+
+/// What the waiting thread hears.
+enum Event {
+    Signal,
+    SessionOver,
+}
+
+/// Mounts and serves until SIGTERM, SIGINT or an unmount.
+///
+/// # Errors
+/// When it could not be mounted; nothing is left behind then.
+pub fn serve(
+    vault: Vault,
+    at: &Path,
+    options: Options,
+    ready: impl FnOnce(Ready),
+) -> Result<End, MountError> {
+    let (at, cleared) = point::prepare(at)?;
+    let (sender, events) = channel();
+    let mut keeper = Keeper::start(options.keeper, &at).map_err(MountError::Serve)?;
+    watch_signals(sender.clone()).map_err(MountError::Serve)?;
+
+    let vault = Arc::new(vault);
+    let counters = Arc::new(Counters::default());
+    let mut status = Status::new(options.status, vault.clone(), counters.clone())?;
+    let session = start(&vault, &counters, &at, options.threads, sender)?;
+    let notifier = session.notifier();
+    // From here on the mount is there, and this guard takes it away whatever happens.
+    let mount = Mounted::new(at.clone(), session);
+    let read_ahead_kib = point::raise_read_ahead(&at, READ_AHEAD_KIB);
+    keeper.tell(point::device(&at));
+    status.state("mounted");
+    status.write_if_changed();
+    ready(Ready { cleared, read_ahead_kib });
+    let end = wait(mount, &vault, (options.sealed.as_deref(), &notifier), &mut status, &events);
+    status.state("ended");
+    status.write_if_changed();
+    Ok(end)
+}
+
+fn start(
+    vault: &Arc<Vault>,
+    counters: &Arc<Counters>,
+    at: &Path,
+    threads: usize,
+    over: Sender<Event>,
+) -> Result<BackgroundSession, MountError> {
+    let failed = |error| MountError::Fuse { path: at.to_owned(), error };
+    let mut config = Config::default();
+    config.mount_options = vec![
+        MountOption::RO,
+        MountOption::NoDev,
+        MountOption::NoSuid,
+        MountOption::DefaultPermissions,
+        MountOption::FSName("bakeoff-store".to_owned()),
+        MountOption::Subtype("bakeoff".to_owned()),
+    ];
+    // Servers run as another user than root. Without root the kernel allows that only if
+    // /etc/fuse.conf says so, and then the mount is for its owner.
+    config.acl = if Uid::effective().is_root() { SessionACL::All } else { SessionACL::Owner };
+    config.n_threads = Some(if threads == 0 { usual_threads() } else { threads });
+    config.clone_fd = true;
+    let filesystem = Filesystem::new(vault.clone(), counters.clone());
+    let filesystem = filesystem.at_end(move || drop(over.send(Event::SessionOver)));
+    let session = Session::new(filesystem, at, &config).map_err(failed)?;
+    session.spawn().map_err(failed)
+}
+
+fn wait(
+    mut mount: Mounted,
+    vault: &Vault,
+    (sealed, notifier): (Option<&Path>, &Notifier),
+    status: &mut Status,
+    events: &Receiver<Event>,
+) -> End {
+    let mut locked = false;
+    loop {
+        match events.recv_timeout(STATUS_DELAY) {
+            Ok(Event::Signal) => return if mount.unmount() { End::SignalBusy } else { End::Signal },
+            Ok(Event::SessionOver) | Err(RecvTimeoutError::Disconnected) => {
+                mount.is_gone();
+                return End::Unmounted;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if !locked && sealed.is_some_and(is_locked) {
+            locked = true;
+            lock(vault, notifier);
+            status.state("locked");
+        }
+        status.write_if_changed();
+    }
+}
+
+/// A lock that cannot be read is a lock.
+fn is_locked(sealed: &Path) -> bool {
+    !matches!(SealedFile::locked(sealed), Ok(None))
+}
+
+/// Drops the keys, then everything the kernel has of the vault.
+fn lock(vault: &Vault, notifier: &Notifier) {
+    vault.lock();
+    let tree = vault.tree();
+    for (id, node) in tree.nodes() {
+        // ENOENT says that the kernel does not have it.
+        let _ = notifier.inval_inode(inode(id), 0, 0);
+        if id != NodeId::ROOT {
+            let _ = notifier.inval_entry(inode(tree.parent(node)), OsStr::from_bytes(tree.name(node)));
+        }
+    }
+}
+
+/// Keeps the key out of core dumps, and of the reach of debuggers without root.
+pub fn forbid_dumps() {
+    // Where it cannot be done the key is as safe as any other process's memory.
+    let _ = nix::sys::prctl::set_dumpable(false);
+}
+
+fn usual_threads() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get) * THREADS_PER_CORE
+}
+
+fn watch_signals(sender: Sender<Event>) -> io::Result<()> {
+    let mut signals = Signals::new([SIGTERM, SIGINT])?;
+    thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        for _ in signals.forever() {
+            if sender.send(Event::Signal).is_err() {
+                return;
+            }
+        }
+    })?;
+    Ok(())
+}

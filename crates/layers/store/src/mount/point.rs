@@ -1,0 +1,88 @@
+//! The mount point: made ready, and left as it was.
+//!
+//! Measured side, cold. Owns unmounting. A mount whose daemon was killed is taken away before a new
+//! one is made.
+
+use super::MountError;
+use fuser::BackgroundSession;
+use nix::errno::Errno;
+use nix::mount::{MntFlags, umount2};
+use nix::sys::statvfs::statvfs;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// A mount of ours; unmounts when it goes.
+pub(super) struct Mounted {
+    at: PathBuf,
+    session: Option<BackgroundSession>,
+    gone: bool,
+}
+
+impl Mounted {
+    pub(super) fn new(at: PathBuf, session: BackgroundSession) -> Self {
+        Self { at, session: Some(session), gone: false }
+    }
+
+    /// Unmounts. When files are open the mount is only taken out of sight, and this says so.
+    pub(super) fn unmount(&mut self) -> bool {
+        let busy = umount2(&self.at, MntFlags::empty()) == Err(Errno::EBUSY);
+        if busy {
+            let _ = umount2(&self.at, MntFlags::MNT_DETACH);
+        }
+        self.gone = true;
+        busy
+    }
+
+    /// Somebody else unmounted.
+    pub(super) fn is_gone(&mut self) {
+        self.gone = true;
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        if !self.gone {
+            self.unmount();
+        }
+        // The session's own drop would unmount once more, and might hit what lies below.
+        std::mem::forget(self.session.take());
+    }
+}
+
+/// The mount point's full path, and whether a dead mount was taken away from it.
+pub(super) fn prepare(at: &Path) -> Result<(PathBuf, bool), MountError> {
+    let unfit = |error| MountError::Point { path: at.to_owned(), error };
+    let cleared = clear_dead(at)?;
+    if !fs::metadata(at).map_err(unfit)?.is_dir() {
+        return Err(unfit(io::ErrorKind::NotADirectory.into()));
+    }
+    Ok((at.canonicalize().map_err(unfit)?, cleared))
+}
+
+fn clear_dead(at: &Path) -> Result<bool, MountError> {
+    // Not `stat`: the kernel may still have the answer of the dead daemon.
+    match statvfs(at) {
+        Err(Errno::ENOTCONN) => {
+            umount2(at, MntFlags::MNT_DETACH)
+                .map_err(|error| MountError::Dead { path: at.to_owned(), error: error.into() })?;
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// The device number of what is mounted there.
+pub(super) fn device(at: &Path) -> Option<u64> {
+    fs::metadata(at).ok().map(|metadata| metadata.dev())
+}
+
+/// FUSE mounts begin with the kernel's default of 128 KiB, which costs a round trip each. Without
+/// root it stays.
+pub(super) fn raise_read_ahead(at: &Path, kib: u32) -> Option<u32> {
+    let device = device(at)?;
+    let (major, minor) = (nix::sys::stat::major(device), nix::sys::stat::minor(device));
+    let setting = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
+    fs::write(setting, kib.to_string()).ok().map(|()| kib)
+}

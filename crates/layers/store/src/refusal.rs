@@ -1,0 +1,89 @@
+//! Why a vault is not opened, and why bytes are not given out.
+//!
+//! Measured side. Each "no" has its name here; of a mounted vault the name is also the counter's label.
+
+use crate::layout::HeaderError;
+use crate::tree::TreeError;
+use std::io;
+use thiserror::Error;
+
+/// Why a vault was not opened.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// The file could not be read.
+    #[error("cannot read the vault: {0}")]
+    Io(#[from] io::Error),
+    /// Not a vault, or one of another kind.
+    #[error(transparent)]
+    Header(#[from] HeaderError),
+    /// Sealed under another store key.
+    #[error(
+        "the vault was sealed under another store key; give the sealed key that was made with it (--sealed)"
+    )]
+    WrongKey,
+    /// The header does not authenticate.
+    #[error("the vault's header was changed after sealing; take a copy that was not")]
+    HeaderNotGenuine,
+    /// The file ends too early.
+    #[error("the vault is cut short: it has {is} bytes and was sealed with {was}; copy it again")]
+    Truncated {
+        /// Bytes of the file.
+        is: u64,
+        /// Bytes it was sealed with.
+        was: u64,
+    },
+    /// The file goes on behind its end.
+    #[error("the vault has {extra} bytes behind its end; copy it again")]
+    Appended {
+        /// Bytes too many.
+        extra: u64,
+    },
+    /// The blocks that hold the list of files are not right.
+    #[error("the vault's list of files cannot be read: {0}")]
+    List(ReadRefusal),
+    /// The list of files is none; whoever sealed it used another program.
+    #[error("the vault's list of files is wrong: {0}")]
+    Tree(#[from] TreeError),
+    /// A vault older than the newest that was mounted with this key.
+    #[error(
+        "the vault is number {is}, and number {newest} has been mounted before: an older one was put back"
+    )]
+    RolledBack {
+        /// This vault's sequence number.
+        is: u64,
+        /// The highest that was mounted.
+        newest: u64,
+    },
+    /// The cipher library failed.
+    #[error("the cipher library failed; is the processor's random source there?")]
+    Cipher,
+}
+
+/// Why bytes were not given out. The reader gets EIO.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum ReadRefusal {
+    /// A block's tag is wrong: flipped, moved, replayed.
+    #[error("block {0} is not what was sealed")]
+    BlockNotGenuine(u64),
+    /// The file ends before the block does.
+    #[error("the vault ends within block {0}")]
+    Truncated(u64),
+    /// The disk could not read.
+    #[error("the disk cannot read block {0}")]
+    Disk(u64),
+    /// The key was dropped.
+    #[error("the store is locked")]
+    Locked,
+}
+
+impl ReadRefusal {
+    /// The name under which it is counted.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::BlockNotGenuine(_) => "block-not-genuine",
+            Self::Truncated(_) => "truncated",
+            Self::Disk(_) => "disk",
+            Self::Locked => "locked",
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Sealing: a tree becomes a vault.
+//!
+//! Measured side, cold, but timed: it has to keep up with `cp -r`. Owns the order of things: scan,
+//! encrypt in parallel into a file of another name, scan again, sync, rename. A vault of the wanted
+//! name is either whole and on the disk or not there. Memory is the list of files and a few buffers
+//! a thread. A tree that changes meanwhile is noticed and named; nothing is left behind then.
+
+mod output;
+mod scan;
+mod stream;
+
+use crate::cipher::{Cipher, key_id};
+use crate::layout::{BlockSize, Extent, Header, SEALED_BYTES, TAG_BYTES, VAULT_ID_BYTES};
+use crate::tree;
+use aws_lc_rs::rand;
+use bakeoff_layers_base::release::StoreKey;
+use output::Output;
+use scan::Scan;
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+use thiserror::Error;
+
+/// The file is rounded up to this, so that its length tells little of the tree's.
+const ROUND_BYTES: u64 = 1 << 20;
+/// Threads for each core: most of them wait for the disk.
+const THREADS_PER_CORE: usize = 4;
+
+/// How to seal.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Size of the blocks.
+    pub block: BlockSize,
+    /// Number of this seal under its store key; see [`Header::sequence`].
+    pub sequence: u64,
+}
+
+/// What was sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sealed {
+    /// Files, directories and links.
+    pub nodes: usize,
+    /// Bytes of all files.
+    pub data_bytes: u64,
+    /// Bytes of the vault.
+    pub vault_bytes: u64,
+}
+
+/// Why a tree was not sealed. The vault is not there then.
+#[derive(Debug, Error)]
+pub enum SealError {
+    /// Something of the tree could not be read.
+    #[error("cannot read {}: {error}", path.display())]
+    Read {
+        /// Which file or directory.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The vault could not be written.
+    #[error("cannot write {}: {error}", path.display())]
+    Write {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// What was given is no directory.
+    #[error("{} is not a directory; a store is sealed from a directory", .0.display())]
+    NotADirectory(PathBuf),
+    /// A device, socket or pipe.
+    #[error("{} is a {what}, which a vault cannot hold; remove it or seal another directory", path.display())]
+    Special {
+        /// Which file.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
+    /// Somebody wrote while it was read.
+    #[error("{} {how} while it was being sealed; stop what writes there and seal again", path.display())]
+    Changed {
+        /// Which file or directory.
+        path: PathBuf,
+        /// `changed`, `appeared` or `vanished`.
+        how: &'static str,
+    },
+    /// The vault would be part of itself.
+    #[error("the vault {} would lie in the directory that is sealed; choose another place", .0.display())]
+    Inside(PathBuf),
+    /// More files than the format counts.
+    #[error("more than four thousand million files; seal parts of the tree")]
+    TooMany,
+    /// The cipher library failed.
+    #[error("the cipher library failed; is the processor's random source there?")]
+    Cipher,
+}
+
+/// Seals the tree below `directory` into the file `out`, which is replaced when it is there.
+///
+/// # Errors
+/// With the file and the reason; `out` is as it was.
+pub fn seal(directory: &Path, out: &Path, key: &StoreKey, options: Options) -> Result<Sealed, SealError> {
+    let threads = threads();
+    refuse_inside(directory, out)?;
+    let scan = Scan::of(directory, threads)?;
+    let list = tree::encode(&scan.found);
+    let block = options.block;
+    let data_blocks = block.blocks_for(scan.data_bytes);
+    let blocks = rounded(block, data_blocks + block.blocks_for(list.len() as u64));
+    let mut header = Header {
+        block,
+        vault_id: random_id()?,
+        key_id: key_id(key).map_err(|_| SealError::Cipher)?,
+        sequence: options.sequence,
+        blocks,
+        sealed: [0; SEALED_BYTES + TAG_BYTES],
+    };
+    let cipher = Cipher::new(key, header.vault_id).map_err(|_| SealError::Cipher)?;
+    let extent = Extent { data_bytes: scan.data_bytes, tree_bytes: list.len() as u64, sealed_at_s: now_s() };
+    header.sealed =
+        cipher.seal_header(&header.open_part(), &extent.encode()).map_err(|_| SealError::Cipher)?;
+
+    let vault_bytes = header.file_bytes().ok_or(SealError::TooMany)?;
+    let output = Output::create(out, vault_bytes)?;
+    stream::write(
+        &stream::Job { scan: &scan, list: &list, header: &header, cipher: &cipher, output: &output },
+        threads,
+    )?;
+    scan.still_so(threads)?;
+    output.finish(&header.encode())?;
+    Ok(Sealed { nodes: scan.found.len(), data_bytes: scan.data_bytes, vault_bytes })
+}
+
+fn refuse_inside(directory: &Path, out: &Path) -> Result<(), SealError> {
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder.canonicalize().map_err(|error| SealError::Write { path: out.to_owned(), error })?;
+    let directory =
+        directory.canonicalize().map_err(|error| SealError::Read { path: directory.to_owned(), error })?;
+    if folder.starts_with(&directory) { Err(SealError::Inside(out.to_owned())) } else { Ok(()) }
+}
+
+fn rounded(block: BlockSize, blocks: u64) -> u64 {
+    blocks.next_multiple_of((ROUND_BYTES / block.disk_bytes() as u64).max(1))
+}
+
+fn random_id() -> Result<[u8; VAULT_ID_BYTES], SealError> {
+    let mut id = [0; VAULT_ID_BYTES];
+    rand::fill(&mut id).map_err(|_| SealError::Cipher)?;
+    Ok(id)
+}
+
+fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get) * THREADS_PER_CORE
+}

@@ -1,0 +1,77 @@
+//! The vault's file while it is being written.
+//!
+//! Measured side, cold. Owns the other name it has until it is whole, and the removal when it never
+//! becomes so. The header is written last, and on disk before the rename.
+
+use super::SealError;
+use crate::layout::HEADER_BYTES;
+use nix::fcntl::{FallocateFlags, fallocate};
+use nix::libc::O_DIRECT;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// A file that becomes a vault, or goes.
+pub(super) struct Output {
+    file: File,
+    /// The same file past the page cache, where the file system can.
+    direct: Option<File>,
+    temporary: PathBuf,
+    wanted: PathBuf,
+    done: bool,
+}
+
+impl Output {
+    /// Makes the file beside the wanted name and takes its room on the disk.
+    pub(super) fn create(wanted: &Path, bytes: u64) -> Result<Self, SealError> {
+        let name = wanted.file_name().unwrap_or_default().to_string_lossy();
+        let temporary = wanted.with_file_name(format!(".{name}.{}", std::process::id()));
+        let failed = |error| SealError::Write { path: wanted.to_owned(), error };
+        let file =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary).map_err(failed)?;
+        let direct = OpenOptions::new().write(true).custom_flags(O_DIRECT).open(&temporary).ok();
+        let output = Self { file, direct, temporary, wanted: wanted.to_owned(), done: false };
+        let length = i64::try_from(bytes).map_err(|_| SealError::TooMany)?;
+        match fallocate(&output.file, FallocateFlags::empty(), 0, length) {
+            Ok(()) => {}
+            // Not every file system can; a full disk is found out while writing then.
+            Err(nix::errno::Errno::EOPNOTSUPP) => output.file.set_len(bytes).map_err(failed)?,
+            Err(error) => return Err(failed(error.into())),
+        }
+        Ok(output)
+    }
+
+    /// Writes whole blocks at their place.
+    pub(super) fn write(&self, blocks: &[u8], offset: u64) -> Result<(), SealError> {
+        let file = self.direct.as_ref().unwrap_or(&self.file);
+        file.write_all_at(blocks, offset).map_err(|error| self.failed(error))
+    }
+
+    /// Header, sync, rename, sync of the directory.
+    pub(super) fn finish(mut self, header: &[u8; HEADER_BYTES]) -> Result<(), SealError> {
+        self.complete(header).map_err(|error| self.failed(error))?;
+        self.done = true;
+        Ok(())
+    }
+
+    fn complete(&self, header: &[u8; HEADER_BYTES]) -> io::Result<()> {
+        self.file.write_all_at(header, 0)?;
+        self.file.sync_all()?;
+        fs::rename(&self.temporary, &self.wanted)?;
+        let folder = self.wanted.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    }
+
+    fn failed(&self, error: io::Error) -> SealError {
+        SealError::Write { path: self.wanted.clone(), error }
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if !self.done {
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
+}

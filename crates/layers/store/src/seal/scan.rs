@@ -1,0 +1,245 @@
+//! What is in the tree that is sealed, and whether it is still so.
+//!
+//! Measured side, cold. Walks level by level, the directories of a level in parallel; so the nodes
+//! come out breadth first with children together and sorted, as the format wants them.
+
+use super::SealError;
+use crate::tree::{Found, Kind};
+use std::fs::{self, Metadata};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// The tree at one moment.
+pub(super) struct Scan {
+    root: PathBuf,
+    /// Breadth first.
+    pub(super) found: Vec<Found>,
+    /// As long as `found`.
+    marks: Vec<Mark>,
+    /// The files among them, by where their bytes begin.
+    pub(super) files: Vec<FileAt>,
+    /// Bytes of all files.
+    pub(super) data_bytes: u64,
+}
+
+/// A file in the stream.
+pub(super) struct FileAt {
+    pub(super) at: u64,
+    pub(super) size: u64,
+    pub(super) path: PathBuf,
+    pub(super) mark: Mark,
+}
+
+/// By what a change is noticed: any write moves the change time, which nobody can set back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    device: u64,
+    inode: u64,
+    size: u64,
+    changed_s: i64,
+    changed_ns: i64,
+}
+
+impl Mark {
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.len(),
+            changed_s: metadata.ctime(),
+            changed_ns: metadata.ctime_nsec(),
+        }
+    }
+}
+
+/// A directory entry before its level is merged.
+struct Entry {
+    found: Found,
+    mark: Mark,
+    path: PathBuf,
+}
+
+impl Scan {
+    /// Looks at everything below `root`.
+    pub(super) fn of(root: &Path, threads: usize) -> Result<Self, SealError> {
+        let metadata = fs::metadata(root).map_err(|error| read_error(root, error))?;
+        if !metadata.is_dir() {
+            return Err(SealError::NotADirectory(root.to_owned()));
+        }
+        let mut scan = Self {
+            root: root.to_owned(),
+            found: vec![found(&metadata, Kind::Directory, 0, Vec::new(), Vec::new())],
+            marks: vec![Mark::of(&metadata)],
+            files: Vec::new(),
+            data_bytes: 0,
+        };
+        let mut level = vec![(0, root.to_owned())];
+        while !level.is_empty() {
+            level = scan.take(&level, threads)?;
+        }
+        if u32::try_from(scan.found.len()).is_err() {
+            return Err(SealError::TooMany);
+        }
+        Ok(scan)
+    }
+
+    /// Reads the directories of a level and returns those of the next.
+    fn take(
+        &mut self,
+        level: &[(usize, PathBuf)],
+        threads: usize,
+    ) -> Result<Vec<(usize, PathBuf)>, SealError> {
+        let mut next = Vec::new();
+        let lists = read_all(level, threads)?;
+        for ((parent, _), list) in level.iter().zip(lists) {
+            if let Some(parent) = self.found.get_mut(*parent) {
+                parent.size = list.len() as u64;
+            }
+            for entry in list {
+                match entry.found.kind {
+                    Kind::Directory => next.push((self.found.len(), entry.path)),
+                    Kind::File => self.add_file(&entry),
+                    Kind::Link => {}
+                }
+                self.found.push(entry.found);
+                self.marks.push(entry.mark);
+            }
+        }
+        Ok(next)
+    }
+
+    fn add_file(&mut self, entry: &Entry) {
+        let size = entry.found.size;
+        let at = self.data_bytes;
+        self.files.push(FileAt { at, size, path: entry.path.clone(), mark: entry.mark });
+        self.data_bytes += size;
+    }
+
+    /// Looks again, and names the first thing that is not as it was.
+    pub(super) fn still_so(&self, threads: usize) -> Result<(), SealError> {
+        let now = Self::of(&self.root, threads)?;
+        let changed = |path: PathBuf, how| Err(SealError::Changed { path, how });
+        let key =
+            |scan: &Self, at: usize| scan.found.get(at).map(|node| (node.kind, node.name.clone(), node.size));
+        for at in 0..self.found.len().max(now.found.len()) {
+            let same_node = key(self, at) == key(&now, at);
+            if !same_node || self.marks.get(at) != now.marks.get(at) {
+                let (path, how) = self.difference(&now);
+                return changed(path, how);
+            }
+        }
+        Ok(())
+    }
+
+    /// A path for the message; the two scans are known to differ.
+    fn difference(&self, now: &Self) -> (PathBuf, &'static str) {
+        let paths = |scan: &Self| -> std::collections::BTreeMap<PathBuf, Mark> {
+            scan.files.iter().map(|file| (file.path.clone(), file.mark)).collect()
+        };
+        let (before, after) = (paths(self), paths(now));
+        for (path, mark) in &before {
+            match after.get(path) {
+                None => return (path.clone(), "vanished"),
+                Some(later) if later != mark => return (path.clone(), "changed"),
+                Some(_) => {}
+            }
+        }
+        let new = after.keys().find(|path| !before.contains_key(*path));
+        new.map_or((self.root.clone(), "changed"), |path| (path.clone(), "appeared"))
+    }
+}
+
+/// The entries of several directories, each sorted by name, in the directories' order.
+fn read_all(level: &[(usize, PathBuf)], threads: usize) -> Result<Vec<Vec<Entry>>, SealError> {
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<Vec<(usize, Vec<Entry>)>, SealError> {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some((_, path)) = level.get(at) else { return Ok(done) };
+            done.push((at, read_directory(path)?));
+        }
+    };
+    let parts = thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads.min(level.len())).map(|_| scope.spawn(work)).collect();
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect::<Vec<_>>()
+    });
+    let mut lists = Vec::with_capacity(level.len());
+    for part in parts {
+        lists.extend(part?);
+    }
+    lists.sort_by_key(|(at, _)| *at);
+    Ok(lists.into_iter().map(|(_, list)| list).collect())
+}
+
+fn read_directory(directory: &Path) -> Result<Vec<Entry>, SealError> {
+    let mut list = Vec::new();
+    for entry in fs::read_dir(directory).map_err(|error| read_error(directory, error))? {
+        let entry = entry.map_err(|error| read_error(directory, error))?;
+        let path = entry.path();
+        let metadata = match entry.metadata() {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(SealError::Changed { path, how: "vanished" });
+            }
+            Err(error) => return Err(read_error(&path, error)),
+        };
+        let name = entry.file_name().into_vec();
+        let (kind, size, target) = content(&path, &metadata)?;
+        list.push(Entry {
+            found: found(&metadata, kind, size, name, target),
+            mark: Mark::of(&metadata),
+            path,
+        });
+    }
+    list.sort_by(|one, other| one.found.name.cmp(&other.found.name));
+    Ok(list)
+}
+
+fn content(path: &Path, metadata: &Metadata) -> Result<(Kind, u64, Vec<u8>), SealError> {
+    let kind = metadata.file_type();
+    if kind.is_file() {
+        return Ok((Kind::File, metadata.len(), Vec::new()));
+    }
+    if kind.is_dir() {
+        return Ok((Kind::Directory, 0, Vec::new()));
+    }
+    if kind.is_symlink() {
+        let target = fs::read_link(path).map_err(|error| read_error(path, error))?;
+        let target = target.into_os_string().into_vec();
+        return Ok((Kind::Link, target.len() as u64, target));
+    }
+    let what = if kind.is_socket() {
+        "socket"
+    } else if kind.is_fifo() {
+        "pipe"
+    } else {
+        "device"
+    };
+    Err(SealError::Special { path: path.to_owned(), what })
+}
+
+fn found(metadata: &Metadata, kind: Kind, size: u64, name: Vec<u8>, target: Vec<u8>) -> Found {
+    Found {
+        kind,
+        mode: (metadata.mode() & 0o7777) as u16,
+        uid: metadata.uid(),
+        gid: metadata.gid(),
+        mtime_s: metadata.mtime(),
+        mtime_ns: u32::try_from(metadata.mtime_nsec()).unwrap_or(0),
+        size,
+        name,
+        target,
+    }
+}
+
+pub(super) fn read_error(path: &Path, error: std::io::Error) -> SealError {
+    SealError::Read { path: path.to_owned(), error }
+}

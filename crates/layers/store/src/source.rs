@@ -1,0 +1,79 @@
+//! The vault's file as something that is read at offsets.
+//!
+//! Measured side, hot path of cold reads. Owns the choice whether the kernel keeps the encrypted
+//! bytes. Read past the page cache (the usual) they are not kept: the plain text is in the page cache
+//! of the mount already, and under a memory limit a second copy of everything would push it out.
+
+use crate::aligned::PAGE_BYTES;
+use nix::libc::O_DIRECT;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Whether the kernel keeps a vault's encrypted bytes in its page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caching {
+    /// Read past the page cache where the file system can.
+    Direct,
+    /// Read through the page cache.
+    Page,
+}
+
+/// An open vault file.
+#[derive(Debug)]
+pub(crate) struct Source {
+    file: File,
+    bytes: u64,
+    caching: Caching,
+}
+
+impl Source {
+    /// Opens the file for reading; falls back to the page cache where the file system knows no
+    /// other way.
+    pub(crate) fn open(path: &Path, caching: Caching) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true);
+        let direct = match caching {
+            Caching::Direct => options.clone().custom_flags(O_DIRECT).open(path),
+            Caching::Page => Err(io::ErrorKind::Unsupported.into()),
+        };
+        let (file, caching) = match direct {
+            Ok(file) => (file, Caching::Direct),
+            Err(_) => (options.open(path)?, Caching::Page),
+        };
+        let bytes = file.metadata()?.len();
+        Ok(Self { file, bytes, caching })
+    }
+
+    /// Bytes of the file when it was opened.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// How it is really read.
+    pub(crate) fn caching(&self) -> Caching {
+        self.caching
+    }
+
+    /// Fills `window` from `offset`; returns how much of it the file had. Both must be multiples of
+    /// the page size, which a vault's blocks are.
+    pub(crate) fn read(&self, window: &mut [u8], offset: u64) -> io::Result<usize> {
+        debug_assert!(offset.is_multiple_of(PAGE_BYTES as u64) && window.len().is_multiple_of(PAGE_BYTES));
+        let mut filled = 0;
+        while let Some(rest) = window.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match self.file.read_at(rest, offset.saturating_add(filled as u64)) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+            // Past the page cache only the file's end makes a read short, and going on from there
+            // would not be aligned.
+            if !filled.is_multiple_of(PAGE_BYTES) {
+                break;
+            }
+        }
+        Ok(filled)
+    }
+}

@@ -1,0 +1,48 @@
+//! What is tried on arbitrary bytes of the layers' formats; `lib.rs` has the rest.
+//!
+//! A file of its own, as the tests of the measuring side must not link a layer. Shared by the fuzz
+//! targets and by `tests/fuzz_smoke/layers.rs`.
+
+use bakeoff_layers_store::{Header, Kind, NodeId, Tree};
+
+/// A target: its name, which is also its folder of seeds, and its function.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets of the layers.
+pub const TARGETS: [Target; 1] = [("vault", vault)];
+
+/// A header that is read is the one that was written; a list of files that is read is a tree.
+///
+/// The first eight bytes of a list are what its files add up to, as the header says it.
+pub fn vault(data: &[u8]) {
+    if let Ok(header) = Header::decode(data) {
+        assert_eq!(data.get(..4096), Some(header.encode().as_slice()));
+    }
+    let Some((total, list)) = data.split_first_chunk() else { return };
+    if let Ok(tree) = Tree::decode(list, u64::from_le_bytes(*total)) {
+        assert_tree(&tree, u64::from_le_bytes(*total));
+    }
+}
+
+/// Every node is found by its name, once; files lie one behind the other and fill the stream.
+fn assert_tree(tree: &Tree, data_bytes: u64) {
+    let (mut next_byte, mut children) = (0, 0);
+    for (id, node) in tree.nodes() {
+        children += tree.children(node).count();
+        if let Some(at) = tree.data_at(node) {
+            assert_eq!(at, next_byte, "a file begins where the last one ended");
+            next_byte += node.size;
+        }
+        assert_eq!(node.kind == Kind::Link, !tree.target(node).is_empty());
+        if id == NodeId::ROOT {
+            assert_eq!(node.kind, Kind::Directory);
+            continue;
+        }
+        let parent = tree.parent(node);
+        assert!(parent < id, "a directory stands before what is in it");
+        let found = tree.node(parent).and_then(|parent| tree.child(parent, tree.name(node)));
+        assert_eq!(found, Some(id), "{}", tree.path(id));
+    }
+    assert_eq!(next_byte, data_bytes);
+    assert_eq!(children + 1, tree.len().max(1), "each node but the root is somebody's child");
+}

@@ -1,0 +1,30 @@
+//! The fuzz targets of the layers as ordinary tests; see `main.rs` beside, which does the same for
+//! what measures. Two test programs, as nothing may link both sides of the wall.
+
+#![allow(clippy::print_stdout, reason = "a failing input is shown whole")]
+#![allow(clippy::unwrap_used)] // a test that cannot read the seeds has failed
+
+mod engine;
+#[path = "../../fuzz/src/layers.rs"]
+#[allow(unreachable_pub)] // the fuzz targets use it, too
+mod targets;
+
+use std::path::{Path, PathBuf};
+
+#[test]
+fn vault() {
+    smoke("vault");
+}
+
+#[test]
+fn every_target_has_a_binary_and_a_test() {
+    engine::assert_complete(&root(), &targets::TARGETS, "tests/fuzz_smoke/layers.rs");
+}
+
+fn smoke(name: &str) {
+    engine::smoke(&root(), &targets::TARGETS, name);
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
+}

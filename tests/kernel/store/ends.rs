@@ -1,0 +1,96 @@
+//! How a mount ends: nothing of it stays.
+
+use crate::support::{Site, can_mount, is_mounted, until};
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill};
+use std::fs::{self, File};
+use std::io::Read;
+
+#[test]
+fn sigterm_unmounts_and_leaves_nothing() {
+    if !can_mount("sigterm_unmounts_and_leaves_nothing") {
+        return;
+    }
+    let site = Site::new();
+    let mut mount = site.mount();
+    assert!(is_mounted(&mount.at));
+    let keepers = mount.children();
+    assert_eq!(keepers.len(), 1);
+    mount.signal(Signal::SIGTERM);
+    assert_eq!(mount.ended(), Some(0));
+    assert!(!is_mounted(&mount.at));
+    assert_eq!(fs::read_dir(&mount.at).unwrap().count(), 0);
+    assert_eq!(kill(keepers[0], None), Err(Errno::ESRCH));
+    assert_eq!(mount.state(), "state ended");
+}
+
+#[test]
+fn sigterm_ends_a_mount_whose_files_are_open() {
+    if !can_mount("sigterm_ends_a_mount_whose_files_are_open") {
+        return;
+    }
+    let site = Site::new();
+    let mut mount = site.mount();
+    let mut open = File::open(mount.at.join("img/large.bin")).unwrap();
+    mount.signal(Signal::SIGTERM);
+    assert_eq!(mount.ended(), Some(0));
+    assert!(!is_mounted(&mount.at));
+    let error = open.read_to_end(&mut Vec::new()).unwrap_err();
+    assert!(
+        matches!(error.raw_os_error(), Some(code) if code == Errno::ENOTCONN as i32 || code == Errno::ECONNABORTED as i32),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_unmount_from_outside_ends_the_daemon() {
+    if !can_mount("an_unmount_from_outside_ends_the_daemon") {
+        return;
+    }
+    let site = Site::new();
+    let mut mount = site.mount();
+    nix::mount::umount(&mount.at).unwrap();
+    assert_eq!(mount.ended(), Some(0));
+}
+
+#[test]
+fn a_killed_daemon_leaves_no_dead_mount() {
+    if !can_mount("a_killed_daemon_leaves_no_dead_mount") {
+        return;
+    }
+    let site = Site::new();
+    let mut mount = site.mount();
+    let mut open = File::open(mount.at.join("img/large.bin")).unwrap();
+    mount.daemon.kill().unwrap();
+    mount.daemon.wait().unwrap();
+    until("the keeper unmounts", || !is_mounted(&mount.at));
+    assert_eq!(fs::read_dir(&mount.at).unwrap().count(), 0);
+    open.read_to_end(&mut Vec::new()).unwrap_err();
+    // And the place can be used again.
+    drop(mount);
+    site.mount().read("index.html").unwrap();
+}
+
+#[test]
+fn a_dead_mount_without_keeper_is_enotconn_and_taken_away_by_the_next() {
+    if !can_mount("a_dead_mount_without_keeper_is_enotconn_and_taken_away_by_the_next") {
+        return;
+    }
+    let site = Site::new();
+    let mut mount = site.mount();
+    for keeper in mount.children() {
+        kill(keeper, Signal::SIGKILL).unwrap();
+    }
+    mount.daemon.kill().unwrap();
+    mount.daemon.wait().unwrap();
+    let not_connected = || {
+        fs::metadata(mount.at.join("index.html")).err().and_then(|error| error.raw_os_error())
+            == Some(Errno::ENOTCONN as i32)
+    };
+    until("the mount is dead", not_connected);
+    let next = site.mount();
+    next.read("index.html").unwrap();
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let ours = mounts.lines().filter(|line| line.contains(next.at.to_str().unwrap())).count();
+    assert_eq!(ours, 1, "{mounts}");
+}

@@ -1,0 +1,86 @@
+//! Who gets the store's key, and what a lock does to a mounted store.
+
+use crate::support::{Site, assert_done, can_mount, until};
+use nix::errno::Errno;
+use std::fs;
+
+fn refused(site: &Site) -> String {
+    site.refused_mount(&site.key_flags().each_ref().map(String::as_str))
+}
+
+#[test]
+fn a_lock_takes_away_what_was_read_already() {
+    if !can_mount("a_lock_takes_away_what_was_read_already") {
+        return;
+    }
+    let site = Site::new();
+    let mount = site.mount();
+    mount.read("index.html").unwrap();
+    let open = fs::File::open(mount.at.join("index.html")).unwrap();
+    let vault = site.vault().display().to_string();
+    assert_done(&site.layers(&["lock", &vault, "--reason", "index.html was changed"]));
+    until("the daemon notices", || mount.state() == "state locked");
+    // The page cache is empty: neither a new open nor an old descriptor brings bytes.
+    let mut byte = [0];
+    let error = std::os::unix::fs::FileExt::read_at(&open, &mut byte, 0).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(Errno::EIO as i32));
+    assert_eq!(mount.read("index.html").unwrap_err().raw_os_error(), Some(Errno::EIO as i32));
+    assert!(mount.count("refused.locked") > 0);
+    drop(mount);
+    let said = refused(&site);
+    assert!(said.contains("locked (index.html was changed)"), "{said}");
+    assert_done(&site.with_key("unlock"));
+    site.mount().read("index.html").unwrap();
+}
+
+#[test]
+fn wrong_secrets_and_lost_keys_are_a_sentence_each() {
+    if !can_mount("wrong_secrets_and_lost_keys_are_a_sentence_each") {
+        return;
+    }
+    let site = Site::new();
+    let other = site.path("other").display().to_string();
+    assert_done(&site.layers(&["keygen", "--out", &other]));
+    let says = |flags: &[&str], words: &str| {
+        let said = site.refused_mount(flags);
+        assert!(said.contains(words), "{said}");
+    };
+    says(&["--key-file", &other], "the key file is not the one");
+    fs::write(site.path("words"), "correct horse\n").unwrap();
+    let words = site.path("words").display().to_string();
+    says(&["--passphrase-file", &words], "the passphrase is not the one");
+    fs::rename(site.path("site.vault.key"), site.path("away")).unwrap();
+    let said = refused(&site);
+    assert!(said.contains("without the sealed key nobody can read the vault"), "{said}");
+}
+
+#[test]
+fn a_passphrase_opens_and_a_wrong_one_does_not() {
+    if !can_mount("a_passphrase_opens_and_a_wrong_one_does_not") {
+        return;
+    }
+    let site = Site::new();
+    let path = |name: &str| site.path(name).display().to_string();
+    fs::write(site.path("right"), "correct horse\n").unwrap();
+    fs::write(site.path("wrong"), "incorrect horse\n").unwrap();
+    fs::remove_file(site.path("site.vault.key")).unwrap();
+    let seal = ["seal", &path("tree"), "--out", &path("site.vault"), "--passphrase-file", &path("right")];
+    assert_done(&site.layers(&seal));
+    assert_done(&site.layers(&["verify", &path("site.vault"), "--passphrase-file", &path("right")]));
+    let said = site.refused_mount(&["--passphrase-file", &path("wrong")]);
+    assert!(said.contains("the passphrase is not the one"), "{said}");
+}
+
+#[test]
+fn a_vault_that_was_put_back_is_refused() {
+    if !can_mount("a_vault_that_was_put_back_is_refused") {
+        return;
+    }
+    let site = Site::new();
+    fs::copy(site.vault(), site.path("older")).unwrap();
+    site.seal();
+    site.mount().read("index.html").unwrap();
+    fs::copy(site.path("older"), site.vault()).unwrap();
+    let said = refused(&site);
+    assert!(said.contains("vault 1 is older than vault 2"), "{said}");
+}

@@ -1,0 +1,228 @@
+//! A site with its vault, and a mount of it that never outlives its test.
+
+#![allow(clippy::print_stdout, reason = "the SKIP line is for whoever runs the tests")]
+
+use nix::mount::{MntFlags, umount2};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, Uid};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long anything may take before the test fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Whether the kernel can do what the test needs; else the test says SKIP.
+pub(crate) fn can_mount(test: &str) -> bool {
+    let missing = if !Uid::effective().is_root() {
+        "mounting for other users needs root"
+    } else if !Path::new("/dev/fuse").exists() {
+        "/dev/fuse is missing"
+    } else {
+        return true;
+    };
+    assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "{test}: {missing}");
+    println!("SKIP {test}: {missing}");
+    false
+}
+
+/// A tree, a key file and a vault.
+pub(crate) struct Site {
+    folder: TempDir,
+}
+
+/// The files of every site, with their sizes.
+pub(crate) const FILES: [(&str, usize); 5] = [
+    ("index.html", 700),
+    ("img/large.bin", 3_000_000),
+    ("img/other.bin", 200_000),
+    ("img/empty", 0),
+    ("a/b/c/deep.css", 34_000),
+];
+
+/// Bytes that tell their file and place.
+pub(crate) fn text_of(path: &str, bytes: usize) -> Vec<u8> {
+    path.bytes().cycle().enumerate().map(|(at, byte)| byte ^ (at / 251) as u8).take(bytes).collect()
+}
+
+impl Site {
+    pub(crate) fn new() -> Self {
+        let site = Self::unsealed();
+        for (path, bytes) in FILES {
+            site.write(path, &text_of(path, bytes));
+        }
+        symlink("../index.html", site.tree().join("img/link")).unwrap();
+        site.seal();
+        site
+    }
+
+    /// A site without files and vault.
+    pub(crate) fn unsealed() -> Self {
+        let folder = tempfile::Builder::new().prefix("bakeoff-store-").tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("tree")).unwrap();
+        fs::create_dir_all(folder.path().join("mnt")).unwrap();
+        let site = Self { folder };
+        assert_done(&site.layers(&["keygen", "--out", &site.text("key")]));
+        // Other users must be able to reach the mount point.
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(site.folder.path(), open).unwrap();
+        site
+    }
+
+    pub(crate) fn write(&self, path: &str, bytes: &[u8]) {
+        let path = self.tree().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    pub(crate) fn tree(&self) -> PathBuf {
+        self.path("tree")
+    }
+
+    pub(crate) fn vault(&self) -> PathBuf {
+        self.path("site.vault")
+    }
+
+    pub(crate) fn mount_point(&self) -> PathBuf {
+        self.path("mnt")
+    }
+
+    pub(crate) fn seal(&self) {
+        let (tree, vault, key) = (self.text("tree"), self.text("site.vault"), self.text("key"));
+        assert_done(&self.layers(&["seal", &tree, "--out", &vault, "--key-file", &key]));
+    }
+
+    /// `bakeoff-layers store ...`, to its end.
+    pub(crate) fn layers(&self, words: &[&str]) -> Output {
+        command().args(words).output().unwrap()
+    }
+
+    /// With the vault and the key file as arguments.
+    pub(crate) fn with_key(&self, word: &str) -> Output {
+        self.layers(&[word, &self.text("site.vault"), "--key-file", &self.text("key")])
+    }
+
+    pub(crate) fn mount(&self) -> Mount {
+        let mut command = command();
+        command.arg("mount").arg(self.vault()).arg(self.mount_point());
+        command.arg("--key-file").arg(self.path("key")).arg("--status").arg(self.path("status"));
+        Mount::of(command, self.mount_point(), self.path("status"))
+    }
+
+    /// A mount that must not come about; what it says.
+    pub(crate) fn refused_mount(&self, key: &[&str]) -> String {
+        let (vault, at) = (self.text("site.vault"), self.text("mnt"));
+        let output = self.layers(&[&["mount", &vault, &at], key].concat());
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        assert!(!is_mounted(&self.mount_point()));
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    pub(crate) fn key_flags(&self) -> [String; 2] {
+        ["--key-file".to_owned(), self.text("key")]
+    }
+}
+
+pub(crate) fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"));
+    command.arg("store");
+    command
+}
+
+pub(crate) fn assert_done(output: &Output) {
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// A running daemon.
+pub(crate) struct Mount {
+    pub(crate) daemon: Child,
+    pub(crate) at: PathBuf,
+    status: PathBuf,
+}
+
+impl Mount {
+    fn of(mut command: Command, at: PathBuf, status: PathBuf) -> Self {
+        let mut daemon = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(daemon.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let mount = Self { daemon, at, status };
+        assert!(line.starts_with("mounted "), "{line}: {:?}", mount.stderr_after_end());
+        mount
+    }
+
+    fn stderr_after_end(mut self) -> String {
+        let _ = self.daemon.kill();
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut self.daemon.stderr.take().unwrap(), &mut text).unwrap();
+        text
+    }
+
+    pub(crate) fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
+        fs::read(self.at.join(path))
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.daemon.id() as i32), signal).unwrap();
+    }
+
+    /// A counter, once the status file had time to be written.
+    pub(crate) fn count(&self, name: &str) -> u64 {
+        std::thread::sleep(Duration::from_millis(250));
+        let text = fs::read_to_string(&self.status).unwrap();
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.unwrap_or_else(|| panic!("{name} is not in {text}")).parse().unwrap()
+    }
+
+    /// The status file's first line.
+    pub(crate) fn state(&self) -> String {
+        fs::read_to_string(&self.status).unwrap().lines().next().unwrap().to_owned()
+    }
+
+    /// Waits for the daemon's end; its exit code.
+    pub(crate) fn ended(&mut self) -> Option<i32> {
+        until("the daemon ends", || self.daemon.try_wait().unwrap().is_some());
+        self.daemon.wait().unwrap().code()
+    }
+
+    /// The children of the daemon: its keeper.
+    pub(crate) fn children(&self) -> Vec<Pid> {
+        let id = self.daemon.id();
+        let text = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
+        text.split_whitespace().map(|word| Pid::from_raw(word.parse().unwrap())).collect()
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = self.daemon.kill();
+        let _ = self.daemon.wait();
+        let _ = umount2(&self.at, MntFlags::MNT_DETACH);
+    }
+}
+
+pub(crate) fn is_mounted(at: &Path) -> bool {
+    let at = at.canonicalize().unwrap_or_else(|_| at.to_owned());
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    mounts.lines().any(|line| line.split(' ').nth(4) == at.to_str())
+}
+
+/// Waits for something to become true.
+pub(crate) fn until(what: &str, mut so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !so() {
+        assert!(Instant::now() < deadline, "{what}: not within {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
