@@ -188,6 +188,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn several_proofs_are_as_strong_as_the_weakest() {
+        let proof = |active, enforcement, words: &str| Proof { active, enforcement, words: words.to_owned() };
+        let partial = Enforcement::Partial("no leases".to_owned());
+        let all = Proof::all(vec![
+            ("store".to_owned(), proof(true, Enforcement::Full, "")),
+            ("integrity".to_owned(), proof(true, partial, "partial: no leases")),
+        ]);
+        let all = all.unwrap();
+        assert_eq!(all.enforcement, Enforcement::Partial("integrity: no leases".to_owned()));
+        assert_eq!((all.active, all.words.as_str()), (true, "store; integrity: partial: no leases"));
+        let off = proof(false, Enforcement::None("dead".to_owned()), "dead");
+        let one_off =
+            Proof::all(vec![("a".to_owned(), proof(true, Enforcement::Full, "")), ("b".to_owned(), off)]);
+        assert!(!one_off.unwrap().active);
+        assert_eq!(Proof::all(Vec::new()), None);
+    }
+
+    #[test]
     fn the_first_line_gives_the_degree() {
         let reason = |text: &str| text.to_owned();
         assert_eq!(degree("full"), Enforcement::Full);
