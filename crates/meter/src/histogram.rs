@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Longest time that is told apart: one hour. Longer ones are recorded as one hour.
-const HIGHEST_NANOS: u64 = 3_600_000_000_000;
+pub(crate) const HIGHEST_NANOS: u64 = 3_600_000_000_000;
 /// Decimal digits kept of every value: the error is at most 0.05 %.
-const SIGNIFICANT_DIGITS: u8 = 3;
+pub(crate) const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// Counts of times in nanoseconds.
 #[derive(Clone, Debug)]
@@ -58,6 +58,11 @@ impl Histogram {
     /// Counts one time.
     pub fn record(&mut self, time: Nanos) {
         self.inner.saturating_record(time.get());
+    }
+
+    /// Counts one time so many times.
+    pub(crate) fn record_many(&mut self, time: Nanos, count: u64) {
+        self.inner.saturating_record_n(time.get(), count);
     }
 
     /// Adds all counts of `other`.

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod buckets;
 pub mod catalogue;
 mod counters;
 mod histogram;
@@ -14,6 +15,7 @@ pub mod host;
 pub mod process;
 mod recorder;
 
+pub use buckets::{Buckets, Decoder, Sum, edges_ns};
 pub use catalogue::{CATALOGUE, Kind, Meter, Side, Unit};
 pub use counters::{
     Counters, ErrorClass, HostShare, LinkCounts, OperationCounts, SubjectUsage, ViolationCounts,

@@ -1,95 +1,203 @@
-//! Resampling of rounds for the ratio of two quantiles.
+//! Quantiles of merged counts, of all rounds and of resampled rounds.
 //!
-//! The interval is the expanded percentile interval (Hesterberg, "What Teachers Should Know
-//! About the Bootstrap", The American Statistician 69, 2015): the plain one is too narrow for
-//! some twenty rounds, as a z interval would be. Cost: resamples x rounds x log2(buckets).
+//! The rounds of each resample are drawn once ([`Resampling`]) and serve every arm and quantile. The
+//! quantile of any mix of rounds lies between the least and the greatest quantile of its rounds, so
+//! only the buckets between these are laid out (`Band`), as running totals: a resample is then some
+//! log2(buckets) weighted sums over rounds. All numbers are counts below 2^53, which f64 holds exactly.
 
-use statrs::distribution::{ContinuousCDF, Normal};
+use crate::{CountsByRound, SplitMix64};
 
-use crate::{CountsByRound, Interval, Level, QuantileEffect, SplitMix64};
-
-/// Running totals per round over the buckets that hold anything in this arm: a quantile of any
-/// mix of rounds is then a binary search.
-pub(crate) struct Cumulative {
-    upper_ns: Vec<u64>,
-    /// Bucket by bucket, one entry per round.
-    by_bucket: Vec<Vec<u64>>,
+/// Which rounds make up each resample: drawn once, used for all arms.
+#[derive(Clone, Debug)]
+pub struct Resampling {
+    rounds: usize,
+    /// Resample by resample, how often each round counts.
+    weights: Vec<f64>,
 }
 
-impl Cumulative {
-    pub(crate) fn of(counts: &CountsByRound) -> Cumulative {
-        let mut running = vec![0; counts.rounds.len()];
-        let (mut upper_ns, mut by_bucket) = (Vec::new(), Vec::new());
-        for (bucket, &edge) in counts.upper_ns.iter().enumerate() {
-            let mut any = false;
-            for (total, round) in running.iter_mut().zip(&counts.rounds) {
-                *total += round[bucket];
-                any |= round[bucket] > 0;
-            }
-            if any {
-                upper_ns.push(edge);
-                by_bucket.push(running.clone());
+impl Resampling {
+    /// As many rounds as there are, drawn with replacement, `resamples` times. Equal seeds give equal
+    /// draws.
+    pub fn new(rounds: usize, resamples: u32, seed: u64) -> Resampling {
+        let mut rng = SplitMix64::new(seed);
+        let mut weights = vec![0.0; rounds * resamples as usize];
+        for resample in weights.chunks_exact_mut(rounds.max(1)) {
+            (0..rounds).for_each(|_| resample[rng.below(rounds)] += 1.0);
+        }
+        Resampling { rounds, weights }
+    }
+
+    /// Rounds that are drawn from.
+    pub fn rounds(&self) -> usize {
+        self.rounds
+    }
+
+    fn each(&self) -> impl Iterator<Item = &[f64]> {
+        self.weights.chunks_exact(self.rounds.max(1))
+    }
+}
+
+/// The `p` quantile in nanoseconds, of all rounds and of each resample: the edge of the first bucket
+/// with at least the share `p` of all replies at or below it; 0 where there are no replies.
+pub(crate) fn quantiles(counts: &CountsByRound<'_>, p: f64, resampling: &Resampling) -> (u64, Vec<u64>) {
+    let replies: Vec<f64> = counts.rounds.iter().map(|round| replies(round) as f64).collect();
+    let Some(band) = Band::of(counts, p) else {
+        return (0, resampling.each().map(|_| 0).collect());
+    };
+    let of = |weights: &[f64]| {
+        let row = band.first_with(rank(p, dot(&replies, weights)), weights);
+        row.and_then(|bucket| counts.upper_ns.get(bucket)).copied().unwrap_or(0)
+    };
+    (of(&vec![1.0; replies.len()]), resampling.each().map(of).collect())
+}
+
+pub(crate) fn replies(round: &[(u32, u32)]) -> u64 {
+    round.iter().map(|(_, count)| u64::from(*count)).sum()
+}
+
+/// How many replies the bucket and those below it must hold.
+fn rank(p: f64, all: f64) -> f64 {
+    (p * all - 1e-9).ceil().max(1.0)
+}
+
+/// The buckets that can hold the quantile of a mix of rounds.
+struct Band {
+    buckets: Vec<usize>,
+    rounds: usize,
+    /// Bucket by bucket, one entry a round: replies up to and with this bucket.
+    running: Vec<f64>,
+}
+
+impl Band {
+    /// `None` without replies.
+    fn of(counts: &CountsByRound<'_>, p: f64) -> Option<Band> {
+        let bounds = counts.rounds.iter().filter_map(|round| bounds(round, p));
+        let (low, high) = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+        let mut place = vec![usize::MAX; high - low + 1];
+        let inside = |round: &[(u32, u32)]| {
+            let from = round.partition_point(|(bucket, _)| (*bucket as usize) < low);
+            let to = round.partition_point(|(bucket, _)| *bucket as usize <= high);
+            (from, to.max(from))
+        };
+        for round in &counts.rounds {
+            let (from, to) = inside(round);
+            round[from..to].iter().for_each(|(bucket, _)| place[*bucket as usize - low] = 0);
+        }
+        let buckets: Vec<usize> = (low..=high).filter(|bucket| place[bucket - low] == 0).collect();
+        buckets.iter().enumerate().for_each(|(row, bucket)| place[bucket - low] = row);
+        let rounds = counts.rounds.len();
+        let mut running = vec![0.0; buckets.len() * rounds];
+        for (index, round) in counts.rounds.iter().enumerate() {
+            let (from, to) = inside(round);
+            running[index] = replies(&round[..from]) as f64;
+            for (bucket, count) in &round[from..to] {
+                running[place[*bucket as usize - low] * rounds + index] += f64::from(*count);
             }
         }
-        Cumulative { upper_ns, by_bucket }
+        for row in 1..buckets.len() {
+            let (before, this) = running.split_at_mut(row * rounds);
+            let before = &before[(row - 1) * rounds..];
+            this[..rounds].iter_mut().zip(before).for_each(|(total, below)| *total += below);
+        }
+        Some(Band { buckets, rounds, running })
     }
 
-    /// The `p` quantile when round `i` counts `weights[i]` times: the edge of the first bucket
-    /// with at least the share `p` of all replies at or below it.
-    fn quantile(&self, weights: &[u64], p: f64) -> u64 {
-        let total = |bucket: &Vec<u64>| bucket.iter().zip(weights).map(|(n, w)| n * w).sum::<u64>();
-        let all = self.by_bucket.last().map_or(0, total);
-        let rank = (p * all as f64 - 1e-9).ceil().max(1.0) as u64;
-        let at = self.by_bucket.partition_point(|bucket| total(bucket) < rank);
-        self.upper_ns.get(at).copied().unwrap_or(0)
-    }
-}
-
-fn log_quantile_ratio(subject: u64, reference: u64) -> f64 {
-    (subject.max(1) as f64 / reference.max(1) as f64).ln() // 0 ns is below what a clock can tell
-}
-
-/// The effect at `p` with its interval; both arms hold the same rounds.
-pub(crate) fn bootstrap(
-    subject: &Cumulative,
-    reference: &Cumulative,
-    p: f64,
-    level: Level,
-    resamples: u32,
-    seed: u64,
-) -> QuantileEffect {
-    let rounds = subject.by_bucket.first().map_or(0, Vec::len);
-    let mut weights = vec![1; rounds];
-    let (subject_ns, reference_ns) = (subject.quantile(&weights, p), reference.quantile(&weights, p));
-    let at = log_quantile_ratio(subject_ns, reference_ns);
-    let mut rng = SplitMix64::new(seed);
-    let mut ratios: Vec<f64> = (0..resamples)
-        .map(|_| {
-            weights.fill(0);
-            (0..rounds).for_each(|_| weights[rng.below(rounds)] += 1);
-            log_quantile_ratio(subject.quantile(&weights, p), reference.quantile(&weights, p))
-        })
-        .collect();
-    ratios.sort_unstable_by(f64::total_cmp);
-    let interval = expanded_percentiles(&ratios, rounds, level).unwrap_or(Interval::around(at, 0.0));
-    QuantileEffect {
-        p,
-        effect: at.exp_m1(),
-        interval: interval.map(f64::exp_m1),
-        subject_ns,
-        reference_ns,
-        rounds,
-        level: level.get(),
+    /// The first bucket with `rank` replies at or below it, when round `i` counts `weights[i]` times.
+    fn first_with(&self, rank: f64, weights: &[f64]) -> Option<usize> {
+        let total = |row: usize| dot(&self.running[row * self.rounds..(row + 1) * self.rounds], weights);
+        let (mut low, mut high) = (0, self.buckets.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if total(middle) < rank { low = middle + 1 } else { high = middle }
+        }
+        self.buckets.get(low).copied()
     }
 }
 
-/// Percentiles of the ascending ratios, moved out as far as t with n - 1 degrees and the n - 1
-/// of the variance ask for. `None` without any ratio.
-fn expanded_percentiles(ratios: &[f64], n: usize, level: Level) -> Option<Interval> {
-    let degrees = n.saturating_sub(1);
-    let errors = level.t(degrees) * (n as f64 / degrees as f64).sqrt();
-    let tail = Normal::standard().cdf(-errors);
-    let last = ratios.len().checked_sub(1)?;
-    let cut = ((tail * ratios.len() as f64) as usize).min(last / 2);
-    Some(Interval { low: ratios[cut], high: ratios[last - cut] })
+/// Where in one round the quantile can lie, whatever the other rounds round it to: below the first
+/// bucket there is less than the share `p` of its replies, up to the second there is at least as much.
+fn bounds(round: &[(u32, u32)], p: f64) -> Option<(usize, usize)> {
+    let all = replies(round);
+    let least = (p * all as f64) as u64;
+    let (least, enough) = (least.max(1), (least + 1).min(all));
+    let mut running = 0;
+    let mut low = None;
+    for &(bucket, count) in round {
+        running += u64::from(count);
+        if running >= least && low.is_none() {
+            low = Some(bucket as usize);
+        }
+        if running >= enough && running > 0 {
+            return Some((low?, bucket as usize));
+        }
+    }
+    None
+}
+
+/// The sum of products. In four parts, which the processor adds side by side; whole numbers, so the
+/// order changes nothing.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let (a, b) = (a.as_chunks::<4>(), b.as_chunks::<4>());
+    let mut sums = [0.0; 4];
+    for (x, y) in a.0.iter().zip(b.0) {
+        for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
+            *sum += x * y;
+        }
+    }
+    let rest: f64 = a.1.iter().zip(b.1).map(|(x, y)| x * y).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All buckets laid out, all rounds added up.
+    fn plainly(rounds: &[Vec<(u32, u32)>], weights: &[f64], p: f64) -> u64 {
+        let mut merged = [0.0; 64];
+        for (round, weight) in rounds.iter().zip(weights) {
+            round.iter().for_each(|(bucket, count)| merged[*bucket as usize] += weight * f64::from(*count));
+        }
+        let rank = rank(p, merged.iter().sum());
+        let mut running = 0.0;
+        let found = merged.iter().position(|count| {
+            running += count;
+            running >= rank
+        });
+        found.map_or(0, |bucket| bucket as u64 + 1)
+    }
+
+    #[test]
+    fn a_band_holds_the_quantile_of_every_resample() {
+        let upper_ns: Vec<u64> = (1..=64).collect();
+        let mut rng = SplitMix64::new(11);
+        for case in 0..600 {
+            // Rounds of other places and sizes; some have nothing, some one reply.
+            let rounds: Vec<Vec<(u32, u32)>> = (0..1 + case % 23)
+                .map(|_| {
+                    let (from, sparse) = (rng.below(40) as u32, 1 + rng.below(4));
+                    let replies = |_: &u32| rng.below(sparse) == 0;
+                    let buckets: Vec<u32> = (from..from + 24).filter(replies).collect();
+                    buckets.into_iter().map(|bucket| (bucket, 1 + rng.below(90) as u32)).collect()
+                })
+                .collect();
+            let counts = CountsByRound { upper_ns: &upper_ns, rounds };
+            let resampling = Resampling::new(counts.rounds.len(), 20, case as u64);
+            for p in [0.001, 0.1, 0.5, 0.9, 0.999] {
+                let (all, resampled) = quantiles(&counts, p, &resampling);
+                assert_eq!(all, plainly(&counts.rounds, &vec![1.0; counts.rounds.len()], p), "{case} {p}");
+                let plain: Vec<u64> =
+                    resampling.each().map(|weights| plainly(&counts.rounds, weights, p)).collect();
+                assert_eq!(resampled, plain, "{case} {p}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_resample_has_as_many_rounds() {
+        let resampling = Resampling::new(7, 50, 3);
+        assert_eq!(resampling.each().count(), 50);
+        assert!(resampling.each().all(|weights| weights.iter().sum::<f64>() == 7.0));
+        assert_eq!(Resampling::new(0, 50, 3).each().count(), 0);
+    }
 }

@@ -45,6 +45,7 @@ mod trimmed;
 mod unpaired;
 mod verdict;
 
+pub use bootstrap::Resampling;
 pub use contrast::{
     Contrast, Contrasts, Design, DesignError, FactorLevel, NotEstimable, Square, Term, Together, contrasts,
 };
@@ -60,7 +61,9 @@ pub use judge::{
 };
 pub use looks::{LOOKS, LookPlan};
 pub use price::{BENT, Price, PriceRefusal, Shape, price};
-pub use quantile::{CountsByRound, QuantileEffect, QuantileRefusal, quantile_ratio, shift_function};
+pub use quantile::{
+    CountsByRound, Quantile, QuantileEffect, QuantileRefusal, SHIFT, quantile_ratio, shift_function,
+};
 pub use resolution::{rounds_for, rounds_from_sd, rounds_to_settle, smallest_detectable};
 pub use restarts::{Levels, STARTS_FOR_LUCK, effect_of, levels};
 pub use rng::SplitMix64;

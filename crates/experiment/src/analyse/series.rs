@@ -3,11 +3,11 @@
 use super::AnalyseError;
 use crate::results::{Setup, SliceRecord};
 use bakeoff_meter::catalogue::{self, RESPONSE_P50};
-use bakeoff_meter::{Counters, Histogram, Meter, Times};
+use bakeoff_meter::{Buckets, Counters, DecodeError, Decoder, Histogram, Meter, Sum, Times};
 use std::collections::BTreeMap;
 
 /// One arm's slices of complete rounds, in the order of rounds. Histograms are kept whole once, for
-/// all rounds together, and per round as their non-empty buckets: a whole one takes 270 KB.
+/// all rounds together, and per round as the buckets that hold anything.
 #[derive(Default)]
 pub(super) struct Column {
     pub(super) counters: Vec<Counters>,
@@ -20,9 +20,6 @@ pub(super) struct Column {
     /// `files` workload: of each kind of operation.
     operations: BTreeMap<String, Histogram>,
 }
-
-/// Upper edge in nanoseconds and count.
-pub(super) type Buckets = Vec<(u64, u64)>;
 
 /// Everything that was measured.
 pub(super) struct Table {
@@ -73,11 +70,13 @@ impl Series {
             .values()
             .filter(|round| setup.arms.iter().all(|arm| round.contains_key(arm.as_str())))
             .collect();
+        let mut decoder = Decoder::default();
         let mut columns = BTreeMap::new();
         for arm in &setup.arms {
-            let mut column = Column::default();
-            for slice in complete.iter().map(|round| round[arm.as_str()]) {
-                column.add(slice, depth)?;
+            let slices = complete.iter().map(|round| round[arm.as_str()]);
+            let mut column = Column::counted(slices.clone());
+            if depth == Depth::Histograms {
+                column.time(slices, &mut decoder)?;
             }
             columns.insert(arm.clone(), column);
         }
@@ -141,23 +140,26 @@ impl Column {
         column
     }
 
-    fn add(&mut self, slice: &SliceRecord, depth: Depth) -> Result<(), AnalyseError> {
-        self.counters.push(slice.counters.clone());
-        self.started_ns.push(slice.started_ns);
-        if depth == Depth::Counters {
-            return Ok(());
+    fn counted<'a>(slices: impl Iterator<Item = &'a SliceRecord>) -> Self {
+        let (counters, started_ns) = slices.map(|slice| (slice.counters.clone(), slice.started_ns)).unzip();
+        Self { counters, started_ns, ..Self::default() }
+    }
+
+    fn time<'a>(
+        &mut self,
+        slices: impl Iterator<Item = &'a SliceRecord>,
+        decoder: &mut Decoder,
+    ) -> Result<(), AnalyseError> {
+        let mut sums = Sums::default();
+        for slice in slices {
+            let damaged = |why| AnalyseError::Histogram { round: slice.round, arm: slice.arm.clone(), why };
+            let (response, service) = sums.add(slice, decoder).map_err(damaged)?;
+            self.response_p50.push((response.count() > 0).then(|| response.quantile(0.5).get() as f64));
+            self.response.push(response);
+            self.service.push(service);
         }
-        let damaged = |why| AnalyseError::Histogram { round: slice.round, arm: slice.arm.clone(), why };
-        let times = slice.times.decode().map_err(damaged)?;
-        for (operation, counts) in &slice.counters.operations {
-            let times = Histogram::decode(&counts.times).map_err(damaged)?;
-            self.operations.entry(operation.clone()).or_default().merge(&times);
-        }
-        let median = (times.response.count() > 0).then(|| times.response.quantile(0.5).get() as f64);
-        self.response_p50.push(median);
-        self.response.push(times.response.buckets());
-        self.service.push(times.service.buckets());
-        self.merged.merge(&times);
+        self.merged = sums.times();
+        self.operations = sums.operations.iter().map(|(name, sum)| (name.clone(), sum.histogram())).collect();
         Ok(())
     }
 
@@ -167,6 +169,50 @@ impl Column {
             (&self.merged.service, &self.service)
         } else {
             (&self.merged.response, &self.response)
+        }
+    }
+}
+
+/// All rounds together, while they are read.
+#[derive(Default)]
+struct Sums {
+    response: Sum,
+    service: Sum,
+    first_byte: Sum,
+    connect: Sum,
+    handshake: Sum,
+    lateness: Sum,
+    operations: BTreeMap<String, Sum>,
+}
+
+impl Sums {
+    /// Gives the slice's own response and service times.
+    fn add(&mut self, slice: &SliceRecord, decoder: &mut Decoder) -> Result<(Buckets, Buckets), DecodeError> {
+        let mut read = |text: &str, sum: &mut Sum| {
+            let buckets = decoder.read(text)?;
+            sum.add(&buckets);
+            Ok(buckets)
+        };
+        let times = &slice.times;
+        let own = (read(&times.response, &mut self.response)?, read(&times.service, &mut self.service)?);
+        read(&times.first_byte, &mut self.first_byte)?;
+        read(&times.connect, &mut self.connect)?;
+        read(&times.handshake, &mut self.handshake)?;
+        read(&times.lateness, &mut self.lateness)?;
+        for (operation, counts) in &slice.counters.operations {
+            read(&counts.times, self.operations.entry(operation.clone()).or_default())?;
+        }
+        Ok(own)
+    }
+
+    fn times(&self) -> Times {
+        Times {
+            response: self.response.histogram(),
+            service: self.service.histogram(),
+            first_byte: self.first_byte.histogram(),
+            connect: self.connect.histogram(),
+            handshake: self.handshake.histogram(),
+            lateness: self.lateness.histogram(),
         }
     }
 }

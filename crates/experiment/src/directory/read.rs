@@ -8,7 +8,7 @@ use crate::results::{SETUP_SCHEMA, Setup};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 /// Reads a results directory. Says nothing of whether it is as it was written; `verify` does.
@@ -44,14 +44,23 @@ pub(crate) fn setup(dir: &Path) -> Result<Setup, DirectoryError> {
     serde_json::from_str(&text).map_err(damaged)
 }
 
-/// The whole lines of a file that grows; none when it is not there.
+/// The whole lines of a file that grows; none when it is not there. One line at a time: the file may be
+/// larger than what becomes of it.
 fn records<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<Vec<T>, DirectoryError> {
-    let text = text_of(dir, name)?.unwrap_or_default();
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let read = |(index, line): (usize, &str)| {
-        serde_json::from_str(line).map_err(|why| unreadable(dir, name, format!("line {}: {why}", index + 1)))
+    let damaged = |why: io::Error| unreadable(dir, name, why.to_string());
+    let mut file = match File::open(dir.join(name)) {
+        Ok(file) => BufReader::new(file),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(why) => return Err(damaged(why)),
     };
-    whole.lines().enumerate().map(read).collect()
+    let (mut line, mut records) = (Vec::new(), Vec::new());
+    loop {
+        line.clear();
+        file.read_until(b'\n', &mut line).map_err(damaged)?;
+        let Some(whole) = line.strip_suffix(b"\n") else { return Ok(records) };
+        let wrong = |why| unreadable(dir, name, format!("line {}: {why}", records.len() + 1));
+        records.push(serde_json::from_slice(whole).map_err(wrong)?);
+    }
 }
 
 /// What the files are now.

@@ -6,105 +6,165 @@
 use crate::Bundle;
 use crate::slices::complete_rounds;
 use bakeoff_experiment::results::SliceRecord;
-use bakeoff_meter::Histogram;
-use bakeoff_stats::CountsByRound;
-use std::collections::{BTreeMap, BTreeSet};
+use bakeoff_meter::{Buckets, Decoder, Sum, edges_ns};
+use bakeoff_stats::{CountsByRound, Quantile, Resampling, SHIFT};
+use std::collections::BTreeMap;
 
 /// Step of the tail axis x = -log10(1 - q): 50 points a decade, beyond what a screen shows.
 const STEP: f64 = 0.02;
 /// Blocks that rounds are put into for the bootstrap: more do not sharpen it, and cost memory.
 const BLOCKS: usize = 100;
+/// Resamples per interval of the shift plot: exploratory, hence fewer than a verdict takes.
+const RESAMPLES: u32 = 1_000;
 
-/// Counts per bucket, by upper edge in ns.
-type Counts = BTreeMap<u64, u64>;
+/// Counts per bucket, by upper edge in ns, ascending.
+type Counts = Vec<(u64, u64)>;
 
-/// Times of every arm.
+/// Times of every arm. What rounds had is forgotten when an arm's quantiles are taken.
 #[derive(Debug, Default)]
 pub(super) struct Curves {
-    /// Response time per arm and block of rounds.
-    response: BTreeMap<String, Vec<Counts>>,
-    /// Service time per arm.
-    service: BTreeMap<String, Counts>,
+    arms: BTreeMap<String, Times>,
+    /// Quantiles of both processes of the baseline together.
+    both: Vec<Quantile>,
     /// Slices whose histograms cannot be read.
     pub(super) unreadable: usize,
 }
 
+/// Times of one arm.
+#[derive(Debug)]
+struct Times {
+    response: Counts,
+    service: Counts,
+    /// Response time at the points of the shift function.
+    quantiles: Vec<Quantile>,
+}
+
+/// What arms have in common while they are read.
+struct Reader<'a> {
+    /// Slices of complete rounds, by arm.
+    slices: BTreeMap<&'a str, Vec<&'a SliceRecord>>,
+    rounds: Vec<u32>,
+    resampling: Resampling,
+    edges: &'a [u64],
+    decoder: Decoder,
+    unreadable: usize,
+}
+
 impl Curves {
-    pub(super) fn of(bundle: &Bundle) -> Self {
-        let rounds: Vec<u32> = complete_rounds(bundle).into_iter().collect();
-        let rounds_per_block = rounds.len().div_ceil(BLOCKS).max(1);
-        let blocks = rounds.len().div_ceil(rounds_per_block);
-        let block_of = |round: u32| rounds.binary_search(&round).ok().map(|place| place / rounds_per_block);
+    /// `baseline` and `twin`: what all arms are compared with.
+    pub(super) fn of(bundle: &Bundle, baseline: &str, twin: &str) -> Self {
+        let edges = edges_ns();
+        let mut reader = Reader::of(bundle, &edges);
         let mut curves = Self::default();
-        for slice in &bundle.slices {
-            if let Some(block) = block_of(slice.round) {
-                curves.add(slice, block, blocks);
+        let mut both: Option<CountsByRound<'_>> = None;
+        let mut others: Vec<&str> = reader.slices.keys().copied().collect();
+        others.retain(|arm| *arm != baseline && *arm != twin);
+        for arm in [baseline, twin].into_iter().chain(others) {
+            let Some((times, blocks)) = reader.arm(arm) else { continue };
+            curves.arms.insert(arm.to_owned(), times);
+            if arm == baseline || arm == twin {
+                both = Some(both.map_or_else(|| blocks.clone(), |first| first.merged(&blocks)));
             }
         }
+        curves.both = both.map_or_else(Vec::new, |both| reader.quantiles(&both));
+        curves.unreadable = reader.unreadable;
         curves
-    }
-
-    fn add(&mut self, slice: &SliceRecord, block: usize, blocks: usize) {
-        let decoded = Histogram::decode(&slice.times.response)
-            .and_then(|r| Ok((r, Histogram::decode(&slice.times.service)?)));
-        let Ok((response, service)) = decoded else {
-            self.unreadable += 1;
-            return;
-        };
-        let by_block = self.response.entry(slice.arm.clone()).or_insert_with(|| vec![Counts::new(); blocks]);
-        pour(&mut by_block[block], &response);
-        pour(self.service.entry(slice.arm.clone()).or_default(), &service);
     }
 
     /// Response time at each point of [`axis`], ns; `None` where no reply lies beyond.
     pub(super) fn response(&self, arm: &str, axis: &[f64]) -> Vec<Option<u64>> {
-        curve(&self.merged(arm), axis)
+        self.arms.get(arm).map_or(vec![None; axis.len()], |times| curve(&times.response, axis))
     }
 
     /// The same for service time.
     pub(super) fn service(&self, arm: &str, axis: &[f64]) -> Vec<Option<u64>> {
-        self.service.get(arm).map_or(vec![None; axis.len()], |counts| curve(counts, axis))
+        self.arms.get(arm).map_or(vec![None; axis.len()], |times| curve(&times.service, axis))
     }
 
     /// Replies of an arm with a response time.
     pub(super) fn replies(&self, arm: &str) -> u64 {
-        self.response.get(arm).into_iter().flatten().flat_map(BTreeMap::values).sum()
+        self.arms.get(arm).map_or(0, |times| total(&times.response))
     }
 
     /// Points of the tail axis, as far as any arm has replies beyond.
     pub(super) fn axis(&self) -> Vec<f64> {
-        let most = self.response.keys().map(|arm| self.replies(arm)).max().unwrap_or(0);
+        let most = self.arms.values().map(|times| total(&times.response)).max().unwrap_or(0);
         let points = if most < 2 { 0 } else { ((most as f64).log10() / STEP) as usize };
         (0..=points).map(|n| n as f64 * STEP).collect()
     }
 
-    /// An arm's response times per block, on the buckets of all arms together.
-    pub(super) fn by_round(&self, arm: &str) -> Option<CountsByRound> {
-        let edges: BTreeSet<u64> =
-            self.response.values().flatten().flat_map(|counts| counts.keys().copied()).collect();
-        let row = |counts: &Counts| edges.iter().map(|edge| counts.get(edge).copied().unwrap_or(0)).collect();
-        let rounds = self.response.get(arm)?.iter().map(row).collect();
-        Some(CountsByRound { upper_ns: edges.iter().copied().collect(), rounds })
-    }
-
-    fn merged(&self, arm: &str) -> Counts {
-        let mut all = Counts::new();
-        for (edge, count) in self.response.get(arm).into_iter().flatten().flatten() {
-            *all.entry(*edge).or_default() += count;
-        }
-        all
+    /// The quantiles of an arm's response time and of the baseline's.
+    pub(super) fn quantiles(&self, arm: &str) -> Option<(&[Quantile], &[Quantile])> {
+        Some((&self.arms.get(arm)?.quantiles, &self.both))
     }
 }
 
-fn pour(into: &mut Counts, histogram: &Histogram) {
-    for (edge, count) in histogram.buckets() {
-        *into.entry(edge).or_default() += count;
+impl<'a> Reader<'a> {
+    fn of(bundle: &'a Bundle, edges: &'a [u64]) -> Self {
+        let rounds: Vec<u32> = complete_rounds(bundle).into_iter().collect();
+        let mut slices: BTreeMap<&str, Vec<&SliceRecord>> = BTreeMap::new();
+        for slice in bundle.slices.iter().filter(|slice| rounds.binary_search(&slice.round).is_ok()) {
+            slices.entry(&slice.arm).or_default().push(slice);
+        }
+        let blocks = rounds.len().div_ceil(rounds_per_block(rounds.len()));
+        let resampling = Resampling::new(blocks, RESAMPLES, bundle.results.seed);
+        Self { slices, rounds, resampling, edges, decoder: Decoder::default(), unreadable: 0 }
     }
+
+    /// An arm's times, and its response times per block of rounds; `None` when none can be read.
+    fn arm(&mut self, arm: &str) -> Option<(Times, CountsByRound<'a>)> {
+        let (mut response, mut service) = (Sum::default(), Sum::default());
+        let mut blocks = vec![Vec::new(); self.resampling.rounds()];
+        let mut any = false;
+        for slice in self.slices.remove(arm)? {
+            let read = self.decoder.read(&slice.times.response);
+            let read = read.and_then(|own| Ok((own, self.decoder.read(&slice.times.service)?)));
+            let (Ok((own, own_service)), Ok(place)) = (read, self.rounds.binary_search(&slice.round)) else {
+                self.unreadable += 1;
+                continue;
+            };
+            response.add(&own);
+            service.add(&own_service);
+            blocks[place / rounds_per_block(self.rounds.len())].push(own);
+            any = true;
+        }
+        let blocks =
+            CountsByRound { upper_ns: self.edges, rounds: blocks.iter().map(|b| merged(b)).collect() };
+        let by_edge = |sum: &Sum| sum.iter().filter_map(|(at, n)| Some((*self.edges.get(at)?, n))).collect();
+        let (response, service) = (by_edge(&response), by_edge(&service));
+        any.then(|| (Times { response, service, quantiles: self.quantiles(&blocks) }, blocks))
+    }
+
+    fn quantiles(&self, blocks: &CountsByRound<'_>) -> Vec<Quantile> {
+        SHIFT.iter().map(|p| Quantile::of(blocks, *p, &self.resampling)).collect()
+    }
+}
+
+fn rounds_per_block(rounds: usize) -> usize {
+    rounds.div_ceil(BLOCKS).max(1)
+}
+
+/// The slices of a block together.
+fn merged(slices: &[Buckets]) -> Vec<(u32, u32)> {
+    let mut all: Vec<(u32, u32)> = Vec::new();
+    let narrow = |(bucket, count): (usize, u64)| (bucket as u32, u32::try_from(count).unwrap_or(u32::MAX));
+    all.extend(slices.iter().flat_map(Buckets::iter).map(narrow));
+    all.sort(); // runs that ascend: a merge
+    all.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        kept.1 = if same { kept.1.saturating_add(next.1) } else { kept.1 };
+        same
+    });
+    all
+}
+
+fn total(counts: &Counts) -> u64 {
+    counts.iter().map(|(_, count)| count).sum()
 }
 
 /// The quantile at each x: the edge of the first bucket that holds the share 1 - 10^-x of all.
 fn curve(counts: &Counts, axis: &[f64]) -> Vec<Option<u64>> {
-    let total: u64 = counts.values().sum();
+    let total = total(counts);
     let mut buckets = counts.iter();
     let (mut below, mut edge) = (0, 0);
     let mut at = |x: &f64| {
@@ -115,7 +175,7 @@ fn curve(counts: &Counts, axis: &[f64]) -> Vec<Option<u64>> {
         let rank = (total as f64 * (1.0 - 1e-12) - beyond).max(1.0);
         while (below as f64) < rank {
             let (next, count) = buckets.next()?;
-            (edge, below) = (*next, below + count);
+            (edge, below) = (*next, below + *count);
         }
         Some(edge)
     };

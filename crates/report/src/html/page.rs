@@ -86,7 +86,7 @@ struct Card {
 impl Page {
     pub(super) fn of(bundle: &Bundle) -> Self {
         let reading = Reading::of(bundle);
-        let curves = Curves::of(bundle);
+        let curves = Curves::of(bundle, reading.baseline, &reading.twin);
         let data = plots::Data::of(&reading, &curves);
         let (results, setup) = (&bundle.results, &bundle.setup);
         let level = results.comparisons.iter().find(|c| c.primary).map_or(setup.level, |c| c.level);

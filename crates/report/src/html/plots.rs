@@ -9,7 +9,7 @@ use crate::reading::Reading;
 use crate::slices::complete_rounds;
 use bakeoff_experiment::results::{Comparison, SliceRecord};
 use bakeoff_meter::catalogue;
-use bakeoff_stats::{CountsByRound, Level, shift_function};
+use bakeoff_stats::{Level, shift_function};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -17,8 +17,6 @@ use std::collections::BTreeMap;
 const BARS: usize = 360;
 /// Replies that must lie beyond a quantile before it is believed (as in `stats`).
 const REPLIES_BEYOND: f64 = 50.0;
-/// Resamples per interval of the shift plot: exploratory, hence fewer than a verdict takes.
-const RESAMPLES: u32 = 1_000;
 
 /// All plots.
 #[derive(Serialize)]
@@ -136,21 +134,23 @@ fn differences(reading: &Reading<'_>, arm: &str) -> Option<Differences> {
 /// Log ratios of the complete rounds after the look that gave the verdict.
 fn later(reading: &Reading<'_>, c: &Comparison) -> Vec<f64> {
     let Some(meter) = catalogue::find(&c.meter) else { return Vec::new() };
-    let figures: BTreeMap<(u32, &str), f64> = reading
-        .bundle
-        .slices
-        .iter()
-        .filter_map(|slice| {
-            Some(((slice.round, slice.arm.as_str()), (meter.of_slice)(&slice.counters)?.ln()))
-        })
-        .collect();
-    let ratio = |round: u32| {
-        let figure = |arm: &str| figures.get(&(round, arm)).copied();
-        let (own, first, second) = (figure(&c.arm)?, figure(reading.baseline)?, figure(&reading.twin)?);
-        let reference = if reading.is_twin(&c.arm) { first } else { (first + second) / 2.0 };
-        Some(own - reference).filter(|ratio| ratio.is_finite())
+    let rest: Vec<u32> = complete_rounds(reading.bundle).into_iter().skip(c.differences.len()).collect();
+    let mut rounds: BTreeMap<u32, [Option<f64>; 3]> = rest.iter().map(|round| (*round, [None; 3])).collect();
+    let names = [c.arm.as_str(), reading.baseline, reading.twin.as_str()];
+    for slice in &reading.bundle.slices {
+        let wanted = names.contains(&slice.arm.as_str());
+        let Some(figures) = rounds.get_mut(&slice.round).filter(|_| wanted) else { continue };
+        let Some(figure) = (meter.of_slice)(&slice.counters) else { continue };
+        for (name, own) in names.iter().zip(figures) {
+            *own = if *name == slice.arm { Some(figure.ln()) } else { *own };
+        }
+    }
+    let ratio = |figures: &[Option<f64>; 3]| {
+        let [own, first, second] = *figures;
+        let reference = if reading.is_twin(&c.arm) { first? } else { (first? + second?) / 2.0 };
+        Some(own? - reference).filter(|ratio| ratio.is_finite())
     };
-    complete_rounds(reading.bundle).into_iter().skip(c.differences.len()).filter_map(ratio).collect()
+    rounds.values().filter_map(ratio).collect()
 }
 
 fn times(reading: &Reading<'_>, curves: &Curves) -> Option<Times> {
@@ -172,16 +172,14 @@ fn times(reading: &Reading<'_>, curves: &Curves) -> Option<Times> {
 
 /// Against both processes of the baseline together; arms that are invalid have no shift.
 fn shifts(reading: &Reading<'_>, curves: &Curves) -> Vec<Shift> {
-    let Some(first) = curves.by_round(reading.baseline) else { return Vec::new() };
-    let both = curves.by_round(&reading.twin).and_then(|twin| first.merged(&twin).ok()).unwrap_or(first);
     let usable = reading.compared().filter(|arm| reading.invalid(arm).is_none());
-    usable.filter_map(|arm| shift(reading, curves, arm, &both)).collect()
+    usable.filter_map(|arm| shift(reading, curves, arm)).collect()
 }
 
-fn shift(reading: &Reading<'_>, curves: &Curves, arm: &str, baseline: &CountsByRound) -> Option<Shift> {
+fn shift(reading: &Reading<'_>, curves: &Curves, arm: &str) -> Option<Shift> {
     let level = Level::new(reading.bundle.setup.level)?;
-    let own = curves.by_round(arm)?;
-    let found = shift_function(&own, baseline, level, RESAMPLES, reading.bundle.results.seed);
+    let (own, baseline) = curves.quantiles(arm)?;
+    let found = shift_function(own, baseline, level);
     if found.is_empty() {
         return None;
     }

@@ -1,16 +1,17 @@
 //! Figures that were not named beforehand.
 
 use super::super::decide::{self, differences, level, null_differences};
-use super::super::series::{Buckets, Series, second};
+use super::super::series::{Series, second};
+use super::quantiles::Quantiles;
 use super::{blank, fill, percent, points, range, sums, times_invalid};
 use crate::results::{ArmResult, Comparison, Setup};
 use bakeoff_meter::catalogue::{self, ELAPSED, OPERATION_TIME, SUBJECT_CPU};
 use bakeoff_meter::{Meter, Unit};
 use bakeoff_stats::{
-    CountsByRound, Interval, Proportion, Scale, Verdict, difference_of_proportions, effect_of,
-    proportion_differences, quantile_ratio,
+    Interval, Proportion, Scale, Verdict, difference_of_proportions, effect_of, proportion_differences,
+    quantile_ratio,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What rows are made from.
 #[derive(Clone, Copy)]
@@ -19,9 +20,6 @@ pub(in super::super) struct Of<'a> {
     pub(in super::super) series: &'a Series,
     pub(in super::super) arms: &'a BTreeMap<String, ArmResult>,
 }
-
-/// Bootstrap samples for intervals of quantiles.
-const RESAMPLES: u32 = 1000;
 
 /// User and system CPU of commands.
 pub(super) fn commands_other(of: &Of<'_>) -> Vec<Comparison> {
@@ -35,16 +33,22 @@ pub(super) fn is_of_files(meter: &Meter) -> bool {
     [SUBJECT_CPU, OPERATION_TIME, "bytes_per_second", "memory", "errors"].contains(&meter.name)
 }
 
-pub(super) fn exploratory(of: &Of<'_>, arm: &str, meter: &Meter) -> Option<Comparison> {
-    // The same list of requests for every arm: elapsed time is replies per second once more.
-    if !meter.compared || meter.name == ELAPSED {
-        return None;
-    }
+/// The same list of requests for every arm: elapsed time is replies per second once more.
+pub(super) fn is_compared(meter: &Meter) -> bool {
+    meter.compared && meter.name != ELAPSED
+}
+
+pub(super) fn exploratory(
+    of: &Of<'_>,
+    quantiles: &Quantiles,
+    arm: &str,
+    meter: &Meter,
+) -> Option<Comparison> {
     if meter.name == "errors" {
         return errors_row(of, arm);
     }
     match meter.quantile {
-        Some(q) => quantile_row(of, arm, meter, q),
+        Some(_) => quantile_row(of, quantiles, arm, meter),
         None => per_slice(of, arm, meter),
     }
 }
@@ -79,39 +83,15 @@ fn errors_row(of: &Of<'_>, arm: &str) -> Option<Comparison> {
     finish_exploratory(of, arm, meter, row)
 }
 
-fn quantile_row(of: &Of<'_>, arm: &str, meter: &Meter, q: f64) -> Option<Comparison> {
+fn quantile_row(of: &Of<'_>, quantiles: &Quantiles, arm: &str, meter: &Meter) -> Option<Comparison> {
     let Of { setup, series, .. } = *of;
-    let other = second(&setup.baseline);
-    let names = [setup.baseline.as_str(), other.as_str(), arm];
-    let counts = counts_by_round(series, &names, meter);
-    let [a, a2, subject] = counts.as_slice() else { return None };
-    let reference = if arm == other { a.clone() } else { a.merged(a2).ok()? };
-    let found = quantile_ratio(subject, &reference, q, level(setup), RESAMPLES, setup.seed).ok()?;
+    let (subject, reference) = quantiles.pair(setup, arm, meter)?;
+    let found = quantile_ratio(subject, reference, level(setup)).ok()?;
     let mut row = blank(setup, series, arm, meter, series.rounds());
     (row.value, row.baseline_value) = (found.subject_ns as f64, found.reference_ns as f64);
     (row.effect, row.low, row.high) =
         (Some(found.effect), Some(found.interval.low), Some(found.interval.high));
     finish_exploratory(of, arm, meter, row)
-}
-
-/// Counts of several arms over one common set of bucket edges.
-fn counts_by_round(series: &Series, arms: &[&str], meter: &Meter) -> Vec<CountsByRound> {
-    let buckets: Vec<&[Buckets]> = arms.iter().map(|arm| series.column(arm).histogram(meter).1).collect();
-    let edges: BTreeSet<u64> = buckets.iter().copied().flatten().flatten().map(|(edge, _)| *edge).collect();
-    let upper_ns: Vec<u64> = edges.into_iter().collect();
-    let row = |round: &Buckets| {
-        let mut counts = vec![0; upper_ns.len()];
-        for (edge, count) in round {
-            if let Ok(index) = upper_ns.binary_search(edge) {
-                counts[index] += count;
-            }
-        }
-        counts
-    };
-    buckets
-        .iter()
-        .map(|rounds| CountsByRound { upper_ns: upper_ns.clone(), rounds: rounds.iter().map(row).collect() })
-        .collect()
 }
 
 /// Verdict and words of a figure that was not named beforehand.

@@ -2,6 +2,7 @@
 
 mod exploratory;
 mod primary;
+mod quantiles;
 
 use super::arm::median;
 use super::decide;
@@ -12,8 +13,9 @@ use crate::results::{ArmResult, Comparison, Setup};
 use bakeoff_meter::{CATALOGUE, Kind, Meter, Side, Unit};
 use bakeoff_stats::{Effect, Interval, Verdict, ratio_of_sums, smallest_detectable};
 pub(super) use exploratory::{Of, per_slice};
-use exploratory::{commands_other, exploratory, is_of_files};
+use exploratory::{commands_other, exploratory, is_compared, is_of_files};
 use primary::{null_row, primary_row};
+use quantiles::Quantiles;
 use std::collections::BTreeMap;
 
 pub(super) fn all(setup: &Setup, table: &Table, arms: &BTreeMap<String, ArmResult>) -> Vec<Comparison> {
@@ -27,11 +29,11 @@ pub(super) fn all(setup: &Setup, table: &Table, arms: &BTreeMap<String, ArmResul
         return rows;
     }
     let is_files = setup.workload.kind == "files";
-    let compared = |meter: &&Meter| meter.name != setup.primary && (!is_files || is_of_files(meter));
+    let wanted = |meter: &&Meter| meter.name != setup.primary && (!is_files || is_of_files(meter));
+    let meters: Vec<&Meter> = CATALOGUE.iter().filter(|meter| is_compared(meter)).filter(wanted).collect();
+    let quantiles = Quantiles::of(setup, series, &meters);
     for arm in decide::judged(setup).chain([second.as_str()]) {
-        for meter in CATALOGUE.iter().filter(compared) {
-            rows.extend(exploratory(&of, arm, meter));
-        }
+        rows.extend(meters.iter().filter_map(|meter| exploratory(&of, &quantiles, arm, meter)));
     }
     rows
 }
