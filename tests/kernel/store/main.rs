@@ -7,6 +7,7 @@
 
 mod attacks;
 mod ends;
+mod gocryptfs;
 mod reading;
 mod releasing;
 mod support;

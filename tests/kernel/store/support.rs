@@ -83,7 +83,7 @@ impl Site {
         self.folder.path().join(name)
     }
 
-    fn text(&self, name: &str) -> String {
+    pub(crate) fn text(&self, name: &str) -> String {
         self.path(name).display().to_string()
     }
 
@@ -153,7 +153,7 @@ pub(crate) struct Mount {
 }
 
 impl Mount {
-    fn of(mut command: Command, at: PathBuf, status: PathBuf) -> Self {
+    pub(crate) fn of(mut command: Command, at: PathBuf, status: PathBuf) -> Self {
         let mut daemon = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(daemon.stdout.take().unwrap()).read_line(&mut line).unwrap();

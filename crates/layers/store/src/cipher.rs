@@ -14,6 +14,7 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::error::Unspecified;
 use aws_lc_rs::hkdf::{self, HKDF_SHA256, Salt};
 use bakeoff_layers_base::release::StoreKey;
+use std::fmt::Write;
 use zeroize::Zeroizing;
 
 /// A block did not open: flipped, moved, from another vault, or sealed under another key. An
@@ -97,6 +98,17 @@ pub(crate) fn key_id(key: &StoreKey) -> Result<[u8; KEY_ID_BYTES], Unspecified> 
     let mut id = [0; KEY_ID_BYTES];
     derive(key, b"", b"bakeoff store key id 1", &mut id)?;
     Ok(id)
+}
+
+/// A password for another program that encrypts, from which nothing of the store key follows.
+pub(crate) fn password(key: &StoreKey, purpose: &[u8]) -> Result<Zeroizing<String>, Unspecified> {
+    let mut bytes = Zeroizing::new([0_u8; 32]);
+    derive(key, b"", purpose, bytes.as_mut_slice())?;
+    let mut text = Zeroizing::new(String::with_capacity(2 * bytes.len()));
+    for byte in bytes.iter() {
+        let _ = write!(text, "{byte:02x}");
+    }
+    Ok(text)
 }
 
 fn aead_key(key: &StoreKey, vault_id: &[u8], purpose: &[u8]) -> Result<LessSafeKey, Unspecified> {

@@ -14,6 +14,7 @@
 
 mod aligned;
 mod cipher;
+pub mod gocryptfs;
 mod layout;
 pub mod mount;
 mod refusal;

@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// The daemon's end.
-pub(super) struct Keeper {
+pub(crate) struct Keeper {
     pipe: Option<ChildStdin>,
     child: Option<Child>,
 }
 
 impl Keeper {
     /// Starts it, if there is a command for it. It gets the mount point as its last argument.
-    pub(super) fn start(command: Option<Command>, at: &Path) -> io::Result<Self> {
+    pub(crate) fn start(command: Option<Command>, at: &Path) -> io::Result<Self> {
         let Some(mut command) = command else { return Ok(Self { pipe: None, child: None }) };
         // A group of its own: Ctrl-C of a terminal is for the daemon alone.
         command.arg(at).stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
@@ -33,7 +33,7 @@ impl Keeper {
     }
 
     /// Tells it which device the mount is.
-    pub(super) fn tell(&mut self, device: Option<u64>) {
+    pub(crate) fn tell(&mut self, device: Option<u64>) {
         if let (Some(pipe), Some(device)) = (&mut self.pipe, device) {
             let _ = writeln!(pipe, "{}:{}", major(device), minor(device));
         }

@@ -7,8 +7,8 @@
 mod counters;
 mod error;
 mod filesystem;
-mod keeper;
-mod point;
+pub(crate) mod keeper;
+pub(crate) mod point;
 mod status;
 
 pub use counters::{Count, Counters};
@@ -67,6 +67,8 @@ pub enum End {
     SignalBusy,
     /// Somebody else unmounted.
     Unmounted,
+    /// The store was locked, and what was mounted could not stay (gocryptfs; a vault stays and refuses).
+    Locked,
 }
 
 /// What the caller may say when the mount is ready.
@@ -79,7 +81,7 @@ pub struct Ready {
 }
 
 /// What the waiting thread hears.
-enum Event {
+pub(crate) enum Event {
     Signal,
     SessionOver,
 }
@@ -172,7 +174,7 @@ fn wait(
 }
 
 /// A lock that cannot be read is a lock.
-fn is_locked(sealed: &Path) -> bool {
+pub(crate) fn is_locked(sealed: &Path) -> bool {
     !matches!(SealedFile::locked(sealed), Ok(None))
 }
 
@@ -199,7 +201,8 @@ fn usual_threads() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get) * THREADS_PER_CORE
 }
 
-fn watch_signals(sender: Sender<Event>) -> io::Result<()> {
+/// Sends an event for each SIGTERM and SIGINT.
+pub(crate) fn watch_signals(sender: Sender<Event>) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for _ in signals.forever() {

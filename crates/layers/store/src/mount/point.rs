@@ -27,12 +27,8 @@ impl Mounted {
 
     /// Unmounts. When files are open the mount is only taken out of sight, and this says so.
     pub(super) fn unmount(&mut self) -> bool {
-        let busy = umount2(&self.at, MntFlags::empty()) == Err(Errno::EBUSY);
-        if busy {
-            let _ = umount2(&self.at, MntFlags::MNT_DETACH);
-        }
         self.gone = true;
-        busy
+        unmount(&self.at)
     }
 
     /// Somebody else unmounted.
@@ -51,8 +47,17 @@ impl Drop for Mounted {
     }
 }
 
+/// Unmounts; takes the mount out of sight only when files are open, and then says so.
+pub(crate) fn unmount(at: &Path) -> bool {
+    let busy = umount2(at, MntFlags::empty()) == Err(Errno::EBUSY);
+    if busy {
+        let _ = umount2(at, MntFlags::MNT_DETACH);
+    }
+    busy
+}
+
 /// The mount point's full path, and whether a dead mount was taken away from it.
-pub(super) fn prepare(at: &Path) -> Result<(PathBuf, bool), MountError> {
+pub(crate) fn prepare(at: &Path) -> Result<(PathBuf, bool), MountError> {
     let unfit = |error| MountError::Point { path: at.to_owned(), error };
     let cleared = clear_dead(at)?;
     if !fs::metadata(at).map_err(unfit)?.is_dir() {
@@ -74,7 +79,7 @@ fn clear_dead(at: &Path) -> Result<bool, MountError> {
 }
 
 /// The device number of what is mounted there.
-pub(super) fn device(at: &Path) -> Option<u64> {
+pub(crate) fn device(at: &Path) -> Option<u64> {
     fs::metadata(at).ok().map(|metadata| metadata.dev())
 }
 

@@ -5,7 +5,7 @@
 use super::super::passphrase::PassphraseArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
-use bakeoff_layers_base::release::{Release, SealedFile, Secret, State, StoreKey, make_key_file};
+use bakeoff_layers_base::release::{Policy, Release, SealedFile, Secret, State, StoreKey, make_key_file};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -61,6 +61,24 @@ impl VaultArgs {
         let key = place.release(&State::Unmeasured).map_err(Failure::failed)?;
         Ok((place, key))
     }
+}
+
+/// The key that is kept there, or a new one that is kept there from now on; and whether it is new.
+pub(super) fn release_or_make(place: &mut SealedFile, sealed: &Path) -> Result<(StoreKey, bool), Failure> {
+    if sealed.exists() {
+        return Ok((place.release(&State::Unmeasured).map_err(Failure::failed)?, false));
+    }
+    let key = StoreKey::generate().map_err(Failure::failed)?;
+    place.keep(&key, Policy::default()).map_err(Failure::failed)?;
+    Ok((key, true))
+}
+
+/// What to say of a new key.
+pub(super) fn new_key(sealed: &Path) -> String {
+    format!(
+        "sealed key: {}\nKeep a copy of it: without it, or without what opens it, nobody reads the store.",
+        sealed.display()
+    )
 }
 
 pub(super) fn sealed_beside(vault: &Path, sealed: Option<&Path>) -> PathBuf {

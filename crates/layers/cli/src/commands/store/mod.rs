@@ -3,6 +3,7 @@
 //! Glue. Owns the flags and what is printed; the vault is `bakeoff-layers-store`'s, who gets its key
 //! is `bakeoff_layers_base::release`'s.
 
+mod gocryptfs;
 mod key;
 mod mount;
 mod seal;
@@ -19,6 +20,8 @@ pub(crate) enum Command {
     Seal(seal::SealArgs),
     /// Mount a vault until Ctrl-C or SIGTERM
     Mount(mount::MountArgs),
+    /// Mount a directory that gocryptfs encrypts, for data that changes, under the store's key
+    Gocryptfs(gocryptfs::GocryptfsArgs),
     /// Read every block of a vault, and name the files that are damaged
     Verify(show::VerifyArgs),
     /// Tell what a vault holds; without its key, what anybody can see
@@ -38,6 +41,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Keygen(args) => key::keygen(&args),
         Command::Seal(args) => seal::seal(&args),
         Command::Mount(args) => mount::mount(args),
+        Command::Gocryptfs(args) => gocryptfs::gocryptfs(&args),
         Command::Verify(args) => show::verify(&args),
         Command::Show(args) => show::show(&args),
         Command::Lock(args) => key::lock(&args),

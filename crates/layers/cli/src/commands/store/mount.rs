@@ -61,12 +61,12 @@ pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
     match serve(vault, &args.at, options, ready).map_err(Failure::failed)? {
         End::Signal => {}
         End::SignalBusy => terminal::complain("files were open: whoever has one gets ENOTCONN from now on"),
-        End::Unmounted => terminal::complain("somebody else unmounted it"),
+        End::Unmounted | End::Locked => terminal::complain("somebody else unmounted it"),
     }
     Ok(Exit::Done)
 }
 
-fn keeper_command() -> Result<Command, Failure> {
+pub(super) fn keeper_command() -> Result<Command, Failure> {
     let own = std::env::current_exe().map_err(Failure::failed)?;
     let mut command = Command::new(own);
     command.args(["store", "keeper"]);

@@ -1,9 +1,9 @@
 //! `store seal`: a directory becomes a vault.
 
-use super::key::{SecretArgs, sealed_beside};
+use super::key::{SecretArgs, new_key, release_or_make, sealed_beside};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
-use bakeoff_layers_base::release::{Counter, Policy, Release, SealedFile, State, StoreKey};
+use bakeoff_layers_base::release::{Counter, Release, SealedFile};
 use bakeoff_layers_store::{BlockSize, seal as sealing};
 use clap::Args;
 use std::path::PathBuf;
@@ -32,14 +32,7 @@ pub(super) fn seal(args: &SealArgs) -> Result<Exit, Failure> {
     })?;
     let sealed = sealed_beside(&args.out, args.sealed.as_deref());
     let mut place = SealedFile::new(&sealed, args.secret.need()?);
-    let fresh = !sealed.exists();
-    let key = if fresh {
-        let key = StoreKey::generate().map_err(Failure::failed)?;
-        place.keep(&key, Policy::default()).map_err(Failure::failed)?;
-        key
-    } else {
-        place.release(&State::Unmeasured).map_err(Failure::failed)?
-    };
+    let (key, fresh) = release_or_make(&mut place, &sealed)?;
     let sequence = place.newest(Counter::Vault).map_err(Failure::failed)?.saturating_add(1);
     let options = sealing::Options { block, sequence };
     let done = sealing::seal(&args.directory, &args.out, &key, options).map_err(Failure::failed)?;
@@ -52,10 +45,7 @@ pub(super) fn seal(args: &SealArgs) -> Result<Exit, Failure> {
         done.vault_bytes
     ));
     if fresh {
-        terminal::say(&format!(
-            "sealed key: {}\nKeep a copy of it: without it, or without what opens it, nobody reads the vault.",
-            sealed.display()
-        ));
+        terminal::say(&new_key(&sealed));
     }
     Ok(Exit::Done)
 }

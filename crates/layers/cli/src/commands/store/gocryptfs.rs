@@ -1,0 +1,48 @@
+//! `store gocryptfs`: the same key for a directory that can be written.
+
+use super::key::{SecretArgs, new_key, release_or_make, sealed_beside};
+use super::mount::keeper_command;
+use crate::exit::{Exit, Failure};
+use crate::terminal;
+use bakeoff_layers_base::release::SealedFile;
+use bakeoff_layers_store::gocryptfs::{Options, serve};
+use bakeoff_layers_store::mount::{End, forbid_dumps};
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub(crate) struct GocryptfsArgs {
+    /// Directory with the encrypted files; an empty one becomes one of gocryptfs
+    #[arg(value_name = "CIPHER")]
+    cipher: PathBuf,
+    /// Where to mount it: a directory
+    #[arg(value_name = "DIR")]
+    at: PathBuf,
+    /// The sealed key [default: CIPHER.key]; made when it is not there
+    #[arg(long, value_name = "FILE")]
+    sealed: Option<PathBuf>,
+    #[command(flatten)]
+    secret: SecretArgs,
+}
+
+pub(super) fn gocryptfs(args: &GocryptfsArgs) -> Result<Exit, Failure> {
+    forbid_dumps();
+    let sealed = sealed_beside(&args.cipher, args.sealed.as_deref());
+    let mut place = SealedFile::new(&sealed, args.secret.need()?);
+    let (key, fresh) = release_or_make(&mut place, &sealed)?;
+    drop(place);
+    if fresh {
+        terminal::complain(&new_key(&sealed));
+    }
+    let options = Options { sealed, keeper: Some(keeper_command()?) };
+    let ready = || {
+        terminal::say(&format!("mounted {} on {} by gocryptfs", args.cipher.display(), args.at.display()));
+    };
+    match serve(&args.cipher, &args.at, &key, options, ready).map_err(Failure::failed)? {
+        End::Signal => {}
+        End::SignalBusy => terminal::complain("files were open: whoever has one gets an error from now on"),
+        End::Unmounted => terminal::complain("gocryptfs ended, or somebody else unmounted it"),
+        End::Locked => return Err(Failure::failed("the store was locked; gocryptfs was ended")),
+    }
+    Ok(Exit::Done)
+}

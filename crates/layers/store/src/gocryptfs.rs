@@ -1,0 +1,188 @@
+//! gocryptfs under the store's key: for data that changes.
+//!
+//! Measured side, a process of its own above gocryptfs. Owns the password, which follows from the
+//! store's key and is handed over on standard input, and the life of the mount. What gocryptfs
+//! promises is its own: it authenticates blocks and binds them to their file, hides names and not
+//! sizes, and cannot tell an older state of the directory from the newest.
+
+use crate::cipher::password;
+use crate::mount::keeper::Keeper;
+use crate::mount::{End, Event, MountError, STATUS_DELAY, is_locked, point, watch_signals};
+use bakeoff_layers_base::release::StoreKey;
+use nix::unistd::Uid;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+/// The program.
+const PROGRAM: &str = "gocryptfs";
+/// The password has 256 random bits: stretching it would add nothing, so the least there is.
+const SCRYPT: &str = "10";
+/// How long gocryptfs may take to mount.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How to mount.
+#[derive(Debug)]
+pub struct Options {
+    /// The sealed key; when it gets locked, gocryptfs is ended.
+    pub sealed: PathBuf,
+    /// Runs [`crate::mount::keeper_main`].
+    pub keeper: Option<Command>,
+}
+
+/// Why nothing was mounted.
+#[derive(Debug, Error)]
+pub enum GocryptfsError {
+    /// The program is not there or failed.
+    #[error("{PROGRAM} {what}: {error}; is the package {PROGRAM} installed?")]
+    Program {
+        /// What it should do.
+        what: &'static str,
+        /// Why not.
+        error: io::Error,
+    },
+    /// It ended with an exit code other than 0; its own message stands above.
+    #[error("{PROGRAM} {what} ended with {code:?}; what it said stands above")]
+    Failed {
+        /// What it should do.
+        what: &'static str,
+        /// Its exit code; `None` after a signal.
+        code: Option<i32>,
+    },
+    /// It did not mount in time.
+    #[error("{PROGRAM} has not mounted after {PATIENCE:?}; it was ended")]
+    Slow,
+    /// The mount point.
+    #[error(transparent)]
+    Mount(#[from] MountError),
+    /// The cipher library failed.
+    #[error("the cipher library failed; is the processor's random source there?")]
+    Cipher,
+}
+
+/// Mounts the directory `cipher` on `at`, making it one of gocryptfs first when it is none, until
+/// SIGTERM, SIGINT, a lock, or an unmount.
+///
+/// # Errors
+/// When it could not be mounted.
+pub fn serve(
+    cipher: &Path,
+    at: &Path,
+    key: &StoreKey,
+    options: Options,
+    ready: impl FnOnce(),
+) -> Result<End, GocryptfsError> {
+    let (at, _) = point::prepare(at)?;
+    let mut words = password(key, b"bakeoff gocryptfs 1").map_err(|_| GocryptfsError::Cipher)?;
+    words.push('\n');
+    if !cipher.join("gocryptfs.conf").exists() {
+        initialise(cipher, &words)?;
+    }
+    let (sender, events) = channel();
+    watch_signals(sender).map_err(MountError::Serve)?;
+    let mut keeper = Keeper::start(options.keeper, &at).map_err(MountError::Serve)?;
+    let below = point::device(&at);
+    let mut running = Running { at: at.clone(), child: start(cipher, &at, &words)? };
+    drop(words);
+    running.mounted(below)?;
+    keeper.tell(point::device(&at));
+    ready();
+    Ok(running.wait(&options.sealed, &events))
+}
+
+fn initialise(cipher: &Path, words: &Zeroizing<String>) -> Result<(), GocryptfsError> {
+    const WHAT: &str = "-init";
+    let mut command = Command::new(PROGRAM);
+    command.args(["-q", WHAT, "-scryptn", SCRYPT, "--"]).arg(cipher);
+    let mut child = spawn(command, words, WHAT)?;
+    let status = child.wait().map_err(|error| GocryptfsError::Program { what: WHAT, error })?;
+    let code = status.code();
+    if status.success() { Ok(()) } else { Err(GocryptfsError::Failed { what: WHAT, code }) }
+}
+
+fn start(cipher: &Path, at: &Path, words: &Zeroizing<String>) -> Result<Child, GocryptfsError> {
+    let mut command = Command::new(PROGRAM);
+    command.args(["-q", "-fg", "-nosyslog"]);
+    if Uid::effective().is_root() {
+        command.arg("-allow_other");
+    }
+    command.arg("--").arg(cipher).arg(at);
+    spawn(command, words, "mount")
+}
+
+fn spawn(
+    mut command: Command,
+    words: &Zeroizing<String>,
+    what: &'static str,
+) -> Result<Child, GocryptfsError> {
+    let failed = |error| GocryptfsError::Program { what, error };
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().map_err(failed)?;
+    // It may have ended already; then its exit code says more than a broken pipe.
+    if let Some(mut pipe) = child.stdin.take() {
+        let _ = pipe.write_all(words.as_bytes());
+    }
+    Ok(child)
+}
+
+/// gocryptfs in the foreground; ended and unmounted when this goes.
+struct Running {
+    at: PathBuf,
+    child: Child,
+}
+
+impl Running {
+    /// Waits until the mount point is another device than it was.
+    fn mounted(&mut self, below: Option<u64>) -> Result<(), GocryptfsError> {
+        let deadline = Instant::now() + PATIENCE;
+        while point::device(&self.at) == below {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Err(GocryptfsError::Failed { what: "mount", code: status.code() });
+            }
+            if Instant::now() > deadline {
+                return Err(GocryptfsError::Slow);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    fn wait(mut self, sealed: &Path, events: &Receiver<Event>) -> End {
+        loop {
+            if let Ok(Event::Signal) = events.recv_timeout(STATUS_DELAY) {
+                return if self.end() { End::SignalBusy } else { End::Signal };
+            }
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return End::Unmounted;
+            }
+            if is_locked(sealed) {
+                // Ended at once: its memory holds the key. What is open fails from now on.
+                let _ = self.child.kill();
+                self.end();
+                return End::Locked;
+            }
+        }
+    }
+
+    /// Unmounts, after which gocryptfs ends by itself unless files are open.
+    fn end(&mut self) -> bool {
+        let busy = point::unmount(&self.at);
+        if busy {
+            let _ = self.child.kill();
+        }
+        let _ = self.child.wait();
+        busy
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = self.child.kill();
+            self.end();
+        }
+    }
+}
