@@ -73,8 +73,11 @@ fn every_round_up_to_the_first_look_is_a_start_of_its_own() {
     let arms = "[arm.plain]\nserver = \"origin\"\n\n[arm.same]\nserver = \"origin\"";
     let (results, slices) = run(&plan("max_rounds = 4\nallow_equal_arms = true", GET, arms));
     let starts: Vec<u64> = slices.iter().map(|slice| slice["start"].as_u64().unwrap()).collect();
-    assert_eq!(starts, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]);
-    assert_eq!(results["starts"]["starts"], 4);
+    // On a machine so busy that a start takes a second, runs do not start anew, and say so.
+    let slow = results["starts"]["sentence"].as_str().unwrap().contains("too long to repeat");
+    let expected = if slow { [0; 12] } else { [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3] };
+    assert_eq!(starts, expected, "{}", results["starts"]);
+    assert_eq!(results["starts"]["starts"], if slow { 1 } else { 4 });
     let (results, slices) =
         run(&plan("max_rounds = 4\nrestart_every = 2\nallow_equal_arms = true", GET, arms));
     assert_eq!(slices.last().unwrap()["start"], 1);

@@ -43,8 +43,11 @@ impl Proof {
     /// Of several, each with a name, what they are together: on when all are, and no more enforced
     /// than the least. `None` of none.
     pub fn all(proofs: Vec<(String, Self)>) -> Option<Self> {
-        let words: Vec<String> =
-            proofs.iter().map(|(name, proof)| format!("{name}: {}", proof.words)).collect();
+        let named = |(name, proof): &(String, Self)| match proof.words.as_str() {
+            "" => name.clone(),
+            words => format!("{name}: {words}"),
+        };
+        let words: Vec<String> = proofs.iter().map(named).collect();
         let rank = |proof: &Self| match proof.enforcement {
             Enforcement::Full => 2,
             Enforcement::Partial(_) => 1,
