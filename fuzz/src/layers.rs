@@ -3,13 +3,33 @@
 //! A file of its own, as the tests of the measuring side must not link a layer. Shared by the fuzz
 //! targets and by `tests/fuzz_smoke/layers.rs`.
 
+use bakeoff_layers_base::manifest::{load, text};
 use bakeoff_layers_store::{Header, Kind, NodeId, Tree};
 
 /// A target: its name, which is also its folder of seeds, and its function.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets of the layers.
-pub const TARGETS: [Target; 1] = [("vault", vault)];
+pub const TARGETS: [Target; 2] = [("manifest", manifest), ("vault", vault)];
+
+/// A manifest that is read is the one that was written, every file is found by its path, and no path
+/// leads out of the tree. As if the signature had been right: the parser must not rely on it.
+pub fn manifest(data: &[u8]) {
+    let manifest = match load::parse_unverified(data.to_vec()) {
+        Ok(manifest) => manifest,
+        Err(refusal) => {
+            assert!(!refusal.name().is_empty() && !refusal.to_string().is_empty());
+            return;
+        }
+    };
+    let entries: Vec<_> = manifest.entries().collect();
+    assert_eq!(entries.len(), manifest.len(), "an entry that was read once is read again");
+    for (index, entry) in entries.iter().enumerate() {
+        assert_eq!(manifest.find(entry.path.as_bytes()), Some(index));
+        assert!(!entry.path.starts_with('/') && entry.path.split('/').all(|part| part != ".."));
+    }
+    assert_eq!(text(manifest.header(), entries.into_iter()), data);
+}
 
 /// A header that is read is the one that was written; a list of files that is read is a tree.
 ///

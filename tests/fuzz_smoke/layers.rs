@@ -12,6 +12,11 @@ mod targets;
 use std::path::{Path, PathBuf};
 
 #[test]
+fn manifest() {
+    smoke("manifest");
+}
+
+#[test]
 fn vault() {
     smoke("vault");
 }

@@ -1,8 +1,8 @@
 //! Signing keys of administrators, in the format of minisign.
 //!
 //! Measured side, cold. Owns making, reading and writing of key pairs, with or without a passphrase;
-//! what they sign is elsewhere. Keys made by `minisign -G` are read, too, and keys made here by
-//! `minisign`. Must not print: a passphrase is handed in, never asked for here.
+//! what they sign is elsewhere. Keys that `minisign -G` makes with a passphrase are read, too, and
+//! keys made here by `minisign`. Must not print: a passphrase is handed in, never asked for here.
 
 use minisign::{KeyPair, SecretKeyBox};
 use std::io::{self, Write};
@@ -29,13 +29,16 @@ pub enum KeyError {
         source: io::Error,
     },
     /// No minisign key.
-    #[error("{}: not a secret key of minisign ({why}); make one with `bakeoff layer integrity keygen`", .path.display())]
+    #[error("{}: not a secret key of minisign with its checksum ({why}); `minisign -G -W` writes keys without one: make one with a passphrase, or with `bakeoff layer integrity keygen`", .path.display())]
     Format {
         /// Which file.
         path: PathBuf,
         /// What minisign says.
         why: String,
     },
+    /// No public key of minisign.
+    #[error("{}: not a public key of minisign; `bakeoff layer integrity keygen` makes a pair", .0.display())]
+    NoPublicKey(PathBuf),
     /// It has a passphrase and none was given.
     #[error("{}: the key has a passphrase; give it with --passphrase-file FILE", .0.display())]
     Locked(PathBuf),

@@ -1,4 +1,4 @@
-//! What several layers share: digests, signing keys, key release.
+//! What several layers share: digests, signing keys, signed manifests, kept verdicts, key release.
 //!
 //! Measured side. No layer is named here, and nothing that measures. Whoever links it decides what a
 //! digest or a signature is needed for; errors say what was wrong and what to do next.
@@ -7,4 +7,7 @@
 
 pub mod digest;
 pub mod key;
+pub mod manifest;
 pub mod release;
+mod sync;
+pub mod verdict;

@@ -11,6 +11,8 @@ pub(crate) enum Exit {
     Usage,
     /// A file, the kernel or a right is missing.
     Failed,
+    /// `verify`: something is not as the manifest says.
+    Altered,
 }
 
 impl From<Exit> for ExitCode {
@@ -19,6 +21,7 @@ impl From<Exit> for ExitCode {
             Exit::Done => 0,
             Exit::Usage => 2,
             Exit::Failed => 3,
+            Exit::Altered => 7,
         })
     }
 }
@@ -47,5 +50,10 @@ impl Failure {
     /// A file, the kernel or a right is missing.
     pub(crate) fn failed(message: impl ToString) -> Self {
         Self { exit: Exit::Failed, message: message.to_string() }
+    }
+
+    /// Something is not as it should be.
+    pub(crate) fn altered(message: impl ToString) -> Self {
+        Self { exit: Exit::Altered, message: message.to_string() }
     }
 }

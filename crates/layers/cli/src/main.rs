@@ -26,7 +26,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Layer {
     /// Files are what an administrator signed, or they are not served
-    #[command(subcommand)]
+    #[command(subcommand, disable_help_subcommand = true)]
     Integrity(commands::integrity::Command),
     /// A tree as one encrypted file, whose key is given out only in the right state
     #[command(subcommand)]
@@ -39,8 +39,8 @@ fn main() -> ExitCode {
         Err(error) => return exit::of_clap(&error),
     };
     let result = match cli.layer {
-        Layer::Integrity(command) => commands::integrity::run(&command),
         Layer::Store(command) => commands::store::run(command),
+        Layer::Integrity(command) => commands::integrity::run(command),
     };
     result
         .unwrap_or_else(|failure: Failure| {

@@ -12,7 +12,12 @@ pub(crate) fn say(text: &str) {
     let _ = out.flush();
 }
 
+/// Writes a line to standard error.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "bakeoff layer: {text}");
+}
+
 /// An error for the user.
 pub(crate) fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "bakeoff layer: {text}");
+    note(text);
 }

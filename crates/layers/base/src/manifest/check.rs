@@ -1,0 +1,214 @@
+//! A tree compared with a manifest, and two manifests with each other.
+//!
+//! Cold. Owns the names of what can be wrong with a file ([`Wrong`]), which an enforcing process uses
+//! as labels of its counters, too.
+
+use super::seal::{self, Scan};
+use super::{Entry, Manifest};
+use crate::digest::Algorithm;
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What is wrong with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Wrong {
+    /// Other content of the same length.
+    Digest,
+    /// Another length.
+    Size,
+    /// Other permission bits.
+    Mode,
+    /// Listed, and not there.
+    Missing,
+    /// Listed, and a directory, a symbolic link or a device.
+    NotAFile,
+    /// There, and not listed.
+    Unlisted,
+    /// Listed, and cannot be read.
+    Unreadable,
+}
+
+impl Wrong {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Digest,
+        Self::Size,
+        Self::Mode,
+        Self::Missing,
+        Self::NotAFile,
+        Self::Unlisted,
+        Self::Unreadable,
+    ];
+
+    /// The counter's label.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Digest => "wrong-digest",
+            Self::Size => "wrong-size",
+            Self::Mode => "wrong-mode",
+            Self::Missing => "missing",
+            Self::NotAFile => "not-a-file",
+            Self::Unlisted => "unlisted",
+            Self::Unreadable => "unreadable",
+        }
+    }
+}
+
+/// A file that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    /// Below the tree's root.
+    pub path: String,
+    /// What is wrong.
+    pub wrong: Wrong,
+}
+
+/// Compares a tree with a manifest; findings in the order of the paths.
+///
+/// # Errors
+/// The tree itself cannot be listed.
+pub fn tree(manifest: &Manifest, root: &Path, exclude: &[String]) -> Result<Vec<Finding>, seal::SealError> {
+    let Scan { files, .. } = seal::scan(root, exclude)?;
+    let unlisted = files.iter().filter(|path| manifest.find(path.as_bytes()).is_none());
+    let mut findings: Vec<Finding> =
+        unlisted.map(|path| Finding { path: path.clone(), wrong: Wrong::Unlisted }).collect();
+    findings.extend(listed(manifest, root));
+    findings.sort();
+    Ok(findings)
+}
+
+/// Checks every listed file, on all cores.
+pub fn listed(manifest: &Manifest, root: &Path) -> Vec<Finding> {
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(Vec::new());
+    let work = || {
+        while let Some(entry) = manifest.entry(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(wrong) = file(&root.join(entry.path), &entry, manifest.algorithm()) {
+                let finding = Finding { path: entry.path.to_owned(), wrong };
+                found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(finding);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..seal::threads() {
+            scope.spawn(work);
+        }
+    });
+    found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Checks one file by its path; the last part may not be a symbolic link.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn file(path: &Path, entry: &Entry<'_>, algorithm: Algorithm) -> Result<(), Wrong> {
+    // Without O_NONBLOCK a fifo in the file's place would hold us up.
+    let flags = libc_flags();
+    let opened = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let file: File = opened.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Wrong::Missing,
+        _ if path.is_symlink() => Wrong::NotAFile,
+        _ => Wrong::Unreadable,
+    })?;
+    about(&file.metadata().map_err(|_| Wrong::Unreadable)?, entry)?;
+    let (digest, read_bytes) = algorithm.digest_reader(&file).map_err(|_| Wrong::Unreadable)?;
+    match (read_bytes == entry.size_bytes, digest == entry.digest) {
+        (false, _) => Err(Wrong::Size),
+        (true, false) => Err(Wrong::Digest),
+        (true, true) => Ok(()),
+    }
+}
+
+/// What can be told without reading the file.
+fn about(metadata: &Metadata, entry: &Entry<'_>) -> Result<(), Wrong> {
+    if !metadata.is_file() {
+        return Err(Wrong::NotAFile);
+    }
+    if metadata.len() != entry.size_bytes {
+        return Err(Wrong::Size);
+    }
+    if metadata.permissions().mode() & 0o7777 != u32::from(entry.mode) {
+        return Err(Wrong::Mode);
+    }
+    Ok(())
+}
+
+/// `O_NOFOLLOW | O_NONBLOCK`.
+const fn libc_flags() -> i32 {
+    libc::O_NOFOLLOW | libc::O_NONBLOCK
+}
+
+/// How two manifests differ.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Difference {
+    /// Of the file.
+    pub path: String,
+    /// What happened to it.
+    pub change: Change,
+}
+
+/// What became of a file from one manifest to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// It is new.
+    Added,
+    /// It has other content.
+    Content,
+    /// It has other permissions or another action.
+    Attributes,
+    /// It is gone.
+    Removed,
+}
+
+impl Change {
+    /// Its word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Content => "content",
+            Self::Attributes => "attributes",
+            Self::Removed => "removed",
+        }
+    }
+}
+
+/// What is different in `new`, in the order of the paths.
+pub fn diff(old: &Manifest, new: &Manifest) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let (mut left, mut right) = (0, 0);
+    loop {
+        let (path, change) = match (old.entry(left), new.entry(right)) {
+            (None, None) => return found,
+            (Some(before), None) => {
+                left += 1;
+                (before.path, Some(Change::Removed))
+            }
+            (Some(before), Some(after)) if before.path < after.path => {
+                left += 1;
+                (before.path, Some(Change::Removed))
+            }
+            (Some(before), Some(after)) if before.path == after.path => {
+                (left, right) = (left + 1, right + 1);
+                (after.path, changed(old, &before, new, &after))
+            }
+            (_, Some(after)) => {
+                right += 1;
+                (after.path, Some(Change::Added))
+            }
+        };
+        found.extend(change.map(|change| Difference { path: path.to_owned(), change }));
+    }
+}
+
+fn changed(old: &Manifest, before: &Entry<'_>, new: &Manifest, after: &Entry<'_>) -> Option<Change> {
+    let same_content = old.algorithm() == new.algorithm() && before.digest == after.digest;
+    match (same_content, before.mode == after.mode && before.action == after.action) {
+        (false, _) => Some(Change::Content),
+        (true, false) => Some(Change::Attributes),
+        (true, true) => None,
+    }
+}

@@ -1,0 +1,112 @@
+//! The newest version that was taken from each key, on disk: an older manifest is a rollback.
+//!
+//! Whoever can write the file can undo it; a back end with a counter in hardware would not have that
+//! hole.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// A file of lines `KEY VERSION`.
+#[derive(Clone, Debug)]
+pub struct HighWater {
+    path: PathBuf,
+}
+
+/// Why the mark is not known or not kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HighWaterError {
+    /// The file cannot be read or written.
+    #[error("{}: {source}; the newest version cannot be kept there: give another file", .path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The file is not one of ours.
+    #[error("{}: line {line} is not a key and a version; look who changed it, then remove the file to begin anew", .path.display())]
+    Format {
+        /// Which.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+    },
+}
+
+impl HighWater {
+    /// Kept at `path`; it need not be there yet.
+    pub fn at(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
+    /// The newest version of this key that was taken; 0 when none was.
+    ///
+    /// # Errors
+    /// The file is there and cannot be read.
+    pub fn read(&self, key_id: u64) -> Result<u64, HighWaterError> {
+        let marks = self.marks()?;
+        Ok(marks.into_iter().find(|mark| mark.0 == key_id).map_or(0, |mark| mark.1))
+    }
+
+    /// Raises the mark; it never goes down. On disk when this returns.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn raise(&self, key_id: u64, version: u64) -> Result<(), HighWaterError> {
+        let mut marks = self.marks()?;
+        match marks.iter_mut().find(|mark| mark.0 == key_id) {
+            Some(mark) if mark.1 >= version => return Ok(()),
+            Some(mark) => mark.1 = version,
+            None => marks.push((key_id, version)),
+        }
+        let text: String = marks.iter().map(|(key, version)| format!("{key:016X} {version}\n")).collect();
+        self.write(&text).map_err(|source| HighWaterError::File { path: self.path.clone(), source })
+    }
+
+    fn write(&self, text: &str) -> io::Result<()> {
+        let mut beside = self.path.clone().into_os_string();
+        beside.push(".new");
+        let mut file = std::fs::File::create(&beside)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&beside, &self.path)?;
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        std::fs::File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()
+    }
+
+    fn marks(&self) -> Result<Vec<(u64, u64)>, HighWaterError> {
+        let text = match std::fs::read_to_string(&self.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => return Err(HighWaterError::File { path: self.path.clone(), source }),
+        };
+        let mark = |(index, line): (usize, &str)| {
+            let parts = line.split_once(' ');
+            let parts = parts
+                .and_then(|(key, version)| Some((u64::from_str_radix(key, 16).ok()?, version.parse().ok()?)));
+            parts.ok_or_else(|| HighWaterError::Format { path: self.path.clone(), line: index + 1 })
+        };
+        text.lines().enumerate().map(mark).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_kept_for_each_key_and_never_goes_down() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("marks");
+        let marks = HighWater::at(&path);
+        assert_eq!(marks.read(1).unwrap(), 0);
+        marks.raise(1, 5).unwrap();
+        marks.raise(2, 9).unwrap();
+        marks.raise(1, 4).unwrap();
+        assert_eq!((marks.read(1).unwrap(), marks.read(2).unwrap()), (5, 9));
+        std::fs::write(&path, "nonsense\n").unwrap();
+        assert!(matches!(marks.read(1), Err(HighWaterError::Format { line: 1, .. })));
+        assert!(marks.raise(1, 6).is_err(), "what cannot be read is not begun anew by itself");
+    }
+}

@@ -1,0 +1,99 @@
+//! A manifest from its file: bytes, signature, and only then its content.
+
+use super::signature::PublicKey;
+use super::{Manifest, Refusal, parse};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Longest signature file that is read; minisign's have about 300 bytes.
+const MAX_SIGNATURE_BYTES: u64 = 8 * 1024;
+
+/// Under which conditions a manifest is taken.
+#[derive(Clone, Debug)]
+pub struct Trust<'a> {
+    /// Who must have signed it.
+    pub key: &'a PublicKey,
+    /// The time by which it may have expired, in seconds since 1970.
+    pub now_unix_s: u64,
+    /// The newest version that was taken before.
+    pub seen_version: u64,
+}
+
+/// Why there is no manifest.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// A file cannot be read.
+    #[error("{}: {source}; a manifest and its signature, of the same name with .minisig behind it, are needed", .path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// It was read, and refused.
+    #[error("{}: refused ({}): {refusal}", .path.display(), .refusal.name())]
+    Refused {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        refusal: Refusal,
+    },
+}
+
+/// Where the signature of a manifest lies, for us and for minisign.
+pub fn signature_path(manifest: &Path) -> PathBuf {
+    let mut path = manifest.as_os_str().to_owned();
+    path.push(".minisig");
+    path.into()
+}
+
+/// Reads a manifest and its signature.
+///
+/// # Errors
+/// A file that cannot be read; or it is refused, by name.
+pub fn load(path: &Path, trust: &Trust<'_>) -> Result<Manifest, LoadError> {
+    let beside = signature_path(path);
+    let signature = read(&beside, MAX_SIGNATURE_BYTES)?;
+    let bytes = read(path, u64::from(u32::MAX) + 1)?;
+    let refused = |refusal| LoadError::Refused { path: path.to_owned(), refusal };
+    let signature = std::str::from_utf8(&signature).map_err(|_| refused(Refusal::UnreadableSignature))?;
+    from_bytes(bytes, signature, trust).map_err(refused)
+}
+
+/// The same from bytes that were read before.
+///
+/// # Errors
+/// It is refused, by name.
+pub fn from_bytes(bytes: Vec<u8>, signature: &str, trust: &Trust<'_>) -> Result<Manifest, Refusal> {
+    trust.key.verify(&bytes, signature)?;
+    let manifest = parse::parse(bytes)?;
+    let header = manifest.header();
+    if header.key_id != trust.key.id() {
+        return Err(Refusal::KeyMismatch);
+    }
+    if header.not_after_unix_s < trust.now_unix_s {
+        return Err(Refusal::Expired { not_after: header.not_after_unix_s });
+    }
+    if header.version < trust.seen_version {
+        return Err(Refusal::RolledBack { version: header.version, seen: trust.seen_version });
+    }
+    Ok(manifest)
+}
+
+/// What parsing does to bytes that nobody signed: for the fuzz target and for benchmarks.
+///
+/// # Errors
+/// It is refused, by name.
+pub fn parse_unverified(bytes: Vec<u8>) -> Result<Manifest, Refusal> {
+    parse::parse(bytes)
+}
+
+fn read(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, LoadError> {
+    let failed = |source| LoadError::File { path: path.to_owned(), source };
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let size_bytes = file.metadata().map_err(failed)?.len().min(limit_bytes);
+    let mut bytes = Vec::with_capacity(usize::try_from(size_bytes).unwrap_or(0) + 1);
+    file.take(limit_bytes).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}

@@ -1,0 +1,175 @@
+//! Signed manifests: what an administrator says a tree of files is.
+//!
+//! Measured side, cold, but for [`Manifest::find`]. Owns the format and everything that is done to it:
+//! sealing a tree ([`seal`]), signing ([`signature`]), reading ([`load`]), comparing ([`check`]). A
+//! signature is verified over the bytes before anything in them is looked at; what is wrong with a
+//! manifest has a name ([`Refusal`]).
+//!
+//! The format is lines of text, so that `less`, `diff` and `minisign` can read it:
+//!
+//! ```text
+//! bakeoff-manifest 1
+//! version 1763784000
+//! created 1763784000
+//! not-after 1795320000
+//! key 8F3A0C11D2E4B596
+//! digest blake3
+//! files 1
+//! <digest, 64 hex digits> TAB <bytes> TAB <mode, 4 octal digits> TAB <action> TAB <path>
+//! ```
+//!
+//! Times are seconds since 1970. Paths are relative, sorted by their bytes, and the last line is the
+//! end of the file.
+
+pub mod check;
+mod high_water;
+pub mod load;
+mod parse;
+mod path;
+mod refusal;
+pub mod seal;
+pub mod signature;
+mod write;
+
+pub use high_water::{HighWater, HighWaterError};
+pub use refusal::Refusal;
+pub use write::{Header, text};
+
+use crate::digest::{Algorithm, Digest};
+use std::fmt;
+use std::str::FromStr;
+
+/// What is to be done when a file is not what the manifest says, at most: the enforcing process has a
+/// mode, too, and the milder of the two counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Action {
+    /// Say so.
+    Log,
+    /// Refuse to open it.
+    Deny,
+    /// End the served processes as well.
+    Stop,
+    /// Lock the keys of the store as well. What is not said otherwise.
+    #[default]
+    Lock,
+}
+
+impl Action {
+    /// All of them, mildest first.
+    pub const ALL: [Self; 4] = [Self::Log, Self::Deny, Self::Stop, Self::Lock];
+
+    /// Its name in manifests and flags.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Deny => "deny",
+            Self::Stop => "stop",
+            Self::Lock => "lock",
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Action {
+    type Err = UnknownAction;
+
+    fn from_str(name: &str) -> Result<Self, UnknownAction> {
+        Self::ALL.into_iter().find(|action| action.name() == name).ok_or(UnknownAction)
+    }
+}
+
+/// No action of that name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown action; there are log, deny, stop and lock")]
+pub struct UnknownAction;
+
+/// What is said of one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// Of its content.
+    pub digest: Digest,
+    /// Its length.
+    pub size_bytes: u64,
+    /// Its permission bits, `0o7777` at most.
+    pub mode: u16,
+    /// The most that is done about it.
+    pub action: Action,
+    /// Where it lies below the tree's root.
+    pub path: &'a str,
+}
+
+/// A manifest whose signature was verified and whose every line was read.
+///
+/// It keeps its bytes and an index of eight bytes a file.
+pub struct Manifest {
+    header: Header,
+    text: Vec<u8>,
+    lines: Vec<Line>,
+}
+
+/// Where an entry is.
+#[derive(Clone, Copy)]
+struct Line {
+    /// First byte of the line.
+    start: u32,
+    /// Bytes before the path.
+    before_path: u8,
+}
+
+impl fmt::Debug for Manifest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Manifest({:?}, {} files)", self.header, self.len())
+    }
+}
+
+impl Manifest {
+    /// What stands before the files.
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// How many files it names.
+    pub const fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// It names none.
+    pub const fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// How files are digested.
+    pub const fn algorithm(&self) -> Algorithm {
+        self.header.algorithm
+    }
+
+    /// The `index`-th file, in the order of the paths.
+    pub fn entry(&self, index: usize) -> Option<Entry<'_>> {
+        let line = self.lines.get(index)?;
+        let rest = self.text.get(line.start as usize..)?;
+        let end = memchr::memchr(b'\n', rest)?;
+        parse::entry(rest.get(..end)?).ok().map(|(entry, _)| entry)
+    }
+
+    /// All files, in the order of the paths.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        (0..self.len()).filter_map(|index| self.entry(index))
+    }
+
+    /// The number of the file at `path`.
+    pub fn find(&self, path: &[u8]) -> Option<usize> {
+        self.lines.binary_search_by(|line| self.path(*line).cmp(path)).ok()
+    }
+
+    fn path(&self, line: Line) -> &[u8] {
+        let start = line.start as usize + usize::from(line.before_path);
+        let rest = self.text.get(start..).unwrap_or_default();
+        let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        rest.get(..end).unwrap_or_default()
+    }
+}

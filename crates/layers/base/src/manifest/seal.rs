@@ -1,0 +1,269 @@
+//! A tree becomes the entries of a manifest: listed once, then hashed on all cores.
+//!
+//! Cold. What changes while it is read is noticed and refused, never sealed half old and half new.
+
+use super::load::signature_path;
+use super::{Action, Entry, Header, Manifest, Refusal, load, signature, write};
+use crate::digest::{Algorithm, Digest};
+use crate::key::{KeyError, SecretKey};
+use std::fs::{File, Metadata};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// What a manifest shall say beside the files.
+#[derive(Clone, Debug)]
+pub struct Sealing {
+    /// How files are digested.
+    pub algorithm: Algorithm,
+    /// Larger than that of the manifest before.
+    pub version: u64,
+    /// Now, in seconds since 1970.
+    pub created_unix_s: u64,
+    /// Until when it is good, in seconds since 1970.
+    pub not_after_unix_s: u64,
+    /// The most that is done about any of the files.
+    pub action: Action,
+    /// Paths below the root that are left out, with all that is below them.
+    pub exclude: Vec<String>,
+}
+
+/// Why a tree is not sealed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SealError {
+    /// Something cannot be read.
+    #[error("{}: {source}; everything below the directory must be readable, or be left out with --exclude", .path.display())]
+    Read {
+        /// What.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Neither file nor directory, and not a symbolic link that stays inside.
+    #[error("{}: {what}; remove it, or leave it out with --exclude", .path.display())]
+    Odd {
+        /// Where.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
+    /// It is being written to.
+    #[error("{}: changed while it was sealed; seal a tree that nobody writes to", .0.display())]
+    Changed(PathBuf),
+    /// The manifest would be refused.
+    #[error("such a tree cannot have a manifest ({}): {}", .0.name(), .0)]
+    Refused(Refusal),
+    /// It cannot be signed.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// The manifest cannot be written.
+    #[error("{}: {source}; give a path that can be written", .path.display())]
+    Write {
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+/// What lies below a root.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scan {
+    /// Regular files, in the order of their paths' bytes.
+    pub files: Vec<String>,
+    /// Directories, the root as the empty path, each before what is below it.
+    pub dirs: Vec<String>,
+    /// Symbolic links that stay inside the tree.
+    pub links: usize,
+}
+
+/// Lists a tree.
+///
+/// # Errors
+/// Something that cannot be read, or that a manifest cannot name.
+pub fn scan(root: &Path, exclude: &[String]) -> Result<Scan, SealError> {
+    let root = &root.canonicalize().map_err(|source| SealError::Read { path: root.to_owned(), source })?;
+    let mut found = Scan::default();
+    let mut rest = vec![String::new()];
+    while let Some(dir) = rest.pop() {
+        let path = root.join(&dir);
+        let failed = |source| SealError::Read { path: path.clone(), source };
+        for entry in std::fs::read_dir(&path).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else {
+                return Err(SealError::Odd { path: entry.path(), what: "a name that is not UTF-8" });
+            };
+            let below = if dir.is_empty() { name.to_owned() } else { format!("{dir}/{name}") };
+            if is_below_any(&below, exclude) {
+                continue;
+            }
+            if name.chars().any(|c| c.is_ascii_control()) {
+                return Err(SealError::Odd { path: entry.path(), what: "a name with a control character" });
+            }
+            let kind = entry.file_type().map_err(failed)?;
+            match (kind.is_dir(), kind.is_file(), kind.is_symlink()) {
+                (true, ..) => rest.push(below),
+                (_, true, _) => found.files.push(below),
+                (.., true) => found.links += inside(root, &entry.path())?,
+                _ => {
+                    return Err(SealError::Odd {
+                        path: entry.path(),
+                        what: "neither a file nor a directory",
+                    });
+                }
+            }
+        }
+        found.dirs.push(dir);
+    }
+    found.files.sort_unstable();
+    found.dirs.sort_unstable();
+    Ok(found)
+}
+
+/// Whether a path is one of `tops` or lies below one.
+pub fn is_below_any(path: &str, tops: &[String]) -> bool {
+    tops.iter().any(|top| {
+        let top = top.trim_matches('/');
+        path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
+}
+
+/// 1 when a symbolic link leads to something inside the tree. What it leads to is checked under its
+/// own path; a link to the outside would serve what nobody signed.
+fn inside(root: &Path, link: &Path) -> Result<usize, SealError> {
+    match link.canonicalize() {
+        Ok(target) if target.starts_with(root) => Ok(1),
+        Ok(_) => {
+            let what = "a symbolic link that leads out of the tree: what is there is not signed";
+            Err(SealError::Odd { path: link.to_owned(), what })
+        }
+        Err(_) => Err(SealError::Odd { path: link.to_owned(), what: "a symbolic link that leads nowhere" }),
+    }
+}
+
+/// How many threads hash.
+pub(super) fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Hashes a tree: the bytes of its manifest.
+///
+/// # Errors
+/// As [`scan`]; or something changes meanwhile.
+pub fn tree(root: &Path, sealing: &Sealing, key_id: u64) -> Result<Vec<u8>, SealError> {
+    let Scan { files, .. } = scan(root, &sealing.exclude)?;
+    let facts = hash_all(root, &files, sealing.algorithm)?;
+    let again = scan(root, &sealing.exclude)?;
+    if again.files != files {
+        return Err(SealError::Changed(root.to_owned()));
+    }
+    let header = Header {
+        version: sealing.version,
+        created_unix_s: sealing.created_unix_s,
+        not_after_unix_s: sealing.not_after_unix_s,
+        key_id,
+        algorithm: sealing.algorithm,
+    };
+    let entries = files.iter().zip(&facts).map(|(path, facts)| Entry {
+        digest: facts.digest,
+        size_bytes: facts.size_bytes,
+        mode: facts.mode,
+        action: sealing.action,
+        path,
+    });
+    Ok(write::text(&header, entries))
+}
+
+/// Seals a tree and writes manifest and signature, each whole or not at all.
+///
+/// # Errors
+/// As [`tree`]; what was sealed would be refused (twins); a file cannot be written.
+pub fn seal(root: &Path, sealing: &Sealing, key: &SecretKey, out: &Path) -> Result<Manifest, SealError> {
+    let text = tree(root, sealing, signature::id_of(key))?;
+    let manifest = load::parse_unverified(text.clone()).map_err(SealError::Refused)?;
+    let comment = format!("bakeoff manifest, version {}", sealing.version);
+    let signature = signature::sign(&text, key, &comment)?;
+    // The signature first: between the two renames an old manifest has a new signature and is
+    // refused, which is the safe one of the two orders to be caught in.
+    write_whole(&signature_path(out), signature.as_bytes())?;
+    write_whole(out, &text)?;
+    Ok(manifest)
+}
+
+/// What is found out about a file.
+#[derive(Clone, Copy)]
+struct Facts {
+    digest: Digest,
+    size_bytes: u64,
+    mode: u16,
+}
+
+fn hash_all(root: &Path, files: &[String], algorithm: Algorithm) -> Result<Vec<Facts>, SealError> {
+    let next = AtomicUsize::new(0);
+    let failed = AtomicBool::new(false);
+    let done = Mutex::new((Vec::with_capacity(files.len()), None));
+    let work = || {
+        let mut own = Vec::new();
+        let mut wrong = None;
+        while !failed.load(Ordering::Relaxed) {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(file) = files.get(index) else { break };
+            match hash(&root.join(file), algorithm) {
+                Ok(facts) => own.push((index, facts)),
+                Err(error) => {
+                    failed.store(true, Ordering::Relaxed);
+                    wrong = Some(error);
+                }
+            }
+        }
+        let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        done.0.extend(own);
+        done.1 = done.1.take().or(wrong);
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads() {
+            scope.spawn(work);
+        }
+    });
+    let (mut facts, wrong) = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(wrong) = wrong {
+        return Err(wrong);
+    }
+    facts.sort_unstable_by_key(|(index, _)| *index);
+    Ok(facts.into_iter().map(|(_, facts)| facts).collect())
+}
+
+fn hash(path: &Path, algorithm: Algorithm) -> Result<Facts, SealError> {
+    let failed = |source| SealError::Read { path: path.to_owned(), source };
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
+    let file: File = file.map_err(failed)?;
+    let before = file.metadata().map_err(failed)?;
+    let (digest, size_bytes) = algorithm.digest_reader(&file).map_err(failed)?;
+    let after = file.metadata().map_err(failed)?;
+    if stamp(&before) != stamp(&after) || size_bytes != after.len() || !after.is_file() {
+        return Err(SealError::Changed(path.to_owned()));
+    }
+    let mode = (after.permissions().mode() & 0o7777) as u16;
+    Ok(Facts { digest, size_bytes, mode })
+}
+
+/// What changes when a file is written to or its attributes are changed.
+fn stamp(metadata: &Metadata) -> (u64, i64, i64, u64) {
+    (metadata.ino(), metadata.ctime(), metadata.ctime_nsec(), metadata.len())
+}
+
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), SealError> {
+    let failed = |source| SealError::Write { path: path.to_owned(), source };
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let mut file = File::create(&beside).map_err(failed)?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(failed)?;
+    std::fs::rename(&beside, path).map_err(failed)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or_else(|| Path::new("."))).and_then(|dir| dir.sync_all()).map_err(failed)
+}

@@ -1,0 +1,88 @@
+//! Signatures in minisign's format: `minisign -Vm site.manifest -p admin.pub` checks them, too.
+
+use super::Refusal;
+use crate::key::{KeyError, SecretKey};
+use std::path::Path;
+
+/// The public half of an administrator's key.
+#[derive(Clone, Debug)]
+pub struct PublicKey {
+    key: minisign_verify::PublicKey,
+    id: u64,
+    bytes: [u8; 32],
+}
+
+impl PublicKey {
+    /// Reads a file as minisign writes it.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no key.
+    pub fn read(path: &Path) -> Result<Self, KeyError> {
+        let text = std::fs::read_to_string(path).map_err(|source| KeyError::File {
+            path: path.to_owned(),
+            what: "read",
+            source,
+        })?;
+        Self::parse(&text).ok_or_else(|| KeyError::NoPublicKey(path.to_owned()))
+    }
+
+    /// From the text of such a file.
+    pub fn parse(text: &str) -> Option<Self> {
+        let line = text.lines().nth(1)?;
+        let key = minisign_verify::PublicKey::from_base64(line).ok()?;
+        let number = minisign::PublicKey::from_base64(line).ok()?;
+        // Algorithm (2 bytes), number (8), key (32).
+        let bytes = number.to_bytes().get(10..).and_then(|bytes| bytes.try_into().ok())?;
+        Some(Self { key, id: key_id(number.keynum()), bytes })
+    }
+
+    /// The bytes of the Ed25519 key.
+    pub const fn bytes(&self) -> [u8; 32] {
+        self.bytes
+    }
+
+    /// The number of the key.
+    pub const fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Whether `signature` is this key's, of exactly these bytes.
+    ///
+    /// # Errors
+    /// By name, what is wrong with it.
+    pub fn verify(&self, bytes: &[u8], signature: &str) -> Result<(), Refusal> {
+        use minisign_verify::Error;
+        let signature =
+            minisign_verify::Signature::decode(signature).map_err(|_| Refusal::UnreadableSignature)?;
+        self.key.verify(bytes, &signature, false).map_err(|error| match error {
+            Error::UnexpectedKeyId => Refusal::WrongKey,
+            Error::UnexpectedAlgorithm | Error::UnsupportedAlgorithm => Refusal::UnreadableSignature,
+            _ => Refusal::BadSignature,
+        })
+    }
+}
+
+/// The number of a secret key.
+pub fn id_of(secret: &SecretKey) -> u64 {
+    key_id(secret.keynum())
+}
+
+/// Whether the two are halves of one key.
+pub fn are_pair(secret: &SecretKey, public: &PublicKey) -> bool {
+    let own = minisign::PublicKey::from_secret_key(secret).ok();
+    let own = own.and_then(|own| minisign_verify::PublicKey::from_base64(&own.to_base64()).ok());
+    own.as_ref() == Some(&public.key)
+}
+
+/// Signs bytes: the text of a signature file.
+///
+/// # Errors
+/// The machine gives no random numbers.
+pub fn sign(bytes: &[u8], secret: &SecretKey, trusted_comment: &str) -> Result<String, KeyError> {
+    let made = minisign::sign(None, secret, bytes, Some(trusted_comment), None);
+    made.map(|signature| signature.into_string()).map_err(|error| KeyError::Making(error.to_string()))
+}
+
+fn key_id(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |id, byte| id << 8 | u64::from(*byte))
+}

@@ -1,0 +1,211 @@
+//! Which listed file an open file is, and whether it is as it should be.
+//!
+//! Hot at a first open: facts, name, lease, hash, mark. Opens nothing by a path: whoever did so here
+//! would wait for itself.
+
+use crate::counters::Count;
+use crate::enforcer::Enforcer;
+use crate::gap::Gap;
+use crate::leases::NoLease;
+use crate::settings::Unlisted;
+use crate::tree::{Listed, key};
+use bakeoff_layers_base::digest::Hasher;
+use bakeoff_layers_base::manifest::check::Wrong;
+use bakeoff_layers_base::manifest::seal::is_below_any;
+use bakeoff_layers_base::verdict::Kept;
+use bakeoff_sys::fanotify::Mark;
+use bakeoff_sys::inode::{self, Facts, Kind, Waiting};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::{Arc, MutexGuard};
+
+/// A file larger than this is hashed while others wait for events: about the time that handing the
+/// turn on takes (some ten microseconds, at a gigabyte and more a second).
+const QUICK_BYTES: u64 = 128 * 1024;
+/// Bytes hashed at a time.
+const PART_BYTES: usize = 64 * 1024;
+
+/// What is known of an inode.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Verdict {
+    /// The entry that it was compared with.
+    index: u32,
+    /// What is wrong with it, if anything is.
+    wrong: Option<Wrong>,
+}
+
+/// Which file was opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// A listed one.
+    Listed(u32),
+    /// One that is not listed, by this path.
+    Unlisted(String),
+    /// One that is not looked at.
+    Excluded,
+}
+
+/// The turn to wait for events: given up by whoever needs more time.
+pub(crate) type Turn<'a> = Option<MutexGuard<'a, ()>>;
+
+/// Finds out which file was opened, by its path where that can be trusted, else by its inode.
+pub(crate) fn which(enforcer: &Enforcer, listed: &Listed, file: &OwnedFd, facts: &Facts) -> Which {
+    if facts.kind != Kind::File {
+        return Which::Excluded;
+    }
+    let path = path_of(file);
+    let below = path.strip_prefix(&enforcer.tree.path).ok();
+    let below = below.filter(|_| facts.links > 0 && enforcer.tree.knows_mount(facts.mount));
+    if let Some(below) = below {
+        if let Some(index) = listed.manifest.find(below.as_os_str().as_bytes()) {
+            return Which::Listed(index as u32);
+        }
+        let name = below.to_string_lossy().into_owned();
+        let looked_at = !is_below_any(&name, &enforcer.settings.exclude);
+        return match enforcer.settings.unlisted {
+            Unlisted::Deny if looked_at => Which::Unlisted(name),
+            _ => Which::Excluded,
+        };
+    }
+    match (listed.of(key(facts)), enforcer.settings.unlisted) {
+        (Some(index), _) => Which::Listed(index),
+        (None, Unlisted::Deny) => Which::Unlisted(path.to_string_lossy().into_owned()),
+        (None, Unlisted::Allow) => Which::Excluded,
+    }
+}
+
+fn path_of(file: &OwnedFd) -> PathBuf {
+    std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default()
+}
+
+/// The verdict that is kept, if it is about the same entry or one that asks for the same.
+pub(crate) fn remembered(
+    enforcer: &Enforcer,
+    listed: &Listed,
+    facts: &Facts,
+    index: u32,
+) -> Option<Option<Wrong>> {
+    let verdict = enforcer.verdicts.look_up(&key(facts), 0)?;
+    let same = verdict.index == index || listed.agree(key(facts), verdict.index);
+    same.then_some(verdict.wrong)
+}
+
+/// Looks at a file; keeps the verdict if it can be kept. `None` when it changed twice meanwhile.
+pub(crate) fn look(
+    enforcer: &Enforcer,
+    listed: &Listed,
+    file: &Arc<OwnedFd>,
+    facts: &Facts,
+    index: u32,
+    turn: &mut Turn<'_>,
+) -> Option<Option<Wrong>> {
+    for _ in 0..2 {
+        let ticket = enforcer.verdicts.ticket(key(facts));
+        let held = hold(enforcer, file, facts);
+        let wrong = examine(enforcer, listed, file, facts, index, turn);
+        if !held {
+            return Some(wrong);
+        }
+        if wrong.is_some() {
+            enforcer.guard.thaw(&**file, key(facts));
+        }
+        let verdict = Verdict { index, wrong };
+        let unasked = wrong.is_none() && listed.agree(key(facts), index);
+        let kept =
+            ticket.keep(verdict, None, || !unasked || enforcer.group.add(Mark::Ignored, &**file).is_ok());
+        match kept {
+            Kept::Kept => return Some(wrong),
+            Kept::Stale => {}
+            Kept::Full | Kept::Unmarked => {
+                let _ = enforcer.leases.remove(file.as_raw_fd());
+                let _ = bakeoff_sys::lease::give_back(&**file);
+                return Some(wrong);
+            }
+        }
+    }
+    enforcer.counters.add(Count::Changing);
+    None
+}
+
+/// Makes sure that nobody can write to the file without our knowing before; says whether it is so.
+fn hold(enforcer: &Enforcer, file: &Arc<OwnedFd>, facts: &Facts) -> bool {
+    if enforcer.is_read_only() {
+        return true;
+    }
+    let taken = enforcer.leases.take(key(facts), file);
+    enforcer.note_unheld(
+        key(facts),
+        taken.err().map(|why| match why {
+            NoLease::Writer => Gap::WriterOpen,
+            NoLease::Unsupported => Gap::NoLease,
+            NoLease::Full => Gap::Descriptors,
+        }),
+    );
+    taken.is_ok()
+}
+
+fn examine(
+    enforcer: &Enforcer,
+    listed: &Listed,
+    file: &OwnedFd,
+    facts: &Facts,
+    index: u32,
+    turn: &mut Turn<'_>,
+) -> Option<Wrong> {
+    let Some(entry) = listed.manifest.entry(index as usize) else { return Some(Wrong::Unlisted) };
+    // The facts of the event are older than the lease.
+    let Ok(facts) = (if enforcer.is_read_only() { Ok(*facts) } else { inode::facts(file) }) else {
+        return Some(Wrong::Unreadable);
+    };
+    if facts.size_bytes != entry.size_bytes {
+        return Some(Wrong::Size);
+    }
+    if facts.mode != entry.mode {
+        return Some(Wrong::Mode);
+    }
+    if facts.size_bytes > QUICK_BYTES {
+        *turn = None;
+    }
+    let mut hasher = Hasher::new(listed.manifest.algorithm());
+    match read_all(file, &mut hasher, turn) {
+        Err(_) => Some(Wrong::Unreadable),
+        Ok(read_bytes) => {
+            enforcer.counters.add(Count::Hashed);
+            enforcer.counters.add_many(Count::HashedBytes, read_bytes);
+            match (read_bytes == entry.size_bytes, hasher.finish() == entry.digest) {
+                (false, _) => Some(Wrong::Size),
+                (true, false) => Some(Wrong::Digest),
+                (true, true) => None,
+            }
+        }
+    }
+}
+
+/// Reads what is in memory first; gives up the turn when the disk is needed.
+fn read_all(file: &OwnedFd, hasher: &mut Hasher, turn: &mut Turn<'_>) -> io::Result<u64> {
+    thread_local! {
+        static BUFFER: std::cell::RefCell<Vec<u8>> = std::cell::RefCell::new(vec![0; PART_BYTES]);
+    }
+    BUFFER.with_borrow_mut(|buffer| {
+        let mut at = 0;
+        loop {
+            let waiting = if turn.is_some() { Waiting::Never } else { Waiting::Allowed };
+            let length = match inode::read_at(file, buffer, at, waiting) {
+                Ok(length) => length,
+                Err(_) if turn.is_some() => {
+                    *turn = None;
+                    continue;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            if length == 0 {
+                return Ok(at);
+            }
+            hasher.update(buffer.get(..length).unwrap_or_default());
+            at += length as u64;
+        }
+    })
+}

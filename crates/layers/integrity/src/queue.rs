@@ -1,0 +1,48 @@
+//! What is looked at after it was allowed: the queue of `log` mode, where no open waits.
+
+use bakeoff_sys::inode::Facts;
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Condvar, Mutex};
+
+/// Files that wait to be looked at; each holds a descriptor.
+const MAX_WAITING: usize = 128;
+
+/// A file that was opened and is to be looked at.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) file: Arc<OwnedFd>,
+    pub(crate) facts: Facts,
+    /// In the manifest.
+    pub(crate) index: u32,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    waiting: Mutex<VecDeque<Job>>,
+    more: Condvar,
+}
+
+impl Queue {
+    /// Takes a job, or gives it back when too many wait.
+    pub(crate) fn put(&self, job: Job) -> Result<(), Job> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if waiting.len() >= MAX_WAITING {
+            return Err(job);
+        }
+        waiting.push_back(job);
+        self.more.notify_one();
+        Ok(())
+    }
+
+    /// The next job; waits until there is one.
+    pub(crate) fn take(&self) -> Job {
+        let mut waiting = self.waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        loop {
+            if let Some(job) = waiting.pop_front() {
+                return job;
+            }
+            waiting = self.more.wait(waiting).unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+    }
+}

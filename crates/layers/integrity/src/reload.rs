@@ -1,0 +1,81 @@
+//! A newer manifest is taken without a gap: marks stay, and the old rules hold until the new ones do.
+//!
+//! On SIGHUP. With freezing, taking a newer manifest opens the tree for changes; SIGHUP with the same
+//! manifest again closes it.
+
+use crate::counters::Count;
+use crate::enforcer::Enforcer;
+use crate::error::EnforceError;
+use crate::gap::Gap;
+use crate::settings::Settings;
+use crate::tree;
+use bakeoff_layers_base::manifest::load::{self, Trust};
+use bakeoff_layers_base::manifest::signature::PublicKey;
+use bakeoff_layers_base::manifest::{HighWater, Manifest};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Reads the manifest; an older one than `seen` or than the high-water mark is refused.
+pub(crate) fn read(settings: &Settings, seen: u64) -> Result<Manifest, EnforceError> {
+    let key = PublicKey::read(&settings.public_key)?;
+    let marks = settings.high_water.as_deref().map(HighWater::at);
+    let kept = marks.as_ref().map_or(Ok(0), |marks| marks.read(key.id()))?;
+    let now_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+    let trust = Trust { key: &key, now_unix_s, seen_version: seen.max(kept) };
+    let manifest = load::load(&settings.manifest, &trust)?;
+    if let Some(marks) = marks {
+        marks.raise(key.id(), manifest.header().version)?;
+    }
+    Ok(manifest)
+}
+
+/// What SIGHUP asks for; what is to be said of it.
+pub(crate) fn reload(enforcer: &Enforcer) -> String {
+    let listed = enforcer.listed();
+    let version = listed.manifest.header().version;
+    match read(&enforcer.settings, version) {
+        Err(error) => {
+            enforcer.counters.add(Count::ReloadsRefused);
+            format!("version {version} goes on: {error}")
+        }
+        Ok(manifest) if manifest.header() == listed.manifest.header() => close(enforcer, manifest),
+        Ok(manifest) => take(enforcer, manifest),
+    }
+}
+
+fn take(enforcer: &Enforcer, manifest: Manifest) -> String {
+    let version = manifest.header().version;
+    let frozen = enforcer.settings.freeze && !enforcer.is_read_only();
+    if frozen {
+        tree::thaw_all(enforcer, &enforcer.listed());
+        enforcer.guard.switch(false);
+        enforcer.gaps.set(Gap::OpenForChanges, 1);
+    }
+    arm(enforcer, manifest);
+    enforcer.counters.add(Count::Reloads);
+    let open = if frozen { "; the tree is open for changes until the next SIGHUP" } else { "" };
+    format!("took version {version}{open}")
+}
+
+/// The tree was changed: what is there now is marked and frozen again.
+fn close(enforcer: &Enforcer, manifest: Manifest) -> String {
+    let version = manifest.header().version;
+    let frozen = enforcer.settings.freeze && !enforcer.is_read_only();
+    enforcer.guard.switch(frozen);
+    enforcer.gaps.set(Gap::OpenForChanges, 0);
+    arm(enforcer, manifest);
+    format!("version {version} goes on{}", if frozen { "; the tree is closed" } else { "" })
+}
+
+/// Marks first, then the new rules, then the old verdicts go: at no time is a file opened unasked
+/// that the rules of that time would not allow.
+fn arm(enforcer: &Enforcer, manifest: Manifest) {
+    match tree::arm(enforcer, Arc::new(manifest)) {
+        Ok(listed) => {
+            enforcer.replace_listed(listed);
+            enforcer.void_all();
+        }
+        // The root was marked before, so this is the kernel's want of memory: the old rules hold.
+        Err(_) => enforcer.counters.add(Count::ReloadsRefused),
+    }
+}

@@ -1,0 +1,114 @@
+//! What follows from a wrong file beside the answer: it is counted by its path, the served processes
+//! are ended, the store is locked.
+//!
+//! Deciding threads only leave an order; the main thread carries it out, so that no open waits for it.
+
+use crate::counters::Count;
+use crate::enforcer::Enforcer;
+use bakeoff_layers_base::manifest::Action;
+use bakeoff_layers_base::manifest::check::Wrong;
+use bakeoff_sys::process::{Signal, Stat, descendants, send, stat};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Mutex;
+
+/// Orders to the main thread.
+#[derive(Debug)]
+pub(crate) struct Orders {
+    /// The sternest that was not carried out yet, and about which file.
+    next: Mutex<Option<(Action, String)>>,
+    wake: UnixStream,
+    woken: UnixStream,
+}
+
+impl Orders {
+    pub(crate) fn new() -> io::Result<Self> {
+        let (wake, woken) = UnixStream::pair()?;
+        wake.set_nonblocking(true)?;
+        woken.set_nonblocking(true)?;
+        Ok(Self { next: Mutex::new(None), wake, woken })
+    }
+
+    fn leave(&self, action: Action, path: &str) {
+        let mut next = self.next.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if next.as_ref().is_none_or(|(waiting, _)| *waiting < action) {
+            *next = Some((action, path.to_owned()));
+        }
+        // A full socket has woken the main thread already.
+        let _ = (&self.wake).write(b"!");
+    }
+
+    fn take(&self) -> Option<(Action, String)> {
+        let mut seen = [0; 64];
+        while (&self.woken).read(&mut seen).is_ok_and(|length| length > 0) {}
+        self.next.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+    }
+}
+
+impl AsFd for Orders {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.woken.as_fd()
+    }
+}
+
+/// Counts a wrong file and orders what its action says; returns whether its open is allowed.
+pub(crate) fn wrong(enforcer: &Enforcer, path: &str, wrong: Wrong, action: Action) -> bool {
+    enforcer.counters.violation(path, wrong);
+    let action = action.min(enforcer.settings.mode);
+    if action > Action::Deny {
+        enforcer.orders.leave(action, path);
+    }
+    action == Action::Log
+}
+
+/// Carries out what was ordered; for the main thread.
+pub(crate) fn carry_out(enforcer: &Enforcer) -> Option<String> {
+    let (action, path) = enforcer.orders.take()?;
+    let mut said = format!("{path} is not as the manifest says");
+    if action >= Action::Lock
+        && let Some(key) = &enforcer.settings.lock_store
+    {
+        match lock(key, &path) {
+            Ok(()) => enforcer.counters.add(Count::Locked),
+            Err(error) => said = format!("{said}; the store could not be locked: {error}"),
+        }
+    }
+    if let Some(pid) = enforcer.settings.stop_pid {
+        let ended = end_tree(pid);
+        enforcer.counters.add_many(Count::Stopped, ended);
+        said = format!("{said}; ended {ended} processes");
+    }
+    Some(said)
+}
+
+/// Leaves the lock file that key release looks for beside the key: `KEY.locked`, with the reason.
+fn lock(key: &Path, path: &str) -> io::Result<()> {
+    let mut beside = key.as_os_str().to_owned();
+    beside.push(".locked");
+    let mut file = std::fs::File::create(beside)?;
+    writeln!(file, "{} is not as its manifest says", path.escape_debug())?;
+    file.sync_all()
+}
+
+/// Kills a process and all below it. Again until nothing is left: who forks meanwhile is found in the
+/// next turn.
+fn end_tree(pid: u32) -> u64 {
+    const TURNS: usize = 20;
+    let mut ended = 0;
+    for _ in 0..TURNS {
+        let mut tree: Vec<Stat> = stat(pid).into_iter().collect();
+        tree.extend(descendants(pid).unwrap_or_default());
+        tree.retain(|process| process.state != 'Z');
+        if tree.is_empty() {
+            break;
+        }
+        // The root first: a server restarts the children that it sees dying.
+        for process in &tree {
+            let sent = send(process.pid, process.start_ticks, Signal::Kill);
+            ended += u64::from(sent.unwrap_or(false));
+        }
+    }
+    ended
+}

@@ -1,0 +1,39 @@
+//! The status: lines `name value` in a file that is always whole.
+
+use crate::enforcer::Enforcer;
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+/// Everything that is known now.
+pub(crate) fn text(enforcer: &Enforcer) -> String {
+    let listed = enforcer.listed();
+    let settings = &enforcer.settings;
+    let mut text = String::from("bakeoff-integrity-status 1\n");
+    let header = listed.manifest.header();
+    let _ = writeln!(text, "root {}", enforcer.tree.path.display().to_string().escape_debug());
+    let _ = writeln!(text, "mode {}", settings.mode);
+    let _ = writeln!(text, "manifest-version {}", header.version);
+    let _ = writeln!(text, "manifest-not-after {}", header.not_after_unix_s);
+    let _ = writeln!(text, "files {}", listed.manifest.len());
+    let _ = writeln!(text, "files-missing {}", listed.missing);
+    let _ = writeln!(text, "verdicts-kept {}", enforcer.verdicts.kept());
+    let _ = writeln!(text, "leases-held {}", enforcer.leases.len());
+    let _ = writeln!(text, "frozen {}", enforcer.guard.len());
+    let _ = writeln!(text, "worker-pid {}", enforcer.own[0]);
+    let _ = writeln!(text, "supervisor-pid {}", enforcer.own[1]);
+    let ended = enforcer.ended.load(Ordering::Relaxed);
+    let _ = writeln!(text, "state {}", if ended { "ended" } else { "armed" });
+    text.push_str(&enforcer.gaps.text(settings.mode));
+    text.push_str(&enforcer.counters.text());
+    text
+}
+
+/// Writes it beside its name and renames it.
+pub(crate) fn write(enforcer: &Enforcer, path: &Path) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    std::fs::write(&beside, text(enforcer))?;
+    std::fs::rename(&beside, path)
+}

@@ -1,0 +1,198 @@
+//! Permission events of fanotify: the kernel asks before it opens a file, and waits for the answer.
+//!
+//! Measured side, hot: one read and one write an event. Owns the calls and the layout of their
+//! records. Decides nothing, and has no time limit of its own: whoever reads an event must answer it,
+//! or the process that opens waits for ever.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+/// A fanotify group of the class that may answer for opens.
+#[derive(Debug)]
+pub struct Group(OwnedFd);
+
+/// One event that was read.
+#[derive(Debug)]
+pub enum Event {
+    /// Somebody opens a file and waits.
+    Open(Open),
+    /// The kernel lost events: its queue was full.
+    Overflow,
+    /// Something that was not asked for.
+    Other,
+}
+
+/// An open that waits for an answer.
+#[derive(Debug)]
+pub struct Open {
+    /// The file, opened for reading by the kernel without asking anybody.
+    pub file: OwnedFd,
+    /// The process that opens it; 0 when it is in another pid namespace.
+    pub pid: u32,
+    /// What the answer is addressed to: the number that `file` had when it was read.
+    pub number: RawFd,
+}
+
+/// What a group can be told about an inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Ask before this file is opened, whatever the way to it.
+    File,
+    /// Ask before a file in this directory is opened.
+    Children,
+    /// Ask before anything on this mount is opened.
+    Mount,
+    /// Ask no more about this file, until it is written to.
+    Ignored,
+}
+
+impl Group {
+    /// A group without marks. Its queue and its marks have no limit: a full queue would allow what
+    /// could not be asked about. Reading does not touch access times, and does not wait.
+    ///
+    /// # Errors
+    /// `EPERM` without `CAP_SYS_ADMIN`, `ENOSYS` on a kernel without permission events.
+    pub fn new() -> io::Result<Self> {
+        let flags = libc::FAN_CLASS_CONTENT
+            | libc::FAN_CLOEXEC
+            | libc::FAN_NONBLOCK
+            | libc::FAN_UNLIMITED_QUEUE
+            | libc::FAN_UNLIMITED_MARKS;
+        let files = libc::O_RDONLY | libc::O_LARGEFILE | libc::O_CLOEXEC | libc::O_NOATIME;
+        // SAFETY: fanotify_init takes integers and returns a new descriptor or -1.
+        let fd = unsafe { libc::fanotify_init(flags, files as libc::c_uint) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: a descriptor that was just made and that nobody else owns.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// One that the parent process made and left open as this number. Not left open for children of
+    /// this process. To be called once for a number, by the process it was meant for.
+    ///
+    /// # Errors
+    /// No such descriptor is open.
+    pub fn inherited(number: RawFd) -> io::Result<Self> {
+        // SAFETY: fcntl with integers; a number that is not open is an error.
+        if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: it is open, and was left open by the parent for this one purpose: nothing in this
+        // process knows the number but its command line.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(number) }))
+    }
+
+    /// Puts a mark on what `target` stands for; a descriptor opened with `O_PATH` will do.
+    ///
+    /// # Errors
+    /// What the kernel reports, mostly that it has no memory for more marks.
+    pub fn add(&self, mark: Mark, target: impl AsFd) -> io::Result<()> {
+        self.mark(libc::FAN_MARK_ADD, mark, target.as_fd())
+    }
+
+    /// Takes a mark away.
+    ///
+    /// # Errors
+    /// `ENOENT` when there is none.
+    pub fn remove(&self, mark: Mark, target: impl AsFd) -> io::Result<()> {
+        self.mark(libc::FAN_MARK_REMOVE, mark, target.as_fd())
+    }
+
+    fn mark(&self, how: libc::c_uint, mark: Mark, target: BorrowedFd<'_>) -> io::Result<()> {
+        let (kind, mask) = match mark {
+            Mark::File => (0, libc::FAN_OPEN_PERM),
+            Mark::Children => (libc::FAN_MARK_ONLYDIR, libc::FAN_OPEN_PERM | libc::FAN_EVENT_ON_CHILD),
+            Mark::Mount => (libc::FAN_MARK_MOUNT, libc::FAN_OPEN_PERM),
+            Mark::Ignored => (libc::FAN_MARK_IGNORED_MASK, libc::FAN_OPEN_PERM),
+        };
+        // By the name under /proc, since a descriptor of O_PATH is not taken by itself.
+        let path = CString::new(format!("/proc/self/fd/{}", target.as_raw_fd()))?;
+        // SAFETY: the path is a string with its zero that lives through the call.
+        let done = unsafe {
+            libc::fanotify_mark(self.0.as_raw_fd(), how | kind, mask, libc::AT_FDCWD, path.as_ptr())
+        };
+        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Takes all marks of inodes away: nothing is asked any more.
+    ///
+    /// # Errors
+    /// What the kernel reports.
+    pub fn flush(&self) -> io::Result<()> {
+        // SAFETY: with FAN_MARK_FLUSH neither mask nor path is looked at.
+        let done = unsafe {
+            libc::fanotify_mark(self.0.as_raw_fd(), libc::FAN_MARK_FLUSH, 0, libc::AT_FDCWD, c"/".as_ptr())
+        };
+        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Reads one event; `WouldBlock` when there is none.
+    ///
+    /// # Errors
+    /// `EMFILE` when there is no descriptor for the file: the kernel has then refused the open.
+    pub fn read(&self) -> io::Result<Event> {
+        let mut buffer = Record([0; RECORD_BYTES]);
+        // SAFETY: the buffer is writable for the length that is given.
+        let length = unsafe { libc::read(self.0.as_raw_fd(), buffer.0.as_mut_ptr().cast(), RECORD_BYTES) };
+        if length < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        if (length as usize) < RECORD_BYTES {
+            return Ok(Event::Other);
+        }
+        // SAFETY: the record is as long and as aligned as the structure, which any bytes make up.
+        let event = unsafe { buffer.0.as_ptr().cast::<libc::fanotify_event_metadata>().read() };
+        if event.mask & libc::FAN_Q_OVERFLOW != 0 {
+            return Ok(Event::Overflow);
+        }
+        if event.fd < 0 {
+            return Ok(Event::Other);
+        }
+        // SAFETY: the kernel opened this descriptor for us with the event.
+        let file = unsafe { OwnedFd::from_raw_fd(event.fd) };
+        if event.mask & libc::FAN_OPEN_PERM == 0 {
+            return Ok(Event::Other);
+        }
+        Ok(Event::Open(Open { file, pid: u32::try_from(event.pid).unwrap_or(0), number: event.fd }))
+    }
+
+    /// Answers an open, by the number of its event. Any process that has the group may do so.
+    ///
+    /// # Errors
+    /// `ENOENT` when no open with that number waits: it was answered, or the process is gone.
+    pub fn answer(&self, number: RawFd, allow: bool) -> io::Result<()> {
+        let response = if allow { libc::FAN_ALLOW } else { libc::FAN_DENY };
+        let record = libc::fanotify_response { fd: number, response };
+        let length = size_of_val(&record);
+        // SAFETY: the record is readable for the length that is given.
+        let done = unsafe { libc::write(self.0.as_raw_fd(), (&raw const record).cast(), length) };
+        if done == length as isize { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+impl AsFd for Group {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A group of this class has no further records behind an event.
+const RECORD_BYTES: usize = size_of::<libc::fanotify_event_metadata>();
+
+/// Aligned as the structure that it becomes.
+#[repr(C, align(8))]
+struct Record([u8; RECORD_BYTES]);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_as_long_as_the_kernel_says() {
+        // FAN_EVENT_METADATA_LEN of the kernel's header.
+        assert_eq!(RECORD_BYTES, 24);
+        assert!(align_of::<Record>() >= align_of::<libc::fanotify_event_metadata>());
+    }
+}

@@ -1,0 +1,234 @@
+//! A signed tree, the enforcing processes above it, and their end whatever a test does.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Longer than anything here takes on a busy machine.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+
+/// False, and the reason is printed, where the kernel or the user may not.
+pub(crate) fn may_run(test: &str) -> bool {
+    let missing = if !bakeoff_sys::process::is_root() {
+        "needs root"
+    } else if bakeoff_sys::fanotify::Group::new().is_err() {
+        "needs a kernel with permission events (CONFIG_FANOTIFY_ACCESS_PERMISSIONS)"
+    } else if !can_freeze() {
+        "needs a temporary directory on a file system with the immutable attribute"
+    } else {
+        return true;
+    };
+    assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "{test}: {missing}");
+    println!("SKIP {test}: {missing}");
+    false
+}
+
+fn can_freeze() -> bool {
+    let file = tempfile::tempfile().unwrap();
+    let frozen = bakeoff_sys::inode::set_immutable(&file, true);
+    let _ = bakeoff_sys::inode::set_immutable(&file, false);
+    frozen.is_ok()
+}
+
+pub(crate) fn layers(arguments: &[&str]) -> std::process::Output {
+    Command::new(env!("CARGO_BIN_EXE_bakeoff-layers")).args(arguments).output().unwrap()
+}
+
+/// Two good files and one below, a key pair, and nothing enforced yet.
+pub(crate) struct Site {
+    pub(crate) dir: TempDir,
+}
+
+impl Site {
+    pub(crate) fn new() -> Self {
+        let site = Self { dir: tempfile::Builder::new().prefix("bakeoff-int-").tempdir().unwrap() };
+        fs::create_dir_all(site.path("site/sub")).unwrap();
+        for name in ["a", "b", "sub/c"] {
+            site.write(name, &format!("good {name}"));
+        }
+        let (key, public) = (site.text("key"), site.text("pub"));
+        assert!(layers(&["integrity", "keygen", "--key", &key, "--pub", &public]).status.success());
+        site
+    }
+
+    /// Sealed, and then these files are changed.
+    pub(crate) fn tampered(names: &[&str]) -> Self {
+        let site = Self::new();
+        site.seal(1, &[]);
+        for name in names {
+            site.write(name, &format!("evil {name}"));
+        }
+        site
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    /// A file of the tree.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path("site").join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        fs::write(self.file(name), text).unwrap();
+        fs::set_permissions(self.file(name), fs::Permissions::from_mode(0o644)).unwrap();
+    }
+
+    /// Puts another file in the place of one, as a deployment must: complete, by renaming.
+    pub(crate) fn replace(&self, name: &str, text: &str) {
+        let beside = self.path("staged");
+        fs::write(&beside, text).unwrap();
+        fs::set_permissions(&beside, fs::Permissions::from_mode(0o644)).unwrap();
+        fs::rename(&beside, self.file(name)).unwrap();
+    }
+
+    pub(crate) fn seal(&self, number: u64, further: &[&str]) {
+        let (root, key, out) = (self.text("site"), self.text("key"), self.text("manifest"));
+        let number = number.to_string();
+        let mut arguments =
+            vec!["integrity", "seal", &root, "--key", &key, "--out", &out, "--number", &number];
+        arguments.extend(further);
+        let done = layers(&arguments);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    /// Starts enforcing; returns when it is armed.
+    pub(crate) fn enforce(&self, further: &[&str]) -> Guard {
+        let (root, manifest, public) = (self.text("site"), self.text("manifest"), self.text("pub"));
+        let status = self.text("status");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"));
+        command.args(["integrity", "enforce", &root, "--manifest", &manifest, "--pub", &public]);
+        command.args(["--status", &status]).args(further);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.starts_with("armed "), "{line:?}");
+        Guard::new(child, self.path("status"), self.path("site"), line)
+    }
+}
+
+/// The enforcing processes. They end with it, and if a test waits for ever, before that.
+pub(crate) struct Guard {
+    child: Child,
+    status: PathBuf,
+    root: PathBuf,
+    pub(crate) armed: String,
+    done: Arc<AtomicBool>,
+}
+
+impl Guard {
+    fn new(child: Child, status: PathBuf, root: PathBuf, armed: String) -> Self {
+        let done = Arc::new(AtomicBool::new(false));
+        let guard = Self { child, status, root, armed, done: done.clone() };
+        let pids = guard.pids();
+        std::thread::spawn(move || {
+            let began = Instant::now();
+            while began.elapsed() < DEADLINE {
+                if done.load(Ordering::Relaxed) {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(200));
+            }
+            // Whoever waits in an open goes on when nobody holds the group any more.
+            pids.iter().for_each(|pid| kill(*pid, "-KILL"));
+        });
+        guard
+    }
+
+    /// Supervisor and worker.
+    pub(crate) fn pids(&self) -> [u32; 2] {
+        [self.child.id(), self.number("worker-pid") as u32]
+    }
+
+    /// A number of the status as it is now.
+    pub(crate) fn number(&self, name: &str) -> u64 {
+        let text = fs::read_to_string(&self.status).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()
+    }
+
+    pub(crate) fn degree(&self) -> String {
+        let text = fs::read_to_string(&self.status).unwrap();
+        text.lines().find_map(|line| line.strip_prefix("degree ")).unwrap().to_owned()
+    }
+
+    pub(crate) fn says(&self, line: &str) -> bool {
+        fs::read_to_string(&self.status).unwrap().lines().any(|known| known == line)
+    }
+
+    /// Waits until a number of the status is at least this.
+    pub(crate) fn wait_for(&self, name: &str, at_least: u64) {
+        wait_until(name, || self.number(name) >= at_least);
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
+        kill(self.child.id(), signal);
+    }
+
+    /// Ends it as a user does.
+    pub(crate) fn end(mut self) -> Option<i32> {
+        self.signal("-TERM");
+        let status = self.child.wait().unwrap();
+        self.done.store(true, Ordering::Relaxed);
+        status.code()
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
+            kill(self.child.id(), "-TERM");
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_secs(20)
+                && self.child.try_wait().is_ok_and(|ended| ended.is_none())
+            {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        self.pids().iter().for_each(|pid| kill(*pid, "-KILL"));
+        let _ = self.child.wait();
+        self.done.store(true, Ordering::Relaxed);
+        let _ = layers(&["integrity", "thaw", self.root.to_str().unwrap()]);
+    }
+}
+
+pub(crate) fn kill(pid: u32, signal: &str) {
+    let _ = Command::new("kill").args([signal, &pid.to_string()]).stderr(Stdio::null()).status();
+}
+
+/// Waits for something that must come.
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < DEADLINE, "{what}: not in {DEADLINE:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// What opening a file gives: its content, or the kernel's number of the error.
+pub(crate) fn open(path: &Path) -> Result<String, i32> {
+    fs::read_to_string(path).map_err(|error| error.raw_os_error().unwrap())
+}
+
+/// "Operation not permitted".
+pub(crate) const EPERM: i32 = 1;
+
+/// Runs an attacker in Python: it has system calls that we forbid ourselves. Returns what it prints.
+pub(crate) fn python(code: &str, arguments: &[&str]) -> String {
+    let done = Command::new("python3").args(["-c", code]).args(arguments).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).unwrap().trim().to_owned()
+}
