@@ -175,6 +175,8 @@ impl Counters {
         for count in Count::ALL {
             let _ = writeln!(text, "{} {}", count.name(), self.get(count));
         }
+        let all: u64 = self.wrong.iter().map(|number| number.load(Ordering::Relaxed)).sum();
+        let _ = writeln!(text, "violations {all}");
         for (wrong, number) in Wrong::ALL.into_iter().zip(&self.wrong) {
             let _ = writeln!(text, "{} {}", wrong.name(), number.load(Ordering::Relaxed));
         }
@@ -233,7 +235,10 @@ mod tests {
         next.violation("a b", Wrong::Size);
         assert_eq!(next.get(Count::Decided), 3);
         let text = next.text();
-        assert!(text.contains("\nwrong-digest 2\n") && text.contains("\nwrong-size 1\n"), "{text}");
+        assert!(
+            text.contains("\nviolations 3\nwrong-digest 2\n") && text.contains("\nwrong-size 1\n"),
+            "{text}"
+        );
         assert!(text.ends_with("violation 3 wrong-size a b\n"), "{text}");
         assert!(Count::ALL.iter().enumerate().all(|(at, count)| at == *count as usize), "numbered in order");
     }

@@ -10,7 +10,7 @@ use crate::gap::Gap;
 use crate::judge::{self, Turn, Which};
 use crate::queue::Job;
 use crate::respond;
-use crate::tree::Listed;
+use crate::tree::{Listed, key};
 use bakeoff_layers_base::manifest::Action;
 use bakeoff_layers_base::manifest::check::Wrong;
 use bakeoff_sys::fanotify::{Event, Open};
@@ -74,7 +74,7 @@ fn wait(enforcer: &Enforcer) {
 }
 
 fn handle(enforcer: &Enforcer, slot: usize, open: Open, mut turn: Turn<'_>) {
-    if enforcer.own.contains(&open.pid) {
+    if enforcer.own == open.pid {
         let _ = enforcer.group.answer(open.number, true);
         enforcer.counters.add(Count::Own);
         return;
@@ -157,6 +157,11 @@ pub(crate) fn look_ahead(enforcer: &Enforcer, first: usize, step: usize) {
         let Ok(file) = inode::open_below(&enforcer.tree.root, path, inode::For::Reading) else { continue };
         let Ok(facts) = inode::facts(&file) else { continue };
         let index = index as u32;
+        if enforcer.leases.is_full() && !enforcer.is_read_only() {
+            // What is hashed now would be forgotten at once.
+            enforcer.note_unheld(key(&facts), Some(Gap::Descriptors));
+            continue;
+        }
         if facts.kind == inode::Kind::File && judge::remembered(enforcer, &listed, &facts, index).is_none() {
             // What is wrong counts as a violation when somebody opens it.
             let _ = judge::look(enforcer, &listed, &Arc::new(file), &facts, index, &mut None);
@@ -196,7 +201,7 @@ impl Enforcer {
 /// Answers all that waits unseen, when no thread was free for the length of the time limit.
 pub(crate) fn drain(enforcer: &Enforcer) {
     while let Ok(Event::Open(open)) = enforcer.group.read() {
-        if enforcer.own.contains(&open.pid) {
+        if enforcer.own == open.pid {
             let _ = enforcer.group.answer(open.number, true);
             continue;
         }

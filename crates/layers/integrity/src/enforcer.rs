@@ -41,8 +41,9 @@ pub(crate) struct Enforcer {
     pub(crate) turn: Mutex<()>,
     pub(crate) queue: Queue,
     pub(crate) orders: Orders,
-    /// The worker and the supervisor.
-    pub(crate) own: [u32; 2],
+    /// The worker, whose own opens are not asked about.
+    pub(crate) own: u32,
+    pub(crate) supervisor: u32,
     /// Nobody can write to the file system by any mount of it, so no lease is needed.
     pub(crate) read_only: AtomicBool,
     pub(crate) started: Instant,
@@ -83,7 +84,8 @@ impl Enforcer {
             turn: Mutex::new(()),
             queue: Queue::default(),
             orders: Orders::new().map_err(EnforceError::system("a pair of sockets"))?,
-            own: [std::process::id(), supervisor],
+            own: std::process::id(),
+            supervisor,
             read_only: AtomicBool::new(read_only),
             started: Instant::now(),
             ended: AtomicBool::new(false),
@@ -128,9 +130,8 @@ impl Enforcer {
             None => unheld.remove(&key),
         };
         if before != gap {
-            for gap in before.into_iter().chain(gap) {
-                self.gaps.set(gap, unheld.values().filter(|other| **other == gap).count() as u64);
-            }
+            before.into_iter().for_each(|gap| self.gaps.close_one(gap));
+            gap.into_iter().for_each(|gap| self.gaps.add(gap));
         }
     }
 

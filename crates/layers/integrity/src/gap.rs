@@ -67,7 +67,14 @@ pub(crate) struct Gaps {
 
 impl Gaps {
     pub(crate) fn add(&self, gap: Gap) {
-        self.set(gap, self.count(gap) + 1);
+        if let Some(count) = self.counts.get(gap as usize) {
+            count.fetch_add(1, Ordering::Relaxed);
+            self.changed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn close_one(&self, gap: Gap) {
+        self.set(gap, self.count(gap).saturating_sub(1));
     }
 
     pub(crate) fn set(&self, gap: Gap, to: u64) {

@@ -37,9 +37,9 @@ impl Guard {
         self.on.store(on, Ordering::Relaxed);
     }
 
-    /// Makes an inode immutable, if freezing is wanted.
+    /// Makes an inode immutable, if freezing is wanted and it was not done before.
     pub(crate) fn freeze(&self, file: impl AsFd, key: Key) -> io::Result<()> {
-        if !self.is_on() {
+        if !self.is_on() || self.frozen().contains(&key) {
             return Ok(());
         }
         let file = file.as_fd();

@@ -108,9 +108,6 @@ pub(crate) fn look(
         if !held {
             return Some(wrong);
         }
-        if wrong.is_some() {
-            enforcer.guard.thaw(&**file, key(facts));
-        }
         let verdict = Verdict { index, wrong };
         let unasked = wrong.is_none() && listed.agree(key(facts), index);
         let kept =
@@ -133,6 +130,9 @@ pub(crate) fn look(
 fn hold(enforcer: &Enforcer, file: &Arc<OwnedFd>, facts: &Facts) -> bool {
     if enforcer.is_read_only() {
         return true;
+    }
+    if enforcer.freezes() && enforcer.guard.freeze(&**file, key(facts)).is_err() {
+        enforcer.gaps.add(Gap::NotFrozen);
     }
     let taken = enforcer.leases.take(key(facts), file);
     enforcer.note_unheld(

@@ -60,6 +60,10 @@ impl Leases {
         self.held().drain().map(|(_, lease)| lease).collect()
     }
 
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() >= self.limit
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.held().len()
     }

@@ -21,8 +21,8 @@ pub(crate) fn text(enforcer: &Enforcer) -> String {
     let _ = writeln!(text, "verdicts-kept {}", enforcer.verdicts.kept());
     let _ = writeln!(text, "leases-held {}", enforcer.leases.len());
     let _ = writeln!(text, "frozen {}", enforcer.guard.len());
-    let _ = writeln!(text, "worker-pid {}", enforcer.own[0]);
-    let _ = writeln!(text, "supervisor-pid {}", enforcer.own[1]);
+    let _ = writeln!(text, "worker-pid {}", enforcer.own);
+    let _ = writeln!(text, "supervisor-pid {}", enforcer.supervisor);
     let ended = enforcer.ended.load(Ordering::Relaxed);
     let _ = writeln!(text, "state {}", if ended { "ended" } else { "armed" });
     text.push_str(&enforcer.gaps.text(settings.mode));
