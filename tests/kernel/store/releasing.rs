@@ -84,3 +84,48 @@ fn a_vault_that_was_put_back_is_refused() {
     let said = refused(&site);
     assert!(said.contains("vault 1 is older than vault 2"), "{said}");
 }
+
+#[test]
+fn a_key_that_is_bound_to_an_admin_needs_a_machine_as_the_admin_signed_it() {
+    if !can_mount("a_key_that_is_bound_to_an_admin_needs_a_machine_as_the_admin_signed_it") {
+        return;
+    }
+    let site = Site::new();
+    let path = |name: &str| site.text(name);
+    fs::remove_file(site.path("site.vault.key")).unwrap();
+    fs::create_dir(site.path("bin")).unwrap();
+    fs::write(site.path("bin/server"), "the server").unwrap();
+    let integrity = |words: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"));
+        assert_done(&command.arg("integrity").args(words).output().unwrap());
+    };
+    integrity(&["keygen", "--key", &path("admin.key"), "--pub", &path("admin.pub")]);
+    integrity(&["keygen", "--key", &path("other.key"), "--pub", &path("other.pub")]);
+    integrity(&["seal", &path("bin"), "--key", &path("admin.key"), "--out", &path("good")]);
+    let [flag, key] = site.key_flags();
+    let state = |manifest: &str, public: &str| {
+        let (manifest, public, root) = (path(manifest), path(public), path("bin"));
+        let words = ["--manifest", &manifest, "--pub", &public, "--root", &root, &flag, &key];
+        words.map(str::to_owned)
+    };
+    let says = |flags: &[String], words: &str| {
+        let said = site.refused_mount(&flags.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(said.contains(words), "{said}");
+    };
+    let good = state("good", "admin.pub");
+    let seal =
+        [&["seal".to_owned(), path("tree"), "--out".to_owned(), path("site.vault")], &good[..]].concat();
+    assert_done(&site.layers(&seal.iter().map(String::as_str).collect::<Vec<_>>()));
+
+    let verify = [&["verify".to_owned(), path("site.vault")], &good[..]].concat();
+    let verify: Vec<&str> = verify.iter().map(String::as_str).collect();
+    assert_done(&site.layers(&verify));
+    says(&site.key_flags(), "only with a signed manifest");
+    integrity(&["seal", &path("bin"), "--key", &path("other.key"), "--out", &path("theirs")]);
+    says(&state("theirs", "other.pub"), "another admin");
+    says(&state("theirs", "admin.pub"), "refused (wrong-key)");
+    fs::write(site.path("bin/server"), "a trojan").unwrap();
+    says(&good, "server is not as the manifest says");
+    fs::write(site.path("bin/server"), "the server").unwrap();
+    assert_done(&site.layers(&verify));
+}

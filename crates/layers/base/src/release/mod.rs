@@ -2,18 +2,20 @@
 //!
 //! Measured side, cold: once when a store is mounted. Owns the trait that every place a key can be
 //! kept in must satisfy (`tests/release` is its contract), the words of its refusals, and the one
-//! place there is today: a file, wrapped under a passphrase or a key file ([`SealedFile`]). Does not
-//! measure the machine: [`State`] comes from whoever did.
+//! place there is today: a file, wrapped under a passphrase or a key file ([`SealedFile`]). The state
+//! of the machine is what [`measure`] finds.
 //!
 //! What a file buys: a stolen disk without the passphrase or key file yields nothing, and an honest
 //! machine notices a changed set of programs or an older manifest before the key is out. What it
 //! cannot: keep root, who can put back all the files, from undoing a lock or a counter. A chip that
 //! counts and measures by itself can; it would be one more implementation of this trait.
 
+mod measure;
 mod sealed;
 mod secret;
 mod text;
 
+pub use measure::measure;
 pub use sealed::SealedFile;
 pub use secret::{KEY_FILE_BYTES, Secret, make_key_file};
 

@@ -1,6 +1,6 @@
 //! `store gocryptfs`: the same key for a directory that can be written.
 
-use super::key::{SecretArgs, new_key, release_or_make, sealed_beside};
+use super::key::{SecretArgs, StateArgs, new_key, release_or_make, sealed_beside};
 use super::mount::keeper_command;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
@@ -23,13 +23,15 @@ pub(crate) struct GocryptfsArgs {
     sealed: Option<PathBuf>,
     #[command(flatten)]
     secret: SecretArgs,
+    #[command(flatten)]
+    state: StateArgs,
 }
 
 pub(super) fn gocryptfs(args: &GocryptfsArgs) -> Result<Exit, Failure> {
     forbid_dumps();
     let sealed = sealed_beside(&args.cipher, args.sealed.as_deref());
     let mut place = SealedFile::new(&sealed, args.secret.need()?);
-    let (key, fresh) = release_or_make(&mut place, &sealed)?;
+    let (key, fresh) = release_or_make(&mut place, &sealed, &args.state)?;
     drop(place);
     if fresh {
         terminal::complain(&new_key(&sealed));

@@ -5,9 +5,13 @@
 use super::super::passphrase::PassphraseArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
-use bakeoff_layers_base::release::{Policy, Release, SealedFile, Secret, State, StoreKey, make_key_file};
+use bakeoff_layers_base::manifest::signature::PublicKey;
+use bakeoff_layers_base::release::{
+    Policy, Release, SealedFile, Secret, State, StoreKey, judge, make_key_file, measure,
+};
 use clap::Args;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What opens a sealed key.
 #[derive(Args, Debug)]
@@ -37,6 +41,42 @@ impl SecretArgs {
     }
 }
 
+/// By what the state of the machine is told.
+#[derive(Args, Debug)]
+pub(super) struct StateArgs {
+    /// Signed manifest of the long-lived files (`bakeoff layer integrity seal`): the store's key is
+    /// given out only when they are what it says, once a vault was sealed with it
+    #[arg(long, value_name = "FILE", requires = "public", requires = "root")]
+    manifest: Option<PathBuf>,
+    /// The public key that signed it
+    #[arg(long = "pub", id = "public", value_name = "FILE", requires = "manifest")]
+    public: Option<PathBuf>,
+    /// The directory that the manifest's paths are below
+    #[arg(long, value_name = "DIR", requires = "manifest")]
+    root: Option<PathBuf>,
+}
+
+impl StateArgs {
+    pub(super) fn measure(&self) -> Result<State, Failure> {
+        let (Some(manifest), Some(public), Some(root)) = (&self.manifest, &self.public, &self.root) else {
+            return Ok(State::Unmeasured);
+        };
+        let public = PublicKey::read(public).map_err(Failure::failed)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        measure(manifest, &public, root, now).map_err(Failure::failed)
+    }
+}
+
+/// What a new key is bound to: the admin whose manifest is given, from this version on.
+fn policy_of(state: &State) -> Result<Policy, Failure> {
+    let policy = match state {
+        State::Unmeasured => Policy::default(),
+        State::Measured { admin, version, .. } => Policy { admin: Some(*admin), least_version: *version },
+    };
+    judge(policy, state).map_err(Failure::failed)?;
+    Ok(policy)
+}
+
 /// A vault and its sealed key.
 #[derive(Args, Debug)]
 pub(super) struct VaultArgs {
@@ -48,6 +88,8 @@ pub(super) struct VaultArgs {
     sealed: Option<PathBuf>,
     #[command(flatten)]
     pub(super) secret: SecretArgs,
+    #[command(flatten)]
+    state: StateArgs,
 }
 
 impl VaultArgs {
@@ -58,18 +100,23 @@ impl VaultArgs {
     /// The store's key, if it is given out.
     pub(super) fn release(&self) -> Result<(SealedFile, StoreKey), Failure> {
         let mut place = SealedFile::new(&self.sealed(), self.secret.need()?);
-        let key = place.release(&State::Unmeasured).map_err(Failure::failed)?;
+        let key = place.release(&self.state.measure()?).map_err(Failure::failed)?;
         Ok((place, key))
     }
 }
 
 /// The key that is kept there, or a new one that is kept there from now on; and whether it is new.
-pub(super) fn release_or_make(place: &mut SealedFile, sealed: &Path) -> Result<(StoreKey, bool), Failure> {
+pub(super) fn release_or_make(
+    place: &mut SealedFile,
+    sealed: &Path,
+    state: &StateArgs,
+) -> Result<(StoreKey, bool), Failure> {
+    let state = state.measure()?;
     if sealed.exists() {
-        return Ok((place.release(&State::Unmeasured).map_err(Failure::failed)?, false));
+        return Ok((place.release(&state).map_err(Failure::failed)?, false));
     }
     let key = StoreKey::generate().map_err(Failure::failed)?;
-    place.keep(&key, Policy::default()).map_err(Failure::failed)?;
+    place.keep(&key, policy_of(&state)?).map_err(Failure::failed)?;
     Ok((key, true))
 }
 
@@ -130,12 +177,19 @@ pub(super) fn lock(args: &LockArgs) -> Result<Exit, Failure> {
 
 #[derive(Args, Debug)]
 pub(crate) struct UnlockArgs {
+    /// The vault
+    #[arg(value_name = "VAULT")]
+    vault: PathBuf,
+    /// The sealed key [default: VAULT.key]
+    #[arg(long, value_name = "FILE")]
+    sealed: Option<PathBuf>,
     #[command(flatten)]
-    vault: VaultArgs,
+    secret: SecretArgs,
 }
 
 pub(super) fn unlock(args: &UnlockArgs) -> Result<Exit, Failure> {
-    let mut place = SealedFile::new(&args.vault.sealed(), args.vault.secret.need()?);
+    let sealed = sealed_beside(&args.vault, args.sealed.as_deref());
+    let mut place = SealedFile::new(&sealed, args.secret.need()?);
     place.unlock().map_err(Failure::failed)?;
     terminal::say("unlocked; a store that was mounted when it was locked must be mounted again");
     Ok(Exit::Done)

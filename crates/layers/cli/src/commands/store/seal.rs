@@ -1,6 +1,6 @@
 //! `store seal`: a directory becomes a vault.
 
-use super::key::{SecretArgs, new_key, release_or_make, sealed_beside};
+use super::key::{SecretArgs, StateArgs, new_key, release_or_make, sealed_beside};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_base::release::{Counter, Release, SealedFile};
@@ -21,6 +21,8 @@ pub(crate) struct SealArgs {
     sealed: Option<PathBuf>,
     #[command(flatten)]
     secret: SecretArgs,
+    #[command(flatten)]
+    state: StateArgs,
     /// Bytes of a block on disk: a power of two from 4096 to 1048576
     #[arg(long, value_name = "BYTES", default_value_t = BlockSize::DEFAULT.disk_bytes() as u32)]
     block: u32,
@@ -32,7 +34,7 @@ pub(super) fn seal(args: &SealArgs) -> Result<Exit, Failure> {
     })?;
     let sealed = sealed_beside(&args.out, args.sealed.as_deref());
     let mut place = SealedFile::new(&sealed, args.secret.need()?);
-    let (key, fresh) = release_or_make(&mut place, &sealed)?;
+    let (key, fresh) = release_or_make(&mut place, &sealed, &args.state)?;
     let sequence = place.newest(Counter::Vault).map_err(Failure::failed)?.saturating_add(1);
     let options = sealing::Options { block, sequence };
     let done = sealing::seal(&args.directory, &args.out, &key, options).map_err(Failure::failed)?;
