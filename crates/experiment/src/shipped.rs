@@ -22,6 +22,8 @@ pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "tls-first-use", text: include_str!("../../../plans/tls-first-use.toml") },
     ShippedPlan { name: "url-rules", text: include_str!("../../../plans/url-rules.toml") },
     ShippedPlan { name: "compile", text: include_str!("../../../plans/compile.toml") },
+    ShippedPlan { name: "enforcer", text: include_str!("../../../plans/enforcer.toml") },
+    ShippedPlan { name: "enforcer-cpu", text: include_str!("../../../plans/enforcer-cpu.toml") },
     ShippedPlan { name: "files", text: include_str!("../../../plans/files.toml") },
 ];
 

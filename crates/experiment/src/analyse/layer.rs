@@ -30,14 +30,16 @@ pub(super) fn violations(setup: &Setup, table: &Table, arm: &str) -> Option<Viol
     of(&table.main).iter().chain(&of(&table.confirming)).for_each(|counts| sum.add(counts));
     let enforced = plan.enforced_by.iter().any(|name| name == arm);
     let ViolationCounts { planted, detected, missed, false_alarms } = sum;
+    let done = if plan.noted { "noted" } else { "refused" };
     let sentence = match (enforced, missed) {
-        (true, 0) => format!("all {planted} violations were refused"),
+        (true, 0) => format!("all {planted} violations were {done}"),
         (true, _) => format!("{missed} of {planted} violations were let through"),
-        (false, _) => format!("no layer here: {detected} of {planted} violations were refused"),
+        (false, _) => format!("no layer here: {detected} of {planted} violations were {done}"),
     };
     let alarms = match false_alarms {
-        0 => "no right request was refused".to_owned(),
-        n => format!("{n} right requests were refused"),
+        0 => format!("no right request was {done}"),
+        1 => format!("1 right request was {done}"),
+        n => format!("{n} right requests were {done}"),
     };
     Some(ViolationResult {
         planted,

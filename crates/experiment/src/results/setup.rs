@@ -180,6 +180,9 @@ pub struct ViolationSetup {
     pub share: f64,
     /// What is asked for, in words.
     pub what: String,
+    /// Whether the layer is only to note them, and they are answered as ever.
+    #[serde(default)]
+    pub noted: bool,
     /// Arms whose layer must notice.
     pub enforced_by: Vec<String>,
 }

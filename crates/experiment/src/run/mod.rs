@@ -294,7 +294,8 @@ fn violation_setup(plan: &ViolationPlan) -> ViolationSetup {
         Violations::Files(files) => format!("{files} files of the site, altered on disk"),
         Violations::Digests(files) => format!("{files} files that are not as their owner signed them"),
     };
-    ViolationSetup { share: plan.share.get(), what, enforced_by: plan.enforced_by.clone() }
+    let noted = matches!(plan.what, Violations::Digests(_));
+    ViolationSetup { share: plan.share.get(), what, noted, enforced_by: plan.enforced_by.clone() }
 }
 
 /// With its size, and why that: as a duet needs it, as the workload says itself, or as the pilot.

@@ -55,7 +55,7 @@ impl Noted {
     pub(super) fn settled(&self, running: &Running) -> Option<u64> {
         let mut seen = running.layer_status().violations?;
         let mut quiet = Duration::ZERO;
-        while quiet < SETTLE / 10 {
+        while quiet < SETTLE / 4 {
             thread::sleep(GLANCE);
             quiet += GLANCE;
             let now = running.layer_status().violations?;
