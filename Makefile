@@ -7,7 +7,7 @@ help: ## this list
 
 run: ## build, then the quickstart: what TLS costs the built-in origin (2 minutes)
 	@test -x target/release/bakeoff || echo "The first build takes about 5 minutes on two cores, once."
-	cargo build --release
+	cargo build --release -p bakeoff-cli
 	target/release/bakeoff run quickstart
 
 test: ## everything CI runs: formatting, lints, all tests

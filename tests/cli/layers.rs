@@ -136,6 +136,61 @@ fn a_killed_run_leaves_no_mount_and_no_daemon() {
     nothing_mounted(&yard);
 }
 
+/// Our own layers are in an executable of their own, which the whole workspace's tests build.
+fn has_layers(test: &str) -> bool {
+    let beside = std::path::Path::new(env!("CARGO_BIN_EXE_bakeoff")).with_file_name("bakeoff-layers");
+    let fuse = std::path::Path::new("/dev/fuse").exists();
+    if beside.exists() && fuse {
+        return true;
+    }
+    assert!(
+        std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(),
+        "{test}: build the workspace; is there /dev/fuse?"
+    );
+    println!("SKIP {test}: bakeoff-layers is not built, or there is no /dev/fuse");
+    false
+}
+
+#[test]
+fn own_layers_find_what_was_planted_and_leave_nothing() {
+    let test = "own_layers_find_what_was_planted_and_leave_nothing";
+    if !can(test) || !has_layers(test) {
+        return;
+    }
+    let yard = Yard::new();
+    let planted = "\n[violations]\ndigests = 5\n";
+    let text = format!("{}{planted}", plan("", WALK, &arms("[\"store\", \"integrity-log\"]")));
+    run(&yard, &text).exits(0);
+    let layered = arm(&yard, "layered");
+    let noted = &layered["violations"];
+    assert!(noted["planted"].as_u64().unwrap() > 0, "{noted}");
+    assert_eq!((&noted["detected"], &noted["missed"]), (&noted["planted"], &Value::from(0)), "{noted}");
+    assert_eq!(layered["proof"]["active"], true, "{layered}");
+    assert_eq!(layered["proof"]["enforcement"], "none", "it only notes: {layered}");
+}
+
+#[test]
+fn a_wrong_file_is_refused_by_a_layer_that_denies() {
+    let test = "a_wrong_file_is_refused_by_a_layer_that_denies";
+    if !can(test) || !has_layers(test) {
+        return;
+    }
+    let yard = Yard::new();
+    let planted = "\n[violations]\nshare = \"5%\"\nfiles = 3\n";
+    let text = format!("{}{planted}", plan("", WALK, &arms("[\"integrity\"]")));
+    run(&yard, &text).exits(0);
+    let layered = arm(&yard, "layered");
+    let refused = &layered["violations"];
+    assert!(refused["planted"].as_u64().unwrap() > 0, "{refused}");
+    assert_eq!(
+        (&refused["detected"], &refused["false"]),
+        (&refused["planted"], &Value::from(0)),
+        "{refused}"
+    );
+    assert_eq!(layered["proof"]["enforcement"], "full", "{layered}");
+    assert_eq!(arm(&yard, "plain")["violations"]["detected"], 0);
+}
+
 #[test]
 fn wrong_layers_are_refused_with_the_line() {
     let yard = Yard::new();

@@ -24,7 +24,8 @@ pub(super) fn write(
 ) -> Result<(), RunError> {
     super::violations::alter(&files.root, altered)?;
     let Some(site) = workload.site() else { return Ok(()) };
-    if !unsigned.is_empty() {
+    let seals = plan.arms.iter().any(|arm| !arm.layers.is_empty());
+    if seals && !(unsigned.is_empty() && altered.is_empty()) {
         progress.stage("writing the tree that its owner signs");
         let tree = another(site, scratch, "reference")?;
         super::violations::alter(&tree, unsigned)?;
