@@ -136,12 +136,12 @@ fn interaction_in_words(
     if e.interval.low > 0.0 {
         format!(
             "{both}: together they cost {} more than the product of the two (CI {range})",
-            percent(e.effect)
+            percent(e.effect).trim_start_matches('+')
         )
     } else if e.interval.high < 0.0 {
         format!(
             "{both}: together they cost {} less than the product of the two (CI {range})",
-            percent(-e.effect)
+            percent(-e.effect).trim_start_matches('+')
         )
     } else {
         format!("{both}: no interaction is seen (CI {range})")

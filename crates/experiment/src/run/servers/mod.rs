@@ -38,6 +38,8 @@ const STARTS: u64 = 0x57a7;
 const PADDING: u64 = 4096;
 /// Requests after a restart that do not count, as far as a slice has so many.
 const SETTLING: usize = 500;
+/// Most such requests where layers have to see a site's files once.
+const SETTLING_LAYERS: u64 = 5000;
 
 /// All arms, running.
 pub(crate) struct ServerBench<'a> {
@@ -170,6 +172,13 @@ impl<'a> ServerBench<'a> {
         if limited { drop_caches(Caches::Everything).map_err(RunError::Cold) } else { Ok(()) }
     }
 
+    /// A layer begins with empty caches, so each file of a small site is asked for about once.
+    fn settling(&self) -> usize {
+        let layered = self.starter.run.plan.arms.iter().any(|arm| !arm.layers.is_empty());
+        let files = self.workloads.all[0].site().map_or(0, |site| site.disk_need().files);
+        if layered { SETTLING.max(files.min(SETTLING_LAYERS) as usize) } else { SETTLING }
+    }
+
     fn start_anew(&mut self, arm: usize, padding: usize) -> Result<(), RunError> {
         let old = self.arms.remove(arm);
         let name = old.name.clone();
@@ -269,7 +278,7 @@ impl Bench for ServerBench<'_> {
             started[arm] = Some(self.starter.start(&names[arm], padding)?);
         }
         self.arms = started.into_iter().flatten().collect();
-        let slices = self.slices_of(PILOT_ROUND, SETTLING)?;
+        let slices = self.slices_of(PILOT_ROUND, self.settling())?;
         for arm in 0..self.arms.len() {
             let slice = &slices[self.workloads.of[arm]];
             self.jobs.run(&mut self.arms[arm], slice, BodyCheck::Start, Nanos::from_secs(60))?;
