@@ -75,8 +75,8 @@ impl Enforcer {
         let leases = settings.keep.map_or(most, |keep| keep.min(most));
         Ok(Self {
             guard: Guard::new(settings.freeze && !read_only, adopt),
-            // Where no lease is needed the number of verdicts has no descriptors behind it.
-            verdicts: Verdicts::new(if read_only { 4_000_000 } else { leases.max(1) * 2 }, 64),
+            // Where no lease is held the number of verdicts has no descriptors behind it.
+            verdicts: Verdicts::new(4_000_000, 64),
             leases: Leases::new(leases),
             counters: Counters::default(),
             gaps: Gaps::default(),
@@ -142,7 +142,7 @@ impl Enforcer {
         let listed = self.listed();
         self.verdicts.new_epoch(|key| match ignored.get(key) {
             Some(file) => drop(self.group.remove(Mark::Ignored, &**file)),
-            // Without a lease no file is held open: on a read-only file system.
+            // Without a lease no file is held open: frozen, or on a read-only file system.
             None => {
                 let entry = listed.of(*key).and_then(|index| listed.manifest.entry(index as usize));
                 let path = entry.map(|entry| Path::new(entry.path));

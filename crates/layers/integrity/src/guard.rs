@@ -59,6 +59,11 @@ impl Guard {
         }
     }
 
+    /// It was made immutable here.
+    pub(crate) fn holds(&self, key: Key) -> bool {
+        self.frozen().contains(&key)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.frozen().len()
     }

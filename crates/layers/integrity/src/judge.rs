@@ -113,11 +113,14 @@ pub(crate) fn look(
         let kept =
             ticket.keep(verdict, None, || !unasked || enforcer.group.add(Mark::Ignored, &**file).is_ok());
         match kept {
-            Kept::Kept => return Some(wrong),
+            // The lease has proved that nobody has the file open for writing. Frozen, it stays so, and
+            // a lease would cost every further open half a microsecond and us a descriptor.
+            Kept::Kept if !enforcer.guard.holds(key(facts)) => return Some(wrong),
             Kept::Stale => {}
-            Kept::Full | Kept::Unmarked => {
-                let _ = enforcer.leases.remove(file.as_raw_fd());
-                let _ = bakeoff_sys::lease::give_back(&**file);
+            Kept::Kept | Kept::Full | Kept::Unmarked => {
+                if enforcer.leases.remove(file.as_raw_fd()).is_some() {
+                    let _ = bakeoff_sys::lease::give_back(&**file);
+                }
                 return Some(wrong);
             }
         }
