@@ -28,11 +28,16 @@ impl Context<'_> {
         let Some(name) = &e.primary else { return Ok(None) };
         let known: Vec<&str> = bakeoff_meter::CATALOGUE
             .iter()
-            .filter(|m| m.quantile.is_none_or(|q| q == 0.5))
+            .filter(|m| m.more_is_worse && m.quantile.is_none_or(|q| q == 0.5))
             .map(|m| m.name)
             .collect();
         if catalogue::find(name.as_ref()).is_some_and(|meter| known.contains(&meter.name)) {
             return Ok(Some(name.as_ref().clone()));
+        }
+        if catalogue::find(name.as_ref()).is_some_and(|meter| !meter.more_is_worse) {
+            let what =
+                format!("of `{}` more is better, and a verdict says what a layer costs", name.as_ref());
+            return self.wrong(name.span(), what, "`elapsed` is the time for the same requests: take that");
         }
         let what = format!("`{}` is no meter that a verdict can stand on", name.as_ref());
         self.wrong(name.span(), what, suggestion(name.as_ref(), &known))

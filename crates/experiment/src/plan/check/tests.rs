@@ -170,6 +170,11 @@ fn wrong_factors_and_method_keys_are_named() {
         ("baseline", "link = \"1Gbit\"\ndelay = \"3s\"\nbaseline", &["no network on Earth"]),
         ("baseline", "link = \"1Gbit\"\nloss = \"50%\"\nbaseline", &["no TCP connection"]),
         ("baseline", "primary = \"cpu\"\nbaseline", &["no meter"]),
+        (
+            "baseline",
+            "primary = \"replies_per_second\"\nbaseline",
+            &["more is better", "`elapsed` is the time for the same requests"],
+        ),
         ("baseline", "kind = \"peak\"\ndesign = \"duet\"\nbaseline", &["`design` has no meaning for a peak"]),
         ("tls = true", "tls = true\nlimits = {}", &["nothing is limited"]),
         ("tls = true", "fresh = \"conection\"", &["did you mean `connection`"]),
