@@ -4,7 +4,7 @@
 //! targets and by `tests/fuzz_smoke/layers.rs`.
 
 use bakeoff_layers_base::manifest::{load, text};
-use bakeoff_layers_store::{Header, Kind, NodeId, Tree};
+use bakeoff_layers_store::{BlockSize, Header, Kind, NodeId, Tree};
 
 /// A target: its name, which is also its folder of seeds, and its function.
 pub type Target = (&'static str, fn(&[u8]));
@@ -33,25 +33,29 @@ pub fn manifest(data: &[u8]) {
 
 /// A header that is read is the one that was written; a list of files that is read is a tree.
 ///
-/// The first eight bytes of a list are what its files add up to, as the header says it.
+/// The first eight bytes of a list are where its last file ends, as the header says it.
 pub fn vault(data: &[u8]) {
     if let Ok(header) = Header::decode(data) {
         assert_eq!(data.get(..4096), Some(header.encode().as_slice()));
     }
     let Some((total, list)) = data.split_first_chunk() else { return };
-    if let Ok(tree) = Tree::decode(list, u64::from_le_bytes(*total)) {
+    if let Ok(tree) = Tree::decode(list, BlockSize::DEFAULT, u64::from_le_bytes(*total)) {
         assert_tree(&tree, u64::from_le_bytes(*total));
     }
 }
 
-/// Every node is found by its name, once; files lie one behind the other and fill the stream.
-fn assert_tree(tree: &Tree, data_bytes: u64) {
+/// Every node is found by its name, once; files lie one behind the other, less than a block apart, in no
+/// more blocks than they need.
+fn assert_tree(tree: &Tree, stream_bytes: u64) {
+    let payload = BlockSize::DEFAULT.payload_bytes() as u64;
     let (mut next_byte, mut children) = (0, 0);
     for (id, node) in tree.nodes() {
         children += tree.children(node).count();
         if let Some(at) = tree.data_at(node) {
-            assert_eq!(at, next_byte, "a file begins where the last one ended");
-            next_byte += node.size;
+            assert!(at >= next_byte && at - next_byte < payload, "a file begins where the last one ended");
+            let blocks = (at + node.size).div_ceil(payload) - at / payload;
+            assert!(node.size == 0 || blocks == node.size.div_ceil(payload), "{blocks} for {}", node.size);
+            next_byte = at + node.size;
         }
         assert_eq!(node.kind == Kind::Link, !tree.target(node).is_empty());
         if id == NodeId::ROOT {
@@ -63,6 +67,6 @@ fn assert_tree(tree: &Tree, data_bytes: u64) {
         let found = tree.node(parent).and_then(|parent| tree.child(parent, tree.name(node)));
         assert_eq!(found, Some(id), "{}", tree.path(id));
     }
-    assert_eq!(next_byte, data_bytes);
+    assert_eq!(next_byte, stream_bytes);
     assert_eq!(children + 1, tree.len().max(1), "each node but the root is somebody's child");
 }

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
 const HEADER_BYTES: u64 = 4096;
-const BLOCK: u64 = 16_384;
+const BLOCK: u64 = 4096;
 
 fn is_eio(error: &std::io::Error) -> bool {
     error.raw_os_error() == Some(Errno::EIO as i32)
@@ -49,7 +49,7 @@ fn a_flipped_bit_is_eio_and_counted() {
     assert!(is_eio(&mount.read("img/large.bin").unwrap_err()));
     assert!(mount.count("refused.block-not-genuine") > 0);
     let refused = pages_are_right_or_refused(&mount, "img/large.bin", 3_000_000);
-    assert!((4..=300).contains(&refused), "{refused} pages");
+    assert!((1..=300).contains(&refused), "{refused} pages");
     assert_eq!(mount.read("img/other.bin").unwrap(), text_of("img/other.bin", 200_000));
     // Put right again, it is read again: no verdict outlives its cause.
     vault(&site).write_all_at(&byte, at).unwrap();
@@ -72,7 +72,7 @@ fn swapped_and_replayed_blocks_are_eio() {
     let replayed = &older[at(120) as usize..at(121) as usize];
     vault(&site).write_all_at(replayed, at(120)).unwrap();
     let refused = pages_are_right_or_refused(&mount, "img/large.bin", 3_000_000);
-    assert!(refused >= 8, "{refused} pages");
+    assert!(refused >= 2, "{refused} pages");
     let output = site.with_key("verify");
     assert_eq!(output.status.code(), Some(3));
     let said = String::from_utf8(output.stderr).unwrap();

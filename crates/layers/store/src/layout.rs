@@ -7,7 +7,9 @@
 //!
 //! The file is one page of header and then `blocks` blocks of equal size, each ciphertext and tag.
 //! The plain bytes of all blocks in order are one stream: the contents of all files in the order of
-//! the tree, padding to a block, the encoded tree, padding.
+//! the tree, padding to a block, the encoded tree, padding. A file begins where the one before it ends,
+//! or at the next block when it would otherwise lie in one block more than it needs
+//! ([`BlockSize::place`]): a small file is then read with as few blocks as any file system needs.
 
 use thiserror::Error;
 
@@ -22,7 +24,7 @@ pub(crate) const KEY_ID_BYTES: usize = 16;
 
 /// What every vault begins with: the last bytes notice transfers that change line ends.
 const MAGIC: [u8; 16] = *b"bakeoff vault\r\n\x1a";
-const FORMAT: u16 = 1;
+const FORMAT: u16 = 2;
 /// AES-256-GCM, keys by HKDF-SHA-256.
 const CIPHER: u8 = 1;
 const OPEN_BYTES: usize = 88;
@@ -36,7 +38,7 @@ pub struct BlockSize(u8);
 
 impl BlockSize {
     /// Chosen by measurement (docs/layers.md, store).
-    pub const DEFAULT: Self = Self(14);
+    pub const DEFAULT: Self = Self(12);
 
     /// From bytes, if they are a power of two from 4096 to 1 MiB.
     pub fn from_bytes(bytes: u32) -> Option<Self> {
@@ -61,6 +63,19 @@ impl BlockSize {
     /// Blocks that hold so many plain bytes.
     pub fn blocks_for(self, plain_bytes: u64) -> u64 {
         plain_bytes.div_ceil(self.payload_bytes() as u64)
+    }
+
+    /// Where in the stream a file of `size` bytes begins when the one before it ends at `next`; `None`
+    /// when it would end past what can be counted.
+    pub(crate) fn place(self, next: u64, size: u64) -> Option<u64> {
+        let payload = self.payload_bytes() as u64;
+        let within = next % payload;
+        let touched = within.checked_add(size)?.div_ceil(payload);
+        let begins = match size > 0 && touched > size.div_ceil(payload) {
+            true => next.checked_add(payload - within)?,
+            false => next,
+        };
+        begins.checked_add(size).map(|_| begins)
     }
 
     /// Where a block begins in the file; saturates, which is past any end.
@@ -89,8 +104,8 @@ pub struct Header {
 /// What the sealed part says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// Bytes of all files together; they begin at block 0.
-    pub(crate) data_bytes: u64,
+    /// Bytes of the stream that hold files, gaps between them included; they begin at block 0.
+    pub(crate) stream_bytes: u64,
     /// Bytes of the encoded tree; it begins at the block behind the data.
     pub(crate) tree_bytes: u64,
     /// Seconds since 1970 when it was sealed.
@@ -183,7 +198,7 @@ impl Header {
 impl Extent {
     pub(crate) fn encode(&self) -> [u8; SEALED_BYTES] {
         let mut out = [0; SEALED_BYTES];
-        let fields = [self.data_bytes, self.tree_bytes, self.sealed_at_s];
+        let fields = [self.stream_bytes, self.tree_bytes, self.sealed_at_s];
         for (to, from) in out.iter_mut().zip(fields.iter().flat_map(|field| field.to_le_bytes())) {
             *to = from;
         }
@@ -192,7 +207,7 @@ impl Extent {
 
     pub(crate) fn decode(bytes: &[u8; SEALED_BYTES]) -> Self {
         Self {
-            data_bytes: u64::from_le_bytes(field(bytes, 0)),
+            stream_bytes: u64::from_le_bytes(field(bytes, 0)),
             tree_bytes: u64::from_le_bytes(field(bytes, 8)),
             sealed_at_s: u64::from_le_bytes(field(bytes, 16)),
         }
@@ -222,7 +237,7 @@ mod tests {
     #[test]
     fn a_header_read_back_is_the_same() {
         assert_eq!(Header::decode(&header().encode()), Ok(header()));
-        assert_eq!(header().file_bytes(), Some(4096 + 4 * 16_384));
+        assert_eq!(header().file_bytes(), Some(4096 + 4 * 4096));
     }
 
     #[test]
@@ -242,7 +257,7 @@ mod tests {
             Header::decode(&page)
         };
         assert_eq!(changed(0, b'B'), Err(HeaderError::NotAVault));
-        assert_eq!(changed(16, 2), Err(HeaderError::UnknownFormat));
+        assert_eq!(changed(16, 1), Err(HeaderError::UnknownFormat));
         assert_eq!(changed(18, 9), Err(HeaderError::UnknownCipher));
         assert_eq!(changed(19, 11), Err(HeaderError::Damaged));
         assert_eq!(Header::decode(&header().encode()[..4095]), Err(HeaderError::NotAVault));
@@ -250,15 +265,29 @@ mod tests {
 
     #[test]
     fn block_sizes_are_powers_of_two_from_a_page_to_a_mebibyte() {
-        assert_eq!(BlockSize::from_bytes(16_384), Some(BlockSize::DEFAULT));
+        assert_eq!(BlockSize::from_bytes(4096), Some(BlockSize::DEFAULT));
         for wrong in [0, 1, 2048, 5000, 2 << 20] {
             assert_eq!(BlockSize::from_bytes(wrong), None, "{wrong}");
         }
     }
 
     #[test]
+    fn a_file_lies_in_no_more_blocks_than_it_needs() {
+        let size = BlockSize::DEFAULT;
+        let payload = size.payload_bytes() as u64;
+        assert_eq!(size.place(10, payload - 10), Some(10), "it ends with the block");
+        assert_eq!(size.place(10, payload - 9), Some(payload));
+        assert_eq!(size.place(10, 2 * payload - 10), Some(10), "its tail fits");
+        assert_eq!(size.place(10, 2 * payload), Some(payload));
+        assert_eq!(size.place(10, 0), Some(10), "an empty file is nowhere");
+        assert_eq!(size.place(payload, 1), Some(payload));
+        assert_eq!(size.place(u64::MAX, 1), None);
+        assert_eq!(size.place(u64::MAX - 1, payload), None);
+    }
+
+    #[test]
     fn extents_come_back() {
-        let extent = Extent { data_bytes: 7, tree_bytes: u64::MAX, sealed_at_s: 9 };
+        let extent = Extent { stream_bytes: 7, tree_bytes: u64::MAX, sealed_at_s: 9 };
         assert_eq!(Extent::decode(&extent.encode()), extent);
     }
 }

@@ -15,6 +15,7 @@
 //! link's target follows its name. Before the nodes stands their number, a u32. Memory is about 70
 //! bytes a file and its name.
 
+use crate::layout::BlockSize;
 use thiserror::Error;
 
 /// Longest name the kernel takes.
@@ -99,7 +100,7 @@ pub enum TreeError {
     /// Directories that have more or fewer children than there are nodes; a root that is none.
     #[error("directories and files do not add up to a tree")]
     NoTree,
-    /// Sizes whose sum is not that of the header, or more than can be.
+    /// Files that do not end where the header says, or hold more than can be.
     #[error("the sizes of the files do not add up to what the header says")]
     WrongTotal,
     /// A link without a target, or with one that is too long.
@@ -243,20 +244,24 @@ pub(crate) fn encode(found: &[Found]) -> Vec<u8> {
 }
 
 impl Tree {
-    /// Reads a tree. `data_bytes` is what the header says all files add up to.
+    /// Reads a tree. `block` says where files begin in the stream, and `stream_bytes` is where the header
+    /// says that they end.
     ///
     /// # Errors
     /// Names the first thing that is wrong.
-    pub fn decode(bytes: &[u8], data_bytes: u64) -> Result<Self, TreeError> {
+    pub fn decode(bytes: &[u8], block: BlockSize, stream_bytes: u64) -> Result<Self, TreeError> {
         let mut reader = Reader { rest: bytes };
         let count = u32::from_le_bytes(reader.take()?) as usize;
         if count > reader.rest.len() / FIXED_BYTES {
             return Err(TreeError::CutShort);
         }
-        let mut tree = Self { nodes: Vec::with_capacity(count), texts: Vec::new(), data_bytes };
-        let mut places = Places { next_child: 1, next_byte: 0, total: count as u64 };
+        let mut tree = Self { nodes: Vec::with_capacity(count), texts: Vec::new(), data_bytes: 0 };
+        let mut places = Places { next_child: 1, next_byte: 0, total: count as u64, block };
         for at in 0..count {
             let node = reader.node(&mut tree.texts, at == 0, &mut places)?;
+            if node.kind == Kind::File {
+                tree.data_bytes = tree.data_bytes.saturating_add(node.size);
+            }
             tree.nodes.push(node);
         }
         if !reader.rest.is_empty() {
@@ -265,7 +270,7 @@ impl Tree {
         if places.next_child != count as u64 {
             return Err(TreeError::NoTree);
         }
-        if places.next_byte != data_bytes {
+        if places.next_byte != stream_bytes {
             return Err(TreeError::WrongTotal);
         }
         tree.adopt()?;
@@ -300,6 +305,7 @@ struct Places {
     next_child: u64,
     next_byte: u64,
     total: u64,
+    block: BlockSize,
 }
 
 struct Reader<'a> {
@@ -356,14 +362,14 @@ impl<'a> Reader<'a> {
         texts: &mut Vec<u8>,
         places: &mut Places,
     ) -> Result<u64, TreeError> {
-        let next = |from: u64, error| from.checked_add(size).ok_or(error);
         Ok(match kind {
             Kind::File => {
-                let end = next(places.next_byte, TreeError::WrongTotal)?;
-                std::mem::replace(&mut places.next_byte, end)
+                let at = places.block.place(places.next_byte, size).ok_or(TreeError::WrongTotal)?;
+                places.next_byte = at + size;
+                at
             }
             Kind::Directory => {
-                let end = next(places.next_child, TreeError::NoTree)?;
+                let end = places.next_child.checked_add(size).ok_or(TreeError::NoTree)?;
                 if end > places.total {
                     return Err(TreeError::NoTree);
                 }

@@ -16,8 +16,9 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 use zeroize::Zeroize;
 
-/// Largest piece that is read and opened at once; longer reads take several.
-const PIECE_BYTES: usize = 1 << 20;
+/// Largest piece that is read and opened at once; longer reads take several. No request of the kernel
+/// is longer, and each thread keeps a buffer for it.
+pub(crate) const PIECE_BYTES: usize = 256 << 10;
 
 /// An open vault.
 #[derive(Debug)]
@@ -79,7 +80,7 @@ impl Vault {
         let cipher = RwLock::new(Some(Arc::new(cipher)));
         let mut vault = Self { source, header, extent, cipher, tree: Tree::default() };
         let list = vault.read_list()?;
-        vault.tree = Tree::decode(&list, extent.data_bytes)?;
+        vault.tree = Tree::decode(&list, vault.header.block, extent.stream_bytes)?;
         Ok(vault)
     }
 
@@ -105,7 +106,7 @@ impl Vault {
             files: count(Kind::File),
             directories: count(Kind::Directory),
             links: count(Kind::Link),
-            data_bytes: self.extent.data_bytes,
+            data_bytes: self.tree.data_bytes(),
             sealed_at_s: self.extent.sealed_at_s,
         }
     }
@@ -150,7 +151,7 @@ impl Vault {
 
     fn read_list(&self) -> Result<Vec<u8>, OpenError> {
         let block = self.header.block;
-        let first = block.blocks_for(self.extent.data_bytes);
+        let first = block.blocks_for(self.extent.stream_bytes);
         let needed = first.checked_add(block.blocks_for(self.extent.tree_bytes));
         if needed.is_none_or(|needed| needed > self.header.blocks) {
             return Err(HeaderError::Damaged.into());

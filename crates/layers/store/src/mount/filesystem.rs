@@ -5,11 +5,11 @@
 //! saying that no open need be told to us: from the second one on the kernel does them by itself and
 //! keeps pages across them. So a file that was read once costs the daemon nothing any more.
 
+use super::BACKGROUND;
 use super::counters::{Count, Counters};
-use super::{BACKGROUND, READ_AHEAD_KIB};
 use crate::refusal::ReadRefusal;
 use crate::tree::{Kind, Node, NodeId};
-use crate::vault::Vault;
+use crate::vault::{PIECE_BYTES, Vault};
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Generation, INodeNo, InitFlags, KernelConfig, LockOwner,
     OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEntry, ReplyOpen, ReplyStatfs,
@@ -24,6 +24,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long the kernel may believe what it was told: nothing changes, and a lock invalidates.
 const FOREVER: Duration = Duration::from_secs(365 * 86_400);
+/// Largest request: what a thread's buffers are made for. They count as the server's memory where a
+/// control group limits it, and would take the room of cached files.
+pub(super) const REQUEST_BYTES: u32 = PIECE_BYTES as u32;
 /// Inodes are never reused.
 const GENERATION: Generation = Generation(0);
 /// What we ask of the kernel where it offers it.
@@ -155,7 +158,7 @@ impl fuser::Filesystem for Filesystem {
             let _ = config.add_capabilities(flag);
         }
         // Nobody writes; but the largest request of either kind is derived from this.
-        let _ = config.set_max_write(READ_AHEAD_KIB * 1024);
+        let _ = config.set_max_write(REQUEST_BYTES);
         let _ = config.set_max_background(BACKGROUND);
         Ok(())
     }

@@ -37,8 +37,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 
-/// How far the kernel reads ahead in a file, which is also the largest request. Beyond 1 MiB the
-/// kernel splits requests.
+/// How far the kernel reads ahead in a file. It asks for it in requests of at most
+/// [`REQUEST_BYTES`](filesystem::REQUEST_BYTES), which several threads serve at once.
 const READ_AHEAD_KIB: u32 = 1024;
 /// Requests the kernel may have under way besides those that somebody waits for.
 const BACKGROUND: u16 = 64;

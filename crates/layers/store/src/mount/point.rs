@@ -47,11 +47,13 @@ impl Drop for Mounted {
     }
 }
 
-/// Unmounts; takes the mount out of sight only when files are open, and then says so.
+/// Unmounts; when files are open it takes the mount out of sight and ends its connection, and says so.
 pub(crate) fn unmount(at: &Path) -> bool {
     let busy = umount2(at, MntFlags::empty()) == Err(Errno::EBUSY);
     if busy {
-        let _ = umount2(at, MntFlags::MNT_DETACH);
+        // By force, so that whoever waits for an answer gets an error. It may be the daemon itself:
+        // gocryptfs opens a file of its own mount as it starts, and could not even be killed there.
+        let _ = umount2(at, MntFlags::MNT_FORCE | MntFlags::MNT_DETACH);
     }
     busy
 }

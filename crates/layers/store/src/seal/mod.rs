@@ -103,10 +103,10 @@ pub enum SealError {
 pub fn seal(directory: &Path, out: &Path, key: &StoreKey, options: Options) -> Result<Sealed, SealError> {
     let threads = threads();
     refuse_inside(directory, out)?;
-    let scan = Scan::of(directory, threads)?;
+    let scan = Scan::of(directory, options.block, threads)?;
     let list = tree::encode(&scan.found);
     let block = options.block;
-    let data_blocks = block.blocks_for(scan.data_bytes);
+    let data_blocks = block.blocks_for(scan.stream_bytes);
     let blocks = rounded(block, data_blocks + block.blocks_for(list.len() as u64));
     let mut header = Header {
         block,
@@ -117,7 +117,8 @@ pub fn seal(directory: &Path, out: &Path, key: &StoreKey, options: Options) -> R
         sealed: [0; SEALED_BYTES + TAG_BYTES],
     };
     let cipher = Cipher::new(key, header.vault_id).map_err(|_| SealError::Cipher)?;
-    let extent = Extent { data_bytes: scan.data_bytes, tree_bytes: list.len() as u64, sealed_at_s: now_s() };
+    let extent =
+        Extent { stream_bytes: scan.stream_bytes, tree_bytes: list.len() as u64, sealed_at_s: now_s() };
     header.sealed =
         cipher.seal_header(&header.open_part(), &extent.encode()).map_err(|_| SealError::Cipher)?;
 

@@ -4,6 +4,7 @@
 //! come out breadth first with children together and sorted, as the format wants them.
 
 use super::SealError;
+use crate::layout::BlockSize;
 use crate::tree::{Found, Kind};
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStringExt;
@@ -24,6 +25,9 @@ pub(super) struct Scan {
     pub(super) files: Vec<FileAt>,
     /// Bytes of all files.
     pub(super) data_bytes: u64,
+    /// Where the last of them ends in the stream.
+    pub(super) stream_bytes: u64,
+    block: BlockSize,
 }
 
 /// A file in the stream.
@@ -65,7 +69,7 @@ struct Entry {
 
 impl Scan {
     /// Looks at everything below `root`.
-    pub(super) fn of(root: &Path, threads: usize) -> Result<Self, SealError> {
+    pub(super) fn of(root: &Path, block: BlockSize, threads: usize) -> Result<Self, SealError> {
         let metadata = fs::metadata(root).map_err(|error| read_error(root, error))?;
         if !metadata.is_dir() {
             return Err(SealError::NotADirectory(root.to_owned()));
@@ -76,6 +80,8 @@ impl Scan {
             marks: vec![Mark::of(&metadata)],
             files: Vec::new(),
             data_bytes: 0,
+            stream_bytes: 0,
+            block,
         };
         let mut level = vec![(0, root.to_owned())];
         while !level.is_empty() {
@@ -102,7 +108,7 @@ impl Scan {
             for entry in list {
                 match entry.found.kind {
                     Kind::Directory => next.push((self.found.len(), entry.path)),
-                    Kind::File => self.add_file(&entry),
+                    Kind::File => self.add_file(&entry)?,
                     Kind::Link => {}
                 }
                 self.found.push(entry.found);
@@ -112,16 +118,18 @@ impl Scan {
         Ok(next)
     }
 
-    fn add_file(&mut self, entry: &Entry) {
+    fn add_file(&mut self, entry: &Entry) -> Result<(), SealError> {
         let size = entry.found.size;
-        let at = self.data_bytes;
+        let at = self.block.place(self.stream_bytes, size).ok_or(SealError::TooMany)?;
         self.files.push(FileAt { at, size, path: entry.path.clone(), mark: entry.mark });
+        self.stream_bytes = at + size;
         self.data_bytes += size;
+        Ok(())
     }
 
     /// Looks again, and names the first thing that is not as it was.
     pub(super) fn still_so(&self, threads: usize) -> Result<(), SealError> {
-        let now = Self::of(&self.root, threads)?;
+        let now = Self::of(&self.root, self.block, threads)?;
         let changed = |path: PathBuf, how| Err(SealError::Changed { path, how });
         let key =
             |scan: &Self, at: usize| scan.found.get(at).map(|node| (node.kind, node.name.clone(), node.size));

@@ -96,7 +96,7 @@ impl Job<'_> {
             read_piece(file, from - file.at, target)?;
         }
         let block = self.header.block;
-        let list_at = block.blocks_for(self.scan.data_bytes) * block.payload_bytes() as u64;
+        let list_at = block.blocks_for(self.scan.stream_bytes) * block.payload_bytes() as u64;
         let (from, to) = (list_at.max(at), (list_at + self.list.len() as u64).min(end));
         if from < to {
             let piece = self.list.get((from - list_at) as usize..(to - list_at) as usize);
