@@ -107,12 +107,21 @@ impl Group {
             Mark::Mount => (libc::FAN_MARK_MOUNT, libc::FAN_OPEN_PERM),
             Mark::Ignored => (libc::FAN_MARK_IGNORED_MASK, libc::FAN_OPEN_PERM),
         };
-        // By the name under /proc, since a descriptor of O_PATH is not taken by itself.
-        let path = CString::new(format!("/proc/self/fd/{}", target.as_raw_fd()))?;
+        let (group, target) = (self.0.as_raw_fd(), target.as_raw_fd());
+        // SAFETY: without a path the mark is put on what the descriptor stands for; it is open for as
+        // long as it is borrowed.
+        let done = unsafe { libc::fanotify_mark(group, how | kind, mask, target, std::ptr::null()) };
+        if done == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.raw_os_error() != Some(libc::EBADF) {
+            return Err(error);
+        }
+        // A descriptor of O_PATH is not taken by itself, but by its name under /proc.
+        let path = CString::new(format!("/proc/self/fd/{target}"))?;
         // SAFETY: the path is a string with its zero that lives through the call.
-        let done = unsafe {
-            libc::fanotify_mark(self.0.as_raw_fd(), how | kind, mask, libc::AT_FDCWD, path.as_ptr())
-        };
+        let done = unsafe { libc::fanotify_mark(group, how | kind, mask, libc::AT_FDCWD, path.as_ptr()) };
         if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 

@@ -31,6 +31,20 @@ pub fn take(file: impl AsFd) -> io::Result<()> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Shows that nobody has a file open for writing at this moment: a lease is taken and given back. For
+/// files that cannot be opened for writing meanwhile, so that nobody can ask for it back.
+///
+/// # Errors
+/// As [`take`].
+pub fn no_writer(file: impl AsFd) -> io::Result<()> {
+    let fd = file.as_fd();
+    // SAFETY: fcntl with integers; the descriptor is open for as long as it is borrowed.
+    if unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    give_back(fd)
+}
+
 /// Gives it back; who waits to open for writing goes on.
 ///
 /// # Errors
@@ -138,12 +152,14 @@ mod tests {
         let reader = File::open(&path).unwrap();
         let writer = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
         let refused = take(&reader).unwrap_err();
+        let writes = no_writer(&reader).unwrap_err();
         drop(writer);
-        let granted = take(&reader).and_then(|()| give_back(&reader));
+        let granted = take(&reader).and_then(|()| give_back(&reader)).and_then(|()| no_writer(&reader));
         std::fs::remove_file(&path).unwrap();
         // A file system without leases (and then no EAGAIN) is no reason to fail here.
         if refused.raw_os_error() == Some(libc::EAGAIN) {
             granted.unwrap();
+            assert_eq!(writes.raw_os_error(), refused.raw_os_error());
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The threads that answer: one waits for the next event, the others look at files.
+//! The threads that answer: one has the turn, waits for events and answers what is quick; when it is in
+//! for a long file or a disk it gives the turn to another.
 //!
 //! Hot. They open nothing by a path, so that none waits for another. Each has a slot that says which
 //! open it is busy with; the main thread answers in its place when the time limit is over, and what is
@@ -53,10 +54,14 @@ impl Slots {
 
 /// Answers opens, for ever.
 pub(crate) fn decide(enforcer: &Enforcer, slot: usize) {
+    // Kept from one event to the next: handing it on wakes a thread, which costs more than most answers.
+    let mut turn: Turn<'_> = None;
     loop {
-        let turn = enforcer.turn.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if turn.is_none() {
+            turn = Some(enforcer.turn.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+        }
         match enforcer.group.read() {
-            Ok(Event::Open(open)) => handle(enforcer, slot, open, Some(turn)),
+            Ok(Event::Open(open)) => handle(enforcer, slot, open, &mut turn),
             Ok(Event::Overflow) => enforcer.gaps.add(Gap::KernelOverflow),
             Ok(Event::Other) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait(enforcer),
@@ -73,7 +78,7 @@ fn wait(enforcer: &Enforcer) {
     let _ = poll(&mut ready, PollTimeout::NONE);
 }
 
-fn handle(enforcer: &Enforcer, slot: usize, open: Open, mut turn: Turn<'_>) {
+fn handle(enforcer: &Enforcer, slot: usize, open: Open, turn: &mut Turn<'_>) {
     if enforcer.own == open.pid {
         let _ = enforcer.group.answer(open.number, true);
         enforcer.counters.add(Count::Own);
@@ -84,9 +89,8 @@ fn handle(enforcer: &Enforcer, slot: usize, open: Open, mut turn: Turn<'_>) {
     // The file stays open until its open was answered: the answer is addressed to the number of the
     // descriptor, and another event would get the same one.
     let (number, file) = (open.number, Arc::new(open.file));
-    let (allow, later) = judge(enforcer, &file, &mut turn);
+    let (allow, later) = judge(enforcer, &file, turn);
     enforcer.finish(slot, number, allow, began);
-    drop(turn);
     if let Some(job) = later
         && enforcer.queue.put(job).is_err()
     {

@@ -93,6 +93,10 @@ impl Gaps {
         self.changed.swap(false, Ordering::Relaxed)
     }
 
+    pub(crate) fn is_open(&self, gap: Gap) -> bool {
+        self.count(gap) > 0
+    }
+
     fn count(&self, gap: Gap) -> u64 {
         self.counts.get(gap as usize).map_or(0, |count| count.load(Ordering::Relaxed))
     }

@@ -51,12 +51,14 @@ impl Guard {
         Ok(())
     }
 
-    /// Makes it changeable again, if it was made immutable here.
-    pub(crate) fn thaw(&self, file: impl AsFd, key: Key) {
-        if self.frozen().remove(&key) {
+    /// Makes it changeable again, if it was made immutable here; says whether it was.
+    pub(crate) fn thaw(&self, file: impl AsFd, key: Key) -> bool {
+        let was = self.frozen().remove(&key);
+        if was {
             // What cannot be changed back stays as it is, and `thaw` names it.
             let _ = inode::set_immutable(file, false);
         }
+        was
     }
 
     /// It was made immutable here.

@@ -15,6 +15,7 @@ use bakeoff_layers_base::manifest::seal::is_below_any;
 use bakeoff_layers_base::verdict::Kept;
 use bakeoff_sys::fanotify::Mark;
 use bakeoff_sys::inode::{self, Facts, Kind, Waiting};
+use bakeoff_sys::lease::no_writer;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -50,10 +51,14 @@ pub(crate) enum Which {
 /// The turn to wait for events: given up by whoever needs more time.
 pub(crate) type Turn<'a> = Option<MutexGuard<'a, ()>>;
 
-/// Finds out which file was opened, by its path where that can be trusted, else by its inode.
+/// Finds out which file was opened: by its inode where that has one name which cannot change, else by
+/// its path where that can be trusted, else by its inode.
 pub(crate) fn which(enforcer: &Enforcer, listed: &Listed, file: &OwnedFd, facts: &Facts) -> Which {
     if facts.kind != Kind::File {
         return Which::Excluded;
+    }
+    if let Some(index) = fixed(enforcer, listed, facts) {
+        return Which::Listed(index);
     }
     let path = path_of(file);
     let below = path.strip_prefix(&enforcer.tree.path).ok();
@@ -74,6 +79,15 @@ pub(crate) fn which(enforcer: &Enforcer, listed: &Listed, file: &OwnedFd, facts:
         (None, Unlisted::Deny) => Which::Unlisted(path.to_string_lossy().into_owned()),
         (None, Unlisted::Allow) => Which::Excluded,
     }
+}
+
+/// The listed file that an inode is for sure. To ask the kernel for a path costs as much as the rest of
+/// what finds the file.
+fn fixed(enforcer: &Enforcer, listed: &Listed, facts: &Facts) -> Option<u32> {
+    let closed = enforcer.freezes() && listed.exact && enforcer.guard.holds(key(facts));
+    let closed = closed && !enforcer.gaps.is_open(Gap::NotFrozen);
+    let one_name = facts.links == 1 && (closed || enforcer.is_read_only());
+    one_name.then(|| listed.of(key(facts)))?
 }
 
 fn path_of(file: &OwnedFd) -> PathBuf {
@@ -113,8 +127,7 @@ pub(crate) fn look(
         let kept =
             ticket.keep(verdict, None, || !unasked || enforcer.group.add(Mark::Ignored, &**file).is_ok());
         match kept {
-            // The lease has proved that nobody has the file open for writing. Frozen, it stays so, and
-            // a lease would cost every further open half a microsecond and us a descriptor.
+            // Frozen while it was looked at, it needs none from now on.
             Kept::Kept if !enforcer.guard.holds(key(facts)) => return Some(wrong),
             Kept::Stale => {}
             Kept::Kept | Kept::Full | Kept::Unmarked => {
@@ -137,7 +150,12 @@ fn hold(enforcer: &Enforcer, file: &Arc<OwnedFd>, facts: &Facts) -> bool {
     if enforcer.freezes() && enforcer.guard.freeze(&**file, key(facts)).is_err() {
         enforcer.gaps.add(Gap::NotFrozen);
     }
-    let taken = enforcer.leases.take(key(facts), file);
+    // Frozen, a file that nobody has open for writing stays so: it is enough to have seen that. A lease
+    // would cost every further open half a microsecond and us a descriptor.
+    let taken = match enforcer.guard.holds(key(facts)) {
+        true => no_writer(&**file).map_err(|error| NoLease::of(&error)),
+        false => enforcer.leases.take(key(facts), file),
+    };
     enforcer.note_unheld(
         key(facts),
         taken.err().map(|why| match why {

@@ -21,6 +21,15 @@ pub(crate) enum NoLease {
     Full,
 }
 
+impl NoLease {
+    pub(crate) fn of(error: &std::io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::EAGAIN) => Self::Writer,
+            _ => Self::Unsupported,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Leases {
     held: Mutex<HashMap<RawFd, (Key, Arc<OwnedFd>)>>,
@@ -43,10 +52,7 @@ impl Leases {
         drop(held);
         lease::take(file).map_err(|error| {
             self.held().remove(&fd);
-            match error.raw_os_error() {
-                Some(libc::EAGAIN) => NoLease::Writer,
-                _ => NoLease::Unsupported,
-            }
+            NoLease::of(&error)
         })
     }
 

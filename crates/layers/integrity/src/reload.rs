@@ -47,8 +47,9 @@ fn take(enforcer: &Enforcer, manifest: Manifest) -> String {
     let version = manifest.header().version;
     let frozen = enforcer.settings.freeze && !enforcer.is_read_only();
     if frozen {
-        tree::thaw_all(enforcer, &enforcer.listed());
+        // First, so that from now on no verdict relies on names or files that stay as they are.
         enforcer.guard.switch(false);
+        tree::thaw_all(enforcer, &enforcer.listed());
         enforcer.gaps.set(Gap::OpenForChanges, 1);
     }
     arm(enforcer, manifest);

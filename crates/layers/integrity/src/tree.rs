@@ -73,13 +73,15 @@ pub(crate) struct Listed {
     inodes: HashMap<Key, u32>,
     /// Further names of the same inode.
     twice: HashMap<Key, Vec<u32>>,
+    /// The directories were frozen before the files were looked up: the inodes are those of the names.
+    pub(crate) exact: bool,
     /// Listed files that were not there.
     pub(crate) missing: u64,
 }
 
 impl Listed {
     pub(crate) fn new(manifest: Arc<Manifest>) -> Self {
-        Self { manifest, inodes: HashMap::new(), twice: HashMap::new(), missing: 0 }
+        Self { manifest, inodes: HashMap::new(), twice: HashMap::new(), exact: false, missing: 0 }
     }
 
     /// The file that an inode was, by the first of its names.
@@ -89,6 +91,9 @@ impl Listed {
 
     /// Whether all names of an inode ask for the same: only then may it be opened unasked.
     pub(crate) fn agree(&self, key: Key, index: u32) -> bool {
+        if self.of(key) == Some(index) && !self.twice.contains_key(&key) {
+            return true;
+        }
         let wanted = |index: u32| {
             let entry = self.manifest.entry(index as usize);
             entry.map(|entry| (entry.digest, entry.size_bytes, entry.mode))
@@ -127,6 +132,7 @@ pub(crate) fn arm(enforcer: &Enforcer, manifest: Arc<Manifest>) -> Result<Listed
     }
     let manifest = &manifest;
     let mut listed = Listed::new(manifest.clone());
+    listed.exact = enforcer.freezes();
     for index in 0..manifest.len() {
         let Some(entry) = manifest.entry(index) else { continue };
         match arm_file(enforcer, Path::new(entry.path)) {
@@ -178,7 +184,11 @@ pub(crate) fn thaw_all(enforcer: &Enforcer, listed: &Listed) {
         let file = inode::open_below(&enforcer.tree.root, Path::new(path), For::Reading);
         let Ok(file) = file else { continue };
         if let Ok(facts) = inode::facts(&file) {
-            enforcer.guard.thaw(&file, key(&facts));
+            let key = key(&facts);
+            if enforcer.guard.thaw(&file, key) {
+                // Its verdict was kept without a lease, since it could not change.
+                enforcer.verdicts.void(&key, || drop(enforcer.group.remove(Mark::Ignored, &file)));
+            }
         }
     }
 }
