@@ -199,7 +199,7 @@ fn wrong_layers_are_refused_with_the_line() {
         yard.run(&["check", "plan.toml"]).exits(2)
     };
     check("[\"lop-ext4\"]", "").says(&["no layer `lop-ext4`", "did you mean `loop-ext4`", "plan.toml:"]);
-    check("[\"loop-ext4\", \"loop-ext4\"]", "").says(&["stands here twice"]);
+    check("[\"loop-ext4\", \"loop-ext4\"]", "").says(&["`loop-ext4` stands under `layered` twice"]);
     check("[\"idle\"]", "\n[layer.idle]\nroot = \"{under}\"\n").says(&["does nothing", "`up`"]);
     check("[\"x\"]", "\n[layer.x]\nup = [\"true\"]\nready = \"y\"\n").says(&["`ready`", "`daemon`"]);
     yard.write("plan.toml", plan("", WALK, "[arm.plain]\nserver = \"origin\"\nlayers = [\"loop-ext4\"]"));

@@ -106,15 +106,20 @@ fn level_section<'a>(file: &'a PlanFile, factor: &str, level: &str) -> Option<&'
     levels.iter().find(|(name, _)| name.as_ref() == level).map(|(_, section)| section)
 }
 
-/// `http.active`; numbers and switches say whose they are: `http.rules-10`.
+/// The name of an arm: its template's, where there are several, and its levels'.
 fn cell_name(template: Option<&str>, factors: &[Factor], setting: &[usize]) -> String {
+    let levels = setting_name(factors, setting);
+    template.into_iter().chain([levels.as_str()]).collect::<Vec<_>>().join(".")
+}
+
+/// `http.active`; numbers and switches say whose they are: `http.rules-10`.
+pub(super) fn setting_name(factors: &[Factor], setting: &[usize]) -> String {
     let part = |(factor, &level): (&Factor, &usize)| {
         let text = &factor.levels[level];
         let bare = factor.numbers.is_none() && !matches!(text.as_str(), "true" | "false");
         if bare { text.clone() } else { format!("{}-{text}", factor.name) }
     };
-    let parts = factors.iter().zip(setting).map(part);
-    template.map(str::to_owned).into_iter().chain(parts).collect::<Vec<_>>().join(".")
+    factors.iter().zip(setting).map(part).collect::<Vec<_>>().join(".")
 }
 
 /// Every combination of levels, the reference cell first.
@@ -196,13 +201,25 @@ macro_rules! no_text {
 }
 no_text!(bool, u32);
 
+/// Both lists, the arm's from the files up and then the level's.
+fn on_top<T: Clone>(own: Option<Spanned<Vec<T>>>, over: Option<&Spanned<Vec<T>>>) -> Option<Spanned<Vec<T>>> {
+    match (own, over) {
+        (Some(own), Some(over)) => {
+            let all = own.as_ref().iter().chain(over.as_ref()).cloned().collect();
+            Some(Spanned::new(over.span(), all))
+        }
+        (own, over) => own.or_else(|| over.cloned()),
+    }
+}
+
 /// One list of the fields, so that a new key of arms cannot be forgotten in one of the two.
 macro_rules! each_key {
     ($($key:ident),*) => {
         impl ArmSection {
-            /// These keys with those of a level put over them.
+            /// These keys with those of a level put over them; its layers are put on top.
             fn under(self, over: &Self) -> Self {
-                Self { $($key: over.$key.clone().or(self.$key)),* }
+                let layers = on_top(self.layers.clone(), over.layers.as_ref());
+                Self { layers, ..Self { $($key: over.$key.clone().or(self.$key)),* } }
             }
 
             fn fill(&mut self, values: &BTreeMap<String, String>) {

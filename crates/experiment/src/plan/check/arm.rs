@@ -48,7 +48,7 @@ impl Context<'_> {
             start_timeout: self.quantity(arm.start_timeout.as_ref(), "10s")?,
             levels: cell.levels.clone(),
             values: cell.values.clone(),
-            layers: self.layers(arm, &what, own_layers)?,
+            layers: self.layers(name, arm, &what, own_layers)?,
             what,
             prepare,
             directives: self.directives(arm)?,

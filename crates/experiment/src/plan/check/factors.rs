@@ -87,7 +87,8 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// `[[cell]]`: each names a level of every factor.
+    /// `[[cell]]`: each names levels of factors, and stands for all levels of the factors that it leaves
+    /// out.
     fn listed(&self, file: &PlanFile, factors: &[Factor]) -> Checked<Vec<Vec<usize>>> {
         let mut settings = Vec::new();
         for cell in &file.cell {
@@ -96,28 +97,35 @@ impl Context<'_> {
                 let what = format!("there is no factor `{}`", wrong.as_ref());
                 return self.wrong(wrong.span(), what, suggestion(wrong.as_ref(), &names));
             }
-            let setting =
-                factors.iter().map(|factor| self.level_of(cell, factor)).collect::<Checked<Vec<usize>>>()?;
-            if settings.contains(&setting) {
-                return self.wrong(cell.span(), "this combination is there twice", "take one out");
+            let named = factors.iter().map(|factor| self.level_of(cell, factor)).collect::<Checked<Vec<_>>>()?;
+            let fits = |setting: &Vec<usize>| {
+                named.iter().zip(setting).all(|(named, level)| named.is_none_or(|named| named == *level))
+            };
+            for setting in expand::crossed(factors).into_iter().filter(fits) {
+                if settings.contains(&setting) {
+                    let what =
+                        format!("the combination {} is there twice", expand::setting_name(factors, &setting));
+                    let help = "take one out; a cell stands for all levels of the factors that it leaves out";
+                    return self.wrong(cell.span(), what, help);
+                }
+                settings.push(setting);
             }
-            settings.push(setting);
         }
         Ok(settings)
     }
 
+    /// `None`: this cell leaves the factor out.
     fn level_of(
         &self,
         cell: &Spanned<BTreeMap<Spanned<String>, Spanned<FactorLevel>>>,
         factor: &Factor,
-    ) -> Checked<usize> {
+    ) -> Checked<Option<usize>> {
         let Some((_, level)) = cell.as_ref().iter().find(|(name, _)| name.as_ref() == &factor.name) else {
-            let what = format!("the factor `{}` has no level here", factor.name);
-            return self.wrong(cell.span(), what, format!("add {} = {:?}", factor.name, factor.levels[0]));
+            return Ok(None);
         };
         let text = level.as_ref().to_string();
         match factor.levels.iter().position(|known| *known == text) {
-            Some(index) => Ok(index),
+            Some(index) => Ok(Some(index)),
             None => {
                 let known: Vec<&str> = factor.levels.iter().map(String::as_str).collect();
                 let what = format!("the factor `{}` has no level `{text}`", factor.name);

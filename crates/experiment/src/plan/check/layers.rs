@@ -90,6 +90,7 @@ impl Context<'_> {
 
     pub(super) fn layers(
         &self,
+        name: &Spanned<String>,
         arm: &ArmSection,
         what: &ArmKind,
         known: &[LayerSpec],
@@ -100,17 +101,18 @@ impl Context<'_> {
             return self.wrong(list.span(), "this arm serves no files", help);
         }
         let mut layers: Vec<LayerSpec> = Vec::new();
-        for name in list.as_ref() {
-            let Some(layer) = known.iter().find(|layer| layer.name == *name.as_ref()) else {
+        for word in list.as_ref() {
+            let Some(layer) = known.iter().find(|layer| layer.name == *word.as_ref()) else {
                 let names: Vec<&str> = known.iter().map(|layer| layer.name.as_str()).collect();
-                let what = format!("there is no layer `{}`", name.as_ref());
+                let what = format!("there is no layer `{}`", word.as_ref());
                 let help =
-                    format!("{}; a layer of your own is a [layer.NAME]", suggestion(name.as_ref(), &names));
-                return self.wrong(name.span(), what, help);
+                    format!("{}; a layer of your own is a [layer.NAME]", suggestion(word.as_ref(), &names));
+                return self.wrong(word.span(), what, help);
             };
             if layers.contains(layer) {
-                let what = format!("the layer `{}` stands here twice", name.as_ref());
-                return self.wrong(name.span(), what, "take one out");
+                let what = format!("the layer `{}` stands under `{}` twice", word.as_ref(), name.as_ref());
+                let help = "take one out; the layers of an arm and of its levels add up";
+                return self.wrong(word.span(), what, help);
             }
             layers.push(layer.clone());
         }

@@ -146,6 +146,71 @@ fn several_templates_are_a_factor_and_cells_may_be_listed() {
 }
 
 #[test]
+fn a_cell_stands_for_all_levels_of_what_it_leaves_out() {
+    let names = |cells: &str| -> Vec<String> {
+        let plan = parse(&FACTORS.replace("[arm.nginx]", &format!("{cells}\n[arm.nginx]"))).unwrap();
+        plan.arms.iter().map(|arm| arm.name.clone()).collect()
+    };
+    assert_eq!(
+        names("[[cell]]\nprotocol = \"http\"\n[[cell]]\nprotocol = \"https\"\nrules = 10"),
+        ["http.rules-0", "http.rules-10", "https.rules-10"]
+    );
+    assert_eq!(names("[[cell]]\nrules = 0"), ["http.rules-0", "https.rules-0"]);
+    assert_eq!(names("[[cell]]").len(), 4);
+}
+
+const STACK: &str = r#"
+[experiment]
+baseline = "plain.raw"
+
+[workload]
+kind = "get"
+urls = ["/f"]
+
+[factors]
+storage = ["plain", "image"]
+check = ["raw", "noted"]
+
+[level.storage.image]
+layers = ["lower", "loop-ext4"]
+
+[level.check.noted]
+layers = ["integrity-log"]
+
+[layer.base]
+up = ["true"]
+
+[layer.lower]
+up = ["true"]
+
+[arm.nginx]
+server = "nginx"
+layers = ["base"]
+"#;
+
+#[test]
+fn layers_of_an_arm_and_its_levels_add_up() {
+    let layers = |text: &str| -> Vec<Vec<String>> {
+        let of = |arm: &Arm| arm.layers.iter().map(|layer| layer.name.clone()).collect();
+        parse(text).unwrap().arms.iter().map(of).collect()
+    };
+    let all = layers(STACK);
+    assert_eq!(all[0], ["base"]);
+    assert_eq!(all[1], ["base", "integrity-log"]);
+    assert_eq!(all[2], ["base", "lower", "loop-ext4"]);
+    assert_eq!(all[3], ["base", "lower", "loop-ext4", "integrity-log"]);
+    // The order of [factors], not that of the sections.
+    let turned = STACK.replacen("storage =", "zz =", 1).replacen("check =", "storage =", 1);
+    let turned = turned.replacen("zz = [\"plain\", \"image\"]", "check = [\"raw\", \"noted\"]", 1);
+    let turned = turned.replacen("storage = [\"raw\", \"noted\"]", "storage = [\"plain\", \"image\"]", 1);
+    let turned = turned.replacen("plain.raw", "raw.plain", 1);
+    assert_eq!(layers(&turned)[3], ["base", "integrity-log", "lower", "loop-ext4"]);
+    let twice = STACK.replacen("[\"integrity-log\"]", "[\"lower\"]", 1);
+    let message = parse(&twice).unwrap_err();
+    assert!(message.contains("the layer `lower` stands under `image.noted` twice"), "{message}");
+}
+
+#[test]
 fn wrong_factors_and_method_keys_are_named() {
     for (from, to, expected) in [
         ("rules = [0, 10]", "rules = [0]", &["no two levels"][..]),
@@ -157,7 +222,12 @@ fn wrong_factors_and_method_keys_are_named() {
             &["no factor `protcol`", "did you mean `protocol`"],
         ),
         ("[level.protocol.https]", "[level.protocol.htps]", &["no level `htps`", "did you mean `https`"]),
-        ("[arm.nginx]", "[[cell]]\nprotocol = \"http\"\n\n[arm.nginx]", &["`rules` has no level here"]),
+        (
+            "[arm.nginx]",
+            "[[cell]]\nprotocol = \"http\"\n\n[[cell]]\nrules = 10\n\n[arm.nginx]",
+            &["the combination http.rules-10 is there twice", "leaves out", "plan.toml:19"],
+        ),
+        ("[arm.nginx]", "[[cell]]\nrules = 1\n\n[arm.nginx]", &["no level `1`", "known are `0`, `10`"]),
         ("baseline = \"nginx\"", "baseline = \"ngnix\"", &["no arm `ngnix`", "http.rules-0"]),
         ("baseline", "design = \"duett\"\nbaseline", &["no design `duett`", "did you mean `duet`"]),
         ("baseline", "delay = \"5ms\"\nbaseline", &["`delay` needs a link"]),

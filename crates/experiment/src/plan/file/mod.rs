@@ -37,7 +37,8 @@ pub struct PlanFile {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, BTreeMap<String, ArmSection>>")]
     pub level: BTreeMap<Spanned<String>, BTreeMap<Spanned<String>, ArmSection>>,
-    /// The combinations of levels that are run, where it is not all of them.
+    /// The combinations of levels that are run, where it is not all of them. One stands for all
+    /// levels of the factors that it leaves out.
     #[serde(default)]
     #[schemars(with = "Vec<BTreeMap<String, FactorLevel>>")]
     pub cell: Vec<Spanned<BTreeMap<Spanned<String>, Spanned<FactorLevel>>>>,
