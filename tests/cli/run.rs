@@ -34,6 +34,44 @@ fn quiet_prints_one_line_and_keeps_the_contract() {
     assert!((low..=high).contains(&row["effect"].as_f64().unwrap()), "{row}");
 }
 
+/// An arm with a number of requests of its own has as many in every slice, and the words say so.
+#[test]
+fn an_arm_may_have_slices_of_its_own() {
+    let yard = Yard::new();
+    let arms = format!("{ORIGINS}\nslice_requests = 90");
+    yard.write("plan.toml", plan("design = \"auto\"", GET, &arms));
+    let said = yard.run(&["run", "plan.toml", "--out", "out"]).exits(0);
+    assert!(said.stdout.contains("1,470 requests in all, 90 to 200 a slice"), "{}", said.stdout);
+    let results = contract::kept(&yard, "out", &["plain", "tls"], "subject_cpu_per_request");
+    assert_eq!(results["arms"]["plain'"]["requests"], 600);
+    assert_eq!(results["arms"]["tls"]["requests"], 270);
+    assert_eq!(results["workload"]["requests_of"], serde_json::json!({ "tls": 90 }));
+    assert_eq!(results["design"]["design"], "pairs");
+    let reason = results["design"]["reason"].as_str().unwrap();
+    assert!(reason.contains("numbers of requests of their own"), "{reason}");
+    let setup: serde_json::Value = serde_json::from_str(&yard.read("out/setup.json")).unwrap();
+    assert_eq!(setup["workload"]["requests_of"]["tls"], 90);
+    // Bytes read from storage are of a whole slice: no row compares them.
+    let rows = results["comparisons"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["arm"] != "tls" || row["meter"] != "disk_read"));
+    yard.run(&["verify", "out"]).exits(0);
+}
+
+/// What is left to be sized is sized in the pilot.
+#[test]
+fn the_pilot_sizes_the_slices_of_the_other_arms() {
+    let yard = Yard::new();
+    let arms = format!("{ORIGINS}\nslice_requests = 90");
+    yard.write("plan.toml", plan("", GET, &arms).replace("slice_requests = 200\n", ""));
+    yard.run(&["run", "plan.toml", "--out", "out", "--quiet"]).exits(0);
+    let setup: serde_json::Value = serde_json::from_str(&yard.read("out/setup.json")).unwrap();
+    assert!(setup["workload"]["slice_requests"].as_u64().unwrap() >= 2000, "{}", setup["workload"]);
+    let reason = setup["workload"]["slice_reason"].as_str().unwrap();
+    assert!(reason.contains("1 arm has as many as the plan says"), "{reason}");
+    let results: serde_json::Value = serde_json::from_str(&yard.read("out/results.json")).unwrap();
+    assert_eq!(results["arms"]["tls"]["requests"], 270);
+}
+
 #[test]
 fn the_report_stands_on_standard_output_and_ends_with_the_directory() {
     let yard = Yard::new();

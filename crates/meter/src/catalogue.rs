@@ -111,7 +111,24 @@ const NOUNS_OF_FILES: &[(&str, &str)] = &[
     ("context_switches_per_request", "context switches per operation"),
 ];
 
+/// Figures of a slice as a whole: they grow with its requests.
+const OF_WHOLE_SLICES: [&str; 8] = [
+    ELAPSED,
+    "user_cpu",
+    "system_cpu",
+    "memory_limit_hits",
+    "disk_read",
+    "disk_write",
+    "connections",
+    "postponed",
+];
+
 impl Meter {
+    /// Whether it grows with the requests of a slice: then only slices of as many can be compared.
+    pub fn is_of_whole_slice(&self) -> bool {
+        OF_WHOLE_SLICES.contains(&self.name)
+    }
+
     /// The noun for a workload of this kind.
     pub fn noun_in(&self, workload: &str) -> &'static str {
         let own = NOUNS_OF_FILES.iter().find(|(name, _)| workload == "files" && *name == self.name);

@@ -76,6 +76,19 @@ pub(crate) fn extent(results: &Results) -> String {
     format!("{} {rounds}, {time}, seed {}", results.rounds, results.seed)
 }
 
+/// Requests of a slice: `3,000`, or `3,000 to 6,000` where arms have numbers of their own.
+pub(crate) fn slice(results: &Results) -> String {
+    let work = &results.workload;
+    let of = |arm: &String| work.requests_of.get(arm).copied().unwrap_or(work.slice_requests);
+    let counts = || results.order.iter().map(of);
+    let least = counts().min().unwrap_or(work.slice_requests);
+    let most = counts().max().unwrap_or(work.slice_requests);
+    match least == most {
+        true => figures::count(most),
+        false => format!("{} to {}", figures::count(least), figures::count(most)),
+    }
+}
+
 /// The figure's name where room is short, in a workload of this kind; the meter's own name where
 /// there is no shorter one.
 pub(crate) fn short<'m>(kind: &str, meter: &'m str) -> &'m str {

@@ -10,6 +10,9 @@ use crate::results::{Estimate, FactorsResult, Interaction, MainEffect, Setup};
 use bakeoff_meter::Meter;
 use bakeoff_stats::{Contrast, Design, Effect, FactorLevel, Level, Scale, Term, contrasts, effect_of};
 
+/// What rounding may leave of a contrast that is none.
+const SAME_SIZE: f64 = 1e-9;
+
 /// The cells in the order of the set-up, without the baseline's second process.
 pub(super) struct Cells<'a> {
     pub(super) setup: &'a Setup,
@@ -27,6 +30,16 @@ impl<'a> Cells<'a> {
             .map(|name| setup.subjects.get(*name).map(|s| s.levels.clone()))
             .collect::<Option<_>>()?;
         Some(Self { setup, design: Design::listed(levels, cells).ok()?, names })
+    }
+
+    /// The logarithm of each cell's requests a slice where the meter grows with it, else nothing but
+    /// zeros: what a contrast of these is not, it is not of the figures either.
+    fn sizes(&self, meter: &Meter) -> Vec<f64> {
+        let of = |name: &&str| match meter.is_of_whole_slice() {
+            true => (self.setup.workload.slice_of(name).max(1) as f64).ln(),
+            false => 0.0,
+        };
+        self.names.iter().map(of).collect()
     }
 
     pub(super) fn name(&self, at: FactorLevel) -> String {
@@ -63,14 +76,21 @@ pub(super) fn factors(setup: &Setup, series: &Series) -> Option<FactorsResult> {
     let found = contrasts(&cells.design);
     let alpha = (1.0 - level(setup).get()) / found.estimable.len().max(1) as f64;
     let level = Level::new(1.0 - alpha).unwrap_or(Level::NULL);
+    let sizes = cells.sizes(meter);
+    let sizes: Vec<&[f64]> = sizes.iter().map(std::slice::from_ref).collect();
+    let one_size = sizes.windows(2).all(|two| two[0] == two[1]);
     let mut result = FactorsResult { level: level.get(), ..FactorsResult::default() };
     for contrast in &found.estimable {
+        if contrast.per_round(&sizes).iter().any(|change| change.abs() > SAME_SIZE) {
+            result.missing.push(unequal(&cells, contrast.term, meter));
+            continue;
+        }
         let effect = effect_of(&contrast.per_round(&logs), series.starts(), level, Scale::LogRatio);
         match contrast.term {
             Term::Main(at) => result.main.push(main_effect(&cells, contrast, at, effect.as_ref(), meter)),
             Term::Interaction { first, second } => {
-                let together =
-                    cells.design.square(first, second).and_then(|square| square.together(&logs, level));
+                let square = cells.design.square(first, second).filter(|_| one_size);
+                let together = square.and_then(|square| square.together(&logs, level));
                 let mut row = Interaction {
                     first: cells.pair(first),
                     second: cells.pair(second),
@@ -94,8 +114,19 @@ pub(super) fn factors(setup: &Setup, series: &Series) -> Option<FactorsResult> {
             }
         }
     }
-    result.missing = found.not_estimable.iter().map(|term| term.sentence(|at| cells.name(at))).collect();
+    result.missing.extend(found.not_estimable.iter().map(|term| term.sentence(|at| cells.name(at))));
     Some(result)
+}
+
+/// Why a contrast of slices of unequal size is left out.
+fn unequal(cells: &Cells<'_>, term: Term, meter: &Meter) -> String {
+    let what = match term {
+        Term::Main(at) => format!("the effect of {}", cells.name(at)),
+        Term::Interaction { first, second } => {
+            format!("the interaction of {} and {}", cells.name(first), cells.name(second))
+        }
+    };
+    format!("{what} on {} cannot be told: the slices have not the same number of requests", meter.noun)
 }
 
 fn main_effect(

@@ -25,7 +25,11 @@ pub(super) fn equal(setup: &Setup, series: &Series) -> Vec<Vec<String>> {
     if estimates.iter().any(|estimate| !estimate.is_finite()) {
         return Vec::new();
     }
+    let slice_of = |i: usize| setup.workload.slice_of(names[i]);
     let pairwise = |i: usize, j: usize| {
+        if meter.is_of_whole_slice() && slice_of(i) != slice_of(j) {
+            return None;
+        }
         let d = log_ratios(&columns[i], &columns[j], &columns[j]);
         Some(effect_of(&d, series.starts(), level, Scale::LogRatio)?.interval)
     };

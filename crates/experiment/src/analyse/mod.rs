@@ -130,6 +130,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
             description: setup.workload.description.clone(),
             requests: arms.values().map(|arm| arm.requests).sum(),
             slice_requests: setup.workload.slice_requests,
+            requests_of: setup.workload.requests_of.clone(),
             skipped: setup.workload.skipped.clone(),
         },
         order: setup.arms.clone(),

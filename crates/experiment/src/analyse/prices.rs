@@ -49,14 +49,18 @@ fn priced(
     setting: &[usize],
     meter: &Meter,
 ) -> Option<PriceResult> {
-    let (mut x, mut y) = (Vec::new(), Vec::new());
+    let (mut x, mut y, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
     for (level, number) in numbers.iter().enumerate() {
         let mut at = setting.to_vec();
         at[factor] = level;
         if let Some(cell) = cells.design.cell(&at) {
             x.push(*number);
+            sizes.push(cells.setup.workload.slice_of(cells.names[cell]));
             y.push(figures(series, cells.setup, cells.names[cell], meter)?);
         }
+    }
+    if meter.is_of_whole_slice() && sizes.windows(2).any(|two| two[0] != two[1]) {
+        return None;
     }
     let rows: Vec<&[f64]> = y.iter().map(Vec::as_slice).collect();
     let others: Vec<String> = setting

@@ -56,9 +56,15 @@ fn of_runs(old: &Setup, new: &Setup, add: &mut impl FnMut(&str, String, String))
     add("primary figure", old.primary.clone(), new.primary.clone());
     add("baseline", old.baseline.clone(), new.baseline.clone());
     add("seed", old.seed.to_string(), new.seed.to_string());
-    add("requests a slice", old.workload.slice_requests.to_string(), new.workload.slice_requests.to_string());
+    add("requests a slice", slices(old), slices(new));
     add("arms", old.arms.join(", "), new.arms.join(", "));
     add("restarts", old.restarts.every.to_string(), new.restarts.every.to_string());
+}
+
+/// `6000, c 3000`: of all arms, and of those with a number of their own.
+fn slices(setup: &Setup) -> String {
+    let own = setup.workload.requests_of.iter().map(|(arm, count)| format!(", {arm} {count}"));
+    setup.workload.slice_requests.to_string() + &own.collect::<String>()
 }
 
 fn of_facts(old: &[Fact], new: &[Fact], add: &mut impl FnMut(&str, String, String)) {

@@ -199,7 +199,7 @@ impl Fill for LimitsSection {
 macro_rules! no_text {
     ($($kind:ty),*) => { $(impl Fill for $kind { fn fill(&mut self, _: &BTreeMap<String, String>) {} })* };
 }
-no_text!(bool, u32);
+no_text!(bool, u32, u64);
 
 /// Both lists, the arm's from the files up and then the level's.
 fn on_top<T: Clone>(own: Option<Spanned<Vec<T>>>, over: Option<&Spanned<Vec<T>>>) -> Option<Spanned<Vec<T>>> {
@@ -246,6 +246,7 @@ each_key!(
     headers,
     urls,
     keep_alive,
+    slice_requests,
     fresh,
     first_use_of,
     limits,

@@ -235,6 +235,8 @@ pub struct Arm {
     pub first_use_of: Option<String>,
     /// What its requests have of their own.
     pub requests: OwnRequests,
+    /// Servers: requests of a slice, in place of the workload's.
+    pub slice_requests: Option<u64>,
 }
 
 /// What an arm is.
@@ -306,6 +308,15 @@ impl Plan {
     /// The baseline's name.
     pub fn baseline_name(&self) -> &str {
         &self.arms[self.baseline].name
+    }
+
+    /// Requests of a slice of an arm; `None`: sized in the pilot, or no requests.
+    pub fn slice_requests(&self, arm: &Arm) -> Option<u64> {
+        let common = match &self.work {
+            Work::Requests(work) => work.slice_requests,
+            Work::Command(_) | Work::Files(_) => None,
+        };
+        arm.slice_requests.or(common)
     }
 
     /// Names of all processes or commands that are measured: the arms, and the baseline's second

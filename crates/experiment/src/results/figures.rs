@@ -83,6 +83,9 @@ pub struct WorkloadResult {
     pub requests: u64,
     /// Requests of one slice.
     pub slice_requests: u64,
+    /// The same for each arm with a number of its own, by name.
+    #[serde(default)]
+    pub requests_of: BTreeMap<String, u64>,
     /// Log lines that are not replayed, by reason.
     pub skipped: BTreeMap<String, u64>,
 }

@@ -79,6 +79,9 @@ pub struct WorkloadSetup {
     pub description: String,
     /// Requests of one slice; 1 for a command.
     pub slice_requests: u64,
+    /// The same for each arm with a number of its own, by name.
+    #[serde(default)]
+    pub requests_of: BTreeMap<String, u64>,
     /// Why the slice has this size, from the pilot.
     pub slice_reason: String,
     /// Requests of the whole benchmark, where it has an end: for a shuffled replay lines x robots x
@@ -92,6 +95,13 @@ pub struct WorkloadSetup {
     pub log_sha256: Option<String>,
     /// `files` workload: its kinds of operations in the order of the plan.
     pub operations: Vec<OperationSetup>,
+}
+
+impl WorkloadSetup {
+    /// Requests of one slice of an arm.
+    pub fn slice_of(&self, arm: &str) -> u64 {
+        self.requests_of.get(arm).copied().unwrap_or(self.slice_requests)
+    }
 }
 
 /// How often one kind of file operation is made.

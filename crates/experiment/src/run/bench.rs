@@ -40,7 +40,8 @@ impl Tried {
 
 /// All arms, started, by their index in `Plan::names`.
 pub(crate) trait Bench {
-    /// Prepares the work of a round: the same for every arm.
+    /// Prepares the work of a round: the same for every arm, but for those with a number of requests
+    /// of their own.
     fn begin_round(&mut self, round: u32, requests: usize) -> Result<(), RunError>;
 
     /// Measures one arm's slice. `limit`: no new requests after that long.
@@ -49,7 +50,8 @@ pub(crate) trait Bench {
     /// One unmeasured slice of every arm.
     fn warm_up(&mut self, requests: usize) -> Result<(), RunError>;
 
-    /// What `requests` requests of every arm take, measured roughly; also checks every byte.
+    /// What `requests` requests of every arm take, measured roughly; also checks every byte. An arm
+    /// whose slices are smaller is tried with one, and its times are scaled.
     fn try_out(&mut self, requests: usize, limit: Nanos) -> Result<Vec<Tried>, RunError>;
 
     /// Measures all arms at the same time, each at `rate`.
@@ -88,6 +90,11 @@ pub(crate) trait Bench {
 
     /// Whether slices are sized; a command is what it is.
     fn sized(&self) -> Sizing;
+
+    /// The arms whose slices the plan sizes one by one; empty: none.
+    fn own_slices(&self) -> Vec<Option<usize>> {
+        Vec::new()
+    }
 
     /// Whether every arm's CPU can be read.
     fn has_cpu(&self) -> bool;

@@ -86,6 +86,9 @@ fn obstacle(facts: &Facts<'_>) -> Option<String> {
     if facts.primary != SUBJECT_CPU {
         return Some(format!("it shows CPU per request only, and the verdict stands on {}", facts.primary));
     }
+    if plan.arms.iter().any(|arm| arm.slice_requests.is_some()) {
+        return Some("arms have numbers of requests of their own, and all at once get the same".to_owned());
+    }
     if plan.link.is_some() {
         return Some("the arms would share the link".to_owned());
     }
@@ -238,6 +241,11 @@ mod tests {
         waiting[2].io_wait = 0.3;
         let why = chosen(&duet, &waiting).unwrap_err().to_string();
         assert!(why.contains("wait for storage (30 %") && why.contains("design = \"pairs\""), "{why}");
+        let own = plan("design = \"auto\"").text.replace("burn", "slice_requests = 50\nburn");
+        let own = Plan::parse("t", "t.toml", &own, Path::new("/")).unwrap();
+        let (setup, requests) = chosen(&own, &tried([100, 101, 102])).unwrap();
+        assert_eq!((setup.design, requests), (Design::Pairs, None));
+        assert!(setup.reason.contains("numbers of requests of their own"), "{}", setup.reason);
         let linked = plan("design = \"duet\"\nlink = \"100Mbit\"");
         assert!(chosen(&linked, &waiting).unwrap_err().to_string().contains("share the link"));
     }

@@ -262,7 +262,10 @@ impl Run<'_> {
             study: plan.study.clone(),
             peak: None,
             link: bench.link(),
-            workload: sized(bench.workload(), pilot, duet_requests),
+            workload: WorkloadSetup {
+                requests_of: own_slices(plan),
+                ..sized(bench.workload(), pilot, duet_requests)
+            },
             subjects,
             environment,
         })
@@ -286,6 +289,11 @@ fn factor_setup(factor: &Factor) -> FactorSetup {
 
 fn first_uses(plan: &Plan) -> BTreeMap<String, String> {
     plan.arms.iter().filter_map(|arm| Some((arm.name.clone(), arm.first_use_of.clone()?))).collect()
+}
+
+fn own_slices(plan: &Plan) -> BTreeMap<String, u64> {
+    let own = |name: String| Some((plan.arm_of(&name)?.slice_requests?, name));
+    plan.names().into_iter().filter_map(own).map(|(count, name)| (name, count)).collect()
 }
 
 fn violation_setup(plan: &ViolationPlan) -> ViolationSetup {

@@ -238,10 +238,8 @@ pub(super) fn workload(reading: &Reading<'_>) -> Vec<Fact> {
         fact(&format!("{}, all arms", reading.requests()), &figures::count(results.requests)),
     ];
     if results.slice_requests > 0 {
-        facts.push(fact(
-            &format!("{} per slice", reading.requests()),
-            &figures::count(results.slice_requests),
-        ));
+        let slice = words::slice(&reading.bundle.results);
+        facts.push(fact(&format!("{} per slice", reading.requests()), &slice));
     }
     if let Some(line) = link::line(reading) {
         facts.push(fact("link", &typeset(&line)));

@@ -344,7 +344,7 @@ fn workload(reading: &Reading<'_>) -> String {
     if workload.kind == "command" {
         return workload.description.clone();
     }
-    let (all, slice) = (figures::count(workload.requests), figures::count(workload.slice_requests));
+    let (all, slice) = (figures::count(workload.requests), words::slice(&reading.bundle.results));
     format!("{}; {all} {} in all, {slice} a slice", workload.description, reading.requests())
 }
 

@@ -55,6 +55,10 @@ pub(super) fn exploratory(
 
 pub(in super::super) fn per_slice(of: &Of<'_>, arm: &str, meter: &Meter) -> Option<Comparison> {
     let Of { setup, series, .. } = *of;
+    let work = &setup.workload;
+    if meter.is_of_whole_slice() && work.slice_of(arm) != work.slice_of(&setup.baseline) {
+        return None;
+    }
     let d = if arm == second(&setup.baseline) {
         null_differences(series, setup, meter)?
     } else {

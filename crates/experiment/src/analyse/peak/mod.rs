@@ -178,6 +178,7 @@ fn head(stored: &Stored, arms: BTreeMap<String, ArmResult>) -> Results {
             description: setup.workload.description,
             requests: arms.values().map(|arm| arm.requests).sum(),
             slice_requests: 0,
+            requests_of: BTreeMap::new(),
             skipped: setup.workload.skipped,
         },
         order: setup.arms,

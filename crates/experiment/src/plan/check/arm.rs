@@ -57,6 +57,7 @@ impl Context<'_> {
             fresh: self.fresh(arm)?,
             first_use_of: arm.first_use_of.as_ref().map(|steady| steady.as_ref().clone()),
             requests: self.own_requests(arm, work)?,
+            slice_requests: self.own_slice(arm, work)?,
         })
     }
 
@@ -178,6 +179,7 @@ impl Context<'_> {
             ("headers", arm.headers.as_ref().map(Spanned::span)),
             ("urls", arm.urls.as_ref().map(Spanned::span)),
             ("keep_alive", arm.keep_alive.as_ref().map(Spanned::span)),
+            ("slice_requests", arm.slice_requests.as_ref().map(Spanned::span)),
             ("fresh", arm.fresh.as_ref().map(Spanned::span)),
             ("first_use_of", arm.first_use_of.as_ref().map(Spanned::span)),
             ("limits", arm.limits.as_ref().map(Spanned::span)),

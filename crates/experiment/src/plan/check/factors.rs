@@ -97,7 +97,8 @@ impl Context<'_> {
                 let what = format!("there is no factor `{}`", wrong.as_ref());
                 return self.wrong(wrong.span(), what, suggestion(wrong.as_ref(), &names));
             }
-            let named = factors.iter().map(|factor| self.level_of(cell, factor)).collect::<Checked<Vec<_>>>()?;
+            let named =
+                factors.iter().map(|factor| self.level_of(cell, factor)).collect::<Checked<Vec<_>>>()?;
             let fits = |setting: &Vec<usize>| {
                 named.iter().zip(setting).all(|(named, level)| named.is_none_or(|named| named == *level))
             };

@@ -192,6 +192,7 @@ impl Context<'_> {
             ("headers", arm.headers.as_ref().map(Spanned::span)),
             ("urls", arm.urls.as_ref().map(Spanned::span)),
             ("keep_alive", arm.keep_alive.as_ref().map(Spanned::span)),
+            ("slice_requests", arm.slice_requests.as_ref().map(Spanned::span)),
             ("fresh", arm.fresh.as_ref().map(Spanned::span)),
             ("first_use_of", arm.first_use_of.as_ref().map(Spanned::span)),
             ("limits", arm.limits.as_ref().map(Spanned::span)),

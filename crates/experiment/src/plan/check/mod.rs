@@ -8,6 +8,7 @@ mod link;
 mod method;
 mod own;
 mod peak;
+mod slices;
 #[cfg(test)]
 mod tests;
 mod workload;
@@ -45,7 +46,7 @@ pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: Pla
     let kind = cx.kind(&file, &work, &cells)?;
     cx.enough_arms(&e.baseline, &arms, &cells, &kind, e.allow_equal_arms.unwrap_or(false))?;
     cx.first_uses(&cells, &arms)?;
-    Ok(Plan {
+    let plan = Plan {
         name: name.to_owned(),
         text: text.to_owned(),
         base_dir: base.to_owned(),
@@ -67,7 +68,9 @@ pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: Pla
         subject_cores: cx.cores(e.subject_cores.as_ref())?,
         work,
         arms,
-    })
+    };
+    cx.slices(&plan, &cells)?;
+    Ok(plan)
 }
 
 impl Context<'_> {

@@ -2,7 +2,7 @@
 
 use super::super::error::suggestion;
 use super::super::file::{ArmSection, LimitsSection};
-use super::super::{Fresh, LimitsPlan, OwnRequests, RequestSource, Work};
+use super::super::{Fresh, LimitsPlan, LoadClock, OwnRequests, RequestSource, Work};
 use super::{Checked, Context};
 use toml::Spanned;
 
@@ -68,6 +68,16 @@ impl Context<'_> {
         };
         let headers = arm.headers.as_ref().map_or(Ok(Vec::new()), |list| self.headers(list))?;
         Ok(OwnRequests { urls, headers, keep_alive: arm.keep_alive.as_ref().map(|keep| *keep.as_ref()) })
+    }
+
+    /// A number of requests for this arm's slices alone.
+    pub(super) fn own_slice(&self, arm: &ArmSection, work: &Work) -> Checked<Option<u64>> {
+        let (Some(count), Work::Requests(work)) = (&arm.slice_requests, work) else { return Ok(None) };
+        if matches!(work.clock, LoadClock::Closed { passes: Some(_), .. }) {
+            let what = "with `passes` a slice is the whole log or site, for every arm";
+            return self.wrong(count.span(), what, "take the line out, or `passes`");
+        }
+        self.at_least(Some(count), 1, 1).map(Some)
     }
 
     /// `Name: value`, with nothing that could end the line.

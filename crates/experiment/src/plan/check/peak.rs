@@ -105,6 +105,7 @@ fn not_for_arms_of_peaks(cell: &Cell) -> Vec<Option<Key>> {
     let fresh = arm.fresh.as_ref().filter(|fresh| fresh.as_ref() != "connection");
     vec![
         arm.first_use_of.as_ref().map(|key| ("first_use_of", key.span())),
+        arm.slice_requests.as_ref().map(|key| ("slice_requests", key.span())),
         fresh.map(|key| ("fresh", key.span())),
     ]
 }

@@ -211,6 +211,25 @@ fn layers_of_an_arm_and_its_levels_add_up() {
 }
 
 #[test]
+fn arms_and_levels_may_have_slices_of_their_own() {
+    let own = |text: &str| -> Vec<Option<u64>> {
+        let plan = parse(text).unwrap();
+        plan.arms.iter().map(|arm| plan.slice_requests(arm)).collect()
+    };
+    let level = FACTORS.replace("tls = true", "tls = true\nslice_requests = 3000");
+    assert_eq!(own(&level), [None, None, Some(3000), Some(3000)]);
+    let common = level.replace("baseline", "slice_requests = 6000\nbaseline");
+    assert_eq!(own(&common), [Some(6000), Some(6000), Some(3000), Some(3000)]);
+    // As many for all: the time of a whole slice may be compared again.
+    let elapsed = common.replace("baseline", "primary = \"elapsed\"\nbaseline");
+    assert!(parse(&elapsed.replace("= 3000", "= 6000")).is_ok());
+    let message = parse(&elapsed).unwrap_err();
+    for part in ["`elapsed` is of a whole slice", "`https.rules-0` with `http.rules-0`", "has 3000", "6000"] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+}
+
+#[test]
 fn wrong_factors_and_method_keys_are_named() {
     for (from, to, expected) in [
         ("rules = [0, 10]", "rules = [0]", &["no two levels"][..]),
@@ -246,6 +265,7 @@ fn wrong_factors_and_method_keys_are_named() {
             &["more is better", "`elapsed` is the time for the same requests"],
         ),
         ("baseline", "kind = \"peak\"\ndesign = \"duet\"\nbaseline", &["`design` has no meaning for a peak"]),
+        ("tls = true", "tls = true\nslice_requests = 0", &["1 or more", "plan.toml:15"]),
         ("tls = true", "tls = true\nlimits = {}", &["nothing is limited"]),
         ("tls = true", "fresh = \"conection\"", &["did you mean `connection`"]),
         ("tls = true", "headers = [\"Host: x\"]", &["set by the load generator"]),
@@ -346,6 +366,40 @@ fn what_is_wrong_with_files_is_told_at_its_line() {
     }
     let message = parse(&GOOD.replace("tls = true", "tls = true\npath = \"/mnt\"")).unwrap_err();
     assert!(message.contains("it belongs to the `files` workload"), "{message}");
+}
+
+/// Each plan that gives an arm's slices a size, and why it cannot.
+#[test]
+fn slices_of_one_arm_are_refused_where_they_mean_nothing() {
+    let own = "server = \"origin\"\nslice_requests = 5";
+    let passes =
+        "kind = \"walk\"\npasses = 1\nsite = { files = 1, bytes = \"1KB\", urls = 1, mean_reply = \"1KB\" }";
+    let get = "kind = \"get\"\nurls = [\"/\"]";
+    for (key, work, arm, expected) in [
+        ("design = \"duet\"", get, own, "in a duet all arms are loaded at once"),
+        ("primary = \"elapsed\"", get, own, "of the other as many as the pilot finds"),
+        ("kind = \"peak\"", get, own, "`slice_requests` has no meaning for a peak"),
+        ("", passes, own, "with `passes` a slice is the whole log or site"),
+        (
+            "",
+            "kind = \"command\"\ncommand = [\"true\"]",
+            "slice_requests = 5",
+            "`slice_requests` has no meaning",
+        ),
+        (
+            "",
+            "kind = \"files\"",
+            "slice_requests = 5",
+            "`slice_requests` has no meaning in a `files` workload",
+        ),
+    ] {
+        let other = if own == arm { "server = \"origin\"\ntls = true" } else { "" };
+        let text = format!(
+            "[experiment]\nbaseline = \"a\"\n{key}\n[workload]\n{work}\n[arm.a]\n{other}\n[arm.b]\n{arm}\n"
+        );
+        let message = parse(&text).expect_err(expected);
+        assert!(message.contains(expected), "{expected}: {message}");
+    }
 }
 
 #[test]

@@ -82,6 +82,9 @@ pub struct ArmSection {
     /// Instead of the workload's.
     #[schemars(with = "Option<bool>")]
     pub keep_alive: Option<Spanned<bool>>,
+    /// Servers: requests of a slice of this arm, instead of `[experiment]`'s.
+    #[schemars(with = "Option<u64>")]
+    pub slice_requests: Option<Spanned<u64>>,
     /// What is new in every slice: `connection`, `start` (the server itself) or `page-cache`.
     #[schemars(with = "Option<String>")]
     pub fresh: Option<Spanned<String>>,

@@ -51,7 +51,7 @@ pub(crate) struct ServerBench<'a> {
     description: String,
     arms: Vec<Place>,
     reader: Reader,
-    /// The round's slices, as many as workloads.
+    /// The round's slices, as many as shares.
     slices: Vec<Slice>,
     // Last: servers are stopped before their directories go.
     _scratch: Scratch,
@@ -60,8 +60,33 @@ pub(crate) struct ServerBench<'a> {
 struct Workloads {
     /// The common one, and one more for each arm that has requests of its own.
     all: Vec<Box<dyn Workload>>,
-    /// Which of them is each arm's.
+    /// What arms are asked for, none twice.
+    shares: Vec<Share>,
+    /// Which of the shares is each arm's.
     of: Vec<usize>,
+}
+
+/// Slices that arms have in common.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Share {
+    /// Which workload they are of.
+    workload: usize,
+    /// Their requests, where the plan says it for the arm.
+    own: Option<usize>,
+}
+
+impl Workloads {
+    fn add(&mut self, share: Share) {
+        let known = self.shares.iter().position(|known| *known == share);
+        self.of.push(known.unwrap_or(self.shares.len()));
+        if known.is_none() {
+            self.shares.push(share);
+        }
+    }
+
+    fn share(&self, arm: usize) -> Share {
+        self.shares[self.of[arm]]
+    }
 }
 
 impl<'a> ServerBench<'a> {
@@ -132,14 +157,19 @@ impl<'a> ServerBench<'a> {
         }
     }
 
-    /// The slices of a round, one for each workload.
-    fn slices_of(&mut self, round: u64, requests: usize) -> Result<Vec<Slice>, RunError> {
+    /// The slices of a round, one for each share. `requests` tells how many from what the plan says
+    /// for single arms.
+    fn slices_of(
+        &mut self,
+        round: u64,
+        requests: impl Fn(Option<usize>) -> usize,
+    ) -> Result<Vec<Slice>, RunError> {
         let planted = self.planted.as_ref();
-        self.workloads
-            .all
-            .iter_mut()
-            .map(|workload| {
-                let slice = workload.slice(round, requests)?;
+        let Workloads { all, shares, .. } = &mut self.workloads;
+        shares
+            .iter()
+            .map(|share| {
+                let slice = all[share.workload].slice(round, requests(share.own))?;
                 Ok(planted.map_or_else(|| slice.clone(), |planted| planted.plant(&slice, round)))
             })
             .collect()
@@ -148,7 +178,7 @@ impl<'a> ServerBench<'a> {
     /// The slice of an arm; the pilot's smallest before the first round.
     fn slice(&mut self, arm: usize) -> Result<Slice, RunError> {
         if self.slices.is_empty() {
-            self.slices = self.slices_of(PILOT_ROUND, 1)?;
+            self.slices = self.slices_of(PILOT_ROUND, |_| 1)?;
         }
         Ok(self.slices[self.workloads.of[arm]].clone())
     }
@@ -206,7 +236,7 @@ impl<'a> ServerBench<'a> {
 
 impl Bench for ServerBench<'_> {
     fn begin_round(&mut self, round: u32, requests: usize) -> Result<(), RunError> {
-        self.slices = self.slices_of(u64::from(round), requests)?;
+        self.slices = self.slices_of(u64::from(round), |own| own.unwrap_or(requests))?;
         Ok(())
     }
 
@@ -278,7 +308,8 @@ impl Bench for ServerBench<'_> {
             started[arm] = Some(self.starter.start(&names[arm], padding)?);
         }
         self.arms = started.into_iter().flatten().collect();
-        let slices = self.slices_of(PILOT_ROUND, self.settling())?;
+        let settling = self.settling();
+        let slices = self.slices_of(PILOT_ROUND, |_| settling)?;
         for arm in 0..self.arms.len() {
             let slice = &slices[self.workloads.of[arm]];
             self.jobs.run(&mut self.arms[arm], slice, BodyCheck::Start, Nanos::from_secs(60))?;
@@ -296,7 +327,7 @@ impl Bench for ServerBench<'_> {
     }
 
     fn warm_up(&mut self, requests: usize) -> Result<(), RunError> {
-        let slices = self.slices_of(PILOT_ROUND, requests)?;
+        let slices = self.slices_of(PILOT_ROUND, |own| own.unwrap_or(requests))?;
         for arm in 0..self.arms.len() {
             let slice = &slices[self.workloads.of[arm]];
             self.jobs.run(&mut self.arms[arm], slice, BodyCheck::Start, Nanos::from_secs(60))?;
@@ -305,7 +336,7 @@ impl Bench for ServerBench<'_> {
     }
 
     fn try_out(&mut self, requests: usize, limit: Nanos) -> Result<Vec<Tried>, RunError> {
-        let slices = self.slices_of(PILOT_ROUND, requests)?;
+        let slices = self.slices_of(PILOT_ROUND, |own| own.unwrap_or(requests).min(requests))?;
         (0..self.arms.len())
             .map(|arm| {
                 let slice = &slices[self.workloads.of[arm]];
@@ -314,7 +345,8 @@ impl Bench for ServerBench<'_> {
                 let after = self.read(arm);
                 let mut counters = recording.counters;
                 self.reader.fill(&mut counters, &before, &after);
-                Ok(Tried::of(&counters, slice.len()))
+                let of = self.workloads.share(arm).own.map_or(slice.len(), |_| requests);
+                Ok(Tried::of(&counters, of))
             })
             .collect()
     }
@@ -326,6 +358,10 @@ impl Bench for ServerBench<'_> {
             ),
             _ => self.jobs.work.slice_requests.map_or(Sizing::Free, |n| Sizing::Fixed(n as usize)),
         }
+    }
+
+    fn own_slices(&self) -> Vec<Option<usize>> {
+        (0..self.arms.len()).map(|arm| self.workloads.share(arm).own).collect()
     }
 
     fn has_cpu(&self) -> bool {
@@ -363,21 +399,23 @@ impl Bench for ServerBench<'_> {
     }
 }
 
-/// The common workload, and one more for each arm that asks for paths of its own.
+/// The common workload, and one more for each arm that asks for paths of its own; and how many
+/// requests each arm is asked for.
 fn own_workloads(
     run: &Run<'_>,
     work: &RequestWork,
     common: Box<dyn Workload>,
 ) -> Result<Workloads, RunError> {
-    let mut workloads = Workloads { all: vec![common], of: Vec::new() };
+    let mut workloads = Workloads { all: vec![common], shares: Vec::new(), of: Vec::new() };
     for name in run.plan.names() {
-        let own = run.plan.arm_of(&name).and_then(|arm| arm.requests.urls.clone());
-        let Some(urls) = own else {
-            workloads.of.push(0);
+        let arm = run.plan.arm_of(&name);
+        let own = arm.and_then(|arm| arm.slice_requests).map(|count| count as usize);
+        let Some(urls) = arm.and_then(|arm| arm.requests.urls.clone()) else {
+            workloads.add(Share { workload: 0, own });
             continue;
         };
         let work = RequestWork { source: RequestSource::Get(urls), ..work.clone() };
-        workloads.of.push(workloads.all.len());
+        workloads.add(Share { workload: workloads.all.len(), own });
         workloads.all.push(workloads::build(&work, run.plan.seed, false)?.0);
     }
     Ok(workloads)

@@ -79,7 +79,8 @@ impl ServerBench<'_> {
         time: Nanos,
     ) -> Result<Measured, RunError> {
         let warm_up = WARM_UP.min(time.times(WARM_UP_SHARE));
-        let workload = &mut self.workloads.all[self.workloads.of[arm]];
+        let workload = self.workloads.share(arm).workload;
+        let workload = &mut self.workloads.all[workload];
         let slice = workload.slice(u64::from(number), requests(load, warm_up + time))?;
         let every = time.times(1.0 / SAMPLES).clamp(Nanos::from_millis(10), Nanos::from_millis(250));
         let seed = self.jobs.seed.wrapping_add(2 * u64::from(number));
