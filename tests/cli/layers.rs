@@ -159,7 +159,8 @@ fn own_layers_find_what_was_planted_and_leave_nothing() {
     }
     let yard = Yard::new();
     let planted = "\n[violations]\ndigests = 5\n";
-    let text = format!("{}{planted}", plan("", WALK, &arms("[\"store\", \"integrity-log\"]")));
+    let text =
+        format!("{}{planted}", plan("", WALK, &arms("[\"store\", \"integrity-log\", \"page-cache\"]")));
     run(&yard, &text).exits(0);
     let layered = arm(&yard, "layered");
     let noted = &layered["violations"];
@@ -167,6 +168,26 @@ fn own_layers_find_what_was_planted_and_leave_nothing() {
     assert_eq!((&noted["detected"], &noted["missed"]), (&noted["planted"], &Value::from(0)), "{noted}");
     assert_eq!(layered["proof"]["active"], true, "{layered}");
     assert_eq!(layered["proof"]["enforcement"], "none", "it only notes: {layered}");
+    // What page-cache read before the start is nobody's request; and it proves nothing.
+    assert_eq!(noted["false"], 0, "{noted}");
+    let words = layered["proof"]["words"].as_str().unwrap();
+    assert!(words.contains("integrity-log") && !words.contains("page-cache"), "{words}");
+}
+
+#[test]
+fn an_arm_whose_files_are_only_read_beforehand_has_no_proof_and_nothing_to_notice() {
+    if !can("an_arm_whose_files_are_only_read_beforehand_has_no_proof_and_nothing_to_notice") {
+        return;
+    }
+    let yard = Yard::new();
+    let planted = "\n[violations]\ndigests = 5\nenforced_by = []\n";
+    let text = format!("{}{planted}", plan("", WALK, &arms("[\"page-cache\"]")));
+    let said = run(&yard, &text).exits(0);
+    let layered = arm(&yard, "layered");
+    assert!(layered["proof"].is_null(), "{layered}");
+    let sentence = layered["violations"]["sentence"].as_str().unwrap();
+    assert!(sentence.starts_with("no layer here has to notice: 0 of"), "{sentence}");
+    assert!(!said.stdout.contains("layer on"), "{}", said.stdout);
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub(super) fn violations(setup: &Setup, table: &Table, arm: &str) -> Option<Viol
     let sentence = match (enforced, missed) {
         (true, 0) => format!("all {planted} violations were {done}"),
         (true, _) => format!("{missed} of {planted} violations were let through"),
-        (false, _) => format!("no layer here: {detected} of {planted} violations were {done}"),
+        (false, _) => format!("no layer here has to notice: {detected} of {planted} violations were {done}"),
     };
     let alarms = match false_alarms {
         0 => format!("no right request was {done}"),
