@@ -9,8 +9,13 @@ use std::time::Duration;
 
 /// A slow run that has measured at least `slices` slices; its own process group, as in a shell.
 fn caught(yard: &Yard, slices: usize) -> Started {
-    yard.write("plan.toml", plan(SLOW, SLOW_GET, ORIGINS));
+    caught_with(yard, slices, SLOW, &[])
+}
+
+fn caught_with(yard: &Yard, slices: usize, experiment: &str, flags: &[&str]) -> Started {
+    yard.write("plan.toml", plan(experiment, SLOW_GET, ORIGINS));
     let mut command = yard.bakeoff(&["run", "plan.toml", "--out", "out"]);
+    command.args(flags);
     command.process_group(0);
     let mut started = yard.start(command);
     wait_until(Duration::from_secs(60), || {
@@ -71,6 +76,21 @@ fn a_killed_run_leaves_nobody_and_goes_on_where_it_was() {
     let said = yard.run(&["run", "--resume", "out", "--quiet"]).exits(0);
     assert_eq!(said.stdout, "results: out\n");
     is_complete(&yard, whole);
+}
+
+#[test]
+fn a_run_goes_on_with_as_much_as_it_began() {
+    let yard = Yard::new();
+    let two = "max_rounds = { sample = 3, full = 6 }\nslice_requests = { sample = 20, full = 40 }";
+    let mut started = caught_with(&yard, 2, two, &["--full"]);
+    started.child.kill().unwrap();
+    started.wait();
+    let before = yard.read("out/slices.jsonl");
+    let whole = &before[..before.rfind('\n').unwrap() + 1];
+    yard.run(&["run", "--resume", "out", "--quiet"]).exits(0);
+    is_complete(&yard, whole);
+    let results: Value = serde_json::from_str(&yard.read("out/results.json")).unwrap();
+    assert_eq!(results["extent"], "full");
 }
 
 fn interrupted(name: &str, whole_group: bool) {

@@ -57,6 +57,39 @@ fn an_arm_may_have_slices_of_its_own() {
     yard.run(&["verify", "out"]).exits(0);
 }
 
+#[test]
+fn a_sample_is_run_unless_the_whole_is_asked_for() {
+    let yard = Yard::new();
+    let two = "max_rounds = { sample = 3, full = 4 }\nslice_requests = { sample = 50, full = 100 }";
+    yard.write("plan.toml", plan(two, GET, ORIGINS));
+    let said = yard.run(&["check", "plan.toml"]).exits(0);
+    for words in
+        ["a sample: budget 60 s, at most 3 rounds, 50 requests", "--full: budget 60 s, at most 4 rounds, 100"]
+    {
+        assert!(said.stdout.contains(words), "{words}:\n{}", said.stdout);
+    }
+    let extent = |dir: &str| {
+        let setup: serde_json::Value =
+            serde_json::from_str(&yard.read(&format!("{dir}/setup.json"))).unwrap();
+        let results = contract::kept(&yard, dir, &["plain", "tls"], "subject_cpu_per_request");
+        assert_eq!(setup["extent"], results["extent"]);
+        (setup["extent"].clone(), results["arms"]["tls"]["requests"].as_u64().unwrap())
+    };
+    let said = yard.run(&["run", "plan.toml", "--out", "sample"]).exits(0);
+    assert!(said.stdout.contains("a stated sample; `--full` runs the whole"), "{}", said.stdout);
+    assert_eq!(extent("sample"), ("sample".into(), 3 * 50));
+    let said = yard.run(&["run", "plan.toml", "--full", "--out", "full"]).exits(0);
+    assert!(said.stdout.contains("the whole, by `--full`"), "{}", said.stdout);
+    assert_eq!(extent("full"), ("full".into(), 4 * 100));
+    assert!(yard.read("full/report.html").contains("the whole, by"));
+
+    yard.write("plain.toml", plan("", GET, ORIGINS));
+    let said = yard.run(&["run", "plain.toml", "--full"]).exits(2);
+    said.says(&["--full", "plain.toml states no sample", "{ sample = X, full = Y }"]);
+    assert!(!yard.path("bakeoff-results").exists(), "nothing was begun");
+    yard.run(&["run", "--resume", "full", "--full"]).exits(2);
+}
+
 /// What is left to be sized is sized in the pilot.
 #[test]
 fn the_pilot_sizes_the_slices_of_the_other_arms() {

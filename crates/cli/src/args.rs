@@ -66,6 +66,9 @@ pub(crate) struct RunArgs {
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) rules: RuleArgs,
+    /// Run the whole of a plan that states a sample, by its `full` values
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) full: bool,
     /// Go on with the run in this results directory
     #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "out"])]
     pub(crate) resume: Option<PathBuf>,

@@ -10,8 +10,14 @@ use std::path::Path;
 /// Lists the shipped plans.
 pub(crate) fn list() -> Result<Exit, Failure> {
     let width = shipped::PLANS.iter().map(|plan| plan.name.len() + 2).max().unwrap_or(0);
-    let lines: Vec<String> =
-        shipped::PLANS.iter().map(|plan| format!("{:<width$}{}", plan.name, plan.summary())).collect();
+    let mut lines = Vec::new();
+    for plan in shipped::PLANS {
+        lines.push(format!("{:<width$}{}", plan.name, plan.summary()));
+        let checked = find(plan.name)?;
+        if let Some(full) = &checked.full {
+            lines.push(format!("{:<width$}sample: {}; --full: {}", "", extent(&checked), extent(full)));
+        }
+    }
     terminal::say(&lines.join("\n"));
     Ok(Exit::Verdicts)
 }
@@ -23,7 +29,11 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
         Kind::Compare => comparison(&plan),
         Kind::Peak(peak) => search(&plan, peak),
     };
-    terminal::say(&format!("{}: good\n{said}, seed {}", plan.name, plan.seed));
+    let mut said = format!("{}: good\n{said}, seed {}", plan.name, plan.seed);
+    if let Some(full) = &plan.full {
+        said += &format!("\n  a sample: {}\n  with --full: {}", extent(&plan), extent(full));
+    }
+    terminal::say(&said);
     Ok(Exit::Verdicts)
 }
 
@@ -65,6 +75,21 @@ fn search(plan: &Plan, peak: &PeakPlan) -> String {
         peak.confirm,
         plan.budget
     )
+}
+
+/// What a sample and the whole differ in.
+fn extent(plan: &Plan) -> String {
+    let mut words = format!("budget {}", plan.budget);
+    if plan.kind == Kind::Compare {
+        words += &format!(", at most {} rounds", plan.max_rounds);
+    }
+    let counts = || plan.arms.iter().filter_map(|arm| plan.slice_requests(arm));
+    match (counts().min(), counts().max()) {
+        (Some(least), Some(most)) if least == most => words += &format!(", {least} requests a slice"),
+        (Some(least), Some(most)) => words += &format!(", {least} to {most} requests a slice"),
+        _ => {}
+    }
+    words
 }
 
 fn arms(plan: &Plan) -> String {

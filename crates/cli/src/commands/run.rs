@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::terminal::{self, Console};
 use crate::{Failure, rules, signals};
 use bakeoff_experiment::directory::{self, ResultsDir, SETUP, StoppedBy, Stored};
-use bakeoff_experiment::plan::Plan;
+use bakeoff_experiment::plan::{Extent, Plan};
 use bakeoff_experiment::run::{Run, RunError};
 use bakeoff_units::{Clock, MonotonicClock};
 use std::path::{Path, PathBuf};
@@ -17,9 +17,23 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let interrupted = signals::interrupted();
     match (&args.resume, &args.plan) {
         (Some(dir), _) => resume(dir, args.output.quiet, &args.rules, &interrupted),
-        (None, Some(name)) => experiment(&plans::find(name)?, &args.output, &args.rules, &interrupted),
+        (None, Some(name)) => experiment(&chosen(name, args.full)?, &args.output, &args.rules, &interrupted),
         (None, None) => Err(Failure::usage("give a plan; `bakeoff plans` lists those that are shipped")),
     }
+}
+
+/// The plan of this name, or the whole of it where it is a sample.
+fn chosen(name: &str, full: bool) -> Result<Plan, Failure> {
+    let plan = plans::find(name)?;
+    if !full {
+        return Ok(plan);
+    }
+    plan.of_extent(Some(Extent::Full)).ok_or_else(|| {
+        Failure::usage(format!(
+            "--full: the plan {name} states no sample, so it is always run whole; take the flag out, or give `budget`, \
+             `max_rounds` or `slice_requests` two values: {{ sample = X, full = Y }}"
+        ))
+    })
 }
 
 /// Runs a plan into a new results directory.
@@ -69,11 +83,16 @@ fn fit(plan: &Plan, rules: &RuleArgs) -> Result<(), Failure> {
     rules::fit(rules, names.filter(|name| *name != baseline))
 }
 
-/// The plan of a stored run, with its paths where they were.
+/// The plan of a stored run, with its paths where they were, and as much of it as was begun.
 fn stored_plan(path: &Path, stored: &Stored) -> Result<Plan, Failure> {
     let origin = path.join(directory::PLAN).display().to_string();
-    Plan::parse(&stored.setup.name, &origin, &stored.plan, Path::new(&stored.setup.base_dir))
-        .map_err(Failure::usage)
+    let base = Path::new(&stored.setup.base_dir);
+    let plan = Plan::parse(&stored.setup.name, &origin, &stored.plan, base).map_err(Failure::usage)?;
+    plan.of_extent(stored.setup.extent).ok_or_else(|| {
+        Failure::usage(format!(
+            "{origin}: this is not the plan that the run began with: how much of it was run?"
+        ))
+    })
 }
 
 /// Whatever ended the run: reports what was measured, then says what went wrong.

@@ -118,6 +118,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
         bakeoff: setup.bakeoff.clone(),
         name: setup.name.clone(),
         started: setup.started.clone(),
+        extent: setup.extent,
         seed: setup.seed,
         margin: setup.margin,
         duration_ns: end - start,

@@ -2,6 +2,7 @@
 
 use super::{BetweenError, Differs};
 use crate::directory::Stored;
+use crate::plan::Extent;
 use crate::results::{Fact, Setup, SubjectSetup};
 use std::collections::BTreeMap;
 
@@ -51,6 +52,8 @@ pub(super) fn list(old: &Stored, new: &Stored, arms: &[String]) -> Vec<Differs> 
 fn of_runs(old: &Setup, new: &Setup, add: &mut impl FnMut(&str, String, String)) {
     add("bakeoff", old.bakeoff.clone(), new.bakeoff.clone());
     add("plan (SHA-256)", short(&old.plan_sha256), short(&new.plan_sha256));
+    let extent = |setup: &Setup| setup.extent.map_or("as the plan says", Extent::as_str).to_owned();
+    add("how much of the plan", extent(old), extent(new));
     add("workload", old.workload.description.clone(), new.workload.description.clone());
     add("load", old.load.clone(), new.load.clone());
     add("primary figure", old.primary.clone(), new.primary.clone());

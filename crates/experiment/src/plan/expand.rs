@@ -4,7 +4,7 @@
 //! `{factor}` in every text of the arm becomes the level. What comes out are arms as if they had
 //! been typed one by one.
 
-use super::file::{ArmSection, FactorLevel, LimitsSection, OneOrMany, PlanFile, UrlEntry};
+use super::file::{ArmSection, Extents, FactorLevel, LimitsSection, OneOrMany, PlanFile, UrlEntry};
 use std::collections::BTreeMap;
 use toml::Spanned;
 
@@ -199,7 +199,7 @@ impl Fill for LimitsSection {
 macro_rules! no_text {
     ($($kind:ty),*) => { $(impl Fill for $kind { fn fill(&mut self, _: &BTreeMap<String, String>) {} })* };
 }
-no_text!(bool, u32, u64);
+no_text!(bool, u32, Extents<u64>);
 
 /// Both lists, the arm's from the files up and then the level's.
 fn on_top<T: Clone>(own: Option<Spanned<Vec<T>>>, over: Option<&Spanned<Vec<T>>>) -> Option<Spanned<Vec<T>>> {

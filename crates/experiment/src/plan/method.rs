@@ -60,6 +60,34 @@ impl Design {
     }
 }
 
+/// How much of an experiment a run is, where the plan states a sample of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Extent {
+    /// What a run does unless told.
+    Sample,
+    /// With `--full`.
+    Full,
+}
+
+impl Extent {
+    /// As in results.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sample => "sample",
+            Self::Full => "full",
+        }
+    }
+
+    /// As reports say it.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Sample => "a stated sample; `--full` runs the whole",
+            Self::Full => "the whole, by `--full`; without it a stated sample is run",
+        }
+    }
+}
+
 /// The link between generator and subjects.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkPlan {

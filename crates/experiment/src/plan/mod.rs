@@ -17,7 +17,8 @@ pub use expand::Factor;
 pub use file::PlanFile;
 pub use files::{ArmFiles, CacheState, FilesWork, Fsync, Operation, TreeShape};
 pub use method::{
-    Design, DesignChoice, Fresh, Kind, LimitsPlan, LinkPlan, OwnRequests, PeakPlan, ViolationPlan, Violations,
+    Design, DesignChoice, Extent, Fresh, Kind, LimitsPlan, LinkPlan, OwnRequests, PeakPlan, ViolationPlan,
+    Violations,
 };
 
 use bakeoff_loadgen::Trust;
@@ -74,6 +75,10 @@ pub struct Plan {
     pub work: Work,
     /// The arms in the order of the plan.
     pub arms: Vec<Arm>,
+    /// Which of its values these are, where the plan has two.
+    pub extent: Option<Extent>,
+    /// Of a sample: the whole.
+    pub full: Option<Box<Plan>>,
 }
 
 /// Requests, commands or file operations.
@@ -296,13 +301,23 @@ impl Plan {
         Self::parse(&name, &path.display().to_string(), &text, &base)
     }
 
-    /// Checks a plan's text. `origin` is what messages call it.
+    /// Checks a plan's text. `origin` is what messages call it. Where it states a sample, this is the
+    /// sample; the whole is checked as well, and stands in `full`.
     ///
     /// # Errors
     /// The text is no plan; the message shows where and why.
     pub fn parse(name: &str, origin: &str, text: &str, base_dir: &Path) -> Result<Self, PlanError> {
         let file = PlanFile::parse(origin, text)?;
         check::check(name, origin, text, base_dir, file)
+    }
+
+    /// The values of this extent; `None`: the plan does not have them.
+    pub fn of_extent(self, extent: Option<Extent>) -> Option<Self> {
+        match extent {
+            Some(Extent::Full) => self.full.map(|full| *full),
+            Some(Extent::Sample) => self.extent.is_some().then_some(self),
+            None => self.extent.is_none().then_some(self),
+        }
     }
 
     /// The baseline's name.

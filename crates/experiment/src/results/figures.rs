@@ -4,6 +4,7 @@ use super::{
     DesignSetup, Environment, FactorsResult, FirstUseResult, LevelsResult, LinkResult, PeakResult,
     PriceResult, ProofRecord, StartsResult, SteadyResult, SubjectSetup, ViolationResult, Warning,
 };
+use crate::plan::Extent;
 use crate::study::StudySection;
 use bakeoff_meter::Quantiles;
 use bakeoff_stats::Verdict;
@@ -24,6 +25,9 @@ pub struct Results {
     pub started: String,
     /// Seed.
     pub seed: u64,
+    /// How much of the experiment was run, where the plan states a sample of it.
+    #[serde(default)]
+    pub extent: Option<Extent>,
     /// Margin as a fraction.
     pub margin: f64,
     /// Wall time from the first slice's start to the last one's end, ns.

@@ -1,7 +1,7 @@
 //! What is fixed before the first slice, and what was found on the machine.
 
 use super::{LinkSetup, PeakSetup};
-use crate::plan::Design;
+use crate::plan::{Design, Extent};
 use bakeoff_subject::{Enforcement, Proof};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,9 @@ pub struct Setup {
     pub base_dir: String,
     /// When the run began, RFC 3339.
     pub started: String,
+    /// How much of the experiment was run, where the plan states a sample of it.
+    #[serde(default)]
+    pub extent: Option<Extent>,
     /// Seed of everything that is drawn.
     pub seed: u64,
     /// Margin d as a fraction.

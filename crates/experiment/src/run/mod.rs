@@ -241,6 +241,7 @@ impl Run<'_> {
             plan_sha256: digest::sha256(&[plan.text.as_bytes()]),
             base_dir: plan.base_dir.display().to_string(),
             started: jiff::Timestamp::now().to_string(),
+            extent: plan.extent,
             seed: plan.seed,
             margin: plan.margin.get(),
             budget_ns: plan.budget.get(),

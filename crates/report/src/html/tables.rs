@@ -237,6 +237,9 @@ pub(super) fn workload(reading: &Reading<'_>) -> Vec<Fact> {
         fact("load", &reading.bundle.results.load),
         fact(&format!("{}, all arms", reading.requests()), &figures::count(results.requests)),
     ];
+    if let Some(extent) = reading.bundle.results.extent {
+        facts.push(fact("extent", &typeset(extent.in_words())));
+    }
     if results.slice_requests > 0 {
         let slice = words::slice(&reading.bundle.results);
         facts.push(fact(&format!("{} per slice", reading.requests()), &slice));

@@ -295,6 +295,7 @@ fn warnings(page: &mut Page, reading: &Reading<'_>) {
 fn conditions(page: &mut Page, reading: &Reading<'_>) {
     let results = &reading.bundle.results;
     let mut facts = vec![("load", load(reading))];
+    facts.extend(results.extent.map(|extent| ("extent", extent.in_words().to_owned())));
     facts.extend(link::line(reading).map(|line| ("link", line)));
     facts.push(("workload", workload(reading)));
     let skipped = words::tally(&results.workload.skipped);

@@ -33,7 +33,7 @@ pub(super) fn is_of_files(meter: &Meter) -> bool {
     [SUBJECT_CPU, OPERATION_TIME, "bytes_per_second", "memory", "errors"].contains(&meter.name)
 }
 
-/// The same list of requests for every arm: elapsed time is replies per second once more.
+/// Elapsed time of the same requests is replies per second once more, and of others it is nothing.
 pub(super) fn is_compared(meter: &Meter) -> bool {
     meter.compared && meter.name != ELAPSED
 }

@@ -169,6 +169,7 @@ fn head(stored: &Stored, arms: BTreeMap<String, ArmResult>) -> Results {
         bakeoff: setup.bakeoff,
         name: setup.name,
         started: setup.started,
+        extent: setup.extent,
         seed: setup.seed,
         margin: setup.margin,
         stopped_by: stored.stopped_by.as_str().to_owned(),

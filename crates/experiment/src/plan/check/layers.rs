@@ -2,7 +2,7 @@
 
 use super::super::error::suggestion;
 use super::super::file::{ArmSection, LayerSection, OneOrMany, PlanFile};
-use super::super::{ArmKind, PlanError};
+use super::super::{ArmKind, Extent, PlanError};
 use super::{Checked, Context};
 use crate::shipped;
 use bakeoff_subject::{LayerSpec, Spec};
@@ -26,7 +26,7 @@ pub(in super::super) fn shipped_layers() -> Checked<Vec<LayerSpec>> {
     let (origin, text) = ("layers.toml", shipped::LAYERS);
     let file: LayersFile = toml::from_str(text)
         .map_err(|error| PlanError::of_toml(origin, text, error.span().unwrap_or(0..0), error.message()))?;
-    let cx = Context { origin, text, base: Path::new(".") };
+    let cx = Context { origin, text, base: Path::new("."), extent: Extent::Sample };
     file.layer.iter().map(|(name, section)| cx.layer(name, section)).collect()
 }
 

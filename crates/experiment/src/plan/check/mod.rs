@@ -15,8 +15,8 @@ mod workload;
 
 use super::error::suggestion;
 use super::expand::Cell;
-use super::file::PlanFile;
-use super::{Arm, Kind, Plan, PlanError};
+use super::file::{Extents, PlanFile};
+use super::{Arm, Extent, Kind, Plan, PlanError};
 use bakeoff_units::Ratio;
 use std::ops::Range;
 use std::path::Path;
@@ -27,29 +27,40 @@ struct Context<'a> {
     origin: &'a str,
     text: &'a str,
     base: &'a Path,
+    /// Which of two values is taken.
+    extent: Extent,
 }
 
 type Checked<T> = Result<T, PlanError>;
 
 pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: PlanFile) -> Checked<Plan> {
-    let cx = Context { origin, text, base };
+    let of = |extent| check_as(&Context { origin, text, base, extent }, name, &file);
+    let sample = of(Extent::Sample)?;
+    if !file.has_extents() {
+        return Ok(sample);
+    }
+    let full = Plan { extent: Some(Extent::Full), ..of(Extent::Full)? };
+    Ok(Plan { extent: Some(Extent::Sample), full: Some(Box::new(full)), ..sample })
+}
+
+fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
     let e = &file.experiment;
     let peak = e.kind.as_ref().is_some_and(|kind| kind.as_ref() == "peak");
-    let work = cx.work(&file.workload, e.slice_requests.as_ref(), peak)?;
-    let (factors, cells) = cx.expand(&file)?;
-    let layers = cx.own_layers(&file)?;
+    let work = cx.work(&file.workload, cx.pick(e.slice_requests.as_ref()).as_ref(), peak)?;
+    let (factors, cells) = cx.expand(file)?;
+    let layers = cx.own_layers(file)?;
     let mut arms = Vec::new();
     for cell in &cells {
         arms.push(cx.arm(cell, &file.workload, &work, &layers)?);
     }
     let baseline = cx.baseline(&e.baseline, &cells, &arms)?;
-    let kind = cx.kind(&file, &work, &cells)?;
+    let kind = cx.kind(file, &work, &cells)?;
     cx.enough_arms(&e.baseline, &arms, &cells, &kind, e.allow_equal_arms.unwrap_or(false))?;
     cx.first_uses(&cells, &arms)?;
     let plan = Plan {
         name: name.to_owned(),
-        text: text.to_owned(),
-        base_dir: base.to_owned(),
+        text: cx.text.to_owned(),
+        base_dir: cx.base.to_owned(),
         kind,
         design: cx.design(e, &work)?,
         restart_every: e.restart_every.as_ref().map(|every| *every.as_ref()),
@@ -61,19 +72,33 @@ pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: Pla
         seed: e.seed.unwrap_or(1),
         baseline,
         margin: cx.positive(e.margin.as_ref(), "1%", Ratio::get)?,
-        budget: cx.quantity(e.budget.as_ref(), "5min")?,
-        max_rounds: cx.at_least(e.max_rounds.as_ref(), 80, 3)?,
+        budget: cx.quantity(cx.pick(e.budget.as_ref()).as_ref(), "5min")?,
+        max_rounds: cx.at_least(cx.pick(e.max_rounds.as_ref()).as_ref(), 80, 3)?,
         max_errors: cx.quantity(e.max_errors.as_ref(), "0.1%")?,
         generator_cores: cx.cores(e.generator_cores.as_ref())?,
         subject_cores: cx.cores(e.subject_cores.as_ref())?,
         work,
         arms,
+        extent: None,
+        full: None,
     };
     cx.slices(&plan, &cells)?;
     Ok(plan)
 }
 
 impl Context<'_> {
+    /// The value for this extent, where it stands.
+    fn pick<T: Clone>(&self, value: Option<&Spanned<Extents<T>>>) -> Option<Spanned<T>> {
+        value.map(|value| {
+            let picked = match (value.as_ref(), self.extent) {
+                (Extents::One(value), _) => value,
+                (Extents::Two(two), Extent::Sample) => &two.sample,
+                (Extents::Two(two), Extent::Full) => &two.full,
+            };
+            Spanned::new(value.span(), picked.clone())
+        })
+    }
+
     fn wrong<T>(&self, span: Range<usize>, what: impl AsRef<str>, help: impl AsRef<str>) -> Checked<T> {
         Err(PlanError::at(self.origin, self.text, span, what.as_ref(), Some(help.as_ref())))
     }

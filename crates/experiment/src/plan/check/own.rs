@@ -72,12 +72,20 @@ impl Context<'_> {
 
     /// A number of requests for this arm's slices alone.
     pub(super) fn own_slice(&self, arm: &ArmSection, work: &Work) -> Checked<Option<u64>> {
-        let (Some(count), Work::Requests(work)) = (&arm.slice_requests, work) else { return Ok(None) };
+        let (Some(count), Work::Requests(work)) = (self.pick(arm.slice_requests.as_ref()), work) else {
+            return Ok(None);
+        };
         if matches!(work.clock, LoadClock::Closed { passes: Some(_), .. }) {
             let what = "with `passes` a slice is the whole log or site, for every arm";
             return self.wrong(count.span(), what, "take the line out, or `passes`");
         }
-        self.at_least(Some(count), 1, 1).map(Some)
+        let in_order = !matches!(work.clock, LoadClock::Closed { .. });
+        if in_order && matches!(work.source, RequestSource::Replay { .. }) {
+            let what =
+                "this clock keeps the order of the log, so unequal slices would be of different parts of it";
+            return self.wrong(count.span(), what, "take the line out, or choose clock = \"shuffled\"");
+        }
+        self.at_least(Some(&count), 1, 1).map(Some)
     }
 
     /// `Name: value`, with nothing that could end the line.

@@ -55,7 +55,7 @@ impl Context<'_> {
     }
 
     fn time_to_confirm(&self, e: &ExperimentSection, peak: &PeakPlan, arms: usize) -> Checked<()> {
-        let budget: Nanos = self.quantity(e.budget.as_ref(), "5min")?;
+        let budget: Nanos = self.quantity(self.pick(e.budget.as_ref()).as_ref(), "5min")?;
         let confirming = peak.confirm.times(arms as f64);
         if confirming <= budget.times(CONFIRMING) {
             return Ok(());

@@ -368,6 +368,43 @@ fn what_is_wrong_with_files_is_told_at_its_line() {
     assert!(message.contains("it belongs to the `files` workload"), "{message}");
 }
 
+#[test]
+fn a_plan_may_state_a_sample_and_the_whole() {
+    let text = FACTORS
+        .replace("baseline", "budget = { sample = \"2min\", full = \"2h\" }\nmax_rounds = 10\nbaseline")
+        .replace("tls = true", "tls = true\nslice_requests = { sample = 50, full = 500 }");
+    let sample = parse(&text).unwrap();
+    let full = sample.full.clone().unwrap();
+    assert_eq!((sample.extent, full.extent), (Some(Extent::Sample), Some(Extent::Full)));
+    assert_eq!((sample.budget, full.budget), (Nanos::from_secs(120), Nanos::from_secs(7200)));
+    assert_eq!((sample.max_rounds, full.max_rounds), (10, 10));
+    let own = |plan: &Plan| plan.slice_requests(&plan.arms[2]);
+    assert_eq!((own(&sample), own(&full)), (Some(50), Some(500)));
+    assert!(sample.clone().of_extent(None).is_none(), "it has an extent");
+    assert_eq!(sample.of_extent(Some(Extent::Full)).unwrap().budget, Nanos::from_secs(7200));
+
+    let plain = parse(FACTORS).unwrap();
+    assert_eq!((plain.extent, plain.full.is_none()), (None, true));
+    assert!(plain.of_extent(Some(Extent::Full)).is_none());
+}
+
+/// Both are checked, whichever is run.
+#[test]
+fn what_is_wrong_with_the_whole_is_told_with_the_sample() {
+    for (value, expected) in [
+        ("max_rounds = { sample = 10, full = 2 }", "3 or more"),
+        ("max_rounds = { sample = 10 }", "{ sample = VALUE, full = VALUE }"),
+        ("max_rounds = { sample = 10, full = 20, more = 1 }", "{ sample = VALUE, full = VALUE }"),
+        ("budget = { sample = \"1min\", full = \"2\" }", "`2` is not a time"),
+        ("slice_requests = { sample = 10, full = 0 }", "1 or more"),
+        ("margin = { sample = \"1%\", full = \"2%\" }", "plan.toml:3"),
+    ] {
+        let message =
+            parse(&FACTORS.replacen("baseline", &format!("{value}\nbaseline"), 1)).expect_err(value);
+        assert!(message.contains(expected) && message.contains("plan.toml:3"), "{value}: {message}");
+    }
+}
+
 /// Each plan that gives an arm's slices a size, and why it cannot.
 #[test]
 fn slices_of_one_arm_are_refused_where_they_mean_nothing() {
@@ -375,10 +412,12 @@ fn slices_of_one_arm_are_refused_where_they_mean_nothing() {
     let passes =
         "kind = \"walk\"\npasses = 1\nsite = { files = 1, bytes = \"1KB\", urls = 1, mean_reply = \"1KB\" }";
     let get = "kind = \"get\"\nurls = [\"/\"]";
+    let log = "kind = \"replay\"\nlog = \"builtin:weblog\"\nclock = \"original\"";
     for (key, work, arm, expected) in [
         ("design = \"duet\"", get, own, "in a duet all arms are loaded at once"),
         ("primary = \"elapsed\"", get, own, "of the other as many as the pilot finds"),
         ("kind = \"peak\"", get, own, "`slice_requests` has no meaning for a peak"),
+        ("", log, own, "this clock keeps the order of the log"),
         ("", passes, own, "with `passes` a slice is the whole log or site"),
         (
             "",

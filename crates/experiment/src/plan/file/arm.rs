@@ -1,5 +1,6 @@
 //! `[arm.NAME]` as it is typed; a level of a factor has the same keys.
 
+use super::Extents;
 use super::workload::{OneOrMany, UrlEntry};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -83,8 +84,8 @@ pub struct ArmSection {
     #[schemars(with = "Option<bool>")]
     pub keep_alive: Option<Spanned<bool>>,
     /// Servers: requests of a slice of this arm, instead of `[experiment]`'s.
-    #[schemars(with = "Option<u64>")]
-    pub slice_requests: Option<Spanned<u64>>,
+    #[schemars(with = "Option<Extents<u64>>")]
+    pub slice_requests: Option<Spanned<Extents<u64>>>,
     /// What is new in every slice: `connection`, `start` (the server itself) or `page-cache`.
     #[schemars(with = "Option<String>")]
     pub fresh: Option<Spanned<String>>,

@@ -1,5 +1,6 @@
 //! `[experiment]`, `[peak]` and `[violations]` as they are typed.
 
+use super::Extents;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::ops::Range;
@@ -45,11 +46,11 @@ pub struct ExperimentSection {
     #[schemars(with = "Option<String>")]
     pub margin: Option<Spanned<String>>,
     /// Wall time of the whole command, such as "5min" (the default).
-    #[schemars(with = "Option<String>")]
-    pub budget: Option<Spanned<String>>,
+    #[schemars(with = "Option<Extents<String>>")]
+    pub budget: Option<Spanned<Extents<String>>>,
     /// Most rounds, 3 or more. Default 80.
-    #[schemars(with = "Option<u32>")]
-    pub max_rounds: Option<Spanned<u32>>,
+    #[schemars(with = "Option<Extents<u32>>")]
+    pub max_rounds: Option<Spanned<Extents<u32>>>,
     /// Share of failed requests above which an arm is invalid. Default "0.1%".
     #[schemars(with = "Option<String>")]
     pub max_errors: Option<Spanned<String>>,
@@ -60,8 +61,8 @@ pub struct ExperimentSection {
     #[schemars(with = "Option<Vec<usize>>")]
     pub subject_cores: Option<Spanned<Vec<usize>>>,
     /// Requests of a slice. Default: sized in the pilot.
-    #[schemars(with = "Option<u64>")]
-    pub slice_requests: Option<Spanned<u64>>,
+    #[schemars(with = "Option<Extents<u64>>")]
+    pub slice_requests: Option<Spanned<Extents<u64>>>,
     /// Allow arms that do not differ: for calibration, where no difference must be found.
     pub allow_equal_arms: Option<bool>,
 }

@@ -2,11 +2,13 @@
 
 mod arm;
 mod experiment;
+mod extent;
 mod factors;
 mod workload;
 
 pub(super) use arm::{ArmSection, LayerSection, LimitsSection};
 pub(super) use experiment::{ExperimentSection, PeakSection, ViolationsSection};
+pub(super) use extent::Extents;
 pub(super) use factors::FactorLevel;
 pub(super) use workload::{OneOrMany, TreeSection, UrlEntry, WorkloadSection};
 

@@ -1,0 +1,49 @@
+//! A value, or two: one for a stated sample and one for the whole.
+
+use super::PlanFile;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::Spanned;
+
+/// A key of which a plan may give two values.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "expected a value as docs/plans.md has it, or { sample = VALUE, full = VALUE }"
+)]
+pub enum Extents<T> {
+    /// The same always.
+    One(T),
+    /// As `--full` says.
+    Two(SampleAndFull<T>),
+}
+
+/// `{ sample = X, full = Y }`
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SampleAndFull<T> {
+    /// Without `--full`.
+    pub sample: T,
+    /// With `--full`.
+    pub full: T,
+}
+
+impl<T> Extents<T> {
+    const fn is_two(&self) -> bool {
+        matches!(self, Self::Two(_))
+    }
+}
+
+impl PlanFile {
+    /// Whether any key has two values.
+    pub(in super::super) fn has_extents(&self) -> bool {
+        let e = &self.experiment;
+        let levels = self.level.values().flat_map(|levels| levels.values());
+        let mut arms = self.arm.iter().map(|(_, arm)| arm).chain(levels);
+        let two = |count: &Option<Spanned<Extents<u64>>>| count.as_ref().is_some_and(|c| c.as_ref().is_two());
+        e.budget.as_ref().is_some_and(|budget| budget.as_ref().is_two())
+            || e.max_rounds.as_ref().is_some_and(|rounds| rounds.as_ref().is_two())
+            || two(&e.slice_requests)
+            || arms.any(|arm| two(&arm.slice_requests))
+    }
+}
