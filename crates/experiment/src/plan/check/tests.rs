@@ -246,7 +246,7 @@ fn wrong_factors_and_method_keys_are_named() {
             "[[cell]]\nprotocol = \"http\"\n\n[[cell]]\nrules = 10\n\n[arm.nginx]",
             &["the combination http.rules-10 is there twice", "leaves out", "plan.toml:19"],
         ),
-        ("[arm.nginx]", "[[cell]]\nrules = 1\n\n[arm.nginx]", &["no level `1`", "known are `0`, `10`"]),
+        ("[arm.nginx]", "[[cell]]\nrules = 1\n\n[arm.nginx]", &["has no level `1`", "plan.toml:17"]),
         ("baseline = \"nginx\"", "baseline = \"ngnix\"", &["no arm `ngnix`", "http.rules-0"]),
         ("baseline", "design = \"duett\"\nbaseline", &["no design `duett`", "did you mean `duet`"]),
         ("baseline", "delay = \"5ms\"\nbaseline", &["`delay` needs a link"]),
