@@ -15,6 +15,7 @@ pub mod lease;
 pub mod mount;
 pub mod namespace;
 pub mod net;
+pub mod privilege;
 pub mod process;
 pub mod rlimit;
 pub mod tap;

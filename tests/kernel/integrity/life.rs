@@ -69,6 +69,37 @@ fn a_killed_worker_lets_nothing_through() {
 }
 
 #[test]
+fn both_processes_keep_few_rights_and_still_leave_nothing_behind() {
+    if !may_run("both_processes_keep_few_rights_and_still_leave_nothing_behind") {
+        return;
+    }
+    let site = Site::tampered(&["b"]);
+    std::os::unix::fs::chown(site.file("a"), Some(65_534), Some(65_534)).unwrap();
+    let guard = site.enforce(&["--mode", "deny"]);
+    assert_eq!(guard.degree(), "full", "{}", guard.armed);
+    // DAC_READ_SEARCH, FOWNER, LINUX_IMMUTABLE, LEASE; SYS_ADMIN for the supervisor, who marks mounts.
+    let few = 1 << 2 | 1 << 3 | 1 << 9 | 1 << 28;
+    for (pid, wanted) in guard.pids().into_iter().zip([few | 1 << 21, few]) {
+        for task in fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
+            let text = fs::read_to_string(task.unwrap().path().join("status")).unwrap();
+            let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim();
+            let mask = |name| u64::from_str_radix(line(name), 16).unwrap();
+            let masks = ["CapEff:", "CapPrm:", "CapInh:", "CapAmb:"].map(mask);
+            assert_eq!(masks, [wanted, wanted, 0, 0], "{pid}: {text}");
+            assert_eq!(mask("CapBnd:"), few | 1 << 21, "{pid}: {text}");
+            assert_eq!(line("NoNewPrivs:"), "1");
+        }
+    }
+    assert_eq!((open(&site.file("a")).unwrap().as_str(), open(&site.file("b"))), ("good a", Err(EPERM)));
+    // Another worker comes with the same rights, and what it finds frozen it thaws.
+    kill(guard.pids()[1], "-KILL");
+    wait_until("another worker", || guard.number("restarts") == 1);
+    assert_eq!(open(&site.file("b")), Err(EPERM));
+    assert_eq!(guard.end(), Some(0));
+    site.write("a", "can be changed again");
+}
+
+#[test]
 fn a_worker_that_hangs_is_replaced_and_nobody_waits_for_ever() {
     if !may_run("a_worker_that_hangs_is_replaced_and_nobody_waits_for_ever") {
         return;

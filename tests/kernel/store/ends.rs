@@ -25,6 +25,34 @@ fn sigterm_unmounts_and_leaves_nothing() {
 }
 
 #[test]
+fn the_daemon_keeps_no_rights_and_is_unmounted_all_the_same() {
+    if !can_mount("the_daemon_keeps_no_rights_and_is_unmounted_all_the_same") {
+        return;
+    }
+    let site = Site::new();
+    let mut mount = site.mount();
+    mount.read("img/large.bin").unwrap();
+    for task in fs::read_dir(format!("/proc/{}/task", mount.daemon.id())).unwrap() {
+        let text = fs::read_to_string(task.unwrap().path().join("status")).unwrap();
+        let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim();
+        for rights in ["CapEff:", "CapPrm:", "CapBnd:", "CapInh:", "CapAmb:"] {
+            assert_eq!(line(rights), "0000000000000000", "{rights} {text}");
+        }
+        assert_eq!(line("NoNewPrivs:"), "1");
+    }
+    mount.signal(Signal::SIGTERM);
+    assert_eq!(mount.ended(), Some(0));
+    assert!(!is_mounted(&mount.at));
+    assert_eq!(mount.state(), "state ended");
+    // Without its keeper it cannot unmount, and says so.
+    let mut mount = site.mount();
+    kill(mount.children()[0], Signal::SIGKILL).unwrap();
+    mount.signal(Signal::SIGTERM);
+    assert_eq!(mount.ended(), Some(3));
+    assert!(is_mounted(&mount.at));
+}
+
+#[test]
 fn sigterm_ends_a_mount_whose_files_are_open() {
     if !can_mount("sigterm_ends_a_mount_whose_files_are_open") {
         return;

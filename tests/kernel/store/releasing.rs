@@ -128,4 +128,16 @@ fn a_key_that_is_bound_to_an_admin_needs_a_machine_as_the_admin_signed_it() {
     says(&good, "server is not as the manifest says");
     fs::write(site.path("bin/server"), "the server").unwrap();
     assert_done(&site.layers(&verify));
+
+    // A lock is the admin's to end: what mounts the store is not enough.
+    assert_done(&site.layers(&["lock", &path("site.vault")]));
+    let unlock = ["unlock", &path("site.vault"), &flag, &key];
+    for further in [&[][..], &["--key", &path("other.key")]] {
+        let output = site.layers(&[&unlock, further].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(3) && said.contains("bound to an admin"), "{said}");
+    }
+    says(&good, "the store is locked");
+    assert_done(&site.layers(&[&unlock[..], &["--key", &path("admin.key")]].concat()));
+    assert_done(&site.layers(&verify));
 }

@@ -80,9 +80,13 @@ fn locks_hold(place: &impl Place, good: &State) {
     let refused = place.open().release(good).unwrap_err();
     assert_eq!(refused.label(), "locked");
     assert!(refused.to_string().contains("a file was changed"), "{refused}");
-    assert_eq!(place.open_wrongly().unlock().unwrap_err().label(), "wrong-secret");
+    assert_eq!(place.open_wrongly().unlock(Some(&ADMIN)).unwrap_err().label(), "wrong-secret");
+    // Who has the secret alone can mount, and not undo a lock.
+    for other in [None, Some(&[7; 32])] {
+        assert_eq!(place.open().unlock(other).unwrap_err().label(), "not-the-admin");
+    }
     assert_eq!(label(place.open().release(good)), "locked");
-    place.open().unlock().unwrap();
+    place.open().unlock(Some(&ADMIN)).unwrap();
     assert_eq!(label(place.open().release(good)), "released");
 }
 
@@ -177,7 +181,8 @@ fn a_lost_key_and_a_lost_memory_are_a_sentence_each() {
     let refused = place.open().release(&good).unwrap_err();
     assert_eq!(refused.label(), "memory-lost");
     assert!(refused.to_string().contains("store unlock"), "{refused}");
-    place.open().unlock().unwrap();
+    assert_eq!(place.open().unlock(None).unwrap_err().label(), "not-the-admin");
+    place.open().unlock(Some(&ADMIN)).unwrap();
     assert_eq!(label(place.open().release(&good)), "released");
     fs::remove_file(place.path()).unwrap();
     let refused = place.open().release(&good).unwrap_err();

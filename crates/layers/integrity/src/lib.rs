@@ -24,6 +24,7 @@ mod preflight;
 mod queue;
 mod reload;
 mod respond;
+mod rights;
 mod settings;
 mod status;
 pub mod supervisor;

@@ -1,21 +1,27 @@
 //! The supervisor: holds the group of permission events beside the worker, so that opens wait instead
 //! of passing when the worker dies, answers what the dead one left, and starts the next.
 //!
-//! Cold; sleeps in `poll`. It opens nothing below the tree and reads no event while a worker lives.
+//! Cold; sleeps in `poll`. It opens nothing below the tree for reading, and reads no event while a worker
+//! lives. It marks the mounts that the worker, who may not, tells it of.
 //! While no worker lives, files with a verdict open unasked and all others wait: for as long as it
 //! takes to start one.
 
 use crate::error::EnforceError;
 use crate::preflight;
+use crate::rights;
 use crate::settings::Settings;
 use bakeoff_layers_base::manifest::Action;
-use bakeoff_sys::fanotify::{Event, Group};
+use bakeoff_sys::fanotify::{Event, Group, Mark};
+use bakeoff_sys::inode;
 use bakeoff_sys::lease::{Arrived, Breaks};
+use bakeoff_sys::privilege::Capability;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::ffi::OsString;
+use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -59,6 +65,7 @@ pub fn run(
     // chance is as large as for any process.
     let _ = std::fs::write("/proc/self/oom_score_adj", "-900");
     let group = Group::new().map_err(EnforceError::Fanotify)?;
+    rights::give_up(settings, &[Capability::SysAdmin])?;
     let mut supervisor = Supervisor { settings, start, group, signals, restarts: 0, young: 0 };
     let mut worker = supervisor.start()?;
     let mut armed = false;
@@ -137,7 +144,11 @@ impl Supervisor<'_> {
     }
 
     /// Hands signals on and lines out until the worker is gone or we are asked to end.
-    fn watch(&self, worker: &mut Worker, mut line: impl FnMut(&str)) -> Result<End, EnforceError> {
+    fn watch(&self, worker: &mut Worker, mut said: impl FnMut(&str)) -> Result<End, EnforceError> {
+        let mut line = |text: &str| match text.strip_prefix("over ") {
+            Some(mounts) => self.cover(mounts),
+            None => said(text),
+        };
         loop {
             let mut ready = [
                 PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
@@ -161,6 +172,20 @@ impl Supervisor<'_> {
             let patience = if worker.armed { SILENCE + self.settings.time_limit } else { ENDING * 10 };
             if worker.heard.elapsed() > patience {
                 return Ok(End::Died(format!("did not answer for {} s", patience.as_secs())));
+            }
+        }
+    }
+
+    /// Opens on these mounts, which were put over the tree, are asked about from now on.
+    fn cover(&self, numbers: &str) {
+        let Ok(root) = self.settings.root.canonicalize() else { return };
+        for mount in bakeoff_sys::mount::below(&root).unwrap_or_default() {
+            // Nobody is asked whether it may be opened so: the worker could be waiting for us.
+            let top = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(&mount.point);
+            let Ok(top) = top else { continue };
+            let number = inode::facts(&top).map(|facts| facts.mount.to_string()).unwrap_or_default();
+            if numbers.split(' ').any(|over| over == number) {
+                let _ = self.group.add(Mark::Mount, &top);
             }
         }
     }

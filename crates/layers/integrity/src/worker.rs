@@ -11,7 +11,7 @@ use crate::error::EnforceError;
 use crate::gap::Gap;
 use crate::settings::Settings;
 use crate::tree::Listed;
-use crate::{reload, respond, status, tree};
+use crate::{reload, respond, rights, status, tree};
 use bakeoff_layers_base::manifest::Action;
 use bakeoff_sys::fanotify::{Group, Mark};
 use bakeoff_sys::inode;
@@ -44,6 +44,7 @@ pub struct Inherited {
 pub fn run(mut settings: Settings, inherited: Inherited) -> Result<(), EnforceError> {
     let breaks = Breaks::new(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1])
         .map_err(EnforceError::system("signals"))?;
+    rights::give_up(&settings, &[])?;
     // What refuses nothing changes nothing either.
     settings.freeze &= settings.mode != Action::Log;
     let manifest = Arc::new(reload::read(&settings, 0)?);
@@ -267,16 +268,19 @@ impl Watch {
         let _ = again.read_to_end(&mut text);
         let enforcer = &self.enforcer;
         let Ok(below) = bakeoff_sys::mount::below(&enforcer.tree.path) else { return };
-        let mut over = 0;
+        let mut over = Vec::new();
         for mount in below {
             let Ok(top) = File::open(&mount.point) else { continue };
-            let known = inode::facts(&top).is_ok_and(|facts| enforcer.tree.knows_mount(facts.mount));
-            if !known {
-                over += 1;
-                let _ = enforcer.group.add(Mark::Mount, &top);
+            match inode::facts(&top) {
+                Ok(facts) if enforcer.tree.knows_mount(facts.mount) => {}
+                found => over.push(found.map_or(0, |facts| facts.mount).to_string()),
             }
         }
-        enforcer.gaps.set(Gap::MountedOver, over);
+        enforcer.gaps.set(Gap::MountedOver, over.len() as u64);
+        if !over.is_empty() {
+            // Whoever may mark a mount may do much else: that is the supervisor.
+            self.tell(&format!("over {}", over.join(" ")));
+        }
         let read_only = inode::is_read_only(&enforcer.tree.root).unwrap_or(false);
         let before = enforcer.read_only.swap(read_only, std::sync::atomic::Ordering::Relaxed);
         if before && !read_only {

@@ -74,6 +74,16 @@ pub fn are_pair(secret: &SecretKey, public: &PublicKey) -> bool {
     own.as_ref() == Some(&public.key)
 }
 
+/// The bytes of the public half, if the secret half is really there: it is tried, since a file that
+/// calls itself a secret key could hold the public half and nothing else.
+pub fn proven_public(secret: &SecretKey) -> Option<[u8; 32]> {
+    const TRY: &[u8] = b"bakeoff: is this half there?";
+    let own = minisign::PublicKey::from_secret_key(secret).ok()?;
+    let public = PublicKey::parse(&format!("untrusted comment:\n{}\n", own.to_base64()))?;
+    public.verify(TRY, &sign(TRY, secret, "").ok()?).ok()?;
+    Some(public.bytes())
+}
+
 /// Signs bytes: the text of a signature file.
 ///
 /// # Errors

@@ -138,11 +138,13 @@ pub trait Release {
     /// When it cannot be noted.
     fn lock(&mut self, reason: &str) -> Result<(), Refusal>;
 
-    /// Ends a lock; needs the secret.
+    /// Ends a lock; needs the secret. For a key that is bound to an admin it needs him, too: the secret
+    /// may lie on the machine that was locked, so that it mounts without a person. `admin` is a public key
+    /// whose secret half the caller was shown.
     ///
     /// # Errors
-    /// When the secret is wrong.
-    fn unlock(&mut self) -> Result<(), Refusal>;
+    /// When the secret or the admin is not the right one.
+    fn unlock(&mut self, admin: Option<&AdminKey>) -> Result<(), Refusal>;
 }
 
 /// Why a key was not given out, or not kept.
@@ -176,6 +178,11 @@ pub enum Refusal {
         "the store's key is given out only with a signed manifest of the long-lived files; name it with --manifest, --pub and --root"
     )]
     Unmeasured,
+    /// Locked, and to be unlocked by the admin that the key is bound to.
+    #[error(
+        "the store's key is bound to an admin, and it is for him to unlock it: give his secret key with --key FILE, and take it off this machine again"
+    )]
+    NotTheAdmin,
     /// Another admin's manifest.
     #[error("the manifest is signed by another admin than the one the store was sealed for")]
     WrongAdmin,
@@ -236,6 +243,7 @@ impl Refusal {
             Self::Altered(_) => "altered",
             Self::Locked(_) => "locked",
             Self::Unmeasured => "unmeasured",
+            Self::NotTheAdmin => "not-the-admin",
             Self::WrongAdmin => "wrong-admin",
             Self::RolledBack { .. } => "rolled-back",
             Self::LongLivedChanged { .. } => "long-lived-changed",

@@ -6,7 +6,7 @@
 
 use super::secret::{Secret, Stretch, derive};
 use super::text::{self, Memory, WrapHead, to_hex};
-use super::{Counter, Policy, Refusal, Release, State, StoreKey, judge};
+use super::{AdminKey, Counter, Policy, Refusal, Release, State, StoreKey, judge};
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::{hmac, rand};
 use std::fs::{self, File, OpenOptions};
@@ -106,6 +106,22 @@ impl SealedFile {
         Ok(key)
     }
 
+    /// The key, and the policy, which is genuine: the key was bound to it.
+    fn open_wrap(&mut self) -> Result<(StoreKey, Policy), Refusal> {
+        let wrap = self.read_wrap()?;
+        let wrapping = self.wrapping(&wrap.head)?;
+        let mut body = Zeroizing::new(wrap.wrapped.key);
+        let plain = aead(&wrapping)?
+            .open_in_place(
+                Nonce::assume_unique_for_key(wrap.wrapped.nonce),
+                Aad::from(wrap.bound.as_bytes()),
+                body.as_mut_slice(),
+            )
+            .map_err(|_| Refusal::Altered(self.path.clone()))?;
+        let key = plain.first_chunk().copied().map(StoreKey::from_bytes).ok_or(Refusal::Cipher)?;
+        Ok((key, wrap.head.policy))
+    }
+
     fn refuse_locked(&self) -> Result<(), Refusal> {
         Self::locked(&self.path)?.map_or(Ok(()), |reason| Err(Refusal::Locked(reason)))
     }
@@ -165,19 +181,8 @@ impl Release for SealedFile {
 
     fn release(&mut self, state: &State) -> Result<StoreKey, Refusal> {
         self.refuse_locked()?;
-        let wrap = self.read_wrap()?;
-        let wrapping = self.wrapping(&wrap.head)?;
-        let mut body = Zeroizing::new(wrap.wrapped.key);
-        let plain = aead(&wrapping)?
-            .open_in_place(
-                Nonce::assume_unique_for_key(wrap.wrapped.nonce),
-                Aad::from(wrap.bound.as_bytes()),
-                body.as_mut_slice(),
-            )
-            .map_err(|_| Refusal::Altered(self.path.clone()))?;
-        let key = plain.first_chunk().copied().map(StoreKey::from_bytes).ok_or(Refusal::Cipher)?;
-        // The policy is genuine from here on: the key was bound to it.
-        let version = judge(wrap.head.policy, state)?;
+        let (key, policy) = self.open_wrap()?;
+        let version = judge(policy, state)?;
         match version {
             Some(version) => self.advance(Counter::Manifest, version)?,
             None => drop(self.read_memory()?),
@@ -213,12 +218,14 @@ impl Release for SealedFile {
         Self::lock_file(&self.path, reason)
     }
 
-    fn unlock(&mut self) -> Result<(), Refusal> {
-        let wrap = self.read_wrap()?;
-        self.wrapping(&wrap.head)?;
+    fn unlock(&mut self, admin: Option<&AdminKey>) -> Result<(), Refusal> {
+        let (_, policy) = self.open_wrap()?;
+        if policy.admin.is_some() && policy.admin.as_ref() != admin {
+            return Err(Refusal::NotTheAdmin);
+        }
         match self.read_memory() {
             Err(Refusal::MemoryLost(_)) => {
-                self.write_memory(Memory { manifest: wrap.head.policy.least_version, vault: 0 })?;
+                self.write_memory(Memory { manifest: policy.least_version, vault: 0 })?;
             }
             other => drop(other?),
         }

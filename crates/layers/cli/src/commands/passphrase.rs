@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub(crate) struct PassphraseArgs {
     /// File with the key's passphrase in its first line; `/dev/stdin` reads it from there
     #[arg(long, value_name = "FILE")]
-    passphrase_file: Option<PathBuf>,
+    pub(crate) passphrase_file: Option<PathBuf>,
 }
 
 impl PassphraseArgs {

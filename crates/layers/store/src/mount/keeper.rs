@@ -1,55 +1,79 @@
-//! A process that sees to it that a killed daemon leaves no dead mount behind.
+//! A process that unmounts for the daemon, which may not, also when that was killed.
 //!
-//! Measured side, a process of its own that sleeps in one read. It holds the end of a pipe whose other
-//! end only the daemon has. When the daemon is gone, however it went, the read ends; if the very
-//! mount of the daemon is still there, it is taken away. Without it, every process that touches the
+//! Measured side, a process of its own that sleeps in one read. It holds the end of a pair of sockets
+//! whose other end only the daemon has. When the daemon says that it is over, or is gone, however it
+//! went, the read ends; if the very mount of the daemon is still there, it is taken away. Without it, every process that touches the
 //! mount point would get ENOTCONN until somebody unmounts.
 
-use nix::mount::{MntFlags, umount2};
+use super::point;
+use nix::errno::Errno;
 use nix::sys::stat::{major, minor};
 use signal_hook::consts::{SIGINT, SIGTERM};
+use std::fs::File;
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// The daemon's end.
 pub(crate) struct Keeper {
-    pipe: Option<ChildStdin>,
+    socket: Option<UnixStream>,
     child: Option<Child>,
 }
 
 impl Keeper {
     /// Starts it, if there is a command for it. It gets the mount point as its last argument.
     pub(crate) fn start(command: Option<Command>, at: &Path) -> io::Result<Self> {
-        let Some(mut command) = command else { return Ok(Self { pipe: None, child: None }) };
+        let Some(mut command) = command else { return Ok(Self { socket: None, child: None }) };
+        let (own, theirs) = UnixStream::pair()?;
         // A group of its own: Ctrl-C of a terminal is for the daemon alone.
-        command.arg(at).stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
-        let mut child = command.spawn()?;
-        Ok(Self { pipe: child.stdin.take(), child: Some(child) })
+        command.arg(at).stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).process_group(0);
+        let child = command.spawn()?;
+        Ok(Self { socket: Some(own), child: Some(child) })
     }
 
     /// Tells it which device the mount is.
     pub(crate) fn tell(&mut self, device: Option<u64>) {
-        if let (Some(pipe), Some(device)) = (&mut self.pipe, device) {
-            let _ = writeln!(pipe, "{}:{}", major(device), minor(device));
+        if let (Some(socket), Some(device)) = (&mut self.socket, device) {
+            let _ = writeln!(socket, "{}:{}", major(device), minor(device));
+        }
+    }
+
+    /// Lets it unmount, and ends it; whether files were open, or `None` when it is gone or could not.
+    pub(crate) fn unmount(&mut self) -> Option<bool> {
+        let mut socket = self.socket.take()?;
+        socket.shutdown(Shutdown::Write).ok()?;
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).ok()?;
+        match answer.as_str() {
+            BUSY => Some(true),
+            DONE => Some(false),
+            _ => None,
         }
     }
 }
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        drop(self.pipe.take());
+        drop(self.socket.take());
         if let Some(child) = &mut self.child {
             let _ = child.wait();
         }
     }
 }
 
-/// The keeper's whole life: waits for the daemon's end, then takes its mount away if it is there.
+/// What it answers.
+const BUSY: &str = "busy";
+const DONE: &str = "done";
+
+/// The keeper's whole life: waits for the daemon's end, then takes its mount away if it is there, and
+/// says whether files were open.
 ///
 /// # Errors
 /// When the mount is there and cannot be taken away.
@@ -59,10 +83,15 @@ pub fn keeper_main(at: &Path) -> io::Result<()> {
     }
     let mut device = String::new();
     io::stdin().read_to_string(&mut device)?;
-    let mounts = std::fs::read("/proc/self/mountinfo")?;
-    if is_mounted(&mounts, device.trim_end(), at) {
-        umount2(at, MntFlags::MNT_DETACH)?;
+    let there =
+        || Ok::<_, io::Error>(is_mounted(&std::fs::read("/proc/self/mountinfo")?, device.trim_end(), at));
+    let busy = there()? && point::unmount(at);
+    if there()? {
+        return Err(Errno::EBUSY.into());
     }
+    // A daemon that was killed hears nothing any more.
+    let _ = File::from(io::stdin().as_fd().try_clone_to_owned()?)
+        .write_all(if busy { BUSY } else { DONE }.as_bytes());
     Ok(())
 }
 

@@ -9,6 +9,7 @@ mod error;
 mod filesystem;
 pub(crate) mod keeper;
 pub(crate) mod point;
+mod rights;
 mod status;
 
 pub use counters::{Count, Counters};
@@ -24,6 +25,7 @@ use fuser::{BackgroundSession, Config, MountOption, Notifier, Session, SessionAC
 use keeper::Keeper;
 use nix::unistd::Uid;
 use point::Mounted;
+use rights::Rights;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use status::Status;
@@ -67,6 +69,8 @@ pub enum End {
     SignalBusy,
     /// Somebody else unmounted.
     Unmounted,
+    /// A signal came, and the keeper, who alone may unmount, was gone. The mount is there still, dead.
+    Left,
     /// The store was locked, and what was mounted could not stay (gocryptfs; a vault stays and refuses).
     Locked,
 }
@@ -98,18 +102,23 @@ pub fn serve(
 ) -> Result<End, MountError> {
     let (at, cleared) = point::prepare(at)?;
     let (sender, events) = channel();
-    let mut keeper = Keeper::start(options.keeper, &at).map_err(MountError::Serve)?;
-    watch_signals(sender.clone()).map_err(MountError::Serve)?;
+    let rights = match options.keeper {
+        Some(_) => Rights::least(options.status.as_deref(), options.sealed.as_deref()),
+        None => Rights::ALL,
+    };
+    let keeper = Keeper::start(options.keeper, &at).map_err(MountError::Serve)?;
+    rights.within(|| watch_signals(sender.clone())).map_err(MountError::Serve)?;
 
     let vault = Arc::new(vault);
     let counters = Arc::new(Counters::default());
     let mut status = Status::new(options.status, vault.clone(), counters.clone())?;
-    let session = start(&vault, &counters, &at, options.threads, sender)?;
+    let session = start(&vault, &counters, &at, (options.threads, rights), sender)?;
     let notifier = session.notifier();
     // From here on the mount is there, and this guard takes it away whatever happens.
-    let mount = Mounted::new(at.clone(), session);
+    let mut mount = Mounted::new(at.clone(), session, keeper, rights.are_least());
     let read_ahead_kib = point::raise_read_ahead(&at, READ_AHEAD_KIB);
-    keeper.tell(point::device(&at));
+    mount.tell_keeper();
+    rights.give_up()?;
     status.state("mounted");
     status.write_if_changed();
     ready(Ready { cleared, read_ahead_kib });
@@ -123,7 +132,7 @@ fn start(
     vault: &Arc<Vault>,
     counters: &Arc<Counters>,
     at: &Path,
-    threads: usize,
+    (threads, rights): (usize, Rights),
     over: Sender<Event>,
 ) -> Result<BackgroundSession, MountError> {
     let failed = |error| MountError::Fuse { path: at.to_owned(), error };
@@ -144,7 +153,7 @@ fn start(
     let filesystem = Filesystem::new(vault.clone(), counters.clone());
     let filesystem = filesystem.at_end(move || drop(over.send(Event::SessionOver)));
     let session = Session::new(filesystem, at, &config).map_err(failed)?;
-    session.spawn().map_err(failed)
+    rights.within(|| session.spawn()).map_err(failed)
 }
 
 fn wait(
@@ -157,7 +166,7 @@ fn wait(
     let mut locked = false;
     loop {
         match events.recv_timeout(STATUS_DELAY) {
-            Ok(Event::Signal) => return if mount.unmount() { End::SignalBusy } else { End::Signal },
+            Ok(Event::Signal) => return mount.unmount(),
             Ok(Event::SessionOver) | Err(RecvTimeoutError::Disconnected) => {
                 mount.is_gone();
                 return End::Unmounted;

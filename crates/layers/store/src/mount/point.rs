@@ -3,7 +3,8 @@
 //! Measured side, cold. Owns unmounting. A mount whose daemon was killed is taken away before a new
 //! one is made.
 
-use super::MountError;
+use super::keeper::Keeper;
+use super::{End, MountError};
 use fuser::BackgroundSession;
 use nix::errno::Errno;
 use nix::mount::{MntFlags, umount2};
@@ -17,18 +18,27 @@ use std::path::{Path, PathBuf};
 pub(super) struct Mounted {
     at: PathBuf,
     session: Option<BackgroundSession>,
+    keeper: Keeper,
+    /// We may not unmount ourselves.
+    by_keeper: bool,
     gone: bool,
 }
 
 impl Mounted {
-    pub(super) fn new(at: PathBuf, session: BackgroundSession) -> Self {
-        Self { at, session: Some(session), gone: false }
+    pub(super) fn new(at: PathBuf, session: BackgroundSession, keeper: Keeper, by_keeper: bool) -> Self {
+        Self { at, session: Some(session), keeper, by_keeper, gone: false }
+    }
+
+    /// Tells the keeper which mount it is; the mount must answer.
+    pub(super) fn tell_keeper(&mut self) {
+        self.keeper.tell(device(&self.at));
     }
 
     /// Unmounts. When files are open the mount is only taken out of sight, and this says so.
-    pub(super) fn unmount(&mut self) -> bool {
+    pub(super) fn unmount(&mut self) -> End {
         self.gone = true;
-        unmount(&self.at)
+        let busy = if self.by_keeper { self.keeper.unmount() } else { Some(unmount(&self.at)) };
+        busy.map_or(End::Left, |busy| if busy { End::SignalBusy } else { End::Signal })
     }
 
     /// Somebody else unmounted.

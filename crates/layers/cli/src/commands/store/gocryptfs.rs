@@ -41,7 +41,7 @@ pub(super) fn gocryptfs(args: &GocryptfsArgs) -> Result<Exit, Failure> {
         terminal::say(&format!("mounted {} on {} by gocryptfs", args.cipher.display(), args.at.display()));
     };
     match serve(&args.cipher, &args.at, &key, options, ready).map_err(Failure::failed)? {
-        End::Signal => {}
+        End::Signal | End::Left => {}
         End::SignalBusy => terminal::complain("files were open: whoever has one gets an error from now on"),
         End::Unmounted => terminal::complain("gocryptfs ended, or somebody else unmounted it"),
         End::Locked => return Err(Failure::failed("the store was locked; gocryptfs was ended")),

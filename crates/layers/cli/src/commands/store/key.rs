@@ -5,9 +5,10 @@
 use super::super::passphrase::PassphraseArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
-use bakeoff_layers_base::manifest::signature::PublicKey;
+use bakeoff_layers_base::key::read_secret;
+use bakeoff_layers_base::manifest::signature::{PublicKey, proven_public};
 use bakeoff_layers_base::release::{
-    Policy, Release, SealedFile, Secret, State, StoreKey, judge, make_key_file, measure,
+    AdminKey, Policy, Release, SealedFile, Secret, State, StoreKey, judge, make_key_file, measure,
 };
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -185,12 +186,31 @@ pub(crate) struct UnlockArgs {
     sealed: Option<PathBuf>,
     #[command(flatten)]
     secret: SecretArgs,
+    /// The admin's secret key, for a store that was sealed with his manifest
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// File with the passphrase of the admin's key in its first line; `/dev/stdin` reads it from there
+    #[arg(long, value_name = "FILE", requires = "key")]
+    key_passphrase_file: Option<PathBuf>,
+}
+
+impl UnlockArgs {
+    /// The public half of the admin's key, once he has shown the secret one.
+    fn admin(&self) -> Result<Option<AdminKey>, Failure> {
+        let Some(path) = &self.key else { return Ok(None) };
+        let words = PassphraseArgs { passphrase_file: self.key_passphrase_file.clone() }.read()?;
+        let secret = read_secret(path, words).map_err(Failure::failed)?;
+        let public = proven_public(&secret);
+        public.map(Some).ok_or_else(|| {
+            Failure::failed(format!("{}: it cannot sign; give the admin's secret key", path.display()))
+        })
+    }
 }
 
 pub(super) fn unlock(args: &UnlockArgs) -> Result<Exit, Failure> {
     let sealed = sealed_beside(&args.vault, args.sealed.as_deref());
     let mut place = SealedFile::new(&sealed, args.secret.need()?);
-    place.unlock().map_err(Failure::failed)?;
+    place.unlock(args.admin()?.as_ref()).map_err(Failure::failed)?;
     terminal::say("unlocked; a store that was mounted when it was locked must be mounted again");
     Ok(Exit::Done)
 }

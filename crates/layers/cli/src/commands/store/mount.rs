@@ -61,6 +61,12 @@ pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
     match serve(vault, &args.at, options, ready).map_err(Failure::failed)? {
         End::Signal => {}
         End::SignalBusy => terminal::complain("files were open: whoever has one gets ENOTCONN from now on"),
+        End::Left => {
+            return Err(Failure::failed(format!(
+                "the process that unmounts for this one is gone, and the mount is dead; as root: umount -l {}",
+                args.at.display()
+            )));
+        }
         End::Unmounted | End::Locked => terminal::complain("somebody else unmounted it"),
     }
     Ok(Exit::Done)
