@@ -3,6 +3,7 @@
 
 use crate::site::{Site, may_run, open, wait_until};
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -68,4 +69,33 @@ fn in_ten_thousand_races_nothing_stale_is_read() {
     assert_eq!(stale, 0, "{}", guard.armed);
     assert!(changes > 0 && opened > 0, "nobody raced");
     wait_until("full", || guard.degree() == "full");
+}
+
+/// Without freezing the lease alone stands: what is changed after an open is another matter, but an
+/// open that begins after a change has ended does not succeed.
+#[test]
+fn without_freezing_an_open_after_a_change_never_succeeds() {
+    if !may_run("without_freezing_an_open_after_a_change_never_succeeds") {
+        return;
+    }
+    let site = Site::tampered(&[]);
+    let guard = site.enforce(&["--mode", "deny", "--no-freeze"]);
+    for race in 0..RACES / 10 {
+        // Several readers make and renew the verdict while it changes.
+        std::thread::scope(|scope| {
+            let readers = [0, 1].map(|_| scope.spawn(|| drop(open(&site.file("a")))));
+            // Refused when the file is asked about at that moment; then there is no change.
+            let changed = fs::OpenOptions::new().write(true).open(site.file("a"));
+            let changed = changed.and_then(|mut file| file.write_all(b"evil a")).is_ok();
+            if changed {
+                assert!(open(&site.file("a")).is_err(), "race {race}");
+            }
+            for reader in readers {
+                reader.join().unwrap();
+            }
+        });
+        site.replace("a", "good a");
+        assert_eq!(open(&site.file("a")).unwrap(), "good a", "race {race}");
+    }
+    assert!(guard.number("voided") > 0 || guard.number("hashed") > 0);
 }

@@ -14,9 +14,8 @@ use crate::tree::{Listed, Tree};
 use bakeoff_layers_base::verdict::Verdicts;
 use bakeoff_sys::fanotify::{Group, Mark};
 use bakeoff_sys::inode::{self, For};
-use bakeoff_sys::lease;
 use std::collections::HashMap;
-use std::os::fd::RawFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
@@ -116,10 +115,12 @@ impl Enforcer {
     /// Somebody wants to write to the file that this descriptor holds a lease on: the verdict is void,
     /// the kernel asks again, and only then does the writer go on.
     pub(crate) fn broken(&self, fd: RawFd) {
-        let Some((key, file)) = self.leases.remove(fd) else { return };
-        self.verdicts.void(&key, || drop(self.group.remove(Mark::Ignored, &*file)));
-        let _ = lease::give_back(&*file);
-        self.counters.add(crate::counters::Count::Voided);
+        let void = |key, file: &OwnedFd| {
+            self.verdicts.void(&key, || drop(self.group.remove(Mark::Ignored, file)));
+        };
+        if self.leases.give_back(fd, void) {
+            self.counters.add(crate::counters::Count::Voided);
+        }
     }
 
     /// Notes why there is no lease on a file, or that there is one.
@@ -137,10 +138,12 @@ impl Enforcer {
 
     /// Every verdict is void.
     pub(crate) fn void_all(&self) {
-        let held = self.leases.drain();
-        let ignored: HashMap<Key, _> = held.into_iter().collect();
         let listed = self.listed();
-        self.verdicts.new_epoch(|key| match ignored.get(key) {
+        self.leases.give_all_back(|held| self.void_epoch(&listed, held));
+    }
+
+    fn void_epoch(&self, listed: &Listed, held: &HashMap<Key, Arc<OwnedFd>>) {
+        self.verdicts.new_epoch(|key| match held.get(key) {
             Some(file) => drop(self.group.remove(Mark::Ignored, &**file)),
             // Without a lease no file is held open: frozen, or on a read-only file system.
             None => {
@@ -150,8 +153,5 @@ impl Enforcer {
                 drop(file.map(|file| self.group.remove(Mark::Ignored, file)));
             }
         });
-        for file in ignored.values() {
-            let _ = lease::give_back(&**file);
-        }
     }
 }

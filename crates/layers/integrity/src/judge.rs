@@ -131,9 +131,7 @@ pub(crate) fn look(
             Kept::Kept if !enforcer.guard.holds(key(facts)) => return Some(wrong),
             Kept::Stale => {}
             Kept::Kept | Kept::Full | Kept::Unmarked => {
-                if enforcer.leases.remove(file.as_raw_fd()).is_some() {
-                    let _ = bakeoff_sys::lease::give_back(&**file);
-                }
+                enforcer.leases.give_back(file.as_raw_fd(), |_, _| {});
                 return Some(wrong);
             }
         }

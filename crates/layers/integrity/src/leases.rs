@@ -1,6 +1,8 @@
 //! The leases that are held: one descriptor a verdict.
 //!
-//! A lease is noted before it is taken, so that a break which arrives at once finds it.
+//! Taking and giving back exclude each other. Word of a break is addressed to a descriptor's number, and
+//! comes late when the file was closed meanwhile: it may then be about another file, under which a new
+//! lease was just taken. That one may be given back, too, but only together with its verdict.
 
 use bakeoff_sys::lease;
 use std::collections::HashMap;
@@ -48,22 +50,34 @@ impl Leases {
         if held.len() >= self.limit {
             return Err(NoLease::Full);
         }
-        held.insert(fd, (key, file.clone()));
-        drop(held);
-        lease::take(file).map_err(|error| {
-            self.held().remove(&fd);
-            NoLease::of(&error)
-        })
+        let taken = lease::take(file).map_err(|error| NoLease::of(&error));
+        match taken {
+            // Word of a break that comes at once waits for the lock, and finds it.
+            Ok(()) => drop(held.insert(fd, (key, file.clone()))),
+            // There may have been one that is being asked back.
+            Err(_) if held.remove(&fd).is_some() => drop(lease::give_back(file)),
+            Err(_) => {}
+        }
+        taken
     }
 
-    /// Forgets the lease on this descriptor; it ends when the file is given back or closed.
-    pub(crate) fn remove(&self, fd: RawFd) -> Option<(Key, Arc<OwnedFd>)> {
-        self.held().remove(&fd)
+    /// Gives one back once `void` has seen to it that nobody relies on it; says whether there was one.
+    pub(crate) fn give_back(&self, fd: RawFd, void: impl FnOnce(Key, &OwnedFd)) -> bool {
+        let mut held = self.held();
+        let Some((key, file)) = held.remove(&fd) else { return false };
+        void(key, &file);
+        let _ = lease::give_back(&*file);
+        true
     }
 
-    /// Forgets all.
-    pub(crate) fn drain(&self) -> Vec<(Key, Arc<OwnedFd>)> {
-        self.held().drain().map(|(_, lease)| lease).collect()
+    /// The same for all.
+    pub(crate) fn give_all_back(&self, void: impl FnOnce(&HashMap<Key, Arc<OwnedFd>>)) {
+        let mut held = self.held();
+        let all: Vec<_> = held.drain().map(|(_, lease)| lease).collect();
+        void(&all.iter().cloned().collect());
+        for (_, file) in all {
+            let _ = lease::give_back(&*file);
+        }
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -76,5 +90,42 @@ impl Leases {
 
     fn held(&self) -> MutexGuard<'_, HashMap<RawFd, (Key, Arc<OwnedFd>)>> {
         self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::OpenOptions;
+    use std::os::unix::fs::OpenOptionsExt;
+    use std::time::Duration;
+
+    /// Late word of a break took away a lease that somebody had just taken anew: his verdict was kept, and
+    /// nobody had to ask before writing.
+    #[test]
+    fn a_lease_that_is_taken_while_the_last_one_goes_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        std::fs::write(&path, "x").unwrap();
+        let file = Arc::new(OwnedFd::from(std::fs::File::open(&path).unwrap()));
+        let (leases, key) = (Leases::new(8), (1, 2));
+        // A break would be told by this signal, whose usual end is ours.
+        let _breaks = lease::Breaks::new(&[]).unwrap();
+        if leases.take(key, &file) == Err(NoLease::Unsupported) {
+            return;
+        }
+        std::thread::scope(|scope| {
+            let mut again = None;
+            assert!(leases.give_back(file.as_raw_fd(), |_, _| {
+                again = Some(scope.spawn(|| leases.take(key, &file)));
+                std::thread::sleep(Duration::from_millis(50));
+            }));
+            assert_eq!(again.unwrap().join().unwrap(), Ok(()));
+        });
+        let writer = OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(&path);
+        assert_eq!(writer.unwrap_err().raw_os_error(), Some(libc::EAGAIN), "a writer is held up");
+        assert_eq!(leases.len(), 1);
+        leases.give_all_back(|all| assert_eq!(all.len(), 1));
+        assert!(!leases.give_back(file.as_raw_fd(), |_, _| {}));
     }
 }
