@@ -1,7 +1,7 @@
 //! Arms whose server misbehaves.
 
 use crate::contract;
-use crate::support::{Ended, GET, Origin, Yard, is_root, plan, python};
+use crate::support::{Ended, GET, Origin, SLOW_GET, Yard, is_root, plan, python};
 
 /// The origin against a server of `bad_server.py`.
 fn against(yard: &Yard, mode: &str, more: &str) -> Ended {
@@ -117,16 +117,17 @@ fn a_url_where_nobody_listens() {
     said.says(&["arm `there`", &port.to_string(), "start the server first"]);
 }
 
-/// The throw-away certificate of `bakeoff origin --tls`, whose authority nobody knows.
+/// The throw-away certificate of `bakeoff origin --tls`, whose authority nobody knows. Robots that
+/// think: the time of a reply is invalid where the generator was the limit.
 #[test]
 fn a_url_with_a_certificate_that_nobody_trusts() {
     let yard = Yard::new();
     let there = Origin::start(&yard, &["--tls"]);
     let arms = format!("[arm.plain]\nserver = \"origin\"\n\n[arm.there]\nurl = \"{}\"", there.url);
-    yard.write("plan.toml", plan("", GET, &arms));
+    yard.write("plan.toml", plan("", SLOW_GET, &arms));
     let said = yard.start(yard.bakeoff(&["run", "plan.toml", "--out", "out"])).wait().exits(3);
     said.says(&["there: nothing but failures", "tls-untrusted", "cacert", "insecure"]);
-    yard.write("plan.toml", plan("", GET, &(arms + "\ninsecure = true")));
+    yard.write("plan.toml", plan("", SLOW_GET, &(arms + "\ninsecure = true")));
     yard.start(yard.bakeoff(&["run", "plan.toml", "--out", "again"])).wait().exits(0);
 }
 

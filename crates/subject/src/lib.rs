@@ -6,9 +6,9 @@
 //! only, by address and `/proc`: it links no measured code. Sends no load and judges no figure.
 //!
 //! `start` turns a [`Spec`] into a [`Running`] subject, `run_command` runs a workload's command to
-//! its end, a stack of [`LayerSpec`]s stands under a server, a [`Layer`] keeps what commands leave running, [`prove`] asks a command whether a layer is
-//! on. All put a guardian process (`guardian`) above what they start, so that nothing outlives
-//! bakeoff.
+//! its end, a stack of [`LayerSpec`]s stands under a server, a [`Layer`] keeps what commands leave
+//! running, [`prove`] asks a command whether a layer is on. All put a guardian process (`guardian`)
+//! above what they start, so that nothing outlives bakeoff.
 
 #![forbid(unsafe_code)]
 
@@ -53,5 +53,5 @@ pub use prove::{Enforcement, Proof, prove, prove_by, prove_layers};
 pub use run_command::{Job, Outcome, Status, run_command};
 pub use running::{Running, StopReport};
 pub use spec::Spec;
-pub use stack::{LayerSpec, LayerStatus, build as build_layers};
+pub use stack::{LayerSpec, build as build_layers};
 pub use start::start;

@@ -6,7 +6,7 @@ use crate::config::Substitutions;
 use crate::cpu::{Account, CpuMissing, CpuReading};
 use crate::guardian::Guardian;
 use crate::limits::Limits;
-use crate::stack::{self, LayerStatus, Standing};
+use crate::stack::{self, Standing};
 use crate::words::last_words;
 use bakeoff_sys::process;
 use bakeoff_units::Nanos;
@@ -97,9 +97,9 @@ impl Running {
         self.hits.read()
     }
 
-    /// What its layers tell of themselves; empty without layers.
-    pub fn layer_status(&self) -> LayerStatus {
-        stack::read(&self.layers)
+    /// Violations that its layers say they have noted; `None` when none counts them.
+    pub fn violations_noted(&self) -> Option<u64> {
+        stack::violations_noted(&self.layers)
     }
 
     /// An error when it has ended, with how and its last words. (A command may leave its server

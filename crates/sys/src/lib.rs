@@ -12,6 +12,7 @@ pub mod fanotify;
 pub mod file;
 pub mod inode;
 pub mod lease;
+pub mod lines;
 pub mod mount;
 pub mod namespace;
 pub mod net;

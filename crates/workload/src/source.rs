@@ -47,6 +47,16 @@ pub enum Expect {
     },
 }
 
+impl Expect {
+    /// The object that is asked for, as far as the request is for one.
+    pub const fn object(&self) -> Option<Body> {
+        match *self {
+            Self::Body(body) | Self::BodyOrRedirect(body) | Self::FirstBytes { body, .. } => Some(body),
+            Self::Anything | Self::Status(_) | Self::Refusal => None,
+        }
+    }
+}
+
 /// A set of statuses, 100 to 599.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statuses([u64; 10]);

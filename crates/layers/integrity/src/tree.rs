@@ -163,7 +163,7 @@ fn arm_file(enforcer: &Enforcer, path: &Path) -> Option<Key> {
     if enforcer.group.add(Mark::File, &file).is_err() {
         enforcer.gaps.add(Gap::Marks);
     }
-    if enforcer.freezes() && freeze(enforcer, &file, key(&facts)).is_err() {
+    if freeze(enforcer, &file, key(&facts)).is_err() {
         enforcer.gaps.add(Gap::NotFrozen);
     }
     Some(key(&facts))

@@ -2,6 +2,7 @@
 
 use super::protocol::{Answer, Order};
 use super::way::{Tally, Way};
+use bakeoff_sys::lines::Lines;
 use bakeoff_sys::namespace::Namespace;
 use bakeoff_sys::{process, tap, thread};
 use bakeoff_units::{Clock, MonotonicClock};
@@ -10,7 +11,6 @@ use nix::sys::time::TimeSpec;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 /// Frames taken from one device before the other and those that are due get their turn.
@@ -22,7 +22,7 @@ pub(super) fn run() -> io::Result<()> {
     process::own_session()?;
     thread::wake_sharply();
     let goes_first = thread::go_first().is_ok();
-    let mut control = Control::new()?;
+    let mut control = Control { lines: Lines::of_stdin()? };
     let Some(Order::Open { namespaces, device }) = control.wait()? else { return Ok(()) };
     let devices = match open(&namespaces, &device) {
         Ok(devices) => devices,
@@ -96,7 +96,7 @@ impl Process {
         let timeout = due.map(|due| TimeSpec::from_duration(due.since(self.clock.now()).as_duration()));
         let wait = |fd| PollFd::new(fd, PollFlags::POLLIN);
         let mut waited =
-            [wait(self.devices[0].as_fd()), wait(self.devices[1].as_fd()), wait(self.control.stream.as_fd())];
+            [wait(self.devices[0].as_fd()), wait(self.devices[1].as_fd()), wait(self.control.lines.as_fd())];
         match ppoll(&mut waited, timeout, None) {
             Ok(_) | Err(nix::Error::EINTR) => Ok(waited.map(|fd| fd.any().unwrap_or(true))),
             Err(error) => Err(error.into()),
@@ -105,7 +105,7 @@ impl Process {
 
     /// Does what bakeoff asks; false when it is gone.
     fn obey(&mut self) -> io::Result<bool> {
-        if !self.control.hear()? {
+        if !self.control.lines.hear()? {
             return Ok(false);
         }
         while let Some(order) = self.control.next_order()? {
@@ -141,50 +141,27 @@ impl Process {
 
 /// The end of the socket pair that is standard input.
 struct Control {
-    stream: UnixStream,
-    heard: Vec<u8>,
+    lines: Lines,
 }
 
 impl Control {
-    fn new() -> io::Result<Self> {
-        Ok(Self { stream: UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?), heard: Vec::new() })
-    }
-
     /// The first order; none when bakeoff is gone.
     fn wait(&mut self) -> io::Result<Option<Order>> {
         loop {
             if let Some(order) = self.next_order()? {
                 return Ok(Some(order));
             }
-            if !self.hear()? {
+            if !self.lines.hear()? {
                 return Ok(None);
             }
         }
     }
 
-    /// One read, which waits if there is nothing. False when bakeoff's end is closed.
-    fn hear(&mut self) -> io::Result<bool> {
-        let mut chunk = [0; 4096];
-        match self.stream.read(&mut chunk) {
-            Ok(0) => Ok(false),
-            Ok(length) => {
-                self.heard.extend_from_slice(&chunk[..length]);
-                Ok(true)
-            }
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
     fn next_order(&mut self) -> io::Result<Option<Order>> {
-        let Some(end) = self.heard.iter().position(|&byte| byte == b'\n') else { return Ok(None) };
-        let line: Vec<u8> = self.heard.drain(..=end).collect();
-        Ok(Some(serde_json::from_slice(&line)?))
+        Ok(self.lines.next_line().map(|line| serde_json::from_slice(&line)).transpose()?)
     }
 
     fn say(&mut self, answer: &Answer) -> io::Result<()> {
-        let mut line = serde_json::to_vec(answer)?;
-        line.push(b'\n');
-        self.stream.write_all(&line)
+        self.lines.say(serde_json::to_vec(answer)?)
     }
 }

@@ -3,12 +3,13 @@
 use super::protocol::{Fault, Order, Plan, Report};
 use super::{NO_LINK, ending};
 use crate::cgroup::Groups;
+use bakeoff_sys::lines::Lines;
 use bakeoff_sys::process::{self, Ending, Used};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::ffi::OsString;
 use std::fs::OpenOptions;
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
@@ -192,21 +193,18 @@ fn start(command: &[OsString], plan: &Plan) -> io::Result<(Child, Channel)> {
         .stdout(log.try_clone()?)
         .stderr(log)
         .spawn()?;
-    Ok((process, Channel { socket: ours, heard: Vec::new(), exit: None }))
+    Ok((process, Channel { lines: Lines::new(ours), exit: None }))
 }
 
 #[derive(Debug)]
 struct Channel {
-    socket: UnixStream,
-    heard: Vec<u8>,
+    lines: Lines,
     exit: Option<Exit>,
 }
 
 impl Channel {
     fn send(&mut self, order: &Order) -> io::Result<()> {
-        let mut line = serde_json::to_vec(order)?;
-        line.push(b'\n');
-        self.socket.write_all(&line)
+        self.lines.say(serde_json::to_vec(order)?)
     }
 
     fn answer(&mut self, patience: Nanos) -> io::Result<Report> {
@@ -224,18 +222,17 @@ impl Channel {
     /// The next report that is not the news of an exit, which is kept. None: nothing within
     /// `patience`, or only that news.
     fn receive(&mut self, patience: Nanos) -> io::Result<Option<Report>> {
-        if !self.heard.contains(&b'\n') {
+        let mut line = self.lines.next_line();
+        if line.is_none() {
             if !self.readable(patience)? {
                 return Ok(None);
             }
-            let mut chunk = [0; 4096];
-            match self.socket.read(&mut chunk)? {
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                n => self.heard.extend_from_slice(&chunk[..n]),
+            if !self.lines.hear()? {
+                return Err(io::ErrorKind::UnexpectedEof.into());
             }
+            line = self.lines.next_line();
         }
-        let Some(end) = self.heard.iter().position(|&byte| byte == b'\n') else { return Ok(None) };
-        let line: Vec<u8> = self.heard.drain(..=end).collect();
+        let Some(line) = line else { return Ok(None) };
         match serde_json::from_slice(&line)? {
             Report::Exited { exited, killed, elapsed_ns } => {
                 let ending = killed.map_or(Ending::Exited(exited.unwrap_or(0)), Ending::Killed);
@@ -249,7 +246,7 @@ impl Channel {
     fn readable(&self, patience: Nanos) -> io::Result<bool> {
         let milliseconds = i32::try_from(patience.get().div_ceil(1_000_000)).unwrap_or(i32::MAX);
         let timeout = PollTimeout::try_from(milliseconds).unwrap_or(PollTimeout::MAX);
-        match poll(&mut [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)], timeout) {
+        match poll(&mut [PollFd::new(self.lines.as_fd(), PollFlags::POLLIN)], timeout) {
             Ok(ready) => Ok(ready > 0),
             Err(nix::Error::EINTR) => Ok(false),
             Err(error) => Err(error.into()),

@@ -4,14 +4,14 @@ use super::NO_LINK;
 use super::ending::{self, Ended};
 use super::protocol::{Fault, Order, Plan, Report};
 use crate::cgroup::{Group, Groups, NoGroups, Prospects};
+use bakeoff_sys::lines::Lines;
 use bakeoff_sys::process::{self, ChildSignals, Launch};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 /// How long a subject may take to end when bakeoff died before it said.
@@ -21,17 +21,10 @@ pub(super) fn run() -> io::Result<()> {
     process::own_session()?;
     process::become_subreaper()?;
     let signals = ChildSignals::take()?;
-    let control = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let control = Lines::of_stdin()?;
     let clock = MonotonicClock::new();
-    let mut keeper = Keeper {
-        control,
-        signals,
-        clock,
-        heard: Vec::new(),
-        child: None,
-        groups: Groups::default(),
-        grace: DEFAULT_GRACE,
-    };
+    let mut keeper =
+        Keeper { control, signals, clock, child: None, groups: Groups::default(), grace: DEFAULT_GRACE };
     let told = keeper.listen();
     let ended = keeper.end_all();
     if told? == Farewell::Asked { keeper.say(&ended) } else { Ok(()) }
@@ -47,10 +40,9 @@ enum Farewell {
 }
 
 struct Keeper {
-    control: UnixStream,
+    control: Lines,
     signals: ChildSignals,
     clock: MonotonicClock,
-    heard: Vec<u8>,
     child: Option<Child>,
     groups: Groups,
     grace: Nanos,
@@ -72,7 +64,7 @@ impl Keeper {
                     return Ok(Farewell::Alone);
                 }
             }
-            if spoken && !self.hear()? {
+            if spoken && !self.control.hear()? {
                 return Ok(Farewell::Alone);
             }
             while let Some(order) = self.next_order()? {
@@ -97,30 +89,12 @@ impl Keeper {
         Ok((waited[0].any().unwrap_or(true), waited[1].any().unwrap_or(true)))
     }
 
-    /// False when bakeoff's end is closed.
-    fn hear(&mut self) -> io::Result<bool> {
-        let mut chunk = [0; 4096];
-        match self.control.read(&mut chunk) {
-            Ok(0) => Ok(false),
-            Ok(n) => {
-                self.heard.extend_from_slice(&chunk[..n]);
-                Ok(true)
-            }
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
     fn next_order(&mut self) -> io::Result<Option<Order>> {
-        let Some(end) = self.heard.iter().position(|&byte| byte == b'\n') else { return Ok(None) };
-        let line: Vec<u8> = self.heard.drain(..=end).collect();
-        Ok(Some(serde_json::from_slice(&line)?))
+        Ok(self.control.next_line().map(|line| serde_json::from_slice(&line)).transpose()?)
     }
 
     fn say(&mut self, report: &Report) -> io::Result<()> {
-        let mut line = serde_json::to_vec(report)?;
-        line.push(b'\n');
-        self.control.write_all(&line)
+        self.control.say(serde_json::to_vec(report)?)
     }
 
     fn launch(&mut self, plan: Plan) -> io::Result<()> {

@@ -1,8 +1,9 @@
 //! What a layer needs once: an image, a manifest, a key.
 
-use super::{BUILDS, Task, substitutions};
+use super::{Task, substitutions};
 use crate::SubjectError;
 use crate::context::Context;
+use crate::cpu::CpuChoice;
 use crate::run_command::{Status, run_command};
 use bakeoff_units::Nanos;
 use std::fs;
@@ -47,7 +48,7 @@ impl Task<'_> {
     fn build(&self) -> Result<(), SubjectError> {
         for words in &self.layer.build {
             let mut job = self.job(words, "build", PATIENCE)?;
-            job.cpu_source = BUILDS;
+            job.cpu_source = CpuChoice::Clocks; // nobody asks
             job.cpus = Vec::new();
             match run_command(&job)?.status {
                 Status::Exited(0) => {}

@@ -14,18 +14,16 @@ mod status;
 
 pub use build::build;
 pub use spec::LayerSpec;
-pub use status::LayerStatus;
-pub(crate) use status::{fallen, read};
+pub(crate) use status::{fallen, violations_noted};
 
-use crate::SubjectError;
 use crate::cgroup::Ceiling;
 use crate::config::Substitutions;
 use crate::context::Context;
-use crate::cpu::CpuChoice;
 use crate::guardian::Guardian;
 use crate::program;
 use crate::run_command::{Job, Status, guard_in, guard_with, wait};
 use crate::words::last_words;
+use crate::{LastWords, SubjectError};
 use bakeoff_units::{MonotonicClock, Nanos};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -113,10 +111,11 @@ fn substitutions(
     let mut values = context.values.clone();
     values.insert("under".to_owned(), text(under));
     values.insert("reference".to_owned(), text(&context.reference));
-    let executable = context.executable().map_err(|source| SubjectError::Dir {
+    let executable = context.executable().map_err(|source| SubjectError::Layer {
         arm: context.arm.clone(),
-        path: PathBuf::from("/proc/self/exe"),
-        source,
+        layer: layer.name.clone(),
+        what: format!("where this program lies cannot be read ({source})"),
+        said: LastWords::default(),
     })?;
     values.insert("layers".to_owned(), text(&executable.with_file_name(LAYERS)));
     Ok(Substitutions {
@@ -181,6 +180,3 @@ impl<'a> Task<'a> {
         }
     }
 }
-
-/// Nobody asks what a build cost.
-const BUILDS: CpuChoice = CpuChoice::Clocks;

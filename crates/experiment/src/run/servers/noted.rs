@@ -7,7 +7,7 @@ use crate::run::RunError;
 use bakeoff_content::Body;
 use bakeoff_meter::ViolationCounts;
 use bakeoff_subject::Running;
-use bakeoff_workload::{Expect, Slice, Workload};
+use bakeoff_workload::{Request, Slice, Workload};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::thread;
@@ -35,30 +35,22 @@ impl Noted {
     }
 
     /// How many requests of a slice are for one of them.
-    pub(super) fn expected(&self, slice: &Slice) -> u64 {
-        let is_wrong: Vec<bool> =
-            slice.table.requests.iter().map(|request| self.is_wrong(request.expect)).collect();
+    fn expected(&self, slice: &Slice) -> u64 {
+        let is_wrong =
+            |request: &Request| request.expect.object().is_some_and(|body| self.bodies.contains(&body));
+        let wrong: Vec<bool> = slice.table.requests.iter().map(is_wrong).collect();
         let asked = slice.lists.iter().flatten();
-        asked.filter(|entry| is_wrong.get(**entry as usize).copied().unwrap_or(false)).count() as u64
-    }
-
-    fn is_wrong(&self, expect: Expect) -> bool {
-        match expect {
-            Expect::Body(body) | Expect::BodyOrRedirect(body) | Expect::FirstBytes { body, .. } => {
-                self.bodies.contains(&body)
-            }
-            _ => false,
-        }
+        asked.filter(|entry| wrong.get(**entry as usize).copied().unwrap_or(false)).count() as u64
     }
 
     /// What the layers have noted so far, once nothing is added to it any more.
     pub(super) fn settled(&self, running: &Running) -> Option<u64> {
-        let mut seen = running.layer_status().violations?;
+        let mut seen = running.violations_noted()?;
         let mut quiet = Duration::ZERO;
         while quiet < SETTLE / 4 {
             thread::sleep(GLANCE);
             quiet += GLANCE;
-            let now = running.layer_status().violations?;
+            let now = running.violations_noted()?;
             if now != seen {
                 (seen, quiet) = (now, Duration::ZERO);
             }
@@ -76,7 +68,7 @@ impl Noted {
             while noted < planted && waited < SETTLE {
                 thread::sleep(GLANCE);
                 waited += GLANCE;
-                let now = running.layer_status().violations.unwrap_or(before);
+                let now = running.violations_noted().unwrap_or(before);
                 noted = now.saturating_sub(before);
             }
         }

@@ -10,7 +10,7 @@ use crate::plan::{Arm, ArmKind, Plan};
 use crate::run::scratch::Scratch;
 use crate::run::{Progress, RunError};
 use bakeoff_workload::{Site, Workload};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Writes what is needed. `altered`: files that are changed in every tree that is served;
 /// `unsigned`: files that are other in the tree that the owner signed.
@@ -54,7 +54,7 @@ pub(super) fn is_limited(arm: &Arm) -> bool {
 
 fn another(site: &Site, scratch: &Scratch, name: &str) -> Result<PathBuf, RunError> {
     scratch.demand_room(site.disk_need().bytes.get())?;
-    let tree: PathBuf = scratch.subdirectory(name)?;
-    site.write_to(Path::new(&tree))?;
+    let tree = scratch.subdirectory(name)?;
+    site.write_to(&tree)?;
     Ok(tree)
 }

@@ -68,14 +68,9 @@ impl Planted {
 
     /// Requests of the workload's own for an altered file are violations as well.
     fn seen(&self, request: &Request) -> Request {
-        let body = match request.expect {
-            Expect::Body(body) | Expect::BodyOrRedirect(body) | Expect::FirstBytes { body, .. } => body,
-            _ => return request.clone(),
-        };
-        if !self.altered.contains(&body) {
-            return request.clone();
-        }
-        Request { expect: Expect::Refusal, ..request.clone() }
+        let violates = request.expect.object().is_some_and(|body| self.altered.contains(&body));
+        let expect = if violates { Expect::Refusal } else { request.expect };
+        Request { expect, ..request.clone() }
     }
 }
 

@@ -67,13 +67,6 @@ pub fn id_of(secret: &SecretKey) -> u64 {
     key_id(secret.keynum())
 }
 
-/// Whether the two are halves of one key.
-pub fn are_pair(secret: &SecretKey, public: &PublicKey) -> bool {
-    let own = minisign::PublicKey::from_secret_key(secret).ok();
-    let own = own.and_then(|own| minisign_verify::PublicKey::from_base64(&own.to_base64()).ok());
-    own.as_ref() == Some(&public.key)
-}
-
 /// The bytes of the public half, if the secret half is really there: it is tried, since a file that
 /// calls itself a secret key could hold the public half and nothing else.
 pub fn proven_public(secret: &SecretKey) -> Option<[u8; 32]> {
