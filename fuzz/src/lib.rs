@@ -184,7 +184,8 @@ pub fn plan(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match Plan::parse("fuzz", "fuzz.toml", text, Path::new("/nonexistent")) {
         Ok(plan) => {
-            assert!(plan.baseline < plan.arms.len(), "a baseline that is no arm");
+            let bases = |arm| plan.baselines.is(plan.baselines.of(arm));
+            assert!((0..plan.arms.len()).all(bases), "a baseline that is none");
             let names = plan.names();
             assert_eq!(names.len(), plan.arms.len() + 1, "every arm once, the baseline twice");
             assert!(names.iter().all(|name| plan.arm_of(name).is_some()), "a name without an arm");

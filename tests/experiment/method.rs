@@ -101,6 +101,29 @@ fn two_factors_have_main_effects_and_an_interaction() {
     assert_eq!(results["prices"], serde_json::json!([]));
 }
 
+/// TLS costs far more than the burnt time here: against one baseline the https arms could not be
+/// told from TLS.
+#[test]
+fn in_each_stratum_the_cost_is_that_of_the_factor_alone() {
+    let factors = "[arm.origin]\nserver = \"origin\"\n\n[factors]\nprotocol = [\"http\", \"https\"]\nwork = [\"little\", \"much\"]\n\n[level.protocol.https]\ntls = true\n\n[level.work.much]\nburn = \"300us\"";
+    let text = plan("max_rounds = 4", GET, factors);
+    let (results, _) = run(&text.replace("baseline = \"plain\"", "baseline = { work = \"little\" }"));
+    let order = ["http.little", "http.little'", "http.much", "https.little", "https.little'", "https.much"];
+    assert_eq!(results["order"], serde_json::json!(order));
+    let rows = results["comparisons"].as_array().unwrap();
+    let primary = |arm: &str| rows.iter().find(|row| row["arm"] == arm && row["primary"] == true).unwrap();
+    for protocol in ["http", "https"] {
+        let row = primary(&format!("{protocol}.much"));
+        assert_eq!(row["baseline"], format!("{protocol}.little"));
+        let planted = 300_000.0 / number(&row["baseline_value"]);
+        let found = number(&row["effect"]) / planted;
+        assert!((0.7..1.5).contains(&found), "{found} of what was planted: {row}");
+        assert_eq!(primary(&format!("{protocol}.little'"))["baseline"], format!("{protocol}.little"));
+    }
+    let compared: Vec<&Value> = rows.iter().map(|row| &row["arm"]).collect();
+    assert!(!compared.contains(&&Value::from("https.little")), "a baseline is compared with nothing");
+}
+
 #[test]
 fn a_numeric_factor_has_its_price() {
     let factors =

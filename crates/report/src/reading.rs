@@ -6,12 +6,9 @@ use bakeoff_meter::catalogue;
 use bakeoff_stats::Verdict;
 use std::collections::BTreeMap;
 
-/// A bundle with its baseline found.
+/// A bundle with questions to it.
 pub(crate) struct Reading<'b> {
     pub(crate) bundle: &'b Bundle,
-    pub(crate) baseline: &'b str,
-    /// The baseline's second process, `plain'`.
-    pub(crate) twin: String,
 }
 
 /// Where the wall time of the run went, ns.
@@ -24,9 +21,8 @@ pub(crate) struct TimeSpent {
 }
 
 impl<'b> Reading<'b> {
-    pub(crate) fn of(bundle: &'b Bundle) -> Self {
-        let baseline = bundle.setup.baseline.as_str();
-        Self { bundle, baseline, twin: format!("{baseline}'") }
+    pub(crate) const fn of(bundle: &'b Bundle) -> Self {
+        Self { bundle }
     }
 
     /// All arms in plan order, the baseline's two processes included.
@@ -34,18 +30,34 @@ impl<'b> Reading<'b> {
         self.bundle.results.order.iter().map(String::as_str)
     }
 
-    /// The arms that are compared with the baseline, without its second process.
+    /// The arms that are compared with a baseline, without its second process.
     pub(crate) fn compared(&self) -> impl Iterator<Item = &'b str> {
-        self.arms().filter(|arm| *arm != self.baseline && *arm != self.twin)
+        self.bundle.setup.judged()
     }
 
-    /// Compared arms, then the baseline's second process: the order of verdicts.
+    /// Compared arms, then the second processes of baselines: the order of verdicts.
     pub(crate) fn judged(&self) -> impl Iterator<Item = &'b str> {
-        self.compared().chain(self.arms().filter(|arm| *arm == self.twin))
+        self.compared().chain(self.bundle.setup.seconds())
     }
 
+    /// Whether it is the second process of a baseline.
     pub(crate) fn is_twin(&self, arm: &str) -> bool {
-        arm == self.twin
+        self.bundle.setup.is_second(arm)
+    }
+
+    /// Whether others are compared with it.
+    pub(crate) fn is_baseline(&self, arm: &str) -> bool {
+        self.bundle.setup.is_baseline(arm)
+    }
+
+    /// What an arm is compared with.
+    pub(crate) fn baseline_of(&self, arm: &str) -> &'b str {
+        self.bundle.setup.baseline_of(arm)
+    }
+
+    /// The baseline, or all of them.
+    pub(crate) fn baselines(&self) -> String {
+        self.bundle.setup.baselines().collect::<Vec<_>>().join(", ")
     }
 
     pub(crate) fn arm(&self, arm: &str) -> Option<&'b ArmResult> {

@@ -7,7 +7,7 @@
 use crate::figures;
 use crate::operations;
 use crate::reading::Reading;
-use bakeoff_experiment::results::{ArmResult, Comparison, Estimate};
+use bakeoff_experiment::results::{ArmResult, Comparison, Estimate, StratumSetup};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -37,6 +37,7 @@ pub(crate) struct Table {
 /// All parts that this run has, in reading order.
 pub(crate) fn all(reading: &Reading<'_>) -> Vec<Section> {
     [
+        strata(reading),
         bake_off(reading),
         operations::times(reading),
         operations::cpu(reading),
@@ -61,7 +62,18 @@ fn with_entries(title: &'static str, note: &str, entries: Vec<(String, String)>)
     (!entries.is_empty()).then(|| Section { title, note: note.to_owned(), entries, table: None })
 }
 
-/// Many arms in one table, from the cheapest to the dearest.
+/// What is compared with what, where there is more than one baseline.
+fn strata(reading: &Reading<'_>) -> Option<Section> {
+    let entry = |stratum: &StratumSetup| {
+        let compared = stratum.arms.len().saturating_sub(2);
+        (stratum.name.clone(), format!("{compared} against {}", stratum.baseline))
+    };
+    let entries = reading.bundle.setup.strata.iter().map(entry).collect();
+    let note = "Each arm is compared with the baseline of its own stratum: what it has in common with it costs nothing here.";
+    with_entries("Strata", note, entries)
+}
+
+/// Many arms in one table, stratum by stratum from the cheapest to the dearest.
 fn bake_off(reading: &Reading<'_>) -> Option<Section> {
     let results = &reading.bundle.results;
     let mut names: Vec<&str> = reading.arms().filter(|arm| !reading.is_twin(arm)).collect();
@@ -70,7 +82,9 @@ fn bake_off(reading: &Reading<'_>) -> Option<Section> {
     }
     let primary = reading.primary_meter();
     let figure = |arm: &str| reading.figure(arm, primary).unwrap_or(f64::INFINITY);
-    names.sort_by(|a, b| figure(a).total_cmp(&figure(b)));
+    let baselines: Vec<&str> = reading.bundle.setup.baselines().collect();
+    let stratum = |arm: &str| baselines.iter().position(|baseline| *baseline == reading.baseline_of(arm));
+    names.sort_by(|a, b| stratum(a).cmp(&stratum(b)).then(figure(a).total_cmp(&figure(b))));
     let letters = letters(&results.groups);
     let shown = |arm: &str, meter: &str| match reading.figure(arm, meter) {
         _ if reading.is_invalid(arm, meter) => "invalid".to_owned(),

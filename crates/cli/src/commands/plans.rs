@@ -47,9 +47,9 @@ fn comparison(plan: &Plan) -> String {
         }
     };
     format!(
-        "  workload: {load}\n  arms: {} (baseline {}, runs twice)\n  margin {}, budget {}, at most {} rounds",
+        "  workload: {load}\n  arms: {} ({})\n  margin {}, budget {}, at most {} rounds",
         arms(plan),
-        plan.baseline_name(),
+        baselines(plan),
         plan.margin,
         plan.budget,
         plan.max_rounds
@@ -90,6 +90,15 @@ fn extent(plan: &Plan) -> String {
         _ => {}
     }
     words
+}
+
+/// Which arms run twice.
+fn baselines(plan: &Plan) -> String {
+    let names: Vec<&str> = plan.baselines.all().map(|index| plan.arms[index].name.as_str()).collect();
+    match names.as_slice() {
+        [one] => format!("baseline {one}, runs twice"),
+        several => format!("baselines {}, each runs twice", several.join(", ")),
+    }
 }
 
 fn arms(plan: &Plan) -> String {

@@ -18,9 +18,8 @@ pub(crate) const SLICES_PARQUET: &str = "slices.parquet";
 pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     let dir = reopen(&args.dir)?;
     let stored = directory::load(&args.dir).map_err(Failure::usage)?;
-    let second = format!("{}'", stored.setup.baseline);
-    let compared = stored.setup.arms.iter().filter(|arm| **arm != stored.setup.baseline && **arm != second);
-    rules::fit(&args.rules, compared.map(String::as_str))?;
+    let compared: Vec<&str> = stored.setup.judged().collect();
+    rules::fit(&args.rules, compared)?;
     let wanted = wanted(args, &stored)?;
     let outputs = make(stored, &args.rules, wanted)?;
     outputs.write(&dir)?;

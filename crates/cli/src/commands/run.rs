@@ -78,9 +78,8 @@ fn resume(path: &Path, quiet: bool, rules: &RuleArgs, interrupted: &AtomicBool) 
 
 /// Whether the rules are about arms of the plan, before anything is measured.
 fn fit(plan: &Plan, rules: &RuleArgs) -> Result<(), Failure> {
-    let baseline = plan.baseline_name();
-    let names = plan.arms.iter().map(|arm| arm.name.as_str());
-    rules::fit(rules, names.filter(|name| *name != baseline))
+    let compared = plan.arms.iter().enumerate().filter(|(index, _)| !plan.baselines.is(*index));
+    rules::fit(rules, compared.map(|(_, arm)| arm.name.as_str()))
 }
 
 /// The plan of a stored run, with its paths where they were, and as much of it as was begun.

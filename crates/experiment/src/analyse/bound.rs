@@ -6,7 +6,6 @@
 //! decides nothing.
 
 use super::arm::median;
-use super::decide;
 use crate::results::{ArmResult, Bound, Resource, Setup, Warning};
 use bakeoff_loadgen::GENERATOR_LIMIT;
 use bakeoff_meter::Counters;
@@ -116,22 +115,22 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// A warning for every arm that was bound by something else than the baseline.
+/// A warning for every arm that was bound by something else than its baseline.
 pub(super) fn differ(setup: &Setup, arms: &BTreeMap<String, ArmResult>) -> Vec<Warning> {
-    let Some(baseline) = arms.get(&setup.baseline) else { return Vec::new() };
     let of = |name| {
-        let arm = arms.get(name)?;
+        let reference = setup.baseline_of(name);
+        let (arm, baseline) = (arms.get(name)?, arms.get(reference)?);
         is_other(&arm.full, &baseline.full).then(|| Warning {
             label: "other-bound".to_owned(),
             sentence: format!(
                 "{name} was bound by {}, {} by {}: a cost seen under one bound says nothing of a cost under another",
                 in_words(&arm.full),
-                setup.baseline,
+                reference,
                 in_words(&baseline.full)
             ),
         })
     };
-    decide::judged(setup).filter_map(of).collect()
+    setup.judged().filter_map(of).collect()
 }
 
 /// The generator has a message of its own. CPU against nothing is no other bound: equal arms just

@@ -1,7 +1,7 @@
 //! Which look gives an arm's verdict.
 
-use super::series::{Series, Table, primary, second};
-use crate::results::Setup;
+use super::series::{Series, Table, primary};
+use crate::results::{Setup, second};
 use bakeoff_meter::Meter;
 use bakeoff_stats::{
     Decision, Judgement, Level, Question, Verdict, judge, judge_null, log_ratio, log_ratios,
@@ -38,12 +38,6 @@ pub(super) enum Progress {
     Ended,
 }
 
-/// The arms that get a verdict: all but the baseline's two processes.
-pub(super) fn judged(setup: &Setup) -> impl Iterator<Item = &str> {
-    let second = second(&setup.baseline);
-    setup.arms.iter().map(String::as_str).filter(move |arm| *arm != setup.baseline && *arm != second)
-}
-
 /// The intervals' level; `setup.json` holds it since before the first slice.
 pub(super) fn level(setup: &Setup) -> Level {
     Level::new(setup.level).unwrap_or(Level::NULL)
@@ -51,14 +45,19 @@ pub(super) fn level(setup: &Setup) -> Level {
 
 /// Log ratios of an arm in a figure whose larger values are worse, round by round.
 pub(super) fn differences(series: &Series, setup: &Setup, arm: &str, meter: &Meter) -> Option<Vec<f64>> {
-    let (a, a2) = (series.figures(&setup.baseline, meter)?, series.figures(&second(&setup.baseline), meter)?);
+    let (a, a2) = both(series, setup.baseline_of(arm), meter)?;
     let subject = series.figures(arm, meter)?;
     Some(log_ratios(&subject, &a, &a2))
 }
 
-/// Log ratios of the two baseline processes.
-pub(super) fn null_differences(series: &Series, setup: &Setup, meter: &Meter) -> Option<Vec<f64>> {
-    let (a, a2) = (series.figures(&setup.baseline, meter)?, series.figures(&second(&setup.baseline), meter)?);
+/// The figures of a baseline's two processes.
+fn both(series: &Series, baseline: &str, meter: &Meter) -> Option<(Vec<f64>, Vec<f64>)> {
+    Some((series.figures(baseline, meter)?, series.figures(&second(baseline), meter)?))
+}
+
+/// Log ratios of the two processes of a baseline.
+pub(super) fn null_differences(series: &Series, baseline: &str, meter: &Meter) -> Option<Vec<f64>> {
+    let (a, a2) = both(series, baseline, meter)?;
     Some(a2.iter().zip(&a).map(|(x, y)| log_ratio(*x, *y)).collect())
 }
 
@@ -131,7 +130,7 @@ fn judged_at(
 ) -> Judgement {
     let meter = primary(setup);
     let d = differences(series, setup, arm, meter).unwrap_or_default();
-    let null_d = null_differences(series, setup, meter).unwrap_or_default();
+    let null_d = null_differences(series, setup.baseline_of(arm), meter).unwrap_or_default();
     let noun = meter.noun_in(&setup.workload.kind);
     let missing = (series.rounds() > 0 && d.is_empty()).then(|| format!("{noun} could not be read"));
     judge(&Question {
@@ -156,9 +155,15 @@ fn without_a_look(mut decided: Decided, margin: f64) -> Decided {
     decided
 }
 
-/// The two baseline processes against each other.
-pub(super) fn decide_null(setup: &Setup, series: &Series, meter: &Meter, invalid: Option<&str>) -> Judgement {
-    let null_d = null_differences(series, setup, meter).unwrap_or_default();
+/// The two processes of a baseline against each other.
+pub(super) fn decide_null(
+    setup: &Setup,
+    series: &Series,
+    baseline: &str,
+    meter: &Meter,
+    invalid: Option<&str>,
+) -> Judgement {
+    let null_d = null_differences(series, baseline, meter).unwrap_or_default();
     judge_null(&Question {
         margin: setup.margin,
         invalid,

@@ -4,16 +4,16 @@
 //! that of any effect. The level is shared among all rows (Bonferroni), so that they hold together.
 
 use super::compare::{percent, points, range};
-use super::decide::{judged, level};
-use super::series::{Series, primary, second};
-use crate::results::{Estimate, FactorsResult, Interaction, MainEffect, Setup};
+use super::decide::level;
+use super::series::{Series, primary};
+use crate::results::{Estimate, FactorsResult, Interaction, MainEffect, Setup, second};
 use bakeoff_meter::Meter;
 use bakeoff_stats::{Contrast, Design, Effect, FactorLevel, Level, Scale, Term, contrasts, effect_of};
 
 /// What rounding may leave of a contrast that is none.
 const SAME_SIZE: f64 = 1e-9;
 
-/// The cells in the order of the set-up, without the baseline's second process.
+/// The cells in the order of the set-up, without the second processes of baselines.
 pub(super) struct Cells<'a> {
     pub(super) setup: &'a Setup,
     pub(super) design: Design,
@@ -24,7 +24,7 @@ impl<'a> Cells<'a> {
     /// `None` where the plan has no factors.
     pub(super) fn of(setup: &'a Setup) -> Option<Self> {
         let levels: Vec<usize> = setup.factors.iter().map(|factor| factor.levels.len()).collect();
-        let names: Vec<&str> = std::iter::once(setup.baseline.as_str()).chain(judged(setup)).collect();
+        let names: Vec<&str> = setup.baselines().chain(setup.judged()).collect();
         let cells = names
             .iter()
             .map(|name| setup.subjects.get(*name).map(|s| s.levels.clone()))
@@ -53,13 +53,13 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// The figures of the baseline are the geometric mean of its two processes.
+/// The figures of a baseline are the geometric mean of its two processes.
 pub(super) fn figures(series: &Series, setup: &Setup, arm: &str, meter: &Meter) -> Option<Vec<f64>> {
     let own = series.figures(arm, meter)?;
-    if arm != setup.baseline {
+    if !setup.is_baseline(arm) {
         return Some(own);
     }
-    let other = series.figures(&second(&setup.baseline), meter)?;
+    let other = series.figures(&second(arm), meter)?;
     Some(own.iter().zip(&other).map(|(a, b)| (a * b).sqrt()).collect())
 }
 

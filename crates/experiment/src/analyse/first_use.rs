@@ -34,8 +34,9 @@ pub(super) fn results(setup: &Setup, series: &Series) -> Vec<FirstUseResult> {
             Some(Pair { first, steady, first_figures, steady_figures })
         })
         .collect();
-    let reference = pairs.iter().find(|pair| pair.steady == setup.baseline);
-    pairs.iter().filter_map(|pair| result(setup, pair, reference)).collect()
+    let reference =
+        |pair: &Pair<'_>| pairs.iter().find(|other| other.steady == setup.baseline_of(pair.steady));
+    pairs.iter().filter_map(|pair| result(setup, pair, reference(pair))).collect()
 }
 
 fn result(setup: &Setup, pair: &Pair<'_>, reference: Option<&Pair<'_>>) -> Option<FirstUseResult> {

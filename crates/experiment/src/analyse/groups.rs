@@ -1,24 +1,29 @@
 //! Which arms are shown to be equal, for a page of many arms; and what starts say.
 
-use super::decide::{judged, level};
+use super::decide::level;
 use super::factors::figures;
 use super::series::{Series, Table, primary};
 use crate::results::{Setup, StartsResult};
 use bakeoff_stats::{Level, STARTS_FOR_LUCK, Scale, effect_of, groups, log_ratios};
 use std::collections::BTreeSet;
 
-/// Groups of arms that are equal within the margin in the primary figure, pairwise. The level is
-/// shared among all pairs.
+/// Groups of arms that are equal within the margin in the primary figure, pairwise within a stratum.
+/// The level is shared among all pairs.
 pub(super) fn equal(setup: &Setup, series: &Series) -> Vec<Vec<String>> {
+    let strata = setup.stratum_arms();
+    let pairs = strata.iter().map(|names| names.len() * (names.len() - 1) / 2).sum();
+    strata.iter().flat_map(|names| equal_in(setup, series, names, pairs)).collect()
+}
+
+/// `pairs`: how many share the level.
+fn equal_in(setup: &Setup, series: &Series, names: &[&str], pairs: usize) -> Vec<Vec<String>> {
     let meter = primary(setup);
-    let names: Vec<&str> = std::iter::once(setup.baseline.as_str()).chain(judged(setup)).collect();
     let columns: Option<Vec<Vec<f64>>> =
         names.iter().map(|name| figures(series, setup, name, meter)).collect();
     let Some(columns) = columns.filter(|columns| names.len() > 2 && columns.iter().all(|c| !c.is_empty()))
     else {
         return Vec::new();
     };
-    let pairs = names.len() * (names.len() - 1) / 2;
     let level = Level::new(1.0 - (1.0 - level(setup).get()) / pairs as f64).unwrap_or(Level::NULL);
     let mean_log = |column: &Vec<f64>| column.iter().map(|x| x.ln()).sum::<f64>() / column.len() as f64;
     let estimates: Vec<f64> = columns.iter().map(mean_log).collect();

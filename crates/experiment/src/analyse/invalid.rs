@@ -1,13 +1,13 @@
 //! What makes an arm's figures worthless, whatever they are.
 
-use super::series::{Column, Series, second};
-use crate::results::{Setup, WRONG_BYTES};
+use super::series::{Column, Series};
+use crate::results::{Setup, WRONG_BYTES, second};
 use bakeoff_loadgen::GENERATOR_LIMIT;
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::{Nanos, Ratio};
 use std::collections::BTreeMap;
 
-/// Why the arm is invalid; an invalid baseline makes every arm so.
+/// Why the arm is invalid; an invalid baseline makes every arm of its stratum so.
 ///
 /// `off`: arms whose layer was not on at some start, and what their proof said.
 pub(super) fn reason(
@@ -21,7 +21,8 @@ pub(super) fn reason(
     }
     let own = own_reason(setup, series, arm);
     let of_baseline = || {
-        [setup.baseline.clone(), second(&setup.baseline)].into_iter().find_map(|name| {
+        let baseline = setup.baseline_of(arm);
+        [baseline.to_owned(), second(baseline)].into_iter().find_map(|name| {
             own_reason(setup, series, &name).map(|why| format!("the baseline {name}: {why}"))
         })
     };
@@ -72,7 +73,8 @@ pub(super) fn generator_limited(setup: &Setup, series: &Series, arm: &str) -> Op
     if setup.max_lateness_ns.is_some() || matches!(setup.workload.kind.as_str(), "command" | "files") {
         return None;
     }
-    [arm.to_owned(), setup.baseline.clone(), second(&setup.baseline)].into_iter().find_map(|name| {
+    let baseline = setup.baseline_of(arm);
+    [arm.to_owned(), baseline.to_owned(), second(baseline)].into_iter().find_map(|name| {
         let counters = &series.column(&name).counters;
         let busy = counters.iter().map(|c| c.generator_busy).sum::<f64>() / counters.len().max(1) as f64;
         let share = Ratio::new(busy.min(1.0))?;

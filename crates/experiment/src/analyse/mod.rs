@@ -71,7 +71,7 @@ pub struct Standing {
     pub rounds: u32,
     /// What comes next.
     pub next: Next,
-    /// Per arm, without the baseline's two processes.
+    /// Per arm, without the two processes of a baseline.
     pub arms: Vec<ArmStanding>,
 }
 
@@ -189,7 +189,7 @@ pub fn standing(stored: &Stored) -> Result<Standing, AnalyseError> {
     let mut arms = Vec::new();
     let off = layer::off(&stored.setup, &stored.slices);
     let mut decided = Vec::new();
-    for name in decide::judged(&stored.setup) {
+    for name in stored.setup.judged() {
         let invalid = invalid::reason(&stored.setup, &table.main, &off, name);
         let arm = decide::decide(&stored.setup, &table, name, invalid.as_deref(), Progress::Running);
         let effect = arm.judgement.effect.as_ref();

@@ -2,8 +2,7 @@
 
 use super::arm::median;
 use super::compare::{Of, per_slice};
-use super::decide;
-use super::series::{Series, second};
+use super::series::Series;
 use crate::results::{ArmResult, OperationFigures, OperationResult, OperationSetup, Setup};
 use bakeoff_meter::Meter;
 use bakeoff_meter::catalogue::{self, OPERATION_TIME, SUBJECT_CPU};
@@ -29,8 +28,7 @@ pub(super) fn all(
 
 fn result(of: &Of<'_>, known: &OperationSetup) -> OperationResult {
     let setup = of.setup;
-    let second = second(&setup.baseline);
-    let arms: Vec<&str> = decide::judged(setup).chain([second.as_str()]).collect();
+    let arms: Vec<&str> = setup.judged().chain(setup.seconds()).collect();
     let rows = COMPARED
         .into_iter()
         .filter_map(catalogue::find)

@@ -223,11 +223,6 @@ fn seconds_per_round(slices: &[&SliceRecord], rounds: usize) -> Option<f64> {
     (rounds > 0).then(|| (end - start) as f64 / 1e9 / rounds as f64)
 }
 
-/// The second baseline process.
-pub(super) fn second(baseline: &str) -> String {
-    format!("{baseline}'")
-}
-
 /// The meter that the verdict stands on.
 pub(super) fn primary(setup: &Setup) -> &'static Meter {
     catalogue::find(&setup.primary).unwrap_or(&bakeoff_meter::CATALOGUE[0])

@@ -1,7 +1,7 @@
 //! What the reader should know before believing a figure: seen, meaning, remedy.
 
-use super::series::{Series, second};
-use super::{decide, link};
+use super::link;
+use super::series::Series;
 use crate::results::{Comparison, Setup, Warning};
 use bakeoff_stats::{STARTS_FOR_LUCK, Verdict};
 use std::collections::BTreeSet;
@@ -40,7 +40,7 @@ fn primary_row(setup: &Setup, starts: usize, row: &Comparison, add: &mut impl Fn
         );
     }
     if let (Some(sums), Some(low), Some(high)) = (row.ratio_of_sums, row.low, row.high)
-        && arm != &second(&setup.baseline)
+        && !setup.is_second(arm)
         && !(low..=high).contains(&sums)
     {
         let change = sums * 100.0;
@@ -64,7 +64,7 @@ fn primary_row(setup: &Setup, starts: usize, row: &Comparison, add: &mut impl Fn
     let small = row.effect.is_some_and(|effect| effect.abs() < PROCESS_LUCK);
     let claims = matches!(row.verdict, Verdict::Costs | Verdict::Saves | Verdict::NoCost);
     let lucky = starts < STARTS_FOR_LUCK && setup.workload.kind != "command";
-    if small && claims && lucky && arm != &second(&setup.baseline) {
+    if small && claims && lucky && !setup.is_second(arm) {
         let starts = if starts == 1 { "one start".to_owned() } else { format!("{starts} starts") };
         add(
             "process-luck",
@@ -119,15 +119,16 @@ fn statuses_differ(setup: &Setup, series: &Series, add: &mut impl FnMut(&str, St
         }
         (all > 0).then(|| good as f64 / all as f64)
     };
-    let Some(baseline) = good(&setup.baseline) else { return };
-    for arm in decide::judged(setup) {
+    for arm in setup.judged() {
+        let name = setup.baseline_of(arm);
+        let Some(baseline) = good(name) else { continue };
         if let Some(share) = good(arm).filter(|share| (share - baseline).abs() > 0.01) {
             add(
                 "statuses-differ",
                 format!(
                     "{arm} answered {:.1} % of the requests with 2xx, {} {:.1} %: they do not do the same work",
                     share * 100.0,
-                    setup.baseline,
+                    name,
                     baseline * 100.0
                 ),
             );

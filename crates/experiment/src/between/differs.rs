@@ -17,7 +17,7 @@ pub(super) fn ensure_the_same(old: &Setup, new: &Setup, of_verdicts: bool) -> Re
         ("what is asked for", old.workload.description.clone(), new.workload.description.clone()),
         ("the load", old.load.clone(), new.load.clone()),
         ("the design", design(old), design(new)),
-        ("the baseline", old.baseline.clone(), new.baseline.clone()),
+        ("the baseline", baselines(old), baselines(new)),
     ];
     if of_verdicts {
         asked.push(("the figure that verdicts stand on", old.primary.clone(), new.primary.clone()));
@@ -49,6 +49,10 @@ pub(super) fn list(old: &Stored, new: &Stored, arms: &[String]) -> Vec<Differs> 
     found
 }
 
+fn baselines(setup: &Setup) -> String {
+    setup.baselines().collect::<Vec<_>>().join(", ")
+}
+
 fn of_runs(old: &Setup, new: &Setup, add: &mut impl FnMut(&str, String, String)) {
     add("bakeoff", old.bakeoff.clone(), new.bakeoff.clone());
     add("plan (SHA-256)", short(&old.plan_sha256), short(&new.plan_sha256));
@@ -57,7 +61,7 @@ fn of_runs(old: &Setup, new: &Setup, add: &mut impl FnMut(&str, String, String))
     add("workload", old.workload.description.clone(), new.workload.description.clone());
     add("load", old.load.clone(), new.load.clone());
     add("primary figure", old.primary.clone(), new.primary.clone());
-    add("baseline", old.baseline.clone(), new.baseline.clone());
+    add("baseline", baselines(old), baselines(new));
     add("seed", old.seed.to_string(), new.seed.to_string());
     add("requests a slice", slices(old), slices(new));
     add("arms", old.arms.join(", "), new.arms.join(", "));

@@ -229,11 +229,10 @@ fn meters(old: &Stored, new: &Stored, wanted: &Wanted) -> Result<Vec<&'static Me
     }
 }
 
-/// Arms of both runs in the old plan's order, without the baseline's second process.
+/// Arms of both runs in the old plan's order, without the second processes of baselines.
 fn arms(old: &Stored, new: &Stored, wanted: &Wanted) -> Result<Vec<String>, BetweenError> {
     let own = |stored: &Stored| {
-        let second = format!("{}'", stored.setup.baseline);
-        stored.setup.arms.iter().filter(|arm| **arm != second).cloned().collect::<Vec<String>>()
+        stored.setup.arms.iter().filter(|arm| !stored.setup.is_second(arm)).cloned().collect::<Vec<String>>()
     };
     let (theirs, ours) = (own(old), own(new));
     let Some(arm) = &wanted.arm else {

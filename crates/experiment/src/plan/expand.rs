@@ -20,6 +20,7 @@ pub struct Factor {
 }
 
 /// One arm of the expanded plan.
+#[derive(Clone)]
 pub(super) struct Cell {
     pub(super) name: Spanned<String>,
     pub(super) template: String,

@@ -4,6 +4,7 @@
 //! done, with nothing left to check. Errors point at the line, name the key and suggest the near
 //! miss. Nothing is opened or started here.
 
+mod baselines;
 mod check;
 mod error;
 mod expand;
@@ -11,6 +12,7 @@ mod file;
 mod files;
 mod method;
 
+pub use baselines::Baselines;
 pub use error::PlanError;
 pub(crate) use error::suggestion;
 pub use expand::Factor;
@@ -57,8 +59,8 @@ pub struct Plan {
     pub factors: Vec<Factor>,
     /// Seed of everything that is drawn.
     pub seed: u64,
-    /// Index of the baseline in `arms`.
-    pub baseline: usize,
+    /// Which arm each is compared with.
+    pub baselines: Baselines,
     /// The smallest cost that matters.
     pub margin: Ratio,
     /// Wall time of the whole command.
@@ -320,9 +322,9 @@ impl Plan {
         }
     }
 
-    /// The baseline's name.
+    /// The first baseline's name.
     pub fn baseline_name(&self) -> &str {
-        &self.arms[self.baseline].name
+        &self.arms[self.baselines.of(0)].name
     }
 
     /// Requests of a slice of an arm; `None`: sized in the pilot, or no requests.
@@ -334,14 +336,14 @@ impl Plan {
         arm.slice_requests.or(common)
     }
 
-    /// Names of all processes or commands that are measured: the arms, and the baseline's second
-    /// one, marked with a prime, behind the baseline. A search for peaks needs no second one.
+    /// Names of all processes or commands that are measured: the arms, and the second one of
+    /// each baseline, marked with a prime, behind it. A search for peaks needs no second one.
     pub fn names(&self) -> Vec<String> {
         self.arms
             .iter()
             .enumerate()
             .flat_map(|(index, arm)| {
-                let twice = index == self.baseline && self.kind == Kind::Compare;
+                let twice = self.baselines.is(index) && self.kind == Kind::Compare;
                 let second = twice.then(|| format!("{}'", arm.name));
                 std::iter::once(arm.name.clone()).chain(second)
             })

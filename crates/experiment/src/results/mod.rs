@@ -10,6 +10,7 @@ mod link;
 mod peak;
 mod setup;
 mod slice;
+mod strata;
 
 pub use design::*;
 pub use figures::*;
@@ -17,6 +18,7 @@ pub use link::*;
 pub use peak::*;
 pub use setup::*;
 pub use slice::*;
+pub use strata::*;
 
 /// The `schema` of this version's `results.json`.
 pub const RESULTS_SCHEMA: &str = "bakeoff-results/2";

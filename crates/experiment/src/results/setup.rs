@@ -1,6 +1,6 @@
 //! What is fixed before the first slice, and what was found on the machine.
 
-use super::{LinkSetup, PeakSetup};
+use super::{LinkSetup, PeakSetup, StratumSetup};
 use crate::plan::{Design, Extent};
 use bakeoff_subject::{Enforcement, Proof};
 use schemars::JsonSchema;
@@ -41,8 +41,11 @@ pub struct Setup {
     pub primary: String,
     /// Arm names in plan order, the second baseline process (`plain'`) behind the baseline.
     pub arms: Vec<String>,
-    /// The baseline.
+    /// The baseline; with strata that of the first.
     pub baseline: String,
+    /// Which arms are compared with which baseline, where there is more than one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub strata: Vec<StratumSetup>,
     /// The load in words: "closed loop, 15 robots", "constant 1000/s".
     pub load: String,
     /// Share of failed requests above which an arm is invalid.

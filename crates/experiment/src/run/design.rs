@@ -7,7 +7,7 @@
 use super::RunError;
 use super::bench::Tried;
 use crate::plan::{Design, DesignChoice, Fresh, LoadClock, Plan, RequestWork, Work};
-use crate::results::{DesignSetup, RestartSetup};
+use crate::results::{DesignSetup, RestartSetup, second};
 use bakeoff_meter::catalogue::SUBJECT_CPU;
 use bakeoff_stats::{DUET_CONFIRM_ABOVE, DUET_CONFIRM_ROUNDS, LOOKS};
 use bakeoff_units::{Nanos, Ratio};
@@ -113,16 +113,19 @@ fn obstacle(facts: &Facts<'_>) -> Option<String> {
     })
 }
 
-/// `auto`: an arm whose cost is clear at first sight, which is more than the baseline's two
-/// processes differ by.
+/// `auto`: an arm whose cost is clear at first sight, which is more than the two processes of its
+/// baseline differ by.
 fn clear_difference(facts: &Facts<'_>) -> Option<String> {
     let names = facts.plan.names();
     let logs: Vec<f64> =
         facts.tried.iter().filter_map(|arm| Some((arm.subject_cpu?.get() as f64).ln())).collect();
-    let (a, a2) = (*logs.get(facts.plan.baseline)?, *logs.get(facts.plan.baseline + 1)?);
-    let (reference, noise) = ((a + a2) / 2.0, (a - a2).abs());
-    let is_baseline = |arm: usize| arm == facts.plan.baseline || arm == facts.plan.baseline + 1;
-    names.iter().zip(&logs).enumerate().filter(|(arm, _)| !is_baseline(*arm)).find_map(|(_, (name, log))| {
+    let log_of = |name: &str| logs.get(names.iter().position(|known| known == name)?).copied();
+    let plan = facts.plan;
+    let judged = (0..plan.arms.len()).filter(|arm| !plan.baselines.is(*arm));
+    judged.into_iter().find_map(|arm| {
+        let (name, baseline) = (&plan.arms[arm].name, &plan.arms[plan.baselines.of(arm)].name);
+        let (log, a, a2) = (log_of(name)?, log_of(baseline)?, log_of(&second(baseline))?);
+        let (reference, noise) = ((a + a2) / 2.0, (a - a2).abs());
         let change = log - reference;
         let share = Ratio::new(change.exp_m1())?;
         (change.abs() > CLEAR.max(2.0 * noise))

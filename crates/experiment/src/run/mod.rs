@@ -29,7 +29,7 @@ use crate::plan::{
     ArmKind, CacheState, Design, Factor, Kind, LoadClock, Plan, ViolationPlan, Violations, Work,
 };
 use crate::results::{
-    Environment, FactorSetup, SETUP_SCHEMA, Setup, SubjectSetup, ViolationSetup, WorkloadSetup,
+    Environment, FactorSetup, SETUP_SCHEMA, Setup, StratumSetup, SubjectSetup, ViolationSetup, WorkloadSetup,
 };
 use bakeoff_meter::catalogue::{ELAPSED, OPERATION_TIME, RESPONSE_P50, SUBJECT_CPU};
 use bakeoff_stats::LookPlan;
@@ -223,7 +223,7 @@ impl Run<'_> {
         let is_duet = design.design == Design::Duet;
         environment.warnings.extend(pilot.warnings.iter().cloned());
         let looks = LookPlan::new(pilot.max_rounds);
-        let judged = plan.arms.len() - 1;
+        let judged = plan.arms.len() - plan.baselines.all().count();
         let load = match &plan.work {
             Work::Requests(work) => work.clock.in_words(),
             Work::Command(_) => "one command at a time".to_owned(),
@@ -251,6 +251,7 @@ impl Run<'_> {
             primary: primary.to_owned(),
             arms: plan.names(),
             baseline: plan.baseline_name().to_owned(),
+            strata: strata(plan),
             load,
             max_errors: plan.max_errors.get(),
             // The arms of a duet wait for one another, and no time of theirs is judged.
@@ -280,6 +281,25 @@ impl Run<'_> {
     /// Time left of the budget.
     pub(crate) fn left(&self) -> Nanos {
         self.plan.budget.since(self.elapsed())
+    }
+}
+
+/// None where all arms are compared with one.
+fn strata(plan: &Plan) -> Vec<StratumSetup> {
+    let names = plan.names();
+    let of = |baseline: usize| {
+        let own: Vec<&str> =
+            plan.baselines.stratum(baseline).map(|arm| plan.arms[arm].name.as_str()).collect();
+        let is_own = |name: &&String| own.contains(&name.strip_suffix('\'').unwrap_or(name));
+        StratumSetup {
+            name: plan.baselines.stratum_name(baseline, &plan.arms, &plan.factors),
+            baseline: plan.arms[baseline].name.clone(),
+            arms: names.iter().filter(is_own).cloned().collect(),
+        }
+    };
+    match plan.baselines.all().count() {
+        1 => Vec::new(),
+        _ => plan.baselines.all().map(of).collect(),
     }
 }
 

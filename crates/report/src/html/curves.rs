@@ -5,7 +5,7 @@
 
 use crate::Bundle;
 use crate::slices::complete_rounds;
-use bakeoff_experiment::results::SliceRecord;
+use bakeoff_experiment::results::{SliceRecord, second};
 use bakeoff_meter::{Buckets, Decoder, Sum, edges_ns};
 use bakeoff_stats::{CountsByRound, Quantile, Resampling, SHIFT};
 use std::collections::BTreeMap;
@@ -24,8 +24,8 @@ type Counts = Vec<(u64, u64)>;
 #[derive(Debug, Default)]
 pub(super) struct Curves {
     arms: BTreeMap<String, Times>,
-    /// Quantiles of both processes of the baseline together.
-    both: Vec<Quantile>,
+    /// Quantiles of both processes of each baseline together.
+    both: BTreeMap<String, Vec<Quantile>>,
     /// Slices whose histograms cannot be read.
     pub(super) unreadable: usize,
 }
@@ -51,22 +51,26 @@ struct Reader<'a> {
 }
 
 impl Curves {
-    /// `baseline` and `twin`: what all arms are compared with.
-    pub(super) fn of(bundle: &Bundle, baseline: &str, twin: &str) -> Self {
+    pub(super) fn of(bundle: &Bundle) -> Self {
         let edges = edges_ns();
         let mut reader = Reader::of(bundle, &edges);
         let mut curves = Self::default();
-        let mut both: Option<CountsByRound<'_>> = None;
-        let mut others: Vec<&str> = reader.slices.keys().copied().collect();
-        others.retain(|arm| *arm != baseline && *arm != twin);
-        for arm in [baseline, twin].into_iter().chain(others) {
-            let Some((times, blocks)) = reader.arm(arm) else { continue };
-            curves.arms.insert(arm.to_owned(), times);
-            if arm == baseline || arm == twin {
+        for baseline in bundle.setup.baselines() {
+            let mut both: Option<CountsByRound<'_>> = None;
+            for arm in [baseline, &second(baseline)] {
+                let Some((times, blocks)) = reader.arm(arm) else { continue };
+                curves.arms.insert(arm.to_owned(), times);
                 both = Some(both.map_or_else(|| blocks.clone(), |first| first.merged(&blocks)));
             }
+            let quantiles = both.map_or_else(Vec::new, |both| reader.quantiles(&both));
+            curves.both.insert(baseline.to_owned(), quantiles);
         }
-        curves.both = both.map_or_else(Vec::new, |both| reader.quantiles(&both));
+        let others: Vec<&str> = reader.slices.keys().copied().collect();
+        for arm in others {
+            if let Some((times, _)) = reader.arm(arm) {
+                curves.arms.insert(arm.to_owned(), times);
+            }
+        }
         curves.unreadable = reader.unreadable;
         curves
     }
@@ -93,9 +97,9 @@ impl Curves {
         (0..=points).map(|n| n as f64 * STEP).collect()
     }
 
-    /// The quantiles of an arm's response time and of the baseline's.
-    pub(super) fn quantiles(&self, arm: &str) -> Option<(&[Quantile], &[Quantile])> {
-        Some((&self.arms.get(arm)?.quantiles, &self.both))
+    /// The quantiles of the response time of an arm and of its baseline.
+    pub(super) fn quantiles(&self, arm: &str, baseline: &str) -> Option<(&[Quantile], &[Quantile])> {
+        Some((&self.arms.get(arm)?.quantiles, self.both.get(baseline)?))
     }
 }
 

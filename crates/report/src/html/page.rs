@@ -30,6 +30,7 @@ pub(super) struct Page {
     load: String,
     bakeoff: String,
     baseline: String,
+    twin: String,
     primary: String,
     margin: String,
     level: String,
@@ -86,7 +87,7 @@ struct Card {
 impl Page {
     pub(super) fn of(bundle: &Bundle) -> Self {
         let reading = Reading::of(bundle);
-        let curves = Curves::of(bundle, reading.baseline, &reading.twin);
+        let curves = Curves::of(bundle);
         let data = plots::Data::of(&reading, &curves);
         let (results, setup) = (&bundle.results, &bundle.setup);
         let level = results.comparisons.iter().find(|c| c.primary).map_or(setup.level, |c| c.level);
@@ -103,7 +104,8 @@ impl Page {
             },
             load: results.load.clone(),
             bakeoff: results.bakeoff.clone(),
-            baseline: reading.baseline.to_owned(),
+            baseline: one_or(&reading, "", "the baseline of its stratum"),
+            twin: one_or(&reading, "'", "The baseline with a prime"),
             primary: reading.noun(reading.primary_meter()).to_owned(),
             margin: figures::share(results.margin),
             level: figures::level(level),
@@ -140,6 +142,14 @@ impl Page {
             plot_script: Value::from_safe_string(PLOT_SCRIPT.to_owned()),
             data: Value::from_safe_string(data.embedded()),
         }
+    }
+}
+
+/// The baseline with a mark behind it, or other words where each stratum has its own.
+fn one_or(reading: &Reading<'_>, mark: &str, several: &str) -> String {
+    match reading.bundle.setup.strata.as_slice() {
+        [] => format!("{}{mark}", reading.baselines()),
+        _ => several.to_owned(),
     }
 }
 

@@ -76,7 +76,7 @@ impl View {
         Self {
             findings: arms.iter().map(|(name, arm)| Finding::of(reading, name, arm)).collect(),
             ratios: arms.iter().filter_map(ratio).collect(),
-            baseline: reading.baseline.to_owned(),
+            baseline: reading.baselines(),
             bound: bound(peak),
             quantile: quantile(peak),
             charts: charts(reading, peak, &arms),

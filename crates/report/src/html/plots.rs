@@ -7,7 +7,7 @@ use super::curves::Curves;
 use super::page::key;
 use crate::reading::Reading;
 use crate::slices::complete_rounds;
-use bakeoff_experiment::results::{Comparison, SliceRecord};
+use bakeoff_experiment::results::{Comparison, SliceRecord, second};
 use bakeoff_meter::catalogue;
 use bakeoff_stats::{Level, shift_function};
 use serde::Serialize;
@@ -136,7 +136,9 @@ fn later(reading: &Reading<'_>, c: &Comparison) -> Vec<f64> {
     let Some(meter) = catalogue::find(&c.meter) else { return Vec::new() };
     let rest: Vec<u32> = complete_rounds(reading.bundle).into_iter().skip(c.differences.len()).collect();
     let mut rounds: BTreeMap<u32, [Option<f64>; 3]> = rest.iter().map(|round| (*round, [None; 3])).collect();
-    let names = [c.arm.as_str(), reading.baseline, reading.twin.as_str()];
+    let baseline = reading.baseline_of(&c.arm);
+    let twin = second(baseline);
+    let names = [c.arm.as_str(), baseline, twin.as_str()];
     for slice in &reading.bundle.slices {
         let wanted = names.contains(&slice.arm.as_str());
         let Some(figures) = rounds.get_mut(&slice.round).filter(|_| wanted) else { continue };
@@ -170,7 +172,7 @@ fn times(reading: &Reading<'_>, curves: &Curves) -> Option<Times> {
     })
 }
 
-/// Against both processes of the baseline together; arms that are invalid have no shift.
+/// Against both processes of its baseline together; arms that are invalid have no shift.
 fn shifts(reading: &Reading<'_>, curves: &Curves) -> Vec<Shift> {
     let usable = reading.compared().filter(|arm| reading.invalid(arm).is_none());
     usable.filter_map(|arm| shift(reading, curves, arm)).collect()
@@ -178,7 +180,7 @@ fn shifts(reading: &Reading<'_>, curves: &Curves) -> Vec<Shift> {
 
 fn shift(reading: &Reading<'_>, curves: &Curves, arm: &str) -> Option<Shift> {
     let level = Level::new(reading.bundle.setup.level)?;
-    let (own, baseline) = curves.quantiles(arm)?;
+    let (own, baseline) = curves.quantiles(arm, reading.baseline_of(arm))?;
     let found = shift_function(own, baseline, level);
     if found.is_empty() {
         return None;

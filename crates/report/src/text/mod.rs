@@ -150,7 +150,7 @@ fn primary_row(reading: &Reading<'_>, arm: &str, meter: &str) -> Vec<String> {
     }
     let word = match comparison {
         _ if invalid => "INVALID".to_owned(),
-        _ if arm == reading.baseline => "baseline".to_owned(),
+        _ if reading.is_baseline(arm) => "baseline".to_owned(),
         _ if reading.is_twin(arm) => "noise floor".to_owned(),
         Some(comparison) => words::verdict(comparison.verdict),
         None => NONE.to_owned(),

@@ -47,7 +47,7 @@ fn findings(page: &mut Page, reading: &Reading<'_>, peak: &PeakResult) {
         .filter_map(|arm| Some((arm.to_owned(), peak.ratios.get(arm)?.sentence.clone(), Paint::Plain)))
         .collect();
     if !ratios.is_empty() {
-        page.heading(&format!("Against {}", reading.baseline));
+        page.heading(&format!("Against {}", reading.baselines()));
         page.definitions(&ratios);
     }
 }

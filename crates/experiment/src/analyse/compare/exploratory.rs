@@ -1,10 +1,10 @@
 //! Figures that were not named beforehand.
 
-use super::super::decide::{self, differences, level, null_differences};
-use super::super::series::{Series, second};
+use super::super::decide::{differences, level, null_differences};
+use super::super::series::Series;
 use super::quantiles::Quantiles;
 use super::{blank, fill, percent, points, range, sums, times_invalid};
-use crate::results::{ArmResult, Comparison, Setup};
+use crate::results::{ArmResult, Comparison, Setup, second};
 use bakeoff_meter::catalogue::{self, ELAPSED, OPERATION_TIME, SUBJECT_CPU};
 use bakeoff_meter::{Meter, Unit};
 use bakeoff_stats::{
@@ -24,7 +24,7 @@ pub(in super::super) struct Of<'a> {
 /// User and system CPU of commands.
 pub(super) fn commands_other(of: &Of<'_>) -> Vec<Comparison> {
     let meters = ["user_cpu", "system_cpu"].into_iter().filter_map(catalogue::find);
-    let names: Vec<&str> = decide::judged(of.setup).collect();
+    let names: Vec<&str> = of.setup.judged().collect();
     meters.flat_map(|meter| names.iter().filter_map(move |arm| per_slice(of, arm, meter))).collect()
 }
 
@@ -56,11 +56,11 @@ pub(super) fn exploratory(
 pub(in super::super) fn per_slice(of: &Of<'_>, arm: &str, meter: &Meter) -> Option<Comparison> {
     let Of { setup, series, .. } = *of;
     let work = &setup.workload;
-    if meter.is_of_whole_slice() && work.slice_of(arm) != work.slice_of(&setup.baseline) {
+    if meter.is_of_whole_slice() && work.slice_of(arm) != work.slice_of(setup.baseline_of(arm)) {
         return None;
     }
-    let d = if arm == second(&setup.baseline) {
-        null_differences(series, setup, meter)?
+    let d = if setup.is_second(arm) {
+        null_differences(series, setup.baseline_of(arm), meter)?
     } else {
         differences(series, setup, arm, meter)?
     };
@@ -79,7 +79,8 @@ fn errors_row(of: &Of<'_>, arm: &str) -> Option<Comparison> {
         let of = |c: &bakeoff_meter::Counters| Proportion { part: c.error_count(), of: c.requests };
         series.column(name).counters.iter().map(of).collect()
     };
-    let (a, a2, s) = (parts(&setup.baseline), parts(&second(&setup.baseline)), parts(arm));
+    let baseline = setup.baseline_of(arm);
+    let (a, a2, s) = (parts(baseline), parts(&second(baseline)), parts(arm));
     let found = difference_of_proportions(&s, &a, &a2, level(setup))?;
     let mut row = blank(setup, series, arm, meter, series.rounds());
     fill(&mut row, Some(&found));
@@ -107,7 +108,7 @@ fn finish_exploratory(of: &Of<'_>, arm: &str, meter: &Meter, mut row: Comparison
     let more = if meter.more_is_worse { Verdict::Costs } else { Verdict::Saves };
     let less = if meter.more_is_worse { Verdict::Saves } else { Verdict::Costs };
     let sharp = interval.half_width() <= setup.margin.max(effect.abs() / 2.0);
-    let is_null = arm == second(&setup.baseline);
+    let is_null = setup.is_second(arm);
     row.verdict = match why {
         Some(_) => Verdict::Invalid,
         None if low > -setup.margin && high < setup.margin => Verdict::NoCost,

@@ -5,11 +5,10 @@ mod primary;
 mod quantiles;
 
 use super::arm::median;
-use super::decide;
 use super::invalid;
-use super::series::{Series, Table, primary as primary_meter, second};
+use super::series::{Series, Table, primary as primary_meter};
 use crate::plan::Design;
-use crate::results::{ArmResult, Comparison, Setup};
+use crate::results::{ArmResult, Comparison, Setup, second};
 use bakeoff_meter::{CATALOGUE, Kind, Meter, Side, Unit};
 use bakeoff_stats::{Effect, Interval, Verdict, ratio_of_sums, smallest_detectable};
 pub(super) use exploratory::{Of, per_slice};
@@ -21,9 +20,9 @@ use std::collections::BTreeMap;
 pub(super) fn all(setup: &Setup, table: &Table, arms: &BTreeMap<String, ArmResult>) -> Vec<Comparison> {
     let series = &table.main;
     let of = Of { setup, series, arms };
-    let second = second(&setup.baseline);
-    let mut rows = vec![null_row(setup, series, primary_meter(setup), arms, true)];
-    rows.extend(decide::judged(setup).map(|arm| primary_row(setup, table, arm, arms)));
+    let null = |baseline| null_row(setup, series, baseline, primary_meter(setup), arms);
+    let mut rows: Vec<Comparison> = setup.baselines().map(null).collect();
+    rows.extend(setup.judged().map(|arm| primary_row(setup, table, arm, arms)));
     if setup.workload.kind == "command" {
         rows.extend(commands_other(&of));
         return rows;
@@ -32,7 +31,7 @@ pub(super) fn all(setup: &Setup, table: &Table, arms: &BTreeMap<String, ArmResul
     let wanted = |meter: &&Meter| meter.name != setup.primary && (!is_files || is_of_files(meter));
     let meters: Vec<&Meter> = CATALOGUE.iter().filter(|meter| is_compared(meter)).filter(wanted).collect();
     let quantiles = Quantiles::of(setup, series, &meters);
-    for arm in decide::judged(setup).chain([second.as_str()]) {
+    for arm in setup.judged().chain(setup.seconds()) {
         rows.extend(meters.iter().filter_map(|meter| exploratory(&of, &quantiles, arm, meter)));
     }
     rows
@@ -61,15 +60,14 @@ fn blank(setup: &Setup, series: &Series, arm: &str, meter: &Meter, rounds: usize
         )
         .unwrap_or(0.0)
     };
-    let is_null = arm == second(&setup.baseline);
-    let reference = if is_null {
-        vec![setup.baseline.clone()]
-    } else {
-        vec![setup.baseline.clone(), second(&setup.baseline)]
-    };
+    let baseline = setup.baseline_of(arm);
+    let mut reference = vec![baseline.to_owned()];
+    if !setup.is_second(arm) {
+        reference.push(second(baseline));
+    }
     Comparison {
         arm: arm.to_owned(),
-        baseline: setup.baseline.clone(),
+        baseline: baseline.to_owned(),
         meter: meter.name.to_owned(),
         primary: false,
         unit: meter.unit.as_str().to_owned(),
@@ -109,8 +107,9 @@ fn sums(setup: &Setup, series: &Series, arm: &str, meter: &Meter, rounds: usize)
             figures
         })
     };
-    let a = first(&setup.baseline)?;
-    let other = if arm == second(&setup.baseline) { a.clone() } else { first(&second(&setup.baseline))? };
+    let baseline = setup.baseline_of(arm);
+    let a = first(baseline)?;
+    let other = if setup.is_second(arm) { a.clone() } else { first(&second(baseline))? };
     ratio_of_sums(&first(arm)?, &a, &other)
 }
 

@@ -3,9 +3,9 @@
 use super::super::decide::{
     Confirm, Decided, Progress, decide, decide_null, differences, level, null_differences,
 };
-use super::super::series::{Series, Table, primary, second};
+use super::super::series::{Series, Table, primary};
 use super::{blank, fill, percent, range, sums, times_invalid};
-use crate::results::{ArmResult, Comparison, LevelsResult, Setup};
+use crate::results::{ArmResult, Comparison, LevelsResult, Setup, second};
 use bakeoff_meter::Meter;
 use bakeoff_meter::catalogue::{self, PATH_CPU, SUBJECT_CPU};
 use bakeoff_stats::{Effect, Scale, Verdict, Wording, effect_of, levels, sentence};
@@ -61,20 +61,20 @@ fn row_of(setup: &Setup, series: &Series, arm: &str, meter: &Meter, decided: &De
     row
 }
 
-/// The A/A' pair.
+/// The A/A' pair of a stratum.
 pub(super) fn null_row(
     setup: &Setup,
     series: &Series,
+    baseline: &str,
     meter: &Meter,
     arms: &BTreeMap<String, ArmResult>,
-    is_primary: bool,
 ) -> Comparison {
-    let arm = second(&setup.baseline);
-    let judgement = decide_null(setup, series, meter, arms[&arm].invalid.as_deref());
+    let arm = second(baseline);
+    let judgement = decide_null(setup, series, baseline, meter, arms[&arm].invalid.as_deref());
     let mut row = blank(setup, series, &arm, meter, series.rounds());
-    row.primary = is_primary;
+    row.primary = true;
     row.verdict = judgement.verdict().unwrap_or(Verdict::NotResolved);
-    let floor = judgement_effect(setup, series, meter);
+    let floor = judgement_effect(setup, series, baseline, meter);
     fill(&mut row, floor.as_ref());
     row.sentence = match (&judgement.invalid, &floor) {
         (Some(why), _) => format!("invalid: {why}"),
@@ -82,7 +82,7 @@ pub(super) fn null_row(
             "the noise floor: {} by {} (CI {}, {} rounds)",
             match setup.workload.kind.as_str() {
                 "files" => "two equal directories differ",
-                _ if is_one_process(setup) => "one server, measured as two, differs from itself",
+                _ if is_one_process(setup, baseline) => "one server, measured as two, differs from itself",
                 _ => "two equal servers differ",
             },
             percent(e.effect),
@@ -91,7 +91,7 @@ pub(super) fn null_row(
         ),
         (None, None) => "the noise floor is not known: too few complete rounds".to_owned(),
     };
-    row.differences = null_differences(series, setup, meter).unwrap_or_default();
+    row.differences = null_differences(series, baseline, meter).unwrap_or_default();
     row.levels = spread(&row.differences, series);
     row
 }
@@ -103,12 +103,12 @@ fn spread(d: &[f64], series: &Series) -> Option<LevelsResult> {
 }
 
 /// A running server has one process, whatever we call it.
-fn is_one_process(setup: &Setup) -> bool {
-    setup.subjects.get(&setup.baseline).is_some_and(|subject| subject.server == "url")
+fn is_one_process(setup: &Setup, baseline: &str) -> bool {
+    setup.subjects.get(baseline).is_some_and(|subject| subject.server == "url")
 }
 
-fn judgement_effect(setup: &Setup, series: &Series, meter: &Meter) -> Option<Effect> {
-    effect_of(&null_differences(series, setup, meter)?, series.starts(), level(setup), Scale::LogRatio)
+fn judgement_effect(setup: &Setup, series: &Series, baseline: &str, meter: &Meter) -> Option<Effect> {
+    effect_of(&null_differences(series, baseline, meter)?, series.starts(), level(setup), Scale::LogRatio)
 }
 
 /// If subject and path disagree by more than both intervals allow, the sentence gives both.

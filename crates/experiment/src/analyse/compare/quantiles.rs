@@ -1,8 +1,7 @@
 //! Quantiles of all arms, of all rounds and of resampled ones: taken once, for every row that needs them.
 
-use super::super::decide;
-use super::super::series::{Series, second};
-use crate::results::Setup;
+use super::super::series::Series;
+use crate::results::{Setup, second};
 use bakeoff_meter::{Buckets, Meter, edges_ns};
 use bakeoff_stats::{CountsByRound, Quantile, Resampling};
 use std::collections::BTreeMap;
@@ -15,8 +14,8 @@ type ByMeter = BTreeMap<&'static str, Quantile>;
 
 pub(super) struct Quantiles {
     arms: BTreeMap<String, ByMeter>,
-    /// Of both processes of the baseline together.
-    both: ByMeter,
+    /// Of both processes of each baseline together.
+    both: BTreeMap<String, ByMeter>,
 }
 
 impl Quantiles {
@@ -24,7 +23,6 @@ impl Quantiles {
     pub(super) fn of(setup: &Setup, series: &Series, meters: &[&'static Meter]) -> Self {
         let edges = edges_ns();
         let resampling = Resampling::new(series.rounds(), RESAMPLES, setup.seed);
-        let second = second(&setup.baseline);
         let mut quantiles = Self { arms: BTreeMap::new(), both: BTreeMap::new() };
         for group in groups(meters) {
             let counts = |arm: &str| counts(series.column(arm).histogram(group[0].1).1, &edges);
@@ -32,19 +30,23 @@ impl Quantiles {
                 let own = quantiles.arms.entry(arm.to_owned()).or_default();
                 own.extend(taken(&group, counts, &resampling));
             };
-            let (a, a2) = (counts(&setup.baseline), counts(&second));
-            take(&setup.baseline, &a);
-            take(&second, &a2);
-            decide::judged(setup).for_each(|arm| take(arm, &counts(arm)));
-            quantiles.both.extend(taken(&group, &a.merged(&a2), &resampling));
+            setup.judged().for_each(|arm| take(arm, &counts(arm)));
+            for baseline in setup.baselines() {
+                let second = second(baseline);
+                let (a, a2) = (counts(baseline), counts(&second));
+                take(baseline, &a);
+                take(&second, &a2);
+                let both = quantiles.both.entry(baseline.to_owned()).or_default();
+                both.extend(taken(&group, &a.merged(&a2), &resampling));
+            }
         }
         quantiles
     }
 
     /// An arm and what it is compared with: both processes of the baseline, or the first with the second.
     pub(super) fn pair(&self, setup: &Setup, arm: &str, meter: &Meter) -> Option<(&Quantile, &Quantile)> {
-        let reference =
-            if arm == second(&setup.baseline) { self.arms.get(&setup.baseline)? } else { &self.both };
+        let of = if setup.is_second(arm) { &self.arms } else { &self.both };
+        let reference = of.get(setup.baseline_of(arm))?;
         Some((self.arms.get(arm)?.get(meter.name)?, reference.get(meter.name)?))
     }
 }

@@ -2,7 +2,9 @@
 
 use super::super::error::suggestion;
 use super::super::file::{ExperimentSection, ViolationsSection};
-use super::super::{Arm, DesignChoice, RequestSource, RequestWork, ViolationPlan, Violations, Work};
+use super::super::{
+    Arm, Baselines, DesignChoice, RequestSource, RequestWork, ViolationPlan, Violations, Work,
+};
 use super::{Checked, Context};
 use crate::study;
 use bakeoff_meter::catalogue;
@@ -58,7 +60,7 @@ impl Context<'_> {
         section: Option<&ViolationsSection>,
         work: &Work,
         arms: &[Arm],
-        baseline: usize,
+        baselines: &Baselines,
     ) -> Checked<Option<ViolationPlan>> {
         let Some(v) = section else { return Ok(None) };
         let span = v.span();
@@ -78,7 +80,7 @@ impl Context<'_> {
             }
         };
         let refused = v.refused.as_ref().map_or_else(|| REFUSED.to_vec(), |list| list.as_ref().clone());
-        let enforced_by = self.enforced_by(v, arms, baseline)?;
+        let enforced_by = self.enforced_by(v, arms, baselines)?;
         Ok(Some(ViolationPlan { share: self.violating_share(v, &what)?, what, refused, enforced_by }))
     }
 
@@ -121,10 +123,15 @@ impl Context<'_> {
         Ok(Violations::Urls(urls.as_ref().iter().map(|url| url.as_ref().clone()).collect()))
     }
 
-    fn enforced_by(&self, v: &ViolationsSection, arms: &[Arm], baseline: usize) -> Checked<Vec<String>> {
+    fn enforced_by(
+        &self,
+        v: &ViolationsSection,
+        arms: &[Arm],
+        baselines: &Baselines,
+    ) -> Checked<Vec<String>> {
         let known: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
         let Some(list) = &v.enforced_by else {
-            let others = known.iter().enumerate().filter(|(index, _)| *index != baseline);
+            let others = known.iter().enumerate().filter(|(index, _)| !baselines.is(*index));
             return Ok(others.map(|(_, name)| (*name).to_owned()).collect());
         };
         if let Some(wrong) = list.as_ref().iter().find(|name| !known.contains(&name.as_ref().as_str())) {

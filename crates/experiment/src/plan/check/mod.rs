@@ -1,6 +1,7 @@
 //! From what was typed to what will be done. Every key is either used or refused with a reason.
 
 mod arm;
+mod baselines;
 mod factors;
 mod files;
 mod layers;
@@ -53,9 +54,12 @@ fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
     for cell in &cells {
         arms.push(cx.arm(cell, &file.workload, &work, &layers)?);
     }
-    let baseline = cx.baseline(&e.baseline, &cells, &arms)?;
+    let baselines = cx.baselines(&e.baseline, &factors, &cells, &arms)?;
+    let order = baselines.by_stratum();
+    let (cells, arms) = (reordered(&cells, &order), reordered(&arms, &order));
+    let baselines = baselines.reordered(&order);
     let kind = cx.kind(file, &work, &cells)?;
-    cx.enough_arms(&e.baseline, &arms, &cells, &kind, e.allow_equal_arms.unwrap_or(false))?;
+    cx.enough_arms(e.baseline.span(), &arms, &cells, &kind, e.allow_equal_arms.unwrap_or(false))?;
     cx.first_uses(&cells, &arms)?;
     let plan = Plan {
         name: name.to_owned(),
@@ -67,10 +71,10 @@ fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
         primary: cx.primary(e)?,
         link: cx.link(e, &work, &arms)?,
         study: cx.study(e)?,
-        violations: cx.violations(file.violations.as_ref(), &work, &arms, baseline)?,
+        violations: cx.violations(file.violations.as_ref(), &work, &arms, &baselines)?,
         factors,
         seed: e.seed.unwrap_or(1),
-        baseline,
+        baselines,
         margin: cx.positive(e.margin.as_ref(), "1%", Ratio::get)?,
         budget: cx.quantity(cx.pick(e.budget.as_ref()).as_ref(), "5min")?,
         max_rounds: cx.at_least(cx.pick(e.max_rounds.as_ref()).as_ref(), 80, 3)?,
@@ -84,6 +88,10 @@ fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
     };
     cx.slices(&plan, &cells)?;
     Ok(plan)
+}
+
+fn reordered<T: Clone>(all: &[T], order: &[usize]) -> Vec<T> {
+    order.iter().filter_map(|old| all.get(*old).cloned()).collect()
 }
 
 impl Context<'_> {
@@ -170,32 +178,9 @@ impl Context<'_> {
         }
     }
 
-    /// An arm's name, or with factors a template's: then its reference cell.
-    fn baseline(&self, name: &Spanned<String>, cells: &[Cell], arms: &[Arm]) -> Checked<usize> {
-        if let Some(index) = arms.iter().position(|arm| &arm.name == name.as_ref()) {
-            return Ok(index);
-        }
-        // All levels 0, but for that of the template itself.
-        let reference = |cell: &Cell| {
-            &cell.template == name.as_ref()
-                && cell.levels.iter().rev().take(cell.values.len()).all(|level| *level == 0)
-        };
-        if let Some(index) = cells.iter().position(reference) {
-            return Ok(index);
-        }
-        if cells.iter().any(|cell| &cell.template == name.as_ref()) {
-            let what = format!("`{}` is not run with the first level of every factor", name.as_ref());
-            let first = arms.first().map_or("", |arm| arm.name.as_str());
-            return self.wrong(name.span(), what, format!("name one of the arms, such as \"{first}\""));
-        }
-        let known: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
-        let what = format!("there is no arm `{}`", name.as_ref());
-        self.wrong(name.span(), what, suggestion(name.as_ref(), &known))
-    }
-
     fn enough_arms(
         &self,
-        baseline: &Spanned<String>,
+        baseline: Range<usize>,
         arms: &[Arm],
         cells: &[Cell],
         kind: &Kind,
@@ -203,7 +188,7 @@ impl Context<'_> {
     ) -> Checked<()> {
         if arms.len() < 2 && *kind == Kind::Compare {
             return self.wrong(
-                baseline.span(),
+                baseline,
                 "there is nothing to compare the baseline with",
                 "add another [arm.NAME]; the baseline itself runs twice anyway",
             );

@@ -1,7 +1,7 @@
 //! `kind = "peak"` and `[peak]`: a search for the highest rate, and what has no meaning in one.
 
 use super::super::expand::Cell;
-use super::super::file::{ExperimentSection, PeakSection, PlanFile, WorkloadSection};
+use super::super::file::{BaselineEntry, ExperimentSection, PeakSection, PlanFile, WorkloadSection};
 use super::super::{Kind, LoadClock, PeakPlan, Work};
 use super::{Checked, Context};
 use bakeoff_units::{Nanos, PerSecond, Ratio};
@@ -27,6 +27,10 @@ impl Context<'_> {
             };
         }
         let span = e.kind.as_ref().map_or(0..0, Spanned::span);
+        if matches!(e.baseline.as_ref(), BaselineEntry::Levels(_)) {
+            let what = "peaks are compared with that of one arm";
+            return self.wrong(e.baseline.span(), what, "give the name of an arm");
+        }
         if !matches!(work, Work::Requests(_)) {
             return self.wrong(span, "only servers have a peak", "choose a workload of requests");
         }

@@ -21,9 +21,10 @@ impl Context<'_> {
         let Some(primary) = plan.primary.as_deref().filter(|name| of_whole_slice(name)) else {
             return Ok(());
         };
-        for (arm, cell) in plan.arms.iter().zip(cells) {
+        for (index, (arm, cell)) in plan.arms.iter().zip(cells).enumerate() {
+            let baseline = &plan.arms[plan.baselines.of(index)];
             let steady = arm.first_use_of.as_ref().and_then(|name| plan.arm_of(name));
-            for other in [Some(&plan.arms[plan.baseline]), steady].into_iter().flatten() {
+            for other in [Some(baseline), steady].into_iter().flatten() {
                 self.equal_slices(plan, primary, (arm, other), span(cell).unwrap_or(first.span()))?;
             }
         }

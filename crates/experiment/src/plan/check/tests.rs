@@ -230,6 +230,40 @@ fn arms_and_levels_may_have_slices_of_their_own() {
 }
 
 #[test]
+fn levels_as_baseline_give_each_stratum_its_own() {
+    let plan = parse(&FACTORS.replace("baseline = \"nginx\"", "baseline = { protocol = \"http\" }")).unwrap();
+    assert_eq!(
+        plan.names(),
+        [
+            "http.rules-0",
+            "http.rules-0'",
+            "https.rules-0",
+            "http.rules-10",
+            "http.rules-10'",
+            "https.rules-10"
+        ]
+    );
+    let of: Vec<usize> = (0..4).map(|arm| plan.baselines.of(arm)).collect();
+    assert_eq!(of, [0, 0, 2, 2]);
+    assert_eq!(plan.baselines.stratum_name(2, &plan.arms, &plan.factors), "rules = 10");
+}
+
+/// Slices may differ from stratum to stratum where those within one could not.
+#[test]
+fn slices_of_one_stratum_are_equal_where_a_slice_is_judged_as_a_whole() {
+    let with = |baseline: &str| {
+        let text = FACTORS.replace("tls = true", "tls = true\nslice_requests = 3000");
+        parse(&text.replace(
+            "baseline = \"nginx\"",
+            &format!("baseline = {baseline}\nslice_requests = 6000\nprimary = \"elapsed\""),
+        ))
+    };
+    assert!(with("{ rules = 0 }").is_ok());
+    let message = with("{ protocol = \"http\" }").unwrap_err();
+    assert!(message.contains("`https.rules-0` with `http.rules-0`"), "{message}");
+}
+
+#[test]
 fn wrong_factors_and_method_keys_are_named() {
     for (from, to, expected) in [
         ("rules = [0, 10]", "rules = [0]", &["no two levels"][..]),
@@ -248,6 +282,9 @@ fn wrong_factors_and_method_keys_are_named() {
         ),
         ("[arm.nginx]", "[[cell]]\nrules = 1\n\n[arm.nginx]", &["has no level `1`", "plan.toml:17"]),
         ("baseline = \"nginx\"", "baseline = \"ngnix\"", &["no arm `ngnix`", "http.rules-0"]),
+        ("baseline = \"nginx\"", "baseline = {}", &["names no level"]),
+        ("baseline = \"nginx\"", "baseline = { rule = 0 }", &["no factor `rule`", "did you mean `rules`"]),
+        ("baseline = \"nginx\"", "baseline = { rules = 3 }", &["`rules` has no level `3`"]),
         ("baseline", "design = \"duett\"\nbaseline", &["no design `duett`", "did you mean `duet`"]),
         ("baseline", "delay = \"5ms\"\nbaseline", &["`delay` needs a link"]),
         ("baseline", "link = \"10Mb\"\nbaseline", &["`10Mb` is not a link's rate"]),

@@ -1,8 +1,9 @@
 //! `[experiment]`, `[peak]` and `[violations]` as they are typed.
 
-use super::Extents;
+use super::{Extents, FactorLevel};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
 
@@ -39,9 +40,11 @@ pub struct ExperimentSection {
     pub study: Option<Spanned<String>>,
     /// Seed of everything that is drawn. Default 1.
     pub seed: Option<u64>,
-    /// Name of the arm that the others are compared with. It runs as two processes.
-    #[schemars(with = "String")]
-    pub baseline: Spanned<String>,
+    /// Name of the arm that the others are compared with; or levels of factors, such as
+    /// `{ state = "off" }`: then each arm is compared with the one that has these levels and
+    /// otherwise its own. A baseline runs as two processes.
+    #[schemars(with = "BaselineEntry")]
+    pub baseline: Spanned<BaselineEntry>,
     /// The smallest cost that matters, such as "1%" (the default).
     #[schemars(with = "Option<String>")]
     pub margin: Option<Spanned<String>>,
@@ -127,4 +130,17 @@ impl ViolationsSection {
         ];
         spans.into_iter().flatten().min_by_key(|span| span.start).unwrap_or(0..0)
     }
+}
+
+/// What arms are compared with.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "expected the name of an arm, or levels of factors such as { state = \"off\" }"
+)]
+pub enum BaselineEntry {
+    /// One arm, by its name.
+    Arm(String),
+    /// The arm with these levels and otherwise one's own.
+    Levels(BTreeMap<String, FactorLevel>),
 }

@@ -7,7 +7,7 @@ mod factors;
 mod workload;
 
 pub(super) use arm::{ArmSection, LayerSection, LimitsSection};
-pub(super) use experiment::{ExperimentSection, PeakSection, ViolationsSection};
+pub(super) use experiment::{BaselineEntry, ExperimentSection, PeakSection, ViolationsSection};
 pub(super) use extent::Extents;
 pub(super) use factors::FactorLevel;
 pub(super) use workload::{OneOrMany, TreeSection, UrlEntry, WorkloadSection};
