@@ -40,7 +40,7 @@ fn a_damaged_directory_is_named_with_the_line() {
 const STUDIED: &str = r#"
 [experiment]
 seed = 7
-baseline = "http.plain"
+baseline = "apache.files.unchecked.http"
 budget = "60s"
 max_rounds = 3
 slice_requests = 200
@@ -51,18 +51,18 @@ kind = "get"
 urls = ["/bytes/500"]
 robots = 4
 
-[arm."http.plain"]
+[arm."apache.files.unchecked.http"]
 server = "origin"
 
-[arm."http.integrity"]
+[arm."apache.files.checked.http"]
 server = "origin"
 burn = "100us"
 
-[arm."https.plain"]
+[arm."apache.files.unchecked.https"]
 server = "origin"
 tls = true
 
-[arm."https.integrity"]
+[arm."apache.files.checked.https"]
 server = "origin"
 tls = true
 burn = "100us"
@@ -79,7 +79,7 @@ fn a_run_is_set_beside_the_study_that_its_plan_names() {
     let rows = yard.results("out")["study"]["rows"].as_array().unwrap().clone();
     let row =
         |arm: &str, meter: &str| rows.iter().find(|row| row["arm"] == arm && row["meter"] == meter).unwrap();
-    for arm in ["http.integrity", "https.integrity"] {
+    for arm in ["apache.files.checked.http", "apache.files.checked.https"] {
         // Both have figures, that over TLS against its own protocol, which is not the plan's baseline.
         let row = row(arm, "replies_per_second");
         assert!(row["value"].is_f64() && row["low"].as_f64() <= row["high"].as_f64(), "{row}");
@@ -87,6 +87,6 @@ fn a_run_is_set_beside_the_study_that_its_plan_names() {
         let invalid = row["said"] == "not comparable: this run's figure is invalid";
         assert!(invalid || row["standing"] != "not-comparable", "{row}");
     }
-    let absent = row("http.both", "replies_per_second");
+    let absent = row("apache.store.checked.http", "replies_per_second");
     assert_eq!((&absent["value"], &absent["standing"]), (&serde_json::Value::Null, &"not-comparable".into()));
 }

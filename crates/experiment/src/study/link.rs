@@ -275,24 +275,27 @@ z    | >200         | 100         | -         | -
     }
 
     #[test]
-    fn the_enforcer_is_linked_to_six_arms_of_a_run() {
+    fn the_enforcer_is_linked_to_six_arms_of_each_server() {
         let study = find("enforcer").unwrap().unwrap();
         let slowdown: Vec<(&str, &str, &str)> = study
             .links
             .iter()
-            .filter(|link| link.meter == "replies_per_second")
+            .filter(|link| link.meter == "replies_per_second" && link.arm.starts_with("apache"))
             .map(|link| (link.arm.as_str(), link.baseline.as_str(), link.published.text.as_str()))
             .collect();
         assert_eq!(
             slowdown,
             [
-                ("http.integrity", "http.plain", "1.5"),
-                ("https.integrity", "https.plain", "1.3"),
-                ("http.store", "http.plain", "39.4"),
-                ("https.store", "https.plain", "3.7"),
-                ("http.both", "http.plain", "48.5"),
-                ("https.both", "https.plain", "6.8"),
+                ("apache.files.checked.http", "apache.files.unchecked.http", "1.5"),
+                ("apache.files.checked.https", "apache.files.unchecked.https", "1.3"),
+                ("apache.store.unchecked.http", "apache.files.unchecked.http", "39.4"),
+                ("apache.store.unchecked.https", "apache.files.unchecked.https", "3.7"),
+                ("apache.store.checked.http", "apache.files.unchecked.http", "48.5"),
+                ("apache.store.checked.https", "apache.files.unchecked.https", "6.8"),
             ]
         );
+        let of_nginx = study.links.iter().filter(|link| link.arm.starts_with("nginx"));
+        assert!(of_nginx.clone().all(|link| link.differs.is_some()));
+        assert_eq!(of_nginx.count(), 12);
     }
 }

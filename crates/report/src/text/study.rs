@@ -115,12 +115,12 @@ pub(super) fn beside(page: &mut Page, kind: &str, section: &StudySection, arms: 
     page.heading(&format!("Beside the published figures: {}", section.title));
     let is_absent = |row: &&StudyRow| [&row.arm, &row.baseline].into_iter().any(|arm| !arms.contains(arm));
     let (absent, present): (Vec<&StudyRow>, Vec<&StudyRow>) = section.rows.iter().partition(is_absent);
-    let lines: Vec<Vec<String>> = present.iter().map(|row| line(kind, row)).collect();
+    let lines: Vec<Vec<String>> = present.iter().map(|row| line(kind, row, &present)).collect();
     if !lines.is_empty() {
         page.table(&["published as", "published", "this run", "interval", "figure", "standing"], &lines, 3);
     }
-    for row in present {
-        let about = |said: &str| format!("{}, {}, {}: {said}", row.row, row.column, row.figure);
+    for row in &present {
+        let about = |said: &str| format!("{}, {}: {said}", place(row, &present), row.figure);
         match (&row.doubt, &row.taken_from) {
             _ if row.standing == Standing::NotComparable => page.bullet(&about(&row.said)),
             (Some(doubt), _) => page.bullet(&about(&format!("the published figure is not certain. {doubt}"))),
@@ -139,9 +139,25 @@ pub(super) fn beside(page: &mut Page, kind: &str, section: &StudySection, arms: 
     page.note(&format!("Published in {}.", section.sources.join("; ")));
 }
 
-fn line(kind: &str, row: &StudyRow) -> Vec<String> {
+/// Where a row was published, and which arm it is where several stand beside the same figure.
+fn place(row: &StudyRow, rows: &[&StudyRow]) -> String {
+    let is_beside = |other: &&&StudyRow| {
+        (&other.row, &other.column, &other.meter) == (&row.row, &row.column, &row.meter)
+            && other.arm != row.arm
+    };
+    let own = row.arm.split('.').filter(|part| {
+        rows.iter().filter(is_beside).any(|other| other.arm.split('.').all(|theirs| theirs != *part))
+    });
+    let own: Vec<&str> = own.collect();
+    match own.as_slice() {
+        [] => format!("{}, {}", row.row, row.column),
+        own => format!("{}, {}: {}", row.row, row.column, own.join(".")),
+    }
+}
+
+fn line(kind: &str, row: &StudyRow, rows: &[&StudyRow]) -> Vec<String> {
     let (ours, interval) = figures::beside(row);
     let figure = words::short(kind, &row.meter).to_owned();
     let word = figures::standing(row.standing).to_owned();
-    vec![format!("{}, {}", row.row, row.column), row.published.clone(), ours, interval, figure, word]
+    vec![place(row, rows), row.published.clone(), ours, interval, figure, word]
 }

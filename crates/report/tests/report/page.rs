@@ -43,7 +43,7 @@ fn invalid_figures_are_struck_through() {
 fn the_page_sets_a_run_beside_the_study_it_names() {
     let page = html(&fixture::studied());
     assert!(page.contains("Beside the published figures") && page.contains("39.4 %"));
-    assert!(page.contains("this run has no arm `http.both`"));
+    assert!(page.contains("this run has no arm `apache.store.checked.http`"));
     assert!(!html(&fixture::ordinary()).contains("published figures"));
 }
 

@@ -79,9 +79,9 @@ fn a_run_stands_beside_a_study() {
     let section = bundle.results.study.unwrap();
     let row = |arm: &str| section.rows.iter().find(|row| row.arm == arm).unwrap();
     // The fixture's servers lose 39.4 % and 8.5 % of their throughput to the store.
-    assert_eq!(row("http.store").standing, Standing::Inside);
-    assert_eq!(row("https.store").standing, Standing::Higher);
-    assert_eq!(row("http.both").standing, Standing::NotComparable);
+    assert_eq!(row("apache.store.unchecked.http").standing, Standing::Inside);
+    assert_eq!(row("apache.store.unchecked.https").standing, Standing::Higher);
+    assert_eq!(row("apache.store.checked.http").standing, Standing::NotComparable);
 }
 
 #[test]

@@ -44,15 +44,23 @@ const RATE: &str = "replies_per_second";
 
 #[test]
 fn a_slowdown_is_a_loss_of_throughput() {
-    let arms = ["http.plain", "http.store"];
+    let arms = ["apache.files.unchecked.http", "apache.store.unchecked.http"];
     for ((low, point, high), standing) in [
         ((-0.45, -0.40, -0.35), Standing::Inside),
         ((-0.30, -0.25, -0.20), Standing::Lower),
         ((-0.60, -0.55, -0.50), Standing::Higher),
         ((-0.394, -0.2, 0.1), Standing::Inside),
     ] {
-        let results = run(&arms, vec![comparison("http.store", "http.plain", RATE, (low, point, high))]);
-        let row = beside(&results, "http.store", RATE);
+        let results = run(
+            &arms,
+            vec![comparison(
+                "apache.store.unchecked.http",
+                "apache.files.unchecked.http",
+                RATE,
+                (low, point, high),
+            )],
+        );
+        let row = beside(&results, "apache.store.unchecked.http", RATE);
         assert_eq!(row.standing, standing, "{row:?}");
         let expected = (-point * 100.0, -high * 100.0, -low * 100.0);
         let found = (row.value.unwrap(), row.low.unwrap(), row.high.unwrap());
@@ -71,51 +79,68 @@ fn what_cannot_be_compared_has_its_reason() {
         (row.said, row.value)
     };
     let effect = (-0.1, 0.0, 0.1);
-    let both = ["http.plain", "http.both"];
-    let with = |baseline, meter| vec![comparison("http.both", baseline, meter, effect)];
+    let both = ["apache.files.unchecked.http", "apache.store.checked.http"];
+    let with = |baseline, meter| vec![comparison("apache.store.checked.http", baseline, meter, effect)];
     let said = |text: &str| format!("not comparable: {text}");
     assert_eq!(
-        of(&["http.plain"], Vec::new(), "http.both", RATE),
-        (said("this run has no arm `http.both`"), None)
+        of(&["apache.files.unchecked.http"], Vec::new(), "apache.store.checked.http", RATE),
+        (said("this run has no arm `apache.store.checked.http`"), None)
     );
     assert_eq!(
-        of(&["http.both"], with("http.x", RATE), "http.both", RATE),
-        (said("this run has no arm `http.plain`"), None)
+        of(&["apache.store.checked.http"], with("http.x", RATE), "apache.store.checked.http", RATE),
+        (said("this run has no arm `apache.files.unchecked.http`"), None)
     );
     assert_eq!(
-        of(&both, with("http.x", RATE), "http.both", RATE).0,
-        said("this run compares http.both with http.x, not with http.plain")
+        of(&both, with("http.x", RATE), "apache.store.checked.http", RATE).0,
+        said("this run compares apache.store.checked.http with http.x, not with apache.files.unchecked.http")
     );
     assert_eq!(
-        of(&both, Vec::new(), "http.both", RATE).0,
+        of(&both, Vec::new(), "apache.store.checked.http", RATE).0,
         said("this run did not compare replies per second")
     );
-    let cpu =
-        of(&both, with("http.plain", "subject_cpu_per_request"), "http.both", "subject_cpu_per_request");
+    let cpu = of(
+        &both,
+        with("apache.files.unchecked.http", "subject_cpu_per_request"),
+        "apache.store.checked.http",
+        "subject_cpu_per_request",
+    );
     assert!(cpu.0.contains("has no CPU per request") && cpu.1 == Some(0.0), "{cpu:?}");
-    let mut invalid = with("http.plain", RATE);
+    let mut invalid = with("apache.files.unchecked.http", RATE);
     invalid[0].verdict = Verdict::Invalid;
-    assert_eq!(of(&both, invalid, "http.both", RATE).0, said("this run's figure is invalid"));
-    let mut open = with("http.plain", RATE);
+    assert_eq!(of(&both, invalid, "apache.store.checked.http", RATE).0, said("this run's figure is invalid"));
+    let mut open = with("apache.files.unchecked.http", RATE);
     (open[0].low, open[0].high) = (None, None);
-    assert_eq!(of(&both, open, "http.both", RATE).0, said("this run's figure has no interval"));
+    assert_eq!(
+        of(&both, open, "apache.store.checked.http", RATE).0,
+        said("this run's figure has no interval")
+    );
 }
 
 #[test]
 fn arms_with_a_common_baseline_are_compared_round_by_round() {
-    let arms = ["http.plain", "https.plain", "https.store"];
+    let arms =
+        ["apache.files.unchecked.http", "apache.files.unchecked.https", "apache.store.unchecked.https"];
     let with = |arm, differences: [f64; 5]| Comparison {
         differences: differences.to_vec(),
-        ..comparison(arm, "http.plain", RATE, (-0.9, -0.8, -0.7))
+        ..comparison(arm, "apache.files.unchecked.http", RATE, (-0.9, -0.8, -0.7))
     };
     // Each round's throughput with both is 0.963 of that with TLS alone, whatever TLS did.
     let tls = [-1.0, -1.1, -0.9, -1.2, -1.0];
-    let found = vec![with("https.plain", tls), with("https.store", tls.map(|x| x + 0.963_f64.ln()))];
-    let row = beside(&run(&arms, found), "https.store", RATE);
-    assert_eq!((row.standing, row.baseline.as_str()), (Standing::Inside, "https.plain"));
+    let found = vec![
+        with("apache.files.unchecked.https", tls),
+        with("apache.store.unchecked.https", tls.map(|x| x + 0.963_f64.ln())),
+    ];
+    let row = beside(&run(&arms, found), "apache.store.unchecked.https", RATE);
+    assert_eq!((row.standing, row.baseline.as_str()), (Standing::Inside, "apache.files.unchecked.https"));
     assert!((row.value.unwrap() - 3.7).abs() < 1e-9, "{row:?}");
-    let few = vec![with("https.plain", tls), comparison("https.store", "http.plain", RATE, (0.0, 0.0, 0.0))];
-    assert_eq!(beside(&run(&arms, few), "https.store", RATE).standing, Standing::NotComparable);
+    let few = vec![
+        with("apache.files.unchecked.https", tls),
+        comparison("apache.store.unchecked.https", "apache.files.unchecked.http", RATE, (0.0, 0.0, 0.0)),
+    ];
+    assert_eq!(
+        beside(&run(&arms, few), "apache.store.unchecked.https", RATE).standing,
+        Standing::NotComparable
+    );
 }
 
 #[test]
