@@ -29,7 +29,8 @@ use crate::plan::{
     ArmKind, CacheState, Design, Factor, Kind, LoadClock, Plan, ViolationPlan, Violations, Work,
 };
 use crate::results::{
-    Environment, FactorSetup, SETUP_SCHEMA, Setup, StratumSetup, SubjectSetup, ViolationSetup, WorkloadSetup,
+    Environment, FactorSetup, SETUP_SCHEMA, Setup, StratumSetup, SubjectSetup, ViolationSetup, Warning,
+    WorkloadSetup,
 };
 use bakeoff_meter::catalogue::{ELAPSED, OPERATION_TIME, RESPONSE_P50, SUBJECT_CPU};
 use bakeoff_stats::LookPlan;
@@ -165,12 +166,14 @@ impl Run<'_> {
         let (facts, seen) = environment::examine();
         let need = self.need();
         environment::ensure_descriptors(need.connections)?;
+        let mut warnings = environment::warnings(&seen, &placement, &need);
+        warnings.extend(kernel_threads(plan));
         let environment = Environment {
             facts,
             generator_cores: placement.generator.clone(),
             subject_cores: placement.subject.clone(),
             disjoint: placement.disjoint,
-            warnings: environment::warnings(&seen, &placement, &need),
+            warnings,
         };
         // Everything of bakeoff's own runs beside the generator, never on the subjects' cores.
         bakeoff_sys::affinity::pin(&placement.generator).map_err(RunError::System)?;
@@ -282,6 +285,26 @@ impl Run<'_> {
     pub(crate) fn left(&self) -> Nanos {
         self.plan.budget.since(self.elapsed())
     }
+}
+
+/// What works for a layer and is no process of its arm.
+fn kernel_threads(plan: &Plan) -> Vec<Warning> {
+    let mut arms: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for arm in &plan.arms {
+        for layer in &arm.layers {
+            if let Some(threads) = &layer.kernel_threads {
+                arms.entry((&layer.name, threads)).or_default().push(&arm.name);
+            }
+        }
+    }
+    let warning = |((layer, threads), arms): (_, Vec<&str>)| Warning {
+        label: "kernel-threads".to_owned(),
+        sentence: format!(
+            "{threads} in the kernel work for the layer {layer}: their CPU is not in that of {}, but in the machine's",
+            arms.join(", ")
+        ),
+    };
+    arms.into_iter().map(warning).collect()
 }
 
 /// None where all arms are compared with one.

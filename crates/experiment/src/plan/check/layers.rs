@@ -63,6 +63,7 @@ impl Context<'_> {
             status: text(&section.status),
             violations: text(&section.violations),
             in_place: section.in_place.as_ref().is_some_and(|flag| *flag.as_ref()),
+            kernel_threads: text(&section.kernel_threads),
         };
         self.refuse_idle_layer(name, section, &layer)?;
         Ok(layer)

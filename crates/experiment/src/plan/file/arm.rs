@@ -158,4 +158,8 @@ pub struct LayerSection {
     /// It works on the site's own files, so the arm needs a copy of its own. Default false.
     #[schemars(with = "Option<bool>")]
     pub in_place: Option<Spanned<bool>>,
+    /// Kernel threads that work for it, in words: the report says that their CPU is not the
+    /// subject's.
+    #[schemars(with = "Option<String>")]
+    pub kernel_threads: Option<Spanned<String>>,
 }
