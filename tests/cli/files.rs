@@ -131,14 +131,15 @@ fn the_cpu_of_what_stands_behind_the_files_is_the_arms() {
         return;
     }
     let yard = Yard::new();
-    let workload = "kind = \"files\"\noperations = [\"create\", \"remove\"]\nsizes = [\"1KB\"]\nfiles = 200";
+    let workload = "kind = \"files\"\noperations = [\"read\"]\nsizes = [\"1KB\"]\nfiles = 200";
     let mounted = "path = \"{dir}/seen\"\n\
         setup = [[\"mkdir\", \"{dir}/below\", \"{dir}/seen\"], [\"bindfs\", \"--no-allow-other\", \"{dir}/below\", \"{dir}/seen\"]]\n\
         cleanup = [\"fusermount3\", \"-u\", \"{dir}/seen\"]";
     run(&yard, &plan("max_rounds = 10\nslice_requests = 200", workload, &arms(mounted))).exits(0);
     let results = contract::kept(&yard, "out", &["plain", "other"], CPU);
     let row = row(&results, "other");
-    // The verdict is chance on a busy machine; the size of the effect is not.
+    // Of a file that is cached the kernel asks the daemon still when it is opened, and that is most of
+    // the work. The verdict is chance on a busy machine; the size of the effect is not.
     assert!(row["effect"].as_f64().unwrap() > 0.5, "a round trip through a daemon: {row}");
     let subject = &results["arms"]["other"]["subject"];
     assert!(subject["server"].as_str().unwrap().starts_with("fuse"), "{subject}");
