@@ -120,7 +120,8 @@ impl fmt::Display for Nanos {
             1_000..=999_999 => write!(f, "{} us", three_digits(n / 1e3)),
             1_000_000..=999_999_999 => write!(f, "{} ms", three_digits(n / 1e6)),
             1_000_000_000..=119_999_999_999 => write!(f, "{} s", three_digits(n / 1e9)),
-            _ => write!(f, "{} min", three_digits(n / 60e9)),
+            120_000_000_000..=7_199_999_999_999 => write!(f, "{} min", three_digits(n / 60e9)),
+            _ => write!(f, "{} h", three_digits(n / 3600e9)),
         }
     }
 }
@@ -302,6 +303,7 @@ mod tests {
             ("5min", 300_000_000_000, "5 min"),
             ("12 ns", 12, "12 ns"),
             ("1h", 3_600_000_000_000, "60 min"),
+            ("14h", 50_400_000_000_000, "14 h"),
         ] {
             let parsed: Nanos = text.parse().unwrap();
             assert_eq!(parsed, Nanos::new(nanos), "{text}");

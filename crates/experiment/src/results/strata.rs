@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn without_blocks_there_is_one_baseline() {
+    fn without_strata_there_is_one_baseline() {
         let setup = setup(Vec::new());
         assert_eq!(setup.judged().collect::<Vec<_>>(), ["a.on", "b.plain", "b.plain'", "b.on"]);
         assert_eq!(setup.seconds().collect::<Vec<_>>(), ["a.plain'"]);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn each_block_has_its_own() {
+    fn each_stratum_has_its_own() {
         let setup = setup(vec![stratum("a"), stratum("b")]);
         assert_eq!(setup.judged().collect::<Vec<_>>(), ["a.on", "b.on"]);
         assert_eq!(setup.seconds().collect::<Vec<_>>(), ["a.plain'", "b.plain'"]);

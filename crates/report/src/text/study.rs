@@ -119,15 +119,15 @@ pub(super) fn beside(page: &mut Page, kind: &str, section: &StudySection, arms: 
     if !lines.is_empty() {
         page.table(&["published as", "published", "this run", "interval", "figure", "standing"], &lines, 3);
     }
-    for row in &present {
+    for row in present.iter().filter(|row| row.standing != Standing::NotComparable) {
         let about = |said: &str| format!("{}, {}: {said}", place(row, &present), row.figure);
         match (&row.doubt, &row.taken_from) {
-            _ if row.standing == Standing::NotComparable => page.bullet(&about(&row.said)),
             (Some(doubt), _) => page.bullet(&about(&format!("the published figure is not certain. {doubt}"))),
             (None, Some(from)) => page.bullet(&about(&format!("published as {from}"))),
             (None, None) => {}
         }
     }
+    not_comparable(page, &present);
     let mut missing: Vec<&str> =
         absent.iter().flat_map(|row| [&row.arm, &row.baseline]).map(String::as_str).collect();
     missing.retain(|arm| !arms.iter().any(|known| known == arm));
@@ -137,6 +137,22 @@ pub(super) fn beside(page: &mut Page, kind: &str, section: &StudySection, arms: 
         page.bullet(&format!("not in this run: {}", missing.join(", ")));
     }
     page.note(&format!("Published in {}.", section.sources.join("; ")));
+}
+
+/// Rows that have their reason in common share a line.
+fn not_comparable(page: &mut Page, rows: &[&StudyRow]) {
+    let mut reasons: Vec<(&str, &str, Vec<String>)> = Vec::new();
+    for row in rows.iter().filter(|row| row.standing == Standing::NotComparable) {
+        let place = place(row, rows);
+        let known = reasons.iter_mut().find(|(figure, said, _)| (*figure, *said) == (&row.figure, &row.said));
+        match known {
+            Some((_, _, places)) => places.push(place),
+            None => reasons.push((&row.figure, &row.said, vec![place])),
+        }
+    }
+    for (figure, said, places) in reasons {
+        page.bullet(&format!("{figure}: {said} ({})", places.join("; ")));
+    }
 }
 
 /// Where a row was published, and which arm it is where several stand beside the same figure.
