@@ -7,7 +7,7 @@
 use super::page::{key, state, typeset};
 use crate::figures::{self, Change};
 use crate::reading::Reading;
-use bakeoff_experiment::results::Comparison;
+use bakeoff_experiment::results::{Comparison, StratumSetup};
 use bakeoff_stats::Verdict;
 use serde::Serialize;
 
@@ -17,10 +17,16 @@ const MARGIN_SEEN: f64 = 0.04;
 const NEAR_AT_LEAST: f64 = 3.0;
 const NEAR_AT_MOST: f64 = 15.0;
 
-/// One scale with all arms on it.
+/// Characters of a name: the column's least and most.
+const MIN_NAME: usize = 14;
+const MAX_NAME: usize = 34;
+
+/// One scale with arms on it.
 #[derive(Debug, Serialize)]
 pub(super) struct Panel {
     caption: String,
+    /// Characters of the longest name, which are not to be cut where there is room.
+    name_width: usize,
     zero: f64,
     band_from: f64,
     band_width: f64,
@@ -71,17 +77,29 @@ impl Scale {
     }
 }
 
-/// No panel when nothing has an interval.
+/// No panel when nothing has an interval. Strata have scales of their own.
 pub(super) fn panels(reading: &Reading<'_>) -> Vec<Panel> {
     let rows: Vec<&Comparison> =
         reading.judged().filter_map(|arm| reading.primary(arm)).filter(|c| span(c).is_some()).collect();
+    let strata = &reading.bundle.setup.strata;
+    if strata.is_empty() {
+        return panels_of(reading, &rows, "All arms");
+    }
+    let of = |stratum: &StratumSetup| {
+        let own: Vec<&Comparison> = rows.iter().copied().filter(|c| stratum.arms.contains(&c.arm)).collect();
+        panels_of(reading, &own, &stratum.name)
+    };
+    strata.iter().flat_map(of).collect()
+}
+
+fn panels_of(reading: &Reading<'_>, rows: &[&Comparison], caption: &str) -> Vec<Panel> {
     let margin = reading.bundle.results.margin.abs();
-    let Some(whole) = covering(&rows, margin) else { return Vec::new() };
-    let mut panels = vec![panel(reading, &rows, whole, margin, "All arms")];
+    let Some(whole) = covering(rows, margin) else { return Vec::new() };
+    let mut panels = vec![panel(reading, rows, whole, margin, caption)];
     let squeezed = 2.0 * margin < MARGIN_SEEN * whole.width();
-    if let Some(near) = near_zero(&rows, margin).filter(|near| squeezed && near.width() < whole.width() / 2.0)
+    if let Some(near) = near_zero(rows, margin).filter(|near| squeezed && near.width() < whole.width() / 2.0)
     {
-        panels.push(panel(reading, &rows, near, margin, "The same near zero"));
+        panels.push(panel(reading, rows, near, margin, "The same near zero"));
     }
     panels
 }
@@ -116,6 +134,7 @@ fn near_zero(rows: &[&Comparison], margin: f64) -> Option<Scale> {
 fn panel(reading: &Reading<'_>, rows: &[&Comparison], scale: Scale, margin: f64, caption: &str) -> Panel {
     Panel {
         caption: caption.to_owned(),
+        name_width: rows.iter().map(|c| c.arm.chars().count()).max().unwrap_or(0).clamp(MIN_NAME, MAX_NAME),
         zero: scale.at(0.0),
         band_from: scale.at(-margin),
         band_width: scale.at(margin) - scale.at(-margin),
