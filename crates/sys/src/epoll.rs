@@ -21,6 +21,25 @@ pub struct Poller {
     ready: usize,
 }
 
+/// What a socket is watched for; its end always is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interest {
+    /// Bytes that come.
+    Reading,
+    /// Also room for bytes that go.
+    Both,
+}
+
+impl Interest {
+    fn flags(self) -> EpollFlags {
+        let reading = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
+        match self {
+            Self::Reading => reading,
+            Self::Both => reading | EpollFlags::EPOLLOUT,
+        }
+    }
+}
+
 /// What happened to one registered descriptor.
 #[derive(Clone, Copy, Debug)]
 pub struct Ready {
@@ -50,8 +69,23 @@ impl Poller {
     /// # Errors
     /// What `epoll_ctl` reports.
     pub fn add(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
-        let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
-        Ok(self.epoll.add(fd, EpollEvent::new(flags, token))?)
+        self.watch(fd, token, Interest::Both)
+    }
+
+    /// Watches a socket, edge-triggered. What is there already is told as if it came now.
+    ///
+    /// # Errors
+    /// What `epoll_ctl` reports.
+    pub fn watch(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
+        Ok(self.epoll.add(fd, EpollEvent::new(interest.flags(), token))?)
+    }
+
+    /// Watches a socket for something else from now on; what is there already is told again.
+    ///
+    /// # Errors
+    /// What `epoll_ctl` reports.
+    pub fn change(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
+        Ok(self.epoll.modify(fd, &mut EpollEvent::new(interest.flags(), token))?)
     }
 
     /// Watches a listening socket or an eventfd, level-triggered, for reading.

@@ -7,6 +7,7 @@
 pub mod affinity;
 pub mod cpu_clock;
 pub mod disk;
+pub mod driver;
 pub mod epoll;
 pub mod fanotify;
 pub mod file;

@@ -2,8 +2,8 @@
 
 use nix::sys::socket::{self, AddressFamily, SockFlag, SockProtocol, SockType, SockaddrStorage, sockopt};
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::OwnedFd;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{FromRawFd, OwnedFd};
 
 /// Starts a connection without waiting for it: when the socket becomes writable, it stands or
 /// [`TcpStream::take_error`] says why not. Small writes are sent at once.
@@ -11,12 +11,41 @@ use std::os::fd::OwnedFd;
 /// # Errors
 /// When not even the attempt can be made: no descriptor, no free port, refused at once.
 pub fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+    begin(address, None, true)
+}
+
+/// The same from a given local address, whose port is chosen when the peer is known: one local address
+/// then has all its ports for each peer.
+///
+/// # Errors
+/// As [`connect`]; also when the address is not one of this machine's.
+pub fn begin(address: SocketAddr, from: Option<IpAddr>, no_delay: bool) -> io::Result<TcpStream> {
     let fd = tcp_socket(address)?;
-    socket::setsockopt(&fd, sockopt::TcpNoDelay, &true)?;
+    if no_delay {
+        socket::setsockopt(&fd, sockopt::TcpNoDelay, &true)?;
+    }
+    if let Some(from) = from {
+        socket::setsockopt(&fd, sockopt::IpBindAddressNoPort, &true)?;
+        let local = SockaddrStorage::from(SocketAddr::new(from, 0));
+        socket::bind(std::os::fd::AsRawFd::as_raw_fd(&fd), &local)?;
+    }
     match socket::connect(std::os::fd::AsRawFd::as_raw_fd(&fd), &SockaddrStorage::from(address)) {
         Ok(()) | Err(nix::errno::Errno::EINPROGRESS) => Ok(TcpStream::from(fd)),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Takes a connection, which does not block either; small writes are sent at once.
+///
+/// # Errors
+/// What `accept4` reports: `WouldBlock` when nobody waits.
+pub fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
+    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+    let fd = socket::accept4(std::os::fd::AsRawFd::as_raw_fd(listener), flags)?;
+    // SAFETY: the call has just made this descriptor, and nothing else knows of it.
+    let stream = TcpStream::from(unsafe { OwnedFd::from_raw_fd(fd) });
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 /// A listening socket that does not block; several may share a port (`SO_REUSEPORT`), one for each

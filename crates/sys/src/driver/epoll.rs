@@ -1,0 +1,350 @@
+//! The driver for every kernel: epoll, edge-triggered, plain reads and writes.
+//!
+//! A connection is registered once; no system call a request but its read and its write. The price of
+//! edges is that a socket is read until it comes back short, and that one with more to say is remembered.
+//! Events gather by a nap before the queue is asked: what costs is waking up, not the calls.
+
+mod link;
+
+use super::stamp::{self, Moment};
+use super::{Connecting, Data, Driver, Event, Kind, LISTENER, Sending, Slot, SystemCalls, Wait, Wish};
+use crate::epoll::{Interest, Poller, Ready};
+use crate::net;
+use bakeoff_units::{MonotonicClock, Nanos};
+use link::{Flushed, Link, Links};
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+
+/// Receive buffer: large enough for most replies in one read, small enough for a core's cache.
+const BUFFER_BYTES: usize = 64 * 1024;
+/// Events taken from the kernel at a time.
+const EVENTS: usize = 256;
+/// Most reads of one connection before the others get their turn.
+const READS_PER_TURN: u32 = 16;
+
+/// See the module.
+#[derive(Debug)]
+pub struct EpollDriver {
+    poller: Poller,
+    links: Links,
+    listener: Option<TcpListener>,
+    buffer: Vec<u8>,
+    clock: MonotonicClock,
+    /// When the clocks were last compared; forgotten at each wait.
+    moment: Option<Moment>,
+    ready: usize,
+    taken: usize,
+    /// The connection that is being read.
+    current: Option<Reading>,
+    /// Those that gave way with more to read.
+    again: VecDeque<Reading>,
+    /// How many of those have their turn in this round of events.
+    turns: usize,
+    calls: SystemCalls,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    token: u64,
+    ended: bool,
+    left: u32,
+}
+
+/// An event whose bytes are still in the buffer.
+enum Found {
+    Connected,
+    NotConnected(io::Error),
+    Data { len: usize, arrived: Option<Nanos>, ended: bool },
+    Sent,
+    Ended,
+    Broken(io::Error),
+    NotSent(io::Error),
+    Accepted(TcpStream),
+    NotAccepted(io::Error),
+}
+
+impl EpollDriver {
+    /// A driver with no connections; stamps are told on this clock.
+    ///
+    /// # Errors
+    /// When no event queue can be made, mostly for want of descriptors.
+    pub fn new(clock: MonotonicClock) -> io::Result<Self> {
+        Ok(Self {
+            poller: Poller::new(EVENTS)?,
+            links: Links::default(),
+            listener: None,
+            buffer: vec![0; BUFFER_BYTES],
+            clock,
+            moment: None,
+            ready: 0,
+            taken: 0,
+            current: None,
+            again: VecDeque::new(),
+            turns: 0,
+            calls: SystemCalls::default(),
+        })
+    }
+
+    fn find(&mut self) -> Option<(Slot, Found)> {
+        loop {
+            if let Some(reading) = self.current {
+                if let Some(found) = self.read(reading) {
+                    return Some(found);
+                }
+            } else if self.taken < self.ready {
+                let event = self.poller.event(self.taken);
+                self.taken += 1;
+                if let Some(found) = self.look(event) {
+                    return Some(found);
+                }
+            } else if self.turns > 0 {
+                self.turns -= 1;
+                self.current =
+                    self.again.pop_front().map(|reading| Reading { left: READS_PER_TURN, ..reading });
+            } else {
+                return None;
+            }
+        }
+    }
+
+    /// One event of the queue.
+    fn look(&mut self, event: Ready) -> Option<(Slot, Found)> {
+        if event.token == u64::from(LISTENER) {
+            return self.accept();
+        }
+        let (slot, link) = self.links.by_token(event.token)?;
+        if link.connecting {
+            return self.look_at_connecting(slot, event);
+        }
+        if event.readable {
+            self.current = Some(Reading { token: event.token, ended: event.closed, left: READS_PER_TURN });
+        }
+        if event.writable && link.has_pending() {
+            self.calls.writes += 1;
+            return match link.flush() {
+                Flushed::Blocked => None,
+                Flushed::All { told: true } => Some((slot, Found::Sent)),
+                Flushed::All { told: false } => None,
+                Flushed::Failed(error) => Some((slot, Found::NotSent(error))),
+            };
+        }
+        None
+    }
+
+    fn look_at_connecting(&mut self, slot: Slot, event: Ready) -> Option<(Slot, Found)> {
+        let (_, link) = self.links.by_token(event.token)?;
+        self.calls.connections += 1;
+        match link.stream.take_error() {
+            Ok(None) if event.writable => {}
+            Ok(None) => return None,
+            Ok(Some(error)) | Err(error) => {
+                self.close(slot);
+                return Some((slot, Found::NotConnected(error)));
+            }
+        }
+        link.connecting = false;
+        self.calls.writes += 1;
+        if let Flushed::Failed(error) = link.flush() {
+            return Some((slot, Found::NotSent(error)));
+        }
+        if event.closed || event.readable {
+            // What came together with the connection: no further edge tells of it.
+            self.current = Some(Reading { token: event.token, ended: event.closed, left: READS_PER_TURN });
+        }
+        Some((slot, Found::Connected))
+    }
+
+    fn read(&mut self, reading: Reading) -> Option<(Slot, Found)> {
+        let Some((slot, link)) = self.links.by_token(reading.token) else {
+            self.current = None;
+            return None;
+        };
+        self.calls.reads += 1;
+        let got = if link.stamped {
+            stamp::receive(link.stream.as_fd(), &mut self.buffer)
+        } else {
+            (&link.stream).read(&mut self.buffer).map(|len| (len, None))
+        };
+        match got {
+            Ok((0, _)) => {
+                self.current = None;
+                Some((slot, Found::Ended))
+            }
+            Ok((len, stamp)) => {
+                self.go_on_reading(reading, len);
+                let arrived = stamp.map(|stamp| self.moment().convert(stamp));
+                Some((slot, Found::Data { len, arrived, ended: reading.ended }))
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.current = None;
+                None
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => None,
+            Err(error) => {
+                self.current = None;
+                Some((slot, Found::Broken(error)))
+            }
+        }
+    }
+
+    /// A short read has emptied the socket, unless its end is to be read as well.
+    fn go_on_reading(&mut self, reading: Reading, len: usize) {
+        let more = Reading { left: reading.left - 1, ..reading };
+        self.current = (len == self.buffer.len() || reading.ended).then_some(more);
+        if self.current.is_some() && more.left == 0 {
+            self.again.push_back(more);
+            self.current = None;
+        }
+    }
+
+    fn moment(&mut self) -> Moment {
+        *self.moment.get_or_insert_with(|| Moment::now(&self.clock))
+    }
+
+    fn accept(&mut self) -> Option<(Slot, Found)> {
+        let listener = self.listener.as_ref()?;
+        self.calls.connections += 1;
+        match net::accept(listener) {
+            Ok(stream) => {
+                self.taken -= 1; // there may be more: the listener's event stands until it has none
+                Some((LISTENER, Found::Accepted(stream)))
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => None,
+            Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {
+                self.taken -= 1;
+                None
+            }
+            Err(error) => Some((LISTENER, Found::NotAccepted(error))),
+        }
+    }
+
+    /// Hands over what the kernel takes and keeps the rest.
+    fn hand_over(&mut self, slot: Slot, head: &[u8], body: &'static [u8], told: bool) -> io::Result<Sending> {
+        let Some(link) = self.links.get(slot) else { return Err(ErrorKind::NotConnected.into()) };
+        if link.connecting || link.has_pending() {
+            link.keep(head, body, told);
+            return Ok(Sending::Pending);
+        }
+        self.calls.writes += 1;
+        let taken = link.write(head, body)?;
+        if taken == head.len() + body.len() {
+            return Ok(Sending::Done);
+        }
+        let of_head = taken.min(head.len());
+        link.keep(&head[of_head..], &body[taken - of_head..], told);
+        if !link.watched_for_writing {
+            link.watched_for_writing = true;
+            self.calls.connections += 1;
+            self.poller.change(&link.stream, link.token(slot), Interest::Both)?;
+        }
+        Ok(Sending::Pending)
+    }
+}
+
+impl Driver for EpollDriver {
+    fn kind(&self) -> Kind {
+        Kind::Epoll
+    }
+
+    fn connect(&mut self, slot: Slot, to: SocketAddr, wish: Wish, first: &[u8]) -> io::Result<Connecting> {
+        self.close(slot);
+        let stream = net::begin(to, wish.from, wish.no_delay)?;
+        self.calls.connections += 3 + u64::from(wish.no_delay) + u64::from(wish.from.is_some());
+        if wish.stamped {
+            self.calls.connections += 1;
+            stamp::ask(&stream)?;
+        }
+        let mut link = Link::new(stream, wish.stamped);
+        self.calls.writes += 1;
+        let taken = link.write(first, &[])?;
+        let done = taken == first.len() && !first.is_empty();
+        if !done {
+            link.connecting = true;
+            link.watched_for_writing = true;
+            link.keep(&first[taken..], &[], false);
+        }
+        let interest = if done { Interest::Reading } else { Interest::Both };
+        let link = self.links.put(slot, link);
+        self.poller.watch(&link.stream, link.token(slot), interest)?;
+        Ok(if done { Connecting::Done } else { Connecting::Begun })
+    }
+
+    fn listen(&mut self, listener: TcpListener) -> io::Result<()> {
+        self.poller.add_listener(&listener, u64::from(LISTENER))?;
+        self.listener = Some(listener);
+        Ok(())
+    }
+
+    fn adopt(&mut self, slot: Slot, stream: TcpStream) -> io::Result<()> {
+        self.calls.connections += 1;
+        let link = self.links.put(slot, Link::new(stream, false));
+        self.poller.watch(&link.stream, link.token(slot), Interest::Reading)
+    }
+
+    fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<()> {
+        self.hand_over(slot, bytes, &[], false).map(|_| ())
+    }
+
+    fn send_body(&mut self, slot: Slot, head: &[u8], body: &'static [u8]) -> io::Result<Sending> {
+        self.hand_over(slot, head, body, true)
+    }
+
+    fn end(&mut self, slot: Slot) {
+        if let Some(link) = self.links.get(slot) {
+            self.calls.connections += 1;
+            link.end();
+        }
+    }
+
+    fn close(&mut self, slot: Slot) {
+        if self.links.remove(slot) {
+            self.calls.connections += 1;
+        }
+    }
+
+    fn wait(&mut self, wait: Wait) -> io::Result<()> {
+        self.moment = None;
+        self.taken = 0;
+        self.ready = 0;
+        let mut left = wait.at_most;
+        if !self.again.is_empty() {
+            left = Some(Nanos::ZERO);
+        } else if let Some(batch) = wait.batch {
+            self.calls.naps += 1;
+            std::thread::sleep(batch.within.as_duration());
+            self.calls.waits += 1;
+            self.ready = self.poller.wait(Some(Nanos::ZERO))?;
+            left = left.map(|left| left.since(batch.within));
+        }
+        if self.ready == 0 {
+            self.calls.waits += 1;
+            self.ready = self.poller.wait(left)?;
+        }
+        self.turns = self.again.len();
+        Ok(())
+    }
+
+    fn next(&mut self) -> Option<(Slot, Event<'_>)> {
+        let (slot, found) = self.find()?;
+        let event = match found {
+            Found::Connected => Event::Connected,
+            Found::NotConnected(error) => Event::NotConnected(error),
+            Found::Data { len, arrived, ended } => {
+                Event::Data(Data { bytes: &self.buffer[..len], arrived, ended })
+            }
+            Found::Sent => Event::Sent,
+            Found::Ended => Event::Ended,
+            Found::Broken(error) => Event::Broken(error),
+            Found::NotSent(error) => Event::NotSent(error),
+            Found::Accepted(stream) => Event::Accepted(stream),
+            Found::NotAccepted(error) => Event::NotAccepted(error),
+        };
+        Some((slot, event))
+    }
+
+    fn system_calls(&self) -> SystemCalls {
+        self.calls
+    }
+}

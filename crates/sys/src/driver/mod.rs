@@ -1,0 +1,210 @@
+//! The seam between event loops and the kernel: connections by number, bytes in, bytes out.
+//!
+//! Hot; used by the load generator and the origin. A driver owns the sockets, what is not yet sent on
+//! them, and the wait for what happens next; the caller owns everything that the bytes mean. Drivers do
+//! the same by different means and are run by the same tests; none of them decides how long to wait.
+//!
+//! A connection is a [`Slot`], a number that the caller chooses. After [`Driver::close`] the number can
+//! be used again at once: nothing that belongs to the old connection is told of the new one.
+
+mod epoll;
+mod stamp;
+
+use bakeoff_units::Nanos;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+
+pub use epoll::EpollDriver;
+
+/// The caller's number of a connection; small, as drivers keep tables by it.
+pub type Slot = u32;
+
+/// What happened to a connection.
+#[derive(Debug)]
+pub enum Event<'d> {
+    /// The connection that was begun stands; its first bytes are with the kernel.
+    Connected,
+    /// It was begun and came to nothing.
+    NotConnected(io::Error),
+    /// Bytes came.
+    Data(Data<'d>),
+    /// All of a [`Driver::send_body`] that was [`Sending::Pending`] is with the kernel.
+    Sent,
+    /// The peer has ended its half; nothing more will come.
+    Ended,
+    /// The connection broke while it was read: reset, mostly.
+    Broken(io::Error),
+    /// What was handed over cannot be sent.
+    NotSent(io::Error),
+    /// Somebody has connected to the listener: to be [adopted](Driver::adopt) or dropped.
+    Accepted(TcpStream),
+    /// A connection to the listener could not be taken, for want of descriptors mostly.
+    NotAccepted(io::Error),
+}
+
+/// Bytes of a connection, in the driver's own buffer until the next event is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Data<'d> {
+    /// At least one.
+    pub bytes: &'d [u8],
+    /// When the last of them reached this machine's kernel, on the clock given to the driver; only for
+    /// connections that were begun [stamped](Wish::stamped).
+    pub arrived: Option<Nanos>,
+    /// The peer is known to have ended its half; [`Event::Ended`] follows all the same.
+    pub ended: bool,
+}
+
+/// How a connection is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// The local address; `None` leaves it to the kernel. The port is the kernel's choice, made as late
+    /// as possible, so that ports of one local address serve many peers.
+    pub from: Option<IpAddr>,
+    /// Small writes are sent at once even while others are on their way (`TCP_NODELAY`).
+    pub no_delay: bool,
+    /// Bytes that come are stamped by the kernel.
+    pub stamped: bool,
+}
+
+/// How far a connection is when [`Driver::connect`] returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connecting {
+    /// It stands, as it mostly does at once on loopback, and its first bytes are on their way; no
+    /// [`Event::Connected`] follows.
+    Done,
+    /// An event will tell.
+    Begun,
+}
+
+/// What became of bytes that were handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sending {
+    /// They are with the kernel.
+    Done,
+    /// [`Event::Sent`] will tell when they are; until then nothing more may be handed over.
+    Pending,
+}
+
+/// How to wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wait {
+    /// Come back after this long with nothing; `None`: never.
+    pub at_most: Option<Nanos>,
+    /// Let more than one event gather first.
+    pub batch: Option<Batch>,
+}
+
+/// What is worth waiting for beyond the first event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// So many events are enough.
+    pub events: u32,
+    /// After this long any are.
+    pub within: Nanos,
+}
+
+/// What a driver asked of the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SystemCalls {
+    /// Reads of connections.
+    pub reads: u64,
+    /// Writes to connections.
+    pub writes: u64,
+    /// Waits for events; with io_uring what is queued is handed over by the same call.
+    pub waits: u64,
+    /// Sleeps that let events gather.
+    pub naps: u64,
+    /// Setting up and closing connections: socket, options, connect, registration, close.
+    pub connections: u64,
+}
+
+impl SystemCalls {
+    /// All of them.
+    pub const fn total(&self) -> u64 {
+        self.reads + self.writes + self.waits + self.naps + self.connections
+    }
+
+    /// Those of several drivers.
+    pub const fn add(&mut self, more: &Self) {
+        self.reads += more.reads;
+        self.writes += more.writes;
+        self.waits += more.waits;
+        self.naps += more.naps;
+        self.connections += more.connections;
+    }
+}
+
+/// Which driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// epoll, edge-triggered.
+    Epoll,
+}
+
+impl Kind {
+    /// As it stands in reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Epoll => "epoll",
+        }
+    }
+}
+
+/// Connections by number. All errors returned at once are the kernel's.
+pub trait Driver: Send {
+    /// Which one it is.
+    fn kind(&self) -> Kind;
+
+    /// Begins a connection and hands over its first bytes, to be sent as soon as it stands.
+    ///
+    /// # Errors
+    /// When not even the attempt can be made: no descriptor, no free port, refused at once.
+    fn connect(&mut self, slot: Slot, to: SocketAddr, wish: Wish, first: &[u8]) -> io::Result<Connecting>;
+
+    /// Listens, once a driver; those who connect come as [`Event::Accepted`] in slot [`LISTENER`].
+    ///
+    /// # Errors
+    /// What the registration reports.
+    fn listen(&mut self, listener: TcpListener) -> io::Result<()>;
+
+    /// Takes a connection that stands.
+    ///
+    /// # Errors
+    /// What the registration reports.
+    fn adopt(&mut self, slot: Slot, stream: TcpStream) -> io::Result<()>;
+
+    /// Hands bytes over behind those that were before. What the kernel does not take at once is kept and
+    /// sent later; the caller has to bound how much that can be.
+    ///
+    /// # Errors
+    /// When the connection cannot carry them any more, as far as that is known at once.
+    fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<()>;
+
+    /// The same with bytes that need no copy, and word of the end.
+    ///
+    /// # Errors
+    /// As [`Driver::send`].
+    fn send_body(&mut self, slot: Slot, head: &[u8], body: &'static [u8]) -> io::Result<Sending>;
+
+    /// Ends our half: what was handed over still goes out.
+    fn end(&mut self, slot: Slot);
+
+    /// Closes a connection, if there is one.
+    fn close(&mut self, slot: Slot);
+
+    /// Waits until something has happened.
+    ///
+    /// # Errors
+    /// When the kernel's queue fails; being interrupted by a signal is none.
+    fn wait(&mut self, wait: Wait) -> io::Result<()>;
+
+    /// The next thing that happened; `None`: wait again. A connection that has much to read gives way to
+    /// the others now and then.
+    fn next(&mut self) -> Option<(Slot, Event<'_>)>;
+
+    /// Totals since the start.
+    fn system_calls(&self) -> SystemCalls;
+}
+
+/// The slot of the listener's events.
+pub const LISTENER: Slot = Slot::MAX;
