@@ -43,11 +43,13 @@ pub enum ErrorClass {
     WrongLength,
     /// Bytes other than those of the object asked for.
     WrongBody,
+    /// In flight when the run was broken off.
+    CutOff,
 }
 
 impl ErrorClass {
     /// Every class, in the order of a request's life.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::ConnectRefused,
         Self::ConnectTimeout,
         Self::ConnectFailed,
@@ -66,6 +68,7 @@ impl ErrorClass {
         Self::WrongStatus,
         Self::WrongLength,
         Self::WrongBody,
+        Self::CutOff,
     ];
 
     /// The label.
@@ -89,6 +92,7 @@ impl ErrorClass {
             Self::WrongStatus => "wrong-status",
             Self::WrongLength => "wrong-length",
             Self::WrongBody => "wrong-body",
+            Self::CutOff => "cut-off",
         }
     }
 }
@@ -120,6 +124,7 @@ impl ErrorClass {
             Self::WrongStatus | Self::WrongLength | Self::WrongBody => {
                 "The server does not serve the site of the workload: use {root} in its configuration."
             }
+            Self::CutOff => "The run was broken off before these had their replies.",
         }
     }
 }

@@ -4,8 +4,8 @@ use crate::args::LoadArgs;
 use crate::exit::Exit;
 use crate::{Failure, signals, terminal};
 use bakeoff_loadgen::{
-    BodyCheck, Constant, GENERATOR_LIMIT, Job, Pace, Pacer, Recording, Resumption, Station, Target, Trust,
-    client_config,
+    BodyCheck, Constant, GENERATOR_LIMIT, Job, Pace, Pacer, Recording, Resumption, Reuse, Station, Target,
+    Trust, client_config,
 };
 use bakeoff_meter::{ErrorClass, Quantiles};
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
@@ -64,7 +64,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Exit, Failure> {
         .collect::<Result<Vec<_>, Failure>>()?;
     let pace = match args.rate {
         Some(rate) => Pace::Open { pacers: pacers(rate, threads), connections },
-        None => Pace::Closed { think: Nanos::ZERO },
+        None => Pace::Closed { think: Nanos::ZERO, spread: Nanos::ZERO, connections: None },
     };
     let until = args.duration.or(args.requests.is_none().then_some(DURATION));
     let robots =
@@ -201,7 +201,8 @@ fn target(args: &LoadArgs, url: &Url) -> Result<Target, Failure> {
     let bracketed = if url.host.contains(':') { format!("[{}]", url.host) } else { url.host.clone() };
     let default_port = if url.tls { 443 } else { 80 };
     let host = if url.port == default_port { bracketed } else { format!("{bracketed}:{}", url.port) };
-    Ok(Target { address, host, tls, keep_alive: !args.no_keepalive, headers: headers(&args.headers)? })
+    let reuse = Reuse::kept(!args.no_keepalive);
+    Ok(Target { tls, reuse, headers: headers(&args.headers)?, ..Target::plain(address, host) })
 }
 
 fn headers(lines: &[String]) -> Result<Vec<u8>, Failure> {
