@@ -16,6 +16,8 @@ mod pacer;
 mod sampler;
 mod station;
 mod tls;
+#[cfg_attr(not(test), expect(dead_code, reason = "the loop does not use it yet"))]
+mod wheel;
 
 /// From this share of its core on, a thread of a closed loop was the limit, and not the server.
 pub const GENERATOR_LIMIT: f64 = 0.97;
