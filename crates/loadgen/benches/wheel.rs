@@ -6,7 +6,7 @@
 
 #![allow(clippy::print_stdout, reason = "a benchmark talks to whoever runs it")]
 
-#[path = "../src/wheel.rs"]
+#[path = "../src/wheel/mod.rs"]
 #[allow(dead_code, reason = "its tests are compiled, but run from the crate")]
 mod wheel;
 
