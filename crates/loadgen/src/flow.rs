@@ -5,9 +5,9 @@
 //! open loop all requests share. Time comes in from the loop; nothing here reads a clock or sees a socket.
 
 use crate::pacer::Pacer;
+use crate::wheel::Wheel;
 use bakeoff_units::Nanos;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 /// A seat, and who has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,9 @@ pub(crate) struct Flow {
     pace: Pace,
     start: Nanos,
     /// Robots that think or back off, by the time they go on.
-    waiting: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
+    waiting: Wheel,
+    /// How many those are.
+    thinking: usize,
     /// Robots that go on at once.
     ready: VecDeque<Due>,
     /// Robots that were due and found no seat.
@@ -77,11 +79,13 @@ impl Flow {
     /// `prefer` says of a seat whether it is a good one to begin with.
     pub(crate) fn new(plan: Plan, start: Nanos, prefer: impl Fn(u32) -> bool) -> Self {
         let seats = plan.seats() as u32;
+        let robots = if let Plan::Closed { robots, .. } = &plan { *robots } else { 0 };
         let shared = !matches!(&plan, Plan::Closed { seats: None, .. });
         let mut flow = Self {
             pace: Pace::Closed { think: Nanos::ZERO },
             start,
-            waiting: BinaryHeap::new(),
+            waiting: Wheel::with_capacity(robots),
+            thinking: 0,
             ready: VecDeque::new(),
             line: VecDeque::new(),
             idle: shared.then(|| idle_seats(seats, prefer)),
@@ -93,7 +97,7 @@ impl Flow {
             Plan::Closed { think, spread, robots, .. } => {
                 for robot in 0..robots {
                     let at = start + spread.times(robot as f64 / robots as f64);
-                    flow.waiting.push(Reverse((at, robot as u32, robot as u32)));
+                    flow.wait(at, robot as u32);
                 }
                 Pace::Closed { think }
             }
@@ -125,10 +129,10 @@ impl Flow {
             return Some(Due { turn: Turn { seat, robot: 0 }, due, postponed: due < self.starved_until });
         }
         loop {
-            let Reverse((due, seat, robot)) = *self.waiting.peek().filter(|next| next.0.0 <= now)?;
-            self.waiting.pop();
+            let (due, robot) = self.waiting.pop_due(now)?;
+            self.thinking -= 1;
             let seat = match &mut self.idle {
-                None => seat,
+                None => robot, // its own
                 Some(idle) => match idle.pop() {
                     Some(seat) => seat,
                     None => {
@@ -148,9 +152,9 @@ impl Flow {
                 if self.idle.is_none() {
                     return self.ready.push_back(Due { turn, due: now, postponed: false });
                 }
-                self.waiting.push(Reverse((now, turn.seat, turn.robot)));
+                self.wait(now, turn.robot);
             }
-            Pace::Closed { think } => self.waiting.push(Reverse((now + think, turn.seat, turn.robot))),
+            Pace::Closed { think } => self.wait(now + think, turn.robot),
             Pace::Open { .. } => {}
         }
         self.free(turn.seat, now);
@@ -159,7 +163,7 @@ impl Flow {
     /// A request has failed: its robot thinks, and pauses if that is wise.
     pub(crate) fn failed(&mut self, turn: Turn, now: Nanos, pause: Nanos) {
         if let Pace::Closed { think } = self.pace {
-            self.waiting.push(Reverse((now + think + pause, turn.seat, turn.robot)));
+            self.wait(now + think + pause, turn.robot);
         }
         self.free(turn.seat, now);
     }
@@ -167,6 +171,11 @@ impl Flow {
     /// There was no request to ask: the robot is done.
     pub(crate) fn leave(&mut self, turn: Turn, now: Nanos) {
         self.free(turn.seat, now);
+    }
+
+    fn wait(&mut self, until: Nanos, robot: u32) {
+        self.waiting.insert(until, robot);
+        self.thinking += 1;
     }
 
     fn free(&mut self, seat: u32, now: Nanos) {
@@ -186,7 +195,7 @@ impl Flow {
             return Some(Nanos::ZERO);
         }
         match &self.pace {
-            Pace::Closed { .. } => self.waiting.peek().map(|Reverse((due, ..))| *due),
+            Pace::Closed { .. } => self.waiting.next_due(),
             // With no free seat nothing can be sent before an event frees one.
             Pace::Open { .. } => {
                 self.next_due.filter(|_| self.idle.as_ref().is_some_and(|idle| !idle.is_empty()))
@@ -206,7 +215,7 @@ impl Flow {
 
     /// Whether nobody will ask any more.
     pub(crate) fn is_over(&self) -> bool {
-        self.waiting.is_empty() && self.ready.is_empty() && self.line.is_empty() && self.next_due.is_none()
+        self.thinking == 0 && self.ready.is_empty() && self.line.is_empty() && self.next_due.is_none()
     }
 }
 

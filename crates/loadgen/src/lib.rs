@@ -20,6 +20,7 @@ mod sampler;
 mod station;
 mod tls;
 mod turn;
+mod wheel;
 
 /// From this share of its core on, a thread of a closed loop was the limit, and not the server.
 pub const GENERATOR_LIMIT: f64 = 0.97;
