@@ -24,4 +24,8 @@ pub use job::{BodyCheck, Job, Pace, Target};
 pub use lane::GIVE_UP_AFTER;
 pub use pacer::{Constant, Original, Pacer, Poisson};
 pub use station::{Recording, Station};
-pub use tls::{Resumption, TlsSetupError, Trust, client_config};
+pub use tls::{
+    Alpn, HandshakeKind, HandshakeLedger, HandshakeSummary, HandshakeTally, Identity, ParseShareError,
+    Resumption, Share, TlsClient, TlsOptions, TlsProgress, TlsSession, TlsSettings, TlsSetupError, Trust,
+    Versions, client_config,
+};

@@ -1,0 +1,10 @@
+//! TLS of the generator against the library's own server, in memory: what one side counts the other
+//! counts too.
+
+#![allow(clippy::unwrap_used)] // tests
+
+mod offers;
+mod resumption;
+mod strangers;
+mod stream;
+mod support;
