@@ -58,7 +58,8 @@ impl TlsClient {
         let config = if wanted { &self.resuming } else { &self.fresh };
         let before = self.sessions.given();
         let mut session = TlsSession::begin(config.clone(), self.name.clone(), wanted)?;
-        session.began(self.sessions.given() > before, cpu_time().since(start));
+        let offered = (self.sessions.given() > before).then(|| self.sessions.clone());
+        session.began(offered, cpu_time().since(start));
         Ok(session)
     }
 }

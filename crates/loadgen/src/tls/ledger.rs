@@ -50,7 +50,8 @@ pub struct HandshakeLedger {
     pub failed: HandshakeTally,
     /// Connections that the rule chose to go on with an earlier session, failed ones included.
     pub wanted: u64,
-    /// Those of them that had a session to offer.
+    /// Those of them for which there was a session to offer. The library may still leave out one whose
+    /// lifetime is over.
     pub offered: u64,
 }
 

@@ -6,6 +6,7 @@
 //! record. Keeps no buffer for a connection that has nothing half received.
 
 use super::error_class;
+use super::store::SessionStore;
 use bakeoff_meter::ErrorClass;
 use bakeoff_sys::thread::cpu_time;
 use bakeoff_units::Nanos;
@@ -65,7 +66,8 @@ pub struct TlsSession {
     stopped: Option<ErrorClass>,
     failure: Option<rustls::Error>,
     wanted: bool,
-    offered: bool,
+    /// Where the session came from that it offered, if it did.
+    offered: Option<Arc<SessionStore>>,
     handshake_cpu: Nanos,
 }
 
@@ -83,7 +85,7 @@ impl TlsSession {
             stopped: None,
             failure: None,
             wanted,
-            offered: false,
+            offered: None,
             handshake_cpu: Nanos::ZERO,
         };
         // The first flight; there is nothing yet that could fail.
@@ -92,13 +94,14 @@ impl TlsSession {
     }
 
     /// What is known of its beginning once it has begun.
-    pub(super) const fn began(&mut self, offered: bool, cpu: Nanos) {
+    pub(super) fn began(&mut self, offered: Option<Arc<SessionStore>>, cpu: Nanos) {
         self.offered = offered;
         self.handshake_cpu = cpu;
     }
 
     /// Takes all that came from the peer and hands out what it says, piece by piece. Afterwards there
-    /// may be something to [send](Self::take_output), also when it failed: the alert.
+    /// may be something to [send](Self::take_output) at any time of its life, also when it failed: the
+    /// alert.
     ///
     /// # Errors
     /// The class of whatever is wrong with the bytes, now or before; or what `plain` returns, after
@@ -204,7 +207,7 @@ impl TlsSession {
 
     /// Whether it had an earlier session to offer.
     pub const fn offered_session(&self) -> bool {
-        self.offered
+        self.offered.is_some()
     }
 
     /// This thread's CPU time for the handshake so far, from the making of the first flight on.
@@ -281,6 +284,10 @@ impl TlsSession {
         let class = error_class(&error);
         self.stopped = Some(class);
         self.failure = Some(error);
+        if let Some(sessions) = self.offered.as_ref().filter(|_| self.tls.is_handshaking()) {
+            // The server may have a wrong idea of it: not all that come later shall fail too.
+            sessions.forget();
+        }
         // Not further: records behind the wrong one are nobody's business.
         while self.tls.wants_write() {
             match self.tls.process_tls_records(records).state {

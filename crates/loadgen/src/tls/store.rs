@@ -50,6 +50,11 @@ impl SessionStore {
         self.sessions().given
     }
 
+    /// Forgets the session of TLS 1.2, which would be offered again; a ticket of TLS 1.3 is gone anyway.
+    pub(super) fn forget(&self) {
+        self.sessions().tls12 = None;
+    }
+
     /// Nothing in here can be half done, so that a panic elsewhere spoils nothing.
     fn sessions(&self) -> MutexGuard<'_, Sessions> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,8 +1,9 @@
-//! TLS of the generator against the library's own server, in memory: what one side counts the other
-//! counts too.
+//! TLS of the generator against the library's own server, in memory, and against nginx: what one side
+//! counts the other counts too.
 
 #![allow(clippy::unwrap_used)] // tests
 
+mod nginx;
 mod offers;
 mod resumption;
 mod strangers;

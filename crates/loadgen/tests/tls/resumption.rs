@@ -131,3 +131,22 @@ fn resumed_handshakes_cost_less_and_failures_are_kept_apart() {
     assert_eq!((ledger.failed.count, ledger.completed()), (1, 41));
     assert!(ledger.failed.cpu_ns > 0);
 }
+
+#[test]
+fn a_session_of_tls_1_2_that_led_to_a_failure_is_not_tried_again() {
+    let holder = Holder::new();
+    let server = Arc::new(holder.server());
+    let mut client = client(&holder.options().versions(Versions::Tls12), 1);
+    series(&mut client, &server, 1);
+    let mut pair = Pair::new(client.session().unwrap(), &server);
+    assert!(pair.client.offered_session());
+    let mut hello = Vec::new();
+    pair.client.take_output(&mut hello);
+    pair.give_server(&hello);
+    let mut flight = pair.server_output();
+    let last = flight.len() - 1;
+    flight[last] ^= 1; // inside Finished
+    pair.give_client(&flight).unwrap_err();
+    let ledger = series(&mut client, &server, 2);
+    assert_eq!((ledger.full.count, ledger.resumed.count), (1, 1));
+}
