@@ -143,3 +143,10 @@ fn new_keys_in_the_middle_are_taken_up_and_answered() {
     assert_eq!(pair.heard, b"behind new keys behind new keys behind new keys ");
     assert_eq!((&pair.asked[..], pair.server_error), (&b"mine too mine too mine too "[..], None));
 }
+
+#[test]
+fn clients_and_sessions_may_move_with_their_lane() {
+    fn moves<T: Send>() {}
+    moves::<bakeoff_loadgen::TlsClient>();
+    moves::<bakeoff_loadgen::TlsSession>();
+}
