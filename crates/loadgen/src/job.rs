@@ -2,13 +2,12 @@
 
 use crate::local::LocalAddresses;
 use crate::pacer::Pacer;
+use crate::tls::TlsSettings;
 use bakeoff_units::Nanos;
 use bakeoff_workload::Statuses;
-use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Where requests go. Fixed for the life of a station.
@@ -19,7 +18,7 @@ pub struct Target {
     /// `Host` header value.
     pub host: String,
     /// TLS settings and the name that the certificate must have; `None` for plain HTTP.
-    pub tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+    pub tls: Option<(TlsSettings, ServerName<'static>)>,
     /// How many requests a connection carries.
     pub reuse: Reuse,
     /// Local addresses of the connections, in turn; none leaves it to the kernel.

@@ -6,11 +6,13 @@ use crate::connection::{Connection, Done, Manner, Renderer};
 use crate::exchange::Words;
 use crate::flow::Plan;
 use crate::job::{BodyCheck, Reuse, Target};
+use crate::tls::{HandshakeLedger, TlsClient};
 use crate::turn::{Run, catch_up};
 use bakeoff_meter::Recorder;
 use bakeoff_sys::driver::{Driver, SystemCalls};
 use bakeoff_units::{MonotonicClock, Nanos};
 use bakeoff_workload::{Source, Statuses};
+use std::cell::RefCell;
 use std::io;
 use std::sync::atomic::AtomicBool;
 
@@ -37,6 +39,8 @@ pub(crate) struct Lane {
     pub(crate) place: (usize, usize),
     /// Connections opened so far.
     pub(crate) opened: u64,
+    /// Begins TLS sessions, and keeps those that later ones may go on with.
+    pub(crate) tls: Option<TlsClient>,
     pub(crate) memory: Memory,
 }
 
@@ -54,13 +58,22 @@ pub(crate) struct LaneReport {
     pub(crate) last_reply: Nanos,
     pub(crate) gave_up: bool,
     pub(crate) tls: Option<String>,
+    pub(crate) handshakes: HandshakeLedger,
     pub(crate) in_flight: Vec<u32>,
     pub(crate) calls: SystemCalls,
 }
 
 impl Lane {
     pub(crate) fn new(driver: Box<dyn Driver>, clock: MonotonicClock, place: (usize, usize)) -> Self {
-        Self { driver, connections: Vec::new(), clock, place, opened: 0, memory: Memory::default() }
+        Self {
+            driver,
+            connections: Vec::new(),
+            clock,
+            place,
+            opened: 0,
+            tls: None,
+            memory: Memory::default(),
+        }
     }
 
     /// Closes all connections.
@@ -75,12 +88,21 @@ impl Lane {
     /// Runs a job to its end.
     pub(crate) fn run<S: Source>(&mut self, target: &Target, job: LaneJob<'_, S>) -> io::Result<LaneReport> {
         let before = self.driver.system_calls();
-        let manner = Manner { target, render: Renderer::new(target), check: job.check, clock: self.clock };
+        let manner = Manner {
+            target,
+            render: Renderer::new(target),
+            check: job.check,
+            clock: self.clock,
+            plain: RefCell::default(),
+        };
         let slots = job.plan.seats().div_ceil(target.protocol.streams());
         for slot in slots..self.connections.len() {
             self.driver.close(slot as u32);
         }
         self.connections.resize_with(slots, || None);
+        if let (None, Some((settings, name))) = (&self.tls, &target.tls) {
+            self.tls = Some(settings.client(name.clone(), slots));
+        }
         self.drop_what_is_unfit(&manner)?;
         let mut report = Run::new(self, manner, job).to_end()?;
         report.calls = self.driver.system_calls().since(&before);

@@ -29,5 +29,8 @@ pub use job::{BodyCheck, Job, Pace, Protocol, Reuse, Target};
 pub use local::{AddressError, LocalAddresses};
 pub use pacer::{Constant, Original, Pacer, Poisson};
 pub use station::{Recording, Station};
-pub use tls::{Resumption, TlsSetupError, Trust, client_config};
+pub use tls::{
+    Alpn, HandshakeKind, HandshakeLedger, HandshakeSummary, HandshakeTally, Identity, ParseShareError, Share,
+    TlsClient, TlsOptions, TlsProgress, TlsSession, TlsSettings, TlsSetupError, Trust, Versions,
+};
 pub use turn::GIVE_UP_AFTER;

@@ -4,6 +4,7 @@ use crate::flow::Plan;
 use crate::job::{Job, Pace, Target};
 use crate::lane::{Lane, LaneJob, LaneReport};
 use crate::sampler;
+use crate::tls::HandshakeLedger;
 use bakeoff_meter::{Counters, Recorder, Times};
 use bakeoff_sys::driver::{EpollDriver, SystemCalls};
 use bakeoff_sys::namespace::Namespace;
@@ -33,6 +34,8 @@ pub struct Recording {
     pub gave_up: bool,
     /// What TLS agreed on, when a handshake was made in this job.
     pub tls: Option<String>,
+    /// TLS handshakes of this job: asked for, achieved, and their CPU.
+    pub handshakes: HandshakeLedger,
     /// Requests in flight at equal moments from the start on, where that was asked for.
     pub in_flight: Vec<u32>,
     /// What the generator asked of the kernel.
@@ -177,7 +180,7 @@ fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Re
     let mut recorder = Recorder::new();
     let (mut cpu, mut busiest, mut end) = (Nanos::ZERO, Nanos::ZERO, start);
     let (mut gave_up, mut tls, mut in_flight) = (false, None, Vec::new());
-    let mut calls = SystemCalls::default();
+    let (mut calls, mut handshakes) = (SystemCalls::default(), HandshakeLedger::default());
     for report in reports {
         let (report, lane_cpu) = report?;
         recorder.merge(&report.recorder);
@@ -188,6 +191,7 @@ fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Re
         tls = tls.or(report.tls);
         sampler::add(&mut in_flight, &report.in_flight);
         calls.add(&report.calls);
+        handshakes.merge(&report.handshakes);
     }
     let (times, mut counters) = recorder.finish();
     let wall = end.since(start);
@@ -195,5 +199,5 @@ fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Re
     counters.generator_cpu_ns = cpu.get();
     counters.generator_busy =
         if wall == Nanos::ZERO { 0.0 } else { busiest.get() as f64 / wall.get() as f64 };
-    Ok(Recording { times, counters, gave_up, tls, in_flight, calls })
+    Ok(Recording { times, counters, gave_up, tls, handshakes, in_flight, calls })
 }

@@ -11,6 +11,7 @@ use crate::flow::{Due, Flow};
 use crate::job::Reuse;
 use crate::lane::{Lane, LaneJob, LaneReport};
 use crate::sampler::Sampler;
+use crate::tls::{HandshakeLedger, TlsClient, error_class};
 use bakeoff_meter::{ErrorClass, Recorder};
 use bakeoff_sys::driver::{Connecting, Event, Slot, SystemCalls, Wait, Wish};
 use bakeoff_units::{Clock, Nanos};
@@ -48,6 +49,7 @@ pub(crate) struct Run<'l, 'j, S> {
     gave_up: bool,
     last_reply: Nanos,
     tls: Option<String>,
+    handshakes: HandshakeLedger,
     sampler: Option<Sampler>,
 }
 
@@ -93,6 +95,7 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
             gave_up: false,
             last_reply: Nanos::ZERO,
             tls: None,
+            handshakes: HandshakeLedger::default(),
             sampler: job.sample_every.map(|every| Sampler::new(job.start, every, job.until)),
         }
     }
@@ -126,6 +129,7 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
             last_reply: self.last_reply,
             gave_up: self.gave_up,
             tls: self.tls,
+            handshakes: self.handshakes,
             in_flight: self.sampler.map_or_else(Vec::new, Sampler::finish),
             calls: SystemCalls::default(),
         }
@@ -219,10 +223,11 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
     fn connect(&mut self, slot: Slot, exchange: Exchange, now: Nanos) {
         let memory = &mut self.lane.memory;
         memory.out.clear();
-        let connection = match Connection::new(exchange, now, &self.manner, &mut memory.out) {
-            Ok(connection) => connection,
-            Err((exchange, class)) => return self.fail(exchange, class),
+        let tls = match self.lane.tls.as_mut().map(TlsClient::session).transpose() {
+            Ok(session) => session,
+            Err(error) => return self.fail(exchange, error_class(&error)),
         };
+        let connection = Connection::new(exchange, tls, now, &self.manner, &mut memory.out);
         let wish = self.wish(slot);
         self.lane.opened += 1;
         let memory = &mut self.lane.memory;
@@ -293,15 +298,19 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
             }
             if let Some(took) = opened {
                 self.recorder.times.handshake.record(took);
-                self.describe_tls(slot);
+                self.note_handshake(slot);
             }
             self.settle(slot);
         }
     }
 
-    fn describe_tls(&mut self, slot: Slot) {
+    fn note_handshake(&mut self, slot: Slot) {
+        let Some(session) = self.lane.connections[slot as usize].as_ref().and_then(Connection::tls) else {
+            return;
+        };
+        self.handshakes.record(session);
         if self.tls.is_none() {
-            self.tls = self.lane.connections[slot as usize].as_ref().and_then(Connection::tls_description);
+            self.tls = session.description();
         }
     }
 
@@ -391,6 +400,9 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
     fn close(&mut self, slot: Slot) {
         self.lane.driver.close(slot);
         let Some(connection) = self.lane.connections[slot as usize].take() else { return };
+        if let Some(session) = connection.handshaking() {
+            self.handshakes.record(session);
+        }
         if let Some(turn) = connection.held() {
             self.lingering -= 1;
             let now = self.lane.clock.now();

@@ -1,11 +1,12 @@
 //! `bakeoff load`: one target, as one uses wrk2, vegeta or oha.
 
+mod tls;
+
 use crate::args::LoadArgs;
 use crate::exit::Exit;
 use crate::{Failure, signals, terminal};
 use bakeoff_loadgen::{
-    BodyCheck, Constant, GENERATOR_LIMIT, Job, Pace, Pacer, Recording, Resumption, Reuse, Station, Target,
-    Trust, client_config,
+    BodyCheck, Constant, GENERATOR_LIMIT, Job, Pace, Pacer, Recording, Reuse, Station, Target,
 };
 use bakeoff_meter::{ErrorClass, Quantiles};
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
@@ -187,15 +188,12 @@ fn target(args: &LoadArgs, url: &Url) -> Result<Target, Failure> {
         .next()
         .ok_or_else(|| Failure::failed(format!("{}: has no address", url.host)))?;
     let tls = if url.tls {
-        let trust = match (&args.cacert, args.insecure) {
-            (_, true) => Trust::Anyone,
-            (Some(file), _) => Trust::File(file.clone()),
-            (None, false) => Trust::system(),
-        };
+        let settings = tls::settings(args)?;
         let name = ServerName::try_from(url.host.clone())
             .map_err(|why| Failure::usage(format!("{}: {why}", url.host)))?;
-        Some((client_config(&trust, Resumption::Allowed).map_err(Failure::failed)?, name))
+        Some((settings, name))
     } else {
+        tls::none_wanted(&args.tls)?;
         None
     };
     let bracketed = if url.host.contains(':') { format!("[{}]", url.host) } else { url.host.clone() };

@@ -8,13 +8,12 @@ mod http1;
 use crate::exchange::Exchange;
 use crate::flow::Turn;
 use crate::job::{BodyCheck, Reuse, Target};
-use crate::tls::error_class;
+use crate::tls::TlsSession;
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use http1::Http1;
 pub(crate) use http1::Renderer;
-use rustls::ClientConnection;
-use std::io::{BufRead, Write};
+use std::cell::RefCell;
 
 /// How far the connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,11 +73,13 @@ pub(crate) struct Manner<'a> {
     pub(crate) render: Renderer,
     pub(crate) check: BodyCheck,
     pub(crate) clock: MonotonicClock,
+    /// Room for what is to be encrypted.
+    pub(crate) plain: RefCell<Vec<u8>>,
 }
 
 /// See the module.
 pub(crate) struct Connection {
-    tls: Option<Box<ClientConnection>>,
+    tls: Option<Box<TlsSession>>,
     phase: Phase,
     since: Nanos,
     http: Http1,
@@ -95,19 +96,13 @@ impl Connection {
     /// A connection for this exchange; `out` gets what is to be sent first.
     pub(crate) fn new(
         exchange: Exchange,
+        tls: Option<TlsSession>,
         now: Nanos,
         manner: &Manner<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<Self, (Exchange, ErrorClass)> {
-        let tls = match &manner.target.tls {
-            None => None,
-            Some((config, name)) => match ClientConnection::new(config.clone(), name.clone()) {
-                Ok(session) => Some(Box::new(session)),
-                Err(error) => return Err((exchange, error_class(&error))),
-            },
-        };
+    ) -> Self {
         let mut connection = Self {
-            tls,
+            tls: tls.map(Box::new),
             phase: Phase::Connecting,
             since: now,
             http: Http1::with(exchange),
@@ -118,10 +113,20 @@ impl Connection {
             held: None,
         };
         match &mut connection.tls {
-            Some(tls) => take_output(tls, out),
+            Some(tls) => tls.take_output(out),
             None => connection.begin(now, manner, out),
         }
-        Ok(connection)
+        connection
+    }
+
+    /// Its TLS session, if there is one and the handshake has begun and not ended.
+    pub(crate) fn handshaking(&self) -> Option<&TlsSession> {
+        self.tls.as_deref().filter(|_| self.phase == Phase::Handshaking)
+    }
+
+    /// Its TLS session, if there is one.
+    pub(crate) fn tls(&self) -> Option<&TlsSession> {
+        self.tls.as_deref()
     }
 
     /// Whether it is to be closed.
@@ -155,10 +160,12 @@ impl Connection {
             Some(tls) => {
                 let mark = out.len();
                 self.http.begin(now, &manner.render, out);
-                // Into memory without a limit: it takes all.
-                let _ = tls.writer().write(&out[mark..]);
+                let mut plain = manner.plain.borrow_mut();
+                plain.clear();
+                plain.extend_from_slice(&out[mark..]);
                 out.truncate(mark);
-                take_output(tls, out);
+                // A session that has failed says so when it is read.
+                let _ = tls.write(&plain, out);
             }
         }
     }
@@ -223,50 +230,26 @@ impl Connection {
     /// Says whether the peer has ended the session (close_notify).
     fn receive_tls(
         &mut self,
-        mut raw: &[u8],
+        raw: &[u8],
         arrival: &Arrival,
         manner: &Manner<'_>,
         out: &mut Vec<u8>,
         done: &mut Vec<Done>,
         opened: &mut Option<Nanos>,
     ) -> Result<bool, ErrorClass> {
-        let mut ended = false;
-        while !raw.is_empty() {
-            let Some(tls) = self.tls.as_mut() else { return Ok(false) };
-            tls.read_tls(&mut raw).map_err(|_| ErrorClass::TlsFailed)?;
-            let state = tls.process_new_packets();
-            take_output(tls, out); // of a failure too: the alert
-            ended = state.map_err(|error| error_class(&error))?.peer_has_closed();
-            if self.phase == Phase::Handshaking && !tls.is_handshaking() {
-                let now = manner.clock.now();
-                *opened = Some(now.since(self.since));
-                self.phase = Phase::Open;
-                self.begin(now, manner, out);
-            }
-            self.read_plain(arrival, manner, done)?;
+        let Some(tls) = self.tls.as_mut() else { return Ok(false) };
+        // Session tickets come at any time and are no part of a reply.
+        let http = &mut self.http;
+        let read = tls.receive(raw, &mut |plain| http.receive(plain, arrival, manner.check, done));
+        tls.take_output(out); // of a failure too: the alert
+        let progress = read?;
+        if self.phase == Phase::Handshaking && progress.established {
+            let now = manner.clock.now();
+            *opened = Some(now.since(self.since));
+            self.phase = Phase::Open;
+            self.begin(now, manner, out);
         }
-        Ok(ended)
-    }
-
-    fn read_plain(
-        &mut self,
-        arrival: &Arrival,
-        manner: &Manner<'_>,
-        done: &mut Vec<Done>,
-    ) -> Result<(), ErrorClass> {
-        let Some(tls) = self.tls.as_mut() else { return Ok(()) };
-        let mut plain = tls.reader();
-        // Nothing to read is an error of its own; an end without close_notify is seen as the end.
-        while let Ok(bytes) = plain.fill_buf() {
-            if bytes.is_empty() {
-                break;
-            }
-            // Not before: session tickets come first and are no part of the reply.
-            self.http.receive(bytes, arrival, manner.check, done)?;
-            let taken = bytes.len();
-            plain.consume(taken);
-        }
-        Ok(())
+        Ok(progress.ended)
     }
 
     /// close_notify came.
@@ -370,28 +353,7 @@ impl Connection {
     pub(crate) const fn held(&self) -> Option<Turn> {
         self.held
     }
-
-    /// What TLS agreed on, in words.
-    pub(crate) fn tls_description(&self) -> Option<String> {
-        let tls = self.tls.as_ref()?;
-        let version = tls.protocol_version()?;
-        let suite = tls.negotiated_cipher_suite()?.suite();
-        let group = tls.negotiated_key_exchange_group().map(|group| group.name());
-        Some(match group {
-            Some(group) => format!("{version:?} {suite:?} {group:?}"),
-            None => format!("{version:?} {suite:?}"),
-        })
-    }
 }
 
 /// How long a connection that the server said it would close may stay open.
 const LINGER: Nanos = Nanos::from_millis(200);
-
-fn take_output(tls: &mut ClientConnection, out: &mut Vec<u8>) {
-    while tls.wants_write() {
-        // Into memory it does not fail.
-        if tls.write_tls(out).is_err() {
-            return;
-        }
-    }
-}

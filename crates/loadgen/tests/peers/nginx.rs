@@ -2,7 +2,7 @@
 
 use crate::support::{Authority, closed, errors, expecting, run, within_patience};
 use bakeoff_content::{Body, ObjectId};
-use bakeoff_loadgen::{Resumption, Reuse, Station, Target, Trust, client_config};
+use bakeoff_loadgen::{Reuse, Station, Target, TlsOptions, Trust};
 use bakeoff_workload::{Expect, RequestTable, Slice};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -134,8 +134,7 @@ fn is_counted_alike(tls: bool, keep_alive: bool) {
     let authority = tls.then(|| Authority::new("one"));
     let nginx = Nginx::start(authority.as_ref());
     let tls = authority.as_ref().map(|authority| {
-        let config =
-            client_config(&Trust::File(authority.file.path().to_owned()), Resumption::Allowed).unwrap();
+        let config = TlsOptions::new(Trust::File(authority.file.path().to_owned())).load().unwrap();
         (config, ServerName::try_from("localhost").unwrap())
     });
     let host = "localhost".to_owned();

@@ -1,8 +1,6 @@
 //! Scripted peers, slices to run against them, and what every recording must satisfy.
 
-use bakeoff_loadgen::{
-    BodyCheck, Job, Pace, Recording, Resumption, Reuse, Station, Target, Trust, client_config,
-};
+use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording, Reuse, Station, Target, TlsOptions, Trust};
 use bakeoff_units::Nanos;
 use bakeoff_workload::{Ask, Expect, ListSource, Method, Request, RequestTable, Slice, Source, Statuses};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, getsockname, socket};
@@ -106,8 +104,7 @@ impl Peer {
 
     /// The target over TLS, by this name, trusting this authority.
     pub(crate) fn tls_target(&self, authority: &Authority, name: &'static str) -> Target {
-        let config =
-            client_config(&Trust::File(authority.file.path().to_owned()), Resumption::Allowed).unwrap();
+        let config = TlsOptions::new(Trust::File(authority.file.path().to_owned())).load().unwrap();
         Target { tls: Some((config, ServerName::try_from(name).unwrap())), ..self.target() }
     }
 

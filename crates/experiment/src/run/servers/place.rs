@@ -7,7 +7,7 @@ use crate::plan::{Arm, ArmKind, Fresh, LimitsPlan, RequestWork};
 use crate::results::{ProofRecord, SubjectSetup};
 use crate::run::link::Wire;
 use crate::run::{Run, RunError};
-use bakeoff_loadgen::{Resumption, Reuse, Station, Target, Trust, client_config};
+use bakeoff_loadgen::{Reuse, Share, Station, Target, TlsOptions, Trust};
 use bakeoff_subject::{Certificate, Context, Limits, Proof, Running, build_layers, prove, prove_layers};
 use bakeoff_units::Nanos;
 use rustls::pki_types::ServerName;
@@ -163,8 +163,8 @@ fn target(
         let trust = arm.trust.clone().or(ours).unwrap_or_else(Trust::system);
         let name = ServerName::try_from(running.server_name.clone())
             .map_err(|why| RunError::System(io::Error::other(format!("{}: {why}", running.server_name))))?;
-        let resumption = if first_use { Resumption::Off } else { Resumption::Allowed };
-        Some((client_config(&trust, resumption)?, name))
+        let resume = if first_use { Share::NONE } else { Share::ALL };
+        Some((TlsOptions::new(trust).resume(resume).load()?, name))
     } else {
         None
     };
