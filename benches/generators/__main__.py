@@ -37,7 +37,8 @@ def main(about):
     # SIGTERM must take the same way out as Ctrl-C: through the ends that stop the servers.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="bakeoff-bench-") as folder, Nginx(Path(folder), options.server_core) as nginx:
+    folder = tempfile.TemporaryDirectory(prefix="bakeoff-bench-")
+    with folder as path, Nginx(Path(path), options.server_core) as nginx:
         page = table.Page(description(options, nginx))
         for what, here in page.machine:
             print(f"{what}: {here}")
@@ -88,8 +89,15 @@ def find(options):
         sys.exit(f"{options.bakeoff} is missing: cargo build --release")
 
 
+def first_line(*command):
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    except OSError:
+        return "unknown"
+    return next(iter((said.stdout + said.stderr).splitlines()), "unknown")
+
+
 def description(options, nginx):
-    said = subprocess.run(["nginx", "-v"], capture_output=True, text=True)
     return [
         ("date", datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")),
         ("kernel", f"{platform.system()} {platform.release()}"),
@@ -98,7 +106,9 @@ def description(options, nginx):
         ("load average", f"{os.getloadavg()[0]:.2f} before the first case"),
         ("runs", f"{options.rounds} rounds of {options.seconds} s, {options.connections} connections"),
         ("TLS", nginx.check_tls()),
-        ("nginx", (said.stdout + said.stderr).splitlines()[0]),
+        ("revision", first_line("git", "describe", "--always", "--dirty")),
+        ("nginx", first_line("nginx", "-v").removeprefix("nginx version: ")),
+        ("openssl", f"{first_line('openssl', 'version')} (nginx, wrk, h2load and ab use the system's)"),
         *((name, clients.version(name, options.bakeoff)) for name in options.tools),
     ]
 

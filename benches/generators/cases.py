@@ -7,7 +7,7 @@ cases that are other figures are in `figures`.
 import urllib.request
 from dataclasses import dataclass
 
-from .clients import CLIENTS, Load, Refused, installed, knows
+from .clients import CLIENTS, Load, installed, knows
 from .machine import ephemeral_ports, wait_for_ports
 from .measure import Sample, in_turns, run_client
 from .servers import ADDRESSES, Origin
@@ -71,12 +71,9 @@ def clients(case, nginx, options):
     if case.flag and not knows(options.bakeoff, case.flag):
         raise Skipped(f"this `bakeoff load` does not know {case.flag}")
     tools = [name for name in case.tools if name in options.tools]
-    absent = {name: "not installed" for name in tools if not installed(name, options.bakeoff)}
-    contenders = {name: client(name, case, nginx, options) for name in tools if name not in absent}
+    contenders = {name: client(name, case, nginx, options) for name in tools if installed(name, options.bakeoff)}
     optional = {name for name in contenders if CLIENTS[name].optional}
-    result = in_turns(contenders, optional, options.rounds, "bakeoff", case.judges)
-    result.absent |= absent
-    return result
+    return in_turns(contenders, optional, options.rounds, "bakeoff", case.judges)
 
 
 def client(name, case, nginx, options):

@@ -14,8 +14,8 @@ from .servers import WORKER_CONNECTIONS
 
 # Of the client's core, in the open loop.
 BUSY = 0.5
-# Of what the server did in the closed loop: more is not asked of it, else its queue is what is measured.
-SERVER_SHARE = 0.7
+# Of what the server did in the closed loop: beyond that requests wait for a connection, not for the client.
+SERVER_SHARE = 0.9
 # Steps towards `BUSY`: a request costs more in an open loop, where fewer are sent at a time.
 STEPS = 3
 CONNECTIONS = (1_000, 9_000)
@@ -78,11 +78,15 @@ def rate_of(nginx, options, results):
 
 def open_run(rate, nginx, options, seconds=None):
     load = Load(nginx.url("http", "1k"), options.connections, seconds or options.seconds, nginx.folder)
-    # The open loop's own number of connections: a full pool would postpone.
+    command = [*own_connections(load, options), "--rate", f"{rate:.0f}/s"]
+    return run_client("bakeoff", load, {options.client_core}, options.bakeoff, command)
+
+
+def own_connections(load, options):
+    """The command with bakeoff's own number of connections: a pool that is full would postpone."""
     command = bakeoff_command(load, options.bakeoff)
     at = command.index("--connections")
-    del command[at : at + 2]
-    return run_client("bakeoff", load, {options.client_core}, options.bakeoff, command + ["--rate", f"{rate:.0f}/s"])
+    return command[:at] + command[at + 2 :]
 
 
 def memory(nginx, options, _results):
@@ -119,8 +123,7 @@ def robots(nginx, options):
 
     def peak(count):
         load = Load(nginx.url("http", "1k"), options.connections, max(options.seconds, 4), nginx.folder)
-        command = bakeoff_command(load, options.bakeoff)
-        command += ["--robots", str(count), "--think", f"{THINK_SECONDS}s"]
+        command = [*own_connections(load, options), "--robots", str(count), "--think", f"{THINK_SECONDS}s"]
         bytes_, output = peak_of(command, {options.client_core})
         bakeoff_report(output)
         return bytes_
@@ -133,6 +136,8 @@ def difference(what, peak, few, many, target_kb):
         low, high = (repeat(lambda count=count: peak(count), f"bakeoff with {count}") for count in (few, many))
     except Refused as why:
         return Figure(what, f"refused: {why}")
+    if high <= low:
+        return Figure(what, f"refused: {high} bytes with {many} are not more than {low} with {few}")
     each = (high - low) / (many - few) / 1e3
     value = f"{each:.2f} KB ({low / 1e6:.1f} and {high / 1e6:.1f} MB in all)"
     return Figure(what, value, f"{target_kb} KB", each <= target_kb)

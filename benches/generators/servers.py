@@ -202,7 +202,8 @@ http {{
     }}
     server {{
 {self.listen("full", "ssl")}
-        # Not a ticket is sent: some clients would pay for keeping what they must not use.
+        # h2load resumes whatever it can, so nothing can be resumed. Not a ticket is sent: a client
+        # would pay for keeping what it must not use.
         ssl_session_cache off;
         ssl_session_tickets off;
         ssl_conf_command NumTickets 0;

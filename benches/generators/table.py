@@ -15,7 +15,11 @@ round backwards; a run with an error is refused and repeated. *Ratio* is median 
 the middle and the greatest ratio of runs of the same round. A target is met by the ratio of medians.
 *Stolen* is the share of the machine's time that its host gave to others during the case, *load* the load average
 when it began.
+
+With a full handshake per request (`tls-full`) the server offers neither tickets nor a session cache, and each run is
+held against its log: new session, version, cipher, group, first request of its connection, for every request.
 """
+RATIO_COLUMNS = ("case", "what", "against", "ratio", "by round", "target", "", "stolen", "load")
 
 
 def verdict(met):
@@ -106,7 +110,7 @@ class Page:
     def text(self):
         parts = [HEAD, head_row("machine", ""), *(row(*pair) for pair in self.machine)]
         for title, columns, rows in (
-            ("CPU per request, compared", ("case", "what", "against", "ratio", "by round", "target", "", "stolen", "load"), self.ratios),
+            ("CPU per request, compared", RATIO_COLUMNS, self.ratios),
             ("CPU per request, us", ("case", "tool", "least", "median", "most", "requests/s"), self.tools),
             ("Other figures", ("case", "what", "value", "target", "", "stolen", "load"), self.figures),
         ):
