@@ -82,7 +82,11 @@ def run_client(name, load, cores, bakeoff, command=None):
     begin = time.monotonic()
     status, usage, text = attended(command, cores, whole_end)
     wall = time.monotonic() - begin
-    requests = client.count(text, status, load)
+    try:
+        requests = client.count(text, status, load)
+    except (LookupError, TypeError, ValueError) as why:
+        # A version of the tool that prints otherwise.
+        raise Refused(f"what {name} printed cannot be read: {why!r}: {last_lines(text)}") from why
     if requests == 0:
         raise Refused(f"no request was made: {last_lines(text)}")
     return Sample(requests, usage.ru_utime + usage.ru_stime, wall, text)

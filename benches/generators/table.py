@@ -18,6 +18,7 @@ when it began.
 
 With a full handshake per request (`tls-full`) the server offers neither tickets nor a session cache, and each run is
 held against its log: new session, version, cipher, group, first request of its connection, for every request.
+In `close-1k` ab asks in HTTP/1.0, the others in HTTP/1.1 with `Connection: close`.
 """
 RATIO_COLUMNS = ("case", "what", "against", "ratio", "by round", "target", "", "stolen", "load")
 

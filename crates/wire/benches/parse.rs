@@ -22,7 +22,9 @@ const OPERATIONS: usize = 1 << 20;
 const REPETITIONS: usize = 7;
 
 /// Name, and what reads so many messages.
-const ALL: [(&str, fn(usize)); 2] = [("reply", replies), ("request", requests)];
+type Reading = (&'static str, fn(usize));
+
+const ALL: [Reading; 2] = [("reply", replies), ("request", requests)];
 
 fn main() {
     let mut arguments = std::env::args().skip_while(|argument| argument != "--callgrind").skip(1);
