@@ -7,7 +7,7 @@ cases that are other figures are in `figures`.
 import urllib.request
 from dataclasses import dataclass
 
-from .clients import CLIENTS, Load, installed, knows
+from .clients import CLIENTS, Load, installed, knows, note
 from .machine import ephemeral_ports, wait_for_ports
 from .measure import Sample, in_turns, run_client
 from .servers import ADDRESSES, Origin
@@ -17,6 +17,8 @@ from .servers import ADDRESSES, Origin
 CLOSE_REQUESTS = 5_000
 # A full handshake costs the server about 1 ms.
 HANDSHAKES = 1_000
+# Requests of a kept connection beside which its opening, a TLS handshake at worst, is a few per cent.
+ENOUGH = 500
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,11 @@ def clients(case, nginx, options):
     tools = [name for name in case.tools if name in options.tools]
     contenders = {name: client(name, case, nginx, options) for name in tools if installed(name, options.bakeoff)}
     optional = {name for name in contenders if CLIENTS[name].optional}
-    return in_turns(contenders, optional, options.rounds, "bakeoff", case.judges)
+    result = in_turns(contenders, optional, options.rounds, "bakeoff", case.judges)
+    least = min(sample.requests for samples in result.samples.values() for sample in samples)
+    if not case.close and least < ENOUGH * options.connections:
+        note(f"{case.what}: a run made {least} requests only, so that starting a client shows in its figures")
+    return result
 
 
 def client(name, case, nginx, options):
