@@ -7,7 +7,7 @@ import resource
 import statistics
 from dataclasses import dataclass
 
-from .cases import RATIOS, Skipped, client
+from .cases import RATIOS, client
 from .clients import Load, Refused, bakeoff_command, bakeoff_report, knows
 from .measure import peak_of, repeat, run_client
 from .servers import WORKER_CONNECTIONS

@@ -10,8 +10,9 @@ HEAD = """# What the engine costs
 Made by `make bench` (`benches/compare-generators`); do not edit. The figures are of one machine and one day. Only the
 ratios say something elsewhere, and only those by round show how far they can be trusted.
 
-CPU is user and system time of the whole process, divided by the requests it made. The tools take turns, every other
-round backwards; a run with an error is refused and repeated. *Ratio* is median over median, *by round* the least,
+CPU is user and system time of the whole process, divided by the requests it made: the client's start is in it, and
+with kept connections over TLS one handshake a connection. The tools take turns, every other round backwards; a run
+with an error is refused and repeated. *Ratio* is median over median, *by round* the least,
 the middle and the greatest ratio of runs of the same round. A target is met by the ratio of medians.
 *Stolen* is the share of the machine's time that its host gave to others during the case, *load* the load average
 when it began.
