@@ -126,7 +126,6 @@ impl FrameHead {
 }
 
 /// Parameters (RFC 9113 section 6.5.2).
-#[allow(dead_code, reason = "used by the connections")]
 pub(super) mod setting {
     pub(in crate::h2) const HEADER_TABLE_SIZE: u16 = 1;
     pub(in crate::h2) const ENABLE_PUSH: u16 = 2;

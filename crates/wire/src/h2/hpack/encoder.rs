@@ -48,7 +48,11 @@ impl Encoder {
 
     /// Appends a field. Names are in lower case.
     pub fn field(&mut self, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
-        let known = fixed::name_index(name);
+        self.known(fixed::name_index(name), name, value, out);
+    }
+
+    /// Appends a field whose name has this index in the static table (0: none).
+    pub(in crate::h2) fn known(&mut self, known: usize, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
         if let Some(index) = fixed::field_index(known, value) {
             return number(out, 0x80, 7, index);
         }
