@@ -341,7 +341,7 @@ impl State {
         let number = head.stream;
         let open = self.is_open(number)?;
         let mut fields = ReplyFields::default();
-        self.session.decoder.decode(block, |name, value| fields.field(name, value))?;
+        self.session.decoder.decode_checked(block, |name, value, sound| fields.field(name, value, sound))?;
         let Some(waiting) = self.streams.get(number).filter(|_| open) else { return Ok(None) };
         match read_block(waiting, &head, &fields) {
             Ok(Block::Interim) => Ok(None),

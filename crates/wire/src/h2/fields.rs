@@ -3,35 +3,20 @@
 //! Both roles. Hot, fed by strangers.
 
 use super::Malformed;
+use super::hpack::sound;
 use crate::http1::{ServerMethod, content_length};
 use std::ops::Range;
-
-/// Characters that names may have: those of tokens without capitals.
-static NAME: [bool; 256] = name_characters();
-
-const fn name_characters() -> [bool; 256] {
-    let mut allowed = [false; 256];
-    let marks = b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz";
-    let mut at = 0;
-    while at < marks.len() {
-        allowed[marks[at] as usize] = true;
-        at += 1;
-    }
-    allowed
-}
 
 /// Whether a request may have this field besides those that [`request`](super::ClientConnection::request)
 /// makes itself: a name in lower case, no field of HTTP/1.1 connections, no line breaks.
 pub fn field_fits(name: &[u8], value: &[u8]) -> bool {
-    regular(name, value).is_ok()
+    let sound = sound::name(name) && sound::value(value) && name.first() != Some(&b':');
+    regular(name, value, sound).is_ok()
 }
 
 /// The rules for a field that is no pseudo-header field.
-fn regular(name: &[u8], value: &[u8]) -> Result<(), Malformed> {
-    // No early exit: so the compiler makes wide loops of it.
-    let name_fits = name.iter().fold(!name.is_empty(), |fits, &byte| fits & NAME[usize::from(byte)]);
-    let blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
-    if !name_fits || !value_fits(value) || blank(value.first()) || blank(value.last()) {
+fn regular(name: &[u8], value: &[u8], sound: bool) -> Result<(), Malformed> {
+    if !sound {
         return Err(Malformed::Field);
     }
     let of_connections = match name.len() {
@@ -43,10 +28,6 @@ fn regular(name: &[u8], value: &[u8]) -> Result<(), Malformed> {
         _ => false,
     };
     if of_connections { Err(Malformed::ConnectionField) } else { Ok(()) }
-}
-
-fn value_fits(value: &[u8]) -> bool {
-    !value.iter().fold(false, |bad, &byte| bad | (byte == 0) | (byte == b'\r') | (byte == b'\n'))
 }
 
 /// Keeps the first thing that is wrong.
@@ -74,9 +55,12 @@ pub(super) struct ReplyFields {
 }
 
 impl ReplyFields {
-    pub(super) fn field(&mut self, name: &[u8], value: &[u8]) {
-        let found =
-            if name.first() == Some(&b':') { self.pseudo(name, value) } else { self.regular(name, value) };
+    pub(super) fn field(&mut self, name: &[u8], value: &[u8], sound: bool) {
+        let found = if name.first() == Some(&b':') {
+            self.pseudo(name, value)
+        } else {
+            self.regular(name, value, sound)
+        };
         note(&mut self.wrong, found);
     }
 
@@ -93,9 +77,9 @@ impl ReplyFields {
         }
     }
 
-    fn regular(&mut self, name: &[u8], value: &[u8]) -> Result<(), Malformed> {
+    fn regular(&mut self, name: &[u8], value: &[u8], sound: bool) -> Result<(), Malformed> {
         self.regular = true;
-        regular(name, value)?;
+        regular(name, value, sound)?;
         if name == b"content-length" { length(&mut self.length, value) } else { Ok(()) }
     }
 }
@@ -123,9 +107,12 @@ impl RequestFields {
         *self = Self { text, ..Self::default() };
     }
 
-    pub(super) fn field(&mut self, name: &[u8], value: &[u8]) {
-        let found =
-            if name.first() == Some(&b':') { self.pseudo(name, value) } else { self.regular(name, value) };
+    pub(super) fn field(&mut self, name: &[u8], value: &[u8], sound: bool) {
+        let found = if name.first() == Some(&b':') {
+            self.pseudo(name, value, sound)
+        } else {
+            self.regular(name, value, sound)
+        };
         note(&mut self.wrong, found);
     }
 
@@ -165,7 +152,7 @@ impl RequestFields {
         Some(start..self.text.len())
     }
 
-    fn pseudo(&mut self, name: &[u8], value: &[u8]) -> Result<(), Malformed> {
+    fn pseudo(&mut self, name: &[u8], value: &[u8], sound: bool) -> Result<(), Malformed> {
         let again = match name {
             b":method" => self.method.is_some(),
             b":path" => self.path.is_some(),
@@ -173,7 +160,7 @@ impl RequestFields {
             b":authority" => self.authority,
             _ => true,
         };
-        if again || self.regular || !value_fits(value) {
+        if again || self.regular || !sound {
             return Err(Malformed::Pseudo);
         }
         match name {
@@ -193,9 +180,9 @@ impl RequestFields {
         Ok(())
     }
 
-    fn regular(&mut self, name: &[u8], value: &[u8]) -> Result<(), Malformed> {
+    fn regular(&mut self, name: &[u8], value: &[u8], sound: bool) -> Result<(), Malformed> {
         self.regular = true;
-        regular(name, value)?;
+        regular(name, value, sound)?;
         match name {
             b"content-length" => length(&mut self.length, value)?,
             b"range" => self.range = self.keep(value),

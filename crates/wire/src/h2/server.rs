@@ -391,7 +391,7 @@ impl State {
         }
         self.fields.clear();
         let fields = &mut self.fields;
-        self.session.decoder.decode(block, |name, value| fields.field(name, value))?;
+        self.session.decoder.decode_checked(block, |name, value, sound| fields.field(name, value, sound))?;
         if number <= self.last_number {
             return self.trailers(head, used);
         }

@@ -10,11 +10,13 @@ pub(super) struct Streams<T> {
     /// Number (0: empty) and stream; a power of two of them, at most half of them full.
     slots: Vec<(u32, T)>,
     count: usize,
+    /// How many do not stand at their own place.
+    displaced: usize,
 }
 
 impl<T: Copy + Default> Streams<T> {
     pub(super) fn new() -> Self {
-        Self { slots: vec![(0, T::default()); 16], count: 0 }
+        Self { slots: vec![(0, T::default()); 16], count: 0, displaced: 0 }
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -29,6 +31,7 @@ impl<T: Copy + Default> Streams<T> {
     /// Adds a stream whose number is new and not 0.
     pub(super) fn insert(&mut self, number: u32, stream: T) {
         if (self.count + 1) * 2 > self.slots.len() {
+            self.displaced = 0;
             let larger = vec![(0, T::default()); self.slots.len() * 2];
             for (number, stream) in std::mem::replace(&mut self.slots, larger) {
                 if number != 0 {
@@ -44,6 +47,11 @@ impl<T: Copy + Default> Streams<T> {
         let mut hole = self.slot(number)?;
         let removed = self.slots[hole].1;
         self.count -= 1;
+        self.displaced -= usize::from(self.home(number) != hole);
+        if self.displaced == 0 {
+            self.slots[hole] = (0, T::default());
+            return Some(removed);
+        }
         // What stands behind moves up, unless it stands at its own place already.
         let mut next = self.after(hole);
         while self.slots[next].0 != 0 {
@@ -51,6 +59,7 @@ impl<T: Copy + Default> Streams<T> {
             let mask = self.slots.len() - 1;
             if (next.wrapping_sub(home) & mask) >= (next.wrapping_sub(hole) & mask) {
                 self.slots[hole] = self.slots[next];
+                self.displaced -= usize::from(hole == home);
                 hole = next;
             }
             next = self.after(next);
@@ -80,6 +89,7 @@ impl<T: Copy + Default> Streams<T> {
         while self.slots[slot].0 != 0 {
             slot = self.after(slot);
         }
+        self.displaced += usize::from(slot != self.home(number));
         self.slots[slot] = (number, stream);
     }
 

@@ -4,7 +4,7 @@
 //! a buffer that stays.
 
 use super::dynamic::{Dynamic, OVERHEAD};
-use super::{DEFAULT_TABLE_BYTES, HpackError, fixed, huffman};
+use super::{DEFAULT_TABLE_BYTES, HpackError, fixed, huffman, sound};
 
 /// The reader of one direction's header blocks.
 #[derive(Clone, Debug)]
@@ -41,6 +41,15 @@ impl Decoder {
     /// # Errors
     /// When the block breaks the grammar or a limit: the connection is of no further use.
     pub fn decode(&mut self, block: &[u8], mut field: impl FnMut(&[u8], &[u8])) -> Result<(), HpackError> {
+        self.decode_checked(block, |name, value, _| field(name, value))
+    }
+
+    /// As `decode`, and says of each field whether its characters are such that it may be used.
+    pub(in crate::h2) fn decode_checked(
+        &mut self,
+        block: &[u8],
+        mut field: impl FnMut(&[u8], &[u8], bool),
+    ) -> Result<(), HpackError> {
         let mut rest = block;
         let mut left = self.list_limit;
         let mut fields = 0_usize;
@@ -69,7 +78,7 @@ impl Decoder {
         first: u8,
         rest: &mut &[u8],
         left: usize,
-        field: &mut impl FnMut(&[u8], &[u8]),
+        field: &mut impl FnMut(&[u8], &[u8], bool),
     ) -> Result<usize, HpackError> {
         if first & 0x80 != 0 {
             let index = number(rest, 7)?;
@@ -78,7 +87,7 @@ impl Decoder {
             if size > left {
                 return Err(HpackError::ListTooLarge);
             }
-            field(name, value);
+            field(name, value, sound_at(&self.table, index));
             return Ok(size);
         }
         let keep = first & 0x40 != 0;
@@ -99,12 +108,14 @@ impl Decoder {
         if size > left {
             return Err(HpackError::ListTooLarge);
         }
-        field(name, value);
+        let name_sound = sound_at(&self.table, index) || sound::name(name);
+        let sound = sound::value(value) && name_sound;
+        field(name, value, sound);
         if keep {
             match (own_name, index.checked_sub(fixed::ENTRIES + 1)) {
-                (Some(name), _) => self.table.insert(name, value),
-                (None, Some(number)) => self.table.insert_named_like(number, value),
-                (None, None) => self.table.insert(fixed::TABLE[index - 1].0, value),
+                (Some(name), _) => self.table.insert(name, value, sound),
+                (None, Some(number)) => self.table.insert_named_like(number, value, sound),
+                (None, None) => self.table.insert(fixed::TABLE[index - 1].0, value, sound),
             }
         }
         Ok(size)
@@ -146,6 +157,14 @@ fn indexed(table: &Dynamic, index: usize) -> Result<(&[u8], &[u8]), HpackError> 
     match index.checked_sub(1).ok_or(HpackError::Index)? {
         entry if entry < fixed::ENTRIES => Ok(fixed::TABLE[entry]),
         entry => table.field(entry - fixed::ENTRIES).ok_or(HpackError::Index),
+    }
+}
+
+/// Whether the field with this index is sound, and so its name.
+fn sound_at(table: &Dynamic, index: usize) -> bool {
+    match index.checked_sub(fixed::ENTRIES + 1) {
+        Some(number) => table.is_sound(number),
+        None => index > 0,
     }
 }
 

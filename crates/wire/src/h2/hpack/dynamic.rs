@@ -14,6 +14,7 @@ struct Entry {
     at: usize,
     name_bytes: usize,
     value_bytes: usize,
+    sound: bool,
 }
 
 impl Entry {
@@ -64,25 +65,30 @@ impl Dynamic {
         )
     }
 
+    /// Whether the characters of the field with this number are such that it may be used.
+    pub(super) fn is_sound(&self, number: usize) -> bool {
+        self.entries.get(number).is_some_and(|entry| entry.sound)
+    }
+
     /// A new youngest entry. One that is larger than the table empties it (RFC 7541 section 4.4).
-    pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) {
+    pub(super) fn insert(&mut self, name: &[u8], value: &[u8], sound: bool) {
         if !self.make_room(name.len() + value.len()) {
             return;
         }
         let at = self.strings.len();
         self.strings.extend_from_slice(name);
         self.strings.extend_from_slice(value);
-        self.enter(Entry { at, name_bytes: name.len(), value_bytes: value.len() });
+        self.enter(Entry { at, name_bytes: name.len(), value_bytes: value.len(), sound });
     }
 
     /// A new youngest entry with the name of another, which may have to leave for it.
-    pub(super) fn insert_named_like(&mut self, number: usize, value: &[u8]) {
+    pub(super) fn insert_named_like(&mut self, number: usize, value: &[u8], sound: bool) {
         let Some(&like) = self.entries.get(number) else { return };
         // The name goes first to the buffer's end, where leaving entries do not touch it.
         let at = self.strings.len();
         self.strings.extend_from_within(like.at..like.at + like.name_bytes);
         self.strings.extend_from_slice(value);
-        let new = Entry { at, name_bytes: like.name_bytes, value_bytes: value.len() };
+        let new = Entry { at, name_bytes: like.name_bytes, value_bytes: value.len(), sound };
         if new.size() > self.max {
             self.shrink_to(0);
         } else {
@@ -92,12 +98,14 @@ impl Dynamic {
         self.tidy();
     }
 
-    /// Where a field is, and where its name is.
-    pub(super) fn find(&self, name: &[u8], value: &[u8]) -> (Option<usize>, Option<usize>) {
+    /// Where a field is, and where its name is, if that is asked for.
+    pub(super) fn find(&self, name: &[u8], value: &[u8], any: bool) -> (Option<usize>, Option<usize>) {
         let mut named = None;
         for (number, entry) in self.entries.iter().enumerate() {
-            if entry.name_bytes != name.len() || self.strings[entry.at..entry.at + entry.name_bytes] != *name
-            {
+            if entry.name_bytes != name.len() || (!any && entry.value_bytes != value.len()) {
+                continue;
+            }
+            if self.strings[entry.at..entry.at + entry.name_bytes] != *name {
                 continue;
             }
             let start = entry.at + entry.name_bytes;
@@ -149,7 +157,7 @@ mod tests {
     fn the_oldest_leave_and_strings_stay_what_they_are() {
         let mut table = Dynamic::new(200);
         for number in 0..10_000_u32 {
-            table.insert(format!("name-{number}").as_bytes(), format!("value-{number}").as_bytes());
+            table.insert(format!("name-{number}").as_bytes(), format!("value-{number}").as_bytes(), true);
             let (name, value) = table.field(0).unwrap();
             assert_eq!(name, format!("name-{number}").as_bytes());
             assert_eq!(value, format!("value-{number}").as_bytes());
@@ -164,8 +172,8 @@ mod tests {
     #[test]
     fn an_entry_may_take_its_name_from_one_that_leaves_for_it() {
         let mut table = Dynamic::new(60);
-        table.insert(b"name", b"first");
-        table.insert_named_like(0, b"second");
+        table.insert(b"name", b"first", true);
+        table.insert_named_like(0, b"second", true);
         assert_eq!(table.field(0), Some((&b"name"[..], &b"second"[..])));
         assert_eq!(table.field(1), None);
     }
@@ -173,14 +181,14 @@ mod tests {
     #[test]
     fn an_entry_larger_than_the_table_empties_it() {
         let mut table = Dynamic::new(60);
-        table.insert(b"name", b"value");
-        table.insert(b"name", &[b'x'; 25]);
+        table.insert(b"name", b"value", true);
+        table.insert(b"name", &[b'x'; 25], true);
         assert_eq!((table.size(), table.field(0)), (0, None));
-        table.insert(b"name", b"value");
-        table.insert_named_like(0, &[b'x'; 25]);
+        table.insert(b"name", b"value", true);
+        table.insert_named_like(0, &[b'x'; 25], true);
         assert_eq!((table.size(), table.field(0)), (0, None));
         table.resize(0);
-        table.insert(b"", b"");
+        table.insert(b"", b"", true);
         assert_eq!(table.size(), 0);
     }
 }

@@ -59,7 +59,7 @@ impl Encoder {
         if !fixed::repeats(known) {
             return literal(0, 4, known, name, value, out);
         }
-        let (field, named) = self.table.find(name, value);
+        let (field, named) = self.table.find(name, value, known == 0);
         if let Some(entry) = field {
             return number(out, 0x80, 7, fixed::ENTRIES + 1 + entry);
         }
@@ -73,7 +73,7 @@ impl Encoder {
             return literal(0, 4, index, name, value, out);
         }
         literal(0x40, 6, index, name, value, out);
-        self.table.insert(name, value);
+        self.table.insert(name, value, true);
     }
 }
 

@@ -8,6 +8,7 @@ mod dynamic;
 mod encoder;
 mod fixed;
 mod huffman;
+pub(super) mod sound;
 
 pub use decoder::Decoder;
 pub use encoder::Encoder;
