@@ -3,6 +3,8 @@
 //! The measuring side. Hot, fed by strangers. Requests are GET and HEAD without a body. Owns when a
 //! stream may be opened and what becomes of it; sends nothing again by itself.
 
+mod step;
+
 use super::fields::ReplyFields;
 use super::frame::{FrameHead, MAX_31, PREFACE, setting};
 use super::intake::{BlockHead, DataHead, Intake, Item};
@@ -10,6 +12,7 @@ use super::session::{Control, Session};
 use super::streams::Streams;
 use super::window::{Incoming, Receive};
 use super::{ConnectionError, ErrorCode, Malformed, Settings, StreamId};
+pub use step::{CannotOpen, ReplyHead, Step};
 
 /// Streams that may be open before the peer said how many (RFC 9113 section 6.5.2 asks servers for
 /// no fewer).
@@ -18,94 +21,6 @@ const STREAMS_BEFORE_SETTINGS: u32 = 100;
 const MAX_INTERIMS: u8 = 32;
 /// Resets of streams that are closed already, beyond one for each request.
 const STRAY_RESETS: u32 = 100;
-
-/// The head of a final reply, as far as a client needs it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReplyHead {
-    /// 200 to 999.
-    pub status: u16,
-    /// `Content-Length`, also where no body follows (HEAD, 304).
-    pub content_length: Option<u64>,
-    /// Bytes of the frames that brought it.
-    pub head_bytes: u64,
-}
-
-/// One step of reading.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// All input is used; more must come.
-    More,
-    /// A reply's head is complete.
-    Head {
-        /// Bytes of input used.
-        used: usize,
-        /// Whose.
-        stream: StreamId,
-        /// What it says.
-        head: ReplyHead,
-        /// Whether the reply ends with it.
-        end: bool,
-    },
-    /// Body bytes: skip `skip` bytes of input, then `len` bytes are body, none when a reply ends
-    /// otherwise than with a byte of its body.
-    Body {
-        /// Input before the body bytes.
-        skip: usize,
-        /// Body bytes.
-        len: usize,
-        /// Whose.
-        stream: StreamId,
-        /// Whether the reply ends with them.
-        end: bool,
-    },
-    /// The peer ended a stream; `RefusedStream` says that it did not look at the request.
-    Reset {
-        /// Bytes of input used.
-        used: usize,
-        /// Which.
-        stream: StreamId,
-        /// Why.
-        code: ErrorCode,
-    },
-    /// The reply is none; its stream was ended, and the peer was told.
-    Malformed {
-        /// Bytes of input used.
-        used: usize,
-        /// Whose.
-        stream: StreamId,
-        /// Why.
-        why: Malformed,
-    },
-    /// The peer takes no more requests; see [`ClientConnection::refused_by_goaway`].
-    GoAway {
-        /// Bytes of input used.
-        used: usize,
-        /// The last stream that the peer will answer, by its number.
-        last_stream: u32,
-        /// Why.
-        code: ErrorCode,
-    },
-}
-
-/// Why no stream can be opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CannotOpen {
-    /// As many are open as the peer allows.
-    #[error("as many streams are open as the server allows")]
-    TooMany,
-    /// The peer said that it takes no more.
-    #[error("the server takes no more requests on this connection")]
-    GoingAway,
-    /// All numbers of streams are used up.
-    #[error("the connection has no numbers for streams left")]
-    NoNumbers,
-    /// The connection ended with an error.
-    #[error("the connection ended with an error")]
-    Failed,
-    /// The request's fields are larger than the peer takes.
-    #[error("the request's header is larger than the server takes")]
-    TooLarge,
-}
 
 /// A request that waits for its reply or the rest of it.
 #[derive(Clone, Copy, Debug, Default)]
