@@ -8,8 +8,21 @@
 #![forbid(unsafe_code)]
 
 mod burner;
+mod certificate;
 mod connection;
-mod respond;
+mod desk;
+mod ending;
+mod head;
+mod http1;
+mod http2;
+mod outgoing;
+mod pulse;
 mod server;
+mod site;
+mod tally;
+mod tls;
+mod worker;
 
-pub use server::{Options, Origin, OriginError, Tally};
+pub use pulse::Busy;
+pub use server::{Options, Origin, OriginError};
+pub use tally::Tally;

@@ -5,7 +5,6 @@ use bakeoff_origin::{Options, Origin};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -40,7 +39,7 @@ pub(crate) fn start(tls: Option<(PathBuf, PathBuf)>) -> Origin {
         catalogue.insert(path, size);
     }
     let address = "127.0.0.1:0".parse().unwrap();
-    Origin::start(Options { address, threads: 2, catalogue, tls, burn: None }).unwrap()
+    Origin::start(Options { address, threads: 2, catalogue, tls, http2: true, burn: None }).unwrap()
 }
 
 pub(crate) fn address(origin: &Origin) -> SocketAddr {
@@ -48,7 +47,7 @@ pub(crate) fn address(origin: &Origin) -> SocketAddr {
 }
 
 pub(crate) fn answered(origin: &Origin) -> u64 {
-    origin.tally().requests.load(Ordering::Relaxed)
+    origin.tally().requests
 }
 
 /// The bytes of `/bytes/N`.

@@ -119,6 +119,7 @@ fn a_certificate_that_is_none_is_an_error_that_says_which() {
         threads: 1,
         catalogue: bakeoff_content::Catalogue::default(),
         tls: Some((broken, secure.dir.path().join("key.pem"))),
+        http2: true,
         burn: None,
     };
     let error = Origin::start(options).unwrap_err();
