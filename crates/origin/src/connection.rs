@@ -54,14 +54,18 @@ enum Talk {
 impl Connection {
     pub(crate) fn new(tls: Option<&Arc<ServerConfig>>, http2: bool) -> Result<Self, Ending> {
         let session = tls.map(|config| Session::new(config.clone())).transpose()?;
-        Ok(Self {
-            tls: session.map(Box::new),
+        Ok(Self { tls: session.map(Box::new), ..Self::without_tls(http2) })
+    }
+
+    pub(crate) const fn without_tls(http2: bool) -> Self {
+        Self {
+            tls: None,
             talk: Talk::Http1(Http1::new(http2)),
             failed: None,
             peer_done: false,
             said_goodbye: false,
             sending: None,
-        })
+        }
     }
 
     /// Takes what came. Unless something [is being sent](Self::is_sending), the beginning of a reply may
@@ -135,7 +139,7 @@ impl Connection {
         desk.sealed.clear();
         tls.take_output(&mut desk.sealed);
         if !desk.out.is_empty() {
-            let (head, body) = desk.out.to_encrypt();
+            let (head, body) = desk.out.for_encryption();
             if let Err(why) = tls.write(head, body, &mut desk.sealed) {
                 return Some(why);
             }

@@ -2,14 +2,19 @@
 //!
 //! Measuring side, but always a process of its own when it is an arm; its counters are never
 //! meters of a comparison. Hot. Owns which bytes answer which request; keeps no state per object
-//! and never touches a disk. A thread per core, each with its own listening socket on the shared
+//! and never touches a disk. A thread per core, each with a listening socket of its own on the shared
 //! port.
+//!
+//! From the socket to the object: `worker` owns a driver and its connections; `connection` is TLS, if
+//! any, with `http1` or `http2` upon it, bytes in and bytes out; `site` decides what is replied; `head`
+//! and `outgoing` hold what is sent.
 
 #![forbid(unsafe_code)]
 
 mod burner;
 mod certificate;
 mod connection;
+mod conversation;
 mod desk;
 mod ending;
 mod head;
@@ -23,6 +28,7 @@ mod tally;
 mod tls;
 mod worker;
 
+pub use conversation::Conversation;
 pub use pulse::Busy;
 pub use server::{Options, Origin, OriginError};
 pub use tally::Tally;

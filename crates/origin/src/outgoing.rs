@@ -67,7 +67,7 @@ impl Outgoing {
     }
 
     /// The same for encryption, which copies the start of the body behind the head where that saves a record.
-    pub(crate) const fn to_encrypt(&mut self) -> (&mut Vec<u8>, &'static [u8]) {
+    pub(crate) const fn for_encryption(&mut self) -> (&mut Vec<u8>, &'static [u8]) {
         (&mut self.bytes, self.body)
     }
 

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Whoever takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -48,6 +48,19 @@ pub(crate) fn address(origin: &Origin) -> SocketAddr {
 
 pub(crate) fn answered(origin: &Origin) -> u64 {
     origin.tally().requests
+}
+
+/// How many connections ended for this reason; waits until there is one.
+pub(crate) fn ended(origin: &Origin, why: &str) -> u64 {
+    let begin = Instant::now();
+    loop {
+        let endings = origin.tally().endings;
+        if let Some((_, number)) = endings.iter().find(|(label, _)| *label == why) {
+            return *number;
+        }
+        assert!(begin.elapsed() < PATIENCE / 2, "none ended by `{why}`: {endings:?}");
+        std::thread::yield_now();
+    }
 }
 
 /// The bytes of `/bytes/N`.
