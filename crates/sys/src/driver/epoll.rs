@@ -10,7 +10,7 @@ use super::stamp::{self, Moment};
 use super::{Connecting, Data, Driver, Event, Kind, LISTENER, Sending, Slot, SystemCalls, Wait, Wish};
 use crate::epoll::{Interest, Poller, Ready};
 use crate::net;
-use bakeoff_units::{MonotonicClock, Nanos};
+use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use link::{Flushed, Link, Links};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read};
@@ -54,7 +54,7 @@ struct Reading {
 
 /// An event whose bytes are still in the buffer.
 enum Found {
-    Connected,
+    Connected(Nanos),
     NotConnected(io::Error),
     Data { len: usize, arrived: Option<Nanos>, ended: bool },
     Sent,
@@ -134,6 +134,7 @@ impl EpollDriver {
     }
 
     fn look_at_connecting(&mut self, slot: Slot, event: Ready) -> Option<(Slot, Found)> {
+        let stood = self.clock.now();
         let (_, link) = self.links.by_token(event.token)?;
         self.calls.connections += 1;
         match link.stream.take_error() {
@@ -153,7 +154,7 @@ impl EpollDriver {
             // What came together with the connection: no further edge tells of it.
             self.current = Some(Reading { token: event.token, ended: event.closed, left: READS_PER_TURN });
         }
-        Some((slot, Found::Connected))
+        Some((slot, Found::Connected(stood)))
     }
 
     fn read(&mut self, reading: Reading) -> Option<(Slot, Found)> {
@@ -257,6 +258,7 @@ impl Driver for EpollDriver {
             stamp::ask(&stream)?;
         }
         let mut link = Link::new(stream, wish.stamped);
+        let stood = self.clock.now();
         self.calls.writes += 1;
         let taken = link.write(first, &[])?;
         let done = taken == first.len() && !first.is_empty();
@@ -268,7 +270,7 @@ impl Driver for EpollDriver {
         let interest = if done { Interest::Reading } else { Interest::Both };
         let link = self.links.put(slot, link);
         self.poller.watch(&link.stream, link.token(slot), interest)?;
-        Ok(if done { Connecting::Done } else { Connecting::Begun })
+        Ok(if done { Connecting::Done(stood) } else { Connecting::Begun })
     }
 
     fn listen(&mut self, listener: TcpListener) -> io::Result<()> {
@@ -329,7 +331,7 @@ impl Driver for EpollDriver {
     fn next(&mut self) -> Option<(Slot, Event<'_>)> {
         let (slot, found) = self.find()?;
         let event = match found {
-            Found::Connected => Event::Connected,
+            Found::Connected(stood) => Event::Connected(stood),
             Found::NotConnected(error) => Event::NotConnected(error),
             Found::Data { len, arrived, ended } => {
                 Event::Data(Data { bytes: &self.buffer[..len], arrived, ended })

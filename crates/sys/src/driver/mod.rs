@@ -22,8 +22,8 @@ pub type Slot = u32;
 /// What happened to a connection.
 #[derive(Debug)]
 pub enum Event<'d> {
-    /// The connection that was begun stands; its first bytes are with the kernel.
-    Connected,
+    /// The connection that was begun stands since that moment, and its first bytes were handed over then.
+    Connected(Nanos),
     /// It was begun and came to nothing.
     NotConnected(io::Error),
     /// Bytes came.
@@ -69,9 +69,9 @@ pub struct Wish {
 /// How far a connection is when [`Driver::connect`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connecting {
-    /// It stands, as it mostly does at once on loopback, and its first bytes are on their way; no
-    /// [`Event::Connected`] follows.
-    Done,
+    /// It stands since that moment, as it mostly does at once on loopback, and its first bytes were handed
+    /// over then; no [`Event::Connected`] follows.
+    Done(Nanos),
     /// An event will tell.
     Begun,
 }
@@ -122,6 +122,18 @@ impl SystemCalls {
     /// All of them.
     pub const fn total(&self) -> u64 {
         self.reads + self.writes + self.waits + self.naps + self.connections
+    }
+
+    /// Those since an earlier look.
+    #[must_use]
+    pub const fn since(&self, earlier: &Self) -> Self {
+        Self {
+            reads: self.reads - earlier.reads,
+            writes: self.writes - earlier.writes,
+            waits: self.waits - earlier.waits,
+            naps: self.naps - earlier.naps,
+            connections: self.connections - earlier.connections,
+        }
     }
 
     /// Those of several drivers.
