@@ -42,6 +42,8 @@ pub struct EpollDriver {
     again: VecDeque<Reading>,
     /// How many of those have their turn in this round of events.
     turns: usize,
+    /// A connection that stands and whose kept body went out at once, which is to be told as well.
+    sent: Option<u64>,
     calls: SystemCalls,
 }
 
@@ -83,13 +85,18 @@ impl EpollDriver {
             current: None,
             again: VecDeque::new(),
             turns: 0,
+            sent: None,
             calls: SystemCalls::default(),
         })
     }
 
     fn find(&mut self) -> Option<(Slot, Found)> {
         loop {
-            if let Some(reading) = self.current {
+            if let Some(token) = self.sent.take() {
+                if let Some((slot, _)) = self.links.by_token(token) {
+                    return Some((slot, Found::Sent));
+                }
+            } else if let Some(reading) = self.current {
                 if let Some(found) = self.read(reading) {
                     return Some(found);
                 }
@@ -118,7 +125,7 @@ impl EpollDriver {
         if link.connecting {
             return self.look_at_connecting(slot, event);
         }
-        if event.readable {
+        if event.readable && !link.over {
             self.current = Some(Reading { token: event.token, ended: event.closed, left: READS_PER_TURN });
         }
         if event.writable && link.has_pending() {
@@ -147,8 +154,10 @@ impl EpollDriver {
         }
         link.connecting = false;
         self.calls.writes += 1;
-        if let Flushed::Failed(error) = link.flush() {
-            return Some((slot, Found::NotSent(error)));
+        match link.flush() {
+            Flushed::Failed(error) => return Some((slot, Found::NotSent(error))),
+            Flushed::All { told: true } => self.sent = Some(event.token),
+            Flushed::All { told: false } | Flushed::Blocked => {}
         }
         if event.closed || event.readable {
             // What came together with the connection: no further edge tells of it.
@@ -158,7 +167,7 @@ impl EpollDriver {
     }
 
     fn read(&mut self, reading: Reading) -> Option<(Slot, Found)> {
-        let Some((slot, link)) = self.links.by_token(reading.token) else {
+        let Some((slot, link)) = self.links.by_token(reading.token).filter(|(_, link)| !link.over) else {
             self.current = None;
             return None;
         };
@@ -170,6 +179,7 @@ impl EpollDriver {
         };
         match got {
             Ok((0, _)) => {
+                link.over = true;
                 self.current = None;
                 Some((slot, Found::Ended))
             }
@@ -184,6 +194,7 @@ impl EpollDriver {
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => None,
             Err(error) => {
+                link.over = true;
                 self.current = None;
                 Some((slot, Found::Broken(error)))
             }
@@ -219,6 +230,15 @@ impl EpollDriver {
             }
             Err(error) => Some((LISTENER, Found::NotAccepted(error))),
         }
+    }
+
+    fn watch(&mut self, slot: Slot, link: Link, interest: Interest) -> io::Result<()> {
+        let link = self.links.put(slot, link);
+        let watched = self.poller.watch(&link.stream, link.token(slot), interest);
+        if watched.is_err() {
+            self.links.remove(slot);
+        }
+        watched
     }
 
     /// Hands over what the kernel takes and keeps the rest.
@@ -268,8 +288,7 @@ impl Driver for EpollDriver {
             link.keep(&first[taken..], &[], false);
         }
         let interest = if done { Interest::Reading } else { Interest::Both };
-        let link = self.links.put(slot, link);
-        self.poller.watch(&link.stream, link.token(slot), interest)?;
+        self.watch(slot, link, interest)?;
         Ok(if done { Connecting::Done(stood) } else { Connecting::Begun })
     }
 
@@ -280,9 +299,9 @@ impl Driver for EpollDriver {
     }
 
     fn adopt(&mut self, slot: Slot, stream: TcpStream) -> io::Result<()> {
+        self.close(slot);
         self.calls.connections += 1;
-        let link = self.links.put(slot, Link::new(stream, false));
-        self.poller.watch(&link.stream, link.token(slot), Interest::Reading)
+        self.watch(slot, Link::new(stream, false), Interest::Reading)
     }
 
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<()> {
@@ -314,11 +333,14 @@ impl Driver for EpollDriver {
         if !self.again.is_empty() {
             left = Some(Nanos::ZERO);
         } else if let Some(batch) = wait.batch {
-            self.calls.naps += 1;
-            std::thread::sleep(batch.within.as_duration());
+            let nap = batch.within.min(wait.at_most.unwrap_or(batch.within));
+            if nap > Nanos::ZERO {
+                self.calls.naps += 1;
+                std::thread::sleep(nap.as_duration());
+            }
             self.calls.waits += 1;
             self.ready = self.poller.wait(Some(Nanos::ZERO))?;
-            left = left.map(|left| left.since(batch.within));
+            left = left.map(|left| left.since(nap));
         }
         if self.ready == 0 {
             self.calls.waits += 1;

@@ -11,6 +11,8 @@ pub(super) struct Link {
     pub(super) connecting: bool,
     pub(super) stamped: bool,
     pub(super) watched_for_writing: bool,
+    /// Its end or its break was told: it is not read any more.
+    pub(super) over: bool,
     generation: u32,
     pending: Option<Box<Pending>>,
 }
@@ -34,7 +36,15 @@ pub(super) enum Flushed {
 
 impl Link {
     pub(super) fn new(stream: TcpStream, stamped: bool) -> Self {
-        Self { stream, connecting: false, stamped, watched_for_writing: false, generation: 0, pending: None }
+        Self {
+            stream,
+            connecting: false,
+            stamped,
+            watched_for_writing: false,
+            over: false,
+            generation: 0,
+            pending: None,
+        }
     }
 
     /// What its events are registered under: they tell a connection from an earlier one of its slot.
@@ -48,14 +58,17 @@ impl Link {
 
     /// How many bytes the kernel took: none when it is full or the connection does not stand yet.
     pub(super) fn write(&self, head: &[u8], body: &[u8]) -> io::Result<usize> {
-        let written = if body.is_empty() {
-            (&self.stream).write(head)
-        } else {
-            (&self.stream).write_vectored(&[IoSlice::new(head), IoSlice::new(body)])
-        };
-        match written {
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(0),
-            written => written,
+        loop {
+            let written = if body.is_empty() {
+                (&self.stream).write(head)
+            } else {
+                (&self.stream).write_vectored(&[IoSlice::new(head), IoSlice::new(body)])
+            };
+            match written {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(0),
+                written => return written,
+            }
         }
     }
 
