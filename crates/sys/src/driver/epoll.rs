@@ -4,16 +4,16 @@
 //! edges is that a socket is read until it comes back short, and that one with more to say is remembered.
 //! Events gather by a nap before the queue is asked: what costs is waking up, not the calls.
 
-mod link;
-
+use super::found::Found as AnyFound;
+use super::links::Links;
 use super::stamp::{self, Moment};
+use super::unsent::{Flushed, Unsent, write};
 use super::{Connecting, Data, Driver, Event, Kind, LISTENER, Sending, Slot, SystemCalls, Wait, Wish};
 use crate::epoll::{Interest, Poller, Ready};
 use crate::net;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
-use link::{Flushed, Link, Links};
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
@@ -28,7 +28,7 @@ const READS_PER_TURN: u32 = 16;
 #[derive(Debug)]
 pub struct EpollDriver {
     poller: Poller,
-    links: Links,
+    links: Links<Link>,
     listener: Option<TcpListener>,
     buffer: Vec<u8>,
     clock: MonotonicClock,
@@ -54,18 +54,33 @@ struct Reading {
     left: u32,
 }
 
-/// An event whose bytes are still in the buffer.
-enum Found {
-    Connected(Nanos),
-    NotConnected(io::Error),
-    Data { len: usize, arrived: Option<Nanos>, ended: bool },
-    Sent,
-    Ended,
-    Broken(io::Error),
-    NotSent(io::Error),
-    Accepted(TcpStream),
-    NotAccepted(io::Error),
+/// One connection.
+#[derive(Debug)]
+struct Link {
+    stream: TcpStream,
+    connecting: bool,
+    stamped: bool,
+    watched_for_writing: bool,
+    /// Its end or its break was told: it is not read any more.
+    over: bool,
+    unsent: Unsent,
 }
+
+impl Link {
+    fn new(stream: TcpStream, stamped: bool) -> Self {
+        let unsent = Unsent::default();
+        Self { stream, connecting: false, stamped, watched_for_writing: false, over: false, unsent }
+    }
+}
+
+/// Bytes at the start of the buffer.
+struct Read {
+    len: usize,
+    arrived: Option<Nanos>,
+    ended: bool,
+}
+
+type Found = AnyFound<Read>;
 
 impl EpollDriver {
     /// A driver with no connections; stamps are told on this clock.
@@ -128,9 +143,9 @@ impl EpollDriver {
         if event.readable && !link.over {
             self.current = Some(Reading { token: event.token, ended: event.closed, left: READS_PER_TURN });
         }
-        if event.writable && link.has_pending() {
+        if event.writable && link.unsent.is_some() {
             self.calls.writes += 1;
-            return match link.flush() {
+            return match link.unsent.flush(&link.stream) {
                 Flushed::Blocked => None,
                 Flushed::All { told: true } => Some((slot, Found::Sent)),
                 Flushed::All { told: false } => None,
@@ -154,7 +169,7 @@ impl EpollDriver {
         }
         link.connecting = false;
         self.calls.writes += 1;
-        match link.flush() {
+        match link.unsent.flush(&link.stream) {
             Flushed::Failed(error) => return Some((slot, Found::NotSent(error))),
             Flushed::All { told: true } => self.sent = Some(event.token),
             Flushed::All { told: false } | Flushed::Blocked => {}
@@ -186,7 +201,7 @@ impl EpollDriver {
             Ok((len, stamp)) => {
                 self.go_on_reading(reading, len);
                 let arrived = stamp.map(|stamp| self.moment().convert(stamp));
-                Some((slot, Found::Data { len, arrived, ended: reading.ended }))
+                Some((slot, Found::Data(Read { len, arrived, ended: reading.ended })))
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 self.current = None;
@@ -233,8 +248,8 @@ impl EpollDriver {
     }
 
     fn watch(&mut self, slot: Slot, link: Link, interest: Interest) -> io::Result<()> {
-        let link = self.links.put(slot, link);
-        let watched = self.poller.watch(&link.stream, link.token(slot), interest);
+        let (token, link) = self.links.put(slot, link);
+        let watched = self.poller.watch(&link.stream, token, interest);
         if watched.is_err() {
             self.links.remove(slot);
         }
@@ -243,22 +258,22 @@ impl EpollDriver {
 
     /// Hands over what the kernel takes and keeps the rest.
     fn hand_over(&mut self, slot: Slot, head: &[u8], body: &'static [u8], told: bool) -> io::Result<Sending> {
-        let Some(link) = self.links.get(slot) else { return Err(ErrorKind::NotConnected.into()) };
-        if link.connecting || link.has_pending() {
-            link.keep(head, body, told);
+        let Some((token, link)) = self.links.get(slot) else { return Err(ErrorKind::NotConnected.into()) };
+        if link.connecting || link.unsent.is_some() {
+            link.unsent.keep(head, body, told);
             return Ok(Sending::Pending);
         }
         self.calls.writes += 1;
-        let taken = link.write(head, body)?;
+        let taken = write(&link.stream, head, body)?;
         if taken == head.len() + body.len() {
             return Ok(Sending::Done);
         }
         let of_head = taken.min(head.len());
-        link.keep(&head[of_head..], &body[taken - of_head..], told);
+        link.unsent.keep(&head[of_head..], &body[taken - of_head..], told);
         if !link.watched_for_writing {
             link.watched_for_writing = true;
             self.calls.connections += 1;
-            self.poller.change(&link.stream, link.token(slot), Interest::Both)?;
+            self.poller.change(&link.stream, token, Interest::Both)?;
         }
         Ok(Sending::Pending)
     }
@@ -280,12 +295,12 @@ impl Driver for EpollDriver {
         let mut link = Link::new(stream, wish.stamped);
         let stood = self.clock.now();
         self.calls.writes += 1;
-        let taken = link.write(first, &[])?;
+        let taken = write(&link.stream, first, &[])?;
         let done = taken == first.len() && !first.is_empty();
         if !done {
             link.connecting = true;
             link.watched_for_writing = true;
-            link.keep(&first[taken..], &[], false);
+            link.unsent.keep(&first[taken..], &[], false);
         }
         let interest = if done { Interest::Reading } else { Interest::Both };
         self.watch(slot, link, interest)?;
@@ -313,14 +328,15 @@ impl Driver for EpollDriver {
     }
 
     fn end(&mut self, slot: Slot) {
-        if let Some(link) = self.links.get(slot) {
+        if let Some((_, link)) = self.links.get(slot) {
             self.calls.connections += 1;
-            link.end();
+            link.unsent.end(&link.stream);
         }
     }
 
     fn close(&mut self, slot: Slot) {
-        if self.links.remove(slot) {
+        if self.links.remove(slot).is_some() {
+            // Dropped, thereby closed, thereby off the event queue.
             self.calls.connections += 1;
         }
     }
@@ -352,19 +368,9 @@ impl Driver for EpollDriver {
 
     fn next(&mut self) -> Option<(Slot, Event<'_>)> {
         let (slot, found) = self.find()?;
-        let event = match found {
-            Found::Connected(stood) => Event::Connected(stood),
-            Found::NotConnected(error) => Event::NotConnected(error),
-            Found::Data { len, arrived, ended } => {
-                Event::Data(Data { bytes: &self.buffer[..len], arrived, ended })
-            }
-            Found::Sent => Event::Sent,
-            Found::Ended => Event::Ended,
-            Found::Broken(error) => Event::Broken(error),
-            Found::NotSent(error) => Event::NotSent(error),
-            Found::Accepted(stream) => Event::Accepted(stream),
-            Found::NotAccepted(error) => Event::NotAccepted(error),
-        };
+        let buffer = &self.buffer;
+        let event =
+            found.event(|Read { len, arrived, ended }| Data { bytes: &buffer[..len], arrived, ended });
         Some((slot, event))
     }
 

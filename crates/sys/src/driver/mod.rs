@@ -7,14 +7,21 @@
 //! A connection is a [`Slot`], a number that the caller chooses. After [`Driver::close`] the number can
 //! be used again at once: nothing that belongs to the old connection is told of the new one.
 
+mod choice;
 mod epoll;
+mod found;
+mod links;
 mod stamp;
+mod unsent;
+mod uring;
 
 use bakeoff_units::Nanos;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 
+pub use choice::{Choice, best};
 pub use epoll::EpollDriver;
+pub use uring::UringDriver;
 
 /// The caller's number of a connection; small, as drivers keep tables by it.
 pub type Slot = u32;
@@ -151,6 +158,8 @@ impl SystemCalls {
 pub enum Kind {
     /// epoll, edge-triggered.
     Epoll,
+    /// io_uring, receives that stand.
+    Uring,
 }
 
 impl Kind {
@@ -158,6 +167,7 @@ impl Kind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Epoll => "epoll",
+            Self::Uring => "io_uring",
         }
     }
 }

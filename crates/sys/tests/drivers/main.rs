@@ -3,6 +3,8 @@
 //! Peers are plain blocking sockets. What a driver tells is gathered until it suffices or a deadline is
 //! over; nothing here hopes for a moment.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
+
 mod connecting;
 mod receiving;
 mod sending;

@@ -1,6 +1,6 @@
 //! Where a driver is tried: the driver, a clock, peers, and what was told so far.
 
-use bakeoff_sys::driver::{Connecting, Driver, EpollDriver, Event, Kind, Slot, Wait, Wish};
+use bakeoff_sys::driver::{Connecting, Driver, EpollDriver, Event, Kind, Slot, UringDriver, Wait, Wish};
 use bakeoff_units::{MonotonicClock, Nanos};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -26,7 +26,7 @@ pub(crate) fn each_alone(test: impl Fn(Stage)) {
 }
 
 fn stages(test: impl Fn(Stage)) {
-    for make in [epoll] {
+    for make in [epoll, uring] {
         let clock = MonotonicClock::new();
         if let Some(driver) = make(clock) {
             println!("with {}", driver.kind().as_str());
@@ -39,8 +39,19 @@ fn epoll(clock: MonotonicClock) -> Option<Box<dyn Driver>> {
     Some(Box::new(EpollDriver::new(clock).unwrap()))
 }
 
+fn uring(clock: MonotonicClock) -> Option<Box<dyn Driver>> {
+    match UringDriver::new(clock) {
+        Ok(driver) => Some(Box::new(driver)),
+        Err(error) => {
+            println!("without io_uring: {error}");
+            None
+        }
+    }
+}
+
 /// An event that outlives the driver's buffer.
 #[derive(Debug)]
+#[allow(dead_code)] // some is only shown, when a test fails
 pub(crate) enum Told {
     Connected,
     NotConnected(ErrorKind),
