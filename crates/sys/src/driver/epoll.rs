@@ -6,7 +6,7 @@
 
 use super::found::Found as AnyFound;
 use super::links::Links;
-use super::stamp::{self, Moment};
+use super::stamp::{self, Moment, Stamping};
 use super::unsent::{Flushed, Unsent, write};
 use super::{Connecting, Data, Driver, Event, Kind, LISTENER, Sending, Slot, SystemCalls, Wait, Wish};
 use crate::epoll::{Interest, Poller, Ready};
@@ -34,6 +34,7 @@ pub struct EpollDriver {
     clock: MonotonicClock,
     /// When the clocks were last compared; forgotten at each wait.
     moment: Option<Moment>,
+    stamping: Stamping,
     ready: usize,
     taken: usize,
     /// The connection that is being read.
@@ -95,6 +96,7 @@ impl EpollDriver {
             buffer: vec![0; BUFFER_BYTES],
             clock,
             moment: None,
+            stamping: Stamping::default(),
             ready: 0,
             taken: 0,
             current: None,
@@ -290,7 +292,7 @@ impl Driver for EpollDriver {
         self.calls.connections += 3 + u64::from(wish.no_delay) + u64::from(wish.from.is_some());
         if wish.stamped {
             self.calls.connections += 1;
-            stamp::ask(&stream)?;
+            self.stamping.ask(&stream)?;
         }
         let mut link = Link::new(stream, wish.stamped);
         let stood = self.clock.now();

@@ -15,11 +15,11 @@ mod tag;
 
 use super::found::Found as AnyFound;
 use super::links::Links;
-use super::stamp::{self, Moment};
+use super::stamp::{Moment, Stamping};
 use super::unsent::{Flushed, write};
 use super::{Connecting, Data, Driver, Event, Kind, LISTENER, Sending, Slot, SystemCalls, Wait, Wish};
 use crate::net;
-use bakeoff_units::{Clock, MonotonicClock};
+use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use link::Link;
 use receive::Received;
 use ring::{Completion, Ring};
@@ -51,6 +51,7 @@ pub struct UringDriver {
     clock: MonotonicClock,
     /// When the clocks were last compared; forgotten at each wait.
     moment: Option<Moment>,
+    stamping: Stamping,
     calls: SystemCalls,
 }
 
@@ -73,6 +74,7 @@ impl UringDriver {
             sent: None,
             clock,
             moment: None,
+            stamping: Stamping::default(),
             calls: SystemCalls::default(),
         })
     }
@@ -92,7 +94,7 @@ impl UringDriver {
 
     /// What stood in a ring that is no more.
     fn ask_again(&mut self) {
-        self.asked.retain(|(op, _)| *op == Op::Send);
+        self.asked.clear();
         self.starved.clear();
         self.greedy.clear();
         for (token, link) in self.links.iter_mut() {
@@ -101,6 +103,9 @@ impl UringDriver {
             }
             if !link.connecting && !link.over {
                 self.asked.push((Op::Receive, token));
+            }
+            if link.has_queued() {
+                self.asked.push((Op::Send, token));
             }
             link.armed = false;
         }
@@ -267,7 +272,7 @@ impl Driver for UringDriver {
         self.calls.connections += 2 + u64::from(wish.no_delay) + 2 * u64::from(wish.from.is_some());
         if wish.stamped {
             self.calls.connections += 1;
-            stamp::ask(&stream)?;
+            self.stamping.ask(&stream)?;
         }
         let mut link = Link::new(stream, wish.stamped);
         let stood = self.clock.now();
@@ -349,9 +354,10 @@ impl Driver for UringDriver {
         }
         self.round += 1;
         let mut ring = self.take_ring()?; // forgotten with its queue, if anything fails
-        let hungry = self.queue(&mut ring)?;
-        let wait =
-            if hungry { Wait { at_most: Some(bakeoff_units::Nanos::ZERO), batch: None } } else { wait };
+        // Sends of the last wait are known to be whole when all of its completions were seen, and not before.
+        let held_back = ring.has_more_than_fits();
+        let hungry = if held_back { true } else { self.queue(&mut ring)? };
+        let wait = if hungry { Wait { at_most: Some(Nanos::ZERO), batch: None } } else { wait };
         ring.enter(wait, &mut self.calls)?;
         self.ring = Some(ring);
         Ok(())

@@ -116,9 +116,9 @@ fn two_thousand_at_once_have_each_their_own_bytes() {
         let mut peers = Vec::new();
         for slot in 0..MANY {
             stage.driver.connect(slot, address, Wish::default(), &slot.to_ne_bytes()).unwrap();
-            if slot % 100 == 99 {
+            if slot % 1000 == 999 {
                 stage.wait(short(0));
-                peers.extend((0..100).map(|_| accept(&listener)));
+                peers.extend((0..1000).map(|_| accept(&listener)));
             }
         }
         for peer in &mut peers {

@@ -66,6 +66,20 @@ fn a_long_wait_does_not_move_a_stamp() {
 }
 
 #[test]
+fn later_connections_are_stamped_from_their_first_bytes() {
+    each(|mut stage| {
+        drop(stamped(&mut stage));
+        for slot in 0..20 {
+            stage.driver.close(slot);
+            let (mut peer, _) = stage.pair(slot + 1, Wish { stamped: true, ..Wish::default() });
+            say(&mut peer, b"x");
+            let story = stage.until(|story| bytes_of(story, slot + 1) == b"x");
+            assert!(stamp(&story).is_some(), "{slot}");
+        }
+    });
+}
+
+#[test]
 fn bytes_of_others_have_no_stamp() {
     each(|mut stage| {
         let (mut peer, _) = stage.pair(1, Wish::default());

@@ -53,6 +53,10 @@ impl Link {
         first && !bytes.is_empty()
     }
 
+    pub(super) fn has_queued(&self) -> bool {
+        !self.queued.is_empty()
+    }
+
     /// What is to be sent now; it stays where it is until the next call.
     pub(super) fn hand_over(&mut self) -> Option<&[u8]> {
         if self.queued.is_empty() {

@@ -10,11 +10,10 @@ use std::os::unix::net::UnixStream;
 
 /// Tries a send that cannot go out whole, and a receive that stands.
 pub(super) fn probe() -> io::Result<()> {
-    let mut ring = Ring::new().map_err(in_words)?;
-    let (left, right) = UnixStream::pair()?;
     let much = vec![b'x'; 4 << 20]; // more than a socket holds
-    // SAFETY: the bytes outlive the ring's use: `enter` is next, and if it fails the ring is forgotten with
-    // its queue unread.
+    let (left, right) = UnixStream::pair()?;
+    let mut ring = Ring::new().map_err(in_words)?;
+    // SAFETY: the bytes are dropped after the ring.
     unsafe { ring.send(left.as_raw_fd(), 1, &much)? };
     let now = Wait { at_most: Some(Nanos::ZERO), batch: None };
     ring.enter(now, &mut SystemCalls::default()).map_err(in_words)?;

@@ -181,6 +181,11 @@ impl Ring {
         }
     }
 
+    /// The kernel keeps completions that did not fit; the next call brings them.
+    pub(super) fn has_more_than_fits(&mut self) -> bool {
+        self.uring.submission().cq_overflow()
+    }
+
     /// The next completion.
     pub(super) fn next(&mut self) -> Option<Completion> {
         self.seen.take().or_else(|| self.read())
