@@ -4,25 +4,25 @@
 //! edges is that a socket is read until it comes back short, and that one with more to say is remembered.
 //! Events gather by a nap before the queue is asked: what costs is waking up, not the calls.
 
+mod read;
+
 use super::found::Found as AnyFound;
 use super::links::Links;
-use super::stamp::{self, Moment, Stamping};
+use super::stamp::{Moment, Stamping};
 use super::unsent::{Flushed, Unsent, write};
 use super::{Connecting, Data, Driver, Event, Kind, LISTENER, Sending, Slot, SystemCalls, Wait, Wish};
 use crate::epoll::{Interest, Poller, Ready};
 use crate::net;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
+use read::{Read, Reading};
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Read as _};
+use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd;
 
 /// Receive buffer: large enough for most replies in one read, small enough for a core's cache.
 const BUFFER_BYTES: usize = 64 * 1024;
 /// Events taken from the kernel at a time.
 const EVENTS: usize = 256;
-/// Most reads of one connection before the others get their turn.
-const READS_PER_TURN: u32 = 16;
 
 /// See the module.
 #[derive(Debug)]
@@ -48,13 +48,6 @@ pub struct EpollDriver {
     calls: SystemCalls,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Reading {
-    token: u64,
-    ended: bool,
-    left: u32,
-}
-
 /// One connection.
 #[derive(Debug)]
 struct Link {
@@ -72,13 +65,6 @@ impl Link {
         let unsent = Unsent::default();
         Self { stream, connecting: false, stamped, watched_for_writing: false, over: false, unsent }
     }
-}
-
-/// Bytes at the start of the buffer.
-struct Read {
-    len: usize,
-    arrived: Option<Nanos>,
-    ended: bool,
 }
 
 type Found = AnyFound<Read>;
@@ -125,8 +111,7 @@ impl EpollDriver {
                 }
             } else if self.turns > 0 {
                 self.turns -= 1;
-                self.current =
-                    self.again.pop_front().map(|reading| Reading { left: READS_PER_TURN, ..reading });
+                self.current = self.again.pop_front().map(Reading::again);
             } else {
                 return None;
             }
@@ -143,7 +128,7 @@ impl EpollDriver {
             return self.look_at_connecting(slot, event);
         }
         if event.readable && !link.over {
-            self.current = Some(Reading { token: event.token, ended: event.closed, left: READS_PER_TURN });
+            self.current = Some(Reading::new(event));
         }
         if event.writable && link.unsent.is_some() {
             self.calls.writes += 1;
@@ -178,58 +163,9 @@ impl EpollDriver {
         }
         if event.closed || event.readable {
             // What came together with the connection: no further edge tells of it.
-            self.current = Some(Reading { token: event.token, ended: event.closed, left: READS_PER_TURN });
+            self.current = Some(Reading::new(event));
         }
         Some((slot, Found::Connected(stood)))
-    }
-
-    fn read(&mut self, reading: Reading) -> Option<(Slot, Found)> {
-        let Some((slot, link)) = self.links.by_token(reading.token).filter(|(_, link)| !link.over) else {
-            self.current = None;
-            return None;
-        };
-        self.calls.reads += 1;
-        let got = if link.stamped {
-            stamp::receive(link.stream.as_fd(), &mut self.buffer)
-        } else {
-            (&link.stream).read(&mut self.buffer).map(|len| (len, None))
-        };
-        match got {
-            Ok((0, _)) => {
-                link.over = true;
-                self.current = None;
-                Some((slot, Found::Ended))
-            }
-            Ok((len, stamp)) => {
-                self.go_on_reading(reading, len);
-                let arrived = stamp.map(|stamp| self.moment().convert(stamp));
-                Some((slot, Found::Data(Read { len, arrived, ended: reading.ended })))
-            }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                self.current = None;
-                None
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => None,
-            Err(error) => {
-                link.over = true;
-                self.current = None;
-                Some((slot, Found::Broken(error)))
-            }
-        }
-    }
-
-    /// A short read has emptied the socket, unless its end is to be read as well.
-    fn go_on_reading(&mut self, reading: Reading, len: usize) {
-        let more = Reading { left: reading.left - 1, ..reading };
-        self.current = (len == self.buffer.len() || reading.ended).then_some(more);
-        if self.current.is_some() && more.left == 0 {
-            self.again.push_back(more);
-            self.current = None;
-        }
-    }
-
-    fn moment(&mut self) -> Moment {
-        *self.moment.get_or_insert_with(|| Moment::now(&self.clock))
     }
 
     fn accept(&mut self) -> Option<(Slot, Found)> {

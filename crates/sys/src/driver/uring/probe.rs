@@ -4,14 +4,16 @@ use super::super::{SystemCalls, Wait};
 use super::ring::Ring;
 use super::tag::Op;
 use bakeoff_units::Nanos;
+use nix::sys::socket::{setsockopt, sockopt};
 use std::io::{self, Error, ErrorKind};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
 /// Tries a send that cannot go out whole, and a receive that stands.
 pub(super) fn probe() -> io::Result<()> {
-    let much = vec![b'x'; 4 << 20]; // more than a socket holds
+    let much = vec![b'x'; 256 * 1024];
     let (left, right) = UnixStream::pair()?;
+    setsockopt(&left, sockopt::SndBuf, &(much.len() / 16))?; // less than that, whatever the default
     let mut ring = Ring::new().map_err(in_words)?;
     // SAFETY: the bytes are dropped after the ring.
     unsafe { ring.send(left.as_raw_fd(), 1, &much)? };
