@@ -58,7 +58,8 @@ pub struct UringDriver {
 }
 
 impl UringDriver {
-    /// A driver with no connections; stamps are told on this clock.
+    /// A driver with no connections; stamps are told on this clock. When it is dropped, a system call that
+    /// the thread that waited last is in may be interrupted, once.
     ///
     /// # Errors
     /// When the kernel does not let us have a ring or is too old for what is needed, in words.

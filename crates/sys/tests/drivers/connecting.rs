@@ -1,7 +1,7 @@
 //! Connections come to stand, or do not.
 
 use crate::stage::{
-    Crowd, Told, accept, bytes_of, count, each, each_alone, expect, has, listener, say, short,
+    Crowd, Told, accept, bytes_of, count, each, each_alone, expect, expect_end, has, listener, say, short,
 };
 use bakeoff_sys::driver::{Connecting, Wish};
 use std::io::ErrorKind;
@@ -98,8 +98,7 @@ fn a_connection_in_a_slot_takes_the_place_of_the_one_before() {
     each(|mut stage| {
         let (mut old, _) = stage.pair(0, Wish::default());
         let (mut new, _) = stage.pair(0, Wish::default());
-        let mut end = [0];
-        assert_eq!(std::io::Read::read(&mut old, &mut end).unwrap(), 0);
+        expect_end(&mut old);
         say(&mut new, b"new");
         stage.until(|story| bytes_of(story, 0) == b"new");
     });
@@ -156,13 +155,13 @@ fn descriptors_go_with_their_connections_and_with_the_driver() {
         assert_eq!(descriptors(), before + 60);
         for peer in &mut peers[..20] {
             expect(peer, b"x");
-            assert_eq!(std::io::Read::read(peer, &mut [0]).unwrap(), 0); // told at once, not at the next wait
+            expect_end(peer); // at once, not at the next wait
         }
         drop(stage);
         assert!(descriptors() < before + 40); // at least one was the driver's own
         for peer in &mut peers[20..] {
             expect(peer, b"x");
-            assert_eq!(std::io::Read::read(peer, &mut [0]).unwrap(), 0);
+            expect_end(peer);
         }
     });
 }

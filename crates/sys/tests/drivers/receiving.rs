@@ -1,7 +1,8 @@
 //! What comes, ends and breaks is told of its own connection, once, in order.
 
 use crate::stage::{
-    PATIENCE, Story, Told, accept, bytes_of, count, each, expect, has, listener, pattern, say, short,
+    PATIENCE, Story, Told, accept, bytes_of, count, each, expect, expect_end, has, listener, pattern, say,
+    short,
 };
 use bakeoff_sys::driver::{Slot, Wish};
 use std::io::{ErrorKind, Write};
@@ -74,7 +75,7 @@ fn the_end_is_told_once_and_the_other_half_goes_on() {
         stage.hand_over();
         expect(&mut peer, b"still here");
         stage.driver.end(0);
-        assert_eq!(std::io::Read::read(&mut peer, &mut [0]).unwrap(), 0);
+        expect_end(&mut peer);
         drop(peer);
         assert!(stage.quiet().is_empty());
     });

@@ -195,6 +195,13 @@ pub(crate) fn expect(peer: &mut TcpStream, bytes: &[u8]) {
     assert!(got == bytes, "{:?}", got.escape_ascii().to_string());
 }
 
+/// Makes sure that nothing more comes.
+pub(crate) fn expect_end(peer: &mut TcpStream) {
+    let mut rest = Vec::new();
+    peer.read_to_end(&mut rest).unwrap();
+    assert!(rest.is_empty(), "{:?}", rest.escape_ascii().to_string());
+}
+
 pub(crate) fn say(peer: &mut TcpStream, bytes: &[u8]) {
     peer.write_all(bytes).unwrap();
 }

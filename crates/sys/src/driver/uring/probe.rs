@@ -9,8 +9,15 @@ use std::io::{self, Error, ErrorKind};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
-/// Tries a send that cannot go out whole, and a receive that stands.
+/// Tries it on a thread of its own: the kernel tells the thread of a ring that was closed to let go of it by
+/// interrupting what it does, and a caller that reads with a time limit would take that for a failure.
 pub(super) fn probe() -> io::Result<()> {
+    let thread = std::thread::Builder::new().spawn(try_all)?;
+    thread.join().unwrap_or_else(|_| Err(Error::other("the trial of io_uring came to no end")))
+}
+
+/// A send that cannot go out whole, and a receive that stands.
+fn try_all() -> io::Result<()> {
     let much = vec![b'x'; 256 * 1024];
     let (left, right) = UnixStream::pair()?;
     setsockopt(&left, sockopt::SndBuf, &(much.len() / 16))?; // less than that, whatever the default
