@@ -31,6 +31,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use tag::Op;
 
+/// More than that is not queued for the next wait, but sent at once.
+const MOST_QUEUED_BYTES: usize = 1024 * 1024;
+
 type Found = AnyFound<Received>;
 
 /// See the module.
@@ -107,7 +110,7 @@ impl UringDriver {
             if !link.connecting && !link.over {
                 self.asked.push((Op::Receive, token));
             }
-            if link.has_queued() {
+            if link.queued_bytes() > 0 {
                 self.asked.push((Op::Send, token));
             }
             link.armed = false;
@@ -166,7 +169,7 @@ impl UringDriver {
             let found = match completion.op {
                 Op::Receive => self.received(completion),
                 Op::Ready => self.ready(completion),
-                Op::Send => self.not_all_sent(completion),
+                Op::Send => self.not_sent(completion),
                 Op::Accept => self.accepted(completion),
             };
             if found.is_some() {
@@ -244,7 +247,13 @@ impl Driver for UringDriver {
         if link.queue(bytes) {
             self.asked.push((Op::Send, token));
         }
-        Ok(())
+        if link.queued_bytes() < MOST_QUEUED_BYTES {
+            return Ok(());
+        }
+        match self.flush(slot) {
+            Some(Flushed::Failed(error)) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     fn send_body(&mut self, slot: Slot, head: &[u8], body: &'static [u8]) -> io::Result<Sending> {
@@ -285,16 +294,17 @@ impl Driver for UringDriver {
     fn wait(&mut self, wait: Wait) -> io::Result<()> {
         self.give_back();
         self.moment = None;
-        if self.ring.as_mut().is_some_and(|ring| ring.peek().is_some()) {
-            return Ok(()); // also of another thread's ring: its completions can be read anywhere
+        if self.ring.as_ref().is_some_and(|ring| ring.peek().is_some()) {
+            return Ok(()); // also of another thread's ring, whose buffers hold them
         }
         self.round += 1;
         let mut ring = self.take_ring()?; // forgotten with its queue, if anything fails
-        // Sends of the last wait are known to be whole when all of its completions were seen, and not before.
-        let held_back = ring.has_more_than_fits();
-        let hungry = if held_back { true } else { self.queue(&mut ring)? };
+        let hungry = self.queue(&mut ring)?;
         let wait = if hungry { Wait { at_most: Some(Nanos::ZERO), batch: None } } else { wait };
         ring.enter(wait, &mut self.calls)?;
+        while let Some(cut) = ring.cut() {
+            self.keep_the_rest(cut, &mut ring);
+        }
         self.ring = Some(ring);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! What is handed over goes out, all of it, in order, however slowly it is read.
 
-use crate::stage::{Stage, Story, Told, accept, count, each, expect, has, listener, pattern};
-use bakeoff_sys::driver::{Sending, Wish};
+use crate::stage::{Stage, Story, Told, accept, count, each, expect, has, listener, pattern, say, short};
+use bakeoff_sys::driver::{Event, Sending, Wish};
 use std::io::{ErrorKind, Read};
 use std::net::TcpStream;
 use std::thread::JoinHandle;
@@ -89,6 +89,39 @@ fn a_mixture_of_sends_and_bodies_keeps_its_order() {
         stage.driver.end(0);
         stage.hand_over();
         assert_eq!(read_all(peer).join().unwrap(), b"123456");
+    });
+}
+
+#[test]
+fn a_body_given_while_a_send_is_cut_short_comes_after_it() {
+    each(|mut stage| {
+        let (mut peer, _) = stage.pair(0, Wish::default());
+        let piece = pattern(700_001);
+        let mut expected = Vec::new();
+        let mut reader = None;
+        for number in 0..60_u8 {
+            if number == 20 {
+                let peer = peer.try_clone().unwrap();
+                reader = Some(read_all(peer)); // until now nobody read
+            }
+            say(&mut peer, b"x");
+            stage.driver.send(0, &piece).unwrap();
+            expected.extend_from_slice(&piece);
+            stage.driver.wait(short(0)).unwrap();
+            while let Some((slot, event)) = stage.driver.next() {
+                assert_eq!(slot, 0);
+                if matches!(event, Event::Data(_)) {
+                    stage.driver.send_body(0, &[number], b"!").unwrap();
+                    expected.extend_from_slice(&[number, b'!']);
+                }
+            }
+        }
+        stage.driver.end(0);
+        let reader = reader.unwrap();
+        while !reader.is_finished() {
+            stage.hand_over();
+        }
+        assert!(reader.join().unwrap() == expected);
     });
 }
 

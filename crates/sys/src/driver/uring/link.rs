@@ -53,8 +53,8 @@ impl Link {
         first && !bytes.is_empty()
     }
 
-    pub(super) fn has_queued(&self) -> bool {
-        !self.queued.is_empty()
+    pub(super) fn queued_bytes(&self) -> usize {
+        self.queued.len()
     }
 
     /// What is to be sent now; it stays where it is until the next call.

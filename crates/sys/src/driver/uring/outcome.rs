@@ -2,7 +2,7 @@
 
 use super::super::unsent::Flushed;
 use super::super::{Driver, LISTENER, Slot};
-use super::ring::Completion;
+use super::ring::{Completion, Ring};
 use super::{Found, Op, UringDriver};
 use bakeoff_units::Clock;
 use std::io::Error;
@@ -40,20 +40,24 @@ impl UringDriver {
         sent.then_some((slot, Found::Sent))
     }
 
-    /// A send of which the kernel did not take all.
-    pub(super) fn not_all_sent(&mut self, completion: Completion) -> Option<(Slot, Found)> {
-        let (slot, link) = self.links.by_token(completion.token)?;
-        let taken = match completion.result {
-            result if result == -libc::EAGAIN => 0,
-            result => match usize::try_from(result) {
-                Ok(taken) => taken,
-                Err(_) => return Some((slot, Found::NotSent(Error::from_raw_os_error(-result)))),
-            },
+    /// A send of which the kernel did not take all: the rest is kept before anything can be put behind it.
+    /// What failed is told in its turn.
+    pub(super) fn keep_the_rest(&mut self, cut: Completion, ring: &mut Ring) {
+        let taken = match usize::try_from(cut.result) {
+            Ok(taken) => taken,
+            Err(_) if cut.result == -libc::EAGAIN => 0,
+            Err(_) => return ring.put_first(cut),
         };
-        if link.keep_rest(taken) {
-            self.asked.push((Op::Ready, completion.token));
+        if let Some((_, link)) = self.links.by_token(cut.token)
+            && link.keep_rest(taken)
+        {
+            self.asked.push((Op::Ready, cut.token));
         }
-        None
+    }
+
+    pub(super) fn not_sent(&mut self, completion: Completion) -> Option<(Slot, Found)> {
+        let (slot, _) = self.links.by_token(completion.token)?;
+        Some((slot, Found::NotSent(Error::from_raw_os_error(-completion.result))))
     }
 
     pub(super) fn accepted(&mut self, completion: Completion) -> Option<(Slot, Found)> {

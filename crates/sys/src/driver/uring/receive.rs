@@ -70,7 +70,7 @@ impl UringDriver {
 
     /// Whether the next completion is this connection's end. If so, no receive stands any more.
     fn is_followed_by_the_end(&mut self, token: u64, stamped: bool) -> bool {
-        let Some(next) = self.ring.as_mut().and_then(Ring::peek) else { return false };
+        let Some(next) = self.ring.as_ref().and_then(Ring::peek) else { return false };
         let is_end = next.op == Op::Receive
             && next.token == token
             && !next.more

@@ -10,6 +10,7 @@ use bakeoff_units::Nanos;
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode};
+use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 use std::os::fd::RawFd;
@@ -28,8 +29,10 @@ pub(super) struct Ring {
     pub(super) buffers: Buffers,
     owner: ThreadId,
     min_wait: bool,
-    /// Looked at before its turn.
-    seen: Option<Completion>,
+    /// What came by the last call, in order, but for sends.
+    came: VecDeque<Completion>,
+    /// Sends of the last call that did not go out whole.
+    cut: Vec<Completion>,
     /// What a stamped receive has beside its bytes: no name, room for one control message.
     message: Box<libc::msghdr>,
 }
@@ -66,7 +69,9 @@ impl Ring {
         let mut message: Box<libc::msghdr> = Box::new(unsafe { std::mem::zeroed() });
         message.msg_controllen = CONTROL_BYTES as _;
         let min_wait = uring.params().is_feature_min_timeout();
-        Ok(Self { uring, buffers, owner: std::thread::current().id(), min_wait, seen: None, message })
+        let (came, cut) = (VecDeque::new(), Vec::new());
+        let owner = std::thread::current().id();
+        Ok(Self { uring, buffers, owner, min_wait, came, cut, message })
     }
 
     pub(super) fn is_of_this_thread(&self) -> bool {
@@ -127,7 +132,8 @@ impl Ring {
         }
     }
 
-    /// Hands over all that is asked for, and waits. Nothing that was asked for is left in the queue.
+    /// Hands over all that is asked for, and waits. Nothing that was asked for is left in the queue, and
+    /// nothing that came is left in the other.
     pub(super) fn enter(&mut self, wait: Wait, calls: &mut SystemCalls) -> io::Result<()> {
         let at_most = wait.at_most.unwrap_or(FOREVER);
         let batch = wait.batch.filter(|batch| batch.events > 1 && batch.within > Nanos::ZERO);
@@ -155,7 +161,23 @@ impl Ring {
             calls.waits += 1;
             self.submit()?;
         }
+        self.take_in();
+        while self.uring.submission().cq_overflow() {
+            calls.waits += 1;
+            self.look()?; // brings what did not fit
+            self.take_in();
+        }
         Ok(())
+    }
+
+    fn take_in(&mut self) {
+        for entry in self.uring.completion() {
+            let (op, token) = Op::of(entry.user_data());
+            let (result, flags) = (entry.result(), entry.flags());
+            let buffer = cqueue::buffer_select(flags);
+            let came = Completion { op, token, result, buffer, more: cqueue::more(flags) };
+            if op == Op::Send { self.cut.push(came) } else { self.came.push_back(came) }
+        }
     }
 
     fn sleep(&mut self, events: usize, at_most: Nanos, within: Nanos) -> io::Result<usize> {
@@ -181,30 +203,24 @@ impl Ring {
         }
     }
 
-    /// The kernel keeps completions that did not fit; the next call brings them.
-    pub(super) fn has_more_than_fits(&mut self) -> bool {
-        self.uring.submission().cq_overflow()
-    }
-
-    /// The next completion.
+    /// What came next.
     pub(super) fn next(&mut self) -> Option<Completion> {
-        self.seen.take().or_else(|| self.read())
+        self.came.pop_front()
     }
 
-    /// The one after that.
-    pub(super) fn peek(&mut self) -> Option<Completion> {
-        if self.seen.is_none() {
-            self.seen = self.read();
-        }
-        self.seen
+    /// What comes after that.
+    pub(super) fn peek(&self) -> Option<&Completion> {
+        self.came.front()
     }
 
-    fn read(&mut self) -> Option<Completion> {
-        let entry = self.uring.completion().next()?;
-        let (op, token) = Op::of(entry.user_data());
-        let (result, flags) = (entry.result(), entry.flags());
-        let buffer = cqueue::buffer_select(flags);
-        Some(Completion { op, token, result, buffer, more: cqueue::more(flags) })
+    /// A send that did not go out whole.
+    pub(super) fn cut(&mut self) -> Option<Completion> {
+        self.cut.pop()
+    }
+
+    /// Tells of a send that failed, before all else.
+    pub(super) fn put_first(&mut self, failed: Completion) {
+        self.came.push_front(failed);
     }
 
     /// Where the bytes of a completed receive lie in their buffer.
