@@ -280,6 +280,9 @@ impl Driver for EpollDriver {
     }
 
     fn wait(&mut self, wait: Wait) -> io::Result<()> {
+        if self.taken < self.ready || self.current.is_some() || self.turns > 0 || self.sent.is_some() {
+            return Ok(()); // an edge is told once: what was not asked for would be lost
+        }
         self.moment = None;
         self.taken = 0;
         self.ready = 0;

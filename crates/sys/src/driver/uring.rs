@@ -294,7 +294,7 @@ impl Driver for UringDriver {
     fn wait(&mut self, wait: Wait) -> io::Result<()> {
         self.give_back();
         self.moment = None;
-        if self.ring.as_ref().is_some_and(|ring| ring.peek().is_some()) {
+        if self.sent.is_some() || self.ring.as_ref().is_some_and(|ring| ring.peek().is_some()) {
             return Ok(()); // also of another thread's ring, whose buffers hold them
         }
         self.round += 1;

@@ -1,7 +1,10 @@
 //! A driver may go on on another thread, as a lane does from slice to slice.
 
-use crate::stage::{Stage, bytes_of, each, expect, say};
-use bakeoff_sys::driver::Wish;
+use crate::stage::{Crowd, Stage, Told, accept, bytes_of, each, expect, has, pattern, say};
+use bakeoff_sys::driver::{LISTENER, Wish};
+use bakeoff_sys::net;
+use std::io::Read;
+use std::net::TcpStream;
 
 /// Runs on a thread that ends.
 fn elsewhere<T: Send>(stage: Stage, work: impl FnOnce(&mut Stage) -> T + Send) -> (Stage, T) {
@@ -13,6 +16,38 @@ fn elsewhere<T: Send>(stage: Stage, work: impl FnOnce(&mut Stage) -> T + Send) -
         });
         thread.join().unwrap()
     })
+}
+
+#[test]
+fn what_waits_for_its_reader_or_for_a_peer_goes_on_elsewhere() {
+    each(|stage| {
+        let crowd = Crowd::gather();
+        let listening = net::listen("127.0.0.1:0".parse().unwrap(), false).unwrap();
+        let address = listening.local_addr().unwrap();
+        let body: &'static [u8] = pattern(20_000_000).leak();
+        let (stage, mut peer) = elsewhere(stage, |stage| {
+            let (peer, _) = stage.pair(0, Wish::default());
+            stage.driver.send_body(0, b"", body).unwrap();
+            stage.driver.connect(1, crowd.address, Wish::default(), b"at last").unwrap();
+            stage.driver.listen(listening).unwrap();
+            assert!(stage.quiet().is_empty());
+            peer
+        });
+        let listener = crowd.disperse();
+        let _client = TcpStream::connect(address).unwrap();
+        let reader = std::thread::spawn(move || {
+            let mut got = vec![0; body.len()];
+            peer.read_exact(&mut got).unwrap();
+            (peer, got)
+        });
+        let (_stage, story) = elsewhere(stage, |stage| stage.until(|story| story.len() >= 3));
+        assert!(has(&story, 0, |told| matches!(told, Told::Sent)));
+        assert!(has(&story, 1, |told| matches!(told, Told::Connected)), "{story:?}");
+        assert!(has(&story, LISTENER, |told| matches!(told, Told::Accepted(_))));
+        let (_peer, got) = reader.join().unwrap();
+        assert!(got == body);
+        expect(&mut accept(&listener), b"at last");
+    });
 }
 
 #[test]

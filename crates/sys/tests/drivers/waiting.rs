@@ -94,6 +94,20 @@ fn a_wait_without_limit_outlasts_its_batch() {
 }
 
 #[test]
+fn what_was_not_asked_for_is_there_after_the_next_wait() {
+    each(|mut stage| {
+        let mut peers: Vec<_> = (0..3).map(|slot| stage.pair(slot, Wish::default()).0).collect();
+        peers.iter_mut().for_each(|peer| say(peer, b"x"));
+        let all = Wait { at_most: None, batch: batch(3, Nanos::from_millis(10)) };
+        stage.driver.wait(all).unwrap();
+        assert!(stage.driver.next().is_some());
+        let start = Instant::now();
+        assert_eq!(stage.wait(short(60_000)).len(), 2);
+        assert!(start.elapsed() < LONG);
+    });
+}
+
+#[test]
 fn a_wait_whose_events_are_known_does_not_sleep() {
     each(|mut stage| {
         let (mut peer, _) = stage.pair(0, Wish::default());

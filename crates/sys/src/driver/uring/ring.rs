@@ -247,3 +247,32 @@ const CONTROL_BYTES: usize = 32;
 fn is_nothing(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Batch;
+    use super::*;
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixStream;
+    use std::time::Instant;
+
+    #[test]
+    fn a_kernel_that_cannot_wait_for_a_batch_gets_a_nap() {
+        let (mut left, right) = UnixStream::pair().unwrap();
+        let Ok(mut ring) = Ring::new() else {
+            println!("skipped: no io_uring here");
+            return;
+        };
+        ring.min_wait = false;
+        ring.receive(right.as_raw_fd(), 1, false).unwrap();
+        left.write_all(b"x").unwrap();
+        let within = Nanos::from_millis(10);
+        let wait = Wait { at_most: None, batch: Some(Batch { events: 8, within }) };
+        let (start, mut calls) = (Instant::now(), SystemCalls::default());
+        ring.enter(wait, &mut calls).unwrap();
+        assert!(start.elapsed() >= within.as_duration());
+        assert_eq!((calls.naps, calls.waits), (1, 2));
+        assert!(ring.next().is_some_and(|came| came.token == 1 && came.result == 1));
+    }
+}
