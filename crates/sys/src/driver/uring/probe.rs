@@ -5,7 +5,7 @@ use super::ring::Ring;
 use super::tag::Op;
 use bakeoff_units::Nanos;
 use nix::sys::socket::{setsockopt, sockopt};
-use std::io::{self, Error, ErrorKind};
+use std::io::{self, Error};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
@@ -26,7 +26,7 @@ fn try_all() -> io::Result<()> {
     unsafe { ring.send(left.as_raw_fd(), 1, &much)? };
     let now = Wait { at_most: Some(Nanos::ZERO), batch: None };
     ring.enter(now, &mut SystemCalls::default()).map_err(in_words)?;
-    match ring.next() {
+    match ring.cut() {
         Some(sent) if sent.op == Op::Send && sent.token == 1 && sent.result > 0 => {}
         other => return Err(unfit("a send that was not to wait", &other)),
     }
@@ -41,7 +41,7 @@ fn try_all() -> io::Result<()> {
 }
 
 fn unfit(what: &str, came: &impl std::fmt::Debug) -> Error {
-    Error::new(ErrorKind::Unsupported, format!("io_uring of this kernel does not do {what}: {came:?}"))
+    Error::other(format!("io_uring of this kernel does not do {what}: {came:?}"))
 }
 
 fn in_words(error: Error) -> Error {
