@@ -24,7 +24,7 @@ use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use link::Link;
 use outcome::adopt_descriptor;
 use receive::Received;
-use ring::Ring;
+use ring::{Receive, Ring};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -122,7 +122,7 @@ impl UringDriver {
 
     /// Puts all that is asked for into the ring's queue; whether receives are left that have to wait.
     fn queue(&mut self, ring: &mut Ring) -> io::Result<bool> {
-        for _ in 0..buffers::COUNT {
+        for _ in 0..buffers::SMALL.count {
             let Some(token) = self.starved.pop_front().or_else(|| self.greedy.pop_front()) else { break };
             self.asked.push((Op::Receive, token));
         }
@@ -140,7 +140,7 @@ impl UringDriver {
                 Op::Receive if link.armed || link.over => {}
                 Op::Receive => {
                     link.armed = true;
-                    ring.receive(fd, token, link.stamped)?;
+                    ring.receive(fd, token, Receive { stamped: link.stamped, large: link.large })?;
                 }
                 Op::Ready => ring.ready(fd, token)?,
                 Op::Send => {

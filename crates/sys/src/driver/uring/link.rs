@@ -11,6 +11,8 @@ pub(super) struct Link {
     pub(super) stamped: bool,
     /// A receive stands.
     pub(super) armed: bool,
+    /// What came last would have filled a small buffer.
+    pub(super) large: bool,
     /// The round in which bytes came last.
     pub(super) received: u64,
     /// Its end or its break was told: nothing is received any more.
@@ -30,6 +32,7 @@ impl Link {
             connecting: false,
             stamped,
             armed: false,
+            large: false,
             received: 0,
             over: false,
             unsent: Unsent::default(),

@@ -1,7 +1,7 @@
 //! Whether this kernel lets us have a ring that does what the driver counts on. Cold: once a driver.
 
 use super::super::{SystemCalls, Wait};
-use super::ring::Ring;
+use super::ring::{Receive, Ring};
 use super::tag::Op;
 use bakeoff_units::Nanos;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -30,7 +30,7 @@ fn try_all() -> io::Result<()> {
         Some(sent) if sent.op == Op::Send && sent.token == 1 && sent.result > 0 => {}
         other => return Err(unfit("a send that was not to wait", &other)),
     }
-    ring.receive(right.as_raw_fd(), 2, false)?;
+    ring.receive(right.as_raw_fd(), 2, Receive::default())?;
     ring.enter(now, &mut SystemCalls::default()).map_err(in_words)?;
     match ring.next() {
         Some(got) if got.op == Op::Receive && got.token == 2 && got.result > 0 && got.buffer.is_some() => {

@@ -2,6 +2,7 @@
 
 use super::super::Slot;
 use super::super::stamp::{self, Moment};
+use super::buffers::SMALL;
 use super::ring::{Completion, Ring};
 use super::{Found, Op, UringDriver};
 use bakeoff_units::Nanos;
@@ -54,6 +55,7 @@ impl UringDriver {
             return Some((slot, Found::Ended));
         };
         link.received = self.round;
+        link.large = len >= SMALL.bytes;
         if !completion.more {
             self.asked.push((Op::Receive, token));
         }

@@ -40,6 +40,15 @@ pub(super) struct Ring {
 // SAFETY: the message header holds null pointers and lengths alone; all else is `Send` by itself.
 unsafe impl Send for Ring {}
 
+/// How bytes are received.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Receive {
+    /// With stamps before them.
+    pub(super) stamped: bool,
+    /// Into large buffers.
+    pub(super) large: bool,
+}
+
 /// What came of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Completion {
@@ -79,11 +88,12 @@ impl Ring {
     }
 
     /// Asks for all that comes from a socket, from now on.
-    pub(super) fn receive(&mut self, fd: RawFd, token: u64, stamped: bool) -> io::Result<()> {
-        let entry = if stamped {
-            opcode::RecvMsgMulti::new(Fd(fd), &raw const *self.message, buffers::GROUP).build()
+    pub(super) fn receive(&mut self, fd: RawFd, token: u64, how: Receive) -> io::Result<()> {
+        let group = if how.large { buffers::LARGE.number } else { buffers::SMALL.number };
+        let entry = if how.stamped {
+            opcode::RecvMsgMulti::new(Fd(fd), &raw const *self.message, group).build()
         } else {
-            opcode::RecvMulti::new(Fd(fd), buffers::GROUP).build()
+            opcode::RecvMulti::new(Fd(fd), group).build()
         };
         // SAFETY: the kernel writes into registered buffers, which outlive the ring, and reads the header,
         // which lives as long; both are dropped after the ring.
@@ -265,7 +275,7 @@ mod tests {
             return;
         };
         ring.min_wait = false;
-        ring.receive(right.as_raw_fd(), 1, false).unwrap();
+        ring.receive(right.as_raw_fd(), 1, Receive::default()).unwrap();
         left.write_all(b"x").unwrap();
         let within = Nanos::from_millis(10);
         let wait = Wait { at_most: None, batch: Some(Batch { events: 8, within }) };
