@@ -4,7 +4,7 @@
 //! Hot. Connections are begun and first written to by plain calls: on loopback they stand at once. Nothing
 //! lies with the kernel between two waits but receives, accepts and polls, so that a slot is free as soon as
 //! it is closed. The ring belongs to the thread that waits; on another thread a new one is made, and the
-//! receives are asked for again. That costs some 100 us and loses nothing.
+//! receives are asked for again. That costs some hundred microseconds and loses nothing.
 
 mod buffers;
 mod link;

@@ -28,7 +28,7 @@ pub(super) struct Group {
 
 /// Most replies fit in one, and there are twice as many as the largest batch worth waiting for.
 pub(super) const SMALL: Group = Group::new(0, 0, 32, 16 * 1024);
-/// What comes in megabytes costs a third less so.
+/// What comes in megabytes comes in fewer pieces, as many as epoll reads.
 pub(super) const LARGE: Group = Group::new(1, SMALL.count, 8, 64 * 1024);
 
 /// Room for the entries of a group's ring, which lie before its buffers.
