@@ -143,6 +143,23 @@ pub(super) fn decode(coded: &[u8], out: &mut [u8]) -> Option<usize> {
                 }
             }
         }
+        // While all bits of a look are known, nothing has to be compared.
+        while bits >= LOOK {
+            let entry = TWO[(held >> (64 - LOOK)) as usize];
+            if entry == 0 {
+                break;
+            }
+            let pair: &mut [u8; 2] = out.get_mut(written..)?.first_chunk_mut()?;
+            *pair = [entry as u8, (entry >> 8) as u8];
+            written += (entry >> 24) as usize;
+            let all = (entry >> 20) & 15;
+            held <<= all;
+            bits -= all;
+        }
+        // A long code needs more bits than a look.
+        if at < coded.len() && bits <= 32 {
+            continue;
+        }
         let entry = TWO[(held >> (64 - LOOK)) as usize];
         let (one, all) = ((entry >> 16) & 15, (entry >> 20) & 15);
         let pair = out.get_mut(written..written + 2)?;
