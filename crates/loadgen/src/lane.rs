@@ -59,6 +59,7 @@ pub(crate) struct LaneReport {
     pub(crate) gave_up: bool,
     pub(crate) tls: Option<String>,
     pub(crate) handshakes: HandshakeLedger,
+    pub(crate) violation: Option<String>,
     pub(crate) in_flight: Vec<u32>,
     pub(crate) calls: SystemCalls,
 }

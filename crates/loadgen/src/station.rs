@@ -34,6 +34,8 @@ pub struct Recording {
     pub gave_up: bool,
     /// What TLS agreed on, when a handshake was made in this job.
     pub tls: Option<String>,
+    /// The first thing that a server did and HTTP/2 forbids, in words.
+    pub violation: Option<String>,
     /// TLS handshakes of this job: asked for, achieved, and their CPU.
     pub handshakes: HandshakeLedger,
     /// Requests in flight at equal moments from the start on, where that was asked for.
@@ -179,7 +181,7 @@ fn run_lane<S: Source>(
 fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Result<Recording> {
     let mut recorder = Recorder::new();
     let (mut cpu, mut busiest, mut end) = (Nanos::ZERO, Nanos::ZERO, start);
-    let (mut gave_up, mut tls, mut in_flight) = (false, None, Vec::new());
+    let (mut gave_up, mut tls, mut violation, mut in_flight) = (false, None, None, Vec::new());
     let (mut calls, mut handshakes) = (SystemCalls::default(), HandshakeLedger::default());
     for report in reports {
         let (report, lane_cpu) = report?;
@@ -189,6 +191,7 @@ fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Re
         end = end.max(report.last_reply);
         gave_up |= report.gave_up;
         tls = tls.or(report.tls);
+        violation = violation.or(report.violation);
         sampler::add(&mut in_flight, &report.in_flight);
         calls.add(&report.calls);
         handshakes.merge(&report.handshakes);
@@ -199,5 +202,5 @@ fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Re
     counters.generator_cpu_ns = cpu.get();
     counters.generator_busy =
         if wall == Nanos::ZERO { 0.0 } else { busiest.get() as f64 / wall.get() as f64 };
-    Ok(Recording { times, counters, gave_up, tls, handshakes, in_flight, calls })
+    Ok(Recording { times, counters, gave_up, tls, violation, handshakes, in_flight, calls })
 }

@@ -43,6 +43,8 @@ pub(crate) struct Run<'l, 'j, S> {
     /// Attempts to connect that failed in a row, by slot.
     failed_connects: Vec<u8>,
     failures_in_a_row: u32,
+    /// Requests that go over another connection.
+    again: Vec<Exchange>,
     /// When the loop last looked at something that came.
     seen: Nanos,
     stopped: bool,
@@ -50,6 +52,7 @@ pub(crate) struct Run<'l, 'j, S> {
     last_reply: Nanos,
     tls: Option<String>,
     handshakes: HandshakeLedger,
+    violation: Option<String>,
     sampler: Option<Sampler>,
 }
 
@@ -90,12 +93,14 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
             in_flight: 0,
             lingering: 0,
             failures_in_a_row: 0,
+            again: Vec::new(),
             seen: job.start,
             stopped: false,
             gave_up: false,
             last_reply: Nanos::ZERO,
             tls: None,
             handshakes: HandshakeLedger::default(),
+            violation: None,
             sampler: job.sample_every.map(|every| Sampler::new(job.start, every, job.until)),
         }
     }
@@ -130,6 +135,7 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
             gave_up: self.gave_up,
             tls: self.tls,
             handshakes: self.handshakes,
+            violation: self.violation,
             in_flight: self.sampler.map_or_else(Vec::new, Sampler::finish),
             calls: SystemCalls::default(),
         }
@@ -210,7 +216,7 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
         let memory = &mut self.lane.memory;
         match &mut self.lane.connections[slot as usize] {
             Some(connection) => {
-                connection.ask(exchange, now, &self.manner, &mut memory.out);
+                connection.ask(exchange, now, &self.manner, &mut memory.out, &mut memory.done);
                 self.hand_over(slot);
                 if !self.lane.memory.done.is_empty() {
                     self.settle(slot);
@@ -227,7 +233,7 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
             Ok(session) => session,
             Err(error) => return self.fail(exchange, error_class(&error)),
         };
-        let connection = Connection::new(exchange, tls, now, &self.manner, &mut memory.out);
+        let connection = Connection::new(exchange, tls, now, &self.manner, &mut memory.out, &mut memory.done);
         let wish = self.wish(slot);
         self.lane.opened += 1;
         let memory = &mut self.lane.memory;
@@ -237,10 +243,10 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
         match begun {
             Ok(Connecting::Begun) => {}
             Ok(Connecting::Done(stood)) => self.connected(slot, stood),
-            Err(error) => {
-                connection.break_with(connect_class(&error), &mut memory.done);
-                self.settle(slot);
-            }
+            Err(error) => connection.break_with(connect_class(&error), &mut memory.done),
+        }
+        if !self.lane.memory.done.is_empty() {
+            self.settle(slot);
         }
     }
 
@@ -292,7 +298,9 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
                 Event::Broken(_) => {
                     connection.broken(&Arrival::new(&self.manner.clock, None), &mut memory.done)
                 }
-                Event::NotSent(_) => connection.not_sent(&mut memory.done),
+                Event::NotSent(_) => {
+                    connection.not_sent(&Arrival::new(&self.manner.clock, None), &mut memory.done);
+                }
                 // A generator neither listens nor sends bodies.
                 Event::Sent | Event::Accepted(_) | Event::NotAccepted(_) => continue,
             }
@@ -323,7 +331,7 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
         let sent = self.lane.driver.send(slot, &memory.out);
         memory.out.clear();
         if let (Err(_), Some(connection)) = (sent, &mut self.lane.connections[slot as usize]) {
-            connection.not_sent(&mut memory.done);
+            connection.not_sent(&Arrival::new(&self.manner.clock, None), &mut memory.done);
         }
     }
 
@@ -331,19 +339,19 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
     fn settle(&mut self, slot: Slot) {
         self.hand_over(slot);
         let mut done = std::mem::take(&mut self.lane.memory.done);
-        let mut again = None;
         for Done { exchange, outcome } in done.drain(..) {
             match outcome {
                 Outcome::Complete(at) => self.complete(slot, exchange, at),
                 Outcome::Failed(class) => self.fail(exchange, class),
-                Outcome::Again => again = Some(exchange.anew()),
+                Outcome::Again => self.again.push(exchange.anew()),
+                Outcome::Elsewhere => self.again.push(exchange),
             }
         }
         self.lane.memory.done = done;
         if self.lane.connections[slot as usize].as_ref().is_some_and(|connection| connection.over()) {
             self.close(slot);
         }
-        if let Some(exchange) = again {
+        while let Some(exchange) = self.again.pop() {
             let now = self.lane.clock.now();
             self.dispatch(exchange, now);
         }
@@ -400,6 +408,9 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
     fn close(&mut self, slot: Slot) {
         self.lane.driver.close(slot);
         let Some(connection) = self.lane.connections[slot as usize].take() else { return };
+        if let Some(words) = connection.violation().filter(|_| self.violation.is_none()) {
+            self.violation = Some(words.to_owned());
+        }
         if let Some(session) = connection.handshaking() {
             self.handshakes.record(session);
         }
@@ -414,7 +425,8 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
     fn sweep(&mut self, now: Nanos) {
         for slot in 0..self.lane.connections.len() {
             let Some(connection) = &mut self.lane.connections[slot] else { continue };
-            if connection.sweep(now, &mut self.lane.memory.done) {
+            let memory = &mut self.lane.memory;
+            if connection.sweep(now, &self.manner, &mut memory.out, &mut memory.done) {
                 self.settle(slot as Slot);
             }
         }
