@@ -17,9 +17,12 @@ test: ## everything CI runs: formatting, lints, all tests
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --profile ci --workspace --no-deps --quiet
 	tests/run
 
-bench: ## the load generator's CPU per request beside wrk's and h2load's (10 minutes)
+bench: ## the engine's CPU per request beside wrk's, h2load's, ab's and nginx'; writes docs/engine.md (15 minutes)
 	cargo build --release
 	benches/compare-generators
+
+instructions: ## instructions per operation of inner loops, held against benches/instructions.toml (needs valgrind)
+	benches/instructions
 
 calibrate: ## how often the verdicts are right: simulated, then with real servers (long)
 	cargo test --release -p bakeoff-stats --test calibration --test knee -- --ignored --nocapture
@@ -33,4 +36,4 @@ clean: ## remove what was built
 	cargo clean
 	rm -rf fuzz/target fuzz/corpus fuzz/artifacts
 
-.PHONY: help run test bench calibrate fuzz clean
+.PHONY: help run test bench instructions calibrate fuzz clean

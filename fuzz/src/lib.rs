@@ -5,6 +5,8 @@
 
 #![forbid(unsafe_code)]
 
+mod h2;
+
 use bakeoff_content::{Catalogue, SplitMix64};
 use bakeoff_experiment::plan::Plan;
 use bakeoff_wire::access_log::{self, Entry, Format};
@@ -17,9 +19,11 @@ use std::path::Path;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 7] = [
     ("reply", reply),
     ("request", request),
+    ("h2_client", h2_client),
+    ("h2_server", h2_server),
     ("access_log", access_log),
     ("plan", plan),
     ("catalogue", catalogue),
@@ -139,6 +143,16 @@ pub fn request(data: &[u8]) {
 /// Every length of a short input, some of a long one.
 fn prefixes(length: usize) -> impl Iterator<Item = usize> {
     (0..length).step_by(length / 300 + 1)
+}
+
+/// However replies of HTTP/2 are split, the same becomes of them.
+pub fn h2_client(data: &[u8]) {
+    h2::client(data);
+}
+
+/// However requests of HTTP/2 are split, the same becomes of them.
+pub fn h2_server(data: &[u8]) {
+    h2::server(data);
 }
 
 /// No line breaks a parser, and what it gives is part of the line.

@@ -24,6 +24,16 @@ fn request() {
 }
 
 #[test]
+fn h2_client() {
+    smoke("h2_client");
+}
+
+#[test]
+fn h2_server() {
+    smoke("h2_server");
+}
+
+#[test]
 fn access_log() {
     smoke("access_log");
 }

@@ -1,6 +1,7 @@
 //! What the user typed, checked for form only.
 
 use bakeoff_experiment::rule::Rule;
+use bakeoff_loadgen::Share;
 use bakeoff_units::{Bytes, Nanos, PerSecond};
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
@@ -220,6 +221,8 @@ pub(crate) struct LoadArgs {
     /// PEM file with the authority that signed the server's certificate
     #[arg(long, value_name = "FILE")]
     pub(crate) cacert: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
     /// Further header line, `Name: value`; may be given more than once
     #[arg(long = "header", short = 'H', value_name = "LINE")]
     pub(crate) headers: Vec<String>,
@@ -229,6 +232,35 @@ pub(crate) struct LoadArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What TLS is to be, of `load`.
+#[derive(Args, Debug)]
+pub(crate) struct TlsArgs {
+    /// Offer this version of TLS alone: 1.2 or 1.3 [default: both]
+    #[arg(long = "tls", value_name = "VERSION", value_parser = ["1.2", "1.3"], hide_possible_values = true)]
+    pub(crate) version: Option<String>,
+    /// Offer this cipher suite, such as TLS13_AES_128_GCM_SHA256; may be given more than once, the
+    /// preferred one first [default: all, AES-256 first]
+    #[arg(long = "cipher", value_name = "NAME")]
+    pub(crate) ciphers: Vec<String>,
+    /// Offer this key-exchange group, such as X25519 or X25519MLKEM768; may be given more than once,
+    /// the preferred one first [default: all, X25519 first]
+    #[arg(long = "group", value_name = "NAME")]
+    pub(crate) groups: Vec<String>,
+    /// Offer no post-quantum group
+    #[arg(long)]
+    pub(crate) no_post_quantum: bool,
+    /// PEM file of the client's own certificate chain, for servers that ask for one
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+    /// PEM file of its private key
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+    /// Share of the connections that go on with an earlier one's TLS session, such as 50%; with 0%
+    /// every handshake is a full one [default: 100%]
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) resume: Option<Share>,
 }
 
 #[derive(Args, Debug)]

@@ -1,30 +1,110 @@
 //! One request and its reply: times, and whether what came is what the workload knows to be right.
+//!
+//! Measuring side, hot. Knows no protocol and no connection; whoever reads the reply tells it what came.
 
+use crate::flow::Turn;
 use crate::job::BodyCheck;
 use bakeoff_meter::{ErrorClass, Recorder, ReplyTimes};
 use bakeoff_units::Nanos;
-use bakeoff_wire::http1::ReplyHead;
-use bakeoff_workload::{Expect, Method, Statuses};
+use bakeoff_wire::http1;
+use bakeoff_workload::{Ask, Expect, Method, Statuses};
 
 /// How much of a body [`BodyCheck::Start`] compares.
 const START_BYTES: u64 = 64;
 
+/// What is asked for, kept until the reply is there: a request may have to be sent twice.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Words {
+    bytes: Vec<u8>,
+    target: usize,
+}
+
+impl Words {
+    /// The request target.
+    pub(crate) fn target(&self) -> &[u8] {
+        &self.bytes[..self.target]
+    }
+
+    /// Further header lines, each ended by CRLF.
+    pub(crate) fn headers(&self) -> &[u8] {
+        &self.bytes[self.target..]
+    }
+
+    /// Takes those of a request into this memory.
+    pub(crate) fn of(mut self, ask: &Ask<'_>) -> Self {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(ask.target);
+        self.bytes.extend_from_slice(ask.headers);
+        self.target = ask.target.len();
+        self
+    }
+}
+
+/// A reply's head, whatever was spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    pub(crate) content_length: Option<u64>,
+    /// Whether the connection can carry another request.
+    pub(crate) keep_alive: bool,
+    /// Bytes that it took.
+    pub(crate) bytes: u64,
+}
+
+impl From<http1::ReplyHead> for Head {
+    fn from(head: http1::ReplyHead) -> Self {
+        Self {
+            status: head.status,
+            content_length: head.content_length,
+            keep_alive: head.keep_alive,
+            bytes: head.head_bytes,
+        }
+    }
+}
+
 /// State of a request in flight.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Exchange {
+    /// Its place in the flow, which it gives back when it has ended.
+    pub(crate) turn: Turn,
     pub(crate) method: Method,
+    pub(crate) words: Words,
     expect: Expect,
     pub(crate) due: Nanos,
     pub(crate) sent: Nanos,
     pub(crate) first_byte: Option<Nanos>,
-    pub(crate) head: Option<ReplyHead>,
+    pub(crate) head: Option<Head>,
     body_seen: u64,
     wrong_body: bool,
+    /// When it has failed for want of a reply.
+    pub(crate) deadline: Nanos,
+    /// It was sent before, on a connection that turned out to be closed.
+    pub(crate) resent: bool,
 }
 
 impl Exchange {
-    pub(crate) const fn new(method: Method, expect: Expect, due: Nanos) -> Self {
-        Self { method, expect, due, sent: due, first_byte: None, head: None, body_seen: 0, wrong_body: false }
+    pub(crate) fn new(ask: &Ask<'_>, words: Words, turn: Turn, due: Nanos, deadline: Nanos) -> Self {
+        Self {
+            turn,
+            method: ask.method,
+            words: words.of(ask),
+            expect: ask.expect,
+            due,
+            sent: due,
+            first_byte: None,
+            head: None,
+            body_seen: 0,
+            wrong_body: false,
+            deadline,
+            resent: false,
+        }
+    }
+
+    /// Makes ready to be sent once more.
+    pub(crate) fn anew(mut self) -> Self {
+        self.resent = true;
+        (self.first_byte, self.head, self.body_seen, self.wrong_body) = (None, None, 0, false);
+        self
     }
 
     /// Takes body bytes as they come.
@@ -57,7 +137,7 @@ impl Exchange {
             return;
         };
         if self.expect == Expect::Refusal {
-            recorder.violation(head.status, head.head_bytes + self.body_seen, refused.contains(head.status));
+            recorder.violation(head.status, head.bytes + self.body_seen, refused.contains(head.status));
             return;
         }
         match self.judge(&head) {
@@ -68,7 +148,7 @@ impl Exchange {
                     first_byte: self.first_byte.unwrap_or(done),
                     done,
                 };
-                recorder.reply(head.status, head.head_bytes + self.body_seen, times);
+                recorder.reply(head.status, head.bytes + self.body_seen, times);
             }
             Err(class) => {
                 recorder.status(head.status);
@@ -80,7 +160,7 @@ impl Exchange {
         }
     }
 
-    fn judge(&self, head: &ReplyHead) -> Result<(), ErrorClass> {
+    fn judge(&self, head: &Head) -> Result<(), ErrorClass> {
         let status = head.status;
         if status >= 500 {
             return Err(ErrorClass::ServerError);
@@ -108,18 +188,13 @@ impl Exchange {
 mod tests {
     use super::*;
     use bakeoff_content::{Body, ObjectId};
-    use bakeoff_wire::http1::{Framing, HttpVersion};
 
     fn outcome(expect: Expect, status: u16, body: &[u8], check: BodyCheck) -> String {
-        let mut exchange = Exchange::new(Method::Get, expect, Nanos::ZERO);
-        exchange.head = Some(ReplyHead {
-            status,
-            version: HttpVersion::Http11,
-            framing: Framing::Length(body.len() as u64),
-            content_length: Some(body.len() as u64),
-            keep_alive: true,
-            head_bytes: 10,
-        });
+        let ask = Ask { method: Method::Get, target: b"/", headers: b"", expect, at: Nanos::ZERO };
+        let mut exchange =
+            Exchange::new(&ask, Words::default(), Turn { seat: 0, robot: 0 }, Nanos::ZERO, Nanos::MAX);
+        let content_length = Some(body.len() as u64);
+        exchange.head = Some(Head { status, content_length, keep_alive: true, bytes: 10 });
         body.chunks(7).for_each(|piece| exchange.body(piece, check));
         let mut recorder = Recorder::new();
         exchange.finish(Nanos::new(5), &Statuses::of(&[403, 503]), &mut recorder);

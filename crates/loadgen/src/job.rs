@@ -1,12 +1,13 @@
 //! What a station is told to do.
 
+use crate::local::LocalAddresses;
 use crate::pacer::Pacer;
+use crate::tls::TlsSettings;
 use bakeoff_units::Nanos;
 use bakeoff_workload::Statuses;
-use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::num::{NonZeroU16, NonZeroU64};
 use std::sync::atomic::AtomicBool;
 
 /// Where requests go. Fixed for the life of a station.
@@ -17,11 +18,71 @@ pub struct Target {
     /// `Host` header value.
     pub host: String,
     /// TLS settings and the name that the certificate must have; `None` for plain HTTP.
-    pub tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
-    /// Whether connections carry more than one request.
-    pub keep_alive: bool,
+    pub tls: Option<(TlsSettings, ServerName<'static>)>,
+    /// How many requests a connection carries.
+    pub reuse: Reuse,
+    /// Local addresses of the connections, in turn; none leaves it to the kernel.
+    pub from: LocalAddresses,
+    /// What is spoken.
+    pub protocol: Protocol,
     /// Further header lines of every request, each ended by CRLF.
     pub headers: Vec<u8>,
+}
+
+impl Target {
+    /// HTTP/1.1 without TLS, over connections that stay.
+    pub fn plain(address: SocketAddr, host: String) -> Self {
+        Self {
+            address,
+            host,
+            tls: None,
+            reuse: Reuse::Always,
+            from: LocalAddresses::default(),
+            protocol: Protocol::Http1,
+            headers: Vec::new(),
+        }
+    }
+}
+
+impl Reuse {
+    /// Whether connections stay, or there is one for every request.
+    pub const fn kept(kept: bool) -> Self {
+        if kept { Self::Always } else { Self::Never }
+    }
+}
+
+/// How many requests a connection carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// One; the request says so (`Connection: close`) and the server closes.
+    Never,
+    /// So many; then the connection is closed from this side, and the next request opens another.
+    UpTo(NonZeroU64),
+    /// As many as the server lets it.
+    Always,
+}
+
+/// What is spoken over a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1: one request after the other.
+    #[default]
+    Http1,
+    /// HTTP/2: over TLS where the server agrees to it (ALPN), else as known beforehand.
+    Http2 {
+        /// Most requests in flight on a connection, as far as the server allows.
+        streams: NonZeroU16,
+    },
+}
+
+impl Protocol {
+    /// Most requests in flight on a connection.
+    pub const fn streams(self) -> usize {
+        match self {
+            Self::Http1 => 1,
+            Self::Http2 { streams } => streams.get() as usize,
+        }
+    }
 }
 
 /// How much of a body is compared with what the workload knows. Lengths always are.
@@ -40,6 +101,12 @@ pub enum Pace {
     Closed {
         /// Think time between a reply and the robot's next request.
         think: Nanos,
+        /// The robots' first requests are spread evenly over this time.
+        spread: Nanos,
+        /// Most connections, all threads together, which robots then share: one that finds none free
+        /// waits in line, and its response time counts from when it was due. `None`: each robot has its
+        /// own.
+        connections: Option<usize>,
     },
     /// Open loop: the pacers decide (one a thread), however late replies are.
     Open {

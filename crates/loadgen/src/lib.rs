@@ -1,27 +1,36 @@
 //! When requests are sent, over which connection, and what became of them.
 //!
 //! Measuring side, the bakeoff process, hot. Load = source x pacer x stop x recorder x connection;
-//! each is one piece and there is one loop ([`lane`]) for all of them. A thread per core, nothing
+//! each is one piece and there is one loop ([`turn`]) for all of them. A thread per core, nothing
 //! shared between threads while a slice runs. Does not choose requests (`workload` does) and does
 //! not judge servers (`experiment` does); it does testify against itself: lateness, its own CPU,
 //! postponed requests.
 
 #![forbid(unsafe_code)]
 
+mod batching;
 mod connection;
 mod exchange;
+mod flow;
 mod job;
 mod lane;
+mod local;
 mod pacer;
 mod sampler;
 mod station;
 mod tls;
+mod turn;
+mod wheel;
 
 /// From this share of its core on, a thread of a closed loop was the limit, and not the server.
 pub const GENERATOR_LIMIT: f64 = 0.97;
 
-pub use job::{BodyCheck, Job, Pace, Target};
-pub use lane::GIVE_UP_AFTER;
+pub use job::{BodyCheck, Job, Pace, Protocol, Reuse, Target};
+pub use local::{AddressError, LocalAddresses};
 pub use pacer::{Constant, Original, Pacer, Poisson};
 pub use station::{Recording, Station};
-pub use tls::{Resumption, TlsSetupError, Trust, client_config};
+pub use tls::{
+    Alpn, HandshakeKind, HandshakeLedger, HandshakeSummary, HandshakeTally, Identity, ParseShareError, Share,
+    TlsClient, TlsOptions, TlsProgress, TlsSession, TlsSettings, TlsSetupError, Trust, Versions,
+};
+pub use turn::GIVE_UP_AFTER;

@@ -1,9 +1,12 @@
 //! All lanes towards one target: threads are started for a job and end with it, connections stay.
 
+use crate::flow::Plan;
 use crate::job::{Job, Pace, Target};
-use crate::lane::{Flow, Lane, LaneJob, LaneReport};
+use crate::lane::{Lane, LaneJob, LaneReport};
 use crate::sampler;
+use crate::tls::HandshakeLedger;
 use bakeoff_meter::{Counters, Recorder, Times};
+use bakeoff_sys::driver::{EpollDriver, SystemCalls};
 use bakeoff_sys::namespace::Namespace;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use bakeoff_workload::Source;
@@ -31,8 +34,14 @@ pub struct Recording {
     pub gave_up: bool,
     /// What TLS agreed on, when a handshake was made in this job.
     pub tls: Option<String>,
+    /// The first thing that a server did and HTTP/2 forbids, in words.
+    pub violation: Option<String>,
+    /// TLS handshakes of this job: asked for, achieved, and their CPU.
+    pub handshakes: HandshakeLedger,
     /// Requests in flight at equal moments from the start on, where that was asked for.
     pub in_flight: Vec<u32>,
+    /// What the generator asked of the kernel.
+    pub calls: SystemCalls,
 }
 
 /// Threads start their work together, so long after they were made.
@@ -46,7 +55,9 @@ impl Station {
     /// When no event queue can be made, mostly for want of descriptors.
     pub fn new(target: Target, threads: usize, cores: Vec<usize>) -> io::Result<Self> {
         let clock = MonotonicClock::new();
-        let lanes = (0..threads.max(1)).map(|_| Lane::new(clock)).collect::<io::Result<_>>()?;
+        let lanes = threads.max(1);
+        let lane = |place| Ok(Lane::new(Box::new(EpollDriver::new(clock)?), clock, (place, lanes)));
+        let lanes = (0..lanes).map(lane).collect::<io::Result<_>>()?;
         Ok(Self { target, cores, network: None, lanes, clock })
     }
 
@@ -96,16 +107,16 @@ impl Station {
         sample_every: Option<Nanos>,
     ) -> io::Result<Recording> {
         let start = self.clock.now() + HEAD_START;
-        let flows = flows(job.pace, self.lanes.len());
+        let streams = self.target.protocol.streams();
+        let plans = plans(job.pace, &job.robots, self.lanes.len(), streams);
         let (target, cores, network) = (&self.target, &self.cores, self.network.as_ref());
         let reports: Vec<io::Result<(LaneReport, Nanos)>> = thread::scope(|scope| {
-            let work = self.lanes.iter_mut().zip(job.sources).zip(flows).enumerate();
+            let work = self.lanes.iter_mut().zip(job.sources).zip(plans).enumerate();
             let threads: Vec<_> = work
-                .map(|(index, ((lane, source), flow))| {
+                .map(|(index, ((lane, source), plan))| {
                     let lane_job = LaneJob {
                         source,
-                        robots: job.robots.get(index).copied().unwrap_or(0),
-                        flow,
+                        plan,
                         start,
                         timeout: job.timeout,
                         until: job.until,
@@ -129,13 +140,20 @@ impl Station {
     }
 }
 
-fn flows(pace: Pace, lanes: usize) -> Vec<Flow> {
+fn plans(pace: Pace, robots: &[usize], lanes: usize, streams: usize) -> Vec<Plan> {
+    let share = |of: usize, lane| (of / lanes + usize::from(lane < of % lanes)).max(1) * streams;
     match pace {
-        Pace::Closed { think } => (0..lanes).map(|_| Flow::Closed { think }).collect(),
+        Pace::Closed { think, spread, connections } => {
+            let plan = |lane| {
+                let robots = robots.get(lane).copied().unwrap_or(0);
+                let seats = connections.map(|all| share(all, lane)).filter(|seats| *seats < robots);
+                Plan::Closed { think, spread, robots, seats }
+            };
+            (0..lanes).map(plan).collect()
+        }
         Pace::Open { pacers, connections } => {
-            let slots = |lane| (connections / lanes + usize::from(lane < connections % lanes)).max(1);
             let pacers = pacers.into_iter().enumerate();
-            pacers.map(|(lane, pacer)| Flow::Open { pacer, slots: slots(lane) }).collect()
+            pacers.map(|(lane, pacer)| Plan::Open { pacer, seats: share(connections, lane) }).collect()
         }
     }
 }
@@ -163,7 +181,8 @@ fn run_lane<S: Source>(
 fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Result<Recording> {
     let mut recorder = Recorder::new();
     let (mut cpu, mut busiest, mut end) = (Nanos::ZERO, Nanos::ZERO, start);
-    let (mut gave_up, mut tls, mut in_flight) = (false, None, Vec::new());
+    let (mut gave_up, mut tls, mut violation, mut in_flight) = (false, None, None, Vec::new());
+    let (mut calls, mut handshakes) = (SystemCalls::default(), HandshakeLedger::default());
     for report in reports {
         let (report, lane_cpu) = report?;
         recorder.merge(&report.recorder);
@@ -172,7 +191,10 @@ fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Re
         end = end.max(report.last_reply);
         gave_up |= report.gave_up;
         tls = tls.or(report.tls);
+        violation = violation.or(report.violation);
         sampler::add(&mut in_flight, &report.in_flight);
+        calls.add(&report.calls);
+        handshakes.merge(&report.handshakes);
     }
     let (times, mut counters) = recorder.finish();
     let wall = end.since(start);
@@ -180,5 +202,5 @@ fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Re
     counters.generator_cpu_ns = cpu.get();
     counters.generator_busy =
         if wall == Nanos::ZERO { 0.0 } else { busiest.get() as f64 / wall.get() as f64 };
-    Ok(Recording { times, counters, gave_up, tls, in_flight })
+    Ok(Recording { times, counters, gave_up, tls, violation, handshakes, in_flight, calls })
 }

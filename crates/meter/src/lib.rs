@@ -12,13 +12,15 @@ pub mod catalogue;
 mod counters;
 mod histogram;
 pub mod host;
+mod layout;
 pub mod process;
 mod recorder;
 
-pub use buckets::{Buckets, Decoder, Sum, edges_ns};
+pub use buckets::{Buckets, Decoder, Sum};
 pub use catalogue::{CATALOGUE, Kind, Meter, Side, Unit};
 pub use counters::{
     Counters, ErrorClass, HostShare, LinkCounts, OperationCounts, SubjectUsage, ViolationCounts,
 };
 pub use histogram::{DecodeError, Histogram, Quantiles};
+pub use layout::edges_ns;
 pub use recorder::{EncodedTimes, Recorder, ReplyTimes, Times};

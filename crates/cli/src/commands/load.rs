@@ -1,11 +1,12 @@
 //! `bakeoff load`: one target, as one uses wrk2, vegeta or oha.
 
+mod tls;
+
 use crate::args::LoadArgs;
 use crate::exit::Exit;
 use crate::{Failure, signals, terminal};
 use bakeoff_loadgen::{
-    BodyCheck, Constant, GENERATOR_LIMIT, Job, Pace, Pacer, Recording, Resumption, Station, Target, Trust,
-    client_config,
+    BodyCheck, Constant, GENERATOR_LIMIT, Job, Pace, Pacer, Recording, Reuse, Station, Target,
 };
 use bakeoff_meter::{ErrorClass, Quantiles};
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
@@ -64,7 +65,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Exit, Failure> {
         .collect::<Result<Vec<_>, Failure>>()?;
     let pace = match args.rate {
         Some(rate) => Pace::Open { pacers: pacers(rate, threads), connections },
-        None => Pace::Closed { think: Nanos::ZERO },
+        None => Pace::Closed { think: Nanos::ZERO, spread: Nanos::ZERO, connections: None },
     };
     let until = args.duration.or(args.requests.is_none().then_some(DURATION));
     let robots =
@@ -187,21 +188,19 @@ fn target(args: &LoadArgs, url: &Url) -> Result<Target, Failure> {
         .next()
         .ok_or_else(|| Failure::failed(format!("{}: has no address", url.host)))?;
     let tls = if url.tls {
-        let trust = match (&args.cacert, args.insecure) {
-            (_, true) => Trust::Anyone,
-            (Some(file), _) => Trust::File(file.clone()),
-            (None, false) => Trust::system(),
-        };
+        let settings = tls::settings(args)?;
         let name = ServerName::try_from(url.host.clone())
             .map_err(|why| Failure::usage(format!("{}: {why}", url.host)))?;
-        Some((client_config(&trust, Resumption::Allowed).map_err(Failure::failed)?, name))
+        Some((settings, name))
     } else {
+        tls::none_wanted(&args.tls)?;
         None
     };
     let bracketed = if url.host.contains(':') { format!("[{}]", url.host) } else { url.host.clone() };
     let default_port = if url.tls { 443 } else { 80 };
     let host = if url.port == default_port { bracketed } else { format!("{bracketed}:{}", url.port) };
-    Ok(Target { address, host, tls, keep_alive: !args.no_keepalive, headers: headers(&args.headers)? })
+    let reuse = Reuse::kept(!args.no_keepalive);
+    Ok(Target { tls, reuse, headers: headers(&args.headers)?, ..Target::plain(address, host) })
 }
 
 fn headers(lines: &[String]) -> Result<Vec<u8>, Failure> {

@@ -238,10 +238,12 @@ fn a_server_that_closes_every_connection_is_given_up() {
         });
         let recording = run(&mut peer.station(), closed(&lists(4, 1_000), 1));
         assert!(recording.gave_up);
-        let [("closed-early", failures)] = errors(&recording)[..] else {
-            panic!("{:?}", errors(&recording));
-        };
-        assert!((u64::from(GIVE_UP_AFTER)..u64::from(GIVE_UP_AFTER) + 4).contains(&failures), "{failures}");
+        // What is in flight then is no failure of the server's, but it is not forgotten.
+        let failures = recording.counters.errors["closed-early"];
+        let cut_off = recording.counters.errors.get("cut-off").copied().unwrap_or(0);
+        assert_eq!(recording.counters.requests, failures + cut_off);
+        let at_most = u64::from(GIVE_UP_AFTER) + 4;
+        assert!(failures >= u64::from(GIVE_UP_AFTER) && failures + cut_off < at_most, "{failures} {cut_off}");
     });
 }
 

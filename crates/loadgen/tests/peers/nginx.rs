@@ -2,7 +2,7 @@
 
 use crate::support::{Authority, closed, errors, expecting, run, within_patience};
 use bakeoff_content::{Body, ObjectId};
-use bakeoff_loadgen::{Resumption, Station, Target, Trust, client_config};
+use bakeoff_loadgen::{Reuse, Station, Target, TlsOptions, Trust};
 use bakeoff_workload::{Expect, RequestTable, Slice};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -134,12 +134,11 @@ fn is_counted_alike(tls: bool, keep_alive: bool) {
     let authority = tls.then(|| Authority::new("one"));
     let nginx = Nginx::start(authority.as_ref());
     let tls = authority.as_ref().map(|authority| {
-        let config =
-            client_config(&Trust::File(authority.file.path().to_owned()), Resumption::Allowed).unwrap();
+        let config = TlsOptions::new(Trust::File(authority.file.path().to_owned())).load().unwrap();
         (config, ServerName::try_from("localhost").unwrap())
     });
     let host = "localhost".to_owned();
-    let target = Target { address: nginx.address, host, tls, keep_alive, headers: Vec::new() };
+    let target = Target { tls, reuse: Reuse::kept(keep_alive), ..Target::plain(nginx.address, host) };
     let mut station = Station::new(target, 2, Vec::new()).unwrap();
     let recording = run(&mut station, closed(&slice(), 2));
     drop(station);

@@ -1,6 +1,6 @@
 //! Scripted peers, slices to run against them, and what every recording must satisfy.
 
-use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording, Resumption, Station, Target, Trust, client_config};
+use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording, Reuse, Station, Target, TlsOptions, Trust};
 use bakeoff_units::Nanos;
 use bakeoff_workload::{Ask, Expect, ListSource, Method, Request, RequestTable, Slice, Source, Statuses};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, getsockname, socket};
@@ -89,13 +89,7 @@ impl Peer {
     }
 
     pub(crate) fn target(&self) -> Target {
-        Target {
-            address: self.address,
-            host: "localhost".to_owned(),
-            tls: None,
-            keep_alive: true,
-            headers: Vec::new(),
-        }
+        Target::plain(self.address, "localhost".to_owned())
     }
 
     /// A station of one thread.
@@ -105,13 +99,12 @@ impl Peer {
 
     /// A station of one thread with a connection per request.
     pub(crate) fn station_per_request(&self) -> Station {
-        Station::new(Target { keep_alive: false, ..self.target() }, 1, Vec::new()).unwrap()
+        Station::new(Target { reuse: Reuse::Never, ..self.target() }, 1, Vec::new()).unwrap()
     }
 
     /// The target over TLS, by this name, trusting this authority.
     pub(crate) fn tls_target(&self, authority: &Authority, name: &'static str) -> Target {
-        let config =
-            client_config(&Trust::File(authority.file.path().to_owned()), Resumption::Allowed).unwrap();
+        let config = TlsOptions::new(Trust::File(authority.file.path().to_owned())).load().unwrap();
         Target { tls: Some((config, ServerName::try_from(name).unwrap())), ..self.target() }
     }
 
@@ -142,9 +135,7 @@ impl Nobody {
 
 /// A station of one thread towards any address.
 pub(crate) fn station_to(address: SocketAddr) -> Station {
-    let target =
-        Target { address, host: "localhost".to_owned(), tls: None, keep_alive: true, headers: Vec::new() };
-    Station::new(target, 1, Vec::new()).unwrap()
+    Station::new(Target::plain(address, "localhost".to_owned()), 1, Vec::new()).unwrap()
 }
 
 /// Somebody who signs its own certificate for `localhost`.
@@ -324,7 +315,7 @@ pub(crate) fn closed(slice: &Slice, threads: usize) -> Job<'static, ListSource> 
     Job {
         robots: sources.iter().map(ListSource::robots).collect(),
         sources,
-        pace: Pace::Closed { think: Nanos::ZERO },
+        pace: Pace::Closed { think: Nanos::ZERO, spread: Nanos::ZERO, connections: None },
         timeout: Nanos::from_secs(10),
         until: None,
         check: BodyCheck::Full,

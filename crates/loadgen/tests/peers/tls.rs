@@ -5,7 +5,7 @@ use crate::support::{
     within_patience,
 };
 use bakeoff_content::{Body, ObjectId};
-use bakeoff_loadgen::{Job, Resumption, Station, Target, Trust, client_config};
+use bakeoff_loadgen::{Job, Station, Target, TlsOptions, Trust};
 use bakeoff_units::Nanos;
 use bakeoff_workload::Expect;
 use rustls::pki_types::ServerName;
@@ -194,7 +194,7 @@ fn anyone_is_trusted_when_told_so() {
         let authority = Authority::new("one");
         let peer = Peer::tls(&authority, |talk| talk.answer_all(OK));
         let name = ServerName::try_from("elsewhere").unwrap();
-        let tls = Some((client_config(&Trust::Anyone, Resumption::Allowed).unwrap(), name));
+        let tls = Some((TlsOptions::new(Trust::Anyone).load().unwrap(), name));
         let mut station = Station::new(Target { tls, ..peer.target() }, 1, Vec::new()).unwrap();
         assert_eq!(totals(&run(&mut station, closed(&lists(2, 2), 1))), (4, 4, 2));
     });
@@ -204,7 +204,6 @@ fn anyone_is_trusted_when_told_so() {
 fn an_authority_that_is_none_is_an_error_that_says_where() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(b"no certificate").unwrap();
-    let error =
-        client_config(&Trust::File(file.path().to_owned()), Resumption::Allowed).unwrap_err().to_string();
+    let error = TlsOptions::new(Trust::File(file.path().to_owned())).load().unwrap_err().to_string();
     assert!(error.contains(file.path().to_str().unwrap()), "{error}");
 }

@@ -22,7 +22,7 @@ fn has_token(value: &[u8], token: &[u8]) -> bool {
 }
 
 /// A `Content-Length` value: digits alone, or a list of equal numbers (RFC 9110 section 8.6).
-fn content_length(value: &[u8]) -> Option<u64> {
+pub(crate) fn content_length(value: &[u8]) -> Option<u64> {
     let mut numbers = value.split(|&byte| byte == b',').map(|item| decimal(item.trim_ascii()));
     let first = numbers.next()??;
     numbers.all(|number| number == Some(first)).then_some(first)

@@ -48,7 +48,13 @@ impl<'a> Jobs<'a> {
     ) -> Job<'a, ListSource> {
         let sources = slice.by_robot(threads);
         let robots = sources.iter().map(ListSource::robots).collect();
-        self.job(sources, robots, Pace::Closed { think }, check, limit)
+        self.job(
+            sources,
+            robots,
+            Pace::Closed { think, spread: Nanos::ZERO, connections: None },
+            check,
+            limit,
+        )
     }
 
     fn open(

@@ -7,7 +7,7 @@ use crate::plan::{Arm, ArmKind, Fresh, LimitsPlan, RequestWork};
 use crate::results::{ProofRecord, SubjectSetup};
 use crate::run::link::Wire;
 use crate::run::{Run, RunError};
-use bakeoff_loadgen::{Resumption, Station, Target, Trust, client_config};
+use bakeoff_loadgen::{Reuse, Share, Station, Target, TlsOptions, Trust};
 use bakeoff_subject::{Certificate, Context, Limits, Proof, Running, build_layers, prove, prove_layers};
 use bakeoff_units::Nanos;
 use rustls::pki_types::ServerName;
@@ -163,8 +163,8 @@ fn target(
         let trust = arm.trust.clone().or(ours).unwrap_or_else(Trust::system);
         let name = ServerName::try_from(running.server_name.clone())
             .map_err(|why| RunError::System(io::Error::other(format!("{}: {why}", running.server_name))))?;
-        let resumption = if first_use { Resumption::Off } else { Resumption::Allowed };
-        Some((client_config(&trust, resumption)?, name))
+        let resume = if first_use { Share::NONE } else { Share::ALL };
+        Some((TlsOptions::new(trust).resume(resume).load()?, name))
     } else {
         None
     };
@@ -175,7 +175,7 @@ fn target(
     };
     let keep_alive = arm.requests.keep_alive.unwrap_or(work.keep_alive) && !first_use;
     let headers = arm.requests.headers.iter().flat_map(|line| format!("{line}\r\n").into_bytes()).collect();
-    Ok(Target { address: running.address, host, tls, keep_alive, headers })
+    Ok(Target { tls, reuse: Reuse::kept(keep_alive), headers, ..Target::plain(running.address, host) })
 }
 
 /// Directories of arms: the prime of the second baseline is no good name on disk.

@@ -120,9 +120,10 @@ impl ServerBench<'_> {
                 let pacers = (0..threads).map(|lane| pacer(clock, seed, lane, threads)).collect();
                 (EndlessSource::by_request(slice, threads, from), Pace::Open { pacers, connections })
             }
-            Load::Closed { robots, think } => {
-                (EndlessSource::by_robot(slice, threads, robots), Pace::Closed { think })
-            }
+            Load::Closed { robots, think } => (
+                EndlessSource::by_robot(slice, threads, robots),
+                Pace::Closed { think, spread: Nanos::ZERO, connections: None },
+            ),
         };
         let job = Job {
             robots: sources.iter().map(EndlessSource::robots).collect(),

@@ -1,0 +1,1 @@
+"""The engine's bench: see `benches/compare-generators`."""

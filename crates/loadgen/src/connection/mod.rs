@@ -1,0 +1,400 @@
+//! One connection: TLS if any, what is spoken over it, and the exchanges that it carries.
+//!
+//! Measuring side, hot. Bytes in, bytes out, no socket: whoever owns the driver moves them. What becomes of
+//! an exchange is told as a [`Done`]; what becomes of the connection, by [`Connection::over`].
+
+mod http;
+mod http1;
+mod http2;
+mod render;
+
+use crate::exchange::Exchange;
+use crate::flow::Turn;
+use crate::job::{BodyCheck, Protocol, Reuse, Target};
+use crate::tls::TlsSession;
+use bakeoff_meter::ErrorClass;
+use bakeoff_units::{Clock, MonotonicClock, Nanos};
+use http::Http;
+pub(crate) use render::Renderer;
+use std::cell::RefCell;
+
+/// How far the connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Connecting,
+    Handshaking,
+    Open,
+}
+
+/// When bytes came: the kernel's word if there is one, or the clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    at: Nanos,
+    seen: Nanos,
+}
+
+impl Arrival {
+    /// `stamp`: the kernel's word.
+    pub(crate) fn new(clock: &MonotonicClock, stamp: Option<Nanos>) -> Self {
+        let seen = clock.now();
+        Self { at: stamp.unwrap_or(seen), seen }
+    }
+
+    /// The moment, as far as it can be one of a reply to what was sent then: a stamp outside that was
+    /// made by a clock that has been set since.
+    pub(crate) fn after(&self, sent: Nanos) -> Nanos {
+        if self.at < sent || self.at > self.seen { self.seen } else { self.at }
+    }
+
+    /// When they were looked at.
+    pub(crate) const fn seen(&self) -> Nanos {
+        self.seen
+    }
+}
+
+/// An exchange that has ended on this connection.
+pub(crate) struct Done {
+    pub(crate) exchange: Exchange,
+    pub(crate) outcome: Outcome,
+}
+
+/// How it has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The reply was whole at this moment.
+    Complete(Nanos),
+    /// Closed before a byte of the reply, on a connection that had served before: the server may have
+    /// closed it while it was idle, so the request may be sent again (RFC 9112 section 9.3.1).
+    Again,
+    /// It was never sent here, and goes over another connection.
+    Elsewhere,
+    /// It has failed.
+    Failed(ErrorClass),
+}
+
+/// What all connections of a lane are told.
+pub(crate) struct Manner<'a> {
+    pub(crate) target: &'a Target,
+    pub(crate) render: Renderer,
+    pub(crate) check: BodyCheck,
+    pub(crate) clock: MonotonicClock,
+    /// Room for what is to be encrypted.
+    pub(crate) plain: RefCell<Vec<u8>>,
+}
+
+/// How a connection has ended while replies were due: what those fail with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Closing {
+    /// Before the first byte of a reply.
+    before: ErrorClass,
+    /// Inside one.
+    inside: ErrorClass,
+}
+
+impl Closing {
+    /// By the peer, in order.
+    const ENDED: Self = Self { before: ErrorClass::ClosedEarly, inside: ErrorClass::Truncated };
+    /// By the peer, at once.
+    const RESET: Self = Self { before: ErrorClass::Reset, inside: ErrorClass::Reset };
+    /// It takes no more requests.
+    const NOT_SENT: Self = Self { before: ErrorClass::SendFailed, inside: ErrorClass::SendFailed };
+
+    /// What becomes of an exchange; `untouched`: nothing of its reply has come.
+    const fn outcome(self, exchange: &Exchange, untouched: bool, served: u64) -> Outcome {
+        match untouched {
+            true if served > 0 && !exchange.resent => Outcome::Again,
+            true => Outcome::Failed(self.before),
+            false => Outcome::Failed(self.inside),
+        }
+    }
+}
+
+/// See the module.
+pub(crate) struct Connection {
+    tls: Option<Box<TlsSession>>,
+    phase: Phase,
+    since: Nanos,
+    http: Http,
+    served: u64,
+    begun: u64,
+    over: bool,
+    /// Every exchange is done, and the peer is to close by then.
+    lingering: Option<Nanos>,
+    /// Whose turn comes when it is closed.
+    held: Option<Turn>,
+}
+
+impl Connection {
+    /// A connection for this exchange; `out` gets what is to be sent first.
+    pub(crate) fn new(
+        exchange: Exchange,
+        tls: Option<TlsSession>,
+        now: Nanos,
+        manner: &Manner<'_>,
+        out: &mut Vec<u8>,
+        done: &mut Vec<Done>,
+    ) -> Self {
+        let mut connection = Self {
+            tls: tls.map(Box::new),
+            phase: Phase::Connecting,
+            since: now,
+            http: Http::new(manner.target.protocol, exchange),
+            served: 0,
+            begun: 0,
+            over: false,
+            lingering: None,
+            held: None,
+        };
+        match &mut connection.tls {
+            Some(tls) => tls.take_output(out),
+            None => connection.begin(now, manner, out, done),
+        }
+        connection
+    }
+
+    /// Its TLS session, if there is one and the handshake has begun and not ended.
+    pub(crate) fn handshaking(&self) -> Option<&TlsSession> {
+        self.tls.as_deref().filter(|_| self.phase == Phase::Handshaking)
+    }
+
+    /// Its TLS session, if there is one.
+    pub(crate) fn tls(&self) -> Option<&TlsSession> {
+        self.tls.as_deref()
+    }
+
+    /// What the peer did that the protocol forbids, in words.
+    pub(crate) fn violation(&self) -> Option<&str> {
+        self.http.violation()
+    }
+
+    /// Whether it is to be closed.
+    pub(crate) const fn over(&self) -> bool {
+        self.over
+    }
+
+    /// Whether it stands and can carry a further request.
+    pub(crate) fn reusable(&self) -> bool {
+        self.phase == Phase::Open && !self.over && self.lingering.is_none() && self.http.is_quiet()
+    }
+
+    /// Whether it only waits for the peer to close.
+    pub(crate) const fn is_lingering(&self) -> bool {
+        self.lingering.is_some() && !self.over
+    }
+
+    /// Another exchange; it is told in `out` at once when the connection is open.
+    pub(crate) fn ask(
+        &mut self,
+        exchange: Exchange,
+        now: Nanos,
+        manner: &Manner<'_>,
+        out: &mut Vec<u8>,
+        done: &mut Vec<Done>,
+    ) {
+        self.http.push(exchange);
+        if self.phase == Phase::Open {
+            self.begin(now, manner, out, done);
+        }
+    }
+
+    /// Sends what waits, as far as it may.
+    fn begin(&mut self, now: Nanos, manner: &Manner<'_>, out: &mut Vec<u8>, done: &mut Vec<Done>) {
+        let left = match manner.target.reuse {
+            Reuse::Never => 1_u64.saturating_sub(self.begun),
+            Reuse::UpTo(most) => most.get().saturating_sub(self.begun),
+            Reuse::Always => u64::MAX,
+        };
+        let Some(tls) = &mut self.tls else {
+            self.begun += self.http.begin(now, &manner.render, left, out, done);
+            return;
+        };
+        let mut plain = manner.plain.borrow_mut();
+        plain.clear();
+        self.begun += self.http.begin(now, &manner.render, left, &mut plain, done);
+        if !plain.is_empty() {
+            // A session that has failed says so when it is read.
+            let _ = tls.write(&plain, out);
+        }
+    }
+
+    /// The TCP connection stands, since that moment; how long that took.
+    pub(crate) fn connected(&mut self, stood: Nanos) -> Nanos {
+        let took = stood.since(self.since);
+        self.since = stood;
+        self.phase = if self.tls.is_some() { Phase::Handshaking } else { Phase::Open };
+        if self.tls.is_none() {
+            self.http.stood(stood);
+        }
+        took
+    }
+
+    /// Bytes came. `out` gets what they call for, `done` the exchanges that they end; how long
+    /// the TLS handshake took if they were its last.
+    pub(crate) fn receive(
+        &mut self,
+        bytes: &[u8],
+        arrival: &Arrival,
+        manner: &Manner<'_>,
+        out: &mut Vec<u8>,
+        done: &mut Vec<Done>,
+    ) -> Option<Nanos> {
+        let before = done.len();
+        let was_open = self.phase == Phase::Open;
+        let read = match self.tls.is_some() {
+            false => self.http.receive(bytes, arrival, manner.check, done).map(|()| false),
+            true => self.receive_tls(bytes, arrival, manner, out, done),
+        };
+        if let Err(class) = read {
+            // Surplus behind a reply that was whole spoils that reply.
+            if let Some(last) = done[before..].last_mut().filter(|_| class == ErrorClass::Surplus) {
+                last.outcome = Outcome::Failed(class);
+            }
+            self.break_with(class, done);
+        }
+        let spent = self.after_replies(&done[before..], arrival.seen(), manner) || self.http.is_spent();
+        let opened = self.phase == Phase::Open && !was_open;
+        let now = if opened { manner.clock.now() } else { arrival.seen() };
+        if !self.over && !spent && self.http.has_more_to_say(opened) {
+            self.begin(now, manner, out, done);
+        }
+        if read == Ok(true) {
+            self.ended_by_tls(arrival, done);
+        }
+        if spent {
+            self.close_inside(Closing::ENDED, arrival, done);
+        }
+        opened.then(|| now.since(self.since))
+    }
+
+    /// Replies were whole: whether the connection has carried all that it should.
+    fn after_replies(&mut self, done: &[Done], now: Nanos, manner: &Manner<'_>) -> bool {
+        let complete = done.iter().filter(|done| matches!(done.outcome, Outcome::Complete(_)));
+        let Some(last) = complete.clone().last() else { return false };
+        self.served += complete.count() as u64;
+        let keep_alive = last.exchange.head.is_some_and(|head| head.keep_alive);
+        match manner.target.reuse {
+            // The server said it would close: TIME_WAIT then stays on its side.
+            Reuse::Never if manner.target.protocol == Protocol::Http1 => {
+                self.lingering = Some(now + LINGER);
+                false
+            }
+            Reuse::Never => self.http.is_idle(),
+            Reuse::UpTo(most) if self.begun >= most.get() => self.http.is_idle(),
+            _ => !keep_alive,
+        }
+    }
+
+    /// Says whether the peer has ended the session (close_notify).
+    fn receive_tls(
+        &mut self,
+        raw: &[u8],
+        arrival: &Arrival,
+        manner: &Manner<'_>,
+        out: &mut Vec<u8>,
+        done: &mut Vec<Done>,
+    ) -> Result<bool, ErrorClass> {
+        let Some(tls) = self.tls.as_mut() else { return Ok(false) };
+        // Session tickets come at any time and are no part of a reply.
+        let http = &mut self.http;
+        let read = tls.receive(raw, &mut |plain| http.receive(plain, arrival, manner.check, done));
+        tls.take_output(out); // of a failure too: the alert
+        let progress = read?;
+        if self.phase == Phase::Handshaking && progress.established {
+            if matches!(manner.target.protocol, Protocol::Http2 { .. }) && tls.alpn() != Some(b"h2") {
+                return Err(ErrorClass::NoHttp2);
+            }
+            self.phase = Phase::Open;
+        }
+        Ok(progress.ended)
+    }
+
+    /// close_notify came.
+    fn ended_by_tls(&mut self, arrival: &Arrival, done: &mut Vec<Done>) {
+        // With `lingering` the peer is to close the connection itself.
+        if self.lingering.is_none() {
+            self.close_inside(Closing::ENDED, arrival, done);
+        }
+    }
+
+    /// The peer has ended its half.
+    pub(crate) fn ended(&mut self, arrival: &Arrival, done: &mut Vec<Done>) {
+        match self.phase {
+            Phase::Connecting => self.break_with(ErrorClass::ConnectFailed, done),
+            Phase::Handshaking => self.break_with(ErrorClass::TlsFailed, done),
+            Phase::Open => self.close_inside(Closing::ENDED, arrival, done),
+        }
+    }
+
+    /// Reading it failed.
+    pub(crate) fn broken(&mut self, arrival: &Arrival, done: &mut Vec<Done>) {
+        match self.phase {
+            Phase::Connecting | Phase::Handshaking => self.break_with(ErrorClass::Reset, done),
+            Phase::Open => self.close_inside(Closing::RESET, arrival, done),
+        }
+    }
+
+    /// Writing to it failed.
+    pub(crate) fn not_sent(&mut self, arrival: &Arrival, done: &mut Vec<Done>) {
+        self.close_inside(Closing::NOT_SENT, arrival, done);
+    }
+
+    /// The peer has ended its half already, and nothing more is read before that is told.
+    pub(crate) fn will_end(&mut self) {
+        self.over |= self.http.is_quiet();
+    }
+
+    fn close_inside(&mut self, closing: Closing, arrival: &Arrival, done: &mut Vec<Done>) {
+        self.http.end(closing, self.served, arrival, done);
+        self.over = true;
+    }
+
+    /// Whatever is on it fails.
+    pub(crate) fn break_with(&mut self, class: ErrorClass, done: &mut Vec<Done>) {
+        self.http.fail(class, done);
+        self.over = true;
+    }
+
+    /// Time limits; whether one has passed.
+    pub(crate) fn sweep(
+        &mut self,
+        now: Nanos,
+        manner: &Manner<'_>,
+        out: &mut Vec<u8>,
+        done: &mut Vec<Done>,
+    ) -> bool {
+        if self.lingering.is_some_and(|until| now >= until) {
+            self.over = true;
+        }
+        let opened = self.phase == Phase::Open;
+        match &mut self.http {
+            Http::Two(http) if opened => {
+                if http.give_up_overdue(now, done) {
+                    self.begin(now, manner, out, done);
+                    return true;
+                }
+            }
+            http if http.is_overdue(now) => {
+                let connecting = self.phase == Phase::Connecting;
+                self.break_with(
+                    if connecting { ErrorClass::ConnectTimeout } else { ErrorClass::Timeout },
+                    done,
+                );
+            }
+            _ => {}
+        }
+        self.over
+    }
+
+    /// Keeps a turn until the connection is closed.
+    pub(crate) fn hold(&mut self, turn: Turn) {
+        self.held = Some(turn);
+    }
+
+    /// The turn that was kept.
+    pub(crate) const fn held(&self) -> Option<Turn> {
+        self.held
+    }
+}
+
+/// How long a connection that the server said it would close may stay open.
+const LINGER: Nanos = Nanos::from_millis(200);

@@ -1,0 +1,299 @@
+//! Whose turn it is: who asks when, and from which seat.
+//!
+//! Measuring side, hot. A seat is a place for one request in flight, on a connection that follows from its
+//! number. In a closed loop a robot has a seat of its own, or shares a number of them with the others; in an
+//! open loop all requests share. Time comes in from the loop; nothing here reads a clock or sees a socket.
+
+use crate::pacer::Pacer;
+use crate::wheel::Wheel;
+use bakeoff_units::Nanos;
+use std::collections::VecDeque;
+
+/// A seat, and who has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    pub(crate) seat: u32,
+    /// The robot in a closed loop, 0 in an open one.
+    pub(crate) robot: u32,
+}
+
+/// A request that can be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Due {
+    pub(crate) turn: Turn,
+    pub(crate) due: Nanos,
+    /// It waited for a seat: for others' replies, not for this thread.
+    pub(crate) postponed: bool,
+}
+
+/// How requests come due.
+pub(crate) enum Plan {
+    /// Each robot asks again when its reply is there and it has thought.
+    Closed {
+        think: Nanos,
+        /// The first requests are spread over this time.
+        spread: Nanos,
+        robots: usize,
+        /// Seats, if fewer than robots.
+        seats: Option<usize>,
+    },
+    /// The pacer says.
+    Open { pacer: Box<dyn Pacer>, seats: usize },
+}
+
+impl Plan {
+    pub(crate) fn seats(&self) -> usize {
+        match self {
+            Self::Closed { robots, seats, .. } => seats.unwrap_or(*robots),
+            Self::Open { seats, .. } => *seats,
+        }
+    }
+}
+
+/// See the module.
+pub(crate) struct Flow {
+    pace: Pace,
+    start: Nanos,
+    /// Robots that think or back off, by the time they go on.
+    waiting: Wheel,
+    /// How many those are.
+    thinking: usize,
+    /// Robots that go on at once.
+    ready: VecDeque<Due>,
+    /// Robots that were due and found no seat.
+    line: VecDeque<(Nanos, u32)>,
+    /// Free seats, the last used on top; unless each robot has its own.
+    idle: Option<Vec<u32>>,
+    /// When there was last no free seat: a request due before that was held up by it.
+    starved_until: Nanos,
+    /// Open loop: when the next request is due.
+    next_due: Option<Nanos>,
+}
+
+enum Pace {
+    Closed { think: Nanos },
+    Open { pacer: Box<dyn Pacer> },
+}
+
+impl Flow {
+    /// `prefer` says of a seat whether it is a good one to begin with.
+    pub(crate) fn new(plan: Plan, start: Nanos, prefer: impl Fn(u32) -> bool) -> Self {
+        let seats = plan.seats() as u32;
+        let robots = if let Plan::Closed { robots, .. } = &plan { *robots } else { 0 };
+        let shared = !matches!(&plan, Plan::Closed { seats: None, .. });
+        let mut flow = Self {
+            pace: Pace::Closed { think: Nanos::ZERO },
+            start,
+            waiting: Wheel::with_capacity(robots),
+            thinking: 0,
+            ready: VecDeque::new(),
+            line: VecDeque::new(),
+            idle: shared.then(|| idle_seats(seats, prefer)),
+            starved_until: Nanos::ZERO,
+            next_due: None,
+        };
+        flow.pace = match plan {
+            Plan::Open { pacer, .. } => Pace::Open { pacer },
+            Plan::Closed { think, spread, robots, .. } => {
+                for robot in 0..robots {
+                    let at = start + spread.times(robot as f64 / robots as f64);
+                    flow.wait(at, robot as u32);
+                }
+                Pace::Closed { think }
+            }
+        };
+        flow
+    }
+
+    /// Open loop: the workload's own time of the next request, or none.
+    pub(crate) fn schedule(&mut self, upcoming: Option<Nanos>) {
+        if let Pace::Open { pacer } = &mut self.pace {
+            let start = self.start;
+            self.next_due = upcoming.map(|at| start + pacer.due(at));
+        }
+    }
+
+    /// Whether the pacer decides.
+    pub(crate) const fn is_open(&self) -> bool {
+        matches!(self.pace, Pace::Open { .. })
+    }
+
+    /// The next request that is due and has a seat. In an open loop [`Flow::schedule`] must follow.
+    pub(crate) fn next(&mut self, now: Nanos) -> Option<Due> {
+        if let Some(due) = self.ready.pop_front() {
+            return Some(due);
+        }
+        if self.is_open() {
+            let due = self.next_due.filter(|due| *due <= now)?;
+            let seat = self.idle.as_mut()?.pop()?;
+            return Some(Due { turn: Turn { seat, robot: 0 }, due, postponed: due < self.starved_until });
+        }
+        loop {
+            let (due, robot) = self.waiting.pop_due(now)?;
+            self.thinking -= 1;
+            let seat = match &mut self.idle {
+                None => robot, // its own
+                Some(idle) => match idle.pop() {
+                    Some(seat) => seat,
+                    None => {
+                        self.line.push_back((due, robot));
+                        continue;
+                    }
+                },
+            };
+            return Some(Due { turn: Turn { seat, robot }, due: due.max(self.start), postponed: false });
+        }
+    }
+
+    /// A request has got its reply: its robot thinks, and the seat is free.
+    pub(crate) fn served(&mut self, turn: Turn, now: Nanos) {
+        match self.pace {
+            Pace::Closed { think: Nanos::ZERO } => {
+                if self.idle.is_none() {
+                    return self.ready.push_back(Due { turn, due: now, postponed: false });
+                }
+                self.wait(now, turn.robot);
+            }
+            Pace::Closed { think } => self.wait(now + think, turn.robot),
+            Pace::Open { .. } => {}
+        }
+        self.free(turn.seat, now);
+    }
+
+    /// A request has failed: its robot thinks, and pauses if that is wise.
+    pub(crate) fn failed(&mut self, turn: Turn, now: Nanos, pause: Nanos) {
+        if let Pace::Closed { think } = self.pace {
+            self.wait(now + think + pause, turn.robot);
+        }
+        self.free(turn.seat, now);
+    }
+
+    /// There was no request to ask: the robot is done.
+    pub(crate) fn leave(&mut self, turn: Turn, now: Nanos) {
+        self.free(turn.seat, now);
+    }
+
+    fn wait(&mut self, until: Nanos, robot: u32) {
+        self.waiting.insert(until, robot);
+        self.thinking += 1;
+    }
+
+    fn free(&mut self, seat: u32, now: Nanos) {
+        let Some(idle) = &mut self.idle else { return };
+        if let Some((due, robot)) = self.line.pop_front() {
+            return self.ready.push_back(Due { turn: Turn { seat, robot }, due, postponed: true });
+        }
+        if idle.is_empty() {
+            self.starved_until = now;
+        }
+        idle.push(seat);
+    }
+
+    /// When the loop has to wake up for it, at the latest.
+    pub(crate) fn next_wake(&self) -> Option<Nanos> {
+        if !self.ready.is_empty() {
+            return Some(Nanos::ZERO);
+        }
+        match &self.pace {
+            Pace::Closed { .. } => self.waiting.next_due(),
+            // With no free seat nothing can be sent before an event frees one.
+            Pace::Open { .. } => {
+                self.next_due.filter(|_| self.idle.as_ref().is_some_and(|idle| !idle.is_empty()))
+            }
+        }
+    }
+
+    /// Open loop: when the next request is due, with or without a seat.
+    pub(crate) const fn next_due(&self) -> Option<Nanos> {
+        self.next_due
+    }
+
+    /// Robots that were due before this moment and found no seat.
+    pub(crate) fn held_up(&self, before: Nanos) -> usize {
+        self.line.iter().filter(|(due, _)| *due < before).count()
+    }
+
+    /// Whether nobody will ask any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.thinking == 0 && self.ready.is_empty() && self.line.is_empty() && self.next_due.is_none()
+    }
+}
+
+/// Those that are preferred on top, low numbers first.
+fn idle_seats(seats: u32, prefer: impl Fn(u32) -> bool) -> Vec<u32> {
+    let mut idle: Vec<u32> = (0..seats).rev().collect();
+    idle.sort_by_key(|&seat| prefer(seat));
+    idle
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pacer::Constant;
+    use bakeoff_units::PerSecond;
+
+    const MS: fn(u64) -> Nanos = Nanos::from_millis;
+
+    fn closed(think: Nanos, robots: usize, seats: Option<usize>) -> Flow {
+        Flow::new(Plan::Closed { think, spread: Nanos::ZERO, robots, seats }, MS(1), |_| false)
+    }
+
+    #[test]
+    fn a_robot_with_its_own_seat_goes_on_at_once_or_when_it_has_thought() {
+        let mut flow = closed(MS(5), 2, None);
+        assert_eq!(flow.next(MS(0)), None);
+        let first = flow.next(MS(1)).unwrap();
+        assert_eq!((first.turn, first.due), (Turn { seat: 0, robot: 0 }, MS(1)));
+        assert_eq!(flow.next(MS(1)).unwrap().turn.robot, 1);
+        flow.served(first.turn, MS(2));
+        assert_eq!((flow.next(MS(6)), flow.next_wake()), (None, Some(MS(7))));
+        assert_eq!(flow.next(MS(8)).unwrap().due, MS(7));
+
+        let mut flow = closed(Nanos::ZERO, 1, None);
+        let turn = flow.next(MS(1)).unwrap().turn;
+        flow.served(turn, MS(3));
+        assert_eq!(flow.next(Nanos::ZERO), Some(Due { turn, due: MS(3), postponed: false }));
+    }
+
+    #[test]
+    fn robots_that_share_seats_wait_in_line_and_keep_their_due_time() {
+        let mut flow = closed(Nanos::ZERO, 3, Some(1));
+        let first = flow.next(MS(1)).unwrap();
+        assert_eq!(flow.next(MS(1)), None);
+        assert_eq!(flow.held_up(MS(2)), 2);
+        flow.served(first.turn, MS(4));
+        let second = flow.next(MS(4)).unwrap();
+        assert_eq!((second.due, second.postponed, second.turn), (MS(1), true, Turn { seat: 0, robot: 1 }));
+        flow.leave(second.turn, MS(5));
+        let third = flow.next(MS(5)).unwrap();
+        assert_eq!((third.due, third.turn.robot), (MS(1), 2));
+        // The first robot was due again at 4 ms, joins the line, and is next.
+        assert_eq!(flow.next(MS(6)), None);
+        flow.failed(third.turn, MS(7), MS(10));
+        assert_eq!(flow.next(MS(7)).unwrap().due, MS(4));
+    }
+
+    #[test]
+    fn an_open_loop_tells_what_a_missing_seat_held_up() {
+        let pacer = Box::new(Constant::new(PerSecond::new(1000.0).unwrap(), 0, 1));
+        let mut flow = Flow::new(Plan::Open { pacer, seats: 1 }, Nanos::ZERO, |_| false);
+        flow.schedule(Some(Nanos::ZERO));
+        let first = flow.next(MS(0)).unwrap();
+        flow.schedule(Some(Nanos::ZERO));
+        assert_eq!((flow.next(MS(3)), flow.next_wake(), flow.next_due()), (None, None, Some(MS(1))));
+        flow.served(first.turn, MS(4));
+        let second = flow.next(MS(4)).unwrap();
+        assert!(second.postponed && second.due == MS(1));
+        flow.schedule(None);
+        flow.leave(second.turn, MS(5));
+        assert!(flow.is_over());
+    }
+
+    #[test]
+    fn first_requests_are_spread() {
+        let plan = Plan::Closed { think: MS(100), spread: MS(100), robots: 4, seats: None };
+        let mut flow = Flow::new(plan, MS(1), |_| false);
+        let dues: Vec<Nanos> = std::iter::from_fn(|| flow.next(MS(1000))).map(|due| due.due).collect();
+        assert_eq!(dues, [MS(1), MS(26), MS(51), MS(76)]);
+    }
+}
