@@ -6,6 +6,7 @@ use crate::connection::{Connection, Done, Manner, Renderer};
 use crate::exchange::Words;
 use crate::flow::Plan;
 use crate::job::{BodyCheck, Reuse, Target};
+use crate::station::Engine;
 use crate::tls::{HandshakeLedger, TlsClient};
 use crate::turn::{Run, catch_up};
 use bakeoff_meter::Recorder;
@@ -27,6 +28,7 @@ pub(crate) struct LaneJob<'a, S> {
     pub(crate) refused: Statuses,
     pub(crate) sample_every: Option<Nanos>,
     pub(crate) interrupted: &'a AtomicBool,
+    pub(crate) engine: Engine,
 }
 
 /// What a lane lives with from job to job: connections stay open between slices.
@@ -93,6 +95,7 @@ impl Lane {
             target,
             render: Renderer::new(target),
             check: job.check,
+            connect_timeout: job.engine.connect_timeout,
             clock: self.clock,
             plain: RefCell::default(),
         };

@@ -25,10 +25,11 @@ mod wheel;
 /// From this share of its core on, a thread of a closed loop was the limit, and not the server.
 pub const GENERATOR_LIMIT: f64 = 0.97;
 
+pub use bakeoff_sys::driver::{Choice, Kind as DriverKind, SystemCalls};
 pub use job::{BodyCheck, Job, Pace, Protocol, Reuse, Target};
 pub use local::{AddressError, LocalAddresses};
 pub use pacer::{Constant, Original, Pacer, Poisson};
-pub use station::{Recording, Station};
+pub use station::{Engine, Recording, Station};
 pub use tls::{
     Alpn, HandshakeKind, HandshakeLedger, HandshakeSummary, HandshakeTally, Identity, ParseShareError, Share,
     TlsClient, TlsOptions, TlsProgress, TlsSession, TlsSettings, TlsSetupError, Trust, Versions,

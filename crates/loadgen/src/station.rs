@@ -6,7 +6,7 @@ use crate::lane::{Lane, LaneJob, LaneReport};
 use crate::sampler;
 use crate::tls::HandshakeLedger;
 use bakeoff_meter::{Counters, Recorder, Times};
-use bakeoff_sys::driver::{EpollDriver, SystemCalls};
+use bakeoff_sys::driver::{Choice, Kind, SystemCalls, best};
 use bakeoff_sys::namespace::Namespace;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use bakeoff_workload::Source;
@@ -18,8 +18,30 @@ pub struct Station {
     target: Target,
     cores: Vec<usize>,
     network: Option<Namespace>,
+    /// At least one.
     lanes: Vec<Lane>,
     clock: MonotonicClock,
+    engine: Engine,
+    why_not: Option<String>,
+}
+
+/// How the generator works, where that is not left to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Engine {
+    /// How the kernel is asked.
+    pub driver: Choice,
+    /// Whether replies may gather, with stamps of the kernel, before they are looked at.
+    pub batching: bool,
+    /// Whether it is noted where its own time goes.
+    pub profile: bool,
+    /// A connection that does not stand after this long has failed; `None`: the request's time limit.
+    pub connect_timeout: Option<Nanos>,
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self { driver: Choice::Auto, batching: true, profile: false, connect_timeout: None }
+    }
 }
 
 /// What a job came to.
@@ -54,11 +76,34 @@ impl Station {
     /// # Errors
     /// When no event queue can be made, mostly for want of descriptors.
     pub fn new(target: Target, threads: usize, cores: Vec<usize>) -> io::Result<Self> {
+        Self::with(target, threads, cores, Engine::default())
+    }
+
+    /// The same with a say in how the kernel is asked.
+    ///
+    /// # Errors
+    /// As [`Station::new`]; also when a driver is asked for that the kernel does not let us have.
+    pub fn with(target: Target, threads: usize, cores: Vec<usize>, engine: Engine) -> io::Result<Self> {
         let clock = MonotonicClock::new();
-        let lanes = threads.max(1);
-        let lane = |place| Ok(Lane::new(Box::new(EpollDriver::new(clock)?), clock, (place, lanes)));
-        let lanes = (0..lanes).map(lane).collect::<io::Result<_>>()?;
-        Ok(Self { target, cores, network: None, lanes, clock })
+        let threads = threads.max(1);
+        let mut lanes = Vec::with_capacity(threads);
+        let mut why_not = None;
+        for place in 0..threads {
+            let (driver, why) = best(clock, engine.driver)?;
+            why_not = why_not.or(why);
+            lanes.push(Lane::new(driver, clock, (place, threads)));
+        }
+        Ok(Self { target, cores, network: None, lanes, clock, engine, why_not })
+    }
+
+    /// Which driver it runs on.
+    pub fn driver(&self) -> Kind {
+        self.lanes[0].driver.kind()
+    }
+
+    /// Why that is not the better one, in words.
+    pub fn why_not_better(&self) -> Option<&str> {
+        self.why_not.as_deref()
     }
 
     /// The same, with its connections made in another network than bakeoff's own.
@@ -110,6 +155,7 @@ impl Station {
         let streams = self.target.protocol.streams();
         let plans = plans(job.pace, &job.robots, self.lanes.len(), streams);
         let (target, cores, network) = (&self.target, &self.cores, self.network.as_ref());
+        let engine = self.engine;
         let reports: Vec<io::Result<(LaneReport, Nanos)>> = thread::scope(|scope| {
             let work = self.lanes.iter_mut().zip(job.sources).zip(plans).enumerate();
             let threads: Vec<_> = work
@@ -124,6 +170,7 @@ impl Station {
                         refused: job.refused,
                         sample_every,
                         interrupted: job.interrupted,
+                        engine,
                     };
                     let core = (!cores.is_empty()).then(|| cores[index % cores.len()]);
                     scope.spawn(move || run_lane(lane, target, lane_job, core, network))

@@ -75,7 +75,7 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
             refused: job.refused,
             interrupted: job.interrupted,
             // A connection a request leaves nothing to gather: setting it up is what costs.
-            batched: manner.target.reuse != Reuse::Never && seats >= FEWEST_IN_FLIGHT,
+            batched: job.engine.batching && manner.target.reuse != Reuse::Never && seats >= FEWEST_IN_FLIGHT,
         };
         let streams = manner.target.protocol.streams();
         // Open connections first, so that a slice does not begin with set-ups.

@@ -78,6 +78,8 @@ pub(crate) struct Manner<'a> {
     pub(crate) render: Renderer,
     pub(crate) check: BodyCheck,
     pub(crate) clock: MonotonicClock,
+    /// See [`crate::Engine::connect_timeout`].
+    pub(crate) connect_timeout: Option<Nanos>,
     /// Room for what is to be encrypted.
     pub(crate) plain: RefCell<Vec<u8>>,
 }
@@ -366,6 +368,8 @@ impl Connection {
             self.over = true;
         }
         let opened = self.phase == Phase::Open;
+        let limit = manner.connect_timeout.filter(|_| self.phase == Phase::Connecting);
+        let late = limit.is_some_and(|limit| now >= self.since + limit);
         match &mut self.http {
             Http::Two(http) if opened => {
                 if http.give_up_overdue(now, done) {
@@ -373,7 +377,7 @@ impl Connection {
                     return true;
                 }
             }
-            http if http.is_overdue(now) => {
+            http if http.is_overdue(now) || late => {
                 let connecting = self.phase == Phase::Connecting;
                 self.break_with(
                     if connecting { ErrorClass::ConnectTimeout } else { ErrorClass::Timeout },
