@@ -3,9 +3,11 @@
 //! Measuring side. The loop itself is [`crate::turn`].
 
 use crate::connection::{Connection, Done, Manner, Renderer};
+use crate::delay::OwnLateness;
 use crate::exchange::Words;
 use crate::flow::Plan;
 use crate::job::{BodyCheck, Reuse, Target};
+use crate::profile::Profile;
 use crate::station::Engine;
 use crate::tls::{HandshakeLedger, TlsClient};
 use crate::turn::{Run, catch_up};
@@ -64,6 +66,8 @@ pub(crate) struct LaneReport {
     pub(crate) violation: Option<String>,
     pub(crate) in_flight: Vec<u32>,
     pub(crate) calls: SystemCalls,
+    pub(crate) own_lateness: Option<OwnLateness>,
+    pub(crate) profile: Option<Profile>,
 }
 
 impl Lane {

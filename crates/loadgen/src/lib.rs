@@ -10,12 +10,14 @@
 
 mod batching;
 mod connection;
+mod delay;
 mod exchange;
 mod flow;
 mod job;
 mod lane;
 mod local;
 mod pacer;
+mod profile;
 mod sampler;
 mod station;
 mod tls;
@@ -26,9 +28,11 @@ mod wheel;
 pub const GENERATOR_LIMIT: f64 = 0.97;
 
 pub use bakeoff_sys::driver::{Choice, Kind as DriverKind, SystemCalls};
+pub use delay::OwnLateness;
 pub use job::{BodyCheck, Job, Pace, Protocol, Reuse, Target};
 pub use local::{AddressError, LocalAddresses};
 pub use pacer::{Constant, Original, Pacer, Poisson};
+pub use profile::{Profile, Stage};
 pub use station::{Engine, Recording, Station};
 pub use tls::{
     Alpn, HandshakeKind, HandshakeLedger, HandshakeSummary, HandshakeTally, Identity, ParseShareError, Share,

@@ -1,8 +1,10 @@
 //! All lanes towards one target: threads are started for a job and end with it, connections stay.
 
+use crate::delay::OwnLateness;
 use crate::flow::Plan;
 use crate::job::{Job, Pace, Target};
 use crate::lane::{Lane, LaneJob, LaneReport};
+use crate::profile::Profile;
 use crate::sampler;
 use crate::tls::HandshakeLedger;
 use bakeoff_meter::{Counters, Recorder, Times};
@@ -64,6 +66,11 @@ pub struct Recording {
     pub in_flight: Vec<u32>,
     /// What the generator asked of the kernel.
     pub calls: SystemCalls,
+    /// Open loop: lateness without the moments at which others had the generator's core, where the kernel
+    /// counts those.
+    pub own_lateness: Option<OwnLateness>,
+    /// Where the generator's own time went, where that was asked for.
+    pub profile: Option<Profile>,
 }
 
 /// Threads start their work together, so long after they were made.
@@ -230,6 +237,7 @@ fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Re
     let (mut cpu, mut busiest, mut end) = (Nanos::ZERO, Nanos::ZERO, start);
     let (mut gave_up, mut tls, mut violation, mut in_flight) = (false, None, None, Vec::new());
     let (mut calls, mut handshakes) = (SystemCalls::default(), HandshakeLedger::default());
+    let (mut own_lateness, mut profile) = (None, None);
     for report in reports {
         let (report, lane_cpu) = report?;
         recorder.merge(&report.recorder);
@@ -241,6 +249,12 @@ fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Re
         violation = violation.or(report.violation);
         sampler::add(&mut in_flight, &report.in_flight);
         calls.add(&report.calls);
+        if let Some(more) = &report.own_lateness {
+            own_lateness.get_or_insert_with(OwnLateness::default).add(more);
+        }
+        if let Some(more) = &report.profile {
+            profile.get_or_insert_with(Profile::default).add(more);
+        }
         handshakes.merge(&report.handshakes);
     }
     let (times, mut counters) = recorder.finish();
@@ -249,5 +263,16 @@ fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Re
     counters.generator_cpu_ns = cpu.get();
     counters.generator_busy =
         if wall == Nanos::ZERO { 0.0 } else { busiest.get() as f64 / wall.get() as f64 };
-    Ok(Recording { times, counters, gave_up, tls, violation, handshakes, in_flight, calls })
+    Ok(Recording {
+        times,
+        counters,
+        gave_up,
+        tls,
+        violation,
+        handshakes,
+        in_flight,
+        calls,
+        own_lateness,
+        profile,
+    })
 }

@@ -6,10 +6,12 @@
 
 use crate::batching::{Batching, FEWEST_IN_FLIGHT};
 use crate::connection::{Arrival, Connection, Done, Manner, Outcome};
+use crate::delay::Delays;
 use crate::exchange::Exchange;
 use crate::flow::{Due, Flow};
 use crate::job::Reuse;
 use crate::lane::{Lane, LaneJob, LaneReport};
+use crate::profile::{Profiler, Stage};
 use crate::sampler::Sampler;
 use crate::tls::{HandshakeLedger, TlsClient, error_class};
 use bakeoff_meter::{ErrorClass, Recorder};
@@ -54,6 +56,9 @@ pub(crate) struct Run<'l, 'j, S> {
     handshakes: HandshakeLedger,
     violation: Option<String>,
     sampler: Option<Sampler>,
+    /// In an open loop.
+    delays: Option<Delays>,
+    profiler: Profiler,
 }
 
 /// What the job says, apart from its source and its flow.
@@ -79,8 +84,10 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
         };
         let streams = manner.target.protocol.streams();
         // Open connections first, so that a slice does not begin with set-ups.
-        let is_open = |seat: u32| lane.connections[seat as usize / streams].is_some();
-        let flow = Flow::new(job.plan, job.start, is_open);
+        let stands = |seat: u32| lane.connections[seat as usize / streams].is_some();
+        let flow = Flow::new(job.plan, job.start, stands);
+        let is_open = flow.is_open();
+        let profiler = Profiler::new(manner.clock, job.engine.profile);
         Self {
             failed_connects: vec![0; lane.connections.len()],
             lane,
@@ -102,6 +109,8 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
             handshakes: HandshakeLedger::default(),
             violation: None,
             sampler: job.sample_every.map(|every| Sampler::new(job.start, every, job.until)),
+            delays: is_open.then(|| Delays::new(job.start)).flatten(),
+            profiler,
         }
     }
 
@@ -110,8 +119,12 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
         let mut sweep_at = self.lane.clock.now() + SWEEP;
         loop {
             let now = self.lane.clock.now();
+            self.profiler.begin_turn();
             if let Some(sampler) = &mut self.sampler {
                 sampler.note(now, self.in_flight);
+            }
+            if let Some(delays) = &mut self.delays {
+                delays.tick(now);
             }
             self.stop_if_told(now);
             self.start_due(now);
@@ -123,7 +136,10 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
                 sweep_at = now + SWEEP;
             }
             let wait = self.patience(sweep_at);
+            self.profiler.lap(Stage::Asking);
+            self.profiler.before_wait();
             self.lane.driver.wait(wait)?;
+            self.profiler.after_wait();
             self.take_in();
         }
     }
@@ -137,6 +153,8 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
             handshakes: self.handshakes,
             violation: self.violation,
             in_flight: self.sampler.map_or_else(Vec::new, Sampler::finish),
+            own_lateness: self.delays.map(Delays::finish),
+            profile: self.profiler.finish(),
             calls: SystemCalls::default(),
         }
     }
@@ -205,7 +223,11 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
             // Held up by busy connections, not by this thread: told apart from lateness.
             self.recorder.counters.postponed += 1;
         } else {
-            self.recorder.times.lateness.record(now.since(due.due));
+            let late = now.since(due.due);
+            self.recorder.times.lateness.record(late);
+            if let Some(delays) = &mut self.delays {
+                delays.note(late);
+            }
         }
         self.dispatch(exchange, now);
     }
@@ -237,7 +259,9 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
         let wish = self.wish(slot);
         self.lane.opened += 1;
         let memory = &mut self.lane.memory;
+        self.profiler.lap(Stage::Asking);
         let begun = self.lane.driver.connect(slot, self.manner.target.address, wish, &memory.out);
+        self.profiler.lap(Stage::Sending);
         memory.out.clear();
         let connection = self.lane.connections[slot as usize].insert(connection);
         match begun {
@@ -275,6 +299,7 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
         loop {
             let Some((slot, event)) = self.lane.driver.next() else { return };
             let Some(Some(connection)) = self.lane.connections.get_mut(slot as usize) else { continue };
+            self.profiler.lap(Stage::Receiving);
             let memory = &mut self.lane.memory;
             let mut opened = None;
             match event {
@@ -304,6 +329,7 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
                 // A generator neither listens nor sends bodies.
                 Event::Sent | Event::Accepted(_) | Event::NotAccepted(_) => continue,
             }
+            self.profiler.lap(Stage::Parsing);
             if let Some(took) = opened {
                 self.recorder.times.handshake.record(took);
                 self.note_handshake(slot);
@@ -328,7 +354,9 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
         if memory.out.is_empty() {
             return;
         }
+        self.profiler.lap(Stage::Asking);
         let sent = self.lane.driver.send(slot, &memory.out);
+        self.profiler.lap(Stage::Sending);
         memory.out.clear();
         if let (Err(_), Some(connection)) = (sent, &mut self.lane.connections[slot as usize]) {
             connection.not_sent(&Arrival::new(&self.manner.clock, None), &mut memory.done);
@@ -364,6 +392,7 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
         self.batching.served(at.since(exchange.sent));
         self.last_reply = self.last_reply.max(at);
         self.in_flight -= 1;
+        self.profiler.count();
         if self.recorder.counters.replies > good_before {
             self.failures_in_a_row = 0;
         } else {
@@ -378,6 +407,7 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
             }
             _ => self.flow.served(turn, self.seen),
         }
+        self.profiler.lap(Stage::Recording);
     }
 
     fn fail(&mut self, exchange: Exchange, class: ErrorClass) {
@@ -406,7 +436,9 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
 
     /// Closes a connection, and lets who waited for that go on.
     fn close(&mut self, slot: Slot) {
+        self.profiler.lap(Stage::Asking);
         self.lane.driver.close(slot);
+        self.profiler.lap(Stage::Sending);
         let Some(connection) = self.lane.connections[slot as usize].take() else { return };
         if let Some(words) = connection.violation().filter(|_| self.violation.is_none()) {
             self.violation = Some(words.to_owned());
