@@ -1,10 +1,11 @@
 //! What the user typed, checked for form only.
 
 use bakeoff_experiment::rule::Rule;
-use bakeoff_loadgen::Share;
+use bakeoff_loadgen::{LocalAddresses, Share};
 use bakeoff_units::{Bytes, Nanos, PerSecond};
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
+use std::num::{NonZeroU16, NonZeroU64};
 use std::path::PathBuf;
 
 /// What does that layer cost? Measures web servers with and without a layer, in interleaved
@@ -199,10 +200,17 @@ pub(crate) struct LoadArgs {
     /// Offered rate such as 1000/s: open loop, late replies never delay the next request
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<PerSecond>,
-    /// Connections: robots of the closed loop, or most connections of the open loop [default: 64,
-    /// with --rate 1000]
+    /// Connections: each with a robot of its own in the closed loop (with --http2 --streams of them)
+    /// unless --robots says otherwise; most connections of the open loop [default: 64, with --rate 1000]
     #[arg(long, short = 'c', value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) connections: Option<u64>,
+    /// Robots of the closed loop, which share the connections
+    #[arg(long, value_name = "N", conflicts_with = "rate", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub(crate) robots: Option<u64>,
+    /// Time that a robot of the closed loop thinks between a reply and its next request; the first
+    /// requests are spread over it
+    #[arg(long, value_name = "TIME", conflicts_with = "rate")]
+    pub(crate) think: Option<Nanos>,
     /// Generator threads
     #[arg(long, short = 't', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub(crate) threads: u64,
@@ -215,6 +223,19 @@ pub(crate) struct LoadArgs {
     /// A new connection for each request
     #[arg(long)]
     pub(crate) no_keepalive: bool,
+    /// Most requests of a connection
+    #[arg(long, value_name = "N", conflicts_with = "no_keepalive")]
+    pub(crate) per_connection: Option<NonZeroU64>,
+    /// HTTP/2: over TLS as the server agrees to it, else as known beforehand
+    #[arg(long)]
+    pub(crate) http2: bool,
+    /// Requests in flight on each connection of HTTP/2
+    #[arg(long, value_name = "N", requires = "http2", default_value = "1")]
+    pub(crate) streams: NonZeroU16,
+    /// Local addresses of the connections, used in turn, such as 127.0.0.2-127.0.0.9 or 127.0.1.0/24;
+    /// each has ports of its own. May be given more than once
+    #[arg(long, value_name = "RANGE")]
+    pub(crate) from: Vec<LocalAddresses>,
     /// Accept any certificate
     #[arg(long, conflicts_with = "cacert")]
     pub(crate) insecure: bool,
@@ -229,6 +250,19 @@ pub(crate) struct LoadArgs {
     /// Time limit of each request
     #[arg(long, value_name = "TIME", default_value = "10s")]
     pub(crate) timeout: Nanos,
+    /// Time limit of connecting, so that a server that takes no connections does not hold the rate up
+    /// [default: --timeout]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) connect_timeout: Option<Nanos>,
+    /// How the kernel is asked: auto, epoll or io_uring
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = ["auto", "epoll", "io_uring"], hide_possible_values = true)]
+    pub(crate) driver: String,
+    /// Look at each reply as it comes, not at several at once
+    #[arg(long)]
+    pub(crate) no_batching: bool,
+    /// Also print where the generator's own time went
+    #[arg(long)]
+    pub(crate) profile: bool,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -6,7 +6,7 @@ use crate::flow::Turn;
 use crate::job::BodyCheck;
 use bakeoff_meter::{ErrorClass, Recorder, ReplyTimes};
 use bakeoff_units::Nanos;
-use bakeoff_wire::http1::ReplyHead;
+use bakeoff_wire::http1;
 use bakeoff_workload::{Ask, Expect, Method, Statuses};
 
 /// How much of a body [`BodyCheck::Start`] compares.
@@ -40,6 +40,28 @@ impl Words {
     }
 }
 
+/// A reply's head, whatever was spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    pub(crate) content_length: Option<u64>,
+    /// Whether the connection can carry another request.
+    pub(crate) keep_alive: bool,
+    /// Bytes that it took.
+    pub(crate) bytes: u64,
+}
+
+impl From<http1::ReplyHead> for Head {
+    fn from(head: http1::ReplyHead) -> Self {
+        Self {
+            status: head.status,
+            content_length: head.content_length,
+            keep_alive: head.keep_alive,
+            bytes: head.head_bytes,
+        }
+    }
+}
+
 /// State of a request in flight.
 #[derive(Clone, Debug)]
 pub(crate) struct Exchange {
@@ -51,7 +73,7 @@ pub(crate) struct Exchange {
     pub(crate) due: Nanos,
     pub(crate) sent: Nanos,
     pub(crate) first_byte: Option<Nanos>,
-    pub(crate) head: Option<ReplyHead>,
+    pub(crate) head: Option<Head>,
     body_seen: u64,
     wrong_body: bool,
     /// When it has failed for want of a reply.
@@ -115,7 +137,7 @@ impl Exchange {
             return;
         };
         if self.expect == Expect::Refusal {
-            recorder.violation(head.status, head.head_bytes + self.body_seen, refused.contains(head.status));
+            recorder.violation(head.status, head.bytes + self.body_seen, refused.contains(head.status));
             return;
         }
         match self.judge(&head) {
@@ -126,7 +148,7 @@ impl Exchange {
                     first_byte: self.first_byte.unwrap_or(done),
                     done,
                 };
-                recorder.reply(head.status, head.head_bytes + self.body_seen, times);
+                recorder.reply(head.status, head.bytes + self.body_seen, times);
             }
             Err(class) => {
                 recorder.status(head.status);
@@ -138,7 +160,7 @@ impl Exchange {
         }
     }
 
-    fn judge(&self, head: &ReplyHead) -> Result<(), ErrorClass> {
+    fn judge(&self, head: &Head) -> Result<(), ErrorClass> {
         let status = head.status;
         if status >= 500 {
             return Err(ErrorClass::ServerError);
@@ -166,20 +188,13 @@ impl Exchange {
 mod tests {
     use super::*;
     use bakeoff_content::{Body, ObjectId};
-    use bakeoff_wire::http1::{Framing, HttpVersion};
 
     fn outcome(expect: Expect, status: u16, body: &[u8], check: BodyCheck) -> String {
         let ask = Ask { method: Method::Get, target: b"/", headers: b"", expect, at: Nanos::ZERO };
         let mut exchange =
             Exchange::new(&ask, Words::default(), Turn { seat: 0, robot: 0 }, Nanos::ZERO, Nanos::MAX);
-        exchange.head = Some(ReplyHead {
-            status,
-            version: HttpVersion::Http11,
-            framing: Framing::Length(body.len() as u64),
-            content_length: Some(body.len() as u64),
-            keep_alive: true,
-            head_bytes: 10,
-        });
+        let content_length = Some(body.len() as u64);
+        exchange.head = Some(Head { status, content_length, keep_alive: true, bytes: 10 });
         body.chunks(7).for_each(|piece| exchange.body(piece, check));
         let mut recorder = Recorder::new();
         exchange.finish(Nanos::new(5), &Statuses::of(&[403, 503]), &mut recorder);

@@ -7,7 +7,7 @@ use bakeoff_units::Nanos;
 use bakeoff_workload::Statuses;
 use rustls::pki_types::ServerName;
 use std::net::SocketAddr;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU16, NonZeroU64};
 use std::sync::atomic::AtomicBool;
 
 /// Where requests go. Fixed for the life of a station.
@@ -68,6 +68,11 @@ pub enum Protocol {
     /// HTTP/1.1: one request after the other.
     #[default]
     Http1,
+    /// HTTP/2: over TLS where the server agrees to it (ALPN), else as known beforehand.
+    Http2 {
+        /// Most requests in flight on a connection, as far as the server allows.
+        streams: NonZeroU16,
+    },
 }
 
 impl Protocol {
@@ -75,6 +80,7 @@ impl Protocol {
     pub const fn streams(self) -> usize {
         match self {
             Self::Http1 => 1,
+            Self::Http2 { streams } => streams.get() as usize,
         }
     }
 }

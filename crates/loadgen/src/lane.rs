@@ -3,9 +3,12 @@
 //! Measuring side. The loop itself is [`crate::turn`].
 
 use crate::connection::{Connection, Done, Manner, Renderer};
+use crate::delay::OwnLateness;
 use crate::exchange::Words;
 use crate::flow::Plan;
 use crate::job::{BodyCheck, Reuse, Target};
+use crate::profile::Profile;
+use crate::station::Engine;
 use crate::tls::{HandshakeLedger, TlsClient};
 use crate::turn::{Run, catch_up};
 use bakeoff_meter::Recorder;
@@ -27,6 +30,7 @@ pub(crate) struct LaneJob<'a, S> {
     pub(crate) refused: Statuses,
     pub(crate) sample_every: Option<Nanos>,
     pub(crate) interrupted: &'a AtomicBool,
+    pub(crate) engine: Engine,
 }
 
 /// What a lane lives with from job to job: connections stay open between slices.
@@ -59,8 +63,11 @@ pub(crate) struct LaneReport {
     pub(crate) gave_up: bool,
     pub(crate) tls: Option<String>,
     pub(crate) handshakes: HandshakeLedger,
+    pub(crate) violation: Option<String>,
     pub(crate) in_flight: Vec<u32>,
     pub(crate) calls: SystemCalls,
+    pub(crate) own_lateness: Option<OwnLateness>,
+    pub(crate) profile: Option<Profile>,
 }
 
 impl Lane {
@@ -92,6 +99,7 @@ impl Lane {
             target,
             render: Renderer::new(target),
             check: job.check,
+            connect_timeout: job.engine.connect_timeout,
             clock: self.clock,
             plain: RefCell::default(),
         };

@@ -10,12 +10,14 @@
 
 mod batching;
 mod connection;
+mod delay;
 mod exchange;
 mod flow;
 mod job;
 mod lane;
 mod local;
 mod pacer;
+mod profile;
 mod sampler;
 mod station;
 mod tls;
@@ -25,10 +27,13 @@ mod wheel;
 /// From this share of its core on, a thread of a closed loop was the limit, and not the server.
 pub const GENERATOR_LIMIT: f64 = 0.97;
 
+pub use bakeoff_sys::driver::{Choice, Kind as DriverKind, SystemCalls};
+pub use delay::OwnLateness;
 pub use job::{BodyCheck, Job, Pace, Protocol, Reuse, Target};
 pub use local::{AddressError, LocalAddresses};
 pub use pacer::{Constant, Original, Pacer, Poisson};
-pub use station::{Recording, Station};
+pub use profile::{Profile, Stage};
+pub use station::{Engine, Recording, Station};
 pub use tls::{
     Alpn, HandshakeKind, HandshakeLedger, HandshakeSummary, HandshakeTally, Identity, ParseShareError, Share,
     TlsClient, TlsOptions, TlsProgress, TlsSession, TlsSettings, TlsSetupError, Trust, Versions,

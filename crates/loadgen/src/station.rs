@@ -1,12 +1,14 @@
 //! All lanes towards one target: threads are started for a job and end with it, connections stay.
 
+use crate::delay::OwnLateness;
 use crate::flow::Plan;
 use crate::job::{Job, Pace, Target};
 use crate::lane::{Lane, LaneJob, LaneReport};
+use crate::profile::Profile;
 use crate::sampler;
 use crate::tls::HandshakeLedger;
 use bakeoff_meter::{Counters, Recorder, Times};
-use bakeoff_sys::driver::{EpollDriver, SystemCalls};
+use bakeoff_sys::driver::{Choice, Kind, SystemCalls, best};
 use bakeoff_sys::namespace::Namespace;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use bakeoff_workload::Source;
@@ -18,8 +20,30 @@ pub struct Station {
     target: Target,
     cores: Vec<usize>,
     network: Option<Namespace>,
+    /// At least one.
     lanes: Vec<Lane>,
     clock: MonotonicClock,
+    engine: Engine,
+    why_not: Option<String>,
+}
+
+/// How the generator works, where that is not left to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Engine {
+    /// How the kernel is asked.
+    pub driver: Choice,
+    /// Whether replies may gather, with stamps of the kernel, before they are looked at.
+    pub batching: bool,
+    /// Whether it is noted where its own time goes.
+    pub profile: bool,
+    /// A connection that does not stand after this long has failed; `None`: the request's time limit.
+    pub connect_timeout: Option<Nanos>,
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self { driver: Choice::Auto, batching: true, profile: false, connect_timeout: None }
+    }
 }
 
 /// What a job came to.
@@ -34,12 +58,19 @@ pub struct Recording {
     pub gave_up: bool,
     /// What TLS agreed on, when a handshake was made in this job.
     pub tls: Option<String>,
+    /// The first thing that a server did and HTTP/2 forbids, in words.
+    pub violation: Option<String>,
     /// TLS handshakes of this job: asked for, achieved, and their CPU.
     pub handshakes: HandshakeLedger,
     /// Requests in flight at equal moments from the start on, where that was asked for.
     pub in_flight: Vec<u32>,
     /// What the generator asked of the kernel.
     pub calls: SystemCalls,
+    /// Open loop: lateness without the moments at which others had the generator's core, where the kernel
+    /// counts those.
+    pub own_lateness: Option<OwnLateness>,
+    /// Where the generator's own time went, where that was asked for.
+    pub profile: Option<Profile>,
 }
 
 /// Threads start their work together, so long after they were made.
@@ -52,11 +83,34 @@ impl Station {
     /// # Errors
     /// When no event queue can be made, mostly for want of descriptors.
     pub fn new(target: Target, threads: usize, cores: Vec<usize>) -> io::Result<Self> {
+        Self::with(target, threads, cores, Engine::default())
+    }
+
+    /// The same with a say in how the kernel is asked.
+    ///
+    /// # Errors
+    /// As [`Station::new`]; also when a driver is asked for that the kernel does not let us have.
+    pub fn with(target: Target, threads: usize, cores: Vec<usize>, engine: Engine) -> io::Result<Self> {
         let clock = MonotonicClock::new();
-        let lanes = threads.max(1);
-        let lane = |place| Ok(Lane::new(Box::new(EpollDriver::new(clock)?), clock, (place, lanes)));
-        let lanes = (0..lanes).map(lane).collect::<io::Result<_>>()?;
-        Ok(Self { target, cores, network: None, lanes, clock })
+        let threads = threads.max(1);
+        let mut lanes = Vec::with_capacity(threads);
+        let mut why_not = None;
+        for place in 0..threads {
+            let (driver, why) = best(clock, engine.driver)?;
+            why_not = why_not.or(why);
+            lanes.push(Lane::new(driver, clock, (place, threads)));
+        }
+        Ok(Self { target, cores, network: None, lanes, clock, engine, why_not })
+    }
+
+    /// Which driver it runs on.
+    pub fn driver(&self) -> Kind {
+        self.lanes[0].driver.kind()
+    }
+
+    /// Why that is not the better one, in words.
+    pub fn why_not_better(&self) -> Option<&str> {
+        self.why_not.as_deref()
     }
 
     /// The same, with its connections made in another network than bakeoff's own.
@@ -108,6 +162,7 @@ impl Station {
         let streams = self.target.protocol.streams();
         let plans = plans(job.pace, &job.robots, self.lanes.len(), streams);
         let (target, cores, network) = (&self.target, &self.cores, self.network.as_ref());
+        let engine = self.engine;
         let reports: Vec<io::Result<(LaneReport, Nanos)>> = thread::scope(|scope| {
             let work = self.lanes.iter_mut().zip(job.sources).zip(plans).enumerate();
             let threads: Vec<_> = work
@@ -122,6 +177,7 @@ impl Station {
                         refused: job.refused,
                         sample_every,
                         interrupted: job.interrupted,
+                        engine,
                     };
                     let core = (!cores.is_empty()).then(|| cores[index % cores.len()]);
                     scope.spawn(move || run_lane(lane, target, lane_job, core, network))
@@ -179,8 +235,9 @@ fn run_lane<S: Source>(
 fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Result<Recording> {
     let mut recorder = Recorder::new();
     let (mut cpu, mut busiest, mut end) = (Nanos::ZERO, Nanos::ZERO, start);
-    let (mut gave_up, mut tls, mut in_flight) = (false, None, Vec::new());
+    let (mut gave_up, mut tls, mut violation, mut in_flight) = (false, None, None, Vec::new());
     let (mut calls, mut handshakes) = (SystemCalls::default(), HandshakeLedger::default());
+    let (mut own_lateness, mut profile) = (None, None);
     for report in reports {
         let (report, lane_cpu) = report?;
         recorder.merge(&report.recorder);
@@ -189,8 +246,15 @@ fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Re
         end = end.max(report.last_reply);
         gave_up |= report.gave_up;
         tls = tls.or(report.tls);
+        violation = violation.or(report.violation);
         sampler::add(&mut in_flight, &report.in_flight);
         calls.add(&report.calls);
+        if let Some(more) = &report.own_lateness {
+            own_lateness.get_or_insert_with(OwnLateness::default).add(more);
+        }
+        if let Some(more) = &report.profile {
+            profile.get_or_insert_with(Profile::default).add(more);
+        }
         handshakes.merge(&report.handshakes);
     }
     let (times, mut counters) = recorder.finish();
@@ -199,5 +263,16 @@ fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Re
     counters.generator_cpu_ns = cpu.get();
     counters.generator_busy =
         if wall == Nanos::ZERO { 0.0 } else { busiest.get() as f64 / wall.get() as f64 };
-    Ok(Recording { times, counters, gave_up, tls, handshakes, in_flight, calls })
+    Ok(Recording {
+        times,
+        counters,
+        gave_up,
+        tls,
+        violation,
+        handshakes,
+        in_flight,
+        calls,
+        own_lateness,
+        profile,
+    })
 }

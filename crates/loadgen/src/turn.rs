@@ -6,10 +6,12 @@
 
 use crate::batching::{Batching, FEWEST_IN_FLIGHT};
 use crate::connection::{Arrival, Connection, Done, Manner, Outcome};
+use crate::delay::Delays;
 use crate::exchange::Exchange;
 use crate::flow::{Due, Flow};
 use crate::job::Reuse;
 use crate::lane::{Lane, LaneJob, LaneReport};
+use crate::profile::{Profiler, Stage};
 use crate::sampler::Sampler;
 use crate::tls::{HandshakeLedger, TlsClient, error_class};
 use bakeoff_meter::{ErrorClass, Recorder};
@@ -43,6 +45,8 @@ pub(crate) struct Run<'l, 'j, S> {
     /// Attempts to connect that failed in a row, by slot.
     failed_connects: Vec<u8>,
     failures_in_a_row: u32,
+    /// Requests that go over another connection.
+    again: Vec<Exchange>,
     /// When the loop last looked at something that came.
     seen: Nanos,
     stopped: bool,
@@ -50,7 +54,11 @@ pub(crate) struct Run<'l, 'j, S> {
     last_reply: Nanos,
     tls: Option<String>,
     handshakes: HandshakeLedger,
+    violation: Option<String>,
     sampler: Option<Sampler>,
+    /// In an open loop.
+    delays: Option<Delays>,
+    profiler: Profiler,
 }
 
 /// What the job says, apart from its source and its flow.
@@ -72,12 +80,14 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
             refused: job.refused,
             interrupted: job.interrupted,
             // A connection a request leaves nothing to gather: setting it up is what costs.
-            batched: manner.target.reuse != Reuse::Never && seats >= FEWEST_IN_FLIGHT,
+            batched: job.engine.batching && manner.target.reuse != Reuse::Never && seats >= FEWEST_IN_FLIGHT,
         };
         let streams = manner.target.protocol.streams();
         // Open connections first, so that a slice does not begin with set-ups.
-        let is_open = |seat: u32| lane.connections[seat as usize / streams].is_some();
-        let flow = Flow::new(job.plan, job.start, is_open);
+        let stands = |seat: u32| lane.connections[seat as usize / streams].is_some();
+        let flow = Flow::new(job.plan, job.start, stands);
+        let is_open = flow.is_open();
+        let profiler = Profiler::new(manner.clock, job.engine.profile);
         Self {
             failed_connects: vec![0; lane.connections.len()],
             lane,
@@ -90,13 +100,17 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
             in_flight: 0,
             lingering: 0,
             failures_in_a_row: 0,
+            again: Vec::new(),
             seen: job.start,
             stopped: false,
             gave_up: false,
             last_reply: Nanos::ZERO,
             tls: None,
             handshakes: HandshakeLedger::default(),
+            violation: None,
             sampler: job.sample_every.map(|every| Sampler::new(job.start, every, job.until)),
+            delays: is_open.then(|| Delays::new(job.start)).flatten(),
+            profiler,
         }
     }
 
@@ -105,8 +119,12 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
         let mut sweep_at = self.lane.clock.now() + SWEEP;
         loop {
             let now = self.lane.clock.now();
+            self.profiler.begin_turn();
             if let Some(sampler) = &mut self.sampler {
                 sampler.note(now, self.in_flight);
+            }
+            if let Some(delays) = &mut self.delays {
+                delays.tick(now);
             }
             self.stop_if_told(now);
             self.start_due(now);
@@ -118,7 +136,10 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
                 sweep_at = now + SWEEP;
             }
             let wait = self.patience(sweep_at);
+            self.profiler.lap(Stage::Asking);
+            self.profiler.before_wait();
             self.lane.driver.wait(wait)?;
+            self.profiler.after_wait();
             self.take_in();
         }
     }
@@ -130,7 +151,10 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
             gave_up: self.gave_up,
             tls: self.tls,
             handshakes: self.handshakes,
+            violation: self.violation,
             in_flight: self.sampler.map_or_else(Vec::new, Sampler::finish),
+            own_lateness: self.delays.map(Delays::finish),
+            profile: self.profiler.finish(),
             calls: SystemCalls::default(),
         }
     }
@@ -199,7 +223,11 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
             // Held up by busy connections, not by this thread: told apart from lateness.
             self.recorder.counters.postponed += 1;
         } else {
-            self.recorder.times.lateness.record(now.since(due.due));
+            let late = now.since(due.due);
+            self.recorder.times.lateness.record(late);
+            if let Some(delays) = &mut self.delays {
+                delays.note(late);
+            }
         }
         self.dispatch(exchange, now);
     }
@@ -210,7 +238,7 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
         let memory = &mut self.lane.memory;
         match &mut self.lane.connections[slot as usize] {
             Some(connection) => {
-                connection.ask(exchange, now, &self.manner, &mut memory.out);
+                connection.ask(exchange, now, &self.manner, &mut memory.out, &mut memory.done);
                 self.hand_over(slot);
                 if !self.lane.memory.done.is_empty() {
                     self.settle(slot);
@@ -227,20 +255,22 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
             Ok(session) => session,
             Err(error) => return self.fail(exchange, error_class(&error)),
         };
-        let connection = Connection::new(exchange, tls, now, &self.manner, &mut memory.out);
+        let connection = Connection::new(exchange, tls, now, &self.manner, &mut memory.out, &mut memory.done);
         let wish = self.wish(slot);
         self.lane.opened += 1;
         let memory = &mut self.lane.memory;
+        self.profiler.lap(Stage::Asking);
         let begun = self.lane.driver.connect(slot, self.manner.target.address, wish, &memory.out);
+        self.profiler.lap(Stage::Sending);
         memory.out.clear();
         let connection = self.lane.connections[slot as usize].insert(connection);
         match begun {
             Ok(Connecting::Begun) => {}
             Ok(Connecting::Done(stood)) => self.connected(slot, stood),
-            Err(error) => {
-                connection.break_with(connect_class(&error), &mut memory.done);
-                self.settle(slot);
-            }
+            Err(error) => connection.break_with(connect_class(&error), &mut memory.done),
+        }
+        if !self.lane.memory.done.is_empty() {
+            self.settle(slot);
         }
     }
 
@@ -269,6 +299,7 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
         loop {
             let Some((slot, event)) = self.lane.driver.next() else { return };
             let Some(Some(connection)) = self.lane.connections.get_mut(slot as usize) else { continue };
+            self.profiler.lap(Stage::Receiving);
             let memory = &mut self.lane.memory;
             let mut opened = None;
             match event {
@@ -292,10 +323,13 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
                 Event::Broken(_) => {
                     connection.broken(&Arrival::new(&self.manner.clock, None), &mut memory.done)
                 }
-                Event::NotSent(_) => connection.not_sent(&mut memory.done),
+                Event::NotSent(_) => {
+                    connection.not_sent(&Arrival::new(&self.manner.clock, None), &mut memory.done);
+                }
                 // A generator neither listens nor sends bodies.
                 Event::Sent | Event::Accepted(_) | Event::NotAccepted(_) => continue,
             }
+            self.profiler.lap(Stage::Parsing);
             if let Some(took) = opened {
                 self.recorder.times.handshake.record(took);
                 self.note_handshake(slot);
@@ -320,10 +354,12 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
         if memory.out.is_empty() {
             return;
         }
+        self.profiler.lap(Stage::Asking);
         let sent = self.lane.driver.send(slot, &memory.out);
+        self.profiler.lap(Stage::Sending);
         memory.out.clear();
         if let (Err(_), Some(connection)) = (sent, &mut self.lane.connections[slot as usize]) {
-            connection.not_sent(&mut memory.done);
+            connection.not_sent(&Arrival::new(&self.manner.clock, None), &mut memory.done);
         }
     }
 
@@ -331,19 +367,19 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
     fn settle(&mut self, slot: Slot) {
         self.hand_over(slot);
         let mut done = std::mem::take(&mut self.lane.memory.done);
-        let mut again = None;
         for Done { exchange, outcome } in done.drain(..) {
             match outcome {
                 Outcome::Complete(at) => self.complete(slot, exchange, at),
                 Outcome::Failed(class) => self.fail(exchange, class),
-                Outcome::Again => again = Some(exchange.anew()),
+                Outcome::Again => self.again.push(exchange.anew()),
+                Outcome::Elsewhere => self.again.push(exchange),
             }
         }
         self.lane.memory.done = done;
         if self.lane.connections[slot as usize].as_ref().is_some_and(|connection| connection.over()) {
             self.close(slot);
         }
-        if let Some(exchange) = again {
+        while let Some(exchange) = self.again.pop() {
             let now = self.lane.clock.now();
             self.dispatch(exchange, now);
         }
@@ -356,6 +392,7 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
         self.batching.served(at.since(exchange.sent));
         self.last_reply = self.last_reply.max(at);
         self.in_flight -= 1;
+        self.profiler.count();
         if self.recorder.counters.replies > good_before {
             self.failures_in_a_row = 0;
         } else {
@@ -370,6 +407,7 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
             }
             _ => self.flow.served(turn, self.seen),
         }
+        self.profiler.lap(Stage::Recording);
     }
 
     fn fail(&mut self, exchange: Exchange, class: ErrorClass) {
@@ -398,8 +436,13 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
 
     /// Closes a connection, and lets who waited for that go on.
     fn close(&mut self, slot: Slot) {
+        self.profiler.lap(Stage::Asking);
         self.lane.driver.close(slot);
+        self.profiler.lap(Stage::Sending);
         let Some(connection) = self.lane.connections[slot as usize].take() else { return };
+        if let Some(words) = connection.violation().filter(|_| self.violation.is_none()) {
+            self.violation = Some(words.to_owned());
+        }
         if let Some(session) = connection.handshaking() {
             self.handshakes.record(session);
         }
@@ -414,7 +457,8 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
     fn sweep(&mut self, now: Nanos) {
         for slot in 0..self.lane.connections.len() {
             let Some(connection) = &mut self.lane.connections[slot] else { continue };
-            if connection.sweep(now, &mut self.lane.memory.done) {
+            let memory = &mut self.lane.memory;
+            if connection.sweep(now, &self.manner, &mut memory.out, &mut memory.done) {
                 self.settle(slot as Slot);
             }
         }

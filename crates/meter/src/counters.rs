@@ -31,8 +31,14 @@ pub enum ErrorClass {
     Truncated,
     /// No complete reply within the time limit.
     Timeout,
-    /// What came is no HTTP/1.1 reply, or its head is too large.
+    /// What came is no HTTP reply, or its head is too large.
     Malformed,
+    /// TLS: the server does not agree to HTTP/2.
+    NoHttp2,
+    /// HTTP/2: the server broke a rule of the connection.
+    Protocol,
+    /// HTTP/2: the server reset the stream.
+    StreamReset,
     /// Bytes after the end of the reply that nobody asked for.
     Surplus,
     /// 5xx.
@@ -49,7 +55,7 @@ pub enum ErrorClass {
 
 impl ErrorClass {
     /// Every class, in the order of a request's life.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 22] = [
         Self::ConnectRefused,
         Self::ConnectTimeout,
         Self::ConnectFailed,
@@ -63,6 +69,9 @@ impl ErrorClass {
         Self::Truncated,
         Self::Timeout,
         Self::Malformed,
+        Self::NoHttp2,
+        Self::Protocol,
+        Self::StreamReset,
         Self::Surplus,
         Self::ServerError,
         Self::WrongStatus,
@@ -87,6 +96,9 @@ impl ErrorClass {
             Self::Truncated => "truncated",
             Self::Timeout => "timeout",
             Self::Malformed => "malformed",
+            Self::NoHttp2 => "no-http2",
+            Self::Protocol => "protocol-error",
+            Self::StreamReset => "stream-reset",
             Self::Surplus => "surplus",
             Self::ServerError => "server-error",
             Self::WrongStatus => "wrong-status",
@@ -120,6 +132,11 @@ impl ErrorClass {
                 "The server closes connections: its error log may say why."
             }
             Self::Malformed | Self::Surplus => "Is it an HTTP/1.1 server, and not a TLS port?",
+            Self::NoHttp2 => {
+                "Is HTTP/2 switched on for this port? Over TLS the server must agree to it (ALPN h2)."
+            }
+            Self::Protocol => "The server, or what speaks on this port, does not keep to HTTP/2.",
+            Self::StreamReset => "The server ends streams: its error log or its limits may say why.",
             Self::ServerError => "The server fails: its error log may say why.",
             Self::WrongStatus | Self::WrongLength | Self::WrongBody => {
                 "The server does not serve the site of the workload: use {root} in its configuration."

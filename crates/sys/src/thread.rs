@@ -2,12 +2,47 @@
 
 use bakeoff_units::Nanos;
 use nix::time::{ClockId, clock_gettime};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
 
 /// CPU time that the calling thread has used.
 pub fn cpu_time() -> Nanos {
     // The clock exists for every live thread; should the kernel refuse it, zero says "unknown".
     let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
     time.map_or(Nanos::ZERO, |t| Nanos::from_duration(std::time::Duration::from(t)))
+}
+
+/// How long a thread was ready to run without running, since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunQueueDelay {
+    /// All together.
+    pub waited: Nanos,
+    /// How often it began to run.
+    pub turns: u64,
+}
+
+/// Where the kernel counts that for one thread.
+#[derive(Debug)]
+pub struct RunQueue(File);
+
+impl RunQueue {
+    /// The calling thread's.
+    ///
+    /// # Errors
+    /// Where `/proc` is not there, or the kernel does not count it.
+    pub fn of_this_thread() -> io::Result<Self> {
+        File::open("/proc/thread-self/schedstat").map(Self)
+    }
+
+    /// The count now; `None` when it cannot be read.
+    pub fn delay(&mut self) -> Option<RunQueueDelay> {
+        let mut text = [0; 96];
+        let length = self.0.read_at(&mut text, 0).ok()?;
+        let mut numbers = std::str::from_utf8(&text[..length]).ok()?.split_whitespace().skip(1);
+        let waited = Nanos::new(numbers.next()?.parse().ok()?);
+        Some(RunQueueDelay { waited, turns: numbers.next()?.parse().ok()? })
+    }
 }
 
 /// Asks the kernel to wake the calling thread at the moment asked for, not up to 50 us later
@@ -23,18 +58,27 @@ pub fn wake_sharply() {
 ///
 /// # Errors
 /// Without the privilege, and where a control group gives no real-time share.
-pub fn go_first() -> std::io::Result<()> {
+pub fn go_first() -> io::Result<()> {
     let lowest = libc::sched_param { sched_priority: 1 };
     // SAFETY: number 0 is the calling thread; the pointer is to a local that lives through the call.
     match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &lowest) } {
         0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_that_has_waited_for_its_core_can_tell() {
+        let Ok(mut queue) = RunQueue::of_this_thread() else { return };
+        let before = queue.delay().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        let after = queue.delay().unwrap();
+        assert!(after.turns > before.turns && after.waited >= before.waited, "{before:?} {after:?}");
+    }
 
     #[test]
     fn work_costs_cpu_and_sleep_does_not() {

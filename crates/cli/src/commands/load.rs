@@ -1,88 +1,52 @@
 //! `bakeoff load`: one target, as one uses wrk2, vegeta or oha.
 
+mod report;
+mod room;
 mod tls;
+mod url;
 
 use crate::args::LoadArgs;
 use crate::exit::Exit;
 use crate::{Failure, signals, terminal};
 use bakeoff_loadgen::{
-    BodyCheck, Constant, GENERATOR_LIMIT, Job, Pace, Pacer, Recording, Reuse, Station, Target,
+    BodyCheck, Choice, Constant, Engine, Job, LocalAddresses, Pace, Pacer, Protocol, Reuse, Share, Station,
+    Target,
 };
-use bakeoff_meter::{ErrorClass, Quantiles};
-use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
+use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{Ask, CycleSource, GetUrl, Source, Statuses};
+use report::{Report, text};
 use rustls::pki_types::ServerName;
-use serde::Serialize;
-use std::collections::BTreeMap;
 use std::net::ToSocketAddrs;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use url::{Url, headers};
 
 /// Without `--duration` and `--requests`.
 const DURATION: Nanos = Nanos::from_secs(10);
-/// A run that is shorter says nothing of the generator's limit.
-const LONG_ENOUGH: Nanos = Nanos::from_secs(1);
-
-/// `--json`.
-#[derive(Serialize)]
-struct Report {
-    requests: u64,
-    replies: u64,
-    errors: u64,
-    errors_by_class: BTreeMap<String, u64>,
-    statuses: BTreeMap<u16, u64>,
-    duration_ns: u64,
-    replies_per_second: f64,
-    bytes: u64,
-    cpu_ns_per_request: f64,
-    generator_busy: f64,
-    connections: u64,
-    postponed: u64,
-    response_ns: Quantiles,
-    service_ns: Quantiles,
-    first_byte_ns: Quantiles,
-    connect_ns: Quantiles,
-    handshake_ns: Quantiles,
-    lateness_ns: Quantiles,
-    tls: Option<String>,
-    valid: bool,
-    invalid_reason: Option<String>,
-}
 
 /// Loads the URL and prints what happened. 0 only if the run is valid and something was answered.
 pub(crate) fn load(args: &LoadArgs) -> Result<Exit, Failure> {
     let url = Url::parse(&args.url)?;
     let target = target(args, &url)?;
     let interrupted = signals::interrupted();
-    let connections = args.connections.unwrap_or(if args.rate.is_some() { 1000 } else { 64 }) as usize;
-    raise_descriptors(connections)?;
-    let threads = (args.threads as usize).min(connections);
-    let paths = [GetUrl { path: url.path.clone(), weight: 1 }];
-    let sources = (0..threads)
-        .map(|thread| {
-            let cycle = CycleSource::new(&paths, 1, thread as u64).map_err(Failure::usage)?;
-            Ok(Limited { cycle, left: share(args.requests, thread, threads) })
-        })
-        .collect::<Result<Vec<_>, Failure>>()?;
-    let pace = match args.rate {
-        Some(rate) => Pace::Open { pacers: pacers(rate, threads), connections },
-        None => Pace::Closed { think: Nanos::ZERO, spread: Nanos::ZERO, connections: None },
+    let size = Size::of(args, target.protocol.streams());
+    room::descriptors(size.connections)?;
+    room::ports(size.connections, &target.from, target.address)?;
+    let engine = Engine {
+        driver: match args.driver.as_str() {
+            "epoll" => Choice::Epoll,
+            "io_uring" => Choice::Uring,
+            _ => Choice::Auto, // the parser lets no other through
+        },
+        batching: !args.no_batching,
+        profile: args.profile,
+        connect_timeout: args.connect_timeout,
     };
-    let until = args.duration.or(args.requests.is_none().then_some(DURATION));
-    let robots =
-        (0..threads).map(|thread| connections / threads + usize::from(thread < connections % threads));
-    let job = Job {
-        sources,
-        robots: robots.collect(),
-        pace,
-        timeout: args.timeout,
-        until,
-        check: BodyCheck::Start,
-        refused: Statuses::default(),
-        interrupted: &interrupted,
-    };
-    let mut station = Station::new(target, threads, Vec::new()).map_err(Failure::failed)?;
-    let recording = station.run(job).map_err(Failure::failed)?;
-    let report = report(&recording, args.rate);
+    let mut station = Station::with(target, size.threads, Vec::new(), engine).map_err(Failure::failed)?;
+    let time_wait = room::time_wait();
+    let recording = station.run(job(args, &url, &size, &interrupted)?).map_err(Failure::failed)?;
+    let mut report = Report::of(&recording, args.rate, &station);
+    report.handshakes = recording.handshakes.summary(args.tls.resume.unwrap_or(Share::ALL));
+    report.time_wait = time_wait.zip(room::time_wait());
     if args.json {
         terminal::say(&serde_json::to_string_pretty(&report).map_err(Failure::failed)?);
     } else {
@@ -95,6 +59,58 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Exit, Failure> {
         (0, _) => Exit::Failed,
         (_, false) => Exit::Invalid,
         (_, true) => Exit::Verdicts,
+    })
+}
+
+/// How many of what.
+struct Size {
+    connections: usize,
+    /// In a closed loop.
+    robots: usize,
+    threads: usize,
+}
+
+impl Size {
+    fn of(args: &LoadArgs, streams: usize) -> Self {
+        let connections = args.connections.unwrap_or(if args.rate.is_some() { 1000 } else { 64 }) as usize;
+        let robots = args.robots.map_or(connections * streams, |robots| robots as usize);
+        // Robots that are fewer do not need all.
+        let connections = if args.rate.is_some() { connections } else { connections.min(robots) };
+        Self { connections, robots, threads: (args.threads as usize).min(connections) }
+    }
+
+    /// Robots of a thread.
+    fn robots_of(&self, thread: usize) -> usize {
+        self.robots / self.threads + usize::from(thread < self.robots % self.threads)
+    }
+}
+
+fn job<'a>(
+    args: &LoadArgs,
+    url: &Url,
+    size: &Size,
+    interrupted: &'a AtomicBool,
+) -> Result<Job<'a, Limited>, Failure> {
+    let threads = size.threads;
+    let paths = [GetUrl { path: url.path.clone(), weight: 1 }];
+    let source = |thread| {
+        let cycle = CycleSource::new(&paths, 1, thread as u64).map_err(Failure::usage)?;
+        Ok(Limited { cycle, left: share(args.requests, thread, threads) })
+    };
+    let think = args.think.unwrap_or(Nanos::ZERO);
+    let pace = match args.rate {
+        Some(rate) => Pace::Open { pacers: pacers(rate, threads), connections: size.connections },
+        None => Pace::Closed { think, spread: think, connections: Some(size.connections) },
+    };
+    Ok(Job {
+        sources: (0..threads).map(source).collect::<Result<_, Failure>>()?,
+        robots: (0..threads).map(|thread| size.robots_of(thread)).collect(),
+        pace,
+        timeout: args.timeout,
+        until: args.duration.or(args.requests.is_none().then_some(DURATION)),
+        check: BodyCheck::Start,
+        refused: Statuses::default(),
+        interrupted,
     })
 }
 
@@ -126,61 +142,6 @@ fn pacers(rate: PerSecond, threads: usize) -> Vec<Box<dyn Pacer>> {
     (0..threads).map(|lane| Box::new(Constant::new(rate, lane, threads)) as Box<dyn Pacer>).collect()
 }
 
-fn raise_descriptors(connections: usize) -> Result<(), Failure> {
-    let wanted = connections as u64 + 64;
-    match bakeoff_sys::rlimit::raise_open_files(wanted) {
-        Ok(limit) if limit.soft >= wanted => Ok(()),
-        Ok(limit) => Err(Failure::failed(format!(
-            "{connections} connections need {wanted} file descriptors and the limit is {}; raise it (`ulimit -n {wanted}`) \
-             or take fewer --connections",
-            limit.soft
-        ))),
-        Err(why) => Err(Failure::failed(format!("the limit of file descriptors cannot be read: {why}"))),
-    }
-}
-
-struct Url {
-    tls: bool,
-    host: String,
-    port: u16,
-    path: String,
-}
-
-impl Url {
-    fn parse(text: &str) -> Result<Self, Failure> {
-        let wrong = |why: &str| {
-            Failure::usage(format!("`{text}` is no URL to load: {why}; such as http://127.0.0.1:8080/"))
-        };
-        let (tls, rest) = match (text.strip_prefix("http://"), text.strip_prefix("https://")) {
-            (Some(rest), _) => (false, rest),
-            (_, Some(rest)) => (true, rest),
-            _ => return Err(wrong("it must start with http:// or https://")),
-        };
-        let (authority, path) = rest.find('/').map_or((rest, "/"), |slash| rest.split_at(slash));
-        if authority.contains('@') {
-            return Err(wrong("user names in URLs are not sent"));
-        }
-        let (host, port) = match authority.strip_prefix('[').and_then(|inner| inner.split_once(']')) {
-            Some((v6, after)) => (v6, after.strip_prefix(':')),
-            None => authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port))),
-        };
-        let port = match port {
-            None => {
-                if tls {
-                    443
-                } else {
-                    80
-                }
-            }
-            Some(digits) => digits.parse().map_err(|_| wrong("the port is no number up to 65535"))?,
-        };
-        if host.is_empty() {
-            return Err(wrong("there is no host"));
-        }
-        Ok(Self { tls, host: host.to_owned(), port, path: path.to_owned() })
-    }
-}
-
 fn target(args: &LoadArgs, url: &Url) -> Result<Target, Failure> {
     let address = (url.host.as_str(), url.port)
         .to_socket_addrs()
@@ -199,145 +160,21 @@ fn target(args: &LoadArgs, url: &Url) -> Result<Target, Failure> {
     let bracketed = if url.host.contains(':') { format!("[{}]", url.host) } else { url.host.clone() };
     let default_port = if url.tls { 443 } else { 80 };
     let host = if url.port == default_port { bracketed } else { format!("{bracketed}:{}", url.port) };
-    let reuse = Reuse::kept(!args.no_keepalive);
-    Ok(Target { tls, reuse, headers: headers(&args.headers)?, ..Target::plain(address, host) })
-}
-
-fn headers(lines: &[String]) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    for line in lines {
-        let fits = |name: &str| {
-            !name.is_empty()
-                && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.!#$%&'*+^`|~".contains(&b))
-        };
-        let whole = line.bytes().all(|byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f));
-        if !whole || !line.split_once(':').is_some_and(|(name, _)| fits(name)) {
-            return Err(Failure::usage(format!("`{line}` is no header line; such as \"Accept: text/html\"")));
-        }
-        bytes.extend_from_slice(line.as_bytes());
-        bytes.extend_from_slice(b"\r\n");
-    }
-    Ok(bytes)
-}
-
-fn report(recording: &Recording, rate: Option<PerSecond>) -> Report {
-    let (counters, times) = (&recording.counters, &recording.times);
-    let invalid_reason = invalid(recording, rate);
-    Report {
-        requests: counters.requests,
-        replies: counters.replies,
-        errors: counters.error_count(),
-        errors_by_class: counters.errors.clone(),
-        statuses: counters.statuses.clone(),
-        duration_ns: counters.wall_ns,
-        replies_per_second: if counters.wall_ns > 0 {
-            counters.replies as f64 / counters.wall_secs()
-        } else {
-            0.0
-        },
-        bytes: counters.bytes,
-        cpu_ns_per_request: counters.per_request(counters.generator_cpu_ns).unwrap_or(0.0),
-        generator_busy: counters.generator_busy,
-        connections: counters.connections,
-        postponed: counters.postponed,
-        response_ns: times.response.quantiles(),
-        service_ns: times.service.quantiles(),
-        first_byte_ns: times.first_byte.quantiles(),
-        connect_ns: times.connect.quantiles(),
-        handshake_ns: times.handshake.quantiles(),
-        lateness_ns: times.lateness.quantiles(),
-        tls: recording.tls.clone(),
-        valid: invalid_reason.is_none(),
-        invalid_reason,
-    }
-}
-
-/// Why the figures say nothing of the server.
-fn invalid(recording: &Recording, rate: Option<PerSecond>) -> Option<String> {
-    let counters = &recording.counters;
-    if counters.replies == 0 {
-        let most = counters.errors.iter().max_by_key(|(_, count)| **count);
-        let class =
-            most.and_then(|(name, _)| ErrorClass::ALL.into_iter().find(|class| class.as_str() == name));
-        let why = class.map_or_else(
-            || "nothing was asked".to_owned(),
-            |class| format!("{}: {}", class.as_str(), class.hint()),
-        );
-        return Some(format!("there was no good reply ({why})"));
-    }
-    match rate {
-        Some(rate) => {
-            let bound = Nanos::from_millis(1).max(rate.gap().times(0.1));
-            let late = recording.times.lateness.quantile(0.99);
-            (late > bound).then(|| format!("the generator was late: 1 % of the requests were sent {late} or more after they were due (bound {bound}); lower the rate or add --threads"))
-        }
-        None => {
-            let busy = counters.generator_busy;
-            let share = Ratio::new(busy.min(1.0))?;
-            (busy >= GENERATOR_LIMIT && counters.wall_ns >= LONG_ENOUGH.get())
-                .then(|| format!("the generator was the limit: its busiest thread used {share} of a core; add --threads or load with a --rate"))
-        }
-    }
-}
-
-fn text(url: &str, report: &Report) -> String {
-    let time = |ns: u64| Nanos::new(ns).to_string();
-    let row = |name: &str, q: &Quantiles| {
-        format!(
-            "  {name:<10}{:>10}{:>10}{:>10}{:>10}{:>10}\n",
-            time(q.p50),
-            time(q.p90),
-            time(q.p99),
-            time(q.p999),
-            time(q.max)
-        )
+    let reuse = match args.per_connection {
+        Some(most) => Reuse::UpTo(most),
+        None => Reuse::kept(!args.no_keepalive),
     };
-    let mut text = format!(
-        "{url}\n  {} requests, {} good replies, {} failed, in {}\n  {:.0} replies/s, {} received, generator CPU {} a request ({:.0} % of a core)\n\n  {:<10}{:>10}{:>10}{:>10}{:>10}{:>10}\n",
-        report.requests,
-        report.replies,
-        report.errors,
-        time(report.duration_ns),
-        report.replies_per_second,
-        Bytes::new(report.bytes),
-        time(report.cpu_ns_per_request as u64),
-        report.generator_busy * 100.0,
-        "time",
-        "p50",
-        "p90",
-        "p99",
-        "p99.9",
-        "max"
-    );
-    for (name, quantiles) in [
-        ("response", &report.response_ns),
-        ("service", &report.service_ns),
-        ("first byte", &report.first_byte_ns),
-        ("connect", &report.connect_ns),
-        ("handshake", &report.handshake_ns),
-        ("lateness", &report.lateness_ns),
-    ] {
-        if quantiles.count > 0 {
-            text += &row(name, quantiles);
-        }
-    }
-    text += "  response: from when a request was due; service: from when it was sent\n";
-    for (status, count) in &report.statuses {
-        text += &format!("  status {status}: {count}\n");
-    }
-    for (class, count) in &report.errors_by_class {
-        text += &format!("  {class}: {count}\n");
-    }
-    if report.postponed > 0 {
-        text += &format!("  postponed for want of a free connection: {}\n", report.postponed);
-    }
-    if let Some(tls) = &report.tls {
-        text += &format!("  TLS: {tls}\n");
-    }
-    if let Some(reason) = &report.invalid_reason {
-        text += &format!("  INVALID: {reason}\n");
-    }
-    text
+    let protocol = if args.http2 { Protocol::Http2 { streams: args.streams } } else { Protocol::Http1 };
+    let mut from = LocalAddresses::default();
+    args.from.iter().for_each(|range| from.add(range));
+    Ok(Target {
+        tls,
+        reuse,
+        protocol,
+        from,
+        headers: headers(&args.headers)?,
+        ..Target::plain(address, host)
+    })
 }
 
 #[cfg(test)]
@@ -345,29 +182,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_are_taken_apart() {
-        let url = Url::parse("https://[::1]:8443/a?b").map_err(|f| f.message).unwrap();
-        assert_eq!((url.tls, url.host.as_str(), url.port, url.path.as_str()), (true, "::1", 8443, "/a?b"));
-        let url = Url::parse("http://example").map_err(|f| f.message).unwrap();
-        assert_eq!((url.port, url.path.as_str()), (80, "/"));
-        for wrong in ["", "ftp://x", "http://", "http://u@h/", "http://h:99999/", "example.org"] {
-            assert!(Url::parse(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn header_lines_cannot_smuggle() {
-        assert_eq!(headers(&["A: b".to_owned()]).map_err(|f| f.message).unwrap(), b"A: b\r\n");
-        for wrong in ["A", ": b", "A b: c", "A: b\r\nC: d"] {
-            assert!(headers(&[wrong.to_owned()]).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
     fn requests_are_shared_without_loss() {
         for (requests, threads) in [(10, 3), (1, 4), (0, 2), (7, 7)] {
             let sum: u64 = (0..threads).filter_map(|t| share(Some(requests), t, threads)).sum();
             assert_eq!(sum, requests);
+        }
+    }
+
+    #[test]
+    fn robots_are_shared_without_loss() {
+        for (robots, threads) in [(10, 3), (7, 7), (100_000, 2)] {
+            let size = Size { connections: threads, robots, threads };
+            assert_eq!((0..threads).map(|thread| size.robots_of(thread)).sum::<usize>(), robots);
         }
     }
 }

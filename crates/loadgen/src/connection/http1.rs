@@ -2,43 +2,18 @@
 //!
 //! Measuring side, hot. Bytes in, bytes out; the framing is `wire`'s.
 
-use super::{Arrival, Done, Outcome};
+use super::{Arrival, Closing, Done, Outcome, Renderer};
 use crate::exchange::Exchange;
-use crate::job::{BodyCheck, Reuse, Target};
+use crate::job::BodyCheck;
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
 use bakeoff_wire::http1::{ReplyReader, Step};
 use bakeoff_workload::Method;
 
-/// Writes request heads of one target.
-pub(crate) struct Renderer {
-    after_target: Vec<u8>,
-}
-
-impl Renderer {
-    pub(crate) fn new(target: &Target) -> Self {
-        let mut after_target = format!(" HTTP/1.1\r\nHost: {}\r\n", target.host).into_bytes();
-        after_target.extend_from_slice(&target.headers);
-        if target.reuse == Reuse::Never {
-            after_target.extend_from_slice(b"Connection: close\r\n");
-        }
-        Self { after_target }
-    }
-
-    fn render(&self, exchange: &Exchange, out: &mut Vec<u8>) {
-        out.extend_from_slice(exchange.method.as_str().as_bytes());
-        out.push(b' ');
-        out.extend_from_slice(exchange.words.target());
-        out.extend_from_slice(&self.after_target);
-        out.extend_from_slice(exchange.words.headers());
-        out.extend_from_slice(b"\r\n");
-    }
-}
-
 /// The one exchange and the reader of its reply.
 pub(super) struct Http1 {
     reader: ReplyReader,
-    pub(super) exchange: Option<Exchange>,
+    exchange: Option<Exchange>,
 }
 
 impl Http1 {
@@ -46,22 +21,27 @@ impl Http1 {
         Self { reader: ReplyReader::default(), exchange: Some(exchange) }
     }
 
+    pub(super) fn push(&mut self, exchange: Exchange) {
+        self.exchange = Some(exchange);
+    }
+
+    pub(super) const fn is_quiet(&self) -> bool {
+        self.exchange.is_none()
+    }
+
     /// Renders the request that waits.
     pub(super) fn begin(&mut self, now: Nanos, render: &Renderer, out: &mut Vec<u8>) {
         let Some(exchange) = &mut self.exchange else { return };
         exchange.sent = now;
         self.reader.begin(exchange.method == Method::Head);
-        render.render(exchange, out);
+        render.http1(exchange, out);
     }
 
-    /// Whether nothing of a reply has come.
-    pub(super) fn untouched(&self) -> bool {
-        self.reader.untouched()
-    }
-
-    /// Whether the end of the connection is the end of the reply.
-    pub(super) fn ends_with_close(&self) -> bool {
-        self.reader.ends_with_close()
+    /// The request was really sent then.
+    pub(super) fn stood(&mut self, at: Nanos) {
+        if let Some(exchange) = &mut self.exchange {
+            exchange.sent = at;
+        }
     }
 
     /// Feeds bytes of the reply; `done` gets the exchange when it is complete.
@@ -78,7 +58,7 @@ impl Http1 {
             match self.reader.step(input) {
                 Ok(Step::More) => return Ok(()),
                 Ok(Step::Head(used, head)) => {
-                    exchange.head = Some(head);
+                    exchange.head = Some(head.into());
                     input = &input[used..];
                 }
                 Ok(Step::Body { skip, len }) => {
@@ -95,11 +75,32 @@ impl Http1 {
         }
     }
 
-    /// The reply is whole.
-    pub(super) fn complete(&mut self, arrival: &Arrival, done: &mut Vec<Done>) {
+    fn complete(&mut self, arrival: &Arrival, done: &mut Vec<Done>) {
         if let Some(exchange) = self.exchange.take() {
-            let at = arrival.after(exchange.sent);
-            done.push(Done { exchange, outcome: Outcome::Complete(at) });
+            let outcome = Outcome::Complete(arrival.after(exchange.sent));
+            done.push(Done { exchange, outcome });
         }
+    }
+
+    /// The connection has ended.
+    pub(super) fn end(&mut self, closing: Closing, served: u64, arrival: &Arrival, done: &mut Vec<Done>) {
+        if self.reader.ends_with_close() && !self.reader.untouched() && closing == Closing::ENDED {
+            return self.complete(arrival, done);
+        }
+        let untouched = self.reader.untouched();
+        let Some(exchange) = self.exchange.take() else { return };
+        let outcome = closing.outcome(&exchange, untouched, served);
+        done.push(Done { exchange, outcome });
+    }
+
+    /// Whatever is on it fails.
+    pub(super) fn fail(&mut self, class: ErrorClass, done: &mut Vec<Done>) {
+        let exchange = self.exchange.take();
+        done.extend(exchange.map(|exchange| Done { exchange, outcome: Outcome::Failed(class) }));
+    }
+
+    /// Whether the time of the exchange is over.
+    pub(super) fn is_overdue(&self, now: Nanos) -> bool {
+        self.exchange.as_ref().is_some_and(|exchange| now >= exchange.deadline)
     }
 }

@@ -3,16 +3,19 @@
 //! Measuring side, hot. Bytes in, bytes out, no socket: whoever owns the driver moves them. What becomes of
 //! an exchange is told as a [`Done`]; what becomes of the connection, by [`Connection::over`].
 
+mod http;
 mod http1;
+mod http2;
+mod render;
 
 use crate::exchange::Exchange;
 use crate::flow::Turn;
-use crate::job::{BodyCheck, Reuse, Target};
+use crate::job::{BodyCheck, Protocol, Reuse, Target};
 use crate::tls::TlsSession;
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
-use http1::Http1;
-pub(crate) use http1::Renderer;
+use http::Http;
+pub(crate) use render::Renderer;
 use std::cell::RefCell;
 
 /// How far the connection is.
@@ -63,6 +66,8 @@ pub(crate) enum Outcome {
     /// Closed before a byte of the reply, on a connection that had served before: the server may have
     /// closed it while it was idle, so the request may be sent again (RFC 9112 section 9.3.1).
     Again,
+    /// It was never sent here, and goes over another connection.
+    Elsewhere,
     /// It has failed.
     Failed(ErrorClass),
 }
@@ -73,8 +78,37 @@ pub(crate) struct Manner<'a> {
     pub(crate) render: Renderer,
     pub(crate) check: BodyCheck,
     pub(crate) clock: MonotonicClock,
+    /// See [`crate::Engine::connect_timeout`].
+    pub(crate) connect_timeout: Option<Nanos>,
     /// Room for what is to be encrypted.
     pub(crate) plain: RefCell<Vec<u8>>,
+}
+
+/// How a connection has ended while replies were due: what those fail with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Closing {
+    /// Before the first byte of a reply.
+    before: ErrorClass,
+    /// Inside one.
+    inside: ErrorClass,
+}
+
+impl Closing {
+    /// By the peer, in order.
+    const ENDED: Self = Self { before: ErrorClass::ClosedEarly, inside: ErrorClass::Truncated };
+    /// By the peer, at once.
+    const RESET: Self = Self { before: ErrorClass::Reset, inside: ErrorClass::Reset };
+    /// It takes no more requests.
+    const NOT_SENT: Self = Self { before: ErrorClass::SendFailed, inside: ErrorClass::SendFailed };
+
+    /// What becomes of an exchange; `untouched`: nothing of its reply has come.
+    const fn outcome(self, exchange: &Exchange, untouched: bool, served: u64) -> Outcome {
+        match untouched {
+            true if served > 0 && !exchange.resent => Outcome::Again,
+            true => Outcome::Failed(self.before),
+            false => Outcome::Failed(self.inside),
+        }
+    }
 }
 
 /// See the module.
@@ -82,7 +116,7 @@ pub(crate) struct Connection {
     tls: Option<Box<TlsSession>>,
     phase: Phase,
     since: Nanos,
-    http: Http1,
+    http: Http,
     served: u64,
     begun: u64,
     over: bool,
@@ -100,12 +134,13 @@ impl Connection {
         now: Nanos,
         manner: &Manner<'_>,
         out: &mut Vec<u8>,
+        done: &mut Vec<Done>,
     ) -> Self {
         let mut connection = Self {
             tls: tls.map(Box::new),
             phase: Phase::Connecting,
             since: now,
-            http: Http1::with(exchange),
+            http: Http::new(manner.target.protocol, exchange),
             served: 0,
             begun: 0,
             over: false,
@@ -114,7 +149,7 @@ impl Connection {
         };
         match &mut connection.tls {
             Some(tls) => tls.take_output(out),
-            None => connection.begin(now, manner, out),
+            None => connection.begin(now, manner, out, done),
         }
         connection
     }
@@ -129,6 +164,11 @@ impl Connection {
         self.tls.as_deref()
     }
 
+    /// What the peer did that the protocol forbids, in words.
+    pub(crate) fn violation(&self) -> Option<&str> {
+        self.http.violation()
+    }
+
     /// Whether it is to be closed.
     pub(crate) const fn over(&self) -> bool {
         self.over
@@ -136,8 +176,7 @@ impl Connection {
 
     /// Whether it stands and can carry a further request.
     pub(crate) fn reusable(&self) -> bool {
-        let quiet = self.lingering.is_none() && self.http.exchange.is_none();
-        self.phase == Phase::Open && !self.over && quiet
+        self.phase == Phase::Open && !self.over && self.lingering.is_none() && self.http.is_quiet()
     }
 
     /// Whether it only waits for the peer to close.
@@ -146,27 +185,37 @@ impl Connection {
     }
 
     /// Another exchange; it is told in `out` at once when the connection is open.
-    pub(crate) fn ask(&mut self, exchange: Exchange, now: Nanos, manner: &Manner<'_>, out: &mut Vec<u8>) {
-        self.http.exchange = Some(exchange);
+    pub(crate) fn ask(
+        &mut self,
+        exchange: Exchange,
+        now: Nanos,
+        manner: &Manner<'_>,
+        out: &mut Vec<u8>,
+        done: &mut Vec<Done>,
+    ) {
+        self.http.push(exchange);
         if self.phase == Phase::Open {
-            self.begin(now, manner, out);
+            self.begin(now, manner, out, done);
         }
     }
 
-    fn begin(&mut self, now: Nanos, manner: &Manner<'_>, out: &mut Vec<u8>) {
-        self.begun += 1;
-        match &mut self.tls {
-            None => self.http.begin(now, &manner.render, out),
-            Some(tls) => {
-                let mark = out.len();
-                self.http.begin(now, &manner.render, out);
-                let mut plain = manner.plain.borrow_mut();
-                plain.clear();
-                plain.extend_from_slice(&out[mark..]);
-                out.truncate(mark);
-                // A session that has failed says so when it is read.
-                let _ = tls.write(&plain, out);
-            }
+    /// Sends what waits, as far as it may.
+    fn begin(&mut self, now: Nanos, manner: &Manner<'_>, out: &mut Vec<u8>, done: &mut Vec<Done>) {
+        let left = match manner.target.reuse {
+            Reuse::Never => 1_u64.saturating_sub(self.begun),
+            Reuse::UpTo(most) => most.get().saturating_sub(self.begun),
+            Reuse::Always => u64::MAX,
+        };
+        let Some(tls) = &mut self.tls else {
+            self.begun += self.http.begin(now, &manner.render, left, out, done);
+            return;
+        };
+        let mut plain = manner.plain.borrow_mut();
+        plain.clear();
+        self.begun += self.http.begin(now, &manner.render, left, &mut plain, done);
+        if !plain.is_empty() {
+            // A session that has failed says so when it is read.
+            let _ = tls.write(&plain, out);
         }
     }
 
@@ -175,8 +224,8 @@ impl Connection {
         let took = stood.since(self.since);
         self.since = stood;
         self.phase = if self.tls.is_some() { Phase::Handshaking } else { Phase::Open };
-        if let Some(exchange) = self.http.exchange.as_mut().filter(|_| self.tls.is_none()) {
-            exchange.sent = stood;
+        if self.tls.is_none() {
+            self.http.stood(stood);
         }
         took
     }
@@ -192,10 +241,10 @@ impl Connection {
         done: &mut Vec<Done>,
     ) -> Option<Nanos> {
         let before = done.len();
-        let mut opened = None;
+        let was_open = self.phase == Phase::Open;
         let read = match self.tls.is_some() {
             false => self.http.receive(bytes, arrival, manner.check, done).map(|()| false),
-            true => self.receive_tls(bytes, arrival, manner, out, done, &mut opened),
+            true => self.receive_tls(bytes, arrival, manner, out, done),
         };
         if let Err(class) = read {
             // Surplus behind a reply that was whole spoils that reply.
@@ -204,26 +253,36 @@ impl Connection {
             }
             self.break_with(class, done);
         }
-        let complete = done[before..].iter().filter(|done| matches!(done.outcome, Outcome::Complete(_)));
-        let last = complete.last().map(|done| done.exchange.head.is_some_and(|head| head.keep_alive));
-        if let Some(keep_alive) = last {
-            self.after_reply(keep_alive, arrival.seen(), manner);
+        let spent = self.after_replies(&done[before..], arrival.seen(), manner) || self.http.is_spent();
+        let opened = self.phase == Phase::Open && !was_open;
+        let now = if opened { manner.clock.now() } else { arrival.seen() };
+        if !self.over && !spent && self.http.has_more_to_say(opened) {
+            self.begin(now, manner, out, done);
         }
         if read == Ok(true) {
             self.ended_by_tls(arrival, done);
         }
-        opened
+        if spent {
+            self.close_inside(Closing::ENDED, arrival, done);
+        }
+        opened.then(|| now.since(self.since))
     }
 
-    /// A reply was whole: whether the connection goes on.
-    fn after_reply(&mut self, keep_alive: bool, now: Nanos, manner: &Manner<'_>) {
-        self.served += 1;
+    /// Replies were whole: whether the connection has carried all that it should.
+    fn after_replies(&mut self, done: &[Done], now: Nanos, manner: &Manner<'_>) -> bool {
+        let complete = done.iter().filter(|done| matches!(done.outcome, Outcome::Complete(_)));
+        let Some(last) = complete.clone().last() else { return false };
+        self.served += complete.count() as u64;
+        let keep_alive = last.exchange.head.is_some_and(|head| head.keep_alive);
         match manner.target.reuse {
             // The server said it would close: TIME_WAIT then stays on its side.
-            Reuse::Never => self.lingering = Some(now + LINGER),
-            Reuse::UpTo(most) if self.begun >= most.get() => self.over = true,
-            _ if !keep_alive => self.over = true,
-            _ => {}
+            Reuse::Never if manner.target.protocol == Protocol::Http1 => {
+                self.lingering = Some(now + LINGER);
+                false
+            }
+            Reuse::Never => self.http.is_idle(),
+            Reuse::UpTo(most) if self.begun >= most.get() => self.http.is_idle(),
+            _ => !keep_alive,
         }
     }
 
@@ -235,7 +294,6 @@ impl Connection {
         manner: &Manner<'_>,
         out: &mut Vec<u8>,
         done: &mut Vec<Done>,
-        opened: &mut Option<Nanos>,
     ) -> Result<bool, ErrorClass> {
         let Some(tls) = self.tls.as_mut() else { return Ok(false) };
         // Session tickets come at any time and are no part of a reply.
@@ -244,23 +302,19 @@ impl Connection {
         tls.take_output(out); // of a failure too: the alert
         let progress = read?;
         if self.phase == Phase::Handshaking && progress.established {
-            let now = manner.clock.now();
-            *opened = Some(now.since(self.since));
+            if matches!(manner.target.protocol, Protocol::Http2 { .. }) && tls.alpn() != Some(b"h2") {
+                return Err(ErrorClass::NoHttp2);
+            }
             self.phase = Phase::Open;
-            self.begin(now, manner, out);
         }
         Ok(progress.ended)
     }
 
     /// close_notify came.
     fn ended_by_tls(&mut self, arrival: &Arrival, done: &mut Vec<Done>) {
-        if self.lingering.is_some() {
-            return; // the peer is to close the connection itself
-        }
-        if self.http.exchange.is_some() {
-            self.close_inside(ErrorClass::ClosedEarly, ErrorClass::Truncated, arrival, done);
-        } else {
-            self.over = true;
+        // With `lingering` the peer is to close the connection itself.
+        if self.lingering.is_none() {
+            self.close_inside(Closing::ENDED, arrival, done);
         }
     }
 
@@ -269,77 +323,68 @@ impl Connection {
         match self.phase {
             Phase::Connecting => self.break_with(ErrorClass::ConnectFailed, done),
             Phase::Handshaking => self.break_with(ErrorClass::TlsFailed, done),
-            Phase::Open if self.http.exchange.is_none() => self.over = true,
-            Phase::Open => self.close_inside(ErrorClass::ClosedEarly, ErrorClass::Truncated, arrival, done),
+            Phase::Open => self.close_inside(Closing::ENDED, arrival, done),
         }
     }
 
     /// Reading it failed.
     pub(crate) fn broken(&mut self, arrival: &Arrival, done: &mut Vec<Done>) {
         match self.phase {
-            Phase::Open if self.http.exchange.is_none() => self.over = true,
-            Phase::Open => self.close_inside(ErrorClass::Reset, ErrorClass::Reset, arrival, done),
             Phase::Connecting | Phase::Handshaking => self.break_with(ErrorClass::Reset, done),
+            Phase::Open => self.close_inside(Closing::RESET, arrival, done),
         }
     }
 
     /// Writing to it failed.
-    pub(crate) fn not_sent(&mut self, done: &mut Vec<Done>) {
-        if self.may_be_stale() {
-            return self.stale(done);
-        }
-        self.break_with(ErrorClass::SendFailed, done);
+    pub(crate) fn not_sent(&mut self, arrival: &Arrival, done: &mut Vec<Done>) {
+        self.close_inside(Closing::NOT_SENT, arrival, done);
     }
 
     /// The peer has ended its half already, and nothing more is read before that is told.
-    pub(crate) const fn will_end(&mut self) {
-        self.over |= self.http.exchange.is_none();
+    pub(crate) fn will_end(&mut self) {
+        self.over |= self.http.is_quiet();
     }
 
-    fn close_inside(
-        &mut self,
-        before: ErrorClass,
-        inside: ErrorClass,
-        arrival: &Arrival,
-        done: &mut Vec<Done>,
-    ) {
-        if self.http.untouched() {
-            return if self.may_be_stale() { self.stale(done) } else { self.break_with(before, done) };
-        }
-        if self.http.ends_with_close() && inside == ErrorClass::Truncated {
-            self.http.complete(arrival, done);
-            self.served += 1;
-            self.over = true;
-            return;
-        }
-        self.break_with(inside, done);
-    }
-
-    fn may_be_stale(&self) -> bool {
-        let once = self.http.exchange.as_ref().is_some_and(|exchange| !exchange.resent);
-        once && self.served > 0 && self.http.untouched()
-    }
-
-    fn stale(&mut self, done: &mut Vec<Done>) {
-        done.extend(self.http.exchange.take().map(|exchange| Done { exchange, outcome: Outcome::Again }));
+    fn close_inside(&mut self, closing: Closing, arrival: &Arrival, done: &mut Vec<Done>) {
+        self.http.end(closing, self.served, arrival, done);
         self.over = true;
     }
 
     /// Whatever is on it fails.
     pub(crate) fn break_with(&mut self, class: ErrorClass, done: &mut Vec<Done>) {
-        let exchange = self.http.exchange.take();
-        done.extend(exchange.map(|exchange| Done { exchange, outcome: Outcome::Failed(class) }));
+        self.http.fail(class, done);
         self.over = true;
     }
 
     /// Time limits; whether one has passed.
-    pub(crate) fn sweep(&mut self, now: Nanos, done: &mut Vec<Done>) -> bool {
+    pub(crate) fn sweep(
+        &mut self,
+        now: Nanos,
+        manner: &Manner<'_>,
+        out: &mut Vec<u8>,
+        done: &mut Vec<Done>,
+    ) -> bool {
         if self.lingering.is_some_and(|until| now >= until) {
             self.over = true;
         }
-        if self.http.exchange.as_ref().is_some_and(|exchange| now >= exchange.deadline) {
-            let connecting = self.phase == Phase::Connecting;
-            self.break_with(if connecting { ErrorClass::ConnectTimeout } else { ErrorClass::Timeout }, done);
+        let opened = self.phase == Phase::Open;
+        let limit = manner.connect_timeout.filter(|_| self.phase == Phase::Connecting);
+        let late = limit.is_some_and(|limit| now >= self.since + limit);
+        match &mut self.http {
+            Http::Two(http) if opened => {
+                if http.give_up_overdue(now, done) {
+                    self.begin(now, manner, out, done);
+                    return true;
+                }
+            }
+            http if http.is_overdue(now) || late => {
+                let connecting = self.phase == Phase::Connecting;
+                self.break_with(
+                    if connecting { ErrorClass::ConnectTimeout } else { ErrorClass::Timeout },
+                    done,
+                );
+            }
+            _ => {}
         }
         self.over
     }

@@ -4,36 +4,37 @@
 //! edges is that a socket is read until it comes back short, and that one with more to say is remembered.
 //! Events gather by a nap before the queue is asked: what costs is waking up, not the calls.
 
-mod link;
+mod read;
 
-use super::stamp::{self, Moment};
+use super::found::Found as AnyFound;
+use super::links::Links;
+use super::stamp::{Moment, Stamping};
+use super::unsent::{Flushed, Unsent, write};
 use super::{Connecting, Data, Driver, Event, Kind, LISTENER, Sending, Slot, SystemCalls, Wait, Wish};
 use crate::epoll::{Interest, Poller, Ready};
 use crate::net;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
-use link::{Flushed, Link, Links};
+use read::{Read, Reading};
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd;
 
 /// Receive buffer: large enough for most replies in one read, small enough for a core's cache.
 const BUFFER_BYTES: usize = 64 * 1024;
 /// Events taken from the kernel at a time.
 const EVENTS: usize = 256;
-/// Most reads of one connection before the others get their turn.
-const READS_PER_TURN: u32 = 16;
 
 /// See the module.
 #[derive(Debug)]
 pub struct EpollDriver {
     poller: Poller,
-    links: Links,
+    links: Links<Link>,
     listener: Option<TcpListener>,
     buffer: Vec<u8>,
     clock: MonotonicClock,
     /// When the clocks were last compared; forgotten at each wait.
     moment: Option<Moment>,
+    stamping: Stamping,
     ready: usize,
     taken: usize,
     /// The connection that is being read.
@@ -42,28 +43,31 @@ pub struct EpollDriver {
     again: VecDeque<Reading>,
     /// How many of those have their turn in this round of events.
     turns: usize,
+    /// A connection that stands and whose kept body went out at once, which is to be told as well.
+    sent: Option<u64>,
     calls: SystemCalls,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Reading {
-    token: u64,
-    ended: bool,
-    left: u32,
+/// One connection.
+#[derive(Debug)]
+struct Link {
+    stream: TcpStream,
+    connecting: bool,
+    stamped: bool,
+    watched_for_writing: bool,
+    /// Its end or its break was told: it is not read any more.
+    over: bool,
+    unsent: Unsent,
 }
 
-/// An event whose bytes are still in the buffer.
-enum Found {
-    Connected(Nanos),
-    NotConnected(io::Error),
-    Data { len: usize, arrived: Option<Nanos>, ended: bool },
-    Sent,
-    Ended,
-    Broken(io::Error),
-    NotSent(io::Error),
-    Accepted(TcpStream),
-    NotAccepted(io::Error),
+impl Link {
+    fn new(stream: TcpStream, stamped: bool) -> Self {
+        let unsent = Unsent::default();
+        Self { stream, connecting: false, stamped, watched_for_writing: false, over: false, unsent }
+    }
 }
+
+type Found = AnyFound<Read>;
 
 impl EpollDriver {
     /// A driver with no connections; stamps are told on this clock.
@@ -78,18 +82,24 @@ impl EpollDriver {
             buffer: vec![0; BUFFER_BYTES],
             clock,
             moment: None,
+            stamping: Stamping::default(),
             ready: 0,
             taken: 0,
             current: None,
             again: VecDeque::new(),
             turns: 0,
+            sent: None,
             calls: SystemCalls::default(),
         })
     }
 
     fn find(&mut self) -> Option<(Slot, Found)> {
         loop {
-            if let Some(reading) = self.current {
+            if let Some(token) = self.sent.take() {
+                if let Some((slot, _)) = self.links.by_token(token) {
+                    return Some((slot, Found::Sent));
+                }
+            } else if let Some(reading) = self.current {
                 if let Some(found) = self.read(reading) {
                     return Some(found);
                 }
@@ -101,8 +111,7 @@ impl EpollDriver {
                 }
             } else if self.turns > 0 {
                 self.turns -= 1;
-                self.current =
-                    self.again.pop_front().map(|reading| Reading { left: READS_PER_TURN, ..reading });
+                self.current = self.again.pop_front().map(Reading::again);
             } else {
                 return None;
             }
@@ -118,12 +127,12 @@ impl EpollDriver {
         if link.connecting {
             return self.look_at_connecting(slot, event);
         }
-        if event.readable {
-            self.current = Some(Reading { token: event.token, ended: event.closed, left: READS_PER_TURN });
+        if event.readable && !link.over {
+            self.current = Some(Reading::new(event));
         }
-        if event.writable && link.has_pending() {
+        if event.writable && link.unsent.is_some() {
             self.calls.writes += 1;
-            return match link.flush() {
+            return match link.unsent.flush(&link.stream) {
                 Flushed::Blocked => None,
                 Flushed::All { told: true } => Some((slot, Found::Sent)),
                 Flushed::All { told: false } => None,
@@ -147,61 +156,16 @@ impl EpollDriver {
         }
         link.connecting = false;
         self.calls.writes += 1;
-        if let Flushed::Failed(error) = link.flush() {
-            return Some((slot, Found::NotSent(error)));
+        match link.unsent.flush(&link.stream) {
+            Flushed::Failed(error) => return Some((slot, Found::NotSent(error))),
+            Flushed::All { told: true } => self.sent = Some(event.token),
+            Flushed::All { told: false } | Flushed::Blocked => {}
         }
         if event.closed || event.readable {
             // What came together with the connection: no further edge tells of it.
-            self.current = Some(Reading { token: event.token, ended: event.closed, left: READS_PER_TURN });
+            self.current = Some(Reading::new(event));
         }
         Some((slot, Found::Connected(stood)))
-    }
-
-    fn read(&mut self, reading: Reading) -> Option<(Slot, Found)> {
-        let Some((slot, link)) = self.links.by_token(reading.token) else {
-            self.current = None;
-            return None;
-        };
-        self.calls.reads += 1;
-        let got = if link.stamped {
-            stamp::receive(link.stream.as_fd(), &mut self.buffer)
-        } else {
-            (&link.stream).read(&mut self.buffer).map(|len| (len, None))
-        };
-        match got {
-            Ok((0, _)) => {
-                self.current = None;
-                Some((slot, Found::Ended))
-            }
-            Ok((len, stamp)) => {
-                self.go_on_reading(reading, len);
-                let arrived = stamp.map(|stamp| self.moment().convert(stamp));
-                Some((slot, Found::Data { len, arrived, ended: reading.ended }))
-            }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                self.current = None;
-                None
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => None,
-            Err(error) => {
-                self.current = None;
-                Some((slot, Found::Broken(error)))
-            }
-        }
-    }
-
-    /// A short read has emptied the socket, unless its end is to be read as well.
-    fn go_on_reading(&mut self, reading: Reading, len: usize) {
-        let more = Reading { left: reading.left - 1, ..reading };
-        self.current = (len == self.buffer.len() || reading.ended).then_some(more);
-        if self.current.is_some() && more.left == 0 {
-            self.again.push_back(more);
-            self.current = None;
-        }
-    }
-
-    fn moment(&mut self) -> Moment {
-        *self.moment.get_or_insert_with(|| Moment::now(&self.clock))
     }
 
     fn accept(&mut self) -> Option<(Slot, Found)> {
@@ -221,24 +185,33 @@ impl EpollDriver {
         }
     }
 
+    fn watch(&mut self, slot: Slot, link: Link, interest: Interest) -> io::Result<()> {
+        let (token, link) = self.links.put(slot, link);
+        let watched = self.poller.watch(&link.stream, token, interest);
+        if watched.is_err() {
+            self.links.remove(slot);
+        }
+        watched
+    }
+
     /// Hands over what the kernel takes and keeps the rest.
     fn hand_over(&mut self, slot: Slot, head: &[u8], body: &'static [u8], told: bool) -> io::Result<Sending> {
-        let Some(link) = self.links.get(slot) else { return Err(ErrorKind::NotConnected.into()) };
-        if link.connecting || link.has_pending() {
-            link.keep(head, body, told);
+        let Some((token, link)) = self.links.get(slot) else { return Err(ErrorKind::NotConnected.into()) };
+        if link.connecting || link.unsent.is_some() {
+            link.unsent.keep(head, body, told);
             return Ok(Sending::Pending);
         }
         self.calls.writes += 1;
-        let taken = link.write(head, body)?;
+        let taken = write(&link.stream, head, body)?;
         if taken == head.len() + body.len() {
             return Ok(Sending::Done);
         }
         let of_head = taken.min(head.len());
-        link.keep(&head[of_head..], &body[taken - of_head..], told);
+        link.unsent.keep(&head[of_head..], &body[taken - of_head..], told);
         if !link.watched_for_writing {
             link.watched_for_writing = true;
             self.calls.connections += 1;
-            self.poller.change(&link.stream, link.token(slot), Interest::Both)?;
+            self.poller.change(&link.stream, token, Interest::Both)?;
         }
         Ok(Sending::Pending)
     }
@@ -255,21 +228,20 @@ impl Driver for EpollDriver {
         self.calls.connections += 3 + u64::from(wish.no_delay) + u64::from(wish.from.is_some());
         if wish.stamped {
             self.calls.connections += 1;
-            stamp::ask(&stream)?;
+            self.stamping.ask(&stream)?;
         }
         let mut link = Link::new(stream, wish.stamped);
         let stood = self.clock.now();
         self.calls.writes += 1;
-        let taken = link.write(first, &[])?;
+        let taken = write(&link.stream, first, &[])?;
         let done = taken == first.len() && !first.is_empty();
         if !done {
             link.connecting = true;
             link.watched_for_writing = true;
-            link.keep(&first[taken..], &[], false);
+            link.unsent.keep(&first[taken..], &[], false);
         }
         let interest = if done { Interest::Reading } else { Interest::Both };
-        let link = self.links.put(slot, link);
-        self.poller.watch(&link.stream, link.token(slot), interest)?;
+        self.watch(slot, link, interest)?;
         Ok(if done { Connecting::Done(stood) } else { Connecting::Begun })
     }
 
@@ -280,9 +252,9 @@ impl Driver for EpollDriver {
     }
 
     fn adopt(&mut self, slot: Slot, stream: TcpStream) -> io::Result<()> {
+        self.close(slot);
         self.calls.connections += 1;
-        let link = self.links.put(slot, Link::new(stream, false));
-        self.poller.watch(&link.stream, link.token(slot), Interest::Reading)
+        self.watch(slot, Link::new(stream, false), Interest::Reading)
     }
 
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<()> {
@@ -294,19 +266,23 @@ impl Driver for EpollDriver {
     }
 
     fn end(&mut self, slot: Slot) {
-        if let Some(link) = self.links.get(slot) {
+        if let Some((_, link)) = self.links.get(slot) {
             self.calls.connections += 1;
-            link.end();
+            link.unsent.end(&link.stream);
         }
     }
 
     fn close(&mut self, slot: Slot) {
-        if self.links.remove(slot) {
+        if self.links.remove(slot).is_some() {
+            // Dropped, thereby closed, thereby off the event queue.
             self.calls.connections += 1;
         }
     }
 
     fn wait(&mut self, wait: Wait) -> io::Result<()> {
+        if self.taken < self.ready || self.current.is_some() || self.turns > 0 || self.sent.is_some() {
+            return Ok(()); // an edge is told once: what was not asked for would be lost
+        }
         self.moment = None;
         self.taken = 0;
         self.ready = 0;
@@ -314,11 +290,14 @@ impl Driver for EpollDriver {
         if !self.again.is_empty() {
             left = Some(Nanos::ZERO);
         } else if let Some(batch) = wait.batch {
-            self.calls.naps += 1;
-            std::thread::sleep(batch.within.as_duration());
+            let nap = batch.within.min(wait.at_most.unwrap_or(batch.within));
+            if nap > Nanos::ZERO {
+                self.calls.naps += 1;
+                std::thread::sleep(nap.as_duration());
+            }
             self.calls.waits += 1;
             self.ready = self.poller.wait(Some(Nanos::ZERO))?;
-            left = left.map(|left| left.since(batch.within));
+            left = left.map(|left| left.since(nap));
         }
         if self.ready == 0 {
             self.calls.waits += 1;
@@ -330,19 +309,9 @@ impl Driver for EpollDriver {
 
     fn next(&mut self) -> Option<(Slot, Event<'_>)> {
         let (slot, found) = self.find()?;
-        let event = match found {
-            Found::Connected(stood) => Event::Connected(stood),
-            Found::NotConnected(error) => Event::NotConnected(error),
-            Found::Data { len, arrived, ended } => {
-                Event::Data(Data { bytes: &self.buffer[..len], arrived, ended })
-            }
-            Found::Sent => Event::Sent,
-            Found::Ended => Event::Ended,
-            Found::Broken(error) => Event::Broken(error),
-            Found::NotSent(error) => Event::NotSent(error),
-            Found::Accepted(stream) => Event::Accepted(stream),
-            Found::NotAccepted(error) => Event::NotAccepted(error),
-        };
+        let buffer = &self.buffer;
+        let event =
+            found.event(|Read { len, arrived, ended }| Data { bytes: &buffer[..len], arrived, ended });
         Some((slot, event))
     }
 

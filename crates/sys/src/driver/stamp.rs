@@ -5,14 +5,27 @@
 //! stamp that lies before what it answers, or in the future.
 
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
-use nix::sys::socket::{setsockopt, sockopt};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, setsockopt, socket, sockopt};
 use nix::time::{ClockId, clock_gettime};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// Asks for stamps.
-pub(super) fn ask(fd: &impl AsFd) -> io::Result<()> {
-    Ok(setsockopt(fd, sockopt::ReceiveTimestampns, &true)?)
+/// Asks for stamps. The kernel stamps as long as there is any socket that wants it, and begins and ends with
+/// it a little late and at a price; one socket without use therefore wants it from the first to the last.
+#[derive(Debug, Default)]
+pub(super) struct Stamping {
+    held: Option<OwnedFd>,
+}
+
+impl Stamping {
+    pub(super) fn ask(&mut self, fd: &impl AsFd) -> io::Result<()> {
+        if self.held.is_none() {
+            let held = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+            setsockopt(&held, sockopt::ReceiveTimestampns, &true)?;
+            self.held = Some(held);
+        }
+        Ok(setsockopt(fd, sockopt::ReceiveTimestampns, &true)?)
+    }
 }
 
 /// Both clocks at one moment.
@@ -24,8 +37,16 @@ pub(super) struct Moment {
 
 impl Moment {
     pub(super) fn now(clock: &MonotonicClock) -> Self {
-        let real = clock_gettime(ClockId::CLOCK_REALTIME);
-        Self { own: clock.now(), real: real.map_or(Nanos::ZERO, |time| nanos(*time.as_ref())) }
+        let mut before = clock.now();
+        for _ in 0..ATTEMPTS {
+            let real = real_time();
+            let after = clock.now();
+            if after.since(before) < AT_ONE_MOMENT {
+                return Self { own: after, real };
+            }
+            before = after; // something came between
+        }
+        Self { own: before, real: real_time() }
     }
 
     /// A moment of the real-time clock on the own one.
@@ -36,6 +57,14 @@ impl Moment {
             self.own + stamp.since(self.real)
         }
     }
+}
+
+/// Three looks at clocks take less than a tenth of it.
+const AT_ONE_MOMENT: Nanos = Nanos::from_micros(2);
+const ATTEMPTS: u32 = 5;
+
+fn real_time() -> Nanos {
+    clock_gettime(ClockId::CLOCK_REALTIME).map_or(Nanos::ZERO, |time| nanos(*time.as_ref()))
 }
 
 fn nanos(time: libc::timespec) -> Nanos {
@@ -75,6 +104,20 @@ pub(super) fn stamp_of(message: &libc::msghdr) -> Option<Nanos> {
     // SAFETY: a message of this type holds a timespec; it is read without assuming its alignment.
     let time = unsafe { libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned() };
     Some(nanos(time))
+}
+
+/// The stamp among control bytes as the kernel writes them: one message of length, level, type, timespec.
+pub(super) fn in_control(control: &[u8]) -> Option<Nanos> {
+    let (length, rest) = control.split_first_chunk::<8>()?;
+    let (level, rest) = rest.split_first_chunk::<4>()?;
+    let (kind, rest) = rest.split_first_chunk::<4>()?;
+    let (secs, rest) = rest.split_first_chunk::<8>()?;
+    let (nanoseconds, _) = rest.split_first_chunk::<8>()?;
+    let is_stamp = usize::from_ne_bytes(*length) >= 32
+        && libc::c_int::from_ne_bytes(*level) == libc::SOL_SOCKET
+        && libc::c_int::from_ne_bytes(*kind) == libc::SCM_TIMESTAMPNS;
+    let (tv_sec, tv_nsec) = (i64::from_ne_bytes(*secs), i64::from_ne_bytes(*nanoseconds));
+    is_stamp.then(|| nanos(libc::timespec { tv_sec, tv_nsec }))
 }
 
 #[cfg(test)]

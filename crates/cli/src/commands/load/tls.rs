@@ -4,7 +4,7 @@
 
 use crate::Failure;
 use crate::args::{LoadArgs, TlsArgs};
-use bakeoff_loadgen::{Identity, Share, TlsOptions, TlsSettings, TlsSetupError, Trust, Versions};
+use bakeoff_loadgen::{Alpn, Identity, Share, TlsOptions, TlsSettings, TlsSetupError, Trust, Versions};
 
 /// What is asked of TLS.
 pub(super) fn options(args: &LoadArgs) -> TlsOptions {
@@ -21,7 +21,9 @@ pub(super) fn options(args: &LoadArgs) -> TlsOptions {
     };
     // The parser wants both or neither.
     let identity = tls.cert.clone().zip(tls.key.clone());
+    let alpn: &[Alpn] = if args.http2 { &[Alpn::H2] } else { &[] };
     TlsOptions::new(trust)
+        .alpn(alpn)
         .versions(versions)
         .suites(&tls.ciphers)
         .groups(&tls.groups)

@@ -1,0 +1,140 @@
+//! What is spoken over a connection: one of two protocols, behind one face.
+//!
+//! Measuring side, hot. A protocol holds the exchanges of its connection; it says nothing by itself of when
+//! the connection is to be closed.
+
+use super::http1::Http1;
+use super::http2::Http2;
+use super::{Arrival, Closing, Done, Renderer};
+use crate::exchange::Exchange;
+use crate::job::{BodyCheck, Protocol};
+use bakeoff_meter::ErrorClass;
+use bakeoff_units::Nanos;
+
+/// One of two.
+pub(super) enum Http {
+    One(Http1),
+    Two(Box<Http2>),
+}
+
+impl Http {
+    pub(super) fn new(protocol: Protocol, exchange: Exchange) -> Self {
+        match protocol {
+            Protocol::Http1 => Self::One(Http1::with(exchange)),
+            Protocol::Http2 { .. } => Self::Two(Box::new(Http2::with(exchange))),
+        }
+    }
+
+    /// Another exchange, to be sent by [`Http::begin`].
+    pub(super) fn push(&mut self, exchange: Exchange) {
+        match self {
+            Self::One(http) => http.push(exchange),
+            Self::Two(http) => http.push(exchange),
+        }
+    }
+
+    /// Sends what waits, `most` requests at most; how many those were.
+    pub(super) fn begin(
+        &mut self,
+        now: Nanos,
+        render: &Renderer,
+        most: u64,
+        out: &mut Vec<u8>,
+        done: &mut Vec<Done>,
+    ) -> u64 {
+        match self {
+            Self::One(http) => {
+                http.begin(now, render, out);
+                1
+            }
+            Self::Two(http) => http.begin(now, render, most, out, done),
+        }
+    }
+
+    /// Whether [`Http::begin`] is to be called after bytes came; `opened`: the connection has just become
+    /// open.
+    pub(super) const fn has_more_to_say(&self, opened: bool) -> bool {
+        match self {
+            Self::One(_) => opened,
+            Self::Two(_) => true,
+        }
+    }
+
+    /// What was begun while the connection was being made was sent then.
+    pub(super) fn stood(&mut self, at: Nanos) {
+        match self {
+            Self::One(http) => http.stood(at),
+            Self::Two(http) => http.stood(at),
+        }
+    }
+
+    /// Whether it holds no exchange.
+    pub(super) fn is_quiet(&self) -> bool {
+        match self {
+            Self::One(http) => http.is_quiet(),
+            Self::Two(http) => http.is_quiet(),
+        }
+    }
+
+    /// Whether nothing is in flight.
+    pub(super) fn is_idle(&self) -> bool {
+        match self {
+            Self::One(http) => http.is_quiet(),
+            Self::Two(http) => http.is_idle(),
+        }
+    }
+
+    /// Whether nothing is in flight and nothing more can be sent: what waits goes elsewhere.
+    pub(super) fn is_spent(&self) -> bool {
+        match self {
+            Self::One(_) => false,
+            Self::Two(http) => http.is_spent(),
+        }
+    }
+
+    /// What the peer did that the protocol forbids, in words.
+    pub(super) fn violation(&self) -> Option<&str> {
+        match self {
+            Self::One(_) => None,
+            Self::Two(http) => http.violation(),
+        }
+    }
+
+    /// Feeds bytes.
+    pub(super) fn receive(
+        &mut self,
+        bytes: &[u8],
+        arrival: &Arrival,
+        check: BodyCheck,
+        done: &mut Vec<Done>,
+    ) -> Result<(), ErrorClass> {
+        match self {
+            Self::One(http) => http.receive(bytes, arrival, check, done),
+            Self::Two(http) => http.receive(bytes, arrival, check, done),
+        }
+    }
+
+    /// The connection has ended.
+    pub(super) fn end(&mut self, closing: Closing, served: u64, arrival: &Arrival, done: &mut Vec<Done>) {
+        match self {
+            Self::One(http) => http.end(closing, served, arrival, done),
+            Self::Two(http) => http.end(closing, served, done),
+        }
+    }
+
+    /// Whatever is on it fails.
+    pub(super) fn fail(&mut self, class: ErrorClass, done: &mut Vec<Done>) {
+        match self {
+            Self::One(http) => http.fail(class, done),
+            Self::Two(http) => http.fail(class, done),
+        }
+    }
+
+    /// Whether the time of an exchange is over, before the connection is open.
+    pub(super) fn is_overdue(&self, now: Nanos) -> bool {
+        match self {
+            Self::One(http) => http.is_overdue(now),
+            Self::Two(http) => http.is_overdue(now),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! HTTP/2 on a connection: many requests at once.
+//!
+//! Measuring side, hot. Bytes in, bytes out; frames, windows and header compression are `wire`'s. A request
+//! for which the server has no stream yet waits here; its service time counts from when it was sent.
+
+use super::{Arrival, Closing, Done, Outcome, Renderer};
+use crate::exchange::{Exchange, Head};
+use crate::job::BodyCheck;
+use bakeoff_meter::ErrorClass;
+use bakeoff_units::Nanos;
+use bakeoff_wire::h2::{CannotOpen, ClientConnection, ErrorCode, Settings, Step, StreamId};
+use std::collections::VecDeque;
+
+/// Windows as h2load has them: what is read is used at once, so that flow control need not slow a server.
+const WINDOW_BYTES: u32 = (1 << 30) - 1;
+
+/// The streams of a connection.
+pub(super) struct Http2 {
+    wire: ClientConnection,
+    /// By place; `None` where no stream is.
+    ids: Vec<Option<StreamId>>,
+    /// By place.
+    exchanges: Vec<Option<Exchange>>,
+    in_flight: usize,
+    /// Those that have no stream yet.
+    waiting: VecDeque<Exchange>,
+    /// What the server did that it must not, in words.
+    violation: Option<String>,
+}
+
+impl Http2 {
+    pub(super) fn with(exchange: Exchange) -> Self {
+        let windows =
+            Settings { initial_window: WINDOW_BYTES, connection_window: WINDOW_BYTES, ..Settings::default() };
+        Self {
+            wire: ClientConnection::new(windows),
+            ids: Vec::new(),
+            exchanges: Vec::new(),
+            in_flight: 0,
+            waiting: VecDeque::from([exchange]),
+            violation: None,
+        }
+    }
+
+    pub(super) fn push(&mut self, exchange: Exchange) {
+        self.waiting.push_back(exchange);
+    }
+
+    pub(super) fn is_quiet(&self) -> bool {
+        self.in_flight == 0 && self.waiting.is_empty()
+    }
+
+    pub(super) const fn is_idle(&self) -> bool {
+        self.in_flight == 0
+    }
+
+    /// Whether it carries nothing and will never carry more.
+    pub(super) fn is_spent(&self) -> bool {
+        self.in_flight == 0 && self.wire.is_going_away()
+    }
+
+    pub(super) fn violation(&self) -> Option<&str> {
+        self.violation.as_deref()
+    }
+
+    /// Opens streams for those that wait, as far as the server allows, and moves what there is to say to
+    /// `out`; how many were opened.
+    pub(super) fn begin(
+        &mut self,
+        now: Nanos,
+        render: &Renderer,
+        most: u64,
+        out: &mut Vec<u8>,
+        done: &mut Vec<Done>,
+    ) -> u64 {
+        let mut opened = 0;
+        while opened < most {
+            let Some(mut exchange) = self.waiting.pop_front() else { break };
+            match render.http2(&exchange, &mut self.wire) {
+                Ok(stream) => {
+                    exchange.sent = now;
+                    self.put(stream, exchange);
+                    opened += 1;
+                }
+                Err(CannotOpen::TooLarge) => {
+                    done.push(Done { exchange, outcome: Outcome::Failed(ErrorClass::SendFailed) });
+                }
+                Err(_) => {
+                    self.waiting.push_front(exchange);
+                    break;
+                }
+            }
+        }
+        out.append(self.wire.output());
+        opened
+    }
+
+    fn put(&mut self, stream: StreamId, exchange: Exchange) {
+        self.in_flight += 1;
+        match self.ids.iter().position(Option::is_none) {
+            Some(place) => {
+                self.ids[place] = Some(stream);
+                self.exchanges[place] = Some(exchange);
+            }
+            None => {
+                self.ids.push(Some(stream));
+                self.exchanges.push(Some(exchange));
+            }
+        }
+    }
+
+    /// What was opened was really sent then.
+    pub(super) fn stood(&mut self, at: Nanos) {
+        self.exchanges.iter_mut().flatten().for_each(|exchange| exchange.sent = at);
+    }
+
+    /// Feeds bytes; `done` gets the exchanges that they end.
+    pub(super) fn receive(
+        &mut self,
+        mut input: &[u8],
+        arrival: &Arrival,
+        check: BodyCheck,
+        done: &mut Vec<Done>,
+    ) -> Result<(), ErrorClass> {
+        loop {
+            let step = self.wire.step(input).map_err(|error| {
+                self.violation = Some(error.to_string());
+                ErrorClass::Protocol
+            })?;
+            let used = match step {
+                Step::More => return Ok(()),
+                Step::Head { used, stream, head, end } => {
+                    if let Some(exchange) = self.exchange(stream) {
+                        exchange.first_byte.get_or_insert(arrival.after(exchange.sent));
+                        exchange.head = Some(Head {
+                            status: head.status,
+                            content_length: head.content_length,
+                            keep_alive: true,
+                            bytes: head.head_bytes,
+                        });
+                    }
+                    self.complete_if(end, stream, arrival, done);
+                    used
+                }
+                Step::Body { skip, len, stream, end } => {
+                    if let Some(exchange) = self.exchange(stream) {
+                        exchange.body(&input[skip..skip + len], check);
+                    }
+                    self.complete_if(end, stream, arrival, done);
+                    skip + len
+                }
+                Step::Reset { used, stream, code } => {
+                    self.reset(stream, code, done);
+                    used
+                }
+                Step::Malformed { used, stream, why } => {
+                    self.violation.get_or_insert_with(|| why.to_string());
+                    self.finish(stream, Outcome::Failed(ErrorClass::Malformed), done);
+                    used
+                }
+                Step::GoAway { used, .. } => {
+                    let refused: Vec<StreamId> = self.wire.refused_by_goaway().collect();
+                    refused.into_iter().for_each(|stream| self.reset(stream, ErrorCode::RefusedStream, done));
+                    used
+                }
+            };
+            input = &input[used..];
+        }
+    }
+
+    fn place(&self, stream: StreamId) -> Option<usize> {
+        self.ids.iter().position(|id| *id == Some(stream))
+    }
+
+    fn exchange(&mut self, stream: StreamId) -> Option<&mut Exchange> {
+        let place = self.place(stream)?;
+        self.exchanges[place].as_mut()
+    }
+
+    fn complete_if(&mut self, end: bool, stream: StreamId, arrival: &Arrival, done: &mut Vec<Done>) {
+        if let Some(sent) = self.exchange(stream).filter(|_| end).map(|exchange| exchange.sent) {
+            self.finish(stream, Outcome::Complete(arrival.after(sent)), done);
+        }
+    }
+
+    /// A stream that the server did not look at may be asked again, once.
+    fn reset(&mut self, stream: StreamId, code: ErrorCode, done: &mut Vec<Done>) {
+        let first = self.exchange(stream).is_some_and(|exchange| !exchange.resent);
+        let outcome = match code {
+            ErrorCode::RefusedStream if first => Outcome::Again,
+            _ => Outcome::Failed(ErrorClass::StreamReset),
+        };
+        self.finish(stream, outcome, done);
+    }
+
+    fn finish(&mut self, stream: StreamId, outcome: Outcome, done: &mut Vec<Done>) {
+        let Some(place) = self.place(stream) else { return };
+        self.ids[place] = None;
+        if let Some(exchange) = self.exchanges[place].take() {
+            self.in_flight -= 1;
+            done.push(Done { exchange, outcome });
+        }
+    }
+
+    /// The connection has ended.
+    pub(super) fn end(&mut self, closing: Closing, served: u64, done: &mut Vec<Done>) {
+        for place in 0..self.ids.len() {
+            self.ids[place] = None;
+            let Some(exchange) = self.exchanges[place].take() else { continue };
+            let outcome = closing.outcome(&exchange, exchange.head.is_none(), served);
+            done.push(Done { exchange, outcome });
+        }
+        self.in_flight = 0;
+        // What was never sent goes elsewhere, if this connection has been of use at all.
+        let outcome = if served > 0 { Outcome::Elsewhere } else { Outcome::Failed(closing.before) };
+        done.extend(self.waiting.drain(..).map(|exchange| Done { exchange, outcome }));
+    }
+
+    /// Whatever is on it fails.
+    pub(super) fn fail(&mut self, class: ErrorClass, done: &mut Vec<Done>) {
+        let exchanges = self.exchanges.iter_mut().filter_map(Option::take).chain(self.waiting.drain(..));
+        done.extend(exchanges.map(|exchange| Done { exchange, outcome: Outcome::Failed(class) }));
+        self.ids.fill(None);
+        self.in_flight = 0;
+    }
+
+    /// Whether the time of one that was not sent yet is over.
+    pub(super) fn is_overdue(&self, now: Nanos) -> bool {
+        self.waiting.front().is_some_and(|exchange| now >= exchange.deadline)
+    }
+
+    /// Gives up those whose time is over; whether there were any.
+    pub(super) fn give_up_overdue(&mut self, now: Nanos, done: &mut Vec<Done>) -> bool {
+        let before = done.len();
+        for place in 0..self.ids.len() {
+            if let (Some(stream), Some(exchange)) = (self.ids[place], &self.exchanges[place])
+                && now >= exchange.deadline
+            {
+                self.wire.cancel(stream, ErrorCode::Cancel);
+                self.finish(stream, Outcome::Failed(ErrorClass::Timeout), done);
+            }
+        }
+        while self.waiting.front().is_some_and(|exchange| now >= exchange.deadline) {
+            let late = self.waiting.pop_front();
+            done.extend(
+                late.map(|exchange| Done { exchange, outcome: Outcome::Failed(ErrorClass::Timeout) }),
+            );
+        }
+        done.len() > before
+    }
+}

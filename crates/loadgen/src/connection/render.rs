@@ -1,0 +1,85 @@
+//! Request heads of one target, as either protocol writes them.
+//!
+//! Measuring side, hot: once a request. What all requests have in common is prepared once.
+
+use crate::exchange::Exchange;
+use crate::job::{Reuse, Target};
+use bakeoff_wire::h2::{CannotOpen, ClientConnection, StreamId};
+
+/// Fields that speak of an HTTP/1 connection, and have no place in HTTP/2 (RFC 9113 section 8.2.2); the
+/// host is `:authority` there.
+const OF_CONNECTIONS: [&[u8]; 6] =
+    [b"connection", b"host", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
+
+/// Writes request heads of one target.
+pub(crate) struct Renderer {
+    after_target: Vec<u8>,
+    scheme: &'static [u8],
+    authority: Vec<u8>,
+    /// Names in lower case.
+    fields: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Renderer {
+    pub(crate) fn new(target: &Target) -> Self {
+        let mut after_target = format!(" HTTP/1.1\r\nHost: {}\r\n", target.host).into_bytes();
+        after_target.extend_from_slice(&target.headers);
+        if target.reuse == Reuse::Never {
+            after_target.extend_from_slice(b"Connection: close\r\n");
+        }
+        Self {
+            after_target,
+            scheme: if target.tls.is_some() { b"https" } else { b"http" },
+            authority: target.host.clone().into_bytes(),
+            fields: fields(&target.headers),
+        }
+    }
+
+    pub(super) fn http1(&self, exchange: &Exchange, out: &mut Vec<u8>) {
+        out.extend_from_slice(exchange.method.as_str().as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(exchange.words.target());
+        out.extend_from_slice(&self.after_target);
+        out.extend_from_slice(exchange.words.headers());
+        out.extend_from_slice(b"\r\n");
+    }
+
+    pub(super) fn http2(
+        &self,
+        exchange: &Exchange,
+        wire: &mut ClientConnection,
+    ) -> Result<StreamId, CannotOpen> {
+        // Mostly none, and then nothing is allocated.
+        let own = fields(exchange.words.headers());
+        let all = self.fields.iter().chain(&own).map(|(name, value)| (name.as_slice(), value.as_slice()));
+        let method = exchange.method.as_str().as_bytes();
+        wire.request(method, self.scheme, &self.authority, exchange.words.target(), all)
+    }
+}
+
+/// Header lines, each ended by CRLF, as the fields of HTTP/2.
+fn fields(lines: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut fields = Vec::new();
+    for line in lines.split(|&byte| byte == b'\n') {
+        let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
+        let name = line[..colon].to_ascii_lowercase();
+        if !OF_CONNECTIONS.contains(&name.as_slice()) {
+            fields.push((name, line[colon + 1..].trim_ascii().to_vec()));
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn header_lines_become_fields_without_those_of_the_connection() {
+        let found = fields(b"Accept-Encoding: gzip \r\nHost: x\r\nConnection: close\r\nX-A:b\r\n");
+        let expected = [("accept-encoding", "gzip"), ("x-a", "b")];
+        let expected = expected.map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()));
+        assert_eq!(found, expected);
+        assert!(fields(b"").is_empty());
+    }
+}

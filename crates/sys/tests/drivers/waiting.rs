@@ -1,0 +1,122 @@
+//! Waits last as long as they are told to.
+
+use crate::stage::{Story, Told, bytes_of, each, say, short};
+use bakeoff_sys::driver::{Batch, Kind, Wait, Wish};
+use bakeoff_units::Nanos;
+use std::time::{Duration, Instant};
+
+/// Far more than any wait here should take, and far less than those that must be cut short.
+const LONG: Duration = Duration::from_secs(3);
+
+fn batch(events: u32, within: Nanos) -> Option<Batch> {
+    Some(Batch { events, within })
+}
+
+#[test]
+fn a_wait_with_nothing_ends_in_time() {
+    each(|mut stage| {
+        let (_peer, _) = stage.pair(0, Wish::default());
+        for (at_most, batch) in [
+            (Nanos::ZERO, None),
+            (Nanos::from_millis(20), None),
+            (Nanos::from_millis(20), batch(4, Nanos::from_millis(5))),
+            (Nanos::from_millis(20), batch(4, Nanos::from_secs(60))),
+            (Nanos::ZERO, batch(4, Nanos::from_secs(60))),
+        ] {
+            let start = Instant::now();
+            assert!(stage.wait(Wait { at_most: Some(at_most), batch }).is_empty());
+            let took = start.elapsed();
+            assert!(took >= at_most.as_duration() && took < LONG, "{took:?} for {at_most:?} {batch:?}");
+        }
+    });
+}
+
+#[test]
+fn a_batch_gathers_for_its_time_and_brings_all() {
+    each(|mut stage| {
+        let mut peers: Vec<_> = (0..3).map(|slot| stage.pair(slot, Wish::default()).0).collect();
+        let within = Nanos::from_millis(30);
+        for at_most in [None, Some(Nanos::from_secs(60))] {
+            peers.iter_mut().for_each(|peer| say(peer, b"x"));
+            let start = Instant::now();
+            let story = stage.wait(Wait { at_most, batch: batch(100, within) });
+            let took = start.elapsed();
+            assert!(took >= within.as_duration() && took < LONG, "{took:?}");
+            (0..3).for_each(|slot| assert_eq!(bytes_of(&story, slot), b"x"));
+        }
+    });
+}
+
+#[test]
+fn a_batch_ends_at_the_limit_of_the_wait() {
+    each(|mut stage| {
+        let (mut peer, _) = stage.pair(0, Wish::default());
+        say(&mut peer, b"x");
+        let start = Instant::now();
+        let wait = Wait { at_most: Some(Nanos::from_millis(10)), batch: batch(100, Nanos::from_secs(60)) };
+        assert_eq!(bytes_of(&stage.wait(wait), 0), b"x");
+        assert!(start.elapsed() < LONG);
+    });
+}
+
+#[test]
+fn enough_events_end_a_batch_where_the_driver_counts() {
+    each(|mut stage| {
+        if stage.kind() == Kind::Epoll {
+            return; // naps: it cannot be woken by the last one
+        }
+        let mut peers: Vec<_> = (0..3).map(|slot| stage.pair(slot, Wish::default()).0).collect();
+        peers.iter_mut().for_each(|peer| say(peer, b"x"));
+        let start = Instant::now();
+        let story = stage.wait(Wait { at_most: None, batch: batch(3, Nanos::from_secs(60)) });
+        assert!(start.elapsed() < LONG);
+        (0..3).for_each(|slot| assert_eq!(bytes_of(&story, slot), b"x"));
+    });
+}
+
+#[test]
+fn a_wait_without_limit_outlasts_its_batch() {
+    each(|mut stage| {
+        let (mut peer, _) = stage.pair(0, Wish::default());
+        let late = Duration::from_millis(60);
+        let start = Instant::now();
+        let speaker = std::thread::spawn(move || {
+            std::thread::sleep(late); // a peer that takes its time: nothing is hoped for
+            say(&mut peer, b"x");
+            peer
+        });
+        let wait = Wait { at_most: None, batch: batch(8, Nanos::from_millis(5)) };
+        let story = stage.wait(wait);
+        assert!(start.elapsed() >= late && start.elapsed() < LONG);
+        assert_eq!(bytes_of(&story, 0), b"x");
+        speaker.join().unwrap();
+    });
+}
+
+#[test]
+fn what_was_not_asked_for_is_there_after_the_next_wait() {
+    each(|mut stage| {
+        let mut peers: Vec<_> = (0..3).map(|slot| stage.pair(slot, Wish::default()).0).collect();
+        peers.iter_mut().for_each(|peer| say(peer, b"x"));
+        let all = Wait { at_most: None, batch: batch(3, Nanos::from_millis(10)) };
+        stage.driver.wait(all).unwrap();
+        assert!(stage.driver.next().is_some());
+        let start = Instant::now();
+        assert_eq!(stage.wait(short(60_000)).len(), 2);
+        assert!(start.elapsed() < LONG);
+    });
+}
+
+#[test]
+fn a_wait_whose_events_are_known_does_not_sleep() {
+    each(|mut stage| {
+        let (mut peer, _) = stage.pair(0, Wish::default());
+        let start = Instant::now();
+        say(&mut peer, b"x");
+        let story: Story = stage.wait(Wait::default());
+        assert!(matches!(story[..], [(0, Told::Data { .. })]));
+        say(&mut peer, b"y");
+        assert_eq!(bytes_of(&stage.wait(short(60_000)), 0), b"y");
+        assert!(start.elapsed() < LONG);
+    });
+}
