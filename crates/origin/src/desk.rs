@@ -42,6 +42,11 @@ impl Desk {
         self.sealed.clear();
     }
 
+    /// Whether requests cost more than serving them.
+    pub(crate) const fn burns(&self) -> bool {
+        self.burner.is_some()
+    }
+
     /// Decides on a reply; the request counts as answered from now on.
     pub(crate) fn answer(&mut self, asked: &Asked<'_>) -> Answer {
         self.counters.request();

@@ -130,6 +130,9 @@ impl Http1 {
                 desk.out.end_replies(1);
                 self.reply = None;
                 self.over = !self.keep_alive;
+                if desk.burns() {
+                    break; // a reply does not wait for what the next request costs
+                }
             }
         }
         if self.over { Course::Last(self.why) } else { Course::Open }

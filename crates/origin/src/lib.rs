@@ -28,6 +28,7 @@ mod tally;
 mod tls;
 mod worker;
 
+pub use bakeoff_sys::driver::Choice;
 pub use conversation::Conversation;
 pub use pulse::Busy;
 pub use server::{Options, Origin, OriginError};

@@ -8,7 +8,7 @@ use crate::site::Site;
 use crate::tally::{Counters, Tally, sum};
 use crate::worker::Worker;
 use bakeoff_content::Catalogue;
-use bakeoff_sys::driver::EpollDriver;
+use bakeoff_sys::driver::{Choice, best};
 use bakeoff_sys::net;
 use bakeoff_units::{MonotonicClock, Nanos};
 use std::io;
@@ -30,6 +30,8 @@ pub struct Options {
     pub tls: Option<(PathBuf, PathBuf)>,
     /// Whether HTTP/2 is spoken with those who begin with it, and offered over TLS.
     pub http2: bool,
+    /// What the threads ask the kernel by.
+    pub driver: Choice,
     /// CPU time to spend on each request besides serving it.
     pub burn: Option<Nanos>,
 }
@@ -91,7 +93,7 @@ impl Origin {
         for (index, listener) in listeners.into_iter().enumerate() {
             let counters = Arc::new(Counters::default());
             let desk = Desk::new(site.clone(), counters.clone(), options.burn.map(Burner::new));
-            let driver = Box::new(EpollDriver::new(MonotonicClock::new())?);
+            let (driver, _) = best(MonotonicClock::new(), options.driver)?;
             let worker = Worker::new(driver, listener, desk, tls.clone(), options.http2)?;
             thread::Builder::new().name(format!("origin-{index}")).spawn(move || worker.serve())?;
             threads.push(counters);

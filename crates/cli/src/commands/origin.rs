@@ -4,7 +4,7 @@ use crate::args::OriginArgs;
 use crate::exit::Exit;
 use crate::{Failure, terminal};
 use bakeoff_content::Catalogue;
-use bakeoff_origin::{Busy, Options, Origin};
+use bakeoff_origin::{Busy, Choice, Options, Origin};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::path::PathBuf;
@@ -29,6 +29,7 @@ pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
         catalogue: catalogue(args.catalogue.as_ref())?,
         tls,
         http2: true,
+        driver: Choice::Epoll,
         burn: args.burn,
     })
     .map_err(Failure::failed)?;
