@@ -30,7 +30,7 @@ pub(crate) enum Ending {
     TlsRefused,
     /// The client broke the protocol of HTTP/2.
     Http2(ConnectionError),
-    /// No descriptor or no memory was left for it.
+    /// No descriptor or no memory was left for it; counted at each try.
     NotTaken,
 }
 
