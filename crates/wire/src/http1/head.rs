@@ -81,7 +81,10 @@ impl HeadReader {
             }
             let end = scan::past_text(value);
             let next = line_end(end)?;
-            self.fields.read(&rest[..name_bytes], &value[..value.len() - end.len()]);
+            // Lengths first: most names are told apart without looking at a letter.
+            if matches!(name_bytes, 10 | 14 | 17) {
+                self.fields.read(&rest[..name_bytes], &value[..value.len() - end.len()]);
+            }
             self.field_lines += 1;
             *rest = next;
         }
@@ -91,6 +94,8 @@ impl HeadReader {
 
 /// Length of `HTTP/1.1 200`.
 const START_BYTES: usize = 12;
+const HTTP_1_0: u64 = u64::from_le_bytes(*b"HTTP/1.0");
+const HTTP_1_1: u64 = u64::from_le_bytes(*b"HTTP/1.1");
 
 /// The status line at the start of `line`, and what is behind it.
 #[inline]
@@ -99,15 +104,16 @@ fn status_line(line: &[u8]) -> Result<((u16, HttpVersion), &[u8]), Stop> {
         let right = line.iter().enumerate().all(|(place, &byte)| starts(place, byte));
         return Err(if right { Stop::Partial } else { Stop::Syntax });
     };
-    let (name, code) = start.split_at(8);
-    let version = match name {
-        b"HTTP/1.1" => HttpVersion::Http11,
-        b"HTTP/1.0" => HttpVersion::Http10,
+    let [version @ .., space, hundreds, tens, ones] = *start;
+    // As one number, which is compared at once and not byte by byte.
+    let version = match u64::from_le_bytes(version) {
+        HTTP_1_1 => HttpVersion::Http11,
+        HTTP_1_0 => HttpVersion::Http10,
         _ => return Err(Stop::Syntax),
     };
-    let &[b' ', hundreds @ b'0'..=b'9', tens @ b'0'..=b'9', ones @ b'0'..=b'9'] = code else {
+    if space != b' ' || !(hundreds.is_ascii_digit() && tens.is_ascii_digit() && ones.is_ascii_digit()) {
         return Err(Stop::Syntax);
-    };
+    }
     let digit = |digit: u8| u16::from(digit - b'0');
     let status = digit(hundreds) * 100 + digit(tens) * 10 + digit(ones);
     match rest {
@@ -153,14 +159,14 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    #[inline]
+    #[inline(never)]
     fn read(&mut self, name: &[u8], value: &[u8]) {
-        // Lengths first: most names are told apart without comparing a letter.
-        match name.len() {
-            14 if same(name, b"content-length") => self.content_length(value),
-            17 if same(name, b"transfer-encoding") => self.transfer_encoding(value),
-            10 if same(name, b"connection") => self.connection(value),
-            _ => {}
+        if same(name, b"connection") {
+            self.connection(value);
+        } else if same(name, b"content-length") {
+            self.content_length(value);
+        } else if same(name, b"transfer-encoding") {
+            self.transfer_encoding(value);
         }
     }
 

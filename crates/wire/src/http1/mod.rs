@@ -26,7 +26,7 @@ fn has_token(value: &[u8], token: &[u8]) -> bool {
 /// A `Content-Length` value: digits alone, or a list of equal numbers (RFC 9110 section 8.6).
 fn content_length(value: &[u8]) -> Option<u64> {
     // Nearly always it is one number.
-    if let Some(number) = decimal(value.trim_ascii()) {
+    if let Some(number) = decimal(value.strip_prefix(b" ").unwrap_or(value)) {
         return Some(number);
     }
     let mut numbers = value.split(|&byte| byte == b',').map(|item| decimal(item.trim_ascii()));

@@ -122,11 +122,11 @@ impl ReplyReader {
     ///
     /// # Errors
     /// When the bytes are no reply; the connection is of no further use.
+    #[inline]
     pub fn step(&mut self, input: &[u8]) -> Result<Step, ReplyError> {
         match &mut self.state {
             State::Over => Ok(Step::End(0)),
             _ if input.is_empty() => Ok(Step::More),
-            State::Head => self.head(input),
             State::Length(left) => {
                 let len = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
                 *left -= len as u64;
@@ -135,22 +135,15 @@ impl ReplyReader {
                 }
                 Ok(Step::Body { skip: 0, len })
             }
-            State::Chunked(chunked) => {
-                let mut skip = 0;
-                while skip < input.len() {
-                    match chunked.next(&input[skip..]) {
-                        Found::Framing(n) => skip += n,
-                        Found::Body(len) => return Ok(Step::Body { skip, len }),
-                        Found::End(n) => {
-                            self.state = State::Over;
-                            return Ok(Step::End(skip + n));
-                        }
-                        Found::Broken => return Err(ReplyError::Chunk),
-                    }
-                }
-                Ok(Step::Body { skip, len: 0 })
-            }
             State::UntilClose => Ok(Step::Body { skip: 0, len: input.len() }),
+            State::Head => self.head(input),
+            State::Chunked(chunked) => {
+                let step = chunk(chunked, input)?;
+                if matches!(step, Step::End(_)) {
+                    self.state = State::Over;
+                }
+                Ok(step)
+            }
         }
     }
 
@@ -245,4 +238,18 @@ impl Head {
             head_bytes: reader.bytes as u64,
         }))
     }
+}
+
+/// Up to the next body bytes of the chunked coding, or to its end.
+fn chunk(chunked: &mut Chunked, input: &[u8]) -> Result<Step, ReplyError> {
+    let mut skip = 0;
+    while skip < input.len() {
+        match chunked.next(&input[skip..]) {
+            Found::Framing(n) => skip += n,
+            Found::Body(len) => return Ok(Step::Body { skip, len }),
+            Found::End(n) => return Ok(Step::End(skip + n)),
+            Found::Broken => return Err(ReplyError::Chunk),
+        }
+    }
+    Ok(Step::Body { skip, len: 0 })
 }

@@ -17,47 +17,56 @@ const TEXT: [bool; 256] = table(false);
 /// What is behind the token at the start of `bytes`.
 #[inline]
 pub(super) fn past_token(bytes: &[u8]) -> &[u8] {
-    past(bytes, letters_and_hyphens, b':', &TOKEN)
+    past(bytes, but_letters_and_hyphens, b':', &TOKEN)
 }
 
 /// What is behind the text at the start of `bytes`: the line's end, if the line is right.
 #[inline]
 pub(super) fn past_text(bytes: &[u8]) -> &[u8] {
-    past(bytes, no_controls, b'\r', &TEXT)
+    past(bytes, controls, b'\r', &TEXT)
 }
 
-/// What is behind the bytes of a `class` at the start of `bytes`. `common` marks those of a block that
-/// are of it, but for rare ones. Most often it is `end` that is behind.
+/// What is behind the bytes of a `class` at the start of `bytes`. `others` marks those of a block that
+/// are not of it, and a few rare ones that are. Most often it is `end` that is behind.
 #[inline(always)]
-fn past<'a>(bytes: &'a [u8], common: impl Fn(u8x16) -> u8x16, end: u8, class: &[bool; 256]) -> &'a [u8] {
+fn past<'a>(bytes: &'a [u8], others: impl Fn(u8x16) -> u8x16, end: u8, class: &[bool; 256]) -> &'a [u8] {
     let mut rest = bytes;
-    loop {
-        if let Some((&block, behind)) = rest.split_first_chunk::<BLOCK_BYTES>() {
-            let length = common(u8x16::new(block)).to_bitmask().trailing_ones() as usize;
-            if length == BLOCK_BYTES {
-                rest = behind;
-                continue;
-            }
-            rest = rest.get(length..).unwrap_or_default();
+    while let Some((&block, behind)) = rest.split_first_chunk::<BLOCK_BYTES>() {
+        let marked = others(u8x16::new(block)).to_bitmask();
+        if marked == 0 {
+            rest = behind;
+            continue;
         }
+        rest = rest.get(marked.trailing_zeros() as usize..).unwrap_or_default();
         match rest {
             [byte, behind @ ..] if *byte != end && class[usize::from(*byte)] => rest = behind,
             _ => return rest,
         }
     }
+    past_bytes(rest, class)
 }
 
-/// Names are of these, nearly all of them.
+/// The same where no block is left.
+fn past_bytes<'a>(mut rest: &'a [u8], class: &[bool; 256]) -> &'a [u8] {
+    while let [byte, behind @ ..] = rest
+        && class[usize::from(*byte)]
+    {
+        rest = behind;
+    }
+    rest
+}
+
+/// All but letters and hyphens, of which names are, nearly all of them.
 #[inline]
-fn letters_and_hyphens(block: u8x16) -> u8x16 {
+fn but_letters_and_hyphens(block: u8x16) -> u8x16 {
     let letter = (block | u8x16::splat(0x20)) - u8x16::splat(b'a');
-    up_to(letter, b'z' - b'a') | block.simd_eq(u8x16::splat(b'-'))
+    !(up_to(letter, b'z' - b'a') | block.simd_eq(u8x16::splat(b'-')))
 }
 
-/// Without the tab, which is a control character and may be in a text.
+/// Control characters. The tab is one, and may be in a text.
 #[inline]
-fn no_controls(block: u8x16) -> u8x16 {
-    !(up_to(block, 0x1f) | block.simd_eq(u8x16::splat(0x7f)))
+fn controls(block: u8x16) -> u8x16 {
+    up_to(block, 0x1f) | block.simd_eq(u8x16::splat(0x7f))
 }
 
 #[inline]

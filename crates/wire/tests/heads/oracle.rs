@@ -8,10 +8,10 @@ use bakeoff_wire::http1::{
 };
 
 /// The final head and how many bytes were used up to its end, or that more must come.
-pub type Outcome = Result<Option<(usize, ReplyHead)>, ReplyError>;
+pub(crate) type Outcome = Result<Option<(usize, ReplyHead)>, ReplyError>;
 
 /// What our reader says.
-pub fn ours(pieces: &[&[u8]], to_head: bool) -> Outcome {
+pub(crate) fn ours(pieces: &[&[u8]], to_head: bool) -> Outcome {
     let mut reader = ReplyReader::default();
     reader.begin(to_head);
     let mut before = 0;
@@ -26,7 +26,7 @@ pub fn ours(pieces: &[&[u8]], to_head: bool) -> Outcome {
 }
 
 /// What `httparse` says, tried on the first piece and whenever a piece holds a line feed.
-pub fn httparse(pieces: &[&[u8]], to_head: bool) -> Outcome {
+pub(crate) fn httparse(pieces: &[&[u8]], to_head: bool) -> Outcome {
     let (mut known, mut used): (Vec<u8>, usize) = (Vec::new(), 0);
     for piece in pieces {
         let first = known.is_empty();
