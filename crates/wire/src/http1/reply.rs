@@ -93,6 +93,18 @@ enum State {
     Over,
 }
 
+impl State {
+    /// What follows a head.
+    const fn behind(framing: Framing) -> Self {
+        match framing {
+            Framing::None | Framing::Length(0) => Self::Over,
+            Framing::Length(length) => Self::Length(length),
+            Framing::Chunked => Self::Chunked(Chunked::new()),
+            Framing::UntilClose => Self::UntilClose,
+        }
+    }
+}
+
 /// Reads one reply at a time. Keeps only a head that arrives in pieces.
 #[derive(Clone, Debug)]
 pub struct ReplyReader {
@@ -192,12 +204,7 @@ impl ReplyReader {
                 Head::Interim if used == input.len() => return Ok(Step::More),
                 Head::Interim => {}
                 Head::Final(head) => {
-                    self.state = match head.framing {
-                        Framing::None | Framing::Length(0) => State::Over,
-                        Framing::Length(length) => State::Length(length),
-                        Framing::Chunked => State::Chunked(Chunked::new()),
-                        Framing::UntilClose => State::UntilClose,
-                    };
+                    self.state = State::behind(head.framing);
                     return Ok(Step::Head(used, head));
                 }
             }
