@@ -5,9 +5,9 @@
 
 #![forbid(unsafe_code)]
 
+mod h2;
 #[path = "../../crates/wire/tests/heads/oracle.rs"]
 mod heads;
-mod h2;
 
 use bakeoff_content::{Catalogue, SplitMix64};
 use bakeoff_experiment::plan::Plan;
