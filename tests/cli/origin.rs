@@ -1,6 +1,7 @@
 //! `bakeoff origin`, judged by curl.
 
 use crate::support::{Origin, Yard, has};
+use std::io::{Read, Write};
 use std::process::Command;
 
 /// Status and number of bytes.
@@ -72,4 +73,22 @@ fn burn_spends_cpu_on_each_request() {
     let pid: u32 = origin.pid().parse().unwrap();
     let spent = bakeoff_sys::cpu_clock::process(pid).unwrap();
     assert!(spent.get() >= 200_000_000, "{spent} for 100 requests");
+}
+
+#[test]
+fn the_closing_lines_say_what_was_done_and_what_went_wrong() {
+    let yard = Yard::new();
+    let origin = Origin::start(&yard, &["--threads", "1"]);
+    for (request, reply) in [("GET /bytes/1000 HTTP/1.1\r\n\r\n", "200"), ("nonsense\r\n\r\n", "400")] {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", origin.port().parse().unwrap())).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut said = Vec::new();
+        stream.read_to_end(&mut said).unwrap();
+        assert!(said.starts_with(format!("HTTP/1.1 {reply} ").as_bytes()));
+    }
+    let (code, _, closing) = origin.end_with_closing_lines();
+    let expected = "requests: 1\nreplies: 2 with 1000 bytes of bodies, on 2 connections\n\
+        ended: 1 (malformed request)\n";
+    assert_eq!((code, closing.as_str()), (Some(0), expected));
 }

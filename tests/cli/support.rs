@@ -241,7 +241,7 @@ impl Origin {
             .bakeoff(&["origin"])
             .args(args)
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let mut rest = BufReader::new(child.stdout.take().unwrap());
@@ -260,12 +260,20 @@ impl Origin {
     }
 
     /// Exit code, and what stood on standard output behind the first line.
-    pub fn end(mut self) -> (Option<i32>, String) {
+    pub fn end(self) -> (Option<i32>, String) {
+        let (code, rest, _) = self.end_with_closing_lines();
+        (code, rest)
+    }
+
+    /// The same, and what stood on standard error.
+    pub fn end_with_closing_lines(mut self) -> (Option<i32>, String, String) {
         signal("TERM", &self.pid());
         let status = self.child.wait().unwrap();
-        let mut rest = String::new();
+        let (mut rest, mut closing) = (String::new(), String::new());
         std::io::Read::read_to_string(&mut self.rest, &mut rest).unwrap();
-        (status.code(), rest)
+        let mut errors = self.child.stderr.take().unwrap();
+        std::io::Read::read_to_string(&mut errors, &mut closing).unwrap();
+        (status.code(), rest, closing)
     }
 }
 

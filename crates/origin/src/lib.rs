@@ -2,14 +2,34 @@
 //!
 //! Measuring side, but always a process of its own when it is an arm; its counters are never
 //! meters of a comparison. Hot. Owns which bytes answer which request; keeps no state per object
-//! and never touches a disk. A thread per core, each with its own listening socket on the shared
+//! and never touches a disk. A thread per core, each with a listening socket of its own on the shared
 //! port.
+//!
+//! From the socket to the object: `worker` owns a driver and its connections; `connection` is TLS, if
+//! any, with `http1` or `http2` upon it, bytes in and bytes out; `site` decides what is replied; `head`
+//! and `outgoing` hold what is sent.
 
 #![forbid(unsafe_code)]
 
 mod burner;
+mod certificate;
 mod connection;
-mod respond;
+mod conversation;
+mod desk;
+mod ending;
+mod head;
+mod http1;
+mod http2;
+mod outgoing;
+mod pulse;
 mod server;
+mod site;
+mod tally;
+mod tls;
+mod worker;
 
-pub use server::{Options, Origin, OriginError, Tally};
+pub use bakeoff_sys::driver::Choice;
+pub use conversation::Conversation;
+pub use pulse::Busy;
+pub use server::{Options, Origin, OriginError};
+pub use tally::Tally;

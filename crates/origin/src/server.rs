@@ -1,32 +1,21 @@
 //! Listening, threads, and the planted cost.
 
 use crate::burner::Burner;
-use crate::connection::{Connection, Life};
-use crate::respond::Responder;
+use crate::certificate::server_config;
+use crate::desk::Desk;
+use crate::pulse::Busy;
+use crate::site::Site;
+use crate::tally::{Counters, Tally, sum};
+use crate::worker::Worker;
 use bakeoff_content::Catalogue;
-use bakeoff_sys::epoll::Poller;
+use bakeoff_sys::driver::{Choice, best};
 use bakeoff_sys::net;
-use bakeoff_units::Nanos;
-use rustls::ServerConfig;
-use rustls::crypto::aws_lc_rs;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, TcpListener};
+use bakeoff_units::{MonotonicClock, Nanos};
+use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
-
-/// Receive buffer of a thread; requests are small.
-const BUFFER_BYTES: usize = 16 * 1024;
-/// Token of the listening socket.
-const LISTENER: u64 = u64::MAX;
-/// Pause before the next try when a connection cannot be taken.
-const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(10);
-/// Events taken from the kernel at a time.
-const EVENTS: usize = 256;
 
 /// What to serve and how.
 #[derive(Debug)]
@@ -39,6 +28,10 @@ pub struct Options {
     pub catalogue: Catalogue,
     /// PEM files of certificate chain and key; `None` for plain HTTP.
     pub tls: Option<(PathBuf, PathBuf)>,
+    /// Whether HTTP/2 is spoken with those who begin with it, and offered over TLS.
+    pub http2: bool,
+    /// What the threads ask the kernel by.
+    pub driver: Choice,
     /// CPU time to spend on each request besides serving it.
     pub burn: Option<Nanos>,
 }
@@ -67,21 +60,12 @@ pub enum OriginError {
     Thread(#[from] io::Error),
 }
 
-/// Totals since the start.
-#[derive(Debug, Default)]
-pub struct Tally {
-    /// Requests answered.
-    pub requests: AtomicU64,
-    /// Nanoseconds of CPU burned as asked for, from samples.
-    pub burned_ns: AtomicU64,
-}
-
 /// A running origin; its threads end with the process.
 #[derive(Debug)]
 pub struct Origin {
     address: SocketAddr,
     tls: bool,
-    tally: Arc<Tally>,
+    threads: Vec<Arc<Counters>>,
 }
 
 impl Origin {
@@ -91,7 +75,7 @@ impl Origin {
     /// When the port is taken or the certificate cannot be read.
     pub fn start(options: Options) -> Result<Self, OriginError> {
         bakeoff_content::prepare();
-        let tls = options.tls.as_ref().map(server_config).transpose()?;
+        let tls = options.tls.as_ref().map(|files| server_config(files, options.http2)).transpose()?;
         let listen = |address| net::listen(address, true).map_err(|why| OriginError::Listen { address, why });
         // A first socket that does not share finds out whether somebody else has the port.
         if options.address.port() != 0 {
@@ -104,23 +88,17 @@ impl Origin {
         for _ in 1..options.threads.max(1) {
             listeners.push(listen(address)?);
         }
-        let tally = Arc::new(Tally::default());
-        let responder = Arc::new(Responder::new(options.catalogue));
-        let has_tls = tls.is_some();
+        let site = Arc::new(Site::new(options.catalogue));
+        let mut threads = Vec::new();
         for (index, listener) in listeners.into_iter().enumerate() {
-            let worker = Worker {
-                listener,
-                poller: Poller::new(EVENTS)?,
-                connections: Vec::new(),
-                free: Vec::new(),
-                tls: tls.clone(),
-                responder: responder.clone(),
-                burner: options.burn.map(Burner::new),
-                tally: tally.clone(),
-            };
+            let counters = Arc::new(Counters::default());
+            let desk = Desk::new(site.clone(), counters.clone(), options.burn.map(Burner::new));
+            let (driver, _) = best(MonotonicClock::new(), options.driver)?;
+            let worker = Worker::new(driver, listener, desk, tls.clone(), options.http2)?;
             thread::Builder::new().name(format!("origin-{index}")).spawn(move || worker.serve())?;
+            threads.push(counters);
         }
-        Ok(Self { address, tls: has_tls, tally })
+        Ok(Self { address, tls: tls.is_some(), threads })
     }
 
     /// Where it listens, with the real port.
@@ -129,106 +107,13 @@ impl Origin {
     }
 
     /// Totals so far.
-    pub fn tally(&self) -> &Tally {
-        &self.tally
-    }
-}
-
-struct Worker {
-    listener: TcpListener,
-    poller: Poller,
-    connections: Vec<Option<Connection>>,
-    free: Vec<usize>,
-    tls: Option<Arc<ServerConfig>>,
-    responder: Arc<Responder>,
-    burner: Option<Burner>,
-    tally: Arc<Tally>,
-}
-
-impl Worker {
-    fn serve(mut self) {
-        let mut buffer = vec![0; BUFFER_BYTES];
-        let mut busy: Vec<usize> = Vec::new();
-        if self.poller.add_listener(&self.listener, LISTENER).is_err() {
-            return;
-        }
-        loop {
-            let wait = if busy.is_empty() { None } else { Some(Nanos::ZERO) };
-            let Ok(ready) = self.poller.wait(wait) else { return };
-            for index in 0..ready {
-                match self.poller.event(index).token {
-                    LISTENER => self.accept(),
-                    token => self.advance(token as usize, &mut buffer, &mut busy),
-                }
-            }
-            for slot in std::mem::take(&mut busy) {
-                self.advance(slot, &mut buffer, &mut busy);
-            }
-        }
+    pub fn tally(&self) -> Tally {
+        sum(self.threads.iter().map(|counters| &**counters))
     }
 
-    fn accept(&mut self) {
-        loop {
-            let stream = match self.listener.accept() {
-                Ok((stream, _)) => stream,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) =>
-                {
-                    continue;
-                }
-                // Out of descriptors: the listener stays ready, so without a pause this would spin.
-                Err(_) => return thread::sleep(OUT_OF_DESCRIPTORS),
-            };
-            let prepared = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
-            let Some(connection) = prepared.ok().and_then(|()| Connection::new(stream, self.tls.as_ref()))
-            else {
-                continue;
-            };
-            let slot = self.free.pop().unwrap_or_else(|| {
-                self.connections.push(None);
-                self.connections.len() - 1
-            });
-            if self.poller.add(&connection.stream, slot as u64).is_ok() {
-                self.connections[slot] = Some(connection);
-            } else {
-                self.free.push(slot);
-            }
-        }
+    /// How busy each thread was in the last seconds in which it had traffic; `None` for one that had
+    /// hardly any.
+    pub fn busy(&self) -> impl Iterator<Item = Option<Busy>> {
+        self.threads.iter().map(|counters| counters.busy())
     }
-
-    fn advance(&mut self, slot: usize, buffer: &mut [u8], busy: &mut Vec<usize>) {
-        let Some(Some(connection)) = self.connections.get_mut(slot) else { return };
-        let (burner, tally) = (&mut self.burner, &self.tally);
-        let mut served = || {
-            tally.requests.fetch_add(1, Ordering::Relaxed);
-            if let Some(burner) = burner {
-                tally.burned_ns.fetch_add(burner.burn().get(), Ordering::Relaxed);
-            }
-        };
-        match connection.advance(buffer, &self.responder, &mut served) {
-            Life::Open => {}
-            Life::Busy => busy.push(slot),
-            Life::Over => {
-                self.connections[slot] = None;
-                self.free.push(slot);
-            }
-        }
-    }
-}
-
-fn server_config((cert, key): &(PathBuf, PathBuf)) -> Result<Arc<ServerConfig>, OriginError> {
-    let error = |path: &PathBuf, why: String| OriginError::Certificate { path: path.clone(), why };
-    let chain = CertificateDer::pem_file_iter(cert)
-        .and_then(|certificates| certificates.collect::<Result<Vec<_>, _>>())
-        .map_err(|why| error(cert, why.to_string()))?;
-    let private = PrivateKeyDer::from_pem_file(key).map_err(|why| error(key, why.to_string()))?;
-    let provider = Arc::new(aws_lc_rs::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|why| error(cert, why.to_string()))?
-        .with_no_client_auth()
-        .with_single_cert(chain, private)
-        .map_err(|why| error(cert, why.to_string()))?;
-    Ok(Arc::new(config))
 }

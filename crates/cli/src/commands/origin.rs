@@ -4,11 +4,10 @@ use crate::args::OriginArgs;
 use crate::exit::Exit;
 use crate::{Failure, terminal};
 use bakeoff_content::Catalogue;
-use bakeoff_origin::{Options, Origin};
+use bakeoff_origin::{Busy, Choice, Options, Origin};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 
 /// Serves until SIGTERM or Ctrl-C; both end it with 0.
 pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
@@ -29,19 +28,40 @@ pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
         threads,
         catalogue: catalogue(args.catalogue.as_ref())?,
         tls,
+        http2: true,
+        driver: Choice::Epoll,
         burn: args.burn,
     })
     .map_err(Failure::failed)?;
     terminal::say(&format!("listening: {}", origin.url()));
     signals.forever().next();
-    let tally = origin.tally();
-    let (requests, burned) =
-        (tally.requests.load(Ordering::Relaxed), tally.burned_ns.load(Ordering::Relaxed));
-    terminal::note(&format!("requests: {requests}"));
-    if args.burn.is_some() {
-        terminal::note(&format!("burned: {burned} ns"));
-    }
+    say_what_was_done(&origin, args.burn.is_some());
     Ok(Exit::Verdicts)
+}
+
+/// The closing lines.
+fn say_what_was_done(origin: &Origin, burned: bool) {
+    let tally = origin.tally();
+    terminal::note(&format!("requests: {}", tally.requests));
+    if burned {
+        terminal::note(&format!("burned: {} ns", tally.burned.get()));
+    }
+    terminal::note(&format!(
+        "replies: {} with {} bytes of bodies, on {} connections",
+        tally.replies, tally.body_bytes, tally.connections
+    ));
+    for (why, connections) in &tally.endings {
+        terminal::note(&format!("ended: {connections} ({why})"));
+    }
+    for (index, busy) in origin.busy().enumerate() {
+        let Some(busy) = busy.filter(Busy::is_at_its_limit) else { continue };
+        let percent = busy.cpu.get() * 100 / busy.wall.get();
+        terminal::note(&format!(
+            "bottleneck: thread {index} was busy {percent} % of its last {:.1} s with traffic, so that this \
+             server was measured; give it more cores and --threads",
+            busy.wall.as_duration().as_secs_f64()
+        ));
+    }
 }
 
 fn catalogue(path: Option<&PathBuf>) -> Result<Catalogue, Failure> {

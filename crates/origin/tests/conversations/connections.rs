@@ -106,6 +106,8 @@ fn a_taken_port_is_an_error_that_says_so() {
         threads: 1,
         catalogue: bakeoff_content::Catalogue::default(),
         tls: None,
+        http2: true,
+        driver: bakeoff_origin::Choice::Epoll,
         burn: None,
     };
     let error = bakeoff_origin::Origin::start(options).unwrap_err().to_string();

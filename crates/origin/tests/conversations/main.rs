@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 
 mod connections;
+mod endings;
+mod http2;
 mod replies;
 mod requests;
 mod strangers;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Without the program the test fails, unless skipping is allowed; then it says so.
-fn has(program: &str, package: &str, test: &str) -> bool {
+pub(crate) fn has(program: &str, package: &str, test: &str) -> bool {
     let found = ["/usr/bin", "/bin"].iter().any(|dir| Path::new(dir).join(program).exists());
     if !found {
         let reason = format!("`{program}` is not installed (apt-get install {package})");
@@ -17,14 +17,14 @@ fn has(program: &str, package: &str, test: &str) -> bool {
 }
 
 /// What the program printed; it must have ended well.
-fn output(program: &str, arguments: &[&str]) -> Vec<u8> {
+pub(crate) fn output(program: &str, arguments: &[&str]) -> Vec<u8> {
     let said = Command::new(program).args(arguments).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
     assert!(said.status.success(), "{program} {arguments:?}: {out}{err}");
     said.stdout
 }
 
-fn text(program: &str, arguments: &[&str]) -> String {
+pub(crate) fn text(program: &str, arguments: &[&str]) -> String {
     String::from_utf8(output(program, arguments)).unwrap()
 }
 

@@ -1,29 +1,46 @@
 //! A running origin, a client that sends what it is told, and replies taken apart.
 
 use bakeoff_content::{Body, Catalogue, ObjectId};
-use bakeoff_origin::{Options, Origin};
+use bakeoff_origin::{Choice, Options, Origin};
+use bakeoff_sys::driver::UringDriver;
+use bakeoff_units::MonotonicClock;
+use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Whoever takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Runs a test, which fails when it takes too long.
-pub(crate) fn within_patience(test: impl FnOnce() + Send + 'static) {
-    let (done, end) = channel();
-    let thread = std::thread::spawn(move || {
-        test();
-        let _ = done.send(());
-    });
-    match end.recv_timeout(PATIENCE) {
-        Err(RecvTimeoutError::Timeout) => panic!("it hangs: no end after {PATIENCE:?}"),
-        Ok(()) | Err(RecvTimeoutError::Disconnected) => {
-            if let Err(panic) = thread.join() {
-                std::panic::resume_unwind(panic);
+thread_local! {
+    /// What origins of this test ask the kernel by.
+    static DRIVER: Cell<Choice> = const { Cell::new(Choice::Epoll) };
+}
+
+/// Runs a test once for each driver; it fails when it takes too long.
+pub(crate) fn within_patience(test: impl Fn() + Copy + Send + 'static) {
+    for driver in [Choice::Epoll, Choice::Uring] {
+        if driver == Choice::Uring && UringDriver::new(MonotonicClock::new()).is_err() {
+            assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "the kernel refuses io_uring");
+            let current = std::thread::current();
+            println!("SKIP {} with io_uring: the kernel refuses it", current.name().unwrap_or_default());
+            return;
+        }
+        let (done, end) = channel();
+        let thread = std::thread::spawn(move || {
+            DRIVER.set(driver);
+            test();
+            let _ = done.send(());
+        });
+        match end.recv_timeout(PATIENCE) {
+            Err(RecvTimeoutError::Timeout) => panic!("it hangs with {driver:?}: no end after {PATIENCE:?}"),
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => {
+                if let Err(panic) = thread.join() {
+                    println!("with {driver:?}:");
+                    std::panic::resume_unwind(panic);
+                }
             }
         }
     }
@@ -40,7 +57,8 @@ pub(crate) fn start(tls: Option<(PathBuf, PathBuf)>) -> Origin {
         catalogue.insert(path, size);
     }
     let address = "127.0.0.1:0".parse().unwrap();
-    Origin::start(Options { address, threads: 2, catalogue, tls, burn: None }).unwrap()
+    let driver = DRIVER.get();
+    Origin::start(Options { address, threads: 2, catalogue, tls, http2: true, driver, burn: None }).unwrap()
 }
 
 pub(crate) fn address(origin: &Origin) -> SocketAddr {
@@ -48,7 +66,20 @@ pub(crate) fn address(origin: &Origin) -> SocketAddr {
 }
 
 pub(crate) fn answered(origin: &Origin) -> u64 {
-    origin.tally().requests.load(Ordering::Relaxed)
+    origin.tally().requests
+}
+
+/// How many connections ended for this reason; waits until there is one.
+pub(crate) fn ended(origin: &Origin, why: &str) -> u64 {
+    let begin = Instant::now();
+    loop {
+        let endings = origin.tally().endings;
+        if let Some((_, number)) = endings.iter().find(|(label, _)| *label == why) {
+            return *number;
+        }
+        assert!(begin.elapsed() < PATIENCE / 2, "none ended by `{why}`: {endings:?}");
+        std::thread::yield_now();
+    }
 }
 
 /// The bytes of `/bytes/N`.

@@ -31,11 +31,24 @@ impl Secure {
         &self,
         version: &'static SupportedProtocolVersion,
     ) -> StreamOwned<ClientConnection, TcpStream> {
+        self.connect_trusting(version, self.roots.clone())
+    }
+
+    /// A client that knows no authority.
+    pub(crate) fn connect_without_trust(&self) -> StreamOwned<ClientConnection, TcpStream> {
+        self.connect_trusting(&rustls::version::TLS13, RootCertStore::empty())
+    }
+
+    fn connect_trusting(
+        &self,
+        version: &'static SupportedProtocolVersion,
+        roots: RootCertStore,
+    ) -> StreamOwned<ClientConnection, TcpStream> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[version])
             .unwrap()
-            .with_root_certificates(self.roots.clone())
+            .with_root_certificates(roots)
             .with_no_client_auth();
         let name = ServerName::try_from("localhost").unwrap();
         StreamOwned::new(ClientConnection::new(Arc::new(config), name).unwrap(), connect(&self.origin))
@@ -119,6 +132,8 @@ fn a_certificate_that_is_none_is_an_error_that_says_which() {
         threads: 1,
         catalogue: bakeoff_content::Catalogue::default(),
         tls: Some((broken, secure.dir.path().join("key.pem"))),
+        http2: true,
+        driver: bakeoff_origin::Choice::Epoll,
         burn: None,
     };
     let error = Origin::start(options).unwrap_err();

@@ -1,0 +1,90 @@
+//! A client's connection without a socket and without a thread: for benches and fuzzing.
+
+use crate::connection::{Connection, Next};
+use crate::desk::Desk;
+use crate::site::Site;
+use crate::tally::Counters;
+use bakeoff_content::Catalogue;
+use std::sync::Arc;
+
+/// What the origin makes of bytes; the same code that serves, and a kernel that takes everything.
+pub struct Conversation {
+    connection: Connection,
+    desk: Desk,
+}
+
+impl Conversation {
+    /// A client that just connected.
+    pub fn new(catalogue: Catalogue) -> Self {
+        let desk = Desk::new(Arc::new(Site::new(catalogue)), Arc::new(Counters::default()), None);
+        Self { connection: Connection::without_tls(true), desk }
+    }
+
+    /// Takes what the client sends and hands out what it is sent, one call for each write: a head, and
+    /// a body behind it. Returns whether the connection goes on.
+    pub fn receive(&mut self, bytes: &[u8], write: &mut dyn FnMut(&[u8], &'static [u8])) -> bool {
+        self.desk.clear();
+        self.connection.received(bytes, &mut self.desk);
+        loop {
+            match self.connection.next(&mut self.desk) {
+                Next::Wait => return true,
+                Next::Finish { .. } => return false,
+                Next::Send => {
+                    let (head, body) = self.connection.on_desk(&self.desk);
+                    write(head, body);
+                    self.desk.counters.sent(self.desk.out.account());
+                    self.desk.clear();
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is written, write by write, for these bytes.
+    fn writes(bytes: &[u8]) -> Vec<(usize, usize)> {
+        let mut writes = Vec::new();
+        Conversation::new(Catalogue::default())
+            .receive(bytes, &mut |head, body| writes.push((head.len(), body.len())));
+        writes
+    }
+
+    #[test]
+    fn a_reply_is_one_write_and_its_body_is_not_copied() {
+        let head = writes(b"GET /bytes/0 HTTP/1.1\r\n\r\n")[0].0;
+        assert_eq!(writes(b"GET /bytes/13000 HTTP/1.1\r\n\r\n"), [(head + 4, 13_000)]);
+        assert_eq!(writes(b"GET /bytes/100000 HTTP/1.1\r\n\r\n"), [(head + 5, 100_000)]);
+    }
+
+    #[test]
+    fn replies_to_requests_that_came_together_go_out_together() {
+        let head = writes(b"GET /bytes/0 HTTP/1.1\r\n\r\n")[0].0;
+        let ten = b"GET /bytes/100 HTTP/1.1\r\n\r\n".repeat(10);
+        assert_eq!(writes(&ten), [(10 * (head + 2) + 900, 100)]);
+    }
+
+    #[test]
+    fn a_large_body_goes_in_pieces() {
+        let all = writes(b"GET /bytes/3000000 HTTP/1.1\r\n\r\n");
+        assert_eq!(all.iter().map(|(_, body)| body).sum::<usize>(), 3_000_000);
+        assert!(all.len() >= 6 && all.iter().all(|(_, body)| *body <= 512 * 1024), "{all:?}");
+    }
+
+    #[test]
+    fn requests_are_not_kept_without_a_bound() {
+        let mut talk = Conversation::new(Catalogue::default());
+        // A reply that is under way; then bytes of requests without end.
+        talk.desk.clear();
+        talk.connection.received(b"GET /bytes/9 HTTP/1.1\r\n\r\n", &mut talk.desk);
+        talk.connection.sends(talk.desk.out.account());
+        for _ in 0..100 {
+            talk.connection.received(&[b'x'; 20_000], &mut talk.desk);
+        }
+        talk.connection.sent();
+        let Next::Finish { why, unread } = talk.connection.next(&mut talk.desk) else { panic!("it goes on") };
+        assert_eq!((why, unread), (Some(crate::ending::Ending::TooMuchAhead), true));
+    }
+}

@@ -1,0 +1,234 @@
+//! HTTP/1.1 with one client: bytes in, replies out, in the order of requests.
+//!
+//! Hot, fed by strangers. A request that comes alone is read where it lies; what comes while a reply is
+//! under way is kept, up to a bound.
+
+use crate::desk::Desk;
+use crate::ending::Ending;
+use crate::head::{Going, refuse};
+use crate::site::{Answer, Asked, Piece};
+use bakeoff_wire::http1::{RequestHead, RequestReader, ServerMethod};
+
+/// What a client of HTTP/2 sends first (RFC 9113 section 3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// Most bytes of requests that are kept for a client that does not read its replies: some ten thousand
+/// requests.
+const AHEAD_AT_MOST: usize = 1 << 20;
+/// Memory that a connection may keep while nothing is kept in it.
+const KEPT_BYTES: usize = 4096;
+
+/// How a conversation goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Course {
+    /// It does.
+    Open,
+    /// What is to be sent now is the last; for this reason, if it is not the client's wish.
+    Last(Option<Ending>),
+}
+
+/// What bytes turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Received {
+    /// Requests, or pieces of them.
+    Requests,
+    /// The beginning of HTTP/2: nothing of it was used.
+    Http2,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Http1 {
+    /// Bytes that were not looked at, from `at` on.
+    input: Vec<u8>,
+    at: usize,
+    /// Bytes of a request's body that are still to be passed over.
+    skip: u64,
+    /// What is left of the reply under way, if one is.
+    reply: Option<Piece>,
+    keep_alive: bool,
+    /// Nothing was answered yet, and it may turn out to be HTTP/2.
+    undecided: bool,
+    /// The last reply is complete.
+    over: bool,
+    /// Bytes came that nobody will read.
+    unread: bool,
+    why: Option<Ending>,
+}
+
+impl Http1 {
+    pub(crate) const fn new(http2: bool) -> Self {
+        Self {
+            input: Vec::new(),
+            at: 0,
+            skip: 0,
+            reply: None,
+            keep_alive: true,
+            undecided: http2,
+            over: false,
+            unread: false,
+            why: None,
+        }
+    }
+
+    /// Takes what came. The reply to the first request is begun at once if `at_once`.
+    ///
+    /// # Errors
+    /// When the client is too far ahead of its replies.
+    pub(crate) fn received(
+        &mut self,
+        bytes: &[u8],
+        at_once: bool,
+        desk: &mut Desk,
+    ) -> Result<Received, Ending> {
+        if self.undecided {
+            match self.decide(bytes) {
+                Some(Received::Http2) => return Ok(Received::Http2),
+                Some(Received::Requests) => return Ok(Received::Requests),
+                None => self.undecided = false,
+            }
+        }
+        if self.over {
+            self.unread = true;
+            return Ok(Received::Requests);
+        }
+        let mut bytes = &bytes[self.pass_over(bytes.len())..];
+        if at_once && self.reply.is_none() && self.input.is_empty() && !bytes.is_empty() {
+            bytes = &bytes[self.answer(bytes, desk)..];
+            bytes = &bytes[self.pass_over(bytes.len())..];
+        }
+        if self.input.len() - self.at + bytes.len() > AHEAD_AT_MOST {
+            self.unread = true;
+            return Err(Ending::TooMuchAhead);
+        }
+        self.input.extend_from_slice(bytes);
+        Ok(Received::Requests)
+    }
+
+    /// What was kept while it was undecided.
+    pub(crate) fn take_input(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.input)
+    }
+
+    /// Puts on the desk what can be sent now, bodies in pieces of at most `most` bytes.
+    pub(crate) fn fill(&mut self, most: usize, peer_done: bool, desk: &mut Desk) -> Course {
+        while !self.over && !desk.out.is_full() {
+            let Some(piece) = &mut self.reply else {
+                if self.answer_kept(desk) {
+                    continue;
+                }
+                if peer_done {
+                    let cut_off = self.skip > 0 || !self.input.is_empty();
+                    self.why = cut_off.then_some(Ending::RequestCutOff);
+                    self.over = true;
+                }
+                break;
+            };
+            if !piece.is_empty() {
+                desk.out.put_body(piece.take(most));
+            }
+            if piece.is_empty() {
+                desk.out.end_replies(1);
+                self.reply = None;
+                self.over = !self.keep_alive;
+                if desk.burns() {
+                    break; // a reply does not wait for what the next request costs
+                }
+            }
+        }
+        if self.over { Course::Last(self.why) } else { Course::Open }
+    }
+
+    /// Whether bytes of the client came that were not read.
+    pub(crate) fn has_unread(&self) -> bool {
+        self.unread || self.skip > 0 || self.at < self.input.len()
+    }
+
+    /// Whether the first bytes begin HTTP/2; `None`: they do not.
+    fn decide(&mut self, bytes: &[u8]) -> Option<Received> {
+        let known = self.input.len();
+        let (rest, come) = (&PREFACE[known..], &bytes[..bytes.len().min(PREFACE.len() - known)]);
+        if !rest.starts_with(come) {
+            return None;
+        }
+        if come.len() == rest.len() {
+            return Some(Received::Http2);
+        }
+        self.input.extend_from_slice(come);
+        Some(Received::Requests)
+    }
+
+    /// How many of so many bytes belong to a body that nobody wants.
+    fn pass_over(&mut self, len: usize) -> usize {
+        let passed = usize::try_from(self.skip).unwrap_or(usize::MAX).min(len);
+        self.skip -= passed as u64;
+        passed
+    }
+
+    /// Begins the reply to the next request that was kept, if all its head is there.
+    fn answer_kept(&mut self, desk: &mut Desk) -> bool {
+        if self.at < self.input.len() && !self.undecided {
+            let input = std::mem::take(&mut self.input);
+            let used = self.answer(&input[self.at..], desk);
+            self.at += used;
+            self.at += self.pass_over(input.len() - self.at);
+            self.input = input;
+            if used > 0 {
+                return true;
+            }
+        }
+        self.input.drain(..self.at);
+        self.at = 0;
+        if self.input.is_empty() && self.input.capacity() > KEPT_BYTES {
+            self.input = Vec::new();
+        }
+        false
+    }
+
+    /// Begins the reply to the request at the start of `bytes`. Returns its length, 0 when it is not
+    /// complete.
+    fn answer(&mut self, bytes: &[u8], desk: &mut Desk) -> usize {
+        match RequestReader::head(bytes) {
+            Ok(None) => 0,
+            Ok(Some(request)) => {
+                self.reply(bytes, &request, desk);
+                request.head_bytes
+            }
+            Err(error) => {
+                refuse(&error.to_string(), desk.out.bytes());
+                self.reply = Some(Piece::nothing());
+                self.keep_alive = false;
+                self.unread = true;
+                self.why = Some(error.into());
+                bytes.len()
+            }
+        }
+    }
+
+    fn reply(&mut self, bytes: &[u8], request: &RequestHead<'_>, desk: &mut Desk) {
+        let going = match request.keep_alive {
+            false => Going::End,
+            true if is_http_1_0(bytes, request.target) => Going::OnAsAsked,
+            true => Going::On,
+        };
+        let answer = desk.answer(&Asked {
+            method: request.method,
+            target: request.target,
+            if_modified_since: request.if_modified_since,
+            range: request.range,
+        });
+        desk.heads.write(&answer, going, desk.out.bytes());
+        self.reply = Some(match answer {
+            Answer::Whole(piece) | Answer::Part(piece, _) if request.method == ServerMethod::Get => piece,
+            _ => Piece::nothing(),
+        });
+        self.keep_alive = request.keep_alive;
+        self.skip = request.body_bytes;
+    }
+}
+
+/// Whether the request of this target is one of HTTP/1.0: its client takes the connection for kept only
+/// if the reply says so. The version stands behind the target.
+fn is_http_1_0(bytes: &[u8], target: &[u8]) -> bool {
+    let behind = (target.as_ptr() as usize + target.len()).saturating_sub(bytes.as_ptr() as usize);
+    bytes.get(behind..).is_some_and(|rest| rest.starts_with(b" HTTP/1.0"))
+}

@@ -1,0 +1,119 @@
+//! What was done: counters of each thread, and their sum.
+//!
+//! Hot where requests and replies are counted: each thread has counters of its own, on cache lines of
+//! their own, so that counting costs an addition. They are no meters of a comparison: a load run can be
+//! reconciled with them.
+
+use crate::ending::Ending;
+use crate::outgoing::Account;
+use crate::pulse::{Busy, Pulse};
+use bakeoff_units::Nanos;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Totals since the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Requests answered; bytes that are no request are none.
+    pub requests: u64,
+    /// Replies that the kernel has taken to their last byte; refusals of what is no request, too.
+    pub replies: u64,
+    /// Bytes of bodies that the kernel has taken.
+    pub body_bytes: u64,
+    /// Connections taken.
+    pub connections: u64,
+    /// CPU burned as asked for, from samples.
+    pub burned: Nanos,
+    /// How many connections ended for reasons other than the client's wish: label and number, in the
+    /// order of labels.
+    pub endings: Vec<(&'static str, u64)>,
+}
+
+/// Counters of one thread, which alone writes them.
+#[derive(Debug, Default)]
+#[repr(align(128))] // two cache lines: the second is fetched with the first
+pub(crate) struct Counters {
+    requests: AtomicU64,
+    replies: AtomicU64,
+    body_bytes: AtomicU64,
+    connections: AtomicU64,
+    burned_ns: AtomicU64,
+    endings: Mutex<BTreeMap<&'static str, u64>>,
+    pub(crate) pulse: Mutex<Pulse>,
+}
+
+impl Counters {
+    pub(crate) fn request(&self) {
+        add(&self.requests, 1);
+    }
+
+    pub(crate) fn sent(&self, account: Account) {
+        add(&self.replies, account.replies);
+        add(&self.body_bytes, account.body_bytes);
+    }
+
+    pub(crate) fn connection(&self) {
+        add(&self.connections, 1);
+    }
+
+    pub(crate) fn burned(&self, time: Nanos) {
+        add(&self.burned_ns, time.get());
+    }
+
+    pub(crate) fn ended(&self, why: Ending) {
+        if let Ok(mut endings) = self.endings.lock() {
+            *endings.entry(why.label()).or_default() += 1;
+        }
+    }
+
+    /// How busy the thread was in the last seconds in which there was traffic.
+    pub(crate) fn busy(&self) -> Option<Busy> {
+        self.pulse.lock().ok()?.busy()
+    }
+}
+
+/// Only one thread writes: no locked instruction is needed.
+fn add(counter: &AtomicU64, more: u64) {
+    counter.store(counter.load(Relaxed).wrapping_add(more), Relaxed);
+}
+
+/// The sum over threads.
+pub(crate) fn sum<'c>(threads: impl IntoIterator<Item = &'c Counters>) -> Tally {
+    let mut tally = Tally::default();
+    let mut endings = BTreeMap::new();
+    for counters in threads {
+        tally.requests += counters.requests.load(Relaxed);
+        tally.replies += counters.replies.load(Relaxed);
+        tally.body_bytes += counters.body_bytes.load(Relaxed);
+        tally.connections += counters.connections.load(Relaxed);
+        tally.burned += Nanos::new(counters.burned_ns.load(Relaxed));
+        if let Ok(own) = counters.endings.lock() {
+            for (label, number) in own.iter() {
+                *endings.entry(*label).or_default() += number;
+            }
+        }
+    }
+    tally.endings = endings.into_iter().collect();
+    tally
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_summed_and_endings_keep_their_names() {
+        let [one, two] = [Counters::default(), Counters::default()];
+        one.request();
+        two.request();
+        two.sent(Account { replies: 3, body_bytes: 50 });
+        one.connection();
+        one.ended(Ending::PeerReset);
+        two.ended(Ending::PeerReset);
+        two.ended(Ending::BadRequest);
+        let tally = sum([&one, &two]);
+        assert_eq!((tally.requests, tally.replies, tally.body_bytes, tally.connections), (2, 3, 50, 1));
+        assert_eq!(tally.endings, [("malformed request", 1), ("reset by the client", 2)]);
+    }
+}
