@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 mod h2;
+#[path = "../../crates/wire/tests/heads/oracle.rs"]
+mod heads;
 
 use bakeoff_content::{Catalogue, SplitMix64};
 use bakeoff_experiment::plan::Plan;
@@ -33,7 +35,7 @@ pub const TARGETS: [Target; 7] = [
 /// split and missed in another.
 const MAX_REPLY_BYTES: usize = 60_000;
 
-/// However a reply is split, the same becomes of it.
+/// However a reply is split, the same becomes of it; and of its head what `httparse` makes of it.
 ///
 /// The first byte says what is answered (`H`: a HEAD request), the second is the seed of the splits.
 pub fn reply(data: &[u8]) {
@@ -44,7 +46,11 @@ pub fn reply(data: &[u8]) {
     bytes.push(b'\n');
     let to_head = *method == b'H';
     let whole = read_reply(to_head, &[&bytes]);
-    assert_eq!(read_reply(to_head, &split(&bytes, u64::from(*seed))), whole, "split by seed {seed}");
+    let pieces = split(&bytes, u64::from(*seed));
+    assert_eq!(read_reply(to_head, &pieces), whole, "split by seed {seed}");
+    for pieces in [&[&bytes[..]][..], &pieces] {
+        assert_eq!(heads::ours(pieces, to_head), heads::httparse(pieces, to_head), "the head by httparse");
+    }
     if bytes.len() <= 2_000 {
         assert_eq!(read_reply(to_head, &bytes.chunks(1).collect::<Vec<_>>()), whole, "byte by byte");
     }

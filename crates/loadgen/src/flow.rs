@@ -129,6 +129,9 @@ impl Flow {
             return Some(Due { turn: Turn { seat, robot: 0 }, due, postponed: due < self.starved_until });
         }
         loop {
+            if self.thinking == 0 {
+                return None; // most often; the wheel would look through its lists
+            }
             let (due, robot) = self.waiting.pop_due(now)?;
             self.thinking -= 1;
             let seat = match &mut self.idle {
@@ -195,6 +198,7 @@ impl Flow {
             return Some(Nanos::ZERO);
         }
         match &self.pace {
+            Pace::Closed { .. } if self.thinking == 0 => None,
             Pace::Closed { .. } => self.waiting.next_due(),
             // With no free seat nothing can be sent before an event frees one.
             Pace::Open { .. } => {

@@ -33,7 +33,7 @@ pub use job::{BodyCheck, Job, Pace, Protocol, Reuse, Target};
 pub use local::{AddressError, LocalAddresses};
 pub use pacer::{Constant, Original, Pacer, Poisson};
 pub use profile::{Profile, Stage};
-pub use station::{Engine, Recording, Station};
+pub use station::{Engine, Recording, Station, driver_in_words};
 pub use tls::{
     Alpn, HandshakeKind, HandshakeLedger, HandshakeSummary, HandshakeTally, Identity, ParseShareError, Share,
     TlsClient, TlsOptions, TlsProgress, TlsSession, TlsSettings, TlsSetupError, Trust, Versions,

@@ -73,6 +73,16 @@ pub struct Recording {
     pub profile: Option<Profile>,
 }
 
+/// Which driver a station gets, and why not the better one, as reports say it.
+///
+/// # Errors
+/// As [`Station::new`].
+pub fn driver_in_words() -> io::Result<String> {
+    let (driver, why_not) = best(MonotonicClock::new(), Choice::Auto)?;
+    let name = driver.kind().as_str();
+    Ok(why_not.map_or_else(|| name.to_owned(), |why| format!("{name} (no io_uring: {why})")))
+}
+
 /// Threads start their work together, so long after they were made.
 const HEAD_START: Nanos = Nanos::from_micros(300);
 

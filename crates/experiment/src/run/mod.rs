@@ -29,7 +29,7 @@ use crate::plan::{
     ArmKind, CacheState, Design, Factor, Kind, LoadClock, Plan, ViolationPlan, Violations, Work,
 };
 use crate::results::{
-    Environment, FactorSetup, SETUP_SCHEMA, Setup, StratumSetup, SubjectSetup, ViolationSetup, Warning,
+    Environment, Fact, FactorSetup, SETUP_SCHEMA, Setup, StratumSetup, SubjectSetup, ViolationSetup, Warning,
     WorkloadSetup,
 };
 use bakeoff_meter::catalogue::{ELAPSED, OPERATION_TIME, RESPONSE_P50, SUBJECT_CPU};
@@ -163,7 +163,9 @@ impl Run<'_> {
         let plan = self.plan;
         let (generator, subject) = (plan.generator_cores.as_deref(), plan.subject_cores.as_deref());
         let placement = environment::placement(generator, subject, &allowed, &environment::siblings(), 0)?;
-        let (facts, seen) = environment::examine();
+        let (mut facts, seen) = environment::examine();
+        let driver = bakeoff_loadgen::driver_in_words().map_err(RunError::Generator)?;
+        facts.push(Fact { name: "generator_driver".to_owned(), value: driver });
         let need = self.need();
         environment::ensure_descriptors(need.connections)?;
         let mut warnings = environment::warnings(&seen, &placement, &need);

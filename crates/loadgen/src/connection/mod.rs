@@ -6,6 +6,7 @@
 mod http;
 mod http1;
 mod http2;
+mod outcome;
 mod render;
 
 use crate::exchange::Exchange;
@@ -15,6 +16,8 @@ use crate::tls::TlsSession;
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use http::Http;
+use outcome::Closing;
+pub(crate) use outcome::{Arrival, Done, Outcome};
 pub(crate) use render::Renderer;
 use std::cell::RefCell;
 
@@ -24,52 +27,6 @@ pub(crate) enum Phase {
     Connecting,
     Handshaking,
     Open,
-}
-
-/// When bytes came: the kernel's word if there is one, or the clock.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
-    at: Nanos,
-    seen: Nanos,
-}
-
-impl Arrival {
-    /// `stamp`: the kernel's word.
-    pub(crate) fn new(clock: &MonotonicClock, stamp: Option<Nanos>) -> Self {
-        let seen = clock.now();
-        Self { at: stamp.unwrap_or(seen), seen }
-    }
-
-    /// The moment, as far as it can be one of a reply to what was sent then: a stamp outside that was
-    /// made by a clock that has been set since.
-    pub(crate) fn after(&self, sent: Nanos) -> Nanos {
-        if self.at < sent || self.at > self.seen { self.seen } else { self.at }
-    }
-
-    /// When they were looked at.
-    pub(crate) const fn seen(&self) -> Nanos {
-        self.seen
-    }
-}
-
-/// An exchange that has ended on this connection.
-pub(crate) struct Done {
-    pub(crate) exchange: Exchange,
-    pub(crate) outcome: Outcome,
-}
-
-/// How it has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// The reply was whole at this moment.
-    Complete(Nanos),
-    /// Closed before a byte of the reply, on a connection that had served before: the server may have
-    /// closed it while it was idle, so the request may be sent again (RFC 9112 section 9.3.1).
-    Again,
-    /// It was never sent here, and goes over another connection.
-    Elsewhere,
-    /// It has failed.
-    Failed(ErrorClass),
 }
 
 /// What all connections of a lane are told.
@@ -84,33 +41,6 @@ pub(crate) struct Manner<'a> {
     pub(crate) plain: RefCell<Vec<u8>>,
 }
 
-/// How a connection has ended while replies were due: what those fail with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Closing {
-    /// Before the first byte of a reply.
-    before: ErrorClass,
-    /// Inside one.
-    inside: ErrorClass,
-}
-
-impl Closing {
-    /// By the peer, in order.
-    const ENDED: Self = Self { before: ErrorClass::ClosedEarly, inside: ErrorClass::Truncated };
-    /// By the peer, at once.
-    const RESET: Self = Self { before: ErrorClass::Reset, inside: ErrorClass::Reset };
-    /// It takes no more requests.
-    const NOT_SENT: Self = Self { before: ErrorClass::SendFailed, inside: ErrorClass::SendFailed };
-
-    /// What becomes of an exchange; `untouched`: nothing of its reply has come.
-    const fn outcome(self, exchange: &Exchange, untouched: bool, served: u64) -> Outcome {
-        match untouched {
-            true if served > 0 && !exchange.resent => Outcome::Again,
-            true => Outcome::Failed(self.before),
-            false => Outcome::Failed(self.inside),
-        }
-    }
-}
-
 /// See the module.
 pub(crate) struct Connection {
     tls: Option<Box<TlsSession>>,
@@ -119,6 +49,8 @@ pub(crate) struct Connection {
     http: Http,
     served: u64,
     begun: u64,
+    /// Writing to it failed; what came before that can still be read.
+    unwritable: bool,
     over: bool,
     /// Every exchange is done, and the peer is to close by then.
     lingering: Option<Nanos>,
@@ -143,6 +75,7 @@ impl Connection {
             http: Http::new(manner.target.protocol, exchange),
             served: 0,
             begun: 0,
+            unwritable: false,
             over: false,
             lingering: None,
             held: None,
@@ -169,6 +102,11 @@ impl Connection {
         self.http.violation()
     }
 
+    /// Whether it does not stand yet.
+    pub(crate) fn is_connecting(&self) -> bool {
+        self.phase == Phase::Connecting
+    }
+
     /// Whether it is to be closed.
     pub(crate) const fn over(&self) -> bool {
         self.over
@@ -176,7 +114,8 @@ impl Connection {
 
     /// Whether it stands and can carry a further request.
     pub(crate) fn reusable(&self) -> bool {
-        self.phase == Phase::Open && !self.over && self.lingering.is_none() && self.http.is_quiet()
+        let usable = self.phase == Phase::Open && !self.over && !self.unwritable;
+        usable && self.lingering.is_none() && self.http.is_quiet()
     }
 
     /// Whether it only waits for the peer to close.
@@ -219,13 +158,22 @@ impl Connection {
         }
     }
 
-    /// The TCP connection stands, since that moment; how long that took.
-    pub(crate) fn connected(&mut self, stood: Nanos) -> Nanos {
+    /// The TCP connection stands, since that moment; how long that took. `out` gets what waited for it.
+    pub(crate) fn connected(
+        &mut self,
+        stood: Nanos,
+        manner: &Manner<'_>,
+        out: &mut Vec<u8>,
+        done: &mut Vec<Done>,
+    ) -> Nanos {
         let took = stood.since(self.since);
         self.since = stood;
         self.phase = if self.tls.is_some() { Phase::Handshaking } else { Phase::Open };
         if self.tls.is_none() {
             self.http.stood(stood);
+            if self.http.has_more_to_say(false) {
+                self.begin(manner.clock.now(), manner, out, done);
+            }
         }
         took
     }
@@ -252,11 +200,15 @@ impl Connection {
                 last.outcome = Outcome::Failed(class);
             }
             self.break_with(class, done);
+            if matches!(self.http, Http::Two(_)) && was_open {
+                self.begin(arrival.seen(), manner, out, done); // nothing is left to send but why it ends
+            }
         }
-        let spent = self.after_replies(&done[before..], arrival.seen(), manner) || self.http.is_spent();
+        let spent =
+            self.after_replies(&done[before..], arrival.seen(), manner) || self.is_spent(manner.target);
         let opened = self.phase == Phase::Open && !was_open;
         let now = if opened { manner.clock.now() } else { arrival.seen() };
-        if !self.over && !spent && self.http.has_more_to_say(opened) {
+        if self.phase == Phase::Open && !self.over && !spent && self.http.has_more_to_say(opened) {
             self.begin(now, manner, out, done);
         }
         if read == Ok(true) {
@@ -271,7 +223,7 @@ impl Connection {
     /// Replies were whole: whether the connection has carried all that it should.
     fn after_replies(&mut self, done: &[Done], now: Nanos, manner: &Manner<'_>) -> bool {
         let complete = done.iter().filter(|done| matches!(done.outcome, Outcome::Complete(_)));
-        let Some(last) = complete.clone().last() else { return false };
+        let Some(last) = complete.clone().next_back() else { return false };
         self.served += complete.count() as u64;
         let keep_alive = last.exchange.head.is_some_and(|head| head.keep_alive);
         match manner.target.reuse {
@@ -280,10 +232,20 @@ impl Connection {
                 self.lingering = Some(now + LINGER);
                 false
             }
-            Reuse::Never => self.http.is_idle(),
-            Reuse::UpTo(most) if self.begun >= most.get() => self.http.is_idle(),
             _ => !keep_alive,
         }
+    }
+
+    /// Whether nothing is in flight and nothing more is to be sent on it. HTTP/1.1 that says it closes is
+    /// closed by the server.
+    fn is_spent(&self, target: &Target) -> bool {
+        let most = match target.reuse {
+            Reuse::Never if target.protocol == Protocol::Http1 => u64::MAX,
+            Reuse::Never => 1,
+            Reuse::UpTo(most) => most.get(),
+            Reuse::Always => u64::MAX,
+        };
+        self.http.is_spent() || (self.begun >= most && self.http.is_idle())
     }
 
     /// Says whether the peer has ended the session (close_notify).
@@ -300,11 +262,12 @@ impl Connection {
         let http = &mut self.http;
         let read = tls.receive(raw, &mut |plain| http.receive(plain, arrival, manner.check, done));
         tls.take_output(out); // of a failure too: the alert
+        let wants_h2 = matches!(manner.target.protocol, Protocol::Http2 { .. });
+        if self.phase == Phase::Handshaking && wants_h2 && refuses_h2(tls) {
+            return Err(ErrorClass::NoHttp2);
+        }
         let progress = read?;
         if self.phase == Phase::Handshaking && progress.established {
-            if matches!(manner.target.protocol, Protocol::Http2 { .. }) && tls.alpn() != Some(b"h2") {
-                return Err(ErrorClass::NoHttp2);
-            }
             self.phase = Phase::Open;
         }
         Ok(progress.ended)
@@ -323,6 +286,7 @@ impl Connection {
         match self.phase {
             Phase::Connecting => self.break_with(ErrorClass::ConnectFailed, done),
             Phase::Handshaking => self.break_with(ErrorClass::TlsFailed, done),
+            Phase::Open if self.unwritable => self.close_inside(Closing::RESET, arrival, done),
             Phase::Open => self.close_inside(Closing::ENDED, arrival, done),
         }
     }
@@ -335,9 +299,14 @@ impl Connection {
         }
     }
 
-    /// Writing to it failed.
+    /// Writing to it failed. Over HTTP/2 that may have been an answer to a ping, and replies to requests
+    /// that were sent long ago may lie there unread: the connection's end follows behind them.
     pub(crate) fn not_sent(&mut self, arrival: &Arrival, done: &mut Vec<Done>) {
-        self.close_inside(Closing::NOT_SENT, arrival, done);
+        if matches!(self.http, Http::Two(_)) && self.phase == Phase::Open {
+            self.unwritable = true;
+        } else {
+            self.close_inside(Closing::NOT_SENT, arrival, done);
+        }
     }
 
     /// The peer has ended its half already, and nothing more is read before that is told.
@@ -372,10 +341,15 @@ impl Connection {
         let late = limit.is_some_and(|limit| now >= self.since + limit);
         match &mut self.http {
             Http::Two(http) if opened => {
-                if http.give_up_overdue(now, done) {
-                    self.begin(now, manner, out, done);
-                    return true;
+                http.give_up_overdue(now, done);
+                if done.is_empty() {
+                    return self.over;
                 }
+                self.begin(now, manner, out, done);
+                if self.is_spent(manner.target) {
+                    self.close_inside(Closing::ENDED, &Arrival::new(&manner.clock, None), done);
+                }
+                return true;
             }
             http if http.is_overdue(now) || late => {
                 let connecting = self.phase == Phase::Connecting;
@@ -398,6 +372,12 @@ impl Connection {
     pub(crate) const fn held(&self) -> Option<Turn> {
         self.held
     }
+}
+
+/// Whether the server has chosen another protocol, or none, or wants none that was offered.
+fn refuses_h2(tls: &TlsSession) -> bool {
+    let alert = rustls::Error::AlertReceived(rustls::AlertDescription::NoApplicationProtocol);
+    tls.failure() == Some(&alert) || (!tls.is_handshaking() && tls.alpn() != Some(b"h2"))
 }
 
 /// How long a connection that the server said it would close may stay open.

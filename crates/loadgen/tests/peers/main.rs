@@ -7,10 +7,12 @@
 
 mod closed;
 mod failures;
+mod h2;
 mod nginx;
 mod open;
 mod per_request;
 mod random;
 mod replies;
+mod sharing;
 mod support;
 mod tls;

@@ -5,8 +5,10 @@
 //! welcome.
 
 mod chunked;
+mod head;
 mod reply;
 mod request;
+mod scan;
 
 pub use reply::{Framing, HttpVersion, ReplyError, ReplyHead, ReplyReader, Step};
 pub use request::{RequestError, RequestHead, RequestReader, ServerMethod, http_date, parse_http_date};
@@ -23,6 +25,10 @@ fn has_token(value: &[u8], token: &[u8]) -> bool {
 
 /// A `Content-Length` value: digits alone, or a list of equal numbers (RFC 9110 section 8.6).
 pub(crate) fn content_length(value: &[u8]) -> Option<u64> {
+    // Nearly always it is one number.
+    if let Some(number) = decimal(value.strip_prefix(b" ").unwrap_or(value)) {
+        return Some(number);
+    }
     let mut numbers = value.split(|&byte| byte == b',').map(|item| decimal(item.trim_ascii()));
     let first = numbers.next()??;
     numbers.all(|number| number == Some(first)).then_some(first)

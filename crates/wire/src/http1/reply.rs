@@ -1,8 +1,8 @@
 //! The client's half: reads one reply after another from whatever pieces arrive.
 
+use super::MAX_HEAD_BYTES;
 use super::chunked::{Chunked, Found};
-use super::{MAX_HEAD_BYTES, MAX_HEADERS, content_length, has_token};
-use std::mem::MaybeUninit;
+use super::head::HeadReader;
 
 /// How the body of a reply ends (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +49,8 @@ pub enum ReplyError {
     /// The status line or a header line breaks the grammar.
     #[error("the reply's head is not HTTP/1.1")]
     Syntax,
-    /// More than [`MAX_HEAD_BYTES`] or [`MAX_HEADERS`].
-    #[error("the reply's head is larger than {MAX_HEAD_BYTES} bytes or {MAX_HEADERS} lines")]
+    /// More than [`MAX_HEAD_BYTES`] or [`MAX_HEADERS`](super::MAX_HEADERS).
+    #[error("the reply's head is larger than {MAX_HEAD_BYTES} bytes or {} lines", super::MAX_HEADERS)]
     HeadTooLarge,
     /// A length that is none, or two that differ, or one beside chunked.
     #[error("the reply's length is ambiguous")]
@@ -93,17 +93,31 @@ enum State {
     Over,
 }
 
+impl State {
+    /// What follows a head.
+    const fn behind(framing: Framing) -> Self {
+        match framing {
+            Framing::None | Framing::Length(0) => Self::Over,
+            Framing::Length(length) => Self::Length(length),
+            Framing::Chunked => Self::Chunked(Chunked::new()),
+            Framing::UntilClose => Self::UntilClose,
+        }
+    }
+}
+
 /// Reads one reply at a time. Keeps only a head that arrives in pieces.
 #[derive(Clone, Debug)]
 pub struct ReplyReader {
     state: State,
     to_head: bool,
+    /// A head that is not all there, and how far it was read; without bytes the latter says nothing.
     partial: Vec<u8>,
+    read: HeadReader,
 }
 
 impl Default for ReplyReader {
     fn default() -> Self {
-        Self { state: State::Head, to_head: false, partial: Vec::new() }
+        Self { state: State::Head, to_head: false, partial: Vec::new(), read: HeadReader::default() }
     }
 }
 
@@ -120,11 +134,11 @@ impl ReplyReader {
     ///
     /// # Errors
     /// When the bytes are no reply; the connection is of no further use.
+    #[inline]
     pub fn step(&mut self, input: &[u8]) -> Result<Step, ReplyError> {
         match &mut self.state {
             State::Over => Ok(Step::End(0)),
             _ if input.is_empty() => Ok(Step::More),
-            State::Head => self.head(input),
             State::Length(left) => {
                 let len = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
                 *left -= len as u64;
@@ -133,22 +147,15 @@ impl ReplyReader {
                 }
                 Ok(Step::Body { skip: 0, len })
             }
-            State::Chunked(chunked) => {
-                let mut skip = 0;
-                while skip < input.len() {
-                    match chunked.next(&input[skip..]) {
-                        Found::Framing(n) => skip += n,
-                        Found::Body(len) => return Ok(Step::Body { skip, len }),
-                        Found::End(n) => {
-                            self.state = State::Over;
-                            return Ok(Step::End(skip + n));
-                        }
-                        Found::Broken => return Err(ReplyError::Chunk),
-                    }
-                }
-                Ok(Step::Body { skip, len: 0 })
-            }
             State::UntilClose => Ok(Step::Body { skip: 0, len: input.len() }),
+            State::Head => self.head(input),
+            State::Chunked(chunked) => {
+                let step = chunk(chunked, input)?;
+                if matches!(step, Step::End(_)) {
+                    self.state = State::Over;
+                }
+                Ok(step)
+            }
         }
     }
 
@@ -168,20 +175,19 @@ impl ReplyReader {
         loop {
             let fresh = &input[used..];
             let known = self.partial.len();
-            let parsed = if known == 0 {
-                parse_head(fresh, self.to_head)?
+            let mut reader = HeadReader::default();
+            let complete = if known == 0 {
+                reader.read(fresh)?
             } else {
                 let take = fresh.len().min((MAX_HEAD_BYTES + 1).saturating_sub(known));
                 self.partial.extend_from_slice(&fresh[..take]);
-                // A head ends with a line feed: without one there is nothing new to try, so that a
-                // head that dribbles in costs one attempt a line and not one a byte.
-                if memchr::memchr(b'\n', &fresh[..take]).is_some() {
-                    parse_head(&self.partial, self.to_head)?
-                } else {
-                    None
-                }
+                std::mem::swap(&mut reader, &mut self.read);
+                // Without a line feed there is no new line to read, so that a head that dribbles in
+                // costs one attempt a line and not one a byte.
+                memchr::memchr(b'\n', &fresh[..take]).is_some() && reader.read(&self.partial)?
             };
-            let Some((length, head)) = parsed else {
+            if !complete {
+                self.read = reader;
                 if known == 0 {
                     self.partial.extend_from_slice(fresh);
                 }
@@ -190,19 +196,15 @@ impl ReplyReader {
                 } else {
                     Ok(Step::More)
                 };
-            };
-            used += length - known;
+            }
+            let head = Head::of(&reader, self.to_head)?;
+            used += reader.bytes - known;
             self.partial.clear();
             match head {
                 Head::Interim if used == input.len() => return Ok(Step::More),
                 Head::Interim => {}
                 Head::Final(head) => {
-                    self.state = match head.framing {
-                        Framing::None | Framing::Length(0) => State::Over,
-                        Framing::Length(length) => State::Length(length),
-                        Framing::Chunked => State::Chunked(Chunked::new()),
-                        Framing::UntilClose => State::UntilClose,
-                    };
+                    self.state = State::behind(head.framing);
                     return Ok(Step::Head(used, head));
                 }
             }
@@ -215,95 +217,46 @@ enum Head {
     Final(ReplyHead),
 }
 
-/// A whole head at the start of `bytes`, with its length; `None` when it is not all there yet.
-fn parse_head(bytes: &[u8], to_head: bool) -> Result<Option<(usize, Head)>, ReplyError> {
-    let mut lines = [const { MaybeUninit::uninit() }; MAX_HEADERS];
-    let mut reply = httparse::Response::new(&mut []);
-    let parsed =
-        httparse::ParserConfig::default().parse_response_with_uninit_headers(&mut reply, bytes, &mut lines);
-    let length = match parsed {
-        Ok(httparse::Status::Complete(length)) if length > MAX_HEAD_BYTES => {
+impl Head {
+    /// What a complete head says.
+    fn of(reader: &HeadReader, to_head: bool) -> Result<Self, ReplyError> {
+        if reader.bytes > MAX_HEAD_BYTES {
             return Err(ReplyError::HeadTooLarge);
         }
-        Ok(httparse::Status::Complete(length)) => length,
-        Ok(httparse::Status::Partial) => return Ok(None),
-        Err(httparse::Error::TooManyHeaders) => return Err(ReplyError::HeadTooLarge),
-        Err(_) => return Err(ReplyError::Syntax),
-    };
-    let status = reply.code.ok_or(ReplyError::Syntax)?;
-    match status {
-        101 => return Err(ReplyError::Upgrade),
-        100..=199 => return Ok(Some((length, Head::Interim))),
-        200..=999 => {}
-        _ => return Err(ReplyError::Syntax),
+        let (status, version) = reader.status.ok_or(ReplyError::Syntax)?;
+        match status {
+            101 => return Err(ReplyError::Upgrade),
+            100..=199 => return Ok(Self::Interim),
+            200..=999 => {}
+            _ => return Err(ReplyError::Syntax),
+        }
+        let fields = &reader.fields;
+        let framing = fields.framing(status, to_head)?;
+        let persistent = match version {
+            HttpVersion::Http11 => !fields.close,
+            HttpVersion::Http10 => fields.keep_alive && !fields.close,
+        };
+        Ok(Self::Final(ReplyHead {
+            status,
+            version,
+            framing,
+            content_length: fields.length,
+            keep_alive: persistent && framing != Framing::UntilClose,
+            head_bytes: reader.bytes as u64,
+        }))
     }
-    let version = if reply.version == Some(0) { HttpVersion::Http10 } else { HttpVersion::Http11 };
-    let fields = Fields::read(reply.headers)?;
-    let framing = fields.framing(status, to_head)?;
-    let persistent = match version {
-        HttpVersion::Http11 => !fields.close,
-        HttpVersion::Http10 => fields.keep_alive && !fields.close,
-    };
-    let head = ReplyHead {
-        status,
-        version,
-        framing,
-        content_length: fields.length,
-        keep_alive: persistent && framing != Framing::UntilClose,
-        head_bytes: length as u64,
-    };
-    Ok(Some((length, Head::Final(head))))
 }
 
-/// The header fields that decide framing.
-#[derive(Default)]
-struct Fields {
-    length: Option<u64>,
-    chunked: bool,
-    close: bool,
-    keep_alive: bool,
-}
-
-impl Fields {
-    fn read(headers: &[httparse::Header<'_>]) -> Result<Self, ReplyError> {
-        let mut fields = Self::default();
-        for header in headers {
-            // Lengths first: most names are told apart without comparing a letter.
-            match header.name.len() {
-                14 if header.name.eq_ignore_ascii_case("content-length") => {
-                    let length = content_length(header.value).ok_or(ReplyError::Length)?;
-                    if fields.length.is_some_and(|before| before != length) {
-                        return Err(ReplyError::Length);
-                    }
-                    fields.length = Some(length);
-                }
-                17 if header.name.eq_ignore_ascii_case("transfer-encoding") => {
-                    if fields.chunked || !header.value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
-                        return Err(ReplyError::Coding);
-                    }
-                    fields.chunked = true;
-                }
-                10 if header.name.eq_ignore_ascii_case("connection") => {
-                    fields.close |= has_token(header.value, b"close");
-                    fields.keep_alive |= has_token(header.value, b"keep-alive");
-                }
-                _ => {}
-            }
-        }
-        Ok(fields)
-    }
-
-    /// RFC 9112 section 6.3, in its order. Both lengths at once is what smuggling looks like: no
-    /// honest server under test sends it, so it is an error and not a preference.
-    const fn framing(&self, status: u16, to_head: bool) -> Result<Framing, ReplyError> {
-        if to_head || status == 204 || status == 304 {
-            return Ok(Framing::None);
-        }
-        match (self.chunked, self.length) {
-            (true, Some(_)) => Err(ReplyError::Length),
-            (true, None) => Ok(Framing::Chunked),
-            (false, Some(length)) => Ok(Framing::Length(length)),
-            (false, None) => Ok(Framing::UntilClose),
+/// Up to the next body bytes of the chunked coding, or to its end.
+fn chunk(chunked: &mut Chunked, input: &[u8]) -> Result<Step, ReplyError> {
+    let mut skip = 0;
+    while skip < input.len() {
+        match chunked.next(&input[skip..]) {
+            Found::Framing(n) => skip += n,
+            Found::Body(len) => return Ok(Step::Body { skip, len }),
+            Found::End(n) => return Ok(Step::End(skip + n)),
+            Found::Broken => return Err(ReplyError::Chunk),
         }
     }
+    Ok(Step::Body { skip, len: 0 })
 }

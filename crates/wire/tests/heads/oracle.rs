@@ -1,0 +1,127 @@
+//! What becomes of a reply's head when `httparse` reads it, from its start whenever a line has come.
+//!
+//! Used by the tests beside it and by the fuzz target `reply`. Slow and plain: it is what the reader
+//! of `bakeoff_wire` is held against, so it shares nothing with it but the types.
+
+use bakeoff_wire::http1::{
+    Framing, HttpVersion, MAX_HEAD_BYTES, MAX_HEADERS, ReplyError, ReplyHead, ReplyReader, Step,
+};
+
+/// The final head and how many bytes were used up to its end, or that more must come.
+pub(crate) type Outcome = Result<Option<(usize, ReplyHead)>, ReplyError>;
+
+/// What our reader says.
+pub(crate) fn ours(pieces: &[&[u8]], to_head: bool) -> Outcome {
+    let mut reader = ReplyReader::default();
+    reader.begin(to_head);
+    let mut before = 0;
+    for piece in pieces {
+        match reader.step(piece)? {
+            Step::More => before += piece.len(),
+            Step::Head(used, head) => return Ok(Some((before + used, head))),
+            other => panic!("{other:?} before a head"),
+        }
+    }
+    Ok(None)
+}
+
+/// What `httparse` says, tried on the first piece and whenever a piece holds a line feed.
+pub(crate) fn httparse(pieces: &[&[u8]], to_head: bool) -> Outcome {
+    let (mut known, mut used): (Vec<u8>, usize) = (Vec::new(), 0);
+    for piece in pieces {
+        let first = known.is_empty();
+        known.extend_from_slice(piece);
+        if !first && !piece.contains(&b'\n') {
+            too_large(&known)?;
+            continue;
+        }
+        loop {
+            if !first {
+                known.truncate(MAX_HEAD_BYTES + 1);
+            }
+            let Some((length, head)) = head(&known, to_head)? else {
+                too_large(&known)?;
+                break;
+            };
+            used += length;
+            if let Some(head) = head {
+                return Ok(Some((used, head)));
+            }
+            known.drain(..length);
+            if known.is_empty() {
+                break;
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn too_large(known: &[u8]) -> Result<(), ReplyError> {
+    if known.len() > MAX_HEAD_BYTES { Err(ReplyError::HeadTooLarge) } else { Ok(()) }
+}
+
+/// A head's length, and what it says if it is a final one.
+type Whole = (usize, Option<ReplyHead>);
+
+fn head(bytes: &[u8], to_head: bool) -> Result<Option<Whole>, ReplyError> {
+    let mut lines = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut reply = httparse::Response::new(&mut lines);
+    let length = match reply.parse(bytes) {
+        Ok(httparse::Status::Complete(length)) if length > MAX_HEAD_BYTES => {
+            return Err(ReplyError::HeadTooLarge);
+        }
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => return Err(ReplyError::HeadTooLarge),
+        Err(_) => return Err(ReplyError::Syntax),
+    };
+    let status = reply.code.expect("a complete head has a status");
+    match status {
+        0..100 => return Err(ReplyError::Syntax),
+        101 => return Err(ReplyError::Upgrade),
+        100..200 => return Ok(Some((length, None))),
+        _ => {}
+    }
+    let (content_length, chunked) = lengths(reply.headers)?;
+    let framing = match (chunked, content_length) {
+        _ if to_head || status == 204 || status == 304 => Framing::None,
+        (true, Some(_)) => return Err(ReplyError::Length),
+        (true, None) => Framing::Chunked,
+        (false, Some(length)) => Framing::Length(length),
+        (false, None) => Framing::UntilClose,
+    };
+    let version = if reply.version == Some(0) { HttpVersion::Http10 } else { HttpVersion::Http11 };
+    let (close, keep) = (option(reply.headers, b"close"), option(reply.headers, b"keep-alive"));
+    let keep_alive = !close && (keep || version == HttpVersion::Http11) && framing != Framing::UntilClose;
+    let head = ReplyHead { status, version, framing, content_length, keep_alive, head_bytes: length as u64 };
+    Ok(Some((length, Some(head))))
+}
+
+fn lengths(lines: &[httparse::Header<'_>]) -> Result<(Option<u64>, bool), ReplyError> {
+    let (mut content_length, mut chunked) = (None, false);
+    for line in lines {
+        if line.name.eq_ignore_ascii_case("content-length") {
+            for item in line.value.split(|&byte| byte == b',') {
+                let digits = std::str::from_utf8(item.trim_ascii()).unwrap_or_default();
+                let right = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+                let number = digits.parse().ok().filter(|_| right).ok_or(ReplyError::Length)?;
+                if *content_length.get_or_insert(number) != number {
+                    return Err(ReplyError::Length);
+                }
+            }
+        }
+        if line.name.eq_ignore_ascii_case("transfer-encoding") {
+            if chunked || !line.value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+                return Err(ReplyError::Coding);
+            }
+            chunked = true;
+        }
+    }
+    Ok((content_length, chunked))
+}
+
+fn option(lines: &[httparse::Header<'_>], wanted: &[u8]) -> bool {
+    lines.iter().filter(|line| line.name.eq_ignore_ascii_case("connection")).any(|line| {
+        line.value.split(|&byte| byte == b',').any(|item| item.trim_ascii().eq_ignore_ascii_case(wanted))
+    })
+}
