@@ -12,6 +12,7 @@ use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
 
 /// One of two.
+#[expect(clippy::large_enum_variant, reason = "the larger one is the common one")]
 pub(super) enum Http {
     One(Http1),
     Two(Box<Http2>),
