@@ -8,7 +8,7 @@ use crate::batching::{Batching, FEWEST_IN_FLIGHT};
 use crate::connection::{Arrival, Connection, Done, Manner, Outcome};
 use crate::exchange::Exchange;
 use crate::flow::{Due, Flow};
-use crate::job::Reuse;
+use crate::job::{Protocol, Reuse};
 use crate::lane::{Lane, LaneJob, LaneReport};
 use crate::sampler::Sampler;
 use crate::tls::{HandshakeLedger, TlsClient, error_class};
@@ -258,15 +258,17 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
         Wish {
             from: target.from.nth(nth * lanes as u64 + lane as u64),
             // One small request and nothing behind it: there is nothing to hold back.
-            no_delay: !single || target.tls.is_some(),
+            no_delay: !single || target.tls.is_some() || target.protocol != Protocol::Http1,
             stamped: self.terms.batched,
         }
     }
 
     fn connected(&mut self, slot: Slot, stood: Nanos) {
         let Some(connection) = &mut self.lane.connections[slot as usize] else { return };
+        let memory = &mut self.lane.memory;
+        let took = connection.connected(stood, &self.manner, &mut memory.out, &mut memory.done);
         self.recorder.counters.connections += 1;
-        self.recorder.times.connect.record(connection.connected(stood));
+        self.recorder.times.connect.record(took);
         self.failed_connects[slot as usize] = 0;
     }
 
@@ -309,6 +311,7 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
                 self.note_handshake(slot);
             }
             self.settle(slot);
+            self.start_due(Nanos::ZERO);
         }
     }
 
@@ -342,7 +345,10 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
         for Done { exchange, outcome } in done.drain(..) {
             match outcome {
                 Outcome::Complete(at) => self.complete(slot, exchange, at),
-                Outcome::Failed(class) => self.fail(exchange, class),
+                Outcome::Failed(class) => {
+                    self.note_violation(slot, class);
+                    self.fail(exchange, class);
+                }
                 Outcome::Again => self.again.push(exchange.anew()),
                 Outcome::Elsewhere => self.again.push(exchange),
             }
@@ -355,7 +361,15 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
             let now = self.lane.clock.now();
             self.dispatch(exchange, now);
         }
-        self.start_due(Nanos::ZERO);
+    }
+
+    /// What a server did is told with the job in which it was counted.
+    fn note_violation(&mut self, slot: Slot, class: ErrorClass) {
+        let broken = matches!(class, ErrorClass::Protocol | ErrorClass::Malformed | ErrorClass::NoHttp2);
+        if broken && self.violation.is_none() {
+            let connection = self.lane.connections[slot as usize].as_ref();
+            self.violation = connection.and_then(Connection::violation).map(str::to_owned);
+        }
     }
 
     fn complete(&mut self, slot: Slot, exchange: Exchange, at: Nanos) {
@@ -386,13 +400,13 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
         self.in_flight -= 1;
         self.count_failure();
         let slot = exchange.turn.seat as usize / self.manner.target.protocol.streams();
-        let failed = &mut self.failed_connects[slot];
         let opening = matches!(
             class,
             ErrorClass::ConnectRefused | ErrorClass::ConnectFailed | ErrorClass::ConnectTimeout
         );
-        *failed = if opening { failed.saturating_add(1) } else { 0 };
-        let pause = if opening { BACK_OFF.times(f64::from(1 << (*failed).min(6))) } else { Nanos::ZERO };
+        // All that waited for one connection pause alike.
+        let doublings = self.failed_connects[slot].saturating_add(1).min(6);
+        let pause = if opening { BACK_OFF.times(f64::from(1 << doublings)) } else { Nanos::ZERO };
         self.flow.failed(exchange.turn, now, pause);
         self.lane.memory.words.push(exchange.words);
     }
@@ -408,8 +422,9 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
     fn close(&mut self, slot: Slot) {
         self.lane.driver.close(slot);
         let Some(connection) = self.lane.connections[slot as usize].take() else { return };
-        if let Some(words) = connection.violation().filter(|_| self.violation.is_none()) {
-            self.violation = Some(words.to_owned());
+        if connection.is_connecting() {
+            let failed = &mut self.failed_connects[slot as usize];
+            *failed = failed.saturating_add(1);
         }
         if let Some(session) = connection.handshaking() {
             self.handshakes.record(session);
@@ -448,6 +463,9 @@ pub(crate) fn catch_up(lane: &mut Lane, manner: &Manner<'_>) -> io::Result<()> {
                     connection.receive(data.bytes, &arrival, manner, &mut memory.out, &mut memory.done);
                 }
                 _ => connection.ended(&arrival, &mut memory.done),
+            }
+            if !memory.out.is_empty() && lane.driver.send(slot, &memory.out).is_err() {
+                connection.not_sent(&arrival, &mut memory.done);
             }
             memory.done.clear();
             memory.out.clear();

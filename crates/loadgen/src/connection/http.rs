@@ -84,7 +84,7 @@ impl Http {
         }
     }
 
-    /// Whether nothing is in flight and nothing more can be sent: what waits goes elsewhere.
+    /// Whether nothing is in flight and it takes nothing more: what waits goes elsewhere.
     pub(super) fn is_spent(&self) -> bool {
         match self {
             Self::One(_) => false,

@@ -8,7 +8,7 @@ use crate::exchange::{Exchange, Head};
 use crate::job::BodyCheck;
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
-use bakeoff_wire::h2::{CannotOpen, ClientConnection, ErrorCode, Settings, Step, StreamId};
+use bakeoff_wire::h2::{CannotOpen, ClientConnection, ConnectionError, ErrorCode, Settings, Step, StreamId};
 use std::collections::VecDeque;
 
 /// Windows as h2load has them: what is read is used at once, so that flow control need not slow a server.
@@ -24,6 +24,14 @@ pub(super) struct Http2 {
     in_flight: usize,
     /// Those that have no stream yet.
     waiting: VecDeque<Exchange>,
+    /// When bytes last came.
+    heard: Nanos,
+    /// Whether a reply was whole.
+    answered: bool,
+    /// Whether a request came to its end here, good or bad.
+    settled: bool,
+    /// A request was given up, and nothing at all had come since it was sent: no more are.
+    silent: bool,
     /// What the server did that it must not, in words.
     violation: Option<String>,
 }
@@ -38,6 +46,10 @@ impl Http2 {
             exchanges: Vec::new(),
             in_flight: 0,
             waiting: VecDeque::from([exchange]),
+            heard: Nanos::ZERO,
+            answered: false,
+            settled: false,
+            silent: false,
             violation: None,
         }
     }
@@ -56,7 +68,7 @@ impl Http2 {
 
     /// Whether it carries nothing and will never carry more.
     pub(super) fn is_spent(&self) -> bool {
-        self.in_flight == 0 && self.wire.is_going_away()
+        self.in_flight == 0 && (self.silent || self.wire.is_used_up())
     }
 
     pub(super) fn violation(&self) -> Option<&str> {
@@ -74,7 +86,7 @@ impl Http2 {
         done: &mut Vec<Done>,
     ) -> u64 {
         let mut opened = 0;
-        while opened < most {
+        while opened < most && !self.silent {
             let Some(mut exchange) = self.waiting.pop_front() else { break };
             match render.http2(&exchange, &mut self.wire) {
                 Ok(stream) => {
@@ -122,11 +134,9 @@ impl Http2 {
         check: BodyCheck,
         done: &mut Vec<Done>,
     ) -> Result<(), ErrorClass> {
+        self.heard = arrival.seen();
         loop {
-            let step = self.wire.step(input).map_err(|error| {
-                self.violation = Some(error.to_string());
-                ErrorClass::Protocol
-            })?;
+            let step = self.wire.step(input).map_err(|error| self.broke(error))?;
             let used = match step {
                 Step::More => return Ok(()),
                 Step::Head { used, stream, head, end } => {
@@ -159,12 +169,33 @@ impl Http2 {
                     used
                 }
                 Step::GoAway { used, .. } => {
-                    let refused: Vec<StreamId> = self.wire.refused_by_goaway().collect();
-                    refused.into_iter().for_each(|stream| self.reset(stream, ErrorCode::RefusedStream, done));
+                    self.turned_away(done);
                     used
                 }
             };
             input = &input[used..];
+        }
+    }
+
+    /// The server broke the protocol: the class of that.
+    fn broke(&mut self, error: ConnectionError) -> ErrorClass {
+        self.violation = Some(error.to_string());
+        match error {
+            ConnectionError::NoPreface => ErrorClass::NoHttp2,
+            _ => ErrorClass::Protocol,
+        }
+    }
+
+    /// Streams beyond the last that the server will answer: as often as it has answered others before, so
+    /// that nothing goes round for ever.
+    fn turned_away(&mut self, done: &mut Vec<Done>) {
+        let refused: Vec<StreamId> = self.wire.refused_by_goaway().collect();
+        for stream in refused {
+            if self.answered {
+                self.finish(stream, Outcome::Again, done);
+            } else {
+                self.reset(stream, ErrorCode::RefusedStream, done);
+            }
         }
     }
 
@@ -179,6 +210,7 @@ impl Http2 {
 
     fn complete_if(&mut self, end: bool, stream: StreamId, arrival: &Arrival, done: &mut Vec<Done>) {
         if let Some(sent) = self.exchange(stream).filter(|_| end).map(|exchange| exchange.sent) {
+            self.answered = true;
             self.finish(stream, Outcome::Complete(arrival.after(sent)), done);
         }
     }
@@ -198,6 +230,7 @@ impl Http2 {
         self.ids[place] = None;
         if let Some(exchange) = self.exchanges[place].take() {
             self.in_flight -= 1;
+            self.settled |= outcome != Outcome::Again;
             done.push(Done { exchange, outcome });
         }
     }
@@ -212,7 +245,7 @@ impl Http2 {
         }
         self.in_flight = 0;
         // What was never sent goes elsewhere, if this connection has been of use at all.
-        let outcome = if served > 0 { Outcome::Elsewhere } else { Outcome::Failed(closing.before) };
+        let outcome = if self.settled { Outcome::Elsewhere } else { Outcome::Failed(closing.before) };
         done.extend(self.waiting.drain(..).map(|exchange| Done { exchange, outcome }));
     }
 
@@ -224,28 +257,30 @@ impl Http2 {
         self.in_flight = 0;
     }
 
-    /// Whether the time of one that was not sent yet is over.
+    /// Whether the time of one is over.
     pub(super) fn is_overdue(&self, now: Nanos) -> bool {
-        self.waiting.front().is_some_and(|exchange| now >= exchange.deadline)
+        let mut all = self.exchanges.iter().flatten().chain(&self.waiting);
+        all.any(|exchange| now >= exchange.deadline)
     }
 
-    /// Gives up those whose time is over; whether there were any.
-    pub(super) fn give_up_overdue(&mut self, now: Nanos, done: &mut Vec<Done>) -> bool {
-        let before = done.len();
+    /// Gives up those whose time is over.
+    pub(super) fn give_up_overdue(&mut self, now: Nanos, done: &mut Vec<Done>) {
         for place in 0..self.ids.len() {
             if let (Some(stream), Some(exchange)) = (self.ids[place], &self.exchanges[place])
                 && now >= exchange.deadline
             {
+                self.silent |= exchange.sent >= self.heard;
                 self.wire.cancel(stream, ErrorCode::Cancel);
                 self.finish(stream, Outcome::Failed(ErrorClass::Timeout), done);
             }
         }
-        while self.waiting.front().is_some_and(|exchange| now >= exchange.deadline) {
-            let late = self.waiting.pop_front();
-            done.extend(
-                late.map(|exchange| Done { exchange, outcome: Outcome::Failed(ErrorClass::Timeout) }),
-            );
+        for _ in 0..self.waiting.len() {
+            match self.waiting.pop_front() {
+                Some(exchange) if now >= exchange.deadline => {
+                    done.push(Done { exchange, outcome: Outcome::Failed(ErrorClass::Timeout) });
+                }
+                in_time => self.waiting.extend(in_time),
+            }
         }
-        done.len() > before
     }
 }

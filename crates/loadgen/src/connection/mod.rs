@@ -117,6 +117,8 @@ pub(crate) struct Connection {
     http: Http,
     served: u64,
     begun: u64,
+    /// Writing to it failed; what came before that can still be read.
+    unwritable: bool,
     over: bool,
     /// Every exchange is done, and the peer is to close by then.
     lingering: Option<Nanos>,
@@ -141,6 +143,7 @@ impl Connection {
             http: Http::new(manner.target.protocol, exchange),
             served: 0,
             begun: 0,
+            unwritable: false,
             over: false,
             lingering: None,
             held: None,
@@ -165,6 +168,11 @@ impl Connection {
     /// What the peer did that the protocol forbids, in words.
     pub(crate) fn violation(&self) -> Option<&str> {
         self.http.violation()
+    }
+
+    /// Whether it does not stand yet.
+    pub(crate) fn is_connecting(&self) -> bool {
+        self.phase == Phase::Connecting
     }
 
     /// Whether it is to be closed.
@@ -217,13 +225,22 @@ impl Connection {
         }
     }
 
-    /// The TCP connection stands, since that moment; how long that took.
-    pub(crate) fn connected(&mut self, stood: Nanos) -> Nanos {
+    /// The TCP connection stands, since that moment; how long that took. `out` gets what waited for it.
+    pub(crate) fn connected(
+        &mut self,
+        stood: Nanos,
+        manner: &Manner<'_>,
+        out: &mut Vec<u8>,
+        done: &mut Vec<Done>,
+    ) -> Nanos {
         let took = stood.since(self.since);
         self.since = stood;
         self.phase = if self.tls.is_some() { Phase::Handshaking } else { Phase::Open };
         if self.tls.is_none() {
             self.http.stood(stood);
+            if self.http.has_more_to_say(false) {
+                self.begin(manner.clock.now(), manner, out, done);
+            }
         }
         took
     }
@@ -250,11 +267,15 @@ impl Connection {
                 last.outcome = Outcome::Failed(class);
             }
             self.break_with(class, done);
+            if matches!(self.http, Http::Two(_)) && was_open {
+                self.begin(arrival.seen(), manner, out, done); // nothing is left to send but why it ends
+            }
         }
-        let spent = self.after_replies(&done[before..], arrival.seen(), manner) || self.http.is_spent();
+        let spent =
+            self.after_replies(&done[before..], arrival.seen(), manner) || self.is_spent(manner.target);
         let opened = self.phase == Phase::Open && !was_open;
         let now = if opened { manner.clock.now() } else { arrival.seen() };
-        if !self.over && !spent && self.http.has_more_to_say(opened) {
+        if self.phase == Phase::Open && !self.over && !spent && self.http.has_more_to_say(opened) {
             self.begin(now, manner, out, done);
         }
         if read == Ok(true) {
@@ -278,10 +299,20 @@ impl Connection {
                 self.lingering = Some(now + LINGER);
                 false
             }
-            Reuse::Never => self.http.is_idle(),
-            Reuse::UpTo(most) if self.begun >= most.get() => self.http.is_idle(),
             _ => !keep_alive,
         }
+    }
+
+    /// Whether nothing is in flight and nothing more is to be sent on it. HTTP/1.1 that says it closes is
+    /// closed by the server.
+    fn is_spent(&self, target: &Target) -> bool {
+        let most = match target.reuse {
+            Reuse::Never if target.protocol == Protocol::Http1 => u64::MAX,
+            Reuse::Never => 1,
+            Reuse::UpTo(most) => most.get(),
+            Reuse::Always => u64::MAX,
+        };
+        self.http.is_spent() || (self.begun >= most && self.http.is_idle())
     }
 
     /// Says whether the peer has ended the session (close_notify).
@@ -298,11 +329,12 @@ impl Connection {
         let http = &mut self.http;
         let read = tls.receive(raw, &mut |plain| http.receive(plain, arrival, manner.check, done));
         tls.take_output(out); // of a failure too: the alert
+        let wants_h2 = matches!(manner.target.protocol, Protocol::Http2 { .. });
+        if self.phase == Phase::Handshaking && wants_h2 && refuses_h2(tls) {
+            return Err(ErrorClass::NoHttp2);
+        }
         let progress = read?;
         if self.phase == Phase::Handshaking && progress.established {
-            if matches!(manner.target.protocol, Protocol::Http2 { .. }) && tls.alpn() != Some(b"h2") {
-                return Err(ErrorClass::NoHttp2);
-            }
             self.phase = Phase::Open;
         }
         Ok(progress.ended)
@@ -321,6 +353,7 @@ impl Connection {
         match self.phase {
             Phase::Connecting => self.break_with(ErrorClass::ConnectFailed, done),
             Phase::Handshaking => self.break_with(ErrorClass::TlsFailed, done),
+            Phase::Open if self.unwritable => self.close_inside(Closing::RESET, arrival, done),
             Phase::Open => self.close_inside(Closing::ENDED, arrival, done),
         }
     }
@@ -333,9 +366,14 @@ impl Connection {
         }
     }
 
-    /// Writing to it failed.
+    /// Writing to it failed. Over HTTP/2 that may have been an answer to a ping, and replies to requests
+    /// that were sent long ago may lie there unread: the connection's end follows behind them.
     pub(crate) fn not_sent(&mut self, arrival: &Arrival, done: &mut Vec<Done>) {
-        self.close_inside(Closing::NOT_SENT, arrival, done);
+        if matches!(self.http, Http::Two(_)) && self.phase == Phase::Open {
+            self.unwritable = true;
+        } else {
+            self.close_inside(Closing::NOT_SENT, arrival, done);
+        }
     }
 
     /// The peer has ended its half already, and nothing more is read before that is told.
@@ -368,10 +406,15 @@ impl Connection {
         let opened = self.phase == Phase::Open;
         match &mut self.http {
             Http::Two(http) if opened => {
-                if http.give_up_overdue(now, done) {
-                    self.begin(now, manner, out, done);
-                    return true;
+                http.give_up_overdue(now, done);
+                if done.is_empty() {
+                    return self.over;
                 }
+                self.begin(now, manner, out, done);
+                if self.is_spent(manner.target) {
+                    self.close_inside(Closing::ENDED, &Arrival::new(&manner.clock, None), done);
+                }
+                return true;
             }
             http if http.is_overdue(now) => {
                 let connecting = self.phase == Phase::Connecting;
@@ -394,6 +437,12 @@ impl Connection {
     pub(crate) const fn held(&self) -> Option<Turn> {
         self.held
     }
+}
+
+/// Whether the server has chosen another protocol, or none, or wants none that was offered.
+fn refuses_h2(tls: &TlsSession) -> bool {
+    let alert = rustls::Error::AlertReceived(rustls::AlertDescription::NoApplicationProtocol);
+    tls.failure() == Some(&alert) || (!tls.is_handshaking() && tls.alpn() != Some(b"h2"))
 }
 
 /// How long a connection that the server said it would close may stay open.

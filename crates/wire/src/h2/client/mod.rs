@@ -101,6 +101,11 @@ impl ClientConnection {
         self.state.going_away
     }
 
+    /// Whether no stream can be opened ever again, whatever the peer still says.
+    pub const fn is_used_up(&self) -> bool {
+        self.state.going_away || self.state.next_number > MAX_31 || self.state.session.failure.is_some()
+    }
+
     /// Writes a request without a body. Fields are to be such that [`field_fits`](super::field_fits).
     ///
     /// # Errors
