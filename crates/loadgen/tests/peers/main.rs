@@ -7,6 +7,7 @@
 
 mod closed;
 mod failures;
+mod h2;
 mod nginx;
 mod open;
 mod per_request;

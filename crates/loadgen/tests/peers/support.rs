@@ -60,6 +60,17 @@ impl Peer {
         Self::start(Some(authority.server.clone()), script)
     }
 
+    /// The same, agreeing to one of these protocols (ALPN).
+    pub(crate) fn tls_speaking(
+        authority: &Authority,
+        protocols: &[&[u8]],
+        script: impl Fn(&mut Talk) + Send + Sync + 'static,
+    ) -> Self {
+        let mut config = (*authority.server).clone();
+        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+        Self::start(Some(Arc::new(config)), script)
+    }
+
     fn start(tls: Option<Arc<ServerConfig>>, script: impl Fn(&mut Talk) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let peer =
@@ -179,7 +190,7 @@ pub(crate) struct Talk {
     /// Which connection it is, from 0, in the order of their coming.
     pub(crate) number: usize,
     unread: Vec<u8>,
-    log: Log,
+    pub(crate) log: Log,
 }
 
 impl Talk {
@@ -278,7 +289,7 @@ impl Talk {
         }
     }
 
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         match &mut self.wire {
             Wire::Plain(stream) => stream.read(buffer),
             Wire::Tls(stream) => stream.read(buffer),
