@@ -248,7 +248,7 @@ fn a_server_that_closes_every_connection_is_given_up() {
 }
 
 /// A listener whose queue is full, and the connection that fills it.
-fn full_listener() -> (TcpListener, TcpStream) {
+pub(crate) fn full_listener() -> (TcpListener, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listen(&listener, Backlog::new(0).unwrap()).unwrap();
     let filler = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

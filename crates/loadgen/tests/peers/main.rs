@@ -13,5 +13,6 @@ mod open;
 mod per_request;
 mod random;
 mod replies;
+mod sharing;
 mod support;
 mod tls;

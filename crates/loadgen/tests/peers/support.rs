@@ -206,6 +206,11 @@ impl Talk {
         Self { wire, number, unread: Vec::new(), log }
     }
 
+    /// Without TLS and without a server around it.
+    pub(crate) fn over(stream: TcpStream) -> Self {
+        Self::new(stream, None, 0, Log::default())
+    }
+
     /// The next request's head; `None` when the generator has closed.
     pub(crate) fn request(&mut self) -> Option<String> {
         let mut buffer = [0; 4096];

@@ -56,12 +56,15 @@ pub(crate) struct Frames<'t> {
     pub(crate) talk: &'t mut Talk,
     unread: Vec<u8>,
     decoder: Decoder,
+    /// Settings are said: only then may they be answered.
+    greeted: bool,
 }
 
 impl<'t> Frames<'t> {
     /// Reads the client's preface; `None` when that does not come.
     pub(crate) fn begin(talk: &'t mut Talk) -> Option<Self> {
-        let mut frames = Self { talk, unread: Vec::new(), decoder: Decoder::new(4096, 65_536) };
+        let mut frames =
+            Self { talk, unread: Vec::new(), decoder: Decoder::new(4096, 65_536), greeted: false };
         let preface = frames.take(PREFACE.len())?;
         assert_eq!(preface, PREFACE);
         Some(frames)
@@ -69,8 +72,9 @@ impl<'t> Frames<'t> {
 
     /// The same, and says these settings.
     pub(crate) fn greet(talk: &'t mut Talk, own: &[(u16, u32)]) -> Option<Self> {
-        let frames = Self::begin(talk)?;
+        let mut frames = Self::begin(talk)?;
         frames.talk.say(settings(own));
+        frames.greeted = true;
         Some(frames)
     }
 
@@ -98,7 +102,7 @@ impl<'t> Frames<'t> {
         let head = self.take(FRAME_HEAD_BYTES)?;
         let head = FrameHead::parse(head.first_chunk()?);
         let payload = self.take(head.length as usize)?;
-        if head.kind == Kind::Settings && !head.has(ACK) {
+        if head.kind == Kind::Settings && !head.has(ACK) && self.greeted {
             self.say(frame(Kind::Settings, ACK, 0, &[]));
         }
         if head.kind == Kind::RstStream {

@@ -2,12 +2,14 @@
 //!
 //! [`strangers`] are real servers with records of their own. All others are scripts in frames
 //! ([`frames`]): what breaks one stream ([`streams`]), what breaks the connection ([`connection`]), what a
-//! server may ask for ([`limits`]), how it takes leave ([`leaving`]), and when things happened ([`times`]).
+//! server may ask for ([`limits`]), how it takes leave ([`leaving`]), when things happened ([`times`]), and how a
+//! connection begins ([`opening`]).
 
 mod connection;
-mod frames;
+pub(crate) mod frames;
 mod leaving;
 mod limits;
+mod opening;
 mod server;
 mod strangers;
 mod streams;

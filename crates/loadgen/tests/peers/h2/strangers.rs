@@ -29,9 +29,9 @@ fn request(method: Method, target: &str, expect: Expect) -> Request {
 }
 
 /// Lists of robots, of small files of all sorts; `tag` tells this load from others in the log.
-fn mixed(robots: usize, each: usize, tag: &str) -> Slice {
+fn mixed(kind: Kind, robots: usize, each: usize, tag: &str) -> Slice {
     let get = |size| request(Method::Get, &format!("/{size}?{tag}"), Expect::Body(object(size)));
-    let requests = vec![
+    let mut requests = vec![
         get(500),
         get(0),
         get(50_000),
@@ -39,6 +39,9 @@ fn mixed(robots: usize, each: usize, tag: &str) -> Slice {
         request(Method::Head, &format!("/50000?{tag}"), Expect::Body(object(50_000))),
         request(Method::Head, &format!("/missing?{tag}"), Expect::Status(404)),
     ];
+    if kind == Kind::Nghttpd {
+        requests.pop(); // it answers HEAD with a body there, for which its own client resets the stream, too
+    }
     lists_of(requests, robots, each)
 }
 
@@ -92,7 +95,7 @@ fn counts_what_we_count(kind: Kind, tls: bool, more: &str) {
         let each = (120 / robots).max(2);
         for is_open in [false, true] {
             let tag = format!("{streams}-{connections}-{is_open}");
-            let slice = mixed(robots, each, &tag);
+            let slice = mixed(kind, robots, each, &tag);
             let threads = connections.min(THREADS);
             let target = target(&server, authority.as_ref(), streams as u16);
             let lanes = if is_open { THREADS } else { threads };
@@ -181,7 +184,7 @@ fn a_limit_of_requests_for_a_connection_fails_nothing() {
             for (streams, connections) in [(1, 1), (10, 2), (100, 1), (150, 1)] {
                 let tag = format!("{streams}-{connections}");
                 let robots = streams * connections;
-                let slice = mixed(robots, (2_000_usize).div_ceil(robots), &tag);
+                let slice = mixed(Kind::Nginx, robots, (2_000_usize).div_ceil(robots), &tag);
                 let target = target(&server, authority.as_ref(), streams as u16);
                 let mut station = Station::new(target, 1, Vec::new()).unwrap();
                 let recording = run(&mut station, closed(&slice, 1));
@@ -206,7 +209,7 @@ fn fewer_streams_than_asked_for_fail_nothing() {
     within_patience(|| {
         let server = Server::start(Kind::Nginx, None, "http2_max_concurrent_streams 3;");
         let mut station = Station::new(target(&server, None, 10), 2, Vec::new()).unwrap();
-        let slice = mixed(20, 30, "three");
+        let slice = mixed(Kind::Nginx, 20, 30, "three");
         let recording = run(&mut station, closed(&slice, 2));
         agrees(&recording, &server.stop(600), "three");
     });
@@ -220,7 +223,7 @@ fn a_reload_under_load_fails_nothing() {
     }
     within_patience(|| {
         let server = Server::start(Kind::Nginx, None, "keepalive_requests 100000;");
-        let slice = mixed(1, 1_200, "reload");
+        let slice = mixed(Kind::Nginx, 1, 1_200, "reload");
         let mut station = Station::new(target(&server, None, 4), THREADS, Vec::new()).unwrap();
         let job = open(&slice, 2_000.0, 4);
         let recording = std::thread::scope(|scope| {
@@ -243,7 +246,7 @@ fn a_restart_under_load_is_counted_to_the_last_request() {
     }
     within_patience(|| {
         let mut server = Server::start(Kind::Nginx, None, "keepalive_requests 100000;");
-        let slice = mixed(1, 1_600, "restart");
+        let slice = mixed(Kind::Nginx, 1, 1_600, "restart");
         let mut station = Station::new(target(&server, None, 4), THREADS, Vec::new()).unwrap();
         let job = open(&slice, 2_000.0, 4);
         let recording = std::thread::scope(|scope| {
