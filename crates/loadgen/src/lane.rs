@@ -105,7 +105,7 @@ impl Lane {
             self.tls = Some(settings.client(name.clone(), slots));
         }
         self.drop_what_is_unfit(&manner)?;
-        let mut report = Run::new(self, manner, job).to_end()?;
+        let mut report = Run::new(self, manner, job).run_to_end()?;
         report.calls = self.driver.system_calls().since(&before);
         Ok(report)
     }

@@ -105,7 +105,7 @@ impl<'l, 'j, S: Source> Run<'l, 'j, S> {
         }
     }
 
-    pub(crate) fn to_end(mut self) -> io::Result<LaneReport> {
+    pub(crate) fn run_to_end(mut self) -> io::Result<LaneReport> {
         self.flow.schedule(self.source.upcoming(0));
         let mut sweep_at = self.lane.clock.now() + SWEEP;
         loop {

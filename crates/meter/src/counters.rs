@@ -33,7 +33,7 @@ pub enum ErrorClass {
     Timeout,
     /// What came is no HTTP reply, or its head is too large.
     Malformed,
-    /// TLS: the server does not agree to HTTP/2.
+    /// The server does not speak HTTP/2, or over TLS does not agree to it.
     NoHttp2,
     /// HTTP/2: the server broke a rule of the connection.
     Protocol,

@@ -8,7 +8,9 @@ use crate::exchange::{Exchange, Head};
 use crate::job::BodyCheck;
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
-use bakeoff_wire::h2::{CannotOpen, ClientConnection, ConnectionError, ErrorCode, Settings, Step, StreamId};
+use bakeoff_wire::h2::{
+    CannotOpen, ClientConnection, ConnectionError, ErrorCode, ReplyHead, Settings, Step, StreamId,
+};
 use std::collections::VecDeque;
 
 /// Windows as h2load has them: what is read is used at once, so that flow control need not slow a server.
@@ -140,15 +142,7 @@ impl Http2 {
             let used = match step {
                 Step::More => return Ok(()),
                 Step::Head { used, stream, head, end } => {
-                    if let Some(exchange) = self.exchange(stream) {
-                        exchange.first_byte.get_or_insert(arrival.after(exchange.sent));
-                        exchange.head = Some(Head {
-                            status: head.status,
-                            content_length: head.content_length,
-                            keep_alive: true,
-                            bytes: head.head_bytes,
-                        });
-                    }
+                    self.head(stream, head, arrival);
                     self.complete_if(end, stream, arrival, done);
                     used
                 }
@@ -174,6 +168,18 @@ impl Http2 {
                 }
             };
             input = &input[used..];
+        }
+    }
+
+    fn head(&mut self, stream: StreamId, head: ReplyHead, arrival: &Arrival) {
+        if let Some(exchange) = self.exchange(stream) {
+            exchange.first_byte.get_or_insert(arrival.after(exchange.sent));
+            exchange.head = Some(Head {
+                status: head.status,
+                content_length: head.content_length,
+                keep_alive: true,
+                bytes: head.head_bytes,
+            });
         }
     }
 

@@ -6,6 +6,7 @@
 mod http;
 mod http1;
 mod http2;
+mod outcome;
 mod render;
 
 use crate::exchange::Exchange;
@@ -15,6 +16,8 @@ use crate::tls::TlsSession;
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use http::Http;
+use outcome::Closing;
+pub(crate) use outcome::{Arrival, Done, Outcome};
 pub(crate) use render::Renderer;
 use std::cell::RefCell;
 
@@ -26,52 +29,6 @@ pub(crate) enum Phase {
     Open,
 }
 
-/// When bytes came: the kernel's word if there is one, or the clock.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
-    at: Nanos,
-    seen: Nanos,
-}
-
-impl Arrival {
-    /// `stamp`: the kernel's word.
-    pub(crate) fn new(clock: &MonotonicClock, stamp: Option<Nanos>) -> Self {
-        let seen = clock.now();
-        Self { at: stamp.unwrap_or(seen), seen }
-    }
-
-    /// The moment, as far as it can be one of a reply to what was sent then: a stamp outside that was
-    /// made by a clock that has been set since.
-    pub(crate) fn after(&self, sent: Nanos) -> Nanos {
-        if self.at < sent || self.at > self.seen { self.seen } else { self.at }
-    }
-
-    /// When they were looked at.
-    pub(crate) const fn seen(&self) -> Nanos {
-        self.seen
-    }
-}
-
-/// An exchange that has ended on this connection.
-pub(crate) struct Done {
-    pub(crate) exchange: Exchange,
-    pub(crate) outcome: Outcome,
-}
-
-/// How it has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// The reply was whole at this moment.
-    Complete(Nanos),
-    /// Closed before a byte of the reply, on a connection that had served before: the server may have
-    /// closed it while it was idle, so the request may be sent again (RFC 9112 section 9.3.1).
-    Again,
-    /// It was never sent here, and goes over another connection.
-    Elsewhere,
-    /// It has failed.
-    Failed(ErrorClass),
-}
-
 /// What all connections of a lane are told.
 pub(crate) struct Manner<'a> {
     pub(crate) target: &'a Target,
@@ -80,33 +37,6 @@ pub(crate) struct Manner<'a> {
     pub(crate) clock: MonotonicClock,
     /// Room for what is to be encrypted.
     pub(crate) plain: RefCell<Vec<u8>>,
-}
-
-/// How a connection has ended while replies were due: what those fail with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Closing {
-    /// Before the first byte of a reply.
-    before: ErrorClass,
-    /// Inside one.
-    inside: ErrorClass,
-}
-
-impl Closing {
-    /// By the peer, in order.
-    const ENDED: Self = Self { before: ErrorClass::ClosedEarly, inside: ErrorClass::Truncated };
-    /// By the peer, at once.
-    const RESET: Self = Self { before: ErrorClass::Reset, inside: ErrorClass::Reset };
-    /// It takes no more requests.
-    const NOT_SENT: Self = Self { before: ErrorClass::SendFailed, inside: ErrorClass::SendFailed };
-
-    /// What becomes of an exchange; `untouched`: nothing of its reply has come.
-    const fn outcome(self, exchange: &Exchange, untouched: bool, served: u64) -> Outcome {
-        match untouched {
-            true if served > 0 && !exchange.resent => Outcome::Again,
-            true => Outcome::Failed(self.before),
-            false => Outcome::Failed(self.inside),
-        }
-    }
 }
 
 /// See the module.
@@ -182,7 +112,8 @@ impl Connection {
 
     /// Whether it stands and can carry a further request.
     pub(crate) fn reusable(&self) -> bool {
-        self.phase == Phase::Open && !self.over && self.lingering.is_none() && self.http.is_quiet()
+        let usable = self.phase == Phase::Open && !self.over && !self.unwritable;
+        usable && self.lingering.is_none() && self.http.is_quiet()
     }
 
     /// Whether it only waits for the peer to close.
@@ -290,7 +221,7 @@ impl Connection {
     /// Replies were whole: whether the connection has carried all that it should.
     fn after_replies(&mut self, done: &[Done], now: Nanos, manner: &Manner<'_>) -> bool {
         let complete = done.iter().filter(|done| matches!(done.outcome, Outcome::Complete(_)));
-        let Some(last) = complete.clone().last() else { return false };
+        let Some(last) = complete.clone().next_back() else { return false };
         self.served += complete.count() as u64;
         let keep_alive = last.exchange.head.is_some_and(|head| head.keep_alive);
         match manner.target.reuse {

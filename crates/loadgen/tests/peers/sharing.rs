@@ -2,7 +2,9 @@
 //! HTTP/1.1 and HTTP/2 alike.
 
 use crate::h2::frames::{Frames, reply, target, tls_target};
-use crate::support::{Authority, OK, Peer, Talk, closed, errors, lists, run, totals, within_patience};
+use crate::support::{
+    Authority, OK, OK_CLOSE, Peer, Talk, closed, errors, lists, run, totals, within_patience,
+};
 use bakeoff_loadgen::{Job, LocalAddresses, Pace, Recording, Reuse, Station, Target};
 use bakeoff_units::Nanos;
 use std::collections::BTreeMap;
@@ -90,7 +92,10 @@ fn every_robot_is_served_to_its_last_request() {
 #[test]
 fn a_line_of_robots_whose_connections_fail() {
     within_patience(|| {
-        let peer = Peer::new(|talk| talk.answer_all(OK));
+        let peer = Peer::new(|talk| {
+            talk.request();
+            talk.say(OK_CLOSE);
+        });
         let mut from: LocalAddresses = "127.0.0.1".parse().unwrap();
         // Addresses for documentation: not this machine's (RFC 5737).
         from.add(&"203.0.113.0/24".parse().unwrap());

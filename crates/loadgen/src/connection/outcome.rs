@@ -1,0 +1,80 @@
+//! What becomes of an exchange, and when: the words in which connections tell it.
+//!
+//! Measuring side, hot. Nothing here sends or reads.
+
+use crate::exchange::Exchange;
+use bakeoff_meter::ErrorClass;
+use bakeoff_units::{Clock, MonotonicClock, Nanos};
+
+/// When bytes came: the kernel's word if there is one, or the clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    at: Nanos,
+    seen: Nanos,
+}
+
+impl Arrival {
+    /// `stamp`: the kernel's word.
+    pub(crate) fn new(clock: &MonotonicClock, stamp: Option<Nanos>) -> Self {
+        let seen = clock.now();
+        Self { at: stamp.unwrap_or(seen), seen }
+    }
+
+    /// The moment, as far as it can be one of a reply to what was sent then: a stamp outside that was
+    /// made by a clock that has been set since.
+    pub(crate) fn after(&self, sent: Nanos) -> Nanos {
+        if self.at < sent || self.at > self.seen { self.seen } else { self.at }
+    }
+
+    /// When they were looked at.
+    pub(crate) const fn seen(&self) -> Nanos {
+        self.seen
+    }
+}
+
+/// An exchange that has ended on this connection.
+pub(crate) struct Done {
+    pub(crate) exchange: Exchange,
+    pub(crate) outcome: Outcome,
+}
+
+/// How it has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The reply was whole at this moment.
+    Complete(Nanos),
+    /// Closed before a byte of the reply, on a connection that had served before: the server may have
+    /// closed it while it was idle, so the request may be sent again (RFC 9112 section 9.3.1).
+    Again,
+    /// It was never sent here, and goes over another connection.
+    Elsewhere,
+    /// It has failed.
+    Failed(ErrorClass),
+}
+
+/// How a connection has ended while replies were due: what those fail with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Closing {
+    /// Before the first byte of a reply.
+    pub(super) before: ErrorClass,
+    /// Inside one.
+    inside: ErrorClass,
+}
+
+impl Closing {
+    /// By the peer, in order.
+    pub(super) const ENDED: Self = Self { before: ErrorClass::ClosedEarly, inside: ErrorClass::Truncated };
+    /// By the peer, at once.
+    pub(super) const RESET: Self = Self { before: ErrorClass::Reset, inside: ErrorClass::Reset };
+    /// It takes no more requests.
+    pub(super) const NOT_SENT: Self = Self { before: ErrorClass::SendFailed, inside: ErrorClass::SendFailed };
+
+    /// What becomes of an exchange; `untouched`: nothing of its reply has come.
+    pub(super) const fn outcome(self, exchange: &Exchange, untouched: bool, served: u64) -> Outcome {
+        match untouched {
+            true if served > 0 && !exchange.resent => Outcome::Again,
+            true => Outcome::Failed(self.before),
+            false => Outcome::Failed(self.inside),
+        }
+    }
+}
