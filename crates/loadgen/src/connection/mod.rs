@@ -204,13 +204,13 @@ impl Connection {
         }
         let spent =
             self.after_replies(&done[before..], arrival.seen(), manner) || self.is_spent(manner.target);
+        if read == Ok(true) {
+            self.ended_by_tls(arrival, done);
+        }
         let opened = self.phase == Phase::Open && !was_open;
         let now = if opened { manner.clock.now() } else { arrival.seen() };
         if self.phase == Phase::Open && !self.over && !spent && self.http.has_more_to_say(opened) {
             self.begin(now, manner, out, done);
-        }
-        if read == Ok(true) {
-            self.ended_by_tls(arrival, done);
         }
         if spent {
             self.close_inside(Closing::ENDED, arrival, done);

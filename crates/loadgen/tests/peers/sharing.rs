@@ -54,14 +54,12 @@ fn robots_that_share_connections_wait_in_line() {
             let seats = 2 * streams as u64;
             assert_eq!(recording.counters.postponed, 12 - seats);
             assert_eq!(recording.times.lateness.count(), seats);
-            let (waves, slack) = (12 / seats, Nanos::from_millis(25));
-            let delay = Nanos::from_millis(30);
             let (service, response) = (&recording.times.service, &recording.times.response);
-            assert!(service.quantile(1.0) < delay + slack, "{}", service.quantile(1.0));
-            let last = response.quantile(1.0);
-            let expected = delay.times(waves as f64);
-            assert!(last >= expected.times(0.95) && last < expected + slack.times(waves as f64), "{last}");
-            assert!(response.quantile(0.0) < delay + slack);
+            let (least, last) = (Nanos::from_millis(30).times(0.98), response.quantile(1.0));
+            assert!(service.quantile(0.0) >= least && last >= least.times((12 / seats) as f64), "{last}");
+            // One after the other on each seat: with the wait in them they would come to more.
+            let together = service.mean_ns() * service.count() as f64;
+            assert!(together <= 1.05 * (seats * last.get()) as f64, "{together} {last}");
         }
     });
 }
@@ -88,7 +86,8 @@ fn every_robot_is_served_to_its_last_request() {
     });
 }
 
-/// 20 000 robots in line for one connection, which mostly cannot even be begun: the line moves on.
+/// 20 000 robots in line for one connection, which after the first cannot even be begun: the line moves on,
+/// and does not pile up on the stack.
 #[test]
 fn a_line_of_robots_whose_connections_fail() {
     within_patience(|| {
@@ -97,14 +96,15 @@ fn a_line_of_robots_whose_connections_fail() {
             talk.say(OK_CLOSE);
         });
         let mut from: LocalAddresses = "127.0.0.1".parse().unwrap();
-        // Addresses for documentation: not this machine's (RFC 5737).
-        from.add(&"203.0.113.0/24".parse().unwrap());
+        // Addresses of networks under test: not this machine's (RFC 2544).
+        from.add(&"198.18.0.0/15".parse().unwrap());
         let single = Target { reuse: Reuse::Never, from, ..peer.target() };
         let mut station = Station::new(single, 1, Vec::new()).unwrap();
         let recording = shared(&mut station, 20_000, 1, 1);
-        let good = 20_000_u64.div_ceil(255);
-        assert_eq!(errors(&recording), [("connect-failed", 20_000 - good)]);
-        assert_eq!(recording.counters.replies, good);
+        assert_eq!(
+            (errors(&recording), totals(&recording)),
+            (vec![("connect-failed", 19_999)], (20_000, 1, 1))
+        );
     });
 }
 

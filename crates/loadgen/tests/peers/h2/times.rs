@@ -2,15 +2,23 @@
 
 use super::frames::{Frames, OK, data, headers, reply, station};
 use crate::support::{Peer, closed, errors, lists, run, totals, within_patience};
+use bakeoff_meter::Histogram;
 use bakeoff_units::Nanos;
 use std::time::Duration;
 
 const DELAY: Duration = Duration::from_millis(40);
-const SLACK: Nanos = Nanos::from_millis(30);
 
-fn about(time: Nanos, millis: u64) -> bool {
-    let expected = Nanos::from_millis(millis);
-    time >= expected.times(0.95) && time < expected + SLACK
+/// The times of three requests, shortest first. Of times that are slept only the least is known: a busy
+/// machine adds what it likes.
+fn three_of(times: &Histogram) -> [Nanos; 3] {
+    assert_eq!(times.count(), 3);
+    [0.0, 0.5, 1.0].map(|share| times.quantile(share))
+}
+
+fn at_least(times: [Nanos; 3], millis: [u64; 3]) {
+    // A little less, as a histogram keeps three digits.
+    let long = |(time, millis): (&Nanos, u64)| *time >= Nanos::from_millis(millis).times(0.98);
+    assert!(times.iter().zip(millis).all(long), "{times:?}");
 }
 
 /// One stream at a time: the requests wait for one another, and only the response time shows it.
@@ -30,12 +38,12 @@ fn service_counts_from_the_stream_and_response_from_when_it_was_due() {
         run(&mut station, closed(&lists(1, 1), 1)); // the limit is known from now on
         let recording = run(&mut station, closed(&lists(3, 1), 1));
         assert_eq!((errors(&recording), totals(&recording)), (vec![], (3, 3, 0)));
-        let times = &recording.times;
-        let longest = times.service.quantile(1.0);
-        assert!(about(times.service.quantile(0.0), 40) && about(longest, 40), "{longest}");
-        let response = [0.0, 0.5, 1.0].map(|share| times.response.quantile(share));
-        let expected = [40, 80, 120];
-        assert!(response.iter().zip(expected).all(|(time, millis)| about(*time, millis)), "{response:?}");
+        let (service, response) = (three_of(&recording.times.service), three_of(&recording.times.response));
+        at_least(service, [40, 40, 40]);
+        at_least(response, [40, 80, 120]);
+        // One after the other: if the wait were in them, they would come to 240 of 120 ms.
+        let together = service.iter().fold(Nanos::ZERO, |sum, time| sum + *time);
+        assert!(together <= response[2].times(1.05), "{service:?} {response:?}");
     });
 }
 
@@ -55,9 +63,9 @@ fn a_first_byte_comes_before_the_end_on_every_stream() {
         });
         let recording = run(&mut station(&peer, 3), closed(&lists(3, 1), 1));
         assert_eq!((errors(&recording), totals(&recording)), (vec![], (3, 3, 1)));
-        let times = &recording.times;
-        assert!(times.first_byte.quantile(1.0) < SLACK, "{}", times.first_byte.quantile(1.0));
-        let service = [0.0, 0.5, 1.0].map(|share| times.service.quantile(share));
-        assert!(service.iter().zip([40, 80, 120]).all(|(time, millis)| about(*time, millis)), "{service:?}");
+        let (service, first) = (three_of(&recording.times.service), three_of(&recording.times.first_byte));
+        at_least(service, [40, 80, 120]);
+        assert!(first.iter().zip(service).all(|(first, done)| *first <= done), "{first:?} {service:?}");
+        assert!(first[2] + Nanos::from_millis(40) <= service[2], "{first:?} {service:?}");
     });
 }
