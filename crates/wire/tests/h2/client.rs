@@ -260,7 +260,9 @@ fn a_goaway_tells_which_requests_can_be_sent_elsewhere() {
     let mut client = waiting(4);
     let mut seen = Vec::new();
     feed_client(&mut client, &settings(&[]), &mut seen);
+    assert!(!client.is_used_up());
     feed_client(&mut client, &goaway(3, ErrorCode::NoError), &mut seen);
+    assert!(client.is_used_up());
     assert_eq!(client.refused_by_goaway().map(|stream| stream.number()).collect::<Vec<_>>(), [5, 7]);
     assert_eq!(client.refused_by_goaway().count(), 0, "told once");
     assert_eq!((client.open_streams(), client.may_open()), (2, false));

@@ -1,10 +1,10 @@
 //! What breaks the whole connection fails all that was in flight on it, and nothing else.
 
 use super::frames::{
-    Frames, OK, SHORT, data, field, frame, headers, peer, reply, settings, station, three, tls_target,
+    Frames, OK, data, field, frame, headers, peer, reply, settings, station, three, tls_target,
 };
 use crate::support::{Authority, Peer, closed, errors, lists, run, totals, within_patience};
-use bakeoff_loadgen::{Job, Station, TlsOptions, Trust, Versions};
+use bakeoff_loadgen::{Station, TlsOptions, Trust, Versions};
 use bakeoff_wire::h2::frame::Kind;
 
 /// One of three streams is answered, then these bytes come: the two others fail, and a new connection
@@ -106,8 +106,7 @@ fn floods_that_want_answers() {
                 let block = flood.repeat(4_000);
                 while frames.talk.stream().is_some_and(|s| std::io::Write::write_all(s, &block).is_ok()) {}
             });
-            let job = Job { timeout: bakeoff_units::Nanos::from_secs(10), ..closed(&lists(3, 2), 1) };
-            let recording = run(&mut station(&peer, 3), job);
+            let recording = run(&mut station(&peer, 3), closed(&lists(3, 2), 1));
             assert_eq!((errors(&recording), totals(&recording)), (vec![("protocol-error", 3)], (6, 3, 2)));
         }
     });
@@ -129,7 +128,7 @@ fn servers_that_do_not_speak_it() {
                     while frames.request().is_some() {}
                 }
             });
-            let recording = run(&mut station(&peer, 2), Job { timeout: SHORT, ..closed(&lists(2, 2), 1) });
+            let recording = run(&mut station(&peer, 2), closed(&lists(2, 2), 1));
             assert_eq!(errors(&recording), [("no-http2", 4)], "{greeting:?}");
             assert_eq!(recording.violation.as_deref(), Some("the peer does not speak HTTP/2"));
         }
@@ -143,7 +142,7 @@ fn tls_ends_in(class: &str, authority: &Authority, trusted: &Authority, protocol
         }
     });
     let mut station = Station::new(tls_target(&peer, trusted, 4), 1, Vec::new()).unwrap();
-    let recording = run(&mut station, Job { timeout: SHORT, ..closed(&lists(4, 3), 1) });
+    let recording = run(&mut station, closed(&lists(4, 3), 1));
     assert_eq!((errors(&recording), totals(&recording).1), (vec![(class, 12)], 0));
 }
 
@@ -177,7 +176,7 @@ fn a_handshake_in_several_flights() {
             };
             target.tls.as_mut().unwrap().0 = options.load().unwrap();
             let mut station = Station::new(target, 1, Vec::new()).unwrap();
-            let recording = run(&mut station, Job { timeout: SHORT, ..closed(&lists(4, 3), 1) });
+            let recording = run(&mut station, closed(&lists(4, 3), 1));
             assert_eq!((errors(&recording), totals(&recording)), (vec![], (12, 12, 1)));
         }
     });

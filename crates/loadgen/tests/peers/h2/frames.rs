@@ -1,7 +1,7 @@
 //! A scripted server of HTTP/2: it says frames, right or wrong, and reads requests.
 
 use crate::support::{Authority, Peer, Talk, closed, lists, run};
-use bakeoff_loadgen::{Alpn, Job, Protocol, Recording, Station, Target, TlsOptions, Trust};
+use bakeoff_loadgen::{Alpn, Protocol, Recording, Station, Target, TlsOptions, Trust};
 use bakeoff_units::Nanos;
 use bakeoff_wire::h2::frame::{ACK, END_HEADERS, END_STREAM, FRAME_HEAD_BYTES, FrameHead, Kind, PREFACE};
 use bakeoff_wire::h2::hpack::Decoder;
@@ -188,8 +188,8 @@ pub(crate) fn tls_target(peer: &Peer, authority: &Authority, streams: u16) -> Ta
     Target { tls: Some((options.load().unwrap(), name)), ..target(peer, streams) }
 }
 
-/// What a test waits for a reply that does not come.
-pub(crate) const SHORT: Nanos = Nanos::from_millis(150);
+/// What a test waits for a reply that does not come. Others come in that time on a busy machine, too.
+pub(crate) const SHORT: Nanos = Nanos::from_millis(400);
 
 /// Three robots on three streams of one connection, which make two requests each. The script has the first
 /// connection with the streams of their first requests; afterwards, and on all others, there is service.
@@ -201,8 +201,7 @@ pub(crate) fn three(script: impl Fn(&mut Frames<'_>, [u32; 3]) + Send + Sync + '
         }
         frames.serve();
     });
-    let job = Job { timeout: SHORT, ..closed(&lists(3, 2), 1) };
-    let recording = run(&mut station(&peer, 3), job);
+    let recording = run(&mut station(&peer, 3), closed(&lists(3, 2), 1));
     assert!(!recording.gave_up);
     (recording, peer)
 }

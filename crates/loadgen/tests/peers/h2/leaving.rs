@@ -1,11 +1,10 @@
 //! How a server takes leave: with a word, without one, at once, in the middle of a reply.
 
 use super::frames::{
-    Frames, OK, SHORT, data, field, frame, goaway, headers, peer, reply, reset, station, target, three,
-    tls_target,
+    Frames, OK, data, field, frame, goaway, headers, peer, reply, reset, station, target, three, tls_target,
 };
 use crate::support::{Authority, Peer, closed, errors, lists, run, totals, within_patience};
-use bakeoff_loadgen::{GIVE_UP_AFTER, Job, Reuse, Station, Target};
+use bakeoff_loadgen::{GIVE_UP_AFTER, Reuse, Station, Target};
 use bakeoff_wire::h2::frame::{ACK, Kind};
 use std::num::NonZeroU64;
 use std::sync::mpsc::channel;
@@ -148,7 +147,7 @@ fn an_end_by_tls_inside_a_reply() {
             frames.serve();
         });
         let mut station = Station::new(tls_target(&peer, &authority, 3), 1, Vec::new()).unwrap();
-        let recording = run(&mut station, Job { timeout: SHORT, ..closed(&lists(3, 2), 1) });
+        let recording = run(&mut station, closed(&lists(3, 2), 1));
         let expected = vec![("closed-early", 2), ("truncated", 1)];
         assert_eq!((errors(&recording), totals(&recording)), (expected, (6, 3, 2)));
     });

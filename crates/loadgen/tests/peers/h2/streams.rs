@@ -131,7 +131,7 @@ fn replies_that_are_whole_and_wrong() {
                 frames.serve();
             });
             let slice = one_robot(vec![expecting("/", expect), get("/next")]);
-            let recording = run(&mut station(&peer, 1), Job { timeout: SHORT, ..closed(&slice, 1) });
+            let recording = run(&mut station(&peer, 1), closed(&slice, 1));
             assert_eq!((errors(&recording), totals(&recording)), (vec![(class, 1)], (2, 1, 1)));
         };
         let busy = |stream| headers(stream, &field(b":status", b"503"), true);
@@ -185,7 +185,6 @@ fn a_stream_that_stalls_holds_up_nobody() {
             let mut stalled = None;
             while let Some(stream) = frames.request() {
                 if stalled.is_some() {
-                    std::thread::sleep(std::time::Duration::from_millis(4)); // so that they last beyond it
                     frames.say(reply(stream));
                 } else {
                     stalled = Some(stream);

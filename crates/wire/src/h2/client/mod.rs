@@ -96,12 +96,8 @@ impl ClientConnection {
         self.state.streams.len()
     }
 
-    /// Whether the peer said that it takes no more requests.
-    pub const fn is_going_away(&self) -> bool {
-        self.state.going_away
-    }
-
-    /// Whether no stream can be opened ever again, whatever the peer still says.
+    /// Whether no stream can be opened ever again: the peer said that it takes no more, the connection has
+    /// failed, or its numbers are used up.
     pub const fn is_used_up(&self) -> bool {
         self.state.going_away || self.state.next_number > MAX_31 || self.state.session.failure.is_some()
     }
