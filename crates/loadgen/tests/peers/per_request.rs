@@ -1,7 +1,7 @@
 //! A connection per request.
 
 use crate::support::{Authority, OK, OK_CLOSE, Peer, closed, hooked, lists, run, totals, within_patience};
-use bakeoff_loadgen::{Job, Reuse, Station, Target};
+use bakeoff_loadgen::{Job, Reuse, Target};
 use bakeoff_units::Nanos;
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
@@ -51,7 +51,7 @@ fn lets_the_server_close_first(authority: Option<Authority>, size: usize) {
         }
     };
     let target = Target { reuse: Reuse::Never, tls, ..peer.target() };
-    let mut station = Station::new(target, 1, Vec::new()).unwrap();
+    let mut station = crate::station(target, 1, Vec::new()).unwrap();
     let recording = run(&mut station, closed(&lists(2, 5), 1));
     assert_eq!(totals(&recording), (10, 10, 10));
     for _ in 0..10 {
