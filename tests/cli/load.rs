@@ -205,3 +205,71 @@ fn more_connections_than_descriptors_are_refused_with_the_number() {
     );
     said.exits(3).says(&["500 connections", "564", "limit is 100", "ulimit -n 564"]);
 }
+
+#[test]
+fn http2_carries_many_requests_on_few_connections() {
+    let yard = Yard::new();
+    let origin = Origin::start(&yard, &[]);
+    let url = format!("{}/bytes/700", origin.url);
+    let json = load(&yard, &[&url, "-n", "2000", "-c", "3", "--http2", "--streams", "8"]).exits(0).json();
+    assert_eq!((json["replies"].as_u64(), json["connections"].as_u64()), (Some(2000), Some(3)));
+    assert_eq!(json["errors"], 0);
+    assert!(json["bytes"].as_u64().unwrap() >= 2000 * 700);
+}
+
+#[test]
+fn robots_share_connections_and_wait_for_them() {
+    let yard = Yard::new();
+    let origin = Origin::start(&yard, &[]);
+    let url = format!("{}/bytes/100", origin.url);
+    let json = load(&yard, &[&url, "-n", "600", "--robots", "60", "-c", "4"]).exits(0).json();
+    assert_eq!((json["replies"].as_u64(), json["connections"].as_u64()), (Some(600), Some(4)));
+    assert!(json["postponed"].as_u64().unwrap() > 0);
+    // Who waits for a connection waits for a reply.
+    let p50 = |times: &str| json[times]["p50"].as_u64().unwrap();
+    assert!(p50("response_ns") > p50("service_ns"), "{json}");
+}
+
+#[test]
+fn a_connection_ends_after_its_last_request() {
+    let yard = Yard::new();
+    let origin = Origin::start(&yard, &[]);
+    let url = format!("{}/bytes/100", origin.url);
+    for more in [&[][..], &["--http2"]] {
+        let said =
+            load(&yard, &[&[&url[..], "-n", "300", "-c", "1", "--per-connection", "100"], more].concat());
+        assert_eq!(said.exits(0).json()["connections"], 3, "{more:?}");
+    }
+}
+
+#[test]
+fn both_drivers_are_had_by_name_and_named() {
+    let yard = Yard::new();
+    let origin = Origin::start(&yard, &[]);
+    let url = format!("{}/bytes/100", origin.url);
+    let json = load(&yard, &[&url, "-n", "200", "--driver", "epoll"]).exits(0).json();
+    assert_eq!(json["driver"], "epoll");
+    let json = load(&yard, &[&url, "-n", "200", "--profile"]).exits(0).json();
+    let why_not = json["why_not_io_uring"].as_str();
+    assert_eq!(json["driver"] == "epoll", why_not.is_some(), "{json}");
+    let stages: Vec<&str> =
+        json["profile"].as_array().unwrap().iter().map(|row| row["stage"].as_str().unwrap()).collect();
+    assert_eq!(stages, ["waiting", "receiving", "parsing", "recording", "asking", "sending"]);
+    load(&yard, &[&url, "--driver", "kqueue"]).exits(2);
+}
+
+#[test]
+fn shares_of_handshakes_that_resume_are_asked_for_and_counted() {
+    let yard = Yard::new();
+    let origin = Origin::start(&yard, &["--tls"]);
+    let url = format!("{}/bytes/100", origin.url);
+    let resumed = |share: &str| {
+        let said =
+            load(&yard, &[&url, "--insecure", "--no-keepalive", "-n", "41", "-c", "1", "--resume", share]);
+        let json = said.exits(0).json();
+        assert_eq!(json["handshakes"]["completed"], 41, "{json}");
+        json["handshakes"]["handshakes"]["resumed"]["count"].as_u64().unwrap()
+    };
+    // The first has no session to go on with.
+    assert_eq!([resumed("0%"), resumed("50%"), resumed("100%")], [0, 20, 40]);
+}
