@@ -61,7 +61,7 @@ pub enum Step {
         /// Why.
         why: Malformed,
     },
-    /// The peer takes no more requests; see [`ClientConnection::refused_by_goaway`].
+    /// The peer takes no more requests; see [`refused_by_goaway`](super::ClientConnection::refused_by_goaway).
     GoAway {
         /// Bytes of input used.
         used: usize,
