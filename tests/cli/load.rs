@@ -249,7 +249,7 @@ fn both_drivers_are_had_by_name_and_named() {
     let url = format!("{}/bytes/100", origin.url);
     let json = load(&yard, &[&url, "-n", "200", "--driver", "epoll"]).exits(0).json();
     assert_eq!(json["driver"], "epoll");
-    let json = load(&yard, &[&url, "-n", "200", "--profile"]).exits(0).json();
+    let json = load(&yard, &[&url, "-n", "200", "--driver", "io_uring", "--profile"]).exits(0).json();
     let why_not = json["why_not_io_uring"].as_str();
     assert_eq!(json["driver"] == "epoll", why_not.is_some(), "{json}");
     let stages: Vec<&str> =

@@ -254,8 +254,8 @@ pub(crate) struct LoadArgs {
     /// [default: --timeout]
     #[arg(long, value_name = "TIME")]
     pub(crate) connect_timeout: Option<Nanos>,
-    /// How the kernel is asked: auto, epoll or io_uring
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = ["auto", "epoll", "io_uring"], hide_possible_values = true)]
+    /// How the kernel is asked: epoll or io_uring; where that is refused, epoll is taken and it says why
+    #[arg(long, value_name = "NAME", default_value = "epoll", value_parser = ["epoll", "io_uring"], hide_possible_values = true)]
     pub(crate) driver: String,
     /// Look at each reply as it comes, not at several at once
     #[arg(long)]

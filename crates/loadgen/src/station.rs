@@ -42,7 +42,7 @@ pub struct Engine {
 
 impl Default for Engine {
     fn default() -> Self {
-        Self { driver: Choice::Auto, batching: true, profile: false, connect_timeout: None }
+        Self { driver: Choice::default(), batching: true, profile: false, connect_timeout: None }
     }
 }
 
@@ -73,12 +73,12 @@ pub struct Recording {
     pub profile: Option<Profile>,
 }
 
-/// Which driver a station gets, and why not the better one, as reports say it.
+/// Which driver a station gets where nothing is said, as reports say it.
 ///
 /// # Errors
 /// As [`Station::new`].
 pub fn driver_in_words() -> io::Result<String> {
-    let (driver, why_not) = best(MonotonicClock::new(), Choice::Auto)?;
+    let (driver, why_not) = best(MonotonicClock::new(), Choice::default())?;
     let name = driver.kind().as_str();
     Ok(why_not.map_or_else(|| name.to_owned(), |why| format!("{name} (no io_uring: {why})")))
 }
@@ -118,7 +118,7 @@ impl Station {
         self.lanes[0].driver.kind()
     }
 
-    /// Why that is not the better one, in words.
+    /// Why that is not the one that was asked for, in words.
     pub fn why_not_better(&self) -> Option<&str> {
         self.why_not.as_deref()
     }

@@ -33,9 +33,8 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Exit, Failure> {
     room::ports(size.connections, &target.from, target.address)?;
     let engine = Engine {
         driver: match args.driver.as_str() {
-            "epoll" => Choice::Epoll,
             "io_uring" => Choice::Uring,
-            _ => Choice::Auto, // the parser lets no other through
+            _ => Choice::Epoll, // the parser lets no other through
         },
         batching: !args.no_batching,
         profile: args.profile,

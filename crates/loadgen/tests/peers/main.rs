@@ -20,10 +20,10 @@ mod tls;
 use bakeoff_loadgen::{Choice, Engine, Station, Target};
 use std::io;
 
-/// A station on the driver that it gets where nothing is said; `tests/peers_epoll` has the other one.
+/// A station on one of the drivers; `tests/peers_epoll` has the other one.
 fn station(target: Target, threads: usize, cores: Vec<usize>) -> io::Result<Station> {
     Station::with(target, threads, cores, Engine { driver: DRIVER, ..Engine::default() })
 }
 
 /// io_uring, where the kernel lets us have it.
-const DRIVER: Choice = Choice::Auto;
+const DRIVER: Choice = Choice::Uring;
