@@ -64,14 +64,6 @@ impl Poller {
         Ok(Self { epoll, events: vec![EpollEvent::empty(); capacity.max(1)], ready: 0 })
     }
 
-    /// Watches a socket, edge-triggered, for reading and writing.
-    ///
-    /// # Errors
-    /// What `epoll_ctl` reports.
-    pub fn add(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
-        self.watch(fd, token, Interest::Both)
-    }
-
     /// Watches a socket, edge-triggered. What is there already is told as if it came now.
     ///
     /// # Errors
@@ -174,7 +166,7 @@ mod tests {
         let (mut left, right) = UnixStream::pair().unwrap();
         right.set_nonblocking(true).unwrap();
         let mut poller = Poller::new(8).unwrap();
-        poller.add(&right, 7).unwrap();
+        poller.watch(&right, 7, Interest::Both).unwrap();
         poller.wait(Some(Nanos::ZERO)).unwrap(); // writable from the start
         left.write_all(b"x").unwrap();
         assert_eq!(poller.wait(Some(Nanos::from_secs(5))).unwrap(), 1);
@@ -187,7 +179,7 @@ mod tests {
     fn a_peer_that_is_gone_is_readable() {
         let (left, right) = UnixStream::pair().unwrap();
         let mut poller = Poller::new(8).unwrap();
-        poller.add(&right, 1).unwrap();
+        poller.watch(&right, 1, Interest::Both).unwrap();
         poller.wait(Some(Nanos::ZERO)).unwrap();
         drop(left);
         assert_eq!(poller.wait(Some(Nanos::from_secs(5))).unwrap(), 1);

@@ -6,19 +6,12 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{FromRawFd, OwnedFd};
 
 /// Starts a connection without waiting for it: when the socket becomes writable, it stands or
-/// [`TcpStream::take_error`] says why not. Small writes are sent at once.
+/// [`TcpStream::take_error`] says why not. With `no_delay` small writes are sent at once. The port of a given
+/// local address is chosen when the peer is known: one local address then has all its ports for each peer.
 ///
 /// # Errors
-/// When not even the attempt can be made: no descriptor, no free port, refused at once.
-pub fn connect(address: SocketAddr) -> io::Result<TcpStream> {
-    begin(address, None, true)
-}
-
-/// The same from a given local address, whose port is chosen when the peer is known: one local address
-/// then has all its ports for each peer.
-///
-/// # Errors
-/// As [`connect`]; also when the address is not one of this machine's.
+/// When not even the attempt can be made: no descriptor, no free port, refused at once, or the local
+/// address is not one of this machine's.
 pub fn begin(address: SocketAddr, from: Option<IpAddr>, no_delay: bool) -> io::Result<TcpStream> {
     let fd = tcp_socket(address)?;
     if no_delay {
@@ -89,7 +82,7 @@ mod tests {
     #[test]
     fn a_connection_is_started_without_waiting() {
         let listener = listen("127.0.0.1:0".parse().unwrap(), false).unwrap();
-        let stream = connect(listener.local_addr().unwrap()).unwrap();
+        let stream = begin(listener.local_addr().unwrap(), None, true).unwrap();
         assert!(stream.peer_addr().is_ok() && stream.nodelay().unwrap());
     }
 }
