@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-const LINK: &str = "link = \"100Mbit\"\ndelay = \"2ms\"\nloss = \"1%\"\n";
+const LINK: &str = "link = \"20Mbit\"\ndelay = \"2ms\"\nloss = \"1%\"\n";
 
 #[test]
 fn a_link_is_asked_for_and_what_came_of_it_is_reported() {
@@ -25,8 +25,8 @@ fn a_link_is_asked_for_and_what_came_of_it_is_reported() {
     let results = contract::kept(&yard, "out", &["plain", "tls"], "subject_cpu_per_request");
     let link = &results["link"];
     let number = |key: &str| link[key].as_f64().unwrap_or_else(|| panic!("{key}: {link}"));
-    assert_eq!((number("rate_bps"), number("delay_ns"), number("loss")), (1e8, 2e6, 0.01));
-    assert!((number("carried_bps") / 1e8 - 1.0).abs() <= 0.1, "{link}");
+    assert_eq!((number("rate_bps"), number("delay_ns"), number("loss")), (2e7, 2e6, 0.01));
+    assert!((number("carried_bps") / 2e7 - 1.0).abs() <= 0.1, "{link}");
     // Histograms keep three digits.
     assert!(link["probes"]["min_ns"].as_f64().unwrap() >= 2e6 * 0.999, "{link}");
     // Three arms, three rounds, a hundred requests: a frame there and one back at least.
@@ -40,7 +40,7 @@ fn a_link_is_asked_for_and_what_came_of_it_is_reported() {
     assert!(busy > 0.0 && busy < 1.0, "{busy}");
     let url = results["arms"]["plain"]["subject"]["url"].as_str().unwrap();
     assert!(url.starts_with("http://198.18.0.2:"), "{url}");
-    assert!(said.stdout.contains("100 Mbit/s asked"), "{}", said.stdout);
+    assert!(said.stdout.contains("20 Mbit/s asked"), "{}", said.stdout);
     assert!(yard.read("out/report.html").contains("of TCP payload carried"));
 }
 

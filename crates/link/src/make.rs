@@ -11,6 +11,8 @@ use crate::tool::{ip, tc};
 use bakeoff_sys::namespace::Namespace;
 use bakeoff_units::{BitsPerSecond, Nanos};
 use std::net::Ipv4Addr;
+use std::thread;
+use std::time::Duration;
 
 /// What shapes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +64,10 @@ pub struct Link {
 /// What the rate may be off by.
 const TOLERANCE: f64 = 0.10;
 /// A busy machine gets so many chances to show that it can.
-const ATTEMPTS: usize = 3;
+const ATTEMPTS: u32 = 6;
+/// Pause before the second; before each further one it is this much longer, so that what keeps the machine
+/// busy for a second or two does not take all the chances.
+const PAUSE: Duration = Duration::from_millis(150);
 /// What the median delay may be off by, beside the tolerance: two wake-ups on a busy machine.
 const WAKING: Nanos = Nanos::from_millis(2);
 
@@ -158,7 +163,8 @@ impl Link {
         self.generator.drain()?;
         let most = asked.times(1.0 + TOLERANCE) + WAKING;
         let mut got = Delays::default();
-        for _ in 0..ATTEMPTS {
+        for attempt in 0..ATTEMPTS {
+            thread::sleep(PAUSE * attempt);
             got = check::one_way(&self.generator, &self.subject, asked)?;
             if (asked.times(1.0 - TOLERANCE)..=most).contains(&got.median) {
                 return Ok(got);
@@ -204,8 +210,9 @@ fn carried(generator: &End, subject: &End, asked: BitsPerSecond) -> Result<BitsP
     let mut slower = None;
     for (from, to, way) in ways {
         let mut best = check::carried(from, to, asked)?;
-        for _ in 1..ATTEMPTS {
+        for attempt in 1..ATTEMPTS {
             if !near(best, asked) {
+                thread::sleep(PAUSE * attempt);
                 best = best.max(check::carried(from, to, asked)?);
             }
         }
