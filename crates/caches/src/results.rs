@@ -3,6 +3,7 @@
 //! Measuring side, cold. Data alone; made by [`crate::analyse`] from the records, shown by `report`. Figures
 //! carry their unit in their names; shares are between 0 and 1.
 
+use bakeoff_experiment::results::Fact;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,8 @@ pub struct Results {
     pub path: Option<Path>,
     /// Who took part, in the order of the runs.
     pub entrants: Vec<Entrant>,
+    /// The machine.
+    pub facts: Vec<Fact>,
     /// What spoils figures.
     pub warnings: Vec<String>,
     /// How it ended: `complete`, `interrupted`, or why it failed.
@@ -64,6 +67,8 @@ pub struct Path {
 pub struct Entrant {
     /// Its name in the plan: a product, `none`, or an address.
     pub name: String,
+    /// What came of it, in a sentence.
+    pub sentence: String,
     /// What the program says of its version.
     pub version: Option<String>,
     /// File in the results directory with the configuration it ran with.
