@@ -142,9 +142,12 @@ pub fn http_date(unix_seconds: u64) -> String {
 /// Seconds since 1970 of an IMF-fixdate; `None` for the obsolete forms, which nobody sends here.
 pub fn parse_http_date(date: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(date).ok()?;
-    let fields: Vec<&str> = text.split_ascii_whitespace().collect();
-    let [_, day, month, year, time, "GMT"] = fields.as_slice() else { return None };
-    let month = MONTHS.iter().position(|name| name == month)? as u64 + 1;
+    let mut fields = text.split_ascii_whitespace().skip(1); // the day of the week
+    let (day, month, year, time) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+    if fields.next() != Some("GMT") || fields.next().is_some() {
+        return None;
+    }
+    let month = MONTHS.iter().position(|name| *name == month)? as u64 + 1;
     let mut clock = time.split(':').map(|part| part.parse::<u64>().ok());
     let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
     let (year, day) = (year.parse::<u64>().ok()?, day.parse::<u64>().ok()?);
