@@ -6,3 +6,6 @@
 //! back; the hot path does no I/O.
 
 #![forbid(unsafe_code)]
+
+pub mod judge;
+pub mod ledger;
