@@ -3,7 +3,7 @@
 //! Measuring side, cold. Data alone.
 
 use bakeoff_experiment::results::Fact;
-use bakeoff_robots::{IntervalRecord, PhaseRecord};
+use bakeoff_robots::ledger::Record;
 use serde::{Deserialize, Serialize};
 
 /// What was fixed before the first request.
@@ -73,6 +73,10 @@ pub struct RunRecord {
     pub ended: String,
     /// Why it says nothing, if so.
     pub failed: Option<String>,
+    /// How late requests were sent while a connection was free: 99th percentile over all phases.
+    pub lateness_p99_ns: u64,
+    /// Share of its time in which the robots' busiest thread was at work.
+    pub robots_busy: f64,
     /// Hit ratios of simulated caches over the measured phase.
     pub achievable: Option<crate::results::Achievable>,
     /// How far the origin's clock is ahead, in seconds.
@@ -94,7 +98,7 @@ pub struct EntrantRecord {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PhaseLine {
     /// As the robots recorded it.
-    pub phase: PhaseRecord,
+    pub phase: Record,
     /// Whether it counts.
     pub measured: bool,
     /// What was used and served in it.
@@ -137,6 +141,5 @@ pub struct IntervalLine {
     /// Number of the run, from 0.
     pub run: u32,
     /// As the robots recorded it.
-    #[serde(flatten)]
-    pub interval: IntervalRecord,
+    pub interval: Record,
 }

@@ -172,8 +172,6 @@ pub struct Point {
     pub offered_byte_hit_ratio: Option<f64>,
     /// Replies that the robots got and the origin did not send, as a share of the robots'.
     pub two_sided_hit_ratio: Option<f64>,
-    /// The same by bytes of bodies.
-    pub two_sided_byte_hit_ratio: Option<f64>,
     /// What caches would have made of the same requests.
     pub achievable: Option<Achievable>,
     /// Faults, as a share of good replies.
