@@ -29,6 +29,7 @@ pub(super) fn filled(shares: &[Option<f64>]) -> Result<Vec<f64>, String> {
         return Err(format!("the shares make {:.4}% and not 100%", sum * 100.0));
     }
     let rest = (1.0 - sum).max(0.0) / open.max(1) as f64;
+    let rest = share(&format!("{:.10}%", rest * 100.0))?; // a third has to have a text, too
     Ok(shares.iter().map(|share| share.unwrap_or(rest)).collect())
 }
 
