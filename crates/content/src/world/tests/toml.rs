@@ -48,7 +48,8 @@ fn what_is_written_is_read_as_the_same() {
         "size = \"unif:0,8KB\"\nlife = { length = \"exp:1day\", expires = [\"now+unif:0, 1day 12.5%\", \"lmt-3s\"] }",
     );
     let bare = kind("size = \"table:1x1KB,2x3KB\"");
-    for text in [POLYMIX_4, &many, &bare] {
+    let thirds = kind("size = \"const:1B\"\ncachable = \"33.33333333333333333333%\"");
+    for text in [POLYMIX_4, &many, &bare, &thirds] {
         let model = Model::from_toml(text).unwrap();
         let written = model.to_toml();
         assert_eq!(Model::from_toml(&written).as_ref(), Ok(&model), "{written}");
