@@ -162,7 +162,7 @@ fn ranges_of_an_object_of_five_gigabytes() {
             ("bytes=0-9".to_owned(), 0, 10),
             ("bytes=-100000".to_owned(), LARGE_BYTES - 100_000, LARGE_BYTES),
             (format!("bytes={}-", last), last, LARGE_BYTES),
-            (format!("bytes=4294967290-4294967305"), 4_294_967_290, 4_294_967_306),
+            ("bytes=4294967290-4294967305".to_owned(), 4_294_967_290, 4_294_967_306),
             (format!("bytes={}-{}", last - 1, LARGE_BYTES + 5), last - 1, LARGE_BYTES),
         ] {
             let reply = get(
