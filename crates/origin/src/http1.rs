@@ -67,7 +67,7 @@ pub(crate) struct Http1 {
 enum Reply {
     None,
     /// Nothing of it is made yet.
-    Waits(Waits),
+    Waits(Box<Waits>),
     /// What is left of its body.
     Goes(Piece),
 }
@@ -294,15 +294,16 @@ impl Http1 {
         });
     }
 
-    /// Has the reply wait. It goes at once when its time is now and the request complete.
+    /// Has the reply wait, or begins it when there is nothing to wait for.
     fn think(&mut self, request: Request, going: Going, desk: &mut Desk) {
         let Some(world) = &mut desk.world else { return };
         let think = world.think_time(&request);
-        let seat = (think > Nanos::ZERO).then(|| world.seat());
-        self.reply = Reply::Waits(Waits { request, going, due: self.arrived + think, seat });
-        if think == Nanos::ZERO {
-            self.go_if_due(desk);
+        if think == Nanos::ZERO && self.skip == 0 {
+            self.reply = Reply::Goes(desk.answer_of_world(&request, going));
+            return;
         }
+        let seat = (think > Nanos::ZERO).then(|| world.seat());
+        self.reply = Reply::Waits(Box::new(Waits { request, going, due: self.arrived + think, seat }));
     }
 
     /// Begins the reply that waits if its time has come.

@@ -97,6 +97,9 @@ impl Origin {
         }
         let site = Arc::new(Site::new(options.catalogue));
         let world = options.world.map(Arc::new);
+        if let Some(world) = &world {
+            world.model.prepare();
+        }
         let idle_timeout = world.as_ref().and_then(|world| world.idle_timeout);
         let waiting = Arc::new(Waiting::default());
         let mut threads = Vec::new();
