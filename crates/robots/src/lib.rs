@@ -6,3 +6,10 @@
 //! back; the hot path does no I/O.
 
 #![forbid(unsafe_code)]
+
+pub mod judge;
+pub mod phases;
+pub mod population;
+pub mod popularity;
+pub mod spec;
+pub mod working_set;
