@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod judge;
+pub mod ledger;
 pub mod phases;
 pub mod population;
 pub mod popularity;

@@ -87,7 +87,7 @@ pub struct Truth {
     pub body_bytes: u64,
     /// Whether caches may keep it.
     pub cachable: bool,
-    /// The version at `sent_unix`.
+    /// The version [`GRACE_SECS`](super::GRACE_SECS) before `sent_unix`.
     pub at_sent: Known,
     /// The version at `done_unix`.
     pub at_done: Known,
