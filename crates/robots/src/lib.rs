@@ -9,3 +9,8 @@
 
 pub mod judge;
 pub mod ledger;
+pub mod phases;
+pub mod population;
+pub mod popularity;
+pub mod spec;
+pub mod working_set;

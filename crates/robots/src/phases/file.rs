@@ -67,9 +67,9 @@ pub struct LockFile {
     /// What must have come: "frozen" (the working set stopped growing), "told" (the cache is full).
     pub until: BTreeSet<Awaited>,
     /// The phase ends after this nevertheless, and says so.
-    #[serde(deserialize_with = "typed::maybe")]
+    #[serde(deserialize_with = "typed::text")]
     #[schemars(with = "String")]
-    pub at_most: Option<Nanos>,
+    pub at_most: Nanos,
 }
 
 /// What a phase can wait for.
@@ -137,7 +137,7 @@ fn goal(file: &PhaseFile) -> Result<Goal, SpecError> {
     let lock = file.lock.as_ref().map(|lock| Lock {
         frozen: lock.until.contains(&Awaited::Frozen),
         told: lock.until.contains(&Awaited::Told),
-        at_most: lock.at_most.unwrap_or(Nanos::ZERO),
+        at_most: lock.at_most,
     });
     if let Some(lock) = lock {
         if !lock.frozen && !lock.told {

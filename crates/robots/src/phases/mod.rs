@@ -9,7 +9,8 @@ mod gate;
 mod schedule;
 mod stretch;
 
-pub use file::{GoalFile, LockFile, PhaseFile, RampFile};
+pub(crate) use file::check;
+pub use file::{Awaited, GoalFile, LockFile, PhaseFile, RampFile};
 pub use gate::FillGate;
 pub use schedule::{Ended, Finished, Reach, Schedule};
 
@@ -88,6 +89,8 @@ pub struct Lock {
 pub struct Factors {
     /// [`Phase::load`] times [`Phase::population`].
     pub load: f64,
+    /// [`Phase::population`] alone.
+    pub population: f64,
     /// [`Phase::recurrence`].
     pub recurrence: f64,
     /// [`Phase::special`].

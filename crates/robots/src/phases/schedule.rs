@@ -116,34 +116,35 @@ impl Schedule {
         self.frozen = true;
     }
 
-    /// A request has ended. Follow with [`Schedule::tick`].
+    /// A request has ended. May end the phase.
     pub fn note(&mut self, finished: Finished) {
         self.tally.transactions += 1;
         self.tally.errors += u64::from(finished.failed);
         self.tally.fill_bytes += finished.fill_bytes;
     }
 
-    /// Whether [`Schedule::tick`] at this moment would end a phase.
-    pub fn is_due(&self, now: Nanos) -> bool {
-        self.phase().is_some_and(|index| self.end_of(&self.phases[index].goal, now).is_some())
+    /// When the phase that is on ends, if it does by now. Looks and changes nothing but what it knows of
+    /// locks.
+    pub fn end_by(&mut self, now: Nanos) -> Option<Nanos> {
+        let goal = self.phases.get(self.index)?.goal;
+        if self.opened.is_none() && goal.lock.is_some_and(|lock| !self.is_held(lock)) {
+            self.opened = Some(now);
+        }
+        self.end_of(&goal, now).map(|(at, _)| at)
     }
 
-    /// Ends what is to end by now. A phase that ends by its time ends at that time, however late this is
-    /// looked at.
-    pub fn tick(&mut self, now: Nanos) {
-        while let Some(index) = self.phase() {
-            if self.opened.is_none() && self.phases[index].goal.lock.is_some_and(|lock| !self.is_held(lock)) {
-                self.opened = Some(now);
-            }
-            let Some((at, why)) = self.end_of(&self.phases[index].goal, now) else { return };
-            self.ended.push(Ended { phase: index, began: self.stretch.began, ended: at, why });
-            self.index = if why == EndReason::TooManyErrors { self.phases.len() } else { index + 1 };
-            (self.tally, self.opened) = (Tally::default(), None);
-            let handover = self.stretch.handover(at);
-            match self.phases.get(self.index) {
-                Some(next) => self.stretch = Stretch::new(next, at, handover),
-                None => self.stretch.began = at,
-            }
+    /// Ends the phase that is on, if it is to end by now, and begins the next. A phase that ends by its
+    /// time ends at that time, however late this is looked at: the next may have to end as well.
+    pub fn advance(&mut self, now: Nanos) {
+        let Some(phase) = self.phases.get(self.index) else { return };
+        let Some((at, why)) = self.end_of(&phase.goal, now) else { return };
+        self.ended.push(Ended { phase: self.index, began: self.stretch.began, ended: at, why });
+        self.index = if why == EndReason::TooManyErrors { self.phases.len() } else { self.index + 1 };
+        (self.tally, self.opened) = (Tally::default(), None);
+        let handover = self.stretch.handover(at);
+        match self.phases.get(self.index) {
+            Some(next) => self.stretch = Stretch::new(next, at, handover),
+            None => self.stretch.began = at,
         }
     }
 

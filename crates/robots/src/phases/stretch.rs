@@ -65,7 +65,12 @@ impl Stretch {
 
     pub(super) fn factors(&self, now: Nanos) -> Factors {
         let x = self.progress(now);
-        Factors { load: self.full(x), recurrence: self.recurrence.at(x), special: self.special.at(x) }
+        Factors {
+            load: self.full(x),
+            population: self.population.at(x),
+            recurrence: self.recurrence.at(x),
+            special: self.special.at(x),
+        }
     }
 
     /// Seconds at full load that are worth as much as the time between two moments.
