@@ -91,7 +91,13 @@ impl Name {
 
 fn push_hex(number: u64, digits: usize, out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
-    out.extend((0..digits).rev().map(|at| HEX[(number >> (4 * at)) as usize & 15]));
+    let mut text = [0; 16];
+    let mut rest = number;
+    for digit in text[..digits].iter_mut().rev() {
+        *digit = HEX[rest as usize & 15];
+        rest >>= 4;
+    }
+    out.extend_from_slice(&text[..digits]);
 }
 
 /// The number of so many lower-case digits behind `before`, and what comes after them.
