@@ -77,6 +77,17 @@ impl Desk {
         piece
     }
 
+    /// Puts the whole reply on the desk if the request is for what was sent so far.
+    pub(crate) fn tell_tally(&mut self, target: &[u8], going: Going) -> bool {
+        match &mut self.world {
+            Some(world) if world.is_about_the_tally(target) => {
+                world.write_tally(going, self.out.bytes());
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Decides on a reply; the request counts as answered from now on.
     pub(crate) fn answer(&mut self, asked: &Asked<'_>) -> Answer {
         self.count_and_burn();

@@ -278,6 +278,10 @@ impl Http1 {
             true if is_http_1_0(bytes, request.target) => Going::OnAsAsked,
             true => Going::On,
         };
+        if desk.tell_tally(request.target, going) {
+            self.reply = Reply::Goes(Piece::nothing());
+            return;
+        }
         if let Some(request) = desk.world.as_ref().and_then(|world| world.read(request)) {
             return self.think(request, going, desk);
         }

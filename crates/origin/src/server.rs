@@ -5,7 +5,7 @@ use crate::certificate::server_config;
 use crate::desk::Desk;
 use crate::pulse::Busy;
 use crate::site::Site;
-use crate::tally::{Counters, Tally, sum};
+use crate::tally::{Counters, Everyone, Tally, sum};
 use crate::waiting::Waiting;
 use crate::worker::{Wanted, Worker};
 use crate::world::{World, WorldDesk};
@@ -102,11 +102,15 @@ impl Origin {
         }
         let idle_timeout = world.as_ref().and_then(|world| world.idle_timeout);
         let waiting = Arc::new(Waiting::default());
+        let everyone = Everyone::default();
         let mut threads = Vec::new();
         for (index, listener) in listeners.into_iter().enumerate() {
             let counters = Arc::new(Counters::default());
             let desk = Desk::new(site.clone(), counters.clone(), options.burn.map(Burner::new));
-            let of_thread = |world| WorldDesk::new(world, waiting.clone(), index as u64);
+            if let Ok(mut everyone) = everyone.lock() {
+                everyone.push(counters.clone());
+            }
+            let of_thread = |world| WorldDesk::new(world, waiting.clone(), everyone.clone(), index as u64);
             let desk = desk.with_world(world.clone().map(of_thread));
             let (driver, _) = best(MonotonicClock::new(), options.driver)?;
             let worker =

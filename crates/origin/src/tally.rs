@@ -9,7 +9,7 @@ use crate::outgoing::Account;
 use crate::pulse::{Busy, Pulse};
 use bakeoff_units::Nanos;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Totals since the start.
@@ -35,6 +35,9 @@ pub struct Tally {
     /// order of labels.
     pub endings: Vec<(&'static str, u64)>,
 }
+
+/// The counters of all threads, for who is asked for their sum.
+pub(crate) type Everyone = Arc<Mutex<Vec<Arc<Counters>>>>;
 
 /// Counters of one thread, which alone writes them.
 #[derive(Debug, Default)]
@@ -93,6 +96,16 @@ impl Counters {
 /// Only one thread writes: no locked instruction is needed.
 fn add(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(more), Relaxed);
+}
+
+impl Tally {
+    /// What has been sent so far, a line a figure: `replies 17`.
+    pub(crate) fn in_lines(&self) -> String {
+        format!(
+            "requests {}\nreplies {}\nnot_modified {}\nbody_bytes {}\nconnections {}\n",
+            self.requests, self.replies, self.not_modified, self.body_bytes, self.connections
+        )
+    }
 }
 
 /// The sum over threads.

@@ -229,7 +229,7 @@ fn contents(reader: &Reader<'_>, file: &PlanFile) -> Result<(Model, Option<Fill>
         let mut kind = kind.clone();
         kind.name = format!("fill {}", kind.name);
         kind.cachable = 1.0;
-        kind.think = Some(Distribution::constant(0.0));
+        kind.think = Some(Distribution::nothing());
         kind.share = 0.0;
         if let Some(embeds) = &mut kind.embeds {
             embeds.kind += measured;

@@ -73,6 +73,11 @@ pub enum DistributionError {
 }
 
 impl Distribution {
+    /// Always nothing, whatever the unit.
+    pub fn nothing() -> Self {
+        Self { text: "const:0".into(), shape: Shape::Constant(0.0) }
+    }
+
     /// Of sizes, in bytes: `exp:13KB`. KB, MB, GB and TB are powers of 1024 here, as in Polygraph and
     /// unlike elsewhere in plans; KiB, MiB, GiB and TiB are the same.
     ///

@@ -34,6 +34,9 @@ pub struct Kind {
     pub extensions: Vec<(String, f64)>,
     /// What each object embeds.
     pub embeds: Option<Embeds>,
+    /// How long the origin thinks before it replies, in seconds, where that is another time than for the
+    /// other kinds.
+    pub think: Option<Distribution>,
     /// Share of the bytes that are filler, in whole percent; 0: random bytes, which do not compress.
     pub compressibility: f64,
 }

@@ -51,6 +51,7 @@ pub enum ModelError {
 /// extensions = [".html 60%", ".htm"]
 /// embeds = { kind = "image", count = "zipf:13" }
 /// compressibility = "60%"                   # left out: 0%
+/// think = "const:0s"                        # left out: as the origin thinks of all
 /// ```
 ///
 /// Of `life`, `variance` left out is 0%, `last_modified` 100%, and without `expires` there is no
@@ -71,6 +72,8 @@ pub struct TypedKind {
     extensions: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     compressibility: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    think: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     life: Option<TypedLife>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -161,6 +164,8 @@ impl TypedKind {
             extensions: self.extensions().map_err(|why| self.wrong("extensions", why))?,
             embeds: self.embeds.as_ref().map(|embeds| embeds.check(self, all)).transpose()?,
             compressibility: self.compressibility().map_err(|why| self.wrong("compressibility", why))?,
+            think: (self.think.as_deref().map(Distribution::parse_seconds).transpose())
+                .map_err(|why| self.wrong("think", why))?,
         })
     }
 
@@ -294,6 +299,7 @@ fn typed(kind: &Kind, model: &Model) -> TypedKind {
             .map(|(text, share)| format!("{text} {}", shares::text(*share)))
             .collect(),
         compressibility: Some(shares::text(kind.compressibility)),
+        think: kind.think.as_ref().map(Distribution::to_string),
         life: kind.life.as_ref().map(typed_life),
         embeds,
     }

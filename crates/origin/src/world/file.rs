@@ -152,7 +152,7 @@ mod tests {
         let text = "[origin]\nthink = \"const:2s\"\nrequests_per_connection = 3\nidle_timeout = \"15s\"\n\
             keep_alive = false\nhttp = \"1.1\"\n";
         let world = world(text).unwrap();
-        assert_eq!(world.think_time(1), Nanos::from_secs(2));
+        assert_eq!(world.think_time(0, 1), Nanos::from_secs(2));
         assert_eq!(world.idle_timeout, Some(Nanos::from_secs(15)));
         assert!(!world.keep_alive);
         assert!((world.requests_per_connection.unwrap().mean() - 3.0).abs() < 1e-9);

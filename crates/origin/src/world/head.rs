@@ -69,6 +69,15 @@ pub(super) fn write_not_found(date: &[u8], going: Going, out: &mut Vec<u8>) {
     end(going, out);
 }
 
+/// A whole reply that no cache may keep.
+pub(super) fn write_text(date: &[u8], text: &[u8], going: Going, out: &mut Vec<u8>) {
+    start(b"200 OK", date, out);
+    out.extend_from_slice(b"Cache-Control: no-store\r\n");
+    content("text/plain", text.len() as u64, out);
+    end(going, out);
+    out.extend_from_slice(text);
+}
+
 fn start(status: &[u8], date: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(status);

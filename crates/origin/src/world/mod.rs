@@ -19,12 +19,15 @@ use bakeoff_content::world::{Model, Name};
 use bakeoff_content::{Distribution, SplitMix64};
 use bakeoff_units::Nanos;
 use bakeoff_wire::http1::RequestHead;
-use head::{DateClock, Reply, write_head, write_not_found};
+use crate::tally::{Everyone, sum};
+use head::{DateClock, Reply, write_head, write_not_found, write_text};
 use request::Verdict;
 use std::sync::Arc;
 
 /// For what a stamp's number is the seed. Changing it changes which request thinks how long.
 const THINKING: u64 = 0x7418;
+/// Where it is said what was sent so far.
+const TALLY: &[u8] = b"/bakeoff/tally";
 /// The same for what is drawn once for a connection, and for requests without a stamp.
 const CONNECTIONS: u64 = 0xC099;
 
@@ -44,10 +47,11 @@ pub struct World {
 }
 
 impl World {
-    /// How long the reply to the request of this stamp waits: a pure function of both, so that whoever asks
+    /// How long the reply to a request for an object of this kind with this stamp waits: a pure function, so that whoever asks
     /// can know.
-    pub fn think_time(&self, ask: u64) -> Nanos {
-        let Some(think) = &self.think else { return Nanos::ZERO };
+    pub fn think_time(&self, kind: u8, ask: u64) -> Nanos {
+        let own = self.model.kinds.get(usize::from(kind)).and_then(|kind| kind.think.as_ref());
+        let Some(think) = own.or(self.think.as_ref()) else { return Nanos::ZERO };
         Nanos::from_secs_f64(think.draw(&mut SplitMix64::for_purpose(ask, THINKING)))
     }
 
@@ -66,6 +70,7 @@ pub(crate) struct WorldDesk {
     world: Arc<World>,
     random: SplitMix64,
     waiting: Arc<Waiting>,
+    everyone: Everyone,
     date: DateClock,
     /// Memory for the id of an object.
     id: Vec<u8>,
@@ -73,9 +78,9 @@ pub(crate) struct WorldDesk {
 
 impl WorldDesk {
     /// Of the thread of this number.
-    pub(crate) fn new(world: Arc<World>, waiting: Arc<Waiting>, thread: u64) -> Self {
+    pub(crate) fn new(world: Arc<World>, waiting: Arc<Waiting>, everyone: Everyone, thread: u64) -> Self {
         let random = SplitMix64::for_purpose(thread, CONNECTIONS);
-        Self { world, random, waiting, date: DateClock::default(), id: Vec::new() }
+        Self { world, random, waiting, everyone, date: DateClock::default(), id: Vec::new() }
     }
 
     /// How many requests the next connection serves.
@@ -91,7 +96,22 @@ impl WorldDesk {
     /// How long its reply waits.
     pub(crate) fn think_time(&mut self, request: &Request) -> Nanos {
         let ask = if request.ask == 0 { self.random.next_u64() } else { request.ask };
-        self.world.think_time(ask)
+        self.world.think_time(request.name.kind, ask)
+    }
+
+    /// Whether it is asked what was sent so far.
+    pub(crate) fn is_about_the_tally(&self, target: &[u8]) -> bool {
+        target == TALLY
+    }
+
+    /// Writes what was sent so far, by all threads: the whole reply. It counts itself from the next one on.
+    pub(crate) fn write_tally(&mut self, going: Going, out: &mut Vec<u8>) {
+        let lines = self.everyone.lock().map_or_else(
+            |_| String::new(),
+            |everyone| sum(everyone.iter().map(|counters| &**counters)).in_lines(),
+        );
+        self.date.look();
+        write_text(self.date.text(), lines.as_bytes(), going, out);
     }
 
     /// Counts a reply that waits, as long as what is returned is held.

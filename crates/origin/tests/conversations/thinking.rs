@@ -38,7 +38,7 @@ fn a_reply_comes_when_its_think_time_is_over_and_not_before() {
         let origin = of_world(world.clone(), 2);
         let mut stream = connect(&origin);
         for ask in 1..=10 {
-            let think = world.think_time(ask).as_duration();
+            let think = world.think_time(0, ask).as_duration();
             let begin = Instant::now();
             asks(&mut stream, ask);
             let reply = read_one(&mut stream);
@@ -53,8 +53,8 @@ fn a_reply_comes_when_its_think_time_is_over_and_not_before() {
 #[test]
 fn think_times_follow_from_stamps_and_those_below_zero_are_none() {
     let normal = world("norm:10ms,100ms");
-    let times: Vec<Nanos> = (1..=1000).map(|ask| normal.think_time(ask)).collect();
-    assert_eq!(times, (1..=1000).map(|ask| normal.think_time(ask)).collect::<Vec<_>>());
+    let times: Vec<Nanos> = (1..=1000).map(|ask| normal.think_time(0, ask)).collect();
+    assert_eq!(times, (1..=1000).map(|ask| normal.think_time(0, ask)).collect::<Vec<_>>());
     let none = times.iter().filter(|time| **time == Nanos::ZERO).count();
     assert!((400..520).contains(&none), "46 % of the draws lie below 0: {none}");
     within_patience(|| {
@@ -80,7 +80,7 @@ fn replies_to_requests_that_came_together_keep_their_order_and_think_together() 
         let mut longest = Duration::ZERO;
         for ask in 1..=20 {
             assert_eq!(made_for(&read_one(&mut stream)), ask);
-            longest = longest.max(world.think_time(ask).as_duration());
+            longest = longest.max(world.think_time(0, ask).as_duration());
             assert!(begin.elapsed() >= longest, "{ask} came early");
         }
         // One behind the other they would take 9 seconds.
@@ -105,7 +105,7 @@ fn two_thousand_replies_wait_at_once() {
             .collect();
         for ((ask, stream), sent) in streams.iter_mut().zip(sent) {
             assert_eq!(made_for(&read_one(stream)), *ask);
-            assert!(sent.elapsed() >= world.think_time(*ask).as_duration(), "{ask} came early");
+            assert!(sent.elapsed() >= world.think_time(0, *ask).as_duration(), "{ask} came early");
         }
         let tally = origin.tally();
         assert_eq!((tally.requests, tally.waited_at_most), (2000, 2000));
@@ -121,7 +121,7 @@ fn who_breaks_off_while_its_reply_waits_leaves_nothing_to_the_next() {
         let world = world("unif:300ms,600ms");
         let origin = of_world(world.clone(), 1);
         let asked = [1_u64, 2];
-        let [first, second] = asked.map(|ask| world.think_time(ask).as_duration());
+        let [first, second] = asked.map(|ask| world.think_time(0, ask).as_duration());
         for turn in 0..3 {
             let mut gone = connect(&origin);
             gone.write_all(b"GET /bytes/10 HTTP/1.1\r\n\r\n").unwrap();

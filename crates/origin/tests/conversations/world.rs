@@ -330,3 +330,19 @@ fn a_connection_on_which_nothing_happens_is_closed_and_one_in_use_is_not() {
         assert_eq!(ended(&origin, "idle for too long"), 2);
     });
 }
+
+#[test]
+fn what_was_sent_so_far_is_told_and_kinds_may_think_for_themselves() {
+    let text = CONTENT.replace("size = \"const:1000B\"", "size = \"const:1000B\"\nthink = \"const:0s\"");
+    let world = World::from_toml(&format!("{text}\n[origin]\nthink = \"const:1min\"\n")).unwrap();
+    assert_eq!(world.think_time(PAGE, 1).as_duration(), Duration::ZERO);
+    assert_eq!(world.think_time(EMPTY, 1).as_duration(), Duration::from_secs(60));
+    let origin = of_world(world, 2);
+    let page = path(&name(PAGE));
+    get(&origin, &page, "");
+    get(&origin, &page, "If-None-Match: *\r\n");
+    let told = get(&origin, "/bakeoff/tally", "");
+    let lines = String::from_utf8(told.body.clone()).unwrap();
+    assert!(lines.starts_with("requests 2\nreplies 2\nnot_modified 1\nbody_bytes 1000\n"), "{lines}");
+    assert_eq!(told.line("cache-control"), Some("no-store"));
+}
