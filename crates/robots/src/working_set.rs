@@ -4,8 +4,8 @@
 //! takes as much memory as one of ten: 24 bytes a server and kind. Knows no popularity beyond the place
 //! of the hot window and does no I/O.
 
-use crate::population::Lane;
 use crate::popularity::{HotSet, Popularity};
+use crate::population::Lane;
 use bakeoff_content::SplitMix64;
 use bakeoff_units::Nanos;
 

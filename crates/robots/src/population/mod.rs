@@ -11,7 +11,6 @@
 //! objects, and so when the n-th page is due. Without a rate replies decide when anything is asked.
 
 mod choose;
-mod date;
 mod flights;
 mod lane;
 mod launcher;
@@ -27,7 +26,8 @@ use crate::judge::RequestKind;
 use crate::phases::{FillGate, Finished, Schedule};
 use crate::spec::Spec;
 use crate::working_set::WorkingSet;
-use bakeoff_content::{Model, Name, Object, SplitMix64, mix64};
+use bakeoff_content::world::{Model, Name, Object};
+use bakeoff_content::{SplitMix64, mix64};
 use bakeoff_units::Nanos;
 use bakeoff_workload::{Ask, Source};
 use choose::Chooser;
