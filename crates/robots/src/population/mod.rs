@@ -178,6 +178,14 @@ impl Population {
         }
     }
 
+    /// Nothing is in flight any more. If nothing is to come either, what is left of the phases passes as
+    /// planned.
+    pub fn close(&mut self) {
+        if self.next_up().is_none() && self.flights.len() == 0 {
+            self.see(Nanos::MAX);
+        }
+    }
+
     /// Where the test stands.
     pub const fn schedule(&self) -> &Schedule {
         &self.schedule
