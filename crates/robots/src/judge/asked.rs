@@ -3,6 +3,8 @@
 //! Measuring side, hot: made once a reply, by whoever keeps the table of requests in flight. Holds no
 //! judgement and no bytes of a reply.
 
+use super::GRACE_SECS;
+use bakeoff_content::world::{Object, Version};
 use bakeoff_units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -93,6 +95,29 @@ pub struct Truth {
     pub at_done: Known,
 }
 
+impl Truth {
+    /// What is true of this object for a request of that time.
+    pub fn of(object: &Object, sent_unix: Nanos, done_unix: Nanos) -> Self {
+        let seconds = |unix: Nanos| unix.get() / 1_000_000_000;
+        let at_sent = object.at(seconds(sent_unix).saturating_sub(GRACE_SECS));
+        let at_done = object.at(seconds(done_unix));
+        // One version with two Expires: it moves with the clock.
+        let fixed = at_sent.number == at_done.number && at_sent.expires == at_done.expires;
+        let known = |version: &Version| Known {
+            version: version.number,
+            last_modified: version.last_modified,
+            expires: version.expires.filter(|_| fixed),
+            etag: true,
+        };
+        Self {
+            body_bytes: object.body.len(),
+            cachable: object.cachable,
+            at_sent: known(&at_sent),
+            at_done: known(&at_done),
+        }
+    }
+}
+
 /// One version of an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
@@ -103,7 +128,7 @@ pub struct Known {
     /// Its Expires in seconds since 1970, where the origin shows one that is the same in every reply of
     /// this version. `None` also where it moves with the clock: it is not compared then.
     pub expires: Option<u64>,
-    /// Whether the origin shows an ETag.
+    /// Whether the origin shows an ETag. Ours always does.
     pub etag: bool,
 }
 

@@ -107,7 +107,9 @@ mod tests {
     #[test]
     fn x_cache_of_products() {
         let claim = |text: &str| Claim::of_x_cache(text.as_bytes());
-        for hit in ["HIT", "HIT from squid.example", "TCP_MEM_HIT", "hit-fresh", "MISS, HIT", "STALE", "UPDATING"] {
+        for hit in
+            ["HIT", "HIT from squid.example", "TCP_MEM_HIT", "hit-fresh", "MISS, HIT", "STALE", "UPDATING"]
+        {
             assert_eq!(claim(hit), Claim::Hit, "{hit}");
         }
         for miss in ["MISS", "MISS from hit.example", "TCP_MISS", "BYPASS", "EXPIRED", "miss, miss"] {

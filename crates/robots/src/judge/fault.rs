@@ -132,8 +132,12 @@ impl Fault {
         match self {
             Self::HitOnUncachable => "a private object came from the cache: one user saw another's reply",
             Self::FalseHit => "a hit on an object that nobody had asked for before",
-            Self::StaleHit => "the cache gave a version that was older than the origin's when the request was sent",
-            Self::HitOnReload => "the request said no-cache, and the cache answered without asking the origin",
+            Self::StaleHit => {
+                "the cache gave a version that was older than the origin's when the request was sent"
+            }
+            Self::HitOnReload => {
+                "the request said no-cache, and the cache answered without asking the origin"
+            }
             Self::CachabilityChanged => "Cache-Control or Expires are not those of the origin",
             Self::LostValidators => "the origin gave Last-Modified or ETag, and the reply has it no more",
             Self::DateMissing => "the reply has no Date that can be read",
@@ -147,8 +151,12 @@ impl Fault {
             Self::UnexpectedStatus => "a status that no request of this kind should get",
             Self::RangeWrong => "another part of the object than the one asked for",
             Self::Loop => "508 Loop Detected, or as many Via entries as a loop makes",
-            Self::FalseMiss => "a repeated, cachable object came from the origin: an ideal cache would have had it",
-            Self::ProductDisagrees => "Cache-Status, X-Cache or Age say hit where the stamp says miss, or miss for hit",
+            Self::FalseMiss => {
+                "a repeated, cachable object came from the origin: an ideal cache would have had it"
+            }
+            Self::ProductDisagrees => {
+                "Cache-Status, X-Cache or Age say hit where the stamp says miss, or miss for hit"
+            }
             Self::RangeIgnored => "the whole object where a range was asked for, which is allowed",
         }
     }
@@ -156,11 +164,9 @@ impl Fault {
     /// What it is about.
     pub const fn group(self) -> FaultGroup {
         match self {
-            Self::HitOnUncachable
-            | Self::FalseHit
-            | Self::StaleHit
-            | Self::HitOnReload
-            | Self::Wrong200 => FaultGroup::Caching,
+            Self::HitOnUncachable | Self::FalseHit | Self::StaleHit | Self::HitOnReload | Self::Wrong200 => {
+                FaultGroup::Caching
+            }
             Self::CachabilityChanged | Self::LostValidators | Self::DateMissing | Self::DateOff => {
                 FaultGroup::Message
             }

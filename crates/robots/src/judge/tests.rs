@@ -1,4 +1,5 @@
 use super::*;
+use bakeoff_content::world::{Model, Name};
 use bakeoff_units::Nanos;
 use bakeoff_wire::http1::http_date;
 
@@ -238,7 +239,10 @@ fn loops_and_strange_statuses_fail() {
     assert_eq!(way(8).faults(&basic()), [Fault::Loop]);
     assert_eq!(Reply::hit().status(508).unstamped().faults(&basic()), [Fault::Loop]);
     assert_eq!(Reply::hit().status(503).unstamped().faults(&basic()), [Fault::UnexpectedStatus]);
-    assert_eq!(judge(&basic(), &Came::default()).faults.iter().collect::<Vec<_>>(), [Fault::UnexpectedStatus]);
+    assert_eq!(
+        judge(&basic(), &Came::default()).faults.iter().collect::<Vec<_>>(),
+        [Fault::UnexpectedStatus]
+    );
 }
 
 #[test]
@@ -277,4 +281,27 @@ fn the_status_is_read_from_the_first_line_alone() {
     for none in [&b""[..], b"HTTP/1.1", b"HTTP/1.1 20", b"HTTP/1.1 2x4 ", b"HTTP/1.1 +20 "] {
         assert_eq!(status_of(none), None);
     }
+}
+
+/// What the origin would say follows from the world alone.
+#[test]
+fn truth_is_what_the_origin_says_at_these_times() {
+    let world = |expires: &str| {
+        let text = format!(
+            "[[content]]\nname = \"any\"\nsize = \"const:5KB\"\ncachable = \"100%\"\nshare = \"100%\"\n\
+             life = {{ length = \"const:1000s\", variance = \"0%\", last_modified = \"100%\", expires = \"{expires}\" }}\n"
+        );
+        Model::from_toml(&text).unwrap().object(&Name { world: 1, server: 2, kind: 0, number: 3 }).unwrap()
+    };
+    let object = world("nmt+0s");
+    let change = object.at(NOW).next_change;
+    let (sent, done) = (Nanos::from_secs(change), Nanos::from_secs(change + 1));
+    let truth = Truth::of(&object, sent, done);
+    assert_eq!((truth.body_bytes, truth.cachable), (5120, true));
+    assert_eq!(truth.at_done.version, truth.at_sent.version + 1, "a second of grace");
+    assert_eq!(truth.at_done.last_modified, Some(change));
+    let later = Truth::of(&object, Nanos::from_secs(change + 1), Nanos::from_secs(change + 2));
+    assert_eq!((later.at_sent.version, later.at_sent.expires), (truth.at_done.version, Some(change + 1000)));
+    let moving = Truth::of(&world("now+9s"), Nanos::from_secs(change + 1), Nanos::from_secs(change + 2));
+    assert_eq!(moving.at_sent.expires, None);
 }

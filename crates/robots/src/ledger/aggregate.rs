@@ -94,8 +94,8 @@ impl LevelSum {
     }
 }
 
-/// A level while it is watched. Moments may come a little out of order: what was told too late is put
-/// right, within the period that is open.
+/// A level while it is watched. Moments may come a little out of order: what was told too late or too early
+/// is put right within the period that is open, so that the sum over periods is exact.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Level {
     sum: LevelSum,
@@ -186,8 +186,15 @@ mod tests {
         level.down(at(2)); // told late
         level.down(at(4));
         assert_eq!(level.close(at(4)).area, 2e9);
+    }
+
+    #[test]
+    fn what_is_told_ahead_of_a_period_s_end_is_right_in_the_sum() {
+        let at = Nanos::from_secs;
+        let mut level = Level::default();
         level.up(at(6));
-        assert_eq!(level.close(at(5)).area, -0.0);
+        let areas = [level.close(at(5)).area, level.close(at(7)).area];
+        assert_eq!((areas, areas[0] + areas[1]), ([-1e9, 2e9], 1e9));
     }
 
     #[test]

@@ -232,7 +232,11 @@ impl Sums {
         }
         let offered = if judged.offered { &mut self.offered_hit_bytes } else { &mut self.offered_miss_bytes };
         offered.add(entry.reply_bytes);
-        if judged.cachable { self.cachable.add(entry) } else { self.uncachable.add(entry) }
+        if judged.cachable {
+            self.cachable.add(entry)
+        } else {
+            self.uncachable.add(entry)
+        }
         if judged.fill() {
             self.fill.add(entry);
         }
