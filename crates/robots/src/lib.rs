@@ -10,7 +10,7 @@
 pub mod judge;
 pub mod ledger;
 pub mod phases;
-pub mod population;
 pub mod popularity;
+pub mod population;
 pub mod spec;
 pub mod working_set;

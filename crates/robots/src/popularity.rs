@@ -201,7 +201,10 @@ mod tests {
         let mut random = SplitMix64::new(1);
         for popularity in all {
             for len in [1, 2, 3, 1 << 40] {
-                assert!((0..1000).all(|_| popularity.draw(len, &mut random) < len), "{popularity:?} of {len}");
+                assert!(
+                    (0..1000).all(|_| popularity.draw(len, &mut random) < len),
+                    "{popularity:?} of {len}"
+                );
             }
             assert_eq!(popularity.draw(0, &mut random), 0);
         }

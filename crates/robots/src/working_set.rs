@@ -4,8 +4,8 @@
 //! takes as much memory as one of ten: 24 bytes a server and kind. Knows no popularity beyond the place
 //! of the hot window and does no I/O.
 
-use crate::population::Lane;
 use crate::popularity::{HotSet, Popularity};
+use crate::population::Lane;
 use bakeoff_content::SplitMix64;
 use bakeoff_units::Nanos;
 
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn the_hot_part_gets_its_share_and_stays_until_it_slides_out() {
         let mut set = set(Limit::None);
-        (0..10_000).for_each(|_| drop(set.make(0, 0)));
+        (0..10_000).for_each(|_| _ = set.make(0, 0));
         let hot = HotSet { share: Ratio::new(0.01).unwrap(), probability: Ratio::new(0.1).unwrap() };
         let drawn = repeats(&mut set, Popularity::Uniform, Some(hot), 100_000);
         let from = set.worlds[0].hot_from;
@@ -263,7 +263,7 @@ mod tests {
         // 10 % on purpose and 1 % of the rest by chance: 10.9 %, standard error 0.1 %.
         assert!((10_600..11_200).contains(&inside), "{inside}");
         set.freeze();
-        (0..10_000).for_each(|_| drop(set.make(0, 0)));
+        (0..10_000).for_each(|_| _ = set.make(0, 0));
         repeats(&mut set, Popularity::Uniform, Some(hot), 100);
         assert!((10_000..=19_900).contains(&set.worlds[0].hot_from), "it moved with the set");
     }

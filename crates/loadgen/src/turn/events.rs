@@ -12,6 +12,9 @@ use bakeoff_units::{Clock, Nanos};
 use bakeoff_workload::Source;
 use std::io::{self, ErrorKind};
 
+/// Connections whose time limits are looked at in one go.
+const SWEEP_AT_MOST: usize = 2048;
+
 impl<S: Source + Listener> Run<'_, '_, S> {
     /// Takes in all that has happened.
     pub(super) fn take_in(&mut self) {
@@ -148,9 +151,12 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         }
     }
 
-    /// Time limits.
+    /// Time limits of some connections: with very many of them all at once would hold up what is due.
     pub(super) fn sweep(&mut self, now: Nanos) {
-        for slot in 0..self.lane.connections.len() {
+        let slots = self.lane.connections.len();
+        for _ in 0..slots.min(SWEEP_AT_MOST) {
+            self.swept = if self.swept + 1 < slots { self.swept + 1 } else { 0 };
+            let slot = self.swept;
             let Some(connection) = &mut self.lane.connections[slot] else { continue };
             let memory = &mut self.lane.memory;
             if connection.sweep(now, &self.manner, &mut memory.out, &mut memory.done) {

@@ -35,7 +35,7 @@ use std::sync::atomic::AtomicBool;
 /// server answers nothing, and asking on would only take time.
 pub const GIVE_UP_AFTER: u32 = 200;
 
-/// How often time limits are looked at.
+/// How often time limits are looked at, unless connections are very many.
 const SWEEP: Nanos = Nanos::from_millis(20);
 
 /// A job being run.
@@ -55,6 +55,8 @@ pub(crate) struct Run<'l, 'j, S> {
     /// Attempts to connect that failed in a row, by slot.
     failed_connects: Vec<u8>,
     failures_in_a_row: u32,
+    /// The connection whose time limits were looked at last.
+    swept: usize,
     /// Requests that go over another connection.
     again: Vec<Exchange>,
     /// When the loop last looked at something that came.
@@ -114,6 +116,7 @@ impl<'l, 'j, S: Source + Listener> Run<'l, 'j, S> {
             in_flight: 0,
             lingering: 0,
             failures_in_a_row: 0,
+            swept: 0,
             again: Vec::new(),
             seen: job.start,
             stopped: false,

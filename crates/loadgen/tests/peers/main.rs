@@ -13,6 +13,7 @@ mod listening;
 mod nginx;
 mod open;
 mod per_request;
+mod pooled;
 mod random;
 mod replies;
 mod sharing;

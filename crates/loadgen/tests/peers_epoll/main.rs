@@ -18,6 +18,8 @@ mod nginx;
 mod open;
 #[path = "../peers/per_request.rs"]
 mod per_request;
+#[path = "../peers/pooled.rs"]
+mod pooled;
 #[path = "../peers/random.rs"]
 mod random;
 #[path = "../peers/replies.rs"]

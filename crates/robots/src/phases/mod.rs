@@ -8,6 +8,8 @@ mod file;
 mod gate;
 mod schedule;
 mod stretch;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use file::check;
 pub use file::{Awaited, GoalFile, LockFile, PhaseFile, RampFile};

@@ -9,7 +9,8 @@ use crate::judge::RequestKind;
 use crate::phases::Factors;
 use crate::spec::{Spec, Special};
 use crate::working_set::WorkingSet;
-use bakeoff_content::{Model, Name, Object, SplitMix64};
+use bakeoff_content::SplitMix64;
+use bakeoff_content::world::{Model, Name, Object};
 
 /// Neighbours on either side that byte-hit discrimination looks at; Web Polygraph's.
 const NEIGHBOURS: u64 = 4;
@@ -106,12 +107,9 @@ impl Chooser<'_> {
     fn drawn(&self, unit: f64) -> Drawn {
         let Special { ims200, ims304, reload, range, .. } = self.spec.special;
         let mut end = 0.0;
-        for (share, drawn) in [
-            (ims200, Drawn::Ims200),
-            (ims304, Drawn::Ims304),
-            (reload, Drawn::Reload),
-            (range, Drawn::Range),
-        ] {
+        for (share, drawn) in
+            [(ims200, Drawn::Ims200), (ims304, Drawn::Ims304), (reload, Drawn::Reload), (range, Drawn::Range)]
+        {
             end += share.get() * self.factors.special;
             if unit < end {
                 return drawn;

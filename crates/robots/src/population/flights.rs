@@ -3,7 +3,7 @@
 //! Measuring side, hot. Tables that grow to what is in flight at a time and then stay; no maps.
 
 use crate::judge::RequestKind;
-use bakeoff_content::Name;
+use bakeoff_content::world::Name;
 use bakeoff_units::Nanos;
 
 /// A request in flight: what was asked, and why.

@@ -43,6 +43,8 @@ pub(super) struct Paced {
 pub(super) struct BestEffort {
     free: VecDeque<(Nanos, u32)>,
     robots: u32,
+    /// Who is free was held back by the phase until now.
+    not_before: Nanos,
     due: Option<Nanos>,
 }
 
@@ -53,7 +55,7 @@ impl Launcher {
             None => {
                 let robots = lane.share(u64::from(spec.robots.get())) as u32;
                 let free = (0..robots).map(|robot| (Nanos::ZERO, robot)).collect();
-                Self::BestEffort(BestEffort { free, robots, due: None })
+                Self::BestEffort(BestEffort { free, robots, not_before: Nanos::ZERO, due: None })
             }
         };
         launcher.plan(schedule);
@@ -75,7 +77,7 @@ impl Launcher {
                 paced.step();
                 None
             }
-            Self::BestEffort(effort) => effort.free.pop_front().map(|(_, robot)| robot),
+            Self::BestEffort(effort) => effort.launch(),
         };
         self.plan(schedule);
         robot
@@ -95,6 +97,7 @@ impl Launcher {
     pub(super) fn page_over(&mut self, robot: u32, at: Nanos, failed: bool, schedule: &Schedule) {
         if let Self::BestEffort(effort) = self {
             let rest = if failed { REST_AFTER_FAILURE } else { Nanos::ZERO };
+            effort.let_on(at);
             effort.free.push_back((at + rest, robot));
             self.plan(schedule);
         }
@@ -112,8 +115,11 @@ impl Launcher {
 
     /// The phase has changed at this moment.
     pub(super) fn after_change(&mut self, at: Nanos, schedule: &Schedule) {
+        if let Self::BestEffort(effort) = self {
+            effort.let_on(at);
+        }
         // What was due before the change stays due.
-        if self.due().is_none_or(|due| due > at) || matches!(self, Self::BestEffort(_)) {
+        if self.due().is_none_or(|due| due > at) {
             self.plan(schedule);
         }
     }
@@ -125,9 +131,23 @@ impl Launcher {
                 let working = f64::from(effort.robots) - effort.free.len() as f64;
                 let level = working / f64::from(effort.robots);
                 let free = effort.free.front();
-                effort.due = free.and_then(|(since, _)| schedule.above(*since, level).at());
+                let from = |since: Nanos| since.max(effort.not_before);
+                effort.due = free.and_then(|(since, _)| schedule.above(from(*since), level).at());
             }
         }
+    }
+}
+
+impl BestEffort {
+    fn launch(&mut self) -> Option<u32> {
+        self.let_on(self.due?);
+        self.free.pop_front().map(|(_, robot)| robot)
+    }
+
+    /// More robots than before may work from this moment on: who is held back was held back until now.
+    fn let_on(&mut self, at: Nanos) {
+        let pending = self.due.filter(|due| *due <= at);
+        self.not_before = self.not_before.max(pending.unwrap_or(at));
     }
 }
 

@@ -11,7 +11,6 @@
 //! objects, and so when the n-th page is due. Without a rate replies decide when anything is asked.
 
 mod choose;
-mod date;
 mod flights;
 mod lane;
 mod launcher;
@@ -27,7 +26,8 @@ use crate::judge::RequestKind;
 use crate::phases::{FillGate, Finished, Schedule};
 use crate::spec::Spec;
 use crate::working_set::WorkingSet;
-use bakeoff_content::{Model, Name, Object, SplitMix64, mix64};
+use bakeoff_content::world::{Model, Name, Object};
+use bakeoff_content::{SplitMix64, mix64};
 use bakeoff_units::Nanos;
 use bakeoff_workload::{Ask, Source};
 use choose::Chooser;
@@ -175,6 +175,14 @@ impl Population {
             self.launcher.before_change(at, &self.schedule);
             self.schedule.advance(now);
             self.launcher.after_change(at, &self.schedule);
+        }
+    }
+
+    /// Nothing is in flight any more. If nothing is to come either, what is left of the phases passes as
+    /// planned.
+    pub fn close(&mut self) {
+        if self.next_up().is_none() && self.flights.len() == 0 {
+            self.see(Nanos::MAX);
         }
     }
 

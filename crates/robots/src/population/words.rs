@@ -2,10 +2,9 @@
 //!
 //! Measuring side, hot: into buffers that stay.
 
-use super::date;
 use crate::judge::RequestKind;
-use bakeoff_content::{Model, Object};
-use bakeoff_wire::stamp;
+use bakeoff_content::world::{Model, Object};
+use bakeoff_wire::{http1, stamp};
 use bakeoff_workload::{Expect, Method};
 
 /// How a request names its object.
@@ -65,7 +64,7 @@ impl Words {
 
 fn since(unix_secs: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"If-Modified-Since: ");
-    date::push(unix_secs, out);
+    out.extend_from_slice(&http1::http_date_bytes(unix_secs));
     out.extend_from_slice(b"\r\n");
 }
 
