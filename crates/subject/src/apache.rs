@@ -25,10 +25,10 @@ const MODULE_PLACES: [&str; 4] = [
 ];
 
 /// Threads above the connections: for those of health checks, and of the last slice that close.
-const SPARE_THREADS: usize = 32;
+pub(crate) const SPARE_THREADS: usize = 32;
 
 /// Apache's own bound of `ThreadLimit`.
-const MOST_THREADS: usize = 20_000;
+pub(crate) const MOST_THREADS: usize = 20_000;
 
 impl Subject for Apache {
     fn tls(&self) -> bool {
@@ -138,12 +138,12 @@ RewriteRule [^/]$ %{{REQUEST_URI}}/index.html [PT,L]
     }
 }
 
-fn modules() -> Option<&'static Path> {
+pub(crate) fn modules() -> Option<&'static Path> {
     MODULE_PLACES.iter().map(Path::new).find(|place| place.is_dir())
 }
 
 /// None for a module that is built in.
-fn load(modules: &Path, name: &str) -> Option<String> {
+pub(crate) fn load(modules: &Path, name: &str) -> Option<String> {
     let file = modules.join(format!("mod_{name}.so"));
     file.exists().then(|| format!("LoadModule {name}_module {}\n", quoted(&file)))
 }
@@ -152,7 +152,7 @@ fn mime_types() -> String {
     MIME_TYPES.iter().map(|(kind, ends)| format!("{kind} {ends}\n")).collect()
 }
 
-fn users_config(place: &Place<'_>, path: &Path) -> Result<String, SubjectError> {
+pub(crate) fn users_config(place: &Place<'_>, path: &Path) -> Result<String, SubjectError> {
     let text = place.read(path)?;
     let original = place.context.at_home(path);
     let wrong =
@@ -168,7 +168,7 @@ fn users_config(place: &Place<'_>, path: &Path) -> Result<String, SubjectError> 
 }
 
 /// What bakeoff needs and the configuration does not say.
-fn missing_globals(config: &str, dir: &Path) -> Vec<String> {
+pub(crate) fn missing_globals(config: &str, dir: &Path) -> Vec<String> {
     let wanted = [
         ("DefaultRuntimeDir", dir.to_owned()),
         ("PidFile", dir.join("httpd.pid")),
@@ -182,7 +182,7 @@ fn missing_globals(config: &str, dir: &Path) -> Vec<String> {
 }
 
 /// What Debian's configuration files expect from its start script.
-fn debian_environment(dir: &str) -> Vec<(String, String)> {
+pub(crate) fn debian_environment(dir: &str) -> Vec<(String, String)> {
     [
         ("APACHE_RUN_DIR", dir.to_owned()),
         ("APACHE_LOCK_DIR", dir.to_owned()),

@@ -1,6 +1,7 @@
 //! What goes wrong with subjects: who, what, where, and what to do next.
 
 use crate::config::ConfigError;
+use crate::proxy::{ProxyRefusal, StoreError};
 use crate::run_command::Status;
 use std::fmt;
 use std::io;
@@ -223,6 +224,26 @@ pub enum SubjectError {
         url: String,
         /// Why.
         reason: String,
+    },
+    /// A proxy cannot be started as asked.
+    #[error("arm `{arm}`: {product} as a proxy: {refusal}")]
+    Proxy {
+        /// Which arm.
+        arm: String,
+        /// Which product.
+        product: &'static str,
+        /// Why not.
+        refusal: ProxyRefusal,
+    },
+    /// How full a proxy's store is cannot be read.
+    #[error("arm `{arm}`: how full {product} is cannot be read: {source}")]
+    Store {
+        /// Which arm.
+        arm: String,
+        /// Which product.
+        product: &'static str,
+        /// Why not.
+        source: StoreError,
     },
     /// The certificates could not be made.
     #[error("cannot make the throw-away certificate in {}: {reason}", .dir.display())]

@@ -5,6 +5,7 @@
 //! what CPU they used and what they said when something went wrong. Reaches them from outside
 //! only, by address and `/proc`: it links no measured code. Sends no load and judges no figure.
 //!
+//! A [`ProxySpec`] is a cache in front of an origin; [`read_store`] tells how full it is.
 //! `start` turns a [`Spec`] into a [`Running`] subject, `run_command` runs a workload's command to
 //! its end, a stack of [`LayerSpec`]s stands under a server, a [`Layer`] keeps what commands leave
 //! running, [`prove`] asks a command whether a layer is on. All put a guardian process (`guardian`)
@@ -30,6 +31,7 @@ mod port;
 mod prepare;
 mod program;
 mod prove;
+mod proxy;
 mod ready;
 mod run_command;
 mod running;
@@ -50,6 +52,9 @@ pub use layer::{Errand, Layer};
 pub use limits::Limits;
 pub use program::find as find_program;
 pub use prove::{Enforcement, Proof, prove, prove_by, prove_layers};
+pub use proxy::{
+    Product, ProxyMode, ProxyRefusal, ProxySpec, StoreError, StoreReading, store as read_store,
+};
 pub use run_command::{Job, Outcome, Status, run_command};
 pub use running::{Running, StopReport};
 pub use spec::Spec;

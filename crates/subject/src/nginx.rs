@@ -135,7 +135,7 @@ pub(crate) const MIME_TYPES: &[(&str, &str)] = &[
     ("image/x-icon", "ico"),
 ];
 
-fn users_config(place: &Place<'_>, path: &Path, build: &str) -> Result<String, SubjectError> {
+pub(crate) fn users_config(place: &Place<'_>, path: &Path, build: &str) -> Result<String, SubjectError> {
     let text = place.read(path)?;
     let original = place.context.at_home(path);
     let wrong =
@@ -178,7 +178,7 @@ fn http_block(text: &str) -> Option<usize> {
 }
 
 /// A directory for each kind of temporary file this build of nginx knows and `text` does not set.
-fn temporary_paths(text: &str, build: &str, dir: &Path, end: &str) -> String {
+pub(crate) fn temporary_paths(text: &str, build: &str, dir: &Path, end: &str) -> String {
     let kinds = [
         ("client_body", ""),
         ("proxy", "proxy"),
@@ -198,7 +198,7 @@ fn temporary_paths(text: &str, build: &str, dir: &Path, end: &str) -> String {
 }
 
 /// What bakeoff needs in the main context and the configuration does not say.
-fn missing_globals(config: &str, dir: &Path) -> String {
+pub(crate) fn missing_globals(config: &str, dir: &Path) -> String {
     let wanted = [
         ("daemon", "off".to_owned()),
         ("pid", quoted(&dir.join("nginx.pid"))),

@@ -6,10 +6,11 @@
 
 use crate::SubjectError;
 use crate::cpu::CpuChoice;
-use crate::program::Place;
+use crate::program::{Place, Recipe};
 use crate::run_command::{Job, Status, run_as};
 use crate::user::Runner;
 use crate::words::last_words;
+use std::path::PathBuf;
 
 /// Runs them in order; the first that fails ends it. `env` is what the server's environment has
 /// besides that of every subject.
@@ -18,35 +19,52 @@ pub(crate) fn run(
     runner: Option<&Runner>,
     env: &[(String, String)],
 ) -> Result<(), SubjectError> {
+    place.context.prepare.iter().try_for_each(|words| {
+        let argv = place.command(words, "prepare")?;
+        run_one(place, runner, env, argv, place.cwd(), &[])
+    })
+}
+
+/// The commands with which a server itself makes its files, in the directory it will run in.
+pub(crate) fn run_own(
+    place: &Place<'_>,
+    runner: Option<&Runner>,
+    env: &[(String, String)],
+    recipe: &Recipe,
+) -> Result<(), SubjectError> {
+    let commands = recipe.before.iter().cloned();
+    commands.into_iter().try_for_each(|argv| run_one(place, runner, env, argv, recipe.cwd.clone(), &recipe.logs))
+}
+
+fn run_one(
+    place: &Place<'_>,
+    runner: Option<&Runner>,
+    env: &[(String, String)],
+    argv: Vec<String>,
+    cwd: PathBuf,
+    logs: &[PathBuf],
+) -> Result<(), SubjectError> {
     let context = place.context;
-    for words in &context.prepare {
-        let job = Job {
-            arm: place.arm(),
-            argv: place.command(words, "prepare")?,
-            env: env.to_vec(),
-            cwd: place.cwd(),
-            dir: place.dir.clone(),
-            cpus: context.cpus.clone(),
-            time_limit: Some(context.start_timeout),
-            cpu_source: CpuChoice::Clocks, // nobody asks
-            grace: context.grace,
-            executable: context.executable.clone(),
-            interrupted: context.interrupted,
-        };
-        let arm = place.arm();
-        match run_as(runner.map(|runner| runner.user), &job)?.status {
-            Status::Exited(0) => {}
-            Status::Interrupted => return Err(SubjectError::Interrupted { arm }),
-            status => {
-                let command = job.argv.join(" ");
-                return Err(SubjectError::Prepare {
-                    arm,
-                    command,
-                    status,
-                    said: last_words(&place.dir, &[]),
-                });
-            }
+    let arm = place.arm();
+    let job = Job {
+        arm: arm.clone(),
+        argv,
+        env: env.to_vec(),
+        cwd,
+        dir: place.dir.clone(),
+        cpus: context.cpus.clone(),
+        time_limit: Some(context.start_timeout),
+        cpu_source: CpuChoice::Clocks, // nobody asks
+        grace: context.grace,
+        executable: context.executable.clone(),
+        interrupted: context.interrupted,
+    };
+    match run_as(runner.map(|runner| runner.user), &job)?.status {
+        Status::Exited(0) => Ok(()),
+        Status::Interrupted => Err(SubjectError::Interrupted { arm }),
+        status => {
+            let said = last_words(&place.dir, logs);
+            Err(SubjectError::Prepare { arm, command: job.argv.join(" "), status, said })
         }
     }
-    Ok(())
 }

@@ -109,6 +109,10 @@ pub(crate) struct Recipe {
     pub(crate) logs: Vec<PathBuf>,
     /// A path that must answer below 500.
     pub(crate) ready: Option<String>,
+    /// Commands that make its files ready, run as the server is, one after the other.
+    pub(crate) before: Vec<Vec<String>>,
+    /// A directory of the private one to remove when it has ended.
+    pub(crate) litter: Option<PathBuf>,
 }
 
 /// Program and arguments of a plan's command, the program found from `cwd` or the `PATH`.

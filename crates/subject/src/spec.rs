@@ -1,5 +1,6 @@
 //! What can be a subject.
 
+use crate::proxy::ProxySpec;
 use bakeoff_units::Nanos;
 use std::path::PathBuf;
 
@@ -38,6 +39,8 @@ pub enum Spec {
         /// What it speaks is HTTPS.
         tls: bool,
     },
+    /// A proxy cache in front of an origin.
+    Proxy(ProxySpec),
     /// A server that runs already and is left running.
     Url {
         /// `http://host:port` or `https://host:port`.

@@ -11,9 +11,10 @@ use crate::nginx::Nginx;
 use crate::origin::Origin;
 use crate::port;
 use crate::prepare;
+use crate::proxy;
 use crate::program::{Place, Recipe, Subject, no_program};
 use crate::ready::Waiting;
-use crate::running::Running;
+use crate::running::{Litter, Running};
 use crate::spec::Spec;
 use crate::stack;
 use crate::url;
@@ -45,6 +46,7 @@ fn start_here(spec: &Spec, context: &Context<'_>) -> Result<Running, SubjectErro
             let program = Program { argv: argv.clone(), ready: ready.clone(), env: env.clone(), tls: *tls };
             launch("command", &program, context)
         }
+        Spec::Proxy(proxy) => launch(proxy.product.label(), proxy, &proxy::context(proxy, context)),
         Spec::Url { url, pid } => url::attach(url, *pid, context),
     }
 }
@@ -92,6 +94,7 @@ fn launch_once(
     prepare::run(&place, runner.as_ref(), &env)?;
     let recipe = subject.recipe(&place)?;
     give_files(runner.as_ref(), &place)?;
+    prepare::run_own(&place, runner.as_ref(), &env, &recipe)?;
     let guardian = guard(&place, &recipe, env, runner.as_ref(), ceiling.clone(), stack.guardian)?;
     let address = SocketAddr::from((context.host(), place.port));
     let tls = subject.tls();
@@ -123,6 +126,7 @@ fn launch_once(
         layers: stack.layers,
         account,
         pid: None,
+        litter: Litter::new(recipe.litter),
     })
 }
 

@@ -8,9 +8,9 @@ use bakeoff_subject::Spec;
 use bakeoff_sys::process;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
-use support::{Yard, all_gone, get, get_tls, has, identity};
+use support::{Yard, all_gone, get, get_tls, has, identity, runs_unprivileged};
 
 fn serves_the_site(yard: &Yard, spec: &Spec, tls: bool) {
     let running = yard.start(spec).unwrap_or_else(|error| panic!("{error}"));
@@ -30,21 +30,6 @@ fn serves_the_site(yard: &Yard, spec: &Spec, tls: bool) {
     let report = running.stop();
     assert_eq!((report.killed, report.left), (0, 0));
     all_gone(&all, Duration::ZERO);
-}
-
-/// As root all processes of a server are somebody else's.
-fn runs_unprivileged(pids: &[u32]) {
-    if process::is_root() {
-        for pid in pids {
-            let owner = std::fs::metadata(format!("/proc/{pid}")).unwrap().uid();
-            assert_ne!(owner, 0, "process {pid}");
-            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-            assert!(
-                status.lines().any(|line| line.trim_end() == "Groups:"),
-                "supplementary groups: {status}"
-            );
-        }
-    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use bakeoff_subject::{Certificate, Context, Running, Spec, SubjectError};
 use bakeoff_sys::process;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -150,4 +150,19 @@ pub fn cgroups_of(guardian: u32) -> Vec<PathBuf> {
         }
     }
     found
+}
+
+/// As root all processes of a server are somebody else's.
+pub fn runs_unprivileged(pids: &[u32]) {
+    if process::is_root() {
+        for pid in pids {
+            let owner = std::fs::metadata(format!("/proc/{pid}")).unwrap().uid();
+            assert_ne!(owner, 0, "process {pid}");
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+            assert!(
+                status.lines().any(|line| line.trim_end() == "Groups:"),
+                "supplementary groups: {status}"
+            );
+        }
+    }
 }

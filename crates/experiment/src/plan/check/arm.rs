@@ -71,7 +71,9 @@ impl Context<'_> {
                 Some(path) => std::fs::read_to_string(path).is_ok_and(|text| text.contains("{root}")),
             },
             ArmKind::Server(Spec::Command { argv, .. }) => argv.iter().any(|word| word.contains("{root}")),
-            ArmKind::Server(Spec::Url { .. }) | ArmKind::Command(_) | ArmKind::Files(_) => false,
+            ArmKind::Server(Spec::Proxy(_) | Spec::Url { .. }) | ArmKind::Command(_) | ArmKind::Files(_) => {
+                false
+            }
         })
     }
 

@@ -51,7 +51,7 @@ fn spec(arm: &Arm) -> Option<&Spec> {
 }
 
 const fn needs_files(spec: &Spec) -> bool {
-    !matches!(spec, Spec::Origin { .. } | Spec::Url { .. })
+    !matches!(spec, Spec::Origin { .. } | Spec::Proxy(_) | Spec::Url { .. })
 }
 
 const fn makes_tls(spec: &Spec) -> bool {
@@ -60,7 +60,7 @@ const fn makes_tls(spec: &Spec) -> bool {
         | Spec::Nginx { tls, .. }
         | Spec::Apache { tls, .. }
         | Spec::Command { tls, .. } => *tls,
-        Spec::Url { .. } => false,
+        Spec::Proxy(_) | Spec::Url { .. } => false,
     }
 }
 

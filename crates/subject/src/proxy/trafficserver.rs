@@ -1,0 +1,184 @@
+//! Apache Traffic Server, with a disk store and its RAM cache of `memory_bytes` above it.
+//!
+//! `traffic_server` alone, without its manager; a runroot file sends everything it reads and writes
+//! to the private directory. The store is a ring that new objects are written into, so what it
+//! throws out is what was written longest ago, and it does not count that. The gauge is its
+//! `stats_over_http` plugin, on a path of the proxy; figures are up to five seconds old. What the
+//! product says of hits comes from its `header_rewrite` plugin. The user's configuration is a
+//! `records.config`; store, mapping, access and plugins stay ours.
+
+use super::store::{Gauge, StoreError};
+use super::{CACHE, ProxyMode, ProxySpec, StoreReading};
+use super::{cores, descriptors, make_dir, program, users_text, version};
+use crate::SubjectError;
+use crate::program::{self as programs, Place, Recipe};
+use serde_json::Value;
+use std::path::Path;
+
+/// The path of the gauge, which no object of ours has.
+const GAUGE: &str = "bakeoff-gauge";
+
+/// Where Debian keeps its plugins, when `traffic_layout` does not say.
+const PLUGINS: &str = "/usr/lib/trafficserver/modules";
+
+/// What the product says of hits: `hit-fresh`, `hit-stale`, `miss`, `skipped`.
+const SAY: &str = "cond %{SEND_RESPONSE_HDR_HOOK}\nset-header X-Cache \"%{CACHE}\"\n";
+
+const EVERYBODY: &str = "ip_allow:
+  - apply: in
+    ip_addrs: 0/0
+    action: allow
+    methods: ALL
+";
+
+pub(super) fn environment(place: &Place<'_>) -> Vec<(String, String)> {
+    vec![("TS_RUNROOT".to_owned(), place.dir.join("runroot.yaml").display().to_string())]
+}
+
+pub(super) fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+    let server = program(spec, place, &["traffic_server"])?;
+    for name in [CACHE, "etc", "run", "log"] {
+        make_dir(place, name)?;
+    }
+    let config = match &spec.config {
+        None => own_config(spec, place)?,
+        Some(path) => users_text(
+            place,
+            path,
+            Some("CONFIG proxy.config.http.server_ports STRING {port}:ip-in={host}"),
+        )?,
+    };
+    place.write("runroot.yaml", &runroot(&place.dir, &server))?;
+    place.write("etc/records.config", &config)?;
+    let cache = place.dir.join(CACHE);
+    place.write("etc/storage.config", &format!("{} {}\n", cache.display(), spec.store_bytes()))?;
+    let map = match spec.mode {
+        ProxyMode::Forward => String::new(),
+        ProxyMode::Reverse => format!("map / http://{}/\n", spec.origin),
+    };
+    place.write("etc/remap.config", &map)?;
+    place.write("etc/ip_allow.yaml", EVERYBODY)?;
+    let say = place.write("etc/say.config", SAY)?;
+    let plugins = format!("stats_over_http.so {GAUGE}\nheader_rewrite.so {}\n", say.display());
+    place.write("etc/plugin.config", &plugins)?;
+    let version = version(&server, "-V", "Traffic Server ").map(|line| {
+        let number = line.split_whitespace().next().unwrap_or_default();
+        format!("trafficserver/{number}")
+    });
+    Ok(Recipe {
+        argv: vec![server.display().to_string()],
+        version,
+        config: Some(config),
+        logs: vec![place.dir.join("log/diags.log")],
+        ..Recipe::default()
+    })
+}
+
+/// Where everything is: programs and plugins the machine's, the rest ours.
+fn runroot(dir: &Path, server: &Path) -> String {
+    let plugins = programs::find(&["traffic_layout"])
+        .and_then(|layout| programs::ask(&layout, "info").ok())
+        .and_then(|said| {
+            said.lines().find_map(|line| Some(line.strip_prefix("PLUGINDIR:")?.trim().to_owned()))
+        })
+        .unwrap_or_else(|| PLUGINS.to_owned());
+    let (dir, programs) = (dir.display(), server.parent().unwrap_or(Path::new("/usr/bin")).display());
+    format!(
+        "prefix: {dir}
+exec_prefix: {dir}
+bindir: {programs}
+sbindir: {programs}
+sysconfdir: {dir}/etc
+datadir: {dir}/etc
+includedir: {dir}/etc
+libdir: {plugins}
+libexecdir: {plugins}
+localstatedir: {dir}/run
+runtimedir: {dir}/run
+logdir: {dir}/log
+cachedir: {dir}/{CACHE}
+"
+    )
+}
+
+/// `required_headers 2`: no freshness by guess. `down_server.cache_time`: an error of the origin
+/// does not shut it out for a minute. Debian's own file lists the other defaults.
+fn own_config(spec: &ProxySpec, place: &Place<'_>) -> Result<String, SubjectError> {
+    let directives = place.directives("the directives for Traffic Server")?;
+    let is_reverse = u8::from(spec.mode == ProxyMode::Reverse);
+    Ok(format!(
+        "CONFIG proxy.config.http.server_ports STRING {port}:ip-in={host}
+CONFIG proxy.config.exec_thread.autoconfig INT 0
+CONFIG proxy.config.exec_thread.limit INT {threads}
+CONFIG proxy.config.reverse_proxy.enabled INT {is_reverse}
+CONFIG proxy.config.url_remap.remap_required INT {is_reverse}
+CONFIG proxy.config.url_remap.pristine_host_hdr INT 1
+CONFIG proxy.config.http.connect_ports STRING *
+CONFIG proxy.config.http.wait_for_cache INT 1
+CONFIG proxy.config.http.cache.http INT 1
+CONFIG proxy.config.http.cache.required_headers INT 2
+CONFIG proxy.config.http.cache.ignore_client_no_cache INT 0
+CONFIG proxy.config.cache.ram_cache.size INT {memory}
+CONFIG proxy.config.cache.max_doc_size INT {largest}
+CONFIG proxy.config.http.keep_alive_no_activity_timeout_in INT 600
+CONFIG proxy.config.http.transaction_no_activity_timeout_in INT 600
+CONFIG proxy.config.http.transaction_no_activity_timeout_out INT 600
+CONFIG proxy.config.http.transaction_active_timeout_in INT 0
+CONFIG proxy.config.http.down_server.cache_time INT 1
+CONFIG proxy.config.net.connections_throttle INT {files}
+CONFIG proxy.config.log.logging_enabled INT 0
+CONFIG proxy.config.crash_log_helper STRING NULL
+{directives}",
+        port = place.port,
+        host = place.context.host(),
+        threads = cores(place),
+        memory = spec.memory_bytes,
+        largest = spec.largest_object_bytes(),
+        files = descriptors(place),
+    ))
+}
+
+pub(super) fn store(gauge: &Gauge<'_>) -> Result<StoreReading, StoreError> {
+    let page = gauge.page(&format!("/{GAUGE}"), &gauge.address.to_string())?;
+    let unclear = |wanted| StoreError::Unclear { asked: "stats_over_http".to_owned(), wanted };
+    let all: Value = serde_json::from_str(&page).map_err(|_| unclear("anything in JSON"))?;
+    let used_bytes = figure(&all, "bytes_used").ok_or_else(|| unclear("`cache.bytes_used`"))?;
+    let said_bytes = figure(&all, "bytes_total").ok_or_else(|| unclear("`cache.bytes_total`"))?;
+    Ok(StoreReading {
+        used_bytes,
+        // It says 0 until it has added up its figures for the first time.
+        capacity_bytes: if said_bytes == 0 { gauge.spec.store_bytes() } else { said_bytes },
+        evictions: None,
+        objects: figure(&all, "direntries.used"),
+        source: "stats_over_http",
+    })
+}
+
+/// A figure of the whole cache; the plugin writes numbers as strings.
+fn figure(all: &Value, name: &str) -> Option<u64> {
+    let found = all.get("global")?.get(format!("proxy.process.cache.{name}"))?;
+    found.as_u64().or_else(|| found.as_str()?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_numbers_or_strings() {
+        let text = r#"{"global": {"proxy.process.cache.bytes_used": "4096", "proxy.process.cache.direntries.used": 3}}"#;
+        let all = serde_json::from_str(text).unwrap();
+        assert_eq!(figure(&all, "bytes_used"), Some(4096));
+        assert_eq!(figure(&all, "direntries.used"), Some(3));
+        assert_eq!(figure(&all, "bytes_total"), None);
+    }
+
+    #[test]
+    fn all_that_is_written_is_below_the_private_directory() {
+        let text = runroot(Path::new("/d"), Path::new("/usr/bin/traffic_server"));
+        for written in ["sysconfdir", "localstatedir", "runtimedir", "logdir", "cachedir"] {
+            assert!(text.lines().any(|line| line.starts_with(&format!("{written}: /d/"))), "{text}");
+        }
+        assert!(text.contains("bindir: /usr/bin\n"), "{text}");
+    }
+}

@@ -1,0 +1,397 @@
+//! Real proxy caches between a client and a scripted origin: they cache what may be cached and
+//! nothing else, revalidate, tell how full they are, and end without a trace.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
+
+mod support;
+
+use bakeoff_subject::{
+    Product, ProxyMode, ProxyRefusal, ProxySpec, Running, Spec, StoreReading, SubjectError, find_program,
+    read_store,
+};
+use bakeoff_units::Nanos;
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use support::{Yard, all_gone, identity, runs_unprivileged};
+
+const MEGABYTE: u64 = 1 << 20;
+
+/// What each product may take for a thing it does on its own time.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Requests by path: all, and those that asked whether something is still good.
+type Counts = Arc<Mutex<HashMap<String, (usize, usize)>>>;
+
+/// Serves `/keep/N/...` (N bytes, fresh for an hour), `/brief/N/...` (for a second, then for an
+/// hour when it is revalidated) and `/private/N/...` (not to be kept).
+struct Origin {
+    address: SocketAddr,
+    counts: Counts,
+}
+
+impl Origin {
+    fn start() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let counts = Counts::default();
+        let shared = Arc::clone(&counts);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let counts = Arc::clone(&shared);
+                std::thread::spawn(move || serve(&stream, &counts));
+            }
+        });
+        Self { address, counts }
+    }
+
+    fn asked(&self, path: &str) -> usize {
+        self.counts.lock().unwrap().get(path).map_or(0, |counts| counts.0)
+    }
+
+    fn asked_if_good(&self, path: &str) -> usize {
+        self.counts.lock().unwrap().get(path).map_or(0, |counts| counts.1)
+    }
+}
+
+fn serve(stream: &TcpStream, counts: &Counts) {
+    let mut lines = BufReader::new(stream);
+    while let Some((path, is_condition)) = request(&mut lines) {
+        let mut all = counts.lock().unwrap();
+        let count = all.entry(path.clone()).or_default();
+        *count = (count.0 + 1, count.1 + usize::from(is_condition));
+        drop(all);
+        if write_reply(stream, &path, is_condition).is_err() {
+            return;
+        }
+    }
+}
+
+/// Path, and whether it is a condition that is asked for.
+fn request(lines: &mut impl BufRead) -> Option<(String, bool)> {
+    let mut first = String::new();
+    lines.read_line(&mut first).ok().filter(|&length| length > 0)?;
+    let mut is_condition = false;
+    loop {
+        let mut line = String::new();
+        lines.read_line(&mut line).ok().filter(|&length| length > 0)?;
+        if line == "\r\n" {
+            return Some((first.split(' ').nth(1)?.to_owned(), is_condition));
+        }
+        let name = line.split(':').next().unwrap_or_default().to_ascii_lowercase();
+        is_condition |= name == "if-modified-since" || name == "if-none-match";
+    }
+}
+
+fn write_reply(mut stream: &TcpStream, path: &str, is_condition: bool) -> std::io::Result<()> {
+    let (kind, rest) = path[1..].split_once('/').unwrap_or((path, "0"));
+    let length: usize = rest.split('/').next().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let control = match kind {
+        "keep" => "public, max-age=3600",
+        "brief" if is_condition => "public, max-age=3600",
+        "brief" => "public, max-age=1",
+        _ => "private, no-cache",
+    };
+    let (status, body) = match is_condition {
+        true => ("304 Not Modified", None),
+        false => ("200 OK", Some(vec![b'x'; length])),
+    };
+    let length = body.as_ref().map_or(String::new(), |body| format!("Content-Length: {}\r\n", body.len()));
+    let now = httpdate();
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\nDate: {now}\r\nCache-Control: {control}\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nETag: \"one\"\r\n{length}\r\n"
+    )?;
+    stream.write_all(&body.unwrap_or_default())
+}
+
+/// The time as replies give it.
+fn httpdate() -> String {
+    let said = std::process::Command::new("date").args(["-u", "+%a, %d %b %Y %H:%M:%S GMT"]).output();
+    String::from_utf8(said.unwrap().stdout).unwrap().trim().to_owned()
+}
+
+/// A proxy that runs, and whom it stands before.
+struct Stage {
+    spec: ProxySpec,
+    origin: Origin,
+    running: Running,
+    _yard: Yard,
+}
+
+impl Stage {
+    fn set(spec: &ProxySpec) -> Self {
+        let (yard, origin) = (Yard::new(), Origin::start());
+        let spec = ProxySpec { origin: origin.address, ..spec.clone() };
+        let running = start(&yard, &spec).unwrap_or_else(|error| panic!("{error}"));
+        Self { spec, origin, running, _yard: yard }
+    }
+
+    fn get(&self, path: &str) -> Reply {
+        get(&self.spec, &self.running, path, "").unwrap()
+    }
+
+    fn reading(&self) -> StoreReading {
+        read_store(&self.spec, &self.running).unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+fn start(yard: &Yard, spec: &ProxySpec) -> Result<Running, SubjectError> {
+    let mut context = yard.context(spec.product.label());
+    context.start_timeout = Nanos::from_secs(60); // Varnish calls a compiler
+    bakeoff_subject::start(&Spec::Proxy(spec.clone()), &context)
+}
+
+#[derive(Debug)]
+struct Reply {
+    status: u16,
+    head: String,
+    body_bytes: usize,
+}
+
+fn get(spec: &ProxySpec, running: &Running, path: &str, more: &str) -> std::io::Result<Reply> {
+    let mut stream = TcpStream::connect(running.address)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let url = match spec.mode {
+        ProxyMode::Forward => format!("http://{}{path}", spec.origin),
+        ProxyMode::Reverse => path.to_owned(),
+    };
+    let host = spec.origin;
+    write!(stream, "GET {url} HTTP/1.1\r\nHost: {host}\r\n{more}Connection: close\r\n\r\n")?;
+    let mut all = Vec::new();
+    stream.read_to_end(&mut all)?;
+    let end = all.windows(4).position(|window| window == b"\r\n\r\n");
+    let end = end.unwrap_or_else(|| panic!("no reply head: {}", String::from_utf8_lossy(&all)));
+    let head = String::from_utf8_lossy(&all[..end]).into_owned();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    Ok(Reply { status, head, body_bytes: all.len() - end - 4 })
+}
+
+/// True before the time is over, or the test fails.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < PATIENCE, "not in {PATIENCE:?}: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Without its program the test fails, unless skipping is allowed; then it says so.
+fn has(product: Product, test: &str) -> bool {
+    let program = match product {
+        Product::Squid => "squid",
+        Product::Varnish => "varnishd",
+        Product::Nginx => "nginx",
+        Product::Apache => "htcacheclean",
+        Product::TrafficServer => "traffic_server",
+        Product::HaProxy => "haproxy",
+    };
+    let found = find_program(&[program]).is_some();
+    if !found {
+        let reason =
+            format!("`{program}` is not installed (apt-get install {})", product.debian_packages());
+        assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "{test}: {reason}");
+        println!("SKIP {test}: {reason}");
+    }
+    found
+}
+
+fn spec(product: Product, mode: ProxyMode) -> ProxySpec {
+    let on_disk = matches!(product, Product::Nginx | Product::Apache | Product::TrafficServer);
+    ProxySpec {
+        product,
+        origin: SocketAddr::from(([127, 0, 0, 1], 1)), // the stage knows better
+        mode,
+        memory_bytes: 32 * MEGABYTE,
+        disk_bytes: on_disk.then_some(128 * MEGABYTE),
+        config: None,
+    }
+}
+
+fn on_disk(product: Product, mode: ProxyMode) -> ProxySpec {
+    ProxySpec { disk_bytes: Some(128 * MEGABYTE), ..spec(product, mode) }
+}
+
+/// All that every product must do.
+fn caches(spec: &ProxySpec, test: &str) {
+    if !has(spec.product, test) {
+        return;
+    }
+    let stage = Stage::set(spec);
+    keeps_what_is_fresh(&stage);
+    passes_what_is_private(&stage);
+    fetches_anew_when_told(&stage);
+    if spec.product.can_revalidate() {
+        revalidates(&stage);
+    }
+    fills(&stage);
+    let version = stage.running.version.clone().unwrap();
+    assert!(version.contains('/') && version.contains('.'), "{version}");
+    assert!(stage.running.config.as_deref().is_some_and(|config| !config.is_empty()));
+    ends(stage);
+}
+
+fn keeps_what_is_fresh(stage: &Stage) {
+    let path = "/keep/20000/once";
+    // Some products still write the object when the first reply is out.
+    until("a hit", || {
+        let before = stage.origin.asked(path);
+        let reply = stage.get(path);
+        assert_eq!((reply.status, reply.body_bytes), (200, 20_000), "{}", reply.head);
+        stage.origin.asked(path) == before
+    });
+    let before = stage.origin.asked(path);
+    let reply = stage.get(path);
+    assert_eq!((reply.status, reply.body_bytes), (200, 20_000), "{}", reply.head);
+    assert_eq!(stage.origin.asked(path), before);
+    if let Some(name) = stage.spec.product.verdict_header() {
+        let name = format!("\r\n{}:", name.to_ascii_lowercase());
+        let head = reply.head.to_ascii_lowercase();
+        let line = head.split_once(&name).unwrap_or_else(|| panic!("no {name} in {head}")).1;
+        assert!(line.lines().next().unwrap().contains("hit"), "{head}");
+    }
+}
+
+fn passes_what_is_private(stage: &Stage) {
+    for count in 1..=3 {
+        assert_eq!(stage.get("/private/1000/each").body_bytes, 1_000);
+        assert_eq!(stage.origin.asked("/private/1000/each"), count);
+    }
+}
+
+fn fetches_anew_when_told(stage: &Stage) {
+    let path = "/keep/20000/once";
+    let before = stage.origin.asked(path);
+    let reload = "Cache-Control: no-cache\r\nPragma: no-cache\r\n";
+    let reply = get(&stage.spec, &stage.running, path, reload).unwrap();
+    assert_eq!((reply.status, reply.body_bytes), (200, 20_000), "{}", reply.head);
+    assert_eq!(stage.origin.asked(path), before + 1);
+}
+
+fn revalidates(stage: &Stage) {
+    let path = "/brief/3000/soon-stale";
+    until("a revalidation", || {
+        let reply = stage.get(path);
+        assert_eq!((reply.status, reply.body_bytes), (200, 3_000), "{}", reply.head);
+        stage.origin.asked_if_good(path) > 0
+    });
+    // It is fresh for an hour now.
+    until("a hit after the revalidation", || {
+        let before = stage.origin.asked(path);
+        assert_eq!(stage.get(path).body_bytes, 3_000);
+        stage.origin.asked(path) == before
+    });
+}
+
+fn fills(stage: &Stage) {
+    let before = stage.reading();
+    for number in 0..40 {
+        assert_eq!(stage.get(&format!("/keep/30000/fill-{number}")).body_bytes, 30_000);
+    }
+    until("the gauge grows by what was stored", || {
+        stage.reading().used_bytes >= before.used_bytes + 40 * 30_000
+    });
+    let after = stage.reading();
+    let most = stage.spec.store_bytes() + MEGABYTE;
+    assert!((most / 2..=most).contains(&after.capacity_bytes), "{after:?}");
+    assert!(after.used_bytes < after.capacity_bytes, "{after:?}");
+    assert!(after.objects.is_none_or(|objects| (40..1000).contains(&objects)), "{after:?}");
+    println!("{}: {after:?}", stage.spec.product.label());
+}
+
+fn ends(stage: Stage) {
+    stage.running.alive().unwrap();
+    runs_unprivileged(&stage.running.processes());
+    let dir = stage.running.dir.clone().unwrap();
+    assert!(dir.join("cache").exists());
+    let pids = stage.running.processes().into_iter().chain(stage.running.guardian_process());
+    let all: Vec<_> = pids.map(identity).collect();
+    let report = stage.running.stop();
+    assert_eq!((report.killed, report.left), (0, 0));
+    all_gone(&all, Duration::ZERO);
+    assert!(!dir.join("cache").exists());
+}
+
+#[test]
+fn squid_caches_on_disk_as_a_forward_proxy() {
+    caches(&on_disk(Product::Squid, ProxyMode::Forward), "squid_caches_on_disk_as_a_forward_proxy");
+}
+
+#[test]
+fn squid_caches_in_memory_as_a_reverse_proxy() {
+    caches(&spec(Product::Squid, ProxyMode::Reverse), "squid_caches_in_memory_as_a_reverse_proxy");
+}
+
+#[test]
+fn varnish_caches_in_memory() {
+    caches(&spec(Product::Varnish, ProxyMode::Reverse), "varnish_caches_in_memory");
+}
+
+#[test]
+fn varnish_caches_on_disk() {
+    caches(&on_disk(Product::Varnish, ProxyMode::Reverse), "varnish_caches_on_disk");
+}
+
+#[test]
+fn nginx_caches() {
+    caches(&spec(Product::Nginx, ProxyMode::Reverse), "nginx_caches");
+}
+
+#[test]
+fn apache_caches_as_a_reverse_proxy() {
+    caches(&spec(Product::Apache, ProxyMode::Reverse), "apache_caches_as_a_reverse_proxy");
+}
+
+#[test]
+fn apache_caches_as_a_forward_proxy() {
+    caches(&spec(Product::Apache, ProxyMode::Forward), "apache_caches_as_a_forward_proxy");
+}
+
+#[test]
+fn traffic_server_caches_as_a_reverse_proxy() {
+    caches(&spec(Product::TrafficServer, ProxyMode::Reverse), "traffic_server_caches_as_a_reverse_proxy");
+}
+
+#[test]
+fn traffic_server_caches_as_a_forward_proxy() {
+    caches(&spec(Product::TrafficServer, ProxyMode::Forward), "traffic_server_caches_as_a_forward_proxy");
+}
+
+#[test]
+fn haproxy_caches() {
+    caches(&spec(Product::HaProxy, ProxyMode::Reverse), "haproxy_caches");
+}
+
+/// A port nobody listens on.
+fn nobody() -> SocketAddr {
+    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap()
+}
+
+#[test]
+fn a_proxy_is_ready_before_its_origin() {
+    for product in Product::ALL {
+        if !has(product, "a_proxy_is_ready_before_its_origin") {
+            continue;
+        }
+        let yard = Yard::new();
+        let spec = ProxySpec { origin: nobody(), ..spec(product, ProxyMode::Reverse) };
+        let running = start(&yard, &spec).unwrap_or_else(|error| panic!("{error}"));
+        let reply = get(&spec, &running, "/keep/1/x", "").unwrap();
+        assert!(matches!(reply.status, 502..=504), "{product:?}: {}", reply.head);
+    }
+}
+
+#[test]
+fn what_a_product_cannot_do_is_said_before_the_start() {
+    let yard = Yard::new();
+    let refused = |spec: &ProxySpec| match start(&yard, spec).unwrap_err() {
+        SubjectError::Proxy { refusal, product, .. } => (product, refusal),
+        other => panic!("{other}"),
+    };
+    let nginx = spec(Product::Nginx, ProxyMode::Forward);
+    assert_eq!(refused(&nginx), ("nginx", ProxyRefusal::ReverseOnly));
+    let haproxy = on_disk(Product::HaProxy, ProxyMode::Reverse);
+    assert_eq!(refused(&haproxy), ("HAProxy", ProxyRefusal::MemoryOnly));
+}
