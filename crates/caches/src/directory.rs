@@ -24,8 +24,8 @@ pub const END: &str = "ended.txt";
 
 /// A directory that is being written.
 #[derive(Debug)]
-pub struct Directory {
-    dir: ResultsDir,
+pub struct Directory<'d> {
+    dir: &'d ResultsDir,
     runs: File,
     intervals: File,
 }
@@ -50,12 +50,12 @@ pub fn is_one(path: &Path) -> bool {
     path.join(SETUP).is_file()
 }
 
-impl Directory {
+impl<'d> Directory<'d> {
     /// Begins to write an empty directory.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn begin(dir: ResultsDir, plan: &str, setup: &Setup) -> Result<Self, DirectoryError> {
+    pub fn begin(dir: &'d ResultsDir, plan: &str, setup: &Setup) -> Result<Self, DirectoryError> {
         dir.write(PLAN, plan.as_bytes())?;
         dir.write(SETUP, &json(setup))?;
         let runs = appended(&dir.path().join(RUNS))?;
@@ -98,9 +98,8 @@ impl Directory {
     ///
     /// # Errors
     /// The disk is full.
-    pub fn end(self, how: &str) -> Result<ResultsDir, DirectoryError> {
-        self.dir.write(END, how.as_bytes())?;
-        Ok(self.dir)
+    pub fn end(self, how: &str) -> Result<(), DirectoryError> {
+        self.dir.write(END, how.as_bytes())
     }
 }
 

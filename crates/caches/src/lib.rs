@@ -7,6 +7,13 @@
 #![forbid(unsafe_code)]
 
 pub mod results;
+mod analyse;
+pub mod directory;
+pub mod plan;
+pub mod records;
+mod run;
 mod scale;
 
+pub use analyse::analyse;
+pub use run::{Bakeoff, CachesError, Progress};
 pub use scale::{FEWEST_REPLIES, NoScale, SHORTEST, Scale, TooShort};

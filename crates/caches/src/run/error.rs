@@ -1,0 +1,66 @@
+//! Why a bake-off cannot go on.
+
+use bakeoff_experiment::directory::DirectoryError;
+use bakeoff_experiment::environment::{EnvironmentError, PlacementError};
+use bakeoff_subject::SubjectError;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// See the module.
+#[derive(Debug, thiserror::Error)]
+pub enum CachesError {
+    /// A cache or the origin.
+    #[error(transparent)]
+    Subject(#[from] SubjectError),
+    /// The results directory.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// Cores.
+    #[error(transparent)]
+    Placement(#[from] PlacementError),
+    /// Descriptors.
+    #[error(transparent)]
+    Environment(#[from] EnvironmentError),
+    /// The temporary directory.
+    #[error("{path}: {why}; the temporary directory (TMPDIR) must be writable")]
+    Scratch {
+        /// What could not be written.
+        path: PathBuf,
+        /// The system's word.
+        why: io::Error,
+    },
+    /// The temporary directory itself.
+    #[error("{0}")]
+    Temporary(String),
+    /// The origin's count.
+    #[error("the origin at {address} does not say what it has sent: {why}")]
+    Tally {
+        /// Where.
+        address: SocketAddr,
+        /// The system's word.
+        why: io::Error,
+    },
+    /// The robots' threads.
+    #[error("the robots cannot run: {0}")]
+    Robots(io::Error),
+    /// Anything else of the system.
+    #[error("{0}")]
+    System(io::Error),
+    /// Nothing came back.
+    #[error("{entrant}: not one good reply in {asked} requests, most of them {class}; nothing can be measured")]
+    NoReply {
+        /// Who was asked.
+        entrant: String,
+        /// How often.
+        asked: u64,
+        /// The most frequent failure.
+        class: String,
+    },
+    /// A rate that is too low for the scale.
+    #[error("{0}")]
+    TooShort(#[from] crate::TooShort),
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+}

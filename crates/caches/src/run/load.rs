@@ -1,0 +1,169 @@
+//! One run of robots against one address: started, listened to, written down.
+//!
+//! Measuring side. The robots' thread does the work; this one waits for their records, writes them, and
+//! reads what was used elsewhere when a phase ends.
+
+use super::CachesError;
+use crate::records::PhaseLine;
+use bakeoff_content::SplitMix64;
+use bakeoff_content::world::Model;
+use bakeoff_loadgen::{BodyCheck, Job, Limits, Pace, Pools, Recording, Reuse, Station, Target};
+use bakeoff_robots::ledger::{INTERVAL, Ledger, Record, Scope};
+use bakeoff_robots::{Connections, FillGate, Lane, Robots, Setting, Spec, TargetForm};
+use bakeoff_units::Nanos;
+use bakeoff_workload::Statuses;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How often whoever watches is asked while nothing is recorded.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// For what the seed is used.
+const CONNECTIONS: u64 = 0xC0_11EC;
+/// How many limits of connections are drawn; they are used again and again.
+const DRAWS: usize = 4096;
+
+/// What is asked, of whom, how.
+pub(super) struct Load<'a> {
+    pub(super) spec: &'a Spec,
+    pub(super) model: &'a Model,
+    pub(super) address: SocketAddr,
+    pub(super) form: TargetForm,
+    pub(super) host: String,
+    pub(super) connections: usize,
+    pub(super) timeout: Nanos,
+    pub(super) seed: u64,
+    pub(super) world: u64,
+    pub(super) cores: &'a [usize],
+    pub(super) interrupted: &'a AtomicBool,
+}
+
+/// What is done while robots are at work.
+pub(super) trait Watch {
+    /// A record came. A phase's ends with what was used in it.
+    fn record(&mut self, record: &Record) -> Result<(), CachesError>;
+
+    /// A phase has ended.
+    fn phase(&mut self, phase: Record) -> Result<PhaseLine, CachesError>;
+
+    /// Asked now and then; `gate` ends a phase that waits for it.
+    fn look(&mut self, gate: &FillGate) -> Result<(), CachesError>;
+}
+
+/// What robots came to.
+pub(super) struct Ended {
+    pub(super) phases: Vec<PhaseLine>,
+    pub(super) lateness_p99_ns: u64,
+    pub(super) busy: f64,
+    pub(super) gave_up: bool,
+}
+
+impl Load<'_> {
+    /// Runs to the end of the last phase, or until it is interrupted.
+    pub(super) fn run(&self, watch: &mut dyn Watch) -> Result<Ended, CachesError> {
+        let (sender, records) = channel();
+        let (gate, stop) = (FillGate::new(), AtomicBool::new(false));
+        let ledger = Ledger::new(0, INTERVAL, Nanos::ZERO, sender);
+        let (spec, model) = (Arc::new(self.spec.clone()), Arc::new(self.model.clone()));
+        let robots = Robots::new(spec, model, self.setting(&gate), ledger);
+        let mut phases = Vec::new();
+        let (ended, failed) = std::thread::scope(|scope| {
+            let working = scope.spawn(|| self.work(robots, &stop));
+            let failed = self.listen(&records, &gate, &stop, &mut phases, watch);
+            let ended = working.join();
+            (ended.unwrap_or_else(|_| Err(io::Error::other("the robots' thread panicked"))), failed)
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let recording = ended.map_err(CachesError::Robots)?;
+        Ok(Ended {
+            phases,
+            lateness_p99_ns: recording.times.lateness.quantile(0.99).get(),
+            busy: recording.counters.generator_busy,
+            gave_up: recording.gave_up,
+        })
+    }
+
+    /// Until the robots have no more to tell; the first error of whoever watches stops them.
+    fn listen(
+        &self,
+        records: &Receiver<Record>,
+        gate: &FillGate,
+        stop: &AtomicBool,
+        phases: &mut Vec<PhaseLine>,
+        watch: &mut dyn Watch,
+    ) -> Option<CachesError> {
+        let mut failed = None;
+        loop {
+            let told = match records.recv_timeout(LOOK) {
+                Ok(record) if record.scope == Scope::Phase => watch.phase(record).map(|line| phases.push(line)),
+                Ok(record) => watch.record(&record),
+                Err(RecvTimeoutError::Timeout) => watch.look(gate),
+                Err(RecvTimeoutError::Disconnected) => return failed,
+            };
+            if let Err(error) = told {
+                failed.get_or_insert(error);
+            }
+            if failed.is_some() || self.interrupted.load(Ordering::Relaxed) {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// On a thread of its own.
+    fn work(&self, robots: Robots, stop: &AtomicBool) -> io::Result<Recording> {
+        let mut station = Station::new(self.target(), 1, self.cores.to_vec())?;
+        let job = Job {
+            sources: vec![robots],
+            robots: Vec::new(),
+            pace: self.pace(),
+            timeout: self.timeout,
+            until: None,
+            check: BodyCheck::Full,
+            refused: Statuses::default(),
+            interrupted: stop,
+        };
+        // The robots close their books when they go.
+        station.run_heard(job).map(|(recording, _)| recording)
+    }
+
+    fn target(&self) -> Target {
+        Target { reuse: self.reuse(), ..Target::plain(self.address, self.host.clone()) }
+    }
+
+    fn reuse(&self) -> Reuse {
+        let Some(drawn) = &self.spec.requests_per_connection else { return Reuse::Always };
+        let mut random = SplitMix64::for_purpose(self.seed, CONNECTIONS);
+        let draws: Vec<u32> = (0..DRAWS).map(|_| drawn.draw(&mut random).max(1.0) as u32).collect();
+        match Limits::new(draws.iter().copied()) {
+            Some(limits) if draws.iter().any(|draw| *draw > 1) => Reuse::Drawn(limits),
+            _ => Reuse::Never,
+        }
+    }
+
+    fn pace(&self) -> Pace {
+        match self.spec.connections {
+            Connections::All(most) => Pace::Sourced { connections: self.connections.min(most.get() as usize) },
+            Connections::Each(each) => {
+                Pace::Pooled(Pools { robots: self.spec.robots.get() as usize, each: each.get() as usize })
+            }
+        }
+    }
+
+    fn setting(&self, gate: &FillGate) -> Setting {
+        let start = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Setting {
+            world: self.world,
+            seed: self.seed,
+            start_unix: Nanos::from_duration(start),
+            lane: Lane::ONLY,
+            form: self.form.clone(),
+            gate: gate.clone(),
+        }
+    }
+}

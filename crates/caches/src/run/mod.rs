@@ -1,0 +1,227 @@
+//! The procedure: the path, then each entrant: fill, peak, rates.
+//!
+//! Measuring side, the bakeoff process. Owns what is run after what, and that all of it is on disk before
+//! the next begins. Looks at figures only to find the peak.
+
+mod error;
+mod load;
+mod observer;
+mod origin;
+mod peak;
+mod steps;
+
+pub use error::CachesError;
+
+use crate::directory::Directory;
+use crate::plan::{CachePlan, Course, Entrant, Peak};
+use crate::records::Setup;
+use crate::results::FORMAT;
+use bakeoff_experiment::directory::ResultsDir;
+use bakeoff_experiment::environment::{self, Need, Placement};
+use bakeoff_experiment::results::Fact;
+use bakeoff_content::mix64;
+use bakeoff_experiment::scratch::Scratch;
+use bakeoff_robots::ledger::Record;
+use bakeoff_units::{Nanos, PerSecond};
+use origin::{Origin, Place};
+use steps::Started;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Most connections where the plan says nothing.
+const CONNECTIONS: usize = 20_000;
+/// Descriptors that are no connections of the robots.
+const OTHERS: usize = 256;
+
+/// Who is told how it goes.
+pub trait Progress {
+    /// What begins now.
+    fn stage(&mut self, words: &str);
+
+    /// An interval or a phase has ended.
+    fn record(&mut self, record: &Record);
+}
+
+/// A bake-off to be run.
+pub struct Bakeoff<'a> {
+    /// What is to be done.
+    pub plan: &'a CachePlan,
+    /// Flags that changed the plan, as they were typed.
+    pub flags: Vec<String>,
+    /// Set when the user wants to stop.
+    pub interrupted: &'a AtomicBool,
+}
+
+/// What is there while a bake-off runs.
+struct Bench<'a> {
+    plan: &'a CachePlan,
+    placement: Placement,
+    connections: usize,
+    origin: Origin,
+    scratch: &'a std::path::Path,
+    dir: &'a mut Directory<'a>,
+    progress: &'a mut dyn Progress,
+    interrupted: &'a AtomicBool,
+    /// Number of the next run.
+    run: u32,
+    /// Every run asks for objects of another world.
+    world: u64,
+}
+
+impl Bakeoff<'_> {
+    /// Runs it into an empty directory. How it ended stands in the directory too; whatever was measured
+    /// is there also when this fails.
+    ///
+    /// # Errors
+    /// What kept it from its end.
+    pub fn run(&self, dir: &ResultsDir, progress: &mut dyn Progress) -> Result<(), CachesError> {
+        let (setup, placement, connections) = self.setup()?;
+        let mut directory = Directory::begin(dir, &self.plan.text, &setup)?;
+        let result = self.procedure(&mut directory, placement, connections, progress);
+        let how = match &result {
+            Ok(()) => "complete".to_owned(),
+            Err(_) if self.interrupted.load(Ordering::Relaxed) => "interrupted".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let written = directory.end(&how);
+        result.and(written.map_err(CachesError::from))
+    }
+
+    fn setup(&self) -> Result<(Setup, Placement, usize), CachesError> {
+        let allowed = bakeoff_sys::affinity::allowed().map_err(CachesError::System)?;
+        let placement = environment::placement(None, None, &allowed, &environment::siblings(), 0)?;
+        let (mut facts, seen) = environment::examine();
+        let driver = bakeoff_loadgen::driver_in_words().map_err(CachesError::Robots)?;
+        facts.push(Fact { name: "generator_driver".to_owned(), value: driver.clone() });
+        let connections = self.connections()?;
+        let need = Need { connections: connections as u64, connection_rate: None, loopback: true };
+        let mut warnings = environment::warnings(&seen, &placement, &need);
+        if !placement.disjoint {
+            warnings.push("robots, origin and caches share their cores: none has its CPU for itself".to_owned());
+        }
+        bakeoff_sys::affinity::pin(&placement.generator).map_err(CachesError::System)?;
+        let setup = Setup {
+            format: FORMAT,
+            name: self.plan.name.clone(),
+            started: jiff::Timestamp::now().to_string(),
+            bakeoff: env!("CARGO_PKG_VERSION").to_owned(),
+            flags: self.flags.clone(),
+            facts,
+            warnings,
+            generator_cores: placement.generator.clone(),
+            subject_cores: placement.subject.clone(),
+            driver,
+        };
+        Ok((setup, placement, connections))
+    }
+
+    /// As many as the plan says, or as the limit on descriptors leaves; the limit is raised where it may be.
+    fn connections(&self) -> Result<usize, CachesError> {
+        let wanted = self.plan.connections.unwrap_or(CONNECTIONS);
+        match environment::ensure_descriptors(wanted as u64) {
+            Ok(_) => Ok(wanted),
+            Err(error) if self.plan.connections.is_some() => Err(error.into()),
+            Err(_) => {
+                let limit = bakeoff_sys::rlimit::open_files().map_err(CachesError::System)?;
+                let left = (limit.hard as usize).saturating_sub(OTHERS);
+                environment::ensure_descriptors(left as u64)?;
+                Ok(left)
+            }
+        }
+    }
+
+    fn procedure(
+        &self,
+        dir: &mut Directory<'_>,
+        placement: Placement,
+        connections: usize,
+        progress: &mut dyn Progress,
+    ) -> Result<(), CachesError> {
+        let scratch = Scratch::create(&mut |words| progress.stage(words))
+            .map_err(|why| CachesError::Temporary(why.to_string()))?;
+        progress.stage("starting the origin");
+        let place =
+            Place { scratch: scratch.path(), cores: &placement.generator, interrupted: self.interrupted };
+        let origin = Origin::begin(&self.plan.world, &place)?;
+        let mut bench = Bench {
+            plan: self.plan,
+            placement,
+            connections,
+            origin,
+            scratch: scratch.path(),
+            dir,
+            progress,
+            interrupted: self.interrupted,
+            run: 0,
+            world: fresh_world(self.plan.seed),
+        };
+        bench.path()?;
+        for entrant in &self.plan.entrants {
+            bench.entrant(entrant)?;
+        }
+        Ok(())
+    }
+}
+
+impl Bench<'_> {
+    /// All of one entrant. What it breaks is its own affair: the next one has its turn all the same.
+    fn entrant(&mut self, entrant: &Entrant) -> Result<(), CachesError> {
+        let started = self.start(entrant)?;
+        let outcome = self.course(&started);
+        started.stop();
+        match outcome {
+            Err(error) if self.is_over(&error) => Err(error),
+            Err(error) => self.failed(entrant, &error),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn course(&mut self, entrant: &Started) -> Result<(), CachesError> {
+        if entrant.is_cache && self.plan.fill.is_some() {
+            self.fill(entrant)?;
+        }
+        match &self.plan.course {
+            Course::Single(rate) => self.rate(entrant, 1, *rate),
+            Course::Shares { shares, peak, idle } => {
+                let peak = match peak {
+                    Peak::Given(peak) => *peak,
+                    Peak::Searched { first, trials } => self.peak(entrant, *first, *trials)?,
+                };
+                self.demand_length(peak)?;
+                for (at, share) in shares.iter().enumerate() {
+                    self.rest(*idle)?;
+                    let rate = PerSecond::new(peak.get() * share.get()).unwrap_or(peak);
+                    self.rate(entrant, at as u32 + 1, rate)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Time without requests.
+    fn rest(&mut self, idle: Nanos) -> Result<(), CachesError> {
+        self.progress.stage(&format!("idle for {idle}"));
+        let until = Instant::now() + idle.as_duration();
+        while Instant::now() < until {
+            self.demand_uninterrupted()?;
+            std::thread::sleep(Duration::from_millis(100).min(until - Instant::now()));
+        }
+        self.demand_uninterrupted()
+    }
+
+    fn demand_uninterrupted(&self) -> Result<(), CachesError> {
+        if self.interrupted.load(Ordering::Relaxed) { Err(CachesError::Interrupted) } else { Ok(()) }
+    }
+
+    /// Whether the whole bake-off ends with it.
+    fn is_over(&self, error: &CachesError) -> bool {
+        let of_one = matches!(error, CachesError::Subject(_) | CachesError::NoReply { .. });
+        !of_one || self.interrupted.load(Ordering::Relaxed)
+    }
+}
+
+/// The number of a world that no cache has seen before.
+fn fresh_world(seed: u64) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    mix64(mix64(now.as_nanos() as u64 ^ u64::from(std::process::id()) << 32) ^ seed)
+}
