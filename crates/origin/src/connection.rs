@@ -153,7 +153,7 @@ impl Connection {
     }
 
     /// Ends it without another word.
-    pub(crate) const fn leave(&mut self, why: Ending) {
+    pub(crate) fn leave(&mut self, why: Ending) {
         if let Talk::Http1(http1) = &mut self.talk {
             http1.leave(why);
         }

@@ -8,13 +8,16 @@ use crate::desk::Desk;
 use crate::ending::Ending;
 use crate::head::{Going, refuse};
 use crate::site::{Answer, Asked, Piece};
+use crate::unread::Unread;
 use crate::waiting::Seat;
 use crate::world::Request;
 use bakeoff_units::Nanos;
-use bakeoff_wire::http1::{RequestHead, RequestReader, ServerMethod};
+use bakeoff_wire::http1::{RequestError, RequestHead, RequestReader, ServerMethod};
 
 /// What a client of HTTP/2 sends first (RFC 9113 section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// What a client waits for that asked whether its body is wanted.
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// Most bytes of requests that are kept for a client that does not read its replies: some ten thousand
 /// requests.
 const AHEAD_AT_MOST: usize = 1 << 20;
@@ -45,8 +48,8 @@ pub(crate) struct Http1 {
     /// Bytes that were not looked at, from `at` on.
     input: Vec<u8>,
     at: usize,
-    /// Bytes of a request's body that are still to be passed over.
-    skip: u64,
+    /// What is left of a request's body, to be passed over.
+    skip: Unread,
     reply: Reply,
     keep_alive: bool,
     /// Requests that are still answered.
@@ -89,7 +92,7 @@ impl Http1 {
         Self {
             input: Vec::new(),
             at: 0,
-            skip: 0,
+            skip: Unread::Nothing,
             reply: Reply::None,
             keep_alive: true,
             requests_left: requests,
@@ -123,10 +126,10 @@ impl Http1 {
             self.unread = true;
             return Ok(Received::Requests);
         }
-        let mut bytes = &bytes[self.pass_over(bytes.len())..];
+        let mut bytes = &bytes[self.pass_over(bytes)..];
         if at_once && matches!(self.reply, Reply::None) && self.input.is_empty() && !bytes.is_empty() {
             bytes = &bytes[self.answer(bytes, desk)..];
-            bytes = &bytes[self.pass_over(bytes.len())..];
+            bytes = &bytes[self.pass_over(bytes)..];
         }
         if self.input.len() - self.at + bytes.len() > AHEAD_AT_MOST {
             self.unread = true;
@@ -168,25 +171,28 @@ impl Http1 {
     /// When the reply that waits is due; `None` where none waits, or where its request is not complete.
     pub(crate) const fn due(&self) -> Option<Nanos> {
         match &self.reply {
-            Reply::Waits(waits) if self.skip == 0 => Some(waits.due),
+            Reply::Waits(waits) if self.skip.is_over() => Some(waits.due),
             _ => None,
         }
     }
 
     /// Whether nothing is under way but what the client may still send.
     pub(crate) const fn is_idle(&self) -> bool {
-        matches!(self.reply, Reply::None) || self.skip > 0
+        matches!(self.reply, Reply::None) || !self.skip.is_over()
     }
 
-    /// Ends the conversation for this reason, with nothing more to say.
-    pub(crate) const fn leave(&mut self, why: Ending) {
+    /// Ends the conversation for this reason, with nothing more to say; half a request is forgotten.
+    pub(crate) fn leave(&mut self, why: Ending) {
+        self.input.clear();
+        self.at = 0;
+        self.skip = Unread::Nothing;
         self.over = true;
         self.why = Some(why);
     }
 
     /// Whether bytes of the client came that were not read.
     pub(crate) fn has_unread(&self) -> bool {
-        self.unread || self.skip > 0 || self.at < self.input.len()
+        self.unread || !self.skip.is_over() || self.at < self.input.len()
     }
 
     /// Whether the first bytes begin HTTP/2; `None`: they do not.
@@ -203,11 +209,13 @@ impl Http1 {
         Some(Received::Requests)
     }
 
-    /// How many of so many bytes belong to a body that nobody wants.
-    fn pass_over(&mut self, len: usize) -> usize {
-        let passed = usize::try_from(self.skip).unwrap_or(usize::MAX).min(len);
-        self.skip -= passed as u64;
-        passed
+    /// How many of these bytes belong to a body that nobody wants.
+    fn pass_over(&mut self, bytes: &[u8]) -> usize {
+        self.skip.pass_over(bytes).unwrap_or_else(|error| {
+            self.leave(error.into());
+            self.unread = true;
+            bytes.len()
+        })
     }
 
     /// Gets on with the reply under way, or with the next one. When there is none and none can come, it is over.
@@ -217,9 +225,9 @@ impl Http1 {
             _ => self.answer_kept(desk),
         };
         // Who has ended its half may still wait for a reply, but sends no more of a body.
-        let is_waited_for = matches!(self.reply, Reply::Waits(_)) && self.skip == 0;
+        let is_waited_for = matches!(self.reply, Reply::Waits(_)) && self.skip.is_over();
         if !begun && peer_done && !is_waited_for {
-            let cut_off = self.skip > 0 || !self.input.is_empty();
+            let cut_off = !self.skip.is_over() || !self.input.is_empty();
             self.why = cut_off.then_some(Ending::RequestCutOff);
             self.over = true;
         }
@@ -232,7 +240,7 @@ impl Http1 {
             let input = std::mem::take(&mut self.input);
             let used = self.answer(&input[self.at..], desk);
             self.at += used;
-            self.at += self.pass_over(input.len() - self.at);
+            self.at += self.pass_over(&input[self.at..]);
             self.input = input;
             if used > 0 {
                 return true;
@@ -251,19 +259,28 @@ impl Http1 {
     fn answer(&mut self, bytes: &[u8], desk: &mut Desk) -> usize {
         match RequestReader::head(bytes) {
             Ok(None) => 0,
+            // The objects of a site are only read, and no request for one needs such a body.
+            Ok(Some(request)) if request.chunked && desk.world.is_none() => {
+                self.refuse(RequestError::Coding, desk);
+                bytes.len()
+            }
             Ok(Some(request)) => {
                 self.reply(bytes, &request, desk);
                 request.head_bytes
             }
             Err(error) => {
-                refuse(&error.to_string(), desk.out.bytes());
-                self.reply = Reply::Goes(Piece::nothing());
-                self.keep_alive = false;
-                self.unread = true;
-                self.why = Some(error.into());
+                self.refuse(error, desk);
                 bytes.len()
             }
         }
+    }
+
+    fn refuse(&mut self, error: RequestError, desk: &mut Desk) {
+        refuse(&error.to_string(), desk.out.bytes());
+        self.reply = Reply::Goes(Piece::nothing());
+        self.keep_alive = false;
+        self.unread = true;
+        self.why = Some(error.into());
     }
 
     fn reply(&mut self, bytes: &[u8], request: &RequestHead<'_>, desk: &mut Desk) {
@@ -272,7 +289,7 @@ impl Http1 {
         if request.keep_alive && !self.keep_alive {
             self.why = Some(Ending::ServedAll);
         }
-        self.skip = request.body_bytes;
+        self.skip = Unread::behind(request);
         let going = match self.keep_alive {
             false => Going::End,
             true if is_http_1_0(bytes, request.target) => Going::OnAsAsked,
@@ -282,8 +299,11 @@ impl Http1 {
             self.reply = Reply::Goes(Piece::nothing());
             return;
         }
-        if let Some(request) = desk.world.as_ref().and_then(|world| world.read(request)) {
-            return self.think(request, going, desk);
+        if let Some(of_world) = desk.world.as_ref().and_then(|world| world.read(request)) {
+            if request.expects_continue {
+                desk.out.bytes().extend_from_slice(CONTINUE);
+            }
+            return self.think(of_world, going, desk);
         }
         let answer = desk.answer(&Asked {
             method: request.method,
@@ -302,7 +322,7 @@ impl Http1 {
     fn think(&mut self, request: Request, going: Going, desk: &mut Desk) {
         let Some(world) = &mut desk.world else { return };
         let think = world.think_time(&request);
-        if think == Nanos::ZERO && self.skip == 0 {
+        if think == Nanos::ZERO && self.skip.is_over() {
             self.reply = Reply::Goes(desk.answer_of_world(&request, going));
             return;
         }
@@ -313,7 +333,7 @@ impl Http1 {
     /// Begins the reply that waits if its time has come.
     fn go_if_due(&mut self, desk: &mut Desk) -> bool {
         let Reply::Waits(waits) = &mut self.reply else { return false };
-        if self.skip > 0 {
+        if !self.skip.is_over() {
             return false;
         }
         if waits.seat.is_some() && desk.now() < waits.due {

@@ -28,6 +28,7 @@ mod site;
 mod tally;
 mod timers;
 mod tls;
+mod unread;
 mod waiting;
 mod worker;
 mod world;

@@ -1,5 +1,7 @@
 //! The chunked transfer coding (RFC 9112 section 7.1), byte by byte so that any split works.
 
+use super::RequestError;
+
 /// Longest chunk-size line with its extensions, and longest trailer section, in bytes.
 const MAX_LINE_BYTES: u32 = 16 * 1024;
 
@@ -24,6 +26,31 @@ pub(super) struct Chunked {
     at: At,
     left: u64,
     line_bytes: u32,
+}
+
+/// A chunked body that nobody reads, of which the end has to be found.
+#[derive(Clone, Debug)]
+pub struct UnreadChunks(Chunked);
+
+impl UnreadChunks {
+    /// From the body's first byte on.
+    pub const fn new() -> Self {
+        Self(Chunked::new())
+    }
+
+    /// How many of these bytes belong to the body, and whether it ends with them.
+    ///
+    /// # Errors
+    /// When they are no chunked coding.
+    pub fn pass_over(&mut self, bytes: &[u8]) -> Result<(usize, bool), RequestError> {
+        self.0.pass_over(bytes).ok_or(RequestError::Bad)
+    }
+}
+
+impl Default for UnreadChunks {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// What a call found at the start of the input.
@@ -96,8 +123,41 @@ impl Chunked {
         Some(At::Size { digits: digits.checked_add(1)? })
     }
 
+    /// How many of `bytes` belong to the body, and whether it ends with them; `None` when they are no chunked
+    /// coding.
+    fn pass_over(&mut self, bytes: &[u8]) -> Option<(usize, bool)> {
+        let mut used = 0;
+        while used < bytes.len() {
+            match self.next(&bytes[used..]) {
+                Found::Framing(n) | Found::Body(n) => used += n,
+                Found::End(n) => return Some((used + n, true)),
+                Found::Broken => return None,
+            }
+        }
+        Some((used, false))
+    }
+
     const fn end_of_line(&mut self, next: At) -> At {
         self.line_bytes = 0;
         next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_that_nobody_reads_ends_where_its_coding_ends_in_any_pieces() {
+        let body = b"3;x=y\r\nabc\r\n0A\r\n0123456789\r\n0\r\nTrailer: t\r\n\r\n";
+        let all = [body, &b"GET / HTTP/1.1\r\n"[..]].concat();
+        assert_eq!(UnreadChunks::new().pass_over(&all), Ok((body.len(), true)));
+        for split in 0..body.len() {
+            let mut chunks = UnreadChunks::new();
+            assert_eq!(chunks.pass_over(&all[..split]), Ok((split, false)));
+            assert_eq!(chunks.pass_over(&all[split..]), Ok((body.len() - split, true)), "{split}");
+        }
+        assert_eq!(UnreadChunks::new().pass_over(b"3\r\nabcd\r\n"), Err(RequestError::Bad));
+        assert_eq!(UnreadChunks::new().pass_over(b"xyz\r\n"), Err(RequestError::Bad));
     }
 }

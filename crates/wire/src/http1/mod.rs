@@ -10,6 +10,7 @@ mod reply;
 mod request;
 mod scan;
 
+pub use chunked::UnreadChunks;
 pub use reply::{Framing, HttpVersion, ReplyError, ReplyHead, ReplyReader, Step};
 pub use request::{
     RequestError, RequestHead, RequestReader, ServerMethod, http_date, http_date_bytes, parse_http_date,

@@ -28,8 +28,13 @@ pub struct RequestHead<'a> {
     pub target: &'a [u8],
     /// Whether the connection may carry another request.
     pub keep_alive: bool,
-    /// Bytes of body that follow and are to be passed over.
+    /// Bytes of body that follow and are to be passed over; 0 if it comes in chunks.
     pub body_bytes: u64,
+    /// Whether a body in chunks follows, which no safe method needs:
+    /// [`UnreadChunks`](super::UnreadChunks) finds its end.
+    pub chunked: bool,
+    /// Whether the client waits for a 100 before it sends the body (`Expect: 100-continue`).
+    pub expects_continue: bool,
     /// `If-Modified-Since`, as it was sent.
     pub if_modified_since: Option<&'a [u8]>,
     /// `If-None-Match`, as it was sent.
@@ -53,7 +58,7 @@ pub enum RequestError {
     /// 431: more than [`MAX_HEAD_BYTES`] or [`MAX_HEADERS`].
     #[error("431 Request Header Fields Too Large")]
     TooLarge,
-    /// 501: a body in a transfer coding, which no safe method needs.
+    /// 501: a body in a transfer coding that is not understood.
     #[error("501 Not Implemented")]
     Coding,
 }
@@ -95,6 +100,8 @@ impl RequestReader {
             target,
             keep_alive: request.version == Some(1),
             body_bytes: 0,
+            chunked: false,
+            expects_continue: false,
             if_modified_since: None,
             if_none_match: None,
             range: None,
@@ -103,6 +110,10 @@ impl RequestReader {
             head_bytes: length,
         };
         read_fields(request.headers, &mut head)?;
+        if head.chunked && request.version != Some(1) {
+            return Err(RequestError::Bad); // HTTP/1.0 has no chunks: who put the line there?
+        }
+        head.expects_continue &= request.version == Some(1) && (head.body_bytes > 0 || head.chunked);
         Ok(Some(head))
     }
 }
@@ -118,7 +129,12 @@ fn read_fields<'a>(headers: &[httparse::Header<'a>], head: &mut RequestHead<'a>)
                 }
                 length = Some(value);
             }
-            17 if header.name.eq_ignore_ascii_case("transfer-encoding") => return Err(RequestError::Coding),
+            17 if header.name.eq_ignore_ascii_case("transfer-encoding") => {
+                if head.chunked || !header.value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+                    return Err(RequestError::Coding);
+                }
+                head.chunked = true;
+            }
             10 if header.name.eq_ignore_ascii_case("connection") => {
                 if has_token(header.value, b"close") {
                     head.keep_alive = false;
@@ -129,6 +145,9 @@ fn read_fields<'a>(headers: &[httparse::Header<'a>], head: &mut RequestHead<'a>)
             17 if header.name.eq_ignore_ascii_case("if-modified-since") => {
                 head.if_modified_since = Some(header.value)
             }
+            6 if header.name.eq_ignore_ascii_case("expect") => {
+                head.expects_continue = has_token(header.value, b"100-continue");
+            }
             13 if header.name.eq_ignore_ascii_case("if-none-match") => {
                 head.if_none_match = Some(header.value)
             }
@@ -137,6 +156,9 @@ fn read_fields<'a>(headers: &[httparse::Header<'a>], head: &mut RequestHead<'a>)
             5 if header.name.eq_ignore_ascii_case("range") => head.range = Some(header.value),
             _ => {}
         }
+    }
+    if head.chunked && length.is_some() {
+        return Err(RequestError::Bad); // two lengths at once are what smuggling looks like
     }
     head.body_bytes = length.unwrap_or(0);
     Ok(())
@@ -254,6 +276,12 @@ mod tests {
         assert_eq!(head.stamp.and_then(stamp::parse_ask), Some(255));
         assert_eq!(head.if_none_match, Some(&b"\"a\", W/\"b\""[..]));
         assert_eq!(head.if_range, Some(&b"\"c\""[..]));
+        for (version, length, waits) in [("1.1", 3, true), ("1.1", 0, false), ("1.0", 3, false)] {
+            let request =
+                format!("PUT / HTTP/{version}\r\nExpect: 100-Continue\r\nContent-Length: {length}\r\n\r\n");
+            let head = RequestReader::head(request.as_bytes()).unwrap().unwrap();
+            assert_eq!(head.expects_continue, waits, "{request}");
+        }
         let plain = RequestReader::head(b"PUT / HTTP/1.1\r\n\r\n").unwrap().unwrap();
         assert_eq!((plain.method, plain.stamp, plain.if_none_match), (ServerMethod::Put, None, None));
     }
@@ -262,8 +290,21 @@ mod tests {
     fn what_could_smuggle_is_refused() {
         let two = b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n";
         assert_eq!(RequestReader::head(two), Err(RequestError::Bad));
-        let coded = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
-        assert_eq!(RequestReader::head(coded), Err(RequestError::Coding));
+        let head = |lines: &str| {
+            let request = format!("POST / HTTP/{lines}\r\n\r\n");
+            RequestReader::head(request.as_bytes())
+                .map(|head| head.map(|head| (head.chunked, head.body_bytes)))
+        };
+        assert_eq!(head("1.1\r\nTransfer-Encoding: chunked"), Ok(Some((true, 0))));
+        for (lines, error) in [
+            ("1.1\r\nTransfer-Encoding: gzip, chunked", RequestError::Coding),
+            ("1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked", RequestError::Coding),
+            ("1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 3", RequestError::Bad),
+            ("1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked", RequestError::Bad),
+            ("1.0\r\nTransfer-Encoding: chunked", RequestError::Bad),
+        ] {
+            assert_eq!(head(lines), Err(error), "{lines}");
+        }
         let huge = [b"GET /".as_slice(), &[b'a'; MAX_HEAD_BYTES + 1]].concat();
         assert_eq!(RequestReader::head(&huge), Err(RequestError::TooLarge));
     }

@@ -1,79 +1,11 @@
-//! Objects of a world: what is said about them, conditions, ranges, methods, and connections that end.
+//! What is said about objects: stamps, dates, conditions, ranges.
 
-use crate::support::{Reply, ask, connect, ended, get, of_world, read_one, within_patience};
-use bakeoff_content::world::{Name, Object, Version};
-use bakeoff_origin::{Origin, World};
+use super::{
+    EMPTY, LARGE, LARGE_BYTES, PAGE, PRIVATE, name, object, path, read_head, stamp, version, whole, world,
+};
+use crate::support::{ask, connect, get, of_world, read_one, within_patience};
 use bakeoff_wire::http1::{http_date, parse_http_date};
-use std::io::{Read, Write};
-use std::time::{Duration, Instant};
-
-const CONTENT: &str = r#"
-[[content]]
-name = "page"
-size = "const:1000B"
-life = { length = "const:1day", expires = "nmt+0s" }
-media_type = "text/html"
-extensions = [".html"]
-
-[[content]]
-name = "private"
-size = "const:10B"
-cachable = "0%"
-life = { length = "const:1day", expires = "nmt+0s" }
-
-[[content]]
-name = "large"
-size = "const:5GB"
-
-[[content]]
-name = "empty"
-size = "const:0B"
-"#;
-const PAGE: u8 = 0;
-const PRIVATE: u8 = 1;
-const LARGE: u8 = 2;
-const EMPTY: u8 = 3;
-/// As distributions have it: 5 * 1024^3.
-const LARGE_BYTES: u64 = 5 << 30;
-
-fn world(origin: &str) -> World {
-    World::from_toml(&format!("{CONTENT}\n[origin]\n{origin}\n")).unwrap()
-}
-
-fn name(kind: u8) -> Name {
-    Name { world: 0xfeed, server: 7, kind, number: 42 }
-}
-
-fn path(name: &Name) -> String {
-    let mut path = Vec::new();
-    name.write_path(&world("").model, &mut path);
-    String::from_utf8(path).unwrap()
-}
-
-fn id(name: &Name) -> String {
-    let mut id = Vec::new();
-    name.write_id(&mut id);
-    String::from_utf8(id).unwrap()
-}
-
-fn object(name: &Name) -> Object {
-    world("").model.object(name).unwrap()
-}
-
-/// What the object was when the reply was made.
-fn version(name: &Name, reply: &Reply) -> Version {
-    object(name).at(parse_http_date(reply.line("date").unwrap().as_bytes()).unwrap())
-}
-
-fn whole(name: &Name) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    object(name).body.write_to(&mut bytes).unwrap();
-    bytes
-}
-
-fn stamp(told: &str, ask: u64, name: &Name, version: &Version) -> String {
-    format!("{told}={ask:016x}; object={}; version={}", id(name), version.number)
-}
+use std::io::Write;
 
 #[test]
 fn a_reply_says_for_whom_it_was_made_and_how_long_it_may_be_kept() {
@@ -191,19 +123,6 @@ fn ranges_of_an_object_of_five_gigabytes() {
 }
 
 #[test]
-fn who_breaks_off_in_the_middle_of_a_large_object_does_no_harm() {
-    within_patience(|| {
-        let origin = of_world(world(""), 1);
-        for _ in 0..10 {
-            let mut stream = connect(&origin);
-            write!(stream, "GET {} HTTP/1.1\r\n\r\n", path(&name(LARGE))).unwrap();
-            stream.read_exact(&mut vec![0; 1_000_000]).unwrap();
-        }
-        assert_eq!(get(&origin, &path(&name(PAGE)), "").body, whole(&name(PAGE)));
-    });
-}
-
-#[test]
 fn head_says_what_get_says_without_the_body() {
     within_patience(|| {
         let origin = of_world(world(""), 2);
@@ -226,48 +145,6 @@ fn head_says_what_get_says_without_the_body() {
     });
 }
 
-fn read_head(stream: &mut impl Read) -> Reply {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        stream.read_exact(&mut byte).unwrap();
-        head.push(byte[0]);
-    }
-    Reply::head(&head)
-}
-
-#[test]
-fn a_body_that_is_sent_is_passed_over_and_answered_behind_its_end() {
-    within_patience(|| {
-        let origin = of_world(world(""), 2);
-        let page = name(PAGE);
-        let mut stream = connect(&origin);
-        for (answered, (method, size)) in
-            (0..).zip([("POST", 0), ("POST", 5), ("PUT", 3_000_000), ("POST", 100_000)])
-        {
-            let head = format!(
-                "{method} {} HTTP/1.1\r\nX-Bakeoff: ask=0000000000000004\r\nIf-None-Match: *\r\nContent-Length: {size}\r\n\r\n",
-                path(&page)
-            );
-            stream.write_all(head.as_bytes()).unwrap();
-            for piece in vec![b'x'; size].chunks(50_000) {
-                assert_eq!(origin.tally().requests, answered, "answered before its end");
-                stream.write_all(piece).unwrap();
-            }
-            let reply = read_one(&mut stream);
-            assert_eq!((reply.status, &reply.body), (200, &whole(&page)));
-            let stamp = stamp("made", 4, &page, &version(&page, &reply));
-            assert_eq!(reply.line("x-bakeoff"), Some(stamp.as_str()));
-            assert_eq!(reply.line("cache-control"), Some("private, no-cache"));
-        }
-        drop(stream);
-        // Half a body: nothing is answered.
-        let half = format!("POST {} HTTP/1.1\r\nContent-Length: 10\r\n\r\nhalf", path(&page));
-        assert_eq!(ask(&origin, half).len(), 0);
-        assert_eq!((ended(&origin, "request cut off"), origin.tally().requests), (1, 4));
-    });
-}
-
 #[test]
 fn names_without_an_object_and_methods_without_a_meaning() {
     within_patience(|| {
@@ -283,51 +160,6 @@ fn names_without_an_object_and_methods_without_a_meaning() {
         // What is no name of a world is looked for beside it.
         assert_eq!(get(&origin, "/bytes/5", "").body.len(), 5);
         assert_eq!(get(&origin, "/w00/x", "").status, 404);
-        let coded =
-            format!("POST {} HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", path(&name(PAGE)));
-        assert_eq!(ask(&origin, coded)[0].status, 501);
-    });
-}
-
-#[test]
-fn a_connection_serves_as_many_requests_as_the_world_says() {
-    within_patience(|| {
-        for (origin, requests) in [
-            ("requests_per_connection = 3", 3),
-            ("requests_per_connection = 0", 1),
-            ("requests_per_connection = \"const:2\"", 2),
-            ("keep_alive = false", 1),
-        ] {
-            let origin = of_world(world(origin), 2);
-            // More than are served come at once, some of them not about the world.
-            let many =
-                format!("GET {} HTTP/1.1\r\n\r\nGET /bytes/7 HTTP/1.1\r\n\r\n", path(&name(PAGE))).repeat(4);
-            let replies = ask(&origin, many);
-            assert_eq!(replies.len(), requests);
-            let (last, others) = replies.split_last().unwrap();
-            assert_eq!(last.line("connection"), Some("close"));
-            assert!(others.iter().all(|reply| reply.line("connection").is_none()));
-            assert_eq!(ended(&origin, "all its requests served"), 1);
-        }
-    });
-}
-
-#[test]
-fn a_connection_on_which_nothing_happens_is_closed_and_one_in_use_is_not() {
-    within_patience(|| {
-        let origin: Origin = of_world(world("idle_timeout = \"200ms\"\nthink = \"const:500ms\""), 1);
-        let mut silent = connect(&origin);
-        let mut used = connect(&origin);
-        let begin = Instant::now();
-        // A reply may wait for longer than that.
-        write!(used, "GET {} HTTP/1.1\r\n\r\n", path(&name(PAGE))).unwrap();
-        assert_eq!(silent.read(&mut [0]).unwrap(), 0);
-        assert!(begin.elapsed() >= Duration::from_millis(195), "{:?}", begin.elapsed());
-        assert_eq!(read_one(&mut used).status, 200);
-        let answered = Instant::now();
-        assert_eq!(used.read(&mut [0]).unwrap(), 0);
-        assert!(answered.elapsed() >= Duration::from_millis(150), "{:?}", answered.elapsed());
-        assert_eq!(ended(&origin, "idle for too long"), 2);
     });
 }
 

@@ -1,0 +1,52 @@
+//! The body of a request, which nobody reads: only its end matters.
+//!
+//! Hot, fed by strangers.
+
+use bakeoff_wire::http1::{RequestError, RequestHead, UnreadChunks};
+
+/// What is left of a body.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// Nothing: the next byte begins a request.
+    Nothing,
+    /// So many bytes, at least one.
+    Bytes(u64),
+    /// Chunks.
+    Chunks(UnreadChunks),
+}
+
+impl Unread {
+    /// What comes behind this head.
+    pub(crate) const fn behind(head: &RequestHead<'_>) -> Self {
+        match head.body_bytes {
+            _ if head.chunked => Self::Chunks(UnreadChunks::new()),
+            0 => Self::Nothing,
+            bytes => Self::Bytes(bytes),
+        }
+    }
+
+    /// Whether the request is complete.
+    pub(crate) const fn is_over(&self) -> bool {
+        matches!(self, Self::Nothing)
+    }
+
+    /// How many of these bytes belong to the body.
+    ///
+    /// # Errors
+    /// When they are no chunks: where the next request begins is not to be known any more.
+    pub(crate) fn pass_over(&mut self, bytes: &[u8]) -> Result<usize, RequestError> {
+        let (passed, over) = match self {
+            Self::Nothing => return Ok(0),
+            Self::Bytes(left) => {
+                let passed = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
+                *left -= passed as u64;
+                (passed, *left == 0)
+            }
+            Self::Chunks(chunks) => chunks.pass_over(bytes)?,
+        };
+        if over {
+            *self = Self::Nothing;
+        }
+        Ok(passed)
+    }
+}

@@ -1,0 +1,90 @@
+//! Objects of a world, asked for by every method, and connections that end.
+
+mod bodies;
+mod lasting;
+mod objects;
+
+use crate::support::Reply;
+use bakeoff_content::world::{Name, Object, Version};
+use bakeoff_origin::World;
+use bakeoff_wire::http1::parse_http_date;
+use std::io::Read;
+
+const CONTENT: &str = r#"
+[[content]]
+name = "page"
+size = "const:1000B"
+life = { length = "const:1day", expires = "nmt+0s" }
+media_type = "text/html"
+extensions = [".html"]
+
+[[content]]
+name = "private"
+size = "const:10B"
+cachable = "0%"
+life = { length = "const:1day", expires = "nmt+0s" }
+
+[[content]]
+name = "large"
+size = "const:5GB"
+
+[[content]]
+name = "empty"
+size = "const:0B"
+"#;
+pub(super) const PAGE: u8 = 0;
+pub(super) const PRIVATE: u8 = 1;
+pub(super) const LARGE: u8 = 2;
+pub(super) const EMPTY: u8 = 3;
+/// As distributions have it: 5 * 1024^3.
+pub(super) const LARGE_BYTES: u64 = 5 << 30;
+
+pub(super) fn world(origin: &str) -> World {
+    World::from_toml(&format!("{CONTENT}\n[origin]\n{origin}\n")).unwrap()
+}
+
+pub(super) fn name(kind: u8) -> Name {
+    Name { world: 0xfeed, server: 7, kind, number: 42 }
+}
+
+pub(super) fn path(name: &Name) -> String {
+    let mut path = Vec::new();
+    name.write_path(&world("").model, &mut path);
+    String::from_utf8(path).unwrap()
+}
+
+pub(super) fn id(name: &Name) -> String {
+    let mut id = Vec::new();
+    name.write_id(&mut id);
+    String::from_utf8(id).unwrap()
+}
+
+pub(super) fn object(name: &Name) -> Object {
+    world("").model.object(name).unwrap()
+}
+
+/// What the object was when the reply was made.
+pub(super) fn version(name: &Name, reply: &Reply) -> Version {
+    object(name).at(parse_http_date(reply.line("date").unwrap().as_bytes()).unwrap())
+}
+
+pub(super) fn whole(name: &Name) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    object(name).body.write_to(&mut bytes).unwrap();
+    bytes
+}
+
+pub(super) fn stamp(told: &str, ask: u64, name: &Name, version: &Version) -> String {
+    format!("{told}={ask:016x}; object={}; version={}", id(name), version.number)
+}
+
+/// The next reply, of which nothing but the head comes.
+pub(super) fn read_head(stream: &mut impl Read) -> Reply {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    Reply::head(&head)
+}
