@@ -7,5 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod console;
+pub mod extract;
 pub mod judge;
 pub mod ledger;
