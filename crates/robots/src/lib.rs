@@ -7,6 +7,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod console;
+pub mod extract;
 pub mod judge;
 pub mod ledger;
 pub mod phases;
