@@ -9,5 +9,7 @@
 
 pub mod console;
 pub mod extract;
+pub mod ideal;
 pub mod judge;
 pub mod ledger;
+pub mod stream;
