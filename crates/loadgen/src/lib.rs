@@ -15,6 +15,7 @@ mod exchange;
 mod flow;
 mod job;
 mod lane;
+mod listener;
 mod local;
 mod pacer;
 mod profile;
@@ -29,7 +30,8 @@ pub const GENERATOR_LIMIT: f64 = 0.97;
 
 pub use bakeoff_sys::driver::{Choice, Kind as DriverKind, SystemCalls};
 pub use delay::OwnLateness;
-pub use job::{BodyCheck, Job, Pace, Protocol, Reuse, Target};
+pub use job::{BodyCheck, Job, Limits, Pace, Pools, Protocol, Reuse, Target};
+pub use listener::{Course, Ended, Listener, Reply};
 pub use local::{AddressError, LocalAddresses};
 pub use pacer::{Constant, Original, Pacer, Poisson};
 pub use profile::{Profile, Stage};

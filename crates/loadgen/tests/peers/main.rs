@@ -8,9 +8,12 @@
 mod closed;
 mod failures;
 mod h2;
+mod heard;
+mod listening;
 mod nginx;
 mod open;
 mod per_request;
+mod pooled;
 mod random;
 mod replies;
 mod sharing;

@@ -8,12 +8,18 @@ mod closed;
 mod failures;
 #[path = "../peers/h2/mod.rs"]
 mod h2;
+#[path = "../peers/heard.rs"]
+mod heard;
+#[path = "../peers/listening.rs"]
+mod listening;
 #[path = "../peers/nginx.rs"]
 mod nginx;
 #[path = "../peers/open.rs"]
 mod open;
 #[path = "../peers/per_request.rs"]
 mod per_request;
+#[path = "../peers/pooled.rs"]
+mod pooled;
 #[path = "../peers/random.rs"]
 mod random;
 #[path = "../peers/replies.rs"]
