@@ -9,6 +9,7 @@
 
 pub mod console;
 pub mod extract;
+pub mod ideal;
 pub mod judge;
 pub mod ledger;
 pub mod phases;
@@ -16,3 +17,8 @@ pub mod popularity;
 pub mod population;
 pub mod spec;
 pub mod working_set;
+pub mod stream;
+
+pub use phases::{FillGate, PhaseFile};
+pub use population::{Lane, Setting, TargetForm};
+pub use spec::{Connections, RobotsFile, Spec, SpecError};
