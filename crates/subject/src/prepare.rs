@@ -33,7 +33,9 @@ pub(crate) fn run_own(
     recipe: &Recipe,
 ) -> Result<(), SubjectError> {
     let commands = recipe.before.iter().cloned();
-    commands.into_iter().try_for_each(|argv| run_one(place, runner, env, argv, recipe.cwd.clone(), &recipe.logs))
+    commands
+        .into_iter()
+        .try_for_each(|argv| run_one(place, runner, env, argv, recipe.cwd.clone(), &recipe.logs))
 }
 
 fn run_one(

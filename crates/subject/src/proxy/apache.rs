@@ -117,8 +117,9 @@ AllowCONNECT 1-65535
 }
 
 /// Zeros: no freshness by guess. `CacheMaxExpire` is a day by default, also for what says more.
+/// (A URL without a port means port 80 only; one with an empty port means every port.)
 fn caching(spec: &ProxySpec, cache: &Path) -> String {
-    let what = if spec.mode == ProxyMode::Forward { "http://" } else { "/" };
+    let what = if spec.mode == ProxyMode::Forward { "http://*:/" } else { "/" };
     format!(
         "CacheRoot {}
 CacheEnable disk {what}

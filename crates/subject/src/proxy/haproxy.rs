@@ -20,8 +20,9 @@ use std::time::Duration;
 /// The socket for the gauge, in the private directory, which HAProxy runs in.
 const SOCKET: &str = "stats.sock";
 
-/// A configuration file of its own, so that a user's configuration need not have it.
-const GAUGE: &str = "global\n    stats socket stats.sock mode 600 level operator\n";
+/// A configuration file of its own, so that a user's configuration need not have it. `show cache`
+/// is for administrators only.
+const GAUGE: &str = "global\n    stats socket unix@stats.sock mode 600 level admin\n";
 
 /// What HAProxy cuts its cache into.
 const BLOCK_BYTES: u64 = 1024;

@@ -118,9 +118,7 @@ impl Product {
     /// product's. (Squid from version 6 adds `Cache-Status`.)
     pub const fn verdict_header(self) -> Option<&'static str> {
         match self {
-            Self::Squid | Self::Varnish | Self::Nginx | Self::Apache | Self::TrafficServer => {
-                Some("X-Cache")
-            }
+            Self::Squid | Self::Varnish | Self::Nginx | Self::Apache | Self::TrafficServer => Some("X-Cache"),
             Self::HaProxy => None,
         }
     }
@@ -159,9 +157,7 @@ impl ProxySpec {
             (product, _) if self.mode == ProxyMode::Forward && !product.can_forward() => {
                 Some(ProxyRefusal::ReverseOnly)
             }
-            (Product::Nginx | Product::Apache | Product::TrafficServer, None) => {
-                Some(ProxyRefusal::DiskOnly)
-            }
+            (Product::Nginx | Product::Apache | Product::TrafficServer, None) => Some(ProxyRefusal::DiskOnly),
             (Product::HaProxy, Some(_)) => Some(ProxyRefusal::MemoryOnly),
             _ if self.store_bytes() > most => Some(ProxyRefusal::TooLarge { most_bytes: most }),
             _ if self.store_bytes() < LEAST_BYTES => {

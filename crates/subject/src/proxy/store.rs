@@ -93,8 +93,7 @@ pub(super) struct Gauge<'a> {
 impl Gauge<'_> {
     /// The body of a reply of the proxy itself.
     pub(super) fn page(&self, path: &str, host: &str) -> Result<String, StoreError> {
-        let silent =
-            |source| StoreError::Silent { asked: format!("http://{}{path}", self.address), source };
+        let silent = |source| StoreError::Silent { asked: format!("http://{}{path}", self.address), source };
         let ask = || {
             let mut stream = TcpStream::connect_timeout(&self.address, PATIENCE)?;
             stream.set_read_timeout(Some(PATIENCE))?;

@@ -3,7 +3,8 @@
 //! `traffic_server` alone, without its manager; a runroot file sends everything it reads and writes
 //! to the private directory. The store is a ring that new objects are written into, so what it
 //! throws out is what was written longest ago, and it does not count that. The gauge is its
-//! `stats_over_http` plugin, on a path of the proxy; figures are up to five seconds old. What the
+//! `stats_over_http` plugin, on a path of the proxy; figures are up to five seconds old, and leave
+//! out the last objects, up to 4 MB, which wait in memory to be written together. What the
 //! product says of hits comes from its `header_rewrite` plugin. The user's configuration is a
 //! `records.config`; store, mapping, access and plugins stay ours.
 
@@ -42,11 +43,9 @@ pub(super) fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, Subj
     }
     let config = match &spec.config {
         None => own_config(spec, place)?,
-        Some(path) => users_text(
-            place,
-            path,
-            Some("CONFIG proxy.config.http.server_ports STRING {port}:ip-in={host}"),
-        )?,
+        Some(path) => {
+            users_text(place, path, Some("CONFIG proxy.config.http.server_ports STRING {port}:ip-in={host}"))?
+        }
     };
     place.write("runroot.yaml", &runroot(&place.dir, &server))?;
     place.write("etc/records.config", &config)?;
