@@ -54,6 +54,8 @@ const ARROWS: &[Arrow] = &[
     Arrow("experiment", "stats", "looks and verdicts"),
     Arrow("caches", "units", "plans are full of quantities"),
     Arrow("caches", "sys", "places its threads"),
+    Arrow("caches", "wire", "dates of the origin"),
+    Arrow("caches", "workload", "the statuses of a job"),
     Arrow("caches", "content", "the world that the origin serves"),
     Arrow("caches", "loadgen", "drives the robots"),
     Arrow("caches", "robots", "who asks, and what they record"),

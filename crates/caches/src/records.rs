@@ -101,6 +101,9 @@ pub struct PhaseLine {
     pub phase: Record,
     /// Whether it counts.
     pub measured: bool,
+    /// What ended it, in words; empty where it was cut short.
+    #[serde(default)]
+    pub ended: String,
     /// What was used and served in it.
     pub used: Used,
 }

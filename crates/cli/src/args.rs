@@ -1,5 +1,7 @@
 //! What the user typed, checked for form only.
 
+use bakeoff_caches::Scale;
+use bakeoff_caches::plan::Entrant;
 use bakeoff_experiment::rule::Rule;
 use bakeoff_loadgen::{LocalAddresses, Share};
 use bakeoff_units::{Bytes, Nanos, PerSecond};
@@ -74,6 +76,52 @@ pub(crate) struct RunArgs {
     /// Go on with the run in this results directory
     #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "out"])]
     pub(crate) resume: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) caches: CachesArgs,
+}
+
+/// What changes a bake-off of caches.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Bake-offs of caches")]
+pub(crate) struct CachesArgs {
+    /// Who takes part, in place of the plan's products: `none`, `squid`, `varnish`, `nginx`, `apache`,
+    /// `trafficserver`, `haproxy`, with a configuration of your own as in `squid=my.conf`; may be given more
+    /// than once
+    #[arg(long = "product", value_name = "NAME")]
+    pub(crate) products: Vec<Entrant>,
+    /// A forward proxy that runs already takes part
+    #[arg(long = "proxy", value_name = "HOST:PORT")]
+    pub(crate) proxies: Vec<SocketAddr>,
+    /// A reverse proxy that runs already, in front of the origin at --origin-port, takes part
+    #[arg(long = "reverse", value_name = "HOST:PORT", requires = "origin_port")]
+    pub(crate) reverse: Vec<SocketAddr>,
+    /// Port of the origin [default: a free one]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) origin_port: Option<u16>,
+    /// Share of the published durations, such as 1/60
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) scale: Option<Scale>,
+    /// The rate of a plan with one rate, the peak of a plan with shares of a peak, such as 50/s
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Option<PerSecond>,
+    /// Print a line an interval as `polyclt` did
+    #[arg(long, value_name = "polygraph", value_parser = ["polygraph"], hide_possible_values = true)]
+    pub(crate) console: Option<String>,
+}
+
+impl CachesArgs {
+    /// Those that were given, as they were typed.
+    pub(crate) fn typed(&self) -> Vec<String> {
+        let mut typed = Vec::new();
+        typed.extend(self.products.iter().map(|entrant| format!("--product {entrant}")));
+        typed.extend(self.proxies.iter().map(|address| format!("--proxy {address}")));
+        typed.extend(self.reverse.iter().map(|address| format!("--reverse {address}")));
+        typed.extend(self.origin_port.map(|port| format!("--origin-port {port}")));
+        typed.extend(self.scale.map(|scale| format!("--scale {scale}")));
+        typed.extend(self.rate.map(|rate| format!("--rate {rate}")));
+        typed.extend(self.console.iter().map(|console| format!("--console {console}")));
+        typed
+    }
 }
 
 #[derive(Args, Debug)]

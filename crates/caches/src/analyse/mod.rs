@@ -11,7 +11,7 @@ use crate::directory::Stored;
 use crate::plan::{CachePlan, Changes, Course, Peak as PlanPeak, PlanError};
 use crate::records::{Purpose, RunRecord};
 use crate::results::{Entrant, FORMAT, Fill, Path, Peak, Point, Results};
-use bakeoff_subject::proxy::Mode;
+use bakeoff_subject::ProxyMode as Mode;
 
 /// What a stored bake-off came to; `changes` as it was begun with.
 ///

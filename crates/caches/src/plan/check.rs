@@ -3,9 +3,10 @@
 use super::file::{BakeoffSection, FillSection};
 use super::{CachePlan, Changes, Course, Entrant, Fill, Peak, PlanError};
 use crate::scale::Scale;
-use bakeoff_content::{Distribution, Model, TypedKind};
+use bakeoff_content::Distribution;
+use bakeoff_content::world::{Model, TypedKind};
 use bakeoff_robots::{PhaseFile, RobotsFile, Spec};
-use bakeoff_subject::proxy::Mode;
+use bakeoff_subject::ProxyMode as Mode;
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;

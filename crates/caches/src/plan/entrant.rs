@@ -1,6 +1,6 @@
 //! Who takes part in a bake-off.
 
-use bakeoff_subject::proxy::{Mode, Product};
+use bakeoff_subject::{Product, ProxyMode as Mode};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -9,9 +9,10 @@ mod file;
 pub use entrant::{Entrant, Kind, NoEntrant};
 
 use crate::scale::{Scale, TooShort};
-use bakeoff_content::{DistributionError, Model, ModelError};
+use bakeoff_content::DistributionError;
+use bakeoff_content::world::{Model, ModelError};
 use bakeoff_robots::{PhaseFile, Spec, SpecError};
-use bakeoff_subject::proxy::Mode;
+use bakeoff_subject::ProxyMode as Mode;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 
 /// The name of the table that tells such a plan from an experiment's.

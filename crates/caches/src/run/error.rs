@@ -60,6 +60,9 @@ pub enum CachesError {
     /// A rate that is too low for the scale.
     #[error("{0}")]
     TooShort(#[from] crate::TooShort),
+    /// Of what is written inside the program; a test sees to it that there is none.
+    #[error("{0}")]
+    Own(String),
     /// Ctrl-C.
     #[error("interrupted")]
     Interrupted,

@@ -9,7 +9,8 @@ use bakeoff_content::SplitMix64;
 use bakeoff_content::world::Model;
 use bakeoff_loadgen::{BodyCheck, Job, Limits, Pace, Pools, Recording, Reuse, Station, Target};
 use bakeoff_robots::ledger::{INTERVAL, Ledger, Record, Scope};
-use bakeoff_robots::{Connections, FillGate, Lane, Robots, Setting, Spec, TargetForm};
+use bakeoff_robots::phases::EndReason;
+use bakeoff_robots::{Connections, FillGate, Lane, Population, Robots, Setting, Spec, TargetForm};
 use bakeoff_units::Nanos;
 use bakeoff_workload::Statuses;
 use std::io;
@@ -69,10 +70,12 @@ impl Load<'_> {
         let (gate, stop) = (FillGate::new(), AtomicBool::new(false));
         let ledger = Ledger::new(0, INTERVAL, Nanos::ZERO, sender);
         let (spec, model) = (Arc::new(self.spec.clone()), Arc::new(self.model.clone()));
-        let robots = Robots::new(spec, model, self.setting(&gate), ledger);
-        let mut phases = Vec::new();
+        let population = Population::new(spec, model, self.setting(&gate));
+        let target = self.target();
+        let robots = Robots::new(population, ledger, &target);
+        let mut phases: Vec<PhaseLine> = Vec::new();
         let (ended, failed) = std::thread::scope(|scope| {
-            let working = scope.spawn(|| self.work(robots, &stop));
+            let working = scope.spawn(|| self.work(target, robots, &stop));
             let failed = self.listen(&records, &gate, &stop, &mut phases, watch);
             let ended = working.join();
             (ended.unwrap_or_else(|_| Err(io::Error::other("the robots' thread panicked"))), failed)
@@ -80,7 +83,10 @@ impl Load<'_> {
         if let Some(error) = failed {
             return Err(error);
         }
-        let recording = ended.map_err(CachesError::Robots)?;
+        let (recording, reasons) = ended.map_err(CachesError::Robots)?;
+        for (line, reason) in phases.iter_mut().zip(reasons) {
+            reason.meaning().clone_into(&mut line.ended);
+        }
         Ok(Ended {
             phases,
             lateness_p99_ns: recording.times.lateness.quantile(0.99).get(),
@@ -116,8 +122,8 @@ impl Load<'_> {
     }
 
     /// On a thread of its own.
-    fn work(&self, robots: Robots, stop: &AtomicBool) -> io::Result<Recording> {
-        let mut station = Station::new(self.target(), 1, self.cores.to_vec())?;
+    fn work(&self, target: Target, robots: Robots, stop: &AtomicBool) -> io::Result<(Recording, Vec<EndReason>)> {
+        let mut station = Station::new(target, 1, self.cores.to_vec())?;
         let job = Job {
             sources: vec![robots],
             robots: Vec::new(),
@@ -128,8 +134,13 @@ impl Load<'_> {
             refused: Statuses::default(),
             interrupted: stop,
         };
-        // The robots close their books when they go.
-        station.run_heard(job).map(|(recording, _)| recording)
+        let (recording, robots) = station.run_heard(job)?;
+        let mut reasons = Vec::new();
+        for robots in robots {
+            let (population, _) = robots.finish();
+            reasons.extend(population.schedule().ended().iter().map(|ended| ended.reason));
+        }
+        Ok((recording, reasons))
     }
 
     fn target(&self) -> Target {

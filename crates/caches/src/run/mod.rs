@@ -20,7 +20,7 @@ use bakeoff_experiment::directory::ResultsDir;
 use bakeoff_experiment::environment::{self, Need, Placement};
 use bakeoff_experiment::results::Fact;
 use bakeoff_content::mix64;
-use bakeoff_experiment::scratch::Scratch;
+use bakeoff_experiment::run::Scratch;
 use bakeoff_robots::ledger::Record;
 use bakeoff_units::{Nanos, PerSecond};
 use origin::{Origin, Place};

@@ -63,7 +63,7 @@ impl<'b, 'd, F> Observer<'b, 'd, F> {
         Ok(Reading {
             cache_ns: self.cache.and_then(|cache| cache.cpu().ok()).map(|reading| reading.nanos.get()),
             origin_ns: self.origin.cpu_ns(),
-            robots_ns: bakeoff_sys::process::own_cpu_time().get(),
+            robots_ns: bakeoff_sys::cpu_clock::own_process().map_or(0, |time| time.get()),
             tally,
         })
     }
@@ -93,7 +93,7 @@ impl<F: FnMut() -> Result<bool, CachesError>> Watch for Observer<'_, '_, F> {
         };
         self.progress.record(&phase);
         let measured = self.measured.contains(&phase.phase);
-        Ok(PhaseLine { phase, measured, used })
+        Ok(PhaseLine { phase, measured, ended: String::new(), used })
     }
 
     fn look(&mut self, gate: &FillGate) -> Result<(), CachesError> {

@@ -3,13 +3,12 @@
 //! Measuring side, cold: asked when a phase ends.
 
 use super::CachesError;
-use bakeoff_sys::clock::unix_now;
 use bakeoff_subject::{Context, Running, Spec, start};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Where the origin says what it has sent.
 const TALLY: &str = "/bakeoff/tally";
@@ -76,10 +75,10 @@ impl Origin {
         let date = head.lines().find_map(|line| line.strip_prefix("Date: "));
         let ahead = date
             .and_then(|date| bakeoff_wire::http1::parse_http_date(date.trim().as_bytes()))
-            .map(|date| date as i64 - unix_now().as_secs() as i64);
+            .map(|date| date as i64 - SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() as i64);
         let tally = Tally {
             replies: number("replies"),
-            validations: number("validations"),
+            validations: number("not_modified"),
             body_bytes: number("body_bytes"),
         };
         Ok((tally, ahead))
@@ -87,7 +86,7 @@ impl Origin {
 
     /// Its CPU so far; `None` where that cannot be read.
     pub(super) fn cpu_ns(&self) -> Option<u64> {
-        self.running.cpu().ok().map(|reading| reading.total().get())
+        self.running.cpu().ok().map(|reading| reading.nanos.get())
     }
 }
 

@@ -50,7 +50,7 @@ impl Bench<'_> {
         let judge = move |record: &RunRecord| judge(record, bound);
         let purpose = |verdict: &str| Purpose::Trial { rate_per_s: rate.get(), verdict: verdict.to_owned() };
         let mut verdict = "not judged";
-        self.judged(entrant, &spec, &plan.model, |record| {
+        self.judged(entrant, &spec, &plan.model, |_, _| Ok(false), |record| {
             verdict = judge(record);
             purpose(verdict)
         })?;

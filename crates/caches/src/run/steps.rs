@@ -8,8 +8,7 @@ use crate::records::{EntrantRecord, PhaseLine, Purpose, RunRecord, Store};
 use bakeoff_content::world::Model;
 use bakeoff_content::mix64;
 use bakeoff_robots::{Spec, TargetForm};
-use bakeoff_subject::proxy::{ProxyMode, ProxySpec, StoreReading, store};
-use bakeoff_subject::{Context, Running, start};
+use bakeoff_subject::{Context, ProxyMode, ProxySpec, Running, StoreReading, read_store, start};
 use bakeoff_units::{Nanos, PerSecond};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -41,7 +40,7 @@ impl Started {
     /// The store's gauge; `None` where there is none.
     fn gauge(&self) -> Option<StoreReading> {
         let (spec, running) = self.proxy.as_ref()?;
-        store(spec, running).ok()
+        read_store(spec, running).ok()
     }
 }
 
@@ -146,13 +145,25 @@ impl Bench<'_> {
     }
 
     /// Asks an entrant for what the spec says and writes the run down.
-    pub(super) fn asked(
+    fn asked(
         &mut self,
         entrant: &Started,
         purpose: Purpose,
         spec: &Spec,
         model: &Model,
         is_full: impl Fn(&Started, u64) -> Result<bool, CachesError>,
+    ) -> Result<RunRecord, CachesError> {
+        self.judged(entrant, spec, model, is_full, |_| purpose)
+    }
+
+    /// The same; what it was for follows from what came of it.
+    pub(super) fn judged(
+        &mut self,
+        entrant: &Started,
+        spec: &Spec,
+        model: &Model,
+        is_full: impl Fn(&Started, u64) -> Result<bool, CachesError>,
+        purpose: impl FnOnce(&RunRecord) -> Purpose,
     ) -> Result<RunRecord, CachesError> {
         self.demand_uninterrupted()?;
         let measured: Vec<String> =
@@ -188,9 +199,9 @@ impl Bench<'_> {
             let ended = load.run(&mut observer)?;
             (ended, observer.clock_ahead_s)
         };
-        let record = RunRecord {
+        let mut record = RunRecord {
             entrant: entrant.record.clone(),
-            purpose,
+            purpose: Purpose::Fill,
             store: entrant.gauge().map(Store::from),
             ended: words(&ended),
             failed: None,
@@ -200,6 +211,7 @@ impl Bench<'_> {
             clock_ahead_s,
             phases: ended.phases,
         };
+        record.purpose = purpose(&record);
         self.run += 1;
         self.dir.run(&record)?;
         self.demand_uninterrupted()?;

@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub(crate) mod caches;
 pub(crate) mod compare;
 pub(crate) mod compare_results;
 pub(crate) mod docs;

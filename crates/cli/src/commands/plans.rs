@@ -1,5 +1,6 @@
 //! `bakeoff plans` and `bakeoff check`.
 
+use super::caches;
 use crate::args::CheckArgs;
 use crate::exit::Exit;
 use crate::{Failure, terminal};
@@ -9,7 +10,8 @@ use std::path::Path;
 
 /// Lists the shipped plans.
 pub(crate) fn list() -> Result<Exit, Failure> {
-    let width = shipped::PLANS.iter().map(|plan| plan.name.len() + 2).max().unwrap_or(0);
+    let names = shipped::PLANS.iter().map(|plan| plan.name).chain(caches::names());
+    let width = names.map(|name| name.len() + 2).max().unwrap_or(0);
     let mut lines = Vec::new();
     for plan in shipped::PLANS {
         lines.push(format!("{:<width$}{}", plan.name, plan.summary()));
@@ -18,12 +20,16 @@ pub(crate) fn list() -> Result<Exit, Failure> {
             lines.push(format!("{:<width$}sample: {}; --full: {}", "", extent(&checked), extent(full)));
         }
     }
+    lines.extend(caches::list(width));
     terminal::say(&lines.join("\n"));
     Ok(Exit::Verdicts)
 }
 
 /// Checks a plan and says what it would do.
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
+    if caches::is_plan(&args.plan) {
+        return caches::check(&args.plan);
+    }
     let plan = find(&args.plan)?;
     let said = match &plan.kind {
         Kind::Compare => comparison(&plan),

@@ -1,5 +1,6 @@
 //! `bakeoff report`: every output again, from what is stored.
 
+use super::caches;
 use crate::args::{ReportArgs, RuleArgs};
 use crate::exit::Exit;
 use crate::{Failure, rules, terminal};
@@ -16,6 +17,9 @@ pub(crate) const SLICES_PARQUET: &str = "slices.parquet";
 /// Makes `results.json`, `slices.csv` (`trials.csv` after a search for peaks) and `report.html` again
 /// and prints the table.
 pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
+    if caches::is_directory(&args.dir) {
+        return caches::report(&args.dir);
+    }
     let dir = reopen(&args.dir)?;
     let stored = directory::load(&args.dir).map_err(Failure::usage)?;
     let compared: Vec<&str> = stored.setup.judged().collect();

@@ -1,6 +1,6 @@
 //! `bakeoff run`: an experiment from its plan, or the rest of one.
 
-use super::{plans, report};
+use super::{caches, plans, report};
 use crate::args::{OutputArgs, RuleArgs, RunArgs};
 use crate::exit::Exit;
 use crate::terminal::{self, Console};
@@ -15,7 +15,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Runs a plan or resumes a run.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let interrupted = signals::interrupted();
+    let of_caches = args.plan.as_deref().is_some_and(caches::is_plan);
+    if let Some(flag) = args.caches.typed().first().filter(|_| !of_caches) {
+        return Err(Failure::usage(format!("{flag} is for bake-offs of caches, which this is not; take it out")));
+    }
     match (&args.resume, &args.plan) {
+        (None, Some(name)) if of_caches => caches::run(name, args, &interrupted),
         (Some(dir), _) => resume(dir, args.output.quiet, &args.rules, &interrupted),
         (None, Some(name)) => experiment(&chosen(name, args.full)?, &args.output, &args.rules, &interrupted),
         (None, None) => Err(Failure::usage("give a plan; `bakeoff plans` lists those that are shipped")),
@@ -140,7 +145,7 @@ fn show(dir: &ResultsDir, quiet: bool, rules: &RuleArgs) -> Result<Exit, Failure
 }
 
 /// `bakeoff-results/NAME-TIME` in the current directory.
-fn default_dir(name: &str) -> PathBuf {
+pub(crate) fn default_dir(name: &str) -> PathBuf {
     let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
     Path::new("bakeoff-results").join(format!("{name}-{now}"))
 }

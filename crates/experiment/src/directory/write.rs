@@ -57,7 +57,11 @@ impl ResultsDir {
         Self::lock(path)
     }
 
-    fn lock(path: &Path) -> Result<Self, DirectoryError> {
+    /// Takes a directory, whatever was written to it.
+    ///
+    /// # Errors
+    /// Not writable, or in use.
+    pub fn lock(path: &Path) -> Result<Self, DirectoryError> {
         let file = path.join(LOCK);
         let lock = OpenOptions::new().create(true).append(true).open(&file);
         let lock = lock.map_err(|why| DirectoryError::Write { path: file.clone(), why })?;

@@ -46,7 +46,7 @@ impl<'a> CommandBench<'a> {
         placement: &Placement,
         progress: &mut dyn Progress,
     ) -> Result<Self, RunError> {
-        let scratch = Scratch::create(progress)?;
+        let scratch = Scratch::create(&mut |words| progress.stage(words))?;
         let _ = bakeoff_subject::guardian::adopt_orphans();
         if work.cold {
             drop_caches(Caches::Everything).map_err(RunError::Cold)?;

@@ -21,6 +21,7 @@ mod workloads;
 
 pub use error::RunError;
 pub use rounds::{Progress, RoundReport};
+pub use scratch::Scratch;
 
 use crate::digest;
 use crate::directory::{ResultsDir, StoppedBy};

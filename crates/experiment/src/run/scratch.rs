@@ -4,7 +4,7 @@
 //! Goes with the run; what a killed run left is removed by the next one. What arms have mounted
 //! inside is taken off first and never reached into.
 
-use super::{Progress, RunError};
+use super::RunError;
 use bakeoff_sys::mount;
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -16,21 +16,26 @@ const PREFIX: &str = "bakeoff-";
 
 /// A directory that is removed with everything in it.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+pub struct Scratch {
     path: PathBuf,
 }
 
 impl Scratch {
-    pub(crate) fn create(progress: &mut dyn Progress) -> Result<Self, RunError> {
+    /// A fresh one. `say` is told of what a killed run left behind, which is removed.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn create(say: &mut dyn FnMut(&str)) -> Result<Self, RunError> {
         let temp = std::env::temp_dir();
-        remove_left_behind(&temp, progress);
+        remove_left_behind(&temp, say);
         let path = temp.join(own_name());
         let made = DirBuilder::new().mode(0o755).create(&path);
         made.map_err(|why| RunError::Scratch { path: path.display().to_string(), why: why.to_string() })?;
         Ok(Self { path })
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
@@ -100,7 +105,7 @@ fn detach_as_user(point: &Path) {
 }
 
 /// Our directories whose process is gone.
-pub(crate) fn remove_left_behind(temp: &Path, progress: &mut dyn Progress) {
+pub(crate) fn remove_left_behind(temp: &Path, say: &mut dyn FnMut(&str)) {
     let own = fs::metadata("/proc/self").map_or(u32::MAX, |metadata| metadata.uid());
     for entry in fs::read_dir(temp).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -109,9 +114,9 @@ pub(crate) fn remove_left_behind(temp: &Path, progress: &mut dyn Progress) {
         let is_ours = || entry.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == own);
         let is_gone = |pid: u32| !Path::new("/proc").join(pid.to_string()).exists();
         if pid.is_some_and(is_gone) && is_ours() {
-            progress.stage(&format!("removing {}, left by a killed run", entry.path().display()));
+            say(&format!("removing {}, left by a killed run", entry.path().display()));
             if let Err(why) = remove_tree(&entry.path()) {
-                progress.stage(&format!("{} stays: {why}", entry.path().display()));
+                say(&format!("{} stays: {why}", entry.path().display()));
             }
         }
     }
@@ -120,16 +125,6 @@ pub(crate) fn remove_left_behind(temp: &Path, progress: &mut dyn Progress) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    struct Told(Vec<String>);
-
-    impl Progress for Told {
-        fn stage(&mut self, what: &str) {
-            self.0.push(what.to_owned());
-        }
-
-        fn round(&mut self, _report: &crate::run::RoundReport<'_>) {}
-    }
 
     #[test]
     fn only_directories_of_dead_processes_are_removed() {
@@ -140,9 +135,9 @@ mod tests {
         for dir in [&dead, &alive, &other] {
             fs::create_dir(dir).unwrap();
         }
-        let mut told = Told(Vec::new());
-        remove_left_behind(temp.path(), &mut told);
-        assert_eq!(told.0.len(), 1);
+        let mut told = 0;
+        remove_left_behind(temp.path(), &mut |_| told += 1);
+        assert_eq!(told, 1);
         assert!(!dead.exists() && alive.exists() && other.exists());
     }
 }

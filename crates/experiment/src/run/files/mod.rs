@@ -83,7 +83,7 @@ impl<'a> FilesBench<'a> {
             counts: Vec::new(),
             reason: String::new(),
             round: PILOT_ROUND,
-            scratch: Scratch::create(progress)?,
+            scratch: Scratch::create(&mut |words| progress.stage(words))?,
         };
         let _ = bakeoff_subject::guardian::adopt_orphans();
         match bench.set_up(run, progress) {

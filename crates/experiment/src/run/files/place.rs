@@ -95,7 +95,7 @@ impl Place {
         let (path, root, inside) =
             (self.path.clone(), self.store.root.clone(), self.path.starts_with(&self.dir));
         if !inside && path.is_dir() {
-            scratch::remove_left_behind(&path, progress);
+            scratch::remove_left_behind(&path, &mut |words| progress.stage(words));
         }
         let found = self.over(around, |_| {
             let about = fs::metadata(&path)?;

@@ -97,7 +97,7 @@ impl<'a> ServerBench<'a> {
         progress: &mut dyn Progress,
     ) -> Result<Self, RunError> {
         let plan = run.plan;
-        let scratch = Scratch::create(progress)?;
+        let scratch = Scratch::create(&mut |words| progress.stage(words))?;
         progress.stage("reading the workload");
         // Replies can be judged only where every arm holds what the workload knows.
         let expect = plan.arms.iter().all(|arm| arm.serves_site);
