@@ -46,7 +46,7 @@ pub(super) fn faults(
         None if hit == Hit::Unknown => faults.add(Fault::ForeignReply),
         Some(stamp) if stamp.object != asked.id => faults.add(Fault::WrongObject),
         _ => {
-            faults = faults.with(length(asked, came, status, fields)).with(caching(asked, fields, hit));
+            faults = faults.with(length(asked, came, status, fields)).with(caching(asked, fields, stored(hit, status)));
             faults.add_if(claims_otherwise(fields.claim, hit), Fault::ProductDisagrees);
             faults = faults.with(message(asked, status, fields, hit));
         }
@@ -102,6 +102,11 @@ fn length(asked: &Asked<'_>, came: &Came<'_>, status: u16, fields: &Fields<'_>) 
     };
     faults.add_if(wrong, Fault::WrongLength);
     faults
+}
+
+/// A 304 that the origin made for this very request is its answer to the condition: nothing need be stored.
+const fn stored(hit: Hit, status: u16) -> Hit {
+    if status == 304 && matches!(hit, Hit::Revalidated) { Hit::Miss } else { hit }
 }
 
 /// What a cache must not give, and what it should have given.
