@@ -1,0 +1,215 @@
+//! Schedules whose ends and integrals arithmetic knows.
+
+use super::*;
+use crate::population::Lane;
+
+const S: fn(u64) -> Nanos = Nanos::from_secs;
+
+fn ratio(share: f64) -> Option<Ratio> {
+    Ratio::new(share)
+}
+
+fn phase(name: &str, goal: Goal) -> Phase {
+    Phase {
+        name: name.to_owned(),
+        goal,
+        load: Ramp::default(),
+        population: Ramp::default(),
+        recurrence: Ramp::default(),
+        special: Ramp::default(),
+        measured: true,
+    }
+}
+
+fn lasting(secs: u64) -> Goal {
+    Goal { duration: Some(S(secs)), ..Goal::default() }
+}
+
+fn ramp(begin: f64, end: f64) -> Ramp {
+    Ramp { begin: ratio(begin), end: ratio(end) }
+}
+
+fn schedule(phases: Vec<Phase>) -> Schedule {
+    Schedule::new(phases.into(), Lane::ONLY, FillGate::new())
+}
+
+fn run_to(schedule: &mut Schedule, now: Nanos) -> Option<usize> {
+    while schedule.end_by(now).is_some() {
+        schedule.advance(now);
+    }
+    schedule.phase()
+}
+
+fn good(schedule: &mut Schedule, count: usize) {
+    (0..count).for_each(|_| schedule.note(Finished { failed: false, fill_bytes: 10 }));
+}
+
+fn ends(schedule: &Schedule) -> Vec<(Nanos, EndReason)> {
+    schedule.ended().iter().map(|ended| (ended.ended, ended.why)).collect()
+}
+
+#[test]
+fn phases_end_at_their_time_however_late_one_looks() {
+    let mut schedule =
+        schedule(vec![phase("a", lasting(10)), phase("b", lasting(5)), phase("c", lasting(7))]);
+    assert_eq!(run_to(&mut schedule, S(9)), Some(0));
+    assert_eq!(run_to(&mut schedule, S(16)), Some(2));
+    assert_eq!(schedule.began(), S(15));
+    assert_eq!(run_to(&mut schedule, S(100)), None);
+    let duration = EndReason::Duration;
+    assert_eq!(ends(&schedule), [(S(10), duration), (S(15), duration), (S(22), duration)]);
+}
+
+#[test]
+fn any_goal_is_enough() {
+    let goal = Goal { transactions: Some(5), fill_bytes: Some(1000), ..lasting(60) };
+    let mut by_count = schedule(vec![phase("a", goal)]);
+    good(&mut by_count, 4);
+    assert_eq!(run_to(&mut by_count, S(1)), Some(0));
+    good(&mut by_count, 1);
+    assert_eq!(run_to(&mut by_count, S(2)), None);
+    assert_eq!(ends(&by_count), [(S(2), EndReason::Transactions)]);
+
+    let goal = Goal { transactions: Some(500), ..goal };
+    let mut by_fill = schedule(vec![phase("a", goal)]);
+    good(&mut by_fill, 100);
+    assert_eq!(run_to(&mut by_fill, S(3)), None);
+    assert_eq!(ends(&by_fill), [(S(3), EndReason::Fill)]);
+
+    let mut by_time = schedule(vec![phase("a", goal)]);
+    assert_eq!(run_to(&mut by_time, S(61)), None);
+    assert_eq!(ends(&by_time), [(S(60), EndReason::Duration)]);
+}
+
+#[test]
+fn an_error_share_is_looked_at_from_1000_requests_on_and_ends_everything() {
+    let errors = |goal| Goal { errors: Some(goal), ..lasting(3600) };
+    let share = ErrorGoal::Share(Ratio::new(0.3).unwrap());
+    let mut test = schedule(vec![phase("a", errors(share)), phase("b", lasting(1))]);
+    (0..999).for_each(|_| test.note(Finished { failed: true, fill_bytes: 0 }));
+    assert_eq!(run_to(&mut test, S(1)), Some(0));
+    good(&mut test, 1);
+    assert_eq!(run_to(&mut test, S(2)), None);
+    assert_eq!(ends(&test), [(S(2), EndReason::TooManyErrors)]);
+
+    let mut test = schedule(vec![phase("a", errors(share))]);
+    (0..299).for_each(|_| test.note(Finished { failed: true, fill_bytes: 0 }));
+    good(&mut test, 701);
+    assert_eq!(run_to(&mut test, S(1)), Some(0), "29.9 % are not 30 %");
+
+    let mut test = schedule(vec![phase("a", errors(ErrorGoal::Count(3)))]);
+    (0..2).for_each(|_| test.note(Finished { failed: true, fill_bytes: 0 }));
+    assert_eq!(run_to(&mut test, S(1)), Some(0));
+    test.note(Finished { failed: true, fill_bytes: 0 });
+    assert_eq!(run_to(&mut test, S(1)), None);
+}
+
+fn locked(goal: Goal, frozen: bool, told: bool) -> Phase {
+    phase("fill", Goal { lock: Some(Lock { frozen, told, at_most: S(100) }), ..goal })
+}
+
+#[test]
+fn a_locked_phase_waits_until_it_is_told() {
+    let gate = FillGate::new();
+    let phases = [locked(Goal::default(), false, true), phase("b", lasting(5))];
+    let mut schedule = Schedule::new(phases.into(), Lane::ONLY, gate.clone());
+    good(&mut schedule, 1_000);
+    assert_eq!(run_to(&mut schedule, S(40)), Some(0));
+    gate.open();
+    assert_eq!(run_to(&mut schedule, S(41)), Some(1));
+    assert_eq!(ends(&schedule), [(S(41), EndReason::Told)]);
+    assert_eq!(run_to(&mut schedule, S(46)), None);
+}
+
+#[test]
+fn a_locked_phase_ends_after_its_longest_time_and_says_why() {
+    let mut schedule = schedule(vec![locked(lasting(10), true, true), phase("b", lasting(5))]);
+    schedule.set_frozen();
+    assert_eq!(run_to(&mut schedule, S(99)), Some(0));
+    assert_eq!(run_to(&mut schedule, S(103)), Some(1));
+    assert_eq!(ends(&schedule), [(S(100), EndReason::TookTooLong)]);
+    assert!(!EndReason::TookTooLong.is_good());
+}
+
+#[test]
+fn a_lock_that_opens_early_leaves_the_goal_and_one_that_opens_late_ends_the_phase() {
+    let mut early = schedule(vec![locked(lasting(10), true, false)]);
+    early.set_frozen();
+    assert_eq!(run_to(&mut early, S(5)), Some(0));
+    assert_eq!(run_to(&mut early, S(12)), None);
+    assert_eq!(ends(&early), [(S(10), EndReason::Duration)]);
+
+    let mut late = schedule(vec![locked(lasting(10), true, false)]);
+    assert_eq!(run_to(&mut late, S(12)), Some(0));
+    late.set_frozen();
+    assert_eq!(run_to(&mut late, S(15)), None);
+    assert_eq!(ends(&late), [(S(15), EndReason::Duration)]);
+}
+
+#[test]
+fn factors_go_in_a_straight_line_and_are_handed_on() {
+    let mut up = phase("up", lasting(10));
+    up.load = ramp(0.0, 1.0);
+    up.recurrence = ramp(0.2, 0.2);
+    let mut down = phase("down", lasting(10));
+    down.load = Ramp { begin: None, end: ratio(0.5) };
+    let mut schedule = schedule(vec![up, phase("stay", lasting(10)), down]);
+    assert_eq!(schedule.factors(S(0)).load, 0.0);
+    assert_eq!(schedule.factors(S(4)).load, 0.4);
+    run_to(&mut schedule, S(10));
+    let factors = schedule.factors(S(15));
+    assert_eq!((factors.load, factors.recurrence, factors.special), (1.0, 0.2, 1.0));
+    run_to(&mut schedule, S(20));
+    assert_eq!(schedule.factors(S(25)).load, 0.75);
+}
+
+#[test]
+fn a_phase_cut_short_hands_on_where_it_was() {
+    let mut up = phase("up", Goal { transactions: Some(3), ..lasting(10) });
+    up.load = ramp(0.0, 1.0);
+    let mut schedule = schedule(vec![up, phase("stay", lasting(10))]);
+    good(&mut schedule, 3);
+    run_to(&mut schedule, S(4));
+    assert_eq!((schedule.phase(), schedule.factors(S(4)).load), (Some(1), 0.4));
+}
+
+#[test]
+fn work_is_the_integral_of_load_and_reach_its_inverse() {
+    let mut both = phase("both", lasting(10));
+    both.load = ramp(0.0, 1.0);
+    both.population = ramp(1.0, 0.0);
+    let test = schedule(vec![both]);
+    // x (1 - x) integrates to 1/6 over 0..1, which is ten seconds here.
+    assert!((test.work(S(0), S(10)) - 10.0 / 6.0).abs() < 1e-12);
+    assert!((test.work(S(0), S(5)) - 10.0 / 12.0).abs() < 1e-12);
+    let Reach::At(half) = test.reach(S(0), 10.0 / 12.0) else { panic!("half of it is reached") };
+    assert!(half.get().abs_diff(S(5).get()) < 10, "{half}");
+    assert_eq!(test.reach(S(0), 10.0 / 6.0 + 1e-6), Reach::NotYet);
+}
+
+#[test]
+fn work_is_looked_for_in_the_phases_that_follow() {
+    let mut idle = phase("idle", lasting(10));
+    idle.load = ramp(0.0, 0.0);
+    let mut up = phase("up", lasting(10));
+    up.load = ramp(0.0, 1.0);
+    let top = phase("top", lasting(10));
+    let test = schedule(vec![phase("first", lasting(10)), idle, up, top]);
+    // Ten seconds of work until 10 s, none until 20 s, five until 30 s.
+    for (work, at) in [(4.0, 4.0), (10.0 - 1e-9, 10.0), (11.25, 25.0), (17.0, 32.0)] {
+        let Reach::At(reached) = test.reach(S(0), work) else { panic!("{work} is reached") };
+        assert!((reached.as_secs_f64() - at).abs() < 1e-6, "{work}: {reached}");
+    }
+    assert_eq!(test.reach(S(0), 25.1), Reach::NotYet);
+    assert_eq!(test.above(S(12), 0.5), Reach::At(Nanos::from_millis(25_000) + Nanos::new(1)));
+    assert_eq!(test.above(S(3), 0.5), Reach::At(S(3)));
+}
+
+#[test]
+fn goals_are_shared_out_among_lanes() {
+    let lane = Lane::new(1, 2).unwrap();
+    let goal = Goal { transactions: Some(5), ..Goal::default() };
+    let mut schedule = Schedule::new([phase("a", goal)].into(), lane, FillGate::new());
+    good(&mut schedule, 2);
+    assert_eq!(run_to(&mut schedule, S(1)), None, "the other lane has three");
+}

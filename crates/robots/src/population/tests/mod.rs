@@ -1,0 +1,7 @@
+//! Populations against a made-up network: replies take as long as a test says, caches are ideal.
+
+mod best_effort;
+mod mixes;
+mod schedule;
+mod stage;
+mod words;

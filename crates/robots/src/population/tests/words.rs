@@ -1,0 +1,58 @@
+//! What requests say.
+
+use super::stage::*;
+use crate::judge::RequestKind;
+use crate::population::{Setting, TargetForm};
+use bakeoff_content::world::Name;
+use bakeoff_wire::{http1, stamp};
+use bakeoff_workload::{Expect, Method, Source};
+
+#[test]
+fn targets_name_the_object_and_headers_the_stamp() {
+    let absolute = Setting { form: TargetForm::Absolute("origin.test:8080".to_owned()), ..setting() };
+    for (setting, before) in [(setting(), ""), (absolute, "http://origin.test:8080")] {
+        let mut population = population(POLYMIX_4, spec("rate = '100/s'", &lasting(10)), setting);
+        let run = run(&mut population, 200, at_once);
+        for seen in &run.seen {
+            let path = seen.target.strip_prefix(before).unwrap();
+            assert_eq!(Name::parse_path(path.as_bytes()), Some(seen.flight.name));
+            let value = seen.headers.strip_prefix("X-Bakeoff: ").unwrap().strip_suffix("\r\n").unwrap();
+            assert_eq!(stamp::parse_ask(value.as_bytes()), Some(seen.flight.stamp));
+        }
+    }
+}
+
+#[test]
+fn special_requests_say_what_they_want() {
+    let robots = "rate = '100/s'\n\
+        special = { ims200 = '20%', ims304 = '20%', reload = '20%', range = '20%', head = '20%' }";
+    let mut population = population(POLYMIX_1, spec(robots, &lasting(20)), setting());
+    let mut seen = [0; RequestKind::COUNT];
+    while let Some(ask) = population.next(0) {
+        let (method, expect, ticket) = (ask.method, ask.expect, ask.ticket);
+        let headers = String::from_utf8(ask.headers.to_vec()).unwrap();
+        let further = headers.split_once("\r\n").unwrap().1;
+        let flight = population.flight(ticket).unwrap();
+        let object = population.object(&flight.name).unwrap();
+        seen[flight.kind.index()] += 1;
+        let now = population.unix(flight.due).get() / 1_000_000_000;
+        let since = |secs| format!("If-Modified-Since: {}\r\n", http1::http_date(secs));
+        let changed = object.at(now).last_modified;
+        assert_eq!(method == Method::Head, flight.kind == RequestKind::Head);
+        match flight.kind {
+            RequestKind::Basic | RequestKind::Head => assert_eq!(further, ""),
+            RequestKind::Ims200 => assert_eq!(further, since(changed.unwrap() - 1)),
+            RequestKind::Ims304 => assert_eq!(further, since(changed.unwrap() + 1)),
+            RequestKind::Reload => assert_eq!(further, "Cache-Control: no-cache\r\nPragma: no-cache\r\n"),
+            RequestKind::Range { first, last } => {
+                assert!(first <= last && last < object.body.len());
+                assert_eq!(further, format!("Range: bytes={first}-{last}\r\n"));
+            }
+            other => panic!("nobody asked for {other:?}"),
+        }
+        if flight.kind == RequestKind::Basic {
+            assert_eq!(expect, Expect::Body(object.body));
+        }
+    }
+    assert!(seen[..6].iter().all(|&count| count > 100), "{seen:?}");
+}

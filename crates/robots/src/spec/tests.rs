@@ -1,0 +1,150 @@
+//! What plans may say of robots, and what they may not.
+
+use super::*;
+use crate::phases::{ErrorGoal, FillGate};
+use bakeoff_units::Nanos;
+
+const POLYMIX_4: &str = r#"
+    [robots]
+    robots = 1250
+    rate = "0.4/s per robot"
+    recurrence = "68.75%"
+    hot_set = { share = "1%", probability = "10%" }
+    byte_hit_discrimination = "90%"
+    special = { ims200 = "5%", ims304 = "10%", reload = "5%", head = "0.1%" }
+    requests_per_connection = "zipf:64"
+    connections = "4 per robot"
+    servers = 625
+    working_set = { objects = 2592000 }
+
+    [[phase]]
+    name = "framp"
+    goal = { duration = "20min" }
+    population = { begin = "0.1%", end = "50%" }
+    recurrence = { begin = "9.0909%" }
+    special = { begin = "10%" }
+    measured = false
+
+    [[phase]]
+    name = "fill"
+    goal = { fill = "20GiB", errors = "30%" }
+    lock = { until = ["frozen", "told"], at_most = "12h" }
+
+    [[phase]]
+    name = "fexit"
+    goal = { duration = "20min" }
+    population = { end = "0.1%" }
+    recurrence = { end = "100%" }
+    special = { end = "100%" }
+
+    [[phase]]
+    name = "top1"
+    goal = { duration = "4h", transactions = 7200000, errors = 1000 }
+    load = { begin = "100%" }
+"#;
+
+#[test]
+fn polymix_4_reads_as_it_is_meant() {
+    let spec = Spec::from_toml(POLYMIX_4).unwrap();
+    assert_eq!(spec.rate.unwrap().get(), 500.0);
+    assert_eq!((spec.robots.get(), spec.servers.get()), (1250, 625));
+    assert_eq!(spec.connections, Connections::Each(4.try_into().unwrap()));
+    assert_eq!(spec.working_set, Limit::Objects(2_592_000));
+    assert_eq!(spec.embedded.get(), 1.0);
+    assert_eq!(spec.special.ims304.get(), 0.1);
+    let [framp, fill, fexit, top1] = &spec.phases[..] else { panic!("{:?}", spec.phases) };
+    assert_eq!(framp.goal.duration, Some(Nanos::from_secs(1200)));
+    assert!(!framp.measured && fill.measured);
+    assert_eq!(fill.goal.fill_bytes, Some(20 << 30));
+    assert_eq!(fill.goal.errors, Some(ErrorGoal::Share(Ratio::new(0.3).unwrap())));
+    let lock = fill.goal.lock.unwrap();
+    assert!(lock.frozen && lock.told && lock.at_most == Nanos::from_secs(43_200));
+    assert_eq!((fexit.special.begin, fexit.special.end), (None, Ratio::new(1.0)));
+    assert_eq!(top1.goal.errors, Some(ErrorGoal::Count(1000)));
+    let gate = FillGate::new();
+    assert!(!gate.is_open());
+}
+
+#[test]
+fn what_is_left_out_is_one_plain_robot() {
+    let text = "[robots]\n[[phase]]\nname = 'all'\ngoal = { transactions = 10 }";
+    let spec = Spec::from_toml(text).unwrap();
+    assert_eq!((spec.robots.get(), spec.rate, spec.servers.get()), (1, None, 1));
+    assert_eq!(spec.popularity, Popularity::Uniform);
+    assert_eq!((spec.recurrence.get(), spec.embedded.get()), (0.0, 1.0));
+    assert_eq!(spec.special, Special::default());
+    assert_eq!(spec.connections, Connections::All(8192.try_into().unwrap()));
+    assert!(spec.hot_set.is_none() && spec.working_set == Limit::None);
+    assert!(spec.phases[0].measured);
+}
+
+/// Keys of `[robots]`, keys of the only phase, and what the error must speak of.
+#[test]
+fn every_contradiction_is_refused_at_its_place() {
+    let minute = "goal = { duration = '1min' }";
+    for (robots, phase, expected) in [
+        ("recurence = '5%'", minute, "unknown field `recurence`"),
+        ("recurrence = '120%'", minute, "recurrence: 120 % is more than 100%"),
+        ("recurrence = 0.5", minute, "invalid type"),
+        ("rate = '0/s'", minute, "rate above zero"),
+        ("rate = '5/s a robot'", minute, "rate above zero"),
+        ("robots = 0", minute, "nonzero"),
+        ("servers = 70000", minute, "invalid value"),
+        ("inter_arrival = 'const'", minute, "inter_arrival: there is no rate"),
+        ("popularity = 'zipf'", minute, "zipf-recency"),
+        ("hot_set = { share = '1%' }", minute, "missing field `probability`"),
+        ("hot_set = { share = '0%', probability = '1%' }", minute, "nothing is hot"),
+        ("special = { reload = '60%', range = '50%' }", minute, "the shares make 110.00%"),
+        ("special = { post = '1%' }", minute, "unknown field `post`"),
+        ("requests_per_connection = 'often'", minute, "is no distribution"),
+        ("connections = '0'", minute, "connections"),
+        ("working_set = {}", minute, "it needs one limit"),
+        ("working_set = { length = '1h', objects = 3 }", minute, "it needs one limit"),
+        ("", "", "it never ends"),
+        ("", "goal = { errors = '5%' }", "it never ends"),
+        ("", "goal = { duration = '0s' }", "before it begins"),
+        ("", "goal = { duration = '1min', errors = 1.5 }", "a share below 1 or a whole number"),
+        ("", "goal = { duration = '1min', errors = 0 }", "a share below 1 or a whole number"),
+        ("", "lock = { until = [], at_most = '1h' }", "it waits for nothing"),
+        ("", "lock = { until = ['told'], at_most = '0s' }", "it may take no time"),
+        ("", "lock = { until = ['told'] }", "missing field `at_most`"),
+        ("", "lock = { until = ['frozen'], at_most = '1h' }", "the working set never stops growing"),
+        ("", "goal = { duration = '1min' }\nload = { end = '110%' }", "it is more than 100%"),
+        ("", "goal = { transactions = 9 }\nload = { end = '50%' }", "a time that is not given"),
+        ("", "goal = { transactions = 9 }\npopulation = { begin = '0%' }", "nothing is asked in it"),
+    ] {
+        let text = format!("[robots]\n{robots}\n[[phase]]\nname = 'only'\n{phase}");
+        let error = Spec::from_toml(&text).unwrap_err().to_string();
+        assert!(error.contains(expected), "{robots} | {phase}: {error}");
+    }
+}
+
+#[test]
+fn phases_have_names_of_their_own_and_there_is_one() {
+    let phase = "[[phase]]\nname = 'a'\ngoal = { duration = '1s' }\n";
+    assert!(Spec::from_toml("[robots]").unwrap_err().to_string().contains("there is no phase"));
+    let twice = format!("[robots]\n{phase}{phase}");
+    assert!(Spec::from_toml(&twice).unwrap_err().to_string().contains("two phases `a`"));
+}
+
+#[test]
+fn a_phase_without_its_own_beginning_goes_on_where_the_last_one_ended() {
+    let text = "[robots]
+        [[phase]]\nname = 'down'\ngoal = { duration = '1s' }\nload = { end = '0%' }
+        [[phase]]\nname = 'still'\ngoal = { transactions = 5 }";
+    let error = Spec::from_toml(text).unwrap_err().to_string();
+    assert!(error.contains("phase `still`: nothing is asked in it"), "{error}");
+}
+
+#[test]
+fn every_key_has_a_line_in_the_schema() {
+    let schemas = [schemars::schema_for!(RobotsFile), schemars::schema_for!(PhaseFile)];
+    for schema in schemas {
+        let schema = serde_json::to_value(schema).unwrap();
+        let properties = schema["properties"].as_object().unwrap();
+        assert!(properties.len() >= 8);
+        for (key, value) in properties {
+            assert!(value["description"].is_string(), "{key}: {value}");
+        }
+    }
+}
