@@ -17,9 +17,10 @@ pub mod popularity;
 pub mod population;
 pub mod robots;
 pub mod spec;
-pub mod working_set;
 pub mod stream;
+pub mod working_set;
 
 pub use phases::{FillGate, PhaseFile};
-pub use population::{Lane, Setting, TargetForm};
+pub use population::{Lane, Population, Setting, TargetForm};
+pub use robots::{Pages, Robots};
 pub use spec::{Connections, RobotsFile, Spec, SpecError};

@@ -47,7 +47,7 @@ pub(super) fn faults(
         Some(stamp) if stamp.object != asked.id => faults.add(Fault::WrongObject),
         _ => {
             faults = faults.with(length(asked, came, status, fields)).with(caching(asked, fields, stored(hit, status)));
-            faults.add_if(claims_otherwise(fields.claim, hit), Fault::ProductDisagrees);
+            faults.add_if(claims_otherwise(asked, fields, hit), Fault::ProductDisagrees);
             faults = faults.with(message(asked, status, fields, hit));
         }
     }
@@ -124,7 +124,9 @@ fn caching(asked: &Asked<'_>, fields: &Fields<'_>, hit: Hit) -> Faults {
 }
 
 /// Whether the product says hit for a miss, or miss for a hit.
-fn claims_otherwise(claim: Claim, hit: Hit) -> bool {
+fn claims_otherwise(asked: &Asked<'_>, fields: &Fields<'_>, hit: Hit) -> bool {
+    let took = asked.done_unix.since(asked.sent_unix);
+    let claim = fields.claim.or(Claim::of_age(fields.age, took));
     matches!((claim, hit), (Claim::Hit, Hit::Miss) | (Claim::Miss, Hit::Hit))
 }
 

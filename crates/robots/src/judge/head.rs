@@ -113,7 +113,7 @@ pub struct Fields<'a> {
     pub age: Option<u64>,
     /// Entries in all `Via` lines.
     pub via: u32,
-    /// What `Cache-Status`, `X-Cache` and `Age` say of a hit.
+    /// What `Cache-Status` or else `X-Cache` say of a hit.
     pub claim: Claim,
 }
 
@@ -126,8 +126,7 @@ impl<'a> Fields<'a> {
             let Some((name, value)) = split(line, b':') else { continue };
             fields.take(name.trim_ascii(), value.trim_ascii(), ask, &mut x_cache);
         }
-        // The standard field knows best, then the products' own, then what follows from an age.
-        fields.claim = fields.claim.or(x_cache).or(Claim::of_age(fields.age));
+        fields.claim = fields.claim.or(x_cache); // the standard field knows best
         fields
     }
 
@@ -204,6 +203,7 @@ mod tests {
         Expires: Sun, 06 Nov 1994 08:49:39 GMT\r\nLast-Modified: 0\r\nEtag: W/\"a\"\r\n\
         Cache-Control: public, max-age=30\r\nCache-Control: S-MaxAge=\"40\" , private=\"x\"\r\n\
         Content-Range: bytes 2-5/10\r\nVia: 1.1 a, 1.0 b\r\nVia: 1.1 c\r\n\
+        X-Cache: HIT\r\nCache-Status: a; fwd=miss\r\n\
         X-Bakeoff: made=00000000000000fe; object=w1; version=3\r\nno line\r\n\r\n";
 
     #[test]
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!((control.public, control.private, control.max_age), (true, true, Some(40)));
         assert_eq!(fields.content_range, Some(ContentRange { first: 2, last: 5, whole: Some(10) }));
         assert_eq!(fields.stamp.map(|stamp| (stamp.told, stamp.version)), Some((Told::Made(0xfe), 3)));
-        assert_eq!(fields.claim, Claim::Hit, "an age says that it was kept");
+        assert_eq!(fields.claim, Claim::Miss);
     }
 
     #[test]
