@@ -116,7 +116,7 @@ fn a_world_is_served_with_its_think_times_and_told_of_at_the_end() {
     assert_eq!(curl(&["-r", "2000-", &url]), ("206".to_owned(), 48));
     let (code, _, closing) = origin.end_with_closing_lines();
     assert_eq!(code, Some(0));
-    for line in ["requests: 5\n", "not modified: 1 of", "waiting: at most 1 replies at once"] {
+    for line in ["requests: 5\n", "not modified: 1 of", "replies waiting at once: at most 1; "] {
         assert!(closing.contains(line), "{closing}");
     }
 }

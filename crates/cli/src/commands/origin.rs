@@ -61,7 +61,7 @@ fn say_what_was_done(origin: &Origin, args: &OriginArgs) {
     if args.world.is_some() {
         terminal::note(&format!("not modified: {} of the requests (304)", tally.not_modified));
         terminal::note(&format!(
-            "waiting: at most {} replies at once, the latest sent {} after its time",
+            "replies waiting at once: at most {}; the latest was sent {} after its time",
             tally.waited_at_most, tally.late_at_most
         ));
     }

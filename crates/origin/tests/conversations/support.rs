@@ -64,6 +64,11 @@ pub(crate) fn of_world(world: World, threads: usize) -> Origin {
     Origin::start(Options { world: Some(world), threads, ..options() }).unwrap()
 }
 
+/// The same over TLS.
+pub(crate) fn of_world_over_tls(world: World, files: (PathBuf, PathBuf)) -> Origin {
+    Origin::start(Options { world: Some(world), tls: Some(files), ..options() }).unwrap()
+}
+
 fn options() -> Options {
     Options {
         address: "127.0.0.1:0".parse().unwrap(),

@@ -1,12 +1,14 @@
 //! The same over TLS.
 
-use crate::support::{bytes, connect, read_one, start, within_patience};
-use bakeoff_origin::{Options, Origin, OriginError};
+use crate::support::{bytes, connect, ended, of_world_over_tls, read_one, start, within_patience};
+use bakeoff_origin::{Options, Origin, OriginError, World};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// An origin with a certificate of its own for localhost; the files live as long as the folder.
 pub(crate) struct Secure {
@@ -17,6 +19,10 @@ pub(crate) struct Secure {
 
 impl Secure {
     pub(crate) fn new() -> Self {
+        Self::starting(|files| start(Some(files)))
+    }
+
+    fn starting(origin: impl FnOnce((PathBuf, PathBuf)) -> Origin) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let signed = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
         let (cert, key) = (dir.path().join("cert.pem"), dir.path().join("key.pem"));
@@ -24,7 +30,7 @@ impl Secure {
         std::fs::write(&key, signed.signing_key.serialize_pem()).unwrap();
         let mut roots = RootCertStore::empty();
         roots.add(signed.cert.der().clone()).unwrap();
-        Self { origin: start(Some((cert, key))), dir, roots }
+        Self { origin: origin((cert, key)), dir, roots }
     }
 
     fn connect(
@@ -71,6 +77,26 @@ fn both_versions_keep_a_connection_and_end_it_properly() {
             // With the session's end said, not only the connection's: else this is an error.
             assert_eq!(stream.read(&mut [0]).unwrap(), 0);
         }
+    });
+}
+
+#[test]
+fn replies_about_a_world_wait_and_idle_connections_end_properly() {
+    within_patience(|| {
+        let text = "[[content]]\nname = \"any\"\nsize = \"const:100KB\"\n\
+            [origin]\nthink = \"const:150ms\"\nidle_timeout = \"100ms\"\n";
+        let world = World::from_toml(text).unwrap();
+        let secure = Secure::starting(|files| of_world_over_tls(world, files));
+        let mut stream = secure.connect(&rustls::version::TLS13);
+        let begin = Instant::now();
+        let path = "/w0000000000000001/s0000/t00/_0000000000000001";
+        stream.write_all(format!("GET {path} HTTP/1.1\r\n\r\n").repeat(2).as_bytes()).unwrap();
+        for _ in 0..2 {
+            assert_eq!(read_one(&mut stream).body.len(), 102_400);
+            assert!(begin.elapsed() >= Duration::from_millis(150));
+        }
+        assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+        assert_eq!(ended(&secure.origin, "idle for too long"), 1);
     });
 }
 
