@@ -13,8 +13,9 @@ use bakeoff_units::Nanos;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use support::{Yard, all_gone, identity, runs_unprivileged};
 
 const MEGABYTE: u64 = 1 << 20;
@@ -73,44 +74,61 @@ fn serve(stream: &TcpStream, counts: &Counts) {
 fn request(lines: &mut impl BufRead) -> Option<(String, bool)> {
     let mut first = String::new();
     lines.read_line(&mut first).ok().filter(|&length| length > 0)?;
-    let mut is_condition = false;
+    let (mut is_condition, mut body_bytes) = (false, 0);
     loop {
         let mut line = String::new();
         lines.read_line(&mut line).ok().filter(|&length| length > 0)?;
         if line == "\r\n" {
+            std::io::copy(&mut lines.take(body_bytes), &mut std::io::sink()).ok()?;
             return Some((first.split(' ').nth(1)?.to_owned(), is_condition));
         }
         let name = line.split(':').next().unwrap_or_default().to_ascii_lowercase();
+        if name == "content-length" {
+            body_bytes = line[name.len() + 1..].trim().parse().ok()?;
+        }
         is_condition |= name == "if-modified-since" || name == "if-none-match";
     }
 }
 
 fn write_reply(mut stream: &TcpStream, path: &str, is_condition: bool) -> std::io::Result<()> {
     let (kind, rest) = path[1..].split_once('/').unwrap_or((path, "0"));
-    let length: usize = rest.split('/').next().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let length: u64 = rest.split('/').next().and_then(|text| text.parse().ok()).unwrap_or(0);
     let control = match kind {
         "keep" => "public, max-age=3600",
         "brief" if is_condition => "public, max-age=3600",
         "brief" => "public, max-age=1",
         _ => "private, no-cache",
     };
-    let (status, body) = match is_condition {
-        true => ("304 Not Modified", None),
-        false => ("200 OK", Some(vec![b'x'; length])),
+    let (status, length_line) = match is_condition {
+        true => ("304 Not Modified", String::new()),
+        false => ("200 OK", format!("Content-Length: {length}\r\n")),
     };
-    let length = body.as_ref().map_or(String::new(), |body| format!("Content-Length: {}\r\n", body.len()));
     let now = httpdate();
     write!(
         stream,
-        "HTTP/1.1 {status}\r\nDate: {now}\r\nCache-Control: {control}\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nETag: \"one\"\r\n{length}\r\n"
+        "HTTP/1.1 {status}\r\nDate: {now}\r\nCache-Control: {control}\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nETag: \"one\"\r\n{length_line}\r\n"
     )?;
-    stream.write_all(&body.unwrap_or_default())
+    let mut left = if is_condition { 0 } else { length };
+    let block = vec![b'x'; usize::try_from(left.min(1 << 16)).unwrap()];
+    while left > 0 {
+        let piece = usize::try_from(left.min(1 << 16)).unwrap();
+        stream.write_all(&block[..piece])?;
+        left -= piece as u64;
+    }
+    Ok(())
 }
 
-/// The time as replies give it.
+/// The time as replies give it: of this second, asked of `date` once.
 fn httpdate() -> String {
-    let said = std::process::Command::new("date").args(["-u", "+%a, %d %b %Y %H:%M:%S GMT"]).output();
-    String::from_utf8(said.unwrap().stdout).unwrap().trim().to_owned()
+    static LAST: Mutex<(u64, String)> = Mutex::new((0, String::new()));
+    let second = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    let mut last = LAST.lock().unwrap();
+    if last.0 != second {
+        let asked = format!("@{second}");
+        let said = Command::new("date").args(["-u", "-d", &asked, "+%a, %d %b %Y %H:%M:%S GMT"]).output();
+        *last = (second, String::from_utf8(said.unwrap().stdout).unwrap().trim().to_owned());
+    }
+    last.1.clone()
 }
 
 /// A proxy that runs, and whom it stands before.
@@ -129,6 +147,10 @@ impl Stage {
         Self { spec, origin, running, _yard: yard }
     }
 
+    fn url(&self, path: &str) -> String {
+        url(&self.spec, path)
+    }
+
     fn get(&self, path: &str) -> Reply {
         get(&self.spec, &self.running, path, "").unwrap()
     }
@@ -144,6 +166,14 @@ fn start(yard: &Yard, spec: &ProxySpec) -> Result<Running, SubjectError> {
     bakeoff_subject::start(&Spec::Proxy(spec.clone()), &context)
 }
 
+/// How the proxy is asked for a path of the origin.
+fn url(spec: &ProxySpec, path: &str) -> String {
+    match spec.mode {
+        ProxyMode::Forward => format!("http://{}{path}", spec.origin),
+        ProxyMode::Reverse => path.to_owned(),
+    }
+}
+
 #[derive(Debug)]
 struct Reply {
     status: u16,
@@ -154,11 +184,7 @@ struct Reply {
 fn get(spec: &ProxySpec, running: &Running, path: &str, more: &str) -> std::io::Result<Reply> {
     let mut stream = TcpStream::connect(running.address)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    let url = match spec.mode {
-        ProxyMode::Forward => format!("http://{}{path}", spec.origin),
-        ProxyMode::Reverse => path.to_owned(),
-    };
-    let host = spec.origin;
+    let (url, host) = (url(spec, path), spec.origin);
     write!(stream, "GET {url} HTTP/1.1\r\nHost: {host}\r\n{more}Connection: close\r\n\r\n")?;
     let mut all = Vec::new();
     stream.read_to_end(&mut all)?;
@@ -222,6 +248,7 @@ fn caches(spec: &ProxySpec, test: &str) {
     keeps_what_is_fresh(&stage);
     passes_what_is_private(&stage);
     fetches_anew_when_told(&stage);
+    passes_posts(&stage);
     if spec.product.can_revalidate() {
         revalidates(&stage);
     }
@@ -267,6 +294,30 @@ fn fetches_anew_when_told(stage: &Stage) {
     let reply = get(&stage.spec, &stage.running, path, reload).unwrap();
     assert_eq!((reply.status, reply.body_bytes), (200, 20_000), "{}", reply.head);
     assert_eq!(stage.origin.asked(path), before + 1);
+}
+
+fn passes_posts(stage: &Stage) {
+    let mut stream = TcpStream::connect(stage.running.address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    for count in 1..=2 {
+        let path = "/private/10/form";
+        let (url, body) = (stage.url(path), "x".repeat(5_000));
+        write!(
+            stream,
+            "POST {url} HTTP/1.1\r\nHost: {}\r\nContent-Length: 5000\r\n\r\n{body}",
+            stage.spec.origin
+        )
+        .unwrap();
+        let mut reply = Vec::new();
+        while !reply.ends_with(b"\r\n\r\nxxxxxxxxxx") {
+            let mut piece = [0; 4096];
+            let length = stream.read(&mut piece).unwrap();
+            assert!(length > 0, "closed after {}", String::from_utf8_lossy(&reply));
+            reply.extend(&piece[..length]);
+        }
+        assert!(reply.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&reply));
+        assert_eq!(stage.origin.asked(path), count);
+    }
 }
 
 fn revalidates(stage: &Stage) {
@@ -481,5 +532,59 @@ fn users_configurations_are_taken() {
         assert!(reading.capacity_bytes > 5_000, "{product:?}: {reading:?}");
         runs_unprivileged(&running.processes());
         assert_eq!(running.stop().killed, 0, "{product:?}");
+    }
+}
+
+/// Twice the store's size, in objects of 100 KB: the gauge comes to the capacity and stays there.
+#[test]
+fn a_full_store_reads_full() {
+    for product in Product::ALL {
+        if !has(product, "a_full_store_reads_full") {
+            continue;
+        }
+        let small = spec(product, ProxyMode::Reverse);
+        let disk_bytes = small.disk_bytes.map(|_| 32 * MEGABYTE);
+        let stage = Stage::set(&ProxySpec { memory_bytes: 16 * MEGABYTE, disk_bytes, ..small });
+        for number in 0..stage.spec.store_bytes() * 2 / 100_000 {
+            assert_eq!(stage.get(&format!("/keep/100000/{number}")).body_bytes, 100_000, "{product:?}");
+        }
+        let tenth = stage.reading().capacity_bytes / 10;
+        let is_full = |reading: StoreReading| reading.used_bytes >= reading.capacity_bytes - tenth;
+        until("the gauge reads full", || is_full(stage.reading()));
+        // htcacheclean may be a minute away.
+        if product != Product::Apache {
+            until("no more than is allowed", || {
+                stage.reading().used_bytes <= stage.reading().capacity_bytes + tenth
+            });
+        }
+        let reading = stage.reading();
+        assert!(product != Product::Varnish || reading.evictions > Some(0), "{reading:?}");
+        println!("{}: {reading:?}", product.label());
+    }
+}
+
+/// Far more than any memory set aside here. Takes seconds of both cores for each product.
+#[test]
+#[ignore = "moves 30 GB"]
+fn five_gigabytes_pass_through_each() {
+    const ALL: u64 = 5 << 30;
+    for product in Product::ALL {
+        if !has(product, "five_gigabytes_pass_through_each") {
+            continue;
+        }
+        let stage = Stage::set(&spec(product, ProxyMode::Reverse));
+        let begin = Instant::now();
+        let mut stream = TcpStream::connect(stage.running.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "GET /keep/{ALL}/x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+        let mut reader = BufReader::with_capacity(1 << 20, stream);
+        let mut line = String::new();
+        while line != "\r\n" {
+            line.clear();
+            reader.read_line(&mut line).unwrap();
+        }
+        let got = std::io::copy(&mut reader, &mut std::io::sink()).unwrap();
+        assert_eq!(got, ALL, "{product:?}");
+        println!("{}: {:?}, {:?}", product.label(), begin.elapsed(), stage.reading());
     }
 }
