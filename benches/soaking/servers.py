@@ -20,8 +20,6 @@ from pathlib import Path
 from generators.clients import last_lines
 from generators.servers import free_ports
 
-from .watch import processes
-
 # A connection ends after so many requests, so that in every run some are replaced.
 PER_CONNECTION = 20_000
 WORKER_CONNECTIONS = 16_384
@@ -186,9 +184,12 @@ http {{
                 log = self.folder / "error.log"
                 raise Fault(f"nginx does not get ready: {last_lines(log.read_text() if log.exists() else '')}")
             try:
-                # Says nothing, and so leaves no line in the log.
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                if len(processes(self.pid)) > 1:
+                # Says nothing, and so leaves no line in the log. When it is closed the worker is at work.
+                with socket.create_connection(("127.0.0.1", self.port), 1) as probe:
+                    probe.shutdown(socket.SHUT_WR)
+                    probe.settimeout(5)
+                    while probe.recv(100):
+                        pass
                     return
             except OSError:
                 time.sleep(0.02)

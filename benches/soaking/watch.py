@@ -6,6 +6,7 @@ the two halves of what came after the warm-up, so that a level that is merely hi
 
 import os
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ DESCRIPTOR_GROWTH = 16
 class Sample:
     """What a process held at one moment."""
 
+    at: float
     memory_bytes: int
     descriptors: int
     threads: int
@@ -31,7 +33,7 @@ def sample(pid):
         all_of_them = [one(process) for process in processes(pid)]
     except OSError:
         return None
-    return Sample(*(sum(column) for column in zip(*all_of_them)))
+    return Sample(time.monotonic(), *(sum(column) for column in zip(*all_of_them)))
 
 
 def processes(pid):
@@ -44,8 +46,8 @@ def one(pid):
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         name, _, value = line.partition(":")
         fields[name] = value.split()
-    # A zombie has no memory.
-    memory = int(fields["VmRSS"][0]) * 1024 if "VmRSS" in fields else 0
+    # Without pages of files, such as the program's own: those can be had again. A zombie has none.
+    memory = int(fields["RssAnon"][0]) * 1024 if "RssAnon" in fields else 0
     return memory, len(os.listdir(f"/proc/{pid}/fd")), int(fields["Threads"][0])
 
 
@@ -64,6 +66,7 @@ class Watch:
                 return
 
     def __enter__(self):
+        self.begun = time.monotonic()
         self.thread.start()
         return self
 
@@ -75,13 +78,14 @@ class Watch:
         """The highest of each."""
         return most(self.samples)
 
-    def after(self, seconds):
-        return self.samples[int(seconds / self.every) :]
+    def between(self, early, late):
+        """Those of these seconds since the start."""
+        return [seen for seen in self.samples if early <= seen.at - self.begun <= late]
 
 
 def most(samples):
-    columns = [(seen.memory_bytes, seen.descriptors, seen.threads) for seen in samples]
-    return Sample(*(max(column) for column in zip(*columns))) if columns else Sample(0, 0, 0)
+    columns = [(seen.at, seen.memory_bytes, seen.descriptors, seen.threads) for seen in samples]
+    return Sample(*(max(column) for column in zip(*columns))) if columns else Sample(0.0, 0, 0, 0)
 
 
 @dataclass(frozen=True)
