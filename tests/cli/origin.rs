@@ -92,3 +92,49 @@ fn the_closing_lines_say_what_was_done_and_what_went_wrong() {
         ended: 1 (malformed request)\n";
     assert_eq!((code, closing.as_str()), (Some(0), expected));
 }
+
+const WORLD: &str = "[[content]]\nname = \"any\"\nsize = \"const:2KB\"\nlife = { length = \"const:1day\" }\n\
+    [origin]\nthink = \"const:20ms\"\n";
+
+/// The object of a number in a world.
+const OBJECT: &str = "w0000000000000001/s0000/t00/_0000000000000005";
+
+#[test]
+fn a_world_is_served_with_its_think_times_and_told_of_at_the_end() {
+    let name = "a_world_is_served_with_its_think_times_and_told_of_at_the_end";
+    if !has("curl", name) {
+        return;
+    }
+    let yard = Yard::new();
+    yard.write("world.toml", WORLD);
+    let origin = Origin::start(&yard, &["--threads", "1", "--world", "world.toml"]);
+    let url = format!("{}/{OBJECT}", origin.url);
+    assert_eq!(curl(&[&url]), ("200".to_owned(), 2048));
+    assert_eq!(curl(&["-d", "a body", &url]), ("200".to_owned(), 2048));
+    assert_eq!(curl(&["-x", &origin.url, &format!("http://elsewhere/{OBJECT}")]), ("200".to_owned(), 2048));
+    assert_eq!(curl(&["-z", "Fri, 01 Jan 2100 00:00:00 GMT", &url]), ("304".to_owned(), 0));
+    assert_eq!(curl(&["-r", "2000-", &url]), ("206".to_owned(), 48));
+    let (code, _, closing) = origin.end_with_closing_lines();
+    assert_eq!(code, Some(0));
+    for line in ["requests: 5\n", "not modified: 1 of", "waiting: at most 1 replies at once"] {
+        assert!(closing.contains(line), "{closing}");
+    }
+}
+
+#[test]
+fn a_world_that_is_none_exits_2_with_one_line_on_file_key_and_what_is_allowed() {
+    let yard = Yard::new();
+    let content = "[[content]]\nname = \"any\"\nsize = \"const:2KB\"\n";
+    for (text, words) in [
+        (format!("{content}[origin]\nthink = \"slow\"\n"), ["`think`", "norm:3s,1.5s"]),
+        (format!("{content}[origin]\nthinks = \"1s\"\n"), ["`thinks`", "`idle_timeout`"]),
+        (format!("{content}[origin]\nhttp = \"2\"\n"), ["`http`", "HTTP/1.1"]),
+        ("[[content]]\nname = \"any\"\nsize = \"big\"\n".to_owned(), ["`size`", "exp:MEAN"]),
+        ("[origin]\n".to_owned(), ["[[content]]", "1 to 256"]),
+    ] {
+        yard.write("world.toml", &text);
+        let said = yard.run(&["origin", "--world", "world.toml"]).exits(2);
+        let said = said.says(&["world.toml"]).says(&words);
+        assert_eq!(said.stderr.trim_end().lines().count(), 1, "{}", said.stderr);
+    }
+}

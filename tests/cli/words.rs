@@ -140,6 +140,7 @@ fn a_wrong_command_line_exits_2_and_says_what_is_wrong() {
         (&["load", "http://127.0.0.1/", "--insecure", "--cacert", "x"], "--cacert"),
         (&["origin", "--cert", "x"], "--key"),
         (&["origin", "--burn", "2"], "2"),
+        (&["origin", "--world", "nowhere.toml"], "nowhere.toml"),
         (&["compare", "a.conf"], "CONFIG"),
         (&["compare", "a.conf", "b.conf"], "--server"),
         (&["compare", "a.conf", "http://127.0.0.1/"], "not one with the other"),

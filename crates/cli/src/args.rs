@@ -311,6 +311,10 @@ pub(crate) struct OriginArgs {
     /// Serve the objects of this catalogue: lines of size, tab, path
     #[arg(long, visible_alias = "catalog", value_name = "FILE")]
     pub(crate) catalogue: Option<PathBuf>,
+    /// Serve the world that this TOML file describes, over HTTP/1.1: what objects are in [[content]], think
+    /// times and limits of connections in [origin]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) world: Option<PathBuf>,
     /// Serve over TLS; makes a throw-away certificate unless --cert and --key are given
     #[arg(long)]
     pub(crate) tls: bool,

@@ -6,35 +6,21 @@
 //!
 //! Every body is a window into one pool of seeded random bytes: incompressible for any window
 //! coder, ready to be handed to `writev`, and checkable by comparison. The window starts where the
-//! object's id says, so that another object's body is recognised by its first bytes.
+//! object's id says, so that another object's body is recognised by its first bytes. A body that is to
+//! be compressible is a window into a pool in which a share of the bytes is filler.
 
 #![forbid(unsafe_code)]
 
 mod catalogue;
+mod distribution;
 mod mix;
+mod pool;
+pub mod world;
 
 pub use catalogue::{Catalogue, CatalogueError, LAST_MODIFIED, MODIFIED_SECS, normal_path};
+pub use distribution::{Distribution, DistributionError};
 pub use mix::{SplitMix64, mix64};
-use std::sync::OnceLock;
-
-/// Bytes in the pool: a prime, so that windows of round sizes do not line up; about 4 MiB, beyond
-/// a core's second-level cache as real files are.
-const POOL_LEN: usize = 4_194_301;
-/// The pool's own seed. Changing it changes every object.
-const POOL_SEED: u64 = 0xBA4E_0FF0_0000_0001;
-
-fn pool() -> &'static [u8] {
-    static POOL: OnceLock<Vec<u8>> = OnceLock::new();
-    POOL.get_or_init(|| {
-        let mut random = SplitMix64::new(POOL_SEED);
-        let mut bytes = Vec::with_capacity(POOL_LEN + 8);
-        while bytes.len() < POOL_LEN {
-            bytes.extend_from_slice(&random.next_u64().to_le_bytes());
-        }
-        bytes.truncate(POOL_LEN);
-        bytes
-    })
-}
+use pool::{POOL_LEN, pool};
 
 /// Names one object; equal ids have equal bytes at every offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,12 +46,26 @@ impl ObjectId {
 pub struct Body {
     id: ObjectId,
     len: u64,
+    /// Share of the bytes that are filler, 0 to 100 %.
+    filler_percent: u8,
 }
 
 impl Body {
     /// The body of the object `id` when it is `len` bytes long.
     pub const fn new(id: ObjectId, len: u64) -> Self {
-        Self { id, len }
+        Self { id, len, filler_percent: 0 }
+    }
+
+    /// A body of which `percent` % (at most 100) of the bytes, in runs of 64, are one and the same: a
+    /// window coder is left with about the rest. Bodies may begin with such a run, so another
+    /// object's is recognised by its first random one.
+    pub const fn compressible(id: ObjectId, len: u64, percent: u8) -> Self {
+        Self { id, len, filler_percent: if percent > 100 { 100 } else { percent } }
+    }
+
+    /// Builds the pool that this body is a window into now, so that no first request pays for it.
+    pub fn prepare(&self) {
+        let _ = pool(self.filler_percent);
     }
 
     /// Length in bytes.
@@ -80,7 +80,7 @@ impl Body {
 
     /// A run of body bytes from `offset` on: as long as it lies in one piece, empty at the end.
     pub fn from(&self, offset: u64) -> &'static [u8] {
-        let pool = pool();
+        let pool = pool(self.filler_percent);
         let start = ((self.id.0 % POOL_LEN as u64 + offset % POOL_LEN as u64) % POOL_LEN as u64) as usize;
         let left = self.len.saturating_sub(offset);
         let in_piece = (POOL_LEN - start) as u64;
@@ -116,9 +116,9 @@ impl Body {
     }
 }
 
-/// Builds the pool now, so that no first request pays for it.
+/// Builds the pool of random bytes now, so that no first request pays for it.
 pub fn prepare() {
-    let _ = pool();
+    let _ = pool(0);
 }
 
 #[cfg(test)]

@@ -52,6 +52,11 @@ impl SplitMix64 {
         -(1.0 - self.unit()).ln()
     }
 
+    /// Normal with mean 0 and standard deviation 1: Box and Muller, one of their pair.
+    pub fn normal(&mut self) -> f64 {
+        (2.0 * self.exponential()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
+    }
+
     /// Fisher-Yates.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
@@ -85,6 +90,19 @@ mod tests {
         let mean = draws.iter().sum::<f64>() / f64::from(n);
         let variance = draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / f64::from(n);
         assert!((mean - 1.0).abs() < 0.02 && (variance - 1.0).abs() < 0.05, "{mean} {variance}");
+    }
+
+    /// Moments of a normal are 0, 1, 0, 3; their errors over n draws sqrt(1, 2, 15, 96 over n).
+    #[test]
+    fn the_normal_has_the_moments_of_a_normal() {
+        let mut random = SplitMix64::new(1);
+        let n = 200_000;
+        let draws: Vec<f64> = (0..n).map(|_| random.normal()).collect();
+        for (power, moment, variance) in [(1, 0.0, 1.0), (2, 1.0, 2.0), (3, 0.0, 15.0), (4, 3.0, 96.0_f64)] {
+            let found = draws.iter().map(|x| x.powi(power)).sum::<f64>() / f64::from(n);
+            let error = (variance / f64::from(n)).sqrt();
+            assert!((found - moment).abs() < 4.0 * error, "moment {power}: {found} +- {error}");
+        }
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl<'t, S: Source> DryRun<'t, S> {
         match &mut self.connection {
             Some(connection) => connection.ask(exchange, now, manner, out, done),
             None => {
-                let mut connection = Connection::new(exchange, None, now, manner, out, done);
+                let mut connection = Connection::new(exchange, u64::MAX, None, now, manner, out, done);
                 connection.connected(now, manner, out, done);
                 self.connection = Some(connection);
             }
@@ -72,10 +72,11 @@ impl<'t, S: Source> DryRun<'t, S> {
         let Some(connection) = &mut self.connection else { return };
         self.out.clear();
         let arrival = Arrival::new(&self.manner.clock, None);
-        connection.receive(bytes, &arrival, &self.manner, &mut self.out, &mut self.done);
+        connection.receive::<false>(bytes, &arrival, &self.manner, &mut self.out, &mut self.done);
         for Done { exchange, outcome } in self.done.drain(..) {
             if let Outcome::Complete(at) = outcome {
-                exchange.finish(at, &self.refused, &mut self.recorder);
+                // The judgement is recorded, too.
+                let _ = exchange.finish(at, &self.refused, &mut self.recorder);
             }
             self.words.push(exchange.words);
         }

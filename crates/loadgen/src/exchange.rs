@@ -12,22 +12,31 @@ use bakeoff_workload::{Ask, Expect, Method, Statuses};
 /// How much of a body [`BodyCheck::Start`] compares.
 const START_BYTES: u64 = 64;
 
-/// What is asked for, kept until the reply is there: a request may have to be sent twice.
+/// What is asked for, kept until the reply is there: a request may have to be sent twice. Behind it the
+/// head of the reply, where somebody listens.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Words {
     bytes: Vec<u8>,
-    target: usize,
+    /// Where the target ends, ...
+    target: u32,
+    /// ... and the request.
+    asked: u32,
 }
 
 impl Words {
     /// The request target.
     pub(crate) fn target(&self) -> &[u8] {
-        &self.bytes[..self.target]
+        &self.bytes[..self.target as usize]
     }
 
     /// Further header lines, each ended by CRLF.
     pub(crate) fn headers(&self) -> &[u8] {
-        &self.bytes[self.target..]
+        &self.bytes[self.target as usize..self.asked as usize]
+    }
+
+    /// What is kept of the reply's head.
+    pub(crate) fn reply_head(&self) -> &[u8] {
+        &self.bytes[self.asked as usize..]
     }
 
     /// Takes those of a request into this memory.
@@ -35,8 +44,29 @@ impl Words {
         self.bytes.clear();
         self.bytes.extend_from_slice(ask.target);
         self.bytes.extend_from_slice(ask.headers);
-        self.target = ask.target.len();
+        self.target = ask.target.len() as u32;
+        self.asked = self.bytes.len() as u32;
         self
+    }
+
+    /// Keeps bytes of the reply's head, which may begin with interim replies.
+    fn keep(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        // A server may send interim replies without end.
+        if self.reply_head().len() > 2 * http1::MAX_HEAD_BYTES {
+            self.keep_last(http1::MAX_HEAD_BYTES);
+        }
+    }
+
+    /// Of what was kept the last bytes are the head.
+    fn keep_last(&mut self, head_bytes: usize) {
+        let surplus = self.reply_head().len().saturating_sub(head_bytes);
+        let asked = self.asked as usize;
+        self.bytes.drain(asked..asked + surplus);
+    }
+
+    fn forget_reply(&mut self) {
+        self.bytes.truncate(self.asked as usize);
     }
 }
 
@@ -67,6 +97,8 @@ impl From<http1::ReplyHead> for Head {
 pub(crate) struct Exchange {
     /// Its place in the flow, which it gives back when it has ended.
     pub(crate) turn: Turn,
+    /// The source's mark of it.
+    pub(crate) ticket: u32,
     pub(crate) method: Method,
     pub(crate) words: Words,
     expect: Expect,
@@ -86,6 +118,7 @@ impl Exchange {
     pub(crate) fn new(ask: &Ask<'_>, words: Words, turn: Turn, due: Nanos, deadline: Nanos) -> Self {
         Self {
             turn,
+            ticket: ask.ticket,
             method: ask.method,
             words: words.of(ask),
             expect: ask.expect,
@@ -103,8 +136,30 @@ impl Exchange {
     /// Makes ready to be sent once more.
     pub(crate) fn anew(mut self) -> Self {
         self.resent = true;
+        self.words.forget_reply();
         (self.first_byte, self.head, self.body_seen, self.wrong_body) = (None, None, 0, false);
         self
+    }
+
+    /// Keeps bytes of a head that is not all there.
+    pub(crate) fn keep_part(&mut self, bytes: &[u8]) {
+        self.words.keep(bytes);
+    }
+
+    /// Keeps the rest of a head that took so many bytes in all.
+    pub(crate) fn keep_head(&mut self, rest: &[u8], head_bytes: u64) {
+        self.words.keep(rest);
+        self.words.keep_last(head_bytes as usize);
+    }
+
+    /// The head as it came, if all of it did and it was kept.
+    pub(crate) fn kept_head(&self) -> &[u8] {
+        if self.head.is_some() { self.words.reply_head() } else { &[] }
+    }
+
+    /// Body bytes so far.
+    pub(crate) const fn body_seen(&self) -> u64 {
+        self.body_seen
     }
 
     /// Takes body bytes as they come.
@@ -130,17 +185,24 @@ impl Exchange {
         }
     }
 
-    /// The reply is complete: counts it as good or under the class of what is wrong with it.
-    pub(crate) fn finish(&self, done: Nanos, refused: &Statuses, recorder: &mut Recorder) {
+    /// The reply is complete: counts it as good or under the class of what is wrong with it, which is
+    /// returned.
+    pub(crate) fn finish(
+        &self,
+        done: Nanos,
+        refused: &Statuses,
+        recorder: &mut Recorder,
+    ) -> Result<(), ErrorClass> {
         let Some(head) = self.head else {
             recorder.error(ErrorClass::Malformed);
-            return;
+            return Err(ErrorClass::Malformed);
         };
         if self.expect == Expect::Refusal {
             recorder.violation(head.status, head.bytes + self.body_seen, refused.contains(head.status));
-            return;
+            return Ok(());
         }
-        match self.judge(&head) {
+        let judged = self.judge(&head);
+        match judged {
             Ok(()) => {
                 let times = ReplyTimes {
                     due: self.due,
@@ -158,6 +220,7 @@ impl Exchange {
                 }
             }
         }
+        judged
     }
 
     fn judge(&self, head: &Head) -> Result<(), ErrorClass> {
@@ -190,20 +253,41 @@ mod tests {
     use bakeoff_content::{Body, ObjectId};
 
     fn outcome(expect: Expect, status: u16, body: &[u8], check: BodyCheck) -> String {
-        let ask = Ask { method: Method::Get, target: b"/", headers: b"", expect, at: Nanos::ZERO };
+        let ask = Ask { target: b"/", expect, ..Ask::default() };
         let mut exchange =
             Exchange::new(&ask, Words::default(), Turn { seat: 0, robot: 0 }, Nanos::ZERO, Nanos::MAX);
         let content_length = Some(body.len() as u64);
         exchange.head = Some(Head { status, content_length, keep_alive: true, bytes: 10 });
         body.chunks(7).for_each(|piece| exchange.body(piece, check));
         let mut recorder = Recorder::new();
-        exchange.finish(Nanos::new(5), &Statuses::of(&[403, 503]), &mut recorder);
+        let judged = exchange.finish(Nanos::new(5), &Statuses::of(&[403, 503]), &mut recorder);
         let (times, counters) = recorder.finish();
         if let Some(seen) = counters.violations {
             return format!("{}/{}/{}", seen.detected, seen.missed, seen.false_alarms);
         }
         assert_eq!(times.response.count(), counters.replies);
-        counters.errors.keys().next().cloned().unwrap_or_else(|| "good".to_owned())
+        let counted = counters.errors.keys().next().cloned();
+        assert_eq!(counted.as_deref(), judged.err().map(ErrorClass::as_str));
+        counted.unwrap_or_else(|| "good".to_owned())
+    }
+
+    #[test]
+    fn the_head_of_the_final_reply_is_kept_whatever_its_pieces_were() {
+        let ask = Ask { target: b"/a", headers: b"X: y\r\n", ..Ask::default() };
+        let turn = Turn { seat: 0, robot: 0 };
+        let mut exchange = Exchange::new(&ask, Words::default(), turn, Nanos::ZERO, Nanos::MAX);
+        exchange.keep_part(b"HTTP/1.1 100 Go on\r\n\r\nHTTP/1.1 2");
+        exchange.keep_head(b"00 OK\r\n\r\n", 19);
+        assert_eq!(exchange.kept_head(), b"", "it has not been judged whole");
+        exchange.head = Some(Head { status: 200, content_length: None, keep_alive: true, bytes: 19 });
+        assert_eq!(exchange.kept_head(), b"HTTP/1.1 200 OK\r\n\r\n");
+        assert_eq!((exchange.words.target(), exchange.words.headers()), (&b"/a"[..], &b"X: y\r\n"[..]));
+        for _ in 0..10_000 {
+            exchange.keep_part(b"HTTP/1.1 100 Go on\r\n\r\n");
+        }
+        assert!(exchange.kept_head().len() <= 2 * http1::MAX_HEAD_BYTES);
+        let again = exchange.anew();
+        assert_eq!((again.kept_head(), again.words.headers()), (&b""[..], &b"X: y\r\n"[..]));
     }
 
     #[test]

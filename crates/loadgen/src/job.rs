@@ -1,5 +1,6 @@
 //! What a station is told to do.
 
+use crate::listener::Deaf;
 use crate::local::LocalAddresses;
 use crate::pacer::Pacer;
 use crate::tls::TlsSettings;
@@ -7,7 +8,8 @@ use bakeoff_units::Nanos;
 use bakeoff_workload::Statuses;
 use rustls::pki_types::ServerName;
 use std::net::SocketAddr;
-use std::num::{NonZeroU16, NonZeroU64};
+use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Where requests go. Fixed for the life of a station.
@@ -27,6 +29,9 @@ pub struct Target {
     pub protocol: Protocol,
     /// Further header lines of every request, each ended by CRLF.
     pub headers: Vec<u8>,
+    /// A connection that has carried nothing for so long is closed from this side, give or take a look at
+    /// time limits; `None`: it stays as long as the server lets it.
+    pub idle_timeout: Option<Nanos>,
 }
 
 impl Target {
@@ -40,6 +45,7 @@ impl Target {
             from: LocalAddresses::default(),
             protocol: Protocol::Http1,
             headers: Vec::new(),
+            idle_timeout: None,
         }
     }
 }
@@ -52,14 +58,46 @@ impl Reuse {
 }
 
 /// How many requests a connection carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reuse {
     /// One; the request says so (`Connection: close`) and the server closes.
     Never,
     /// So many; then the connection is closed from this side, and the next request opens another.
     UpTo(NonZeroU64),
+    /// The same, with a number of its own for each connection.
+    Drawn(Limits),
     /// As many as the server lets it.
     Always,
+}
+
+impl Reuse {
+    /// How many requests the `n`-th connection carries.
+    pub(crate) fn most(&self, n: u64) -> u64 {
+        match self {
+            Self::Never => 1,
+            Self::UpTo(most) => most.get(),
+            Self::Drawn(limits) => limits.nth(n),
+            Self::Always => u64::MAX,
+        }
+    }
+}
+
+/// How many requests each connection carries, drawn beforehand from whatever distribution: the n-th
+/// connection has the n-th draw, and after the last the first is used again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits(Arc<[NonZeroU32]>);
+
+impl Limits {
+    /// `None` without draws. A connection carries at least one request: a draw of 0 means 1.
+    pub fn new(draws: impl IntoIterator<Item = u32>) -> Option<Self> {
+        let draws: Arc<[_]> =
+            draws.into_iter().map(|draw| NonZeroU32::new(draw).unwrap_or(NonZeroU32::MIN)).collect();
+        (!draws.is_empty()).then_some(Self(draws))
+    }
+
+    fn nth(&self, n: u64) -> u64 {
+        u64::from(self.0[(n % self.0.len() as u64) as usize].get())
+    }
 }
 
 /// What is spoken over a connection.
@@ -115,6 +153,32 @@ pub enum Pace {
         /// Most connections, all threads together; each thread has at least one.
         connections: usize,
     },
+    /// Open loop: each source says itself when its next request is due ([`Source::upcoming`], since the
+    /// job's start) and is asked anew when it was told that a request has ended. The run ends when nothing
+    /// is upcoming and nothing in flight.
+    ///
+    /// [`Source::upcoming`]: bakeoff_workload::Source::upcoming
+    Sourced {
+        /// As in [`Pace::Open`].
+        connections: usize,
+    },
+    /// The same, but that each robot has connections of its own, which follow its source address.
+    Pooled(Pools),
+}
+
+/// Connections that robots of an open loop do not share. HTTP/1.1 only.
+///
+/// A request is for its robot's connections ([`Ask::robot`]) and waits in its robot's line while they are all
+/// busy; its response time counts from when it was due. Robot r of all is robot r / threads of thread
+/// r % threads, and its connections come from the r-th of [`Target::from`]. They begin anew with each job.
+///
+/// [`Ask::robot`]: bakeoff_workload::Ask::robot
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pools {
+    /// How many robots, all threads together.
+    pub robots: usize,
+    /// Most connections of a robot; 0 means 1.
+    pub each: usize,
 }
 
 /// One run of a station.
@@ -135,4 +199,25 @@ pub struct Job<'a, S> {
     pub refused: Statuses,
     /// Set by somebody else to end the run at once.
     pub interrupted: &'a AtomicBool,
+}
+
+impl<'a, S> Job<'a, S> {
+    /// The same job with nobody who listens.
+    pub(crate) fn unheard(self) -> Job<'a, Deaf<S>> {
+        let Self { sources, robots, pace, timeout, until, check, refused, interrupted } = self;
+        let sources = sources.into_iter().map(Deaf).collect();
+        Job { sources, robots, pace, timeout, until, check, refused, interrupted }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nth_connection_has_the_nth_draw_and_carries_at_least_one() {
+        let limits = Reuse::Drawn(Limits::new([3, 0, 64]).unwrap());
+        assert_eq!([0, 1, 2, 3, 7].map(|n| limits.most(n)), [3, 1, 64, 3, 1]);
+        assert_eq!(Limits::new([]), None);
+    }
 }

@@ -7,13 +7,14 @@ use crate::delay::OwnLateness;
 use crate::exchange::Words;
 use crate::flow::Plan;
 use crate::job::{BodyCheck, Reuse, Target};
+use crate::listener::Listener;
 use crate::profile::Profile;
 use crate::station::Engine;
 use crate::tls::{HandshakeLedger, TlsClient};
 use crate::turn::{Run, catch_up};
 use bakeoff_meter::Recorder;
 use bakeoff_sys::driver::{Driver, SystemCalls};
-use bakeoff_units::{MonotonicClock, Nanos};
+use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use bakeoff_workload::{Source, Statuses};
 use std::cell::RefCell;
 use std::io;
@@ -92,8 +93,12 @@ impl Lane {
         }
     }
 
-    /// Runs a job to its end.
-    pub(crate) fn run<S: Source>(&mut self, target: &Target, job: LaneJob<'_, S>) -> io::Result<LaneReport> {
+    /// Runs a job to its end; what it did, and the source.
+    pub(crate) fn run<S: Source + Listener>(
+        &mut self,
+        target: &Target,
+        job: LaneJob<'_, S>,
+    ) -> io::Result<(LaneReport, S)> {
         let before = self.driver.system_calls();
         let manner = Manner {
             target,
@@ -103,27 +108,33 @@ impl Lane {
             clock: self.clock,
             plain: RefCell::default(),
         };
-        let slots = job.plan.seats().div_ceil(target.protocol.streams());
+        let slots = job.plan.seats_at_first().div_ceil(target.protocol.streams());
         for slot in slots..self.connections.len() {
             self.driver.close(slot as u32);
         }
         self.connections.resize_with(slots, || None);
         if let (None, Some((settings, name))) = (&self.tls, &target.tls) {
-            self.tls = Some(settings.client(name.clone(), slots));
+            let connections = job.plan.seats().div_ceil(target.protocol.streams());
+            self.tls = Some(settings.client(name.clone(), connections));
         }
         self.drop_what_is_unfit(&manner)?;
-        let mut report = Run::new(self, manner, job).run_to_end()?;
+        let (mut report, source) = Run::new(self, manner, job).run_to_end()?;
         report.calls = self.driver.system_calls().since(&before);
-        Ok(report)
+        Ok((report, source))
     }
 
     /// Connections that the server closed since the last job are replaced, not blamed; so are those that
     /// are not fit for a request.
     fn drop_what_is_unfit(&mut self, manner: &Manner<'_>) -> io::Result<()> {
         catch_up(self, manner)?;
+        let now = self.clock.now();
+        let unfit = |connection: &Connection| {
+            manner.target.reuse == Reuse::Never
+                || !connection.reusable()
+                || connection.is_idle_too_long(now, manner.target)
+        };
         for slot in 0..self.connections.len() {
-            let fit = manner.target.reuse != Reuse::Never;
-            if self.connections[slot].as_ref().is_some_and(|connection| !fit || !connection.reusable()) {
+            if self.connections[slot].as_ref().is_some_and(unfit) {
                 self.connections[slot] = None;
                 self.driver.close(slot as u32);
             }

@@ -16,6 +16,7 @@ mod exchange;
 mod flow;
 mod job;
 mod lane;
+mod listener;
 mod local;
 mod pacer;
 mod profile;
@@ -32,7 +33,8 @@ pub use bakeoff_sys::driver::{Choice, Kind as DriverKind, SystemCalls};
 pub use delay::OwnLateness;
 #[doc(hidden)]
 pub use dry::DryRun; // for benches/generate.rs
-pub use job::{BodyCheck, Job, Pace, Protocol, Reuse, Target};
+pub use job::{BodyCheck, Job, Limits, Pace, Pools, Protocol, Reuse, Target};
+pub use listener::{Course, Ended, Listener, Reply};
 pub use local::{AddressError, LocalAddresses};
 pub use pacer::{Constant, Original, Pacer, Poisson};
 pub use profile::{Profile, Stage};

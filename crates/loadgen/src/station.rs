@@ -2,8 +2,9 @@
 
 use crate::delay::OwnLateness;
 use crate::flow::Plan;
-use crate::job::{Job, Pace, Target};
+use crate::job::{Job, Pace, Protocol, Target};
 use crate::lane::{Lane, LaneJob, LaneReport};
+use crate::listener::Listener;
 use crate::profile::Profile;
 use crate::sampler;
 use crate::tls::HandshakeLedger;
@@ -151,7 +152,7 @@ impl Station {
     /// When the event queue fails, or the network cannot be entered. Failures of requests are
     /// counted, not returned.
     pub fn run<S: Source>(&mut self, job: Job<'_, S>) -> io::Result<Recording> {
-        self.run_lanes(job, None)
+        self.run_lanes(job.unheard(), None).map(|(recording, _)| recording)
     }
 
     /// The same, and takes the number of requests in flight every so often until the job's end. In
@@ -160,20 +161,35 @@ impl Station {
     /// # Errors
     /// As [`Station::run`].
     pub fn run_sampled<S: Source>(&mut self, job: Job<'_, S>, every: Nanos) -> io::Result<Recording> {
-        self.run_lanes(job, Some(every))
+        self.run_lanes(job.unheard(), Some(every)).map(|(recording, _)| recording)
     }
 
-    fn run_lanes<S: Source>(
+    /// The same, and tells the sources how each of their requests ended; they come back in the order in
+    /// which they were given.
+    ///
+    /// # Errors
+    /// As [`Station::run`]; also for HTTP/2, whose heads are not kept.
+    pub fn run_heard<S: Source + Listener>(&mut self, job: Job<'_, S>) -> io::Result<(Recording, Vec<S>)> {
+        if S::LISTENS && self.target.protocol != Protocol::Http1 {
+            return Err(unsupported("a source that listens needs HTTP/1.1: heads of HTTP/2 are not kept"));
+        }
+        self.run_lanes(job, None)
+    }
+
+    fn run_lanes<S: Source + Listener>(
         &mut self,
         job: Job<'_, S>,
         sample_every: Option<Nanos>,
-    ) -> io::Result<Recording> {
+    ) -> io::Result<(Recording, Vec<S>)> {
+        if matches!(job.pace, Pace::Pooled(_)) && self.target.protocol != Protocol::Http1 {
+            return Err(unsupported("robots with connections of their own need HTTP/1.1"));
+        }
         let start = self.clock.now() + HEAD_START;
         let streams = self.target.protocol.streams();
         let plans = plans(job.pace, &job.robots, self.lanes.len(), streams);
         let (target, cores, network) = (&self.target, &self.cores, self.network.as_ref());
         let engine = self.engine;
-        let reports: Vec<io::Result<(LaneReport, Nanos)>> = thread::scope(|scope| {
+        let reports: Vec<io::Result<(LaneReport, Nanos, S)>> = thread::scope(|scope| {
             let work = self.lanes.iter_mut().zip(job.sources).zip(plans).enumerate();
             let threads: Vec<_> = work
                 .map(|(index, ((lane, source), plan))| {
@@ -200,12 +216,23 @@ impl Station {
                 })
                 .collect()
         });
-        sum_up(reports, start)
+        let (mut told, mut sources) = (Vec::new(), Vec::new());
+        for report in reports {
+            let (report, cpu, source) = report?;
+            told.push((report, cpu));
+            sources.push(source);
+        }
+        Ok((sum_up(told, start), sources))
     }
 }
 
+fn unsupported(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, why)
+}
+
 fn plans(pace: Pace, robots: &[usize], lanes: usize, streams: usize) -> Vec<Plan> {
-    let share = |of: usize, lane| (of / lanes + usize::from(lane < of % lanes)).max(1) * streams;
+    let part = |of: usize, lane| of / lanes + usize::from(lane < of % lanes);
+    let share = |of: usize, lane| part(of, lane).max(1) * streams;
     match pace {
         Pace::Closed { think, spread, connections } => {
             let plan = |lane| {
@@ -219,16 +246,23 @@ fn plans(pace: Pace, robots: &[usize], lanes: usize, streams: usize) -> Vec<Plan
             let pacers = pacers.into_iter().enumerate();
             pacers.map(|(lane, pacer)| Plan::Open { pacer, seats: share(connections, lane) }).collect()
         }
+        Pace::Sourced { connections } => {
+            (0..lanes).map(|lane| Plan::Sourced { seats: share(connections, lane) }).collect()
+        }
+        Pace::Pooled(pools) => {
+            let each = pools.each.max(1);
+            (0..lanes).map(|lane| Plan::Pooled { robots: part(pools.robots, lane), each }).collect()
+        }
     }
 }
 
-fn run_lane<S: Source>(
+fn run_lane<S: Source + Listener>(
     lane: &mut Lane,
     target: &Target,
     job: LaneJob<'_, S>,
     core: Option<usize>,
     network: Option<&Namespace>,
-) -> io::Result<(LaneReport, Nanos)> {
+) -> io::Result<(LaneReport, Nanos, S)> {
     if let Some(network) = network {
         network.enter()?; // for the life of this thread
     }
@@ -238,18 +272,17 @@ fn run_lane<S: Source>(
     }
     bakeoff_sys::thread::wake_sharply();
     let before = bakeoff_sys::thread::cpu_time();
-    let report = lane.run(target, job)?;
-    Ok((report, bakeoff_sys::thread::cpu_time().since(before)))
+    let (report, source) = lane.run(target, job)?;
+    Ok((report, bakeoff_sys::thread::cpu_time().since(before), source))
 }
 
-fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Result<Recording> {
+fn sum_up(reports: Vec<(LaneReport, Nanos)>, start: Nanos) -> Recording {
     let mut recorder = Recorder::new();
     let (mut cpu, mut busiest, mut end) = (Nanos::ZERO, Nanos::ZERO, start);
     let (mut gave_up, mut tls, mut violation, mut in_flight) = (false, None, None, Vec::new());
     let (mut calls, mut handshakes) = (SystemCalls::default(), HandshakeLedger::default());
     let (mut own_lateness, mut profile) = (None, None);
-    for report in reports {
-        let (report, lane_cpu) = report?;
+    for (report, lane_cpu) in reports {
         recorder.merge(&report.recorder);
         cpu += lane_cpu;
         busiest = busiest.max(lane_cpu);
@@ -273,7 +306,7 @@ fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Re
     counters.generator_cpu_ns = cpu.get();
     counters.generator_busy =
         if wall == Nanos::ZERO { 0.0 } else { busiest.get() as f64 / wall.get() as f64 };
-    Ok(Recording {
+    Recording {
         times,
         counters,
         gave_up,
@@ -284,5 +317,5 @@ fn sum_up(reports: Vec<io::Result<(LaneReport, Nanos)>>, start: Nanos) -> io::Re
         calls,
         own_lateness,
         profile,
-    })
+    }
 }

@@ -1,13 +1,15 @@
 //! What it costs the origin to answer one request, kernel apart: ns of this thread's CPU.
 //!
 //! `http1` is a request as wrk sends it for 13 KB; `http2` is one as h2load sends it when the
-//! compression tables know its fields. With `-- --callgrind N http1` exactly N of them are answered and
+//! compression tables know its fields; `world` is one for an object of a world that may be cached, as a proxy
+//! sends it on, and `valid` the same with a condition that holds. With `-- --callgrind N http1` exactly N of them are answered and
 //! nothing else happens but the start, for `benches/instructions`.
 
 #![allow(clippy::print_stdout, reason = "a benchmark talks to whoever runs it")]
 
 use bakeoff_content::Catalogue;
-use bakeoff_origin::Conversation;
+use bakeoff_content::world::Name;
+use bakeoff_origin::{Conversation, World};
 use bakeoff_sys::thread::cpu_time;
 use std::hint::black_box;
 
@@ -20,14 +22,14 @@ const REPETITIONS: usize = 7;
 /// Name, and what answers so many requests.
 type Answering = (&'static str, fn(usize));
 
-const ALL: [Answering; 2] = [("http1", http1), ("http2", http2)];
+const ALL: [Answering; 4] = [("http1", http1), ("http2", http2), ("world", world), ("valid", valid)];
 
 fn main() {
     let mut arguments = std::env::args().skip_while(|argument| argument != "--callgrind").skip(1);
     if let Some(count) = arguments.next() {
         let count = count.parse().expect("--callgrind takes a number of requests");
         let name = arguments.next().unwrap_or_else(|| "http1".to_owned());
-        let (_, answer) = ALL.iter().find(|(known, _)| *known == name).expect("http1 or http2");
+        let (_, answer) = ALL.iter().find(|(known, _)| *known == name).expect("http1, http2, world or valid");
         return answer(count);
     }
     println!("{OPERATIONS} requests, {REPETITIONS} times; ns of CPU each, the median");
@@ -72,6 +74,35 @@ fn http2(count: usize) {
         if number.is_multiple_of(1024) {
             talk.receive(&window, &mut |_, _| {});
         }
+    }
+}
+
+const WORLD: &str = "[[content]]\nname = \"any\"\nsize = \"exp:13KB\"\ncachable = \"80%\"\n\
+    life = { length = \"const:2year\", expires = \"nmt+0s\" }\n";
+
+fn world(count: usize) {
+    of_world(count, "");
+}
+
+fn valid(count: usize) {
+    of_world(count, "If-Modified-Since: Fri, 01 Jan 2100 00:00:00 GMT\r\nIf-None-Match: *\r\n");
+}
+
+fn of_world(count: usize, condition: &str) {
+    let world = World::from_toml(WORLD).expect("a world");
+    let mut path = Vec::new();
+    Name { world: 1, server: 1, kind: 0, number: 1 }.write_path(&world.model, &mut path);
+    let path = String::from_utf8(path).expect("paths are ASCII");
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nX-Bakeoff: ask=00000000000000ff\r\n{condition}\
+        Via: 1.1 proxy\r\nX-Forwarded-For: 127.0.0.1\r\nCache-Control: max-age=259200\r\nConnection: keep-alive\r\n\r\n"
+    );
+    let mut talk = Conversation::with_world(world);
+    for _ in 0..count {
+        let mut bytes = 0;
+        let open =
+            talk.receive(black_box(request.as_bytes()), &mut |head, body| bytes += head.len() + body.len());
+        assert!(open && bytes > 100, "the whole reply was written");
     }
 }
 

@@ -8,6 +8,7 @@ use crate::http1::{Course, Http1, Received};
 use crate::http2::Http2;
 use crate::outgoing::Account;
 use crate::tls::Session;
+use bakeoff_units::Nanos;
 use rustls::ServerConfig;
 use std::sync::Arc;
 
@@ -52,15 +53,16 @@ enum Talk {
 }
 
 impl Connection {
-    pub(crate) fn new(tls: Option<&Arc<ServerConfig>>, http2: bool) -> Result<Self, Ending> {
+    /// Takes so many requests, where it is HTTP/1.1 that is spoken.
+    pub(crate) fn new(tls: Option<&Arc<ServerConfig>>, http2: bool, requests: u64) -> Result<Self, Ending> {
         let session = tls.map(|config| Session::new(config.clone())).transpose()?;
-        Ok(Self { tls: session.map(Box::new), ..Self::without_tls(http2) })
+        Ok(Self { tls: session.map(Box::new), ..Self::without_tls(http2, requests) })
     }
 
-    pub(crate) const fn without_tls(http2: bool) -> Self {
+    pub(crate) const fn without_tls(http2: bool, requests: u64) -> Self {
         Self {
             tls: None,
-            talk: Talk::Http1(Http1::new(http2)),
+            talk: Talk::Http1(Http1::new(http2, requests)),
             failed: None,
             peer_done: false,
             said_goodbye: false,
@@ -131,6 +133,30 @@ impl Connection {
 
     pub(crate) const fn is_sending(&self) -> bool {
         self.sending.is_some()
+    }
+
+    /// When a reply that waits is due.
+    pub(crate) const fn due(&self) -> Option<Nanos> {
+        match &self.talk {
+            Talk::Http1(http1) => http1.due(),
+            Talk::Http2(_) => None,
+        }
+    }
+
+    /// Whether it waits for nothing but its client.
+    pub(crate) const fn is_idle(&self) -> bool {
+        self.sending.is_none()
+            && match &self.talk {
+                Talk::Http1(http1) => http1.is_idle(),
+                Talk::Http2(_) => false,
+            }
+    }
+
+    /// Ends it without another word.
+    pub(crate) const fn leave(&mut self, why: Ending) {
+        if let Talk::Http1(http1) = &mut self.talk {
+            http1.leave(why);
+        }
     }
 
     /// Over TLS: encrypts what is on the desk, with a goodbye behind the last. Returns why not.

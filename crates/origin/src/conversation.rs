@@ -4,6 +4,7 @@ use crate::connection::{Connection, Next};
 use crate::desk::Desk;
 use crate::site::Site;
 use crate::tally::Counters;
+use crate::world::{World, WorldDesk};
 use bakeoff_content::Catalogue;
 use std::sync::Arc;
 
@@ -17,7 +18,15 @@ impl Conversation {
     /// A client that just connected.
     pub fn new(catalogue: Catalogue) -> Self {
         let desk = Desk::new(Arc::new(Site::new(catalogue)), Arc::new(Counters::default()), None);
-        Self { connection: Connection::without_tls(true), desk }
+        Self { connection: Connection::without_tls(true, u64::MAX), desk }
+    }
+
+    /// The same with the origin of a world, which may let replies wait: they go with a later call.
+    pub fn with_world(world: World) -> Self {
+        let Self { desk, .. } = Self::new(Catalogue::default());
+        let mut world = WorldDesk::new(Arc::new(world), Arc::default(), 0);
+        let connection = Connection::without_tls(false, world.requests());
+        Self { connection, desk: desk.with_world(Some(world)) }
     }
 
     /// Takes what the client sends and hands out what it is sent, one call for each write: a head, and

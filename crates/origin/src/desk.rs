@@ -3,11 +3,13 @@
 //! Hot. Its memory is used again and again, so that a request allocates nothing.
 
 use crate::burner::Burner;
-use crate::head::Heads;
+use crate::head::{Going, Heads};
 use crate::outgoing::Outgoing;
-use crate::site::{Answer, Asked, Site};
+use crate::site::{Answer, Asked, Piece, Site};
 use crate::tally::Counters;
 use crate::tls::Sealed;
+use crate::world::{Request, WorldDesk};
+use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use std::sync::Arc;
 
 /// See the module.
@@ -19,6 +21,10 @@ pub(crate) struct Desk {
     /// The same in records of TLS.
     pub(crate) sealed: Sealed,
     pub(crate) counters: Arc<Counters>,
+    /// Shared by all that this thread times.
+    pub(crate) clock: MonotonicClock,
+    /// Of a world, if one is served.
+    pub(crate) world: Option<WorldDesk>,
     burner: Option<Burner>,
     decoded: Vec<u8>,
 }
@@ -31,6 +37,8 @@ impl Desk {
             out: Outgoing::default(),
             sealed: Sealed::default(),
             counters,
+            clock: MonotonicClock::new(),
+            world: None,
             burner,
             decoded: Vec::new(),
         }
@@ -47,12 +55,38 @@ impl Desk {
         self.burner.is_some()
     }
 
+    /// With the world that is served beside the site.
+    pub(crate) fn with_world(self, world: Option<WorldDesk>) -> Self {
+        Self { world, ..self }
+    }
+
+    /// The moment, where something may depend on it: in a world.
+    pub(crate) fn now(&self) -> Nanos {
+        if self.world.is_some() { self.clock.now() } else { Nanos::ZERO }
+    }
+
+    /// Puts the head of a reply about an object of the world on the desk, and returns its body; the request
+    /// counts as answered from now on.
+    pub(crate) fn answer_of_world(&mut self, request: &Request, going: Going) -> Piece {
+        self.count_and_burn();
+        let Some(world) = &mut self.world else { return Piece::nothing() };
+        let (piece, not_modified) = world.reply(request, going, self.out.bytes());
+        if not_modified {
+            self.counters.not_modified();
+        }
+        piece
+    }
+
     /// Decides on a reply; the request counts as answered from now on.
     pub(crate) fn answer(&mut self, asked: &Asked<'_>) -> Answer {
+        self.count_and_burn();
+        self.site.answer(asked, &mut self.decoded)
+    }
+
+    fn count_and_burn(&mut self) {
         self.counters.request();
         if let Some(burner) = &mut self.burner {
             self.counters.burned(burner.burn());
         }
-        self.site.answer(asked, &mut self.decoded)
     }
 }

@@ -30,6 +30,10 @@ pub(crate) enum Ending {
     TlsRefused,
     /// The client broke the protocol of HTTP/2.
     Http2(ConnectionError),
+    /// Nothing happened on it for as long as the world says.
+    Idle,
+    /// It served as many requests as the world says.
+    ServedAll,
     /// No descriptor or no memory was left for it; counted at each try.
     NotTaken,
 }
@@ -49,6 +53,8 @@ impl Ending {
             Self::TlsFailed => "TLS failed",
             Self::TlsRefused => "TLS refused by the client",
             Self::Http2(error) => http2(error),
+            Self::Idle => "idle for too long",
+            Self::ServedAll => "all its requests served",
             Self::NotTaken => "could not be taken",
         }
     }

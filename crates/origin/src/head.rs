@@ -17,7 +17,7 @@ pub(crate) enum Going {
 }
 
 impl Going {
-    const fn line(self) -> &'static [u8] {
+    pub(crate) const fn line(self) -> &'static [u8] {
         match self {
             Self::On => b"",
             Self::OnAsAsked => b"Connection: keep-alive\r\n",

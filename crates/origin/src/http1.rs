@@ -1,12 +1,16 @@
 //! HTTP/1.1 with one client: bytes in, replies out, in the order of requests.
 //!
 //! Hot, fed by strangers. A request that comes alone is read where it lies; what comes while a reply is
-//! under way is kept, up to a bound.
+//! under way is kept, up to a bound. A reply about an object of a world may have to wait for its time; those
+//! behind it think meanwhile, and go after it.
 
 use crate::desk::Desk;
 use crate::ending::Ending;
 use crate::head::{Going, refuse};
 use crate::site::{Answer, Asked, Piece};
+use crate::waiting::Seat;
+use crate::world::Request;
+use bakeoff_units::Nanos;
 use bakeoff_wire::http1::{RequestHead, RequestReader, ServerMethod};
 
 /// What a client of HTTP/2 sends first (RFC 9113 section 3.4).
@@ -43,9 +47,12 @@ pub(crate) struct Http1 {
     at: usize,
     /// Bytes of a request's body that are still to be passed over.
     skip: u64,
-    /// What is left of the reply under way, if one is.
-    reply: Option<Piece>,
+    reply: Reply,
     keep_alive: bool,
+    /// Requests that are still answered.
+    requests_left: u64,
+    /// When the last bytes came, in a world.
+    arrived: Nanos,
     /// Nothing was answered yet, and it may turn out to be HTTP/2.
     undecided: bool,
     /// The last reply is complete.
@@ -55,14 +62,38 @@ pub(crate) struct Http1 {
     why: Option<Ending>,
 }
 
+/// The reply under way.
+#[derive(Debug)]
+enum Reply {
+    None,
+    /// Nothing of it is made yet.
+    Waits(Box<Waits>),
+    /// What is left of its body.
+    Goes(Piece),
+}
+
+/// A reply that waits for its time, and for the end of its request's body: caches take a reply that comes
+/// before it for an error.
+#[derive(Debug)]
+struct Waits {
+    request: Request,
+    going: Going,
+    due: Nanos,
+    /// `None` where nothing but the body is waited for.
+    seat: Option<Seat>,
+}
+
 impl Http1 {
-    pub(crate) const fn new(http2: bool) -> Self {
+    /// Takes so many requests.
+    pub(crate) const fn new(http2: bool, requests: u64) -> Self {
         Self {
             input: Vec::new(),
             at: 0,
             skip: 0,
-            reply: None,
+            reply: Reply::None,
             keep_alive: true,
+            requests_left: requests,
+            arrived: Nanos::ZERO,
             undecided: http2,
             over: false,
             unread: false,
@@ -80,6 +111,7 @@ impl Http1 {
         at_once: bool,
         desk: &mut Desk,
     ) -> Result<Received, Ending> {
+        self.arrived = desk.now();
         if self.undecided {
             match self.decide(bytes) {
                 Some(Received::Http2) => return Ok(Received::Http2),
@@ -92,7 +124,7 @@ impl Http1 {
             return Ok(Received::Requests);
         }
         let mut bytes = &bytes[self.pass_over(bytes.len())..];
-        if at_once && self.reply.is_none() && self.input.is_empty() && !bytes.is_empty() {
+        if at_once && matches!(self.reply, Reply::None) && self.input.is_empty() && !bytes.is_empty() {
             bytes = &bytes[self.answer(bytes, desk)..];
             bytes = &bytes[self.pass_over(bytes.len())..];
         }
@@ -112,14 +144,9 @@ impl Http1 {
     /// Puts on the desk what can be sent now, bodies in pieces of at most `most` bytes.
     pub(crate) fn fill(&mut self, most: usize, peer_done: bool, desk: &mut Desk) -> Course {
         while !self.over && !desk.out.is_full() {
-            let Some(piece) = &mut self.reply else {
-                if self.answer_kept(desk) {
+            let Reply::Goes(piece) = &mut self.reply else {
+                if self.begin(peer_done, desk) {
                     continue;
-                }
-                if peer_done {
-                    let cut_off = self.skip > 0 || !self.input.is_empty();
-                    self.why = cut_off.then_some(Ending::RequestCutOff);
-                    self.over = true;
                 }
                 break;
             };
@@ -128,7 +155,7 @@ impl Http1 {
             }
             if piece.is_empty() {
                 desk.out.end_replies(1);
-                self.reply = None;
+                self.reply = Reply::None;
                 self.over = !self.keep_alive;
                 if desk.burns() {
                     break; // a reply does not wait for what the next request costs
@@ -136,6 +163,25 @@ impl Http1 {
             }
         }
         if self.over { Course::Last(self.why) } else { Course::Open }
+    }
+
+    /// When the reply that waits is due; `None` where none waits, or where its request is not complete.
+    pub(crate) const fn due(&self) -> Option<Nanos> {
+        match &self.reply {
+            Reply::Waits(waits) if self.skip == 0 => Some(waits.due),
+            _ => None,
+        }
+    }
+
+    /// Whether nothing is under way but what the client may still send.
+    pub(crate) const fn is_idle(&self) -> bool {
+        matches!(self.reply, Reply::None) || self.skip > 0
+    }
+
+    /// Ends the conversation for this reason, with nothing more to say.
+    pub(crate) const fn leave(&mut self, why: Ending) {
+        self.over = true;
+        self.why = Some(why);
     }
 
     /// Whether bytes of the client came that were not read.
@@ -162,6 +208,22 @@ impl Http1 {
         let passed = usize::try_from(self.skip).unwrap_or(usize::MAX).min(len);
         self.skip -= passed as u64;
         passed
+    }
+
+    /// Gets on with the reply under way, or with the next one. When there is none and none can come, it is over.
+    fn begin(&mut self, peer_done: bool, desk: &mut Desk) -> bool {
+        let begun = match self.reply {
+            Reply::Waits(_) => self.go_if_due(desk),
+            _ => self.answer_kept(desk),
+        };
+        // Who has ended its half may still wait for a reply, but sends no more of a body.
+        let is_waited_for = matches!(self.reply, Reply::Waits(_)) && self.skip == 0;
+        if !begun && peer_done && !is_waited_for {
+            let cut_off = self.skip > 0 || !self.input.is_empty();
+            self.why = cut_off.then_some(Ending::RequestCutOff);
+            self.over = true;
+        }
+        begun
     }
 
     /// Begins the reply to the next request that was kept, if all its head is there.
@@ -195,7 +257,7 @@ impl Http1 {
             }
             Err(error) => {
                 refuse(&error.to_string(), desk.out.bytes());
-                self.reply = Some(Piece::nothing());
+                self.reply = Reply::Goes(Piece::nothing());
                 self.keep_alive = false;
                 self.unread = true;
                 self.why = Some(error.into());
@@ -205,11 +267,20 @@ impl Http1 {
     }
 
     fn reply(&mut self, bytes: &[u8], request: &RequestHead<'_>, desk: &mut Desk) {
-        let going = match request.keep_alive {
+        self.requests_left = self.requests_left.saturating_sub(1);
+        self.keep_alive = request.keep_alive && self.requests_left > 0;
+        if request.keep_alive && !self.keep_alive {
+            self.why = Some(Ending::ServedAll);
+        }
+        self.skip = request.body_bytes;
+        let going = match self.keep_alive {
             false => Going::End,
             true if is_http_1_0(bytes, request.target) => Going::OnAsAsked,
             true => Going::On,
         };
+        if let Some(request) = desk.world.as_ref().and_then(|world| world.read(request)) {
+            return self.think(request, going, desk);
+        }
         let answer = desk.answer(&Asked {
             method: request.method,
             target: request.target,
@@ -217,12 +288,36 @@ impl Http1 {
             range: request.range,
         });
         desk.heads.write(&answer, going, desk.out.bytes());
-        self.reply = Some(match answer {
+        self.reply = Reply::Goes(match answer {
             Answer::Whole(piece) | Answer::Part(piece, _) if request.method == ServerMethod::Get => piece,
             _ => Piece::nothing(),
         });
-        self.keep_alive = request.keep_alive;
-        self.skip = request.body_bytes;
+    }
+
+    /// Has the reply wait, or begins it when there is nothing to wait for.
+    fn think(&mut self, request: Request, going: Going, desk: &mut Desk) {
+        let Some(world) = &mut desk.world else { return };
+        let think = world.think_time(&request);
+        if think == Nanos::ZERO && self.skip == 0 {
+            self.reply = Reply::Goes(desk.answer_of_world(&request, going));
+            return;
+        }
+        let seat = (think > Nanos::ZERO).then(|| world.seat());
+        self.reply = Reply::Waits(Box::new(Waits { request, going, due: self.arrived + think, seat }));
+    }
+
+    /// Begins the reply that waits if its time has come.
+    fn go_if_due(&mut self, desk: &mut Desk) -> bool {
+        let Reply::Waits(waits) = &mut self.reply else { return false };
+        if self.skip > 0 {
+            return false;
+        }
+        if waits.seat.is_some() && desk.now() < waits.due {
+            return false;
+        }
+        let piece = desk.answer_of_world(&waits.request, waits.going);
+        self.reply = Reply::Goes(piece);
+        true
     }
 }
 

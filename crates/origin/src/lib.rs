@@ -7,7 +7,8 @@
 //!
 //! From the socket to the object: `worker` owns a driver and its connections; `connection` is TLS, if
 //! any, with `http1` or `http2` upon it, bytes in and bytes out; `site` decides what is replied; `head`
-//! and `outgoing` hold what is sent.
+//! and `outgoing` hold what is sent. `world` beside the site answers for objects that nobody listed; its replies
+//! may have to wait, for which `timers` wake the worker.
 
 #![forbid(unsafe_code)]
 
@@ -25,11 +26,15 @@ mod pulse;
 mod server;
 mod site;
 mod tally;
+mod timers;
 mod tls;
+mod waiting;
 mod worker;
+mod world;
 
 pub use bakeoff_sys::driver::Choice;
 pub use conversation::Conversation;
 pub use pulse::Busy;
 pub use server::{Options, Origin, OriginError};
 pub use tally::Tally;
+pub use world::{World, WorldError};

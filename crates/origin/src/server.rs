@@ -6,7 +6,9 @@ use crate::desk::Desk;
 use crate::pulse::Busy;
 use crate::site::Site;
 use crate::tally::{Counters, Tally, sum};
-use crate::worker::Worker;
+use crate::waiting::Waiting;
+use crate::worker::{Wanted, Worker};
+use crate::world::{World, WorldDesk};
 use bakeoff_content::Catalogue;
 use bakeoff_sys::driver::{Choice, best};
 use bakeoff_sys::net;
@@ -32,6 +34,8 @@ pub struct Options {
     pub http2: bool,
     /// What the threads ask the kernel by.
     pub driver: Choice,
+    /// Objects that follow from their names, beside all others. It is served over HTTP/1.1 only.
+    pub world: Option<World>,
     /// CPU time to spend on each request besides serving it.
     pub burn: Option<Nanos>,
 }
@@ -66,6 +70,7 @@ pub struct Origin {
     address: SocketAddr,
     tls: bool,
     threads: Vec<Arc<Counters>>,
+    waiting: Arc<Waiting>,
 }
 
 impl Origin {
@@ -75,7 +80,9 @@ impl Origin {
     /// When the port is taken or the certificate cannot be read.
     pub fn start(options: Options) -> Result<Self, OriginError> {
         bakeoff_content::prepare();
-        let tls = options.tls.as_ref().map(|files| server_config(files, options.http2)).transpose()?;
+        // A reply that waits would have to hold up its stream and no other: there is nothing for that yet.
+        let http2 = options.http2 && options.world.is_none();
+        let tls = options.tls.as_ref().map(|files| server_config(files, http2)).transpose()?;
         let listen = |address| net::listen(address, true).map_err(|why| OriginError::Listen { address, why });
         // A first socket that does not share finds out whether somebody else has the port.
         if options.address.port() != 0 {
@@ -89,16 +96,25 @@ impl Origin {
             listeners.push(listen(address)?);
         }
         let site = Arc::new(Site::new(options.catalogue));
+        let world = options.world.map(Arc::new);
+        if let Some(world) = &world {
+            world.model.prepare();
+        }
+        let idle_timeout = world.as_ref().and_then(|world| world.idle_timeout);
+        let waiting = Arc::new(Waiting::default());
         let mut threads = Vec::new();
         for (index, listener) in listeners.into_iter().enumerate() {
             let counters = Arc::new(Counters::default());
             let desk = Desk::new(site.clone(), counters.clone(), options.burn.map(Burner::new));
+            let of_thread = |world| WorldDesk::new(world, waiting.clone(), index as u64);
+            let desk = desk.with_world(world.clone().map(of_thread));
             let (driver, _) = best(MonotonicClock::new(), options.driver)?;
-            let worker = Worker::new(driver, listener, desk, tls.clone(), options.http2)?;
+            let worker =
+                Worker::new(driver, listener, desk, Wanted { tls: tls.clone(), http2, idle_timeout })?;
             thread::Builder::new().name(format!("origin-{index}")).spawn(move || worker.serve())?;
             threads.push(counters);
         }
-        Ok(Self { address, tls: tls.is_some(), threads })
+        Ok(Self { address, tls: tls.is_some(), threads, waiting })
     }
 
     /// Where it listens, with the real port.
@@ -108,7 +124,8 @@ impl Origin {
 
     /// Totals so far.
     pub fn tally(&self) -> Tally {
-        sum(self.threads.iter().map(|counters| &**counters))
+        let tally = sum(self.threads.iter().map(|counters| &**counters));
+        Tally { waited_at_most: self.waiting.at_most(), ..tally }
     }
 
     /// How busy each thread was in the last seconds in which it had traffic; `None` for one that had

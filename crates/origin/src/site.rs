@@ -78,7 +78,7 @@ impl Site {
 
     /// `scratch` is memory for decoded paths, used again and again.
     pub(crate) fn answer(&self, asked: &Asked<'_>, scratch: &mut Vec<u8>) -> Answer {
-        if asked.method == ServerMethod::Other {
+        if !matches!(asked.method, ServerMethod::Get | ServerMethod::Head) {
             return Answer::NotAllowed;
         }
         let Some(body) = self.find(asked.target, scratch) else { return Answer::NotFound };
@@ -106,7 +106,7 @@ impl Site {
 }
 
 /// The path of a request target, which may be a whole URL (RFC 9112 section 3.2.2).
-fn path_of(target: &[u8]) -> &[u8] {
+pub(crate) fn path_of(target: &[u8]) -> &[u8] {
     let mut path = target.split(|&byte| byte == b'?').next().unwrap_or(target);
     if !path.starts_with(b"/") {
         let authority = path.strip_prefix(b"http://").or(path.strip_prefix(b"https://"));

@@ -21,6 +21,12 @@ pub struct Tally {
     pub replies: u64,
     /// Bytes of bodies that the kernel has taken.
     pub body_bytes: u64,
+    /// Of the requests, those about objects of a world that were answered with 304.
+    pub not_modified: u64,
+    /// Most replies that waited for their time at once, in a world with think times.
+    pub waited_at_most: u64,
+    /// By how much the latest of them came after its time.
+    pub late_at_most: Nanos,
     /// Connections taken.
     pub connections: u64,
     /// CPU burned as asked for, from samples.
@@ -37,6 +43,8 @@ pub(crate) struct Counters {
     requests: AtomicU64,
     replies: AtomicU64,
     body_bytes: AtomicU64,
+    not_modified: AtomicU64,
+    late_ns: AtomicU64,
     connections: AtomicU64,
     burned_ns: AtomicU64,
     endings: Mutex<BTreeMap<&'static str, u64>>,
@@ -51,6 +59,15 @@ impl Counters {
     pub(crate) fn sent(&self, account: Account) {
         add(&self.replies, account.replies);
         add(&self.body_bytes, account.body_bytes);
+    }
+
+    pub(crate) fn not_modified(&self) {
+        add(&self.not_modified, 1);
+    }
+
+    /// A reply that had waited was so late.
+    pub(crate) fn late(&self, by: Nanos) {
+        self.late_ns.fetch_max(by.get(), Relaxed);
     }
 
     pub(crate) fn connection(&self) {
@@ -86,6 +103,8 @@ pub(crate) fn sum<'c>(threads: impl IntoIterator<Item = &'c Counters>) -> Tally 
         tally.requests += counters.requests.load(Relaxed);
         tally.replies += counters.replies.load(Relaxed);
         tally.body_bytes += counters.body_bytes.load(Relaxed);
+        tally.not_modified += counters.not_modified.load(Relaxed);
+        tally.late_at_most = tally.late_at_most.max(Nanos::new(counters.late_ns.load(Relaxed)));
         tally.connections += counters.connections.load(Relaxed);
         tally.burned += Nanos::new(counters.burned_ns.load(Relaxed));
         if let Ok(own) = counters.endings.lock() {
@@ -109,11 +128,17 @@ mod tests {
         two.request();
         two.sent(Account { replies: 3, body_bytes: 50 });
         one.connection();
+        one.not_modified();
+        two.not_modified();
+        one.late(Nanos::new(7));
+        one.late(Nanos::new(5));
+        two.late(Nanos::new(6));
         one.ended(Ending::PeerReset);
         two.ended(Ending::PeerReset);
         two.ended(Ending::BadRequest);
         let tally = sum([&one, &two]);
         assert_eq!((tally.requests, tally.replies, tally.body_bytes, tally.connections), (2, 3, 50, 1));
+        assert_eq!((tally.not_modified, tally.late_at_most), (2, Nanos::new(7)));
         assert_eq!(tally.endings, [("malformed request", 1), ("reset by the client", 2)]);
     }
 }

@@ -1,15 +1,17 @@
 //! A thread of the origin: its driver, its listener, its connections.
 //!
-//! Hot. Owns slots and turns; what bytes mean is for connections to say. It never lets events gather
+//! Hot. Owns slots, turns and what is to be woken when; what bytes mean is for connections to say. It never lets events gather
 //! first: that would delay replies, and a server that is worth it finds several at each wait anyway.
 
 use crate::connection::{Connection, Next};
 use crate::desk::Desk;
 use crate::ending::Ending;
 use crate::pulse::{APART, Busy};
+use crate::timers::{Alarm, Timers};
+use crate::world::WorldDesk;
 use bakeoff_sys::driver::{Driver, Event, LISTENER, Sending, Slot, Wait};
 use bakeoff_sys::thread::cpu_time;
-use bakeoff_units::{Clock, MonotonicClock, Nanos};
+use bakeoff_units::{Clock, Nanos};
 use rustls::ServerConfig;
 use std::io;
 use std::net::{TcpListener, TcpStream};
@@ -33,17 +35,25 @@ pub(crate) struct Worker {
     /// Connections that have more to send at once.
     busy: Vec<Slot>,
     desk: Desk,
-    tls: Option<Arc<ServerConfig>>,
-    http2: bool,
-    clock: MonotonicClock,
+    wanted: Wanted,
+    timers: Timers,
     waits: u32,
     noted: Nanos,
+}
+
+/// How connections are to be.
+pub(crate) struct Wanted {
+    pub(crate) tls: Option<Arc<ServerConfig>>,
+    pub(crate) http2: bool,
+    /// For how long nothing may happen on one.
+    pub(crate) idle_timeout: Option<Nanos>,
 }
 
 /// What a slot holds.
 enum Place {
     Free,
-    Open(Box<Connection>),
+    /// And when something happened last; that counts where there is a limit.
+    Open(Box<Connection>, Nanos),
     /// After the last reply: how much more is read and dropped.
     Draining(usize),
 }
@@ -61,8 +71,7 @@ impl Worker {
         mut driver: Box<dyn Driver>,
         listener: TcpListener,
         desk: Desk,
-        tls: Option<Arc<ServerConfig>>,
-        http2: bool,
+        wanted: Wanted,
     ) -> io::Result<Self> {
         driver.listen(listener)?;
         Ok(Self {
@@ -71,9 +80,8 @@ impl Worker {
             free: Vec::new(),
             busy: Vec::new(),
             desk,
-            tls,
-            http2,
-            clock: MonotonicClock::new(),
+            wanted,
+            timers: Timers::default(),
             waits: 0,
             noted: Nanos::ZERO,
         })
@@ -82,7 +90,7 @@ impl Worker {
     /// Until the driver fails.
     pub(crate) fn serve(mut self) {
         loop {
-            let at_most = if self.busy.is_empty() { None } else { Some(Nanos::ZERO) };
+            let at_most = if self.busy.is_empty() { self.until_alarm() } else { Some(Nanos::ZERO) };
             if self.driver.wait(Wait { at_most, batch: None }).is_err() {
                 return;
             }
@@ -90,7 +98,52 @@ impl Worker {
             for slot in std::mem::take(&mut self.busy) {
                 self.go_on(slot);
             }
+            self.ring();
             self.look_at_clocks();
+        }
+    }
+
+    /// How long there is nothing to do but what comes.
+    fn until_alarm(&self) -> Option<Nanos> {
+        self.timers.next_at().map(|at| at.since(self.desk.clock.now()))
+    }
+
+    /// Wakes the connections whose moment has come.
+    fn ring(&mut self) {
+        let Some(first) = self.timers.next_at() else { return };
+        let now = self.desk.clock.now();
+        if first > now {
+            return;
+        }
+        while let Some((slot, alarm, at)) = self.timers.ring(now) {
+            let Some(Place::Open(connection, active)) = self.places.get_mut(slot as usize) else { continue };
+            if alarm == Alarm::Due {
+                self.desk.counters.late(self.desk.clock.now().since(at));
+            }
+            let idle = alarm == Alarm::Idle && connection.is_idle();
+            match self.wanted.idle_timeout.map(|timeout| *active + timeout) {
+                Some(end) if idle && end > now => self.timers.set(slot, Alarm::Idle, end),
+                Some(_) if idle => {
+                    connection.leave(Ending::Idle);
+                    self.go_on(slot);
+                }
+                _ => self.go_on(slot),
+            }
+        }
+    }
+
+    /// Sets the alarms of a connection that has nothing to do now.
+    fn set_alarms(&mut self, slot: Slot) {
+        let Some(Place::Open(connection, active)) = self.places.get_mut(slot as usize) else { return };
+        if let Some(due) = connection.due() {
+            self.timers.set(slot, Alarm::Due, due);
+        }
+        if let Some(timeout) = self.wanted.idle_timeout {
+            *active = self.desk.clock.now();
+            // One that is set already is put off when it rings: most connections never hear one.
+            if connection.is_idle() && !self.timers.has(slot, Alarm::Idle) {
+                self.timers.set(slot, Alarm::Idle, *active + timeout);
+            }
         }
     }
 
@@ -119,7 +172,8 @@ impl Worker {
     }
 
     fn take(&mut self, stream: TcpStream) {
-        let connection = match Connection::new(self.tls.as_ref(), self.http2) {
+        let requests = self.desk.world.as_mut().map_or(u64::MAX, WorldDesk::requests);
+        let connection = match Connection::new(self.wanted.tls.as_ref(), self.wanted.http2, requests) {
             Ok(connection) => connection,
             Err(why) => return self.desk.counters.ended(why),
         };
@@ -130,7 +184,8 @@ impl Worker {
         match self.driver.adopt(slot, stream) {
             Ok(()) => {
                 self.desk.counters.connection();
-                self.places[slot as usize] = Place::Open(Box::new(connection));
+                self.places[slot as usize] = Place::Open(Box::new(connection), Nanos::ZERO);
+                self.set_alarms(slot);
             }
             Err(_) => {
                 self.desk.counters.ended(Ending::NotTaken);
@@ -142,12 +197,12 @@ impl Worker {
     /// Sends what a connection has to send, as far as its turn goes. Something may be on the desk.
     fn go_on(&mut self, slot: Slot) {
         for _ in 0..PIECES_PER_TURN {
-            let Some(Place::Open(connection)) = self.places.get_mut(slot as usize) else { return };
+            let Some(Place::Open(connection, _)) = self.places.get_mut(slot as usize) else { return };
             if connection.is_sending() {
                 return;
             }
             match connection.next(&mut self.desk) {
-                Next::Wait => return,
+                Next::Wait => return self.set_alarms(slot),
                 Next::Finish { why, unread } => return self.finish(slot, why, unread),
                 Next::Send => {}
             }
@@ -177,6 +232,7 @@ impl Worker {
         }
         if unread {
             self.driver.end(slot);
+            self.timers.forget(slot);
             self.places[slot as usize] = Place::Draining(DRAINED_AT_MOST);
         } else {
             self.close(slot);
@@ -185,6 +241,7 @@ impl Worker {
 
     fn close(&mut self, slot: Slot) {
         self.driver.close(slot);
+        self.timers.forget(slot);
         if let Some(place) = self.places.get_mut(slot as usize) {
             *place = Place::Free;
             self.free.push(slot);
@@ -198,7 +255,7 @@ impl Worker {
             return;
         }
         self.waits = 0;
-        let wall = self.clock.now();
+        let wall = self.desk.clock.now();
         if wall.since(self.noted) >= APART {
             self.noted = wall;
             if let Ok(mut pulse) = self.desk.counters.pulse.lock() {
@@ -213,7 +270,7 @@ fn after(place: &mut Place, event: Event<'_>, desk: &mut Desk) -> After {
     match (event, place) {
         (Event::Accepted(stream), _) => After::Take(stream),
         (Event::NotAccepted(_), _) => After::Close(Some(Ending::NotTaken)),
-        (Event::Data(data), Place::Open(connection)) => {
+        (Event::Data(data), Place::Open(connection, _)) => {
             desk.clear();
             connection.received(data.bytes, desk);
             if connection.is_sending() { After::Nothing } else { After::GoOn }
@@ -225,18 +282,18 @@ fn after(place: &mut Place, event: Event<'_>, desk: &mut Desk) -> After {
             }
             None => After::Close(Some(Ending::WentOnSending)),
         },
-        (Event::Sent, Place::Open(connection)) => {
+        (Event::Sent, Place::Open(connection, _)) => {
             desk.clear();
             desk.counters.sent(connection.sent());
             After::GoOn
         }
-        (Event::Ended, Place::Open(connection)) => {
+        (Event::Ended, Place::Open(connection, _)) => {
             desk.clear();
             connection.ended();
             After::GoOn
         }
-        (Event::Broken(_), Place::Open(_)) => After::Close(Some(Ending::PeerReset)),
-        (Event::NotSent(_), Place::Open(_)) => After::Close(Some(Ending::NotSent)),
+        (Event::Broken(_), Place::Open(..)) => After::Close(Some(Ending::PeerReset)),
+        (Event::NotSent(_), Place::Open(..)) => After::Close(Some(Ending::NotSent)),
         (Event::Ended | Event::Broken(_) | Event::NotSent(_), Place::Draining(_)) => After::Close(None),
         _ => After::Nothing,
     }

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod caches;
 mod figures;
 mod html;
 mod json;
@@ -22,13 +23,13 @@ mod slices;
 mod text;
 mod words;
 
-pub use html::html;
+pub use html::{caches_html, html};
 pub use json::{between_json, json, results_schema};
 pub use peak::trials_csv;
 pub use slices::csv;
 #[cfg(feature = "parquet")]
 pub use slices::parquet;
-pub use text::{between, doctor, network, studies, study, text};
+pub use text::{between, caches_text, doctor, network, studies, study, text};
 
 use bakeoff_experiment::results::{Results, Setup, SliceRecord};
 

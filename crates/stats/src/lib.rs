@@ -22,6 +22,7 @@
 
 #![forbid(unsafe_code)]
 
+mod batches;
 mod bootstrap;
 mod contrast;
 mod effect;
@@ -45,6 +46,7 @@ mod trimmed;
 mod unpaired;
 mod verdict;
 
+pub use batches::{FEWEST_BATCHES, OfBatches, of_batches};
 pub use bootstrap::Resampling;
 pub use contrast::{
     Contrast, Contrasts, Design, DesignError, FactorLevel, NotEstimable, Square, Term, Together, contrasts,

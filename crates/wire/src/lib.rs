@@ -1,6 +1,7 @@
 //! Bytes to messages and back, for both roles, without I/O.
 //!
-//! Both sides of the wall. Owns protocol grammar: HTTP/1.1, HTTP/2 and the formats of access logs. One
+//! Both sides of the wall. Owns protocol grammar: HTTP/1.1, HTTP/2, the stamps in their
+//! messages, and the formats of access logs. One
 //! parser on both sides could hide a bug from itself, which is why both roles are also run against
 //! curl, wrk, ab, nginx and Apache.
 
@@ -9,3 +10,4 @@
 pub mod access_log;
 pub mod h2;
 pub mod http1;
+pub mod stamp;

@@ -51,6 +51,8 @@ impl Source for EndlessSource {
             headers: &request.headers,
             expect: request.expect,
             at: Nanos::ZERO,
+            ticket: 0,
+            robot: 0,
         })
     }
 

@@ -124,7 +124,7 @@ impl Source for CycleSource {
         self.next = if self.next + 1 == self.wheel.len() { 0 } else { self.next + 1 };
         let request = self.table.requests.get(index as usize)?;
         let Request { method, target, headers, expect } = request;
-        Some(Ask { method: *method, target, headers, expect: *expect, at: Nanos::ZERO })
+        Some(Ask { method: *method, target, headers, expect: *expect, ..Ask::default() })
     }
 
     fn upcoming(&self, _robot: usize) -> Option<Nanos> {

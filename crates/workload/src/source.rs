@@ -78,7 +78,7 @@ impl Statuses {
 }
 
 /// One request as it is asked for. Borrowed: rendered into a connection's buffer at once.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Ask<'a> {
     /// GET or HEAD.
     pub method: Method,
@@ -91,6 +91,11 @@ pub struct Ask<'a> {
     /// When in the workload's own time (the log's stamps): offset from the slice's first request,
     /// speed factor not applied. Zero where the workload has no time of its own.
     pub at: Nanos,
+    /// The source's own mark of this request, told back when it has ended; 0 where nobody cares.
+    pub ticket: u32,
+    /// Open loop: the robot of this thread that asks, for whom connections are kept apart where robots
+    /// have their own. 0 where there are none; a closed loop knows whom it asked.
+    pub robot: u32,
 }
 
 /// Gives requests one by one, without I/O, allocation or locks. One per generator thread.
@@ -204,6 +209,8 @@ impl Source for ListSource {
             headers: &request.headers,
             expect: request.expect,
             at: self.slice.at.get(position).copied().unwrap_or(Nanos::ZERO),
+            ticket: 0,
+            robot: 0,
         })
     }
 

@@ -4,10 +4,11 @@ use crate::args::OriginArgs;
 use crate::exit::Exit;
 use crate::{Failure, terminal};
 use bakeoff_content::Catalogue;
-use bakeoff_origin::{Busy, Choice, Options, Origin};
+use bakeoff_origin::{Busy, Choice, Options, Origin, World};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::path::PathBuf;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 
 /// Serves until SIGTERM or Ctrl-C; both end it with 0.
 pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
@@ -23,6 +24,12 @@ pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
         Some(threads) => threads as usize,
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
+    let world = args.world.as_deref().map(world).transpose()?;
+    if world.is_some() {
+        // Thousands of replies may wait at once, each on a connection of its own. Where the limit cannot be
+        // raised, connections that find no descriptor are counted.
+        let _ = bakeoff_sys::rlimit::raise_open_files(u64::MAX);
+    }
     let origin = Origin::start(Options {
         address: (args.address, args.port).into(),
         threads,
@@ -30,26 +37,34 @@ pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
         tls,
         http2: true,
         driver: Choice::Epoll,
+        world,
         burn: args.burn,
     })
     .map_err(Failure::failed)?;
     terminal::say(&format!("listening: {}", origin.url()));
     signals.forever().next();
-    say_what_was_done(&origin, args.burn.is_some());
+    say_what_was_done(&origin, args);
     Ok(Exit::Verdicts)
 }
 
 /// The closing lines.
-fn say_what_was_done(origin: &Origin, burned: bool) {
+fn say_what_was_done(origin: &Origin, args: &OriginArgs) {
     let tally = origin.tally();
     terminal::note(&format!("requests: {}", tally.requests));
-    if burned {
+    if args.burn.is_some() {
         terminal::note(&format!("burned: {} ns", tally.burned.get()));
     }
     terminal::note(&format!(
         "replies: {} with {} bytes of bodies, on {} connections",
         tally.replies, tally.body_bytes, tally.connections
     ));
+    if args.world.is_some() {
+        terminal::note(&format!("not modified: {} of the requests (304)", tally.not_modified));
+        terminal::note(&format!(
+            "waiting: at most {} replies at once, the latest sent {} after its time",
+            tally.waited_at_most, tally.late_at_most
+        ));
+    }
     for (why, connections) in &tally.endings {
         terminal::note(&format!("ended: {connections} ({why})"));
     }
@@ -71,6 +86,15 @@ fn catalogue(path: Option<&PathBuf>) -> Result<Catalogue, Failure> {
     })?;
     Catalogue::from_text(&text)
         .map_err(|error| Failure::usage(format!("origin: {}: {error}", path.display())))
+}
+
+fn world(path: &Path) -> Result<World, Failure> {
+    let failure = |why: &dyn Display, advice: &str| {
+        Failure::usage(format!("origin: {}: {why}{advice}", path.display()))
+    };
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| failure(&error, "; give a readable file with [[content]] and [origin]"))?;
+    World::from_toml(&text).map_err(|error| failure(&error, ""))
 }
 
 /// A certificate that goes when the origin goes.

@@ -102,7 +102,7 @@ impl Http {
     }
 
     /// Feeds bytes.
-    pub(super) fn receive(
+    pub(super) fn receive<const KEEP: bool>(
         &mut self,
         bytes: &[u8],
         arrival: &Arrival,
@@ -110,7 +110,7 @@ impl Http {
         done: &mut Vec<Done>,
     ) -> Result<(), ErrorClass> {
         match self {
-            Self::One(http) => http.receive(bytes, arrival, check, done),
+            Self::One(http) => http.receive::<KEEP>(bytes, arrival, check, done),
             Self::Two(http) => http.receive(bytes, arrival, check, done),
         }
     }

@@ -45,7 +45,7 @@ impl Http1 {
     }
 
     /// Feeds bytes of the reply; `done` gets the exchange when it is complete.
-    pub(super) fn receive(
+    pub(super) fn receive<const KEEP: bool>(
         &mut self,
         mut input: &[u8],
         arrival: &Arrival,
@@ -56,8 +56,16 @@ impl Http1 {
         exchange.first_byte.get_or_insert_with(|| arrival.after(exchange.sent));
         loop {
             match self.reader.step(input) {
-                Ok(Step::More) => return Ok(()),
+                Ok(Step::More) => {
+                    if KEEP && exchange.head.is_none() {
+                        exchange.keep_part(input);
+                    }
+                    return Ok(());
+                }
                 Ok(Step::Head(used, head)) => {
+                    if KEEP {
+                        exchange.keep_head(&input[..used], head.head_bytes);
+                    }
                     exchange.head = Some(head.into());
                     input = &input[used..];
                 }

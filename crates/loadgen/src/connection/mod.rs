@@ -49,6 +49,10 @@ pub(crate) struct Connection {
     http: Http,
     served: u64,
     begun: u64,
+    /// How many requests it may carry.
+    most: u64,
+    /// When it last carried something to its end.
+    used: Nanos,
     /// Writing to it failed; what came before that can still be read.
     unwritable: bool,
     over: bool,
@@ -59,9 +63,10 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// A connection for this exchange; `out` gets what is to be sent first.
+    /// A connection for this exchange and `most` in all; `out` gets what is to be sent first.
     pub(crate) fn new(
         exchange: Exchange,
+        most: u64,
         tls: Option<TlsSession>,
         now: Nanos,
         manner: &Manner<'_>,
@@ -75,6 +80,8 @@ impl Connection {
             http: Http::new(manner.target.protocol, exchange),
             served: 0,
             begun: 0,
+            most,
+            used: now,
             unwritable: false,
             over: false,
             lingering: None,
@@ -118,6 +125,16 @@ impl Connection {
         usable && self.lingering.is_none() && self.http.is_quiet()
     }
 
+    /// Whether it has carried more than one request.
+    pub(crate) const fn is_reused(&self) -> bool {
+        self.begun > 1
+    }
+
+    /// Whether it stands and has carried nothing for longer than it may.
+    pub(crate) fn is_idle_too_long(&self, now: Nanos, target: &Target) -> bool {
+        target.idle_timeout.is_some_and(|limit| self.reusable() && now >= self.used + limit)
+    }
+
     /// Whether it only waits for the peer to close.
     pub(crate) const fn is_lingering(&self) -> bool {
         self.lingering.is_some() && !self.over
@@ -140,11 +157,7 @@ impl Connection {
 
     /// Sends what waits, as far as it may.
     fn begin(&mut self, now: Nanos, manner: &Manner<'_>, out: &mut Vec<u8>, done: &mut Vec<Done>) {
-        let left = match manner.target.reuse {
-            Reuse::Never => 1_u64.saturating_sub(self.begun),
-            Reuse::UpTo(most) => most.get().saturating_sub(self.begun),
-            Reuse::Always => u64::MAX,
-        };
+        let left = self.most.saturating_sub(self.begun);
         let Some(tls) = &mut self.tls else {
             self.begun += self.http.begin(now, &manner.render, left, out, done);
             return;
@@ -179,8 +192,8 @@ impl Connection {
     }
 
     /// Bytes came. `out` gets what they call for, `done` the exchanges that they end; how long
-    /// the TLS handshake took if they were its last.
-    pub(crate) fn receive(
+    /// the TLS handshake took if they were its last. `KEEP`: heads of replies are kept (HTTP/1).
+    pub(crate) fn receive<const KEEP: bool>(
         &mut self,
         bytes: &[u8],
         arrival: &Arrival,
@@ -191,8 +204,8 @@ impl Connection {
         let before = done.len();
         let was_open = self.phase == Phase::Open;
         let read = match self.tls.is_some() {
-            false => self.http.receive(bytes, arrival, manner.check, done).map(|()| false),
-            true => self.receive_tls(bytes, arrival, manner, out, done),
+            false => self.http.receive::<KEEP>(bytes, arrival, manner.check, done).map(|()| false),
+            true => self.receive_tls::<KEEP>(bytes, arrival, manner, out, done),
         };
         if let Err(class) = read {
             // Surplus behind a reply that was whole spoils that reply.
@@ -225,6 +238,7 @@ impl Connection {
         let complete = done.iter().filter(|done| matches!(done.outcome, Outcome::Complete(_)));
         let Some(last) = complete.clone().next_back() else { return false };
         self.served += complete.count() as u64;
+        self.used = now;
         let keep_alive = last.exchange.head.is_some_and(|head| head.keep_alive);
         match manner.target.reuse {
             // The server said it would close: TIME_WAIT then stays on its side.
@@ -239,17 +253,12 @@ impl Connection {
     /// Whether nothing is in flight and nothing more is to be sent on it. HTTP/1.1 that says it closes is
     /// closed by the server.
     fn is_spent(&self, target: &Target) -> bool {
-        let most = match target.reuse {
-            Reuse::Never if target.protocol == Protocol::Http1 => u64::MAX,
-            Reuse::Never => 1,
-            Reuse::UpTo(most) => most.get(),
-            Reuse::Always => u64::MAX,
-        };
-        self.http.is_spent() || (self.begun >= most && self.http.is_idle())
+        let closed_by_peer = target.reuse == Reuse::Never && target.protocol == Protocol::Http1;
+        self.http.is_spent() || (self.begun >= self.most && !closed_by_peer && self.http.is_idle())
     }
 
     /// Says whether the peer has ended the session (close_notify).
-    fn receive_tls(
+    fn receive_tls<const KEEP: bool>(
         &mut self,
         raw: &[u8],
         arrival: &Arrival,
@@ -260,7 +269,7 @@ impl Connection {
         let Some(tls) = self.tls.as_mut() else { return Ok(false) };
         // Session tickets come at any time and are no part of a reply.
         let http = &mut self.http;
-        let read = tls.receive(raw, &mut |plain| http.receive(plain, arrival, manner.check, done));
+        let read = tls.receive(raw, &mut |plain| http.receive::<KEEP>(plain, arrival, manner.check, done));
         tls.take_output(out); // of a failure too: the alert
         let wants_h2 = matches!(manner.target.protocol, Protocol::Http2 { .. });
         if self.phase == Phase::Handshaking && wants_h2 && refuses_h2(tls) {
@@ -333,7 +342,7 @@ impl Connection {
         out: &mut Vec<u8>,
         done: &mut Vec<Done>,
     ) -> bool {
-        if self.lingering.is_some_and(|until| now >= until) {
+        if self.lingering.is_some_and(|until| now >= until) || self.is_idle_too_long(now, manner.target) {
             self.over = true;
         }
         let opened = self.phase == Phase::Open;

@@ -8,6 +8,8 @@
 mod closed;
 mod failures;
 mod h2;
+mod heard;
+mod listening;
 mod nginx;
 mod open;
 mod per_request;

@@ -130,7 +130,8 @@ fn a_connection_carries_as_many_requests_as_it_should() {
                 (_, true) => tls_target(&peer, &authority, streams),
                 (_, false) => asks(&peer, streams),
             };
-            let mut station = crate::station(Target { reuse, ..target }, 1, Vec::new()).unwrap();
+            let mut station =
+                crate::station(Target { reuse: reuse.clone(), ..target }, 1, Vec::new()).unwrap();
             let recording = run(&mut station, closed(&lists(3, 10), 1));
             // Each robot's ten in fours, or all thirty.
             let connections = if streams == 1 { 9 } else { 8 };
@@ -159,7 +160,7 @@ fn connections_come_from_the_given_addresses_in_turn() {
                 }
             });
             let from = "127.0.0.2-127.0.0.4".parse().unwrap();
-            let target = Target { from, reuse, ..asks(&peer, streams) };
+            let target = Target { from, reuse: reuse.clone(), ..asks(&peer, streams) };
             let mut station = crate::station(target, threads, Vec::new()).unwrap();
             let each = if reuse == Reuse::Never { 1 } else { 3 };
             let recording = run(&mut station, closed(&lists(6, each), threads));

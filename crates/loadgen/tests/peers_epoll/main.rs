@@ -8,6 +8,10 @@ mod closed;
 mod failures;
 #[path = "../peers/h2/mod.rs"]
 mod h2;
+#[path = "../peers/heard.rs"]
+mod heard;
+#[path = "../peers/listening.rs"]
+mod listening;
 #[path = "../peers/nginx.rs"]
 mod nginx;
 #[path = "../peers/open.rs"]

@@ -108,6 +108,7 @@ fn a_taken_port_is_an_error_that_says_so() {
         tls: None,
         http2: true,
         driver: bakeoff_origin::Choice::Epoll,
+        world: None,
         burn: None,
     };
     let error = bakeoff_origin::Origin::start(options).unwrap_err().to_string();

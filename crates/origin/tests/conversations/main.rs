@@ -11,4 +11,6 @@ mod replies;
 mod requests;
 mod strangers;
 mod support;
+mod thinking;
 mod tls;
+mod world;

@@ -1,7 +1,7 @@
 //! A running origin, a client that sends what it is told, and replies taken apart.
 
 use bakeoff_content::{Body, Catalogue, ObjectId};
-use bakeoff_origin::{Choice, Options, Origin};
+use bakeoff_origin::{Choice, Options, Origin, World};
 use bakeoff_sys::driver::UringDriver;
 use bakeoff_units::MonotonicClock;
 use std::cell::Cell;
@@ -56,9 +56,25 @@ pub(crate) fn start(tls: Option<(PathBuf, PathBuf)>) -> Origin {
     for (path, size) in [(&b"/index.html"[..], 100), (b"/blog/index.html", 200), (b"/a b", 300)] {
         catalogue.insert(path, size);
     }
-    let address = "127.0.0.1:0".parse().unwrap();
-    let driver = DRIVER.get();
-    Origin::start(Options { address, threads: 2, catalogue, tls, http2: true, driver, burn: None }).unwrap()
+    Origin::start(Options { catalogue, tls, ..options() }).unwrap()
+}
+
+/// The origin of this world, in so many threads.
+pub(crate) fn of_world(world: World, threads: usize) -> Origin {
+    Origin::start(Options { world: Some(world), threads, ..options() }).unwrap()
+}
+
+fn options() -> Options {
+    Options {
+        address: "127.0.0.1:0".parse().unwrap(),
+        threads: 2,
+        catalogue: Catalogue::default(),
+        tls: None,
+        http2: true,
+        driver: DRIVER.get(),
+        world: None,
+        burn: None,
+    }
 }
 
 pub(crate) fn address(origin: &Origin) -> SocketAddr {
@@ -160,7 +176,8 @@ impl Reply {
         (reply, end + length)
     }
 
-    fn head(head: &[u8]) -> Self {
+    /// A reply without its body.
+    pub(crate) fn head(head: &[u8]) -> Self {
         let text = std::str::from_utf8(head).unwrap();
         let mut lines = text.trim_end().split("\r\n");
         let first = lines.next().unwrap();

@@ -13,7 +13,7 @@ use bakeoff_stats::Verdict;
 use minijinja::Value;
 use serde::Serialize;
 
-const STYLE: &str = include_str!("../../assets/report.css");
+pub(super) const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPT: &str = include_str!("../../assets/report.js");
 const PLOT_STYLE: &str = include_str!("../../assets/uplot/uPlot.min.css");
 const PLOT_SCRIPT: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");

@@ -4,12 +4,14 @@
 //! `layout::clean`, so that no arm name or error can move the cursor.
 
 mod between;
+mod caches;
 mod doctor;
 mod layout;
 mod peak;
 mod study;
 
 pub use between::between;
+pub use caches::caches_text;
 pub use doctor::{doctor, network};
 pub use study::{studies, study};
 

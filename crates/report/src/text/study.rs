@@ -33,7 +33,7 @@ pub fn study(study: &Study, width: usize, colour: bool) -> String {
     page.finish()
 }
 
-fn show(page: &mut Page, study: &Study, table: &Table) {
+pub(super) fn show(page: &mut Page, study: &Study, table: &Table) {
     let place = table.place.as_ref().map_or(String::new(), |place| format!(" ({place})"));
     let of_all = shared_unit((0..table.columns.len()).flat_map(|column| figures_of(table, column)));
     let all = of_all.filter(is_shown).map_or(String::new(), |unit| format!(", in {}", unit.label));

@@ -11,7 +11,9 @@ mod request;
 mod scan;
 
 pub use reply::{Framing, HttpVersion, ReplyError, ReplyHead, ReplyReader, Step};
-pub use request::{RequestError, RequestHead, RequestReader, ServerMethod, http_date, parse_http_date};
+pub use request::{
+    RequestError, RequestHead, RequestReader, ServerMethod, http_date, http_date_bytes, parse_http_date,
+};
 
 /// Longest head (start line and header section) that is read, in bytes.
 pub const MAX_HEAD_BYTES: usize = 64 * 1024;

@@ -1,6 +1,7 @@
 //! The server's half: reads requests, and knows the one date format.
 
 use super::{MAX_HEAD_BYTES, MAX_HEADERS, content_length, has_token};
+use crate::stamp;
 use std::mem::MaybeUninit;
 
 /// Methods as a server tells them apart.
@@ -10,6 +11,10 @@ pub enum ServerMethod {
     Get,
     /// HEAD
     Head,
+    /// POST
+    Post,
+    /// PUT
+    Put,
     /// Any other.
     Other,
 }
@@ -27,8 +32,14 @@ pub struct RequestHead<'a> {
     pub body_bytes: u64,
     /// `If-Modified-Since`, as it was sent.
     pub if_modified_since: Option<&'a [u8]>,
+    /// `If-None-Match`, as it was sent.
+    pub if_none_match: Option<&'a [u8]>,
     /// `Range`, as it was sent.
     pub range: Option<&'a [u8]>,
+    /// `If-Range`, as it was sent.
+    pub if_range: Option<&'a [u8]>,
+    /// [`X-Bakeoff`](crate::stamp), as it was sent.
+    pub stamp: Option<&'a [u8]>,
     /// Bytes of the head.
     pub head_bytes: usize,
 }
@@ -74,6 +85,8 @@ impl RequestReader {
         let method = match request.method {
             Some("GET") => ServerMethod::Get,
             Some("HEAD") => ServerMethod::Head,
+            Some("POST") => ServerMethod::Post,
+            Some("PUT") => ServerMethod::Put,
             _ => ServerMethod::Other,
         };
         let target = request.path.ok_or(RequestError::Bad)?.as_bytes();
@@ -83,7 +96,10 @@ impl RequestReader {
             keep_alive: request.version == Some(1),
             body_bytes: 0,
             if_modified_since: None,
+            if_none_match: None,
             range: None,
+            if_range: None,
+            stamp: None,
             head_bytes: length,
         };
         read_fields(request.headers, &mut head)?;
@@ -113,6 +129,11 @@ fn read_fields<'a>(headers: &[httparse::Header<'a>], head: &mut RequestHead<'a>)
             17 if header.name.eq_ignore_ascii_case("if-modified-since") => {
                 head.if_modified_since = Some(header.value)
             }
+            13 if header.name.eq_ignore_ascii_case("if-none-match") => {
+                head.if_none_match = Some(header.value)
+            }
+            8 if header.name.eq_ignore_ascii_case("if-range") => head.if_range = Some(header.value),
+            9 if header.name.eq_ignore_ascii_case(stamp::NAME) => head.stamp = Some(header.value),
             5 if header.name.eq_ignore_ascii_case("range") => head.range = Some(header.value),
             _ => {}
         }
@@ -127,31 +148,53 @@ const MONTHS: [&str; 12] =
 
 /// IMF-fixdate (RFC 9110 section 5.6.7) of seconds since 1970.
 pub fn http_date(unix_seconds: u64) -> String {
+    http_date_bytes(unix_seconds).map(char::from).iter().collect()
+}
+
+/// The last second that an IMF-fixdate can say: the end of the year 9999.
+const LAST_SECOND: u64 = 253_402_300_799;
+
+/// The same without an allocation, as bytes of ASCII. Years have four digits: what is later than the year
+/// 9999 becomes its last second.
+pub fn http_date_bytes(unix_seconds: u64) -> [u8; 29] {
+    let unix_seconds = unix_seconds.min(LAST_SECOND);
     let (days, second) = (unix_seconds / 86_400, unix_seconds % 86_400);
     let (year, month, day) = civil(days);
-    format!(
-        "{}, {day:02} {} {year:04} {:02}:{:02}:{:02} GMT",
-        DAYS[(days % 7) as usize],
-        MONTHS[(month - 1) as usize],
-        second / 3600,
-        second / 60 % 60,
-        second % 60
-    )
+    let mut date = *b"Thu, 01 Jan 1970 00:00:00 GMT";
+    date[..3].copy_from_slice(DAYS[(days % 7) as usize].as_bytes());
+    date[8..11].copy_from_slice(MONTHS[(month - 1) as usize].as_bytes());
+    let pairs = [
+        (5, day),
+        (12, year / 100),
+        (14, year % 100),
+        (17, second / 3600),
+        (20, second / 60 % 60),
+        (23, second % 60),
+    ];
+    for (place, number) in pairs {
+        date[place] = b'0' + (number / 10) as u8;
+        date[place + 1] = b'0' + (number % 10) as u8;
+    }
+    date
 }
 
 /// Seconds since 1970 of an IMF-fixdate; `None` for the obsolete forms, which nobody sends here.
 pub fn parse_http_date(date: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(date).ok()?;
-    let fields: Vec<&str> = text.split_ascii_whitespace().collect();
-    let [_, day, month, year, time, "GMT"] = fields.as_slice() else { return None };
-    let month = MONTHS.iter().position(|name| name == month)? as u64 + 1;
+    let mut fields = text.split_ascii_whitespace().skip(1); // the day of the week
+    let (day, month, year, time) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+    if fields.next() != Some("GMT") || fields.next().is_some() {
+        return None;
+    }
+    let month = MONTHS.iter().position(|name| *name == month)? as u64 + 1;
     let mut clock = time.split(':').map(|part| part.parse::<u64>().ok());
     let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
     let (year, day) = (year.parse::<u64>().ok()?, day.parse::<u64>().ok()?);
     if !(1970..=9999).contains(&year) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    Some(days_since_1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second)
+    let seconds = days_since_1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
+    Some(seconds.min(LAST_SECOND)) // beyond it there is only a leap second
 }
 
 /// Year, month, day of a day number. Howard Hinnant, "chrono-compatible low-level date algorithms".
@@ -187,6 +230,7 @@ mod tests {
             assert_eq!(parse_http_date(http_date(seconds).as_bytes()), Some(seconds));
         }
         assert_eq!(parse_http_date(b"yesterday"), None);
+        assert_eq!(http_date(u64::MAX), "Fri, 31 Dec 9999 23:59:59 GMT");
     }
 
     #[test]
@@ -198,6 +242,20 @@ mod tests {
         let ab = b"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\nHost: x\r\n\r\n";
         assert!(RequestReader::head(ab).unwrap().unwrap().keep_alive);
         assert_eq!(RequestReader::head(&ab[..20]), Ok(None));
+    }
+
+    #[test]
+    fn conditions_and_the_stamp_are_handed_out_as_they_were_sent() {
+        let request =
+            b"POST /a HTTP/1.1\r\nx-bakeoff: ask=00000000000000ff\r\nIf-None-Match: \"a\", W/\"b\"\r\n\
+            If-Range: \"c\"\r\nContent-Length: 3\r\n\r\nabc";
+        let head = RequestReader::head(request).unwrap().unwrap();
+        assert_eq!((head.method, head.body_bytes), (ServerMethod::Post, 3));
+        assert_eq!(head.stamp.and_then(stamp::parse_ask), Some(255));
+        assert_eq!(head.if_none_match, Some(&b"\"a\", W/\"b\""[..]));
+        assert_eq!(head.if_range, Some(&b"\"c\""[..]));
+        let plain = RequestReader::head(b"PUT / HTTP/1.1\r\n\r\n").unwrap().unwrap();
+        assert_eq!((plain.method, plain.stamp, plain.if_none_match), (ServerMethod::Put, None, None));
     }
 
     #[test]

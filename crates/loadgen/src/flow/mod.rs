@@ -2,9 +2,13 @@
 //!
 //! Measuring side, hot. A seat is a place for one request in flight, on a connection that follows from its
 //! number. In a closed loop a robot has a seat of its own, or shares a number of them with the others; in an
-//! open loop all requests share. Time comes in from the loop; nothing here reads a clock or sees a socket.
+//! open loop all requests share, or each robot has its own ([`pools`]). Time comes in from the loop; nothing here reads a clock or sees a socket.
 
-use crate::pacer::Pacer;
+mod pools;
+
+pub(crate) use pools::RobotPools;
+
+use crate::pacer::{Original, Pacer};
 use crate::wheel::Wheel;
 use bakeoff_units::Nanos;
 use std::collections::VecDeque;
@@ -13,7 +17,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub(crate) seat: u32,
-    /// The robot in a closed loop, 0 in an open one.
+    /// The robot, 0 where an open loop has none.
     pub(crate) robot: u32,
 }
 
@@ -39,13 +43,31 @@ pub(crate) enum Plan {
     },
     /// The pacer says.
     Open { pacer: Box<dyn Pacer>, seats: usize },
+    /// The source says.
+    Sourced { seats: usize },
+    /// The source says, and each robot has seats of its own.
+    Pooled { robots: usize, each: usize },
 }
 
 impl Plan {
     pub(crate) fn seats(&self) -> usize {
         match self {
             Self::Closed { robots, seats, .. } => seats.unwrap_or(*robots),
-            Self::Open { seats, .. } => *seats,
+            Self::Open { seats, .. } | Self::Sourced { seats } => *seats,
+            Self::Pooled { robots, each } => robots * each,
+        }
+    }
+
+    /// Seats that are there from the start; robots' pools make theirs when they need them.
+    pub(crate) fn seats_at_first(&self) -> usize {
+        if let Self::Pooled { .. } = self { 0 } else { self.seats() }
+    }
+
+    /// What is kept by robot, where robots have seats of their own.
+    pub(crate) fn pools<T>(&self) -> Option<RobotPools<T>> {
+        match *self {
+            Self::Pooled { robots, each } => Some(RobotPools::new(robots, each)),
+            _ => None,
         }
     }
 }
@@ -62,7 +84,7 @@ pub(crate) struct Flow {
     ready: VecDeque<Due>,
     /// Robots that were due and found no seat.
     line: VecDeque<(Nanos, u32)>,
-    /// Free seats, the last used on top; unless each robot has its own.
+    /// Free seats, the last used on top; `None` where each robot has its own.
     idle: Option<Vec<u32>>,
     /// When there was last no free seat: a request due before that was held up by it.
     starved_until: Nanos,
@@ -71,8 +93,21 @@ pub(crate) struct Flow {
 }
 
 enum Pace {
-    Closed { think: Nanos },
-    Open { pacer: Box<dyn Pacer> },
+    Closed {
+        think: Nanos,
+    },
+    Open {
+        pacer: Box<dyn Pacer>,
+        /// The source's clock is the pace, so that it may be asked as often as one likes.
+        sourced: bool,
+    },
+}
+
+impl Pace {
+    /// As the source says.
+    fn sourced() -> Self {
+        Self::Open { pacer: Box::new(Original::new(1.0)), sourced: true }
+    }
 }
 
 impl Flow {
@@ -80,7 +115,7 @@ impl Flow {
     pub(crate) fn new(plan: Plan, start: Nanos, prefer: impl Fn(u32) -> bool) -> Self {
         let seats = plan.seats() as u32;
         let robots = if let Plan::Closed { robots, .. } = &plan { *robots } else { 0 };
-        let shared = !matches!(&plan, Plan::Closed { seats: None, .. });
+        let shared = !matches!(&plan, Plan::Closed { seats: None, .. } | Plan::Pooled { .. });
         let mut flow = Self {
             pace: Pace::Closed { think: Nanos::ZERO },
             start,
@@ -93,7 +128,8 @@ impl Flow {
             next_due: None,
         };
         flow.pace = match plan {
-            Plan::Open { pacer, .. } => Pace::Open { pacer },
+            Plan::Open { pacer, .. } => Pace::Open { pacer, sourced: false },
+            Plan::Sourced { .. } | Plan::Pooled { .. } => Pace::sourced(),
             Plan::Closed { think, spread, robots, .. } => {
                 for robot in 0..robots {
                     let at = start + spread.times(robot as f64 / robots as f64);
@@ -107,7 +143,7 @@ impl Flow {
 
     /// Open loop: the workload's own time of the next request, or none.
     pub(crate) fn schedule(&mut self, upcoming: Option<Nanos>) {
-        if let Pace::Open { pacer } = &mut self.pace {
+        if let Pace::Open { pacer, .. } = &mut self.pace {
             let start = self.start;
             self.next_due = upcoming.map(|at| start + pacer.due(at));
         }
@@ -116,6 +152,16 @@ impl Flow {
     /// Whether the pacer decides.
     pub(crate) const fn is_open(&self) -> bool {
         matches!(self.pace, Pace::Open { .. })
+    }
+
+    /// Whether the workload's time of its next request is worth asking for when a request has ended.
+    pub(crate) fn may_change(&self) -> bool {
+        matches!(self.pace, Pace::Open { sourced, .. } if sourced || self.next_due.is_none())
+    }
+
+    /// Open loop with seats by robot: when the next request is due, if it is. [`Flow::schedule`] must follow.
+    pub(crate) fn take_due(&mut self, now: Nanos) -> Option<Nanos> {
+        self.next_due.take_if(|due| *due <= now)
     }
 
     /// The next request that is due and has a seat. In an open loop [`Flow::schedule`] must follow.
@@ -200,9 +246,10 @@ impl Flow {
         match &self.pace {
             Pace::Closed { .. } if self.thinking == 0 => None,
             Pace::Closed { .. } => self.waiting.next_due(),
-            // With no free seat nothing can be sent before an event frees one.
+            // With no free seat nothing can be sent before an event frees one. Of a robot's own seats nothing
+            // is known here.
             Pace::Open { .. } => {
-                self.next_due.filter(|_| self.idle.as_ref().is_some_and(|idle| !idle.is_empty()))
+                self.next_due.filter(|_| self.idle.as_ref().is_none_or(|idle| !idle.is_empty()))
             }
         }
     }
@@ -212,9 +259,10 @@ impl Flow {
         self.next_due
     }
 
-    /// Robots that were due before this moment and found no seat.
-    pub(crate) fn held_up(&self, before: Nanos) -> usize {
-        self.line.iter().filter(|(due, _)| *due < before).count()
+    /// Takes a robot that was due before this moment and found no seat, and since when it is due.
+    pub(crate) fn held_up(&mut self, before: Nanos) -> Option<(Nanos, u32)> {
+        let place = self.line.iter().position(|(due, _)| *due < before)?;
+        self.line.remove(place)
     }
 
     /// Whether nobody will ask any more.
@@ -231,73 +279,4 @@ fn idle_seats(seats: u32, prefer: impl Fn(u32) -> bool) -> Vec<u32> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::pacer::Constant;
-    use bakeoff_units::PerSecond;
-
-    const MS: fn(u64) -> Nanos = Nanos::from_millis;
-
-    fn closed(think: Nanos, robots: usize, seats: Option<usize>) -> Flow {
-        Flow::new(Plan::Closed { think, spread: Nanos::ZERO, robots, seats }, MS(1), |_| false)
-    }
-
-    #[test]
-    fn a_robot_with_its_own_seat_goes_on_at_once_or_when_it_has_thought() {
-        let mut flow = closed(MS(5), 2, None);
-        assert_eq!(flow.next(MS(0)), None);
-        let first = flow.next(MS(1)).unwrap();
-        assert_eq!((first.turn, first.due), (Turn { seat: 0, robot: 0 }, MS(1)));
-        assert_eq!(flow.next(MS(1)).unwrap().turn.robot, 1);
-        flow.served(first.turn, MS(2));
-        assert_eq!((flow.next(MS(6)), flow.next_wake()), (None, Some(MS(7))));
-        assert_eq!(flow.next(MS(8)).unwrap().due, MS(7));
-
-        let mut flow = closed(Nanos::ZERO, 1, None);
-        let turn = flow.next(MS(1)).unwrap().turn;
-        flow.served(turn, MS(3));
-        assert_eq!(flow.next(Nanos::ZERO), Some(Due { turn, due: MS(3), postponed: false }));
-    }
-
-    #[test]
-    fn robots_that_share_seats_wait_in_line_and_keep_their_due_time() {
-        let mut flow = closed(Nanos::ZERO, 3, Some(1));
-        let first = flow.next(MS(1)).unwrap();
-        assert_eq!(flow.next(MS(1)), None);
-        assert_eq!(flow.held_up(MS(2)), 2);
-        flow.served(first.turn, MS(4));
-        let second = flow.next(MS(4)).unwrap();
-        assert_eq!((second.due, second.postponed, second.turn), (MS(1), true, Turn { seat: 0, robot: 1 }));
-        flow.leave(second.turn, MS(5));
-        let third = flow.next(MS(5)).unwrap();
-        assert_eq!((third.due, third.turn.robot), (MS(1), 2));
-        // The first robot was due again at 4 ms, joins the line, and is next.
-        assert_eq!(flow.next(MS(6)), None);
-        flow.failed(third.turn, MS(7), MS(10));
-        assert_eq!(flow.next(MS(7)).unwrap().due, MS(4));
-    }
-
-    #[test]
-    fn an_open_loop_tells_what_a_missing_seat_held_up() {
-        let pacer = Box::new(Constant::new(PerSecond::new(1000.0).unwrap(), 0, 1));
-        let mut flow = Flow::new(Plan::Open { pacer, seats: 1 }, Nanos::ZERO, |_| false);
-        flow.schedule(Some(Nanos::ZERO));
-        let first = flow.next(MS(0)).unwrap();
-        flow.schedule(Some(Nanos::ZERO));
-        assert_eq!((flow.next(MS(3)), flow.next_wake(), flow.next_due()), (None, None, Some(MS(1))));
-        flow.served(first.turn, MS(4));
-        let second = flow.next(MS(4)).unwrap();
-        assert!(second.postponed && second.due == MS(1));
-        flow.schedule(None);
-        flow.leave(second.turn, MS(5));
-        assert!(flow.is_over());
-    }
-
-    #[test]
-    fn first_requests_are_spread() {
-        let plan = Plan::Closed { think: MS(100), spread: MS(100), robots: 4, seats: None };
-        let mut flow = Flow::new(plan, MS(1), |_| false);
-        let dues: Vec<Nanos> = std::iter::from_fn(|| flow.next(MS(1000))).map(|due| due.due).collect();
-        assert_eq!(dues, [MS(1), MS(26), MS(51), MS(76)]);
-    }
-}
+mod tests;

@@ -1,0 +1,146 @@
+//! From what was written down to what it came to: a pure function of a directory.
+//!
+//! Measuring side, cold. Owns which figure is which; words are [`words`]'s, a rate's figures [`point`]'s.
+
+mod cost;
+mod faults;
+mod point;
+mod words;
+
+use crate::directory::Stored;
+use crate::plan::{CachePlan, Changes, Course, Peak as PlanPeak, PlanError};
+use crate::records::{Purpose, RunRecord};
+use crate::results::{Entrant, FORMAT, Fill, Path, Peak, Point, Results};
+use bakeoff_subject::proxy::Mode;
+
+/// What a stored bake-off came to; `changes` as it was begun with.
+///
+/// # Errors
+/// The stored plan cannot be read.
+pub fn analyse(stored: &Stored, changes: &Changes) -> Result<Results, PlanError> {
+    let setup = &stored.setup;
+    let plan = CachePlan::parse(&setup.name, crate::directory::PLAN, &stored.plan, changes)?;
+    let mut entrants: Vec<Entrant> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
+    for run in &stored.runs {
+        if !names.contains(&run.entrant.name.as_str()) && !matches!(run.purpose, Purpose::Path { .. }) {
+            names.push(&run.entrant.name);
+        }
+    }
+    for name in names {
+        let runs: Vec<(usize, &RunRecord)> =
+            stored.runs.iter().enumerate().filter(|(_, run)| run.entrant.name == name).collect();
+        entrants.push(entrant(&plan, stored, &runs));
+    }
+    let mut warnings = setup.warnings.clone();
+    warnings.extend(words::warnings(&plan, stored, &entrants));
+    Ok(Results {
+        format: FORMAT,
+        name: setup.name.clone(),
+        title: plan.title.clone(),
+        started: setup.started.clone(),
+        bakeoff: setup.bakeoff.clone(),
+        scale: plan.scale.to_string(),
+        not_scaled: plan.scale.leaves(plan.think_mean, Some(plan.memory_bytes + plan.disk_bytes.unwrap_or(0))),
+        differs: plan.differs.clone(),
+        mode: match plan.mode {
+            Mode::Reverse => "reverse".to_owned(),
+            Mode::Forward => "forward".to_owned(),
+        },
+        hit_ratio_asked: plan.hit_ratio.get(),
+        mean_bound_ns: plan.mean_bound.get(),
+        path: path(&stored.runs),
+        entrants,
+        facts: setup.facts.clone(),
+        warnings,
+        ended: stored.ended.clone().unwrap_or_else(|| "it was killed".to_owned()),
+    })
+}
+
+fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> Entrant {
+    let first = &runs[0].1.entrant;
+    let is_cache = first.name != "none";
+    let points: Vec<Point> =
+        runs.iter().filter_map(|(number, run)| point::of(plan, stored, *number, run, is_cache)).collect();
+    let passed = points.iter().filter(|point| point.rule.passed()).map(|point| point.rate_per_s);
+    let failed = points.iter().filter(|point| !point.rule.passed()).map(|point| point.rate_per_s);
+    let mut entrant = Entrant {
+        name: first.name.clone(),
+        sentence: String::new(),
+        version: first.version.clone(),
+        config: first.config.clone(),
+        fill: runs.iter().find_map(|(_, run)| fill(run)),
+        peak: peak(plan, runs),
+        passed_up_to_per_s: passed.reduce(f64::max),
+        failed_from_per_s: failed.reduce(f64::min),
+        cost: if is_cache { cost::of(runs, &points) } else { None },
+        faults: faults::of(runs),
+        errors: faults::errors(runs),
+        failed: runs.iter().rev().find_map(|(_, run)| run.failed.clone()),
+        points,
+    };
+    entrant.sentence = words::sentence(plan, &entrant);
+    entrant
+}
+
+fn path(runs: &[RunRecord]) -> Option<Path> {
+    let of = |wanted: fn(usize) -> bool| {
+        runs.iter().find(|run| matches!(run.purpose, Purpose::Path { robots } if wanted(robots)))
+    };
+    let (crowd, alone) = (of(|robots| robots > 1)?, of(|robots| robots == 1)?);
+    let busy = &crowd.phases.last()?.phase;
+    let idle = &alone.phases.last()?.phase.sums.replies;
+    Some(Path {
+        replies_per_s: busy.replies_per_second()?,
+        bytes_per_s: busy.sums.replies.traffic.bytes.sum as f64 / busy.span().as_secs_f64(),
+        idle_mean_ns: idle.traffic.response_ns.mean()? as u64,
+        idle_p99_ns: idle.response.quantile(0.99).get(),
+        clock_ahead_s: alone.clock_ahead_s.unwrap_or(0),
+    })
+}
+
+fn fill(run: &RunRecord) -> Option<Fill> {
+    if run.purpose != Purpose::Fill {
+        return None;
+    }
+    let phase = &run.phases.last()?.phase;
+    let store = run.store.as_ref();
+    Some(Fill {
+        seconds: phase.span().as_secs_f64(),
+        replies: phase.sums.good,
+        bytes: phase.sums.fill.bytes.sum,
+        stored_bytes: store.map(|store| store.used_bytes),
+        capacity_bytes: store.map(|store| store.capacity_bytes),
+        evictions: store.and_then(|store| store.evictions),
+        gauge: store.map(|store| store.source.clone()),
+        ended: run.ended.clone(),
+    })
+}
+
+/// The rate that the others are shares of, and how it was found.
+fn peak(plan: &CachePlan, runs: &[(usize, &RunRecord)]) -> Option<Peak> {
+    let Course::Shares { shares, peak, .. } = &plan.course else { return None };
+    let trials: Vec<(f64, u64, String)> = runs
+        .iter()
+        .filter_map(|(_, run)| match &run.purpose {
+            Purpose::Trial { rate_per_s, verdict } => {
+                let mean = run.phases.last()?.phase.sums.replies.traffic.response_ns.mean()? as u64;
+                Some((*rate_per_s, mean, verdict.clone()))
+            }
+            _ => None,
+        })
+        .collect();
+    let measured = runs.iter().find_map(|(_, run)| match run.purpose {
+        Purpose::Rate { order, rate_per_s } => {
+            let share = shares.get(order.checked_sub(1)? as usize)?;
+            Some(rate_per_s / share.get())
+        }
+        _ => None,
+    });
+    let rate_per_s = measured?;
+    let how = match peak {
+        PlanPeak::Given(_) => "as the plan says".to_owned(),
+        PlanPeak::Searched { .. } => format!("found in {} trials", trials.len()),
+    };
+    Some(Peak { rate_per_s, how, trials })
+}

@@ -1,0 +1,12 @@
+//! The bake-off of proxy caches: robots, a cache, an origin, and what comes of it.
+//!
+//! Measuring side, the bakeoff process, cold but for the station's threads that it starts. Owns the procedure
+//! (path, fill, peak, rates), the directory that it writes, and the analysis, which is a pure function of
+//! that directory. Sends no request itself and judges no reply: those are the robots'.
+
+#![forbid(unsafe_code)]
+
+pub mod results;
+mod scale;
+
+pub use scale::{FEWEST_REPLIES, NoScale, SHORTEST, Scale, TooShort};

@@ -1,0 +1,270 @@
+//! From what was typed to what will be done.
+
+use super::file::{BakeoffSection, FillSection};
+use super::{CachePlan, Changes, Course, Entrant, Fill, Peak, PlanError};
+use crate::scale::Scale;
+use bakeoff_content::{Distribution, Model, TypedKind};
+use bakeoff_robots::{PhaseFile, RobotsFile, Spec};
+use bakeoff_subject::proxy::Mode;
+use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
+use serde::{Deserialize, Serialize};
+use std::fmt::Display;
+use std::str::FromStr;
+
+/// The whole plan.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlanFile {
+    bakeoff: BakeoffSection,
+    fill: Option<FillSection>,
+    robots: RobotsFile,
+    content: Vec<TypedKind>,
+    #[serde(default)]
+    origin: toml::Table,
+    phase: Vec<PhaseFile>,
+}
+
+/// What the origin reads.
+#[derive(Serialize)]
+struct WorldFile<'a> {
+    origin: &'a toml::Table,
+    content: &'a [TypedKind],
+}
+
+/// Reads values and says whose they are.
+struct Reader<'a> {
+    origin: &'a str,
+}
+
+impl Reader<'_> {
+    fn wrong(&self, key: &'static str, why: impl Display) -> PlanError {
+        PlanError::Value { origin: self.origin.to_owned(), key, why: why.to_string() }
+    }
+
+    fn value<T: FromStr<Err: Display>>(&self, key: &'static str, text: &str) -> Result<T, PlanError> {
+        text.parse().map_err(|why| self.wrong(key, why))
+    }
+
+    fn or<T: FromStr<Err: Display>>(
+        &self,
+        key: &'static str,
+        text: Option<&String>,
+        default: T,
+    ) -> Result<T, PlanError> {
+        text.map_or(Ok(default), |text| self.value(key, text))
+    }
+}
+
+pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> Result<CachePlan, PlanError> {
+    let file: PlanFile = toml::from_str(text)
+        .map_err(|why| PlanError::Toml { origin: origin.to_owned(), why: why.to_string() })?;
+    let reader = Reader { origin };
+    let section = &file.bakeoff;
+    let scale = match changes.scale {
+        Some(scale) => scale,
+        None => reader.or("scale", section.scale.as_ref(), Scale::FULL)?,
+    };
+    let course = course(&reader, section, scale, changes.rate)?;
+    let phases = scaled(&file.phase, scale);
+    demand_length(origin, &file.phase, scale, &course)?;
+    let of_robots = |why| PlanError::Robots { origin: origin.to_owned(), why };
+    let robots = Spec::new(&file.robots, &phases).map_err(of_robots)?;
+    let (model, fill) = contents(&reader, &file)?;
+    let world = WorldFile { origin: &file.origin, content: &model.typed() };
+    let world = toml::to_string(&world).map_err(|why| reader.wrong("origin", why))?;
+    Ok(CachePlan {
+        name: name.to_owned(),
+        text: text.to_owned(),
+        title: section.title.clone(),
+        entrants: entrants(&reader, section, changes)?,
+        mode: mode(&reader, section)?,
+        memory_bytes: reader.or("memory", section.memory.as_ref(), Bytes::new(64 << 20))?.get(),
+        disk_bytes: disk(&reader, section)?,
+        scale,
+        course,
+        hit_ratio: reader.value("hit_ratio", &section.hit_ratio)?,
+        mean_bound: reader.or("mean_bound", section.mean_bound.as_ref(), Nanos::from_secs(3))?,
+        connections: section.connections,
+        timeout: reader.or("timeout", section.timeout.as_ref(), Nanos::from_secs(60))?,
+        seed: section.seed.unwrap_or(1),
+        differs: section.differs.clone(),
+        fill,
+        robots,
+        published: file.phase.clone(),
+        model,
+        world,
+        think_mean: think_mean(&reader, &file.origin)?,
+    })
+}
+
+fn entrants(
+    reader: &Reader<'_>,
+    section: &BakeoffSection,
+    changes: &Changes,
+) -> Result<Vec<Entrant>, PlanError> {
+    if !changes.entrants.is_empty() {
+        return Ok(changes.entrants.clone());
+    }
+    let entrants: Vec<Entrant> =
+        section.products.iter().map(|name| reader.value("products", name)).collect::<Result<_, _>>()?;
+    for (at, entrant) in entrants.iter().enumerate() {
+        if entrants[..at].iter().any(|other| other.name == entrant.name) {
+            return Err(reader.wrong("products", format!("`{entrant}` takes part twice; each may once")));
+        }
+    }
+    if entrants.is_empty() {
+        return Err(reader.wrong("products", "nobody takes part; name a product, or `none`"));
+    }
+    Ok(entrants)
+}
+
+fn mode(reader: &Reader<'_>, section: &BakeoffSection) -> Result<Mode, PlanError> {
+    match section.mode.as_deref() {
+        None | Some("reverse") => Ok(Mode::Reverse),
+        Some("forward") => Ok(Mode::Forward),
+        Some(other) => Err(reader.wrong("mode", format!("`{other}`; write `reverse` or `forward`"))),
+    }
+}
+
+fn disk(reader: &Reader<'_>, section: &BakeoffSection) -> Result<Option<u64>, PlanError> {
+    match section.disk.as_deref() {
+        None | Some("none") => Ok(None),
+        Some(text) => Ok(Some(reader.value::<Bytes>("disk", text)?.get())),
+    }
+}
+
+/// Which rates: one, or shares of a peak.
+fn course(
+    reader: &Reader<'_>,
+    section: &BakeoffSection,
+    scale: Scale,
+    rate: Option<PerSecond>,
+) -> Result<Course, PlanError> {
+    if let Some(rate) = rate {
+        return Ok(match &section.rates {
+            Some(shares) => {
+                let (shares, idle) = (shares_of(reader, shares)?, idle(reader, section, scale)?);
+                Course::Shares { shares, peak: Peak::Given(rate), idle }
+            }
+            None => Course::Single(rate),
+        });
+    }
+    match (&section.rate, &section.rates) {
+        (Some(rate), None) => Ok(Course::Single(reader.value("rate", rate)?)),
+        (None, Some(shares)) => {
+            let peak = match &section.peak {
+                Some(peak) => Peak::Given(reader.value("peak", peak)?),
+                None => Peak::Searched {
+                    first: match &section.first_trial {
+                        Some(rate) => reader.value("first_trial", rate)?,
+                        None => reader.value("first_trial", "100/s")?,
+                    },
+                    trials: section.trials.unwrap_or(8).max(1),
+                },
+            };
+            let (shares, idle) = (shares_of(reader, shares)?, idle(reader, section, scale)?);
+            Ok(Course::Shares { shares, peak, idle })
+        }
+        _ => Err(reader.wrong("rate", "give either `rate`, for one run, or `rates`, as shares of the peak")),
+    }
+}
+
+fn shares_of(reader: &Reader<'_>, shares: &[String]) -> Result<Vec<Ratio>, PlanError> {
+    let shares: Vec<Ratio> =
+        shares.iter().map(|share| reader.value("rates", share)).collect::<Result<_, _>>()?;
+    if shares.is_empty() || shares.iter().any(|share| share.get() <= 0.0) {
+        return Err(reader.wrong("rates", "each is a share of the peak above 0 %, such as \"80%\""));
+    }
+    Ok(shares)
+}
+
+fn idle(reader: &Reader<'_>, section: &BakeoffSection, scale: Scale) -> Result<Nanos, PlanError> {
+    Ok(scale.of(reader.or("idle", section.idle.as_ref(), Nanos::from_secs(600))?))
+}
+
+/// Durations at the scale. Transactions, bytes and locks stay as they are.
+fn scaled(phases: &[PhaseFile], scale: Scale) -> Vec<PhaseFile> {
+    let mut phases = phases.to_vec();
+    for phase in &mut phases {
+        phase.goal.duration = phase.goal.duration.map(|published| scale.of(published));
+    }
+    phases
+}
+
+/// Measured phases are long enough at every rate that is known beforehand.
+fn demand_length(
+    origin: &str,
+    phases: &[PhaseFile],
+    scale: Scale,
+    course: &Course,
+) -> Result<(), PlanError> {
+    let lowest = match course {
+        Course::Single(rate) => Some(*rate),
+        Course::Shares { shares, peak: Peak::Given(peak), .. } => {
+            let least = shares.iter().map(|share| share.get()).fold(f64::INFINITY, f64::min);
+            PerSecond::new(peak.get() * least)
+        }
+        // Looked at when the peak is known.
+        Course::Shares { peak: Peak::Searched { .. }, .. } => None,
+    };
+    // Without a rate the time alone is looked at.
+    let rate = lowest.or(PerSecond::new(1e9));
+    for phase in phases.iter().filter(|phase| phase.measured.unwrap_or(true)) {
+        if let (Some(duration), Some(rate)) = (phase.goal.duration, rate) {
+            let holds = scale.holds(&phase.name, duration, rate);
+            holds.map_err(|why| PlanError::TooShort { origin: origin.to_owned(), why })?;
+        }
+    }
+    Ok(())
+}
+
+/// What is asked for when it is measured, and what fills the store.
+fn contents(reader: &Reader<'_>, file: &PlanFile) -> Result<(Model, Option<Fill>), PlanError> {
+    let of_content = |why| PlanError::Content { origin: reader.origin.to_owned(), why };
+    let model = Model::new(&file.content).map_err(of_content)?;
+    let Some(section) = &file.fill else { return Ok((model, None)) };
+    let measured = model.kinds.len();
+    let mut both = model.clone();
+    for kind in &model.kinds {
+        let mut kind = kind.clone();
+        kind.name = format!("fill {}", kind.name);
+        kind.cachable = 1.0;
+        kind.think = Some(Distribution::constant(0.0));
+        kind.share = 0.0;
+        if let Some(embeds) = &mut kind.embeds {
+            embeds.kind += measured;
+        }
+        both.kinds.push(kind);
+    }
+    let mut filling = both.clone();
+    for at in 0..measured {
+        filling.kinds[at + measured].share = filling.kinds[at].share;
+        filling.kinds[at].share = 0.0;
+    }
+    let robots = fillers(reader, section)?;
+    let fill = Fill {
+        robots,
+        model: filling,
+        times: section.times.unwrap_or(2.0),
+        longest: reader.or("longest", section.longest.as_ref(), Nanos::from_secs(300))?,
+    };
+    Ok((both, Some(fill)))
+}
+
+/// Robots that ask as fast as replies come, until they are told that it is enough.
+fn fillers(reader: &Reader<'_>, section: &FillSection) -> Result<Spec, PlanError> {
+    let longest = section.longest.as_deref().unwrap_or("5min");
+    let text = format!(
+        "[robots]\nrobots = {}\n[[phase]]\nname = \"fill\"\nmeasured = false\nlock = {{ until = [\"told\"], at_most = \
+         \"{longest}\" }}\n",
+        section.robots
+    );
+    Spec::from_toml(&text).map_err(|why| PlanError::Robots { origin: reader.origin.to_owned(), why })
+}
+
+fn think_mean(reader: &Reader<'_>, origin: &toml::Table) -> Result<Nanos, PlanError> {
+    let Some(text) = origin.get("think").and_then(toml::Value::as_str) else { return Ok(Nanos::ZERO) };
+    let think = Distribution::parse_seconds(text)
+        .map_err(|why| PlanError::Think { origin: reader.origin.to_owned(), why })?;
+    Ok(Nanos::from_secs_f64(think.mean()))
+}

@@ -1,0 +1,85 @@
+//! Who takes part in a bake-off.
+
+use bakeoff_subject::proxy::{Mode, Product};
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// One that takes part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entrant {
+    /// Its name in results.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Robots ask the origin itself.
+    Direct,
+    /// A product that bakeoff starts.
+    Product {
+        /// Which.
+        product: Product,
+        /// The user's configuration; none: ours.
+        config: Option<PathBuf>,
+    },
+    /// One that runs already.
+    Running {
+        /// Where.
+        address: SocketAddr,
+        /// How it takes requests.
+        mode: Mode,
+    },
+}
+
+/// A text that names nobody.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no entrant; write `none`, or one of {known}, and a configuration of your own behind it as in `squid=my.conf`",
+    known = known()
+)]
+pub struct NoEntrant(String);
+
+fn known() -> String {
+    Product::ALL.map(Product::label).join(", ")
+}
+
+impl Entrant {
+    /// One that runs already.
+    pub fn running(address: SocketAddr, mode: Mode) -> Self {
+        Self { name: address.to_string(), kind: Kind::Running { address, mode } }
+    }
+
+    /// Whether there is a cache at all.
+    pub fn is_cache(&self) -> bool {
+        self.kind != Kind::Direct
+    }
+}
+
+impl FromStr for Entrant {
+    type Err = NoEntrant;
+
+    fn from_str(text: &str) -> Result<Self, NoEntrant> {
+        if text == "none" {
+            return Ok(Self { name: text.to_owned(), kind: Kind::Direct });
+        }
+        let (name, config) = match text.split_once('=') {
+            Some((name, path)) if !path.is_empty() => (name, Some(PathBuf::from(path))),
+            Some(_) => return Err(NoEntrant(text.to_owned())),
+            None => (text, None),
+        };
+        let product = Product::ALL.into_iter().find(|product| product.label() == name);
+        let product = product.ok_or_else(|| NoEntrant(text.to_owned()))?;
+        Ok(Self { name: name.to_owned(), kind: Kind::Product { product, config } })
+    }
+}
+
+impl fmt::Display for Entrant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}

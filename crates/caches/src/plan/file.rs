@@ -1,0 +1,62 @@
+//! A bake-off's plan as it is typed, but for what robots, content and origin are: those sections are read by
+//! the crates that own them.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// `[bakeoff]`: what the user sets.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BakeoffSection {
+    /// What it is, for the head of the report.
+    pub title: String,
+    /// Who takes part, in the order of the runs: `none` (robots ask the origin itself), `squid`, `varnish`,
+    /// `nginx`, `apache`, `trafficserver`, `haproxy`. `--product` replaces them.
+    pub products: Vec<String>,
+    /// How requests reach a cache: `reverse` (the default) or `forward`.
+    pub mode: Option<String>,
+    /// Memory of each cache's store. Default "64MB".
+    pub memory: Option<String>,
+    /// Disk of each cache's store. Default none, where the product can do without.
+    pub disk: Option<String>,
+    /// Share of the published durations, such as "1/60". Default 1. `--scale` replaces it.
+    pub scale: Option<String>,
+    /// One run at this rate, such as "50/s". `--rate` replaces it.
+    pub rate: Option<String>,
+    /// Several runs, at these shares of the peak, such as ["100%", "10%"], in this order.
+    pub rates: Option<Vec<String>>,
+    /// With `rates`: the peak, such as "250/s"; left out, it is searched for.
+    pub peak: Option<String>,
+    /// With `rates`: where the search for the peak begins. Default "100/s".
+    pub first_trial: Option<String>,
+    /// With `rates`: most trials of the search. Default 8.
+    pub trials: Option<u32>,
+    /// Time without requests between two rates; it shrinks with the scale. Default "10min".
+    pub idle: Option<String>,
+    /// The hit ratio that the workload is set to: what the rule of 1999 holds a run against.
+    pub hit_ratio: String,
+    /// Bound of the mean response time by that rule. Default "3s".
+    pub mean_bound: Option<String>,
+    /// Most connections. Default: what the descriptors allow, at most 20,000.
+    pub connections: Option<usize>,
+    /// Time limit of a request. Default "60s".
+    pub timeout: Option<String>,
+    /// Seed of everything that is drawn. Default 1.
+    pub seed: Option<u64>,
+    /// What the plan keeps of the workload that it is named after and what it modernises, a line each.
+    #[serde(default)]
+    pub differs: Vec<String>,
+}
+
+/// `[fill]`: how a store is filled before anything is measured; left out, it is not.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FillSection {
+    /// Robots that ask as fast as replies come.
+    pub robots: usize,
+    /// It ends when the store is full and objects are thrown out, by the product's own gauge; where that
+    /// cannot be told, when this many times the store's capacity was fetched. Default 2.
+    pub times: Option<f64>,
+    /// Longest, whatever the scale. Default "5min".
+    pub longest: Option<String>,
+}

@@ -1,0 +1,189 @@
+//! A bake-off's plan: what was typed ([`file`]) and what will be done ([`CachePlan`]).
+//!
+//! Measuring side, cold, pure. Nothing is opened or started here.
+
+mod check;
+mod entrant;
+mod file;
+
+pub use entrant::{Entrant, Kind, NoEntrant};
+
+use crate::scale::{Scale, TooShort};
+use bakeoff_content::{DistributionError, Model, ModelError};
+use bakeoff_robots::{PhaseFile, Spec, SpecError};
+use bakeoff_subject::proxy::Mode;
+use bakeoff_units::{Nanos, PerSecond, Ratio};
+
+/// The name of the table that tells such a plan from an experiment's.
+pub const TABLE: &str = "bakeoff";
+
+/// Whether a text is a plan of this kind.
+pub fn is_one(text: &str) -> bool {
+    text.lines().any(|line| line.trim() == "[bakeoff]")
+}
+
+/// What will be done.
+#[derive(Clone, Debug)]
+pub struct CachePlan {
+    /// Its name: of a shipped plan, or the file's.
+    pub name: String,
+    /// Its text, as it is kept with the results.
+    pub text: String,
+    /// What it is, for the head of the report.
+    pub title: String,
+    /// Who takes part, in the order of the runs.
+    pub entrants: Vec<Entrant>,
+    /// How requests reach a cache.
+    pub mode: Mode,
+    /// Bytes of memory of each store.
+    pub memory_bytes: u64,
+    /// Bytes of disk of each store.
+    pub disk_bytes: Option<u64>,
+    /// Share of the published durations.
+    pub scale: Scale,
+    /// Which rates.
+    pub course: Course,
+    /// The hit ratio that the workload is set to.
+    pub hit_ratio: Ratio,
+    /// Bound of the mean response time by the rule of 1999.
+    pub mean_bound: Nanos,
+    /// Most connections.
+    pub connections: Option<usize>,
+    /// Time limit of a request.
+    pub timeout: Nanos,
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+    /// What the plan keeps and modernises.
+    pub differs: Vec<String>,
+    /// How stores are filled.
+    pub fill: Option<Fill>,
+    /// Robots and phases as they are measured, at a rate that is put in for each run.
+    pub robots: Spec,
+    /// The published phases: what `robots` has, before the scale.
+    pub published: Vec<PhaseFile>,
+    /// What is asked for.
+    pub model: Model,
+    /// What the origin is told: the world and how it behaves.
+    pub world: String,
+    /// Mean of the origin's think time.
+    pub think_mean: Nanos,
+}
+
+/// Which rates.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Course {
+    /// One.
+    Single(PerSecond),
+    /// Several, as shares of the peak.
+    Shares {
+        /// In the order of the runs.
+        shares: Vec<Ratio>,
+        /// The peak.
+        peak: Peak,
+        /// Time without requests between two rates, already scaled.
+        idle: Nanos,
+    },
+}
+
+/// Where the peak is from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Peak {
+    /// The plan says it.
+    Given(PerSecond),
+    /// It is searched for.
+    Searched {
+        /// The first trial's rate.
+        first: PerSecond,
+        /// Most trials.
+        trials: u32,
+    },
+}
+
+/// How stores are filled.
+#[derive(Clone, Debug)]
+pub struct Fill {
+    /// Who fills.
+    pub robots: Spec,
+    /// What is asked for: the kinds of the plan, but cachable, and without think time.
+    pub model: Model,
+    /// It ends when so many times the store's capacity was fetched, where the store cannot be read.
+    pub times: f64,
+    /// The longest it may take.
+    pub longest: Nanos,
+}
+
+/// Flags that change a plan.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// In place of the plan's products; not used when empty.
+    pub entrants: Vec<Entrant>,
+    /// In place of the plan's scale.
+    pub scale: Option<Scale>,
+    /// In place of the plan's rates.
+    pub rate: Option<PerSecond>,
+}
+
+/// Why a plan cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The text.
+    #[error("{origin}: {why}")]
+    Toml {
+        /// The file.
+        origin: String,
+        /// What the TOML library says, with line and place.
+        why: String,
+    },
+    /// A value.
+    #[error("{origin}: `{key}`: {why}")]
+    Value {
+        /// The file.
+        origin: String,
+        /// The key.
+        key: &'static str,
+        /// What is wrong and what is allowed.
+        why: String,
+    },
+    /// Robots or phases.
+    #[error("{origin}: {why}")]
+    Robots {
+        /// The file.
+        origin: String,
+        /// What is wrong.
+        why: SpecError,
+    },
+    /// What is asked for.
+    #[error("{origin}: {why}")]
+    Content {
+        /// The file.
+        origin: String,
+        /// What is wrong.
+        why: ModelError,
+    },
+    /// The origin's think time.
+    #[error("{origin}: [origin] `think`: {why}")]
+    Think {
+        /// The file.
+        origin: String,
+        /// What is wrong.
+        why: DistributionError,
+    },
+    /// The scale.
+    #[error("{origin}: {why}")]
+    TooShort {
+        /// The file.
+        origin: String,
+        /// Which phase.
+        why: TooShort,
+    },
+}
+
+impl CachePlan {
+    /// The plan of a text, changed by flags.
+    ///
+    /// # Errors
+    /// What is wrong, with its key.
+    pub fn parse(name: &str, origin: &str, text: &str, changes: &Changes) -> Result<Self, PlanError> {
+        check::check(name, origin, text, changes)
+    }
+}

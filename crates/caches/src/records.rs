@@ -1,0 +1,145 @@
+//! What is written down of a bake-off while it runs.
+//!
+//! Measuring side, cold. Data alone.
+
+use bakeoff_experiment::results::Fact;
+use bakeoff_robots::ledger::Record;
+use serde::{Deserialize, Serialize};
+
+/// What was fixed before the first request.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Setup {
+    /// Version of this form.
+    pub format: u32,
+    /// Name of the plan.
+    pub name: String,
+    /// When it began, RFC 9557.
+    pub started: String,
+    /// Version of bakeoff.
+    pub bakeoff: String,
+    /// The flags that changed the plan, as they were typed.
+    pub flags: Vec<String>,
+    /// The machine.
+    pub facts: Vec<Fact>,
+    /// What may spoil figures.
+    pub warnings: Vec<String>,
+    /// Cores of robots and origin.
+    pub generator_cores: Vec<usize>,
+    /// Cores of the caches.
+    pub subject_cores: Vec<usize>,
+    /// Version of the event driver.
+    pub driver: String,
+}
+
+/// What a run was for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Purpose {
+    /// The way to the origin, without any cache: as fast as it goes, and one robot alone.
+    Path {
+        /// Robots.
+        robots: usize,
+    },
+    /// Filling the store.
+    Fill,
+    /// A trial of the search for the peak.
+    Trial {
+        /// Requests due per second.
+        rate_per_s: f64,
+        /// How the search judged it.
+        verdict: String,
+    },
+    /// A rate that is measured.
+    Rate {
+        /// Its place in the order of the runs, from 1.
+        order: u32,
+        /// Requests due per second.
+        rate_per_s: f64,
+    },
+}
+
+/// A run that has ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Who was asked, as in [`EntrantRecord::name`].
+    pub entrant: EntrantRecord,
+    /// What it was for.
+    pub purpose: Purpose,
+    /// Its phases, in their order.
+    pub phases: Vec<PhaseLine>,
+    /// The store at its end, by the product's own gauge.
+    pub store: Option<Store>,
+    /// Why it ended, in words.
+    pub ended: String,
+    /// Why it says nothing, if so.
+    pub failed: Option<String>,
+    /// How late requests were sent while a connection was free: 99th percentile over all phases.
+    pub lateness_p99_ns: u64,
+    /// Share of its time in which the robots' busiest thread was at work.
+    pub robots_busy: f64,
+    /// Hit ratios of simulated caches over the measured phase.
+    pub achievable: Option<crate::results::Achievable>,
+    /// How far the origin's clock is ahead, in seconds.
+    pub clock_ahead_s: Option<i64>,
+}
+
+/// Who was asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EntrantRecord {
+    /// A product, `none`, or an address.
+    pub name: String,
+    /// What the program says of its version.
+    pub version: Option<String>,
+    /// File with its configuration.
+    pub config: Option<String>,
+}
+
+/// A phase, and what was read outside of the robots when it ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PhaseLine {
+    /// As the robots recorded it.
+    pub phase: Record,
+    /// Whether it counts.
+    pub measured: bool,
+    /// What was used and served in it.
+    pub used: Used,
+}
+
+/// What was used and served in a phase, read when its record came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Used {
+    /// CPU of the cache.
+    pub cache_cpu_ns: Option<u64>,
+    /// CPU of the origin.
+    pub origin_cpu_ns: Option<u64>,
+    /// CPU of the robots' process.
+    pub robots_cpu_ns: u64,
+    /// Replies that the origin has sent, revalidations among them.
+    pub origin_replies: u64,
+    /// 304 among them.
+    pub origin_validations: u64,
+    /// Bytes of bodies that it has sent.
+    pub origin_body_bytes: u64,
+}
+
+/// A store's gauge.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Store {
+    /// Bytes in it.
+    pub used_bytes: u64,
+    /// What it may hold.
+    pub capacity_bytes: u64,
+    /// Objects thrown out, where that is known.
+    pub evictions: Option<u64>,
+    /// Where that is from.
+    pub source: String,
+}
+
+/// An interval of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct IntervalLine {
+    /// Number of the run, from 0.
+    pub run: u32,
+    /// As the robots recorded it.
+    pub interval: Record,
+}

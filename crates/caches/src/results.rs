@@ -1,0 +1,254 @@
+//! What a bake-off of caches came to: the form of `results.json`.
+//!
+//! Measuring side, cold. Data alone; made by [`crate::analyse`] from the records, shown by `report`. Figures
+//! carry their unit in their names; shares are between 0 and 1.
+
+use bakeoff_experiment::results::Fact;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Version of the form.
+pub const FORMAT: u32 = 1;
+
+/// A bake-off.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Results {
+    /// Version of this form.
+    pub format: u32,
+    /// Name of the plan.
+    pub name: String,
+    /// What it is.
+    pub title: String,
+    /// When it began, RFC 9557.
+    pub started: String,
+    /// Version of bakeoff.
+    pub bakeoff: String,
+    /// Share of the published durations, such as `1/60`.
+    pub scale: String,
+    /// What the scale leaves as it is, in words.
+    pub not_scaled: Vec<String>,
+    /// What the plan keeps of the published workload and what it modernises, in words.
+    pub differs: Vec<String>,
+    /// How requests reach a cache: `reverse` or `forward`.
+    pub mode: String,
+    /// The hit ratio that the workload is set to.
+    pub hit_ratio_asked: f64,
+    /// Bound of the mean response time, 3 s in 1999.
+    pub mean_bound_ns: u64,
+    /// The way to the origin without any cache.
+    pub path: Option<Path>,
+    /// Who took part, in the order of the runs.
+    pub entrants: Vec<Entrant>,
+    /// The machine.
+    pub facts: Vec<Fact>,
+    /// What spoils figures.
+    pub warnings: Vec<String>,
+    /// How it ended: `complete`, `interrupted`, or why it failed.
+    pub ended: String,
+}
+
+/// The way to the origin without any cache, measured before anything else.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Path {
+    /// Replies per second of robots that ask as fast as they can, without think time.
+    pub replies_per_s: f64,
+    /// Bytes of those replies per second.
+    pub bytes_per_s: f64,
+    /// Mean response time of a single robot, without think time.
+    pub idle_mean_ns: u64,
+    /// 99th percentile of the same.
+    pub idle_p99_ns: u64,
+    /// How far the origin's clock is ahead of the robots', as its Date says, in seconds.
+    pub clock_ahead_s: i64,
+}
+
+/// One that took part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Entrant {
+    /// Its name in the plan: a product, `none`, or an address.
+    pub name: String,
+    /// What came of it, in a sentence.
+    pub sentence: String,
+    /// What the program says of its version.
+    pub version: Option<String>,
+    /// File in the results directory with the configuration it ran with.
+    pub config: Option<String>,
+    /// How its store was filled.
+    pub fill: Option<Fill>,
+    /// The highest rate it sustains.
+    pub peak: Option<Peak>,
+    /// The rates it was measured at, in the order of the runs.
+    pub points: Vec<Point>,
+    /// The highest of them that passed by the rule of 1999.
+    pub passed_up_to_per_s: Option<f64>,
+    /// The lowest of them that did not.
+    pub failed_from_per_s: Option<f64>,
+    /// What requests cost it.
+    pub cost: Option<Cost>,
+    /// What it did that a cache must not do, most frequent first.
+    pub faults: Vec<Fault>,
+    /// Requests that failed, most frequent first.
+    pub errors: Vec<Fault>,
+    /// Why it did not finish, if it did not.
+    pub failed: Option<String>,
+}
+
+/// A fill.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Fill {
+    /// How long it took.
+    pub seconds: f64,
+    /// Replies.
+    pub replies: u64,
+    /// Bytes of objects that the cache might keep.
+    pub bytes: u64,
+    /// Bytes in the store at its end, by the product's own gauge.
+    pub stored_bytes: Option<u64>,
+    /// What the store may hold.
+    pub capacity_bytes: Option<u64>,
+    /// Objects that the product says it threw out.
+    pub evictions: Option<u64>,
+    /// Where those figures are from.
+    pub gauge: Option<String>,
+    /// What ended it, in words.
+    pub ended: String,
+}
+
+/// A search for the highest rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Peak {
+    /// The rate that the other rates are shares of.
+    pub rate_per_s: f64,
+    /// How it was found, in words.
+    pub how: String,
+    /// Its trials: rate, mean response time in ns, verdict.
+    pub trials: Vec<(f64, u64, String)>,
+}
+
+/// A rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// Its place in the order of the runs, from 1.
+    pub order: u32,
+    /// The rate that was asked for.
+    pub rate_per_s: f64,
+    /// How long it was measured.
+    pub seconds: f64,
+    /// Requests that were due, per second.
+    pub request_rate_per_s: f64,
+    /// Good replies per second.
+    pub reply_rate_per_s: f64,
+    /// Good replies.
+    pub replies: u64,
+    /// Requests that failed, as a share of those that ended.
+    pub error_share: f64,
+    /// Response time: mean, from when a request was due.
+    pub mean_ns: u64,
+    /// Lower end of its 95 % interval, from the means of the phase's intervals.
+    pub mean_low_ns: Option<u64>,
+    /// Upper end.
+    pub mean_high_ns: Option<u64>,
+    /// Median.
+    pub p50_ns: u64,
+    /// 95th percentile.
+    pub p95_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// Mean over hits.
+    pub hit_mean_ns: Option<u64>,
+    /// Mean over misses.
+    pub miss_mean_ns: Option<u64>,
+    /// Hits among basic requests, as the robots saw it.
+    pub hit_ratio: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub hit_ratio_low: Option<f64>,
+    /// Upper end.
+    pub hit_ratio_high: Option<f64>,
+    /// The same by bytes.
+    pub byte_hit_ratio: Option<f64>,
+    /// What the workload offered.
+    pub offered_hit_ratio: Option<f64>,
+    /// The same by bytes.
+    pub offered_byte_hit_ratio: Option<f64>,
+    /// Replies that the robots got and the origin did not send, as a share of the robots'.
+    pub two_sided_hit_ratio: Option<f64>,
+    /// What caches would have made of the same requests.
+    pub achievable: Option<Achievable>,
+    /// Faults, as a share of good replies.
+    pub fault_share: f64,
+    /// Requests in flight, on average.
+    pub in_flight_mean: f64,
+    /// CPU of the cache per request.
+    pub cpu_per_request_ns: Option<u64>,
+    /// CPU of the origin per request of the robots.
+    pub origin_cpu_per_request_ns: Option<u64>,
+    /// CPU of the robots' process per request.
+    pub robots_cpu_per_request_ns: u64,
+    /// How late robots sent: 99th percentile.
+    pub lateness_p99_ns: u64,
+    /// The rule of 1999.
+    pub rule: Rule,
+}
+
+/// Hit ratios of simulated caches on the same requests; those by bytes behind those by documents.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Achievable {
+    /// An endless cache that has an object as soon as it was asked for.
+    pub at_once: (f64, f64),
+    /// An endless cache that has it when its fetch has ended.
+    pub when_fetched: (f64, f64),
+    /// The capacity of the three below.
+    pub capacity_bytes: Option<u64>,
+    /// Least recently used goes.
+    pub lru: Option<(f64, f64)>,
+    /// S3-FIFO.
+    pub s3_fifo: Option<(f64, f64)>,
+    /// What is not asked for for longest goes: nobody can know that.
+    pub belady: Option<(f64, f64)>,
+}
+
+/// Whether a rate counted as passed in 1999.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rule {
+    /// The mean response time is under its bound.
+    pub mean: bool,
+    /// The hit ratio is within a point of what the workload is set to; `None` without a cache.
+    pub hit_ratio: Option<bool>,
+    /// The request rate is within 1 % of what was asked.
+    pub request_rate: bool,
+    /// The reply rate is.
+    pub reply_rate: bool,
+}
+
+impl Rule {
+    /// Whether all of it holds.
+    pub fn passed(&self) -> bool {
+        self.mean && self.hit_ratio != Some(false) && self.request_rate && self.reply_rate
+    }
+}
+
+/// What requests cost a cache, CPU.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cost {
+    /// A hit.
+    pub hit_ns: Option<f64>,
+    /// A miss.
+    pub miss_ns: f64,
+    /// How the two were told apart, in words.
+    pub how: String,
+}
+
+/// A kind of fault or failure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Fault {
+    /// Its name, which is its counter's label.
+    pub label: String,
+    /// What it means, in a line.
+    pub meaning: String,
+    /// How often.
+    pub count: u64,
+    /// As a share of all replies and failures.
+    pub share: f64,
+    /// The first one, whole: request, reply head, object.
+    pub first: Option<String>,
+}

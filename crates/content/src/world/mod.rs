@@ -1,0 +1,24 @@
+//! Worlds: endless sets of objects that nobody has to list.
+//!
+//! Measuring side; used by origin and robots alike, so that the one serves and the other expects the
+//! same without a word between them. A [`Name`] is a few numbers; what the object is (size, type,
+//! whether it may be cached, when it changes, what it embeds) follows from the name and from the
+//! [`Model`], which a plan describes in TOML. No I/O, no clock, no state: the time comes in as a number.
+//!
+//! After Web Polygraph. Each property is drawn from a generator of its own, seeded by the name and a
+//! constant of that property: a property that is added later changes none of the others.
+
+mod model;
+mod name;
+mod object;
+mod purpose;
+mod shares;
+mod typed;
+
+pub use model::{Base, Embeds, Expiry, Kind, LifeCycle, Model};
+pub use name::Name;
+pub use object::{Object, Version};
+pub use typed::{ModelError, TypedKind};
+
+#[cfg(test)]
+mod tests;

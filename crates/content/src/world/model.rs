@@ -1,0 +1,156 @@
+//! What the objects of a world are like: kinds of content, their sizes, their life.
+//!
+//! Made once from a plan, then only read: hot. All shares and probabilities run from 0 to 1.
+
+use super::object::Object;
+use super::typed::{self, ModelError, TypedKind};
+use super::{Name, purpose, shares};
+use crate::{Body, Distribution, SplitMix64};
+
+/// The kinds of content of a world. Made from texts only, which are checked.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Model {
+    /// The kinds; a [`Name`] has the index of its own.
+    pub kinds: Vec<Kind>,
+}
+
+/// A kind of content, such as images.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kind {
+    /// Its name in the plan.
+    pub name: String,
+    /// Share of the requests that are asked directly, not as part of another object.
+    pub share: f64,
+    /// Size of the body in bytes; rounded up.
+    pub size: Distribution,
+    /// The probability that an object may be cached.
+    pub cachable: f64,
+    /// How objects change; without it they never do, and show neither Last-Modified nor Expires.
+    pub life: Option<LifeCycle>,
+    /// Content-Type.
+    pub media_type: String,
+    /// What paths end in, point and all, with its share. Empty: nothing.
+    pub extensions: Vec<(String, f64)>,
+    /// What each object embeds.
+    pub embeds: Option<Embeds>,
+    /// Share of the bytes that are filler, in whole percent; 0: random bytes, which do not compress.
+    pub compressibility: f64,
+}
+
+/// What objects embed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Embeds {
+    /// Of which kind, as its index.
+    pub kind: usize,
+    /// How many; rounded, at most [`Name::EMBEDDED_AT_MOST`].
+    pub count: Distribution,
+}
+
+/// How objects change: once a cycle, as in Web Polygraph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LifeCycle {
+    /// Length of an object's cycle in seconds, at least 1; each object has one of its own.
+    pub length: Distribution,
+    /// A change comes up to this share of half a cycle early or late.
+    pub variance: f64,
+    /// The share of objects that show Last-Modified.
+    pub last_modified: f64,
+    /// What Expires says, each for its share of the objects. Empty: there is no Expires.
+    pub expires: Vec<Expiry>,
+}
+
+/// What Expires says: a moment, and a time before or after it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expiry {
+    /// The moment.
+    pub base: Base,
+    /// Whether the offset is taken off.
+    pub early: bool,
+    /// The offset in seconds, drawn once an object.
+    pub offset: Distribution,
+    /// The share of objects for which this holds.
+    pub share: f64,
+}
+
+/// The moment that Expires counts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base {
+    /// `lmt`: the last change.
+    LastChange,
+    /// `nmt`: the next change. With no offset the truth: a cache that obeys it never is stale.
+    NextChange,
+    /// `now`: the moment of the reply.
+    Now,
+}
+
+impl Model {
+    /// The model of a TOML text with `[[content]]` tables and nothing else. Who has such tables in a
+    /// file of other things reads them as `Vec<TypedKind>`, for [`Self::new`].
+    ///
+    /// # Errors
+    /// What is wrong, with the content's name and the key.
+    pub fn from_toml(text: &str) -> Result<Self, ModelError> {
+        typed::read(text)
+    }
+
+    /// The model of these kinds.
+    ///
+    /// # Errors
+    /// What is wrong, with the content's name and the key.
+    pub fn new(kinds: &[TypedKind]) -> Result<Self, ModelError> {
+        typed::check(kinds)
+    }
+
+    /// The text from which [`Self::from_toml`] makes the same model.
+    pub fn to_toml(&self) -> String {
+        typed::write(self)
+    }
+
+    /// The kinds as they are typed, for files that hold more than a model.
+    pub fn typed(&self) -> Vec<TypedKind> {
+        typed::kinds(self)
+    }
+
+    /// The object of this name; `None` when the model has no such kind.
+    pub fn object(&self, name: &Name) -> Option<Object> {
+        let kind = self.kinds.get(usize::from(name.kind))?;
+        Some(Object::new(name, kind))
+    }
+
+    /// What the object's path ends in; nothing where the kind has no extensions, or is none of the model's.
+    pub fn extension(&self, name: &Name) -> &str {
+        let extensions = self.kinds.get(usize::from(name.kind)).map_or(&[][..], |kind| &kind.extensions);
+        let at = match extensions {
+            [] => return "",
+            [_] => Some(0),
+            many => {
+                let unit = purpose::random(name, purpose::EXTENSION).unit();
+                shares::pick(many.iter().map(|(_, share)| *share), unit)
+            }
+        };
+        at.map_or("", |at| &extensions[at].0)
+    }
+
+    /// The kind of a request that is asked directly, as an index.
+    pub fn draw_kind(&self, random: &mut SplitMix64) -> u8 {
+        let unit = random.unit();
+        let at = shares::pick(self.kinds.iter().map(|kind| kind.share), unit);
+        at.unwrap_or(0) as u8 // a model has at most 256 kinds
+    }
+
+    /// Builds now what the bodies need, so that no first request pays for it.
+    pub fn prepare(&self) {
+        let id = Name { world: 0, server: 0, kind: 0, number: 0 }.object_id();
+        for kind in &self.kinds {
+            Body::compressible(id, 0, kind.filler_percent()).prepare();
+        }
+    }
+}
+
+impl Kind {
+    /// The compressibility as bodies have it.
+    pub(super) fn filler_percent(&self) -> u8 {
+        (self.compressibility * 100.0).round() as u8
+    }
+}

@@ -1,0 +1,99 @@
+//! A source that is told how its requests end.
+//!
+//! Measuring side, hot where somebody listens. What is told is what was recorded, request by request, so
+//! that a source can answer it: ask for what a page embeds, try again, count by its own classes. Judges
+//! nothing. Where nobody listens nothing is kept and nothing is told: the loop is compiled for either.
+
+use bakeoff_meter::ErrorClass;
+use bakeoff_units::Nanos;
+use bakeoff_workload::{Ask, Source};
+
+/// Listens to what becomes of the requests that it gave as a [`Source`].
+pub trait Listener {
+    /// Whether it wants to hear anything at all; without that no reply's head is kept.
+    const LISTENS: bool = true;
+
+    /// A request that was given by [`Source::next`] has ended, in whatever way. Each does exactly once. No
+    /// I/O, no locks. In an open loop on the source's own clock [`Source::upcoming`] is asked anew after
+    /// it; a request made in answer to a failure has to be due later than the failure, as it would go round
+    /// for ever otherwise.
+    fn ended(&mut self, ended: &Ended<'_>);
+
+    /// Whether to go on, asked often and at least every 50 milliseconds; `now` is the time since the job's
+    /// start.
+    fn course(&mut self, now: Nanos) -> Course {
+        let _ = now;
+        Course::GoOn
+    }
+}
+
+/// How a run is to go on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Course {
+    /// As before.
+    #[default]
+    GoOn,
+    /// Nothing more is sent: what is in flight comes to its own end, and what waits for a connection ends
+    /// as not sent.
+    Drain,
+    /// The run ends at once: what is in flight is cut off, and what waits ends as not sent.
+    Stop,
+}
+
+/// How a request has ended. Times are since the job's start.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended<'a> {
+    /// In a closed loop the robot that was asked for it, in an open one [`Ask::robot`].
+    pub robot: u32,
+    /// [`Ask::ticket`].
+    pub ticket: u32,
+    /// When it should have been sent.
+    pub due: Nanos,
+    /// When its first byte was handed to the kernel; `due` where it never was.
+    pub sent: Nanos,
+    /// When the first byte of the reply was seen; `done` where none was.
+    pub first_byte: Nanos,
+    /// When it ended: with the last byte of the reply, or when it had failed.
+    pub done: Nanos,
+    /// The reply if it was as expected, or the class under which it was counted.
+    pub result: Result<Reply<'a>, ErrorClass>,
+    /// Its connection had carried requests before.
+    pub reused: bool,
+    /// The head of the reply as it came, final status line and fields; empty where there was none. Also of
+    /// a reply that was not as expected.
+    pub head: &'a [u8],
+}
+
+/// A reply that was as expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply<'a> {
+    /// Status.
+    pub status: u16,
+    /// The head as it came.
+    pub head: &'a [u8],
+    /// Bytes of the head.
+    pub head_bytes: u64,
+    /// Bytes of the body, without those of the chunked coding.
+    pub body_bytes: u64,
+}
+
+/// A source that does not listen.
+pub(crate) struct Deaf<S>(pub(crate) S);
+
+impl<S: Source> Source for Deaf<S> {
+    #[inline]
+    fn next(&mut self, robot: usize) -> Option<Ask<'_>> {
+        self.0.next(robot)
+    }
+
+    #[inline]
+    fn upcoming(&self, robot: usize) -> Option<Nanos> {
+        self.0.upcoming(robot)
+    }
+}
+
+impl<S> Listener for Deaf<S> {
+    const LISTENS: bool = false;
+
+    fn ended(&mut self, _ended: &Ended<'_>) {}
+}

@@ -1,0 +1,166 @@
+//! Sending: which request is next, over which connection, and opening that.
+//!
+//! Measuring side, hot.
+
+use super::Run;
+use super::events::connect_class;
+use crate::connection::Connection;
+use crate::exchange::Exchange;
+use crate::flow::{Due, RobotPools, Turn};
+use crate::job::{Protocol, Reuse};
+use crate::listener::Listener;
+use crate::profile::Stage;
+use crate::tls::{TlsClient, error_class};
+use bakeoff_sys::driver::{Connecting, Slot, Wish};
+use bakeoff_units::{Clock, Nanos};
+use bakeoff_workload::Source;
+
+impl<S: Source + Listener> Run<'_, '_, S> {
+    pub(super) fn start_due(&mut self, now: Nanos) {
+        if self.pools.is_some() {
+            return self.start_pooled(now);
+        }
+        while !self.stopped {
+            let Some(due) = self.flow.next(now) else { return };
+            self.ask(due);
+            if self.flow.is_open() {
+                self.flow.schedule(self.source.upcoming(0));
+            }
+        }
+    }
+
+    /// The same where robots have connections of their own: first those that have waited for one.
+    fn start_pooled(&mut self, now: Nanos) {
+        loop {
+            if let Some((seat, mut exchange)) = self.pools.as_mut().and_then(RobotPools::next_ready) {
+                let now = self.lane.clock.now();
+                exchange.turn.seat = seat;
+                exchange.deadline = now + self.terms.timeout;
+                self.send(exchange, true, now);
+            } else if self.stopped {
+                return;
+            } else {
+                let Some(due) = self.flow.take_due(now) else { return };
+                self.ask_pooled(due);
+                self.flow.schedule(self.source.upcoming(0));
+            }
+        }
+    }
+
+    /// Takes the next request of a robot and sends it.
+    fn ask(&mut self, due: Due) {
+        let words = self.lane.memory.words.pop().unwrap_or_default();
+        let Some(ask) = self.source.next(due.turn.robot as usize) else {
+            return self.flow.leave(due.turn, self.lane.clock.now());
+        };
+        let mut turn = due.turn;
+        if S::LISTENS && self.flow.is_open() {
+            turn.robot = ask.robot;
+        }
+        // Read for each request: one that others held up is sent later than the loop woke.
+        let now = self.lane.clock.now();
+        let exchange = Exchange::new(&ask, words, turn, due.due, now + self.terms.timeout);
+        self.send(exchange, due.postponed, now);
+    }
+
+    /// Takes the next request, and sends it if its robot has a connection for it.
+    fn ask_pooled(&mut self, due: Nanos) {
+        let words = self.lane.memory.words.pop().unwrap_or_default();
+        let (Some(pools), Some(ask)) = (&mut self.pools, self.source.next(0)) else { return };
+        let robot = ask.robot;
+        let now = self.lane.clock.now();
+        let turn = Turn { seat: 0, robot };
+        let mut exchange = Exchange::new(&ask, words, turn, due, now + self.terms.timeout);
+        let Some(seat) = pools.claim(robot) else { return pools.wait(robot, exchange) };
+        exchange.turn.seat = seat;
+        if seat as usize >= self.lane.connections.len() {
+            self.lane.connections.push(None);
+            self.failed_connects.push(0);
+        }
+        self.send(exchange, false, now);
+    }
+
+    fn send(&mut self, exchange: Exchange, postponed: bool, now: Nanos) {
+        self.in_flight += 1;
+        if postponed {
+            // Held up by busy connections, not by this thread: told apart from lateness.
+            self.recorder.counters.postponed += 1;
+        } else {
+            let late = now.since(exchange.due);
+            self.recorder.times.lateness.record(late);
+            if let Some(delays) = &mut self.delays {
+                delays.note(late);
+            }
+        }
+        self.dispatch(exchange, now);
+    }
+
+    /// Sends it on its connection, or opens one first.
+    pub(super) fn dispatch(&mut self, exchange: Exchange, now: Nanos) {
+        let slot = exchange.turn.seat / self.manner.target.protocol.streams() as u32;
+        let memory = &mut self.lane.memory;
+        match &mut self.lane.connections[slot as usize] {
+            Some(connection) => {
+                connection.ask(exchange, now, &self.manner, &mut memory.out, &mut memory.done);
+                self.hand_over(slot);
+                if !self.lane.memory.done.is_empty() {
+                    self.settle(slot);
+                }
+            }
+            None => self.connect(slot, exchange, now),
+        }
+    }
+
+    fn connect(&mut self, slot: Slot, exchange: Exchange, now: Nanos) {
+        let memory = &mut self.lane.memory;
+        memory.out.clear();
+        let tls = match self.lane.tls.as_mut().map(TlsClient::session).transpose() {
+            Ok(session) => session,
+            Err(error) => return self.fail(exchange, error_class(&error)),
+        };
+        let wish = self.wish(slot, exchange.turn.robot);
+        let most = self.manner.target.reuse.most(self.nth());
+        let memory = &mut self.lane.memory;
+        let connection =
+            Connection::new(exchange, most, tls, now, &self.manner, &mut memory.out, &mut memory.done);
+        self.lane.opened += 1;
+        let memory = &mut self.lane.memory;
+        self.profiler.lap(Stage::Asking);
+        let begun = self.lane.driver.connect(slot, self.manner.target.address, wish, &memory.out);
+        self.profiler.lap(Stage::Sending);
+        memory.out.clear();
+        let connection = self.lane.connections[slot as usize].insert(connection);
+        match begun {
+            Ok(Connecting::Begun) => {}
+            Ok(Connecting::Done(stood)) => self.connected(slot, stood),
+            Err(error) => connection.break_with(connect_class(&error), &mut memory.done),
+        }
+        if !self.lane.memory.done.is_empty() {
+            self.settle(slot);
+        }
+    }
+
+    /// Which connection the next one is, counted over all threads as if they opened them in turn.
+    fn nth(&self) -> u64 {
+        let (lane, lanes) = self.lane.place;
+        self.lane.opened * lanes as u64 + lane as u64
+    }
+
+    fn wish(&self, slot: Slot, robot: u32) -> Wish {
+        let target = self.manner.target;
+        let (lane, lanes) = self.lane.place;
+        let single = target.reuse == Reuse::Never;
+        let owner = |number: u32| u64::from(number) * lanes as u64 + lane as u64;
+        let place = match &self.pools {
+            Some(_) => owner(robot),
+            None if single => self.nth(),
+            None => owner(slot),
+        };
+        Wish {
+            from: target.from.nth(place),
+            // One small request and nothing behind it: there is nothing to hold back.
+            no_delay: !single || target.tls.is_some() || target.protocol != Protocol::Http1,
+            stamped: self.terms.batched,
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Between jobs: what the server did meanwhile.
+//!
+//! Measuring side, cold.
+
+use crate::connection::{Arrival, Manner};
+use crate::lane::Lane;
+use bakeoff_sys::driver::{Event, Wait};
+use bakeoff_units::Nanos;
+use std::io;
+
+/// Takes in what has happened between jobs: connections that have ended are closed.
+pub(crate) fn catch_up(lane: &mut Lane, manner: &Manner<'_>) -> io::Result<()> {
+    for _ in 0..CATCH_UP_AT_MOST {
+        lane.driver.wait(Wait { at_most: Some(Nanos::ZERO), batch: None })?;
+        let mut quiet = true;
+        while let Some((slot, event)) = lane.driver.next() {
+            quiet = false;
+            let Some(Some(connection)) = lane.connections.get_mut(slot as usize) else { continue };
+            let arrival = Arrival::new(&lane.clock, None);
+            let memory = &mut lane.memory;
+            match event {
+                Event::Data(data) => {
+                    connection.receive::<false>(
+                        data.bytes,
+                        &arrival,
+                        manner,
+                        &mut memory.out,
+                        &mut memory.done,
+                    );
+                }
+                _ => connection.ended(&arrival, &mut memory.done),
+            }
+            if !memory.out.is_empty() && lane.driver.send(slot, &memory.out).is_err() {
+                connection.not_sent(&arrival, &mut memory.done);
+            }
+            memory.done.clear();
+            memory.out.clear();
+        }
+        if quiet {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// A peer that goes on sending is dealt with in the job.
+const CATCH_UP_AT_MOST: usize = 64;

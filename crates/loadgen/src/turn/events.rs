@@ -1,0 +1,169 @@
+//! Taking in what has happened: bytes, connections that stand, connections that end, time limits.
+//!
+//! Measuring side, hot.
+
+use super::Run;
+use crate::connection::{Arrival, Connection, Done, Outcome};
+use crate::listener::Listener;
+use crate::profile::Stage;
+use bakeoff_meter::ErrorClass;
+use bakeoff_sys::driver::{Event, Slot};
+use bakeoff_units::{Clock, Nanos};
+use bakeoff_workload::Source;
+use std::io::{self, ErrorKind};
+
+impl<S: Source + Listener> Run<'_, '_, S> {
+    /// Takes in all that has happened.
+    pub(super) fn take_in(&mut self) {
+        loop {
+            let Some((slot, event)) = self.lane.driver.next() else { return };
+            let Some(Some(connection)) = self.lane.connections.get_mut(slot as usize) else { continue };
+            self.profiler.lap(Stage::Receiving);
+            let memory = &mut self.lane.memory;
+            let mut opened = None;
+            match event {
+                Event::Data(data) => {
+                    let arrival = Arrival::new(&self.manner.clock, data.arrived);
+                    self.seen = arrival.seen();
+                    let (out, done) = (&mut memory.out, &mut memory.done);
+                    opened = if S::LISTENS {
+                        connection.receive::<true>(data.bytes, &arrival, &self.manner, out, done)
+                    } else {
+                        connection.receive::<false>(data.bytes, &arrival, &self.manner, out, done)
+                    };
+                    if data.ended {
+                        connection.will_end();
+                    }
+                }
+                Event::Connected(stood) => self.connected(slot, stood),
+                Event::NotConnected(error) => connection.break_with(connect_class(&error), &mut memory.done),
+                Event::Ended => connection.ended(&Arrival::new(&self.manner.clock, None), &mut memory.done),
+                Event::Broken(_) => {
+                    connection.broken(&Arrival::new(&self.manner.clock, None), &mut memory.done)
+                }
+                Event::NotSent(_) => {
+                    connection.not_sent(&Arrival::new(&self.manner.clock, None), &mut memory.done);
+                }
+                // A generator neither listens nor sends bodies.
+                Event::Sent | Event::Accepted(_) | Event::NotAccepted(_) => continue,
+            }
+            self.profiler.lap(Stage::Parsing);
+            if let Some(took) = opened {
+                self.recorder.times.handshake.record(took);
+                self.note_handshake(slot);
+            }
+            self.settle(slot);
+            self.start_due(Nanos::ZERO);
+        }
+    }
+
+    fn note_handshake(&mut self, slot: Slot) {
+        let Some(session) = self.lane.connections[slot as usize].as_ref().and_then(Connection::tls) else {
+            return;
+        };
+        self.handshakes.record(session);
+        if self.tls.is_none() {
+            self.tls = session.description();
+        }
+    }
+
+    /// Hands over what a connection has to say.
+    pub(super) fn hand_over(&mut self, slot: Slot) {
+        let memory = &mut self.lane.memory;
+        if memory.out.is_empty() {
+            return;
+        }
+        self.profiler.lap(Stage::Asking);
+        let sent = self.lane.driver.send(slot, &memory.out);
+        self.profiler.lap(Stage::Sending);
+        memory.out.clear();
+        if let (Err(_), Some(connection)) = (sent, &mut self.lane.connections[slot as usize]) {
+            connection.not_sent(&Arrival::new(&self.manner.clock, None), &mut memory.done);
+        }
+    }
+
+    /// Does what follows from an event: sends, accounts, closes, asks again.
+    pub(super) fn settle(&mut self, slot: Slot) {
+        self.hand_over(slot);
+        let mut done = std::mem::take(&mut self.lane.memory.done);
+        for Done { exchange, outcome } in done.drain(..) {
+            match outcome {
+                Outcome::Complete(at) => self.complete(slot, exchange, at),
+                Outcome::Failed(class) => {
+                    self.note_violation(slot, class);
+                    self.fail(exchange, class);
+                }
+                Outcome::Again => self.again.push(exchange.anew()),
+                Outcome::Elsewhere => self.again.push(exchange),
+            }
+        }
+        self.lane.memory.done = done;
+        if self.lane.connections[slot as usize].as_ref().is_some_and(|connection| connection.over()) {
+            self.close(slot);
+        }
+        while let Some(exchange) = self.again.pop() {
+            let now = self.lane.clock.now();
+            self.dispatch(exchange, now);
+        }
+    }
+
+    /// What a server did is told with the job in which it was counted.
+    fn note_violation(&mut self, slot: Slot, class: ErrorClass) {
+        let broken = matches!(class, ErrorClass::Protocol | ErrorClass::Malformed | ErrorClass::NoHttp2);
+        if broken && self.violation.is_none() {
+            let connection = self.lane.connections[slot as usize].as_ref();
+            self.violation = connection.and_then(Connection::violation).map(str::to_owned);
+        }
+    }
+
+    pub(super) fn connected(&mut self, slot: Slot, stood: Nanos) {
+        let Some(connection) = &mut self.lane.connections[slot as usize] else { return };
+        let memory = &mut self.lane.memory;
+        let took = connection.connected(stood, &self.manner, &mut memory.out, &mut memory.done);
+        self.recorder.counters.connections += 1;
+        self.recorder.times.connect.record(took);
+        self.failed_connects[slot as usize] = 0;
+    }
+
+    /// Closes a connection, and lets who waited for that go on.
+    fn close(&mut self, slot: Slot) {
+        self.profiler.lap(Stage::Asking);
+        self.lane.driver.close(slot);
+        self.profiler.lap(Stage::Sending);
+        let Some(connection) = self.lane.connections[slot as usize].take() else { return };
+        if connection.is_connecting() {
+            let failed = &mut self.failed_connects[slot as usize];
+            *failed = failed.saturating_add(1);
+        }
+        if let Some(session) = connection.handshaking() {
+            self.handshakes.record(session);
+        }
+        if let Some(turn) = connection.held() {
+            self.lingering -= 1;
+            let now = self.lane.clock.now();
+            self.served(turn, now);
+        }
+        if let Some(pools) = &mut self.pools {
+            pools.closed(slot);
+        }
+    }
+
+    /// Time limits.
+    pub(super) fn sweep(&mut self, now: Nanos) {
+        for slot in 0..self.lane.connections.len() {
+            let Some(connection) = &mut self.lane.connections[slot] else { continue };
+            let memory = &mut self.lane.memory;
+            if connection.sweep(now, &self.manner, &mut memory.out, &mut memory.done) {
+                self.settle(slot as Slot);
+            }
+        }
+    }
+}
+
+pub(super) fn connect_class(error: &io::Error) -> ErrorClass {
+    match error.kind() {
+        ErrorKind::ConnectionRefused => ErrorClass::ConnectRefused,
+        ErrorKind::TimedOut => ErrorClass::ConnectTimeout,
+        _ => ErrorClass::ConnectFailed,
+    }
+}

@@ -1,0 +1,160 @@
+//! Heads of replies about objects of a world.
+//!
+//! Hot: copies and digits, nothing is allocated.
+
+use super::request::{Request, Verdict};
+use crate::head::{Going, push_decimal, push_range};
+use bakeoff_content::world::Version;
+use bakeoff_wire::http1::http_date_bytes;
+use bakeoff_wire::stamp::{self, ReplyStamp, Told};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Largest `max-age` that caches have to understand (RFC 9111 section 1.2.2).
+const MAX_AGE_AT_MOST: u64 = (1 << 31) - 1;
+
+/// What a head says.
+pub(super) struct Reply<'a> {
+    pub(super) request: &'a Request,
+    pub(super) verdict: Verdict,
+    /// Whether caches may keep it.
+    pub(super) cachable: bool,
+    pub(super) version: &'a Version,
+    /// Of the whole object, in bytes.
+    pub(super) length: u64,
+    pub(super) media_type: &'a str,
+    pub(super) id: &'a [u8],
+    pub(super) date: &'a [u8],
+    pub(super) now_secs: u64,
+}
+
+/// Writes the whole head.
+pub(super) fn write_head(reply: &Reply<'_>, going: Going, out: &mut Vec<u8>) {
+    let status: &[u8] = match reply.verdict {
+        Verdict::Whole => b"200 OK",
+        Verdict::Part(..) => b"206 Partial Content",
+        Verdict::NotModified => b"304 Not Modified",
+        Verdict::NotAllowed => b"405 Method Not Allowed",
+        Verdict::NotSatisfiable => b"416 Range Not Satisfiable",
+    };
+    start(status, reply.date, out);
+    match reply.verdict {
+        Verdict::Whole => {
+            about_the_object(reply, out);
+            content(reply.media_type, reply.length, out);
+        }
+        Verdict::Part(start, end) => {
+            about_the_object(reply, out);
+            content(reply.media_type, end - start, out);
+            out.extend_from_slice(b"Content-Range: ");
+            push_range(start, end, reply.length, out);
+            out.extend_from_slice(b"\r\n");
+        }
+        Verdict::NotModified => about_the_object(reply, out),
+        Verdict::NotAllowed => out.extend_from_slice(
+            b"Allow: GET, HEAD, POST, PUT\r\nCache-Control: no-store\r\nContent-Length: 0\r\n",
+        ),
+        Verdict::NotSatisfiable => {
+            out.extend_from_slice(b"Content-Range: bytes */");
+            push_decimal(reply.length, out);
+            out.extend_from_slice(b"\r\nCache-Control: no-store\r\nContent-Length: 0\r\n");
+        }
+    }
+    end(going, out);
+}
+
+/// The head of a reply about a name that no object has.
+pub(super) fn write_not_found(date: &[u8], going: Going, out: &mut Vec<u8>) {
+    start(b"404 Not Found", date, out);
+    out.extend_from_slice(b"Cache-Control: no-store\r\nContent-Length: 0\r\n");
+    end(going, out);
+}
+
+fn start(status: &[u8], date: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(status);
+    line(b"\r\nDate: ", date, out);
+}
+
+fn end(going: Going, out: &mut Vec<u8>) {
+    out.extend_from_slice(going.line());
+    out.extend_from_slice(b"\r\n");
+}
+
+fn line(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(name);
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn content(media_type: &str, length: u64, out: &mut Vec<u8>) {
+    line(b"Content-Type: ", media_type.as_bytes(), out);
+    out.extend_from_slice(b"Content-Length: ");
+    push_decimal(length, out);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// What 200, 206 and 304 say alike: how long it may be kept, which version it is, and for whom this was made.
+fn about_the_object(reply: &Reply<'_>, out: &mut Vec<u8>) {
+    if reply.cachable {
+        freshness(reply.version, reply.now_secs, out);
+    } else {
+        out.extend_from_slice(b"Cache-Control: private, no-cache\r\n");
+    }
+    out.extend_from_slice(b"ETag: \"");
+    push_hex(reply.version.etag, out);
+    out.extend_from_slice(b"\"\r\n");
+    let ask = reply.request.ask;
+    let told = if reply.verdict == Verdict::NotModified { Told::Valid(ask) } else { Told::Made(ask) };
+    out.extend_from_slice(stamp::NAME.as_bytes());
+    out.extend_from_slice(b": ");
+    ReplyStamp { told, object: reply.id, version: reply.version.number }.write(out);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Dates, and the same as an age, which counts more.
+fn freshness(version: &Version, now_secs: u64, out: &mut Vec<u8>) {
+    if let Some(modified) = version.last_modified {
+        line(b"Last-Modified: ", &http_date_bytes(modified), out);
+    }
+    let Some(expires) = version.expires else {
+        return out.extend_from_slice(b"Cache-Control: public\r\n");
+    };
+    line(b"Expires: ", &http_date_bytes(expires), out);
+    out.extend_from_slice(b"Cache-Control: public, max-age=");
+    push_decimal(expires.saturating_sub(now_secs).min(MAX_AGE_AT_MOST), out);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn push_hex(number: u64, out: &mut Vec<u8>) {
+    out.extend((0..16).rev().map(|place| b"0123456789abcdef"[(number >> (4 * place) & 15) as usize]));
+}
+
+/// The wall clock in seconds, with its text written once a second.
+#[derive(Debug)]
+pub(super) struct DateClock {
+    secs: u64,
+    text: [u8; 29],
+}
+
+impl Default for DateClock {
+    fn default() -> Self {
+        Self { secs: 0, text: http_date_bytes(0) }
+    }
+}
+
+impl DateClock {
+    /// Seconds since 1970 now.
+    pub(super) fn look(&mut self) -> u64 {
+        // A clock that is set before 1970 says 1970.
+        let secs = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        if secs != self.secs {
+            *self = Self { secs, text: http_date_bytes(secs) };
+        }
+        secs
+    }
+
+    /// The second of the last look, as `Date` writes it.
+    pub(super) const fn text(&self) -> &[u8] {
+        &self.text
+    }
+}

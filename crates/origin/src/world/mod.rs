@@ -1,0 +1,134 @@
+//! The origin of a world: objects that follow from their names, replies that take their time.
+//!
+//! Hot. Owns what a request for an object of the world is answered with, and how long that waits. No state for
+//! an object: a reply is a pure function of the request, the model and the clock. Sockets, order and timers
+//! are for others.
+
+mod file;
+mod head;
+mod range;
+mod request;
+
+pub use file::WorldError;
+pub(crate) use request::Request;
+
+use crate::head::Going;
+use crate::site::{Piece, path_of};
+use crate::waiting::{Seat, Waiting};
+use bakeoff_content::world::{Model, Name};
+use bakeoff_content::{Distribution, SplitMix64};
+use bakeoff_units::Nanos;
+use bakeoff_wire::http1::RequestHead;
+use head::{DateClock, Reply, write_head, write_not_found};
+use request::Verdict;
+use std::sync::Arc;
+
+/// For what a stamp's number is the seed. Changing it changes which request thinks how long.
+const THINKING: u64 = 0x7418;
+/// The same for what is drawn once for a connection, and for requests without a stamp.
+const CONNECTIONS: u64 = 0xC099;
+
+/// What a world's origin serves, and how.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// What the objects are.
+    pub model: Model,
+    /// How long each reply waits, from when its request's head was read; below 0 it goes at once.
+    pub think: Option<Distribution>,
+    /// How many requests a connection serves, drawn for each one; below 1 it serves one. `None`: no limit.
+    pub requests_per_connection: Option<Distribution>,
+    /// Connections on which nothing happens for so long are closed.
+    pub idle_timeout: Option<Nanos>,
+    /// Whether connections serve more than one request at all.
+    pub keep_alive: bool,
+}
+
+impl World {
+    /// How long the reply to the request of this stamp waits: a pure function of both, so that whoever asks
+    /// can know.
+    pub fn think_time(&self, ask: u64) -> Nanos {
+        let Some(think) = &self.think else { return Nanos::ZERO };
+        Nanos::from_secs_f64(think.draw(&mut SplitMix64::for_purpose(ask, THINKING)))
+    }
+
+    /// How many requests the next connection serves.
+    fn requests(&self, random: &mut SplitMix64) -> u64 {
+        match &self.requests_per_connection {
+            _ if !self.keep_alive => 1,
+            None => u64::MAX,
+            Some(requests) => (requests.draw(random) as u64).max(1), // `as` saturates, below 0 to 0
+        }
+    }
+}
+
+/// A thread's view of the world.
+pub(crate) struct WorldDesk {
+    world: Arc<World>,
+    random: SplitMix64,
+    waiting: Arc<Waiting>,
+    date: DateClock,
+    /// Memory for the id of an object.
+    id: Vec<u8>,
+}
+
+impl WorldDesk {
+    /// Of the thread of this number.
+    pub(crate) fn new(world: Arc<World>, waiting: Arc<Waiting>, thread: u64) -> Self {
+        let random = SplitMix64::for_purpose(thread, CONNECTIONS);
+        Self { world, random, waiting, date: DateClock::default(), id: Vec::new() }
+    }
+
+    /// How many requests the next connection serves.
+    pub(crate) fn requests(&mut self) -> u64 {
+        self.world.requests(&mut self.random)
+    }
+
+    /// The request for an object of the world that this head is, if it is one.
+    pub(crate) fn read(&self, head: &RequestHead<'_>) -> Option<Request> {
+        Some(Request::new(Name::parse_path(path_of(head.target))?, head))
+    }
+
+    /// How long its reply waits.
+    pub(crate) fn think_time(&mut self, request: &Request) -> Nanos {
+        let ask = if request.ask == 0 { self.random.next_u64() } else { request.ask };
+        self.world.think_time(ask)
+    }
+
+    /// Counts a reply that waits, as long as what is returned is held.
+    pub(crate) fn seat(&self) -> Seat {
+        Seat::take(&self.waiting)
+    }
+
+    /// Writes the head of the reply, with what is true now. Returns the body, and whether it is a 304.
+    pub(crate) fn reply(&mut self, request: &Request, going: Going, out: &mut Vec<u8>) -> (Piece, bool) {
+        let now_secs = self.date.look();
+        let found = self.world.model.object(&request.name);
+        let Some((object, kind)) = found.zip(self.world.model.kinds.get(usize::from(request.name.kind)))
+        else {
+            write_not_found(self.date.text(), going, out);
+            return (Piece::nothing(), false);
+        };
+        let version = object.at(now_secs);
+        let verdict = request.decide(&version, object.body.len());
+        self.id.clear();
+        request.name.write_id(&mut self.id);
+        let reply = Reply {
+            request,
+            verdict,
+            cachable: object.cachable && request.is_safe(),
+            version: &version,
+            length: object.body.len(),
+            media_type: &kind.media_type,
+            id: &self.id,
+            date: self.date.text(),
+            now_secs,
+        };
+        write_head(&reply, going, out);
+        let piece = match verdict {
+            Verdict::Whole if request.wants_body() => Piece::of(object.body),
+            Verdict::Part(start, end) => Piece { body: object.body, start, end },
+            _ => Piece::nothing(),
+        };
+        (piece, verdict == Verdict::NotModified)
+    }
+}

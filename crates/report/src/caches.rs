@@ -1,0 +1,206 @@
+//! A bake-off of caches: its tables, for the terminal and the page alike.
+
+use crate::figures;
+use bakeoff_caches::results::{Entrant, Path, Point, Results, Rule};
+use bakeoff_experiment::study::{self, Study};
+
+/// The study whose procedure this is.
+const STUDY: &str = "polygraph";
+/// Of its tables, those that are set beside ours.
+const TABLES: [&str; 3] = ["products", "order", "rule"];
+
+/// A table: head and rows.
+pub(crate) struct Table {
+    pub(crate) head: Vec<&'static str>,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+/// `54.2 %`; a ratio is told to a tenth of a point.
+pub(crate) fn ratio(share: Option<f64>) -> String {
+    share.map_or(figures::NONE.to_owned(), |share| format!("{:.1} %", share * 100.0))
+}
+
+/// `1.37 s`
+pub(crate) fn time(ns: Option<u64>) -> String {
+    ns.map_or(figures::NONE.to_owned(), |ns| figures::value("ns", ns as f64))
+}
+
+pub(crate) fn rate(per_second: f64) -> String {
+    figures::value("1/s", per_second)
+}
+
+/// `passed`, or what did not hold.
+pub(crate) fn rule(rule: &Rule) -> String {
+    if rule.passed() {
+        return "passed".to_owned();
+    }
+    let broken = [
+        (rule.mean, "mean"),
+        (rule.hit_ratio != Some(false), "hit ratio"),
+        (rule.request_rate, "request rate"),
+        (rule.reply_rate, "reply rate"),
+    ];
+    let broken: Vec<&str> = broken.iter().filter(|(holds, _)| !holds).map(|(_, word)| *word).collect();
+    format!("failed: {}", broken.join(", "))
+}
+
+/// Points from the lowest rate to the highest.
+pub(crate) fn by_rate(entrant: &Entrant) -> Vec<&Point> {
+    let mut points: Vec<&Point> = entrant.points.iter().collect();
+    points.sort_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
+    points
+}
+
+/// Response times and hit ratios against the rate.
+pub(crate) fn performance(entrant: &Entrant) -> Table {
+    let row = |point: &&Point| {
+        let interval = match point.mean_low_ns.zip(point.mean_high_ns) {
+            Some((low, high)) => format!("{}..{}", time(Some(low)), time(Some(high))),
+            None => figures::NONE.to_owned(),
+        };
+        vec![
+            rate(point.rate_per_s),
+            rate(point.reply_rate_per_s),
+            time(Some(point.mean_ns)),
+            interval,
+            time(Some(point.p99_ns)),
+            ratio(point.hit_ratio),
+            rule(&point.rule),
+        ]
+    };
+    Table {
+        head: vec!["rate", "replies", "mean", "95 % interval", "p99", "hits", "rule of 1999"],
+        rows: by_rate(entrant).iter().map(row).collect(),
+    }
+}
+
+/// Hit ratios beside what was offered and what could be had.
+pub(crate) fn hit_ratios(entrant: &Entrant) -> Option<Table> {
+    if entrant.points.iter().all(|point| point.hit_ratio.is_none()) {
+        return None;
+    }
+    let row = |point: &&Point| {
+        let possible = |pick: fn(&bakeoff_caches::results::Achievable) -> Option<f64>| {
+            ratio(point.achievable.as_ref().and_then(pick))
+        };
+        vec![
+            rate(point.rate_per_s),
+            ratio(point.hit_ratio),
+            ratio(point.two_sided_hit_ratio),
+            ratio(point.byte_hit_ratio),
+            ratio(point.offered_hit_ratio),
+            possible(|caches| Some(caches.when_fetched.0)),
+            possible(|caches| caches.lru.map(|(documents, _)| documents)),
+            possible(|caches| caches.belady.map(|(documents, _)| documents)),
+        ]
+    };
+    Some(Table {
+        head: vec!["rate", "hits", "two-sided", "bytes", "offered", "endless cache", "LRU", "best order"],
+        rows: by_rate(entrant).iter().map(row).collect(),
+    })
+}
+
+/// CPU and queues.
+pub(crate) fn costs(entrant: &Entrant) -> Table {
+    let row = |point: &&Point| {
+        vec![
+            rate(point.rate_per_s),
+            time(point.cpu_per_request_ns),
+            time(point.origin_cpu_per_request_ns),
+            time(Some(point.robots_cpu_per_request_ns)),
+            time(point.hit_mean_ns),
+            time(point.miss_mean_ns),
+            figures::value("count", point.in_flight_mean.round()),
+            time(Some(point.lateness_p99_ns)),
+        ]
+    };
+    Table {
+        head: vec![
+            "rate",
+            "CPU, cache",
+            "origin",
+            "robots",
+            "hit takes",
+            "miss takes",
+            "in flight",
+            "sent late, p99",
+        ],
+        rows: by_rate(entrant).iter().map(row).collect(),
+    }
+}
+
+/// Faults and failures, with what they mean.
+pub(crate) fn faults(entrant: &Entrant) -> Table {
+    let row = |fault: &bakeoff_caches::results::Fault| {
+        vec![
+            fault.label.clone(),
+            figures::count(fault.count),
+            format!("{:.3} %", fault.share * 100.0),
+            fault.meaning.clone(),
+        ]
+    };
+    Table {
+        head: vec!["what", "count", "share", "meaning"],
+        rows: entrant.faults.iter().chain(&entrant.errors).map(row).collect(),
+    }
+}
+
+/// How the store was filled and the peak was found, in words.
+pub(crate) fn preparation(entrant: &Entrant) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(fill) = &entrant.fill {
+        let stored = match (fill.stored_bytes, fill.capacity_bytes) {
+            (Some(stored), Some(capacity)) => format!(
+                ", {} of {} in the store",
+                figures::value("B", stored as f64),
+                figures::value("B", capacity as f64)
+            ),
+            _ => String::new(),
+        };
+        let evicted = fill.evictions.map(|n| format!(", {} objects thrown out", figures::count(n)));
+        lines.push(format!(
+            "fill: {} replies with {} of cachable objects in {}{stored}{}; {}",
+            figures::count(fill.replies),
+            figures::value("B", fill.bytes as f64),
+            figures::span((fill.seconds * 1e9) as u64),
+            evicted.unwrap_or_default(),
+            fill.ended
+        ));
+    }
+    if let Some(peak) = &entrant.peak {
+        lines.push(format!("peak: {}, {}", rate(peak.rate_per_s), peak.how));
+    }
+    if let Some(cost) = &entrant.cost {
+        let hit = cost.hit_ns.map_or(figures::NONE.to_owned(), |ns| figures::value("ns", ns));
+        lines.push(format!("CPU: {hit} a hit, {} a miss ({})", figures::value("ns", cost.miss_ns), cost.how));
+    }
+    lines
+}
+
+/// The published study, if the program has it.
+pub(crate) fn published() -> Option<Study> {
+    let mut study = study::find(STUDY).ok().flatten()?;
+    study.tables.retain(|table| TABLES.contains(&table.id.as_str()));
+    Some(study)
+}
+
+/// `PolyMix-1, 4 caches, 10 rates each, scale 1/60`
+pub(crate) fn extent(results: &Results) -> String {
+    let caches = results.entrants.len();
+    let rates = results.entrants.iter().map(|entrant| entrant.points.len()).max().unwrap_or(0);
+    let plural = |n: usize, word: &str| if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") };
+    format!("{}, {}, scale {}", plural(caches, "entrant"), plural(rates, "rate"), results.scale)
+}
+
+/// The way to the origin, in words.
+pub(crate) fn path(path: &Path) -> String {
+    format!(
+        "{} and {}/s as fast as it goes; one robot alone waits {} in the mean, {} at the 99th percentile; the origin's \
+         clock is {} s ahead",
+        rate(path.replies_per_s),
+        figures::value("B", path.bytes_per_s),
+        time(Some(path.idle_mean_ns)),
+        time(Some(path.idle_p99_ns)),
+        path.clock_ahead_s
+    )
+}

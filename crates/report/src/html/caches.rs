@@ -1,0 +1,237 @@
+//! The page of a bake-off of caches: charts against the rate, tables, the published figures.
+
+use super::chart::{Chart, Scale, Series};
+use super::page::{STYLE, typeset};
+use crate::caches::{Table, by_rate, costs, extent, faults, hit_ratios, performance, preparation, published};
+use crate::figures;
+use bakeoff_caches::results::{Entrant, Point, Results};
+use bakeoff_experiment::results::Fact;
+use bakeoff_experiment::study::{self, Study};
+use minijinja::Value;
+use minijinja::value::Serde;
+use serde::Serialize;
+
+const TEMPLATE: &str = include_str!("../../assets/caches.html.j2");
+/// Style classes of entrants.
+const KEYS: usize = 6;
+
+/// Everything in the template.
+#[derive(Serialize)]
+struct View {
+    name: String,
+    title: String,
+    extent: String,
+    started: String,
+    bakeoff: String,
+    partial: Option<String>,
+    entrants: Vec<Card>,
+    charts: Vec<Chart>,
+    path: Option<String>,
+    published: Vec<Published>,
+    missing: Vec<String>,
+    not_scaled: Vec<String>,
+    differs: Vec<String>,
+    warnings: Vec<String>,
+    facts: Vec<Fact>,
+    plan: String,
+    // Ours, hence not escaped.
+    style: Value,
+}
+
+/// An entrant.
+#[derive(Serialize)]
+struct Card {
+    name: String,
+    key: String,
+    state: &'static str,
+    glyph: &'static str,
+    word: &'static str,
+    sentence: String,
+    version: String,
+    config: Option<String>,
+    preparation: Vec<String>,
+    tables: Vec<Grid>,
+    firsts: Vec<First>,
+}
+
+#[derive(Serialize)]
+struct Grid {
+    caption: &'static str,
+    head: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+/// The first fault of a kind, whole.
+#[derive(Serialize)]
+struct First {
+    label: String,
+    text: String,
+}
+
+/// A published table.
+#[derive(Serialize)]
+struct Published {
+    title: String,
+    conditions: String,
+    head: Vec<String>,
+    rows: Vec<Vec<String>>,
+    notes: Vec<String>,
+}
+
+/// The report as one HTML file; `plan` as it was run.
+pub fn caches_html(results: &Results, plan: &str) -> String {
+    super::environment()
+        .render_str(TEMPLATE, Serde(View::of(results, plan)))
+        .expect("the template is a constant, and every name in it is a field of `View`")
+}
+
+impl View {
+    fn of(results: &Results, plan: &str) -> Self {
+        let study = published();
+        Self {
+            name: results.name.clone(),
+            title: results.title.clone(),
+            extent: extent(results),
+            started: results.started.clone(),
+            bakeoff: results.bakeoff.clone(),
+            partial: (results.ended != "complete").then(|| results.ended.clone()),
+            entrants: results
+                .entrants
+                .iter()
+                .enumerate()
+                .map(|(at, entrant)| Card::of(at, entrant))
+                .collect(),
+            charts: charts(results),
+            path: results.path.as_ref().map(|path| crate::caches::path(path)),
+            published: study.as_ref().map_or_else(Vec::new, tables),
+            missing: study.map_or_else(Vec::new, |study| study.missing),
+            not_scaled: results.not_scaled.clone(),
+            differs: results.differs.clone(),
+            warnings: results.warnings.clone(),
+            facts: results.facts.clone(),
+            plan: plan.to_owned(),
+            style: Value::from_safe_string(STYLE.to_owned()),
+        }
+    }
+}
+
+fn key(at: usize) -> String {
+    format!("arm-{}", at % KEYS)
+}
+
+impl Card {
+    fn of(at: usize, entrant: &Entrant) -> Self {
+        let (state, glyph, word) = match (&entrant.failed, entrant.passed_up_to_per_s) {
+            (Some(_), _) => ("invalid", "?", "not finished"),
+            (None, Some(_)) => ("fine", "\u{25b2}", "passes up to"),
+            (None, None) if entrant.points.is_empty() => ("open", "\u{25cb}", "no rate"),
+            (None, None) => ("costs", "\u{2715}", "no rate passes"),
+        };
+        let grid = |caption, table: Table| Grid {
+            caption,
+            head: table.head,
+            rows: table.rows.iter().map(|row| row.iter().map(|cell| typeset(cell)).collect()).collect(),
+        };
+        let mut tables = Vec::new();
+        if !entrant.points.is_empty() {
+            tables.push(grid("Response time and hit ratio", performance(entrant)));
+            tables.extend(hit_ratios(entrant).map(|ratios| grid("Hit ratios", ratios)));
+            tables.push(grid("CPU per request, and times", costs(entrant)));
+        }
+        let wrong = faults(entrant);
+        if !wrong.rows.is_empty() {
+            tables.push(grid("Faults and failures", wrong));
+        }
+        let firsts = entrant.faults.iter().chain(&entrant.errors);
+        let first = |fault: &bakeoff_caches::results::Fault| {
+            Some(First { label: fault.label.clone(), text: fault.first.clone()? })
+        };
+        Self {
+            name: entrant.name.clone(),
+            key: key(at),
+            state,
+            glyph,
+            word,
+            sentence: entrant.sentence.clone(),
+            version: entrant.version.clone().unwrap_or_default(),
+            config: entrant.config.clone(),
+            preparation: preparation(entrant),
+            tables,
+            firsts: firsts.filter_map(first).collect(),
+        }
+    }
+}
+
+/// Response time, hit ratio and CPU against the rate, all entrants in each.
+fn charts(results: &Results) -> Vec<Chart> {
+    type Pick = fn(&Point) -> Option<f64>;
+    let lines = |what: &str, dashed: bool, pick: Pick| -> Vec<Series> {
+        let line = |(at, entrant): (usize, &Entrant)| Series {
+            key: key(at),
+            label: format!("{}, {what}", entrant.name),
+            dashed,
+            points: by_rate(entrant)
+                .into_iter()
+                .filter_map(|point| Some((point.rate_per_s, pick(point)?, point.rule.passed())))
+                .collect(),
+        };
+        results.entrants.iter().enumerate().map(line).collect()
+    };
+    let mut hits = lines("hit ratio", false, |point| point.hit_ratio);
+    hits.extend(lines("could be had", true, |point| {
+        point.achievable.as_ref().map(|best| best.when_fetched.0)
+    }));
+    [
+        Chart::of(
+            "Response time, mean",
+            "ns",
+            Scale::Linear,
+            lines("mean", false, |point| Some(point.mean_ns as f64)),
+            Vec::new(),
+        ),
+        Chart::of(
+            "Document hit ratio; dashed: what an endless cache would have had",
+            "share",
+            Scale::Linear,
+            hits,
+            Vec::new(),
+        ),
+        Chart::of(
+            "CPU of the cache per request",
+            "ns",
+            Scale::Linear,
+            lines("CPU", false, |point| point.cpu_per_request_ns.map(|ns| ns as f64)),
+            Vec::new(),
+        ),
+        Chart::of(
+            "Replies per second",
+            "1/s",
+            Scale::Linear,
+            lines("replies", false, |point| Some(point.reply_rate_per_s)),
+            Vec::new(),
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn tables(study: &Study) -> Vec<Published> {
+    let table = |table: &study::Table| Published {
+        title: table.title.clone(),
+        conditions: table.conditions.clone(),
+        head: std::iter::once(table.rows_are.clone()).chain(table.columns.iter().cloned()).collect(),
+        rows: table
+            .rows
+            .iter()
+            .map(|row| {
+                let cell = |figure: &Option<study::Figure>| {
+                    figure.as_ref().map_or(figures::NONE.to_owned(), study::Figure::in_words)
+                };
+                std::iter::once(row.name.clone()).chain(row.cells.iter().map(cell)).collect()
+            })
+            .collect(),
+        notes: table.notes.clone(),
+    };
+    study.tables.iter().map(table).collect()
+}

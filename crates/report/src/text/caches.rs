@@ -1,0 +1,86 @@
+//! The terminal's report of a bake-off.
+
+use super::layout::{Page, Paint};
+use super::study::show;
+use crate::caches::{self, Table, costs, extent, faults, hit_ratios, performance, preparation, published};
+use bakeoff_caches::results::{Entrant, Results};
+
+/// The report, lines of at most `width` columns.
+pub fn caches_text(results: &Results, width: usize, colour: bool) -> String {
+    let mut page = Page::new(width, colour);
+    page.title(&format!("{}: {}", results.name, results.title), &extent(results));
+    if results.ended != "complete" {
+        page.paragraph(&format!("PARTIAL RESULTS: {}.", results.ended), Paint::Alarm);
+    }
+    let said: Vec<_> = results.entrants.iter().map(sentence).collect();
+    page.definitions(&said);
+    for entrant in &results.entrants {
+        one(&mut page, entrant);
+    }
+    path(&mut page, results);
+    beside(&mut page);
+    notes(&mut page, "What the scale leaves as it is", &results.not_scaled);
+    notes(&mut page, "Kept and modernised", &results.differs);
+    notes(&mut page, "Warnings", &results.warnings);
+    page.finish()
+}
+
+fn sentence(entrant: &Entrant) -> (String, String, Paint) {
+    let paint = match (&entrant.failed, entrant.passed_up_to_per_s) {
+        (Some(_), _) => Paint::Alarm,
+        (None, Some(_)) => Paint::Fine,
+        (None, None) => Paint::Open,
+    };
+    (entrant.name.clone(), entrant.sentence.clone(), paint)
+}
+
+fn one(page: &mut Page, entrant: &Entrant) {
+    let version = entrant.version.as_deref().unwrap_or("the origin itself, without a cache");
+    page.heading(&format!("{} ({version})", entrant.name));
+    for line in preparation(entrant) {
+        page.note(&line);
+    }
+    if !entrant.points.is_empty() {
+        table(page, &performance(entrant), 6);
+        if let Some(ratios) = hit_ratios(entrant) {
+            table(page, &ratios, 8);
+        }
+        table(page, &costs(entrant), 8);
+    }
+    let faults = faults(entrant);
+    if !faults.rows.is_empty() {
+        table(page, &faults, 2);
+    }
+}
+
+fn table(page: &mut Page, table: &Table, figures: usize) {
+    page.table(&table.head, &table.rows, figures);
+}
+
+fn path(page: &mut Page, results: &Results) {
+    let Some(path) = &results.path else { return };
+    page.heading("The way to the origin, without a cache and without think time");
+    page.note(&caches::path(path));
+}
+
+/// What was published in 1999.
+fn beside(page: &mut Page) {
+    let Some(study) = published() else { return };
+    page.heading("Published in 1999");
+    for table in &study.tables {
+        show(page, &study, table);
+    }
+    for missing in &study.missing {
+        page.note(missing);
+    }
+}
+
+fn notes(page: &mut Page, heading: &str, lines: &[String]) {
+    if lines.is_empty() {
+        return;
+    }
+    page.heading(heading);
+    for line in lines {
+        page.bullet(line);
+    }
+}

@@ -1,0 +1,150 @@
+//! What was asked, as far as the judge needs it, and what the origin would say of the object.
+//!
+//! Measuring side, hot: made once a reply, by whoever keeps the table of requests in flight. Holds no
+//! judgement and no bytes of a reply.
+
+use super::GRACE_SECS;
+use bakeoff_content::world::{Object, Version};
+use bakeoff_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// What kind of request it was. Only basic ones enter hit ratios.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RequestKind {
+    /// A GET without anything below.
+    Basic,
+    /// If-Modified-Since one second before the last change: 200 is right.
+    Ims200,
+    /// If-Modified-Since after the last change: 304 is right.
+    Ims304,
+    /// `Cache-Control: no-cache`: a cache must ask the origin.
+    Reload,
+    /// The bytes from `first` to `last`, both of them too.
+    Range {
+        /// The first byte asked for.
+        first: u64,
+        /// The last byte asked for; beyond the end means the end.
+        last: u64,
+    },
+    /// HEAD.
+    Head,
+    /// POST.
+    Post,
+    /// A GET that the robot breaks off inside the body.
+    Abort,
+}
+
+impl RequestKind {
+    /// How many there are.
+    pub const COUNT: usize = 8;
+    /// The labels in the order of [`RequestKind::index`].
+    pub const LABELS: [&'static str; Self::COUNT] =
+        ["basic", "ims200", "ims304", "reload", "range", "head", "post", "abort"];
+
+    /// Its place in tables.
+    pub const fn index(self) -> usize {
+        match self {
+            Self::Basic => 0,
+            Self::Ims200 => 1,
+            Self::Ims304 => 2,
+            Self::Reload => 3,
+            Self::Range { .. } => 4,
+            Self::Head => 5,
+            Self::Post => 6,
+            Self::Abort => 7,
+        }
+    }
+
+    /// The word in counters and reports.
+    pub const fn label(self) -> &'static str {
+        Self::LABELS[self.index()]
+    }
+}
+
+/// One request, and what is true of its object. To be filled when the request has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked<'a> {
+    /// The stamp in the request's `X-Bakeoff: ask=`. Never 0.
+    pub stamp: u64,
+    /// What kind of request.
+    pub kind: RequestKind,
+    /// Whether the object had been asked for before in this world: chosen as a repeat. An offered hit is
+    /// a basic request for a cachable object that repeats.
+    pub repeat: bool,
+    /// The object's id as stamps write it (`Name::write_id`).
+    pub id: &'a [u8],
+    /// What the origin holds.
+    pub truth: Truth,
+    /// When the request was sent, since 1970.
+    pub sent_unix: Nanos,
+    /// When its reply was complete, since 1970.
+    pub done_unix: Nanos,
+}
+
+/// What the origin would say of the object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Truth {
+    /// Length of the whole body.
+    pub body_bytes: u64,
+    /// Whether caches may keep it.
+    pub cachable: bool,
+    /// The version [`GRACE_SECS`](super::GRACE_SECS) before `sent_unix`.
+    pub at_sent: Known,
+    /// The version at `done_unix`.
+    pub at_done: Known,
+}
+
+impl Truth {
+    /// What is true of this object for a request of that time.
+    pub fn of(object: &Object, sent_unix: Nanos, done_unix: Nanos) -> Self {
+        let seconds = |unix: Nanos| unix.get() / 1_000_000_000;
+        let at_sent = object.at(seconds(sent_unix).saturating_sub(GRACE_SECS));
+        let at_done = object.at(seconds(done_unix));
+        // One version with two Expires: it moves with the clock.
+        let fixed = at_sent.number == at_done.number && at_sent.expires == at_done.expires;
+        let known = |version: &Version| Known {
+            version: version.number,
+            last_modified: version.last_modified,
+            expires: version.expires.filter(|_| fixed),
+            etag: true,
+        };
+        Self {
+            body_bytes: object.body.len(),
+            cachable: object.cachable,
+            at_sent: known(&at_sent),
+            at_done: known(&at_done),
+        }
+    }
+}
+
+/// One version of an object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Its number, which grows with every change.
+    pub version: u64,
+    /// Its Last-Modified in seconds since 1970, where the origin shows one.
+    pub last_modified: Option<u64>,
+    /// Its Expires in seconds since 1970, where the origin shows one that is the same in every reply of
+    /// this version. `None` also where it moves with the clock: it is not compared then.
+    pub expires: Option<u64>,
+    /// Whether the origin shows an ETag. Ours always does.
+    pub etag: bool,
+}
+
+impl Asked<'_> {
+    /// Whether the request counts for hit ratios.
+    pub fn basic(&self) -> bool {
+        self.kind == RequestKind::Basic
+    }
+
+    /// Whether an ideal cache would have had it.
+    pub fn offered(&self) -> bool {
+        self.basic() && self.repeat && self.truth.cachable
+    }
+
+    /// Whether the object changed while the request was under way.
+    pub(super) fn changed_in_flight(&self) -> bool {
+        self.truth.at_sent.version != self.truth.at_done.version
+    }
+}

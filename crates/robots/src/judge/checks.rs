@@ -1,0 +1,168 @@
+//! The checks, one function each: what may be wrong with a whole reply.
+//!
+//! Measuring side, hot, pure. A reply of a wrong kind is judged no further: what it says of caching is not
+//! about the object.
+
+use super::head::{ContentRange, Moment};
+use super::{Asked, BodyBytes, Came, Claim, Fault, Faults, Fields, Hit, Known, RequestKind};
+use bakeoff_meter::ErrorClass;
+use bakeoff_units::Nanos;
+
+/// Entries in Via from which on it is a loop: no chain under test has as many proxies.
+const LOOP_HOPS: u32 = 8;
+/// How far clocks may differ before a Date is off, in seconds. As in Web Polygraph.
+const DATE_SLACK_SECS: u64 = 60;
+/// Replies that took longer say nothing about clocks. As in Web Polygraph.
+const DATE_LONGEST: Nanos = Nanos::from_secs(30);
+
+/// Everything that is wrong with a whole reply.
+pub(super) fn faults(
+    asked: &Asked<'_>,
+    came: &Came<'_>,
+    status: Option<u16>,
+    fields: &Fields<'_>,
+    hit: Hit,
+) -> Faults {
+    let mut faults = Faults::NONE;
+    faults.add_if(fields.via >= LOOP_HOPS, Fault::Loop);
+    let Some(status) = status else {
+        faults.add(Fault::UnexpectedStatus);
+        return faults;
+    };
+    match status_fault(asked, status) {
+        Some(fault @ (Fault::UnexpectedStatus | Fault::Loop)) => {
+            faults.add(fault);
+            return faults;
+        }
+        Some(fault) => faults.add(fault),
+        None => {}
+    }
+    if status == 416 {
+        return faults; // it holds nothing of the object, and no stamp
+    }
+    faults.add_if(came.body == BodyBytes::Wrong, Fault::WrongBytes);
+    faults.add_if(came.error == Some(ErrorClass::WrongBody), Fault::WrongBytes);
+    match fields.stamp {
+        None if hit == Hit::Unknown => faults.add(Fault::ForeignReply),
+        Some(stamp) if stamp.object != asked.id => faults.add(Fault::WrongObject),
+        _ => {
+            faults = faults.with(length(asked, came, status, fields)).with(caching(asked, fields, hit));
+            faults.add_if(claims_otherwise(fields.claim, hit), Fault::ProductDisagrees);
+            faults = faults.with(message(asked, status, fields, hit));
+        }
+    }
+    faults
+}
+
+/// Whether the request has a condition, so that 304 is an answer.
+pub(super) fn conditional(kind: RequestKind) -> bool {
+    matches!(kind, RequestKind::Ims200 | RequestKind::Ims304)
+}
+
+/// What is wrong with the status, if anything is.
+fn status_fault(asked: &Asked<'_>, status: u16) -> Option<Fault> {
+    match (asked.kind, status) {
+        (_, 508) => Some(Fault::Loop),
+        (RequestKind::Ims304, 304) => None,
+        // When it changed under way, the whole object may be the right answer.
+        (RequestKind::Ims304, 200) => (!asked.changed_in_flight()).then_some(Fault::Wrong200),
+        (_, 304) => Some(Fault::Wrong304),
+        (RequestKind::Range { .. }, 206) => None,
+        (RequestKind::Range { .. }, 200) => Some(Fault::RangeIgnored),
+        (RequestKind::Range { first, .. }, 416) => {
+            (first < asked.truth.body_bytes).then_some(Fault::RangeWrong)
+        }
+        (_, 200) => None,
+        _ => Some(Fault::UnexpectedStatus),
+    }
+}
+
+/// Length of the body, and of a part whether it is the part asked for.
+fn length(asked: &Asked<'_>, came: &Came<'_>, status: u16, fields: &Fields<'_>) -> Faults {
+    let mut faults = Faults::NONE;
+    let whole = asked.truth.body_bytes;
+    let right = match (asked.kind, status) {
+        (RequestKind::Head, _) | (_, 304) => Some(0),
+        (RequestKind::Range { first, last }, 206) => {
+            let last = last.min(whole.saturating_sub(1));
+            let part = ContentRange { first, last, whole: Some(whole) };
+            let says =
+                fields.content_range.map(|says| ContentRange { whole: says.whole.or(part.whole), ..says });
+            faults.add_if(says != Some(part), Fault::RangeWrong);
+            Some((last + 1).saturating_sub(first))
+        }
+        // What POST answers is not the object.
+        (RequestKind::Post, _) => None,
+        _ => Some(whole),
+    };
+    let wrong = match came.error {
+        None => right.is_some_and(|right| right != came.body_bytes),
+        // Who gave up on a reply may not have counted to its end.
+        Some(class) => class == ErrorClass::WrongLength,
+    };
+    faults.add_if(wrong, Fault::WrongLength);
+    faults
+}
+
+/// What a cache must not give, and what it should have given.
+fn caching(asked: &Asked<'_>, fields: &Fields<'_>, hit: Hit) -> Faults {
+    let mut faults = Faults::NONE;
+    let cachable = asked.truth.cachable && asked.kind != RequestKind::Post;
+    faults.add_if(hit.from_cache() && !cachable, Fault::HitOnUncachable);
+    faults.add_if(hit.from_cache() && cachable && !asked.repeat, Fault::FalseHit);
+    faults.add_if(hit == Hit::Hit && asked.kind == RequestKind::Reload, Fault::HitOnReload);
+    // The version before the request was sent is the oldest that may come, whatever happened since.
+    let old = fields.stamp.is_some_and(|stamp| stamp.version < asked.truth.at_sent.version);
+    faults.add_if(hit == Hit::Hit && old, Fault::StaleHit);
+    faults.add_if(hit == Hit::Miss && asked.offered(), Fault::FalseMiss);
+    faults
+}
+
+/// Whether the product says hit for a miss, or miss for a hit.
+fn claims_otherwise(claim: Claim, hit: Hit) -> bool {
+    matches!((claim, hit), (Claim::Hit, Hit::Miss) | (Claim::Miss, Hit::Hit))
+}
+
+/// Header fields that a cache must leave alone.
+fn message(asked: &Asked<'_>, status: u16, fields: &Fields<'_>, hit: Hit) -> Faults {
+    let mut faults = Faults::NONE;
+    if let Some(fault) = date_fault(asked, fields.date, hit) {
+        faults.add(fault);
+    }
+    // A 304 need not repeat them, and of a POST's reply nothing is known.
+    if !matches!(status, 200 | 206) || asked.kind == RequestKind::Post {
+        return faults;
+    }
+    let truth = &asked.truth;
+    let control = fields.cache_control;
+    let other = control.public != truth.cachable || control.forbids() == truth.cachable;
+    faults.add_if(other || expires_changed(asked, fields), Fault::CachabilityChanged);
+    // Whether an object shows validators does not change with its version.
+    let lost_modified = truth.at_sent.last_modified.is_some() && fields.last_modified == Moment::Absent;
+    let lost_etag = truth.at_sent.etag && !fields.etag;
+    faults.add_if(lost_modified || lost_etag, Fault::LostValidators);
+    faults
+}
+
+/// Only where the reply's version is one of which Expires is known.
+fn expires_changed(asked: &Asked<'_>, fields: &Fields<'_>) -> bool {
+    let Some(stamp) = fields.stamp else { return false };
+    let is = |known: &&Known| known.version == stamp.version;
+    let known = [asked.truth.at_sent, asked.truth.at_done];
+    let expires = known.iter().find(is).and_then(|known| known.expires);
+    expires.is_some() && fields.expires.at() != expires
+}
+
+/// A hit keeps the Date of the reply that was stored, which may be old, but not of times to come.
+fn date_fault(asked: &Asked<'_>, date: Moment, hit: Hit) -> Option<Fault> {
+    let Some(date) = date.at() else { return Some(Fault::DateMissing) };
+    let (sent, done) = (seconds(asked.sent_unix), seconds(asked.done_unix));
+    let late = date > done.saturating_add(DATE_SLACK_SECS);
+    let early = !hit.from_cache() && date.saturating_add(DATE_SLACK_SECS) < sent;
+    let quick = asked.done_unix.since(asked.sent_unix) < DATE_LONGEST;
+    (quick && (late || early)).then_some(Fault::DateOff)
+}
+
+const fn seconds(unix: Nanos) -> u64 {
+    unix.get() / 1_000_000_000
+}

@@ -1,0 +1,257 @@
+//! What the judge reads in a reply's head, in one pass over its lines.
+//!
+//! Measuring side, hot, fed by strangers: no allocation, no panic, nothing refused. A line that is none is
+//! passed over, a value that cannot be read counts as absent or as unreadable, as its field says.
+
+use super::claim::Claim;
+use bakeoff_wire::http1::parse_http_date;
+use bakeoff_wire::stamp::{self, ReplyStamp};
+
+/// A moment in a header field, in seconds since 1970.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Moment {
+    /// The field is not there.
+    #[default]
+    Absent,
+    /// It is there and holds no date; `Expires: 0` is common.
+    Unreadable,
+    /// It says so.
+    At(u64),
+}
+
+impl Moment {
+    fn read(value: &[u8]) -> Self {
+        parse_http_date(value).map_or(Self::Unreadable, Self::At)
+    }
+
+    /// The moment, where there is one.
+    pub const fn at(self) -> Option<u64> {
+        if let Self::At(seconds) = self { Some(seconds) } else { None }
+    }
+}
+
+/// What Cache-Control says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheControl {
+    /// `public`
+    pub public: bool,
+    /// `private`, of the whole reply or of some fields
+    pub private: bool,
+    /// `no-cache`
+    pub no_cache: bool,
+    /// `no-store`
+    pub no_store: bool,
+    /// `s-maxage` or else `max-age`, in seconds
+    pub max_age: Option<u64>,
+}
+
+impl CacheControl {
+    /// Whether a shared cache must not give the reply to somebody else without asking.
+    pub const fn forbids(self) -> bool {
+        self.private || self.no_cache || self.no_store
+    }
+
+    fn read(&mut self, value: &[u8]) {
+        for item in items(value) {
+            let (name, argument) = parameter(item);
+            if name.eq_ignore_ascii_case(b"public") {
+                self.public = true;
+            } else if name.eq_ignore_ascii_case(b"private") {
+                self.private = true;
+            } else if name.eq_ignore_ascii_case(b"no-cache") {
+                self.no_cache = true;
+            } else if name.eq_ignore_ascii_case(b"no-store") {
+                self.no_store = true;
+            } else if name.eq_ignore_ascii_case(b"s-maxage") {
+                self.max_age = decimal(argument).or(self.max_age);
+            } else if name.eq_ignore_ascii_case(b"max-age") {
+                self.max_age = self.max_age.or(decimal(argument));
+            }
+        }
+    }
+}
+
+/// `Content-Range: bytes FIRST-LAST/WHOLE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContentRange {
+    /// First byte.
+    pub first: u64,
+    /// Last byte.
+    pub last: u64,
+    /// Length of the whole, where it says so.
+    pub whole: Option<u64>,
+}
+
+impl ContentRange {
+    fn read(value: &[u8]) -> Option<Self> {
+        let rest = value.strip_prefix(b"bytes")?.trim_ascii_start();
+        let (range, whole) = split(rest, b'/')?;
+        let (first, last) = split(range, b'-')?;
+        Some(Self { first: decimal(first)?, last: decimal(last)?, whole: decimal(whole) })
+    }
+}
+
+/// What the judge needs of a head.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fields<'a> {
+    /// The stamp. Where a cache kept several the first that says `made` for this request, then `valid` for
+    /// it, then the first.
+    pub stamp: Option<ReplyStamp<'a>>,
+    /// `Date`
+    pub date: Moment,
+    /// `Last-Modified`
+    pub last_modified: Moment,
+    /// `Expires`
+    pub expires: Moment,
+    /// Whether there is an `ETag`.
+    pub etag: bool,
+    /// `Cache-Control`, all lines together.
+    pub cache_control: CacheControl,
+    /// `Content-Range`
+    pub content_range: Option<ContentRange>,
+    /// `Age` in seconds.
+    pub age: Option<u64>,
+    /// Entries in all `Via` lines.
+    pub via: u32,
+    /// What `Cache-Status`, `X-Cache` and `Age` say of a hit.
+    pub claim: Claim,
+}
+
+impl<'a> Fields<'a> {
+    /// Reads a head, its first line and all, for the request with the stamp `ask`.
+    pub fn read(head: &'a [u8], ask: u64) -> Self {
+        let mut fields = Self::default();
+        let mut x_cache = Claim::Nothing;
+        for line in head.split(|&byte| byte == b'\n').skip(1) {
+            let Some((name, value)) = split(line, b':') else { continue };
+            fields.take(name.trim_ascii(), value.trim_ascii(), ask, &mut x_cache);
+        }
+        // The standard field knows best, then the products' own, then what follows from an age.
+        fields.claim = fields.claim.or(x_cache).or(Claim::of_age(fields.age));
+        fields
+    }
+
+    fn take(&mut self, name: &[u8], value: &'a [u8], ask: u64, x_cache: &mut Claim) {
+        let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+        match name.len() {
+            3 if is("age") => self.age = decimal(value).or(self.age),
+            3 if is("via") => self.via = self.via.saturating_add(items(value).count() as u32),
+            4 if is("date") => self.date = Moment::read(value),
+            4 if is("etag") => self.etag = !value.is_empty(),
+            7 if is("expires") => self.expires = Moment::read(value),
+            7 if is("x-cache") => *x_cache = x_cache.or(Claim::of_x_cache(value)),
+            9 if is(stamp::NAME) => self.take_stamp(value, ask),
+            12 if is("cache-status") => self.claim = self.claim.or(Claim::of_cache_status(value)),
+            13 if is("last-modified") => self.last_modified = Moment::read(value),
+            13 if is("cache-control") => self.cache_control.read(value),
+            13 if is("content-range") => self.content_range = ContentRange::read(value),
+            _ => {}
+        }
+    }
+
+    fn take_stamp(&mut self, value: &'a [u8], ask: u64) {
+        let Some(next) = ReplyStamp::parse(value) else { return };
+        let nearness = |stamp: &ReplyStamp<'_>| match stamp.told {
+            stamp::Told::Made(made) if made == ask => 2,
+            stamp::Told::Valid(valid) if valid == ask => 1,
+            _ => 0,
+        };
+        if self.stamp.is_none_or(|known| nearness(&next) > nearness(&known)) {
+            self.stamp = Some(next);
+        }
+    }
+}
+
+/// The items of a comma-separated list that are not empty.
+pub(super) fn items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|item| !item.is_empty())
+}
+
+/// `name=argument`, quotes of the argument taken off; empty where there is none.
+pub(super) fn parameter(item: &[u8]) -> (&[u8], &[u8]) {
+    let (name, argument) = split(item, b'=').unwrap_or((item, b""));
+    let argument = argument.trim_ascii();
+    let bare = argument.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
+    (name.trim_ascii(), bare.unwrap_or(argument))
+}
+
+/// What lies before and behind the first such byte.
+fn split(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
+    let place = text.iter().position(|&byte| byte == at)?;
+    let (before, behind) = text.split_at(place);
+    Some((before, behind.get(1..).unwrap_or_default()))
+}
+
+/// Digits alone, at least one; what is too large counts as the largest.
+fn decimal(digits: &[u8]) -> Option<u64> {
+    let digits = digits.trim_ascii();
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_u64, |number, &digit| {
+        let value = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        Some(number.saturating_mul(10).saturating_add(value))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bakeoff_content::SplitMix64;
+    use bakeoff_wire::stamp::Told;
+
+    const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nAGE: 12\r\n\
+        Expires: Sun, 06 Nov 1994 08:49:39 GMT\r\nLast-Modified: 0\r\nEtag: W/\"a\"\r\n\
+        Cache-Control: public, max-age=30\r\nCache-Control: S-MaxAge=\"40\" , private=\"x\"\r\n\
+        Content-Range: bytes 2-5/10\r\nVia: 1.1 a, 1.0 b\r\nVia: 1.1 c\r\n\
+        X-Bakeoff: made=00000000000000fe; object=w1; version=3\r\nno line\r\n\r\n";
+
+    #[test]
+    fn every_field_is_read_in_any_case() {
+        let fields = Fields::read(HEAD, 1);
+        assert_eq!(fields.date.at(), Some(784_111_777));
+        assert_eq!((fields.expires.at(), fields.last_modified), (Some(784_111_779), Moment::Unreadable));
+        assert_eq!((fields.age, fields.via, fields.etag), (Some(12), 3, true));
+        let control = fields.cache_control;
+        assert_eq!((control.public, control.private, control.max_age), (true, true, Some(40)));
+        assert_eq!(fields.content_range, Some(ContentRange { first: 2, last: 5, whole: Some(10) }));
+        assert_eq!(fields.stamp.map(|stamp| (stamp.told, stamp.version)), Some((Told::Made(0xfe), 3)));
+        assert_eq!(fields.claim, Claim::Hit, "an age says that it was kept");
+    }
+
+    #[test]
+    fn of_several_stamps_the_one_for_this_request_counts() {
+        let head = b"HTTP/1.1 200 OK\nX-Bakeoff: made=0000000000000001; object=a; version=1\n\
+            x-bakeoff: valid=0000000000000002; object=a; version=1\n\
+            x-bakeoff: made=0000000000000003; object=a; version=1\n";
+        let told = |ask| Fields::read(head, ask).stamp.map(|stamp| stamp.told);
+        assert_eq!(told(2), Some(Told::Valid(2)));
+        assert_eq!(told(3), Some(Told::Made(3)));
+        assert_eq!(told(9), Some(Told::Made(1)));
+    }
+
+    #[test]
+    fn what_is_no_head_is_read_as_nothing() {
+        for nothing in [&b""[..], b"\n", b"\n:\n::\n=", b"x\nDate\nAge: \nAge: -1\nX-Bakeoff: made"] {
+            assert_eq!(Fields::read(nothing, 1), Fields::default());
+        }
+        let date = Fields::read(b"\nDate: soon\nExpires:", 1);
+        assert_eq!((date.date, date.expires), (Moment::Unreadable, Moment::Unreadable));
+    }
+
+    /// Nothing that a stranger sends may make it panic: a right head, with bytes changed, cut and doubled.
+    #[test]
+    fn broken_heads_do_no_harm() {
+        let mut random = SplitMix64::new(7);
+        let mut draw = |below: usize| (random.next_u64() % below as u64) as usize;
+        for _ in 0..20_000 {
+            let mut head = HEAD.to_vec();
+            for _ in 0..draw(12) {
+                let (place, byte) = (draw(head.len()), b",;:=\"/-\n\r 09a\0\xff"[draw(15)]);
+                head[place] = byte;
+            }
+            head.truncate(draw(head.len() + 1));
+            let _ = Fields::read(&head, draw(3) as u64);
+        }
+    }
+}

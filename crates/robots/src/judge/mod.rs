@@ -1,0 +1,180 @@
+//! What a reply was worth: hit or miss, and everything that is wrong with it.
+//!
+//! Measuring side, hot: once a reply, on heads that strangers wrote; pure, no allocation, no clock. Judges
+//! from outside: by the stamp that the origin put in, by what the origin would say (`Asked::truth`) and by
+//! the message itself. What the product says of its own hits is only held against that. Counts nothing:
+//! `ledger` does.
+
+mod asked;
+mod checks;
+mod claim;
+mod fault;
+mod head;
+
+pub use asked::{Asked, Known, RequestKind, Truth};
+pub use claim::Claim;
+pub use fault::{Fault, FaultGroup, Faults, Weight};
+pub use head::{CacheControl, ContentRange, Fields, Moment};
+
+use bakeoff_meter::ErrorClass;
+use bakeoff_wire::stamp::Told;
+
+/// HTTP's dates and lifetimes are whole seconds, so that a cache that keeps to every rule may give an old
+/// version for up to a second longer. [`Truth::at_sent`] is the version so long before the request was sent.
+pub const GRACE_SECS: u64 = 1;
+
+/// How the bytes of the body compare with those of the object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BodyBytes {
+    /// Nobody looked, or there were none.
+    #[default]
+    Unchecked,
+    /// The object's.
+    Right,
+    /// Others.
+    Wrong,
+}
+
+/// What came back.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Came<'a> {
+    /// The status, where a head came.
+    pub status: Option<u16>,
+    /// The whole head with its first line; may be empty.
+    pub head: &'a [u8],
+    /// Bytes of the body.
+    pub body_bytes: u64,
+    /// How they compare.
+    pub body: BodyBytes,
+    /// Why it ended badly, where the load generator says so.
+    pub error: Option<ErrorClass>,
+}
+
+/// Where a reply came from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hit {
+    /// From the cache: the stamp is another request's.
+    Hit,
+    /// From the origin, for this request.
+    Miss,
+    /// From the cache, after the origin said for this request that it is still right.
+    Revalidated,
+    /// No stamp says.
+    #[default]
+    Unknown,
+}
+
+impl Hit {
+    /// Whether the body came from the cache.
+    pub const fn from_cache(self) -> bool {
+        matches!(self, Self::Hit | Self::Revalidated)
+    }
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Answered, and its time counts. It may have faults that are the cache's.
+    Good,
+    /// Broken off by the robot, as it was meant to be.
+    Aborted,
+    /// What came is not what was asked for: the faults say why.
+    Wrong,
+    /// No whole reply.
+    Failed(ErrorClass),
+}
+
+/// The judgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// What kind of request it was.
+    pub kind: RequestKind,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Where the reply came from.
+    pub hit: Hit,
+    /// Whether the object may be kept by caches.
+    pub cachable: bool,
+    /// Whether the object had been asked for before.
+    pub repeat: bool,
+    /// Whether an ideal cache would have had it.
+    pub offered: bool,
+    /// What is wrong, or worth counting.
+    pub faults: Faults,
+}
+
+impl Judged {
+    /// Whether the request counts for hit ratios.
+    pub fn basic(&self) -> bool {
+        self.kind == RequestKind::Basic
+    }
+
+    /// Whether the reply was one that a cache could newly store.
+    pub fn fill(&self) -> bool {
+        self.basic() && self.cachable && self.hit == Hit::Miss
+    }
+}
+
+/// Judges one request.
+pub fn judge(asked: &Asked<'_>, came: &Came<'_>) -> Judged {
+    let mut judged = Judged {
+        kind: asked.kind,
+        outcome: Outcome::Good,
+        hit: Hit::Unknown,
+        cachable: asked.truth.cachable && asked.kind != RequestKind::Post,
+        repeat: asked.repeat,
+        offered: asked.offered(),
+        faults: Faults::NONE,
+    };
+    if asked.kind == RequestKind::Abort && came.error.is_none_or(broken_off) {
+        judged.outcome = Outcome::Aborted;
+        return judged;
+    }
+    if let Some(class) = came.error.filter(|class| !speaks_of_content(*class)) {
+        judged.outcome = Outcome::Failed(class);
+        return judged;
+    }
+    let fields = Fields::read(came.head, asked.stamp);
+    let status = came.status.or_else(|| status_of(came.head));
+    judged.hit = origin_of(asked, &fields, status);
+    judged.faults = checks::faults(asked, came, status, &fields, judged.hit);
+    if judged.faults.weight() == Weight::Fails {
+        judged.outcome = Outcome::Wrong;
+    }
+    judged
+}
+
+/// The status in a head's first line.
+pub fn status_of(head: &[u8]) -> Option<u16> {
+    let digits = head.split(|&byte| byte == b' ').nth(1)?.get(..3)?;
+    let digits = digits.iter().all(u8::is_ascii_digit).then_some(digits)?;
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// Whether this class is how a wanted break ends.
+const fn broken_off(class: ErrorClass) -> bool {
+    matches!(class, ErrorClass::CutOff | ErrorClass::Truncated)
+}
+
+/// Whether the load generator's class says that a whole reply came which was not the right one: that is
+/// judged here.
+const fn speaks_of_content(class: ErrorClass) -> bool {
+    matches!(
+        class,
+        ErrorClass::ServerError | ErrorClass::WrongStatus | ErrorClass::WrongLength | ErrorClass::WrongBody
+    )
+}
+
+fn origin_of(asked: &Asked<'_>, fields: &Fields<'_>, status: Option<u16>) -> Hit {
+    match fields.stamp.map(|stamp| stamp.told) {
+        Some(Told::Made(stamp)) if stamp == asked.stamp => Hit::Miss,
+        Some(Told::Valid(stamp)) if stamp == asked.stamp => Hit::Revalidated,
+        Some(_) => Hit::Hit,
+        // The origin stamps every 304. A cache that makes one of its own may leave the stamp out.
+        None if status == Some(304) && checks::conditional(asked.kind) => Hit::Hit,
+        None => Hit::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,307 @@
+use super::*;
+use bakeoff_content::world::{Model, Name};
+use bakeoff_units::Nanos;
+use bakeoff_wire::http1::http_date;
+
+const ASK: u64 = 0xabc;
+/// When requests are sent, in seconds since 1970.
+const NOW: u64 = 1_000_000_000;
+const KNOWN: Known =
+    Known { version: 5, last_modified: Some(NOW - 500), expires: Some(NOW + 500), etag: true };
+const TRUTH: Truth = Truth { body_bytes: 100, cachable: true, at_sent: KNOWN, at_done: KNOWN };
+
+fn asked(kind: RequestKind) -> Asked<'static> {
+    Asked {
+        stamp: ASK,
+        kind,
+        repeat: true,
+        id: b"w1",
+        truth: TRUTH,
+        sent_unix: Nanos::from_secs(NOW),
+        done_unix: Nanos::from_millis(NOW * 1000 + 20),
+    }
+}
+
+/// A reply as our origin makes it, changed by who asks for it.
+struct Reply {
+    status: u16,
+    stamp: String,
+    fields: String,
+    bytes: u64,
+}
+
+impl Reply {
+    fn new(stamp: &str) -> Self {
+        let date = |seconds| http_date(seconds);
+        let fields = format!(
+            "Date: {}\r\nLast-Modified: {}\r\nExpires: {}\r\nETag: \"e\"\r\nCache-Control: public, max-age=9\r\n",
+            date(NOW),
+            date(NOW - 500),
+            date(NOW + 500)
+        );
+        Self { status: 200, stamp: format!("X-Bakeoff: {stamp}\r\n"), fields, bytes: 100 }
+    }
+
+    fn miss() -> Self {
+        Self::new("made=0000000000000abc; object=w1; version=5")
+    }
+
+    fn hit() -> Self {
+        Self::new("made=0000000000000001; object=w1; version=5")
+    }
+
+    fn status(self, status: u16) -> Self {
+        Self { status, bytes: if status == 304 { 0 } else { self.bytes }, ..self }
+    }
+
+    fn bytes(self, bytes: u64) -> Self {
+        Self { bytes, ..self }
+    }
+
+    fn with(mut self, line: &str) -> Self {
+        self.fields.push_str(line);
+        self.fields.push_str("\r\n");
+        self
+    }
+
+    fn without(mut self, name: &str) -> Self {
+        let kept = self.fields.split_inclusive("\r\n").filter(|line| !line.starts_with(name));
+        self.fields = kept.collect();
+        self
+    }
+
+    fn unstamped(self) -> Self {
+        Self { stamp: String::new(), ..self }
+    }
+
+    fn judged(&self, asked: &Asked<'_>) -> Judged {
+        let head = format!("HTTP/1.1 {} X\r\n{}{}\r\n", self.status, self.fields, self.stamp);
+        let came = Came { head: head.as_bytes(), body_bytes: self.bytes, ..Came::default() };
+        judge(asked, &came)
+    }
+
+    fn faults(&self, asked: &Asked<'_>) -> Vec<Fault> {
+        self.judged(asked).faults.iter().collect()
+    }
+}
+
+fn basic() -> Asked<'static> {
+    asked(RequestKind::Basic)
+}
+
+fn first() -> Asked<'static> {
+    Asked { repeat: false, ..basic() }
+}
+
+fn uncachable() -> Asked<'static> {
+    Asked { truth: Truth { cachable: false, ..TRUTH }, ..basic() }
+}
+
+#[test]
+fn stamps_tell_hits_from_misses_and_from_revalidated_ones() {
+    let hit = Reply::hit().judged(&basic());
+    assert_eq!((hit.hit, hit.outcome, hit.faults), (Hit::Hit, Outcome::Good, Faults::NONE));
+    assert!(hit.basic() && hit.offered && !hit.fill());
+    let miss = Reply::miss().judged(&first());
+    assert_eq!((miss.hit, miss.faults), (Hit::Miss, Faults::NONE));
+    assert!(miss.fill() && !miss.offered);
+    let valid = Reply::new("valid=0000000000000abc; object=w1; version=5").judged(&basic());
+    assert_eq!((valid.hit, valid.faults), (Hit::Revalidated, Faults::NONE));
+    let later = Reply::new("valid=0000000000000001; object=w1; version=5").judged(&basic());
+    assert_eq!(later.hit, Hit::Hit);
+}
+
+#[test]
+fn a_miss_of_an_offered_hit_is_counted_and_no_error() {
+    let judged = Reply::miss().judged(&basic());
+    assert_eq!(judged.faults.iter().collect::<Vec<_>>(), [Fault::FalseMiss]);
+    assert_eq!((judged.outcome, judged.faults.weight()), (Outcome::Good, Weight::Counted));
+}
+
+#[test]
+fn a_hit_on_an_object_nobody_asked_for_is_false() {
+    assert_eq!(Reply::hit().faults(&first()), [Fault::FalseHit]);
+}
+
+#[test]
+fn a_private_object_from_the_cache_is_a_fault_but_an_answer() {
+    let private = |reply: Reply| reply.without("Cache-Control").with("Cache-Control: private, no-cache");
+    let judged = private(Reply::hit()).judged(&uncachable());
+    assert_eq!(judged.faults.iter().collect::<Vec<_>>(), [Fault::HitOnUncachable]);
+    assert_eq!(judged.outcome, Outcome::Good);
+    assert!(!judged.offered);
+    assert_eq!(private(Reply::miss()).faults(&uncachable()), []);
+}
+
+#[test]
+fn an_old_version_is_stale_unless_it_changed_under_way() {
+    let old = || Reply::new("made=0000000000000001; object=w1; version=4");
+    assert_eq!(old().faults(&basic()), [Fault::StaleHit]);
+    let mut changed = basic();
+    changed.truth.at_sent.version = 4;
+    assert_eq!(old().faults(&changed), []);
+    let validated = Reply::new("valid=0000000000000abc; object=w1; version=4");
+    assert_eq!(validated.faults(&basic()), [], "the origin has just said that it is right");
+}
+
+#[test]
+fn a_reload_must_reach_the_origin() {
+    let reload = asked(RequestKind::Reload);
+    assert_eq!(Reply::hit().faults(&reload), [Fault::HitOnReload]);
+    assert_eq!(Reply::miss().faults(&reload), []);
+    assert_eq!(Reply::new("valid=0000000000000abc; object=w1; version=5").faults(&reload), []);
+}
+
+#[test]
+fn other_objects_bytes_and_lengths_fail_the_request() {
+    let other = Reply::new("made=0000000000000001; object=w2; version=0").judged(&basic());
+    assert_eq!(other.faults.iter().collect::<Vec<_>>(), [Fault::WrongObject]);
+    assert_eq!(other.outcome, Outcome::Wrong);
+    assert_eq!(Reply::hit().bytes(99).faults(&basic()), [Fault::WrongLength]);
+    let head = b"HTTP/1.1 200 OK\r\nX-Bakeoff: made=0000000000000001; object=w1; version=5\r\n";
+    for (body, error) in [(BodyBytes::Wrong, None), (BodyBytes::Right, Some(ErrorClass::WrongBody))] {
+        let came = Came { status: Some(200), head, body_bytes: 100, body, error };
+        let judged = judge(&basic(), &came);
+        assert!(judged.faults.has(Fault::WrongBytes) && judged.outcome == Outcome::Wrong);
+    }
+}
+
+#[test]
+fn rewritten_directives_and_lost_validators_are_seen() {
+    let kept = |reply: Reply| reply.without("Cache-Control").with("Cache-Control: public");
+    assert_eq!(kept(Reply::miss()).faults(&uncachable()), [Fault::CachabilityChanged]);
+    for changed in [
+        Reply::hit().with("Cache-Control: no-store"),
+        Reply::hit().without("Cache-Control"),
+        Reply::hit().without("Expires"),
+        Reply::hit().without("Expires").with("Expires: 0"),
+    ] {
+        assert_eq!(changed.faults(&basic()), [Fault::CachabilityChanged]);
+    }
+    let other_version = Reply::new("made=0000000000000001; object=w1; version=6").without("Expires");
+    assert_eq!(other_version.faults(&basic()), [], "of that version nothing is known");
+    assert_eq!(Reply::hit().without("ETag").faults(&basic()), [Fault::LostValidators]);
+    assert_eq!(Reply::hit().without("Last").faults(&basic()), [Fault::LostValidators]);
+}
+
+#[test]
+fn replies_of_others_are_foreign() {
+    let judged = Reply::hit().unstamped().judged(&basic());
+    assert_eq!(judged.faults.iter().collect::<Vec<_>>(), [Fault::ForeignReply]);
+    assert_eq!((judged.hit, judged.outcome), (Hit::Unknown, Outcome::Wrong));
+}
+
+#[test]
+fn a_date_must_be_there_and_near_for_what_was_made_now() {
+    let dated = |reply: Reply, seconds| reply.without("Date").with(&format!("Date: {}", http_date(seconds)));
+    assert_eq!(Reply::hit().without("Date").faults(&basic()), [Fault::DateMissing]);
+    assert_eq!(dated(Reply::miss(), NOW - 60).faults(&first()), []);
+    assert_eq!(dated(Reply::miss(), NOW - 61).faults(&first()), [Fault::DateOff]);
+    assert_eq!(dated(Reply::hit(), NOW - 9999).faults(&basic()), [], "it was stored then");
+    assert_eq!(dated(Reply::hit(), NOW + 61).faults(&basic()), [Fault::DateOff]);
+    let slow = Asked { done_unix: Nanos::from_secs(NOW + 30), ..first() };
+    assert_eq!(dated(Reply::miss(), NOW - 61).faults(&slow), []);
+}
+
+#[test]
+fn conditions_get_the_status_that_is_true() {
+    let (ims200, ims304) = (asked(RequestKind::Ims200), asked(RequestKind::Ims304));
+    assert_eq!(Reply::hit().faults(&ims200), []);
+    assert_eq!(Reply::hit().status(304).faults(&ims200), [Fault::Wrong304]);
+    assert_eq!(Reply::hit().status(304).faults(&ims304), []);
+    assert_eq!(Reply::hit().faults(&ims304), [Fault::Wrong200]);
+    let mut changed = ims304;
+    changed.truth.at_sent.version = 4;
+    assert_eq!(Reply::hit().faults(&changed), []);
+    assert_eq!(Reply::hit().status(304).faults(&basic()), [Fault::Wrong304]);
+    let own = Reply::hit().status(304).unstamped().judged(&ims304);
+    assert_eq!((own.hit, own.faults), (Hit::Hit, Faults::NONE), "the origin would have stamped it");
+}
+
+#[test]
+fn a_part_is_the_part_asked_for() {
+    let range = asked(RequestKind::Range { first: 90, last: 120 });
+    let part = |says: &str| Reply::hit().status(206).with(&format!("Content-Range: {says}"));
+    assert_eq!(part("bytes 90-99/100").bytes(10).faults(&range), []);
+    assert_eq!(part("bytes 90-99/*").bytes(10).faults(&range), []);
+    assert_eq!(part("bytes 80-89/100").bytes(10).faults(&range), [Fault::RangeWrong]);
+    assert_eq!(part("bytes 90-99/100").bytes(9).faults(&range), [Fault::WrongLength]);
+    assert_eq!(Reply::hit().faults(&range), [Fault::RangeIgnored]);
+    assert_eq!(Reply::hit().status(416).unstamped().faults(&range), [Fault::RangeWrong]);
+    let beyond = asked(RequestKind::Range { first: 100, last: 120 });
+    assert_eq!(Reply::hit().status(416).unstamped().faults(&beyond), []);
+}
+
+#[test]
+fn loops_and_strange_statuses_fail() {
+    let way = |hops: usize| Reply::hit().with(&format!("Via: {}", vec!["1.1 a"; hops].join(", ")));
+    assert_eq!(way(7).faults(&basic()), []);
+    assert_eq!(way(8).faults(&basic()), [Fault::Loop]);
+    assert_eq!(Reply::hit().status(508).unstamped().faults(&basic()), [Fault::Loop]);
+    assert_eq!(Reply::hit().status(503).unstamped().faults(&basic()), [Fault::UnexpectedStatus]);
+    assert_eq!(
+        judge(&basic(), &Came::default()).faults.iter().collect::<Vec<_>>(),
+        [Fault::UnexpectedStatus]
+    );
+}
+
+#[test]
+fn a_product_that_says_otherwise_is_counted_apart() {
+    let claims = |reply: Reply, line: &str| reply.with(line).faults(&basic());
+    assert_eq!(claims(Reply::hit(), "X-Cache: MISS"), [Fault::ProductDisagrees]);
+    assert_eq!(claims(Reply::hit(), "X-Cache: HIT"), []);
+    assert_eq!(claims(Reply::miss(), "Age: 3"), [Fault::FalseMiss, Fault::ProductDisagrees]);
+    assert_eq!(Fault::ProductDisagrees.weight(), Weight::Counted);
+    assert_eq!(claims(Reply::hit(), "Cache-Status: c; fwd=miss; collapsed"), []);
+}
+
+#[test]
+fn failures_of_the_connection_are_no_faults_of_the_cache() {
+    let came = Came { error: Some(ErrorClass::Reset), ..Came::default() };
+    let judged = judge(&basic(), &came);
+    assert_eq!((judged.outcome, judged.faults), (Outcome::Failed(ErrorClass::Reset), Faults::NONE));
+    let abort = asked(RequestKind::Abort);
+    let cut = Came { error: Some(ErrorClass::CutOff), ..Came::default() };
+    assert_eq!(judge(&abort, &cut).outcome, Outcome::Aborted);
+    assert_eq!(judge(&abort, &Came::default()).outcome, Outcome::Aborted);
+    assert_eq!(judge(&abort, &came).outcome, Outcome::Failed(ErrorClass::Reset));
+}
+
+#[test]
+fn a_stored_answer_to_post_is_a_hit_on_uncachable() {
+    let post = asked(RequestKind::Post);
+    assert_eq!(Reply::hit().bytes(7).faults(&post), [Fault::HitOnUncachable]);
+    assert_eq!(Reply::miss().bytes(7).faults(&post), []);
+    assert_eq!(Reply::miss().bytes(0).faults(&asked(RequestKind::Head)), []);
+}
+
+#[test]
+fn the_status_is_read_from_the_first_line_alone() {
+    assert_eq!(status_of(b"HTTP/1.1 204 No\r\n"), Some(204));
+    for none in [&b""[..], b"HTTP/1.1", b"HTTP/1.1 20", b"HTTP/1.1 2x4 ", b"HTTP/1.1 +20 "] {
+        assert_eq!(status_of(none), None);
+    }
+}
+
+/// What the origin would say follows from the world alone.
+#[test]
+fn truth_is_what_the_origin_says_at_these_times() {
+    let world = |expires: &str| {
+        let text = format!(
+            "[[content]]\nname = \"any\"\nsize = \"const:5KB\"\ncachable = \"100%\"\nshare = \"100%\"\n\
+             life = {{ length = \"const:1000s\", variance = \"0%\", last_modified = \"100%\", expires = \"{expires}\" }}\n"
+        );
+        Model::from_toml(&text).unwrap().object(&Name { world: 1, server: 2, kind: 0, number: 3 }).unwrap()
+    };
+    let object = world("nmt+0s");
+    let change = object.at(NOW).next_change;
+    let (sent, done) = (Nanos::from_secs(change), Nanos::from_secs(change + 1));
+    let truth = Truth::of(&object, sent, done);
+    assert_eq!((truth.body_bytes, truth.cachable), (5120, true));
+    assert_eq!(truth.at_done.version, truth.at_sent.version + 1, "a second of grace");
+    assert_eq!(truth.at_done.last_modified, Some(change));
+    let later = Truth::of(&object, Nanos::from_secs(change + 1), Nanos::from_secs(change + 2));
+    assert_eq!((later.at_sent.version, later.at_sent.expires), (truth.at_done.version, Some(change + 1000)));
+    let moving = Truth::of(&world("now+9s"), Nanos::from_secs(change + 1), Nanos::from_secs(change + 2));
+    assert_eq!(moving.at_sent.expires, None);
+}

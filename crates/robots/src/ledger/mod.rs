@@ -1,0 +1,172 @@
+//! What became of the requests, by interval, by phase and over the run.
+//!
+//! Measuring side, hot: once a request, on the generator's threads; a ledger a lane, nothing shared. An
+//! entry goes into the open interval alone; phases and the run are put together when intervals close, and
+//! every record leaves through a channel at once, so that memory does not grow with the run. Judges
+//! nothing. All moments are since the start of the run.
+
+mod aggregate;
+mod encoded;
+mod record;
+mod sums;
+
+pub use aggregate::{Aggregate, LevelSum};
+pub use record::{Record, Scope};
+pub use sums::{Entry, Example, Sums, Timed, Traffic};
+
+use crate::judge::Faults;
+use aggregate::Level;
+use bakeoff_units::Nanos;
+use std::sync::mpsc::Sender;
+
+/// How long an interval is where nothing else is said. As in Web Polygraph.
+pub const INTERVAL: Nanos = Nanos::from_secs(5);
+
+/// The books of one lane.
+#[derive(Debug)]
+pub struct Ledger {
+    lane: u32,
+    interval: Nanos,
+    records: Sender<Record>,
+    /// The phase that runs; entries before the first one have a phase without a name.
+    phase: String,
+    /// Intervals closed so far in the run.
+    closed: u64,
+    /// Good replies so far in the run.
+    progress: u64,
+    run_began: Nanos,
+    phase_began: Nanos,
+    interval_began: Nanos,
+    level: Level,
+    in_interval: Sums,
+    in_phase: Sums,
+    in_run: Sums,
+    /// Faults that have their example.
+    seen: Faults,
+}
+
+impl Ledger {
+    /// Opens the books at `now`. An interval of 0 is taken as [`INTERVAL`].
+    pub fn new(lane: u32, interval: Nanos, now: Nanos, records: Sender<Record>) -> Self {
+        Self {
+            lane,
+            interval: if interval == Nanos::ZERO { INTERVAL } else { interval },
+            records,
+            phase: String::new(),
+            closed: 0,
+            progress: 0,
+            run_began: now,
+            phase_began: now,
+            interval_began: now,
+            level: Level::default(),
+            in_interval: Sums::default(),
+            in_phase: Sums::default(),
+            in_run: Sums::default(),
+            seen: Faults::NONE,
+        }
+    }
+
+    /// Ends the phase that runs, if one does, and begins the next.
+    pub fn begin_phase(&mut self, name: &str, now: Nanos) {
+        self.end_phase(now);
+        name.clone_into(&mut self.phase);
+    }
+
+    /// A request came due.
+    #[inline]
+    pub fn asked(&mut self, due: Nanos) {
+        self.in_interval.asked += 1;
+        self.level.up(due);
+    }
+
+    /// A request ended. `request` writes its line and header; it is called for the first of a fault only.
+    pub fn ended(&mut self, entry: &Entry<'_>, request: impl FnOnce() -> Vec<u8>) {
+        self.tick(entry.done);
+        self.level.down(entry.done);
+        self.in_interval.enter(entry);
+        let first = entry.judged.faults.without(self.seen);
+        if !first.is_empty() {
+            self.keep_examples(entry, first, &request());
+        }
+    }
+
+    /// Closes the intervals that are over. To be called also when nothing ends.
+    #[inline]
+    pub fn tick(&mut self, now: Nanos) {
+        while now >= self.interval_began + self.interval {
+            self.close_interval(self.interval_began + self.interval);
+        }
+    }
+
+    /// The open interval's sums so far, for goals that look at errors or fill; with those of
+    /// [`Ledger::phase`] they make the phase.
+    pub const fn open(&self) -> &Sums {
+        &self.in_interval
+    }
+
+    /// The sums of the phase up to the last closed interval.
+    pub const fn phase(&self) -> &Sums {
+        &self.in_phase
+    }
+
+    /// Closes the books: the last interval, the last phase, and the run.
+    pub fn finish(mut self, now: Nanos) {
+        self.end_phase(now);
+        let sums = std::mem::take(&mut self.in_run);
+        self.phase.clear();
+        self.send(Scope::Run, self.run_began, now, sums);
+    }
+
+    fn end_phase(&mut self, now: Nanos) {
+        self.tick(now);
+        if now > self.interval_began || self.in_interval.finished + self.in_interval.asked > 0 {
+            self.close_interval(now);
+        }
+        let sums = std::mem::take(&mut self.in_phase);
+        let began = std::mem::replace(&mut self.phase_began, now);
+        if now > began || sums.finished + sums.asked > 0 {
+            self.in_run.append(&sums);
+            self.send(Scope::Phase, began, now, sums);
+        }
+    }
+
+    fn close_interval(&mut self, end: Nanos) {
+        let mut sums = std::mem::take(&mut self.in_interval);
+        sums.in_flight = self.level.close(end);
+        self.in_phase.append(&sums);
+        self.progress += sums.good;
+        self.closed += 1;
+        let began = std::mem::replace(&mut self.interval_began, end);
+        self.send(Scope::Interval, began, end, sums);
+    }
+
+    fn send(&self, scope: Scope, began: Nanos, ended: Nanos, sums: Sums) {
+        let record = Record {
+            lane: self.lane,
+            scope,
+            phase: self.phase.clone(),
+            number: self.closed,
+            began_ns: began.get(),
+            ended_ns: ended.get(),
+            progress: self.progress,
+            sums,
+        };
+        // Who does not listen any more wants no records.
+        let _ = self.records.send(record);
+    }
+
+    #[cold]
+    fn keep_examples(&mut self, entry: &Entry<'_>, first: Faults, request: &[u8]) {
+        self.seen = self.seen.with(first);
+        self.in_interval.examples.extend(first.iter().map(|fault| Example {
+            fault,
+            object: String::from_utf8_lossy(entry.id).into_owned(),
+            done_ns: entry.done.get(),
+            request: String::from_utf8_lossy(request).into_owned(),
+            reply: String::from_utf8_lossy(entry.head).into_owned(),
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests;

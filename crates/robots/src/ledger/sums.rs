@@ -1,0 +1,359 @@
+//! What is summed over a period: requests, replies, times, bytes, hits, faults.
+//!
+//! Measuring side, hot: [`Sums::enter`] runs once a reply and allocates only for what it has not seen yet.
+//! Response times run from the moment a request was due, service times from when it was sent. Only good
+//! replies are in times and bytes. All bytes are of whole messages, heads included.
+
+use super::aggregate::{Aggregate, LevelSum};
+use super::encoded;
+use crate::judge::{Fault, Hit, Judged, Outcome, RequestKind};
+use bakeoff_meter::Histogram;
+use bakeoff_units::Nanos;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One request that has ended, as the ledger takes it in. Moments are since the start of the run.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// What the judge said.
+    pub judged: Judged,
+    /// The status, where a head came.
+    pub status: Option<u16>,
+    /// When it was due.
+    pub due: Nanos,
+    /// When it was sent.
+    pub sent: Nanos,
+    /// When the first byte of the reply came.
+    pub first_byte: Nanos,
+    /// When the last one came, or the request failed.
+    pub done: Nanos,
+    /// Bytes of the request.
+    pub request_bytes: u64,
+    /// Bytes of the reply with its head.
+    pub reply_bytes: u64,
+    /// Whether the connection had carried requests before.
+    pub reused: bool,
+    /// The object's id, for examples.
+    pub id: &'a [u8],
+    /// The reply's head, for examples.
+    pub head: &'a [u8],
+}
+
+impl Entry<'_> {
+    fn response(&self) -> Nanos {
+        self.done.since(self.due)
+    }
+}
+
+/// Times and bytes of some replies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// From due to the last byte.
+    pub response_ns: Aggregate,
+    /// From sent to the last byte.
+    pub service_ns: Aggregate,
+    /// Bytes of the replies.
+    pub bytes: Aggregate,
+}
+
+impl Traffic {
+    fn add(&mut self, entry: &Entry<'_>) {
+        self.response_ns.add(entry.response().get());
+        self.service_ns.add(entry.done.since(entry.sent).get());
+        self.bytes.add(entry.reply_bytes);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.response_ns.merge(&other.response_ns);
+        self.service_ns.merge(&other.service_ns);
+        self.bytes.merge(&other.bytes);
+    }
+
+    /// How many replies.
+    pub const fn count(&self) -> u64 {
+        self.bytes.count
+    }
+}
+
+/// The same with every response time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Timed {
+    /// Sums.
+    #[serde(flatten)]
+    pub traffic: Traffic,
+    /// Response times.
+    #[serde(with = "encoded")]
+    pub response: Histogram,
+}
+
+impl Timed {
+    fn add(&mut self, entry: &Entry<'_>) {
+        self.traffic.add(entry);
+        self.response.record(entry.response());
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.traffic.merge(&other.traffic);
+        self.response.merge(&other.response);
+    }
+}
+
+/// The first reply that had a fault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Example {
+    /// Which fault.
+    pub fault: Fault,
+    /// The object's id.
+    pub object: String,
+    /// When the reply was complete, since the start of the run.
+    pub done_ns: u64,
+    /// The request's line and header.
+    pub request: String,
+    /// The reply's head.
+    pub reply: String,
+}
+
+/// All sums of a period.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Sums {
+    /// Requests that came due: the rate asked for.
+    pub asked: u64,
+    /// Requests that ended, one way or another.
+    pub finished: u64,
+    /// Ended in a good reply.
+    pub good: u64,
+    /// Broken off by the robot.
+    pub aborted: u64,
+    /// Failed: no whole reply, or not what was asked for.
+    pub failed: u64,
+    /// Failures by class, those of the connection.
+    pub errors: BTreeMap<String, u64>,
+    /// Faults of replies, of every weight.
+    pub faults: BTreeMap<Fault, u64>,
+    /// Good replies.
+    pub replies: Timed,
+    /// Service times of good replies.
+    #[serde(with = "encoded")]
+    pub service: Histogram,
+    /// From due to sent.
+    pub waited_ns: Aggregate,
+    /// From sent to the first byte of the reply.
+    pub first_byte_ns: Aggregate,
+    /// Bytes of the requests that good replies answered.
+    pub request_bytes: Aggregate,
+    /// Good replies to basic requests, which alone count below until `fill`.
+    pub basic: Traffic,
+    /// Hits that the origin did not hear of.
+    pub hits: Timed,
+    /// Hits that the origin was asked about.
+    pub revalidated: Timed,
+    /// From the origin.
+    pub misses: Timed,
+    /// Bytes of the replies that an ideal cache would have had.
+    pub offered_hit_bytes: Aggregate,
+    /// Bytes of the others.
+    pub offered_miss_bytes: Aggregate,
+    /// Of cachable objects.
+    pub cachable: Traffic,
+    /// Of others.
+    pub uncachable: Traffic,
+    /// Misses of cachable objects: what a cache could newly store.
+    pub fill: Traffic,
+    /// Good replies by the kind of request.
+    #[serde(with = "by_kind")]
+    pub kinds: [Traffic; RequestKind::COUNT],
+    /// Good replies by status.
+    pub statuses: BTreeMap<u16, Traffic>,
+    /// Ended requests for objects that nobody had asked for before.
+    pub new_objects: u64,
+    /// Ended requests that were the first on their connection.
+    pub connections_opened: u64,
+    /// Ended requests on connections that had carried others.
+    pub connections_reused: u64,
+    /// Requests that were due and had not ended.
+    pub in_flight: LevelSum,
+    /// First replies with a fault, of the run.
+    pub examples: Vec<Example>,
+}
+
+impl Sums {
+    /// Takes one ended request in; `in_flight` and `examples` are the ledger's.
+    pub(super) fn enter(&mut self, entry: &Entry<'_>) {
+        let judged = &entry.judged;
+        self.finished += 1;
+        self.new_objects += u64::from(!judged.repeat);
+        match judged.outcome {
+            Outcome::Good => self.enter_good(entry),
+            Outcome::Aborted => self.aborted += 1,
+            Outcome::Wrong => self.failed += 1,
+            Outcome::Failed(class) => {
+                self.failed += 1;
+                match self.errors.get_mut(class.as_str()) {
+                    Some(count) => *count += 1,
+                    None => drop(self.errors.insert(class.as_str().to_owned(), 1)),
+                }
+            }
+        }
+        // One that never got a connection opened none.
+        if entry.reused {
+            self.connections_reused += 1;
+        } else if entry.status.is_some() || judged.outcome == Outcome::Aborted {
+            self.connections_opened += 1;
+        }
+        for fault in judged.faults.iter() {
+            *self.faults.entry(fault).or_default() += 1;
+        }
+    }
+
+    fn enter_good(&mut self, entry: &Entry<'_>) {
+        self.good += 1;
+        self.replies.add(entry);
+        self.service.record(entry.done.since(entry.sent));
+        self.waited_ns.add(entry.sent.since(entry.due).get());
+        self.first_byte_ns.add(entry.first_byte.since(entry.sent).get());
+        self.request_bytes.add(entry.request_bytes);
+        self.kinds[entry.judged.kind.index()].add(entry);
+        if let Some(status) = entry.status {
+            self.statuses.entry(status).or_default().add(entry);
+        }
+        if entry.judged.basic() {
+            self.enter_basic(entry);
+        }
+    }
+
+    fn enter_basic(&mut self, entry: &Entry<'_>) {
+        let judged = &entry.judged;
+        self.basic.add(entry);
+        match judged.hit {
+            Hit::Hit => self.hits.add(entry),
+            Hit::Revalidated => self.revalidated.add(entry),
+            // A good reply has a stamp; were there none, it would be no hit.
+            Hit::Miss | Hit::Unknown => self.misses.add(entry),
+        }
+        let offered = if judged.offered { &mut self.offered_hit_bytes } else { &mut self.offered_miss_bytes };
+        offered.add(entry.reply_bytes);
+        if judged.cachable {
+            self.cachable.add(entry)
+        } else {
+            self.uncachable.add(entry)
+        }
+        if judged.fill() {
+            self.fill.add(entry);
+        }
+    }
+
+    /// Takes in what came later on the same lane.
+    pub fn append(&mut self, next: &Self) {
+        self.in_flight.append(&next.in_flight);
+        self.merge(next);
+    }
+
+    /// Takes in what another lane had in the same period.
+    pub fn join(&mut self, other: &Self) {
+        self.in_flight.join(&other.in_flight);
+        self.merge(other);
+    }
+
+    /// All but the level.
+    fn merge(&mut self, other: &Self) {
+        self.asked += other.asked;
+        self.finished += other.finished;
+        self.good += other.good;
+        self.aborted += other.aborted;
+        self.failed += other.failed;
+        self.new_objects += other.new_objects;
+        self.connections_opened += other.connections_opened;
+        self.connections_reused += other.connections_reused;
+        self.merge_replies(other);
+        for (class, count) in &other.errors {
+            *self.errors.entry(class.clone()).or_default() += count;
+        }
+        for (fault, count) in &other.faults {
+            *self.faults.entry(*fault).or_default() += count;
+        }
+        for example in &other.examples {
+            if !self.examples.iter().any(|known| known.fault == example.fault) {
+                self.examples.push(example.clone());
+            }
+        }
+    }
+
+    fn merge_replies(&mut self, other: &Self) {
+        self.replies.merge(&other.replies);
+        self.service.merge(&other.service);
+        self.waited_ns.merge(&other.waited_ns);
+        self.first_byte_ns.merge(&other.first_byte_ns);
+        self.request_bytes.merge(&other.request_bytes);
+        self.basic.merge(&other.basic);
+        self.hits.merge(&other.hits);
+        self.revalidated.merge(&other.revalidated);
+        self.misses.merge(&other.misses);
+        self.offered_hit_bytes.merge(&other.offered_hit_bytes);
+        self.offered_miss_bytes.merge(&other.offered_miss_bytes);
+        self.cachable.merge(&other.cachable);
+        self.uncachable.merge(&other.uncachable);
+        self.fill.merge(&other.fill);
+        for (sum, more) in self.kinds.iter_mut().zip(&other.kinds) {
+            sum.merge(more);
+        }
+        for (status, more) in &other.statuses {
+            self.statuses.entry(*status).or_default().merge(more);
+        }
+    }
+
+    /// Replies that a cache gave, validated or not.
+    pub fn from_cache(&self) -> Traffic {
+        let mut both = self.hits.traffic;
+        both.merge(&self.revalidated.traffic);
+        both
+    }
+
+    /// Share of the basic replies that came from a cache, 0 to 1.
+    pub fn document_hit_ratio(&self) -> Option<f64> {
+        share(self.from_cache().count(), self.basic.count())
+    }
+
+    /// Share of their bytes, 0 to 1.
+    pub fn byte_hit_ratio(&self) -> Option<f64> {
+        share(self.from_cache().bytes.sum, self.basic.bytes.sum)
+    }
+
+    /// Share of the basic replies that an ideal cache would have had, 0 to 1.
+    pub fn offered_document_hit_ratio(&self) -> Option<f64> {
+        share(self.offered_hit_bytes.count, self.basic.count())
+    }
+
+    /// Share of their bytes, 0 to 1.
+    pub fn offered_byte_hit_ratio(&self) -> Option<f64> {
+        share(self.offered_hit_bytes.sum, self.basic.bytes.sum)
+    }
+
+    /// Share of the ended requests that failed, 0 to 1.
+    pub fn error_ratio(&self) -> Option<f64> {
+        share(self.failed, self.finished)
+    }
+}
+
+/// A part of a whole, if there is a whole.
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// Kinds are stored under their labels.
+mod by_kind {
+    use super::{RequestKind, Traffic};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::collections::BTreeMap;
+
+    type Kinds = [Traffic; RequestKind::COUNT];
+
+    pub(super) fn serialize<S: Serializer>(kinds: &Kinds, to: S) -> Result<S::Ok, S::Error> {
+        let seen = RequestKind::LABELS.iter().zip(kinds).filter(|(_, traffic)| traffic.count() > 0);
+        seen.collect::<BTreeMap<_, _>>().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Kinds, D::Error> {
+        let stored = BTreeMap::<String, Traffic>::deserialize(from)?;
+        Ok(RequestKind::LABELS.map(|label| stored.get(label).copied().unwrap_or_default()))
+    }
+}

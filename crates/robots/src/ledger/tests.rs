@@ -1,0 +1,221 @@
+use super::*;
+use crate::judge::{Fault, Hit, Judged, Outcome, RequestKind};
+use bakeoff_meter::ErrorClass;
+use std::sync::mpsc::{Receiver, channel};
+
+const GOOD: Judged = Judged {
+    kind: RequestKind::Basic,
+    outcome: Outcome::Good,
+    hit: Hit::Miss,
+    cachable: true,
+    repeat: false,
+    offered: false,
+    faults: Faults::NONE,
+};
+
+fn ms(millis: u64) -> Nanos {
+    Nanos::from_millis(millis)
+}
+
+/// Due at `due`, sent 10 ms later, answered `took` ms after that, 1000 bytes.
+fn entry(judged: Judged, due: u64, took: u64) -> Entry<'static> {
+    Entry {
+        judged,
+        status: Some(200),
+        due: ms(due),
+        sent: ms(due + 10),
+        first_byte: ms(due + 10 + took / 2),
+        done: ms(due + 10 + took),
+        request_bytes: 300,
+        reply_bytes: 1000,
+        reused: false,
+        id: b"w1",
+        head: b"HTTP/1.1 200 OK\r\n\r\n",
+    }
+}
+
+fn ledger() -> (Ledger, Receiver<Record>) {
+    let (sender, records) = channel();
+    (Ledger::new(0, Nanos::ZERO, Nanos::ZERO, sender), records)
+}
+
+fn enter(ledger: &mut Ledger, entry: &Entry<'_>) {
+    ledger.asked(entry.due);
+    ledger.ended(entry, || b"GET / HTTP/1.1\r\n".to_vec());
+}
+
+fn of(records: Vec<Record>, scope: Scope) -> Vec<Record> {
+    records.into_iter().filter(|record| record.scope == scope).collect()
+}
+
+#[test]
+fn hits_misses_and_bytes_come_to_known_ratios() {
+    let (mut ledger, records) = ledger();
+    let hit = Judged { hit: Hit::Hit, repeat: true, offered: true, ..GOOD };
+    enter(&mut ledger, &entry(GOOD, 0, 100));
+    enter(&mut ledger, &entry(hit, 1, 20));
+    enter(&mut ledger, &Entry { reply_bytes: 2000, ..entry(hit, 2, 40) });
+    enter(&mut ledger, &entry(Judged { hit: Hit::Revalidated, ..hit }, 3, 60));
+    enter(&mut ledger, &entry(Judged { cachable: false, ..GOOD }, 4, 100));
+    enter(&mut ledger, &entry(Judged { kind: RequestKind::Reload, ..GOOD }, 5, 100));
+    ledger.finish(ms(1000));
+    let run = of(records.iter().collect(), Scope::Run).remove(0).sums;
+    assert_eq!((run.asked, run.finished, run.good, run.failed), (6, 6, 6, 0));
+    assert_eq!(run.document_hit_ratio(), Some(0.6));
+    assert_eq!(run.byte_hit_ratio(), Some(4000.0 / 6000.0));
+    assert_eq!(run.offered_document_hit_ratio(), Some(0.6));
+    assert_eq!(
+        (run.hits.traffic.count(), run.revalidated.traffic.count(), run.misses.traffic.count()),
+        (2, 1, 2)
+    );
+    assert_eq!((run.fill.count(), run.cachable.count(), run.uncachable.count()), (1, 4, 1));
+    assert_eq!((run.kinds[3].count(), run.replies.traffic.count()), (1, 6));
+    assert_eq!(run.replies.response.count(), 6);
+    let hits = run.hits.traffic;
+    assert_eq!((hits.response_ns.mean(), hits.service_ns.mean()), (Some(40e6), Some(30e6)));
+    assert_eq!((run.waited_ns.mean(), run.new_objects), (Some(10e6), 3));
+    assert_eq!((run.connections_opened, run.statuses[&200].count()), (6, 6));
+}
+
+#[test]
+fn failures_are_counted_and_in_no_time() {
+    let (mut ledger, records) = ledger();
+    let failed = Judged { outcome: Outcome::Failed(ErrorClass::Reset), ..GOOD };
+    let wrong = Judged { outcome: Outcome::Wrong, faults: [Fault::WrongBytes].into_iter().collect(), ..GOOD };
+    enter(&mut ledger, &Entry { status: None, ..entry(failed, 0, 1) });
+    enter(&mut ledger, &Entry { reused: true, ..entry(failed, 0, 1) });
+    enter(&mut ledger, &entry(wrong, 0, 1));
+    enter(&mut ledger, &entry(Judged { outcome: Outcome::Aborted, ..GOOD }, 0, 1));
+    ledger.finish(ms(1000));
+    let run = of(records.iter().collect(), Scope::Run).remove(0).sums;
+    assert_eq!((run.good, run.failed, run.aborted, run.finished), (0, 3, 1, 4));
+    assert_eq!(run.errors["reset"], 2);
+    assert_eq!(run.faults[&Fault::WrongBytes], 1);
+    assert_eq!(run.replies.response.count(), 0);
+    assert_eq!(run.error_ratio(), Some(0.75));
+    assert_eq!((run.connections_opened, run.connections_reused), (2, 1));
+    assert_eq!(run.document_hit_ratio(), None);
+}
+
+#[test]
+fn intervals_are_cut_by_time_and_by_phases() {
+    let (mut ledger, records) = ledger();
+    ledger.begin_phase("warm", Nanos::ZERO);
+    enter(&mut ledger, &entry(GOOD, 0, 90)); // done at 100 ms
+    enter(&mut ledger, &entry(GOOD, 11_000, 90)); // in the third interval
+    ledger.begin_phase("meas", ms(12_000));
+    ledger.tick(ms(17_000));
+    ledger.finish(ms(17_000));
+    let seen: Vec<_> = records
+        .iter()
+        .map(|record| {
+            (
+                record.scope,
+                record.phase,
+                record.number,
+                record.began_ns / 1_000_000,
+                record.ended_ns / 1_000_000,
+                record.sums.good,
+                record.progress,
+            )
+        })
+        .collect();
+    let expected = [
+        (Scope::Interval, "warm", 1, 0, 5_000, 1, 1),
+        (Scope::Interval, "warm", 2, 5_000, 10_000, 0, 1),
+        (Scope::Interval, "warm", 3, 10_000, 12_000, 1, 2),
+        (Scope::Phase, "warm", 3, 0, 12_000, 2, 2),
+        (Scope::Interval, "meas", 4, 12_000, 17_000, 0, 2),
+        (Scope::Phase, "meas", 4, 12_000, 17_000, 0, 2),
+        (Scope::Run, "", 4, 0, 17_000, 2, 2),
+    ];
+    let expected = expected.map(|(scope, phase, number, began, ended, good, progress)| {
+        (scope, phase.to_owned(), number, began, ended, good, progress)
+    });
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn what_is_in_flight_is_carried_over_phases() {
+    let (mut ledger, records) = ledger();
+    ledger.begin_phase("a", Nanos::ZERO);
+    ledger.asked(ms(1000));
+    ledger.begin_phase("b", ms(3000));
+    ledger.ended(&entry(GOOD, 1000, 2990), Vec::new);
+    ledger.finish(ms(5000));
+    let records: Vec<_> = records.iter().collect();
+    let levels: Vec<_> = of(records.clone(), Scope::Phase).iter().map(|r| r.sums.in_flight).collect();
+    assert_eq!((levels[0].area, levels[0].last), (2e9, 1));
+    assert_eq!((levels[1].area, levels[1].last, levels[1].started), (1e9, 0, 0));
+    let run = &of(records, Scope::Run)[0];
+    assert_eq!(run.sums.in_flight.mean(run.span()), Some(0.6));
+    assert_eq!((run.asked_per_second(), run.replies_per_second()), (Some(0.2), Some(0.2)));
+}
+
+#[test]
+fn the_first_example_of_a_fault_is_kept_whole_and_no_other() {
+    let (mut ledger, records) = ledger();
+    let stale = Judged { hit: Hit::Hit, faults: [Fault::StaleHit].into_iter().collect(), ..GOOD };
+    enter(&mut ledger, &entry(stale, 0, 10));
+    ledger.ended(&entry(stale, 6000, 10), || unreachable!("only the first is written"));
+    ledger.finish(ms(7000));
+    let records: Vec<_> = records.iter().collect();
+    assert_eq!(records.iter().map(|r| r.sums.examples.len()).collect::<Vec<_>>(), [1, 0, 1, 1]);
+    let example = &records[0].sums.examples[0];
+    assert_eq!(
+        (example.fault, example.object.as_str(), example.done_ns),
+        (Fault::StaleHit, "w1", 20_000_000)
+    );
+    assert_eq!(
+        (example.request.as_str(), example.reply.as_str()),
+        ("GET / HTTP/1.1\r\n", "HTTP/1.1 200 OK\r\n\r\n")
+    );
+    assert_eq!(records[3].sums.faults[&Fault::StaleHit], 2);
+}
+
+#[test]
+fn records_are_stored_and_read_again() {
+    let (mut ledger, records) = ledger();
+    ledger.begin_phase("warm", Nanos::ZERO);
+    let hit = Judged {
+        hit: Hit::Hit,
+        faults: [Fault::StaleHit, Fault::RangeIgnored].into_iter().collect(),
+        ..GOOD
+    };
+    enter(&mut ledger, &entry(hit, 0, 10));
+    ledger.finish(ms(500));
+    for record in records.iter() {
+        let text = serde_json::to_string(&record).unwrap();
+        let read: Record = serde_json::from_str(&text).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        assert_eq!(read.sums.hits.response.buckets(), record.sums.hits.response.buckets());
+        assert!(text.contains("\"basic\":{") && text.contains("\"stale-hit\":1"));
+    }
+}
+
+#[test]
+fn lanes_join_to_what_one_lane_would_have_had() {
+    let (sender, records) = channel();
+    let mut lanes = [0, 1].map(|lane| Ledger::new(lane, ms(1000), Nanos::ZERO, sender.clone()));
+    let mut single = Ledger::new(2, ms(1000), Nanos::ZERO, sender);
+    for turn in 0..40 {
+        let one = entry(GOOD, turn * 20, turn);
+        enter(&mut lanes[turn as usize % 2], &one);
+        enter(&mut single, &one);
+    }
+    lanes.into_iter().for_each(|lane| lane.finish(ms(2000)));
+    single.finish(ms(2000));
+    let mut runs = of(records.iter().collect(), Scope::Run).into_iter();
+    let mut joined = runs.next().unwrap();
+    joined.join(&runs.next().unwrap());
+    let whole = Record { lane: 0, number: joined.number, ..runs.next().unwrap() };
+    assert_eq!(serde_json::to_value(joined).unwrap(), serde_json::to_value(whole).unwrap());
+}
+
+#[test]
+fn nobody_need_listen() {
+    let (mut ledger, records) = ledger();
+    drop(records);
+    enter(&mut ledger, &entry(GOOD, 0, 10));
+    ledger.finish(ms(20_000));
+}

@@ -1,0 +1,16 @@
+//! Robots: which request is next and why, and what the answer to it was worth.
+//!
+//! Measuring side, load-generator process. Owns Web Polygraph's way of making requests (recurrence,
+//! working sets, popularity, phases with goals) and of judging replies from outside. Driven by
+//! `loadgen`; sees no socket. Sources and judgements are pure functions of seeds and of what came
+//! back; the hot path does no I/O.
+
+#![forbid(unsafe_code)]
+
+pub mod judge;
+pub mod ledger;
+pub mod phases;
+pub mod population;
+pub mod popularity;
+pub mod spec;
+pub mod working_set;

@@ -1,0 +1,224 @@
+//! `[[phase]]` as it is typed, and what of it makes sense.
+//!
+//! Cold. Each value is read into its type where it stands; what several say together is checked here.
+
+use super::{ErrorGoal, Goal, Lock, Phase, Ramp};
+use crate::spec::{SpecError, typed};
+use bakeoff_units::{Bytes, Nanos, Ratio};
+use schemars::JsonSchema;
+use serde::de::{Deserializer, Error, Visitor};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// `[[phase]]`
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseFile {
+    /// Its name in reports; no two phases have the same.
+    pub name: String,
+    /// What ends it; any one of `duration`, `transactions` and `fill` is enough.
+    #[serde(default)]
+    pub goal: GoalFile,
+    /// What holds it, whatever its goal says.
+    pub lock: Option<LockFile>,
+    /// Share of the rate; without a rate the share of the robots that are at work. Default 100% in the
+    /// first phase, then as the phase before ended.
+    #[serde(default)]
+    pub load: RampFile,
+    /// The same once more, multiplied with `load`: share of the robots that there are.
+    #[serde(default)]
+    pub population: RampFile,
+    /// What the robots' recurrence is multiplied by.
+    #[serde(default)]
+    pub recurrence: RampFile,
+    /// What the shares of special requests and methods are multiplied by.
+    #[serde(default)]
+    pub special: RampFile,
+    /// Whether its figures are results. Default true.
+    pub measured: Option<bool>,
+}
+
+/// `goal = { .. }`
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GoalFile {
+    /// So long, such as "54min".
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub duration: Option<Nanos>,
+    /// So many requests, failed ones included.
+    pub transactions: Option<u64>,
+    /// So many bytes that went into the cache, such as "20GB" or "20GiB": of basic requests for cachable
+    /// objects that were no hits.
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub fill: Option<Bytes>,
+    /// So many errors end the whole test: a share such as "30%" (or 0.3) of the phase's requests, looked
+    /// at from 1000 requests on, or a number of them.
+    #[schemars(with = "Option<String>")]
+    pub errors: Option<ErrorGoal>,
+}
+
+/// `lock = { .. }`
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LockFile {
+    /// What must have come: "frozen" (the working set stopped growing), "told" (the cache is full).
+    pub until: BTreeSet<Awaited>,
+    /// The phase ends after this nevertheless, and says so.
+    #[serde(deserialize_with = "typed::text")]
+    #[schemars(with = "String")]
+    pub at_most: Nanos,
+}
+
+/// What a phase can wait for.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "kebab-case")]
+pub enum Awaited {
+    /// The working set stopped growing.
+    Frozen,
+    /// Somebody who looks at the cache from outside says that it is enough.
+    Told,
+}
+
+/// `{ begin = "10%", end = "100%" }`
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RampFile {
+    /// Default: where the phase before stopped, 100% in the first.
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub begin: Option<Ratio>,
+    /// Default: as at the beginning. A ramp goes in a straight line over the phase's duration.
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub end: Option<Ratio>,
+}
+
+/// Checks phases one after the other: what a factor begins with is where the one before ended.
+pub(crate) fn check(files: &[PhaseFile]) -> Result<Vec<Phase>, SpecError> {
+    let mut names = BTreeSet::new();
+    let mut before = [1.0; 4];
+    let phases = files.iter().map(|file| {
+        if file.name.trim().is_empty() || !names.insert(&file.name) {
+            let what = format!("there are two phases `{}`, or it has no name", file.name);
+            return Err(SpecError::new("phase", what, "give each phase a name of its own"));
+        }
+        let phase = phase(file)?;
+        before = ramps(&phase, before)?;
+        Ok(phase)
+    });
+    let phases: Vec<Phase> = phases.collect::<Result<_, _>>()?;
+    if phases.is_empty() {
+        let help = "write [[phase]] with a name and goal = { duration = \"1min\" }";
+        return Err(SpecError::new("phase", "there is no phase", help));
+    }
+    Ok(phases)
+}
+
+fn phase(file: &PhaseFile) -> Result<Phase, SpecError> {
+    let ramp = |ramp: RampFile| Ramp { begin: ramp.begin, end: ramp.end };
+    Ok(Phase {
+        name: file.name.clone(),
+        goal: goal(file)?,
+        load: ramp(file.load),
+        population: ramp(file.population),
+        recurrence: ramp(file.recurrence),
+        special: ramp(file.special),
+        measured: file.measured.unwrap_or(true),
+    })
+}
+
+fn goal(file: &PhaseFile) -> Result<Goal, SpecError> {
+    let refuse = |key: &str, what: &str, help: &str| {
+        Err(SpecError::new(&format!("phase `{}`, {key}", file.name), what, help))
+    };
+    let lock = file.lock.as_ref().map(|lock| Lock {
+        frozen: lock.until.contains(&Awaited::Frozen),
+        told: lock.until.contains(&Awaited::Told),
+        at_most: lock.at_most,
+    });
+    if let Some(lock) = lock {
+        if !lock.frozen && !lock.told {
+            return refuse("lock", "it waits for nothing", "write until = [\"frozen\"] or [\"told\"]");
+        }
+        if lock.at_most == Nanos::ZERO {
+            return refuse("lock", "it may take no time", "write at_most = \"4h\"");
+        }
+    }
+    let GoalFile { duration, transactions, fill, errors } = file.goal.clone();
+    let fill_bytes = fill.map(Bytes::get);
+    if duration == Some(Nanos::ZERO) || transactions == Some(0) || fill_bytes == Some(0) {
+        return refuse("goal", "it is reached before it begins", "write more than nothing, or leave it out");
+    }
+    if duration.is_none() && transactions.is_none() && fill_bytes.is_none() && lock.is_none() {
+        return refuse("goal", "it never ends", "write goal = { duration = \"10min\" }");
+    }
+    Ok(Goal { duration, transactions, fill_bytes, errors, lock })
+}
+
+/// Checks the factors of a phase; where it leaves them, if it runs to its end.
+fn ramps(phase: &Phase, before: [f64; 4]) -> Result<[f64; 4], SpecError> {
+    let names = ["load", "population", "recurrence", "special"];
+    let ramps = [phase.load, phase.population, phase.recurrence, phase.special];
+    let mut ends = [0.0; 4];
+    let mut begins = [0.0; 4];
+    for (at, (name, ramp)) in names.into_iter().zip(ramps).enumerate() {
+        let refuse = |what: &str, help: &str| {
+            Err(SpecError::new(&format!("phase `{}`, {name}", phase.name), what, help))
+        };
+        begins[at] = ramp.begin.map_or(before[at], Ratio::get);
+        ends[at] = ramp.end.map_or(begins[at], Ratio::get);
+        if !(0.0..=1.0).contains(&begins[at]) || !(0.0..=1.0).contains(&ends[at]) {
+            return refuse("it is more than 100%", "set the rate to the highest that is wanted");
+        }
+        if begins[at] != ends[at] && phase.goal.duration.is_none() {
+            let help = "give goal a duration, or begin and end the same value";
+            return refuse("it changes in a straight line over a time that is not given", help);
+        }
+    }
+    let idle = begins[0].max(ends[0]) * begins[1].max(ends[1]) == 0.0;
+    if idle && phase.goal.duration.is_none() && phase.goal.lock.is_none() {
+        let help = "give goal a duration, or more load";
+        return Err(SpecError::new(&format!("phase `{}`", phase.name), "nothing is asked in it", help));
+    }
+    Ok(ends)
+}
+
+impl<'de> Deserialize<'de> for ErrorGoal {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ErrorGoalVisitor)
+    }
+}
+
+struct ErrorGoalVisitor;
+
+impl Visitor<'_> for ErrorGoalVisitor {
+    type Value = ErrorGoal;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a share such as \"30%\" or 0.3, or a number of errors from 1 on")
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<ErrorGoal, E> {
+        match Ratio::new(number) {
+            Some(share) if number > 0.0 && number < 1.0 => Ok(ErrorGoal::Share(share)),
+            Some(_) if number >= 1.0 && number.fract() == 0.0 => Ok(ErrorGoal::Count(number as u64)),
+            _ => Err(E::custom(format_args!("{number} is not {}", "a share below 1 or a whole number"))),
+        }
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<ErrorGoal, E> {
+        self.visit_f64(number as f64)
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<ErrorGoal, E> {
+        self.visit_f64(number as f64)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<ErrorGoal, E> {
+        let share: Ratio = text.parse().map_err(E::custom)?;
+        self.visit_f64(share.get())
+    }
+}

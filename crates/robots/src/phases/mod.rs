@@ -1,0 +1,150 @@
+//! Phases of a test: how much is asked, how long, and what ends each of them.
+//!
+//! Measuring side, hot but cheap. Owns Web Polygraph's schedule: factors that stay or go up and down in a
+//! straight line, goals, locks. Pure: time comes in as nanoseconds since the start; a phase is ended
+//! from outside through a [`FillGate`] only.
+
+mod file;
+mod gate;
+mod schedule;
+mod stretch;
+
+pub(crate) use file::check;
+pub use file::{Awaited, GoalFile, LockFile, PhaseFile, RampFile};
+pub use gate::FillGate;
+pub use schedule::{Ended, Finished, Reach, Schedule};
+
+use bakeoff_units::{Nanos, Ratio};
+
+/// One phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// Its name in reports.
+    pub name: String,
+    /// What ends it.
+    pub goal: Goal,
+    /// How much of the rate is asked for, or how many of the robots are at work where there is no rate.
+    pub load: Ramp,
+    /// The same once more, for workloads that speak of robots that come and go: both are multiplied.
+    pub population: Ramp,
+    /// What the recurrence is multiplied by.
+    pub recurrence: Ramp,
+    /// What the shares of special requests and methods are multiplied by.
+    pub special: Ramp,
+    /// Whether its figures are results.
+    pub measured: bool,
+}
+
+/// A factor from the beginning of a phase to its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Ramp {
+    /// Left out: where the phase before stopped; 1 in the first phase.
+    pub begin: Option<Ratio>,
+    /// Left out: as at the beginning.
+    pub end: Option<Ratio>,
+}
+
+/// What ends a phase. One goal of the first three is enough, when the lock is open.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Goal {
+    /// So long.
+    pub duration: Option<Nanos>,
+    /// So many requests, failed ones included.
+    pub transactions: Option<u64>,
+    /// So many bytes of replies that went into the cache: basic, cachable, made by the origin.
+    pub fill_bytes: Option<u64>,
+    /// Too many errors end the whole test.
+    pub errors: Option<ErrorGoal>,
+    /// What must have come before the phase can end.
+    pub lock: Option<Lock>,
+}
+
+/// How many errors are too many.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ErrorGoal {
+    /// This share of the requests of a phase, looked at from [`ErrorGoal::RATIO_AFTER`] requests on.
+    Share(Ratio),
+    /// This many in a phase.
+    Count(u64),
+}
+
+impl ErrorGoal {
+    /// Web Polygraph's: a share of fewer requests says little.
+    pub const RATIO_AFTER: u64 = 1000;
+}
+
+/// What holds a phase, and how long at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lock {
+    /// Whether the working set must have stopped growing.
+    pub frozen: bool,
+    /// Whether somebody outside must say that it is enough.
+    pub told: bool,
+    /// After this the phase ends nevertheless.
+    pub at_most: Nanos,
+}
+
+/// Factors of one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Factors {
+    /// [`Phase::load`] times [`Phase::population`].
+    pub load: f64,
+    /// [`Phase::population`] alone.
+    pub population: f64,
+    /// [`Phase::recurrence`].
+    pub recurrence: f64,
+    /// [`Phase::special`].
+    pub special: f64,
+}
+
+/// Why a phase ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EndReason {
+    /// Its time was over.
+    Duration,
+    /// It had its requests.
+    Transactions,
+    /// It had its fill bytes.
+    Fill,
+    /// The working set stopped growing; there was no other goal.
+    Frozen,
+    /// It was told from outside; there was no other goal.
+    Told,
+    /// What it waited for had not come after the longest time it may take.
+    TookTooLong,
+    /// Too many errors: the test is over.
+    TooManyErrors,
+}
+
+impl EndReason {
+    /// The word in files and reports.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Duration => "duration",
+            Self::Transactions => "transactions",
+            Self::Fill => "fill",
+            Self::Frozen => "frozen",
+            Self::Told => "told",
+            Self::TookTooLong => "took-too-long",
+            Self::TooManyErrors => "too-many-errors",
+        }
+    }
+
+    /// A line for people.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Duration => "its time was over",
+            Self::Transactions => "it had its requests",
+            Self::Fill => "enough bytes had gone into the cache",
+            Self::Frozen => "the working set had stopped growing",
+            Self::Told => "it was told that it was enough",
+            Self::TookTooLong => "what it waited for had not come after the longest time it may take",
+            Self::TooManyErrors => "too many errors: the test was ended",
+        }
+    }
+
+    /// Whether the test reached what it set out for.
+    pub const fn is_good(self) -> bool {
+        !matches!(self, Self::TookTooLong | Self::TooManyErrors)
+    }
+}

@@ -1,0 +1,260 @@
+//! Where a test stands in its phases.
+//!
+//! Measuring side, hot: looked at for each request. Knows what ends phases; what is asked in them is the
+//! population's affair. Moments come in as they come: a little out of order does no harm.
+
+use super::stretch::{Handover, Stretch};
+use super::{EndReason, ErrorGoal, Factors, FillGate, Goal, Phase};
+use crate::population::Lane;
+use bakeoff_units::Nanos;
+use std::sync::Arc;
+
+/// The phases of one lane, and how far they have come.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    phases: Arc<[Phase]>,
+    lane: Lane,
+    gate: FillGate,
+    /// The phase that is on; beyond the last when all is over.
+    index: usize,
+    stretch: Stretch,
+    tally: Tally,
+    frozen: bool,
+    /// When the lock of the phase that is on was first seen open.
+    opened: Option<Nanos>,
+    ended: Vec<Ended>,
+}
+
+/// What happened in the phase so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    transactions: u64,
+    errors: u64,
+    fill_bytes: u64,
+}
+
+/// A request that has ended, as goals see it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Finished {
+    /// It was an error.
+    pub failed: bool,
+    /// Bytes that went into a cache; 0 for hits and for what may not be kept.
+    pub fill_bytes: u64,
+}
+
+/// A phase that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Which: its place in the plan.
+    pub phase: usize,
+    /// When it began.
+    pub began: Nanos,
+    /// When it ended.
+    pub ended: Nanos,
+    /// Why.
+    pub why: EndReason,
+}
+
+/// When something comes, as the plan stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// At this moment.
+    At(Nanos),
+    /// Not before the test is over, or unless a phase ends that waits for something else.
+    NotYet,
+}
+
+impl Reach {
+    /// The moment, if there is one.
+    pub const fn at(self) -> Option<Nanos> {
+        match self {
+            Self::At(at) => Some(at),
+            Self::NotYet => None,
+        }
+    }
+}
+
+impl Schedule {
+    /// The first phase begins. With no phase at all, the test is over at once.
+    pub fn new(phases: Arc<[Phase]>, lane: Lane, gate: FillGate) -> Self {
+        let stretch = phases.first().map_or_else(
+            || Stretch::new(&Phase::nothing(), Nanos::ZERO, Handover::FULL),
+            |phase| Stretch::new(phase, Nanos::ZERO, Handover::FULL),
+        );
+        let tally = Tally::default();
+        let ended = Vec::with_capacity(phases.len());
+        Self { phases, lane, gate, index: 0, stretch, tally, frozen: false, opened: None, ended }
+    }
+
+    /// The place in the plan of the phase that is on, `None` when all are over.
+    pub fn phase(&self) -> Option<usize> {
+        (self.index < self.phases.len()).then_some(self.index)
+    }
+
+    /// All of them.
+    pub fn phases(&self) -> &[Phase] {
+        &self.phases
+    }
+
+    /// Those that are over.
+    pub fn ended(&self) -> &[Ended] {
+        &self.ended
+    }
+
+    /// When the phase that is on began.
+    pub const fn began(&self) -> Nanos {
+        self.stretch.began
+    }
+
+    /// The factors of this moment.
+    pub fn factors(&self, now: Nanos) -> Factors {
+        self.stretch.factors(now)
+    }
+
+    /// The working set has stopped growing.
+    pub const fn set_frozen(&mut self) {
+        self.frozen = true;
+    }
+
+    /// A request has ended. May end the phase.
+    pub fn note(&mut self, finished: Finished) {
+        self.tally.transactions += 1;
+        self.tally.errors += u64::from(finished.failed);
+        self.tally.fill_bytes += finished.fill_bytes;
+    }
+
+    /// When the phase that is on ends, if it does by now. Looks and changes nothing but what it knows of
+    /// locks.
+    pub fn end_by(&mut self, now: Nanos) -> Option<Nanos> {
+        let goal = self.phases.get(self.index)?.goal;
+        if self.opened.is_none() && goal.lock.is_some_and(|lock| !self.is_held(lock)) {
+            self.opened = Some(now);
+        }
+        self.end_of(&goal, now).map(|(at, _)| at)
+    }
+
+    /// Ends the phase that is on, if it is to end by now, and begins the next. A phase that ends by its
+    /// time ends at that time, however late this is looked at: the next may have to end as well.
+    pub fn advance(&mut self, now: Nanos) {
+        let Some(phase) = self.phases.get(self.index) else { return };
+        let Some((at, why)) = self.end_of(&phase.goal, now) else { return };
+        self.ended.push(Ended { phase: self.index, began: self.stretch.began, ended: at, why });
+        self.index = if why == EndReason::TooManyErrors { self.phases.len() } else { self.index + 1 };
+        (self.tally, self.opened) = (Tally::default(), None);
+        let handover = self.stretch.handover(at);
+        match self.phases.get(self.index) {
+            Some(next) => self.stretch = Stretch::new(next, at, handover),
+            None => self.stretch.began = at,
+        }
+    }
+
+    /// Seconds at full load that the time between two moments of this phase is worth.
+    pub fn work(&self, from: Nanos, until: Nanos) -> f64 {
+        self.stretch.work(from, until)
+    }
+
+    /// When so much work will have been done since `from`, if phases end as planned.
+    pub fn reach(&self, from: Nanos, mut work: f64) -> Reach {
+        self.ahead(from, |stretch, from, until| {
+            let reached = stretch.reach(from, work, until);
+            if let (None, Some(until)) = (reached, until) {
+                work -= stretch.work(from, until.max(from));
+            }
+            reached
+        })
+    }
+
+    /// When the load will first be above a level, from `from` on, if phases end as planned.
+    pub fn above(&self, from: Nanos, level: f64) -> Reach {
+        self.ahead(from, |stretch, from, until| stretch.above(from, level, until))
+    }
+
+    /// Looks into this phase, then into those that follow, as far as their ends are known.
+    fn ahead(
+        &self,
+        from: Nanos,
+        mut look: impl FnMut(&Stretch, Nanos, Option<Nanos>) -> Option<Nanos>,
+    ) -> Reach {
+        let (mut stretch, mut from, mut locks_now) = (self.stretch, from, true);
+        let Some(first) = self.phase() else { return Reach::NotYet };
+        for (index, phase) in self.phases.iter().enumerate().skip(first) {
+            let until = self.planned_end(&phase.goal, stretch.began, locks_now);
+            if let Some(at) = look(&stretch, from, until) {
+                return Reach::At(at);
+            }
+            let (Some(until), Some(next)) = (until, self.phases.get(index + 1)) else { break };
+            // A phase that is over by time, but not yet looked at: it ends where it was planned.
+            stretch = Stretch::new(next, until, stretch.handover(until));
+            from = from.max(until);
+            locks_now = false;
+        }
+        Reach::NotYet
+    }
+
+    /// When a phase ends by the clock alone. What holds a later phase may be gone by then: it is not
+    /// looked past.
+    fn planned_end(&self, goal: &Goal, began: Nanos, locks_now: bool) -> Option<Nanos> {
+        let held = goal.lock.is_some_and(|lock| !locks_now || self.is_held(lock));
+        let by_clock = goal.duration.filter(|_| !held).map(|duration| began + duration);
+        let at_most = goal.lock.filter(|_| held).map(|lock| began + lock.at_most);
+        by_clock.or(at_most)
+    }
+
+    fn is_held(&self, lock: super::Lock) -> bool {
+        (lock.frozen && !self.frozen) || (lock.told && !self.gate.is_open())
+    }
+
+    /// When and why the phase that is on ends, if it does by now.
+    fn end_of(&self, goal: &Goal, now: Nanos) -> Option<(Nanos, EndReason)> {
+        if goal.errors.is_some_and(|errors| self.is_too_much(errors)) {
+            return Some((now.max(self.stretch.began), EndReason::TooManyErrors));
+        }
+        let held = goal.lock.is_some_and(|lock| self.is_held(lock));
+        if let Some(lock) = goal.lock.filter(|_| held) {
+            let last = self.stretch.began + lock.at_most;
+            return (now >= last).then_some((last, EndReason::TookTooLong));
+        }
+        let now = now.max(self.stretch.began);
+        if goal.transactions.is_some_and(|all| self.tally.transactions >= self.lane.share(all)) {
+            return Some((now, EndReason::Transactions));
+        }
+        if goal.fill_bytes.is_some_and(|all| self.tally.fill_bytes >= self.lane.share(all)) {
+            return Some((now, EndReason::Fill));
+        }
+        if let Some(duration) = goal.duration {
+            let planned = self.stretch.began + duration;
+            // Held until after its time, it ends when it was let go.
+            let let_go = goal.lock.map_or(planned, |_| self.opened.unwrap_or(now));
+            return (now >= planned).then_some((planned.max(let_go), EndReason::Duration));
+        }
+        let lock = goal.lock?;
+        let no_other = goal.transactions.is_none() && goal.fill_bytes.is_none();
+        no_other.then_some((now, if lock.told { EndReason::Told } else { EndReason::Frozen }))
+    }
+
+    fn is_too_much(&self, errors: ErrorGoal) -> bool {
+        let Tally { transactions, errors: seen, .. } = self.tally;
+        match errors {
+            ErrorGoal::Count(most) => seen >= self.lane.share(most),
+            ErrorGoal::Share(most) => {
+                transactions >= ErrorGoal::RATIO_AFTER && seen as f64 >= most.get() * transactions as f64
+            }
+        }
+    }
+}
+
+impl Phase {
+    /// One that asks for nothing, for a schedule without phases.
+    fn nothing() -> Self {
+        let none = super::Ramp::default();
+        Self {
+            name: String::new(),
+            goal: Goal::default(),
+            load: none,
+            population: none,
+            recurrence: none,
+            special: none,
+            measured: false,
+        }
+    }
+}

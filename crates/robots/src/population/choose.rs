@@ -1,0 +1,139 @@
+//! What the next request asks for, and how.
+//!
+//! Measuring side, hot. Each request has random bits of its own, seeded by its number, and takes them in a
+//! fixed order: what one request does with them changes no other. Owns the choice; knows no moment, no
+//! reply and no text.
+
+use super::Lane;
+use crate::judge::RequestKind;
+use crate::phases::Factors;
+use crate::spec::{Spec, Special};
+use crate::working_set::WorkingSet;
+use bakeoff_content::{Model, Name, Object, SplitMix64};
+
+/// Neighbours on either side that byte-hit discrimination looks at; Web Polygraph's.
+const NEIGHBOURS: u64 = 4;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Choice {
+    pub(super) object: Object,
+    pub(super) kind: RequestKind,
+    pub(super) repeat: bool,
+    pub(super) robot: u32,
+}
+
+/// What choices are made by.
+pub(super) struct Chooser<'a> {
+    pub(super) spec: &'a Spec,
+    pub(super) model: &'a Model,
+    pub(super) world: u64,
+    pub(super) lane: Lane,
+    pub(super) factors: Factors,
+    /// Seconds since 1970.
+    pub(super) unix_secs: u64,
+}
+
+/// A repeat that could not be: there was nothing yet of that server and kind.
+pub(super) type Lacked = bool;
+
+impl Chooser<'_> {
+    /// A request that is asked directly.
+    pub(super) fn page(&self, set: &mut WorkingSet, mut random: SplitMix64) -> Option<(Choice, Lacked)> {
+        let robot = self.robot(&mut random);
+        let server = random.below(u64::from(self.spec.servers.get())) as u16;
+        let kind = self.model.draw_kind(&mut random);
+        let wanted = random.unit() < self.spec.recurrence.get() * self.factors.recurrence;
+        let repeat = wanted && set.has_any(server, usize::from(kind));
+        let name = |number| Name { world: self.world, server, kind, number };
+        let object = if repeat {
+            self.repeated(set, name, &mut random)?
+        } else {
+            self.model.object(&name(set.make(server, usize::from(kind))))?
+        };
+        let head = random.unit() < self.spec.special.head.get() * self.factors.special;
+        let kind = self.kind(&object, head, &mut random);
+        Some((Choice { object, kind, repeat, robot }, wanted && !repeat))
+    }
+
+    /// A request for an embedded object of a page.
+    pub(super) fn embedded(&self, name: &Name, mut random: SplitMix64) -> Option<(Object, RequestKind)> {
+        let object = self.model.object(name)?;
+        let kind = self.kind(&object, false, &mut random);
+        Some((object, kind))
+    }
+
+    fn robot(&self, random: &mut SplitMix64) -> u32 {
+        let robots = self.lane.share(u64::from(self.spec.robots.get()));
+        let there = (robots as f64 * self.factors.population).ceil().max(1.0);
+        random.below(there as u64) as u32
+    }
+
+    fn repeated(
+        &self,
+        set: &mut WorkingSet,
+        name: impl Fn(u64) -> Name,
+        random: &mut SplitMix64,
+    ) -> Option<Object> {
+        let place = (name(0).server, usize::from(name(0).kind));
+        let repeat = set.repeat(place, self.spec.popularity, self.spec.hot_set, random);
+        let small = random.unit() < self.spec.byte_hit_discrimination.get();
+        let smallest = || {
+            let objects = repeat.neighbours(NEIGHBOURS).filter_map(|number| self.model.object(&name(number)));
+            objects.filter(|object| object.cachable).min_by_key(|object| object.body.len())
+        };
+        let found = if small { smallest() } else { None };
+        found.or_else(|| self.model.object(&name(repeat.number())))
+    }
+
+    /// How an object is asked for: what it cannot be asked for, it is asked for plainly.
+    fn kind(&self, object: &Object, head: bool, random: &mut SplitMix64) -> RequestKind {
+        let drawn = self.drawn(random.unit());
+        let (from, to) = (random.next_u64(), random.next_u64());
+        if head {
+            return RequestKind::Head;
+        }
+        let dated = || object.at(self.unix_secs).last_modified.is_some();
+        match drawn {
+            Drawn::Ims200 if dated() => RequestKind::Ims200,
+            Drawn::Ims304 if dated() => RequestKind::Ims304,
+            Drawn::Reload => RequestKind::Reload,
+            Drawn::Range if object.body.len() > 0 => range(object.body.len(), from, to),
+            _ => RequestKind::Basic,
+        }
+    }
+
+    fn drawn(&self, unit: f64) -> Drawn {
+        let Special { ims200, ims304, reload, range, .. } = self.spec.special;
+        let mut end = 0.0;
+        for (share, drawn) in [
+            (ims200, Drawn::Ims200),
+            (ims304, Drawn::Ims304),
+            (reload, Drawn::Reload),
+            (range, Drawn::Range),
+        ] {
+            end += share.get() * self.factors.special;
+            if unit < end {
+                return drawn;
+            }
+        }
+        Drawn::Basic
+    }
+}
+
+/// A kind of request before the object was looked at.
+#[derive(Clone, Copy)]
+enum Drawn {
+    Basic,
+    Ims200,
+    Ims304,
+    Reload,
+    Range,
+}
+
+/// From anywhere in the body to anywhere behind that.
+fn range(len: u64, from: u64, to: u64) -> RequestKind {
+    let below = |random: u64, bound: u64| ((u128::from(random) * u128::from(bound)) >> 64) as u64;
+    let first = below(from, len);
+    RequestKind::Range { first, last: first + below(to, len - first) }
+}

@@ -1,0 +1,101 @@
+//! The requests in flight, by ticket, and the pages they belong to.
+//!
+//! Measuring side, hot. Tables that grow to what is in flight at a time and then stay; no maps.
+
+use crate::judge::RequestKind;
+use bakeoff_content::Name;
+use bakeoff_units::Nanos;
+
+/// A request in flight: what was asked, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flight {
+    /// In the request's `X-Bakeoff: ask=`; never 0, and no other request of the run has it.
+    pub stamp: u64,
+    /// The object.
+    pub name: Name,
+    /// How it was asked for.
+    pub kind: RequestKind,
+    /// Whether it had been asked for before.
+    pub repeat: bool,
+    /// Whether a page embeds it.
+    pub embedded: bool,
+    /// The phase in which it was due, as its place in the plan.
+    pub phase: usize,
+    /// When it was due, since the start.
+    pub due: Nanos,
+    /// Which request of its kind it is: counts those that are asked directly, from 0.
+    pub(super) nth: u64,
+    pub(super) page: u32,
+}
+
+/// A page: what was asked for directly, with all that it embeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// When its first request was due.
+    pub begun: Nanos,
+    /// How many objects were asked for.
+    pub objects: u32,
+    /// Whether one of them failed.
+    pub failed: bool,
+    /// Whose it is.
+    pub robot: u32,
+    pub(super) pending: u32,
+}
+
+/// Things with numbers, used again when they are free.
+#[derive(Clone, Debug)]
+pub(super) struct Slab<T> {
+    things: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Slab<T> {
+    pub(super) const fn new() -> Self {
+        Self { things: Vec::new(), free: Vec::new() }
+    }
+
+    pub(super) fn insert(&mut self, thing: T) -> u32 {
+        if let Some(index) = self.free.pop() {
+            self.things[index as usize] = Some(thing);
+            return index;
+        }
+        self.things.push(Some(thing));
+        self.things.len() as u32 - 1
+    }
+
+    pub(super) fn get(&self, index: u32) -> Option<&T> {
+        self.things.get(index as usize)?.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut T> {
+        self.things.get_mut(index as usize)?.as_mut()
+    }
+
+    pub(super) fn remove(&mut self, index: u32) -> Option<T> {
+        let thing = self.things.get_mut(index as usize)?.take()?;
+        self.free.push(index);
+        Some(thing)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.things.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slab_grows_to_what_it_holds_and_no_further() {
+        let mut slab = Slab::new();
+        let held: Vec<u32> = (0..10).map(|thing| slab.insert(thing)).collect();
+        assert_eq!(held, (0..10).collect::<Vec<_>>());
+        for round in 0..100 {
+            assert_eq!(slab.remove(round % 10), Some(round % 10));
+            assert_eq!((slab.remove(round % 10), slab.len()), (None, 9));
+            assert_eq!(slab.insert(round % 10), round % 10);
+        }
+        assert_eq!((slab.things.len(), slab.get(10)), (10, None));
+    }
+}

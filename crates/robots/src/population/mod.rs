@@ -1,0 +1,369 @@
+//! Which request is next, when, and why: robots that ask as Web Polygraph's do.
+//!
+//! Measuring side, hot. One [`Population`] is the source of one lane of the load generator. At a rate it is
+//! an open loop: moments follow from the plan and the seed. What a page embeds is asked for when the page
+//! is complete, each object in the place of a later page, so that the rate is that of all requests. Judges
+//! nothing: whoever hears of replies says what became of each request ([`Population::finish`]).
+//!
+//! With the same seed and world the n-th page is the same request, whatever replies do, as long as nothing
+//! it depends on follows from replies. These do: when a phase ends by requests, fill or errors, and so the
+//! factors of later requests; when a working set freezes by objects; which pages make way for embedded
+//! objects, and so when the n-th page is due. Without a rate replies decide when anything is asked.
+
+mod choose;
+mod date;
+mod flights;
+mod lane;
+mod launcher;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use flights::{Flight, Page};
+pub use lane::Lane;
+pub use words::TargetForm;
+
+use crate::judge::RequestKind;
+use crate::phases::{FillGate, Finished, Schedule};
+use crate::spec::Spec;
+use crate::working_set::WorkingSet;
+use bakeoff_content::{Model, Name, Object, SplitMix64, mix64};
+use bakeoff_units::Nanos;
+use bakeoff_workload::{Ask, Source};
+use choose::Chooser;
+use flights::Slab;
+use launcher::Launcher;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use words::Words;
+
+/// Purposes of random bits.
+const PAGES: u64 = 0x9A6E;
+const EMBEDDED: u64 = 0xE3BE;
+const WANTED: u64 = 0x3A47;
+
+/// What a population is besides what its plan says.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The world: another one for each run, so that no cache knows an object before it was asked for.
+    pub world: u64,
+    /// Which requests are made, and when.
+    pub seed: u64,
+    /// The moment at which the run starts, since 1970.
+    pub start_unix: Nanos,
+    /// Which part of the population this is.
+    pub lane: Lane,
+    /// How objects are named.
+    pub form: TargetForm,
+    /// Ends phases that wait to be told.
+    pub gate: FillGate,
+}
+
+/// What became of a request, as far as it changes what is asked next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// It was an error.
+    pub failed: bool,
+    /// The whole object came back (status 200, a body): what it embeds can be asked for.
+    pub whole: bool,
+    /// Bytes that went into a cache: of basic, cachable replies that were no hits. Else 0.
+    pub fill_bytes: u64,
+}
+
+/// What could not be asked as planned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Pages asked for.
+    pub pages: u64,
+    /// Embedded objects asked for.
+    pub embedded: u64,
+    /// Pages that repeat one.
+    pub repeats: u64,
+    /// Pages that should have repeated one of a server and kind of which there was none yet.
+    pub lacked: u64,
+}
+
+/// Robots of one lane.
+#[derive(Clone, Debug)]
+pub struct Population {
+    spec: Arc<Spec>,
+    model: Arc<Model>,
+    setting: Setting,
+    schedule: Schedule,
+    set: WorkingSet,
+    launcher: Launcher,
+    /// Embedded objects to be asked for, the earliest first.
+    waiting: VecDeque<Child>,
+    flights: Slab<Flight>,
+    pages: Slab<Page>,
+    tally: Tally,
+    words: Words,
+}
+
+/// An embedded object that is to be asked for.
+#[derive(Clone, Copy, Debug)]
+struct Child {
+    name: Name,
+    due: Nanos,
+    page: u32,
+    repeat: bool,
+    /// Its page's number and its own in it, as one: see [`serial`].
+    serial: u64,
+}
+
+/// What is asked next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Page,
+    Child,
+}
+
+impl Population {
+    /// Robots that have asked for nothing yet.
+    pub fn new(spec: Arc<Spec>, model: Arc<Model>, setting: Setting) -> Self {
+        let schedule = Schedule::new(spec.phases.clone(), setting.lane, setting.gate.clone());
+        let set = WorkingSet::new(spec.servers.get(), model.kinds.len(), setting.lane, spec.working_set);
+        let launcher = Launcher::new(&spec, setting.lane, setting.seed, &schedule);
+        Self {
+            spec,
+            model,
+            setting,
+            schedule,
+            set,
+            launcher,
+            waiting: VecDeque::new(),
+            flights: Slab::new(),
+            pages: Slab::new(),
+            tally: Tally::default(),
+            words: Words::default(),
+        }
+    }
+
+    /// What the request with this ticket asked for, while it is in flight.
+    pub fn flight(&self, ticket: u32) -> Option<&Flight> {
+        self.flights.get(ticket.checked_sub(1)?)
+    }
+
+    /// The object of a name of this population's worlds.
+    pub fn object(&self, name: &Name) -> Option<Object> {
+        self.model.object(name)
+    }
+
+    /// A request has ended. Its page, if that is over, too.
+    pub fn finish(&mut self, ticket: u32, done: Nanos, outcome: Outcome) -> Option<Page> {
+        let flight = self.flights.remove(ticket.checked_sub(1)?)?;
+        if outcome.fill_bytes > 0 {
+            self.set.fill();
+        }
+        if outcome.whole && !flight.embedded && !self.is_over() {
+            self.embed(&flight, done);
+        }
+        let Outcome { failed, fill_bytes, .. } = outcome;
+        self.schedule.note(Finished { failed, fill_bytes });
+        let page = self.leave_page(flight.page, done, failed);
+        self.see(done);
+        page
+    }
+
+    /// Time has gone on: phases may end that nobody else would end. Cheap.
+    pub fn see(&mut self, now: Nanos) {
+        self.set.tick(now);
+        if self.set.is_frozen() {
+            self.schedule.set_frozen();
+        }
+        while let Some(at) = self.schedule.end_by(now) {
+            self.launcher.before_change(at, &self.schedule);
+            self.schedule.advance(now);
+            self.launcher.after_change(at, &self.schedule);
+        }
+    }
+
+    /// Where the test stands.
+    pub const fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    /// What was asked for so far.
+    pub const fn working_set(&self) -> &WorkingSet {
+        &self.set
+    }
+
+    /// How many requests are in flight, and how many pages are not complete.
+    pub fn in_flight(&self) -> (usize, usize) {
+        (self.flights.len(), self.pages.len())
+    }
+
+    /// What could not be asked as planned.
+    pub const fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    /// A moment of the run, since 1970.
+    pub fn unix(&self, moment: Nanos) -> Nanos {
+        self.setting.start_unix + moment
+    }
+
+    /// Whether all phases are over: nothing more is asked for.
+    pub fn is_over(&self) -> bool {
+        self.schedule.phase().is_none()
+    }
+
+    fn next_up(&self) -> Option<(Nanos, Next)> {
+        if self.is_over() {
+            return None;
+        }
+        let child = self.waiting.front().map(|child| (child.due, Next::Child));
+        let page = self.launcher.due().map(|due| (due, Next::Page));
+        match (child, page) {
+            (Some(child), Some(page)) => Some(if page.0 < child.0 { page } else { child }),
+            (child, page) => child.or(page),
+        }
+    }
+
+    /// Asks for a page.
+    fn page(&mut self, due: Nanos) -> Option<(u32, Object)> {
+        let nth = self.setting.lane.number(self.tally.pages + 1) - 1;
+        let random = SplitMix64::for_purpose(self.setting.seed ^ PAGES, nth);
+        let chooser = Chooser {
+            spec: &self.spec,
+            model: &self.model,
+            world: self.setting.world,
+            lane: self.setting.lane,
+            factors: self.schedule.factors(due),
+            unix_secs: (self.setting.start_unix + due).get() / 1_000_000_000,
+        };
+        let (choice, lacked) = chooser.page(&mut self.set, random)?;
+        let robot = self.launcher.launch(&self.schedule).unwrap_or(choice.robot);
+        self.tally.pages += 1;
+        self.tally.repeats += u64::from(choice.repeat);
+        self.tally.lacked += u64::from(lacked);
+        let page = self.pages.insert(Page { begun: due, objects: 1, failed: false, robot, pending: 1 });
+        let flight = Flight {
+            stamp: self.stamp(serial(nth, None)),
+            name: choice.object.name,
+            kind: choice.kind,
+            repeat: choice.repeat,
+            embedded: false,
+            phase: self.schedule.phase()?,
+            due,
+            nth,
+            page,
+        };
+        Some((self.flights.insert(flight), choice.object))
+    }
+
+    /// Asks for the embedded object whose turn it is.
+    fn child(&mut self) -> Option<(u32, Object)> {
+        let child = self.waiting.pop_front()?;
+        let chooser = Chooser {
+            spec: &self.spec,
+            model: &self.model,
+            world: self.setting.world,
+            lane: self.setting.lane,
+            factors: self.schedule.factors(child.due),
+            unix_secs: (self.setting.start_unix + child.due).get() / 1_000_000_000,
+        };
+        let random = SplitMix64::for_purpose(self.setting.seed ^ EMBEDDED, child.serial);
+        let (object, kind) = chooser.embedded(&child.name, random)?;
+        self.launcher.give_way(&self.schedule);
+        self.tally.embedded += 1;
+        let flight = Flight {
+            stamp: self.stamp(child.serial),
+            name: child.name,
+            kind,
+            repeat: child.repeat,
+            embedded: true,
+            phase: self.schedule.phase()?,
+            due: child.due,
+            nth: 0,
+            page: child.page,
+        };
+        Some((self.flights.insert(flight), object))
+    }
+
+    /// A page's own object has come: what it embeds is due.
+    fn embed(&mut self, flight: &Flight, done: Nanos) {
+        let Some(object) = self.model.object(&flight.name) else { return };
+        let Some(page) = self.pages.get_mut(flight.page) else { return };
+        for (index, name) in object.embedded().enumerate() {
+            let wanted = SplitMix64::for_purpose(name.object_id().get(), WANTED).unit();
+            if wanted >= self.spec.embedded.get() {
+                continue;
+            }
+            (page.objects, page.pending) = (page.objects + 1, page.pending + 1);
+            let serial = serial(flight.nth, Some(index as u64));
+            let (page, repeat) = (flight.page, flight.repeat);
+            self.waiting.push_back(Child { name, due: done, page, repeat, serial });
+        }
+    }
+
+    /// A request of a page is over.
+    fn leave_page(&mut self, index: u32, done: Nanos, failed: bool) -> Option<Page> {
+        let page = self.pages.get_mut(index)?;
+        page.pending -= 1;
+        page.failed |= failed;
+        if page.pending > 0 {
+            return None;
+        }
+        let page = self.pages.remove(index)?;
+        self.launcher.page_over(page.robot, done, page.failed, &self.schedule);
+        Some(page)
+    }
+
+    /// A number that no other request of the run has, and that is not 0. The numbers of another world are
+    /// unlikely to be among them.
+    fn stamp(&self, serial: u64) -> u64 {
+        mix64(self.setting.world ^ serial).max(1)
+    }
+}
+
+/// The number of a request among all: 9 bits tell which of its page's it is.
+const fn serial(nth: u64, embedded: Option<u64>) -> u64 {
+    let index = match embedded {
+        Some(index) => index + 1,
+        None => 0,
+    };
+    (nth + 1) << 9 | index
+}
+
+impl Source for Population {
+    fn next(&mut self, _robot: usize) -> Option<Ask<'_>> {
+        let (due, next) = self.next_up()?;
+        self.see(due);
+        if self.is_over() {
+            return None;
+        }
+        let (index, object) = match next {
+            Next::Page => self.page(due)?,
+            Next::Child => self.child()?,
+        };
+        let flight = *self.flights.get(index)?;
+        let robot = self.pages.get(flight.page)?.robot;
+        let unix_secs = self.unix(due).get() / 1_000_000_000;
+        self.words.write(&object, flight.kind, flight.stamp, (&self.model, &self.setting.form, unix_secs));
+        Some(ask(&self.words, &object, flight.kind, due, index + 1, robot))
+    }
+
+    fn upcoming(&self, _robot: usize) -> Option<Nanos> {
+        self.next_up().map(|(due, _)| due)
+    }
+}
+
+fn ask<'a>(
+    words: &'a Words,
+    object: &Object,
+    kind: RequestKind,
+    at: Nanos,
+    ticket: u32,
+    robot: u32,
+) -> Ask<'a> {
+    Ask {
+        method: words::method(kind),
+        target: &words.target,
+        headers: &words.headers,
+        expect: words::expect(object, kind),
+        at,
+        ticket,
+        robot,
+    }
+}

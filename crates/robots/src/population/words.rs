@@ -1,0 +1,90 @@
+//! A request's words: target, header lines, and what must come back.
+//!
+//! Measuring side, hot: into buffers that stay.
+
+use super::date;
+use crate::judge::RequestKind;
+use bakeoff_content::{Model, Object};
+use bakeoff_wire::stamp;
+use bakeoff_workload::{Expect, Method};
+
+/// How a request names its object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TargetForm {
+    /// By its path: towards an origin, or a cache that stands for one.
+    Origin,
+    /// By its whole URL: towards a cache that is asked for others. The authority, such as
+    /// `127.0.0.1:8080`, is that of the origin.
+    Absolute(String),
+}
+
+/// Buffers of one request.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Words {
+    pub(super) target: Vec<u8>,
+    pub(super) headers: Vec<u8>,
+}
+
+impl Words {
+    /// Writes a request; `unix_secs` is the moment at which it is sent, or almost.
+    pub(super) fn write(
+        &mut self,
+        object: &Object,
+        kind: RequestKind,
+        stamp: u64,
+        (model, form, unix_secs): (&Model, &TargetForm, u64),
+    ) {
+        self.target.clear();
+        if let TargetForm::Absolute(authority) = form {
+            self.target.extend_from_slice(b"http://");
+            self.target.extend_from_slice(authority.as_bytes());
+        }
+        object.name.write_path(model, &mut self.target);
+        self.headers.clear();
+        self.headers.extend_from_slice(stamp::NAME.as_bytes());
+        self.headers.extend_from_slice(b": ");
+        stamp::write_ask(stamp, &mut self.headers);
+        self.headers.extend_from_slice(b"\r\n");
+        self.further(object, kind, unix_secs);
+    }
+
+    fn further(&mut self, object: &Object, kind: RequestKind, unix_secs: u64) {
+        let out = &mut self.headers;
+        let changed = || object.at(unix_secs).last_modified.unwrap_or(unix_secs);
+        match kind {
+            RequestKind::Ims200 => since(changed().saturating_sub(1), out),
+            RequestKind::Ims304 => since(changed() + 1, out),
+            RequestKind::Reload => out.extend_from_slice(b"Cache-Control: no-cache\r\nPragma: no-cache\r\n"),
+            RequestKind::Range { first, last } => {
+                out.extend_from_slice(format!("Range: bytes={first}-{last}\r\n").as_bytes());
+            }
+            RequestKind::Basic | RequestKind::Head | RequestKind::Post | RequestKind::Abort => {}
+        }
+    }
+}
+
+fn since(unix_secs: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"If-Modified-Since: ");
+    date::push(unix_secs, out);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The method of a kind of request.
+pub(super) const fn method(kind: RequestKind) -> Method {
+    match kind {
+        RequestKind::Head => Method::Head,
+        _ => Method::Get,
+    }
+}
+
+/// What must come back, as far as the load generator can tell: the rest is the judge's.
+pub(super) fn expect(object: &Object, kind: RequestKind) -> Expect {
+    match kind {
+        RequestKind::Basic | RequestKind::Ims200 | RequestKind::Reload | RequestKind::Head => {
+            Expect::Body(object.body)
+        }
+        RequestKind::Range { first: 0, last } => Expect::FirstBytes { body: object.body, len: last + 1 },
+        // 304, or the object where it changed on the way; 206, or all of it.
+        _ => Expect::Anything,
+    }
+}

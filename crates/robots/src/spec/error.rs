@@ -1,0 +1,27 @@
+//! What is wrong with what robots were told to do.
+
+use thiserror::Error;
+
+/// Why robots cannot do it.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SpecError {
+    /// No TOML, keys that do not exist, values that are none: with the line, in the TOML library's words.
+    #[error("{0}")]
+    Toml(String),
+    /// Keys that do not go together.
+    #[error("{place}: {what}; {help}")]
+    Nonsense {
+        /// The key or the phase.
+        place: String,
+        /// What is wrong there.
+        what: String,
+        /// What to do.
+        help: String,
+    },
+}
+
+impl SpecError {
+    pub(crate) fn new(place: &str, what: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::Nonsense { place: place.to_owned(), what: what.into(), help: help.into() }
+    }
+}

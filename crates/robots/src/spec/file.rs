@@ -1,0 +1,155 @@
+//! `[robots]` as it is typed. The published schema comes from here.
+
+use super::typed;
+use crate::popularity::Popularity;
+use bakeoff_content::Distribution;
+use bakeoff_units::{Nanos, PerSecond, Ratio};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::fmt;
+use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
+use std::str::FromStr;
+
+/// `[robots]`
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RobotsFile {
+    /// How many robots there are. Default 1.
+    pub robots: Option<NonZeroU32>,
+    /// Requests, those for embedded objects included: "250/s" of all robots, "0.4/s per robot" of each.
+    /// Left out: best effort; each robot asks again as soon as its page is complete.
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub rate: Option<RateFile>,
+    /// Gaps between requests: "poisson" (default) or "const".
+    #[serde(default)]
+    pub inter_arrival: Gaps,
+    /// Probability that a robot asks for an object that was asked for before, of the same server and
+    /// kind. Times the share of cachable objects it is the hit ratio of an ideal cache. Default 0%.
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub recurrence: Option<Ratio>,
+    /// Which object is asked again: "unif" (default), "zipf:0.8" (the rank never changes) or
+    /// "zipf-recency:1" (the newest most).
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub popularity: Option<Popularity>,
+    /// A part of the working set that is asked more often.
+    pub hot_set: Option<HotSetFile>,
+    /// Probability that of an object and four neighbours on either side the smallest cachable one is
+    /// asked: lowers the hit ratio by bytes. Default 0%.
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub byte_hit_discrimination: Option<Ratio>,
+    /// Shares of requests that are not basic; the rest is.
+    #[serde(default)]
+    pub special: SpecialFile,
+    /// Probability that an embedded object is asked for; always the same ones of a page. Default 100%.
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub embedded: Option<Ratio>,
+    /// Most requests that a connection carries, such as "zipf:64", drawn for each; "const:1" is a
+    /// connection a request. Left out: as many as the server lets it.
+    #[serde(default, deserialize_with = "typed::counts")]
+    #[schemars(with = "Option<String>")]
+    pub requests_per_connection: Option<Distribution>,
+    /// Most connections: "4 per robot", or "1000" of all together. Who finds none free waits, and its
+    /// response time runs on. Default "8192".
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub connections: Option<ConnectionsFile>,
+    /// How many servers the URLs show; each is asked as often. Default 1.
+    pub servers: Option<NonZeroU16>,
+    /// When the working set stops growing. Left out: never.
+    pub working_set: Option<WorkingSetFile>,
+}
+
+/// `hot_set = { .. }`
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HotSetFile {
+    /// Share of the working set that is hot.
+    #[serde(deserialize_with = "typed::text")]
+    #[schemars(with = "String")]
+    pub share: Ratio,
+    /// Probability that a repeated request goes there.
+    #[serde(deserialize_with = "typed::text")]
+    #[schemars(with = "String")]
+    pub probability: Ratio,
+}
+
+/// `special = { .. }`
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SpecialFile {
+    /// If-Modified-Since a second before the object's last change: 200 is right.
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub ims200: Option<Ratio>,
+    /// If-Modified-Since a second after the object's last change: 304 is right.
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub ims304: Option<Ratio>,
+    /// `Cache-Control: no-cache` and `Pragma: no-cache`: the cache must ask the origin.
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub reload: Option<Ratio>,
+    /// A range of the object's bytes.
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub range: Option<Ratio>,
+    /// HEAD in place of GET, of what is asked directly.
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub head: Option<Ratio>,
+}
+
+/// `working_set = { .. }`: one of both.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkingSetFile {
+    /// So long after the start, such as "4h".
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub length: Option<Nanos>,
+    /// When so many objects have gone into the cache.
+    pub objects: Option<NonZeroU64>,
+}
+
+/// How the gaps between requests vary.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Gaps {
+    /// Exponential: robots that know nothing of each other.
+    #[default]
+    Poisson,
+    /// All equal.
+    Const,
+}
+
+/// Something of all robots together, or of each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AmountPer<T> {
+    /// Of all together.
+    All(T),
+    /// Of each.
+    Robot(T),
+}
+
+/// `rate` as it is typed.
+pub type RateFile = AmountPer<PerSecond>;
+/// `connections` as it is typed.
+pub type ConnectionsFile = AmountPer<NonZeroU32>;
+
+impl<T: FromStr<Err: fmt::Display>> FromStr for AmountPer<T> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (amount, per_robot) = match text.trim().strip_suffix("per robot") {
+            Some(amount) => (amount.trim(), true),
+            None => (text.trim(), false),
+        };
+        let amount = amount.parse().map_err(|error| format!("`{text}`: {error}"))?;
+        Ok(if per_robot { Self::Robot(amount) } else { Self::All(amount) })
+    }
+}

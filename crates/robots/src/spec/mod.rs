@@ -1,0 +1,110 @@
+//! What robots do, as a plan says it.
+//!
+//! Cold. Two types: what was typed ([`RobotsFile`], [`PhaseFile`]) and what will be done ([`Spec`]), in
+//! which nothing contradicts itself. Knows keys and their meaning; does nothing.
+
+mod check;
+mod error;
+mod file;
+#[cfg(test)]
+mod tests;
+pub(crate) mod typed;
+
+pub use error::SpecError;
+pub use file::{
+    AmountPer, ConnectionsFile, Gaps, HotSetFile, RateFile, RobotsFile, SpecialFile, WorkingSetFile,
+};
+
+use crate::phases::{Phase, PhaseFile};
+use crate::popularity::{HotSet, Popularity};
+use crate::working_set::Limit;
+use bakeoff_content::Distribution;
+use bakeoff_units::{PerSecond, Ratio};
+use serde::Deserialize;
+use std::num::{NonZeroU16, NonZeroU32};
+use std::sync::Arc;
+
+/// What the robots do.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// How many there are.
+    pub robots: NonZeroU32,
+    /// Requests per second of all of them, embedded objects included; `None`: best effort.
+    pub rate: Option<PerSecond>,
+    /// How the gaps between requests vary.
+    pub gaps: Gaps,
+    /// Probability that a request repeats one.
+    pub recurrence: Ratio,
+    /// Which one.
+    pub popularity: Popularity,
+    /// A part that is asked more often.
+    pub hot_set: Option<HotSet>,
+    /// Probability that the smallest of nine neighbours is asked.
+    pub byte_hit_discrimination: Ratio,
+    /// Requests that are not basic.
+    pub special: Special,
+    /// Probability that an embedded object is asked for.
+    pub embedded: Ratio,
+    /// How many requests a connection carries, drawn for each; `None`: as many as the server lets it.
+    pub requests_per_connection: Option<Distribution>,
+    /// Most connections.
+    pub connections: Connections,
+    /// How many servers are asked, each as often as any other.
+    pub servers: NonZeroU16,
+    /// When the working set stops growing.
+    pub working_set: Limit,
+    /// What is done when; at least one.
+    pub phases: Arc<[Phase]>,
+}
+
+/// Shares of requests that are not basic. What is left over is basic.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Special {
+    /// If-Modified-Since a second before the last change.
+    pub ims200: Ratio,
+    /// If-Modified-Since a second after it.
+    pub ims304: Ratio,
+    /// Cache-Control: no-cache.
+    pub reload: Ratio,
+    /// A range of bytes.
+    pub range: Ratio,
+    /// HEAD; of the requests that are asked directly.
+    pub head: Ratio,
+}
+
+/// Most connections that robots have at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connections {
+    /// All together, who share them.
+    All(NonZeroU32),
+    /// Each robot, of its own.
+    Each(NonZeroU32),
+}
+
+/// `[robots]` and `[[phase]]` in a file of their own.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Both {
+    robots: RobotsFile,
+    #[serde(default)]
+    phase: Vec<PhaseFile>,
+}
+
+impl Spec {
+    /// What was typed, if it makes sense.
+    ///
+    /// # Errors
+    /// What contradicts itself, with the key.
+    pub fn new(robots: &RobotsFile, phases: &[PhaseFile]) -> Result<Self, SpecError> {
+        check::check(robots, phases)
+    }
+
+    /// From a text with `[robots]` and `[[phase]]` and nothing else.
+    ///
+    /// # Errors
+    /// What is wrong, with line or key.
+    pub fn from_toml(text: &str) -> Result<Self, SpecError> {
+        let both: Both = toml::from_str(text).map_err(|error| SpecError::Toml(error.to_string()))?;
+        Self::new(&both.robots, &both.phase)
+    }
+}

@@ -1,0 +1,202 @@
+//! The header field by which bakeoff knows its own messages again behind a cache: `X-Bakeoff`.
+//!
+//! Both sides of the wall, hot: no allocation beyond the buffer that is written to. Owns the grammar of
+//! the values. Does not know what an object is (its id is bytes here), nor what follows from a stamp.
+//!
+//! A request says `ask=<16 hex>`, a number that no other request of the run has and that is never 0. The
+//! origin repeats it in a reply that it made (`made=`), or in a 304 (`valid=`), which a cache puts into the
+//! reply that it stored (RFC 9111 section 3.2). Who asked thus sees for whom the reply was made.
+
+/// Name of the header field.
+pub const NAME: &str = "X-Bakeoff";
+
+/// Digits of a stamp.
+const HEX_DIGITS: usize = 16;
+
+/// Writes the value of a request's field.
+pub fn write_ask(ask: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"ask=");
+    out.extend_from_slice(&hex(ask));
+}
+
+/// The stamp in the value of a request's field; `None` when it is none, or 0, which no request has. What stands
+/// behind a semicolon is passed over.
+pub fn parse_ask(value: &[u8]) -> Option<u64> {
+    let (first, _) = item(value);
+    parse_hex(first.strip_prefix(b"ask=")?).filter(|&ask| ask != 0)
+}
+
+/// What the origin did for the request of a stamp, which is 0 for requests without one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// It made this reply.
+    Made(u64),
+    /// It said that a stored reply is still right.
+    Valid(u64),
+}
+
+/// What a reply's field says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplyStamp<'a> {
+    /// For which request, and what.
+    pub told: Told,
+    /// The id of the object: at least one byte, no semicolon and no white space.
+    pub object: &'a [u8],
+    /// The object's version at that moment.
+    pub version: u64,
+}
+
+impl<'a> ReplyStamp<'a> {
+    /// Writes the value: `made=<16 hex>; object=<id>; version=<decimal>`.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let (word, stamp) = match self.told {
+            Told::Made(stamp) => (&b"made="[..], stamp),
+            Told::Valid(stamp) => (&b"valid="[..], stamp),
+        };
+        out.extend_from_slice(word);
+        out.extend_from_slice(&hex(stamp));
+        out.extend_from_slice(b"; object=");
+        out.extend_from_slice(self.object);
+        out.extend_from_slice(b"; version=");
+        push_decimal(self.version, out);
+    }
+
+    /// Reads a value; `None` when it is none of bakeoff's. White space around its parts and what stands behind
+    /// the version are passed over.
+    pub fn parse(value: &'a [u8]) -> Option<Self> {
+        let (first, rest) = item(value);
+        let (second, rest) = item(rest);
+        let (third, _) = item(rest);
+        let told = match first.strip_prefix(b"made=") {
+            Some(stamp) => Told::Made(parse_hex(stamp)?),
+            None => Told::Valid(parse_hex(first.strip_prefix(b"valid=")?)?),
+        };
+        let object = second.strip_prefix(b"object=")?;
+        if object.is_empty() || object.iter().any(u8::is_ascii_whitespace) {
+            return None;
+        }
+        Some(Self { told, object, version: parse_decimal(third.strip_prefix(b"version=")?)? })
+    }
+}
+
+/// The first item of a list with semicolons, and the rest.
+fn item(list: &[u8]) -> (&[u8], &[u8]) {
+    let end = list.iter().position(|&byte| byte == b';').unwrap_or(list.len());
+    let (first, rest) = list.split_at(end);
+    (first.trim_ascii(), rest.get(1..).unwrap_or_default())
+}
+
+fn hex(number: u64) -> [u8; HEX_DIGITS] {
+    let mut digits = [0; HEX_DIGITS];
+    for (place, digit) in digits.iter_mut().rev().enumerate() {
+        *digit = b"0123456789abcdef"[(number >> (4 * place) & 15) as usize];
+    }
+    digits
+}
+
+/// Exactly as many digits as a stamp has.
+fn parse_hex(digits: &[u8]) -> Option<u64> {
+    if digits.len() != HEX_DIGITS {
+        return None;
+    }
+    digits.iter().try_fold(0, |number, &digit| {
+        let value = (digit as char).to_digit(16)?;
+        Some(number << 4 | u64::from(value))
+    })
+}
+
+fn push_decimal(mut number: u64, out: &mut Vec<u8>) {
+    let mut digits = [0; 20]; // 2^64 has 20
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return out.extend_from_slice(&digits[at..]);
+        }
+    }
+}
+
+/// Digits alone, at least one.
+fn parse_decimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_u64, |number, &digit| {
+        let value = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        number.checked_mul(10)?.checked_add(value)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OBJECT: &[u8] = b"w00000000000000aa.s0001.t02.n0000000000000003";
+
+    fn written(stamp: &ReplyStamp<'_>) -> String {
+        let mut out = Vec::new();
+        stamp.write(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_request_is_stamped_and_read_again() {
+        for ask in [1, 0xabc, 1 << 63, u64::MAX] {
+            let mut out = Vec::new();
+            write_ask(ask, &mut out);
+            assert_eq!(out, format!("ask={ask:016x}").into_bytes());
+            assert_eq!(parse_ask(&out), Some(ask));
+        }
+        assert_eq!(parse_ask(b" ask=00000000000000AB ; more=1 "), Some(0xab));
+    }
+
+    #[test]
+    fn no_request_has_the_stamp_0_and_other_values_are_none() {
+        for wrong in [
+            "",
+            "ask=",
+            "ask=0000000000000000",
+            "ask=1",
+            "ask=00000000000000001",
+            "ask=000000000000000g",
+            "made=0000000000000001",
+            "ask=000000000000+001",
+        ] {
+            assert_eq!(parse_ask(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn replies_are_stamped_as_made_or_as_valid() {
+        let made = ReplyStamp { told: Told::Made(0xfe), object: OBJECT, version: 10 };
+        let text = "made=00000000000000fe; object=w00000000000000aa.s0001.t02.n0000000000000003; version=10";
+        assert_eq!(written(&made), text);
+        let valid = ReplyStamp { told: Told::Valid(u64::MAX), object: OBJECT, version: u64::MAX };
+        for stamp in [made, valid, ReplyStamp { told: Told::Made(0), version: 0, ..made }] {
+            assert_eq!(ReplyStamp::parse(written(&stamp).as_bytes()), Some(stamp));
+        }
+        let spaced = b"  valid=000000000000000a;object=x ;\tversion=7; later=more ";
+        let expected = ReplyStamp { told: Told::Valid(10), object: b"x", version: 7 };
+        assert_eq!(ReplyStamp::parse(spaced), Some(expected));
+    }
+
+    #[test]
+    fn values_of_others_are_no_stamps() {
+        for wrong in [
+            "",
+            "made=00000000000000fe",
+            "made=00000000000000fe; object=; version=1",
+            "made=00000000000000fe; object=a b; version=1",
+            "made=00000000000000fe; object=a; version=",
+            "made=00000000000000fe; object=a; version=-1",
+            "made=00000000000000fe; object=a; version=18446744073709551616",
+            "made=fe; object=a; version=1",
+            "ask=00000000000000fe; object=a; version=1",
+            "object=a; made=00000000000000fe; version=1",
+        ] {
+            assert_eq!(ReplyStamp::parse(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+}
