@@ -24,6 +24,11 @@ bench: ## the engine's CPU per request beside wrk's, h2load's, ab's and nginx'; 
 instructions: ## instructions per operation of inner loops, held against benches/instructions.toml (needs valgrind)
 	benches/instructions
 
+soak: ## full speed for 10 minutes a protocol: nothing leaks, all counts agree; then scale (40 minutes)
+	cargo build --release -p bakeoff-cli
+	benches/soak
+	benches/scale
+
 calibrate: ## how often the verdicts are right: simulated, then with real servers (long)
 	cargo test --release -p bakeoff-stats --test calibration --test knee -- --ignored --nocapture
 	cargo build --release
@@ -36,4 +41,4 @@ clean: ## remove what was built
 	cargo clean
 	rm -rf fuzz/target fuzz/corpus fuzz/artifacts
 
-.PHONY: help run test bench instructions calibrate fuzz clean
+.PHONY: help run test bench instructions soak calibrate fuzz clean

@@ -11,6 +11,7 @@
 mod batching;
 mod connection;
 mod delay;
+mod dry;
 mod exchange;
 mod flow;
 mod job;
@@ -30,6 +31,8 @@ pub const GENERATOR_LIMIT: f64 = 0.97;
 
 pub use bakeoff_sys::driver::{Choice, Kind as DriverKind, SystemCalls};
 pub use delay::OwnLateness;
+#[doc(hidden)]
+pub use dry::DryRun; // for benches/generate.rs
 pub use job::{BodyCheck, Job, Limits, Pace, Pools, Protocol, Reuse, Target};
 pub use listener::{Course, Ended, Listener, Reply};
 pub use local::{AddressError, LocalAddresses};

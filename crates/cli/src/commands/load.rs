@@ -30,7 +30,9 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Exit, Failure> {
     let interrupted = signals::interrupted();
     let size = Size::of(args, target.protocol.streams());
     room::descriptors(size.connections)?;
-    room::ports(size.connections, &target.from, target.address)?;
+    if let Some(sentence) = room::ports(size.connections, &target.from, target.address)? {
+        terminal::note(&sentence);
+    }
     let engine = Engine {
         driver: match args.driver.as_str() {
             "io_uring" => Choice::Uring,

@@ -35,7 +35,7 @@ impl Renderer {
         }
     }
 
-    pub(super) fn http1(&self, exchange: &Exchange, out: &mut Vec<u8>) {
+    pub(crate) fn http1(&self, exchange: &Exchange, out: &mut Vec<u8>) {
         out.extend_from_slice(exchange.method.as_str().as_bytes());
         out.push(b' ');
         out.extend_from_slice(exchange.words.target());

@@ -24,20 +24,40 @@ pub(super) fn descriptors(connections: usize) -> Result<(), Failure> {
     }
 }
 
-/// Refuses more connections at once than there are ports to the target.
-pub(super) fn ports(connections: usize, from: &LocalAddresses, to: SocketAddr) -> Result<(), Failure> {
+/// Refuses more connections at once than there are ports to the target. A sentence where there are enough and
+/// they are slow to find: the kernel gives out every second port first, and when those are gone it goes through
+/// all of them for each connection (measured: 2.3 ms of CPU in place of 0.02).
+pub(super) fn ports(
+    connections: usize,
+    from: &LocalAddresses,
+    to: SocketAddr,
+) -> Result<Option<String>, Failure> {
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok();
-    let Some(each) = range.and_then(|text| ports_of(&text)) else { return Ok(()) };
-    let addresses = from.count().max(1);
+    Ok(match range.and_then(|text| ports_of(&text)) {
+        Some(each) => enough_ports(connections as u64, each, from.count().max(1), to)?,
+        None => None,
+    })
+}
+
+fn enough_ports(
+    connections: u64,
+    each: u64,
+    addresses: u64,
+    to: SocketAddr,
+) -> Result<Option<String>, Failure> {
     let there = each.saturating_mul(addresses);
-    if connections as u64 <= there {
-        return Ok(());
+    let example = if to.ip().is_loopback() { "127.0.0.2-127.0.0.9" } else { "FIRST-LAST" };
+    let wish = format!(
+        "{addresses} local address(es) have {there} (net.ipv4.ip_local_port_range has {each}); give more \
+         addresses with --from, such as {example}"
+    );
+    if connections > there {
+        let need = format!("{connections} connections at once need as many local ports, and");
+        return Err(Failure::usage(format!("{need} {wish}")));
     }
-    let hint = if to.ip().is_loopback() { "127.0.0.2-127.0.0.9" } else { "FIRST-LAST" };
-    Err(Failure::usage(format!(
-        "{connections} connections at once need as many local ports, and {addresses} local address(es) have {there} \
-         (net.ipv4.ip_local_port_range has {each}); give more addresses with --from, such as {hint}"
-    )))
+    Ok((connections > there / 2).then(|| {
+        format!("{connections} connections take more than half of the local ports, and past that each takes milliseconds to open: {wish}")
+    }))
 }
 
 /// Both ends are in the range.
@@ -69,9 +89,19 @@ mod tests {
     fn too_many_for_the_ports_is_said_beforehand() {
         let to = "127.0.0.1:80".parse().unwrap();
         let one = LocalAddresses::default();
-        assert!(ports(1, &one, to).is_ok());
+        assert!(matches!(ports(1, &one, to), Ok(None)));
         let message = ports(200_000, &one, to).unwrap_err().message;
         assert!(message.contains("--from"), "{message}");
         assert!(ports(200_000, &"127.0.1.0/24".parse().unwrap(), to).is_ok());
+    }
+
+    #[test]
+    fn more_than_half_of_the_ports_is_slow_and_said() {
+        let to = "127.0.0.1:80".parse().unwrap();
+        let said = |connections, addresses| enough_ports(connections, 28_232, addresses, to).unwrap();
+        assert_eq!((said(14_116, 1), said(28_232, 2)), (None, None));
+        let sentence = said(14_117, 1).unwrap();
+        assert!(sentence.contains("14117") && sentence.contains("--from"), "{sentence}");
+        assert!(enough_ports(28_233, 28_232, 1, to).is_err());
     }
 }

@@ -1,0 +1,1 @@
+"""What `benches/soak` and `benches/scale` share."""
