@@ -80,6 +80,7 @@ const ARROWS: &[Arrow] = &[
     Arrow("cli", "link", "the line process"),
     Arrow("cli", "stats", "verdicts become exit codes"),
     Arrow("cli", "experiment", "`run`, `compare`, `check`, `plans`"),
+    Arrow("cli", "robots", "the classic lines of a bake-off's console"),
     Arrow("cli", "caches", "`run` of a bake-off of caches"),
     Arrow("cli", "report", "`report`, and the end of a run"),
 ];

@@ -13,6 +13,7 @@ pub mod plan;
 pub mod records;
 mod run;
 mod scale;
+pub mod shipped;
 
 pub use analyse::analyse;
 pub use run::{Bakeoff, CachesError, Progress};

@@ -19,6 +19,10 @@ pub struct Setup {
     pub bakeoff: String,
     /// The flags that changed the plan, as they were typed.
     pub flags: Vec<String>,
+    /// The scale in force.
+    pub scale: String,
+    /// The rate that took the place of the plan's.
+    pub rate_per_s: Option<f64>,
     /// The machine.
     pub facts: Vec<Fact>,
     /// What may spoil figures.

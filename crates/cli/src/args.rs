@@ -104,8 +104,9 @@ pub(crate) struct CachesArgs {
     /// The rate of a plan with one rate, the peak of a plan with shares of a peak, such as 50/s
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<PerSecond>,
-    /// Print a line an interval as `polyclt` did
-    #[arg(long, value_name = "polygraph", value_parser = ["polygraph"], hide_possible_values = true)]
+    /// Print a line an interval as `polyclt` did: polygraph, with the columns of 4.9.0, or polygraph-1, with
+    /// those of 1999
+    #[arg(long, value_name = "NAME", value_parser = ["polygraph", "polygraph-1"], hide_possible_values = true)]
     pub(crate) console: Option<String>,
 }
 

@@ -45,6 +45,8 @@ pub struct Context<'a> {
     /// Most connections that will be open at once; 512. Apache gets a thread for each: the figure
     /// itself costs little, but context switches are read thread by thread.
     pub connections: usize,
+    /// The port that it listens on; `None`: a free one, another at each start.
+    pub port: Option<u16>,
     /// Bytes added to its environment: moves its stack, so that layout luck can be sampled.
     pub padding: usize,
     /// Substitutions besides those bakeoff knows, such as the levels of a plan's factors: a name
@@ -94,6 +96,7 @@ impl<'a> Context<'a> {
             grace: Nanos::from_secs(2),
             cpu_source: CpuChoice::Auto,
             connections: 512,
+            port: None,
             padding: 0,
             values: BTreeMap::new(),
             prepare: Vec::new(),

@@ -136,7 +136,8 @@ fn place<'a>(context: &'a Context<'a>) -> Result<Place<'a>, SubjectError> {
         |path: &Path, source| SubjectError::Dir { arm: context.arm.clone(), path: path.to_owned(), source };
     let dir = private_dir(&context.base, &context.arm).map_err(|error| dir_error(&context.base, error))?;
     let host = context.host();
-    let port = port::free(host).map_err(|error| dir_error(Path::new(&host.to_string()), error))?;
+    let free = || port::free(host).map_err(|error| dir_error(Path::new(&host.to_string()), error));
+    let port = context.port.map_or_else(free, Ok)?;
     let certificate = match &context.certificate {
         Some(made) => Some(made.copy_to(&dir).map_err(|error| dir_error(&dir, error))?),
         None => None,

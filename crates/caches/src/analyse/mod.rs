@@ -12,14 +12,20 @@ use crate::plan::{CachePlan, Changes, Course, Peak as PlanPeak, PlanError};
 use crate::records::{Purpose, RunRecord};
 use crate::results::{Entrant, FORMAT, Fill, Path, Peak, Point, Results};
 use bakeoff_subject::ProxyMode as Mode;
+use bakeoff_units::PerSecond;
 
-/// What a stored bake-off came to; `changes` as it was begun with.
+/// What a stored bake-off came to.
 ///
 /// # Errors
 /// The stored plan cannot be read.
-pub fn analyse(stored: &Stored, changes: &Changes) -> Result<Results, PlanError> {
+pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
     let setup = &stored.setup;
-    let plan = CachePlan::parse(&setup.name, crate::directory::PLAN, &stored.plan, changes)?;
+    let changes = Changes {
+        scale: setup.scale.parse().ok(),
+        rate: setup.rate_per_s.and_then(PerSecond::new),
+        ..Changes::default()
+    };
+    let plan = CachePlan::parse(&setup.name, crate::directory::PLAN, &stored.plan, &changes)?;
     let mut entrants: Vec<Entrant> = Vec::new();
     let mut names: Vec<&str> = Vec::new();
     for run in &stored.runs {

@@ -88,6 +88,8 @@ pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> 
         connections: section.connections,
         timeout: reader.or("timeout", section.timeout.as_ref(), Nanos::from_secs(60))?,
         seed: section.seed.unwrap_or(1),
+        origin_port: changes.origin_port,
+        rate_changed: changes.rate,
         differs: section.differs.clone(),
         fill,
         robots,

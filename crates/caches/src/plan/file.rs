@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// `[bakeoff]`: what the user sets.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct BakeoffSection {
+pub(super) struct BakeoffSection {
     /// What it is, for the head of the report.
     pub title: String,
     /// Who takes part, in the order of the runs: `none` (robots ask the origin itself), `squid`, `varnish`,
@@ -51,7 +51,7 @@ pub struct BakeoffSection {
 /// `[fill]`: how a store is filled before anything is measured; left out, it is not.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct FillSection {
+pub(super) struct FillSection {
     /// Robots that ask as fast as replies come.
     pub robots: usize,
     /// It ends when the store is full and objects are thrown out, by the product's own gauge; where that

@@ -13,7 +13,7 @@ use bakeoff_content::DistributionError;
 use bakeoff_content::world::{Model, ModelError};
 use bakeoff_robots::{PhaseFile, Spec, SpecError};
 use bakeoff_subject::ProxyMode as Mode;
-use bakeoff_units::{Nanos, PerSecond, Ratio};
+use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
 
 /// The name of the table that tells such a plan from an experiment's.
 pub const TABLE: &str = "bakeoff";
@@ -54,6 +54,10 @@ pub struct CachePlan {
     pub timeout: Nanos,
     /// Seed of everything that is drawn.
     pub seed: u64,
+    /// Where the origin listens; `None`: on a free port.
+    pub origin_port: Option<u16>,
+    /// The rate that a flag has put in place of the plan's.
+    pub rate_changed: Option<PerSecond>,
     /// What the plan keeps and modernises.
     pub differs: Vec<String>,
     /// How stores are filled.
@@ -122,6 +126,8 @@ pub struct Changes {
     pub scale: Option<Scale>,
     /// In place of the plan's rates.
     pub rate: Option<PerSecond>,
+    /// Where the origin listens; left out: on a free port.
+    pub origin_port: Option<u16>,
 }
 
 /// Why a plan cannot be run.
@@ -180,6 +186,44 @@ pub enum PlanError {
 }
 
 impl CachePlan {
+    /// What it would do.
+    pub fn in_words(&self) -> String {
+        let entrants: Vec<&str> = self.entrants.iter().map(|entrant| entrant.name.as_str()).collect();
+        let rates = match &self.course {
+            Course::Single(rate) => rate.to_string(),
+            Course::Shares { shares, peak, idle } => {
+                let of = match peak {
+                    Peak::Given(rate) => format!("{rate}, given"),
+                    Peak::Searched { first, trials } => {
+                        format!("the peak, searched for from {first} in at most {trials} trials")
+                    }
+                };
+                format!("{} shares of {of}; {idle} idle between them", shares.len())
+            }
+        };
+        let phases = self.robots.phases.iter().map(|phase| match phase.goal.duration {
+            Some(duration) => format!("{} {duration}", phase.name),
+            None => phase.name.clone(),
+        });
+        let phases: Vec<String> = phases.collect();
+        let mut words = format!(
+            "{}: good\n  {}\n  entrants: {}\n  rates: {rates}\n  phases: {}\n  store: {} of memory{}, {}\n  scale {}, seed {}",
+            self.name,
+            self.title,
+            entrants.join(", "),
+            phases.join(", "),
+            Bytes::new(self.memory_bytes),
+            self.disk_bytes.map_or(String::new(), |disk| format!(" and {} of disk", Bytes::new(disk))),
+            if self.fill.is_some() { "filled before" } else { "empty at the start" },
+            self.scale,
+            self.seed
+        );
+        for line in self.scale.leaves(self.think_mean, Some(self.memory_bytes + self.disk_bytes.unwrap_or(0))) {
+            words += &format!("\n  not scaled: {line}");
+        }
+        words
+    }
+
     /// The plan of a text, changed by flags.
     ///
     /// # Errors

@@ -138,7 +138,7 @@ impl Load<'_> {
         let mut reasons = Vec::new();
         for robots in robots {
             let (population, _) = robots.finish();
-            reasons.extend(population.schedule().ended().iter().map(|ended| ended.reason));
+            reasons.extend(population.schedule().ended().iter().map(|ended| ended.why));
         }
         Ok((recording, reasons))
     }

@@ -53,13 +53,13 @@ pub struct Bakeoff<'a> {
 }
 
 /// What is there while a bake-off runs.
-struct Bench<'a> {
+struct Bench<'a, 'd> {
     plan: &'a CachePlan,
     placement: Placement,
     connections: usize,
     origin: Origin,
     scratch: &'a std::path::Path,
-    dir: &'a mut Directory<'a>,
+    dir: &'a mut Directory<'d>,
     progress: &'a mut dyn Progress,
     interrupted: &'a AtomicBool,
     /// Number of the next run.
@@ -95,7 +95,8 @@ impl Bakeoff<'_> {
         facts.push(Fact { name: "generator_driver".to_owned(), value: driver.clone() });
         let connections = self.connections()?;
         let need = Need { connections: connections as u64, connection_rate: None, loopback: true };
-        let mut warnings = environment::warnings(&seen, &placement, &need);
+        let found = environment::warnings(&seen, &placement, &need);
+        let mut warnings: Vec<String> = found.into_iter().map(|warning| warning.sentence).collect();
         if !placement.disjoint {
             warnings.push("robots, origin and caches share their cores: none has its CPU for itself".to_owned());
         }
@@ -106,6 +107,8 @@ impl Bakeoff<'_> {
             started: jiff::Timestamp::now().to_string(),
             bakeoff: env!("CARGO_PKG_VERSION").to_owned(),
             flags: self.flags.clone(),
+            scale: self.plan.scale.to_string(),
+            rate_per_s: self.plan.rate_changed.map(PerSecond::get),
             facts,
             warnings,
             generator_cores: placement.generator.clone(),
@@ -140,8 +143,12 @@ impl Bakeoff<'_> {
         let scratch = Scratch::create(&mut |words| progress.stage(words))
             .map_err(|why| CachesError::Temporary(why.to_string()))?;
         progress.stage("starting the origin");
-        let place =
-            Place { scratch: scratch.path(), cores: &placement.generator, interrupted: self.interrupted };
+        let place = Place {
+            scratch: scratch.path(),
+            cores: &placement.generator,
+            port: self.plan.origin_port,
+            interrupted: self.interrupted,
+        };
         let origin = Origin::begin(&self.plan.world, &place)?;
         let mut bench = Bench {
             plan: self.plan,
@@ -163,7 +170,7 @@ impl Bakeoff<'_> {
     }
 }
 
-impl Bench<'_> {
+impl Bench<'_, '_> {
     /// All of one entrant. What it breaks is its own affair: the next one has its turn all the same.
     fn entrant(&mut self, entrant: &Entrant) -> Result<(), CachesError> {
         let started = self.start(entrant)?;

@@ -35,6 +35,7 @@ pub(super) struct Origin {
 pub(super) struct Place<'a> {
     pub(super) scratch: &'a Path,
     pub(super) cores: &'a [usize],
+    pub(super) port: Option<u16>,
     pub(super) interrupted: &'a AtomicBool,
 }
 
@@ -58,6 +59,7 @@ impl Origin {
         let spec = Spec::Command { argv, ready: Some(TALLY.to_owned()), env: Vec::new(), tls: false };
         let mut context = Context::new("origin", place.scratch, place.scratch, place.interrupted);
         context.cpus = place.cores.to_vec();
+        context.port = place.port;
         let running = start(&spec, &context)?;
         let address = running.address;
         Ok(Self { running, address })

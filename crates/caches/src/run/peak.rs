@@ -20,7 +20,7 @@ const FAILURES: f64 = 0.01;
 const WARM: Nanos = Nanos::from_secs(8);
 const JUDGED: Nanos = Nanos::from_secs(10);
 
-impl Bench<'_> {
+impl Bench<'_, '_> {
     /// The highest rate of all trials that was sustained; the first trial's, halved, when none was.
     pub(super) fn peak(
         &mut self,

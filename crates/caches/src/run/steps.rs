@@ -11,7 +11,6 @@ use bakeoff_robots::{Spec, TargetForm};
 use bakeoff_subject::{Context, ProxyMode, ProxySpec, Running, StoreReading, read_store, start};
 use bakeoff_units::{Nanos, PerSecond};
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 
 /// Robots that see how fast the way is, and how long they ask.
 const CROWD: usize = 32;
@@ -44,7 +43,7 @@ impl Started {
     }
 }
 
-impl Bench<'_> {
+impl Bench<'_, '_> {
     /// The way to the origin, without a cache and without think time.
     pub(super) fn path(&mut self) -> Result<(), CachesError> {
         let direct = Started {

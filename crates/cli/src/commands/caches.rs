@@ -4,7 +4,8 @@ use super::run::default_dir;
 use crate::args::{CachesArgs, RunArgs};
 use crate::exit::Exit;
 use crate::terminal::{self, Console};
-use crate::{Failure, report_files};
+use super::report::say_where;
+use crate::Failure;
 use bakeoff_caches::directory::{self, Stored};
 use bakeoff_caches::plan::{CachePlan, Changes, Entrant};
 use bakeoff_caches::{Bakeoff, Progress, analyse, shipped};
@@ -12,10 +13,12 @@ use bakeoff_experiment::directory::{DirectoryError, ResultsDir};
 use bakeoff_experiment::run::Progress as _;
 use bakeoff_report::{caches_html, caches_text};
 use bakeoff_robots::console::{Generation, Line};
-use bakeoff_robots::ledger::{Record, Scope};
+use bakeoff_robots::ledger::Record;
+use bakeoff_units::Nanos;
 use bakeoff_subject::ProxyMode;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Whether a plan's text, or the shipped plan of this name, is one.
 pub(crate) fn is_plan(name: &str) -> bool {
@@ -79,13 +82,13 @@ pub(crate) fn run(name: &str, args: &RunArgs, interrupted: &AtomicBool) -> Resul
     })?;
     let mut watcher = Watcher {
         console: Console::new(&plan.name, args.output.quiet),
-        lines: args.caches.console.is_some().then(|| Line::new(Generation::New)),
+        lines: args.caches.console.as_deref().and_then(generation),
     };
     let bakeoff = Bakeoff { plan: &plan, flags: args.caches.typed(), interrupted };
     let result = bakeoff.run(&dir, &mut watcher);
     watcher.console.finish();
     let shown = if is_directory(&path) { show(&dir, args.output.quiet) } else { Ok(()) };
-    report_files(&path);
+    say_where(&path);
     shown?;
     match result {
         Ok(()) => Ok(Exit::Verdicts),
@@ -101,7 +104,7 @@ pub(crate) fn run(name: &str, args: &RunArgs, interrupted: &AtomicBool) -> Resul
 pub(crate) fn report(path: &Path) -> Result<Exit, Failure> {
     let dir = ResultsDir::lock(path).map_err(Failure::failed)?;
     show(&dir, false)?;
-    report_files(path);
+    say_where(path);
     Ok(Exit::Verdicts)
 }
 
@@ -118,10 +121,19 @@ fn show(dir: &ResultsDir, quiet: bool) -> Result<(), Failure> {
     dir.write("report.html", caches_html(&results, &stored.plan).as_bytes()).map_err(Failure::failed)
 }
 
+/// Which columns a word means.
+fn generation(word: &str) -> Option<Generation> {
+    match word {
+        "polygraph" => Some(Generation::Polygraph4),
+        "polygraph-1" => Some(Generation::Polygraph1),
+        _ => None,
+    }
+}
+
 /// Shows how it goes.
 struct Watcher {
     console: Console,
-    lines: Option<Line>,
+    lines: Option<Generation>,
 }
 
 impl Progress for Watcher {
@@ -130,10 +142,10 @@ impl Progress for Watcher {
     }
 
     fn record(&mut self, record: &Record) {
-        match &mut self.lines {
-            Some(lines) => terminal::say(&lines.of(record)),
-            None if record.scope == Scope::Interval => {}
-            None => {}
-        }
+        let Some(generation) = self.lines else { return };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let began = Nanos::from_duration(now).since(Nanos::new(record.ended_ns));
+        let open = record.sums.in_flight.last.max(0) as u64;
+        terminal::say(&Line::of(record, Nanos::new(began.get()), open).text(generation));
     }
 }

@@ -1,0 +1,10 @@
+//! The plans of bake-offs inside the program.
+
+use bakeoff_experiment::shipped::ShippedPlan;
+
+/// All of them.
+pub const PLANS: &[ShippedPlan] = &[
+    ShippedPlan { name: "polymix-1", text: include_str!("../../../plans/polymix-1.toml") },
+    ShippedPlan { name: "cache-bakeoff", text: include_str!("../../../plans/cache-bakeoff.toml") },
+    ShippedPlan { name: "simple", text: include_str!("../../../plans/simple.toml") },
+];
