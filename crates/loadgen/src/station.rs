@@ -216,12 +216,8 @@ impl Station {
                 })
                 .collect()
         });
-        let (mut told, mut sources) = (Vec::new(), Vec::new());
-        for report in reports {
-            let (report, cpu, source) = report?;
-            told.push((report, cpu));
-            sources.push(source);
-        }
+        let done = reports.into_iter().map(|lane| lane.map(|(report, cpu, source)| ((report, cpu), source)));
+        let (told, sources): (Vec<_>, Vec<S>) = done.collect::<io::Result<_>>()?;
         Ok((sum_up(told, start), sources))
     }
 }

@@ -83,6 +83,7 @@ impl Http1 {
         }
     }
 
+    #[inline] // once a reply, and an exchange is large to hand on
     fn complete(&mut self, arrival: &Arrival, done: &mut Vec<Done>) {
         if let Some(exchange) = self.exchange.take() {
             let outcome = Outcome::Complete(arrival.after(exchange.sent));
