@@ -135,7 +135,8 @@ fn freshness(version: &Version, now_secs: u64, out: &mut Vec<u8>) {
 }
 
 fn push_hex(number: u64, out: &mut Vec<u8>) {
-    out.extend((0..16).rev().map(|place| b"0123456789abcdef"[(number >> (4 * place) & 15) as usize]));
+    let digit = |place: usize| b"0123456789abcdef"[(number >> (60 - 4 * place) & 15) as usize];
+    out.extend_from_slice(&std::array::from_fn::<u8, 16, _>(digit));
 }
 
 /// The wall clock in seconds, with its text written once a second.
