@@ -46,7 +46,11 @@ pub(super) fn faults(
         None if hit == Hit::Unknown => faults.add(Fault::ForeignReply),
         Some(stamp) if stamp.object != asked.id => faults.add(Fault::WrongObject),
         _ => {
-            faults = faults.with(length(asked, came, status, fields)).with(caching(asked, fields, stored(hit, status)));
+            faults = faults.with(length(asked, came, status, fields)).with(caching(
+                asked,
+                fields,
+                stored(hit, status),
+            ));
             faults.add_if(claims_otherwise(fields.claim, hit), Fault::ProductDisagrees);
             faults = faults.with(message(asked, status, fields, hit));
         }

@@ -99,7 +99,7 @@ impl Chooser<'_> {
             Drawn::Ims200 if dated() => RequestKind::Ims200,
             Drawn::Ims304 if dated() => RequestKind::Ims304,
             Drawn::Reload => RequestKind::Reload,
-            Drawn::Range if object.body.len() > 0 => range(object.body.len(), from, to),
+            Drawn::Range if !object.body.is_empty() => range(object.body.len(), from, to),
             _ => RequestKind::Basic,
         }
     }
