@@ -174,11 +174,14 @@ impl Exchange {
             BodyCheck::Start if offset >= START_BYTES => return,
             BodyCheck::Start => &bytes[..bytes.len().min((START_BYTES - offset) as usize)],
         };
-        let expected = match (self.expect, self.head.map(|head| head.status)) {
-            (Expect::Body(body) | Expect::BodyOrRedirect(body), Some(200)) => body,
-            (Expect::FirstBytes { body, .. }, Some(206)) => body,
+        let (expected, from) = match (self.expect, self.head.map(|head| head.status)) {
+            (Expect::Body(body) | Expect::BodyOrRedirect(body), Some(200)) => (body, 0),
+            (Expect::Selected { body, .. }, Some(200)) => (body, 0),
+            (Expect::FirstBytes { body, .. }, Some(206)) => (body, 0),
+            (Expect::Selected { body, first, .. }, Some(206)) => (body, first),
             _ => return,
         };
+        let offset = from + offset;
         // Longer than the object: its length is wrong, which `judge` sees.
         if offset + looked_at.len() as u64 <= expected.len() {
             self.wrong_body = !expected.matches(offset, looked_at);
@@ -233,7 +236,9 @@ impl Exchange {
             Expect::Status(wanted) if status == wanted => None,
             Expect::Body(body) | Expect::BodyOrRedirect(body) if status == 200 => Some(body.len()),
             Expect::BodyOrRedirect(_) if matches!(status, 301 | 302 | 307 | 308) => None,
-            Expect::FirstBytes { len, .. } if status == 206 => Some(len),
+            Expect::Selected { body, .. } if status == 200 => Some(body.len()),
+            Expect::FirstBytes { len, .. } | Expect::Selected { len, .. } if status == 206 => Some(len),
+            Expect::Selected { .. } if status == 304 => None,
             _ => return Err(ErrorClass::WrongStatus),
         };
         let Some(length) = length else { return Ok(()) };
@@ -299,6 +304,7 @@ mod tests {
         let mut late = bytes.clone();
         late[150] ^= 1;
         let right = Expect::Body(body);
+        let selected = Expect::Selected { body, first: 50, len: 10 };
         for (expect, status, sent, check, expected) in [
             (right, 200, &bytes[..], BodyCheck::Start, "good"),
             (right, 200, &early[..], BodyCheck::Start, "wrong-body"),
@@ -316,6 +322,12 @@ mod tests {
             (Expect::BodyOrRedirect(body), 301, b"there", BodyCheck::Full, "good"),
             (Expect::FirstBytes { body, len: 9 }, 206, &bytes[..9], BodyCheck::Full, "good"),
             (Expect::FirstBytes { body, len: 9 }, 206, &bytes[..10], BodyCheck::Full, "wrong-length"),
+            (selected, 200, &bytes[..], BodyCheck::Full, "good"),
+            (selected, 206, &bytes[50..60], BodyCheck::Full, "good"),
+            (selected, 206, &bytes[51..61], BodyCheck::Start, "wrong-body"),
+            (selected, 206, &bytes[50..61], BodyCheck::Full, "wrong-length"),
+            (selected, 304, b"", BodyCheck::Full, "good"),
+            (selected, 416, b"", BodyCheck::Full, "wrong-status"),
             (Expect::Anything, 404, b"", BodyCheck::Full, "good"),
         ] {
             assert_eq!(outcome(expect, status, sent, check), expected, "{expect:?} {status}");

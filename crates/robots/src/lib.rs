@@ -15,6 +15,7 @@ pub mod ledger;
 pub mod phases;
 pub mod popularity;
 pub mod population;
+pub mod robots;
 pub mod spec;
 pub mod stream;
 pub mod working_set;

@@ -45,13 +45,26 @@ pub enum Expect {
         /// How many bytes are asked for, at most the body's length.
         len: u64,
     },
+    /// A request with a condition or a range, of which somebody else judges what is right: 200 with this
+    /// body, 206 with `len` bytes of it from `first` on, or 304.
+    Selected {
+        /// The whole representation.
+        body: Body,
+        /// The first byte asked for.
+        first: u64,
+        /// How many bytes are asked for; no more than there are from `first` on.
+        len: u64,
+    },
 }
 
 impl Expect {
     /// The object that is asked for, as far as the request is for one.
     pub const fn object(&self) -> Option<Body> {
         match *self {
-            Self::Body(body) | Self::BodyOrRedirect(body) | Self::FirstBytes { body, .. } => Some(body),
+            Self::Body(body)
+            | Self::BodyOrRedirect(body)
+            | Self::FirstBytes { body, .. }
+            | Self::Selected { body, .. } => Some(body),
             Self::Anything | Self::Status(_) | Self::Refusal => None,
         }
     }

@@ -23,6 +23,8 @@ pub struct Flight {
     pub phase: usize,
     /// When it was due, since the start.
     pub due: Nanos,
+    /// Bytes of method, target and its own header lines.
+    pub words_bytes: u64,
     /// Which request of its kind it is: counts those that are asked directly, from 0.
     pub(super) nth: u64,
     pub(super) page: u32,

@@ -186,6 +186,20 @@ impl Population {
         }
     }
 
+    /// What a request said, without what the load generator adds. Cold: for examples.
+    pub fn request_text(&self, flight: &Flight) -> Vec<u8> {
+        let Some(object) = self.model.object(&flight.name) else { return Vec::new() };
+        let unix_secs = self.unix(flight.due).get() / 1_000_000_000;
+        let mut words = Words::default();
+        words.write(&object, flight.kind, flight.stamp, (&self.model, &self.setting.form, unix_secs));
+        words.text(flight.kind)
+    }
+
+    /// What its objects are like.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
     /// Where the test stands.
     pub const fn schedule(&self) -> &Schedule {
         &self.schedule
@@ -254,6 +268,7 @@ impl Population {
             embedded: false,
             phase: self.schedule.phase()?,
             due,
+            words_bytes: 0,
             nth,
             page,
         };
@@ -283,6 +298,7 @@ impl Population {
             embedded: true,
             phase: self.schedule.phase()?,
             due: child.due,
+            words_bytes: 0,
             nth: 0,
             page: child.page,
         };
@@ -345,10 +361,12 @@ impl Source for Population {
             Next::Page => self.page(due)?,
             Next::Child => self.child()?,
         };
-        let flight = *self.flights.get(index)?;
-        let robot = self.pages.get(flight.page)?.robot;
-        let unix_secs = self.unix(due).get() / 1_000_000_000;
+        let flight = self.flights.get_mut(index)?;
+        let unix_secs = (self.setting.start_unix + due).get() / 1_000_000_000;
         self.words.write(&object, flight.kind, flight.stamp, (&self.model, &self.setting.form, unix_secs));
+        flight.words_bytes = self.words.bytes(flight.kind);
+        let flight = *flight;
+        let robot = self.pages.get(flight.page)?.robot;
         Some(ask(&self.words, &object, flight.kind, due, index + 1, robot))
     }
 

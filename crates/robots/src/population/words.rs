@@ -47,6 +47,17 @@ impl Words {
         self.further(object, kind, unix_secs);
     }
 
+    /// How long it is.
+    pub(super) fn bytes(&self, kind: RequestKind) -> u64 {
+        (method(kind).as_str().len() + self.target.len() + self.headers.len()) as u64
+    }
+
+    /// As text.
+    pub(super) fn text(&self, kind: RequestKind) -> Vec<u8> {
+        let method = method(kind).as_str().as_bytes();
+        [method, b" ", &self.target, b" HTTP/1.1\r\n", &self.headers, b"\r\n"].concat()
+    }
+
     fn further(&mut self, object: &Object, kind: RequestKind, unix_secs: u64) {
         let out = &mut self.headers;
         let changed = || object.at(unix_secs).last_modified.unwrap_or(unix_secs);
@@ -78,12 +89,11 @@ pub(super) const fn method(kind: RequestKind) -> Method {
 
 /// What must come back, as far as the load generator can tell: the rest is the judge's.
 pub(super) fn expect(object: &Object, kind: RequestKind) -> Expect {
+    let body = object.body;
     match kind {
-        RequestKind::Basic | RequestKind::Ims200 | RequestKind::Reload | RequestKind::Head => {
-            Expect::Body(object.body)
-        }
-        RequestKind::Range { first: 0, last } => Expect::FirstBytes { body: object.body, len: last + 1 },
-        // 304, or the object where it changed on the way; 206, or all of it.
-        _ => Expect::Anything,
+        RequestKind::Basic | RequestKind::Reload | RequestKind::Head => Expect::Body(body),
+        RequestKind::Ims200 | RequestKind::Ims304 => Expect::Selected { body, first: 0, len: body.len() },
+        RequestKind::Range { first, last } => Expect::Selected { body, first, len: last - first + 1 },
+        RequestKind::Post | RequestKind::Abort => Expect::Anything,
     }
 }

@@ -4,6 +4,7 @@
 //! which nothing contradicts itself. Knows keys and their meaning; does nothing.
 
 mod check;
+mod drive;
 mod error;
 mod file;
 #[cfg(test)]

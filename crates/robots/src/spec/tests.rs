@@ -148,3 +148,22 @@ fn every_key_has_a_line_in_the_schema() {
         }
     }
 }
+
+#[test]
+fn connections_are_the_load_generators_words_for_them() {
+    use bakeoff_loadgen::{Pace, Pools, Reuse};
+    let spec = |robots: &str| {
+        let phase = "[[phase]]\nname = 'only'\ngoal = { duration = '1s' }";
+        Spec::from_toml(&format!("[robots]\nrobots = 10\nrate = '5/s'\n{robots}\n{phase}")).unwrap()
+    };
+    let plain = spec("");
+    assert!(matches!(plain.pace(), Pace::Sourced { connections: 8192 }));
+    assert_eq!((plain.reuse(1), plain.lanes(64)), (Reuse::Always, 64));
+    let own = spec("connections = '4 per robot'\nrequests_per_connection = 'const:1'");
+    assert!(matches!(own.pace(), Pace::Pooled(Pools { robots: 10, each: 4 })));
+    assert_eq!((own.reuse(1), own.lanes(64), own.lanes(0)), (Reuse::Never, 10, 1));
+    let drawn = spec("requests_per_connection = 'zipf:64'");
+    assert!(matches!(drawn.reuse(1), Reuse::Drawn(_)));
+    assert_eq!(drawn.reuse(1), drawn.reuse(1));
+    assert_ne!(drawn.reuse(1), drawn.reuse(2));
+}

@@ -140,6 +140,6 @@ fn reply_size(request: &Request, logged: u64) -> u64 {
         Expect::Anything => logged,
         Expect::Body(body) | Expect::BodyOrRedirect(body) => body.len(),
         Expect::Status(_) | Expect::Refusal => 0,
-        Expect::FirstBytes { len, .. } => len,
+        Expect::FirstBytes { len, .. } | Expect::Selected { len, .. } => len,
     }
 }

@@ -1,0 +1,43 @@
+//! What the load generator has to know of a plan: how many connections, and how long they last.
+//!
+//! Cold.
+
+use super::{Connections, Spec};
+use bakeoff_content::{Distribution, SplitMix64};
+use bakeoff_loadgen::{Limits, Pace, Pools, Reuse};
+
+/// Draws of requests per connection; after them the first is used again.
+const DRAWS: usize = 8192;
+/// Purpose of their random bits.
+const PER_CONNECTION: u64 = 0xC0EC;
+
+impl Spec {
+    /// How many threads this can be dealt to, if so many are wanted: robots that have something of their own
+    /// are not divided.
+    pub fn lanes(&self, wanted: u32) -> u32 {
+        let undivided = self.rate.is_none() || matches!(self.connections, Connections::Each(_));
+        if undivided { wanted.clamp(1, self.robots.get()) } else { wanted.max(1) }
+    }
+
+    /// An open loop: the robots say when they ask.
+    pub const fn pace(&self) -> Pace {
+        match self.connections {
+            Connections::All(all) => Pace::Sourced { connections: all.get() as usize },
+            Connections::Each(each) => {
+                let robots = self.robots.get() as usize;
+                Pace::Pooled(Pools { robots, each: each.get() as usize })
+            }
+        }
+    }
+
+    /// How many requests a connection carries.
+    pub fn reuse(&self, seed: u64) -> Reuse {
+        let Some(distribution) = &self.requests_per_connection else { return Reuse::Always };
+        if Distribution::parse_count("const:1").is_ok_and(|one| one == *distribution) {
+            return Reuse::Never;
+        }
+        let mut random = SplitMix64::for_purpose(seed, PER_CONNECTION);
+        let draws = (0..DRAWS).map(|_| distribution.draw(&mut random).round() as u32);
+        Limits::new(draws).map_or(Reuse::Always, Reuse::Drawn)
+    }
+}
