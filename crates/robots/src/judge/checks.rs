@@ -140,7 +140,7 @@ fn message(asked: &Asked<'_>, status: u16, fields: &Fields<'_>, hit: Hit) -> Fau
     let other = control.public != truth.cachable || control.forbids() == truth.cachable;
     faults.add_if(other || expires_changed(asked, fields), Fault::CachabilityChanged);
     // Whether an object shows validators does not change with its version.
-    let lost_modified = truth.at_sent.last_modified.is_some() && fields.last_modified == Moment::Absent;
+    let lost_modified = truth.at_sent.last_modified.is_some() && !fields.last_modified.is_there();
     let lost_etag = truth.at_sent.etag && !fields.etag;
     faults.add_if(lost_modified || lost_etag, Fault::LostValidators);
     faults
@@ -156,7 +156,7 @@ fn expires_changed(asked: &Asked<'_>, fields: &Fields<'_>) -> bool {
 }
 
 /// A hit keeps the Date of the reply that was stored, which may be old, but not of times to come.
-fn date_fault(asked: &Asked<'_>, date: Moment, hit: Hit) -> Option<Fault> {
+fn date_fault(asked: &Asked<'_>, date: Moment<'_>, hit: Hit) -> Option<Fault> {
     let Some(date) = date.at() else { return Some(Fault::DateMissing) };
     let (sent, done) = (seconds(asked.sent_unix), seconds(asked.done_unix));
     let late = date > done.saturating_add(DATE_SLACK_SECS);

@@ -219,39 +219,3 @@ fn nobody_need_listen() {
     enter(&mut ledger, &entry(GOOD, 0, 10));
     ledger.finish(ms(20_000));
 }
-
-#[test]
-fn zz_speed() {
-    use crate::judge::{Asked, Came, Known, Truth, judge};
-    let (mut ledger, records) = ledger();
-    drop(records);
-    let k = Known { version: 5, last_modified: Some(999_999_500), expires: Some(1_000_000_500), etag: true };
-    let head = b"HTTP/1.1 200 OK\r\nServer: nginx/1.2.3\r\nContent-Type: text/html\r\nContent-Length: 100\r\nDate: Sun, 09 Sep 2001 01:46:40 GMT\r\nLast-Modified: Sun, 09 Sep 2001 01:38:20 GMT\r\nExpires: Sun, 09 Sep 2001 01:55:00 GMT\r\nETag: \"0123456789abcdef\"\r\nCache-Control: public, max-age=500\r\nX-Bakeoff: made=0000000000000001; object=w00000000000000aa.s0001.t02.n0000000000000003; version=5\r\nVia: 1.1 squid\r\nX-Cache: HIT from squid\r\nAge: 3\r\nConnection: keep-alive\r\n\r\n";
-    let begin = std::time::Instant::now();
-    let mut n = 0;
-    for turn in 0..1_000_000_u64 {
-        let asked = Asked {
-            stamp: turn + 7,
-            kind: RequestKind::Basic,
-            repeat: true,
-            id: b"w00000000000000aa.s0001.t02.n0000000000000003",
-            truth: Truth { body_bytes: 100, cachable: true, at_sent: k, at_done: k },
-            sent_unix: Nanos::from_secs(1_000_000_000),
-            done_unix: Nanos::from_secs(1_000_000_000),
-        };
-        let judged = judge(&asked, &Came { status: Some(200), head, body_bytes: 100, ..Came::default() });
-        n += u64::from(judged.faults.is_empty());
-        if turn % 2 == 0 {
-            continue;
-        }
-        ledger.asked(Nanos::from_micros(turn));
-        ledger.ended(&Entry { judged, ..entry(GOOD, turn / 1000, turn % 100) }, Vec::new);
-    }
-    println!("{n} {:?}", begin.elapsed());
-    let begin = std::time::Instant::now();
-    for turn in 0..1_000_000_u64 {
-        ledger.asked(Nanos::from_micros(turn));
-        ledger.ended(&entry(GOOD, 1000 + turn / 1000, turn % 100), Vec::new);
-    }
-    println!("ledger {:?}", begin.elapsed());
-}
