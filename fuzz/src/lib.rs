@@ -9,6 +9,7 @@ mod h2;
 #[path = "../../crates/wire/tests/heads/oracle.rs"]
 mod heads;
 
+use bakeoff_content::world::{Model, Name};
 use bakeoff_content::{Catalogue, SplitMix64};
 use bakeoff_experiment::plan::Plan;
 use bakeoff_wire::access_log::{self, Entry, Format};
@@ -21,7 +22,7 @@ use std::path::Path;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     ("reply", reply),
     ("request", request),
     ("h2_client", h2_client),
@@ -29,6 +30,7 @@ pub const TARGETS: [Target; 7] = [
     ("access_log", access_log),
     ("plan", plan),
     ("catalogue", catalogue),
+    ("world", world),
 ];
 
 /// Longest reply that is tried: below the limit of a head, so that the limit is not met in one
@@ -232,5 +234,33 @@ pub fn catalogue(data: &[u8]) {
         assert_eq!(first.get(path), Some(body), "{path:?}: not found under its own path");
         assert_eq!(second.get(path), Some(body), "{path:?}: not found after the round trip");
         assert!(first.is_object(path), "{path:?}: not an object under its own path");
+    }
+}
+
+/// What is read as a model is written and read again the same, and its objects are what they are at
+/// any moment: none is over before it began. The same bytes as a path or an id are a name or none.
+pub fn world(data: &[u8]) {
+    if let Some(name) = Name::parse_id(data) {
+        let mut id = Vec::new();
+        name.write_id(&mut id);
+        assert_eq!(id, data, "an id has one spelling");
+    }
+    let _ = Name::parse_path(data);
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(model) = Model::from_toml(text) else { return };
+    let written = model.to_toml();
+    assert_eq!(Model::from_toml(&written).as_ref(), Ok(&model), "{written}");
+    for (kind, of) in model.kinds.iter().enumerate() {
+        assert!(of.size.mean() >= 0.0, "{}: {}", of.name, of.size);
+        let name = Name { world: 1, server: 2, kind: kind as u8, number: data.len() as u64 };
+        let object = model.object(&name).expect("the model has this kind");
+        assert!(object.embedded().len() <= 256);
+        for now in [0, 1_800_000_000, u64::from(u32::MAX)] {
+            let version = object.at(now);
+            assert!(version.last_modified.is_none_or(|moment| moment <= now) && now < version.next_change);
+        }
+        let mut path = Vec::new();
+        name.write_path(&model, &mut path);
+        assert_eq!(Name::parse_path(&path), Some(name), "{}", String::from_utf8_lossy(&path));
     }
 }

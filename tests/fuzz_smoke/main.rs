@@ -49,6 +49,11 @@ fn catalogue() {
 }
 
 #[test]
+fn world() {
+    smoke("world");
+}
+
+#[test]
 fn every_target_has_a_binary_and_a_test() {
     engine::assert_complete(&root(), &targets::TARGETS, "tests/fuzz_smoke/main.rs");
 }

@@ -9,6 +9,7 @@
 
 pub mod console;
 pub mod extract;
+pub mod ideal;
 pub mod judge;
 pub mod ledger;
 pub mod phases;
@@ -16,4 +17,5 @@ pub mod popularity;
 pub mod population;
 pub mod robots;
 pub mod spec;
+pub mod stream;
 pub mod working_set;

@@ -1,7 +1,7 @@
 //! The text form of distributions: names, values, units.
 //!
 //! Cold: once a plan. Values are digits with a point and a unit, so neither signs nor exponents nor
-//! `inf`: every value is finite and not negative.
+//! `inf`: no value is negative, and none is beyond an exabyte.
 
 use super::{DistributionError, Shape};
 
@@ -49,6 +49,9 @@ pub(super) const SECONDS: Dimension = Dimension {
 pub(super) const COUNTS: Dimension =
     Dimension { allowed: "a plain number such as 13 or 0.5", units: &[("", 1.0, 1.0)] };
 
+/// An exabyte, or an age of the universe and more: with values up to here no draw and no mean overflows.
+const VALUE_AT_MOST: f64 = 1e18;
+
 /// What `text` means.
 pub(super) fn shape(text: &str, dimension: &Dimension) -> Result<Shape, DistributionError> {
     let no_form = || DistributionError::Form { typed: text.to_owned() };
@@ -77,8 +80,10 @@ pub(super) fn shape(text: &str, dimension: &Dimension) -> Result<Shape, Distribu
         },
         "norm" => values(2).map(|v| Shape::Normal { mean: v[0], deviation: v[1] }),
         "logn" => match values(2)?[..] {
-            [mean, deviation] if mean > 0.0 => Ok(log_normal(mean, deviation)),
-            _ => Err(refused("the mean must be above zero")),
+            [mean, deviation] if deviation <= mean * 1e9 && mean > 0.0 => Ok(log_normal(mean, deviation)),
+            _ => {
+                Err(refused("the mean must be above zero, and the deviation below 1000000000 times as much"))
+            }
         },
         _ => Err(no_form()),
     }
@@ -120,7 +125,7 @@ fn value(text: &str, dimension: &Dimension) -> Result<f64, DistributionError> {
     }
     let known = dimension.units.iter().find(|(name, ..)| *name == unit);
     let value = known.map(|(_, factor, divisor)| number * factor / divisor);
-    value.filter(|value| value.is_finite()).ok_or_else(refused)
+    value.filter(|value| *value <= VALUE_AT_MOST).ok_or_else(refused)
 }
 
 /// A whole number from 1 to 2^53, above which not every whole number is an `f64`.

@@ -127,9 +127,14 @@ fn errors_say_what_was_typed_and_what_is_allowed() {
     }
     let huge = format!("const:{}KB", "9".repeat(400));
     assert!(bytes(&huge).contains("is not a size"), "beyond an f64");
+    assert!(bytes("const:999999999TB").contains("is not a size"), "beyond an exabyte");
     assert!(Distribution::parse_seconds("exp:3KB").unwrap_err().to_string().contains("a time such as 3s"));
     assert_eq!(bytes("unif:2KB,1KB"), "`unif:2KB,1KB`: the first value must not be above the second");
-    assert_eq!(bytes("logn:0B,1B"), "`logn:0B,1B`: the mean must be above zero");
+    assert_eq!(
+        bytes("logn:0B,1B"),
+        "`logn:0B,1B`: the mean must be above zero, and the deviation below 1000000000 times as much"
+    );
+    assert!(bytes("logn:0.0000000001B,1B").contains("the deviation below"));
     assert_eq!(bytes("table:0x1KB"), "`table:0x1KB`: one of the weights must be above zero");
     assert_eq!(bytes("table:1KB"), "`1KB` is not a weight, x, a value");
     for text in ["zipf:0", "zipf:1.5", "zipf:-1", "zipf:99999999999999999"] {

@@ -4,6 +4,7 @@
 //! disagreement is counted.
 
 use super::head::{items, parameter};
+use bakeoff_units::Nanos;
 
 /// What the product says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +62,14 @@ impl Claim {
         for item in items(value) {
             // Names of hosts come behind the word.
             let word = item.split(|&byte| byte == b' ').next().unwrap_or_default();
+            match word {
+                b"HIT" => return Self::Hit,
+                b"MISS" => {
+                    claim = claim.or(Self::Miss);
+                    continue;
+                }
+                _ => {}
+            }
             let has = |part: &[u8]| contains(word, part);
             if has(b"refresh") || has(b"revalidated") {
                 claim = Self::Revalidated;
@@ -75,9 +84,11 @@ impl Claim {
         claim
     }
 
-    /// A reply that has aged was kept; one without an age, or with 0, may be either.
-    pub fn of_age(age: Option<u64>) -> Self {
-        if age.is_some_and(|seconds| seconds > 0) { Self::Hit } else { Self::Nothing }
+    /// A reply that is older than its request was kept. A younger one may be either: by RFC 9111 section
+    /// 4.2.3 the time of the fetch itself is part of the age, and ages are whole seconds.
+    pub fn of_age(age: Option<u64>, took: Nanos) -> Self {
+        let fetched = took.get().div_ceil(1_000_000_000) + 1;
+        if age.is_some_and(|seconds| seconds > fetched) { Self::Hit } else { Self::Nothing }
     }
 }
 
@@ -122,9 +133,11 @@ mod tests {
     }
 
     #[test]
-    fn only_an_age_above_zero_says_something() {
-        assert_eq!(Claim::of_age(None).or(Claim::of_age(Some(0))), Claim::Nothing);
-        assert_eq!(Claim::of_age(Some(1)), Claim::Hit);
+    fn only_an_age_beyond_the_request_s_own_time_says_something() {
+        let took = Nanos::from_millis(2_100);
+        assert_eq!(Claim::of_age(None, took).or(Claim::of_age(Some(4), took)), Claim::Nothing);
+        assert_eq!(Claim::of_age(Some(5), took), Claim::Hit);
+        assert_eq!(Claim::of_age(Some(u64::MAX), Nanos::MAX), Claim::Hit);
         assert_eq!(Claim::Miss.or(Claim::Hit), Claim::Miss);
     }
 }

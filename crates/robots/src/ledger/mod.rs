@@ -7,12 +7,14 @@
 
 mod aggregate;
 mod encoded;
+mod entry;
 mod record;
 mod sums;
 
 pub use aggregate::{Aggregate, LevelSum};
+pub use entry::{Entry, Example, Timed, Traffic};
 pub use record::{Record, Scope};
-pub use sums::{Entry, Example, Sums, Timed, Traffic};
+pub use sums::Sums;
 
 use crate::judge::Faults;
 use aggregate::Level;

@@ -1,0 +1,178 @@
+//! What caches that do not exist would have made of a stream of requests.
+//!
+//! Measuring side, cold, pure functions; all are O(n log n) or better. Two without bounds say what could
+//! have been had at all: one knows a reply as soon as it is asked for, one when the fetch has ended, so that
+//! repeats in flight are misses. Three with a capacity say what a rule of replacement would have had. All
+//! of these know replies at once. An object that may not be cached is never a hit and takes no room.
+
+mod belady;
+mod lru;
+mod queue;
+mod s3fifo;
+
+use crate::stream::Request;
+use bakeoff_units::{Bytes, Nanos};
+use std::collections::HashMap;
+
+/// What a cache would have had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Hits {
+    /// Requests.
+    pub requests: u64,
+    /// Hits among them.
+    pub hits: u64,
+    /// Bytes of all replies.
+    pub bytes: u64,
+    /// Bytes of the hits.
+    pub hit_bytes: u64,
+}
+
+impl Hits {
+    fn count(&mut self, bytes: u64, hit: bool) {
+        self.requests += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        if hit {
+            self.hits += 1;
+            self.hit_bytes = self.hit_bytes.saturating_add(bytes);
+        }
+    }
+
+    /// Share of the requests that were hits, 0 to 1.
+    pub fn document_ratio(&self) -> Option<f64> {
+        (self.requests > 0).then(|| self.hits as f64 / self.requests as f64)
+    }
+
+    /// Share of the bytes that were hits, 0 to 1.
+    pub fn byte_ratio(&self) -> Option<f64> {
+        (self.bytes > 0).then(|| self.hit_bytes as f64 / self.bytes as f64)
+    }
+}
+
+/// A rule by which a cache with bounds makes room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Policy {
+    /// What was asked for longest ago goes.
+    Lru,
+    /// S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023): a small queue
+    /// of a tenth of the room, a main queue, and the names of what left the small one lately.
+    S3Fifo,
+    /// Belady's MIN: what is asked for again last goes, what never is first. Exact for objects of one size.
+    /// For others the best choice is NP-hard to find, and this is an approximation: it looks at times alone
+    /// and not at sizes, which favours bytes over documents.
+    Belady,
+}
+
+impl Policy {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Lru, Self::S3Fifo, Self::Belady];
+
+    /// The word in reports.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Lru => "lru",
+            Self::S3Fifo => "s3-fifo",
+            Self::Belady => "belady",
+        }
+    }
+}
+
+/// A stream in the order in which requests were sent, with objects numbered from 0 without gaps.
+#[derive(Clone, Debug, Default)]
+pub struct Stream {
+    requests: Vec<Dense>,
+    objects: usize,
+}
+
+/// A request of a stream.
+#[derive(Clone, Copy, Debug)]
+struct Dense {
+    object: u32,
+    cachable: bool,
+    bytes: u64,
+    start: Nanos,
+    end: Nanos,
+}
+
+impl Stream {
+    /// From requests in any order; those sent at the same time keep theirs. At most 2^32 - 2 of them are
+    /// taken.
+    pub fn new(requests: impl IntoIterator<Item = Request>) -> Self {
+        let mut numbers = HashMap::new();
+        // The largest number means "never" to those who look ahead.
+        let taken = requests.into_iter().take(u32::MAX as usize - 1);
+        let mut sorted: Vec<Dense> = taken
+            .map(|request| {
+                let next = numbers.len() as u32;
+                let object = *numbers.entry(request.object).or_insert(next);
+                let Request { cachable, bytes, start, end, .. } = request;
+                Dense { object, cachable, bytes, start, end }
+            })
+            .collect();
+        sorted.sort_by_key(|request| request.start);
+        Self { requests: sorted, objects: numbers.len() }
+    }
+
+    /// How many requests.
+    pub fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    /// A cache without bounds that knows a reply as soon as it was asked for.
+    pub fn known_at_once(&self) -> Hits {
+        let mut known = vec![false; self.objects];
+        self.count(|_, request| std::mem::replace(&mut known[request.object as usize], true))
+    }
+
+    /// A cache without bounds that knows a reply when its fetch has ended: the earliest one, where several
+    /// were under way.
+    pub fn known_when_fetched(&self) -> Hits {
+        let mut known = vec![None; self.objects];
+        self.count(|_, request| {
+            let known = &mut known[request.object as usize];
+            let hit = known.is_some_and(|since| since <= request.start);
+            if !hit {
+                *known = Some(known.map_or(request.end, |since: Nanos| since.min(request.end)));
+            }
+            hit
+        })
+    }
+
+    /// A cache with so much room, by this rule.
+    pub fn replay(&self, policy: Policy, capacity: Bytes) -> Hits {
+        let (objects, capacity) = (self.objects, capacity.get());
+        match policy {
+            Policy::Lru => self.ask(lru::Lru::new(objects, capacity)),
+            Policy::S3Fifo => self.ask(s3fifo::S3Fifo::new(objects, capacity)),
+            Policy::Belady => self.ask(belady::Belady::new(&self.requests, objects, capacity)),
+        }
+    }
+
+    fn ask(&self, mut cache: impl Cache) -> Hits {
+        self.count(|place, request| cache.ask(place, request.object, request.bytes))
+    }
+
+    /// Counts what `hit` says of each request that may be cached.
+    fn count(&self, mut hit: impl FnMut(usize, &Dense) -> bool) -> Hits {
+        let mut hits = Hits::default();
+        for (place, request) in self.requests.iter().enumerate() {
+            let is_hit = request.cachable && hit(place, request);
+            hits.count(request.bytes, is_hit);
+        }
+        hits
+    }
+}
+
+/// A cache with bounds.
+trait Cache {
+    /// Takes the request at this place of the stream, for an object of so many bytes: whether it is a hit.
+    /// What is not there is taken in, if there can be room.
+    fn ask(&mut self, place: usize, object: u32, bytes: u64) -> bool;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! One request as it goes into the ledger, and the sums of some of them.
+//!
+//! Measuring side, hot: a few additions a reply. Response times run from the moment a request was due,
+//! service times from when it was sent.
+
+use super::aggregate::Aggregate;
+use super::encoded;
+use crate::judge::{Fault, Judged};
+use bakeoff_meter::Histogram;
+use bakeoff_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// One request that has ended, as the ledger takes it in. Moments are since the start of the run.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// What the judge said.
+    pub judged: Judged,
+    /// The status, where a head came.
+    pub status: Option<u16>,
+    /// When it was due.
+    pub due: Nanos,
+    /// When it was sent.
+    pub sent: Nanos,
+    /// When the first byte of the reply came.
+    pub first_byte: Nanos,
+    /// When the last one came, or the request failed.
+    pub done: Nanos,
+    /// Bytes of the request.
+    pub request_bytes: u64,
+    /// Bytes of the reply with its head.
+    pub reply_bytes: u64,
+    /// Whether the connection had carried requests before.
+    pub reused: bool,
+    /// The object's id, for examples.
+    pub id: &'a [u8],
+    /// The reply's head, for examples.
+    pub head: &'a [u8],
+}
+
+impl Entry<'_> {
+    fn response(&self) -> Nanos {
+        self.done.since(self.due)
+    }
+}
+
+/// Times and bytes of some replies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// From due to the last byte.
+    pub response_ns: Aggregate,
+    /// From sent to the last byte.
+    pub service_ns: Aggregate,
+    /// Bytes of the replies.
+    pub bytes: Aggregate,
+}
+
+impl Traffic {
+    pub(super) fn add(&mut self, entry: &Entry<'_>) {
+        self.response_ns.add(entry.response().get());
+        self.service_ns.add(entry.done.since(entry.sent).get());
+        self.bytes.add(entry.reply_bytes);
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.response_ns.merge(&other.response_ns);
+        self.service_ns.merge(&other.service_ns);
+        self.bytes.merge(&other.bytes);
+    }
+
+    /// How many replies.
+    pub const fn count(&self) -> u64 {
+        self.bytes.count
+    }
+}
+
+/// The same with every response time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Timed {
+    /// Sums.
+    #[serde(flatten)]
+    pub traffic: Traffic,
+    /// Response times.
+    #[serde(with = "encoded")]
+    pub response: Histogram,
+}
+
+impl Timed {
+    pub(super) fn add(&mut self, entry: &Entry<'_>) {
+        self.traffic.add(entry);
+        self.response.record(entry.response());
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.traffic.merge(&other.traffic);
+        self.response.merge(&other.response);
+    }
+}
+
+/// The first reply that had a fault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Example {
+    /// Which fault.
+    pub fault: Fault,
+    /// The object's id.
+    pub object: String,
+    /// When the reply was complete, since the start of the run.
+    pub done_ns: u64,
+    /// The request's line and header.
+    pub request: String,
+    /// The reply's head.
+    pub reply: String,
+}
