@@ -4,6 +4,7 @@
 
 use crate::flow::Turn;
 use crate::job::BodyCheck;
+use bakeoff_content::Body;
 use bakeoff_meter::{ErrorClass, Recorder, ReplyTimes};
 use bakeoff_units::Nanos;
 use bakeoff_wire::http1;
@@ -112,6 +113,24 @@ pub(crate) struct Exchange {
     pub(crate) deadline: Nanos,
     /// It was sent before, on a connection that turned out to be closed.
     pub(crate) resent: bool,
+    /// What few requests have. Aside, as an exchange is handed on a lot.
+    rare: Option<Box<Rare>>,
+}
+
+/// What few requests have.
+#[derive(Clone, Debug)]
+struct Rare {
+    /// [`Ask::body`].
+    sends: Option<Body>,
+    /// [`Ask::stop_after`]; the largest number where there is none.
+    stop_after: u64,
+}
+
+impl Rare {
+    fn of(ask: &Ask<'_>) -> Option<Box<Self>> {
+        let is_there = ask.body.is_some() || ask.stop_after.is_some();
+        is_there.then(|| Box::new(Self { sends: ask.body, stop_after: ask.stop_after.unwrap_or(u64::MAX) }))
+    }
 }
 
 impl Exchange {
@@ -130,6 +149,7 @@ impl Exchange {
             wrong_body: false,
             deadline,
             resent: false,
+            rare: Rare::of(ask),
         }
     }
 
@@ -155,6 +175,16 @@ impl Exchange {
     /// The head as it came, if all of it did and it was kept.
     pub(crate) fn kept_head(&self) -> &[u8] {
         if self.head.is_some() { self.words.reply_head() } else { &[] }
+    }
+
+    /// What is sent with it.
+    pub(crate) fn sends(&self) -> Option<Body> {
+        self.rare.as_ref().and_then(|rare| rare.sends)
+    }
+
+    /// Whether it is broken off here on purpose.
+    pub(crate) fn is_enough(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| self.body_seen >= rare.stop_after)
     }
 
     /// Body bytes so far.

@@ -193,7 +193,7 @@ impl Listener for Robots {
             sent: ended.sent,
             first_byte: ended.first_byte,
             done: ended.done,
-            request_bytes: self.common_bytes + flight.words_bytes,
+            request_bytes: self.common_bytes + flight.words_bytes + flight.sends,
             reply_bytes: ended.result.map_or(0, |reply| reply.head_bytes + reply.body_bytes),
             reused: ended.reused,
             id: &self.id,
@@ -223,9 +223,14 @@ fn outcome(judged: &Judged, entry: &Entry<'_>) -> Outcome {
     let good = judged.outcome == Verdict::Good;
     Outcome {
         failed: !good && judged.outcome != Verdict::Aborted,
-        whole: good && entry.status == Some(200) && judged.kind != RequestKind::Head,
+        whole: good && entry.status == Some(200) && has_the_object(judged.kind),
         fill_bytes: if good && judged.fill() { entry.reply_bytes } else { 0 },
     }
+}
+
+/// Whether a reply of status 200 is the object, so that what it embeds can be asked for.
+const fn has_the_object(kind: RequestKind) -> bool {
+    !matches!(kind, RequestKind::Head | RequestKind::Post | RequestKind::Abort)
 }
 
 fn came<'a>(ended: &Ended<'a>) -> Came<'a> {

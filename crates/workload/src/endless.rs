@@ -50,9 +50,7 @@ impl Source for EndlessSource {
             target: &request.target,
             headers: &request.headers,
             expect: request.expect,
-            at: Nanos::ZERO,
-            ticket: 0,
-            robot: 0,
+            ..Ask::default()
         })
     }
 

@@ -4,7 +4,8 @@ use bakeoff_content::Body;
 use bakeoff_units::Nanos;
 use std::sync::Arc;
 
-/// The methods that are replayed; both are safe (RFC 9110 section 9.2.1).
+/// The methods that are asked with. Logs are replayed with the first two, which are safe (RFC 9110 section
+/// 9.2.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Method {
     /// The whole representation.
@@ -12,6 +13,8 @@ pub enum Method {
     Get,
     /// The header section alone.
     Head,
+    /// Something is handed over; see [`Ask::body`]. HTTP/1.1 only.
+    Post,
 }
 
 impl Method {
@@ -20,6 +23,7 @@ impl Method {
         match self {
             Self::Get => "GET",
             Self::Head => "HEAD",
+            Self::Post => "POST",
         }
     }
 }
@@ -93,7 +97,7 @@ impl Statuses {
 /// One request as it is asked for. Borrowed: rendered into a connection's buffer at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ask<'a> {
-    /// GET or HEAD.
+    /// How it is asked.
     pub method: Method,
     /// Request target in origin form, as it is sent: starts with `/`, no spaces or controls.
     pub target: &'a [u8],
@@ -109,6 +113,11 @@ pub struct Ask<'a> {
     /// Open loop: the robot of this thread that asks, for whom connections are kept apart where robots
     /// have their own. 0 where there are none; a closed loop knows whom it asked.
     pub robot: u32,
+    /// What is sent with the request, its length included (HTTP/1.1 only). It is copied: a few MB at most.
+    pub body: Option<Body>,
+    /// After so many bytes of the reply's body the connection is closed on purpose, and the request ends as
+    /// cut off (HTTP/1.1 only).
+    pub stop_after: Option<u64>,
 }
 
 /// Gives requests one by one, without I/O, allocation or locks. One per generator thread.
@@ -222,8 +231,7 @@ impl Source for ListSource {
             headers: &request.headers,
             expect: request.expect,
             at: self.slice.at.get(position).copied().unwrap_or(Nanos::ZERO),
-            ticket: 0,
-            robot: 0,
+            ..Ask::default()
         })
     }
 

@@ -71,6 +71,9 @@ impl Http1 {
                 }
                 Ok(Step::Body { skip, len }) => {
                     exchange.body(&input[skip..skip + len], check);
+                    if exchange.is_enough() {
+                        return Err(ErrorClass::CutOff);
+                    }
                     input = &input[skip + len..];
                 }
                 Ok(Step::End(used)) if used == input.len() => {

@@ -4,6 +4,7 @@
 
 use crate::exchange::Exchange;
 use crate::job::{Reuse, Target};
+use bakeoff_content::Body;
 use bakeoff_wire::h2::{CannotOpen, ClientConnection, StreamId};
 
 /// Fields that speak of an HTTP/1 connection, and have no place in HTTP/2 (RFC 9113 section 8.2.2); the
@@ -41,7 +42,10 @@ impl Renderer {
         out.extend_from_slice(exchange.words.target());
         out.extend_from_slice(&self.after_target);
         out.extend_from_slice(exchange.words.headers());
-        out.extend_from_slice(b"\r\n");
+        match exchange.sends() {
+            None => out.extend_from_slice(b"\r\n"),
+            Some(body) => with_body(body, out),
+        }
     }
 
     pub(super) fn http2(
@@ -54,6 +58,18 @@ impl Renderer {
         let all = self.fields.iter().chain(&own).map(|(name, value)| (name.as_slice(), value.as_slice()));
         let method = exchange.method.as_str().as_bytes();
         wire.request(method, self.scheme, &self.authority, exchange.words.target(), all)
+    }
+}
+
+/// The end of a head whose message has a body, and that.
+#[cold]
+fn with_body(body: Body, out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
+    let mut offset = 0;
+    while offset < body.len() {
+        let piece = body.from(offset);
+        out.extend_from_slice(piece);
+        offset += piece.len() as u64;
     }
 }
 

@@ -74,7 +74,16 @@ impl Source for Planned {
         let (at, ticket) = entry;
         let (request, robot) = &self.requests[ticket as usize - 1];
         let Request { method, target, headers, expect } = request;
-        Some(Ask { method: *method, target, headers, expect: *expect, at, ticket, robot: *robot })
+        Some(Ask {
+            method: *method,
+            target,
+            headers,
+            expect: *expect,
+            at,
+            ticket,
+            robot: *robot,
+            ..Ask::default()
+        })
     }
 
     fn upcoming(&self, _robot: usize) -> Option<Nanos> {

@@ -46,7 +46,7 @@ pub(super) fn faults(
         None if hit == Hit::Unknown => faults.add(Fault::ForeignReply),
         Some(stamp) if stamp.object != asked.id => faults.add(Fault::WrongObject),
         _ => {
-            faults = faults.with(length(asked, came, status, fields)).with(caching(asked, fields, stored(hit, status)));
+            faults = faults.with(length(asked, came, status, fields)).with(caching(asked, fields, hit));
             faults.add_if(claims_otherwise(asked, fields, hit), Fault::ProductDisagrees);
             faults = faults.with(message(asked, status, fields, hit));
         }
@@ -104,11 +104,6 @@ fn length(asked: &Asked<'_>, came: &Came<'_>, status: u16, fields: &Fields<'_>) 
     faults
 }
 
-/// A 304 that the origin made for this very request is its answer to the condition: nothing need be stored.
-const fn stored(hit: Hit, status: u16) -> Hit {
-    if status == 304 && matches!(hit, Hit::Revalidated) { Hit::Miss } else { hit }
-}
-
 /// What a cache must not give, and what it should have given.
 fn caching(asked: &Asked<'_>, fields: &Fields<'_>, hit: Hit) -> Faults {
     let mut faults = Faults::NONE;
@@ -145,7 +140,7 @@ fn message(asked: &Asked<'_>, status: u16, fields: &Fields<'_>, hit: Hit) -> Fau
     let other = control.public != truth.cachable || control.forbids() == truth.cachable;
     faults.add_if(other || expires_changed(asked, fields), Fault::CachabilityChanged);
     // Whether an object shows validators does not change with its version.
-    let lost_modified = truth.at_sent.last_modified.is_some() && fields.last_modified == Moment::Absent;
+    let lost_modified = truth.at_sent.last_modified.is_some() && !fields.last_modified.is_there();
     let lost_etag = truth.at_sent.etag && !fields.etag;
     faults.add_if(lost_modified || lost_etag, Fault::LostValidators);
     faults
@@ -161,7 +156,7 @@ fn expires_changed(asked: &Asked<'_>, fields: &Fields<'_>) -> bool {
 }
 
 /// A hit keeps the Date of the reply that was stored, which may be old, but not of times to come.
-fn date_fault(asked: &Asked<'_>, date: Moment, hit: Hit) -> Option<Fault> {
+fn date_fault(asked: &Asked<'_>, date: Moment<'_>, hit: Hit) -> Option<Fault> {
     let Some(date) = date.at() else { return Some(Fault::DateMissing) };
     let (sent, done) = (seconds(asked.sent_unix), seconds(asked.done_unix));
     let late = date > done.saturating_add(DATE_SLACK_SECS);

@@ -62,6 +62,14 @@ impl Claim {
         for item in items(value) {
             // Names of hosts come behind the word.
             let word = item.split(|&byte| byte == b' ').next().unwrap_or_default();
+            match word {
+                b"HIT" => return Self::Hit,
+                b"MISS" => {
+                    claim = claim.or(Self::Miss);
+                    continue;
+                }
+                _ => {}
+            }
             let has = |part: &[u8]| contains(word, part);
             if has(b"refresh") || has(b"revalidated") {
                 claim = Self::Revalidated;

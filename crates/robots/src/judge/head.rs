@@ -7,26 +7,19 @@ use super::claim::Claim;
 use bakeoff_wire::http1::parse_http_date;
 use bakeoff_wire::stamp::{self, ReplyStamp};
 
-/// A moment in a header field, in seconds since 1970.
+/// A moment in a header field. Read when somebody asks for it: most are not looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Moment {
-    /// The field is not there.
-    #[default]
-    Absent,
-    /// It is there and holds no date; `Expires: 0` is common.
-    Unreadable,
-    /// It says so.
-    At(u64),
-}
+pub struct Moment<'a>(Option<&'a [u8]>);
 
-impl Moment {
-    fn read(value: &[u8]) -> Self {
-        parse_http_date(value).map_or(Self::Unreadable, Self::At)
+impl Moment<'_> {
+    /// Whether the field is there, with whatever in it; `Expires: 0` is common.
+    pub const fn is_there(self) -> bool {
+        self.0.is_some()
     }
 
-    /// The moment, where there is one.
-    pub const fn at(self) -> Option<u64> {
-        if let Self::At(seconds) = self { Some(seconds) } else { None }
+    /// Seconds since 1970, where it is a date.
+    pub fn at(self) -> Option<u64> {
+        self.0.and_then(parse_http_date)
     }
 }
 
@@ -98,11 +91,11 @@ pub struct Fields<'a> {
     /// it, then the first.
     pub stamp: Option<ReplyStamp<'a>>,
     /// `Date`
-    pub date: Moment,
+    pub date: Moment<'a>,
     /// `Last-Modified`
-    pub last_modified: Moment,
+    pub last_modified: Moment<'a>,
     /// `Expires`
-    pub expires: Moment,
+    pub expires: Moment<'a>,
     /// Whether there is an `ETag`.
     pub etag: bool,
     /// `Cache-Control`, all lines together.
@@ -122,9 +115,16 @@ impl<'a> Fields<'a> {
     pub fn read(head: &'a [u8], ask: u64) -> Self {
         let mut fields = Self::default();
         let mut x_cache = Claim::Nothing;
-        for line in head.split(|&byte| byte == b'\n').skip(1) {
-            let Some((name, value)) = split(line, b':') else { continue };
-            fields.take(name.trim_ascii(), value.trim_ascii(), ask, &mut x_cache);
+        let mut begin = 0;
+        // What stands before the first line's end is the status line; what has no end is no line.
+        for end in memchr::memchr_iter(b'\n', head) {
+            let line = head.get(begin..end).unwrap_or_default();
+            if begin > 0
+                && let Some((name, value)) = split(line, b':')
+            {
+                fields.take(name, value.trim_ascii(), ask, &mut x_cache);
+            }
+            begin = end + 1;
         }
         fields.claim = fields.claim.or(x_cache); // the standard field knows best
         fields
@@ -135,13 +135,13 @@ impl<'a> Fields<'a> {
         match name.len() {
             3 if is("age") => self.age = decimal(value).or(self.age),
             3 if is("via") => self.via = self.via.saturating_add(items(value).count() as u32),
-            4 if is("date") => self.date = Moment::read(value),
+            4 if is("date") => self.date = Moment(Some(value)),
             4 if is("etag") => self.etag = !value.is_empty(),
-            7 if is("expires") => self.expires = Moment::read(value),
+            7 if is("expires") => self.expires = Moment(Some(value)),
             7 if is("x-cache") => *x_cache = x_cache.or(Claim::of_x_cache(value)),
             9 if is(stamp::NAME) => self.take_stamp(value, ask),
             12 if is("cache-status") => self.claim = self.claim.or(Claim::of_cache_status(value)),
-            13 if is("last-modified") => self.last_modified = Moment::read(value),
+            13 if is("last-modified") => self.last_modified = Moment(Some(value)),
             13 if is("cache-control") => self.cache_control.read(value),
             13 if is("content-range") => self.content_range = ContentRange::read(value),
             _ => {}
@@ -176,7 +176,7 @@ pub(super) fn parameter(item: &[u8]) -> (&[u8], &[u8]) {
 
 /// What lies before and behind the first such byte.
 fn split(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
-    let place = text.iter().position(|&byte| byte == at)?;
+    let place = memchr::memchr(at, text)?;
     let (before, behind) = text.split_at(place);
     Some((before, behind.get(1..).unwrap_or_default()))
 }
@@ -210,7 +210,8 @@ mod tests {
     fn every_field_is_read_in_any_case() {
         let fields = Fields::read(HEAD, 1);
         assert_eq!(fields.date.at(), Some(784_111_777));
-        assert_eq!((fields.expires.at(), fields.last_modified), (Some(784_111_779), Moment::Unreadable));
+        assert_eq!((fields.expires.at(), fields.last_modified.at()), (Some(784_111_779), None));
+        assert!(fields.last_modified.is_there());
         assert_eq!((fields.age, fields.via, fields.etag), (Some(12), 3, true));
         let control = fields.cache_control;
         assert_eq!((control.public, control.private, control.max_age), (true, true, Some(40)));
@@ -232,11 +233,12 @@ mod tests {
 
     #[test]
     fn what_is_no_head_is_read_as_nothing() {
-        for nothing in [&b""[..], b"\n", b"\n:\n::\n=", b"x\nDate\nAge: \nAge: -1\nX-Bakeoff: made"] {
+        for nothing in [&b""[..], b"\n", b"\n:\n::\n=", b"x\nDate\nAge: \nAge: -1\nX-Bakeoff: made\nAge: 5"] {
             assert_eq!(Fields::read(nothing, 1), Fields::default());
         }
-        let date = Fields::read(b"\nDate: soon\nExpires:", 1);
-        assert_eq!((date.date, date.expires), (Moment::Unreadable, Moment::Unreadable));
+        let date = Fields::read(b"\nDate: soon\nExpires:\n", 1);
+        assert!(date.date.is_there() && date.expires.is_there() && !date.last_modified.is_there());
+        assert_eq!((date.date.at(), date.expires.at()), (None, None));
     }
 
     /// Nothing that a stranger sends may make it panic: a right head, with bytes changed, cut and doubled.

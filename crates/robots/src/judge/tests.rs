@@ -1,4 +1,5 @@
 use super::*;
+use bakeoff_content::SplitMix64;
 use bakeoff_content::world::{Model, Name};
 use bakeoff_units::Nanos;
 use bakeoff_wire::http1::http_date;
@@ -214,6 +215,9 @@ fn conditions_get_the_status_that_is_true() {
     changed.truth.at_sent.version = 4;
     assert_eq!(Reply::hit().faults(&changed), []);
     assert_eq!(Reply::hit().status(304).faults(&basic()), [Fault::Wrong304]);
+    let passed_on = Reply::new("valid=0000000000000abc; object=w1; version=5").status(304);
+    let first = passed_on.judged(&Asked { repeat: false, ..ims304 });
+    assert_eq!((first.hit, first.faults), (Hit::Miss, Faults::NONE), "the origin's own answer");
     let own = Reply::hit().status(304).unstamped().judged(&ims304);
     assert_eq!((own.hit, own.faults), (Hit::Hit, Faults::NONE), "the origin would have stamped it");
 }
@@ -304,4 +308,36 @@ fn truth_is_what_the_origin_says_at_these_times() {
     assert_eq!((later.at_sent.version, later.at_sent.expires), (truth.at_done.version, Some(change + 1000)));
     let moving = Truth::of(&world("now+9s"), Nanos::from_secs(change + 1), Nanos::from_secs(change + 2));
     assert_eq!(moving.at_sent.expires, None);
+}
+
+/// Whatever comes is judged, and what fails has a reason.
+#[test]
+fn any_head_at_all_is_judged() {
+    let mut random = SplitMix64::new(11);
+    let mut draw = |below: usize| (random.next_u64() % below as u64) as usize;
+    let head = "HTTP/1.1 200 X\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nAge: 99\r\nVia: a, b, c\r\n\
+        Content-Range: bytes 0-99/100\r\nX-Bakeoff: made=0000000000000abc; object=w1; version=5\r\n\r\n";
+    let kinds = [
+        RequestKind::Basic,
+        RequestKind::Ims304,
+        RequestKind::Reload,
+        RequestKind::Range { first: u64::MAX, last: 0 },
+        RequestKind::Range { first: 0, last: u64::MAX },
+        RequestKind::Head,
+        RequestKind::Post,
+    ];
+    for turn in 0..20_000 {
+        let mut bytes = head.as_bytes().to_vec();
+        for _ in 0..draw(8) {
+            let place = draw(bytes.len());
+            bytes[place] = b"0123459,;:=-/ \n\xff"[draw(16)];
+        }
+        bytes.truncate(draw(2 * bytes.len()));
+        let mut asked = asked(kinds[turn % kinds.len()]);
+        asked.truth.body_bytes = [0, 100, u64::MAX][draw(3)];
+        asked.sent_unix = [Nanos::ZERO, asked.sent_unix, Nanos::MAX][draw(3)];
+        let came = Came { head: &bytes, body_bytes: 100, ..Came::default() };
+        let judged = judge(&asked, &came);
+        assert_eq!(judged.outcome == Outcome::Wrong, judged.faults.weight() == Weight::Fails);
+    }
 }

@@ -15,6 +15,9 @@ use bakeoff_content::world::{Model, Name, Object};
 /// Neighbours on either side that byte-hit discrimination looks at; Web Polygraph's.
 const NEIGHBOURS: u64 = 4;
 
+/// In the number of what is posted to: no object that is asked for has it.
+const POSTED: u64 = 1 << 63;
+
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Choice {
@@ -22,6 +25,8 @@ pub(super) struct Choice {
     pub(super) kind: RequestKind,
     pub(super) repeat: bool,
     pub(super) robot: u32,
+    /// Bytes that a POST sends.
+    pub(super) sends: u64,
 }
 
 /// What choices are made by.
@@ -39,22 +44,42 @@ pub(super) struct Chooser<'a> {
 pub(super) type Lacked = bool;
 
 impl Chooser<'_> {
-    /// A request that is asked directly.
-    pub(super) fn page(&self, set: &mut WorkingSet, mut random: SplitMix64) -> Option<(Choice, Lacked)> {
+    /// The `nth` request that is asked directly.
+    pub(super) fn page(
+        &self,
+        set: &mut WorkingSet,
+        nth: u64,
+        mut random: SplitMix64,
+    ) -> Option<(Choice, Lacked)> {
         let robot = self.robot(&mut random);
         let server = random.below(u64::from(self.spec.servers.get())) as u16;
         let kind = self.model.draw_kind(&mut random);
         let wanted = random.unit() < self.spec.recurrence.get() * self.factors.recurrence;
-        let repeat = wanted && set.has_any(server, usize::from(kind));
         let name = |number| Name { world: self.world, server, kind, number };
+        let method = self.method(random.unit());
+        if method == Drawn::Post {
+            let object = self.model.object(&name(POSTED | nth))?;
+            let sends = self.spec.post_body.as_ref().map_or(0.0, |sizes| sizes.draw(&mut random)) as u64;
+            return Some((Choice { object, kind: RequestKind::Post, repeat: false, robot, sends }, false));
+        }
+        let repeat = wanted && set.has_any(server, usize::from(kind));
         let object = if repeat {
             self.repeated(set, name, &mut random)?
         } else {
             self.model.object(&name(set.make(server, usize::from(kind))))?
         };
-        let head = random.unit() < self.spec.special.head.get() * self.factors.special;
-        let kind = self.kind(&object, head, &mut random);
-        Some((Choice { object, kind, repeat, robot }, wanted && !repeat))
+        let kind = self.kind(&object, method == Drawn::Head, &mut random);
+        Some((Choice { object, kind, repeat, robot, sends: 0 }, wanted && !repeat))
+    }
+
+    fn method(&self, unit: f64) -> Drawn {
+        let [head, post] = [self.spec.special.head, self.spec.special.post];
+        let [head, post] = [head, post].map(|share| share.get() * self.factors.special);
+        match unit {
+            _ if unit < head => Drawn::Head,
+            _ if unit < head + post => Drawn::Post,
+            _ => Drawn::Basic,
+        }
     }
 
     /// A request for an embedded object of a page.
@@ -99,17 +124,22 @@ impl Chooser<'_> {
             Drawn::Ims200 if dated() => RequestKind::Ims200,
             Drawn::Ims304 if dated() => RequestKind::Ims304,
             Drawn::Reload => RequestKind::Reload,
-            Drawn::Range if object.body.len() > 0 => range(object.body.len(), from, to),
+            Drawn::Range if !object.body.is_empty() => range(object.body.len(), from, to),
+            Drawn::Abort if !object.body.is_empty() => RequestKind::Abort,
             _ => RequestKind::Basic,
         }
     }
 
     fn drawn(&self, unit: f64) -> Drawn {
-        let Special { ims200, ims304, reload, range, .. } = self.spec.special;
+        let Special { ims200, ims304, reload, range, abort, .. } = self.spec.special;
         let mut end = 0.0;
-        for (share, drawn) in
-            [(ims200, Drawn::Ims200), (ims304, Drawn::Ims304), (reload, Drawn::Reload), (range, Drawn::Range)]
-        {
+        for (share, drawn) in [
+            (ims200, Drawn::Ims200),
+            (ims304, Drawn::Ims304),
+            (reload, Drawn::Reload),
+            (range, Drawn::Range),
+            (abort, Drawn::Abort),
+        ] {
             end += share.get() * self.factors.special;
             if unit < end {
                 return drawn;
@@ -120,13 +150,16 @@ impl Chooser<'_> {
 }
 
 /// A kind of request before the object was looked at.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Drawn {
     Basic,
     Ims200,
     Ims304,
     Reload,
     Range,
+    Abort,
+    Head,
+    Post,
 }
 
 /// From anywhere in the body to anywhere behind that.

@@ -25,6 +25,8 @@ pub struct Flight {
     pub due: Nanos,
     /// Bytes of method, target and its own header lines.
     pub words_bytes: u64,
+    /// Bytes of what a POST sends.
+    pub sends: u64,
     /// Which request of its kind it is: counts those that are asked directly, from 0.
     pub(super) nth: u64,
     pub(super) page: u32,

@@ -83,6 +83,7 @@ fn since(unix_secs: u64, out: &mut Vec<u8>) {
 pub(super) const fn method(kind: RequestKind) -> Method {
     match kind {
         RequestKind::Head => Method::Head,
+        RequestKind::Post => Method::Post,
         _ => Method::Get,
     }
 }

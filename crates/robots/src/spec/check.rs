@@ -4,11 +4,15 @@ use super::{AmountPer, Connections, RobotsFile, Spec, SpecError, Special, Specia
 use crate::phases::{self, Phase, PhaseFile};
 use crate::popularity::HotSet;
 use crate::working_set::Limit;
+use bakeoff_content::Distribution;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 use std::num::{NonZeroU16, NonZeroU32};
 
 /// More than any plan needs, and less than a process may open on most machines after `bakeoff doctor`.
 const CONNECTIONS: NonZeroU32 = NonZeroU32::MIN.saturating_add(8191);
+
+/// Bodies of requests are copied into a connection's buffer.
+const POST_AT_MOST: f64 = 1024.0 * 1024.0;
 
 pub(super) fn check(file: &RobotsFile, phases: &[PhaseFile]) -> Result<Spec, SpecError> {
     let robots = file.robots.unwrap_or(NonZeroU32::MIN);
@@ -24,6 +28,7 @@ pub(super) fn check(file: &RobotsFile, phases: &[PhaseFile]) -> Result<Spec, Spe
         hot_set: hot_set(file)?,
         byte_hit_discrimination: at_most_all("byte_hit_discrimination", file.byte_hit_discrimination)?,
         special: special(&file.special)?,
+        post_body: post_body(file)?,
         embedded: at_most_all("embedded", file.embedded.or(Ratio::new(1.0)))?,
         requests_per_connection: file.requests_per_connection.clone(),
         connections: match file.connections {
@@ -77,6 +82,18 @@ fn can_freeze(phases: &[Phase], limit: Limit) -> Result<(), SpecError> {
     }
 }
 
+fn post_body(file: &RobotsFile) -> Result<Option<Distribution>, SpecError> {
+    match &file.post_body {
+        Some(_) if file.special.post.is_none() => {
+            Err(SpecError::new("post_body", "there is no POST", "write special = { post = \"1.5%\" }"))
+        }
+        Some(sizes) if sizes.mean() > POST_AT_MOST => {
+            Err(SpecError::new("post_body", "it is more than 1 MB on average", "write a smaller size"))
+        }
+        sizes => Ok(sizes.clone()),
+    }
+}
+
 fn hot_set(file: &RobotsFile) -> Result<Option<HotSet>, SpecError> {
     let Some(hot) = file.hot_set else { return Ok(None) };
     let share = at_most_all("hot_set.share", Some(hot.share))?;
@@ -93,9 +110,13 @@ fn special(file: &SpecialFile) -> Result<Special, SpecError> {
         ims304: at_most_all("special.ims304", file.ims304)?,
         reload: at_most_all("special.reload", file.reload)?,
         range: at_most_all("special.range", file.range)?,
+        abort: at_most_all("special.abort", file.abort)?,
         head: at_most_all("special.head", file.head)?,
+        post: at_most_all("special.post", file.post)?,
     };
-    let sum = special.ims200.get() + special.ims304.get() + special.reload.get() + special.range.get();
+    let Special { ims200, ims304, reload, range, abort, head, post } = special;
+    let kinds: f64 = [ims200, ims304, reload, range, abort].into_iter().map(Ratio::get).sum();
+    let sum = kinds.max(head.get() + post.get());
     if sum > 1.0 + 1e-9 {
         let what = format!("the shares make {:.2}%", sum * 100.0);
         return Err(SpecError::new("special", what, "make them 100% at most"));

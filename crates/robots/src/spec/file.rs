@@ -44,6 +44,10 @@ pub struct RobotsFile {
     /// Shares of requests that are not basic; the rest is.
     #[serde(default)]
     pub special: SpecialFile,
+    /// Size of the bodies that POST sends, such as "unif:0,8KB". Default none.
+    #[serde(default, deserialize_with = "typed::sizes")]
+    #[schemars(with = "Option<String>")]
+    pub post_body: Option<Distribution>,
     /// Probability that an embedded object is asked for; always the same ones of a page. Default 100%.
     #[serde(default, deserialize_with = "typed::maybe")]
     #[schemars(with = "Option<String>")]
@@ -98,6 +102,15 @@ pub struct SpecialFile {
     #[serde(default, deserialize_with = "typed::maybe")]
     #[schemars(with = "Option<String>")]
     pub range: Option<Ratio>,
+    /// GETs whose connection is closed in the midst of the reply's body.
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub abort: Option<Ratio>,
+    /// POST, of what is asked directly; each to a URL of its own, as a cache drops what it holds of a URL
+    /// that something is posted to (RFC 9111 section 4.4).
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub post: Option<Ratio>,
     /// HEAD in place of GET, of what is asked directly.
     #[serde(default, deserialize_with = "typed::maybe")]
     #[schemars(with = "Option<String>")]

@@ -44,6 +44,8 @@ pub struct Spec {
     pub byte_hit_discrimination: Ratio,
     /// Requests that are not basic.
     pub special: Special,
+    /// Size of what a POST sends; nothing where there is none.
+    pub post_body: Option<Distribution>,
     /// Probability that an embedded object is asked for.
     pub embedded: Ratio,
     /// How many requests a connection carries, drawn for each; `None`: as many as the server lets it.
@@ -69,8 +71,12 @@ pub struct Special {
     pub reload: Ratio,
     /// A range of bytes.
     pub range: Ratio,
+    /// GETs that are broken off inside the body.
+    pub abort: Ratio,
     /// HEAD; of the requests that are asked directly.
     pub head: Ratio,
+    /// POST; the same.
+    pub post: Ratio,
 }
 
 /// Most connections that robots have at a time.

@@ -11,7 +11,8 @@ const POLYMIX_4: &str = r#"
     recurrence = "68.75%"
     hot_set = { share = "1%", probability = "10%" }
     byte_hit_discrimination = "90%"
-    special = { ims200 = "5%", ims304 = "10%", reload = "5%", head = "0.1%" }
+    special = { ims200 = "5%", ims304 = "10%", reload = "5%", abort = "0.1%", head = "0.1%", post = "1.5%" }
+    post_body = "unif:0KB,8KB"
     requests_per_connection = "zipf:64"
     connections = "4 per robot"
     servers = 625
@@ -51,7 +52,8 @@ fn polymix_4_reads_as_it_is_meant() {
     assert_eq!(spec.connections, Connections::Each(4.try_into().unwrap()));
     assert_eq!(spec.working_set, Limit::Objects(2_592_000));
     assert_eq!(spec.embedded.get(), 1.0);
-    assert_eq!(spec.special.ims304.get(), 0.1);
+    assert_eq!((spec.special.ims304.get(), spec.special.post.get()), (0.1, 0.015));
+    assert_eq!(spec.post_body.unwrap().mean(), 4096.0);
     let [framp, fill, fexit, top1] = &spec.phases[..] else { panic!("{:?}", spec.phases) };
     assert_eq!(framp.goal.duration, Some(Nanos::from_secs(1200)));
     assert!(!framp.measured && fill.measured);
@@ -95,7 +97,10 @@ fn every_contradiction_is_refused_at_its_place() {
         ("hot_set = { share = '1%' }", minute, "missing field `probability`"),
         ("hot_set = { share = '0%', probability = '1%' }", minute, "nothing is hot"),
         ("special = { reload = '60%', range = '50%' }", minute, "the shares make 110.00%"),
-        ("special = { post = '1%' }", minute, "unknown field `post`"),
+        ("special = { put = '1%' }", minute, "unknown field `put`"),
+        ("special = { head = '60%', post = '50%' }", minute, "the shares make 110.00%"),
+        ("post_body = 'const:1KB'", minute, "there is no POST"),
+        ("special = { post = '1%' }\npost_body = 'const:2MB'", minute, "more than 1 MB"),
         ("requests_per_connection = 'often'", minute, "is no distribution"),
         ("connections = '0'", minute, "connections"),
         ("working_set = {}", minute, "it needs one limit"),

@@ -24,6 +24,14 @@ where
     text(deserializer).map(Some)
 }
 
+/// A distribution of sizes.
+pub(crate) fn sizes<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<bakeoff_content::Distribution>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    bakeoff_content::Distribution::parse_bytes(&text).map(Some).map_err(D::Error::custom)
+}
+
 /// A distribution of counts.
 pub(crate) fn counts<'de, D: Deserializer<'de>>(
     deserializer: D,

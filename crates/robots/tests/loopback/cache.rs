@@ -4,7 +4,7 @@ use bakeoff_content::world::{Model, Name, Object};
 use bakeoff_wire::http1::{http_date, parse_http_date};
 use bakeoff_wire::stamp::{ReplyStamp, Told, parse_ask};
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -86,6 +86,10 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<Request> {
         let Some((name, value)) = line.trim_end().split_once(": ") else { break };
         fields.insert(name.to_lowercase(), value.to_owned());
     }
+    if let Some(length) = fields.get("content-length") {
+        let mut body = vec![0; length.parse().unwrap()];
+        reader.read_exact(&mut body).ok()?;
+    }
     Some(Request { method, path, fields })
 }
 
@@ -118,6 +122,9 @@ impl Store {
             Some((first, last)) => {
                 let (first, last) = (first.parse().unwrap(), last.parse::<u64>().unwrap().min(len - 1));
                 reply("206 Partial Content", &object, told, now, Some((first, last)))
+            }
+            None if request.method == "POST" => {
+                reply("200 OK", &object, told, now, Some((0, len.min(1).wrapping_sub(1))))
             }
             None if request.method == "HEAD" => reply("200 OK", &object, told, now, None),
             None => reply("200 OK", &object, told, now, Some((0, len.wrapping_sub(1)))),

@@ -200,23 +200,54 @@ pub fn http_date_bytes(unix_seconds: u64) -> [u8; 29] {
     date
 }
 
-/// Seconds since 1970 of an IMF-fixdate; `None` for the obsolete forms, which nobody sends here.
+/// Seconds since 1970 of an IMF-fixdate; `None` for the obsolete forms, which nobody sends here. Other white
+/// space and numbers of other lengths are taken too.
 pub fn parse_http_date(date: &[u8]) -> Option<u64> {
+    let Date { year, month, day, clock: [hour, minute, second] } =
+        <&[u8; 29]>::try_from(date).ok().and_then(fixed_date).or_else(|| spaced_date(date))?;
+    let month = MONTHS.iter().position(|name| name.as_bytes() == month)? as u64 + 1;
+    if !(1970..=9999).contains(&year) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let seconds = days_since_1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
+    Some(seconds.min(LAST_SECOND)) // beyond it there is only a leap second
+}
+
+/// The parts of a date, as they were read.
+struct Date<'a> {
+    year: u64,
+    month: &'a [u8],
+    day: u64,
+    clock: [u64; 3],
+}
+
+/// As all write it: everything at its place.
+#[inline]
+fn fixed_date(date: &[u8; 29]) -> Option<Date<'_>> {
+    let pair = |at: usize| {
+        let (tens, ones) = (date[at].wrapping_sub(b'0'), date[at + 1].wrapping_sub(b'0'));
+        (tens < 10 && ones < 10).then(|| u64::from(tens) * 10 + u64::from(ones))
+    };
+    let marks = [(3, b','), (4, b' '), (7, b' '), (11, b' '), (16, b' '), (19, b':'), (22, b':')];
+    if date[25..] != *b" GMT" || marks.iter().any(|&(at, mark)| date[at] != mark) {
+        return None;
+    }
+    let clock = [pair(17)?, pair(20)?, pair(23)?];
+    Some(Date { year: pair(12)? * 100 + pair(14)?, month: &date[8..11], day: pair(5)?, clock })
+}
+
+/// With other white space.
+#[cold]
+fn spaced_date(date: &[u8]) -> Option<Date<'_>> {
     let text = std::str::from_utf8(date).ok()?;
     let mut fields = text.split_ascii_whitespace().skip(1); // the day of the week
     let (day, month, year, time) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
     if fields.next() != Some("GMT") || fields.next().is_some() {
         return None;
     }
-    let month = MONTHS.iter().position(|name| *name == month)? as u64 + 1;
     let mut clock = time.split(':').map(|part| part.parse::<u64>().ok());
-    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
-    let (year, day) = (year.parse::<u64>().ok()?, day.parse::<u64>().ok()?);
-    if !(1970..=9999).contains(&year) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 60 {
-        return None;
-    }
-    let seconds = days_since_1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
-    Some(seconds.min(LAST_SECOND)) // beyond it there is only a leap second
+    let clock = [clock.next()??, clock.next()??, clock.next()??];
+    Some(Date { year: year.parse().ok()?, month: month.as_bytes(), day: day.parse().ok()?, clock })
 }
 
 /// Year, month, day of a day number. Howard Hinnant, "chrono-compatible low-level date algorithms".
@@ -251,7 +282,21 @@ mod tests {
         for seconds in [0, 951_782_400, 1_431_857_103, 4_102_444_800] {
             assert_eq!(parse_http_date(http_date(seconds).as_bytes()), Some(seconds));
         }
-        assert_eq!(parse_http_date(b"yesterday"), None);
+        for second in (0..4_000_000_000).step_by(86_399_977) {
+            assert_eq!(parse_http_date(&http_date_bytes(second)), Some(second));
+        }
+        assert_eq!(parse_http_date(b" Sun,  6 Nov 1994  08:49:37 GMT"), Some(784_111_777));
+        for wrong in [
+            "yesterday",
+            "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun, 06 Nov 1994 08:49:37 UTC",
+            "Sun, 06 Nov 1994 24:49:37 GMT",
+            "Sun, 00 Nov 1994 08:49:37 GMT",
+            "Sun, 06 nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 08:4x:37 GMT",
+        ] {
+            assert_eq!(parse_http_date(wrong.as_bytes()), None, "{wrong}");
+        }
         assert_eq!(http_date(u64::MAX), "Fri, 31 Dec 9999 23:59:59 GMT");
     }
 

@@ -64,12 +64,12 @@ fn polymix_4_has_its_mix_at_its_rate() {
 #[test]
 fn special_requests_have_their_shares() {
     let robots = "rate = '1000/s'\nrecurrence = '50%'\n\
-        special = { ims200 = '5%', ims304 = '10%', reload = '5%', range = '4%', head = '1%' }";
+        special = { ims200 = '5%', ims304 = '10%', reload = '5%', range = '4%', abort = '2%', head = '1%', post = '3%' }";
     let half = format!("{}\nspecial = {{ begin = '50%' }}", requests(50_000));
     for (phase, factor) in [(requests(50_000), 1.0), (half, 0.5)] {
         let run = run(&mut population(POLYMIX_1, spec(robots, &phase), setting()), usize::MAX, at_once);
         let kinds = |label: &str| share(&run.seen, |seen| seen.flight.kind.label() == label);
-        let get = 1.0 - 0.01 * factor;
+        let get = 1.0 - 0.04 * factor;
         // Who is not cachable shows no Last-Modified and is asked for plainly.
         for (label, expected) in [
             ("head", 0.01 * factor),
@@ -77,6 +77,8 @@ fn special_requests_have_their_shares() {
             ("ims304", 0.1 * factor * get * 0.8),
             ("reload", 0.05 * factor * get),
             ("range", 0.04 * factor * get),
+            ("abort", 0.02 * factor * get),
+            ("post", 0.03 * factor),
         ] {
             let (got, error) = (kinds(label), (expected * (1.0 - expected) / 50_000_f64).sqrt());
             assert!((got - expected).abs() < 5.0 * error, "{label}: {got} of {expected}");

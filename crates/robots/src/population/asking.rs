@@ -1,0 +1,188 @@
+//! How the next request is made, and what follows from one that has ended.
+//!
+//! Measuring side, hot. The private half of [`Population`].
+
+use super::choose::Chooser;
+use super::words::{self, Words};
+use super::{Child, EMBEDDED, Flight, Next, PAGES, Page, Population, WANTED};
+use crate::judge::RequestKind;
+use bakeoff_content::world::Object;
+use bakeoff_content::{Body, ObjectId, SplitMix64, mix64};
+use bakeoff_units::Nanos;
+use bakeoff_workload::{Ask, Source};
+
+impl Population {
+    pub(super) fn next_up(&self) -> Option<(Nanos, Next)> {
+        if self.is_over() {
+            return None;
+        }
+        let child = self.waiting.front().map(|child| (child.due, Next::Child));
+        let page = self.launcher.due().map(|due| (due, Next::Page));
+        match (child, page) {
+            (Some(child), Some(page)) => Some(if page.0 < child.0 { page } else { child }),
+            (child, page) => child.or(page),
+        }
+    }
+
+    /// Asks for a page.
+    fn page(&mut self, due: Nanos) -> Option<(u32, Object)> {
+        let nth = self.setting.lane.number(self.tally.pages + 1) - 1;
+        let random = SplitMix64::for_purpose(self.setting.seed ^ PAGES, nth);
+        let chooser = Chooser {
+            spec: &self.spec,
+            model: &self.model,
+            world: self.setting.world,
+            lane: self.setting.lane,
+            factors: self.schedule.factors(due),
+            unix_secs: (self.setting.start_unix + due).get() / 1_000_000_000,
+        };
+        let (choice, lacked) = chooser.page(&mut self.set, nth, random)?;
+        let robot = self.launcher.launch(&self.schedule).unwrap_or(choice.robot);
+        self.tally.pages += 1;
+        self.tally.repeats += u64::from(choice.repeat);
+        self.tally.lacked += u64::from(lacked);
+        let page = self.pages.insert(Page { begun: due, objects: 1, failed: false, robot, pending: 1 });
+        let flight = Flight {
+            stamp: self.stamp(serial(nth, None)),
+            name: choice.object.name,
+            kind: choice.kind,
+            repeat: choice.repeat,
+            embedded: false,
+            phase: self.schedule.phase()?,
+            due,
+            words_bytes: 0,
+            sends: choice.sends,
+            nth,
+            page,
+        };
+        Some((self.flights.insert(flight), choice.object))
+    }
+
+    /// Asks for the embedded object whose turn it is.
+    fn child(&mut self) -> Option<(u32, Object)> {
+        let child = self.waiting.pop_front()?;
+        let chooser = Chooser {
+            spec: &self.spec,
+            model: &self.model,
+            world: self.setting.world,
+            lane: self.setting.lane,
+            factors: self.schedule.factors(child.due),
+            unix_secs: (self.setting.start_unix + child.due).get() / 1_000_000_000,
+        };
+        let random = SplitMix64::for_purpose(self.setting.seed ^ EMBEDDED, child.serial);
+        let (object, kind) = chooser.embedded(&child.name, random)?;
+        self.launcher.give_way(&self.schedule);
+        self.tally.embedded += 1;
+        let flight = Flight {
+            stamp: self.stamp(child.serial),
+            name: child.name,
+            kind,
+            repeat: child.repeat,
+            embedded: true,
+            phase: self.schedule.phase()?,
+            due: child.due,
+            words_bytes: 0,
+            sends: 0,
+            nth: 0,
+            page: child.page,
+        };
+        Some((self.flights.insert(flight), object))
+    }
+
+    /// A page's own object has come: what it embeds is due.
+    pub(super) fn embed(&mut self, flight: &Flight, done: Nanos) {
+        let Some(object) = self.model.object(&flight.name) else { return };
+        let Some(page) = self.pages.get_mut(flight.page) else { return };
+        for (index, name) in object.embedded().enumerate() {
+            let wanted = SplitMix64::for_purpose(name.object_id().get(), WANTED).unit();
+            if wanted >= self.spec.embedded.get() {
+                continue;
+            }
+            (page.objects, page.pending) = (page.objects + 1, page.pending + 1);
+            let serial = serial(flight.nth, Some(index as u64));
+            let (page, repeat) = (flight.page, flight.repeat);
+            self.waiting.push_back(Child { name, due: done, page, repeat, serial });
+        }
+    }
+
+    /// A request of a page is over.
+    pub(super) fn leave_page(&mut self, index: u32, done: Nanos, failed: bool) -> Option<Page> {
+        let page = self.pages.get_mut(index)?;
+        page.pending -= 1;
+        page.failed |= failed;
+        if page.pending > 0 {
+            return None;
+        }
+        let page = self.pages.remove(index)?;
+        self.launcher.page_over(page.robot, done, page.failed, &self.schedule);
+        Some(page)
+    }
+
+    /// A number that no other request of the run has, and that is not 0. The numbers of another world are
+    /// unlikely to be among them.
+    fn stamp(&self, serial: u64) -> u64 {
+        mix64(self.setting.world ^ serial).max(1)
+    }
+}
+
+/// Purpose of the random bits of where a reply is broken off.
+const ABORT: u64 = 0xAB07;
+
+/// The number of a request among all: 9 bits tell which of its page's it is.
+const fn serial(nth: u64, embedded: Option<u64>) -> u64 {
+    let index = match embedded {
+        Some(index) => index + 1,
+        None => 0,
+    };
+    (nth + 1) << 9 | index
+}
+
+impl Source for Population {
+    fn next(&mut self, _robot: usize) -> Option<Ask<'_>> {
+        let (due, next) = self.next_up()?;
+        self.see(due);
+        if self.is_over() {
+            return None;
+        }
+        let (index, object) = match next {
+            Next::Page => self.page(due)?,
+            Next::Child => self.child()?,
+        };
+        let flight = self.flights.get_mut(index)?;
+        let unix_secs = (self.setting.start_unix + due).get() / 1_000_000_000;
+        self.words.write(&object, flight.kind, flight.stamp, (&self.model, &self.setting.form, unix_secs));
+        flight.words_bytes = self.words.bytes(flight.kind);
+        let flight = *flight;
+        let robot = self.pages.get(flight.page)?.robot;
+        Some(ask(&self.words, &object, &flight, index + 1, robot))
+    }
+
+    fn upcoming(&self, _robot: usize) -> Option<Nanos> {
+        self.next_up().map(|(due, _)| due)
+    }
+}
+
+fn ask<'a>(words: &'a Words, object: &Object, flight: &Flight, ticket: u32, robot: u32) -> Ask<'a> {
+    let abort = flight.kind == RequestKind::Abort;
+    Ask {
+        method: words::method(flight.kind),
+        target: &words.target,
+        headers: &words.headers,
+        expect: words::expect(object, flight.kind),
+        at: flight.due,
+        ticket,
+        robot,
+        body: (flight.kind == RequestKind::Post).then(|| posted(flight)),
+        stop_after: abort.then(|| stop_after(flight.stamp, object.body.len())),
+    }
+}
+
+/// What a POST sends: bytes that follow from its stamp.
+fn posted(flight: &Flight) -> Body {
+    Body::new(ObjectId::of_name(&flight.stamp.to_le_bytes()), flight.sends)
+}
+
+/// Anywhere in the body, but not before its first byte.
+fn stop_after(stamp: u64, len: u64) -> u64 {
+    1 + SplitMix64::for_purpose(stamp, ABORT).below(len)
+}
