@@ -126,8 +126,11 @@ pub fn judge(asked: &Asked<'_>, came: &Came<'_>) -> Judged {
         offered: asked.offered(),
         faults: Faults::NONE,
     };
+    let status = came.status.or_else(|| status_of(came.head));
     if asked.kind == RequestKind::Abort && came.error.is_none_or(broken_off) {
-        judged.outcome = Outcome::Aborted;
+        // What is broken off has to be the object.
+        judged.faults.add_if(status.is_some_and(|status| status != 200), Fault::UnexpectedStatus);
+        judged.outcome = if judged.faults.is_empty() { Outcome::Aborted } else { Outcome::Wrong };
         return judged;
     }
     if let Some(class) = came.error.filter(|class| !speaks_of_content(*class)) {
@@ -135,7 +138,6 @@ pub fn judge(asked: &Asked<'_>, came: &Came<'_>) -> Judged {
         return judged;
     }
     let fields = Fields::read(came.head, asked.stamp);
-    let status = came.status.or_else(|| status_of(came.head));
     judged.hit = origin_of(asked, &fields, status);
     judged.faults = checks::faults(asked, came, status, &fields, judged.hit);
     if judged.faults.weight() == Weight::Fails {

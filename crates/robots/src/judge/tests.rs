@@ -269,6 +269,7 @@ fn failures_of_the_connection_are_no_faults_of_the_cache() {
     assert_eq!(judge(&abort, &cut).outcome, Outcome::Aborted);
     assert_eq!(judge(&abort, &Came::default()).outcome, Outcome::Aborted);
     assert_eq!(judge(&abort, &came).outcome, Outcome::Failed(ErrorClass::Reset));
+    assert_eq!(Reply::hit().status(503).judged(&abort).outcome, Outcome::Wrong);
 }
 
 #[test]
