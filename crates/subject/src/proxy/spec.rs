@@ -127,9 +127,11 @@ impl Product {
 /// HAProxy takes the size of its cache in whole megabytes, up to this many.
 const HAPROXY_MOST_BYTES: u64 = 4095 << 20;
 
-/// Less than that, and the directory of the store (Traffic Server: whole stripes) leaves nothing
-/// for objects.
+/// Less than that, and what the store needs for itself leaves too little for objects.
 const LEAST_BYTES: u64 = 8 << 20;
+
+/// Traffic Server keeps 8 MB of its store free.
+const TRAFFIC_SERVER_LEAST_BYTES: u64 = 32 << 20;
 
 impl ProxySpec {
     /// The bytes that objects may take, and where they are.
@@ -153,6 +155,10 @@ impl ProxySpec {
             Product::HaProxy => HAPROXY_MOST_BYTES,
             _ => u64::MAX,
         };
+        let least = match self.product {
+            Product::TrafficServer => TRAFFIC_SERVER_LEAST_BYTES,
+            _ => LEAST_BYTES,
+        };
         match (self.product, self.disk_bytes) {
             (product, _) if self.mode == ProxyMode::Forward && !product.can_forward() => {
                 Some(ProxyRefusal::ReverseOnly)
@@ -160,9 +166,7 @@ impl ProxySpec {
             (Product::Nginx | Product::Apache | Product::TrafficServer, None) => Some(ProxyRefusal::DiskOnly),
             (Product::HaProxy, Some(_)) => Some(ProxyRefusal::MemoryOnly),
             _ if self.store_bytes() > most => Some(ProxyRefusal::TooLarge { most_bytes: most }),
-            _ if self.store_bytes() < LEAST_BYTES => {
-                Some(ProxyRefusal::TooSmall { least_bytes: LEAST_BYTES })
-            }
+            _ if self.store_bytes() < least => Some(ProxyRefusal::TooSmall { least_bytes: least }),
             _ => None,
         }
     }

@@ -19,6 +19,10 @@ use std::path::Path;
 /// The path of the gauge, which no object of ours has.
 const GAUGE: &str = "bakeoff-gauge";
 
+/// Ahead of where it writes, the store keeps this much free (`EVACUATION_SIZE` in its source) and
+/// never counts it as used.
+const KEPT_FREE_BYTES: u64 = 8 << 20;
+
 /// Where Debian keeps its plugins, when `traffic_layout` does not say.
 const PLUGINS: &str = "/usr/lib/trafficserver/modules";
 
@@ -146,7 +150,8 @@ pub(super) fn store(gauge: &Gauge<'_>) -> Result<StoreReading, StoreError> {
     Ok(StoreReading {
         used_bytes,
         // It says 0 until it has added up its figures for the first time.
-        capacity_bytes: if said_bytes == 0 { gauge.spec.store_bytes() } else { said_bytes },
+        capacity_bytes: if said_bytes == 0 { gauge.spec.store_bytes() } else { said_bytes }
+            .saturating_sub(KEPT_FREE_BYTES),
         evictions: None,
         objects: figure(&all, "direntries.used"),
         source: "stats_over_http",
