@@ -7,14 +7,16 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-/// How long it thinks over what it is to think over: long enough for others to ask meanwhile.
-const THINKING: Duration = Duration::from_millis(500);
+/// How long it thinks over what it is to think over: long enough for others to ask meanwhile, and longer
+/// than Traffic Server waits for another's reply.
+const THINKING: Duration = Duration::from_millis(2_000);
 
 /// Requests by path: all, and those that asked whether something is still good.
 pub(crate) type Counts = Arc<Mutex<HashMap<String, (usize, usize)>>>;
 
 /// Serves `/keep/N/...` (N bytes, fresh for an hour), `/brief/N/...` (for a second, then for an
-/// hour when it is revalidated), `/late/N/...` (fresh for an hour, after a time of thinking) and
+/// hour when it is revalidated), `/late/N/...` and
+/// `/half/N/...` (fresh for an hour, after a time of thinking before the head or amid the body) and
 /// `/private/N/...` (not to be kept).
 pub(crate) struct Origin {
     pub(crate) address: SocketAddr,
@@ -86,7 +88,7 @@ pub(crate) fn write_reply(mut stream: &TcpStream, path: &str, is_condition: bool
             std::thread::sleep(THINKING); // this is what it is asked for
             "public, max-age=3600"
         }
-        "keep" => "public, max-age=3600",
+        "keep" | "half" => "public, max-age=3600",
         "brief" if is_condition => "public, max-age=3600",
         "brief" => "public, max-age=1",
         _ => "private, no-cache",
@@ -103,6 +105,9 @@ pub(crate) fn write_reply(mut stream: &TcpStream, path: &str, is_condition: bool
     let mut left = if is_condition { 0 } else { length };
     let block = vec![b'x'; usize::try_from(left.min(1 << 16)).unwrap()];
     while left > 0 {
+        if kind == "half" && left <= length / 2 && left + (1 << 16) > length / 2 {
+            std::thread::sleep(THINKING);
+        }
         let piece = usize::try_from(left.min(1 << 16)).unwrap();
         stream.write_all(&block[..piece])?;
         left -= piece as u64;
