@@ -15,8 +15,9 @@ use crate::program::{Place, Recipe};
 use std::path::Path;
 
 /// Starts the cleaner, which leaves for the background, then becomes the server. The cleaner is
-/// below the guardian like everything else: its CPU counts, and it ends with the server.
-const START: &str = r#""$0" -d1 -n -t -p "$1" -l "$2"K && shift 2 && exec "$@""#;
+/// below the guardian like everything else: its CPU counts, and it ends with the server. (Not `-n`,
+/// with which it throws out some 30 objects a second and would never keep up.)
+const START: &str = r#""$0" -d1 -t -p "$1" -l "$2"K && shift 2 && exec "$@""#;
 
 /// Seconds that a connection to the origin may be idle before Apache closes it itself: below the
 /// origin's 15 s, so that no request is sent into a closing one.

@@ -9,7 +9,8 @@
 //! - fresh is what `Cache-Control` or `Expires` says; what says nothing is not kept by guess, and
 //!   nothing stale is given out. What is stale is kept and revalidated, where the product can.
 //! - a client's `Cache-Control: no-cache` (a reload) reaches the origin.
-//! - the largest object is an eighth of the store, larger ones are passed through.
+//! - the largest object is an eighth of the store, larger ones are passed through (not in Traffic
+//!   Server, see [`ProxySpec::largest_object_bytes`]).
 //! - connections to clients may be idle for ten minutes; connections to the origin are kept.
 //! - 2,000 requests in flight, or `Context::connections` if that is more.
 //! - no access log. What the product says of a hit is in a reply header, where it can.

@@ -40,7 +40,8 @@ pub enum ProxyMode {
 /// The proxy caches that bakeoff can start, all of them Debian's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Product {
-    /// Squid. Concurrent misses each go to the origin (`collapsed_forwarding` is off by default).
+    /// Squid. Concurrent misses each go to the origin until the first reply's head is there
+    /// (`collapsed_forwarding` is off by default); later ones share its body.
     Squid,
     /// Varnish. Concurrent misses wait for the first (its default, request coalescing).
     Varnish,
@@ -50,8 +51,9 @@ pub enum Product {
     /// Apache httpd with `mod_cache_disk`. Concurrent misses each go to the origin (`CacheLock` is
     /// off by default).
     Apache,
-    /// Apache Traffic Server. Of concurrent misses those that come after the first reply's head
-    /// share its body (`enable_read_while_writer` is on by default), earlier ones go to the origin.
+    /// Apache Traffic Server. A concurrent miss waits half a second for the first one's reply, to
+    /// share it (`enable_read_while_writer` is on by default, with 10 tries at 50 ms); then it goes
+    /// to the origin.
     TrafficServer,
     /// HAProxy with its small-object cache. Concurrent misses each go to the origin; it has no
     /// collapsing, and it never revalidates.
@@ -127,9 +129,11 @@ impl Product {
 /// HAProxy takes the size of its cache in whole megabytes, up to this many.
 const HAPROXY_MOST_BYTES: u64 = 4095 << 20;
 
-/// Less than that, and the directory of the store (Traffic Server: whole stripes) leaves nothing
-/// for objects.
+/// Less than that, and what the store needs for itself leaves too little for objects.
 const LEAST_BYTES: u64 = 8 << 20;
+
+/// Traffic Server keeps 8 MB of its store free.
+const TRAFFIC_SERVER_LEAST_BYTES: u64 = 32 << 20;
 
 impl ProxySpec {
     /// The bytes that objects may take, and where they are.
@@ -142,7 +146,8 @@ impl ProxySpec {
 
     /// The largest object that our configurations let into the store: an eighth of it, so that one
     /// object cannot empty it, and the same for all. (HAProxy's own default is a 256th, Squid's
-    /// 4 MB, Apache's 1 MB.) Larger ones are passed on.
+    /// 4 MB, Apache's 1 MB.) Larger ones are passed on. Only Traffic Server takes all: a limit would
+    /// end its sharing of a reply under way.
     pub const fn largest_object_bytes(&self) -> u64 {
         self.store_bytes() / 8
     }
@@ -153,6 +158,10 @@ impl ProxySpec {
             Product::HaProxy => HAPROXY_MOST_BYTES,
             _ => u64::MAX,
         };
+        let least = match self.product {
+            Product::TrafficServer => TRAFFIC_SERVER_LEAST_BYTES,
+            _ => LEAST_BYTES,
+        };
         match (self.product, self.disk_bytes) {
             (product, _) if self.mode == ProxyMode::Forward && !product.can_forward() => {
                 Some(ProxyRefusal::ReverseOnly)
@@ -160,9 +169,7 @@ impl ProxySpec {
             (Product::Nginx | Product::Apache | Product::TrafficServer, None) => Some(ProxyRefusal::DiskOnly),
             (Product::HaProxy, Some(_)) => Some(ProxyRefusal::MemoryOnly),
             _ if self.store_bytes() > most => Some(ProxyRefusal::TooLarge { most_bytes: most }),
-            _ if self.store_bytes() < LEAST_BYTES => {
-                Some(ProxyRefusal::TooSmall { least_bytes: LEAST_BYTES })
-            }
+            _ if self.store_bytes() < least => Some(ProxyRefusal::TooSmall { least_bytes: least }),
             _ => None,
         }
     }

@@ -19,6 +19,10 @@ use std::path::Path;
 /// The path of the gauge, which no object of ours has.
 const GAUGE: &str = "bakeoff-gauge";
 
+/// Ahead of where it writes, the store keeps this much free (`EVACUATION_SIZE` in its source) and
+/// never counts it as used.
+const KEPT_FREE_BYTES: u64 = 8 << 20;
+
 /// Where Debian keeps its plugins, when `traffic_layout` does not say.
 const PLUGINS: &str = "/usr/lib/trafficserver/modules";
 
@@ -100,6 +104,7 @@ cachedir: {dir}/{CACHE}
     )
 }
 
+/// `max_doc_size 0`: with a limit it does not let clients share a reply under way.
 /// `required_headers 2`: no freshness by guess. `down_server.cache_time`: an error of the origin
 /// does not shut it out for a minute. Debian's own file lists the other defaults.
 fn own_config(spec: &ProxySpec, place: &Place<'_>) -> Result<String, SubjectError> {
@@ -118,7 +123,7 @@ CONFIG proxy.config.http.cache.http INT 1
 CONFIG proxy.config.http.cache.required_headers INT 2
 CONFIG proxy.config.http.cache.ignore_client_no_cache INT 0
 CONFIG proxy.config.cache.ram_cache.size INT {memory}
-CONFIG proxy.config.cache.max_doc_size INT {largest}
+CONFIG proxy.config.cache.max_doc_size INT 0
 CONFIG proxy.config.http.keep_alive_no_activity_timeout_in INT 600
 CONFIG proxy.config.http.transaction_no_activity_timeout_in INT 600
 CONFIG proxy.config.http.transaction_no_activity_timeout_out INT 600
@@ -132,7 +137,6 @@ CONFIG proxy.config.crash_log_helper STRING NULL
         host = place.context.host(),
         threads = cores(place),
         memory = spec.memory_bytes,
-        largest = spec.largest_object_bytes(),
         files = descriptors(place),
     ))
 }
@@ -146,7 +150,8 @@ pub(super) fn store(gauge: &Gauge<'_>) -> Result<StoreReading, StoreError> {
     Ok(StoreReading {
         used_bytes,
         // It says 0 until it has added up its figures for the first time.
-        capacity_bytes: if said_bytes == 0 { gauge.spec.store_bytes() } else { said_bytes },
+        capacity_bytes: if said_bytes == 0 { gauge.spec.store_bytes() } else { said_bytes }
+            .saturating_sub(KEPT_FREE_BYTES),
         evictions: None,
         objects: figure(&all, "direntries.used"),
         source: "stats_over_http",
