@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod figures;
+mod handshakes;
 mod html;
 mod json;
 mod link;
