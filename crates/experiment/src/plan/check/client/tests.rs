@@ -147,7 +147,7 @@ fn what_is_wrong_is_said_as_the_flags_say_it_at_its_line() {
     for (text, expected) in [
         (
             tls("version = \"1.1\""),
-            &["`1.1` is no version of TLS known here", "1.2 and 1.3", "plan.toml:16"][..],
+            &["`1.1` is no version of TLS known here", "1.2 and 1.3", "plan.toml:17"][..],
         ),
         (tls("cipher = \"RC4\""), &["`RC4` is no cipher suite known here", "TLS13_AES_256_GCM_SHA384"]),
         (tls("group = [\"X25519\", \"X448\"]"), &["`X448` is no key-exchange group", "X25519MLKEM768"]),
