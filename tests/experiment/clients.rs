@@ -165,19 +165,22 @@ fn the_origin_speaks_http2_from_many_addresses() {
     let arms = "[arm.plain]\nserver = \"origin\"\nhttp2 = false\n\n[arm.h2c]\nserver = \"origin\"\n\n\
                 [arm.h2]\nserver = \"origin\"\ntls = true\n";
     let workload = "kind = \"get\"\nurls = [\"/bytes/500\"]\nrobots = 8\nhttp2 = { streams = 4 }\n\
-                    keep_alive = false\nfrom = \"127.0.0.0/16\"\nconnect_timeout = \"1s\"";
+                    requests_per_connection = 25\nfrom = \"127.0.0.0/16\"\nconnect_timeout = \"1s\"";
     let (results, slices) = run(&yard, &plan("", workload, arms), 0);
     all_answered(&results);
     let client = |arm: &str| results["arms"][arm]["subject"]["client"].clone();
     assert_eq!((&client("plain")["streams"], &client("h2")["streams"]), (&Value::Null, &Value::from(4)));
     assert!(client("h2c")["words"].as_str().unwrap().contains("from 65534 local addresses"));
-    assert!(
-        slices.iter().all(|slice| slice["counters"]["connections"] == 200),
-        "a connection for each request"
-    );
+    for slice in &slices {
+        // 200 requests, 25 a connection; those of the warm-up carry some.
+        let opened = number(&slice["counters"]["connections"]);
+        assert!((4.0..=12.0).contains(&opened), "{}: {opened} connections", slice["arm"]);
+    }
     assert!(results["arms"]["h2c"].get("handshakes").is_none());
     let made = &results["arms"]["h2"]["handshakes"];
-    assert_eq!(number(&made["full"]) + number(&made["resumed"]), number(&results["arms"]["h2"]["requests"]));
+    let opened = slices.iter().filter(|slice| slice["arm"] == "h2");
+    let opened: f64 = opened.map(|slice| number(&slice["counters"]["connections"])).sum();
+    assert_eq!(number(&made["full"]) + number(&made["resumed"]), opened, "a handshake each");
 }
 
 #[test]

@@ -60,8 +60,10 @@ impl ClientPlan {
     pub fn in_words(&self, tls: bool) -> String {
         let mut words = Vec::new();
         words.extend(self.streams().map(|streams| format!("HTTP/2, {streams} in flight on a connection")));
-        if let Reuse::UpTo(most) = self.reuse {
-            words.push(format!("{most} requests a connection at most"));
+        match self.reuse {
+            Reuse::Never => words.push("a connection for each request".to_owned()),
+            Reuse::UpTo(most) => words.push(format!("{most} requests a connection at most")),
+            Reuse::Always => {}
         }
         if self.from.count() > 0 {
             words.push(format!("from {} local addresses", self.from.count()));

@@ -26,10 +26,11 @@ impl Context<'_> {
         fresh: Fresh,
     ) -> Checked<ClientPlan> {
         let ArmKind::Server(spec) = what else { return Ok(ClientPlan::default()) };
-        let protocol = self.protocol(arm.http2.as_ref().or(w.http2.as_ref()))?;
+        let reuse = self.reuse(arm, w, fresh)?;
+        let protocol = self.protocol(arm.http2.as_ref().or(w.http2.as_ref()), reuse)?;
         let mut client = ClientPlan {
             protocol,
-            reuse: self.reuse(arm, w, fresh)?,
+            reuse,
             from: self.local_addresses(arm.from.as_ref().or(w.from.as_ref()))?,
             connect_timeout: self.optional(arm.connect_timeout.as_ref().or(w.connect_timeout.as_ref()))?,
             ..ClientPlan::default()
@@ -71,14 +72,20 @@ impl Context<'_> {
         }
     }
 
-    fn protocol(&self, entry: Option<&Spanned<Http2Entry>>) -> Checked<Protocol> {
+    /// A connection has no more requests in flight than it carries.
+    fn protocol(&self, entry: Option<&Spanned<Http2Entry>>, reuse: Reuse) -> Checked<Protocol> {
         let Some(entry) = entry else { return Ok(Protocol::Http1) };
         let streams = match *entry.as_ref() {
             Http2Entry::Switch(false) => return Ok(Protocol::Http1),
             Http2Entry::Switch(true) => 1,
             Http2Entry::Table(Http2Section { streams }) => streams.unwrap_or(1),
         };
-        match NonZeroU16::new(streams) {
+        let most = match reuse {
+            Reuse::Never => 1,
+            Reuse::UpTo(most) => u16::try_from(most.get()).unwrap_or(u16::MAX),
+            Reuse::Always => u16::MAX,
+        };
+        match NonZeroU16::new(streams.min(most)) {
             Some(streams) => Ok(Protocol::Http2 { streams }),
             None => self.wrong(entry.span(), "`streams` must be 1 or more", "the default is 1"),
         }

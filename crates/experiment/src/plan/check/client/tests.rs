@@ -76,7 +76,7 @@ fn what_the_workload_says_is_put_under_the_arm_s_key_by_key() {
     let (plain, tls) = (client(&text, "plain"), client(&text, "tls"));
     assert_eq!((plain.protocol, plain.reuse), (Protocol::Http1, up_to(100)));
     assert_eq!(plain.tls, ClientPlan::default().tls, "it speaks no TLS");
-    assert_eq!((tls.protocol, tls.reuse), (http2(10), Reuse::Never));
+    assert_eq!((tls.protocol, tls.reuse), (http2(1), Reuse::Never), "it carries no more than one");
     assert_eq!((tls.tls.versions, tls.tls.resume), (Versions::Tls13, Share::NONE));
     assert_eq!(tls.tls.alpn, [Alpn::H2]);
     assert_eq!((tls.from.count(), tls.connect_timeout), (8, Some(Nanos::from_secs(1))));
@@ -90,6 +90,13 @@ fn connections_are_kept_as_the_arm_says_and_else_as_the_workload_does() {
     assert_eq!(of("keep_alive = true\nrequests_per_connection = 7", ""), up_to(7));
     assert_eq!(of("requests_per_connection = 7", "keep_alive = true"), Reuse::Always);
     assert_eq!(of("requests_per_connection = 7", "fresh = \"connection\""), Reuse::Never);
+}
+
+#[test]
+fn no_more_are_in_flight_on_a_connection_than_it_carries() {
+    let of = |keys: &str| client(&with("http2 = { streams = 10 }", keys, ""), "plain").protocol;
+    assert_eq!([of(""), of("requests_per_connection = 3")], [http2(10), http2(3)]);
+    assert_eq!([of("requests_per_connection = 100000"), of("fresh = \"connection\"")], [http2(10), http2(1)]);
 }
 
 #[test]
