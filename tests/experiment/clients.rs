@@ -42,6 +42,7 @@ http {
     listen {host}:{port} ssl;
     ssl_certificate {cert};
     ssl_certificate_key {key};
+    ssl_protocols TLSv1.2 TLSv1.3;
     access_log {dir}/access.log sessions;
     location / { return 200 ok; }
   }
