@@ -215,3 +215,20 @@ fn debian_environment(dir: &str) -> Vec<(String, String)> {
     .map(|(name, value)| (name.to_owned(), value))
     .into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn http2_without_its_module_is_refused_by_name() {
+        // `true -l` says nothing of a module that is built in.
+        let refused = demand_http2("a", Path::new("/bin/true"), Path::new("/nowhere")).unwrap_err();
+        let said = refused.to_string();
+        for word in
+            ["arm `a`", "Apache", "no mod_http2.so in /nowhere", "install mod_http2", "take `http2` out"]
+        {
+            assert!(said.contains(word), "{said}");
+        }
+    }
+}
