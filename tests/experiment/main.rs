@@ -7,6 +7,7 @@
 #[path = "../cli/support.rs"]
 mod support;
 
+mod clients;
 mod method;
 
 use serde_json::Value;

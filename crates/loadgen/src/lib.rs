@@ -40,7 +40,8 @@ pub use pacer::{Constant, Original, Pacer, Poisson};
 pub use profile::{Profile, Stage};
 pub use station::{Engine, Recording, Station, driver_in_words};
 pub use tls::{
-    Alpn, HandshakeKind, HandshakeLedger, HandshakeSummary, HandshakeTally, Identity, ParseShareError, Share,
-    TlsClient, TlsOptions, TlsProgress, TlsSession, TlsSettings, TlsSetupError, Trust, Versions,
+    Alpn, HandshakeKind, HandshakeLedger, HandshakeSummary, HandshakeTally, Identity, ParseShareError,
+    ParseVersionError, Share, TlsClient, TlsOptions, TlsProgress, TlsSession, TlsSettings, TlsSetupError,
+    Trust, Versions,
 };
 pub use turn::GIVE_UP_AFTER;

@@ -112,7 +112,7 @@ const NOUNS_OF_FILES: &[(&str, &str)] = &[
 ];
 
 /// Figures of a slice as a whole: they grow with its requests.
-const OF_WHOLE_SLICES: [&str; 8] = [
+const OF_WHOLE_SLICES: [&str; 9] = [
     ELAPSED,
     "user_cpu",
     "system_cpu",
@@ -120,6 +120,7 @@ const OF_WHOLE_SLICES: [&str; 8] = [
     "disk_read",
     "disk_write",
     "connections",
+    "handshakes",
     "postponed",
 ];
 
@@ -166,7 +167,7 @@ pub fn markdown() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::OperationCounts;
+    use crate::{HandshakeCounts, OperationCounts};
 
     #[test]
     fn names_are_distinct_and_found() {
@@ -199,6 +200,25 @@ mod tests {
         assert_eq!(figure("memory_limit_hits"), Some(3.0));
         assert_eq!(figure("disk_busy"), Some(0.5));
         assert_eq!(figure("storage_limit_used"), None);
+    }
+
+    #[test]
+    fn handshakes_are_shown_where_there_were_any() {
+        let counts = HandshakeCounts { full: 5, resumed: 15, offered: 16, ..HandshakeCounts::default() };
+        let counters = Counters { handshakes: Some(counts), ..Counters::default() };
+        let figure = |name| {
+            let meter = find(name).unwrap();
+            assert!(!meter.compared, "{name} is no cost of the subject");
+            assert_eq!((meter.of_slice)(&Counters::default()), None, "{name}");
+            (meter.of_slice)(&counters)
+        };
+        assert_eq!(figure("handshakes"), Some(20.0));
+        assert_eq!(figure("resumption_offered"), Some(0.8));
+        assert_eq!(figure("resumption_accepted"), Some(15.0 / 16.0));
+        assert_eq!(figure("resumption"), Some(0.75));
+        assert_eq!(figure("handshake_cpu_full"), Some(0.0));
+        assert_eq!(figure("handshake_cpu_resumed"), Some(0.0));
+        assert!(find("handshakes").unwrap().is_of_whole_slice());
     }
 
     #[test]

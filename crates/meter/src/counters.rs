@@ -1,5 +1,6 @@
 //! The raw counters of one slice, as they are stored.
 
+use crate::HandshakeCounts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -164,6 +165,9 @@ pub struct Counters {
     pub wall_ns: u64,
     /// Connections opened.
     pub connections: u64,
+    /// TLS handshakes of the slice's connections, where there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshakes: Option<HandshakeCounts>,
     /// Open loop: requests that waited because every allowed connection was busy.
     pub postponed: u64,
     /// CPU of the subject's process tree.

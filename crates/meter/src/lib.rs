@@ -10,6 +10,7 @@
 mod buckets;
 pub mod catalogue;
 mod counters;
+mod handshakes;
 mod histogram;
 pub mod host;
 mod layout;
@@ -21,6 +22,7 @@ pub use catalogue::{CATALOGUE, Kind, Meter, Side, Unit};
 pub use counters::{
     Counters, ErrorClass, HostShare, LinkCounts, OperationCounts, SubjectUsage, ViolationCounts,
 };
+pub use handshakes::HandshakeCounts;
 pub use histogram::{DecodeError, Histogram, Quantiles};
 pub use layout::edges_ns;
 pub use recorder::{EncodedTimes, Recorder, ReplyTimes, Times};

@@ -12,6 +12,7 @@
 
 mod caches;
 mod figures;
+mod handshakes;
 mod html;
 mod json;
 mod link;

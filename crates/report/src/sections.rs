@@ -5,6 +5,7 @@
 //! them alike, and leave out what a run does not have.
 
 use crate::figures;
+use crate::handshakes;
 use crate::operations;
 use crate::reading::Reading;
 use bakeoff_experiment::results::{ArmResult, Comparison, Estimate, StratumSetup};
@@ -46,6 +47,7 @@ pub(crate) fn all(reading: &Reading<'_>) -> Vec<Section> {
         interactions(reading),
         prices(reading),
         first_uses(reading),
+        handshakes::section(reading),
         spread(reading),
         steady(reading),
     ]

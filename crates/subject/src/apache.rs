@@ -51,7 +51,7 @@ impl Subject for Apache {
         };
         let httpd = program::find(&["apache2", "httpd"]).ok_or_else(missing)?;
         let config = match &self.config {
-            None => self.own_config(place, modules().ok_or_else(missing)?)?,
+            None => self.own_config(place, &httpd, modules().ok_or_else(missing)?)?,
             Some(path) => users_config(place, path)?,
         };
         let file = place.write("httpd.conf", &config)?;
@@ -76,7 +76,7 @@ impl Subject for Apache {
 }
 
 impl Apache {
-    fn own_config(&self, place: &Place<'_>, modules: &Path) -> Result<String, SubjectError> {
+    fn own_config(&self, place: &Place<'_>, httpd: &Path, modules: &Path) -> Result<String, SubjectError> {
         let types = place.write("mime.types", &mime_types())?;
         let (root, host, port) = (quoted(&place.root), place.context.host(), place.port);
         let mut names = vec!["mpm_event", "authz_core", "unixd", "dir", "rewrite", "mime"];
@@ -93,6 +93,13 @@ impl Apache {
         } else {
             String::new()
         };
+        let mut protocols = "";
+        if place.context.http2 {
+            demand_http2(&place.arm(), httpd, modules)?;
+            names.push("http2");
+            protocols =
+                if self.tls { "Protocols h2 http/1.1\n" } else { "Protocols h2c http/1.1\nH2Direct on\n" };
+        }
         let loads: String = names.iter().filter_map(|name| load(modules, name)).collect();
         let globals = missing_globals("", &place.dir).join("\n");
         // When all threads of a process are busy, Apache closes kept-alive connections that wait.
@@ -132,10 +139,24 @@ DirectorySlash Off
 RewriteEngine On
 RewriteCond %{{DOCUMENT_ROOT}}%{{REQUEST_URI}} -d
 RewriteRule [^/]$ %{{REQUEST_URI}}/index.html [PT,L]
-{tls}{directives}",
+{tls}{protocols}{directives}",
             types = quoted(&types),
         ))
     }
+}
+
+/// The module is there, or built in.
+fn demand_http2(arm: &str, httpd: &Path, modules: &Path) -> Result<(), SubjectError> {
+    let built_in = || program::ask(httpd, "-l").is_ok_and(|said| said.contains("mod_http2.c"));
+    if load(modules, "http2").is_some() || built_in() {
+        return Ok(());
+    }
+    Err(SubjectError::NoHttp2 {
+        arm: arm.to_owned(),
+        program: "Apache",
+        missing: format!("there is no mod_http2.so in {}", modules.display()),
+        remedy: "install mod_http2",
+    })
 }
 
 pub(crate) fn modules() -> Option<&'static Path> {
@@ -193,4 +214,21 @@ pub(crate) fn debian_environment(dir: &str) -> Vec<(String, String)> {
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn http2_without_its_module_is_refused_by_name() {
+        // `true -l` says nothing of a module that is built in.
+        let refused = demand_http2("a", Path::new("/bin/true"), Path::new("/nowhere")).unwrap_err();
+        let said = refused.to_string();
+        for word in
+            ["arm `a`", "Apache", "no mod_http2.so in /nowhere", "install mod_http2", "take `http2` out"]
+        {
+            assert!(said.contains(word), "{said}");
+        }
+    }
 }

@@ -60,6 +60,9 @@ pub struct Context<'a> {
     pub prepare: Vec<Vec<String>>,
     /// Lines for the server block of our own nginx or Apache configuration, with substitutions.
     pub directives: Option<String>,
+    /// Whether our own nginx or Apache configuration has it speak HTTP/2: over TLS as client and server
+    /// agree, else with prior knowledge. The origin always does; other subjects are what they are.
+    pub http2: bool,
     /// What the subject may use at most. It does not hold for `prepare`.
     pub limits: Limits,
     /// The network that the subject is in; none: bakeoff's own, where it listens on 127.0.0.1.
@@ -101,6 +104,7 @@ impl<'a> Context<'a> {
             values: BTreeMap::new(),
             prepare: Vec::new(),
             directives: None,
+            http2: false,
             limits: Limits::default(),
             network: None,
             executable: None,

@@ -31,6 +31,18 @@ pub enum SubjectError {
         /// What to install or change.
         remedy: String,
     },
+    /// A server program is installed without HTTP/2, and the plan asks for it.
+    #[error("arm `{arm}`: this {program} does not speak HTTP/2 ({missing}); {remedy}, or take `http2` out")]
+    NoHttp2 {
+        /// Which arm.
+        arm: String,
+        /// Which program.
+        program: &'static str,
+        /// What it is without.
+        missing: String,
+        /// What to install.
+        remedy: &'static str,
+    },
     /// A configuration file or a command cannot be used.
     #[error("arm `{arm}`: {origin}: {source}")]
     Config {

@@ -78,6 +78,7 @@ impl Nginx {
                 (" ssl", lines)
             }
         };
+        let (listen_http2, http2) = if place.context.http2 { http2(&place.arm(), build)? } else { ("", "") };
         let directives = place.directives("the directives for nginx")?;
         let (host, port, root) = (place.context.host(), place.port, quoted(&place.root));
         let workers = place.context.cpus.len().max(1); // one a core it may use
@@ -100,9 +101,9 @@ http {{
     types {{
 {types}    }}
     server {{
-        listen {host}:{port}{listen};
+        listen {host}:{port}{listen}{listen_http2};
         server_name localhost;
-{tls}        root {root};
+{tls}{http2}        root {root};
 {directives}        location / {{
             try_files $uri $uri/index.html =404;
         }}
@@ -117,6 +118,31 @@ http {{
                 .fold(String::new(), |all, (kind, ends)| all + &format!("        {kind} {ends};\n")),
         ))
     }
+}
+
+/// From this version on HTTP/2 is a directive of its own, and the word behind `listen` is not liked.
+const HTTP2_DIRECTIVE: [u32; 3] = [1, 25, 1];
+
+/// How this build is told to speak HTTP/2: behind `listen`, or on a line.
+fn http2(arm: &str, build: &str) -> Result<(&'static str, &'static str), SubjectError> {
+    if !build.contains("--with-http_v2_module") {
+        return Err(SubjectError::NoHttp2 {
+            arm: arm.to_owned(),
+            program: "nginx",
+            missing: "it was built without --with-http_v2_module".to_owned(),
+            remedy: "install a build that has it",
+        });
+    }
+    let is_new = version(build).is_none_or(|version| version >= HTTP2_DIRECTIVE);
+    Ok(if is_new { ("", "        http2 on;\n") } else { (" http2", "") })
+}
+
+/// Of `nginx version: nginx/1.22.1`.
+fn version(build: &str) -> Option<[u32; 3]> {
+    let text = build.split_once("nginx/")?.1;
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let mut numbers = text[..end].split('.').map(str::parse);
+    Some([numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?])
 }
 
 /// The types both servers are told, so that they send the same headers.
@@ -222,6 +248,18 @@ mod tests {
         let all = missing_globals("events {}", dir);
         assert_eq!(all, "daemon off; pid \"/d/nginx.pid\"; error_log \"/d/error.log\";");
         assert_eq!(missing_globals("daemon off; pid x;\nerror_log y;", dir), "");
+    }
+
+    #[test]
+    fn http2_is_asked_for_as_the_version_understands_it() {
+        let build = |version: &str| format!("nginx version: nginx/{version}\n--with-http_v2_module");
+        assert_eq!(http2("a", &build("1.22.1")).unwrap(), (" http2", ""));
+        assert_eq!(http2("a", &build("1.25.0 (Ubuntu)")).unwrap(), (" http2", ""));
+        for new in ["1.25.1", "1.26.3", "2.0.0"] {
+            assert_eq!(http2("a", &build(new)).unwrap(), ("", "        http2 on;\n"), "{new}");
+        }
+        let said = http2("a", "nginx version: nginx/1.22.1\n").unwrap_err().to_string();
+        assert!(said.contains("arm `a`") && said.contains("--with-http_v2_module"), "{said}");
     }
 
     #[test]

@@ -4,11 +4,12 @@
 
 mod support;
 
-use bakeoff_subject::Spec;
+use bakeoff_subject::{Context, Spec};
 use bakeoff_sys::process;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::process::Command;
 use std::time::Duration;
 use support::{Yard, all_gone, get, get_tls, has, identity, runs_unprivileged};
 
@@ -57,6 +58,42 @@ fn apache_serves_the_site() {
 fn apache_serves_the_site_over_tls() {
     if has("apache2", "apache_serves_the_site_over_tls") && has("curl", "apache_serves_the_site_over_tls") {
         serves_the_site(&Yard::new(), &Spec::Apache { config: None, tls: true }, true);
+    }
+}
+
+/// Over TLS by agreement, without it as known beforehand.
+fn speaks_http2(spec: &Spec, tls: bool) {
+    let yard = Yard::new();
+    let context = Context { http2: true, ..yard.context("it") };
+    let running = bakeoff_subject::start(spec, &context).unwrap_or_else(|error| panic!("{error}"));
+    let scheme = if tls { "https" } else { "http" };
+    let said = Command::new("curl")
+        .args(["-sS", "-4", "-w", "\n%{http_version} %{http_code}"])
+        .arg(if tls { "--http2" } else { "--http2-prior-knowledge" })
+        .arg("--cacert")
+        .arg(&yard.certificate.ca)
+        .arg(format!("{scheme}://localhost:{}/f", running.address.port()))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert_eq!(text, "hello\n2 200", "{}", String::from_utf8_lossy(&said.stderr));
+}
+
+#[test]
+fn nginx_speaks_http2_when_told() {
+    if has("nginx", "nginx_speaks_http2_when_told") && has("curl", "nginx_speaks_http2_when_told") {
+        for tls in [false, true] {
+            speaks_http2(&Spec::Nginx { config: None, tls }, tls);
+        }
+    }
+}
+
+#[test]
+fn apache_speaks_http2_when_told() {
+    if has("apache2", "apache_speaks_http2_when_told") && has("curl", "apache_speaks_http2_when_told") {
+        for tls in [false, true] {
+            speaks_http2(&Spec::Apache { config: None, tls }, tls);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sums and distributions of each arm.
 
 use super::series::{Column, Series, Table, primary};
-use super::{bound, invalid, layer, steady};
+use super::{bound, handshakes, invalid, layer, steady};
 use crate::results::{ArmResult, Setup, SliceRecord, WebstoneFigures};
 use bakeoff_meter::{CATALOGUE, Counters};
 use std::collections::BTreeMap;
@@ -25,6 +25,7 @@ fn result(setup: &Setup, series: &Series, off: &BTreeMap<String, String>, arm: &
         invalid: invalid::reason(setup, series, off, arm),
         deviation: series.figures(arm, primary(setup)).and_then(|figures| coefficient_of_variation(&figures)),
         full: bound::of(&column.counters),
+        handshakes: handshakes::sum(&column.counters),
         meters: meters(series, arm),
         webstone: (setup.workload.kind == "webstone").then(|| webstone(setup, column)).flatten(),
         ..ArmResult::default()

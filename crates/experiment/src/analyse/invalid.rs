@@ -1,5 +1,6 @@
 //! What makes an arm's figures worthless, whatever they are.
 
+use super::handshakes;
 use super::series::{Column, Series};
 use crate::results::{Setup, WRONG_BYTES, second};
 use bakeoff_loadgen::GENERATOR_LIMIT;
@@ -53,6 +54,9 @@ fn own_reason(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
         let share = Ratio::new(share)?;
         let noun = if setup.workload.kind == "files" { "operations" } else { "requests" };
         return Some(format!("{share} of its {noun} failed, most by {class} ({count})"));
+    }
+    if let Some(why) = handshakes::off(setup, arm, &column.counters) {
+        return Some(why);
     }
     let lateness = column.merged.lateness.quantile(0.99);
     let bound = Nanos::new(setup.max_lateness_ns?);

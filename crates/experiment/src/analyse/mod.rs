@@ -10,6 +10,7 @@ mod decide;
 mod factors;
 mod first_use;
 mod groups;
+mod handshakes;
 mod invalid;
 mod layer;
 mod link;

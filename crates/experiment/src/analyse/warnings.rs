@@ -1,7 +1,7 @@
 //! What the reader should know before believing a figure: seen, meaning, remedy.
 
-use super::link;
 use super::series::Series;
+use super::{handshakes, link};
 use crate::results::{Comparison, Setup, Warning};
 use bakeoff_stats::{STARTS_FOR_LUCK, Verdict};
 use std::collections::BTreeSet;
@@ -25,6 +25,7 @@ pub(super) fn all(setup: &Setup, series: &Series, comparisons: &[Comparison]) ->
     idle_arms(setup, series, &mut add);
     steal(setup, series, &mut add);
     statuses_differ(setup, series, &mut add);
+    found.extend(handshakes::warnings(setup, series));
     found.extend(link::warnings(setup, series));
     found
 }

@@ -33,6 +33,22 @@ pub enum EnvironmentError {
         /// The system's word.
         why: io::Error,
     },
+    /// More connections to one server than there are local ports.
+    #[error(
+        "{connections} connections at once need as many local ports, and {addresses} local address(es) have {there} \
+         (net.ipv4.ip_local_port_range has {each}); give more addresses with `from`, such as \
+         \"127.0.0.2-127.0.0.9\", or plan fewer connections"
+    )]
+    Ports {
+        /// Connections planned.
+        connections: u64,
+        /// Local addresses of the plan.
+        addresses: u64,
+        /// Ports of all of them.
+        there: u64,
+        /// Ports of one.
+        each: u64,
+    },
 }
 
 /// What bakeoff opens beside connections: standard streams, results files, and for each of up to a

@@ -16,6 +16,7 @@ mod facts;
 mod host;
 mod neighbours;
 mod placement;
+mod ports;
 mod seen;
 mod vulnerabilities;
 
@@ -26,6 +27,7 @@ pub use cores::{core_list, siblings};
 pub use descriptors::{EnvironmentError, descriptors_for, ensure_descriptors};
 pub use neighbours::Neighbours;
 pub use placement::{Placement, PlacementError, Side, placement};
+pub use ports::ensure_ports;
 pub use seen::{Network, PROGRAMS, Program, Rights, Seen, Tuning};
 
 use crate::results::Fact;

@@ -4,7 +4,10 @@
 //! `{factor}` in every text of the arm becomes the level. What comes out are arms as if they had
 //! been typed one by one.
 
-use super::file::{ArmSection, Extents, FactorLevel, LimitsSection, OneOrMany, PlanFile, UrlEntry};
+use super::file::{
+    ArmSection, Extents, FactorLevel, Http2Entry, LimitsSection, OneOrMany, PlanFile, TlsClientSection,
+    UrlEntry, Words,
+};
 use std::collections::BTreeMap;
 use toml::Spanned;
 
@@ -197,10 +200,27 @@ impl Fill for LimitsSection {
     }
 }
 
+impl Fill for Words {
+    fn fill(&mut self, values: &BTreeMap<String, String>) {
+        match self {
+            Self::One(word) => word.fill(values),
+            Self::Many(words) => words.fill(values),
+        }
+    }
+}
+
+impl Fill for TlsClientSection {
+    fn fill(&mut self, values: &BTreeMap<String, String>) {
+        let texts = [&mut self.version, &mut self.cert, &mut self.key, &mut self.resume];
+        texts.into_iter().for_each(|text| text.fill(values));
+        [&mut self.cipher, &mut self.group].into_iter().for_each(|words| words.fill(values));
+    }
+}
+
 macro_rules! no_text {
     ($($kind:ty),*) => { $(impl Fill for $kind { fn fill(&mut self, _: &BTreeMap<String, String>) {} })* };
 }
-no_text!(bool, u32, Extents<u64>);
+no_text!(bool, u32, u64, Http2Entry, Extents<u64>);
 
 /// Both lists, the arm's from the files up and then the level's.
 fn on_top<T: Clone>(own: Option<Spanned<Vec<T>>>, over: Option<&Spanned<Vec<T>>>) -> Option<Spanned<Vec<T>>> {
@@ -213,14 +233,27 @@ fn on_top<T: Clone>(own: Option<Spanned<Vec<T>>>, over: Option<&Spanned<Vec<T>>>
     }
 }
 
+/// The level's keys over the arm's, so that two factors may each say something of TLS.
+fn over_tls(
+    own: Option<Spanned<TlsClientSection>>,
+    over: Option<&Spanned<TlsClientSection>>,
+) -> Option<Spanned<TlsClientSection>> {
+    match (own, over) {
+        (Some(own), Some(over)) => Some(Spanned::new(over.span(), own.into_inner().under(over.as_ref()))),
+        (own, over) => over.cloned().or(own),
+    }
+}
+
 /// One list of the fields, so that a new key of arms cannot be forgotten in one of the two.
 macro_rules! each_key {
     ($($key:ident),*) => {
         impl ArmSection {
-            /// These keys with those of a level put over them; its layers are put on top.
+            /// These keys with those of a level put over them; its layers are put on top, and what it
+            /// asks of TLS goes over the arm's key by key.
             fn under(self, over: &Self) -> Self {
                 let layers = on_top(self.layers.clone(), over.layers.as_ref());
-                Self { layers, ..Self { $($key: over.$key.clone().or(self.$key)),* } }
+                let tls_client = over_tls(self.tls_client.clone(), over.tls_client.as_ref());
+                Self { layers, tls_client, ..Self { $($key: over.$key.clone().or(self.$key)),* } }
             }
 
             fn fill(&mut self, values: &BTreeMap<String, String>) {
@@ -247,6 +280,11 @@ each_key!(
     headers,
     urls,
     keep_alive,
+    tls_client,
+    http2,
+    requests_per_connection,
+    from,
+    connect_timeout,
     slice_requests,
     fresh,
     first_use_of,

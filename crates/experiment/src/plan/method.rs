@@ -166,6 +166,4 @@ pub struct OwnRequests {
     pub urls: Option<Vec<bakeoff_workload::GetUrl>>,
     /// Lines added to the head, without line ends.
     pub headers: Vec<String>,
-    /// In place of the workload's.
-    pub keep_alive: Option<bool>,
 }

@@ -6,6 +6,7 @@
 
 mod baselines;
 mod check;
+mod client;
 mod error;
 mod expand;
 mod file;
@@ -13,6 +14,7 @@ mod files;
 mod method;
 
 pub use baselines::Baselines;
+pub use client::ClientPlan;
 pub use error::PlanError;
 pub(crate) use error::suggestion;
 pub use expand::Factor;
@@ -102,8 +104,6 @@ pub struct RequestWork {
     /// When they are due. A search for peaks takes only the kind of gaps from it; the rates are its
     /// own.
     pub clock: LoadClock,
-    /// Whether connections carry more than one request.
-    pub keep_alive: bool,
     /// Time limit of a request.
     pub timeout: Nanos,
     /// Open loop: most connections.
@@ -242,6 +242,8 @@ pub struct Arm {
     pub first_use_of: Option<String>,
     /// What its requests have of their own.
     pub requests: OwnRequests,
+    /// Servers: how requests come to it.
+    pub client: ClientPlan,
     /// Servers: requests of a slice, in place of the workload's.
     pub slice_requests: Option<u64>,
 }
@@ -284,6 +286,7 @@ impl Arm {
             && self.layers == other.layers
             && self.directives == other.directives
             && self.requests == other.requests
+            && self.client == other.client
             && ways(self) == ways(other)
     }
 }

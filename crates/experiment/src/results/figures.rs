@@ -6,7 +6,7 @@ use super::{
 };
 use crate::plan::Extent;
 use crate::study::StudySection;
-use bakeoff_meter::Quantiles;
+use bakeoff_meter::{HandshakeCounts, Quantiles};
 use bakeoff_stats::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -122,6 +122,9 @@ pub struct ArmResult {
     /// Median over rounds of every meter that has a figure per slice; quantiles of the merged
     /// histograms. Keys are meter names.
     pub meters: BTreeMap<String, f64>,
+    /// TLS handshakes of its slices, where there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshakes: Option<HandshakeCounts>,
     /// What was full while it was measured, with shares as medians over rounds; empty: nothing that
     /// can be seen from outside.
     pub full: Vec<Bound>,

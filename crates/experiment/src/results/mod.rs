@@ -4,6 +4,7 @@
 //! before the first slice; `slices.jsonl` grows by a line a slice, synced before the next slice
 //! starts, or in a search for peaks `trials.jsonl` by a line a trial; `results.json` is a pure function of those two (see `analyse`).
 
+mod client;
 mod design;
 mod figures;
 mod link;
@@ -12,6 +13,7 @@ mod setup;
 mod slice;
 mod strata;
 
+pub use client::*;
 pub use design::*;
 pub use figures::*;
 pub use link::*;

@@ -1,6 +1,6 @@
 //! What is fixed before the first slice, and what was found on the machine.
 
-use super::{LinkSetup, PeakSetup, StratumSetup};
+use super::{ClientSetup, LinkSetup, PeakSetup, StratumSetup};
 use crate::plan::{Design, Extent};
 use bakeoff_subject::{Enforcement, Proof};
 use schemars::JsonSchema;
@@ -139,6 +139,9 @@ pub struct SubjectSetup {
     pub cpu_source: Option<String>,
     /// TLS as negotiated with the generator: version, cipher suite, key exchange group.
     pub tls: Option<String>,
+    /// How requests came to it, as far as that was not as ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientSetup>,
     /// Level of each factor of the set-up.
     pub levels: Vec<usize>,
     /// Whether the arm's layer was on when the run began, as its proof said.

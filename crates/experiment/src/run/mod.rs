@@ -11,6 +11,7 @@ mod design;
 mod error;
 mod files;
 mod link;
+mod need;
 mod peak;
 mod pilot;
 mod rounds;
@@ -25,24 +26,18 @@ pub use scratch::Scratch;
 
 use crate::digest;
 use crate::directory::{ResultsDir, StoppedBy};
-use crate::environment::{self, Need, Placement};
-use crate::plan::{
-    ArmKind, CacheState, Design, Factor, Kind, LoadClock, Plan, ViolationPlan, Violations, Work,
-};
+use crate::environment::{self, Placement};
+use crate::plan::{CacheState, Design, Factor, Kind, Plan, ViolationPlan, Violations, Work};
 use crate::results::{
     Environment, Fact, FactorSetup, SETUP_SCHEMA, Setup, StratumSetup, SubjectSetup, ViolationSetup, Warning,
     WorkloadSetup,
 };
 use bakeoff_meter::catalogue::{ELAPSED, OPERATION_TIME, RESPONSE_P50, SUBJECT_CPU};
 use bakeoff_stats::LookPlan;
-use bakeoff_subject::Spec;
-use bakeoff_units::{Clock, MonotonicClock, Nanos, PerSecond};
+use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use bench::Bench;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Connections per second that a closed loop may reach on one core, for the port check.
-const FASTEST_CONNECTIONS: f64 = 20_000.0;
 
 /// A run's surroundings.
 pub struct Run<'a> {
@@ -169,6 +164,7 @@ impl Run<'_> {
         facts.push(Fact { name: "generator_driver".to_owned(), value: driver });
         let need = self.need();
         environment::ensure_descriptors(need.connections)?;
+        self.ensure_ports(seen.port_range)?;
         let mut warnings = environment::warnings(&seen, &placement, &need);
         warnings.extend(kernel_threads(plan));
         let environment = Environment {
@@ -181,33 +177,6 @@ impl Run<'_> {
         // Everything of bakeoff's own runs beside the generator, never on the subjects' cores.
         bakeoff_sys::affinity::pin(&placement.generator).map_err(RunError::System)?;
         Ok((placement, environment))
-    }
-
-    fn need(&self) -> Need {
-        let is_local = |arm: &crate::plan::Arm| match &arm.what {
-            ArmKind::Server(Spec::Url { url, .. }) => {
-                ["//127.", "//localhost", "//[::1]"].iter().any(|host| url.contains(host))
-            }
-            _ => true,
-        };
-        let loopback = self.plan.arms.iter().all(is_local);
-        match &self.plan.work {
-            Work::Command(_) | Work::Files(_) => Need { connections: 0, connection_rate: None, loopback },
-            Work::Requests(work) => {
-                let each = work.clock.robots().unwrap_or(work.connections);
-                let rate = match work.clock {
-                    LoadClock::Constant(rate) | LoadClock::Poisson(rate) if self.quest().is_none() => {
-                        Some(rate)
-                    }
-                    _ => PerSecond::new(FASTEST_CONNECTIONS),
-                };
-                Need {
-                    connections: (each * self.plan.names().len()) as u64,
-                    connection_rate: rate.filter(|_| !work.keep_alive),
-                    loopback,
-                }
-            }
-        }
     }
 
     fn setup(

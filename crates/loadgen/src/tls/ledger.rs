@@ -4,6 +4,7 @@
 //! tried and what the server made of it; why a server refuses is not known here.
 
 use super::{HandshakeKind, Share, TlsSession};
+use bakeoff_meter::HandshakeCounts;
 use bakeoff_units::{Nanos, Ratio};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -83,6 +84,23 @@ impl HandshakeLedger {
     /// Handshakes that were completed.
     pub const fn completed(&self) -> u64 {
         self.full.count + self.full_with_retry.count + self.resumed.count
+    }
+
+    /// As counters of a slice hold it; `None` when no handshake was begun.
+    pub fn counts(&self) -> Option<HandshakeCounts> {
+        let mut full = self.full;
+        full.merge(self.full_with_retry);
+        (self.completed() + self.failed.count > 0).then_some(HandshakeCounts {
+            full: full.count,
+            retried: self.full_with_retry.count,
+            resumed: self.resumed.count,
+            failed: self.failed.count,
+            wanted: self.wanted,
+            offered: self.offered,
+            full_cpu_ns: full.cpu_ns,
+            resumed_cpu_ns: self.resumed.cpu_ns,
+            failed_cpu_ns: self.failed.cpu_ns,
+        })
     }
 
     /// What a report says; `None` when no handshake was completed.
@@ -175,6 +193,21 @@ mod tests {
             summary.to_string(),
             "resumption: 50 % asked, 48.1 % achieved (1,203 of 2,500 handshakes), handshake CPU 210 us full / 61 us resumed"
         );
+    }
+
+    #[test]
+    fn counters_of_a_slice_hold_full_ones_with_and_without_retry_together() {
+        let ledger = HandshakeLedger {
+            full: tally(3, 200),
+            full_with_retry: tally(1, 300),
+            failed: tally(1, 10),
+            wanted: 2,
+            ..HandshakeLedger::default()
+        };
+        let counts = ledger.counts().unwrap();
+        assert_eq!((counts.full, counts.retried, counts.failed, counts.wanted), (4, 1, 1, 2));
+        assert_eq!((counts.full_cpu_ns, counts.failed_cpu_ns), (900_000, 10_000));
+        assert_eq!(HandshakeLedger::default().counts(), None);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, ConfigBuilder, SupportedProtocolVersion};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// Which versions are offered.
@@ -34,11 +35,30 @@ impl Versions {
         }
     }
 
-    const fn words(self) -> &'static str {
+    /// As sentences say it.
+    pub const fn words(self) -> &'static str {
         match self {
             Self::Tls12 => "TLS 1.2",
             Self::Tls13 => "TLS 1.3",
             Self::Both => "TLS 1.2 or 1.3",
+        }
+    }
+}
+
+/// Why a text names no version that can be offered alone.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no version of TLS known here; known are 1.2 and 1.3")]
+pub struct ParseVersionError(String);
+
+/// One alone, as flags and plans name it: `1.2` or `1.3`.
+impl FromStr for Versions {
+    type Err = ParseVersionError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "1.2" => Ok(Self::Tls12),
+            "1.3" => Ok(Self::Tls13),
+            other => Err(ParseVersionError(other.to_owned())),
         }
     }
 }
@@ -229,6 +249,14 @@ impl TlsOptions {
     pub const fn resume(mut self, share: Share) -> Self {
         self.resume = share;
         self
+    }
+
+    /// Checks names, and that they go together. Reads no file.
+    ///
+    /// # Errors
+    /// Unknown names, and names that do not fit together.
+    pub fn check(&self) -> Result<(), TlsSetupError> {
+        Self { trust: Trust::Anyone, identity: None, ..self.clone() }.load().map(drop)
     }
 
     /// Checks names and reads files.

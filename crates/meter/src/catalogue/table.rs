@@ -308,6 +308,58 @@ pub const CATALOGUE: &[Meter] = &[
     Meter {
         compared: false,
         ..meter(
+            "handshakes",
+            "TLS handshakes",
+            Unit::Count,
+            Kind::Counter,
+            Side::Client,
+            "TLS handshakes completed in the slice",
+            |c| c.handshakes.map(|made| made.completed() as f64),
+        )
+    },
+    state(
+        "resumption_offered",
+        "sessions offered",
+        Unit::Share,
+        Side::Client,
+        "share of the TLS handshakes in which the client offered to go on with an earlier session",
+        |c| c.handshakes?.offered_share(),
+    ),
+    state(
+        "resumption_accepted",
+        "sessions accepted",
+        Unit::Share,
+        Side::Client,
+        "share of the offered TLS sessions that the server went on with",
+        |c| c.handshakes?.accepted_share(),
+    ),
+    state(
+        "resumption",
+        "resumed handshakes",
+        Unit::Share,
+        Side::Client,
+        "share of the completed TLS handshakes that went on with an earlier session",
+        |c| c.handshakes?.resumed_share(),
+    ),
+    state(
+        "handshake_cpu_full",
+        "generator CPU of a full handshake",
+        Unit::Nanoseconds,
+        Side::Client,
+        "CPU time of the load generator's threads per full TLS handshake",
+        |c| c.handshakes?.full_cpu(),
+    ),
+    state(
+        "handshake_cpu_resumed",
+        "generator CPU of a resumed handshake",
+        Unit::Nanoseconds,
+        Side::Client,
+        "the same per handshake that went on with an earlier session",
+        |c| c.handshakes?.resumed_cpu(),
+    ),
+    Meter {
+        compared: false,
+        ..meter(
             "postponed",
             "postponed requests",
             Unit::Count,

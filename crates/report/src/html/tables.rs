@@ -303,10 +303,12 @@ pub(super) fn environment(reading: &Reading<'_>) -> Vec<Fact> {
 pub(super) fn subjects(reading: &Reading<'_>) -> Vec<Subject> {
     let of = |arm: &str| {
         let subject = reading.bundle.setup.subjects.get(arm)?;
+        let client = subject.client.as_ref().map(|client| typeset(&client.words));
         let optional = [
             ("version", &subject.version),
             ("CPU read from", &subject.cpu_source),
             ("TLS", &subject.tls),
+            ("client", &client),
             ("SHA-256 of the executable", &subject.binary_sha256),
         ];
         let mut facts = vec![fact("server", &subject.server), fact("address", &subject.url)];

@@ -1,12 +1,12 @@
 //! The terminal's report of a search for peaks.
 
 use super::layout::{Page, Paint};
-use super::warnings;
+use super::{show, warnings};
 use crate::peak::{
     bound, cells, confirmed, curve, extent, interval, limited_by, quantile, rate, title, trials,
 };
 use crate::reading::Reading;
-use crate::{figures, words};
+use crate::{figures, handshakes, words};
 use bakeoff_experiment::results::{PeakArm, PeakResult};
 
 pub(super) fn text(mut page: Page, reading: &Reading<'_>, peak: &PeakResult) -> String {
@@ -20,6 +20,9 @@ pub(super) fn text(mut page: Page, reading: &Reading<'_>, peak: &PeakResult) -> 
     rates(&mut page, reading, peak);
     for (name, arm) in arms(reading, peak) {
         a_curve(&mut page, peak, name, arm);
+    }
+    if let Some(section) = handshakes::section(reading) {
+        show(&mut page, &section);
     }
     warnings(&mut page, reading);
     conditions(&mut page, reading, peak);

@@ -1,8 +1,9 @@
 //! The terminal's report against golden files; `UPDATE_GOLDEN=1` writes them anew.
 
 use crate::fixture;
-use bakeoff_experiment::results::{Bound, Resource};
+use bakeoff_experiment::results::{Bound, ClientSetup, Resource};
 use bakeoff_experiment::study::{self, Standing};
+use bakeoff_meter::HandshakeCounts;
 use bakeoff_report::{Bundle, html, text};
 use std::path::PathBuf;
 
@@ -45,6 +46,32 @@ fn a_run_without_any_reply_says_so() {
 fn a_run_without_a_complete_round_claims_nothing() {
     check("interrupted", &fixture::interrupted());
     assert!(text(&fixture::nothing_compared(), 80, false).contains("No verdict: no round was completed"));
+}
+
+/// 80 full handshakes of 200 us and 120 resumed ones of 60 us, where the plan asks for 60 %.
+#[test]
+fn handshakes_are_told_where_an_arm_made_any() {
+    let mut bundle = fixture::quickstart();
+    assert!(!text(&bundle, 80, false).contains("TLS handshakes"));
+    let arm = bundle.results.arms.get_mut("tls").unwrap();
+    arm.handshakes = Some(HandshakeCounts {
+        full: 80,
+        resumed: 120,
+        wanted: 125,
+        offered: 125,
+        full_cpu_ns: 16_000_000,
+        resumed_cpu_ns: 7_200_000,
+        ..HandshakeCounts::default()
+    });
+    let client = ClientSetup { resume: Some(0.6), words: "TLS 1.3 alone".to_owned(), ..Default::default() };
+    arm.subject.client = Some(client);
+    let row = ["tls", "200", "60 %", "62.5 %", "96 %", "60 %", "200 us", "60 us"];
+    let report = text(&bundle, 100, false);
+    let section = report.split_once("TLS handshakes\n").unwrap().1;
+    let line = section.lines().find(|line| line.trim_start().starts_with("tls ")).unwrap();
+    assert_eq!(line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect::<Vec<_>>(), row);
+    let page = html(&bundle);
+    assert!(page.contains("TLS handshakes") && page.contains("62.5"));
 }
 
 #[test]

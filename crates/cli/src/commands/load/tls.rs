@@ -4,7 +4,7 @@
 
 use crate::Failure;
 use crate::args::{LoadArgs, TlsArgs};
-use bakeoff_loadgen::{Alpn, Identity, Share, TlsOptions, TlsSettings, TlsSetupError, Trust, Versions};
+use bakeoff_loadgen::{Alpn, Identity, Share, TlsOptions, TlsSettings, TlsSetupError, Trust};
 
 /// What is asked of TLS.
 pub(super) fn options(args: &LoadArgs) -> TlsOptions {
@@ -14,11 +14,8 @@ pub(super) fn options(args: &LoadArgs) -> TlsOptions {
         (Some(file), _) => Trust::File(file.clone()),
         (None, false) => Trust::system(),
     };
-    let versions = match tls.version.as_deref() {
-        Some("1.2") => Versions::Tls12,
-        Some(_) => Versions::Tls13, // the parser lets no other through
-        None => Versions::Both,
-    };
+    // The parser lets no other through.
+    let versions = tls.version.as_deref().and_then(|version| version.parse().ok()).unwrap_or_default();
     // The parser wants both or neither.
     let identity = tls.cert.clone().zip(tls.key.clone());
     let alpn: &[Alpn] = if args.http2 { &[Alpn::H2] } else { &[] };
@@ -68,6 +65,7 @@ mod tests {
     use super::*;
     use crate::args::{Cli, Command};
     use crate::exit::Exit;
+    use bakeoff_loadgen::Versions;
     use clap::Parser;
 
     fn args(line: &str) -> Result<LoadArgs, String> {

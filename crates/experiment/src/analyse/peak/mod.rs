@@ -15,6 +15,7 @@ use crate::results::{
     Results, TrialRecord, Warning, WorkloadResult,
 };
 use bakeoff_loadgen::GENERATOR_LIMIT;
+use bakeoff_meter::HandshakeCounts;
 use bakeoff_stats::Level;
 use bakeoff_stats::knee::{
     Budget, Confirmation, Criteria, Finding, Judged, LEVEL, Limit, Observation, Outcome, Purpose, Search,
@@ -201,6 +202,9 @@ fn sums(stored: &Stored, arm: &str) -> ArmResult {
         sum.replies += counters.replies;
         sum.bytes += counters.bytes;
         counters.errors.iter().for_each(|(class, n)| *sum.errors.entry(class.clone()).or_default() += n);
+        if let Some(made) = &counters.handshakes {
+            sum.handshakes.get_or_insert_with(HandshakeCounts::default).add(made);
+        }
         counters.statuses.iter().for_each(|(status, n)| *sum.statuses.entry(*status).or_default() += n);
     }
     sum
@@ -210,6 +214,12 @@ fn warnings(stored: &Stored) -> Vec<Warning> {
     let stolen: Vec<f64> = stored.trials.iter().map(|trial| trial.counters.host.steal).collect();
     let mut all = stored.setup.environment.warnings.clone();
     all.extend(super::warnings::stolen(&stolen, "trials"));
+    for arm in &stored.setup.arms {
+        let own = stored.trials.iter().filter(|trial| trial.arm == *arm).map(|trial| &trial.counters);
+        let off = super::handshakes::off(&stored.setup, arm, own);
+        let warning = |why| Warning { label: "resumption".to_owned(), sentence: format!("{arm}: {why}") };
+        all.extend(off.map(warning));
+    }
     all
 }
 

@@ -23,8 +23,8 @@ use serde::Serialize;
 pub struct Need {
     /// Connections open at once, all arms that are loaded together.
     pub connections: u64,
-    /// New connections to one address and port, where there is one for each request; `None` with
-    /// keep-alive. In a closed loop: the fastest that can be expected.
+    /// New connections to one address and port, from one local address, where connections do not stay;
+    /// `None` with keep-alive. In a closed loop: the fastest that can be expected.
     pub connection_rate: Option<PerSecond>,
     /// Whether all subjects are on a loopback address.
     pub loopback: bool,

@@ -35,6 +35,7 @@ impl Context<'_> {
             (ArmKind::Server(_), Some(hook)) => self.hook(hook)?,
             _ => Vec::new(),
         };
+        let fresh = self.fresh(arm)?;
         let insecure = arm.insecure.as_ref().is_some_and(|value| *value.as_ref());
         let trust = match &arm.cacert {
             _ if insecure => Some(Trust::Anyone),
@@ -49,12 +50,13 @@ impl Context<'_> {
             levels: cell.levels.clone(),
             values: cell.values.clone(),
             layers: self.layers(name, arm, &what, own_layers)?,
+            client: self.client(arm, w, &what, fresh)?,
             what,
             prepare,
             directives: self.directives(arm)?,
             limits: self.limits(arm.limits.as_ref())?,
             proof: arm.proof.as_ref().map(|argv| self.argv(argv)).transpose()?,
-            fresh: self.fresh(arm)?,
+            fresh,
             first_use_of: arm.first_use_of.as_ref().map(|steady| steady.as_ref().clone()),
             requests: self.own_requests(arm, work)?,
             slice_requests: self.own_slice(arm, work)?,
@@ -181,6 +183,11 @@ impl Context<'_> {
             ("headers", arm.headers.as_ref().map(Spanned::span)),
             ("urls", arm.urls.as_ref().map(Spanned::span)),
             ("keep_alive", arm.keep_alive.as_ref().map(Spanned::span)),
+            ("tls_client", arm.tls_client.as_ref().map(Spanned::span)),
+            ("http2", arm.http2.as_ref().map(Spanned::span)),
+            ("requests_per_connection", arm.requests_per_connection.as_ref().map(Spanned::span)),
+            ("from", arm.from.as_ref().map(Spanned::span)),
+            ("connect_timeout", arm.connect_timeout.as_ref().map(Spanned::span)),
             ("slice_requests", arm.slice_requests.as_ref().map(Spanned::span)),
             ("fresh", arm.fresh.as_ref().map(Spanned::span)),
             ("first_use_of", arm.first_use_of.as_ref().map(Spanned::span)),

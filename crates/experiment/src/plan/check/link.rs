@@ -41,6 +41,13 @@ impl Context<'_> {
             let what = "a link leads to servers; here are none";
             return self.wrong(rate.span(), what, "take the line out");
         }
+        if let Some(arm) = arms.iter().find(|arm| arm.client.from.count() > 0) {
+            let what = format!(
+                "the requests to `{}` have `from`, and on a link they come from 198.18.0.1",
+                arm.name
+            );
+            return self.wrong(rate.span(), what, "take one of both out");
+        }
         let running = |arm: &&Arm| matches!(arm.what, ArmKind::Server(Spec::Url { .. }));
         match arms.iter().find(running) {
             Some(arm) => {

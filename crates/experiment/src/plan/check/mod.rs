@@ -2,6 +2,7 @@
 
 mod arm;
 mod baselines;
+mod client;
 mod factors;
 mod files;
 mod layers;
@@ -54,6 +55,7 @@ fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
     for cell in &cells {
         arms.push(cx.arm(cell, &file.workload, &work, &layers)?);
     }
+    cx.some_arm_speaks_tls(&file.workload, &arms)?;
     let baselines = cx.baselines(&e.baseline, &factors, &cells, &arms)?;
     let order = baselines.by_stratum();
     let (cells, arms) = (reordered(&cells, &order), reordered(&arms, &order));

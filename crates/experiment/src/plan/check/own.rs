@@ -67,7 +67,7 @@ impl Context<'_> {
             }
         };
         let headers = arm.headers.as_ref().map_or(Ok(Vec::new()), |list| self.headers(list))?;
-        Ok(OwnRequests { urls, headers, keep_alive: arm.keep_alive.as_ref().map(|keep| *keep.as_ref()) })
+        Ok(OwnRequests { urls, headers })
     }
 
     /// A number of requests for this arm's slices alone.

@@ -1,6 +1,7 @@
 //! `[arm.NAME]` as it is typed; a level of a factor has the same keys.
 
 use super::Extents;
+use super::client::{Http2Entry, TlsClientSection, Words};
 use super::workload::{OneOrMany, UrlEntry};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -83,6 +84,25 @@ pub struct ArmSection {
     /// Instead of the workload's.
     #[schemars(with = "Option<bool>")]
     pub keep_alive: Option<Spanned<bool>>,
+    /// Servers, instead of the workload's: what the load generator asks of TLS, where an arm speaks
+    /// it. Key by key.
+    #[schemars(with = "Option<TlsClientSection>")]
+    pub tls_client: Option<Spanned<TlsClientSection>>,
+    /// Servers, instead of the workload's: HTTP/2: true, or `{ streams = 10 }` for so many requests
+    /// in flight on a connection. Over TLS as the server agrees to it, else as known beforehand.
+    #[schemars(with = "Option<Http2Entry>")]
+    pub http2: Option<Spanned<Http2Entry>>,
+    /// Servers, instead of the workload's: most requests of a connection.
+    #[schemars(with = "Option<u64>")]
+    pub requests_per_connection: Option<Spanned<u64>>,
+    /// Servers, instead of the workload's: local addresses of the connections, used in turn, such as
+    /// "127.0.0.0/16" or a list of ranges; each has ports of its own.
+    #[schemars(with = "Option<Words>")]
+    pub from: Option<Spanned<Words>>,
+    /// Servers, instead of the workload's: a connection that does not stand after this long has
+    /// failed.
+    #[schemars(with = "Option<String>")]
+    pub connect_timeout: Option<Spanned<String>>,
     /// Servers: requests of a slice of this arm, instead of `[experiment]`'s.
     #[schemars(with = "Option<Extents<u64>>")]
     pub slice_requests: Option<Spanned<Extents<u64>>>,

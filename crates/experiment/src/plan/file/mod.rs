@@ -1,12 +1,14 @@
 //! A plan as it is typed: every key, nothing decided. The published JSON schema comes from here.
 
 mod arm;
+mod client;
 mod experiment;
 mod extent;
 mod factors;
 mod workload;
 
 pub(super) use arm::{ArmSection, LayerSection, LimitsSection};
+pub(super) use client::{Http2Entry, Http2Section, TlsClientSection, Words};
 pub(super) use experiment::{BaselineEntry, ExperimentSection, PeakSection, ViolationsSection};
 pub(super) use extent::Extents;
 pub(super) use factors::FactorLevel;

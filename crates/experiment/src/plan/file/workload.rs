@@ -1,5 +1,6 @@
 //! `[workload]` as it is typed.
 
+use super::client::{Http2Entry, TlsClientSection, Words};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
@@ -55,6 +56,23 @@ pub struct WorkloadSection {
     /// Whether connections carry more than one request. Default true, webstone false.
     #[schemars(with = "Option<bool>")]
     pub keep_alive: Option<Spanned<bool>>,
+    /// Requests: what the load generator asks of TLS, where an arm speaks it.
+    #[schemars(with = "Option<TlsClientSection>")]
+    pub tls_client: Option<Spanned<TlsClientSection>>,
+    /// Requests: HTTP/2: true, or `{ streams = 10 }` for so many requests in flight on a connection.
+    /// Over TLS as the server agrees to it, else as known beforehand. Default false.
+    #[schemars(with = "Option<Http2Entry>")]
+    pub http2: Option<Spanned<Http2Entry>>,
+    /// Requests: most requests of a connection. Default: as many as the server lets it.
+    #[schemars(with = "Option<u64>")]
+    pub requests_per_connection: Option<Spanned<u64>>,
+    /// Requests: local addresses of the connections, used in turn, such as "127.0.0.0/16" or a list
+    /// of ranges; each has ports of its own. Default: the kernel chooses.
+    #[schemars(with = "Option<Words>")]
+    pub from: Option<Spanned<Words>>,
+    /// Requests: a connection that does not stand after this long has failed. Default: `timeout`.
+    #[schemars(with = "Option<String>")]
+    pub connect_timeout: Option<Spanned<String>>,
     /// Time limit of a request. Default "10s".
     #[schemars(with = "Option<String>")]
     pub timeout: Option<Spanned<String>>,

@@ -33,7 +33,7 @@ impl<'a> Jobs<'a> {
             LoadClock::Closed { think, .. } => self.closed(slice, threads, think, check, limit),
             open => {
                 let pacers = (0..threads).map(|lane| pacer(open, self.seed, lane, threads)).collect();
-                self.open(slice, threads, pacers, check, limit)
+                self.open(slice, threads, self.work.connections, pacers, check, limit)
             }
         }
     }
@@ -61,11 +61,11 @@ impl<'a> Jobs<'a> {
         &self,
         slice: &Slice,
         threads: usize,
+        connections: usize,
         pacers: Vec<Box<dyn Pacer>>,
         check: BodyCheck,
         limit: Nanos,
     ) -> Job<'a, ListSource> {
-        let connections = self.work.clock.robots().unwrap_or(self.work.connections);
         self.job(slice.by_request(threads), Vec::new(), Pace::Open { pacers, connections }, check, limit)
     }
 
@@ -134,7 +134,11 @@ impl<'a> Jobs<'a> {
                             Box::new(Constant::new(share, lane * arms + arm, lanes))
                         })
                         .collect();
-                    let job = self.open(&in_one_list(slice), threads, pacers, BodyCheck::Start, limit);
+                    let robots = self.work.clock.robots();
+                    let connections =
+                        robots.map_or(self.work.connections, |robots| place.client.connections(robots));
+                    let slice = in_one_list(slice);
+                    let job = self.open(&slice, threads, connections, pacers, BodyCheck::Start, limit);
                     scope.spawn(move || place.station.run(job))
                 })
                 .collect();
@@ -156,7 +160,8 @@ fn in_one_list(slice: &Slice) -> Slice {
     Slice { table: slice.table.clone(), lists: Arc::new(vec![list.collect()]), at: Arc::default() }
 }
 
-fn finished(place: &mut Place, recording: Recording) -> Result<Recording, RunError> {
+fn finished(place: &mut Place, mut recording: Recording) -> Result<Recording, RunError> {
+    recording.counters.handshakes = recording.handshakes.counts();
     place.tls = place.tls.take().or_else(|| recording.tls.clone());
     if recording.gave_up {
         place.running.alive()?;

@@ -3,11 +3,11 @@
 use super::files::Files;
 use crate::directory::LOGS;
 use crate::environment::{self, Placement};
-use crate::plan::{Arm, ArmKind, Fresh, LimitsPlan, RequestWork};
-use crate::results::{ProofRecord, SubjectSetup};
+use crate::plan::{Arm, ArmKind, ClientPlan, Fresh, LimitsPlan, RequestWork};
+use crate::results::{ClientSetup, ProofRecord, SubjectSetup};
 use crate::run::link::Wire;
 use crate::run::{Run, RunError};
-use bakeoff_loadgen::{Reuse, Share, Station, Target, TlsOptions, Trust};
+use bakeoff_loadgen::{Engine, Protocol, Station, Target, TlsOptions, Trust};
 use bakeoff_subject::{Certificate, Context, Limits, Proof, Running, build_layers, prove, prove_layers};
 use bakeoff_units::Nanos;
 use rustls::pki_types::ServerName;
@@ -21,6 +21,8 @@ pub(super) struct Place {
     pub(super) station: Station,
     /// What TLS agreed on.
     pub(super) tls: Option<String>,
+    /// How requests come to it.
+    pub(super) client: ClientPlan,
     pub(super) fresh: Fresh,
     pub(super) proof: Option<ProofRecord>,
 }
@@ -45,13 +47,14 @@ impl Starter<'_> {
         let context = self.context(name, arm, padding);
         let running = bakeoff_subject::start(spec, &context)?;
         let proof = proof(arm, &running, &context)?;
-        let target = target(arm, &running, self.files.certificate.as_ref(), self.work)?;
-        let robots = self.work.clock.robots().unwrap_or(usize::MAX);
+        let target = target(arm, &running, self.files.certificate.as_ref())?;
+        let client = arm.client.clone();
+        let connections = self.work.clock.robots().map_or(usize::MAX, |robots| client.connections(robots));
         let cores = &self.placement.generator;
-        let station =
-            Station::new(target, cores.len().min(robots), cores.clone()).map_err(RunError::Generator)?;
-        let station = station.inside(self.wire.of_generator());
-        Ok(Place { name: name.to_owned(), running, station, tls: None, fresh: arm.fresh, proof })
+        let engine = Engine { connect_timeout: client.connect_timeout, ..Engine::default() };
+        let station = Station::with(target, cores.len().min(connections), cores.clone(), engine);
+        let station = station.map_err(RunError::Generator)?.inside(self.wire.of_generator());
+        Ok(Place { name: name.to_owned(), running, station, tls: None, client, fresh: arm.fresh, proof })
     }
 
     /// Whether anything stands under the arm's server.
@@ -82,6 +85,7 @@ impl Starter<'_> {
             values: arm.values.clone(),
             prepare: arm.prepare.clone(),
             directives: arm.directives.clone(),
+            http2: arm.client.protocol != Protocol::Http1,
             limits: limits(&arm.limits),
             reference: self.files.reference.clone(),
             layers: arm.layers.clone(),
@@ -118,6 +122,7 @@ impl Place {
             binary_sha256: running.main_process().and_then(executable_hash),
             cpu_source: Some(cpu),
             tls: self.tls.clone(),
+            client: ClientSetup::of(&self.client, running.tls),
             levels,
             proof: self.proof.clone(),
         }
@@ -151,20 +156,14 @@ fn limits(plan: &LimitsPlan) -> Limits {
     Limits { memory: plan.memory, cpus: plan.cpus, read: plan.read, write: plan.write }
 }
 
-fn target(
-    arm: &Arm,
-    running: &Running,
-    certificate: Option<&Certificate>,
-    work: &RequestWork,
-) -> Result<Target, RunError> {
-    let first_use = arm.fresh == Fresh::Connection;
+fn target(arm: &Arm, running: &Running, certificate: Option<&Certificate>) -> Result<Target, RunError> {
+    let client = &arm.client;
     let tls = if running.tls {
         let ours = certificate.map(|certificate| Trust::File(certificate.ca.clone()));
         let trust = arm.trust.clone().or(ours).unwrap_or_else(Trust::system);
         let name = ServerName::try_from(running.server_name.clone())
             .map_err(|why| RunError::System(io::Error::other(format!("{}: {why}", running.server_name))))?;
-        let resume = if first_use { Share::NONE } else { Share::ALL };
-        Some((TlsOptions::new(trust).resume(resume).load()?, name))
+        Some((TlsOptions { trust, ..client.tls.clone() }.load()?, name))
     } else {
         None
     };
@@ -173,9 +172,15 @@ fn target(
         443 if running.tls => running.server_name.clone(),
         port => format!("{}:{port}", running.server_name),
     };
-    let keep_alive = arm.requests.keep_alive.unwrap_or(work.keep_alive) && !first_use;
     let headers = arm.requests.headers.iter().flat_map(|line| format!("{line}\r\n").into_bytes()).collect();
-    Ok(Target { tls, reuse: Reuse::kept(keep_alive), headers, ..Target::plain(running.address, host) })
+    Ok(Target {
+        tls,
+        reuse: client.reuse,
+        protocol: client.protocol,
+        from: client.from.clone(),
+        headers,
+        ..Target::plain(running.address, host)
+    })
 }
 
 /// Directories of arms: the prime of the second baseline is no good name on disk.

@@ -135,7 +135,8 @@ impl ServerBench<'_> {
             refused,
             interrupted,
         };
-        let recording = place.station.run_sampled(job, every).map_err(RunError::Generator)?;
+        let mut recording = place.station.run_sampled(job, every).map_err(RunError::Generator)?;
+        recording.counters.handshakes = recording.handshakes.counts();
         place.tls = place.tls.take().or_else(|| recording.tls.clone());
         place.running.alive()?;
         Ok(recording)

@@ -1,0 +1,230 @@
+//! How requests come to an arm: `tls_client`, `http2`, `keep_alive`, `requests_per_connection`, `from` and
+//! `connect_timeout`, each the arm's own or the workload's.
+//!
+//! Names of TLS and ranges of addresses are checked by `loadgen`, which knows them.
+
+use super::super::file::{ArmSection, Http2Entry, Http2Section, TlsClientSection, Words, WorkloadSection};
+use super::super::{Arm, ArmKind, ClientPlan, Fresh};
+use super::{Checked, Context};
+use bakeoff_loadgen::{
+    Alpn, Identity, LocalAddresses, Protocol, Reuse, Share, TlsOptions, TlsSetupError, Trust, Versions,
+};
+use bakeoff_subject::Spec;
+use std::num::{NonZeroU16, NonZeroU64};
+use std::ops::Range;
+use toml::Spanned;
+
+/// What a share is written as.
+const SHARES: &str = "such as \"60%\"; with \"0%\" every handshake is a full one";
+
+impl Context<'_> {
+    pub(super) fn client(
+        &self,
+        arm: &ArmSection,
+        w: &WorkloadSection,
+        what: &ArmKind,
+        fresh: Fresh,
+    ) -> Checked<ClientPlan> {
+        let ArmKind::Server(spec) = what else { return Ok(ClientPlan::default()) };
+        let reuse = self.reuse(arm, w, fresh)?;
+        let protocol = self.protocol(arm.http2.as_ref().or(w.http2.as_ref()), reuse)?;
+        let mut client = ClientPlan {
+            protocol,
+            reuse,
+            from: self.local_addresses(arm.from.as_ref().or(w.from.as_ref()))?,
+            connect_timeout: self.optional(arm.connect_timeout.as_ref().or(w.connect_timeout.as_ref()))?,
+            ..ClientPlan::default()
+        };
+        if !speaks_tls(spec) {
+            return match &arm.tls_client {
+                Some(section) => self.wrong(
+                    section.span(),
+                    "`tls_client` is of TLS, and this arm does without",
+                    "add tls = true; of a running server the url begins with https://",
+                ),
+                None => Ok(client),
+            };
+        }
+        if let Some(section) = tls_section(arm, w) {
+            self.tls_client(&section, &mut client)?;
+        }
+        if fresh == Fresh::Connection {
+            self.only_full_handshakes(arm)?;
+            client.resume = Some(Share::NONE);
+        }
+        if protocol != Protocol::Http1 {
+            client.tls.alpn = vec![Alpn::H2];
+        }
+        client.tls.resume = client.resume.unwrap_or(Share::ALL);
+        Ok(client)
+    }
+
+    /// What is said of TLS for all arms must be of use to one.
+    pub(super) fn some_arm_speaks_tls(&self, w: &WorkloadSection, arms: &[Arm]) -> Checked<()> {
+        let spoken = arms.iter().any(|arm| matches!(&arm.what, ArmKind::Server(spec) if speaks_tls(spec)));
+        match &w.tls_client {
+            Some(section) if !spoken => self.wrong(
+                section.span(),
+                "`tls_client` is of TLS, and no arm speaks it",
+                "add tls = true to an arm",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// A connection has no more requests in flight than it carries.
+    fn protocol(&self, entry: Option<&Spanned<Http2Entry>>, reuse: Reuse) -> Checked<Protocol> {
+        let Some(entry) = entry else { return Ok(Protocol::Http1) };
+        let streams = match *entry.as_ref() {
+            Http2Entry::Switch(false) => return Ok(Protocol::Http1),
+            Http2Entry::Switch(true) => 1,
+            Http2Entry::Table(Http2Section { streams }) => streams.unwrap_or(1),
+        };
+        let most = match reuse {
+            Reuse::Never => 1,
+            Reuse::UpTo(most) => u16::try_from(most.get()).unwrap_or(u16::MAX),
+            Reuse::Always => u16::MAX,
+        };
+        match NonZeroU16::new(streams.min(most)) {
+            Some(streams) => Ok(Protocol::Http2 { streams }),
+            None => self.wrong(entry.span(), "`streams` must be 1 or more", "the default is 1"),
+        }
+    }
+
+    /// An arm's `keep_alive` or `requests_per_connection` stands in place of both of the workload's.
+    fn reuse(&self, arm: &ArmSection, w: &WorkloadSection, fresh: Fresh) -> Checked<Reuse> {
+        let of_workload = self.kept((w.keep_alive.as_ref(), w.requests_per_connection.as_ref()))?;
+        let of_arm = self.kept((arm.keep_alive.as_ref(), arm.requests_per_connection.as_ref()))?;
+        if fresh == Fresh::Connection {
+            return match &arm.requests_per_connection {
+                Some(most) => self.wrong(
+                    most.span(),
+                    "`fresh = \"connection\"` is a connection for each request",
+                    "take one of both out",
+                ),
+                None => Ok(Reuse::Never),
+            };
+        }
+        let default = Reuse::kept(w.kind.as_ref() != "webstone");
+        Ok(of_arm.or(of_workload).unwrap_or(default))
+    }
+
+    fn kept(&self, keys: (Option<&Spanned<bool>>, Option<&Spanned<u64>>)) -> Checked<Option<Reuse>> {
+        let keep = keys.0.map(|keep| *keep.as_ref());
+        let Some(most) = keys.1 else { return Ok(keep.map(Reuse::kept)) };
+        if keep == Some(false) {
+            let what =
+                "`requests_per_connection` is of connections that stay, and keep_alive = false lets none";
+            return self.wrong(most.span(), what, "take one of both out");
+        }
+        match NonZeroU64::new(*most.as_ref()) {
+            Some(most) => Ok(Some(Reuse::UpTo(most))),
+            None => self.wrong(most.span(), "this must be 1 or more", "keep_alive = true sets no bound"),
+        }
+    }
+
+    fn local_addresses(&self, ranges: Option<&Spanned<Words>>) -> Checked<LocalAddresses> {
+        let mut all = LocalAddresses::default();
+        let Some(ranges) = ranges else { return Ok(all) };
+        for range in ranges.as_ref().all() {
+            match range.parse() {
+                Ok(range) => all.add(&range),
+                Err(why) => return self.said(ranges.span(), &why),
+            }
+        }
+        Ok(all)
+    }
+
+    /// What TLS is to be; the rule and the sentences are those of `bakeoff load`.
+    fn tls_client(&self, section: &Spanned<TlsClientSection>, client: &mut ClientPlan) -> Checked<()> {
+        let s = section.as_ref();
+        let names = |words: &Option<Spanned<Words>>| {
+            words.as_ref().map(|words| words.as_ref().all().to_vec()).unwrap_or_default()
+        };
+        let versions = match &s.version {
+            None => Versions::default(),
+            Some(text) => text.as_ref().parse().or_else(|why| self.said(text.span(), &why))?,
+        };
+        client.resume = match &s.resume {
+            None => None,
+            Some(text) => Some(text.as_ref().parse().or_else(|why: bakeoff_loadgen::ParseShareError| {
+                self.wrong(text.span(), why.to_string(), SHARES)
+            })?),
+        };
+        client.tls = TlsOptions::new(Trust::system())
+            .versions(versions)
+            .suites(names(&s.cipher))
+            .groups(names(&s.group))
+            .post_quantum(s.post_quantum.unwrap_or(true))
+            .identity(self.identity(section)?);
+        client.tls.check().or_else(|why| self.said(place(section, &why), &why))
+    }
+
+    fn identity(&self, section: &Spanned<TlsClientSection>) -> Checked<Option<Identity>> {
+        let s = section.as_ref();
+        match (&s.cert, &s.key) {
+            (None, None) => Ok(None),
+            (Some(cert), Some(key)) => Ok(Some(Identity {
+                certificate: self.base.join(cert.as_ref()),
+                key: self.base.join(key.as_ref()),
+            })),
+            (Some(cert), None) => self.wrong(cert.span(), "a certificate needs its key", "add `key`"),
+            (None, Some(key)) => self.wrong(key.span(), "a key needs its certificate", "add `cert`"),
+        }
+    }
+
+    fn only_full_handshakes(&self, arm: &ArmSection) -> Checked<()> {
+        let resume = arm.tls_client.as_ref().and_then(|section| section.as_ref().resume.as_ref());
+        match resume {
+            Some(share) if share.as_ref().parse() != Ok(Share::NONE) => self.wrong(
+                share.span(),
+                "`fresh = \"connection\"` is a full handshake for each request",
+                "take one of both out; keep_alive = false is a connection for each request, whatever its handshake",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// A sentence with its remedy behind a semicolon, as all of ours.
+    fn said<T>(&self, span: Range<usize>, why: &dyn std::fmt::Display) -> Checked<T> {
+        let sentence = why.to_string();
+        let (what, help) = sentence.split_once("; ").unwrap_or((&sentence, "see docs/plans.md"));
+        self.wrong(span, what, help)
+    }
+}
+
+/// The arm's over the workload's, key by key.
+fn tls_section(arm: &ArmSection, w: &WorkloadSection) -> Option<Spanned<TlsClientSection>> {
+    match (&w.tls_client, &arm.tls_client) {
+        (Some(common), Some(own)) => {
+            Some(Spanned::new(own.span(), common.as_ref().clone().under(own.as_ref())))
+        }
+        (common, own) => own.clone().or_else(|| common.clone()),
+    }
+}
+
+/// The key that a name stands in.
+fn place(section: &Spanned<TlsClientSection>, why: &TlsSetupError) -> Range<usize> {
+    let s = section.as_ref();
+    let key = match why {
+        TlsSetupError::UnknownSuite { .. } | TlsSetupError::SuiteOfOtherVersion { .. } => &s.cipher,
+        TlsSetupError::UnknownGroup { .. }
+        | TlsSetupError::GroupOfOtherVersion { .. }
+        | TlsSetupError::PostQuantumOff { .. } => &s.group,
+        _ => &None,
+    };
+    key.as_ref().map_or_else(|| section.span(), Spanned::span)
+}
+
+fn speaks_tls(spec: &Spec) -> bool {
+    match spec {
+        Spec::Origin { tls, .. }
+        | Spec::Nginx { tls, .. }
+        | Spec::Apache { tls, .. }
+        | Spec::Command { tls, .. } => *tls,
+        Spec::Url { url, .. } => url.starts_with("https://"),
+    }
+}
+
+#[cfg(test)]
+mod tests;
