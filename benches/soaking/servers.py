@@ -207,12 +207,12 @@ http {{
 
 
 def connections_of(port):
-    """TCP connections with that port at either end that stand or are being closed, TIME_WAIT apart: the
-    kernel alone has those."""
+    """TCP connections of a server at this port that stand or are being closed, TIME_WAIT apart: the kernel
+    alone has those."""
     found = 0
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        words = line.split()
-        ports = {int(end.rsplit(":", 1)[1], 16) for end in words[1:3]}
+        # Only by the local end: another server's peer may have had the same port before.
+        _, local, _, state = line.split()[:4]
         # 06 is TIME_WAIT, 0A is LISTEN: include/net/tcp_states.h.
-        found += port in ports and words[3] not in ("06", "0A")
+        found += int(local.rsplit(":", 1)[1], 16) == port and state not in ("06", "0A")
     return found
