@@ -128,8 +128,10 @@ fn lines<T: DeserializeOwned>(path: PathBuf) -> Result<Vec<T>, DirectoryError> {
         .map_err(|why| DirectoryError::Read { path: path.clone(), why: why.to_string() })?;
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let parse = |(at, line): (usize, &str)| {
-        serde_json::from_str(line)
-            .map_err(|why| DirectoryError::Read { path: path.clone(), why: format!("line {}: {why}", at + 1) })
+        serde_json::from_str(line).map_err(|why| DirectoryError::Read {
+            path: path.clone(),
+            why: format!("line {}: {why}", at + 1),
+        })
     };
     whole.lines().enumerate().map(parse).collect()
 }

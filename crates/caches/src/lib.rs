@@ -6,11 +6,11 @@
 
 #![forbid(unsafe_code)]
 
-pub mod results;
 mod analyse;
 pub mod directory;
 pub mod plan;
 pub mod records;
+pub mod results;
 mod run;
 mod scale;
 pub mod shipped;

@@ -71,6 +71,16 @@ pub enum Reuse {
 }
 
 impl Reuse {
+    /// Most requests of any connection; `None`: as many as the server lets it.
+    pub fn at_most(&self) -> Option<u64> {
+        match self {
+            Self::Never => Some(1),
+            Self::UpTo(most) => Some(most.get()),
+            Self::Drawn(limits) => limits.0.iter().max().map(|most| u64::from(most.get())),
+            Self::Always => None,
+        }
+    }
+
     /// How many requests the `n`-th connection carries.
     pub(crate) fn most(&self, n: u64) -> u64 {
         match self {

@@ -9,8 +9,8 @@ use crate::outgoing::Account;
 use crate::pulse::{Busy, Pulse};
 use bakeoff_units::Nanos;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 /// Totals since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -12,7 +12,10 @@ const FEW_HITS: f64 = 0.05;
 
 /// `None` where CPU cannot be read.
 pub(super) fn of(runs: &[(usize, &RunRecord)], points: &[Point]) -> Option<Cost> {
-    let cheapest = points.iter().filter(|point| point.rule.passed()).max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
+    let cheapest = points
+        .iter()
+        .filter(|point| point.rule.passed())
+        .max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
     let point = cheapest.or(points.first())?;
     let per_request = point.cpu_per_request_ns? as f64;
     let at = point.rate_per_s;

@@ -47,7 +47,9 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
         started: setup.started.clone(),
         bakeoff: setup.bakeoff.clone(),
         scale: plan.scale.to_string(),
-        not_scaled: plan.scale.leaves(plan.think_mean, Some(plan.memory_bytes + plan.disk_bytes.unwrap_or(0))),
+        not_scaled: plan
+            .scale
+            .leaves(plan.think_mean, Some(plan.memory_bytes + plan.disk_bytes.unwrap_or(0))),
         differs: plan.differs.clone(),
         mode: match plan.mode {
             Mode::Reverse => "reverse".to_owned(),

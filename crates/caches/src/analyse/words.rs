@@ -21,9 +21,15 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
         return "no rate was measured".to_owned();
     };
     let mut parts = vec![standing(entrant)];
-    parts.push(format!("at {} the mean response time is {}", rate(point.rate_per_s), Nanos::new(point.mean_ns)));
+    parts.push(format!(
+        "at {} the mean response time is {}",
+        rate(point.rate_per_s),
+        Nanos::new(point.mean_ns)
+    ));
     if let Some(hits) = point.hit_ratio {
-        let possible = point.achievable.map(|best| format!(", of {:.1} % that an endless cache would have had", best.when_fetched.0 * 100.0));
+        let possible = point.achievable.map(|best| {
+            format!(", of {:.1} % that an endless cache would have had", best.when_fetched.0 * 100.0)
+        });
         parts.push(format!(
             "{:.1} % of the replies are hits{} ({:.0} % asked)",
             hits * 100.0,
@@ -80,16 +86,26 @@ pub(super) fn warnings(plan: &CachePlan, stored: &Stored, entrants: &[Entrant]) 
             ));
         }
         if let Some(apart) = run.clock_ahead_s.filter(|apart| apart.abs() > CLOCKS_APART_S) {
-            warnings.push(format!("{whose}: the origin's clock is {apart} s ahead of the robots': ages are not to be trusted"));
+            warnings.push(format!(
+                "{whose}: the origin's clock is {apart} s ahead of the robots': ages are not to be trusted"
+            ));
         }
     }
     for entrant in entrants {
-        if let Some(fill) = entrant.fill.as_ref().filter(|fill| fill.stored_bytes < fill.capacity_bytes.map(|c| c / 2)) {
-            warnings.push(format!("{}: its store was not half full when it was measured ({})", entrant.name, fill.ended));
+        if let Some(fill) =
+            entrant.fill.as_ref().filter(|fill| fill.stored_bytes < fill.capacity_bytes.map(|c| c / 2))
+        {
+            warnings.push(format!(
+                "{}: its store was not half full when it was measured ({})",
+                entrant.name, fill.ended
+            ));
         }
     }
     if plan.scale.get() < 1.0 && plan.think_mean > Nanos::ZERO {
-        warnings.push(format!("scale {}: hit ratios are lower than at full scale; see what the scale leaves as it is", plan.scale));
+        warnings.push(format!(
+            "scale {}: hit ratios are lower than at full scale; see what the scale leaves as it is",
+            plan.scale
+        ));
     }
     warnings
 }

@@ -195,12 +195,7 @@ fn scaled(phases: &[PhaseFile], scale: Scale) -> Vec<PhaseFile> {
 }
 
 /// Measured phases are long enough at every rate that is known beforehand.
-fn demand_length(
-    origin: &str,
-    phases: &[PhaseFile],
-    scale: Scale,
-    course: &Course,
-) -> Result<(), PlanError> {
+fn demand_length(origin: &str, phases: &[PhaseFile], scale: Scale, course: &Course) -> Result<(), PlanError> {
     let lowest = match course {
         Course::Single(rate) => Some(*rate),
         Course::Shares { shares, peak: Peak::Given(peak), .. } => {

@@ -218,7 +218,8 @@ impl CachePlan {
             self.scale,
             self.seed
         );
-        for line in self.scale.leaves(self.think_mean, Some(self.memory_bytes + self.disk_bytes.unwrap_or(0))) {
+        for line in self.scale.leaves(self.think_mean, Some(self.memory_bytes + self.disk_bytes.unwrap_or(0)))
+        {
             words += &format!("\n  not scaled: {line}");
         }
         words

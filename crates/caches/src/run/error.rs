@@ -48,7 +48,9 @@ pub enum CachesError {
     #[error("{0}")]
     System(io::Error),
     /// Nothing came back.
-    #[error("{entrant}: not one good reply in {asked} requests, most of them {class}; nothing can be measured")]
+    #[error(
+        "{entrant}: not one good reply in {asked} requests, most of them {class}; nothing can be measured"
+    )]
     NoReply {
         /// Who was asked.
         entrant: String,

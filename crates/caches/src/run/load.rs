@@ -5,12 +5,11 @@
 
 use super::CachesError;
 use crate::records::PhaseLine;
-use bakeoff_content::SplitMix64;
 use bakeoff_content::world::Model;
-use bakeoff_loadgen::{BodyCheck, Job, Limits, Pace, Pools, Recording, Reuse, Station, Target};
+use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording, Station, Target};
 use bakeoff_robots::ledger::{INTERVAL, Ledger, Record, Scope};
 use bakeoff_robots::phases::EndReason;
-use bakeoff_robots::{Connections, FillGate, Lane, Population, Robots, Setting, Spec, TargetForm};
+use bakeoff_robots::{FillGate, Lane, Population, Robots, Setting, Spec, TargetForm};
 use bakeoff_units::Nanos;
 use bakeoff_workload::Statuses;
 use std::io;
@@ -22,11 +21,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How often whoever watches is asked while nothing is recorded.
 const LOOK: Duration = Duration::from_millis(250);
-
-/// For what the seed is used.
-const CONNECTIONS: u64 = 0xC0_11EC;
-/// How many limits of connections are drawn; they are used again and again.
-const DRAWS: usize = 4096;
 
 /// What is asked, of whom, how.
 pub(super) struct Load<'a> {
@@ -107,7 +101,9 @@ impl Load<'_> {
         let mut failed = None;
         loop {
             let told = match records.recv_timeout(LOOK) {
-                Ok(record) if record.scope == Scope::Phase => watch.phase(record).map(|line| phases.push(line)),
+                Ok(record) if record.scope == Scope::Phase => {
+                    watch.phase(record).map(|line| phases.push(line))
+                }
                 Ok(record) => watch.record(&record),
                 Err(RecvTimeoutError::Timeout) => watch.look(gate),
                 Err(RecvTimeoutError::Disconnected) => return failed,
@@ -122,7 +118,12 @@ impl Load<'_> {
     }
 
     /// On a thread of its own.
-    fn work(&self, target: Target, robots: Robots, stop: &AtomicBool) -> io::Result<(Recording, Vec<EndReason>)> {
+    fn work(
+        &self,
+        target: Target,
+        robots: Robots,
+        stop: &AtomicBool,
+    ) -> io::Result<(Recording, Vec<EndReason>)> {
         let mut station = Station::new(target, 1, self.cores.to_vec())?;
         let job = Job {
             sources: vec![robots],
@@ -144,25 +145,14 @@ impl Load<'_> {
     }
 
     fn target(&self) -> Target {
-        Target { reuse: self.reuse(), ..Target::plain(self.address, self.host.clone()) }
+        Target { reuse: self.spec.reuse(self.seed), ..Target::plain(self.address, self.host.clone()) }
     }
 
-    fn reuse(&self) -> Reuse {
-        let Some(drawn) = &self.spec.requests_per_connection else { return Reuse::Always };
-        let mut random = SplitMix64::for_purpose(self.seed, CONNECTIONS);
-        let draws: Vec<u32> = (0..DRAWS).map(|_| drawn.draw(&mut random).max(1.0) as u32).collect();
-        match Limits::new(draws.iter().copied()) {
-            Some(limits) if draws.iter().any(|draw| *draw > 1) => Reuse::Drawn(limits),
-            _ => Reuse::Never,
-        }
-    }
-
+    /// As the robots say, but no more connections than there are descriptors for.
     fn pace(&self) -> Pace {
-        match self.spec.connections {
-            Connections::All(most) => Pace::Sourced { connections: self.connections.min(most.get() as usize) },
-            Connections::Each(each) => {
-                Pace::Pooled(Pools { robots: self.spec.robots.get() as usize, each: each.get() as usize })
-            }
+        match self.spec.pace() {
+            Pace::Sourced { connections } => Pace::Sourced { connections: connections.min(self.connections) },
+            other => other,
         }
     }
 

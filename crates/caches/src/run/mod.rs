@@ -16,17 +16,17 @@ use crate::directory::Directory;
 use crate::plan::{CachePlan, Course, Entrant, Peak};
 use crate::records::Setup;
 use crate::results::FORMAT;
+use bakeoff_content::mix64;
 use bakeoff_experiment::directory::ResultsDir;
 use bakeoff_experiment::environment::{self, Need, Placement};
 use bakeoff_experiment::results::Fact;
-use bakeoff_content::mix64;
 use bakeoff_experiment::run::Scratch;
 use bakeoff_robots::ledger::Record;
 use bakeoff_units::{Nanos, PerSecond};
 use origin::{Origin, Place};
-use steps::Started;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use steps::Started;
 
 /// Most connections where the plan says nothing.
 const CONNECTIONS: usize = 20_000;
@@ -98,7 +98,8 @@ impl Bakeoff<'_> {
         let found = environment::warnings(&seen, &placement, &need);
         let mut warnings: Vec<String> = found.into_iter().map(|warning| warning.sentence).collect();
         if !placement.disjoint {
-            warnings.push("robots, origin and caches share their cores: none has its CPU for itself".to_owned());
+            warnings
+                .push("robots, origin and caches share their cores: none has its CPU for itself".to_owned());
         }
         bakeoff_sys::affinity::pin(&placement.generator).map_err(CachesError::System)?;
         let setup = Setup {

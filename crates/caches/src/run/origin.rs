@@ -68,16 +68,19 @@ impl Origin {
     /// What it has sent so far, and how far its clock is ahead of ours, in seconds.
     pub(super) fn tally(&self) -> Result<(Tally, Option<i64>), CachesError> {
         self.running.alive()?;
-        let reply = get(self.address, TALLY).map_err(|why| CachesError::Tally { address: self.address, why })?;
+        let reply =
+            get(self.address, TALLY).map_err(|why| CachesError::Tally { address: self.address, why })?;
         let (head, body) = reply.split_once("\r\n\r\n").unwrap_or((&reply, ""));
         let number = |name: &str| {
             let line = body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
             line.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
         };
         let date = head.lines().find_map(|line| line.strip_prefix("Date: "));
-        let ahead = date
-            .and_then(|date| bakeoff_wire::http1::parse_http_date(date.trim().as_bytes()))
-            .map(|date| date as i64 - SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() as i64);
+        let ahead =
+            date.and_then(|date| bakeoff_wire::http1::parse_http_date(date.trim().as_bytes())).map(|date| {
+                date as i64
+                    - SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() as i64
+            });
         let tally = Tally {
             replies: number("replies"),
             validations: number("not_modified"),

@@ -31,7 +31,8 @@ impl Bench<'_, '_> {
         let mut search = Search { rate: first.get(), sustained: None, broken: None };
         for trial in 1..=trials {
             let Some(rate) = search.next().and_then(PerSecond::new) else { break };
-            self.progress.stage(&format!("{}: trial {trial} of at most {trials}, {rate}", entrant.record.name));
+            self.progress
+                .stage(&format!("{}: trial {trial} of at most {trials}, {rate}", entrant.record.name));
             let verdict = self.trial(entrant, rate)?;
             search.told(rate.get(), verdict == SUSTAINED);
         }
@@ -46,14 +47,21 @@ impl Bench<'_, '_> {
         let phases = Spec::from_toml(&text).map_err(|why| CachesError::Own(why.to_string()))?.phases;
         let plan = self.plan;
         let spec = Spec { rate: Some(rate), phases, ..plan.robots.clone() };
-        let bound = if entrant.is_cache { plan.mean_bound } else { plan.mean_bound + plan.mean_bound.times(0.5) };
+        let bound =
+            if entrant.is_cache { plan.mean_bound } else { plan.mean_bound + plan.mean_bound.times(0.5) };
         let judge = move |record: &RunRecord| judge(record, bound);
         let purpose = |verdict: &str| Purpose::Trial { rate_per_s: rate.get(), verdict: verdict.to_owned() };
         let mut verdict = "not judged";
-        self.judged(entrant, &spec, &plan.model, |_, _| Ok(false), |record| {
-            verdict = judge(record);
-            purpose(verdict)
-        })?;
+        self.judged(
+            entrant,
+            &spec,
+            &plan.model,
+            |_, _| Ok(false),
+            |record| {
+                verdict = judge(record);
+                purpose(verdict)
+            },
+        )?;
         Ok(verdict)
     }
 }

@@ -5,8 +5,8 @@ use super::observer::Observer;
 use super::{Bench, CachesError};
 use crate::plan::{Entrant, Kind, Peak};
 use crate::records::{EntrantRecord, PhaseLine, Purpose, RunRecord, Store};
-use bakeoff_content::world::Model;
 use bakeoff_content::mix64;
+use bakeoff_content::world::Model;
 use bakeoff_robots::{Spec, TargetForm};
 use bakeoff_subject::{Context, ProxyMode, ProxySpec, Running, StoreReading, read_store, start};
 use bakeoff_units::{Nanos, PerSecond};
@@ -239,7 +239,8 @@ impl Bench<'_, '_> {
 
     /// Phases are long enough at the lowest rate, now that the peak is known.
     pub(super) fn demand_length(&self, peak: PerSecond) -> Result<(), CachesError> {
-        let crate::plan::Course::Shares { shares, peak: Peak::Searched { .. }, .. } = &self.plan.course else {
+        let crate::plan::Course::Shares { shares, peak: Peak::Searched { .. }, .. } = &self.plan.course
+        else {
             return Ok(());
         };
         let least = shares.iter().map(|share| share.get()).fold(f64::INFINITY, f64::min);

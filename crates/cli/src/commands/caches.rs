@@ -1,11 +1,11 @@
 //! Bake-offs of caches: `run`, `check`, `report` and `plans` where a plan is one.
 
+use super::report::say_where;
 use super::run::default_dir;
+use crate::Failure;
 use crate::args::{CachesArgs, RunArgs};
 use crate::exit::Exit;
 use crate::terminal::{self, Console};
-use super::report::say_where;
-use crate::Failure;
 use bakeoff_caches::directory::{self, Stored};
 use bakeoff_caches::plan::{CachePlan, Changes, Entrant};
 use bakeoff_caches::{Bakeoff, Progress, analyse, shipped};
@@ -14,8 +14,8 @@ use bakeoff_experiment::run::Progress as _;
 use bakeoff_report::{caches_html, caches_text};
 use bakeoff_robots::console::{Generation, Line};
 use bakeoff_robots::ledger::Record;
-use bakeoff_units::Nanos;
 use bakeoff_subject::ProxyMode;
+use bakeoff_units::Nanos;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -47,12 +47,17 @@ fn text(name: &str) -> Option<(String, String)> {
         let stem = path.file_stem().map_or(name.to_owned(), |stem| stem.to_string_lossy().into_owned());
         return Some((stem, text));
     }
-    shipped::PLANS.iter().find(|plan| plan.name == name).map(|plan| (plan.name.to_owned(), plan.text.to_owned()))
+    shipped::PLANS
+        .iter()
+        .find(|plan| plan.name == name)
+        .map(|plan| (plan.name.to_owned(), plan.text.to_owned()))
 }
 
 fn parse(name: &str, changes: &Changes) -> Result<CachePlan, Failure> {
     let Some((short, text)) = text(name) else {
-        return Err(Failure::usage(format!("{name}: no such plan; `bakeoff plans` lists those that are shipped")));
+        return Err(Failure::usage(format!(
+            "{name}: no such plan; `bakeoff plans` lists those that are shipped"
+        )));
     };
     CachePlan::parse(&short, name, &text, changes).map_err(Failure::usage)
 }

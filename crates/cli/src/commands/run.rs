@@ -17,7 +17,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let interrupted = signals::interrupted();
     let of_caches = args.plan.as_deref().is_some_and(caches::is_plan);
     if let Some(flag) = args.caches.typed().first().filter(|_| !of_caches) {
-        return Err(Failure::usage(format!("{flag} is for bake-offs of caches, which this is not; take it out")));
+        return Err(Failure::usage(format!(
+            "{flag} is for bake-offs of caches, which this is not; take it out"
+        )));
     }
     match (&args.resume, &args.plan) {
         (None, Some(name)) if of_caches => caches::run(name, args, &interrupted),

@@ -48,22 +48,18 @@ impl ClientPlan {
     }
 
     /// Requests of a connection, where it does not stay as long as the server lets it.
-    pub const fn requests_per_connection(&self) -> Option<u64> {
-        match self.reuse {
-            Reuse::Never => Some(1),
-            Reuse::UpTo(most) => Some(most.get()),
-            Reuse::Always => None,
-        }
+    pub fn requests_per_connection(&self) -> Option<u64> {
+        self.reuse.at_most()
     }
 
     /// As reports say it; `tls`: the arm speaks it. Empty: as ever.
     pub fn in_words(&self, tls: bool) -> String {
         let mut words = Vec::new();
         words.extend(self.streams().map(|streams| format!("HTTP/2, {streams} in flight on a connection")));
-        match self.reuse {
-            Reuse::Never => words.push("a connection for each request".to_owned()),
-            Reuse::UpTo(most) => words.push(format!("{most} requests a connection at most")),
-            Reuse::Always => {}
+        match self.reuse.at_most() {
+            Some(1) => words.push("a connection for each request".to_owned()),
+            Some(most) => words.push(format!("{most} requests a connection at most")),
+            None => {}
         }
         if self.from.count() > 0 {
             words.push(format!("from {} local addresses", self.from.count()));

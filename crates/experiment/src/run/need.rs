@@ -5,7 +5,6 @@
 use super::{Run, RunError};
 use crate::environment::{self, Need};
 use crate::plan::{Arm, ArmKind, LoadClock, RequestWork, Work};
-use bakeoff_loadgen::Reuse;
 use bakeoff_subject::Spec;
 use bakeoff_units::PerSecond;
 
@@ -41,11 +40,7 @@ impl Run<'_> {
 
     /// New connections a second from one local address, where they do not stay.
     fn connection_rate(&self, work: &RequestWork, arm: &Arm) -> Option<f64> {
-        let most = match arm.client.reuse {
-            Reuse::Always => return None,
-            Reuse::UpTo(most) => most.get() as f64,
-            Reuse::Never => 1.0,
-        };
+        let most = arm.client.reuse.at_most()? as f64;
         let rate = match work.clock {
             LoadClock::Constant(rate) | LoadClock::Poisson(rate) if self.quest().is_none() => {
                 rate.get() / most

@@ -14,12 +14,12 @@ pub(crate) use request::Request;
 
 use crate::head::Going;
 use crate::site::{Piece, path_of};
+use crate::tally::{Everyone, sum};
 use crate::waiting::{Seat, Waiting};
 use bakeoff_content::world::{Model, Name};
 use bakeoff_content::{Distribution, SplitMix64};
 use bakeoff_units::Nanos;
 use bakeoff_wire::http1::RequestHead;
-use crate::tally::{Everyone, sum};
 use head::{DateClock, Reply, write_head, write_not_found, write_text};
 use request::Verdict;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! Tests of the module above: cases whose answer is known.
+
 use super::*;
 use crate::judge::{Faults, Hit, Judged, Outcome};
 use crate::ledger::{Entry, Ledger, Scope};

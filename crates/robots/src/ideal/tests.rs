@@ -1,3 +1,5 @@
+//! Tests of the module above: cases whose answer is known.
+
 use super::*;
 use bakeoff_content::SplitMix64;
 

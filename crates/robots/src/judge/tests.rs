@@ -1,3 +1,5 @@
+//! Tests of the module above: cases whose answer is known.
+
 use super::*;
 use bakeoff_content::SplitMix64;
 use bakeoff_content::world::{Model, Name};

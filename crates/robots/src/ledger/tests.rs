@@ -1,3 +1,5 @@
+//! Tests of the module above: cases whose answer is known.
+
 use super::*;
 use crate::judge::{Fault, Hit, Judged, Outcome, RequestKind};
 use bakeoff_meter::ErrorClass;

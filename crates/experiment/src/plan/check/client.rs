@@ -27,7 +27,7 @@ impl Context<'_> {
     ) -> Checked<ClientPlan> {
         let ArmKind::Server(spec) = what else { return Ok(ClientPlan::default()) };
         let reuse = self.reuse(arm, w, fresh)?;
-        let protocol = self.protocol(arm.http2.as_ref().or(w.http2.as_ref()), reuse)?;
+        let protocol = self.protocol(arm.http2.as_ref().or(w.http2.as_ref()), &reuse)?;
         let mut client = ClientPlan {
             protocol,
             reuse,
@@ -73,18 +73,14 @@ impl Context<'_> {
     }
 
     /// A connection has no more requests in flight than it carries.
-    fn protocol(&self, entry: Option<&Spanned<Http2Entry>>, reuse: Reuse) -> Checked<Protocol> {
+    fn protocol(&self, entry: Option<&Spanned<Http2Entry>>, reuse: &Reuse) -> Checked<Protocol> {
         let Some(entry) = entry else { return Ok(Protocol::Http1) };
         let streams = match *entry.as_ref() {
             Http2Entry::Switch(false) => return Ok(Protocol::Http1),
             Http2Entry::Switch(true) => 1,
             Http2Entry::Table(Http2Section { streams }) => streams.unwrap_or(1),
         };
-        let most = match reuse {
-            Reuse::Never => 1,
-            Reuse::UpTo(most) => u16::try_from(most.get()).unwrap_or(u16::MAX),
-            Reuse::Always => u16::MAX,
-        };
+        let most = reuse.at_most().map_or(u16::MAX, |most| u16::try_from(most).unwrap_or(u16::MAX));
         match NonZeroU16::new(streams.min(most)) {
             Some(streams) => Ok(Protocol::Http2 { streams }),
             None => self.wrong(entry.span(), "`streams` must be 1 or more", "the default is 1"),
@@ -223,6 +219,7 @@ fn speaks_tls(spec: &Spec) -> bool {
         | Spec::Apache { tls, .. }
         | Spec::Command { tls, .. } => *tls,
         Spec::Url { url, .. } => url.starts_with("https://"),
+        Spec::Proxy(_) => false,
     }
 }
 

@@ -175,7 +175,7 @@ fn target(arm: &Arm, running: &Running, certificate: Option<&Certificate>) -> Re
     let headers = arm.requests.headers.iter().flat_map(|line| format!("{line}\r\n").into_bytes()).collect();
     Ok(Target {
         tls,
-        reuse: client.reuse,
+        reuse: client.reuse.clone(),
         protocol: client.protocol,
         from: client.from.clone(),
         headers,
