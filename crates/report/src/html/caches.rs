@@ -123,9 +123,9 @@ impl Card {
     fn of(at: usize, entrant: &Entrant) -> Self {
         let (state, glyph, word) = match (&entrant.failed, entrant.passed_up_to_per_s) {
             (Some(_), _) => ("invalid", "?", "not finished"),
-            (None, Some(_)) => ("fine", "\u{25b2}", "passes up to"),
+            (None, Some(_)) => ("fine", "\u{25b2}", "passes"),
             (None, None) if entrant.points.is_empty() => ("open", "\u{25cb}", "no rate"),
-            (None, None) => ("costs", "\u{2715}", "no rate passes"),
+            (None, None) => ("costs", "\u{2715}", "fails"),
         };
         let grid = |caption, table: Table| Grid {
             caption,
