@@ -11,6 +11,8 @@ use bakeoff_wire::http1::http_date;
 pub(crate) enum Breakage {
     /// Nothing.
     Nothing,
+    /// Nothing, but it lets some requests wait before it looks at them.
+    Dawdles,
     // Of the cache, always:
     ServesStale,
     KeepsPrivate,
@@ -72,11 +74,16 @@ impl Breakage {
             Self::GoesRound => reply.set("via", vec!["1.1 round"; 10].join(", ")),
             Self::DropsDates => reply.remove("date"),
             Self::DatesAhead => reply.set("date", http_date(now_secs + 3600)),
-            Self::ClaimsHits if !hit => reply.set("x-cache", "HIT from the.test"),
+            Self::ClaimsHits if is_miss(reply, hit) => reply.set("x-cache", "HIT from the.test"),
             _ => return None,
         }
         Some(Leaving::Whole)
     }
+}
+
+/// Whether the origin made it for this request. What it confirmed may be called hit or miss.
+fn is_miss(reply: &Message, hit: bool) -> bool {
+    !hit && reply.get("x-bakeoff").is_some_and(|stamp| stamp.starts_with("made="))
 }
 
 /// Makes a 304 of a whole reply.

@@ -14,12 +14,15 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Of the requests that could be spoiled one in so many is, by its stamp: also when it is sent again.
 const ONE_IN: u64 = 4;
 /// Under load: more requests than this are there at once.
 const LOAD: usize = 2;
+
+/// How long a request waits that is let wait: others pass it.
+const DAWDLING: Duration = Duration::from_millis(10);
 
 /// Runs until the test's process ends.
 pub(crate) struct Proxy {
@@ -113,6 +116,9 @@ impl Shared {
         if request.word(0) == "POST" {
             self.store.lock().unwrap().remove(request.word(1));
             return Ok((self.forward(request)?, false));
+        }
+        if self.breakage == Breakage::Dawdles && strikes(request) {
+            thread::sleep(DAWDLING);
         }
         let mut found = self.find(request)?;
         if self.breakage == Breakage::SwapsObjects && found.hit && strikes(request) {
