@@ -71,7 +71,7 @@ impl Breakage {
             Self::DropsStamps => reply.remove("x-bakeoff"),
             Self::FindsALoop => *reply = refusal("508 Loop Detected"),
             Self::Refuses => *reply = refusal("503 Service Unavailable"),
-            Self::GoesRound => reply.set("via", vec!["1.1 round"; 10].join(", ")),
+            Self::GoesRound => reply.set("via", ["1.1 round"; 10].join(", ")),
             Self::DropsDates => reply.remove("date"),
             Self::DatesAhead => reply.set("date", http_date(now_secs + 3600)),
             Self::ClaimsHits if is_miss(reply, hit) => reply.set("x-cache", "HIT from the.test"),

@@ -15,7 +15,7 @@ const WORLD: &str = r#"
     life = { length = "const:2year", expires = "nmt+0s" }
 "#;
 const THINK: &str = "[origin]\nthink = 'norm:30ms,15ms'";
-/// The same, cut off at 0, as [`crate::known`] must not take it from the code under test: 30 Phi(2) + 15 phi(2).
+/// The same, cut off at 0, not taken from the code under test: 30 Phi(2) + 15 phi(2).
 const THINK_MEAN_MS: f64 = 30.0 * 0.977_249_868 + 15.0 * 0.053_990_967;
 const PLAN: &str = "[robots]
     rate = '400/s'

@@ -198,6 +198,7 @@ fn another_expires_is_named_where_it_does_not_move_with_the_clock() {
 #[test]
 fn statuses_that_do_not_answer_the_request_are_named() {
     assert_fault(Breakage::Sends304Unasked, PLAIN, Fault::Wrong304);
+    assert_fault(Breakage::Sends304Unasked, SPECIAL, Fault::Wrong304);
     assert_fault(Breakage::IgnoresConditions, SPECIAL, Fault::Wrong200);
     assert_fault(Breakage::IgnoresRanges, SPECIAL, Fault::RangeIgnored);
     assert_fault(Breakage::ShiftsRanges, SPECIAL, Fault::RangeWrong);

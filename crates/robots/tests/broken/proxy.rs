@@ -135,20 +135,21 @@ impl Shared {
             Breakage::BypassesUnderLoad => self.there.load(SeqCst) > LOAD,
             _ => false,
         };
-        let fresh = is_fresh(&kept);
-        let reload = request.get("cache-control").is_some();
-        let ignored = reload && self.breakage == Breakage::IgnoresReload;
-        let private = !kept.get("cache-control").is_some_and(|control| control.contains("public"));
         if bypasses {
             self.wrong(request);
-        } else if (fresh && !reload) || ignored && fresh || private || self.breakage == Breakage::ServesStale
-        {
-            if !fresh || ignored {
-                self.wrong(request);
-            }
-            return Ok(Found { whole: aged(kept), hit: true });
+            return self.fetch(request, None);
         }
-        self.fetch(request, Some(kept).filter(|_| !reload && !bypasses))
+        let fresh = is_fresh(&kept);
+        let private = !kept.get("cache-control").is_some_and(|control| control.contains("public"));
+        let stale = !fresh && (private || self.breakage == Breakage::ServesStale);
+        let reload = request.get("cache-control").is_some();
+        let ignored = reload && fresh && self.breakage == Breakage::IgnoresReload;
+        if stale || ignored {
+            self.wrong(request);
+        } else if reload || !fresh {
+            return self.fetch(request, Some(kept).filter(|_| !reload));
+        }
+        Ok(Found { whole: aged(kept), hit: true })
     }
 
     /// From the origin, or what is kept if the origin says that it is still right.
