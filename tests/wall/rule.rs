@@ -31,6 +31,7 @@ const ARROWS: &[Arrow] = &[
     Arrow("robots", "workload", "a population is a source of requests"),
     Arrow("robots", "meter", "response times go into histograms"),
     Arrow("robots", "loadgen", "is told how each request ended"),
+    Arrow("robots", "origin", "tests: judged against the real origin"),
     Arrow("origin", "units", "sizes and burnt time have a unit"),
     Arrow("origin", "sys", "event loop, sockets, thread clock"),
     Arrow("origin", "wire", "requests in, replies out"),

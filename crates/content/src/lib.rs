@@ -19,7 +19,7 @@ pub mod world;
 
 pub use catalogue::{Catalogue, CatalogueError, LAST_MODIFIED, MODIFIED_SECS, normal_path};
 pub use distribution::{Distribution, DistributionError};
-pub use mix::{SplitMix64, mix64};
+pub use mix::{SplitMix64, mix64, unmix64};
 use pool::{POOL_LEN, pool};
 
 /// Names one object; equal ids have equal bytes at every offset.

@@ -12,6 +12,14 @@ pub const fn mix64(x: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// What [`mix64`] made this of.
+pub const fn unmix64(z: u64) -> u64 {
+    // Each multiplier is the inverse of one above: their product is 1 modulo 2^64.
+    let x = (z ^ (z >> 31) ^ (z >> 62)).wrapping_mul(0x3196_42b2_d24d_8ec3);
+    let x = (x ^ (x >> 27) ^ (x >> 54)).wrapping_mul(0x96de_1b17_3f11_9089);
+    x ^ (x >> 30) ^ (x >> 60)
+}
+
 /// SplitMix64: 64 bits a step, period 2^64.
 #[derive(Clone, Debug)]
 pub struct SplitMix64 {
@@ -80,6 +88,13 @@ mod tests {
             4_593_380_528_125_082_431,
         ];
         assert_eq!([(); 4].map(|()| random.next_u64()), expected);
+    }
+
+    #[test]
+    fn what_was_mixed_is_found_again() {
+        for x in [0, 1, 0x9e37_79b9_7f4a_7c15, u64::MAX - 1, u64::MAX].into_iter().chain(0..64).map(mix64) {
+            assert_eq!((unmix64(mix64(x)), mix64(unmix64(x))), (x, x));
+        }
     }
 
     #[test]

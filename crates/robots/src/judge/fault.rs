@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 pub enum Fault {
     /// Uncachable, and yet from a cache.
     HitOnUncachable,
-    /// A hit although nobody had asked for the object.
+    /// A hit although nobody had asked for the object. Where a request of the same run that was sent later had
+    /// fetched it, this is taken back by who knows all requests.
     FalseHit,
     /// An old version from a cache.
     StaleHit,

@@ -171,7 +171,11 @@ fn origin_of(asked: &Asked<'_>, fields: &Fields<'_>, status: Option<u16>) -> Hit
     match fields.stamp.map(|stamp| stamp.told) {
         Some(Told::Made(stamp)) if stamp == asked.stamp => Hit::Miss,
         // The origin's answer to the robot's own condition: nothing need be stored.
-        Some(Told::Valid(stamp)) if stamp == asked.stamp && status == Some(304) => Hit::Miss,
+        Some(Told::Valid(stamp))
+            if stamp == asked.stamp && status == Some(304) && checks::conditional(asked.kind) =>
+        {
+            Hit::Miss
+        }
         Some(Told::Valid(stamp)) if stamp == asked.stamp => Hit::Revalidated,
         Some(_) => Hit::Hit,
         // The origin stamps every 304. A cache that makes one of its own may leave the stamp out.

@@ -220,6 +220,9 @@ fn conditions_get_the_status_that_is_true() {
     let passed_on = Reply::new("valid=0000000000000abc; object=w1; version=5").status(304);
     let first = passed_on.judged(&Asked { repeat: false, ..ims304 });
     assert_eq!((first.hit, first.faults), (Hit::Miss, Faults::NONE), "the origin's own answer");
+    let unasked = passed_on.judged(&basic());
+    assert_eq!((unasked.hit, unasked.offered), (Hit::Revalidated, true), "the cache's own condition");
+    assert_eq!(unasked.faults.iter().collect::<Vec<_>>(), [Fault::Wrong304]);
     let own = Reply::hit().status(304).unstamped().judged(&ims304);
     assert_eq!((own.hit, own.faults), (Hit::Hit, Faults::NONE), "the origin would have stamped it");
 }

@@ -3,11 +3,12 @@
 //! Measuring side, hot. The private half of [`Population`].
 
 use super::choose::Chooser;
+use super::stamps::serial;
 use super::words::{self, Words};
 use super::{Child, EMBEDDED, Flight, Next, PAGES, Page, Population, WANTED};
 use crate::judge::RequestKind;
 use bakeoff_content::world::Object;
-use bakeoff_content::{Body, ObjectId, SplitMix64, mix64};
+use bakeoff_content::{Body, ObjectId, SplitMix64};
 use bakeoff_units::Nanos;
 use bakeoff_workload::{Ask, Source};
 
@@ -43,7 +44,7 @@ impl Population {
         self.tally.lacked += u64::from(lacked);
         let page = self.pages.insert(Page { begun: due, objects: 1, failed: false, robot, pending: 1 });
         let flight = Flight {
-            stamp: self.stamp(serial(nth, None)),
+            stamp: self.stamps.of(serial(nth, None)),
             name: choice.object.name,
             kind: choice.kind,
             repeat: choice.repeat,
@@ -74,7 +75,7 @@ impl Population {
         self.launcher.give_way(&self.schedule);
         self.tally.embedded += 1;
         let flight = Flight {
-            stamp: self.stamp(child.serial),
+            stamp: self.stamps.of(child.serial),
             name: child.name,
             kind,
             repeat: child.repeat,
@@ -117,25 +118,10 @@ impl Population {
         self.launcher.page_over(page.robot, done, page.failed, &self.schedule);
         Some(page)
     }
-
-    /// A number that no other request of the run has, and that is not 0. The numbers of another world are
-    /// unlikely to be among them.
-    fn stamp(&self, serial: u64) -> u64 {
-        mix64(self.setting.world ^ serial).max(1)
-    }
 }
 
 /// Purpose of the random bits of where a reply is broken off.
 const ABORT: u64 = 0xAB07;
-
-/// The number of a request among all: 9 bits tell which of its page's it is.
-const fn serial(nth: u64, embedded: Option<u64>) -> u64 {
-    let index = match embedded {
-        Some(index) => index + 1,
-        None => 0,
-    };
-    (nth + 1) << 9 | index
-}
 
 impl Source for Population {
     fn next(&mut self, _robot: usize) -> Option<Ask<'_>> {

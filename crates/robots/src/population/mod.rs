@@ -15,6 +15,7 @@ mod choose;
 mod flights;
 mod lane;
 mod launcher;
+mod stamps;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -30,6 +31,7 @@ use bakeoff_content::world::{Model, Name, Object};
 use bakeoff_units::Nanos;
 use flights::Slab;
 use launcher::Launcher;
+use stamps::Stamps;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use words::Words;
@@ -86,6 +88,7 @@ pub struct Population {
     spec: Arc<Spec>,
     model: Arc<Model>,
     setting: Setting,
+    stamps: Stamps,
     schedule: Schedule,
     set: WorkingSet,
     launcher: Launcher,
@@ -104,7 +107,7 @@ struct Child {
     due: Nanos,
     page: u32,
     repeat: bool,
-    /// Its page's number and its own in it, as one: see [`serial`].
+    /// Its page's number and its own in it, as one: see [`stamps::serial`].
     serial: u64,
 }
 
@@ -122,6 +125,7 @@ impl Population {
         let set = WorkingSet::new(spec.servers.get(), model.kinds.len(), setting.lane, spec.working_set);
         let launcher = Launcher::new(&spec, setting.lane, setting.seed, &schedule);
         Self {
+            stamps: Stamps::new(setting.world, setting.start_unix),
             spec,
             model,
             setting,
@@ -139,6 +143,12 @@ impl Population {
     /// What the request with this ticket asked for, while it is in flight.
     pub fn flight(&self, ticket: u32) -> Option<&Flight> {
         self.flights.get(ticket.checked_sub(1)?)
+    }
+
+    /// Whether these robots have sent the request with this stamp. Cheap, and nothing is remembered for it.
+    pub fn has_sent(&self, stamp: u64) -> bool {
+        let pages = self.tally.pages;
+        pages > 0 && self.stamps.is_within(stamp, self.setting.lane.number(pages))
     }
 
     /// The object of a name of this population's worlds.

@@ -1,0 +1,115 @@
+//! The ways in which the test's proxy can be broken, and what each does to a reply.
+//!
+//! Cold. Those that spoil a reply do so on its way out, so that store and origin see nothing of it: each
+//! spoiled reply is one fault, and nothing follows from it.
+
+use crate::message::Message;
+use bakeoff_wire::http1::http_date;
+
+/// What is wrong with the proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Breakage {
+    /// Nothing.
+    Nothing,
+    /// Nothing, but it lets some requests wait before it looks at them.
+    Dawdles,
+    // Of the cache, always:
+    ServesStale,
+    KeepsPrivate,
+    NeverKeeps,
+    BypassesUnderLoad,
+    IgnoresReload,
+    // Of one reply in some:
+    SwapsObjects,
+    CutsBodies,
+    ShortensBodies,
+    FlipsABit,
+    LosesLastModified,
+    LosesEtag,
+    ChangesCacheControl,
+    ChangesExpires,
+    Sends304Unasked,
+    IgnoresConditions,
+    IgnoresRanges,
+    ShiftsRanges,
+    DropsStamps,
+    FindsALoop,
+    GoesRound,
+    ClosesEarly,
+    DropsDates,
+    DatesAhead,
+    ClaimsHits,
+    Refuses,
+}
+
+/// How a reply leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    Whole,
+    /// So many bytes of the body are missing.
+    Short(usize),
+    Nothing,
+}
+
+impl Breakage {
+    /// Spoils a reply that left the cache whole. `None`: it is of a kind that this does not touch.
+    pub(crate) fn spoil(self, reply: &mut Message, hit: bool, now_secs: u64) -> Option<Leaving> {
+        let whole = reply.word(1) == "200" && !reply.body.is_empty();
+        match self {
+            Self::CutsBodies if whole => return Some(Leaving::Short(reply.body.len().div_ceil(2))),
+            Self::ClosesEarly => return Some(Leaving::Nothing),
+            Self::ShortensBodies if whole => reply.set_body(reply.body[1..].to_vec()),
+            Self::FlipsABit if whole => *reply.body.last_mut()? ^= 1,
+            Self::LosesLastModified if reply.get("last-modified").is_some() => reply.remove("last-modified"),
+            Self::LosesEtag if whole => reply.remove("etag"),
+            Self::ChangesCacheControl if whole => change_control(reply),
+            Self::ChangesExpires if reply.get("expires").is_some() => {
+                reply.set("expires", http_date(now_secs + 60));
+            }
+            Self::Sends304Unasked if whole => not_modified(reply),
+            Self::ShiftsRanges if reply.word(1) == "206" => shift_range(reply),
+            Self::DropsStamps => reply.remove("x-bakeoff"),
+            Self::FindsALoop => *reply = refusal("508 Loop Detected"),
+            Self::Refuses => *reply = refusal("503 Service Unavailable"),
+            Self::GoesRound => reply.set("via", ["1.1 round"; 10].join(", ")),
+            Self::DropsDates => reply.remove("date"),
+            Self::DatesAhead => reply.set("date", http_date(now_secs + 3600)),
+            Self::ClaimsHits if is_miss(reply, hit) => reply.set("x-cache", "HIT from the.test"),
+            _ => return None,
+        }
+        Some(Leaving::Whole)
+    }
+}
+
+/// Whether the origin made it for this request. What it confirmed may be called hit or miss.
+fn is_miss(reply: &Message, hit: bool) -> bool {
+    !hit && reply.get("x-bakeoff").is_some_and(|stamp| stamp.starts_with("made="))
+}
+
+/// Makes a 304 of a whole reply.
+pub(crate) fn not_modified(reply: &mut Message) {
+    "HTTP/1.1 304 Not Modified".clone_into(&mut reply.first);
+    reply.remove("content-length");
+    reply.body.clear();
+}
+
+fn change_control(reply: &mut Message) {
+    let public = reply.get("cache-control").is_some_and(|control| control.contains("public"));
+    reply.set("cache-control", if public { "private" } else { "public, max-age=60" });
+}
+
+/// Says that the part lies a byte further on than it does.
+fn shift_range(reply: &mut Message) {
+    let range = reply.get("content-range").unwrap().strip_prefix("bytes ").unwrap();
+    let (part, whole) = range.split_once('/').unwrap();
+    let (first, last) = part.split_once('-').unwrap();
+    let next = |number: &str| number.parse::<u64>().unwrap() + 1;
+    let shifted = format!("bytes {}-{}/{whole}", next(first), next(last));
+    reply.set("content-range", shifted);
+}
+
+fn refusal(status: &str) -> Message {
+    let mut reply = Message::new(format!("HTTP/1.1 {status}"));
+    reply.set_body(b"no".to_vec());
+    reply
+}

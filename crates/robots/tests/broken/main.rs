@@ -1,0 +1,245 @@
+//! Robots against a proxy that is broken in one way: it must be found out, by the right name, as often as it
+//! did wrong, and an honest one must be found right.
+
+#![allow(clippy::unwrap_used)] // a test that cannot reach its own peer has failed
+
+mod breakage;
+mod known;
+mod message;
+mod proxy;
+mod run;
+
+use bakeoff_meter::ErrorClass;
+use bakeoff_robots::judge::{Fault, Hit, Judged, Weight};
+use breakage::Breakage;
+use proxy::Proxy;
+use run::{Seen, address, origin, robots, through};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Objects that outlive the test, some of which have to be validated at each use, and some private.
+const WORLD: &str = r#"
+    [[content]]
+    name = "lasting"
+    size = "exp:4KB"
+    cachable = "80%"
+    life = { length = "const:2year", expires = "nmt+0s" }
+    share = "70%"
+
+    [[content]]
+    name = "checked"
+    size = "exp:2KB"
+    cachable = "80%"
+    life = { length = "const:2year", expires = "now+0s" }
+    share = "30%"
+"#;
+
+/// Objects that change every second.
+const CHANGING: &str = r#"
+    [[content]]
+    name = "changing"
+    size = "exp:2KB"
+    cachable = "80%"
+    life = { length = "const:1s", expires = "nmt+0s" }
+"#;
+
+/// One robot, one request after the other.
+const PLAIN: &str = "[robots]
+    recurrence = '60%'
+    [[phase]]
+    name = 'all'
+    goal = { transactions = 400 }";
+
+/// The same with every kind of request that a cache can answer wrong in a way of its own.
+const SPECIAL: &str = "[robots]
+    recurrence = '60%'
+    special = { ims200 = '5%', ims304 = '15%', reload = '15%', range = '15%', head = '3%', post = '3%' }
+    post_body = 'exp:2KB'
+    [[phase]]
+    name = 'all'
+    goal = { transactions = 400 }";
+
+/// Requests that the origin heard of, by the robots' judgement.
+fn heard(seen: &Seen) -> u64 {
+    let heard = |hit| matches!(hit, Hit::Miss | Hit::Revalidated);
+    seen.judged.iter().filter(|(_, judged)| heard(judged.hit)).count() as u64
+}
+
+/// The proxy's own wrongs have this name and no other, each of them.
+#[track_caller]
+fn assert_named(breakage: Breakage, plan: &str, names: &[&str]) {
+    let (seen, account, _) = through(breakage, plan, WORLD);
+    let wronged = account.wronged.len() as u64;
+    let expected: BTreeMap<_, _> = names.iter().map(|name| ((*name).to_owned(), wronged)).collect();
+    assert_eq!(seen.wrong(), expected, "{breakage:?}: {:#?}", seen.sums.examples);
+    assert!(wronged > 5, "{breakage:?}: {wronged}");
+    assert_eq!(seen.sums.finished, 400);
+    // Each of them on the very requests that were wronged.
+    let found: BTreeSet<u64> =
+        seen.judged.iter().filter(|(_, judged)| !judged.faults.is_empty()).map(|one| one.0).collect();
+    assert!(found.iter().all(|stamp| account.wronged.contains(stamp)), "{breakage:?}");
+}
+
+#[track_caller]
+fn assert_fault(breakage: Breakage, plan: &str, fault: Fault) {
+    assert_named(breakage, plan, &[fault.label()]);
+}
+
+#[test]
+fn an_honest_proxy_is_found_right_and_the_books_of_all_three_agree() {
+    for plan in [PLAIN, SPECIAL] {
+        let (seen, account, origins) = through(Breakage::Nothing, plan, WORLD);
+        assert_eq!(seen.wrong(), BTreeMap::new(), "{:#?}", seen.sums.examples);
+        assert_eq!((seen.sums.good, seen.sums.finished), (400, 400));
+        assert_eq!((heard(&seen), origins), (account.forwarded, account.forwarded));
+        let sums = &seen.sums;
+        assert_eq!(sums.from_cache().count(), sums.offered_hit_bytes.count, "every offered hit is one");
+        assert!(sums.hits.traffic.count() > 40 && sums.revalidated.traffic.count() > 15);
+    }
+    let (seen, account, _) = through(Breakage::Nothing, PLAIN, WORLD);
+    let (misses, revalidated) = (seen.sums.misses.traffic.count(), seen.sums.revalidated.traffic.count());
+    assert_eq!(misses + revalidated, account.forwarded);
+}
+
+#[test]
+fn an_honest_proxy_is_found_right_by_many_robots_that_break_off() {
+    let plan = SPECIAL.replace("[robots]", "[robots]\nrobots = 8").replace("reload = '15%'", "abort = '10%'");
+    let (seen, _, _) = through(Breakage::Nothing, &plan, WORLD);
+    let mut wrong = seen.wrong();
+    // Two that ask at once have a miss each.
+    let false_misses = wrong.remove(Fault::FalseMiss.label()).unwrap_or(0);
+    assert_eq!(wrong, BTreeMap::new(), "{:#?}", seen.sums.examples);
+    assert!(seen.sums.aborted > 10 && false_misses < 20, "{} {false_misses}", seen.sums.aborted);
+}
+
+/// A later request for a new object can reach the cache before the first, which then is a hit.
+#[test]
+fn a_first_request_that_is_overtaken_is_no_false_hit() {
+    let many = "[robots]\nrobots = 16\npopularity = 'zipf-recency:1'";
+    let (seen, account, origins) = through(Breakage::Dawdles, &PLAIN.replace("[robots]", many), WORLD);
+    let overtaken = |judged: &&Judged| judged.hit.from_cache() && !judged.repeat;
+    let overtaken = seen.judged.iter().map(|(_, judged)| judged).filter(overtaken).count();
+    assert!(overtaken > 0);
+    assert!(seen.wrong().keys().all(|name| name == Fault::FalseMiss.label()), "{:?}", seen.wrong());
+    assert_eq!((heard(&seen), origins), (account.forwarded, account.forwarded));
+}
+
+#[test]
+fn private_replies_that_are_kept_are_named() {
+    assert_fault(Breakage::KeepsPrivate, PLAIN, Fault::HitOnUncachable);
+}
+
+#[test]
+fn reloads_that_are_answered_from_the_cache_are_named() {
+    assert_fault(Breakage::IgnoresReload, SPECIAL, Fault::HitOnReload);
+}
+
+#[test]
+fn a_cache_that_never_keeps_anything_misses_every_offered_hit() {
+    assert_fault(Breakage::NeverKeeps, PLAIN, Fault::FalseMiss);
+    let (seen, ..) = through(Breakage::NeverKeeps, PLAIN, WORLD);
+    assert_eq!(seen.faults(Fault::FalseMiss), seen.sums.offered_hit_bytes.count);
+    assert_eq!(Fault::FalseMiss.weight(), Weight::Counted, "no rule says that a cache must keep anything");
+}
+
+#[test]
+fn a_cache_that_is_gone_round_under_load_is_seen_under_load_alone() {
+    let world = format!("{WORLD}\n[origin]\nthink = 'const:2ms'");
+    let many = PLAIN.replace("[robots]", "[robots]\nrobots = 8");
+    let share = |breakage, plan: &str| {
+        let (seen, account, _) = through(breakage, plan, &world);
+        assert!(seen.wrong().keys().all(|name| name == Fault::FalseMiss.label()), "{:?}", seen.wrong());
+        let missed = seen.faults(Fault::FalseMiss);
+        assert!(missed >= account.wronged.len() as u64, "{missed}");
+        missed as f64 / seen.sums.offered_hit_bytes.count as f64
+    };
+    assert_eq!(share(Breakage::BypassesUnderLoad, PLAIN), 0.0);
+    let (honest, broken) = (share(Breakage::Nothing, &many), share(Breakage::BypassesUnderLoad, &many));
+    assert!(honest < 0.15 && broken > 0.5, "{honest} {broken}");
+}
+
+#[test]
+fn objects_that_are_swapped_are_named() {
+    let (seen, account, _) = through(Breakage::SwapsObjects, PLAIN, WORLD);
+    let wronged = account.wronged.len() as u64;
+    assert_eq!(seen.wrong().remove(Fault::WrongObject.label()), Some(wronged), "{:#?}", seen.sums.examples);
+    // Another object of the same length has other bytes; its length is its own affair.
+    let others: Vec<_> = seen.sums.faults.keys().filter(|fault| **fault != Fault::WrongObject).collect();
+    assert!(others.iter().all(|fault| **fault == Fault::WrongBytes), "{others:?}");
+    assert!(wronged > 5 && seen.sums.failed == wronged);
+}
+
+#[test]
+fn bodies_that_are_not_the_object_s_are_named() {
+    assert_fault(Breakage::ShortensBodies, PLAIN, Fault::WrongLength);
+    assert_fault(Breakage::FlipsABit, PLAIN, Fault::WrongBytes);
+    assert_named(Breakage::CutsBodies, PLAIN, &[ErrorClass::Truncated.as_str()]);
+    assert_named(Breakage::ClosesEarly, PLAIN, &[ErrorClass::ClosedEarly.as_str()]);
+}
+
+#[test]
+fn header_fields_that_are_lost_or_changed_are_named() {
+    assert_fault(Breakage::LosesLastModified, PLAIN, Fault::LostValidators);
+    assert_fault(Breakage::LosesEtag, PLAIN, Fault::LostValidators);
+    assert_fault(Breakage::ChangesCacheControl, PLAIN, Fault::CachabilityChanged);
+    assert_fault(Breakage::DropsDates, PLAIN, Fault::DateMissing);
+    assert_fault(Breakage::DatesAhead, PLAIN, Fault::DateOff);
+    assert_fault(Breakage::ClaimsHits, PLAIN, Fault::ProductDisagrees);
+}
+
+#[test]
+fn another_expires_is_named_where_it_does_not_move_with_the_clock() {
+    let lasting = WORLD.split("[[content]]").nth(1).unwrap();
+    let world = format!("[[content]]{}", lasting.replace("share = \"70%\"", ""));
+    let (seen, account, _) = through(Breakage::ChangesExpires, PLAIN, &world);
+    let wronged = account.wronged.len() as u64;
+    assert_eq!(seen.wrong(), BTreeMap::from([(Fault::CachabilityChanged.label().to_owned(), wronged)]));
+}
+
+#[test]
+fn statuses_that_do_not_answer_the_request_are_named() {
+    assert_fault(Breakage::Sends304Unasked, PLAIN, Fault::Wrong304);
+    assert_fault(Breakage::Sends304Unasked, SPECIAL, Fault::Wrong304);
+    assert_fault(Breakage::IgnoresConditions, SPECIAL, Fault::Wrong200);
+    assert_fault(Breakage::IgnoresRanges, SPECIAL, Fault::RangeIgnored);
+    assert_fault(Breakage::ShiftsRanges, SPECIAL, Fault::RangeWrong);
+    assert_fault(Breakage::Refuses, PLAIN, Fault::UnexpectedStatus);
+}
+
+#[test]
+fn replies_of_nobody_and_loops_are_named() {
+    assert_fault(Breakage::DropsStamps, PLAIN, Fault::ForeignReply);
+    assert_fault(Breakage::FindsALoop, PLAIN, Fault::Loop);
+    assert_fault(Breakage::GoesRound, PLAIN, Fault::Loop);
+}
+
+/// Nobody knows better than the robots when an object changed: within the second that dates cannot tell
+/// apart they keep quiet.
+#[test]
+fn old_versions_are_named_and_an_honest_proxy_has_none() {
+    let plan = "[robots]
+        rate = '300/s'
+        recurrence = '60%'
+        connections = '1'
+        [[phase]]
+        name = 'all'
+        goal = { transactions = 1000 }";
+    let (seen, ..) = through(Breakage::Nothing, plan, CHANGING);
+    let notes = |seen: &Seen| seen.wrong().keys().all(|name| name == Fault::FalseMiss.label());
+    assert!(notes(&seen), "{:?} {:#?}", seen.wrong(), seen.sums.examples);
+    let (seen, account, _) = through(Breakage::ServesStale, plan, CHANGING);
+    let stale = seen.faults(Fault::StaleHit);
+    assert_eq!(seen.wrong(), BTreeMap::from([(Fault::StaleHit.label().to_owned(), stale)]));
+    assert!(stale > 50 && stale <= account.wronged.len() as u64, "{stale} {}", account.wronged.len());
+}
+
+/// A cache that was not emptied, and a world that was used before. What it has validated first is not named.
+#[test]
+fn what_another_run_left_in_the_cache_is_named() {
+    let (origin, world) = origin(WORLD);
+    let proxy = Proxy::start(address(&origin), Breakage::Nothing);
+    assert_eq!(robots(PLAIN, &world, proxy.address).wrong(), BTreeMap::new());
+    let seen = robots(PLAIN, &world, proxy.address);
+    let new_hits = seen.judged.iter().filter(|(_, judged)| judged.hit == Hit::Hit && !judged.repeat).count();
+    assert!(new_hits > 50, "{new_hits}");
+    assert_eq!(seen.wrong(), BTreeMap::from([(Fault::FalseHit.label().to_owned(), new_hits as u64)]));
+}

@@ -1,0 +1,279 @@
+//! A small caching proxy in front of one origin, which can be told to break in one way.
+//!
+//! Cold: a thread for each connection, one lock for the store, no bounds. Kept is what is `public`, for as long
+//! as its max-age says, then it is validated by its ETag. From the origin it always fetches whole objects, and
+//! answers conditions, ranges and HEAD from them: whatever was asked for once is there.
+
+use crate::breakage::{Breakage, Leaving, not_modified};
+use crate::message::{Message, Peer};
+use bakeoff_wire::http1::parse_http_date;
+use bakeoff_wire::stamp::parse_ask;
+use std::collections::{HashMap, HashSet};
+use std::io::{self, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Of the requests that could be spoiled one in so many is, by its stamp: also when it is sent again.
+const ONE_IN: u64 = 4;
+/// Under load: more requests than this are there at once.
+const LOAD: usize = 2;
+
+/// How long a request waits that is let wait: others pass it.
+const DAWDLING: Duration = Duration::from_millis(10);
+
+/// Runs until the test's process ends.
+pub(crate) struct Proxy {
+    pub(crate) address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+/// What it says of itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Account {
+    /// Requests that went to the origin.
+    pub(crate) forwarded: u64,
+    /// Requests, by their stamps, that it did wrong to.
+    pub(crate) wronged: HashSet<u64>,
+}
+
+struct Shared {
+    origin: SocketAddr,
+    breakage: Breakage,
+    store: Mutex<HashMap<String, Message>>,
+    /// Connections to the origin that nobody uses.
+    idle: Mutex<Vec<Peer>>,
+    there: AtomicUsize,
+    account: Mutex<Account>,
+}
+
+/// A whole object for a client, and whether the origin never heard of it.
+struct Found {
+    whole: Message,
+    hit: bool,
+}
+
+impl Proxy {
+    pub(crate) fn start(origin: SocketAddr, breakage: Breakage) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared {
+            origin,
+            breakage,
+            store: Mutex::default(),
+            idle: Mutex::default(),
+            there: AtomicUsize::new(0),
+            account: Mutex::default(),
+        });
+        let of_threads = shared.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let shared = of_threads.clone();
+                // A client that goes away is no failure of the test.
+                thread::spawn(move || drop(shared.serve(stream)));
+            }
+        });
+        Self { address, shared }
+    }
+
+    pub(crate) fn account(&self) -> Account {
+        self.shared.account.lock().unwrap().clone()
+    }
+}
+
+impl Shared {
+    fn serve(&self, stream: TcpStream) -> io::Result<()> {
+        stream.set_nodelay(true)?;
+        let mut client = BufReader::new(stream);
+        while let Some(request) = Message::read(&mut client)? {
+            self.there.fetch_add(1, SeqCst);
+            let answer = self.answer(&request);
+            self.there.fetch_sub(1, SeqCst);
+            let (mut reply, hit) = answer?;
+            let leaving = self.spoil(&request, &mut reply, hit);
+            if request.get("connection") == Some("close") {
+                reply.set("connection", "close");
+            }
+            let bytes = reply.bytes();
+            match leaving {
+                Leaving::Whole => client.get_mut().write_all(&bytes)?,
+                Leaving::Short(missing) => {
+                    return client.get_mut().write_all(&bytes[..bytes.len() - missing]);
+                }
+                Leaving::Nothing => return Ok(()),
+            }
+            if request.get("connection") == Some("close") {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is right, as far as the cache is whole; and whether the origin never heard of it.
+    fn answer(&self, request: &Message) -> io::Result<(Message, bool)> {
+        if request.word(0) == "POST" {
+            self.store.lock().unwrap().remove(request.word(1));
+            return Ok((self.forward(request)?, false));
+        }
+        if self.breakage == Breakage::Dawdles && strikes(request) {
+            thread::sleep(DAWDLING);
+        }
+        let mut found = self.find(request)?;
+        if self.breakage == Breakage::SwapsObjects && found.hit && strikes(request) {
+            found.whole = self.another(request).unwrap_or(found.whole);
+        }
+        Ok((self.select(request, found.whole), found.hit))
+    }
+
+    fn find(&self, request: &Message) -> io::Result<Found> {
+        let kept = self.store.lock().unwrap().get(request.word(1)).cloned();
+        let Some(kept) = kept else { return self.fetch(request, None) };
+        let bypasses = match self.breakage {
+            Breakage::NeverKeeps => true,
+            Breakage::BypassesUnderLoad => self.there.load(SeqCst) > LOAD,
+            _ => false,
+        };
+        if bypasses {
+            self.wrong(request);
+            return self.fetch(request, None);
+        }
+        let fresh = is_fresh(&kept);
+        let private = !kept.get("cache-control").is_some_and(|control| control.contains("public"));
+        let stale = !fresh && (private || self.breakage == Breakage::ServesStale);
+        let reload = request.get("cache-control").is_some();
+        let ignored = reload && fresh && self.breakage == Breakage::IgnoresReload;
+        if stale || ignored {
+            self.wrong(request);
+        } else if reload || !fresh {
+            return self.fetch(request, Some(kept).filter(|_| !reload));
+        }
+        Ok(Found { whole: aged(kept), hit: true })
+    }
+
+    /// From the origin, or what is kept if the origin says that it is still right.
+    fn fetch(&self, request: &Message, kept: Option<Message>) -> io::Result<Found> {
+        let mut asked = Message::new(format!("GET {} HTTP/1.1", request.word(1)));
+        for name in ["host", "x-bakeoff"] {
+            asked.set(name, request.get(name).unwrap_or_default());
+        }
+        if let Some(tag) = kept.as_ref().and_then(|kept| kept.get("etag")) {
+            asked.set("if-none-match", tag);
+        }
+        let came = self.forward(&asked)?;
+        let whole = match kept {
+            Some(mut kept) if came.word(1) == "304" => {
+                kept.update(&came);
+                kept
+            }
+            _ => came,
+        };
+        let control = whole.get("cache-control").unwrap_or_default();
+        if control.contains("public") || self.breakage == Breakage::KeepsPrivate {
+            self.store.lock().unwrap().insert(request.word(1).to_owned(), whole.clone());
+        }
+        Ok(Found { whole, hit: false })
+    }
+
+    fn forward(&self, request: &Message) -> io::Result<Message> {
+        self.account.lock().unwrap().forwarded += 1;
+        let idle = self.idle.lock().unwrap().pop();
+        let mut peer = match idle {
+            Some(peer) => peer,
+            None => BufReader::new(TcpStream::connect(self.origin)?),
+        };
+        peer.get_mut().set_nodelay(true)?;
+        peer.get_mut().write_all(&request.bytes())?;
+        let mut reply = Message::read(&mut peer)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        self.idle.lock().unwrap().push(peer);
+        reply.remove("connection");
+        reply.set("via", "1.1 test");
+        Ok(reply)
+    }
+
+    /// What of the object was asked for.
+    fn select(&self, request: &Message, mut whole: Message) -> Message {
+        let date =
+            |message: &Message, name| message.get(name).and_then(|date| parse_http_date(date.as_bytes()));
+        let since = date(request, "if-modified-since");
+        if since.is_some() && date(&whole, "last-modified") <= since {
+            if self.breakage == Breakage::IgnoresConditions && strikes(request) {
+                self.wrong(request);
+                return whole;
+            }
+            not_modified(&mut whole);
+        } else if let Some(range) = request.get("range") {
+            if self.breakage == Breakage::IgnoresRanges && strikes(request) {
+                self.wrong(request);
+                return whole;
+            }
+            part(range, &mut whole);
+        } else if request.word(0) == "HEAD" {
+            whole.body.clear();
+        }
+        whole
+    }
+
+    /// Any other object that is kept.
+    fn another(&self, request: &Message) -> Option<Message> {
+        let store = self.store.lock().unwrap();
+        let (_, other) = store.iter().find(|(path, _)| *path != request.word(1))?;
+        self.wrong(request);
+        Some(aged(other.clone()))
+    }
+
+    fn spoil(&self, request: &Message, reply: &mut Message, hit: bool) -> Leaving {
+        if !strikes(request) {
+            return Leaving::Whole;
+        }
+        let leaving = self.breakage.spoil(reply, hit, now_secs());
+        if leaving.is_some() {
+            self.wrong(request);
+        }
+        leaving.unwrap_or(Leaving::Whole)
+    }
+
+    fn wrong(&self, request: &Message) {
+        self.account.lock().unwrap().wronged.insert(ask(request));
+    }
+}
+
+fn ask(request: &Message) -> u64 {
+    request.get("x-bakeoff").and_then(|value| parse_ask(value.as_bytes())).unwrap()
+}
+
+fn strikes(request: &Message) -> bool {
+    ask(request).is_multiple_of(ONE_IN)
+}
+
+fn now_secs() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
+/// Seconds since the origin wrote or confirmed it.
+fn age(kept: &Message) -> u64 {
+    let date = kept.get("date").and_then(|date| parse_http_date(date.as_bytes())).unwrap();
+    now_secs().saturating_sub(date)
+}
+
+fn is_fresh(kept: &Message) -> bool {
+    let max_age =
+        kept.get("cache-control").and_then(|control| control.split_once("max-age=")?.1.parse().ok());
+    max_age.is_some_and(|max_age: u64| age(kept) < max_age)
+}
+
+fn aged(mut kept: Message) -> Message {
+    kept.set("age", age(&kept).to_string());
+    kept
+}
+
+/// The bytes `bytes=FIRST-LAST` of a whole reply.
+fn part(range: &str, reply: &mut Message) {
+    let (first, last) = range.strip_prefix("bytes=").unwrap().split_once('-').unwrap();
+    let (first, last): (usize, usize) = (first.parse().unwrap(), last.parse().unwrap());
+    let whole = reply.body.len();
+    "HTTP/1.1 206 Partial Content".clone_into(&mut reply.first);
+    reply.set("content-range", format!("bytes {first}-{last}/{whole}"));
+    reply.set_body(reply.body[first..=last].to_vec());
+}

@@ -1,0 +1,125 @@
+//! A short run of robots, and all that was said of it: by the robots, the proxy and the origin.
+
+use crate::breakage::Breakage;
+use crate::proxy::{Account, Proxy};
+use bakeoff_content::Catalogue;
+use bakeoff_loadgen::{BodyCheck, Job, Station, Target};
+use bakeoff_origin::{Choice, Options, Origin, World};
+use bakeoff_robots::judge::{Fault, Judged};
+use bakeoff_robots::ledger::{INTERVAL, Ledger, Scope, Sums};
+use bakeoff_robots::phases::FillGate;
+use bakeoff_robots::population::{Lane, Population, Setting, TargetForm};
+use bakeoff_robots::robots::Robots;
+use bakeoff_robots::spec::Spec;
+use bakeoff_robots::stream::Request;
+use bakeoff_units::Nanos;
+use bakeoff_workload::Statuses;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, mpsc};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What the robots saw.
+pub(crate) struct Seen {
+    pub(crate) sums: Sums,
+    /// Every request with its stamp, and how it was judged.
+    pub(crate) judged: Vec<(u64, Judged)>,
+    /// The basic ones that were answered.
+    pub(crate) stream: Vec<Request>,
+}
+
+impl Seen {
+    /// Names and counts of everything that was wrong.
+    pub(crate) fn wrong(&self) -> BTreeMap<String, u64> {
+        let faults = self.sums.faults.iter().map(|(fault, count)| (fault.label().to_owned(), *count));
+        faults.chain(self.sums.errors.clone()).collect()
+    }
+
+    pub(crate) fn faults(&self, fault: Fault) -> u64 {
+        self.sums.faults.get(&fault).copied().unwrap_or(0)
+    }
+}
+
+/// An origin of this world; `world` is its TOML.
+pub(crate) fn origin(world: &str) -> (Origin, World) {
+    let world = World::from_toml(world).unwrap();
+    let options = Options {
+        address: "127.0.0.1:0".parse().unwrap(),
+        threads: 1,
+        catalogue: Catalogue::default(),
+        tls: None,
+        http2: false,
+        driver: Choice::default(),
+        world: Some(world.clone()),
+        burn: None,
+    };
+    (Origin::start(options).unwrap(), world)
+}
+
+pub(crate) fn address(origin: &Origin) -> SocketAddr {
+    origin.url().split("//").nth(1).unwrap().parse().unwrap()
+}
+
+/// Robots of this plan (`[robots]` and `[[phase]]`) towards an address.
+pub(crate) fn robots(plan: &str, world: &World, address: SocketAddr) -> Seen {
+    let model = Arc::new(world.model.clone());
+    let spec = Arc::new(Spec::from_toml(plan).unwrap());
+    let mut target = Target::plain(address, address.to_string());
+    target.reuse = spec.reuse(1);
+    let setting = Setting {
+        world: 0xB20C,
+        seed: 1,
+        start_unix: Nanos::from_duration(SystemTime::now().duration_since(UNIX_EPOCH).unwrap()),
+        lane: Lane::ONLY,
+        form: TargetForm::Origin,
+        gate: FillGate::new(),
+    };
+    let (send, records) = mpsc::channel();
+    let (tell, told) = mpsc::channel();
+    let ledger = Ledger::new(0, INTERVAL, Nanos::ZERO, send);
+    let robots = Robots::new(Population::new(spec.clone(), model, setting), ledger, &target).telling(
+        move |flight, entry| {
+            let request = Request {
+                object: flight.name.object_id().get(),
+                bytes: entry.reply_bytes,
+                start: entry.sent,
+                end: entry.done,
+                cachable: entry.judged.cachable,
+                offered: entry.judged.offered,
+            };
+            tell.send((flight.stamp, entry.judged, request)).unwrap();
+        },
+    );
+    let interrupted = AtomicBool::new(false);
+    let job = Job {
+        sources: vec![robots],
+        robots: Vec::new(),
+        pace: spec.pace(),
+        timeout: Nanos::from_secs(5),
+        until: None,
+        check: BodyCheck::Full,
+        refused: Statuses::default(),
+        interrupted: &interrupted,
+    };
+    let (_, mut sources) = Station::new(target, 1, Vec::new()).unwrap().run_heard(job).unwrap();
+    sources.remove(0).finish();
+    let run = records.iter().find(|record| record.scope == Scope::Run).unwrap();
+    let (mut judged, mut stream) = (Vec::new(), Vec::new());
+    for (stamp, of_one, request) in told {
+        judged.push((stamp, of_one));
+        if of_one.basic() {
+            stream.push(request);
+        }
+    }
+    Seen { sums: run.sums, judged, stream }
+}
+
+/// Robots towards a proxy that is broken so, before an origin: what all three say. The last is how many
+/// requests the origin had.
+pub(crate) fn through(breakage: Breakage, plan: &str, world: &str) -> (Seen, Account, u64) {
+    let (origin, world) = origin(world);
+    let proxy = Proxy::start(address(&origin), breakage);
+    let seen = robots(plan, &world, proxy.address);
+    (seen, proxy.account(), origin.tally().requests)
+}
