@@ -143,6 +143,7 @@ impl Apart<'_> {
             timeout: self.plan.timeout,
             seed: mix64(self.plan.seed),
             world: run::fresh_world(self.plan.seed),
+            keeps_stream: false,
             cores: &fixed.cores,
             interrupted: self.interrupted,
         }

@@ -83,8 +83,8 @@ pub fn choose<'s>(stored: &'s Stored, wanted: &Wanted) -> Result<Vec<Chosen<'s>>
         chosen.extend(lines.map(|line| Chosen { number: *number, run, line }));
     }
     if chosen.is_empty() {
-        // Behind the last phase a stretch without a name may be left.
-        let names = lines().map(|line| line.phase.phase.as_str()).filter(|name| !name.is_empty());
+        let named = lines().filter(|line| line.is_of_the_plan());
+        let names = named.map(|line| line.phase.phase.as_str());
         let mut names: Vec<&str> = names.collect();
         names.dedup();
         let names = list(names.iter());

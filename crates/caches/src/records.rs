@@ -112,6 +112,21 @@ pub struct PhaseLine {
     pub used: Used,
 }
 
+impl PhaseLine {
+    /// Whether it is one of the plan's; what is still under way after the last one is in a phase without a
+    /// name.
+    pub fn is_of_the_plan(&self) -> bool {
+        !self.phase.phase.is_empty()
+    }
+}
+
+impl RunRecord {
+    /// The last phase of the plan.
+    pub fn last_phase(&self) -> Option<&PhaseLine> {
+        self.phases.iter().rfind(|line| line.is_of_the_plan())
+    }
+}
+
 /// What was used and served in a phase, read when its record came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Used {

@@ -212,9 +212,10 @@ pub struct Achievable {
 pub struct Rule {
     /// The mean response time is under its bound.
     pub mean: bool,
-    /// The hit ratio is within a point of what the workload is set to; `None` without a cache.
+    /// The hit ratio is within a point of what the workload is set to, or as near as chance lets so short a
+    /// run be; `None` without a cache.
     pub hit_ratio: Option<bool>,
-    /// The request rate is within 1 % of what was asked.
+    /// The request rate is within 1 % of what was asked, or as near as chance lets so short a run be.
     pub request_rate: bool,
     /// The reply rate is.
     pub reply_rate: bool,
@@ -245,6 +246,8 @@ pub struct Fault {
     pub label: String,
     /// What it means, in a line.
     pub meaning: String,
+    /// Whether it is counted and nothing more: no rule is broken.
+    pub only_counted: bool,
     /// How often.
     pub count: u64,
     /// As a share of all replies and failures.

@@ -109,6 +109,7 @@ impl Scale {
             "the working set grows to {} of its published size at the same rate, since it grows with time",
             self
         ));
+        lines.push("no warm-up is shortened below 10 s".to_owned());
         lines.push(match store {
             Some(bytes) => format!(
                 "the store is {}, whatever the scale: how soon it evicts depends on the rate and the time together",
@@ -193,6 +194,6 @@ mod tests {
     fn at_full_scale_nothing_is_left_unscaled() {
         assert!(Scale::FULL.leaves(Nanos::from_secs(3), None).is_empty());
         let left = "1/60".parse::<Scale>().unwrap().leaves(Nanos::from_secs(3), Some(1 << 26));
-        assert!(left[0].contains("60 times") && left.len() == 3, "{left:?}");
+        assert!(left[0].contains("60 times") && left.len() == 4, "{left:?}");
     }
 }

@@ -32,16 +32,16 @@ pub(crate) fn rate(per_second: f64) -> String {
 /// `passed`, or what did not hold.
 pub(crate) fn rule(rule: &Rule) -> String {
     if rule.passed() {
-        return "passed".to_owned();
+        return "yes".to_owned();
     }
     let broken = [
         (rule.mean, "mean"),
-        (rule.hit_ratio != Some(false), "hit ratio"),
-        (rule.request_rate, "request rate"),
-        (rule.reply_rate, "reply rate"),
+        (rule.hit_ratio != Some(false), "hits"),
+        (rule.request_rate, "requests"),
+        (rule.reply_rate, "replies"),
     ];
     let broken: Vec<&str> = broken.iter().filter(|(holds, _)| !holds).map(|(_, word)| *word).collect();
-    format!("failed: {}", broken.join(", "))
+    format!("no: {}", broken.join(", "))
 }
 
 /// Points from the lowest rate to the highest.
@@ -54,22 +54,19 @@ pub(crate) fn by_rate(entrant: &Entrant) -> Vec<&Point> {
 /// Response times and hit ratios against the rate.
 pub(crate) fn performance(entrant: &Entrant) -> Table {
     let row = |point: &&Point| {
-        let interval = match point.mean_low_ns.zip(point.mean_high_ns) {
-            Some((low, high)) => format!("{}..{}", time(Some(low)), time(Some(high))),
-            None => figures::NONE.to_owned(),
-        };
+        let half = point.mean_low_ns.zip(point.mean_high_ns).map(|(low, high)| (high - low) / 2);
+        let interval = half.map_or(String::new(), |half| format!(" \u{b1} {}", time(Some(half))));
         vec![
             rate(point.rate_per_s),
             rate(point.reply_rate_per_s),
-            time(Some(point.mean_ns)),
-            interval,
+            format!("{}{interval}", time(Some(point.mean_ns))),
             time(Some(point.p99_ns)),
             ratio(point.hit_ratio),
             rule(&point.rule),
         ]
     };
     Table {
-        head: vec!["rate", "replies", "mean", "95 % interval", "p99", "hits", "rule of 1999"],
+        head: vec!["rate", "replies", "mean", "p99", "hits", "passed in 1999"],
         rows: by_rate(entrant).iter().map(row).collect(),
     }
 }
@@ -95,7 +92,7 @@ pub(crate) fn hit_ratios(entrant: &Entrant) -> Option<Table> {
         ]
     };
     Some(Table {
-        head: vec!["rate", "hits", "two-sided", "bytes", "offered", "endless cache", "LRU", "best order"],
+        head: vec!["rate", "hits", "two-sided", "bytes", "offered", "endless", "LRU", "Belady"],
         rows: by_rate(entrant).iter().map(row).collect(),
     })
 }
@@ -115,16 +112,7 @@ pub(crate) fn costs(entrant: &Entrant) -> Table {
         ]
     };
     Table {
-        head: vec![
-            "rate",
-            "CPU, cache",
-            "origin",
-            "robots",
-            "hit takes",
-            "miss takes",
-            "in flight",
-            "sent late, p99",
-        ],
+        head: vec!["rate", "CPU", "origin", "robots", "hit", "miss", "in flight", "late p99"],
         rows: by_rate(entrant).iter().map(row).collect(),
     }
 }

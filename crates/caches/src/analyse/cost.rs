@@ -40,7 +40,7 @@ pub(super) fn of(runs: &[(usize, &RunRecord)], points: &[Point]) -> Option<Cost>
 /// CPU per request of the fill.
 fn miss(runs: &[(usize, &RunRecord)]) -> Option<f64> {
     let (_, fill) = runs.iter().find(|(_, run)| run.purpose == Purpose::Fill)?;
-    let line = fill.phases.last()?;
+    let line = fill.last_phase()?;
     let sums = &line.phase.sums;
     let hits = sums.hits.traffic.count() + sums.revalidated.traffic.count();
     let few = (hits as f64) < FEW_HITS * sums.basic.count() as f64;

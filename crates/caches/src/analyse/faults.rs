@@ -3,6 +3,7 @@
 use crate::records::RunRecord;
 use crate::results::Fault;
 use bakeoff_meter::ErrorClass;
+use bakeoff_robots::judge::Weight;
 use std::collections::BTreeMap;
 
 /// Faults of replies, most frequent first.
@@ -22,6 +23,7 @@ pub(super) fn of(runs: &[(usize, &RunRecord)]) -> Vec<Fault> {
     let fault = |(fault, count): (bakeoff_robots::judge::Fault, u64)| Fault {
         label: fault.label().to_owned(),
         meaning: fault.meaning().to_owned(),
+        only_counted: fault.weight() == Weight::Counted,
         count,
         share: count as f64 / all,
         first: firsts.get(&fault).cloned(),
@@ -41,6 +43,7 @@ pub(super) fn errors(runs: &[(usize, &RunRecord)]) -> Vec<Fault> {
     let error = |(label, count): (&str, u64)| Fault {
         label: label.to_owned(),
         meaning: meaning(label),
+        only_counted: false,
         count,
         share: count as f64 / all,
         first: None,

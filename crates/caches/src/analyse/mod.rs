@@ -82,7 +82,8 @@ fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> E
         passed_up_to_per_s: passed.reduce(f64::max),
         failed_from_per_s: failed.reduce(f64::min),
         cost: if is_cache { cost::of(runs, &points) } else { None },
-        faults: faults::of(runs),
+        // Without a cache everything is a miss, and nobody's.
+        faults: faults::of(runs).into_iter().filter(|fault| is_cache || !fault.only_counted).collect(),
         errors: faults::errors(runs),
         failed: runs.iter().rev().find_map(|(_, run)| run.failed.clone()),
         points,
@@ -96,8 +97,8 @@ fn path(runs: &[RunRecord]) -> Option<Path> {
         runs.iter().find(|run| matches!(run.purpose, Purpose::Path { robots } if wanted(robots)))
     };
     let (crowd, alone) = (of(|robots| robots > 1)?, of(|robots| robots == 1)?);
-    let busy = &crowd.phases.last()?.phase;
-    let idle = &alone.phases.last()?.phase.sums.replies;
+    let busy = &crowd.last_phase()?.phase;
+    let idle = &alone.last_phase()?.phase.sums.replies;
     Some(Path {
         replies_per_s: busy.replies_per_second()?,
         bytes_per_s: busy.sums.replies.traffic.bytes.sum as f64 / busy.span().as_secs_f64(),
@@ -111,7 +112,7 @@ fn fill(run: &RunRecord) -> Option<Fill> {
     if run.purpose != Purpose::Fill {
         return None;
     }
-    let phase = &run.phases.last()?.phase;
+    let phase = &run.last_phase()?.phase;
     let store = run.store.as_ref();
     Some(Fill {
         seconds: phase.span().as_secs_f64(),
@@ -132,7 +133,7 @@ fn peak(plan: &CachePlan, runs: &[(usize, &RunRecord)]) -> Option<Peak> {
         .iter()
         .filter_map(|(_, run)| match &run.purpose {
             Purpose::Trial { rate_per_s, verdict } => {
-                let mean = run.phases.last()?.phase.sums.replies.traffic.response_ns.mean()? as u64;
+                let mean = run.last_phase()?.phase.sums.replies.traffic.response_ns.mean()? as u64;
                 Some((*rate_per_s, mean, verdict.clone()))
             }
             _ => None,

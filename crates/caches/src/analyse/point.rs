@@ -8,10 +8,13 @@ use bakeoff_robots::judge::Weight;
 use bakeoff_robots::ledger::{Record, Scope, Sums};
 use bakeoff_stats::{Level, OfBatches, of_batches};
 
-/// How far a rate may be off.
+/// How far a rate may be off by the rule. An hour at 250/s knows it to 0.1 %; where the run is so short that
+/// chance alone makes more, chance counts.
 const RATE_TOLERANCE: f64 = 0.01;
-/// How far the hit ratio may be off: a point.
+/// How far the hit ratio may be off by the rule: a point. Chance counts as with rates.
 const HIT_TOLERANCE: f64 = 0.01;
+/// Standard errors that chance is taken for: 99 % of what it does.
+const CHANCE: f64 = 2.58;
 
 /// `None` for what is no rate, and where nothing was measured.
 pub(super) fn of(
@@ -76,24 +79,44 @@ pub(super) fn of(
         origin_cpu_per_request_ns: line.used.origin_cpu_ns.and_then(per_request),
         robots_cpu_per_request_ns: per_request(line.used.robots_cpu_ns).unwrap_or(0),
         lateness_p99_ns: run.lateness_p99_ns,
-        rule: rule(plan, rate_per_s, (request_rate, reply_rate), mean_ns, hit_ratio),
+        rule: rule(
+            plan,
+            rate_per_s,
+            &Seen {
+                request_rate,
+                reply_rate,
+                mean_ns,
+                hit_ratio,
+                requests: sums.asked,
+                basic: sums.basic.count(),
+            },
+        ),
     })
 }
 
-/// The rule of 1999.
-fn rule(
-    plan: &CachePlan,
-    asked: f64,
-    (requests, replies): (f64, f64),
+/// What the rule looks at.
+struct Seen {
+    request_rate: f64,
+    reply_rate: f64,
     mean_ns: u64,
     hit_ratio: Option<f64>,
-) -> Rule {
-    let near = |rate: f64| (rate / asked - 1.0).abs() <= RATE_TOLERANCE;
+    requests: u64,
+    basic: u64,
+}
+
+/// The rule of 1999.
+fn rule(plan: &CachePlan, asked: f64, seen: &Seen) -> Rule {
+    let chance = |count: u64, deviation: f64| CHANCE * deviation / (count.max(1) as f64).sqrt();
+    // The number of a Poisson process varies as its root.
+    let rate = RATE_TOLERANCE.max(chance(seen.requests, 1.0));
+    let near = |per_second: f64| (per_second / asked - 1.0).abs() <= rate;
+    let ratio = plan.hit_ratio.get();
+    let hits = HIT_TOLERANCE.max(chance(seen.basic, (ratio * (1.0 - ratio)).sqrt()));
     Rule {
-        mean: mean_ns < plan.mean_bound.get(),
-        hit_ratio: hit_ratio.map(|ratio| (ratio - plan.hit_ratio.get()).abs() <= HIT_TOLERANCE),
-        request_rate: near(requests),
-        reply_rate: near(replies),
+        mean: seen.mean_ns < plan.mean_bound.get(),
+        hit_ratio: seen.hit_ratio.map(|seen| (seen - ratio).abs() <= hits),
+        request_rate: near(seen.request_rate),
+        reply_rate: near(seen.reply_rate),
     }
 }
 

@@ -40,9 +40,12 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
     if let Some(cpu) = point.cpu_per_request_ns {
         parts.push(format!("a request costs {} of CPU", Nanos::new(cpu)));
     }
-    parts.push(match entrant.faults.first() {
-        Some(worst) => format!("{} kinds of faults, most often {}", entrant.faults.len(), worst.label),
-        None => "no faults".to_owned(),
+    let faults: Vec<&str> =
+        entrant.faults.iter().filter(|fault| !fault.only_counted).map(|fault| fault.label.as_str()).collect();
+    parts.push(match faults.as_slice() {
+        [] => "no faults".to_owned(),
+        [one] => format!("one kind of fault, {one}"),
+        [worst, ..] => format!("{} kinds of faults, most often {worst}", faults.len()),
     });
     parts.join("; ")
 }

@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use std::str::FromStr;
 
+/// No warm-up is shorter, unless it is published so.
+const WARM: Nanos = Nanos::from_secs(10);
+
 /// The whole plan.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -185,13 +188,22 @@ fn idle(reader: &Reader<'_>, section: &BakeoffSection, scale: Scale) -> Result<N
     Ok(scale.of(reader.or("idle", section.idle.as_ref(), Nanos::from_secs(600))?))
 }
 
-/// Durations at the scale. Transactions, bytes and locks stay as they are.
+/// Durations at the scale. Transactions, bytes and locks stay as they are; and a warm-up is not shortened
+/// below [`WARM`], as the origin's think time is not shortened either.
 fn scaled(phases: &[PhaseFile], scale: Scale) -> Vec<PhaseFile> {
     let mut phases = phases.to_vec();
-    for phase in &mut phases {
-        phase.goal.duration = phase.goal.duration.map(|published| scale.of(published));
+    let last = phases.iter().rposition(is_measured).unwrap_or(0);
+    for (at, phase) in phases.iter_mut().enumerate() {
+        let warms = at < last && !is_measured(phase);
+        let least = if warms { WARM } else { Nanos::ZERO };
+        let shortened = |published: Nanos| scale.of(published).max(least.min(published));
+        phase.goal.duration = phase.goal.duration.map(shortened);
     }
     phases
+}
+
+fn is_measured(phase: &PhaseFile) -> bool {
+    phase.measured.unwrap_or(true)
 }
 
 /// Measured phases are long enough at every rate that is known beforehand.
@@ -207,7 +219,7 @@ fn demand_length(origin: &str, phases: &[PhaseFile], scale: Scale, course: &Cour
     };
     // Without a rate the time alone is looked at.
     let rate = lowest.or(PerSecond::new(1e9));
-    for phase in phases.iter().filter(|phase| phase.measured.unwrap_or(true)) {
+    for phase in phases.iter().filter(|phase| is_measured(phase)) {
         if let (Some(duration), Some(rate)) = (phase.goal.duration, rate) {
             let holds = scale.holds(&phase.name, duration, rate);
             holds.map_err(|why| PlanError::TooShort { origin: origin.to_owned(), why })?;

@@ -7,16 +7,19 @@ use super::CachesError;
 use crate::records::PhaseLine;
 use bakeoff_content::world::Model;
 use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording, Station, Target};
-use bakeoff_robots::ledger::{INTERVAL, Ledger, Record, Scope};
+use bakeoff_robots::judge::Outcome;
+use bakeoff_robots::ledger::{Entry, INTERVAL, Ledger, Record, Scope};
 use bakeoff_robots::phases::EndReason;
+use bakeoff_robots::population::Flight;
+use bakeoff_robots::stream::Request;
 use bakeoff_robots::{FillGate, Lane, Population, Robots, Setting, Spec, TargetForm};
 use bakeoff_units::Nanos;
 use bakeoff_workload::Statuses;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How often whoever watches is asked while nothing is recorded.
@@ -33,6 +36,8 @@ pub(crate) struct Load<'a> {
     pub(crate) timeout: Nanos,
     pub(crate) seed: u64,
     pub(crate) world: u64,
+    /// Whether basic requests are kept, for caches that are simulated.
+    pub(crate) keeps_stream: bool,
     pub(crate) cores: &'a [usize],
     pub(crate) interrupted: &'a AtomicBool,
 }
@@ -52,6 +57,8 @@ pub(crate) trait Watch {
 /// What robots came to.
 pub(crate) struct Ended {
     pub(crate) phases: Vec<PhaseLine>,
+    /// The basic requests that were answered, where they were kept.
+    pub(crate) stream: Vec<Request>,
     pub(crate) lateness_p99_ns: u64,
     pub(crate) busy: f64,
     pub(crate) gave_up: bool,
@@ -66,7 +73,19 @@ impl Load<'_> {
         let (spec, model) = (Arc::new(self.spec.clone()), Arc::new(self.model.clone()));
         let population = Population::new(spec, model, self.setting(&gate));
         let target = self.target();
-        let robots = Robots::new(population, ledger, &target);
+        let stream = Arc::new(Mutex::new(Vec::new()));
+        let mut robots = Robots::new(population, ledger, &target);
+        if self.keeps_stream {
+            let stream = stream.clone();
+            robots = robots.telling(move |flight, entry| {
+                if entry.judged.basic()
+                    && entry.judged.outcome == Outcome::Good
+                    && let Ok(mut stream) = stream.lock()
+                {
+                    stream.push(request(flight, entry));
+                }
+            });
+        }
         let mut phases: Vec<PhaseLine> = Vec::new();
         let (ended, failed) = std::thread::scope(|scope| {
             let working = scope.spawn(|| self.work(target, robots, &stop));
@@ -78,11 +97,14 @@ impl Load<'_> {
             return Err(error);
         }
         let (recording, reasons) = ended.map_err(CachesError::Robots)?;
-        for (line, reason) in phases.iter_mut().zip(reasons) {
+        let named = phases.iter_mut().filter(|line| line.is_of_the_plan());
+        for (line, reason) in named.zip(reasons) {
             reason.meaning().clone_into(&mut line.ended);
         }
+        let stream = stream.lock().map(|mut stream| std::mem::take(&mut *stream)).unwrap_or_default();
         Ok(Ended {
             phases,
+            stream,
             lateness_p99_ns: recording.times.lateness.quantile(0.99).get(),
             busy: recording.counters.generator_busy,
             gave_up: recording.gave_up,
@@ -166,5 +188,17 @@ impl Load<'_> {
             form: self.form.clone(),
             gate: gate.clone(),
         }
+    }
+}
+
+/// A request as simulated caches know it.
+fn request(flight: &Flight, entry: &Entry<'_>) -> Request {
+    Request {
+        object: flight.name.object_id().get(),
+        bytes: entry.reply_bytes,
+        start: entry.sent,
+        end: entry.done,
+        cachable: entry.judged.cachable,
+        offered: entry.judged.offered,
     }
 }

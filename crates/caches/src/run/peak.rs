@@ -54,8 +54,8 @@ impl Bench<'_, '_> {
         let mut verdict = "not judged";
         self.judged(
             entrant,
-            &spec,
-            &plan.model,
+            (&spec, &plan.model),
+            false,
             |_, _| Ok(false),
             |record| {
                 verdict = judge(record);

@@ -5,16 +5,26 @@ use super::observer::Observer;
 use super::{Bench, CachesError};
 use crate::plan::{Entrant, Kind, Peak};
 use crate::records::{EntrantRecord, PhaseLine, Purpose, RunRecord, Store};
+use crate::results::Achievable;
 use bakeoff_content::mix64;
 use bakeoff_content::world::Model;
+use bakeoff_robots::ideal::{Hits, Policy, Stream};
 use bakeoff_robots::{Spec, TargetForm};
-use bakeoff_subject::{Context, ProxyMode, ProxySpec, Running, StoreReading, read_store, start};
-use bakeoff_units::{Nanos, PerSecond};
+use bakeoff_subject::{
+    Context, ProxyMode, ProxyRefusal, ProxySpec, Running, StoreReading, read_store, start,
+};
+use bakeoff_units::{Bytes, Nanos, PerSecond};
 use std::net::SocketAddr;
 
 /// Robots that see how fast the way is, and how long they ask.
 const CROWD: usize = 32;
 const PATH_TIME: &str = "3s";
+/// A store that holds this share of what it may is full: some products keep a little free.
+const FULL: f64 = 0.97;
+
+/// Bytes of bodies that the origin has sent since a run began.
+type Fetched<'f> = dyn Fn() -> Result<u64, CachesError> + 'f;
+
 /// An entrant that is asked.
 pub(super) struct Started {
     pub(super) record: EntrantRecord,
@@ -89,14 +99,14 @@ impl Bench<'_, '_> {
                 proxy: None,
             }),
             Kind::Product { product, config } => {
-                let spec = ProxySpec {
+                let spec = self.with_a_store(ProxySpec {
                     product: *product,
                     origin,
                     mode: self.plan.mode,
                     memory_bytes: self.plan.memory_bytes,
                     disk_bytes: self.plan.disk_bytes,
                     config: config.clone(),
-                };
+                });
                 let mut context = Context::new(&entrant.name, self.scratch, self.scratch, self.interrupted);
                 context.cpus.clone_from(&self.placement.subject);
                 context.connections = self.connections;
@@ -118,6 +128,26 @@ impl Bench<'_, '_> {
         }
     }
 
+    /// A product that cannot keep its store where the plan says has it where it can, as large.
+    fn with_a_store(&mut self, mut spec: ProxySpec) -> ProxySpec {
+        let all = spec.memory_bytes + spec.disk_bytes.unwrap_or(0);
+        let place = match spec.refusal() {
+            Some(ProxyRefusal::DiskOnly) => {
+                spec.disk_bytes = Some(all);
+                "on disk"
+            }
+            Some(ProxyRefusal::MemoryOnly) => {
+                (spec.memory_bytes, spec.disk_bytes) = (all, None);
+                "in memory"
+            }
+            _ => return spec,
+        };
+        let product = spec.product.title();
+        self.progress
+            .stage(&format!("{product}: it keeps its store {place} only, and has {} there", Bytes::new(all)));
+        spec
+    }
+
     /// Fills the store: until it is full and objects are thrown out, or as much was fetched as makes sure.
     pub(super) fn fill(&mut self, entrant: &Started) -> Result<(), CachesError> {
         let plan = self.plan;
@@ -125,9 +155,13 @@ impl Bench<'_, '_> {
         self.progress.stage(&format!("{}: filling its store", entrant.record.name));
         let capacity = plan.memory_bytes + plan.disk_bytes.unwrap_or(0);
         let enough = (capacity as f64 * fill.times) as u64;
-        let is_full = |entrant: &Started, fetched: u64| {
-            let evicting = entrant.gauge().and_then(|gauge| Some(gauge.evictions? > 0));
-            Ok(evicting.unwrap_or(false) || fetched >= enough)
+        let is_full = |entrant: &Started, fetched: &Fetched<'_>| {
+            let gauge = entrant.gauge();
+            let evicting =
+                gauge.as_ref().is_some_and(|gauge| gauge.evictions.is_some_and(|evicted| evicted > 0));
+            let full =
+                gauge.is_some_and(|gauge| gauge.used_bytes as f64 >= FULL * gauge.capacity_bytes as f64);
+            Ok(evicting || full || fetched()? >= enough)
         };
         self.asked(entrant, Purpose::Fill, &fill.robots, &fill.model, is_full)?;
         Ok(())
@@ -150,18 +184,19 @@ impl Bench<'_, '_> {
         purpose: Purpose,
         spec: &Spec,
         model: &Model,
-        is_full: impl Fn(&Started, u64) -> Result<bool, CachesError>,
+        is_full: impl Fn(&Started, &Fetched<'_>) -> Result<bool, CachesError>,
     ) -> Result<RunRecord, CachesError> {
-        self.judged(entrant, spec, model, is_full, |_| purpose)
+        let keeps_stream = entrant.is_cache && matches!(purpose, Purpose::Rate { .. });
+        self.judged(entrant, (spec, model), keeps_stream, is_full, |_| purpose)
     }
 
     /// The same; what it was for follows from what came of it.
     pub(super) fn judged(
         &mut self,
         entrant: &Started,
-        spec: &Spec,
-        model: &Model,
-        is_full: impl Fn(&Started, u64) -> Result<bool, CachesError>,
+        (spec, model): (&Spec, &Model),
+        keeps_stream: bool,
+        is_full: impl Fn(&Started, &Fetched<'_>) -> Result<bool, CachesError>,
         purpose: impl FnOnce(&RunRecord) -> Purpose,
     ) -> Result<RunRecord, CachesError> {
         self.demand_uninterrupted()?;
@@ -181,13 +216,16 @@ impl Bench<'_, '_> {
             timeout: self.plan.timeout,
             seed: mix64(self.plan.seed ^ u64::from(self.run)),
             world: self.next_world(),
+            keeps_stream,
             cores: &self.placement.generator,
             interrupted: self.interrupted,
         };
         let (ended, clock_ahead_s) = {
             let origin = &self.origin;
             let begun = origin.tally()?.0.body_bytes;
-            let full = || is_full(entrant, origin.tally()?.0.body_bytes - begun);
+            // Asked only by who wants to know: the question is one of the origin's replies.
+            let fetched = || Ok(origin.tally()?.0.body_bytes - begun);
+            let full = || is_full(entrant, &fetched);
             let mut observer = Observer::begin(
                 (self.run, &measured),
                 self.dir,
@@ -206,7 +244,7 @@ impl Bench<'_, '_> {
             failed: None,
             lateness_p99_ns: ended.lateness_p99_ns,
             robots_busy: ended.busy,
-            achievable: None,
+            achievable: self.achievable(&ended),
             clock_ahead_s,
             phases: ended.phases,
         };
@@ -216,6 +254,24 @@ impl Bench<'_, '_> {
         self.demand_uninterrupted()?;
         demand_replies(&record)?;
         Ok(record)
+    }
+
+    /// What caches would have made of what was measured.
+    fn achievable(&self, ended: &Ended) -> Option<Achievable> {
+        let measured = ended.phases.iter().rfind(|line| line.measured)?;
+        let began = Nanos::new(measured.phase.began_ns);
+        let stream = Stream::new(ended.stream.iter().copied()).counting_from(began);
+        let ratios = |hits: Hits| Some((hits.document_ratio()?, hits.byte_ratio()?));
+        let capacity = self.plan.memory_bytes + self.plan.disk_bytes.unwrap_or(0);
+        let replayed = |policy| ratios(stream.replay(policy, Bytes::new(capacity)));
+        Some(Achievable {
+            at_once: ratios(stream.known_at_once())?,
+            when_fetched: ratios(stream.known_when_fetched())?,
+            capacity_bytes: Some(capacity),
+            lru: replayed(Policy::Lru),
+            s3_fifo: replayed(Policy::S3Fifo),
+            belady: replayed(Policy::Belady),
+        })
     }
 
     /// Notes that an entrant could not go on.
@@ -261,7 +317,7 @@ impl Bench<'_, '_> {
 
 /// Why the last phase ended.
 pub(crate) fn words(ended: &Ended) -> String {
-    match ended.phases.last() {
+    match ended.phases.iter().rfind(|line| line.is_of_the_plan()) {
         _ if ended.gave_up => "every request failed".to_owned(),
         Some(line) => line.ended.clone(),
         None => "nothing was asked".to_owned(),

@@ -103,8 +103,7 @@ fn say_clock(origin: SocketAddr, ahead: Option<i64>) {
 
 /// What it came to: a line a phase, then everything that went wrong.
 fn totals(record: &RunRecord) -> String {
-    // Behind the last phase a stretch without a name may be left.
-    let named = record.phases.iter().filter(|line| !line.phase.phase.is_empty());
+    let named = record.phases.iter().filter(|line| line.is_of_the_plan());
     let mut lines: Vec<String> = named.map(phase).collect();
     if lines.is_empty() {
         lines.push("nothing was asked".to_owned());

@@ -134,9 +134,9 @@ impl Card {
         };
         let mut tables = Vec::new();
         if !entrant.points.is_empty() {
-            tables.push(grid("Response time and hit ratio", performance(entrant)));
-            tables.extend(hit_ratios(entrant).map(|ratios| grid("Hit ratios", ratios)));
-            tables.push(grid("CPU per request, and times", costs(entrant)));
+            tables.push(grid("Response time from when a request was due, with its 95 % interval, and document hit ratio; the last column is the rule of 1999, and what of it did not hold", performance(entrant)));
+            tables.extend(hit_ratios(entrant).map(|ratios| grid("Hit ratios: as the robots saw them, as the origin's count says, by bytes, what the workload offered; and of caches that are simulated on the same requests: endless, LRU and Belady's with the room of the store", ratios)));
+            tables.push(grid("CPU per request of cache, origin and robots; mean times of hits and misses; requests in flight; how late robots sent", costs(entrant)));
         }
         let wrong = faults(entrant);
         if !wrong.rows.is_empty() {

@@ -41,7 +41,7 @@ fn one(page: &mut Page, entrant: &Entrant) {
         page.note(&line);
     }
     if !entrant.points.is_empty() {
-        table(page, &performance(entrant), 6);
+        table(page, &performance(entrant), 5);
         if let Some(ratios) = hit_ratios(entrant) {
             table(page, &ratios, 8);
         }

@@ -81,6 +81,8 @@ impl Policy {
 pub struct Stream {
     requests: Vec<Dense>,
     objects: usize,
+    /// Requests before are made, and not counted.
+    from: Nanos,
 }
 
 /// A request of a stream.
@@ -109,7 +111,14 @@ impl Stream {
             })
             .collect();
         sorted.sort_by_key(|request| request.start);
-        Self { requests: sorted, objects: numbers.len() }
+        Self { requests: sorted, objects: numbers.len(), from: Nanos::ZERO }
+    }
+
+    /// The same, but what was sent before is only what caches come to know things by: it is in no ratio.
+    #[must_use]
+    pub const fn counting_from(mut self, from: Nanos) -> Self {
+        self.from = from;
+        self
     }
 
     /// How many requests.
@@ -161,7 +170,9 @@ impl Stream {
         let mut hits = Hits::default();
         for (place, request) in self.requests.iter().enumerate() {
             let is_hit = request.cachable && hit(place, request);
-            hits.count(request.bytes, is_hit);
+            if request.start >= self.from {
+                hits.count(request.bytes, is_hit);
+            }
         }
         hits
     }

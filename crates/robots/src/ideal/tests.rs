@@ -202,3 +202,20 @@ fn a_million_requests_pass() {
         assert!(ratio > 0.05 && ratio < stream.known_at_once().document_ratio().unwrap(), "{policy:?}");
     }
 }
+
+#[test]
+fn what_was_sent_before_is_known_and_not_counted() {
+    let request = |object, start| Request {
+        object,
+        bytes: 10,
+        start: Nanos::new(start),
+        end: Nanos::new(start + 1),
+        cachable: true,
+        offered: false,
+    };
+    let stream = Stream::new([request(1, 0), request(2, 5), request(1, 10), request(3, 11)]);
+    let all = stream.known_at_once();
+    assert_eq!((all.requests, all.hits), (4, 1));
+    let late = stream.counting_from(Nanos::new(10)).known_when_fetched();
+    assert_eq!((late.requests, late.hits, late.hit_bytes), (2, 1, 10));
+}

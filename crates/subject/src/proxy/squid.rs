@@ -8,7 +8,7 @@
 
 use super::store::{Gauge, StoreError};
 use super::{CACHE, ProxyMode, ProxySpec, StoreReading};
-use super::{connections, descriptors, make_dir, program, users_text, version};
+use super::{descriptors, make_dir, program, users_text, version};
 use crate::SubjectError;
 use crate::config::sets;
 use crate::program::{Place, Recipe};
@@ -73,7 +73,7 @@ cache_dir aufs {CACHE} {} 16 256
         None => format!("maximum_object_size {largest} KB\nmaximum_object_size_in_memory {largest} KB\n"),
     };
     let directives = place.directives("the directives for Squid")?;
-    let (memory, files, backlog) = (spec.memory_bytes / 1024, descriptors(place), connections(place));
+    let (memory, files) = (spec.memory_bytes / 1024, descriptors(place));
     Ok(format!(
         "{entrance}visible_hostname {NAME}
 http_access allow all
@@ -87,8 +87,7 @@ client_db off
 digest_generation off
 pinger_enable off
 netdb_filename none
-{globals}{directives}# room for {backlog} requests in flight
-",
+{globals}{directives}",
         globals = missing_globals("", &place.dir),
     ))
 }

@@ -1,11 +1,14 @@
 //! What is said about objects: stamps, dates, conditions, ranges.
 
 use super::{
-    EMPTY, LARGE, LARGE_BYTES, PAGE, PRIVATE, name, object, path, read_head, stamp, version, whole, world,
+    CONTENT, EMPTY, LARGE, LARGE_BYTES, PAGE, PRIVATE, name, object, path, read_head, stamp, version, whole,
+    world,
 };
 use crate::support::{ask, connect, get, of_world, read_one, within_patience};
+use bakeoff_origin::World;
 use bakeoff_wire::http1::{http_date, parse_http_date};
 use std::io::Write;
+use std::time::Duration;
 
 #[test]
 fn a_reply_says_for_whom_it_was_made_and_how_long_it_may_be_kept() {

@@ -1,0 +1,150 @@
+//! Plans of bake-offs: the shipped ones, and what is refused, in words.
+
+use bakeoff_caches::plan::{CachePlan, Changes, Course, Entrant, Kind, Peak, is_one};
+use bakeoff_caches::{Scale, shipped};
+use bakeoff_subject::Product;
+use bakeoff_units::{Nanos, PerSecond, Ratio};
+
+fn text(name: &str) -> &'static str {
+    shipped::PLANS.iter().find(|plan| plan.name == name).unwrap().text
+}
+
+fn parse(text: &str) -> Result<CachePlan, String> {
+    parse_with(text, &Changes::default())
+}
+
+fn parse_with(text: &str, changes: &Changes) -> Result<CachePlan, String> {
+    CachePlan::parse("plan", "plan.toml", text, changes).map_err(|error| error.to_string())
+}
+
+fn at_scale(scale: &str) -> Changes {
+    Changes { scale: Some(scale.parse().unwrap()), ..Changes::default() }
+}
+
+fn rate(per_second: f64) -> PerSecond {
+    PerSecond::new(per_second).unwrap()
+}
+
+#[test]
+fn every_shipped_plan_is_one_and_says_what_it_would_do() {
+    for plan in shipped::PLANS {
+        assert!(is_one(plan.text) && plan.summary().len() > 20, "{}", plan.name);
+        let words = parse(plan.text).unwrap_or_else(|error| panic!("{}: {error}", plan.name)).in_words();
+        assert!(words.contains("entrants: none"), "{words}");
+    }
+}
+
+#[test]
+fn polymix_1_has_its_published_parameters() {
+    let plan = parse(text("polymix-1")).unwrap();
+    assert_eq!(plan.robots.recurrence, Ratio::new(0.6875).unwrap());
+    assert_eq!(plan.model.kinds[0].cachable, 0.8);
+    // What is asked again and may be cached: 55 %.
+    assert!((0.6875_f64 * 0.8 - plan.hit_ratio.get()).abs() < 1e-12);
+    let minutes: Vec<Option<Nanos>> = plan.robots.phases.iter().map(|phase| phase.goal.duration).collect();
+    assert_eq!(minutes, [6, 54, 1].map(|minutes| Some(Nanos::from_secs(60 * minutes))));
+    // The normal is clipped at 0: 3 s and a little.
+    assert!((plan.think_mean.as_secs_f64() - 3.0127).abs() < 1e-3);
+    assert_eq!(plan.robots.reuse(1), bakeoff_loadgen::Reuse::Never);
+}
+
+#[test]
+fn the_bake_off_has_its_ten_rates_in_their_order() {
+    let plan = parse(text("cache-bakeoff")).unwrap();
+    let Course::Shares { shares, peak, idle } = plan.course else { panic!("one rate") };
+    let rates: Vec<f64> = shares.iter().map(|share| (share.get() * 250.0).round()).collect();
+    assert_eq!(rates, [250.0, 25.0, 225.0, 50.0, 200.0, 80.0, 100.0, 180.0, 130.0, 160.0]);
+    assert!(matches!(peak, Peak::Searched { .. }));
+    assert_eq!(idle, Nanos::from_secs(600));
+}
+
+#[test]
+fn a_scale_shortens_all_but_the_warm_up_of_ten_seconds() {
+    let plan = parse_with(text("polymix-1"), &at_scale("1/60")).unwrap();
+    let seconds: Vec<f64> =
+        plan.robots.phases.iter().map(|phase| phase.goal.duration.unwrap().as_secs_f64()).collect();
+    assert_eq!(seconds, [10.0, 54.0, 1.0]);
+    let too_short = parse_with(text("polymix-1"), &at_scale("1/200")).unwrap_err();
+    assert!(too_short.contains("`meas` holds 16.2 s") && too_short.contains("at least 1/1"), "{too_short}");
+    let slow = Changes { rate: Some(rate(10.0)), ..at_scale("1/60") };
+    let few = parse_with(text("polymix-1"), &slow).unwrap_err();
+    assert!(few.contains("540 replies at 10/s") && few.contains("2000"), "{few}");
+}
+
+#[test]
+fn flags_take_the_place_of_what_the_plan_says() {
+    let changes = Changes {
+        entrants: vec!["squid=my.conf".parse().unwrap(), "none".parse().unwrap()],
+        rate: Some(rate(80.0)),
+        scale: Some(Scale::FULL),
+        origin_port: Some(8080),
+    };
+    let plan = parse_with(text("polymix-1"), &changes).unwrap();
+    let names: Vec<&str> = plan.entrants.iter().map(|entrant| entrant.name.as_str()).collect();
+    assert_eq!(
+        (names, plan.course, plan.origin_port),
+        (vec!["squid", "none"], Course::Single(rate(80.0)), Some(8080))
+    );
+    let Kind::Product { product: Product::Squid, config: Some(config) } = &plan.entrants[0].kind else {
+        panic!()
+    };
+    assert_eq!(config.to_str(), Some("my.conf"));
+    let plan = parse_with(text("cache-bakeoff"), &changes).unwrap();
+    assert!(matches!(plan.course, Course::Shares { peak: Peak::Given(peak), .. } if peak == rate(80.0)));
+}
+
+#[test]
+fn what_fills_a_store_is_cachable_and_comes_without_think_time() {
+    let plan = parse(text("polymix-1")).unwrap();
+    let fill = plan.fill.unwrap();
+    let kinds = &fill.model.kinds;
+    assert_eq!(kinds.len(), 2);
+    assert_eq!((kinds[0].share, kinds[1].share, kinds[1].cachable), (0.0, 1.0, 1.0));
+    assert_eq!(kinds[1].think.as_ref().map(|think| think.mean()), Some(0.0));
+    assert_eq!(fill.robots.rate, None);
+    // The origin knows the same kinds, of which the measured robots ask for the first alone.
+    assert_eq!((plan.model.kinds[0].share, plan.model.kinds[1].share), (1.0, 0.0));
+    assert!(
+        plan.world.contains("think = \"const:0\"") && plan.world.contains("norm:3s,1.5s"),
+        "{}",
+        plan.world
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_key() {
+    let plan = text("polymix-1");
+    for (from, to, words) in [
+        ("rate = \"50/s\"", "rates = [\"0%\"]", &["`rates`", "above 0 %"][..]),
+        ("rate = \"50/s\"", "rates = []", &["`rates`", "above 0 %"]),
+        ("rate = \"50/s\"", "", &["`rate`", "either `rate`"]),
+        ("products = [\"none\"]", "products = []", &["`products`", "nobody takes part"]),
+        ("products = [\"none\"]", "products = [\"ngnix\"]", &["`ngnix` is no entrant", "nginx"]),
+        ("products = [\"none\"]", "products = [\"none\", \"none\"]", &["takes part twice"]),
+        ("mode = \"reverse\"", "mode = \"sideways\"", &["`mode`", "`forward`"]),
+        ("scale = \"1\"", "scale = \"2\"", &["`scale`", "1/60"]),
+        ("memory = \"32MB\"", "memory = \"much\"", &["`memory`"]),
+        ("think = \"norm:3s,1.5s\"", "think = \"slow\"", &["think", "slow"]),
+        ("recurrence = \"68.75%\"", "recurrences = \"1%\"", &["recurrences", "recurrence"]),
+        ("size = \"exp:13KB\"", "size = \"13\"", &["size"]),
+        ("name = \"warm\"", "name = \"meas\"", &["meas"]),
+    ] {
+        assert!(plan.contains(from), "{from}");
+        let said = parse(&plan.replacen(from, to, 1)).expect_err(to);
+        assert!(said.starts_with("plan.toml: "), "{said}");
+        for word in words {
+            assert!(said.contains(word), "{to}: {said}");
+        }
+    }
+}
+
+#[test]
+fn entrants_are_products_or_nobody() {
+    assert_eq!("none".parse::<Entrant>().unwrap().kind, Kind::Direct);
+    for product in Product::ALL {
+        assert!(product.label().parse::<Entrant>().unwrap().is_cache());
+    }
+    for wrong in ["", "squid=", "=x", "Squid", "none=x"] {
+        assert!(wrong.parse::<Entrant>().unwrap_err().to_string().contains("trafficserver"), "{wrong}");
+    }
+}
