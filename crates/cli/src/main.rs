@@ -53,6 +53,7 @@ fn main() -> ExitCode {
 }
 
 /// A command that ends early: what to say and which exit code.
+#[derive(Debug)]
 pub(crate) struct Failure {
     exit: Exit,
     message: String,

@@ -8,7 +8,7 @@ use bakeoff_subject::{Context, Spec};
 use bakeoff_sys::process;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::Duration;
 use support::{Yard, all_gone, get, get_tls, has, identity, runs_unprivileged};
