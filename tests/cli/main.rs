@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 
 mod batching;
+mod caches;
 mod compare;
 mod compare_results;
 mod contract;

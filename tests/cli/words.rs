@@ -35,6 +35,8 @@ fn help_and_lists_are_as_in_the_golden_files() {
         ("help-compare-results", &["compare-results", "--help"]),
         ("help-load", &["load", "--help"]),
         ("help-origin", &["origin", "--help"]),
+        ("help-robots", &["robots", "--help"]),
+        ("help-extract", &["extract", "--help"]),
         ("help-doctor", &["doctor", "--help"]),
         ("plans", &["plans"]),
         ("check-quickstart", &["check", "quickstart"]),

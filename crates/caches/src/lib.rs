@@ -7,6 +7,8 @@
 #![forbid(unsafe_code)]
 
 mod analyse;
+mod apart;
+mod choose;
 pub mod directory;
 pub mod plan;
 pub mod records;
@@ -16,5 +18,7 @@ mod scale;
 pub mod shipped;
 
 pub use analyse::analyse;
+pub use apart::{Apart, NotOneRate};
+pub use choose::{Chosen, Headline, NothingChosen, Wanted, choose};
 pub use run::{Bakeoff, CachesError, Progress};
 pub use scale::{FEWEST_REPLIES, NoScale, SHORTEST, Scale, TooShort};

@@ -33,6 +33,10 @@ pub(crate) enum Command {
     Load(LoadArgs),
     /// Serve as the built-in origin
     Origin(OriginArgs),
+    /// Ask as the robots of a bake-off's plan do, of an origin started elsewhere by `origin --plan`
+    Robots(RobotsArgs),
+    /// Print the figures of a bake-off's phases under the names of Polygraph's `lx`
+    Extract(ExtractArgs),
     /// Use one of the layers by itself; executes `bakeoff-layers`
     Layer(LayerArgs),
     /// Look for what spoils measurements here, or at the network to another host; changes nothing
@@ -364,6 +368,9 @@ pub(crate) struct OriginArgs {
     /// times and limits of connections in [origin]
     #[arg(long, value_name = "FILE")]
     pub(crate) world: Option<PathBuf>,
+    /// Serve the world of this bake-off's plan: a file, or the name of a shipped plan. For `bakeoff robots`
+    #[arg(long, value_name = "PLAN", conflicts_with = "world")]
+    pub(crate) plan: Option<String>,
     /// Serve over TLS; makes a throw-away certificate unless --cert and --key are given
     #[arg(long)]
     pub(crate) tls: bool,
@@ -376,6 +383,66 @@ pub(crate) struct OriginArgs {
     /// Extra CPU time on each request, such as 2us: a planted cost
     #[arg(long, value_name = "TIME")]
     pub(crate) burn: Option<Nanos>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RobotsArgs {
+    /// Plan file of a bake-off, or the name of a shipped one; with one rate
+    #[arg(value_name = "PLAN")]
+    pub(crate) plan: String,
+    /// The origin, started by `bakeoff origin --plan PLAN` from the same plan
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) origin: String,
+    /// Ask through this forward proxy
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "reverse")]
+    pub(crate) proxy: Option<String>,
+    /// Ask this reverse proxy, which stands in front of the origin
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) reverse: Option<String>,
+    /// In place of the plan's rate, such as 50/s
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Option<PerSecond>,
+    /// Share of the published durations, such as 1/60
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) scale: Option<Scale>,
+    /// Print a line an interval as `polyclt` did: polygraph, with the columns of 4.9.0, or polygraph-1, with
+    /// those of 1999
+    #[arg(long, value_name = "NAME", value_parser = ["polygraph", "polygraph-1"], hide_possible_values = true)]
+    pub(crate) console: Option<String>,
+    /// Directory, new or empty, for intervals and phases as they end; `report` and `extract` read it
+    #[arg(long, value_name = "DIR")]
+    pub(crate) log: Option<PathBuf>,
+}
+
+impl RobotsArgs {
+    /// Those that change the plan, as they were typed.
+    pub(crate) fn typed(&self) -> Vec<String> {
+        let mut typed = vec![format!("--origin {}", self.origin)];
+        typed.extend(self.proxy.iter().map(|address| format!("--proxy {address}")));
+        typed.extend(self.reverse.iter().map(|address| format!("--reverse {address}")));
+        typed.extend(self.rate.map(|rate| format!("--rate {rate}")));
+        typed.extend(self.scale.map(|scale| format!("--scale {scale}")));
+        typed
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExtractArgs {
+    /// Results directory of a bake-off of caches
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Only this run: a number from 0, in the order of runs.jsonl [default: every run that measured a rate]
+    #[arg(long, value_name = "N", conflicts_with_all = ["entrant", "rate"])]
+    pub(crate) run: Option<usize>,
+    /// Only the rates of this entrant
+    #[arg(long, value_name = "NAME")]
+    pub(crate) entrant: Option<String>,
+    /// Only this rate, such as 50/s
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Option<PerSecond>,
+    /// This phase [default: those that were measured]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) phase: Option<String>,
 }
 
 #[derive(Args, Debug)]

@@ -29,6 +29,8 @@ fn main() -> ExitCode {
         Command::Peak(args) => commands::peak::peak(&args),
         Command::Load(args) => commands::load::load(&args),
         Command::Origin(args) => commands::origin::origin(&args),
+        Command::Robots(args) => commands::robots::robots(&args),
+        Command::Extract(args) => commands::extract::extract(&args),
         Command::Layer(args) => commands::layer::layer(&args),
         Command::Plans => commands::plans::list(),
         Command::Check(args) => commands::plans::check(&args),

@@ -26,24 +26,24 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const LOOK: Duration = Duration::from_millis(250);
 
 /// What is asked, of whom, how.
-pub(super) struct Load<'a> {
-    pub(super) spec: &'a Spec,
-    pub(super) model: &'a Model,
-    pub(super) address: SocketAddr,
-    pub(super) form: TargetForm,
-    pub(super) host: String,
-    pub(super) connections: usize,
-    pub(super) timeout: Nanos,
-    pub(super) seed: u64,
-    pub(super) world: u64,
+pub(crate) struct Load<'a> {
+    pub(crate) spec: &'a Spec,
+    pub(crate) model: &'a Model,
+    pub(crate) address: SocketAddr,
+    pub(crate) form: TargetForm,
+    pub(crate) host: String,
+    pub(crate) connections: usize,
+    pub(crate) timeout: Nanos,
+    pub(crate) seed: u64,
+    pub(crate) world: u64,
     /// Whether basic requests are kept, for caches that are simulated.
-    pub(super) keeps_stream: bool,
-    pub(super) cores: &'a [usize],
-    pub(super) interrupted: &'a AtomicBool,
+    pub(crate) keeps_stream: bool,
+    pub(crate) cores: &'a [usize],
+    pub(crate) interrupted: &'a AtomicBool,
 }
 
 /// What is done while robots are at work.
-pub(super) trait Watch {
+pub(crate) trait Watch {
     /// A record came. A phase's ends with what was used in it.
     fn record(&mut self, record: &Record) -> Result<(), CachesError>;
 
@@ -55,18 +55,18 @@ pub(super) trait Watch {
 }
 
 /// What robots came to.
-pub(super) struct Ended {
-    pub(super) phases: Vec<PhaseLine>,
+pub(crate) struct Ended {
+    pub(crate) phases: Vec<PhaseLine>,
     /// The basic requests that were answered, where they were kept.
-    pub(super) stream: Vec<Request>,
-    pub(super) lateness_p99_ns: u64,
-    pub(super) busy: f64,
-    pub(super) gave_up: bool,
+    pub(crate) stream: Vec<Request>,
+    pub(crate) lateness_p99_ns: u64,
+    pub(crate) busy: f64,
+    pub(crate) gave_up: bool,
 }
 
 impl Load<'_> {
     /// Runs to the end of the last phase, or until it is interrupted.
-    pub(super) fn run(&self, watch: &mut dyn Watch) -> Result<Ended, CachesError> {
+    pub(crate) fn run(&self, watch: &mut dyn Watch) -> Result<Ended, CachesError> {
         let (sender, records) = channel();
         let (gate, stop) = (FillGate::new(), AtomicBool::new(false));
         let ledger = Ledger::new(0, INTERVAL, Nanos::ZERO, sender);

@@ -4,11 +4,11 @@
 //! the next begins. Looks at figures only to find the peak.
 
 mod error;
-mod load;
+pub(crate) mod load;
 mod observer;
-mod origin;
+pub(crate) mod origin;
 mod peak;
-mod steps;
+pub(crate) mod steps;
 
 pub use error::CachesError;
 
@@ -87,7 +87,7 @@ impl Bakeoff<'_> {
         result.and(written.map_err(CachesError::from))
     }
 
-    fn setup(&self) -> Result<(Setup, Placement, usize), CachesError> {
+    pub(crate) fn setup(&self) -> Result<(Setup, Placement, usize), CachesError> {
         let allowed = bakeoff_sys::affinity::allowed().map_err(CachesError::System)?;
         let placement = environment::placement(None, None, &allowed, &environment::siblings(), 0)?;
         let (mut facts, seen) = environment::examine();
@@ -229,7 +229,7 @@ impl Bench<'_, '_> {
 }
 
 /// The number of a world that no cache has seen before.
-fn fresh_world(seed: u64) -> u64 {
+pub(crate) fn fresh_world(seed: u64) -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     mix64(mix64(now.as_nanos() as u64 ^ u64::from(std::process::id()) << 32) ^ seed)
 }

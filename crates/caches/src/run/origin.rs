@@ -11,16 +11,16 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Where the origin says what it has sent.
-const TALLY: &str = "/bakeoff/tally";
+pub(crate) const TALLY: &str = "/bakeoff/tally";
 /// An origin that does not answer for so long is gone.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the origin has sent so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
-    pub(super) replies: u64,
-    pub(super) validations: u64,
-    pub(super) body_bytes: u64,
+pub(crate) struct Tally {
+    pub(crate) replies: u64,
+    pub(crate) validations: u64,
+    pub(crate) body_bytes: u64,
 }
 
 /// Whose origin it is.
@@ -96,7 +96,7 @@ impl Origin {
 }
 
 /// A reply, whole.
-fn get(address: SocketAddr, path: &str) -> std::io::Result<String> {
+pub(crate) fn get(address: SocketAddr, path: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;

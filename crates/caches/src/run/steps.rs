@@ -316,7 +316,7 @@ impl Bench<'_, '_> {
 }
 
 /// Why the last phase ended.
-fn words(ended: &Ended) -> String {
+pub(crate) fn words(ended: &Ended) -> String {
     match ended.phases.iter().rfind(|line| line.is_of_the_plan()) {
         _ if ended.gave_up => "every request failed".to_owned(),
         Some(line) => line.ended.clone(),
@@ -325,7 +325,7 @@ fn words(ended: &Ended) -> String {
 }
 
 /// Who never answered cannot be measured.
-fn demand_replies(record: &RunRecord) -> Result<(), CachesError> {
+pub(crate) fn demand_replies(record: &RunRecord) -> Result<(), CachesError> {
     let asked: u64 = record.phases.iter().map(|line| line.phase.sums.finished).sum();
     let good: u64 = record.phases.iter().map(|line| line.phase.sums.good).sum();
     if asked == 0 || good > 0 {

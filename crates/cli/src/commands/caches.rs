@@ -53,7 +53,7 @@ fn text(name: &str) -> Option<(String, String)> {
         .map(|plan| (plan.name.to_owned(), plan.text.to_owned()))
 }
 
-fn parse(name: &str, changes: &Changes) -> Result<CachePlan, Failure> {
+pub(super) fn parse(name: &str, changes: &Changes) -> Result<CachePlan, Failure> {
     let Some((short, text)) = text(name) else {
         return Err(Failure::usage(format!(
             "{name}: no such plan; `bakeoff plans` lists those that are shipped"
@@ -127,7 +127,7 @@ fn show(dir: &ResultsDir, quiet: bool) -> Result<(), Failure> {
 }
 
 /// Which columns a word means.
-fn generation(word: &str) -> Option<Generation> {
+pub(super) fn generation(word: &str) -> Option<Generation> {
     match word {
         "polygraph" => Some(Generation::Polygraph4),
         "polygraph-1" => Some(Generation::Polygraph1),
@@ -136,9 +136,9 @@ fn generation(word: &str) -> Option<Generation> {
 }
 
 /// Shows how it goes.
-struct Watcher {
-    console: Console,
-    lines: Option<Generation>,
+pub(super) struct Watcher {
+    pub(super) console: Console,
+    pub(super) lines: Option<Generation>,
 }
 
 impl Progress for Watcher {

@@ -3,6 +3,7 @@
 use crate::args::OriginArgs;
 use crate::exit::Exit;
 use crate::{Failure, terminal};
+use bakeoff_caches::plan::Changes;
 use bakeoff_content::Catalogue;
 use bakeoff_origin::{Busy, Choice, Options, Origin, World};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -24,8 +25,13 @@ pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
         Some(threads) => threads as usize,
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
-    let world = args.world.as_deref().map(world).transpose()?;
-    if world.is_some() {
+    let world = match (&args.world, &args.plan) {
+        (Some(path), _) => Some(world(path)?),
+        (None, Some(plan)) => Some(world_of_plan(plan)?),
+        (None, None) => None,
+    };
+    let has_world = world.is_some();
+    if has_world {
         // Thousands of replies may wait at once, each on a connection of its own. Where the limit cannot be
         // raised, connections that find no descriptor are counted.
         let _ = bakeoff_sys::rlimit::raise_open_files(u64::MAX);
@@ -43,12 +49,12 @@ pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
     .map_err(Failure::failed)?;
     terminal::say(&format!("listening: {}", origin.url()));
     signals.forever().next();
-    say_what_was_done(&origin, args);
+    say_what_was_done(&origin, args, has_world);
     Ok(Exit::Verdicts)
 }
 
 /// The closing lines.
-fn say_what_was_done(origin: &Origin, args: &OriginArgs) {
+fn say_what_was_done(origin: &Origin, args: &OriginArgs, has_world: bool) {
     let tally = origin.tally();
     terminal::note(&format!("requests: {}", tally.requests));
     if args.burn.is_some() {
@@ -58,7 +64,7 @@ fn say_what_was_done(origin: &Origin, args: &OriginArgs) {
         "replies: {} with {} bytes of bodies, on {} connections",
         tally.replies, tally.body_bytes, tally.connections
     ));
-    if args.world.is_some() {
+    if has_world {
         terminal::note(&format!("not modified: {} of the requests (304)", tally.not_modified));
         terminal::note(&format!(
             "replies waiting at once: at most {}; the latest was sent {} after its time",
@@ -95,6 +101,12 @@ fn world(path: &Path) -> Result<World, Failure> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| failure(&error, "; give a readable file with [[content]] and [origin]"))?;
     World::from_toml(&text).map_err(|error| failure(&error, ""))
+}
+
+/// As a bake-off's own origin would be told.
+fn world_of_plan(name: &str) -> Result<World, Failure> {
+    let plan = super::caches::parse(name, &Changes::default())?;
+    World::from_toml(&plan.world).map_err(|error| Failure::usage(format!("origin: {name}: {error}")))
 }
 
 /// A certificate that goes when the origin goes.

@@ -1,0 +1,247 @@
+//! Robots by themselves: one run against an origin that somebody else has started, maybe on another machine.
+//!
+//! Measuring side, the bakeoff process. Starts nothing but the robots and knows the other side by what the
+//! origin says of itself alone. What it writes is a bake-off's directory with one run in it.
+
+use crate::directory::Directory;
+use crate::plan::CachePlan;
+use crate::records::{EntrantRecord, IntervalLine, PhaseLine, Purpose, RunRecord, Setup, Used};
+use crate::run::load::{Ended, Load, Watch};
+use crate::run::origin::{TALLY, Tally, get};
+use crate::run::{self, CachesError, Progress, steps};
+use crate::{Bakeoff, plan::Course};
+use bakeoff_content::mix64;
+use bakeoff_experiment::directory::ResultsDir;
+use bakeoff_robots::ledger::{Record, Scope};
+use bakeoff_robots::{FillGate, Spec, TargetForm};
+use bakeoff_subject::ProxyMode;
+use bakeoff_units::PerSecond;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Robots that ask at the rate of their plan.
+pub struct Apart<'a> {
+    /// What they ask for and how.
+    pub plan: &'a CachePlan,
+    /// Who sends what was asked for.
+    pub origin: SocketAddr,
+    /// What stands before it, and how it takes requests; `None`: nothing.
+    pub cache: Option<(SocketAddr, ProxyMode)>,
+    /// Flags that changed the plan, as they were typed.
+    pub flags: Vec<String>,
+    /// Set when the user wants to stop.
+    pub interrupted: &'a AtomicBool,
+}
+
+/// Why robots do not ask by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("robots by themselves ask at one rate, and this plan has shares of a peak; take one with `rate`")]
+pub struct NotOneRate;
+
+/// What was fixed before the first request.
+struct Fixed {
+    setup: Setup,
+    cores: Vec<usize>,
+    connections: usize,
+}
+
+impl Apart<'_> {
+    /// How far the origin's clock is ahead, in whole seconds, as its Date says; `None` where it has none.
+    ///
+    /// # Errors
+    /// There is no origin with a world.
+    pub fn clock_ahead_s(&self) -> Result<Option<i64>, CachesError> {
+        tally(self.origin).map(|(_, ahead)| ahead)
+    }
+
+    /// The rate that they ask at.
+    ///
+    /// # Errors
+    /// The plan has several.
+    pub fn rate(&self) -> Result<PerSecond, NotOneRate> {
+        match self.plan.course {
+            Course::Single(rate) => Ok(rate),
+            Course::Shares { .. } => Err(NotOneRate),
+        }
+    }
+
+    /// Runs to the end of the last phase, or until it is interrupted; what was asked until then is in the
+    /// record. With `log` everything is written as it happens.
+    ///
+    /// # Errors
+    /// What kept it from its end.
+    pub fn run(
+        &self,
+        log: Option<&ResultsDir>,
+        progress: &mut dyn Progress,
+    ) -> Result<RunRecord, CachesError> {
+        let rate = self.rate().map_err(|why| CachesError::Own(why.to_string()))?;
+        let bakeoff = Bakeoff { plan: self.plan, flags: self.flags.clone(), interrupted: self.interrupted };
+        let (setup, placement, connections) = bakeoff.setup()?;
+        let fixed = Fixed { setup, cores: placement.generator, connections };
+        let mut directory =
+            log.map(|dir| Directory::begin(dir, &self.plan.text, &fixed.setup)).transpose()?;
+        let result = self.ask(rate, &fixed, directory.as_mut(), progress);
+        let how = match &result {
+            _ if self.interrupted.load(Ordering::Relaxed) => "interrupted".to_owned(),
+            Ok(_) => "complete".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let written = directory.map_or(Ok(()), |directory| directory.end(&how));
+        let record = result?;
+        written?;
+        Ok(record)
+    }
+
+    /// A run without one good reply says nothing.
+    ///
+    /// # Errors
+    /// It was such a run.
+    pub fn demand_replies(record: &RunRecord) -> Result<(), CachesError> {
+        steps::demand_replies(record)
+    }
+
+    fn ask(
+        &self,
+        rate: PerSecond,
+        fixed: &Fixed,
+        mut directory: Option<&mut Directory<'_>>,
+        progress: &mut dyn Progress,
+    ) -> Result<RunRecord, CachesError> {
+        let (before, ahead) = tally(self.origin)?;
+        let spec = Spec { rate: Some(rate), ..self.plan.robots.clone() };
+        let measured = spec.phases.iter().filter(|phase| phase.measured).map(|phase| phase.name.clone());
+        let mut observer = Observer {
+            directory: directory.as_deref_mut(),
+            progress,
+            origin: self.origin,
+            measured: measured.collect(),
+            before: Reading { tally: before, cpu_ns: own_cpu_ns() },
+        };
+        let ended = self.load(&spec, fixed).run(&mut observer)?;
+        let record = self.record(rate, ahead, ended);
+        if let Some(directory) = directory {
+            directory.run(&record)?;
+        }
+        Ok(record)
+    }
+
+    fn load<'l>(&'l self, spec: &'l Spec, fixed: &'l Fixed) -> Load<'l> {
+        let authority = self.origin.to_string();
+        Load {
+            spec,
+            model: &self.plan.model,
+            address: self.cache.map_or(self.origin, |(address, _)| address),
+            form: match self.cache {
+                Some((_, ProxyMode::Forward)) => TargetForm::Absolute(authority.clone()),
+                _ => TargetForm::Origin,
+            },
+            host: authority,
+            connections: fixed.connections,
+            timeout: self.plan.timeout,
+            seed: mix64(self.plan.seed),
+            world: run::fresh_world(self.plan.seed),
+            keeps_stream: false,
+            cores: &fixed.cores,
+            interrupted: self.interrupted,
+        }
+    }
+
+    fn record(&self, rate: PerSecond, clock_ahead_s: Option<i64>, ended: Ended) -> RunRecord {
+        let name = self.cache.map_or_else(|| "none".to_owned(), |(address, _)| address.to_string());
+        RunRecord {
+            entrant: EntrantRecord { name, version: None, config: None },
+            purpose: Purpose::Rate { order: 1, rate_per_s: rate.get() },
+            store: None,
+            ended: steps::words(&ended),
+            failed: None,
+            lateness_p99_ns: ended.lateness_p99_ns,
+            robots_busy: ended.busy,
+            achievable: None,
+            clock_ahead_s,
+            phases: ended.phases,
+        }
+    }
+}
+
+/// Readings at a moment, of which a phase has the difference.
+struct Reading {
+    tally: Tally,
+    cpu_ns: u64,
+}
+
+/// Writes down what robots tell, and asks the origin when a phase ends.
+struct Observer<'o, 'd> {
+    directory: Option<&'o mut Directory<'d>>,
+    progress: &'o mut dyn Progress,
+    origin: SocketAddr,
+    measured: Vec<String>,
+    before: Reading,
+}
+
+impl Watch for Observer<'_, '_> {
+    fn record(&mut self, record: &Record) -> Result<(), CachesError> {
+        if let (Some(directory), Scope::Interval) = (&mut self.directory, record.scope) {
+            directory.interval(&IntervalLine { run: 0, interval: record.clone() })?;
+        }
+        self.progress.record(record);
+        Ok(())
+    }
+
+    fn phase(&mut self, phase: Record) -> Result<PhaseLine, CachesError> {
+        let now = Reading { tally: tally(self.origin)?.0, cpu_ns: own_cpu_ns() };
+        let before = std::mem::replace(&mut self.before, now);
+        let now = &self.before;
+        let used = Used {
+            cache_cpu_ns: None,
+            origin_cpu_ns: None,
+            robots_cpu_ns: now.cpu_ns.saturating_sub(before.cpu_ns),
+            // The question itself is one of the replies.
+            origin_replies: now.tally.replies.saturating_sub(before.tally.replies).saturating_sub(1),
+            origin_validations: now.tally.validations.saturating_sub(before.tally.validations),
+            origin_body_bytes: now.tally.body_bytes.saturating_sub(before.tally.body_bytes),
+        };
+        self.progress.record(&phase);
+        let measured = self.measured.contains(&phase.phase);
+        Ok(PhaseLine { phase, measured, ended: String::new(), used })
+    }
+
+    /// Whether a store is full cannot be seen from here.
+    fn look(&mut self, _: &FillGate) -> Result<(), CachesError> {
+        Ok(())
+    }
+}
+
+fn own_cpu_ns() -> u64 {
+    bakeoff_sys::cpu_clock::own_process().map_or(0, |time| time.get())
+}
+
+/// What an origin has sent so far, and how far its clock is ahead of ours, in seconds.
+fn tally(address: SocketAddr) -> Result<(Tally, Option<i64>), CachesError> {
+    let failed = |why| CachesError::Tally { address, why };
+    let reply = get(address, TALLY).map_err(failed)?;
+    let (head, body) = reply.split_once("\r\n\r\n").unwrap_or((&reply, ""));
+    if head.split_whitespace().nth(1) != Some("200") {
+        return Err(failed(io::Error::other("it has no world; start it with `bakeoff origin --plan PLAN`")));
+    }
+    let number = |name: &str| {
+        let line = body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+    };
+    let tally = Tally {
+        replies: number("replies"),
+        validations: number("not_modified"),
+        body_bytes: number("body_bytes"),
+    };
+    Ok((tally, ahead_s(head)))
+}
+
+/// By the Date of a reply's head.
+fn ahead_s(head: &str) -> Option<i64> {
+    let date = head.lines().find_map(|line| line.strip_prefix("Date: "))?;
+    let date = bakeoff_wire::http1::parse_http_date(date.trim().as_bytes())?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Some(date as i64 - now.as_secs() as i64)
+}

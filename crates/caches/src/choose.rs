@@ -1,0 +1,133 @@
+//! Which phases of a directory are meant: by run, by entrant and rate, by phase.
+//!
+//! Measuring side, cold, pure. What is not there is answered with what is.
+
+use crate::directory::Stored;
+use crate::records::{PhaseLine, Purpose, RunRecord};
+use bakeoff_units::PerSecond;
+use std::fmt::{self, Display};
+
+/// Rates that differ by less, as a share, are one: `PerSecond` prints three digits.
+const SAME_RATE: f64 = 0.005;
+
+/// Which runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wanted {
+    /// By number, from 0.
+    pub run: Option<usize>,
+    /// By who was asked.
+    pub entrant: Option<String>,
+    /// By the rate that was measured.
+    pub rate: Option<PerSecond>,
+    /// The phase; left out: those that were measured.
+    pub phase: Option<String>,
+}
+
+/// A phase that was meant.
+#[derive(Clone, Copy, Debug)]
+pub struct Chosen<'s> {
+    /// Number of its run.
+    pub number: usize,
+    /// Its run.
+    pub run: &'s RunRecord,
+    /// The phase.
+    pub line: &'s PhaseLine,
+}
+
+impl<'s> Chosen<'s> {
+    /// Its run in a few words.
+    pub const fn headline(&self) -> Headline<'s> {
+        Headline { number: self.number, run: self.run }
+    }
+}
+
+/// Why nothing is meant.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NothingChosen {
+    /// No run has ended.
+    #[error("no run has ended in it")]
+    NoRuns,
+    /// No run is meant.
+    #[error("no such run; there are {0}")]
+    NoSuchRun(String),
+    /// No phase is meant.
+    #[error("no such phase; there are {0}")]
+    NoSuchPhase(String),
+    /// None of the phases was measured.
+    #[error("no phase of it was measured; name one with --phase: there are {0}")]
+    NotMeasured(String),
+}
+
+/// The phases that are meant, in the order of the runs. Where no run is named, those that measured a rate.
+///
+/// # Errors
+/// There is none; with those that there are.
+pub fn choose<'s>(stored: &'s Stored, wanted: &Wanted) -> Result<Vec<Chosen<'s>>, NothingChosen> {
+    if stored.runs.is_empty() {
+        return Err(NothingChosen::NoRuns);
+    }
+    let numbered = || stored.runs.iter().enumerate();
+    let runs: Vec<(usize, &RunRecord)> =
+        numbered().filter(|(number, run)| is_meant(*number, run, wanted)).collect();
+    if runs.is_empty() {
+        return Err(NothingChosen::NoSuchRun(list(numbered().map(|(number, run)| Headline { number, run }))));
+    }
+    let lines = || runs.iter().flat_map(|(_, run)| &run.phases);
+    let of_wanted = |line: &PhaseLine| match &wanted.phase {
+        Some(phase) => line.phase.phase == *phase,
+        None => line.measured,
+    };
+    let mut chosen = Vec::new();
+    for (number, run) in &runs {
+        let lines = run.phases.iter().filter(|line| of_wanted(line));
+        chosen.extend(lines.map(|line| Chosen { number: *number, run, line }));
+    }
+    if chosen.is_empty() {
+        let named = lines().filter(|line| line.is_of_the_plan());
+        let names = named.map(|line| line.phase.phase.as_str());
+        let mut names: Vec<&str> = names.collect();
+        names.dedup();
+        let names = list(names.iter());
+        return Err(if wanted.phase.is_some() {
+            NothingChosen::NoSuchPhase(names)
+        } else {
+            NothingChosen::NotMeasured(names)
+        });
+    }
+    Ok(chosen)
+}
+
+fn is_meant(number: usize, run: &RunRecord, wanted: &Wanted) -> bool {
+    if let Some(wanted) = wanted.run {
+        return number == wanted;
+    }
+    let Purpose::Rate { rate_per_s, .. } = run.purpose else { return false };
+    let of_rate = |rate: PerSecond| (rate_per_s / rate.get() - 1.0).abs() < SAME_RATE;
+    wanted.entrant.as_ref().is_none_or(|name| run.entrant.name == *name) && wanted.rate.is_none_or(of_rate)
+}
+
+fn list(words: impl Iterator<Item = impl Display>) -> String {
+    words.map(|word| word.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// Number, entrant and purpose of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Headline<'s> {
+    /// Its number.
+    pub number: usize,
+    /// The run.
+    pub run: &'s RunRecord,
+}
+
+impl Display for Headline<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "run {} ({}, ", self.number, self.run.entrant.name)?;
+        let rate = |rate: f64| PerSecond::new(rate).map_or_else(|| rate.to_string(), |rate| rate.to_string());
+        match &self.run.purpose {
+            Purpose::Path { robots } => write!(f, "the way with {robots} robots)"),
+            Purpose::Fill => f.write_str("fill)"),
+            Purpose::Trial { rate_per_s, .. } => write!(f, "trial at {})", rate(*rate_per_s)),
+            Purpose::Rate { rate_per_s, .. } => write!(f, "{})", rate(*rate_per_s)),
+        }
+    }
+}

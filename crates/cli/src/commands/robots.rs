@@ -1,0 +1,158 @@
+//! `bakeoff robots`: the asking side of a bake-off by itself, as `polyclt` was.
+//!
+//! Load goes where the user says, and nowhere else: to the cache that was named, or to the origin.
+
+use super::caches::{self, Watcher};
+use crate::args::RobotsArgs;
+use crate::exit::Exit;
+use crate::terminal::{self, Console};
+use crate::{Failure, signals};
+use bakeoff_caches::plan::{CachePlan, Changes};
+use bakeoff_caches::records::{PhaseLine, RunRecord};
+use bakeoff_caches::{Apart, CachesError};
+use bakeoff_experiment::directory::{DirectoryError, ResultsDir};
+use bakeoff_robots::judge::{Fault, Weight};
+use bakeoff_subject::ProxyMode;
+use bakeoff_units::{Nanos, PerSecond, Ratio};
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::atomic::Ordering;
+
+/// Clocks that differ by more spoil the judgement of what is stale. A Date has whole seconds.
+const AGREE_S: u64 = 1;
+
+/// Asks until the plan's phases are over, or until Ctrl-C.
+pub(crate) fn robots(args: &RobotsArgs) -> Result<Exit, Failure> {
+    let interrupted = signals::interrupted();
+    let changes = Changes { scale: args.scale, rate: args.rate, ..Changes::default() };
+    let plan = caches::parse(&args.plan, &changes)?;
+    let apart = Apart {
+        plan: &plan,
+        origin: resolve(&args.origin)?,
+        cache: cache(args)?,
+        flags: args.typed(),
+        interrupted: &interrupted,
+    };
+    apart.rate().map_err(|why| Failure::usage(format!("{}: {why}", args.plan)))?;
+    say_clock(apart.origin, apart.clock_ahead_s().map_err(failed)?);
+    let log = args.log.as_deref().map(ResultsDir::create).transpose().map_err(|why| match why {
+        DirectoryError::NotEmpty(_) => Failure::usage(why),
+        other => Failure::failed(other),
+    })?;
+    let record = run(&apart, &plan, args, log.as_ref())?;
+    terminal::say(&totals(&record));
+    if let Some(log) = &args.log {
+        super::report::say_where(log);
+    }
+    if interrupted.load(Ordering::Relaxed) {
+        return Ok(Exit::Interrupted);
+    }
+    Apart::demand_replies(&record).map_err(failed)?;
+    Ok(Exit::Verdicts)
+}
+
+fn run(
+    apart: &Apart<'_>,
+    plan: &CachePlan,
+    args: &RobotsArgs,
+    log: Option<&ResultsDir>,
+) -> Result<RunRecord, Failure> {
+    let lines = args.console.as_deref().and_then(caches::generation);
+    let mut watcher = Watcher { console: Console::new(&plan.name, false), lines };
+    let result = apart.run(log, &mut watcher);
+    watcher.console.finish();
+    result.map_err(failed)
+}
+
+fn failed(why: CachesError) -> Failure {
+    Failure::failed(why)
+}
+
+/// `HOST:PORT` as the user wrote it.
+fn resolve(text: &str) -> Result<SocketAddr, Failure> {
+    let wrong =
+        |why: String| Failure::usage(format!("`{text}` is no HOST:PORT: {why}; such as 127.0.0.1:8000"));
+    let mut addresses = text.to_socket_addrs().map_err(|why| wrong(why.to_string()))?;
+    addresses.next().ok_or_else(|| wrong("the host has no address".to_owned()))
+}
+
+fn cache(args: &RobotsArgs) -> Result<Option<(SocketAddr, ProxyMode)>, Failure> {
+    match (&args.proxy, &args.reverse) {
+        (Some(proxy), _) => Ok(Some((resolve(proxy)?, ProxyMode::Forward))),
+        (None, Some(reverse)) => Ok(Some((resolve(reverse)?, ProxyMode::Reverse))),
+        (None, None) => Ok(None),
+    }
+}
+
+fn say_clock(origin: SocketAddr, ahead: Option<i64>) {
+    terminal::note(&match ahead {
+        None => format!("the origin at {origin} gives no Date: whether its clock agrees is not known"),
+        Some(seconds) if seconds.unsigned_abs() <= AGREE_S => {
+            format!("the origin at {origin} is there; its clock agrees to within {AGREE_S} s")
+        }
+        Some(seconds) => {
+            let way = if seconds > 0 { "ahead of" } else { "behind" };
+            format!(
+                "warning: the clock of the origin at {origin} is {} s {way} this one; what is judged by time, as \
+                 stale hits are, is not to be believed until they agree",
+                seconds.unsigned_abs()
+            )
+        }
+    });
+}
+
+/// What it came to: a line a phase, then everything that went wrong.
+fn totals(record: &RunRecord) -> String {
+    let named = record.phases.iter().filter(|line| line.is_of_the_plan());
+    let mut lines: Vec<String> = named.map(phase).collect();
+    if lines.is_empty() {
+        lines.push("nothing was asked".to_owned());
+    }
+    let mut errors: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut faults: BTreeMap<Fault, u64> = BTreeMap::new();
+    for sums in record.phases.iter().map(|line| &line.phase.sums) {
+        sums.errors.iter().for_each(|(class, count)| *errors.entry(class).or_default() += count);
+        sums.faults.iter().for_each(|(fault, count)| *faults.entry(*fault).or_default() += count);
+    }
+    lines.extend(errors.iter().map(|(class, count)| format!("failed: {count} {class}")));
+    let found = |counted: bool| {
+        let of_weight = move |fault: &Fault| (fault.weight() == Weight::Counted) == counted;
+        faults.iter().filter(move |(fault, _)| of_weight(fault))
+    };
+    if found(false).next().is_none() {
+        lines.push("faults: none".to_owned());
+    }
+    let line = |word: &str, fault: &Fault, count: &u64| {
+        format!("{word}: {count} {}: {}", fault.label(), fault.meaning())
+    };
+    lines.extend(found(false).map(|(fault, count)| line("fault", fault, count)));
+    lines.extend(found(true).map(|(fault, count)| line("note", fault, count)));
+    lines.join("\n")
+}
+
+fn phase(line: &PhaseLine) -> String {
+    let (record, sums) = (&line.phase, &line.phase.sums);
+    let rate = |rate: Option<f64>| {
+        rate.and_then(PerSecond::new).map_or_else(|| "none".to_owned(), |rate| rate.to_string())
+    };
+    let share = |share: Option<f64>| {
+        share.and_then(Ratio::new).map_or_else(|| "unknown".to_owned(), |share| share.to_string())
+    };
+    let mean = sums.replies.traffic.response_ns.mean();
+    format!(
+        "phase {}{}: {} replies in {}, asked {}, replied {}, mean {}, hits {} (offered {}), {} failed; the origin sent \
+         {}{}",
+        record.phase,
+        if line.measured { "" } else { " (not measured)" },
+        sums.good,
+        record.span(),
+        rate(record.asked_per_second()),
+        rate(record.replies_per_second()),
+        mean.map_or_else(|| "unknown".to_owned(), |mean| Nanos::new(mean as u64).to_string()),
+        share(sums.document_hit_ratio()),
+        share(sums.offered_document_hit_ratio()),
+        sums.failed,
+        line.used.origin_replies,
+        if line.ended.is_empty() { String::new() } else { format!("; ended: {}", line.ended) }
+    )
+}

@@ -1,0 +1,157 @@
+//! Bake-offs of caches: a run, a run that is broken off, the two sides apart, and what is refused.
+
+use crate::support::{Ended, Origin, Yard, signal, wait_until};
+use serde_json::Value;
+use std::fs;
+use std::time::Duration;
+
+/// No think time, and as many requests as take some seconds at most.
+fn plan(rate: &str, requests: u32) -> String {
+    format!(
+        "[bakeoff]\ntitle = \"Tiny\"\nproducts = [\"none\"]\nrate = \"{rate}\"\nhit_ratio = \"55%\"\n\
+         [robots]\nrecurrence = \"68.75%\"\nconnections = \"64\"\n\
+         [[content]]\nname = \"any\"\nsize = \"exp:2KB\"\ncachable = \"80%\"\n\
+         life = {{ length = \"const:2year\", expires = \"nmt+0s\" }}\n[origin]\n\
+         [[phase]]\nname = \"warm\"\ngoal = {{ transactions = 100 }}\nmeasured = false\n\
+         [[phase]]\nname = \"meas\"\ngoal = {{ transactions = {requests} }}\n"
+    )
+}
+
+/// The records of a file of lines; each must be whole.
+fn lines(yard: &Yard, file: &str) -> Vec<Value> {
+    yard.read(file).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[track_caller]
+fn prints(said: &Ended, words: &[&str]) {
+    for word in words {
+        assert!(said.stdout.contains(word), "should print `{word}`:\n{}", said.stdout);
+    }
+}
+
+/// The value behind a name of `extract`.
+fn value(said: &Ended, name: &str) -> f64 {
+    let line = said.stdout.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let line = line.unwrap_or_else(|| panic!("no {name}:\n{}", said.stdout));
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_run_without_a_cache_leaves_a_point_and_its_figures_under_lx_names() {
+    let yard = Yard::new();
+    yard.write("tiny.toml", plan("400/s", 600));
+    let said = yard.run(&["run", "tiny.toml", "--out", "out"]).exits(0);
+    assert_eq!(said.last_line(), "results: out");
+    let results = yard.results("out");
+    let point = &results["entrants"][0]["points"][0];
+    assert_eq!((results["ended"].as_str(), point["rate_per_s"].as_f64()), (Some("complete"), Some(400.0)));
+    assert_eq!(point["error_share"], 0.0);
+    assert!(point["replies"].as_u64().unwrap() >= 500, "{point}");
+
+    let said = yard.run(&["extract", "out"]).exits(0);
+    prints(&said, &["# run 0 (none, 400/s), phase meas\n", "name: "]);
+    assert_eq!(value(&said, "ok_xact.count") as u64, point["replies"].as_u64().unwrap());
+    assert_eq!(value(&said, "hit.ratio.obj"), 0.0);
+    let offered = value(&said, "offered.hit.ratio.obj");
+    assert!((45.0..65.0).contains(&offered), "{offered}");
+    let of_warm = yard.run(&["extract", "out", "--entrant", "none", "--rate", "400/s", "--phase", "warm"]);
+    prints(&of_warm.exits(0), &["phase warm\n"]);
+}
+
+#[test]
+fn extract_says_what_there_is_in_place_of_what_is_not() {
+    let yard = Yard::new();
+    yard.write("tiny.toml", plan("400/s", 200));
+    yard.run(&["run", "tiny.toml", "--out", "out", "--quiet"]).exits(0);
+    for (args, words) in [
+        (&["out", "--phase", "cool"][..], &["no such phase", "warm, meas"][..]),
+        (&["out", "--run", "3"], &["no such run", "run 0 (none, 400/s)"]),
+        (&["out", "--rate", "50/s"], &["no such run", "run 0 (none, 400/s)"]),
+        (&["nowhere"], &["nowhere", "no such directory"]),
+        (&["."], &["no results directory"]),
+    ] {
+        let said = yard.run(&[&["extract"], args].concat()).exits(2).says(words);
+        assert_eq!(said.stdout, "", "{args:?}");
+    }
+}
+
+#[test]
+fn an_interrupted_run_can_be_read_to_its_last_interval() {
+    let yard = Yard::new();
+    // An interval is 5 s: the first one is closed by the change of phases.
+    yard.write("tiny.toml", plan("400/s", 1_000_000));
+    let run = yard.start(yard.bakeoff(&["run", "tiny.toml", "--out", "out"]));
+    wait_until(Duration::from_secs(60), || {
+        let text = fs::read_to_string(yard.path("out/intervals.jsonl")).unwrap_or_default();
+        if text.contains('\n') { Ok(()) } else { Err("an interval".to_owned()) }
+    });
+    signal("INT", &run.pid().to_string());
+    yard.ended(run).exits(130).says(&["interrupted"]);
+    let intervals = lines(&yard, "out/intervals.jsonl");
+    assert_eq!(intervals[0]["interval"]["phase"], "warm");
+    assert_eq!(yard.read("out/ended.txt"), "interrupted");
+    fs::remove_file(yard.path("out/results.json")).unwrap();
+    yard.run(&["report", "out"]).exits(0);
+    assert_eq!(yard.results("out")["ended"], "interrupted");
+}
+
+#[test]
+fn what_cannot_be_run_exits_2_and_says_why() {
+    let yard = Yard::new();
+    yard.write("tiny.toml", plan("400/s", 200));
+    yard.write("key.toml", plan("400/s", 200).replace("rate = ", "rait = "));
+    for (args, words) in [
+        (&["polymix-1", "--scale", "1/1000"][..], &["`meas`", "at least 1/"][..]),
+        (&["polymix-1", "--scale", "2"], &["is no scale", "1/60"]),
+        (&["tiny.toml", "--product", "squidd"], &["squidd", "squid", "varnish"]),
+        (&["tiny.toml", "--reverse", "127.0.0.1:1"], &["--origin-port"]),
+        (&["key.toml"], &["key.toml", "rait"]),
+    ] {
+        let said = yard.run(&[&["run"], args, &["--out", "out"]].concat()).exits(2).says(words);
+        assert_eq!(said.stdout, "", "{args:?}");
+        assert!(!yard.path("out").exists(), "{args:?}");
+    }
+}
+
+#[test]
+fn origin_and_robots_serve_and_ask_apart_from_one_plan() {
+    let yard = Yard::new();
+    yard.write("tiny.toml", plan("400/s", 400));
+    let origin = Origin::start(&yard, &["--threads", "1", "--plan", "tiny.toml"]);
+    let address = origin.url.strip_prefix("http://").unwrap();
+    let args = ["robots", "tiny.toml", "--origin", address, "--console", "polygraph", "--log", "log"];
+    let said = yard.start(yard.bakeoff(&args)).wait().exits(0).says(&["its clock agrees"]);
+    prints(&said, &["| p-meas ", "phase warm (not measured): ", "phase meas: ", "faults: none\n"]);
+    assert_eq!(said.last_line(), "results: log");
+    let run = &lines(&yard, "log/runs.jsonl")[0];
+    assert_eq!((&run["purpose"]["kind"], &run["clock_ahead_s"]), (&"rate".into(), &0.into()));
+    let named = |line: &&Value| line["phase"]["phase"] != "";
+    let phases = || run["phases"].as_array().unwrap().iter().filter(named);
+    let sum = |of: fn(&Value) -> &Value| phases().map(|line| of(line).as_u64().unwrap()).sum::<u64>();
+    let (good, failed) =
+        (sum(|line| &line["phase"]["sums"]["good"]), sum(|line| &line["phase"]["sums"]["failed"]));
+    assert!(good >= 500 && failed == 0, "{good} good, {failed} failed");
+    assert!(!lines(&yard, "log/intervals.jsonl").is_empty());
+    prints(&yard.start(yard.bakeoff(&["extract", "log"])).wait().exits(0), &["offered.hit.ratio.obj:"]);
+    let (code, _, closing) = origin.end_with_closing_lines();
+    let requests = closing.lines().find_map(|line| line.strip_prefix("requests: ")).unwrap();
+    assert_eq!((code, requests.parse::<u64>().unwrap() >= good), (Some(0), true), "{closing}");
+}
+
+#[test]
+fn robots_without_their_origin_say_what_is_missing() {
+    let yard = Yard::new();
+    yard.write("tiny.toml", plan("400/s", 200));
+    let origin = Origin::start(&yard, &["--threads", "1"]);
+    let address = origin.url.strip_prefix("http://").unwrap();
+    for (args, code, words) in [
+        (["tiny.toml", address], 3, &["no world", "bakeoff origin --plan"][..]),
+        (["tiny.toml", "nonsense"], 2, &["nonsense", "HOST:PORT"]),
+        (["cache-bakeoff", address], 2, &["one rate"]),
+        (["none.toml", address], 2, &["no such plan"]),
+    ] {
+        let robots = yard.bakeoff(&["robots", args[0], "--origin", args[1], "--log", "log"]);
+        yard.start(robots).wait().exits(code).says(words);
+        assert!(!yard.path("log").exists(), "{args:?}");
+    }
+}
