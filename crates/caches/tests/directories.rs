@@ -1,5 +1,7 @@
 //! Directories of bake-offs: what was cut short is read to its last line.
 
+#![allow(clippy::unwrap_used)] // a test's panic is its message
+
 use bakeoff_caches::directory::{self, Directory};
 use bakeoff_caches::records::{EntrantRecord, IntervalLine, PhaseLine, Purpose, RunRecord, Setup, Used};
 use bakeoff_caches::{analyse, shipped};

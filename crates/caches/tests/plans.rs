@@ -1,5 +1,7 @@
 //! Plans of bake-offs: the shipped ones, and what is refused, in words.
 
+#![allow(clippy::unwrap_used)] // a test's panic is its message
+
 use bakeoff_caches::plan::{CachePlan, Changes, Course, Entrant, Kind, Peak, is_one};
 use bakeoff_caches::{Scale, shipped};
 use bakeoff_subject::Product;

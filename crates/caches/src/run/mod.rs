@@ -174,7 +174,11 @@ impl Bakeoff<'_> {
 impl Bench<'_, '_> {
     /// All of one entrant. What it breaks is its own affair: the next one has its turn all the same.
     fn entrant(&mut self, entrant: &Entrant) -> Result<(), CachesError> {
-        let started = self.start(entrant)?;
+        let started = match self.start(entrant) {
+            Err(error) if self.is_over(&error) => return Err(error),
+            Err(error) => return self.failed(entrant, &error),
+            Ok(started) => started,
+        };
         let outcome = self.course(&started);
         started.stop();
         match outcome {

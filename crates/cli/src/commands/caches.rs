@@ -147,7 +147,8 @@ impl Progress for Watcher {
     }
 
     fn record(&mut self, record: &Record) {
-        let Some(generation) = self.lines else { return };
+        // What is still under way after the last phase is in none.
+        let Some(generation) = self.lines.filter(|_| !record.phase.is_empty()) else { return };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let began = Nanos::from_duration(now).since(Nanos::new(record.ended_ns));
         let open = record.sums.in_flight.last.max(0) as u64;

@@ -102,7 +102,7 @@ impl View {
                 .map(|(at, entrant)| Card::of(at, entrant))
                 .collect(),
             charts: charts(results),
-            path: results.path.as_ref().map(|path| crate::caches::path(path)),
+            path: results.path.as_ref().map(crate::caches::path),
             published: study.as_ref().map_or_else(Vec::new, tables),
             missing: study.map_or_else(Vec::new, |study| study.missing),
             not_scaled: results.not_scaled.clone(),
