@@ -19,6 +19,8 @@ use std::net::SocketAddr;
 /// Robots that see how fast the way is, and how long they ask.
 const CROWD: usize = 32;
 const PATH_TIME: &str = "3s";
+/// Requests that a cache is set up for at once. Each takes it three descriptors.
+const MOST_IN_FLIGHT: usize = 5_000;
 /// A store that holds this share of what it may is full: some products keep a little free.
 const FULL: f64 = 0.97;
 
@@ -109,7 +111,7 @@ impl Bench<'_, '_> {
                 });
                 let mut context = Context::new(&entrant.name, self.scratch, self.scratch, self.interrupted);
                 context.cpus.clone_from(&self.placement.subject);
-                context.connections = self.connections;
+                context.connections = self.connections.min(MOST_IN_FLIGHT);
                 context.start_timeout = Nanos::from_secs(30);
                 context.home = std::env::current_dir().ok();
                 let running = start(&bakeoff_subject::Spec::Proxy(spec.clone()), &context)?;

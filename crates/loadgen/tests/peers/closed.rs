@@ -264,7 +264,10 @@ fn a_station_in_another_network_connects_there() {
         }
     };
     within_patience(move || {
-        let peer = network.run(|| Peer::new(|talk| talk.answer_all(OK))).unwrap();
+        // Its port must be nobody's outside, where other tests have their servers.
+        let is_free = |peer: &Peer| std::net::TcpListener::bind(peer.target().address).is_ok();
+        let mut peers = (0..50).map(|_| network.run(|| Peer::new(|talk| talk.answer_all(OK))).unwrap());
+        let peer = peers.find(is_free).unwrap();
         let slice = lists(3, 10);
         let outside = run(&mut crate::station(peer.target(), 2, Vec::new()).unwrap(), closed(&slice, 2));
         assert_eq!(errors(&outside), [("connect-refused", 30)]);

@@ -35,8 +35,11 @@ fn sentence(entrant: &Entrant) -> (String, String, Paint) {
 }
 
 fn one(page: &mut Page, entrant: &Entrant) {
-    let version = entrant.version.as_deref().unwrap_or("the origin itself, without a cache");
-    page.heading(&format!("{} ({version})", entrant.name));
+    let direct = (entrant.name == "none").then_some("the origin itself, without a cache");
+    match entrant.version.as_deref().or(direct) {
+        Some(what) => page.heading(&format!("{} ({what})", entrant.name)),
+        None => page.heading(&entrant.name),
+    }
     for line in preparation(entrant) {
         page.note(&line);
     }
