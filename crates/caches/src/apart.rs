@@ -7,7 +7,7 @@ use crate::directory::Directory;
 use crate::plan::CachePlan;
 use crate::records::{EntrantRecord, IntervalLine, PhaseLine, Purpose, RunRecord, Setup, Used};
 use crate::run::load::{Ended, Load, Watch};
-use crate::run::origin::{TALLY, Tally, get};
+use crate::run::tally::{Tally, tally};
 use crate::run::{self, CachesError, Progress, steps};
 use crate::{Bakeoff, plan::Course};
 use bakeoff_content::mix64;
@@ -16,10 +16,8 @@ use bakeoff_robots::ledger::{Record, Scope};
 use bakeoff_robots::{FillGate, Spec, TargetForm};
 use bakeoff_subject::ProxyMode;
 use bakeoff_units::PerSecond;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Robots that ask at the rate of their plan.
 pub struct Apart<'a> {
@@ -216,32 +214,4 @@ impl Watch for Observer<'_, '_> {
 
 fn own_cpu_ns() -> u64 {
     bakeoff_sys::cpu_clock::own_process().map_or(0, |time| time.get())
-}
-
-/// What an origin has sent so far, and how far its clock is ahead of ours, in seconds.
-fn tally(address: SocketAddr) -> Result<(Tally, Option<i64>), CachesError> {
-    let failed = |why| CachesError::Tally { address, why };
-    let reply = get(address, TALLY).map_err(failed)?;
-    let (head, body) = reply.split_once("\r\n\r\n").unwrap_or((&reply, ""));
-    if head.split_whitespace().nth(1) != Some("200") {
-        return Err(failed(io::Error::other("it has no world; start it with `bakeoff origin --plan PLAN`")));
-    }
-    let number = |name: &str| {
-        let line = body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        line.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
-    };
-    let tally = Tally {
-        replies: number("replies"),
-        validations: number("not_modified"),
-        body_bytes: number("body_bytes"),
-    };
-    Ok((tally, ahead_s(head)))
-}
-
-/// By the Date of a reply's head.
-fn ahead_s(head: &str) -> Option<i64> {
-    let date = head.lines().find_map(|line| line.strip_prefix("Date: "))?;
-    let date = bakeoff_wire::http1::parse_http_date(date.trim().as_bytes())?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Some(date as i64 - now.as_secs() as i64)
 }

@@ -9,6 +9,7 @@ mod observer;
 pub(crate) mod origin;
 mod peak;
 pub(crate) mod steps;
+pub(crate) mod tally;
 
 pub use error::CachesError;
 

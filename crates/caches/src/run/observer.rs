@@ -1,7 +1,8 @@
 //! What is written down while robots are at work, and what is read elsewhere when a phase ends.
 
 use super::load::Watch;
-use super::origin::{Origin, Tally};
+use super::origin::Origin;
+use super::tally::Tally;
 use super::{CachesError, Progress};
 use crate::directory::Directory;
 use crate::records::{IntervalLine, PhaseLine, Used};

@@ -1,0 +1,63 @@
+//! What an origin says it has sent, and how far its clock is from ours.
+//!
+//! Measuring side, cold: a question when a phase ends. The question is itself one of the origin's replies.
+
+use super::CachesError;
+use bakeoff_wire::http1::parse_http_date;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Where the origin says what it has sent.
+pub(super) const TALLY: &str = "/bakeoff/tally";
+/// An origin that does not answer for so long is gone.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// No answer is longer.
+const ANSWER_BYTES: u64 = 64 * 1024;
+
+/// What an origin has sent so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) replies: u64,
+    pub(crate) validations: u64,
+    pub(crate) body_bytes: u64,
+}
+
+/// What the origin has sent so far, and by how many seconds its clock is ahead, as its Date says.
+pub(crate) fn tally(address: SocketAddr) -> Result<(Tally, Option<i64>), CachesError> {
+    let failed = |why| CachesError::Tally { address, why };
+    let reply = get(address).map_err(failed)?;
+    let (head, body) = reply.split_once("\r\n\r\n").unwrap_or((&reply, ""));
+    if head.split_whitespace().nth(1) != Some("200") {
+        return Err(failed(io::Error::other("it has no world; start it with `bakeoff origin --plan PLAN`")));
+    }
+    let number = |name: &str| {
+        let line = body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+    };
+    let tally = Tally {
+        replies: number("replies"),
+        validations: number("not_modified"),
+        body_bytes: number("body_bytes"),
+    };
+    Ok((tally, ahead_s(head)))
+}
+
+/// By the Date of a reply's head.
+fn ahead_s(head: &str) -> Option<i64> {
+    let date = head.lines().find_map(|line| line.strip_prefix("Date: "))?;
+    let date = parse_http_date(date.trim().as_bytes())?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Some(date as i64 - now.as_secs() as i64)
+}
+
+/// The reply, whole.
+fn get(address: SocketAddr) -> io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    write!(stream, "GET {TALLY} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+    let mut reply = String::new();
+    stream.take(ANSWER_BYTES).read_to_string(&mut reply)?;
+    Ok(reply)
+}
