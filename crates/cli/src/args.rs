@@ -364,9 +364,13 @@ pub(crate) struct OriginArgs {
     /// Serve the objects of this catalogue: lines of size, tab, path
     #[arg(long, visible_alias = "catalog", value_name = "FILE")]
     pub(crate) catalogue: Option<PathBuf>,
-    /// Serve the world that this TOML file describes, over HTTP/1.1: what objects are in [[content]], think
-    /// times and limits of connections in [origin]
-    #[arg(long, value_name = "FILE")]
+    // No comment of documentation: the brackets would be links.
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "Serve the world that this TOML file describes, over HTTP/1.1: what objects are in [[content]], think times \
+                and limits of connections in [origin]"
+    )]
     pub(crate) world: Option<PathBuf>,
     /// Serve the world of this bake-off's plan: a file, or the name of a shipped plan. For `bakeoff robots`
     #[arg(long, value_name = "PLAN", conflicts_with = "world")]
