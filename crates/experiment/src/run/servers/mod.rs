@@ -209,6 +209,13 @@ impl<'a> ServerBench<'a> {
         if layered { SETTLING.max(files.min(SETTLING_LAYERS) as usize) } else { SETTLING }
     }
 
+    fn settle(&mut self, slices: &[Slice]) -> Result<(), RunError> {
+        for (place, of) in self.arms.iter_mut().zip(&self.workloads.of) {
+            self.jobs.settle(place, &slices[*of])?;
+        }
+        Ok(())
+    }
+
     fn start_anew(&mut self, arm: usize, padding: usize) -> Result<(), RunError> {
         let old = self.arms.remove(arm);
         let name = old.name.clone();
@@ -310,11 +317,7 @@ impl Bench for ServerBench<'_> {
         self.arms = started.into_iter().flatten().collect();
         let settling = self.settling();
         let slices = self.slices_of(PILOT_ROUND, |_| settling)?;
-        for arm in 0..self.arms.len() {
-            let slice = &slices[self.workloads.of[arm]];
-            self.jobs.run(&mut self.arms[arm], slice, BodyCheck::Start, Nanos::from_secs(60))?;
-        }
-        Ok(())
+        self.settle(&slices)
     }
 
     fn start_time(&self) -> Option<Nanos> {
@@ -328,11 +331,7 @@ impl Bench for ServerBench<'_> {
 
     fn warm_up(&mut self, requests: usize) -> Result<(), RunError> {
         let slices = self.slices_of(PILOT_ROUND, |own| own.unwrap_or(requests))?;
-        for arm in 0..self.arms.len() {
-            let slice = &slices[self.workloads.of[arm]];
-            self.jobs.run(&mut self.arms[arm], slice, BodyCheck::Start, Nanos::from_secs(60))?;
-        }
-        Ok(())
+        self.settle(&slices)
     }
 
     fn try_out(&mut self, requests: usize, limit: Nanos) -> Result<Vec<Tried>, RunError> {
