@@ -96,7 +96,7 @@ class Page:
             met = verdict(result.of_medians(other) <= target) if judged else ""
             self.ratios.append(
                 row(
-                    case, what, other, f"{result.of_medians(other):.2f}",
+                    case, what, other, f"{result.of_medians(other):.3f}",
                     f"{min(ratios):.2f} {statistics.median(ratios):.2f} {max(ratios):.2f}",
                     f"{target:.2f}" if judged else "", met, *conditions,
                 )
