@@ -10,6 +10,7 @@
 mod buckets;
 pub mod catalogue;
 mod counters;
+mod error_class;
 mod handshakes;
 mod histogram;
 pub mod host;
@@ -19,9 +20,8 @@ mod recorder;
 
 pub use buckets::{Buckets, Decoder, Sum};
 pub use catalogue::{CATALOGUE, Kind, Meter, Side, Unit};
-pub use counters::{
-    Counters, ErrorClass, HostShare, LinkCounts, OperationCounts, SubjectUsage, ViolationCounts,
-};
+pub use counters::{Counters, HostShare, LinkCounts, OperationCounts, SubjectUsage, ViolationCounts};
+pub use error_class::ErrorClass;
 pub use handshakes::HandshakeCounts;
 pub use histogram::{DecodeError, Histogram, Quantiles};
 pub use layout::edges_ns;

@@ -2,8 +2,9 @@
 //!
 //! Two steps and two types: [`file`] is what the user typed, key by key; [`Plan`] is what will be
 //! done, with nothing left to check. Errors point at the line, name the key and suggest the near
-//! miss. Nothing is opened or started here.
+//! miss. Nothing is started here, and nothing opened but the plan and configurations that it names.
 
+mod arm;
 mod baselines;
 mod check;
 mod client;
@@ -12,7 +13,9 @@ mod expand;
 mod file;
 mod files;
 mod method;
+mod requests;
 
+pub use arm::{Arm, ArmCommand, ArmKind};
 pub use baselines::Baselines;
 pub use client::ClientPlan;
 pub use error::PlanError;
@@ -25,13 +28,11 @@ pub use method::{
     Violations,
 };
 
-use bakeoff_loadgen::Trust;
-use bakeoff_subject::{LayerSpec, Spec};
+pub use requests::{LoadClock, RequestSource, RequestWork};
+
+use bakeoff_subject::Spec;
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
-use bakeoff_wire::access_log::Format;
 use bakeoff_workload::replay::LogSource;
-use bakeoff_workload::{GetUrl, Shape};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// An experiment, checked.
@@ -96,110 +97,6 @@ pub enum Work {
     Files(FilesWork),
 }
 
-/// A workload of requests.
-#[derive(Clone, Debug)]
-pub struct RequestWork {
-    /// Which requests.
-    pub source: RequestSource,
-    /// When they are due. A search for peaks takes only the kind of gaps from it; the rates are its
-    /// own.
-    pub clock: LoadClock,
-    /// Time limit of a request.
-    pub timeout: Nanos,
-    /// Open loop: most connections.
-    pub connections: usize,
-    /// Requests of a slice; `None`: sized in the pilot.
-    pub slice_requests: Option<u64>,
-}
-
-impl RequestWork {
-    /// The workload's name in plans.
-    pub const fn kind(&self) -> &'static str {
-        match self.source {
-            RequestSource::Replay { .. } => "replay",
-            RequestSource::Webstone => "webstone",
-            RequestSource::Walk { .. } => "walk",
-            RequestSource::Get(_) => "get",
-        }
-    }
-}
-
-/// Which requests.
-#[derive(Clone, Debug)]
-pub enum RequestSource {
-    /// An access log.
-    Replay {
-        /// The log.
-        log: LogSource,
-        /// Its format, if it is not to be told from its lines.
-        format: Option<Format>,
-        /// Whether a logged 304 or 206 is asked for as such.
-        conditional: bool,
-        /// Largest site, on disk.
-        max_site: Bytes,
-        /// Share of lines that may be unreadable.
-        max_unparsable: Ratio,
-    },
-    /// The WebStone 2.5 standard file set.
-    Webstone,
-    /// A made-up site, all of whose URLs every robot walks.
-    Walk {
-        /// What it is like.
-        shape: Shape,
-        /// Largest site, on disk.
-        max_site: Bytes,
-    },
-    /// Weighted paths.
-    Get(Vec<GetUrl>),
-}
-
-/// When requests are due.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum LoadClock {
-    /// Robots, each asking again when its reply has come and it has thought. For a replay each
-    /// robot walks the log in its own order.
-    Closed {
-        /// How many.
-        robots: usize,
-        /// Between a reply and the next request.
-        think: Nanos,
-        /// Replay: a slice is the whole log, walked so many times by each robot.
-        passes: Option<u32>,
-    },
-    /// Equal gaps.
-    Constant(PerSecond),
-    /// Random gaps.
-    Poisson(PerSecond),
-    /// The log's own gaps, so many times as fast.
-    Original {
-        /// Speed factor.
-        speed: f64,
-    },
-}
-
-impl LoadClock {
-    /// In words, as reports quote it.
-    pub fn in_words(&self) -> String {
-        match self {
-            Self::Closed { robots, think, .. } if *think == Nanos::ZERO => {
-                format!("closed loop, {robots} robots")
-            }
-            Self::Closed { robots, think, .. } => format!("closed loop, {robots} robots, think time {think}"),
-            Self::Constant(rate) => format!("open loop, constant {rate}"),
-            Self::Poisson(rate) => format!("open loop, poisson {rate}"),
-            Self::Original { speed } => format!("open loop, the log's own gaps at {speed} x speed"),
-        }
-    }
-
-    /// Robots of a closed loop.
-    pub const fn robots(&self) -> Option<usize> {
-        match self {
-            Self::Closed { robots, .. } => Some(*robots),
-            _ => None,
-        }
-    }
-}
-
 /// A workload of commands.
 #[derive(Clone, Debug)]
 pub struct CommandWork {
@@ -207,88 +104,6 @@ pub struct CommandWork {
     pub cold: bool,
     /// A run that takes longer is ended and fails.
     pub time_limit: Nanos,
-}
-
-/// One arm.
-#[derive(Clone, Debug)]
-pub struct Arm {
-    /// Its name.
-    pub name: String,
-    /// What is started, or run.
-    pub what: ArmKind,
-    /// Whether the subject holds the site rebuilt from the workload, so that replies can be judged.
-    pub serves_site: bool,
-    /// Whom the generator trusts; `None`: the throw-away authority.
-    pub trust: Option<Trust>,
-    /// Time to get ready.
-    pub start_timeout: Nanos,
-    /// Level of each factor of the plan.
-    pub levels: Vec<usize>,
-    /// What `{factor}` means in its configuration.
-    pub values: BTreeMap<String, String>,
-    /// Servers: what stands between the site and the server, from the files up.
-    pub layers: Vec<LayerSpec>,
-    /// Servers: run before each start.
-    pub prepare: Vec<Vec<String>>,
-    /// Lines for the server block of our own configuration.
-    pub directives: Option<String>,
-    /// What it may use.
-    pub limits: LimitsPlan,
-    /// Tells whether the layer is on.
-    pub proof: Option<Vec<String>>,
-    /// What each slice finds new.
-    pub fresh: Fresh,
-    /// The arm whose first use this is.
-    pub first_use_of: Option<String>,
-    /// What its requests have of their own.
-    pub requests: OwnRequests,
-    /// Servers: how requests come to it.
-    pub client: ClientPlan,
-    /// Servers: requests of a slice, in place of the workload's.
-    pub slice_requests: Option<u64>,
-}
-
-/// What an arm is.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ArmKind {
-    /// A server.
-    Server(Spec),
-    /// A command that is measured from start to exit.
-    Command(ArmCommand),
-    /// A directory.
-    Files(ArmFiles),
-}
-
-/// The commands of an arm; `{dir}` stands for the arm's private directory.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ArmCommand {
-    /// What is measured.
-    pub argv: Vec<String>,
-    /// Once, before the first run.
-    pub setup: Vec<Vec<String>>,
-    /// Before each run.
-    pub prepare: Vec<Vec<String>>,
-    /// Once, after the last run.
-    pub cleanup: Vec<Vec<String>>,
-    /// Added to the environment.
-    pub env: Vec<(String, String)>,
-}
-
-impl Arm {
-    /// Whether it is the same but for its name and what its levels are called.
-    fn is_like(&self, other: &Self) -> bool {
-        let ways = |arm: &Self| (arm.fresh, arm.limits, arm.first_use_of.clone());
-        // A configuration may hold any of the values.
-        self.what == other.what
-            && self.trust == other.trust
-            && self.values == other.values
-            && self.prepare == other.prepare
-            && self.layers == other.layers
-            && self.directives == other.directives
-            && self.requests == other.requests
-            && self.client == other.client
-            && ways(self) == ways(other)
-    }
 }
 
 impl Plan {

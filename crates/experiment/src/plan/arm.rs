@@ -1,0 +1,89 @@
+//! One arm, checked: what is started or run, and how it is asked.
+
+use super::{ArmFiles, ClientPlan, Fresh, LimitsPlan, OwnRequests};
+use bakeoff_loadgen::Trust;
+use bakeoff_subject::{LayerSpec, Spec};
+use bakeoff_units::Nanos;
+use std::collections::BTreeMap;
+
+/// One arm.
+#[derive(Clone, Debug)]
+pub struct Arm {
+    /// Its name.
+    pub name: String,
+    /// What is started, or run.
+    pub what: ArmKind,
+    /// Whether the subject holds the site rebuilt from the workload, so that replies can be judged.
+    pub serves_site: bool,
+    /// Whom the generator trusts; `None`: the throw-away authority.
+    pub trust: Option<Trust>,
+    /// Time to get ready.
+    pub start_timeout: Nanos,
+    /// Level of each factor of the plan.
+    pub levels: Vec<usize>,
+    /// What `{factor}` means in its configuration.
+    pub values: BTreeMap<String, String>,
+    /// Servers: what stands between the site and the server, from the files up.
+    pub layers: Vec<LayerSpec>,
+    /// Servers: run before each start.
+    pub prepare: Vec<Vec<String>>,
+    /// Lines for the server block of our own configuration.
+    pub directives: Option<String>,
+    /// What it may use.
+    pub limits: LimitsPlan,
+    /// Tells whether the layer is on.
+    pub proof: Option<Vec<String>>,
+    /// What each slice finds new.
+    pub fresh: Fresh,
+    /// The arm whose first use this is.
+    pub first_use_of: Option<String>,
+    /// What its requests have of their own.
+    pub requests: OwnRequests,
+    /// Servers: how requests come to it.
+    pub client: ClientPlan,
+    /// Servers: requests of a slice, in place of the workload's.
+    pub slice_requests: Option<u64>,
+}
+
+/// What an arm is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ArmKind {
+    /// A server.
+    Server(Spec),
+    /// A command that is measured from start to exit.
+    Command(ArmCommand),
+    /// A directory.
+    Files(ArmFiles),
+}
+
+/// The commands of an arm; `{dir}` stands for the arm's private directory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArmCommand {
+    /// What is measured.
+    pub argv: Vec<String>,
+    /// Once, before the first run.
+    pub setup: Vec<Vec<String>>,
+    /// Before each run.
+    pub prepare: Vec<Vec<String>>,
+    /// Once, after the last run.
+    pub cleanup: Vec<Vec<String>>,
+    /// Added to the environment.
+    pub env: Vec<(String, String)>,
+}
+
+impl Arm {
+    /// Whether it is the same but for its name and what its levels are called.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let ways = |arm: &Self| (arm.fresh, arm.limits, arm.first_use_of.clone());
+        // A configuration may hold any of the values.
+        self.what == other.what
+            && self.trust == other.trust
+            && self.values == other.values
+            && self.prepare == other.prepare
+            && self.layers == other.layers
+            && self.directives == other.directives
+            && self.requests == other.requests
+            && self.client == other.client
+            && ways(self) == ways(other)
+    }
+}

@@ -1,0 +1,116 @@
+//! Workloads of requests, checked: which, and when they are due.
+
+use super::ClientPlan;
+use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
+use bakeoff_wire::access_log::Format;
+use bakeoff_workload::replay::LogSource;
+use bakeoff_workload::{GetUrl, Shape};
+
+/// A workload of requests.
+#[derive(Clone, Debug)]
+pub struct RequestWork {
+    /// Which requests.
+    pub source: RequestSource,
+    /// When they are due. A search for peaks takes only the kind of gaps from it; the rates are its
+    /// own.
+    pub clock: LoadClock,
+    /// Time limit of a request.
+    pub timeout: Nanos,
+    /// Open loop: most connections.
+    pub connections: usize,
+    /// Requests of a slice; `None`: sized in the pilot.
+    pub slice_requests: Option<u64>,
+}
+
+impl RequestWork {
+    /// The workload's name in plans.
+    pub const fn kind(&self) -> &'static str {
+        match self.source {
+            RequestSource::Replay { .. } => "replay",
+            RequestSource::Webstone => "webstone",
+            RequestSource::Walk { .. } => "walk",
+            RequestSource::Get(_) => "get",
+        }
+    }
+
+    /// Most connections at once to an arm that is asked in this way.
+    pub fn connections_of(&self, client: &ClientPlan) -> usize {
+        self.clock.robots().map_or(self.connections, |robots| client.connections(robots))
+    }
+}
+
+/// Which requests.
+#[derive(Clone, Debug)]
+pub enum RequestSource {
+    /// An access log.
+    Replay {
+        /// The log.
+        log: LogSource,
+        /// Its format, if it is not to be told from its lines.
+        format: Option<Format>,
+        /// Whether a logged 304 or 206 is asked for as such.
+        conditional: bool,
+        /// Largest site, on disk.
+        max_site: Bytes,
+        /// Share of lines that may be unreadable.
+        max_unparsable: Ratio,
+    },
+    /// The WebStone 2.5 standard file set.
+    Webstone,
+    /// A made-up site, all of whose URLs every robot walks.
+    Walk {
+        /// What it is like.
+        shape: Shape,
+        /// Largest site, on disk.
+        max_site: Bytes,
+    },
+    /// Weighted paths.
+    Get(Vec<GetUrl>),
+}
+
+/// When requests are due.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LoadClock {
+    /// Robots, each asking again when its reply has come and it has thought. For a replay each
+    /// robot walks the log in its own order.
+    Closed {
+        /// How many.
+        robots: usize,
+        /// Between a reply and the next request.
+        think: Nanos,
+        /// Replay: a slice is the whole log, walked so many times by each robot.
+        passes: Option<u32>,
+    },
+    /// Equal gaps.
+    Constant(PerSecond),
+    /// Random gaps.
+    Poisson(PerSecond),
+    /// The log's own gaps, so many times as fast.
+    Original {
+        /// Speed factor.
+        speed: f64,
+    },
+}
+
+impl LoadClock {
+    /// In words, as reports quote it.
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Closed { robots, think, .. } if *think == Nanos::ZERO => {
+                format!("closed loop, {robots} robots")
+            }
+            Self::Closed { robots, think, .. } => format!("closed loop, {robots} robots, think time {think}"),
+            Self::Constant(rate) => format!("open loop, constant {rate}"),
+            Self::Poisson(rate) => format!("open loop, poisson {rate}"),
+            Self::Original { speed } => format!("open loop, the log's own gaps at {speed} x speed"),
+        }
+    }
+
+    /// Robots of a closed loop.
+    pub const fn robots(&self) -> Option<usize> {
+        match self {
+            Self::Closed { robots, .. } => Some(*robots),
+            _ => None,
+        }
+    }
+}
