@@ -111,7 +111,7 @@ fn a_share_that_is_not_achieved_makes_the_arm_invalid() {
     arms.write_str(refusing).unwrap();
     let (results, _) = run(&yard, &plan("", EACH, &arms), 4);
     let why = results["arms"]["half"]["invalid"].as_str().unwrap();
-    assert!(why.contains("0 % of its TLS handshakes") && why.contains("asks for 50 %"), "{why}");
+    assert!(why.starts_with("0 % of its TLS handshakes") && why.contains("asks for 50 %"), "{why}");
     assert_eq!(results["arms"]["plain"]["invalid"], Value::Null, "nothing was asked of it");
 }
 
@@ -166,7 +166,7 @@ fn the_origin_speaks_http2_from_many_addresses() {
     let arms = "[arm.plain]\nserver = \"origin\"\nhttp2 = false\n\n[arm.h2c]\nserver = \"origin\"\n\n\
                 [arm.h2]\nserver = \"origin\"\ntls = true\n";
     let workload = "kind = \"get\"\nurls = [\"/bytes/500\"]\nrobots = 8\nhttp2 = { streams = 4 }\n\
-                    requests_per_connection = 25\nfrom = \"127.0.0.0/16\"\nconnect_timeout = \"1s\"";
+                    requests_per_connection = 25\nfrom = \"127.0.0.0/16\"\nconnect_timeout = \"10s\"";
     let (results, slices) = run(&yard, &plan("", workload, arms), 0);
     all_answered(&results);
     let client = |arm: &str| results["arms"][arm]["subject"]["client"].clone();
@@ -191,10 +191,5 @@ fn more_connections_than_ports_are_refused_beforehand() {
     let workload = "kind = \"get\"\nurls = [\"/f\"]\nrobots = 70000\nhttp2 = true";
     yard.write("plan.toml", plan("", workload, arms));
     let said = yard.run(&["run", "plan.toml", "--out", "out", "--quiet"]).exits(3);
-    // Descriptors are asked for first, and not every machine has as many.
-    assert!(
-        said.stderr.contains("local ports") || said.stderr.contains("file descriptors"),
-        "{}",
-        said.stderr
-    );
+    assert!(said.stderr.contains("local ports"), "{}", said.stderr);
 }

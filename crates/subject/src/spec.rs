@@ -49,3 +49,17 @@ pub enum Spec {
         pid: Option<u32>,
     },
 }
+
+impl Spec {
+    /// Whether it is asked over HTTPS.
+    pub fn speaks_tls(&self) -> bool {
+        match self {
+            Self::Origin { tls, .. }
+            | Self::Nginx { tls, .. }
+            | Self::Apache { tls, .. }
+            | Self::Command { tls, .. } => *tls,
+            Self::Url { url, .. } => url.starts_with("https://"),
+            Self::Proxy(_) => false,
+        }
+    }
+}

@@ -85,9 +85,9 @@ fn what_was_read_once_is_read_again_without_the_daemon() {
     let names = ["reads", "blocks", "bytes", "opens", "lookups", "attributes"];
     // The kernel reads ahead, and on a busy machine it still does when all was read.
     let settled = || {
-        let counts = names.map(|name| mount.count(name));
+        let counts = mount.counts(names);
         (0..20).try_fold(counts, |last, _| {
-            let now = names.map(|name| mount.count(name));
+            let now = mount.counts(names);
             if now == last { Err(now) } else { Ok(now) }
         })
     };
@@ -98,7 +98,7 @@ fn what_was_read_once_is_read_again_without_the_daemon() {
     }
     let cat = Command::new("cat").arg(mount.at.join("img/large.bin")).output().unwrap();
     assert_eq!(cat.stdout, text_of("img/large.bin", 3_000_000));
-    let after = names.map(|name| mount.count(name));
+    let after = mount.counts(names);
     assert_eq!(after[3..], before[3..], "{names:?}");
     // On a busy machine the kernel (6.18) asks for a page here and there again: 1 to 17 of 16,000
     // were seen, and none on an idle one.

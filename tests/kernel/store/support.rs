@@ -179,10 +179,17 @@ impl Mount {
 
     /// A counter, once the status file had time to be written.
     pub(crate) fn count(&self, name: &str) -> u64 {
+        self.counts([name])[0]
+    }
+
+    /// Several, of one moment.
+    pub(crate) fn counts<const N: usize>(&self, names: [&str; N]) -> [u64; N] {
         std::thread::sleep(Duration::from_millis(250));
         let text = fs::read_to_string(&self.status).unwrap();
-        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        value.unwrap_or_else(|| panic!("{name} is not in {text}")).parse().unwrap()
+        names.map(|name| {
+            let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            value.unwrap_or_else(|| panic!("{name} is not in {text}")).parse().unwrap()
+        })
     }
 
     /// The status file's first line.

@@ -95,7 +95,7 @@ fn of_servers(arm: &str, old: &SubjectSetup, new: &SubjectSetup, add: &mut impl 
     of("version", text(&old.version), text(&new.version));
     of("executable (SHA-256)", short(&text(&old.binary_sha256)), short(&text(&new.binary_sha256)));
     let client = |subject: &SubjectSetup| {
-        subject.client.as_ref().map_or_else(|| "as ever".to_owned(), |client| client.words.clone())
+        subject.client.as_ref().map_or_else(|| "default".to_owned(), |client| client.words.clone())
     };
     of("client", client(old), client(new));
     of("TLS", text(&old.tls), text(&new.tls));

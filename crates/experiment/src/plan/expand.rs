@@ -9,6 +9,7 @@ use super::file::{
     UrlEntry, Words,
 };
 use std::collections::BTreeMap;
+use std::ops::Range;
 use toml::Spanned;
 
 /// A factor, checked.
@@ -244,7 +245,7 @@ fn over_tls(
     }
 }
 
-/// One list of the fields, so that a new key of arms cannot be forgotten in one of the two.
+/// One list of the fields, so that a new key of arms cannot be forgotten in one of the three.
 macro_rules! each_key {
     ($($key:ident),*) => {
         impl ArmSection {
@@ -258,6 +259,13 @@ macro_rules! each_key {
 
             fn fill(&mut self, values: &BTreeMap<String, String>) {
                 $(self.$key.fill(values);)*
+            }
+
+            /// The first key that is there and not among `allowed`, and where it stands.
+            pub(super) fn stranger(&self, allowed: &[&str]) -> Option<(&'static str, Range<usize>)> {
+                let typed = [$((stringify!($key), self.$key.as_ref().map(Spanned::span))),*];
+                let mut strangers = typed.into_iter().filter(|(key, _)| !allowed.contains(key));
+                strangers.find_map(|(key, span)| Some((key, span?)))
             }
         }
     };

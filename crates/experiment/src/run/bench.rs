@@ -47,7 +47,7 @@ pub(crate) trait Bench {
     /// Measures one arm's slice. `limit`: no new requests after that long.
     fn measure(&mut self, arm: usize, limit: Nanos) -> Result<Measured, RunError>;
 
-    /// One unmeasured slice of every arm.
+    /// Requests of every arm that do not count, at most so many.
     fn warm_up(&mut self, requests: usize) -> Result<(), RunError>;
 
     /// What `requests` requests of every arm take, measured roughly; also checks every byte. An arm

@@ -163,8 +163,8 @@ impl Run<'_> {
         let driver = bakeoff_loadgen::driver_in_words().map_err(RunError::Generator)?;
         facts.push(Fact { name: "generator_driver".to_owned(), value: driver });
         let need = self.need();
-        environment::ensure_descriptors(need.connections)?;
         self.ensure_ports(seen.port_range)?;
+        environment::ensure_descriptors(need.connections)?;
         let mut warnings = environment::warnings(&seen, &placement, &need);
         warnings.extend(kernel_threads(plan));
         let environment = Environment {

@@ -4,9 +4,10 @@
 
 use super::{Run, RunError};
 use crate::environment::{self, Need};
-use crate::plan::{Arm, ArmKind, LoadClock, RequestWork, Work};
+use crate::plan::{Arm, ArmKind, LoadClock, Plan, RequestWork, Work};
 use bakeoff_subject::Spec;
 use bakeoff_units::PerSecond;
+use std::collections::BTreeMap;
 
 /// Connections per second that a closed loop may reach on one core, for the port check.
 const FASTEST_CONNECTIONS: f64 = 20_000.0;
@@ -23,17 +24,16 @@ impl Run<'_> {
         let arms = names.iter().filter_map(|name| self.plan.arm_of(name));
         let rates = self.plan.arms.iter().filter_map(|arm| self.connection_rate(work, arm));
         Need {
-            connections: arms.map(|arm| connections(work, arm)).sum(),
+            connections: arms.map(|arm| work.connections_of(&arm.client) as u64).sum(),
             connection_rate: PerSecond::new(rates.fold(0.0, f64::max)),
             loopback,
         }
     }
 
-    /// Refuses more connections to an arm than there are local ports.
+    /// Refuses more connections to an address and port than there are local ports.
     pub(super) fn ensure_ports(&self, range: Option<(u16, u16)>) -> Result<(), RunError> {
-        let Work::Requests(work) = &self.plan.work else { return Ok(()) };
-        for arm in &self.plan.arms {
-            environment::ensure_ports(connections(work, arm), range, arm.client.from.count())?;
+        for (connections, addresses) in by_destination(self.plan).into_values() {
+            environment::ensure_ports(connections, range, addresses)?;
         }
         Ok(())
     }
@@ -51,10 +51,30 @@ impl Run<'_> {
     }
 }
 
-/// Open at once towards one arm.
-fn connections(work: &RequestWork, arm: &Arm) -> u64 {
-    let robots = work.clock.robots().map(|robots| arm.client.connections(robots));
-    robots.unwrap_or(work.connections) as u64
+/// Connections that are open at once to each address and port, and from how many local addresses at
+/// least. What bakeoff starts has a port of its own; arms that are running servers may share one.
+fn by_destination(plan: &Plan) -> BTreeMap<String, (u64, u64)> {
+    let mut found: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    let Work::Requests(work) = &plan.work else { return found };
+    for name in plan.names() {
+        let Some(arm) = plan.arm_of(&name) else { continue };
+        let destination = match &arm.what {
+            ArmKind::Server(Spec::Url { url, .. }) => authority(url).to_owned(),
+            _ => name,
+        };
+        let addresses = arm.client.from.count();
+        let (connections, least) = found.entry(destination).or_insert((0, addresses));
+        *connections += work.connections_of(&arm.client) as u64;
+        *least = addresses.min(*least);
+    }
+    found
+}
+
+/// Scheme, host and port of a URL.
+fn authority(url: &str) -> &str {
+    let host = url.find("://").map_or(0, |at| at + 3);
+    let end = url[host..].find(['/', '?', '#']).map_or(url.len(), |at| host + at);
+    &url[..end]
 }
 
 fn is_local(arm: &Arm) -> bool {
@@ -63,5 +83,41 @@ fn is_local(arm: &Arm) -> bool {
             ["//127.", "//localhost", "//[::1]"].iter().any(|host| url.contains(host))
         }
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn found(workload: &str, arms: &str) -> Vec<(String, (u64, u64))> {
+        let text = format!(
+            "[experiment]\nbaseline = \"a\"\n[workload]\nkind = \"get\"\nurls = [\"/\"]\n{workload}\n{arms}"
+        );
+        let plan = Plan::parse("t", "t.toml", &text, Path::new("/")).unwrap();
+        by_destination(&plan).into_iter().collect()
+    }
+
+    #[test]
+    fn servers_of_our_own_have_ports_of_their_own_and_http2_shares_connections() {
+        let arms = "[arm.a]\nserver = \"origin\"\n[arm.b]\nserver = \"origin\"\nhttp2 = { streams = 10 }\nfrom = \"127.0.0.0/29\"";
+        let expected = [("a", (64, 0)), ("a'", (64, 0)), ("b", (7, 6))];
+        assert_eq!(found("robots = 64", arms), expected.map(|(name, of)| (name.to_owned(), of)));
+    }
+
+    #[test]
+    fn arms_that_ask_one_running_server_share_its_ports() {
+        let arms = "[arm.a]\nurl = \"http://127.0.0.1:8080/\"\n[arm.b]\nurl = \"http://127.0.0.1:8080/x\"\nkeep_alive = false";
+        assert_eq!(found("robots = 15000", arms), [("http://127.0.0.1:8080".to_owned(), (45_000, 0))]);
+    }
+
+    #[test]
+    fn a_destination_is_scheme_host_and_port() {
+        for (url, expected) in
+            [("http://h:1/a?b", "http://h:1"), ("https://h", "https://h"), ("http://h?x", "http://h")]
+        {
+            assert_eq!(authority(url), expected);
+        }
     }
 }

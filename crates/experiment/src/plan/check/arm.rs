@@ -9,6 +9,9 @@ use bakeoff_loadgen::Trust;
 use bakeoff_subject::{LayerSpec, Spec};
 use toml::Spanned;
 
+/// What an arm of a `command` workload may say.
+const COMMAND_KEYS: [&str; 6] = ["command", "wrap", "env", "setup", "prepare", "cleanup"];
+
 impl Context<'_> {
     pub(super) fn arm(
         &self,
@@ -168,36 +171,7 @@ impl Context<'_> {
         arm: &ArmSection,
         w: &WorkloadSection,
     ) -> Checked<ArmCommand> {
-        let strangers = [
-            ("server", arm.server.as_ref().map(Spanned::span)),
-            ("url", arm.url.as_ref().map(Spanned::span)),
-            ("config", arm.config.as_ref().map(Spanned::span)),
-            ("directives", arm.directives.as_ref().map(Spanned::span)),
-            ("tls", arm.tls.as_ref().map(Spanned::span)),
-            ("ready", arm.ready.as_ref().map(Spanned::span)),
-            ("burn", arm.burn.as_ref().map(Spanned::span)),
-            ("pid", arm.pid.as_ref().map(Spanned::span)),
-            ("cacert", arm.cacert.as_ref().map(Spanned::span)),
-            ("insecure", arm.insecure.as_ref().map(Spanned::span)),
-            ("start_timeout", arm.start_timeout.as_ref().map(Spanned::span)),
-            ("headers", arm.headers.as_ref().map(Spanned::span)),
-            ("urls", arm.urls.as_ref().map(Spanned::span)),
-            ("keep_alive", arm.keep_alive.as_ref().map(Spanned::span)),
-            ("tls_client", arm.tls_client.as_ref().map(Spanned::span)),
-            ("http2", arm.http2.as_ref().map(Spanned::span)),
-            ("requests_per_connection", arm.requests_per_connection.as_ref().map(Spanned::span)),
-            ("from", arm.from.as_ref().map(Spanned::span)),
-            ("connect_timeout", arm.connect_timeout.as_ref().map(Spanned::span)),
-            ("slice_requests", arm.slice_requests.as_ref().map(Spanned::span)),
-            ("fresh", arm.fresh.as_ref().map(Spanned::span)),
-            ("first_use_of", arm.first_use_of.as_ref().map(Spanned::span)),
-            ("limits", arm.limits.as_ref().map(Spanned::span)),
-            ("layers", arm.layers.as_ref().map(Spanned::span)),
-            ("proof", arm.proof.as_ref().map(Spanned::span)),
-            ("path", arm.path.as_ref().map(Spanned::span)),
-            ("drop", arm.drop.as_ref().map(Spanned::span)),
-        ];
-        if let Some((key, span)) = strangers.into_iter().find_map(|(key, span)| Some((key, span?))) {
+        if let Some((key, span)) = arm.stranger(&COMMAND_KEYS) {
             return self.wrong(
                 span,
                 format!("`{key}` has no meaning in a `command` workload"),

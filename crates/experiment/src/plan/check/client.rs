@@ -9,7 +9,6 @@ use super::{Checked, Context};
 use bakeoff_loadgen::{
     Alpn, Identity, LocalAddresses, Protocol, Reuse, Share, TlsOptions, TlsSetupError, Trust, Versions,
 };
-use bakeoff_subject::Spec;
 use std::num::{NonZeroU16, NonZeroU64};
 use std::ops::Range;
 use toml::Spanned;
@@ -35,7 +34,7 @@ impl Context<'_> {
             connect_timeout: self.optional(arm.connect_timeout.as_ref().or(w.connect_timeout.as_ref()))?,
             ..ClientPlan::default()
         };
-        if !speaks_tls(spec) {
+        if !spec.speaks_tls() {
             return match &arm.tls_client {
                 Some(section) => self.wrong(
                     section.span(),
@@ -61,7 +60,7 @@ impl Context<'_> {
 
     /// What is said of TLS for all arms must be of use to one.
     pub(super) fn some_arm_speaks_tls(&self, w: &WorkloadSection, arms: &[Arm]) -> Checked<()> {
-        let spoken = arms.iter().any(|arm| matches!(&arm.what, ArmKind::Server(spec) if speaks_tls(spec)));
+        let spoken = arms.iter().any(|arm| matches!(&arm.what, ArmKind::Server(spec) if spec.speaks_tls()));
         match &w.tls_client {
             Some(section) if !spoken => self.wrong(
                 section.span(),
@@ -210,17 +209,6 @@ fn place(section: &Spanned<TlsClientSection>, why: &TlsSetupError) -> Range<usiz
         _ => &None,
     };
     key.as_ref().map_or_else(|| section.span(), Spanned::span)
-}
-
-fn speaks_tls(spec: &Spec) -> bool {
-    match spec {
-        Spec::Origin { tls, .. }
-        | Spec::Nginx { tls, .. }
-        | Spec::Apache { tls, .. }
-        | Spec::Command { tls, .. } => *tls,
-        Spec::Url { url, .. } => url.starts_with("https://"),
-        Spec::Proxy(_) => false,
-    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ const OPERATIONS: [Operation; 2] = [Operation::Read, Operation::Write];
 const SIZES: [Bytes; 2] = [Bytes::new(1), Bytes::new(10_000_000)];
 /// More files than anybody waits for.
 const MOST_FILES: usize = 1_000_000;
+/// What such an arm may say; layers are refused with a reason of their own.
+const ARM_KEYS: [&str; 7] = ["path", "setup", "drop", "cleanup", "env", "proof", "layers"];
 
 impl Context<'_> {
     pub(super) fn files_work(&self, w: &WorkloadSection, slice: Option<&Spanned<u64>>) -> Checked<FilesWork> {
@@ -176,34 +178,7 @@ impl Context<'_> {
     }
 
     fn refuse_files_strangers(&self, arm: &ArmSection) -> Checked<()> {
-        let strangers = [
-            ("server", arm.server.as_ref().map(Spanned::span)),
-            ("command", arm.command.as_ref().map(Spanned::span)),
-            ("url", arm.url.as_ref().map(Spanned::span)),
-            ("wrap", arm.wrap.as_ref().map(Spanned::span)),
-            ("config", arm.config.as_ref().map(Spanned::span)),
-            ("tls", arm.tls.as_ref().map(Spanned::span)),
-            ("ready", arm.ready.as_ref().map(Spanned::span)),
-            ("start_timeout", arm.start_timeout.as_ref().map(Spanned::span)),
-            ("pid", arm.pid.as_ref().map(Spanned::span)),
-            ("cacert", arm.cacert.as_ref().map(Spanned::span)),
-            ("insecure", arm.insecure.as_ref().map(Spanned::span)),
-            ("burn", arm.burn.as_ref().map(Spanned::span)),
-            ("headers", arm.headers.as_ref().map(Spanned::span)),
-            ("urls", arm.urls.as_ref().map(Spanned::span)),
-            ("keep_alive", arm.keep_alive.as_ref().map(Spanned::span)),
-            ("tls_client", arm.tls_client.as_ref().map(Spanned::span)),
-            ("http2", arm.http2.as_ref().map(Spanned::span)),
-            ("requests_per_connection", arm.requests_per_connection.as_ref().map(Spanned::span)),
-            ("from", arm.from.as_ref().map(Spanned::span)),
-            ("connect_timeout", arm.connect_timeout.as_ref().map(Spanned::span)),
-            ("slice_requests", arm.slice_requests.as_ref().map(Spanned::span)),
-            ("fresh", arm.fresh.as_ref().map(Spanned::span)),
-            ("first_use_of", arm.first_use_of.as_ref().map(Spanned::span)),
-            ("limits", arm.limits.as_ref().map(Spanned::span)),
-            ("prepare", arm.prepare.as_ref().map(Spanned::span)),
-        ];
-        match strangers.into_iter().find_map(|(key, span)| Some((key, span?))) {
+        match arm.stranger(&ARM_KEYS) {
             Some((key, span)) => self.wrong(
                 span,
                 format!("`{key}` has no meaning in a `files` workload"),

@@ -387,6 +387,11 @@ fn what_is_wrong_with_files_is_told_at_its_line() {
         ("path = \"{dir}/clear\"", "path = \"/mnt/{dir}\"", &["`/mnt/{dir}` is no path"]),
         ("path = \"{dir}/clear\"", "path = \"{dir}/{port}\"", &["{port}", "only servers have"]),
         ("path = \"{dir}/clear\"", "server = \"origin\"", &["`server` has no meaning in a `files` workload"]),
+        (
+            "path = \"{dir}/clear\"",
+            "path = \"{dir}/clear\"\ndirectives = \"gzip on;\"",
+            &["`directives` has no meaning in a `files` workload"],
+        ),
         ("setup = [\"mount-it\", \"{dir}/clear\"]", "setup = []", &["there is no program"]),
         (
             "path = \"{dir}/clear\"\nsetup = [\"mount-it\", \"{dir}/clear\"]\ndrop = [\"remount-it\"]\n",

@@ -54,14 +54,8 @@ const fn needs_files(spec: &Spec) -> bool {
     !matches!(spec, Spec::Origin { .. } | Spec::Proxy(_) | Spec::Url { .. })
 }
 
-const fn makes_tls(spec: &Spec) -> bool {
-    match spec {
-        Spec::Origin { tls, .. }
-        | Spec::Nginx { tls, .. }
-        | Spec::Apache { tls, .. }
-        | Spec::Command { tls, .. } => *tls,
-        Spec::Proxy(_) | Spec::Url { .. } => false,
-    }
+fn makes_tls(spec: &Spec) -> bool {
+    spec.speaks_tls() && !matches!(spec, Spec::Url { .. })
 }
 
 fn write(dir: &Path, name: &str, content: &[u8]) -> Result<PathBuf, RunError> {

@@ -101,15 +101,20 @@ impl<'a> Jobs<'a> {
     }
 
     /// The whole slice as fast as the arm answers, whatever the clock: replies that do not count,
-    /// after a start.
+    /// after a start. Somebody else's server is asked at the plan's pace.
     pub(super) fn settle(&self, place: &mut Place, slice: &Slice) -> Result<(), RunError> {
         place.running.alive()?;
         let threads = place.station.threads();
         let dealt = match self.work.clock {
             LoadClock::Closed { .. } => slice,
-            _ => &in_lists(slice, SETTLERS),
+            _ => &in_lists(slice, SETTLERS.min(self.work.connections)),
         };
-        let job = self.closed(dealt, threads, Nanos::ZERO, BodyCheck::Start, SETTLE_WITHIN);
+        let is_ours = place.running.guardian_process().is_some();
+        let job = if is_ours {
+            self.closed(dealt, threads, Nanos::ZERO, BodyCheck::Start, SETTLE_WITHIN)
+        } else {
+            self.as_planned(slice, threads, BodyCheck::Start, SETTLE_WITHIN)
+        };
         let recording = place.station.run(job).map_err(RunError::Generator)?;
         finished(place, recording).map(drop)
     }
@@ -121,7 +126,11 @@ impl<'a> Jobs<'a> {
             LoadClock::Closed { .. } => {
                 slice.lists.iter().map(|list| list.iter().copied().take(1).collect()).collect()
             }
-            _ => slice.lists[0].iter().take(8).map(|&entry| vec![entry]).collect(),
+            _ => slice.lists[0]
+                .iter()
+                .take(SETTLERS.min(self.work.connections))
+                .map(|&entry| vec![entry])
+                .collect(),
         };
         let few = Slice { table: slice.table.clone(), lists: Arc::new(lists), at: Arc::default() };
         let job = self.closed(&few, place.station.threads(), Nanos::ZERO, BodyCheck::Start, limit);
@@ -153,9 +162,7 @@ impl<'a> Jobs<'a> {
                             Box::new(Constant::new(share, lane * arms + arm, lanes))
                         })
                         .collect();
-                    let robots = self.work.clock.robots();
-                    let connections =
-                        robots.map_or(self.work.connections, |robots| place.client.connections(robots));
+                    let connections = self.work.connections_of(&place.client);
                     let slice = in_one_list(slice);
                     let job = self.open(&slice, threads, connections, pacers, BodyCheck::Start, limit);
                     scope.spawn(move || place.station.run(job))

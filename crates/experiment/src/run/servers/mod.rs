@@ -330,7 +330,8 @@ impl Bench for ServerBench<'_> {
     }
 
     fn warm_up(&mut self, requests: usize) -> Result<(), RunError> {
-        let slices = self.slices_of(PILOT_ROUND, |own| own.unwrap_or(requests))?;
+        let most = self.settling();
+        let slices = self.slices_of(PILOT_ROUND, |own| own.unwrap_or(requests).min(most))?;
         self.settle(&slices)
     }
 

@@ -49,7 +49,7 @@ impl Starter<'_> {
         let proof = proof(arm, &running, &context)?;
         let target = target(arm, &running, self.files.certificate.as_ref())?;
         let client = arm.client.clone();
-        let connections = self.work.clock.robots().map_or(usize::MAX, |robots| client.connections(robots));
+        let connections = self.work.connections_of(&client);
         let cores = &self.placement.generator;
         let engine = Engine { connect_timeout: client.connect_timeout, ..Engine::default() };
         let station = Station::with(target, cores.len().min(connections), cores.clone(), engine);
