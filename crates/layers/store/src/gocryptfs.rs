@@ -10,11 +10,11 @@ use crate::mount::keeper::Keeper;
 use crate::mount::{End, Event, MountError, STATUS_DELAY, is_locked, point, watch_signals};
 use bakeoff_layers_base::release::StoreKey;
 use nix::unistd::Uid;
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
@@ -22,6 +22,8 @@ use zeroize::Zeroizing;
 const PROGRAM: &str = "gocryptfs";
 /// The password has 256 random bits: stretching it would add nothing, so the least there is.
 const SCRYPT: &str = "10";
+/// What it prints when it serves.
+const READY: &str = "mounted and ready";
 /// How long gocryptfs may take to mount.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -85,10 +87,9 @@ pub fn serve(
     let (sender, events) = channel();
     watch_signals(sender).map_err(MountError::Serve)?;
     let mut keeper = Keeper::start(options.keeper, &at).map_err(MountError::Serve)?;
-    let below = point::device(&at);
     let mut running = Running { at: at.clone(), child: start(cipher, &at, &words)? };
     drop(words);
-    running.mounted(below)?;
+    running.mounted()?;
     keeper.tell(point::device(&at));
     ready();
     Ok(running.wait(&options.sealed, &events))
@@ -97,7 +98,7 @@ pub fn serve(
 fn initialise(cipher: &Path, words: &Zeroizing<String>) -> Result<(), GocryptfsError> {
     const WHAT: &str = "-init";
     let mut command = Command::new(PROGRAM);
-    command.args(["-q", WHAT, "-scryptn", SCRYPT, "--"]).arg(cipher);
+    command.args(["-q", WHAT, "-scryptn", SCRYPT, "--"]).arg(cipher).stdout(Stdio::null());
     let mut child = spawn(command, words, WHAT)?;
     let status = child.wait().map_err(|error| GocryptfsError::Program { what: WHAT, error })?;
     let code = status.code();
@@ -106,7 +107,7 @@ fn initialise(cipher: &Path, words: &Zeroizing<String>) -> Result<(), GocryptfsE
 
 fn start(cipher: &Path, at: &Path, words: &Zeroizing<String>) -> Result<Child, GocryptfsError> {
     let mut command = Command::new(PROGRAM);
-    command.args(["-q", "-fg", "-nosyslog"]);
+    command.args(["-fg", "-nosyslog"]).stdout(Stdio::piped());
     if Uid::effective().is_root() {
         command.arg("-allow_other");
     }
@@ -120,7 +121,7 @@ fn spawn(
     what: &'static str,
 ) -> Result<Child, GocryptfsError> {
     let failed = |error| GocryptfsError::Program { what, error };
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().map_err(failed)?;
+    let mut child = command.stdin(Stdio::piped()).spawn().map_err(failed)?;
     // It may have ended already; then its exit code says more than a broken pipe.
     if let Some(mut pipe) = child.stdin.take() {
         let _ = pipe.write_all(words.as_bytes());
@@ -135,19 +136,27 @@ struct Running {
 }
 
 impl Running {
-    /// Waits until the mount point is another device than it was.
-    fn mounted(&mut self, below: Option<u64>) -> Result<(), GocryptfsError> {
-        let deadline = Instant::now() + PATIENCE;
-        while point::device(&self.at) == below {
-            if let Ok(Some(status)) = self.child.try_wait() {
-                return Err(GocryptfsError::Failed { what: "mount", code: status.code() });
+    /// Waits until gocryptfs says that it is ready. The mount is there a little sooner, but its FUSE library then
+    /// still opens a file on it, and who makes a file at that moment waits with it for ever.
+    fn mounted(&mut self) -> Result<(), GocryptfsError> {
+        let (told, ready) = channel();
+        let lines = self.child.stdout.take().map(BufReader::new);
+        std::thread::spawn(move || {
+            // Read to the end: what it says later must not fill the pipe.
+            for line in lines.into_iter().flat_map(BufRead::lines).map_while(Result::ok) {
+                if line.contains(READY) {
+                    let _ = told.send(());
+                }
             }
-            if Instant::now() > deadline {
-                return Err(GocryptfsError::Slow);
+        });
+        match ready.recv_timeout(PATIENCE) {
+            Ok(()) => Ok(()),
+            Err(RecvTimeoutError::Timeout) => Err(GocryptfsError::Slow),
+            Err(RecvTimeoutError::Disconnected) => {
+                let code = self.child.wait().ok().and_then(|status| status.code());
+                Err(GocryptfsError::Failed { what: "mount", code })
             }
-            std::thread::sleep(Duration::from_millis(10));
         }
-        Ok(())
     }
 
     fn wait(mut self, sealed: &Path, events: &Receiver<Event>) -> End {
