@@ -13,7 +13,7 @@ pub(crate) fn section(reading: &Reading<'_>) -> Option<Section> {
     let head =
         vec!["arm", "handshakes", "asked", "offered", "accepted", "resumed", "full CPU", "resumed CPU"];
     let note = "Resumed: the share that went on with an earlier session. Asked: what the plan wants of it, and an arm \
-                that is off is invalid. Offered: the client had a session to go on with; accepted: the server took it. \
+                that is off is invalid, or warned of in a search for peaks. Offered: the client had a session to go on with; accepted: the server took it. \
                 The last two columns are CPU of the generator for a full and for a resumed handshake.";
     Some(Section {
         title: "TLS handshakes",

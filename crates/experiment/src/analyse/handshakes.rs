@@ -49,20 +49,31 @@ pub(super) fn off<'c>(
     Some(sentence)
 }
 
-/// A share that no slice could show.
+/// Shares that no slice could show.
 pub(super) fn warnings(setup: &Setup, series: &Series) -> Vec<Warning> {
-    let unseen = |arm: &&String| {
-        let counters = &series.column(arm).counters;
-        asked(setup, arm).is_some() && !counters.is_empty() && sum(counters).is_none()
-    };
-    let warning = |arm: &String| Warning {
+    setup.arms.iter().filter_map(|arm| unseen(setup, arm, &series.column(arm).counters)).collect()
+}
+
+/// A share that is asked of an arm and that nothing measured of it could show.
+pub(super) fn unseen<'c>(
+    setup: &Setup,
+    arm: &str,
+    counters: impl IntoIterator<Item = &'c Counters>,
+) -> Option<Warning> {
+    asked(setup, arm)?;
+    let mut counters = counters.into_iter().peekable();
+    counters.peek()?;
+    if sum(counters).is_some() {
+        return None;
+    }
+    Some(Warning {
         label: "no-handshakes".to_owned(),
         sentence: format!(
-            "{arm}: the plan says which share of TLS handshakes goes on with an earlier session, and no slice holds a \
-             handshake: its connections stay; keep_alive = false or requests_per_connection makes new ones"
+            "{arm}: the plan says which share of TLS handshakes goes on with an earlier session, and there was no \
+             handshake while it was measured: its connections stay; keep_alive = false or requests_per_connection \
+             makes new ones"
         ),
-    };
-    setup.arms.iter().filter(unseen).map(warning).collect()
+    })
 }
 
 fn asked(setup: &Setup, arm: &str) -> Option<f64> {

@@ -15,7 +15,6 @@ use crate::results::{
     Results, TrialRecord, Warning, WorkloadResult,
 };
 use bakeoff_loadgen::GENERATOR_LIMIT;
-use bakeoff_meter::HandshakeCounts;
 use bakeoff_stats::Level;
 use bakeoff_stats::knee::{
     Budget, Confirmation, Criteria, Finding, Judged, LEVEL, Limit, Observation, Outcome, Purpose, Search,
@@ -197,14 +196,13 @@ fn sums(stored: &Stored, arm: &str) -> ArmResult {
     let subject = stored.setup.subjects.get(arm).cloned().unwrap_or_default();
     let proof = subject.proof.clone();
     let mut sum = ArmResult { subject, proof, ..ArmResult::default() };
-    for counters in stored.trials.iter().filter(|trial| trial.arm == arm).map(|trial| &trial.counters) {
+    let counters = || stored.trials.iter().filter(|trial| trial.arm == arm).map(|trial| &trial.counters);
+    sum.handshakes = super::handshakes::sum(counters());
+    for counters in counters() {
         sum.requests += counters.requests;
         sum.replies += counters.replies;
         sum.bytes += counters.bytes;
         counters.errors.iter().for_each(|(class, n)| *sum.errors.entry(class.clone()).or_default() += n);
-        if let Some(made) = &counters.handshakes {
-            sum.handshakes.get_or_insert_with(HandshakeCounts::default).add(made);
-        }
         counters.statuses.iter().for_each(|(status, n)| *sum.statuses.entry(*status).or_default() += n);
     }
     sum
@@ -219,6 +217,8 @@ fn warnings(stored: &Stored) -> Vec<Warning> {
         let off = super::handshakes::off(&stored.setup, arm, own);
         let warning = |why| Warning { label: "resumption".to_owned(), sentence: format!("{arm}: {why}") };
         all.extend(off.map(warning));
+        let own = stored.trials.iter().filter(|trial| trial.arm == *arm).map(|trial| &trial.counters);
+        all.extend(super::handshakes::unseen(&stored.setup, arm, own));
     }
     all
 }
