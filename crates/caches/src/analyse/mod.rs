@@ -49,7 +49,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
         scale: plan.scale.to_string(),
         not_scaled: plan
             .scale
-            .leaves(plan.think_mean, Some(plan.memory_bytes + plan.disk_bytes.unwrap_or(0))),
+            .leaves(plan.think_mean, plan.memory_bytes + plan.disk_bytes.unwrap_or(0)),
         differs: plan.differs.clone(),
         mode: match plan.mode {
             Mode::Reverse => "reverse".to_owned(),
