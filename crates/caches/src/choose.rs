@@ -84,9 +84,13 @@ pub fn choose<'s>(stored: &'s Stored, wanted: &Wanted) -> Result<Vec<Chosen<'s>>
     }
     if chosen.is_empty() {
         let named = lines().filter(|line| line.is_of_the_plan());
-        let names = named.map(|line| line.phase.phase.as_str());
-        let mut names: Vec<&str> = names.collect();
-        names.dedup();
+        // Several runs have the same phases; each is named once.
+        let mut names: Vec<&str> = Vec::new();
+        for name in named.map(|line| line.phase.phase.as_str()) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
         let names = list(names.iter());
         return Err(if wanted.phase.is_some() {
             NothingChosen::NoSuchPhase(names)

@@ -17,7 +17,7 @@ mod run;
 mod scale;
 pub mod shipped;
 
-pub use analyse::analyse;
+pub use analyse::{CLOCKS_AGREE_S, analyse, clock_in_words};
 pub use apart::{Apart, NotOneRate};
 pub use choose::{Chosen, Headline, NothingChosen, Wanted, choose};
 pub use run::{Bakeoff, CachesError, Progress};

@@ -23,13 +23,16 @@ pub struct Results {
     pub started: String,
     /// Version of bakeoff.
     pub bakeoff: String,
+    /// The flags that changed the plan, as they were typed.
+    pub flags: Vec<String>,
     /// Share of the published durations, such as `1/60`.
     pub scale: String,
     /// What the scale leaves as it is, in words.
     pub not_scaled: Vec<String>,
     /// What the plan keeps of the published workload and what it modernises, in words.
     pub differs: Vec<String>,
-    /// How requests reach a cache: `reverse` or `forward`.
+    /// How requests reach the caches that bakeoff starts: `reverse` or `forward`. One that ran already is asked as
+    /// its flag says.
     pub mode: String,
     /// The hit ratio that the workload is set to.
     pub hit_ratio_asked: f64,
@@ -75,13 +78,13 @@ pub struct Entrant {
     pub config: Option<String>,
     /// How its store was filled.
     pub fill: Option<Fill>,
-    /// The highest rate it sustains.
+    /// The rate that its others are shares of.
     pub peak: Option<Peak>,
-    /// The rates it was measured at, in the order of the runs.
+    /// The rates it was measured at, in the order of the runs; of one run, in the order of its phases.
     pub points: Vec<Point>,
-    /// The highest of them that passed by the rule of 1999.
+    /// The highest of them that passed by the rule of 1999, in every measured phase.
     pub passed_up_to_per_s: Option<f64>,
-    /// The lowest of them that did not.
+    /// The lowest of them that did not; what was broken off neither passed nor failed.
     pub failed_from_per_s: Option<f64>,
     /// What requests cost it.
     pub cost: Option<Cost>,
@@ -91,6 +94,13 @@ pub struct Entrant {
     pub errors: Vec<Fault>,
     /// Why it did not finish, if it did not.
     pub failed: Option<String>,
+}
+
+impl Entrant {
+    /// Whether a run of it has several measured phases, so that the rate alone does not name a point.
+    pub fn has_phases(&self) -> bool {
+        self.points.windows(2).any(|two| two[0].order == two[1].order)
+    }
 }
 
 /// A fill.
@@ -114,24 +124,31 @@ pub struct Fill {
     pub ended: String,
 }
 
-/// A search for the highest rate.
+/// The verdict of a trial that the search counts as passed.
+pub const SUSTAINED: &str = "sustained";
+
+/// The rate that the others are shares of: the highest that was sustained, unless `how` says otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
-    /// The rate that the other rates are shares of.
-    pub rate_per_s: f64,
+    /// That rate; `None` where trials are all that there was.
+    pub rate_per_s: Option<f64>,
     /// How it was found, in words.
     pub how: String,
-    /// Its trials: rate, mean response time in ns, verdict.
-    pub trials: Vec<(f64, u64, String)>,
+    /// Its trials: rate, mean response time in ns where there was a reply, verdict.
+    pub trials: Vec<(f64, Option<u64>, String)>,
 }
 
-/// A rate.
+/// A measured phase at a rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// Its place in the order of the runs, from 1.
     pub order: u32,
     /// The rate that was asked for.
     pub rate_per_s: f64,
+    /// The phase.
+    pub phase: String,
+    /// Why it did not go to its end, if it did not.
+    pub cut_short: Option<CutShort>,
     /// How long it was measured.
     pub seconds: f64,
     /// Requests that were due, per second.
@@ -170,11 +187,12 @@ pub struct Point {
     pub offered_hit_ratio: Option<f64>,
     /// The same by bytes.
     pub offered_byte_hit_ratio: Option<f64>,
-    /// Replies that the robots got and the origin did not send, as a share of the robots'.
+    /// Replies that the robots got and the origin did not send, as a share of the robots'. A 304 of the origin
+    /// counts as not sent, as a revalidated hit counts as a hit.
     pub two_sided_hit_ratio: Option<f64>,
     /// What caches would have made of the same requests.
     pub achievable: Option<Achievable>,
-    /// Faults, as a share of good replies.
+    /// Faults, as a share of the requests that ended.
     pub fault_share: f64,
     /// Requests in flight, on average.
     pub in_flight_mean: f64,
@@ -188,6 +206,26 @@ pub struct Point {
     pub lateness_p99_ns: u64,
     /// The rule of 1999.
     pub rule: Rule,
+}
+
+/// Why a phase did not go to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CutShort {
+    /// It was broken off, by Ctrl-C or by what went wrong elsewhere: it neither passed nor failed.
+    BrokenOff,
+    /// It had more errors than its plan allows: it did not pass.
+    TooManyErrors,
+}
+
+impl CutShort {
+    /// A few words for people.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::BrokenOff => "broken off",
+            Self::TooManyErrors => "too many errors",
+        }
+    }
 }
 
 /// Hit ratios of simulated caches on the same requests; those by bytes behind those by documents.
@@ -210,6 +248,8 @@ pub struct Achievable {
 /// Whether a rate counted as passed in 1999.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rule {
+    /// The phase went to its end.
+    pub whole: bool,
     /// The mean response time is under its bound.
     pub mean: bool,
     /// The hit ratio is within a point of what the workload is set to, or as near as chance lets so short a
@@ -224,7 +264,7 @@ pub struct Rule {
 impl Rule {
     /// Whether all of it holds.
     pub fn passed(&self) -> bool {
-        self.mean && self.hit_ratio != Some(false) && self.request_rate && self.reply_rate
+        self.whole && self.mean && self.hit_ratio != Some(false) && self.request_rate && self.reply_rate
     }
 }
 

@@ -10,6 +10,10 @@ use std::str::FromStr;
 pub const SHORTEST: Nanos = Nanos::from_secs(30);
 /// ... and so many replies: below, neither the hit ratio nor the rate is known to a point or a percent.
 pub const FEWEST_REPLIES: f64 = 2_000.0;
+/// An advised scale is `1/n` from this n on: below, one lies too far above the next ...
+const FEWEST_PARTS: u32 = 10;
+/// ... and up to this one, below which no published phase is.
+const MOST_PARTS: f64 = 1e6;
 
 /// The share of the published durations: above 0, at most 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,6 +42,16 @@ pub enum TooShort {
         /// What would do.
         least: Scale,
     },
+    /// By time, and no scale would help.
+    #[error(
+        "the phase `{phase}` holds {holds} at full scale, and a measured phase must hold {SHORTEST}: make it longer in the plan"
+    )]
+    Published {
+        /// The phase.
+        phase: String,
+        /// How long the plan has it.
+        holds: Nanos,
+    },
     /// By replies.
     #[error(
         "at scale {scale} the phase `{phase}` has some {replies:.0} replies at {rate}, and a measured phase must have \
@@ -55,6 +69,29 @@ pub enum TooShort {
         /// What would do.
         least: Scale,
     },
+    /// By replies, and no scale would help.
+    #[error(
+        "the phase `{phase}` has some {replies:.0} replies at {rate} even at full scale, and a measured phase must have \
+         {FEWEST_REPLIES:.0}: give a higher rate"
+    )]
+    Rate {
+        /// The phase.
+        phase: String,
+        /// Replies to be expected at full scale.
+        replies: f64,
+        /// Rate asked for.
+        rate: PerSecond,
+    },
+}
+
+impl TooShort {
+    /// The scale that it takes; above 1 where none would do.
+    pub(crate) fn needs(&self) -> f64 {
+        match self {
+            Self::Time { least, .. } | Self::Replies { least, .. } => least.get(),
+            Self::Published { .. } | Self::Rate { .. } => f64::INFINITY,
+        }
+    }
 }
 
 impl Scale {
@@ -81,22 +118,44 @@ impl Scale {
     /// # Errors
     /// It is not.
     pub fn holds(self, phase: &str, published: Nanos, rate: PerSecond) -> Result<(), TooShort> {
-        let holds = self.of(published);
-        let least = |share: f64| Scale((share * 1.0001).min(1.0));
-        if holds < SHORTEST {
-            let least = least(SHORTEST.as_secs_f64() / published.as_secs_f64());
-            return Err(TooShort::Time { scale: self, phase: phase.to_owned(), holds, least });
+        let (holds, replies) = (self.of(published), self.replies(published, rate));
+        let phase = phase.to_owned();
+        if holds >= SHORTEST && replies >= FEWEST_REPLIES {
+            return Ok(());
         }
-        let replies = rate.get() * holds.as_secs_f64();
-        if replies < FEWEST_REPLIES {
-            let least = least(FEWEST_REPLIES / rate.get() / published.as_secs_f64());
-            return Err(TooShort::Replies { scale: self, phase: phase.to_owned(), replies, rate, least });
+        if published < SHORTEST {
+            return Err(TooShort::Published { phase, holds: published });
         }
-        Ok(())
+        let needs = SHORTEST.as_secs_f64().max(FEWEST_REPLIES / rate.get()) / published.as_secs_f64();
+        // Asked, not trusted: what is advised must do when it is typed.
+        let does = |scale: &Self| {
+            scale.of(published) >= SHORTEST && scale.replies(published, rate) >= FEWEST_REPLIES
+        };
+        let least = Self::upwards(needs).find(does);
+        match least {
+            None => Err(TooShort::Rate { phase, replies: Self::FULL.replies(published, rate), rate }),
+            Some(least) if holds < SHORTEST => Err(TooShort::Time { scale: self, phase, holds, least }),
+            Some(least) => Err(TooShort::Replies { scale: self, phase, replies, rate, least }),
+        }
+    }
+
+    fn replies(self, published: Nanos, rate: PerSecond) -> f64 {
+        rate.get() * self.of(published).as_secs_f64()
+    }
+
+    /// Scales that are short to type, from about this share up to the whole: `1/n`, and thousandths where these
+    /// lie too far apart.
+    fn upwards(share: f64) -> impl Iterator<Item = Self> {
+        let parts = (1.0 / share).clamp(1.0, MOST_PARTS) as u32;
+        let fractions = (FEWEST_PARTS..=parts).rev().map(|parts| 1.0 / f64::from(parts));
+        let begin =
+            if parts < FEWEST_PARTS { (share * 1000.0).floor().clamp(1.0, 1000.0) as u32 } else { 100 };
+        let thousandths = (begin..=1000).map(|thousandths| f64::from(thousandths) / 1000.0);
+        fractions.chain(thousandths).filter_map(Self::new)
     }
 
     /// What stays as long or as large as in the published procedure, in words; nothing at full scale.
-    pub fn leaves(self, think_mean: Nanos, store: Option<u64>) -> Vec<String> {
+    pub fn leaves(self, think_mean: Nanos, store_bytes: u64) -> Vec<String> {
         if self.0 >= 1.0 {
             return Vec::new();
         }
@@ -110,27 +169,19 @@ impl Scale {
             self
         ));
         lines.push("no warm-up is shortened below 10 s".to_owned());
-        lines.push(match store {
-            Some(bytes) => format!(
-                "the store is {}, whatever the scale: how soon it evicts depends on the rate and the time together",
-                bakeoff_units::Bytes::new(bytes)
-            ),
-            None => "the store is as the product's own configuration says, whatever the scale".to_owned(),
-        });
+        lines.push(format!(
+            "the store is {}, whatever the scale: how soon it evicts depends on the rate and the time together",
+            bakeoff_units::Bytes::new(store_bytes)
+        ));
         lines
     }
 }
 
+/// What can be typed again and is the same scale: a part where it is exactly one, else the number.
 impl fmt::Display for Scale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = 1.0 / self.0;
-        if self.0 == 1.0 {
-            f.write_str("1")
-        } else if (parts - parts.round()).abs() < 1e-3 * parts {
-            write!(f, "1/{:.0}", parts.round())
-        } else {
-            write!(f, "1/{:.1}", (parts * 10.0).floor() / 10.0)
-        }
+        let parts = (1.0 / self.0).round();
+        if parts > 1.0 && 1.0 / parts == self.0 { write!(f, "1/{parts}") } else { write!(f, "{}", self.0) }
     }
 }
 
@@ -182,6 +233,52 @@ mod tests {
     }
 
     #[test]
+    fn what_is_shown_is_the_same_scale_when_it_is_typed_again() {
+        for (text, shown) in
+            [("1/60", "1/60"), ("1", "1"), ("0.7", "0.7"), ("0.25", "1/4"), ("2/3", "0.6666666666666666")]
+        {
+            let scale: Scale = text.parse().unwrap();
+            assert_eq!((scale.to_string().as_str(), scale.to_string().parse()), (shown, Ok(scale)), "{text}");
+        }
+        for n in 1..2_000 {
+            for share in [1.0 / f64::from(n), f64::from(n) / 1_999.0, 1.0 / (f64::from(n) + 0.0004)] {
+                let scale = Scale::new(share).unwrap();
+                assert_eq!(scale.to_string().parse(), Ok(scale), "{share}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_advised_does_when_it_is_typed_and_is_hardly_more_than_is_needed() {
+        let short = Scale::new(1e-6).unwrap();
+        for seconds in [30, 31, 61, 360, 599, 3_240, 3_600, 14_400] {
+            for tenths in (1..600).chain([1_000, 2_777, 8_000, 10_000_000]) {
+                let (published, rate) = (Nanos::from_secs(seconds), rate(f64::from(tenths) / 10.0));
+                let least = match short.holds("meas", published, rate).unwrap_err() {
+                    TooShort::Time { least, .. } | TooShort::Replies { least, .. } => least,
+                    TooShort::Rate { .. } => {
+                        assert!(Scale::FULL.holds("meas", published, rate).is_err());
+                        continue;
+                    }
+                    other => panic!("{other}"),
+                };
+                let typed: Scale = least.to_string().parse().unwrap();
+                assert_eq!(typed.holds("meas", published, rate), Ok(()), "{least} of {published} at {rate}");
+                let needs = SHORTEST.as_secs_f64().max(FEWEST_REPLIES / rate.get()) / published.as_secs_f64();
+                assert!(typed.get() / needs < 1.15, "{least} where {needs} would do");
+            }
+        }
+    }
+
+    #[test]
+    fn where_no_scale_would_do_none_is_advised() {
+        let said = Scale::FULL.holds("meas", Nanos::from_secs(20), rate(1e3)).unwrap_err().to_string();
+        assert!(said.contains("20 s at full scale") && said.contains("in the plan"), "{said}");
+        let said = Scale::FULL.holds("meas", Nanos::from_secs(60), rate(1.0)).unwrap_err().to_string();
+        assert!(said.contains("60 replies") && said.contains("a higher rate"), "{said}");
+    }
+
+    #[test]
     fn too_few_replies_are_refused_with_what_would_do() {
         let hour = Nanos::from_secs(3600);
         let few = "1/60".parse::<Scale>().unwrap().holds("meas", hour, rate(25.0)).unwrap_err();
@@ -192,8 +289,8 @@ mod tests {
 
     #[test]
     fn at_full_scale_nothing_is_left_unscaled() {
-        assert!(Scale::FULL.leaves(Nanos::from_secs(3), None).is_empty());
-        let left = "1/60".parse::<Scale>().unwrap().leaves(Nanos::from_secs(3), Some(1 << 26));
+        assert!(Scale::FULL.leaves(Nanos::from_secs(3), 1 << 26).is_empty());
+        let left = "1/60".parse::<Scale>().unwrap().leaves(Nanos::from_secs(3), 1 << 26);
         assert!(left[0].contains("60 times") && left.len() == 4, "{left:?}");
     }
 }

@@ -4,9 +4,11 @@
 
 use bakeoff_caches::directory::{self, Directory};
 use bakeoff_caches::records::{EntrantRecord, IntervalLine, PhaseLine, Purpose, RunRecord, Setup, Used};
-use bakeoff_caches::{analyse, shipped};
+use bakeoff_caches::results::{Achievable, CutShort, Point, Results, SUSTAINED};
+use bakeoff_caches::{NothingChosen, Wanted, analyse, choose, shipped};
 use bakeoff_experiment::directory::ResultsDir;
 use bakeoff_robots::ledger::{Record, Scope, Sums};
+use bakeoff_robots::phases::EndReason;
 use std::io::Write;
 
 fn setup() -> Setup {
@@ -129,4 +131,124 @@ fn half_a_line_is_what_a_killed_run_leaves() {
     file.write_all(b"\n").unwrap();
     let why = directory::load(temp.path()).unwrap_err().to_string();
     assert!(why.contains("line 2"), "{why}");
+}
+
+/// What a directory with these runs comes to; the plan is a shipped one.
+fn results_of(plan: &str, runs: &[RunRecord]) -> Results {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = ResultsDir::create(temp.path()).unwrap();
+    let plan = shipped::PLANS.iter().find(|shipped| shipped.name == plan).unwrap().text;
+    let setup = if plan.contains("rates = ") { Setup { rate_per_s: None, ..setup() } } else { setup() };
+    let mut directory = Directory::begin(&dir, plan, &setup).unwrap();
+    for run in runs {
+        directory.run(run).unwrap();
+    }
+    directory.end("complete").unwrap();
+    analyse(&directory::load(temp.path()).unwrap()).unwrap()
+}
+
+#[test]
+fn what_was_broken_off_neither_passes_nor_fails_and_what_had_too_many_errors_fails() {
+    let mut cut = run(3_300);
+    for (ended, why, failed_from) in [
+        ("", CutShort::BrokenOff, None),
+        (EndReason::TooManyErrors.meaning(), CutShort::TooManyErrors, Some(100.0)),
+    ] {
+        ended.clone_into(&mut cut.phases[0].ended);
+        let results = results_of("polymix-1", std::slice::from_ref(&cut));
+        let entrant = &results.entrants[0];
+        assert_eq!(entrant.points[0].cut_short, Some(why));
+        assert!(!entrant.points[0].rule.passed() && entrant.points[0].rule.mean);
+        assert_eq!((entrant.passed_up_to_per_s, entrant.failed_from_per_s), (None, failed_from));
+        let warned = |warning: &String| {
+            warning.contains("squid at 100/s: cut short") && warning.contains(why.in_words())
+        };
+        assert!(results.warnings.iter().any(warned), "{:?}", results.warnings);
+    }
+}
+
+#[test]
+fn every_measured_phase_of_a_run_is_a_point_of_its_own() {
+    let mut two = run(3_300);
+    let mut second = two.phases[0].clone();
+    second.phase = Record { phase: "top2".to_owned(), ..record(Scope::Phase, 60, 3_000) };
+    two.phases.push(second);
+    let ratios = Achievable {
+        at_once: (0.6, 0.6),
+        when_fetched: (0.5, 0.5),
+        capacity_bytes: None,
+        lru: None,
+        s3_fifo: None,
+        belady: None,
+    };
+    two.achievable = Some(ratios);
+    let results = results_of("polymix-1", &[two]);
+    let entrant = &results.entrants[0];
+    let seen = |point: &Point| (point.phase.clone(), point.hit_ratio, point.achievable);
+    assert_eq!(
+        entrant.points.iter().map(seen).collect::<Vec<_>>(),
+        [("meas".to_owned(), Some(0.55), None), ("top2".to_owned(), Some(0.5), Some(ratios))]
+    );
+    // One of the two did not pass: the rate did not.
+    assert_eq!((entrant.passed_up_to_per_s, entrant.failed_from_per_s), (None, Some(100.0)));
+    assert!(entrant.sentence.contains("at 100/s in meas"), "{}", entrant.sentence);
+}
+
+#[test]
+fn what_the_origin_was_asked_about_and_had_not_changed_it_did_not_send() {
+    let mut revalidating = run(3_300);
+    revalidating.phases[0].used.origin_replies = 6_000;
+    revalidating.phases[0].used.origin_validations = 3_300;
+    let results = results_of("polymix-1", &[revalidating]);
+    let point = &results.entrants[0].points[0];
+    assert_eq!((point.hit_ratio, point.two_sided_hit_ratio), (Some(0.55), Some(0.55)));
+    assert_eq!(results.flags, ["--scale 1/60"]);
+}
+
+#[test]
+fn a_peak_says_whether_it_was_ever_sustained() {
+    let trial = |rate_per_s: f64, verdict: &str| RunRecord {
+        purpose: Purpose::Trial { rate_per_s, verdict: verdict.to_owned() },
+        ..run(3_300)
+    };
+    let measured = RunRecord { purpose: Purpose::Rate { order: 1, rate_per_s: 100.0 }, ..run(3_300) };
+    let failed =
+        RunRecord { failed: Some("it went away".to_owned()), phases: Vec::new(), ..trial(50.0, "x") };
+    for (runs, rate, how) in [
+        (
+            vec![trial(100.0, SUSTAINED), trial(200.0, "too slow"), measured.clone()],
+            Some(100.0),
+            "found in 2 trials",
+        ),
+        (
+            vec![trial(400.0, "too slow"), trial(200.0, "too slow"), measured],
+            Some(100.0),
+            "none of 2 trials was sustained; half of the lowest",
+        ),
+        (vec![trial(100.0, "too slow"), failed], None, "after 2 trials no rate was measured"),
+    ] {
+        let results = results_of("cache-bakeoff", &runs);
+        let peak = results.entrants[0].peak.as_ref().unwrap();
+        assert_eq!((peak.rate_per_s, peak.how.as_str(), peak.trials.len()), (rate, how, 2));
+    }
+}
+
+#[test]
+fn phases_of_several_runs_are_listed_once() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = ResultsDir::create(temp.path()).unwrap();
+    let mut directory = Directory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
+    let mut two = run(3_300);
+    let cool = PhaseLine {
+        phase: Record { phase: "cool".to_owned(), ..record(Scope::Phase, 60, 0) },
+        measured: false,
+        ..two.phases[0].clone()
+    };
+    two.phases.push(cool);
+    directory.run(&two).unwrap();
+    directory.run(&two).unwrap();
+    directory.end("complete").unwrap();
+    let stored = directory::load(temp.path()).unwrap();
+    let wanted = Wanted { phase: Some("warm".to_owned()), ..Wanted::default() };
+    assert_eq!(choose(&stored, &wanted).unwrap_err(), NothingChosen::NoSuchPhase("meas, cool".to_owned()));
 }

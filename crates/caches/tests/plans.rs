@@ -67,7 +67,10 @@ fn a_scale_shortens_all_but_the_warm_up_of_ten_seconds() {
         plan.robots.phases.iter().map(|phase| phase.goal.duration.unwrap().as_secs_f64()).collect();
     assert_eq!(seconds, [10.0, 54.0, 1.0]);
     let too_short = parse_with(text("polymix-1"), &at_scale("1/200")).unwrap_err();
-    assert!(too_short.contains("`meas` holds 16.2 s") && too_short.contains("at least 1/1"), "{too_short}");
+    assert!(too_short.contains("`meas` holds 16.2 s") && too_short.ends_with("at least 1/81"), "{too_short}");
+    // 30 s would do by time, but 2000 replies at 50/s take 40 s: what is advised does for both.
+    parse_with(text("polymix-1"), &at_scale("1/81")).unwrap();
+    assert!(parse_with(text("polymix-1"), &at_scale("1/82")).is_err());
     let slow = Changes { rate: Some(rate(10.0)), ..at_scale("1/60") };
     let few = parse_with(text("polymix-1"), &slow).unwrap_err();
     assert!(few.contains("540 replies at 10/s") && few.contains("2000"), "{few}");
@@ -85,12 +88,13 @@ fn flags_take_the_place_of_what_the_plan_says() {
     let names: Vec<&str> = plan.entrants.iter().map(|entrant| entrant.name.as_str()).collect();
     assert_eq!(
         (names, plan.course, plan.origin_port),
-        (vec!["squid", "none"], Course::Single(rate(80.0)), Some(8080))
+        (vec!["squid-my", "none"], Course::Single(rate(80.0)), Some(8080))
     );
     let Kind::Product { product: Product::Squid, config: Some(config) } = &plan.entrants[0].kind else {
         panic!()
     };
     assert_eq!(config.to_str(), Some("my.conf"));
+    assert_eq!(plan.entrants[0].typed(), "squid=my.conf");
     let plan = parse_with(text("cache-bakeoff"), &changes).unwrap();
     assert!(matches!(plan.course, Course::Shares { peak: Peak::Given(peak), .. } if peak == rate(80.0)));
 }
@@ -138,6 +142,45 @@ fn what_is_wrong_is_said_with_its_key() {
             assert!(said.contains(word), "{to}: {said}");
         }
     }
+}
+
+#[test]
+fn a_product_takes_part_with_our_configuration_and_with_yours_but_once_with_each() {
+    let names = |typed: &[&str]| {
+        let entrants = typed.iter().map(|name| name.parse().unwrap()).collect();
+        let changes = Changes { entrants, ..Changes::default() };
+        let plan = parse_with(text("polymix-1"), &changes)?;
+        Ok(plan.entrants.into_iter().map(|entrant| entrant.name).collect::<Vec<_>>())
+    };
+    assert_eq!(
+        names(&["squid", "squid=/etc/my squid.conf"]),
+        Ok(vec!["squid".into(), "squid-my-squid".into()])
+    );
+    for twice in [&["squid", "none", "squid"][..], &["squid=a/my.conf", "squid=b/my.conf"]] {
+        let said: String = names(twice).unwrap_err();
+        assert!(said.contains("takes part twice"), "{said}");
+    }
+}
+
+#[test]
+fn what_is_advised_for_one_of_two_phases_does_for_both() {
+    let two = text("polymix-1").replacen(
+        "[[phase]]\nname = \"cool",
+        "[[phase]]\nname = \"meas 2\"\ngoal = { duration = \"10min\" }\n[[phase]]\nname = \"cool",
+        1,
+    );
+    let said = parse_with(&two, &at_scale("1/200")).unwrap_err();
+    assert!(said.contains("`meas 2`") && said.contains("at least 1/"), "{said}");
+    let advised = said.rsplit("at least ").next().unwrap().split(',').next().unwrap();
+    parse_with(&two, &at_scale(advised)).unwrap();
+}
+
+#[test]
+fn a_comment_behind_its_table_makes_it_no_other_plan() {
+    for line in ["[bakeoff]", "  [bakeoff] # caches", "[bakeoff]#"] {
+        assert!(is_one(&format!("# mine\n{line}\n")), "{line}");
+    }
+    assert!(!is_one("[bakeoffs]\n") && !is_one("# [bakeoff]\n") && !is_one("[bakeoff] x"));
 }
 
 #[test]

@@ -95,10 +95,10 @@ pub(crate) struct CachesArgs {
     pub(crate) products: Vec<Entrant>,
     /// A forward proxy that runs already takes part
     #[arg(long = "proxy", value_name = "HOST:PORT")]
-    pub(crate) proxies: Vec<SocketAddr>,
+    pub(crate) proxies: Vec<String>,
     /// A reverse proxy that runs already, in front of the origin at --origin-port, takes part
     #[arg(long = "reverse", value_name = "HOST:PORT", requires = "origin_port")]
-    pub(crate) reverse: Vec<SocketAddr>,
+    pub(crate) reverse: Vec<String>,
     /// Port of the origin [default: a free one]
     #[arg(long, value_name = "PORT")]
     pub(crate) origin_port: Option<u16>,
@@ -118,7 +118,7 @@ impl CachesArgs {
     /// Those that were given, as they were typed.
     pub(crate) fn typed(&self) -> Vec<String> {
         let mut typed = Vec::new();
-        typed.extend(self.products.iter().map(|entrant| format!("--product {entrant}")));
+        typed.extend(self.products.iter().map(|entrant| format!("--product {}", entrant.typed())));
         typed.extend(self.proxies.iter().map(|address| format!("--proxy {address}")));
         typed.extend(self.reverse.iter().map(|address| format!("--reverse {address}")));
         typed.extend(self.origin_port.map(|port| format!("--origin-port {port}")));

@@ -1,6 +1,7 @@
 //! A bake-off of caches: its tables, for the terminal and the page alike.
 
 use crate::figures;
+use bakeoff_caches::clock_in_words;
 use bakeoff_caches::results::{Entrant, Path, Point, Results, Rule};
 use bakeoff_experiment::study::{self, Study};
 
@@ -29,8 +30,8 @@ pub(crate) fn rate(per_second: f64) -> String {
     figures::value("1/s", per_second)
 }
 
-/// `passed`, or what did not hold.
-pub(crate) fn rule(rule: &Rule) -> String {
+/// `yes`, or what did not hold.
+fn rule(rule: &Rule) -> String {
     if rule.passed() {
         return "yes".to_owned();
     }
@@ -51,23 +52,51 @@ pub(crate) fn by_rate(entrant: &Entrant) -> Vec<&Point> {
     points
 }
 
-/// Response times and hit ratios against the rate.
+/// The rate of a point, with its phase where a run has several.
+fn named(entrant: &Entrant, point: &Point) -> String {
+    match entrant.has_phases() {
+        true => format!("{} {}", rate(point.rate_per_s), point.phase),
+        false => rate(point.rate_per_s),
+    }
+}
+
+/// `no: mean`, or why it was not measured to its end.
+fn passed(point: &Point) -> String {
+    match point.cut_short {
+        Some(why) => format!("cut short: {}", why.in_words()),
+        None => rule(&point.rule),
+    }
+}
+
+/// Response times and hit ratios against the rate; failures where there are any.
 pub(crate) fn performance(entrant: &Entrant) -> Table {
+    let fails = entrant.points.iter().any(|point| point.error_share > 0.0);
     let row = |point: &&Point| {
         let half = point.mean_low_ns.zip(point.mean_high_ns).map(|(low, high)| (high - low) / 2);
         let interval = half.map_or(String::new(), |half| format!(" \u{b1} {}", time(Some(half))));
-        vec![
-            rate(point.rate_per_s),
+        let mut row = vec![
+            named(entrant, point),
             rate(point.reply_rate_per_s),
             format!("{}{interval}", time(Some(point.mean_ns))),
             time(Some(point.p99_ns)),
             ratio(point.hit_ratio),
-            rule(&point.rule),
-        ]
+        ];
+        row.extend(fails.then(|| failures(point.error_share)));
+        row.push(passed(point));
+        row
     };
-    Table {
-        head: vec!["rate", "replies", "mean", "p99", "hits", "passed in 1999"],
-        rows: by_rate(entrant).iter().map(row).collect(),
+    let mut head = vec!["rate", "replies", "mean", "p99", "hits"];
+    head.extend(fails.then_some("failed"));
+    head.push("passed in 1999");
+    Table { rows: by_rate(entrant).iter().map(row).collect(), head }
+}
+
+/// A few in a thousand are not nothing.
+fn failures(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => figures::NONE.to_owned(),
+        small if small < 0.1 => "< 0.1 %".to_owned(),
+        percent => format!("{percent:.1} %"),
     }
 }
 
@@ -81,7 +110,7 @@ pub(crate) fn hit_ratios(entrant: &Entrant) -> Option<Table> {
             ratio(point.achievable.as_ref().and_then(pick))
         };
         vec![
-            rate(point.rate_per_s),
+            named(entrant, point),
             ratio(point.hit_ratio),
             ratio(point.two_sided_hit_ratio),
             ratio(point.byte_hit_ratio),
@@ -101,7 +130,7 @@ pub(crate) fn hit_ratios(entrant: &Entrant) -> Option<Table> {
 pub(crate) fn costs(entrant: &Entrant) -> Table {
     let row = |point: &&Point| {
         vec![
-            rate(point.rate_per_s),
+            named(entrant, point),
             time(point.cpu_per_request_ns),
             time(point.origin_cpu_per_request_ns),
             time(Some(point.robots_cpu_per_request_ns)),
@@ -156,7 +185,8 @@ pub(crate) fn preparation(entrant: &Entrant) -> Vec<String> {
         ));
     }
     if let Some(peak) = &entrant.peak {
-        lines.push(format!("peak: {}, {}", rate(peak.rate_per_s), peak.how));
+        let found = peak.rate_per_s.map_or("none".to_owned(), rate);
+        lines.push(format!("peak: {found}, {}", peak.how));
     }
     if let Some(cost) = &entrant.cost {
         let hit = cost.hit_ns.map_or(figures::NONE.to_owned(), |ns| figures::value("ns", ns));
@@ -172,23 +202,41 @@ pub(crate) fn published() -> Option<Study> {
     Some(study)
 }
 
-/// `PolyMix-1, 4 caches, 10 rates each, scale 1/60`
+/// `4 entrants, 10 rates, scale 1/60`
 pub(crate) fn extent(results: &Results) -> String {
     let caches = results.entrants.len();
-    let rates = results.entrants.iter().map(|entrant| entrant.points.len()).max().unwrap_or(0);
+    let rates = |entrant: &Entrant| entrant.points.chunk_by(|a, b| a.order == b.order).count();
+    let rates = results.entrants.iter().map(rates).max().unwrap_or(0);
     let plural = |n: usize, word: &str| if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") };
     format!("{}, {}, scale {}", plural(caches, "entrant"), plural(rates, "rate"), results.scale)
+}
+
+/// The flags that changed the plan, if any did.
+pub(crate) fn flags(results: &Results) -> Option<String> {
+    (!results.flags.is_empty()).then(|| results.flags.join(" "))
+}
+
+/// The measured phases that are told apart: each by its name, or all alike where a run has but one.
+pub(crate) fn phases(entrant: &Entrant) -> Vec<Option<&str>> {
+    let mut phases = Vec::new();
+    for point in &entrant.points {
+        let phase = entrant.has_phases().then_some(point.phase.as_str());
+        if !phases.contains(&phase) {
+            phases.push(phase);
+        }
+    }
+    phases
 }
 
 /// The way to the origin, in words.
 pub(crate) fn path(path: &Path) -> String {
     format!(
         "{} and {}/s as fast as it goes; one robot alone waits {} in the mean, {} at the 99th percentile; the origin's \
-         clock is {} s ahead",
+         clock {}",
         rate(path.replies_per_s),
         figures::value("B", path.bytes_per_s),
         time(Some(path.idle_mean_ns)),
         time(Some(path.idle_p99_ns)),
-        path.clock_ahead_s
+        clock_in_words(path.clock_ahead_s, "the robots'")
     )
 }

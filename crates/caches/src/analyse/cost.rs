@@ -4,6 +4,7 @@
 //! from rates alone. The fill has hardly any hits: its CPU per request is that of a miss (without think time,
 //! but waiting costs no CPU). What a rate used beyond that of its misses is that of its hits.
 
+use super::point::telling;
 use crate::records::{Purpose, RunRecord};
 use crate::results::{Cost, Point};
 
@@ -12,11 +13,7 @@ const FEW_HITS: f64 = 0.05;
 
 /// `None` where CPU cannot be read.
 pub(super) fn of(runs: &[(usize, &RunRecord)], points: &[Point]) -> Option<Cost> {
-    let cheapest = points
-        .iter()
-        .filter(|point| point.rule.passed())
-        .max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
-    let point = cheapest.or(points.first())?;
+    let point = telling(points)?;
     let per_request = point.cpu_per_request_ns? as f64;
     let at = point.rate_per_s;
     match miss(runs) {
@@ -42,7 +39,6 @@ fn miss(runs: &[(usize, &RunRecord)]) -> Option<f64> {
     let (_, fill) = runs.iter().find(|(_, run)| run.purpose == Purpose::Fill)?;
     let line = fill.last_phase()?;
     let sums = &line.phase.sums;
-    let hits = sums.hits.traffic.count() + sums.revalidated.traffic.count();
-    let few = (hits as f64) < FEW_HITS * sums.basic.count() as f64;
+    let few = sums.document_hit_ratio()? < FEW_HITS;
     (few && sums.finished > 0).then_some(line.used.cache_cpu_ns? as f64 / sums.finished as f64)
 }

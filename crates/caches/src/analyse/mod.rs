@@ -10,9 +10,10 @@ mod words;
 use crate::directory::Stored;
 use crate::plan::{CachePlan, Changes, Course, Peak as PlanPeak, PlanError};
 use crate::records::{Purpose, RunRecord};
-use crate::results::{Entrant, FORMAT, Fill, Path, Peak, Point, Results};
+use crate::results::{CutShort, Entrant, FORMAT, Fill, Path, Peak, Point, Results, SUSTAINED};
 use bakeoff_subject::ProxyMode as Mode;
 use bakeoff_units::PerSecond;
+pub use words::{CLOCKS_AGREE_S, clock_in_words};
 
 /// What a stored bake-off came to.
 ///
@@ -46,10 +47,9 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
         title: plan.title.clone(),
         started: setup.started.clone(),
         bakeoff: setup.bakeoff.clone(),
+        flags: setup.flags.clone(),
         scale: plan.scale.to_string(),
-        not_scaled: plan
-            .scale
-            .leaves(plan.think_mean, Some(plan.memory_bytes + plan.disk_bytes.unwrap_or(0))),
+        not_scaled: plan.scale.leaves(plan.think_mean, plan.memory_bytes + plan.disk_bytes.unwrap_or(0)),
         differs: plan.differs.clone(),
         mode: match plan.mode {
             Mode::Reverse => "reverse".to_owned(),
@@ -69,9 +69,13 @@ fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> E
     let first = &runs[0].1.entrant;
     let is_cache = first.name != "none";
     let points: Vec<Point> =
-        runs.iter().filter_map(|(number, run)| point::of(plan, stored, *number, run, is_cache)).collect();
-    let passed = points.iter().filter(|point| point.rule.passed()).map(|point| point.rate_per_s);
-    let failed = points.iter().filter(|point| !point.rule.passed()).map(|point| point.rate_per_s);
+        runs.iter().flat_map(|(number, run)| point::of(plan, stored, *number, run, is_cache)).collect();
+    // A rate passes when all of its phases do; what was broken off says nothing.
+    let all_of = |order: u32| points.iter().filter(move |point| point.order == order);
+    let passes = |point: &&Point| all_of(point.order).all(|point| point.rule.passed());
+    let fails = |point: &&Point| !point.rule.passed() && point.cut_short != Some(CutShort::BrokenOff);
+    let passed = points.iter().filter(passes).map(|point| point.rate_per_s);
+    let failed = points.iter().filter(fails).map(|point| point.rate_per_s);
     let mut entrant = Entrant {
         name: first.name.clone(),
         sentence: String::new(),
@@ -129,12 +133,13 @@ fn fill(run: &RunRecord) -> Option<Fill> {
 /// The rate that the others are shares of, and how it was found.
 fn peak(plan: &CachePlan, runs: &[(usize, &RunRecord)]) -> Option<Peak> {
     let Course::Shares { shares, peak, .. } = &plan.course else { return None };
-    let trials: Vec<(f64, u64, String)> = runs
+    let trials: Vec<(f64, Option<u64>, String)> = runs
         .iter()
         .filter_map(|(_, run)| match &run.purpose {
             Purpose::Trial { rate_per_s, verdict } => {
-                let mean = run.last_phase()?.phase.sums.replies.traffic.response_ns.mean()? as u64;
-                Some((*rate_per_s, mean, verdict.clone()))
+                let mean =
+                    run.last_phase().and_then(|line| line.phase.sums.replies.traffic.response_ns.mean());
+                Some((*rate_per_s, mean.map(|ns| ns as u64), verdict.clone()))
             }
             _ => None,
         })
@@ -146,10 +151,19 @@ fn peak(plan: &CachePlan, runs: &[(usize, &RunRecord)]) -> Option<Peak> {
         }
         _ => None,
     });
-    let rate_per_s = measured?;
+    if measured.is_none() && trials.is_empty() {
+        return None;
+    }
+    let tried = trials.len();
+    let sustained = trials.iter().any(|(_, _, verdict)| verdict == SUSTAINED);
     let how = match peak {
+        PlanPeak::Given(_) if plan.rate_changed.is_some() => "as --rate says".to_owned(),
         PlanPeak::Given(_) => "as the plan says".to_owned(),
-        PlanPeak::Searched { .. } => format!("found in {} trials", trials.len()),
+        PlanPeak::Searched { .. } if measured.is_none() => {
+            format!("after {tried} trials no rate was measured")
+        }
+        PlanPeak::Searched { .. } if sustained => format!("found in {tried} trials"),
+        PlanPeak::Searched { .. } => format!("none of {tried} trials was sustained; half of the lowest"),
     };
-    Some(Peak { rate_per_s, how, trials })
+    Some(Peak { rate_per_s: measured, how, trials })
 }

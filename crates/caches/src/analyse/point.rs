@@ -2,10 +2,11 @@
 
 use crate::directory::Stored;
 use crate::plan::CachePlan;
-use crate::records::{Purpose, RunRecord};
-use crate::results::{Point, Rule};
+use crate::records::{PhaseLine, Purpose, RunRecord, Used};
+use crate::results::{Achievable, CutShort, Point, Rule};
 use bakeoff_robots::judge::Weight;
 use bakeoff_robots::ledger::{Record, Scope, Sums};
+use bakeoff_robots::phases::EndReason;
 use bakeoff_stats::{Level, OfBatches, of_batches};
 
 /// How far a rate may be off by the rule. An hour at 250/s knows it to 0.1 %; where the run is so short that
@@ -16,86 +17,126 @@ const HIT_TOLERANCE: f64 = 0.01;
 /// Standard errors that chance is taken for: 99 % of what it does.
 const CHANCE: f64 = 2.58;
 
-/// `None` for what is no rate, and where nothing was measured.
+/// The points of a run, one a measured phase; none for what is no rate, and where nothing was measured.
 pub(super) fn of(
     plan: &CachePlan,
     stored: &Stored,
     number: usize,
     run: &RunRecord,
     is_cache: bool,
-) -> Option<Point> {
-    let Purpose::Rate { order, rate_per_s } = run.purpose else { return None };
-    let line = run.phases.iter().rfind(|line| line.measured)?;
-    let (phase, sums) = (&line.phase, &line.phase.sums);
-    let intervals: Vec<&Record> = stored
-        .intervals
-        .iter()
-        .filter(|interval| interval.run as usize == number)
-        .map(|interval| &interval.interval)
-        .filter(|record| record.scope == Scope::Interval && record.phase == phase.phase)
-        .collect();
-    let response = &sums.replies.traffic.response_ns;
-    let mean = batches(&intervals, |sums| {
-        let response = &sums.replies.traffic.response_ns;
-        (response.sum as f64, response.count as f64)
-    });
-    let of_hits = batches(&intervals, |sums| (hits(sums) as f64, sums.basic.count() as f64));
-    let per_request = |ns: u64| ns.checked_div(sums.finished);
-    let ratio = |above: u64, below: u64| (below > 0).then(|| above as f64 / below as f64);
-    let from_cache = sums.hits.traffic.bytes.sum + sums.revalidated.traffic.bytes.sum;
-    let offered = sums.offered_hit_bytes;
-    let hit_ratio = is_cache.then(|| ratio(hits(sums), sums.basic.count())).flatten();
-    let request_rate = phase.asked_per_second()?;
-    let reply_rate = phase.replies_per_second()?;
-    let interval = |found: &Option<OfBatches>| found.and_then(|found| found.interval);
-    let mean_ns = response.mean()? as u64;
-    Some(Point {
-        order,
-        rate_per_s,
-        seconds: phase.span().as_secs_f64(),
-        request_rate_per_s: request_rate,
-        reply_rate_per_s: reply_rate,
-        replies: sums.good,
-        error_share: ratio(sums.failed, sums.finished).unwrap_or(0.0),
-        mean_ns,
-        mean_low_ns: interval(&mean).map(|interval| interval.low.max(0.0) as u64),
-        mean_high_ns: interval(&mean).map(|interval| interval.high as u64),
-        p50_ns: sums.replies.response.quantile(0.5).get(),
-        p95_ns: sums.replies.response.quantile(0.95).get(),
-        p99_ns: sums.replies.response.quantile(0.99).get(),
-        hit_mean_ns: sums.hits.traffic.response_ns.mean().map(|ns| ns as u64),
-        miss_mean_ns: sums.misses.traffic.response_ns.mean().map(|ns| ns as u64),
-        hit_ratio,
-        hit_ratio_low: hit_ratio.and(interval(&of_hits)).map(|interval| interval.low.max(0.0)),
-        hit_ratio_high: hit_ratio.and(interval(&of_hits)).map(|interval| interval.high.min(1.0)),
-        byte_hit_ratio: is_cache.then(|| ratio(from_cache, sums.basic.bytes.sum)).flatten(),
-        offered_hit_ratio: ratio(offered.count, sums.basic.count()),
-        offered_byte_hit_ratio: ratio(offered.sum, sums.basic.bytes.sum),
-        two_sided_hit_ratio: is_cache.then(|| two_sided(sums.good, line.used.origin_replies)).flatten(),
-        achievable: run.achievable,
-        fault_share: faults(sums) as f64 / sums.finished.max(1) as f64,
-        in_flight_mean: sums.in_flight.mean(phase.span()).unwrap_or(0.0),
-        cpu_per_request_ns: line.used.cache_cpu_ns.and_then(per_request),
-        origin_cpu_per_request_ns: line.used.origin_cpu_ns.and_then(per_request),
-        robots_cpu_per_request_ns: per_request(line.used.robots_cpu_ns).unwrap_or(0),
-        lateness_p99_ns: run.lateness_p99_ns,
-        rule: rule(
-            plan,
-            rate_per_s,
-            &Seen {
-                request_rate,
-                reply_rate,
-                mean_ns,
-                hit_ratio,
-                requests: sums.asked,
-                basic: sums.basic.count(),
-            },
-        ),
-    })
+) -> Vec<Point> {
+    let Purpose::Rate { order, rate_per_s } = run.purpose else { return Vec::new() };
+    let lines = run.phases.iter().filter(|line| line.measured);
+    let measured = lines.map(|line| Measured { plan, run, line, is_cache, order, rate_per_s });
+    measured.filter_map(|measured| measured.point(&intervals(stored, number, measured.line))).collect()
+}
+
+/// The highest rate that passed; else the lowest, of those that went to their end if one did.
+pub(super) fn telling(points: &[Point]) -> Option<&Point> {
+    let by_rate = |a: &&Point, b: &&Point| a.rate_per_s.total_cmp(&b.rate_per_s);
+    let passed = points.iter().filter(|point| point.rule.passed()).max_by(by_rate);
+    let whole = || points.iter().filter(|point| point.cut_short.is_none()).min_by(by_rate);
+    passed.or_else(whole).or_else(|| points.iter().min_by(by_rate))
+}
+
+fn intervals<'s>(stored: &'s Stored, number: usize, line: &PhaseLine) -> Vec<&'s Record> {
+    let of_run = stored.intervals.iter().filter(|interval| interval.run as usize == number);
+    let records = of_run.map(|interval| &interval.interval);
+    records.filter(|record| record.scope == Scope::Interval && record.phase == line.phase.phase).collect()
+}
+
+/// Hit ratios of simulated caches; stored of a run's last measured phase alone.
+fn achievable(run: &RunRecord, line: &PhaseLine) -> Option<Achievable> {
+    let last = run.phases.iter().rfind(|line| line.measured);
+    last.filter(|last| std::ptr::eq(*last, line)).and(run.achievable)
+}
+
+/// Why a phase did not go to its end.
+fn cut_short(line: &PhaseLine) -> Option<CutShort> {
+    match line.ended.as_str() {
+        "" => Some(CutShort::BrokenOff),
+        why if why == EndReason::TooManyErrors.meaning() => Some(CutShort::TooManyErrors),
+        _ => None,
+    }
+}
+
+/// A measured phase of a rate.
+struct Measured<'a> {
+    plan: &'a CachePlan,
+    run: &'a RunRecord,
+    line: &'a PhaseLine,
+    is_cache: bool,
+    order: u32,
+    rate_per_s: f64,
+}
+
+impl Measured<'_> {
+    fn point(&self, intervals: &[&Record]) -> Option<Point> {
+        let (phase, sums, used) = (&self.line.phase, &self.line.phase.sums, &self.line.used);
+        let response = &sums.replies.response;
+        let mean = batches(intervals, |sums| {
+            let response = &sums.replies.traffic.response_ns;
+            (response.sum as f64, response.count as f64)
+        });
+        let of_hits =
+            batches(intervals, |sums| (sums.from_cache().count() as f64, sums.basic.count() as f64));
+        let interval = |found: &Option<OfBatches>| found.and_then(|found| found.interval);
+        let of_cache = |ratio: Option<f64>| ratio.filter(|_| self.is_cache);
+        let per_request = |ns: u64| ns.checked_div(sums.finished);
+        let seen = self.seen()?;
+        Some(Point {
+            order: self.order,
+            rate_per_s: self.rate_per_s,
+            phase: phase.phase.clone(),
+            cut_short: cut_short(self.line),
+            seconds: phase.span().as_secs_f64(),
+            request_rate_per_s: seen.request_rate,
+            reply_rate_per_s: seen.reply_rate,
+            replies: sums.good,
+            error_share: sums.error_ratio().unwrap_or(0.0),
+            mean_ns: seen.mean_ns,
+            mean_low_ns: interval(&mean).map(|interval| interval.low.max(0.0) as u64),
+            mean_high_ns: interval(&mean).map(|interval| interval.high as u64),
+            p50_ns: response.quantile(0.5).get(),
+            p95_ns: response.quantile(0.95).get(),
+            p99_ns: response.quantile(0.99).get(),
+            hit_mean_ns: sums.hits.traffic.response_ns.mean().map(|ns| ns as u64),
+            miss_mean_ns: sums.misses.traffic.response_ns.mean().map(|ns| ns as u64),
+            hit_ratio: seen.hit_ratio,
+            hit_ratio_low: seen.hit_ratio.and(interval(&of_hits)).map(|interval| interval.low.max(0.0)),
+            hit_ratio_high: seen.hit_ratio.and(interval(&of_hits)).map(|interval| interval.high.min(1.0)),
+            byte_hit_ratio: of_cache(sums.byte_hit_ratio()),
+            offered_hit_ratio: sums.offered_document_hit_ratio(),
+            offered_byte_hit_ratio: sums.offered_byte_hit_ratio(),
+            two_sided_hit_ratio: of_cache(two_sided(sums.good, used)),
+            achievable: achievable(self.run, self.line),
+            fault_share: faults(sums) as f64 / sums.finished.max(1) as f64,
+            in_flight_mean: sums.in_flight.mean(phase.span()).unwrap_or(0.0),
+            cpu_per_request_ns: used.cache_cpu_ns.and_then(per_request),
+            origin_cpu_per_request_ns: used.origin_cpu_ns.and_then(per_request),
+            robots_cpu_per_request_ns: per_request(used.robots_cpu_ns).unwrap_or(0),
+            lateness_p99_ns: self.run.lateness_p99_ns,
+            rule: rule(self.plan, self.rate_per_s, &seen),
+        })
+    }
+
+    fn seen(&self) -> Option<Seen> {
+        let (phase, sums) = (&self.line.phase, &self.line.phase.sums);
+        Some(Seen {
+            whole: cut_short(self.line).is_none(),
+            request_rate: phase.asked_per_second()?,
+            reply_rate: phase.replies_per_second()?,
+            mean_ns: sums.replies.traffic.response_ns.mean()? as u64,
+            hit_ratio: sums.document_hit_ratio().filter(|_| self.is_cache),
+            requests: sums.asked,
+            basic: sums.basic.count(),
+        })
+    }
 }
 
 /// What the rule looks at.
 struct Seen {
+    whole: bool,
     request_rate: f64,
     reply_rate: f64,
     mean_ns: u64,
@@ -113,6 +154,7 @@ fn rule(plan: &CachePlan, asked: f64, seen: &Seen) -> Rule {
     let ratio = plan.hit_ratio.get();
     let hits = HIT_TOLERANCE.max(chance(seen.basic, (ratio * (1.0 - ratio)).sqrt()));
     Rule {
+        whole: seen.whole,
         mean: seen.mean_ns < plan.mean_bound.get(),
         hit_ratio: seen.hit_ratio.map(|seen| (seen - ratio).abs() <= hits),
         request_rate: near(seen.request_rate),
@@ -125,13 +167,10 @@ fn batches(intervals: &[&Record], of: fn(&Sums) -> (f64, f64)) -> Option<OfBatch
     of_batches(&batches, Level::ONCE)
 }
 
-/// Hits, those among them that the origin was asked about.
-fn hits(sums: &Sums) -> u64 {
-    sums.hits.traffic.count() + sums.revalidated.traffic.count()
-}
-
-/// What the robots got and the origin did not send. Below 0 where a cache asks for more than it is asked for.
-fn two_sided(robots: u64, origin: u64) -> Option<f64> {
+/// What the robots got and the origin did not send: of what it was asked about and had not changed it sent
+/// nothing but a head. Below 0 where a cache asks for more than it is asked for.
+fn two_sided(robots: u64, used: &Used) -> Option<f64> {
+    let origin = used.origin_replies.saturating_sub(used.origin_validations);
     (robots > 0).then(|| (robots as f64 - origin as f64) / robots as f64)
 }
 

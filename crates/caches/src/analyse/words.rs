@@ -1,31 +1,38 @@
 //! What came of it, in sentences, and what spoils figures.
 
+use super::point::telling;
 use crate::directory::Stored;
 use crate::plan::CachePlan;
 use crate::records::Purpose;
-use crate::results::{Entrant, Point};
+use crate::results::{CutShort, Entrant, Point};
 use bakeoff_units::{Nanos, PerSecond};
 
 /// Robots that send this late, or this busy, measure themselves.
 const LATE: Nanos = Nanos::from_millis(10);
 const BUSY: f64 = 0.9;
-/// Clocks further apart spoil judgements about age.
-const CLOCKS_APART_S: i64 = 1;
+/// Clocks further apart spoil judgements about age. A Date has whole seconds.
+pub const CLOCKS_AGREE_S: u64 = 1;
+
+/// What the origin's clock does: `is 5 s behind the robots'`. `other` is the clock that it is held against.
+pub fn clock_in_words(ahead_s: i64, other: &str) -> String {
+    let apart = ahead_s.unsigned_abs();
+    match ahead_s {
+        _ if apart <= CLOCKS_AGREE_S => format!("agrees with {other} to within {CLOCKS_AGREE_S} s"),
+        1.. => format!("is {apart} s ahead of {other}"),
+        _ => format!("is {apart} s behind {other}"),
+    }
+}
 
 /// What came of an entrant.
 pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
     if let Some(why) = &entrant.failed {
         return format!("did not finish: {why}");
     }
-    let Some(point) = telling(entrant) else {
+    let Some(point) = telling(&entrant.points) else {
         return "no rate was measured".to_owned();
     };
     let mut parts = vec![standing(entrant)];
-    parts.push(format!(
-        "at {} the mean response time is {}",
-        rate(point.rate_per_s),
-        Nanos::new(point.mean_ns)
-    ));
+    parts.push(format!("at {} the mean response time is {}", at(entrant, point), Nanos::new(point.mean_ns)));
     if let Some(hits) = point.hit_ratio {
         let possible = point.achievable.map(|best| {
             format!(", of {:.1} % that an endless cache would have had", best.when_fetched.0 * 100.0)
@@ -50,11 +57,12 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
     parts.join("; ")
 }
 
-/// The highest rate that passed; else the lowest.
-fn telling(entrant: &Entrant) -> Option<&Point> {
-    let by_rate = |a: &&Point, b: &&Point| a.rate_per_s.total_cmp(&b.rate_per_s);
-    let passed = entrant.points.iter().filter(|point| point.rule.passed()).max_by(by_rate);
-    passed.or_else(|| entrant.points.iter().min_by(by_rate))
+/// The rate, with the phase where there are several.
+fn at(entrant: &Entrant, point: &Point) -> String {
+    match entrant.has_phases() {
+        true => format!("{} in {}", rate(point.rate_per_s), point.phase),
+        false => rate(point.rate_per_s),
+    }
 }
 
 fn standing(entrant: &Entrant) -> String {
@@ -66,7 +74,8 @@ fn standing(entrant: &Entrant) -> String {
         (Some(passed), Some(failed)) => {
             format!("passes at {} and fails at the lower {}", rate(passed), rate(failed))
         }
-        (None, _) => "passes at no rate by the rule of 1999".to_owned(),
+        (None, Some(_)) => "passes at no rate by the rule of 1999".to_owned(),
+        (None, None) => "no rate was measured to its end".to_owned(),
     }
 }
 
@@ -88,13 +97,13 @@ pub(super) fn warnings(plan: &CachePlan, stored: &Stored, entrants: &[Entrant]) 
                 run.robots_busy * 100.0
             ));
         }
-        if let Some(apart) = run.clock_ahead_s.filter(|apart| apart.abs() > CLOCKS_APART_S) {
-            warnings.push(format!(
-                "{whose}: the origin's clock is {apart} s ahead of the robots': ages are not to be trusted"
-            ));
+        if let Some(ahead) = run.clock_ahead_s.filter(|ahead| ahead.unsigned_abs() > CLOCKS_AGREE_S) {
+            let clock = clock_in_words(ahead, "the robots'");
+            warnings.push(format!("{whose}: the origin's clock {clock}: ages are not to be trusted"));
         }
     }
     for entrant in entrants {
+        warnings.extend(entrant.points.iter().filter_map(|point| cut_short(entrant, point)));
         if let Some(fill) =
             entrant.fill.as_ref().filter(|fill| fill.stored_bytes < fill.capacity_bytes.map(|c| c / 2))
         {
@@ -111,4 +120,36 @@ pub(super) fn warnings(plan: &CachePlan, stored: &Stored, entrants: &[Entrant]) 
         ));
     }
     warnings
+}
+
+/// Of a phase that did not go to its end.
+fn cut_short(entrant: &Entrant, point: &Point) -> Option<String> {
+    let counts = match point.cut_short? {
+        CutShort::BrokenOff => "it neither passed nor failed",
+        CutShort::TooManyErrors => "it did not pass",
+    };
+    Some(format!(
+        "{} at {}: cut short after {} ({}); its figures are those of a part, and {counts}",
+        entrant.name,
+        at(entrant, point),
+        Nanos::from_secs_f64(point.seconds),
+        point.cut_short?.in_words()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clock_in_words;
+
+    #[test]
+    fn a_clock_is_ahead_or_behind_and_never_less_than_nothing_ahead() {
+        for (ahead_s, words) in [
+            (0, "agrees with ours to within 1 s"),
+            (-1, "agrees with ours to within 1 s"),
+            (2, "is 2 s ahead of ours"),
+            (-5, "is 5 s behind ours"),
+        ] {
+            assert_eq!(clock_in_words(ahead_s, "ours"), words);
+        }
+    }
 }

@@ -108,14 +108,16 @@ fn entrants(
     section: &BakeoffSection,
     changes: &Changes,
 ) -> Result<Vec<Entrant>, PlanError> {
-    if !changes.entrants.is_empty() {
-        return Ok(changes.entrants.clone());
-    }
-    let entrants: Vec<Entrant> =
-        section.products.iter().map(|name| reader.value("products", name)).collect::<Result<_, _>>()?;
+    let entrants: Vec<Entrant> = match changes.entrants.as_slice() {
+        [] => section.products.iter().map(|name| reader.value("products", name)).collect::<Result<_, _>>()?,
+        given => given.to_vec(),
+    };
     for (at, entrant) in entrants.iter().enumerate() {
         if entrants[..at].iter().any(|other| other.name == entrant.name) {
-            return Err(reader.wrong("products", format!("`{entrant}` takes part twice; each may once")));
+            let why = format!(
+                "`{entrant}` takes part twice; each may once (files of configuration tell by their names)"
+            );
+            return Err(reader.wrong("products", why));
         }
     }
     if entrants.is_empty() {
@@ -210,22 +212,19 @@ fn is_measured(phase: &PhaseFile) -> bool {
 fn demand_length(origin: &str, phases: &[PhaseFile], scale: Scale, course: &Course) -> Result<(), PlanError> {
     let lowest = match course {
         Course::Single(rate) => Some(*rate),
-        Course::Shares { shares, peak: Peak::Given(peak), .. } => {
-            let least = shares.iter().map(|share| share.get()).fold(f64::INFINITY, f64::min);
-            PerSecond::new(peak.get() * least)
-        }
+        Course::Shares { peak: Peak::Given(peak), .. } => course.lowest(*peak),
         // Looked at when the peak is known.
         Course::Shares { peak: Peak::Searched { .. }, .. } => None,
     };
     // Without a rate the time alone is looked at.
     let rate = lowest.or(PerSecond::new(1e9));
-    for phase in phases.iter().filter(|phase| is_measured(phase)) {
-        if let (Some(duration), Some(rate)) = (phase.goal.duration, rate) {
-            let holds = scale.holds(&phase.name, duration, rate);
-            holds.map_err(|why| PlanError::TooShort { origin: origin.to_owned(), why })?;
-        }
+    let too_short = |phase: &PhaseFile| scale.holds(&phase.name, phase.goal.duration?, rate?).err();
+    // The one that needs most: what is advised for it does for all.
+    let worst = phases.iter().filter(|phase| is_measured(phase)).filter_map(too_short);
+    match worst.max_by(|a, b| a.needs().total_cmp(&b.needs())) {
+        Some(why) => Err(PlanError::TooShort { origin: origin.to_owned(), why }),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// What is asked for when it is measured, and what fills the store.
@@ -252,18 +251,15 @@ fn contents(reader: &Reader<'_>, file: &PlanFile) -> Result<(Model, Option<Fill>
         filling.kinds[at].share = 0.0;
     }
     let robots = fillers(reader, section)?;
-    let fill = Fill {
-        robots,
-        model: filling,
-        times: section.times.unwrap_or(2.0),
-        longest: reader.or("longest", section.longest.as_ref(), Nanos::from_secs(300))?,
-    };
+    let fill = Fill { robots, model: filling, times: section.times.unwrap_or(2.0) };
     Ok((both, Some(fill)))
 }
 
 /// Robots that ask as fast as replies come, until they are told that it is enough.
 fn fillers(reader: &Reader<'_>, section: &FillSection) -> Result<Spec, PlanError> {
     let longest = section.longest.as_deref().unwrap_or("5min");
+    // The phase reads it again; here it is said with its key.
+    reader.value::<Nanos>("longest", longest)?;
     let text = format!(
         "[robots]\nrobots = {}\n[[phase]]\nname = \"fill\"\nmeasured = false\nlock = {{ until = [\"told\"], at_most = \
          \"{longest}\" }}\n",

@@ -3,13 +3,16 @@
 use bakeoff_subject::{Product, ProxyMode as Mode};
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+
+/// Characters of a configuration's name that stand in its entrant's.
+const LONGEST_STEM: usize = 60;
 
 /// One that takes part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entrant {
-    /// Its name in results.
+    /// Its name in results, which is also the name of files there.
     pub name: String,
     /// What it is.
     pub kind: Kind,
@@ -54,6 +57,16 @@ impl Entrant {
         Self { name: address.to_string(), kind: Kind::Running { address, mode } }
     }
 
+    /// As it is typed.
+    pub fn typed(&self) -> String {
+        match &self.kind {
+            Kind::Product { product, config: Some(config) } => {
+                format!("{}={}", product.label(), config.display())
+            }
+            _ => self.name.clone(),
+        }
+    }
+
     /// Whether there is a cache at all.
     pub fn is_cache(&self) -> bool {
         self.kind != Kind::Direct
@@ -74,8 +87,18 @@ impl FromStr for Entrant {
         };
         let product = Product::ALL.into_iter().find(|product| product.label() == name);
         let product = product.ok_or_else(|| NoEntrant(text.to_owned()))?;
-        Ok(Self { name: name.to_owned(), kind: Kind::Product { product, config } })
+        let name = config.as_deref().map_or_else(|| name.to_owned(), |config| named_after(name, config));
+        Ok(Self { name, kind: Kind::Product { product, config } })
     }
+}
+
+/// A product with a configuration of the user's, beside which the product with ours may take part: `squid-my`
+/// of `squid=my.conf`. Directories and files are named so, of which products read the names.
+fn named_after(product: &str, config: &Path) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let stem = config.file_stem().unwrap_or_default().to_string_lossy();
+    let stem: String = stem.chars().map(plain).take(LONGEST_STEM).collect();
+    format!("{product}-{stem}")
 }
 
 impl fmt::Display for Entrant {

@@ -15,12 +15,13 @@ use bakeoff_robots::{PhaseFile, Spec, SpecError};
 use bakeoff_subject::ProxyMode as Mode;
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
 
-/// The name of the table that tells such a plan from an experiment's.
-pub const TABLE: &str = "bakeoff";
-
 /// Whether a text is a plan of this kind.
 pub fn is_one(text: &str) -> bool {
-    text.lines().any(|line| line.trim() == "[bakeoff]")
+    let behind = |line: &str| {
+        let behind = line.trim().strip_prefix("[bakeoff]")?.trim_start();
+        Some(behind.is_empty() || behind.starts_with('#'))
+    };
+    text.lines().any(|line| behind(line) == Some(true))
 }
 
 /// What will be done.
@@ -90,6 +91,19 @@ pub enum Course {
     },
 }
 
+impl Course {
+    /// The lowest rate, of this peak where they are shares of one.
+    pub fn lowest(&self, peak: PerSecond) -> Option<PerSecond> {
+        match self {
+            Self::Single(rate) => Some(*rate),
+            Self::Shares { shares, .. } => {
+                let least = shares.iter().map(|share| share.get()).fold(f64::INFINITY, f64::min);
+                PerSecond::new(peak.get() * least)
+            }
+        }
+    }
+}
+
 /// Where the peak is from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Peak {
@@ -113,8 +127,6 @@ pub struct Fill {
     pub model: Model,
     /// It ends when so many times the store's capacity was fetched, where the store cannot be read.
     pub times: f64,
-    /// The longest it may take.
-    pub longest: Nanos,
 }
 
 /// Flags that change a plan.
@@ -218,8 +230,7 @@ impl CachePlan {
             self.scale,
             self.seed
         );
-        for line in self.scale.leaves(self.think_mean, Some(self.memory_bytes + self.disk_bytes.unwrap_or(0)))
-        {
+        for line in self.scale.leaves(self.think_mean, self.memory_bytes + self.disk_bytes.unwrap_or(0)) {
             words += &format!("\n  not scaled: {line}");
         }
         words

@@ -1,14 +1,16 @@
 //! Bake-offs of caches: `run`, `check`, `report` and `plans` where a plan is one.
 
 use super::report::say_where;
+use super::robots::resolve;
 use super::run::default_dir;
 use crate::Failure;
-use crate::args::{CachesArgs, RunArgs};
+use crate::args::{CachesArgs, ReportArgs, RuleArgs, RunArgs};
 use crate::exit::Exit;
 use crate::terminal::{self, Console};
 use bakeoff_caches::directory::{self, Stored};
 use bakeoff_caches::plan::{CachePlan, Changes, Entrant};
-use bakeoff_caches::{Bakeoff, Progress, analyse, shipped};
+use bakeoff_caches::results::{Entrant as Outcome, Results};
+use bakeoff_caches::{Bakeoff, CachesError, Progress, analyse, shipped};
 use bakeoff_experiment::directory::{DirectoryError, ResultsDir};
 use bakeoff_experiment::run::Progress as _;
 use bakeoff_report::{caches_html, caches_text};
@@ -16,18 +18,31 @@ use bakeoff_robots::console::{Generation, Line};
 use bakeoff_robots::ledger::Record;
 use bakeoff_subject::ProxyMode;
 use bakeoff_units::Nanos;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Whether a plan's text, or the shipped plan of this name, is one.
 pub(crate) fn is_plan(name: &str) -> bool {
-    text(name).is_some_and(|(_, text)| bakeoff_caches::plan::is_one(&text))
+    // What cannot be read is said by whoever reads it next.
+    text(name).ok().flatten().is_some_and(|(_, text)| bakeoff_caches::plan::is_one(&text))
 }
 
 /// Whether a directory was written by one.
 pub(crate) fn is_directory(path: &Path) -> bool {
     directory::is_one(path)
+}
+
+/// For a command that is for experiments; `why` goes on after "a bake-off of caches".
+pub(crate) fn refuse_directory(path: &Path, why: &str) -> Result<(), Failure> {
+    if !is_directory(path) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{}: a bake-off of caches {why}; `bakeoff report` makes its figures again, `bakeoff extract` prints them",
+        path.display()
+    )))
 }
 
 /// Names of the shipped plans.
@@ -41,20 +56,23 @@ pub(crate) fn list(width: usize) -> impl Iterator<Item = String> {
 }
 
 /// Its name and text; a file wins.
-fn text(name: &str) -> Option<(String, String)> {
+fn text(name: &str) -> Result<Option<(String, String)>, Failure> {
     let path = Path::new(name);
-    if let Ok(text) = std::fs::read_to_string(path) {
-        let stem = path.file_stem().map_or(name.to_owned(), |stem| stem.to_string_lossy().into_owned());
-        return Some((stem, text));
+    match std::fs::read_to_string(path) {
+        Ok(text) => {
+            let stem = path.file_stem().map_or(name.to_owned(), |stem| stem.to_string_lossy().into_owned());
+            return Ok(Some((stem, text)));
+        }
+        // A directory may have the name of a shipped plan.
+        Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => (),
+        Err(why) => return Err(Failure::usage(format!("{name}: {why}"))),
     }
-    shipped::PLANS
-        .iter()
-        .find(|plan| plan.name == name)
-        .map(|plan| (plan.name.to_owned(), plan.text.to_owned()))
+    let shipped = shipped::PLANS.iter().find(|plan| plan.name == name);
+    Ok(shipped.map(|plan| (plan.name.to_owned(), plan.text.to_owned())))
 }
 
 pub(super) fn parse(name: &str, changes: &Changes) -> Result<CachePlan, Failure> {
-    let Some((short, text)) = text(name) else {
+    let Some((short, text)) = text(name)? else {
         return Err(Failure::usage(format!(
             "{name}: no such plan; `bakeoff plans` lists those that are shipped"
         )));
@@ -62,11 +80,25 @@ pub(super) fn parse(name: &str, changes: &Changes) -> Result<CachePlan, Failure>
     CachePlan::parse(&short, name, &text, changes).map_err(Failure::usage)
 }
 
-fn changes(args: &CachesArgs) -> Changes {
+fn changes(args: &CachesArgs) -> Result<Changes, Failure> {
     let mut entrants = args.products.clone();
-    entrants.extend(args.proxies.iter().map(|address| Entrant::running(*address, ProxyMode::Forward)));
-    entrants.extend(args.reverse.iter().map(|address| Entrant::running(*address, ProxyMode::Reverse)));
-    Changes { entrants, scale: args.scale, rate: args.rate, origin_port: args.origin_port }
+    for (addresses, mode) in [(&args.proxies, ProxyMode::Forward), (&args.reverse, ProxyMode::Reverse)] {
+        for address in addresses {
+            entrants.push(Entrant::running(resolve(address)?, mode));
+        }
+    }
+    Ok(Changes { entrants, scale: args.scale, rate: args.rate, origin_port: args.origin_port })
+}
+
+/// Flags that only experiments have: none is taken and then not looked at.
+fn refuse(rules: &RuleArgs, others: &[(bool, &str)]) -> Result<(), Failure> {
+    let rule = (!rules.fail_if.is_empty(), "--fail-if");
+    match std::iter::once(&rule).chain(others).find(|(given, _)| *given) {
+        Some((_, flag)) => Err(Failure::usage(format!(
+            "{flag} is for experiments, which a bake-off of caches is not; take it out"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Checks a plan and says what it would do.
@@ -78,7 +110,8 @@ pub(crate) fn check(name: &str) -> Result<Exit, Failure> {
 
 /// Runs a plan into a new results directory.
 pub(crate) fn run(name: &str, args: &RunArgs, interrupted: &AtomicBool) -> Result<Exit, Failure> {
-    let changes = changes(&args.caches);
+    refuse(&args.rules, &[(args.full, "--full")])?;
+    let changes = changes(&args.caches)?;
     let plan = parse(name, &changes)?;
     let path = args.output.out.clone().unwrap_or_else(|| default_dir(&plan.name));
     let dir = ResultsDir::create(&path).map_err(|why| match why {
@@ -92,29 +125,54 @@ pub(crate) fn run(name: &str, args: &RunArgs, interrupted: &AtomicBool) -> Resul
     let bakeoff = Bakeoff { plan: &plan, flags: args.caches.typed(), interrupted };
     let result = bakeoff.run(&dir, &mut watcher);
     watcher.console.finish();
-    let shown = if is_directory(&path) { show(&dir, args.output.quiet) } else { Ok(()) };
-    say_where(&path);
-    shown?;
+    Ok(conclude(&dir, result, args.output.quiet, interrupted))
+}
+
+/// Whatever ended the run: reports what was measured, then says what went wrong, the run's own error first.
+fn conclude(
+    dir: &ResultsDir,
+    result: Result<(), CachesError>,
+    quiet: bool,
+    interrupted: &AtomicBool,
+) -> Exit {
+    let shown = if is_directory(dir.path()) { show(dir, quiet) } else { Ok(Exit::Verdicts) };
+    let mut ending = match &shown {
+        Ok(exit) => *exit,
+        Err(failure) => failure.exit,
+    };
     match result {
-        Ok(()) => Ok(Exit::Verdicts),
+        Ok(()) => (),
         Err(_) if interrupted.load(Ordering::Relaxed) => {
             terminal::note("interrupted; what was measured is kept");
-            Ok(Exit::Interrupted)
+            ending = Exit::Interrupted;
         }
-        Err(error) => Err(Failure::failed(error)),
+        Err(error) => {
+            terminal::complain(&error.to_string());
+            ending = Exit::Failed;
+        }
     }
+    if let Err(failure) = shown {
+        terminal::complain(&failure.message);
+    }
+    say_where(dir.path());
+    ending
 }
 
 /// Makes every output of a directory again.
-pub(crate) fn report(path: &Path) -> Result<Exit, Failure> {
-    let dir = ResultsDir::lock(path).map_err(Failure::failed)?;
-    show(&dir, false)?;
-    say_where(path);
-    Ok(Exit::Verdicts)
+pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
+    #[cfg(feature = "parquet")]
+    let others = [(args.parquet, "--parquet")];
+    #[cfg(not(feature = "parquet"))]
+    let others = [];
+    refuse(&args.rules, &others)?;
+    let dir = ResultsDir::lock(&args.dir).map_err(Failure::failed)?;
+    let exit = show(&dir, false)?;
+    say_where(&args.dir);
+    Ok(exit)
 }
 
 /// Prints the report, then writes its files.
-fn show(dir: &ResultsDir, quiet: bool) -> Result<(), Failure> {
+fn show(dir: &ResultsDir, quiet: bool) -> Result<Exit, Failure> {
     let stored: Stored = directory::load(dir.path()).map_err(Failure::failed)?;
     let results = analyse(&stored).map_err(Failure::failed)?;
     if !quiet {
@@ -123,7 +181,29 @@ fn show(dir: &ResultsDir, quiet: bool) -> Result<(), Failure> {
     let mut json = serde_json::to_vec_pretty(&results).map_err(Failure::failed)?;
     json.push(b'\n');
     dir.write("results.json", &json).map_err(Failure::failed)?;
-    dir.write("report.html", caches_html(&results, &stored.plan).as_bytes()).map_err(Failure::failed)
+    dir.write("report.html", caches_html(&results, &stored.plan).as_bytes()).map_err(Failure::failed)?;
+    Ok(exit(&results))
+}
+
+/// That somebody gave no figure, or nobody did, is said by the exit code too. What was broken off ends as it
+/// was broken off.
+fn exit(results: &Results) -> Exit {
+    if results.ended != "complete" {
+        return Exit::Verdicts;
+    }
+    let all = results.entrants.len();
+    let nothing = results.entrants.iter().filter(|entrant| entrant.points.is_empty()).count();
+    let unfinished = |entrant: &&Outcome| entrant.failed.is_some() || entrant.points.is_empty();
+    let unfinished = results.entrants.iter().filter(unfinished).count();
+    if nothing == all {
+        terminal::complain("no rate was measured: none of those that took part went so far");
+        Exit::Failed
+    } else if unfinished > 0 {
+        terminal::complain(&format!("{unfinished} of {all} that took part did not finish"));
+        Exit::Invalid
+    } else {
+        Exit::Verdicts
+    }
 }
 
 /// Which columns a word means.

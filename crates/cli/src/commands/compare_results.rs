@@ -1,5 +1,6 @@
 //! `bakeoff compare-results`: a stored run against a newer one.
 
+use super::caches;
 use crate::args::CompareResultsArgs;
 use crate::exit::Exit;
 use crate::{Failure, terminal};
@@ -8,6 +9,9 @@ use bakeoff_experiment::directory;
 
 /// Prints what changed. Writes nothing.
 pub(crate) fn compare_results(args: &CompareResultsArgs) -> Result<Exit, Failure> {
+    for dir in [&args.old, &args.new] {
+        caches::refuse_directory(dir, "is not an experiment, and has no arms to compare")?;
+    }
     let [old, new] = [&args.old, &args.new].map(|dir| directory::load(dir).map_err(Failure::usage));
     let wanted = Wanted { arm: args.arm.clone(), meters: args.meters.clone(), anyway: args.anyway };
     let found = between(&old?, &new?, &wanted).map_err(Failure::usage)?;

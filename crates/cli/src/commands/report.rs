@@ -18,7 +18,7 @@ pub(crate) const SLICES_PARQUET: &str = "slices.parquet";
 /// and prints the table.
 pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     if caches::is_directory(&args.dir) {
-        return caches::report(&args.dir);
+        return caches::report(args);
     }
     let dir = reopen(&args.dir)?;
     let stored = directory::load(&args.dir).map_err(Failure::usage)?;

@@ -9,7 +9,7 @@ use crate::terminal::{self, Console};
 use crate::{Failure, signals};
 use bakeoff_caches::plan::{CachePlan, Changes};
 use bakeoff_caches::records::{PhaseLine, RunRecord};
-use bakeoff_caches::{Apart, CachesError};
+use bakeoff_caches::{Apart, CLOCKS_AGREE_S, CachesError, clock_in_words};
 use bakeoff_experiment::directory::{DirectoryError, ResultsDir};
 use bakeoff_robots::judge::{Fault, Weight};
 use bakeoff_subject::ProxyMode;
@@ -17,9 +17,6 @@ use bakeoff_units::{Nanos, PerSecond, Ratio};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::Ordering;
-
-/// Clocks that differ by more spoil the judgement of what is stale. A Date has whole seconds.
-const AGREE_S: u64 = 1;
 
 /// Asks until the plan's phases are over, or until Ctrl-C.
 pub(crate) fn robots(args: &RobotsArgs) -> Result<Exit, Failure> {
@@ -69,7 +66,7 @@ fn failed(why: CachesError) -> Failure {
 }
 
 /// `HOST:PORT` as the user wrote it.
-fn resolve(text: &str) -> Result<SocketAddr, Failure> {
+pub(super) fn resolve(text: &str) -> Result<SocketAddr, Failure> {
     let wrong =
         |why: String| Failure::usage(format!("`{text}` is no HOST:PORT: {why}; such as 127.0.0.1:8000"));
     let mut addresses = text.to_socket_addrs().map_err(|why| wrong(why.to_string()))?;
@@ -87,17 +84,14 @@ fn cache(args: &RobotsArgs) -> Result<Option<(SocketAddr, ProxyMode)>, Failure> 
 fn say_clock(origin: SocketAddr, ahead: Option<i64>) {
     terminal::note(&match ahead {
         None => format!("the origin at {origin} gives no Date: whether its clock agrees is not known"),
-        Some(seconds) if seconds.unsigned_abs() <= AGREE_S => {
-            format!("the origin at {origin} is there; its clock agrees to within {AGREE_S} s")
+        Some(ahead) if ahead.unsigned_abs() <= CLOCKS_AGREE_S => {
+            format!("the origin at {origin} is there; its clock {}", clock_in_words(ahead, "this one"))
         }
-        Some(seconds) => {
-            let way = if seconds > 0 { "ahead of" } else { "behind" };
-            format!(
-                "warning: the clock of the origin at {origin} is {} s {way} this one; what is judged by time, as \
-                 stale hits are, is not to be believed until they agree",
-                seconds.unsigned_abs()
-            )
-        }
+        Some(ahead) => format!(
+            "warning: the clock of the origin at {origin} {}; what is judged by time, as stale hits are, is not to be \
+             believed until they agree",
+            clock_in_words(ahead, "this one")
+        ),
     });
 }
 

@@ -66,6 +66,7 @@ pub(crate) fn experiment(
 }
 
 fn resume(path: &Path, quiet: bool, rules: &RuleArgs, interrupted: &AtomicBool) -> Result<Exit, Failure> {
+    caches::refuse_directory(path, "cannot be gone on with: run it anew")?;
     let clock = MonotonicClock::new();
     let began = clock.now();
     let dir = report::reopen(path)?;

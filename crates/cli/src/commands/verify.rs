@@ -13,12 +13,7 @@ const SHOWN: usize = 30;
 
 /// Prints what is not as it was written, a line each. Writes nothing.
 pub(crate) fn verify(args: &VerifyArgs) -> Result<Exit, Failure> {
-    if super::caches::is_directory(&args.dir) {
-        return Err(Failure::usage(format!(
-            "{}: a bake-off of caches has no chain of checks; `bakeoff report` makes its figures again",
-            args.dir.display()
-        )));
-    }
+    super::caches::refuse_directory(&args.dir, "has no chain of checks")?;
     // Held while reading: a run may be writing. A copy that cannot be written needs no lock.
     let _lock = match ResultsDir::reopen(&args.dir) {
         Err(why @ DirectoryError::InUse(_)) => return Err(Failure::failed(why)),

@@ -2,7 +2,9 @@
 
 use super::chart::{Chart, Scale, Series};
 use super::page::{STYLE, typeset};
-use crate::caches::{Table, by_rate, costs, extent, faults, hit_ratios, performance, preparation, published};
+use crate::caches::{
+    Table, by_rate, costs, extent, faults, hit_ratios, performance, phases, preparation, published,
+};
 use crate::figures;
 use bakeoff_caches::results::{Entrant, Point, Results};
 use bakeoff_experiment::results::Fact;
@@ -24,6 +26,7 @@ struct View {
     started: String,
     bakeoff: String,
     partial: Option<String>,
+    flags: Option<String>,
     entrants: Vec<Card>,
     charts: Vec<Chart>,
     path: Option<String>,
@@ -95,6 +98,7 @@ impl View {
             started: results.started.clone(),
             bakeoff: results.bakeoff.clone(),
             partial: (results.ended != "complete").then(|| results.ended.clone()),
+            flags: crate::caches::flags(results),
             entrants: results
                 .entrants
                 .iter()
@@ -125,6 +129,7 @@ impl Card {
             (Some(_), _) => ("invalid", "?", "not finished"),
             (None, Some(_)) => ("fine", "\u{25b2}", "passes"),
             (None, None) if entrant.points.is_empty() => ("open", "\u{25cb}", "no rate"),
+            (None, None) if entrant.failed_from_per_s.is_none() => ("open", "\u{25cb}", "broken off"),
             (None, None) => ("costs", "\u{2715}", "fails"),
         };
         let grid = |caption, table: Table| Grid {
@@ -134,7 +139,7 @@ impl Card {
         };
         let mut tables = Vec::new();
         if !entrant.points.is_empty() {
-            tables.push(grid("Response time from when a request was due, with its 95 % interval, and document hit ratio; the last column is the rule of 1999, and what of it did not hold", performance(entrant)));
+            tables.push(grid("Response time from when a request was due, with its 95 % interval, and document hit ratio; requests that failed, where any did; the last column is the rule of 1999, and what of it did not hold", performance(entrant)));
             tables.extend(hit_ratios(entrant).map(|ratios| grid("Hit ratios: as the robots saw them, as the origin's count says, by bytes, what the workload offered; and of caches that are simulated on the same requests: endless, LRU and Belady's with the room of the store", ratios)));
             tables.push(grid("CPU per request of cache, origin and robots; mean times of hits and misses; requests in flight; how late robots sent", costs(entrant)));
         }
@@ -166,16 +171,23 @@ impl Card {
 fn charts(results: &Results) -> Vec<Chart> {
     type Pick = fn(&Point) -> Option<f64>;
     let lines = |what: &str, dashed: bool, pick: Pick| -> Vec<Series> {
-        let line = |(at, entrant): (usize, &Entrant)| Series {
+        let line = |at: usize, entrant: &Entrant, phase: Option<&str>| Series {
             key: key(at),
-            label: format!("{}, {what}", entrant.name),
+            label: match phase {
+                Some(phase) => format!("{} {phase}, {what}", entrant.name),
+                None => format!("{}, {what}", entrant.name),
+            },
             dashed,
             points: by_rate(entrant)
                 .into_iter()
+                .filter(|point| phase.is_none_or(|phase| point.phase == phase))
                 .filter_map(|point| Some((point.rate_per_s, pick(point)?, point.rule.passed())))
                 .collect(),
         };
-        results.entrants.iter().enumerate().map(line).collect()
+        let of_phases = |(at, entrant): (usize, &Entrant)| -> Vec<Series> {
+            phases(entrant).into_iter().map(|phase| line(at, entrant, phase)).collect()
+        };
+        results.entrants.iter().enumerate().flat_map(of_phases).collect()
     };
     let mut hits = lines("hit ratio", false, |point| point.hit_ratio);
     hits.extend(lines("could be had", true, |point| {

@@ -12,6 +12,9 @@ pub fn caches_text(results: &Results, width: usize, colour: bool) -> String {
     if results.ended != "complete" {
         page.paragraph(&format!("PARTIAL RESULTS: {}.", results.ended), Paint::Alarm);
     }
+    if let Some(flags) = caches::flags(results) {
+        page.note(&format!("run with {flags}"));
+    }
     let said: Vec<_> = results.entrants.iter().map(sentence).collect();
     page.definitions(&said);
     for entrant in &results.entrants {
@@ -44,7 +47,8 @@ fn one(page: &mut Page, entrant: &Entrant) {
         page.note(&line);
     }
     if !entrant.points.is_empty() {
-        table(page, &performance(entrant), 5);
+        let performance = performance(entrant);
+        table(page, &performance, performance.head.len() - 1);
         if let Some(ratios) = hit_ratios(entrant) {
             table(page, &ratios, 8);
         }

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout)] // a test that is skipped says so
 
 mod between;
+mod caches;
 mod data;
 mod fixture;
 mod page;
