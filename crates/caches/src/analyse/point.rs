@@ -25,6 +25,10 @@ pub(super) fn of(
     is_cache: bool,
 ) -> Option<Point> {
     let Purpose::Rate { order, rate_per_s } = run.purpose else { return None };
+    // What was broken off has phases, and its last one is no measurement.
+    if run.failed.is_some() {
+        return None;
+    }
     let line = run.phases.iter().rfind(|line| line.measured)?;
     let (phase, sums) = (&line.phase, &line.phase.sums);
     let intervals: Vec<&Record> = stored
@@ -72,7 +76,7 @@ pub(super) fn of(
         offered_hit_ratio: ratio(offered.count, sums.basic.count()),
         offered_byte_hit_ratio: ratio(offered.sum, sums.basic.bytes.sum),
         two_sided_hit_ratio: is_cache.then(|| two_sided(sums.good, line.used.origin_replies)).flatten(),
-        achievable: run.achievable,
+        achievable: line.achievable.or(run.achievable),
         fault_share: faults(sums) as f64 / sums.finished.max(1) as f64,
         in_flight_mean: sums.in_flight.mean(phase.span()).unwrap_or(0.0),
         cpu_per_request_ns: line.used.cache_cpu_ns.and_then(per_request),
