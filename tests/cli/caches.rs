@@ -100,6 +100,39 @@ fn an_interrupted_run_can_be_read_to_its_last_interval() {
     }
 }
 
+/// The process that serves what is asked for: it alone is told of a world.
+fn origin_of(run: u32) -> Option<u32> {
+    let below = bakeoff_sys::process::descendants(run).ok()?;
+    let is_it = |pid: &u32| {
+        let said = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words: Vec<&[u8]> = said.split(|byte| *byte == 0).collect();
+        words.get(1) == Some(&&b"origin"[..]) && words.contains(&&b"--world"[..])
+    };
+    below.into_iter().map(|stat| stat.pid).find(is_it)
+}
+
+#[test]
+fn an_origin_that_dies_ends_the_bake_off_and_what_was_measured_is_kept() {
+    let yard = Yard::new();
+    yard.write("tiny.toml", plan("400/s", 1_000_000));
+    let run = yard.start(yard.bakeoff(&["run", "tiny.toml", "--out", "out"]));
+    wait_until(Duration::from_secs(60), || {
+        let text = fs::read_to_string(yard.path("out/intervals.jsonl")).unwrap_or_default();
+        if text.contains('\n') { Ok(()) } else { Err("an interval".to_owned()) }
+    });
+    signal("KILL", &origin_of(run.pid()).unwrap().to_string());
+    yard.ended(run).exits(3).says(&["the origin: ", "killed by SIGKILL"]);
+    let ended = yard.read("out/ended.txt");
+    assert!(ended.starts_with("the origin: "), "{ended}");
+    let runs = lines(&yard, "out/runs.jsonl");
+    assert_eq!((runs.len(), &runs[0]["purpose"]["kind"]), (1, &"rate".into()));
+    assert_eq!(
+        (&runs[0]["phases"][0]["phase"]["phase"], &runs[0]["ended"]),
+        (&"warm".into(), &"broken off".into())
+    );
+    assert!(runs[0]["failed"].as_str().unwrap().starts_with("the origin: "), "{}", runs[0]);
+}
+
 #[test]
 fn what_cannot_be_run_exits_2_and_says_why() {
     let yard = Yard::new();

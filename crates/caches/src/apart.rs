@@ -5,15 +5,15 @@
 
 use crate::directory::Directory;
 use crate::plan::CachePlan;
-use crate::records::{EntrantRecord, IntervalLine, PhaseLine, Purpose, RunRecord, Setup, Used};
-use crate::run::load::{Ended, Load, Watch};
-use crate::run::tally::{Tally, tally};
+use crate::records::{EntrantRecord, Purpose, RunRecord, Setup};
+use crate::run::load::{Ended, Load};
+use crate::run::observer::{Log, Observer, Sides};
+use crate::run::tally::tally;
 use crate::run::{self, CachesError, Progress, steps};
 use crate::{Bakeoff, plan::Course};
 use bakeoff_content::mix64;
 use bakeoff_experiment::directory::ResultsDir;
-use bakeoff_robots::ledger::{Record, Scope};
-use bakeoff_robots::{FillGate, Spec, TargetForm};
+use bakeoff_robots::{Spec, TargetForm};
 use bakeoff_subject::ProxyMode;
 use bakeoff_units::PerSecond;
 use std::net::SocketAddr;
@@ -77,7 +77,7 @@ impl Apart<'_> {
     ) -> Result<RunRecord, CachesError> {
         let rate = self.rate().map_err(|why| CachesError::Own(why.to_string()))?;
         let bakeoff = Bakeoff { plan: self.plan, flags: self.flags.clone(), interrupted: self.interrupted };
-        let (setup, placement, connections) = bakeoff.setup()?;
+        let (setup, placement, connections) = bakeoff.setup(self.is_near())?;
         let fixed = Fixed { setup, cores: placement.generator, connections };
         let mut directory =
             log.map(|dir| Directory::begin(dir, &self.plan.text, &fixed.setup)).transpose()?;
@@ -101,6 +101,12 @@ impl Apart<'_> {
         steps::demand_replies(record)
     }
 
+    /// Whether all that is asked is on this machine.
+    fn is_near(&self) -> bool {
+        let is_near = |address: SocketAddr| address.ip().is_loopback();
+        is_near(self.origin) && self.cache.is_none_or(|(address, _)| is_near(address))
+    }
+
     fn ask(
         &self,
         rate: PerSecond,
@@ -108,22 +114,22 @@ impl Apart<'_> {
         mut directory: Option<&mut Directory<'_>>,
         progress: &mut dyn Progress,
     ) -> Result<RunRecord, CachesError> {
-        let (before, ahead) = tally(self.origin)?;
         let spec = Spec { rate: Some(rate), ..self.plan.robots.clone() };
-        let measured = spec.phases.iter().filter(|phase| phase.measured).map(|phase| phase.name.clone());
-        let mut observer = Observer {
-            directory: directory.as_deref_mut(),
-            progress,
-            origin: self.origin,
-            measured: measured.collect(),
-            before: Reading { tally: before, cpu_ns: own_cpu_ns() },
-        };
-        let ended = self.load(&spec, fixed).run(&mut observer)?;
-        let record = self.record(rate, ahead, ended);
+        let log = Log { run: 0, dir: directory.as_deref_mut(), progress };
+        // Whether a store is full cannot be seen from here, nor what a cache used.
+        let sides = Sides { origin: &self.origin, cache: None };
+        let mut observer = Observer::begin(log, &spec, sides, None)?;
+        let mut ended = self.load(&spec, fixed).run(&mut observer);
+        let learnt = observer.finish();
+        let failed = ended.failed.take();
+        let mut record = self.record(rate, learnt.clock_ahead_s, ended);
+        if let Some(why) = &failed {
+            (record.ended, record.failed) = (steps::BROKEN_OFF.to_owned(), Some(why.to_string()));
+        }
         if let Some(directory) = directory {
             directory.run(&record)?;
         }
-        Ok(record)
+        failed.map_or(Ok(record), Err)
     }
 
     fn load<'l>(&'l self, spec: &'l Spec, fixed: &'l Fixed) -> Load<'l> {
@@ -153,6 +159,7 @@ impl Apart<'_> {
             entrant: EntrantRecord { name, version: None, config: None },
             purpose: Purpose::Rate { order: 1, rate_per_s: rate.get() },
             store: None,
+            store_unreadable: None,
             ended: steps::words(&ended),
             failed: None,
             lateness_p99_ns: ended.lateness_p99_ns,
@@ -162,56 +169,4 @@ impl Apart<'_> {
             phases: ended.phases,
         }
     }
-}
-
-/// Readings at a moment, of which a phase has the difference.
-struct Reading {
-    tally: Tally,
-    cpu_ns: u64,
-}
-
-/// Writes down what robots tell, and asks the origin when a phase ends.
-struct Observer<'o, 'd> {
-    directory: Option<&'o mut Directory<'d>>,
-    progress: &'o mut dyn Progress,
-    origin: SocketAddr,
-    measured: Vec<String>,
-    before: Reading,
-}
-
-impl Watch for Observer<'_, '_> {
-    fn record(&mut self, record: &Record) -> Result<(), CachesError> {
-        if let (Some(directory), Scope::Interval) = (&mut self.directory, record.scope) {
-            directory.interval(&IntervalLine { run: 0, interval: record.clone() })?;
-        }
-        self.progress.record(record);
-        Ok(())
-    }
-
-    fn phase(&mut self, phase: Record) -> Result<PhaseLine, CachesError> {
-        let now = Reading { tally: tally(self.origin)?.0, cpu_ns: own_cpu_ns() };
-        let before = std::mem::replace(&mut self.before, now);
-        let now = &self.before;
-        let used = Used {
-            cache_cpu_ns: None,
-            origin_cpu_ns: None,
-            robots_cpu_ns: now.cpu_ns.saturating_sub(before.cpu_ns),
-            // The question itself is one of the replies.
-            origin_replies: now.tally.replies.saturating_sub(before.tally.replies).saturating_sub(1),
-            origin_validations: now.tally.validations.saturating_sub(before.tally.validations),
-            origin_body_bytes: now.tally.body_bytes.saturating_sub(before.tally.body_bytes),
-        };
-        self.progress.record(&phase);
-        let measured = self.measured.contains(&phase.phase);
-        Ok(PhaseLine { phase, measured, ended: String::new(), used })
-    }
-
-    /// Whether a store is full cannot be seen from here.
-    fn look(&mut self, _: &FillGate) -> Result<(), CachesError> {
-        Ok(())
-    }
-}
-
-fn own_cpu_ns() -> u64 {
-    bakeoff_sys::cpu_clock::own_process().map_or(0, |time| time.get())
 }

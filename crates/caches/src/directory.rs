@@ -4,11 +4,13 @@
 //! a run that is broken off or killed can be read to its last interval.
 
 use crate::records::{IntervalLine, RunRecord, Setup};
+use crate::results::FORMAT;
 use bakeoff_experiment::directory::{DirectoryError, ResultsDir};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// The plan's text.
@@ -63,11 +65,6 @@ impl<'d> Directory<'d> {
         Ok(Self { dir, runs, intervals })
     }
 
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        self.dir.path()
-    }
-
     /// A run has ended. Synced: it is not lost.
     ///
     /// # Errors
@@ -106,34 +103,61 @@ impl<'d> Directory<'d> {
 /// Reads a directory. Half a line at the end of a file is what a killed run leaves, and is not read.
 ///
 /// # Errors
-/// It is none, or what stands in it cannot be read.
+/// It is none, it is in another version's form, or what stands in it cannot be read.
 pub fn load(path: &Path) -> Result<Stored, DirectoryError> {
-    let text = |name: &str| {
-        let path = path.join(name);
-        fs::read_to_string(&path).map_err(|why| DirectoryError::Read { path, why: why.to_string() })
-    };
-    let setup = serde_json::from_str(&text(SETUP)?)
-        .map_err(|why| DirectoryError::Read { path: path.join(SETUP), why: why.to_string() })?;
     Ok(Stored {
-        plan: text(PLAN)?,
-        setup,
-        runs: lines(path.join(RUNS))?,
-        intervals: lines(path.join(INTERVALS))?,
-        ended: fs::read_to_string(path.join(END)).ok(),
+        plan: text(path, PLAN)?,
+        setup: setup(path)?,
+        runs: lines(path, RUNS)?,
+        intervals: lines(path, INTERVALS)?,
+        ended: match fs::read_to_string(path.join(END)) {
+            Err(why) if why.kind() == ErrorKind::NotFound => None,
+            other => Some(other.map_err(|why| unreadable(path, END, why))?),
+        },
     })
 }
 
-fn lines<T: DeserializeOwned>(path: PathBuf) -> Result<Vec<T>, DirectoryError> {
-    let text = fs::read_to_string(&path)
-        .map_err(|why| DirectoryError::Read { path: path.clone(), why: why.to_string() })?;
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let parse = |(at, line): (usize, &str)| {
-        serde_json::from_str(line).map_err(|why| DirectoryError::Read {
-            path: path.clone(),
-            why: format!("line {}: {why}", at + 1),
-        })
-    };
-    whole.lines().enumerate().map(parse).collect()
+/// Its form first: what another version wrote may lack what this one needs.
+fn setup(dir: &Path) -> Result<Setup, DirectoryError> {
+    #[derive(Deserialize)]
+    struct Form {
+        format: u32,
+        bakeoff: String,
+    }
+    let text = text(dir, SETUP)?;
+    let damaged = |why: serde_json::Error| unreadable(dir, SETUP, why);
+    let Form { format, bakeoff } = serde_json::from_str(&text).map_err(damaged)?;
+    if format != FORMAT {
+        let why = format!(
+            "bakeoff {bakeoff} wrote it in the form {format}, and this bakeoff ({}) reads {FORMAT}; use the bakeoff \
+             that wrote it",
+            env!("CARGO_PKG_VERSION")
+        );
+        return Err(unreadable(dir, SETUP, why));
+    }
+    serde_json::from_str(&text).map_err(damaged)
+}
+
+/// The whole lines of a file; what is behind the last of them may end anywhere, within a character too.
+fn lines<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<Vec<T>, DirectoryError> {
+    let damaged = |why: std::io::Error| unreadable(dir, name, why);
+    let mut file = BufReader::new(File::open(dir.join(name)).map_err(damaged)?);
+    let (mut line, mut records) = (Vec::new(), Vec::new());
+    loop {
+        line.clear();
+        file.read_until(b'\n', &mut line).map_err(damaged)?;
+        let Some(whole) = line.strip_suffix(b"\n") else { return Ok(records) };
+        let wrong = |why| unreadable(dir, name, format!("line {}: {why}", records.len() + 1));
+        records.push(serde_json::from_slice(whole).map_err(wrong)?);
+    }
+}
+
+fn text(dir: &Path, name: &str) -> Result<String, DirectoryError> {
+    fs::read_to_string(dir.join(name)).map_err(|why| unreadable(dir, name, why))
+}
+
+fn unreadable(dir: &Path, name: &str, why: impl Display) -> DirectoryError {
+    DirectoryError::Read { path: dir.join(name), why: why.to_string() }
 }
 
 fn json(value: &impl Serialize) -> Vec<u8> {
@@ -142,10 +166,14 @@ fn json(value: &impl Serialize) -> Vec<u8> {
     text
 }
 
+/// A whole line or none: half of one, as a full disk leaves it, would spoil the next.
 fn line(file: &mut File, value: &impl Serialize) -> std::io::Result<()> {
     let mut text = serde_json::to_vec(value)?;
     text.push(b'\n');
-    file.write_all(&text)
+    let before = file.metadata()?.len();
+    file.write_all(&text).inspect_err(|_| {
+        let _ = file.set_len(before); // the error of the writing is what is told
+    })
 }
 
 fn appended(path: &Path) -> Result<File, DirectoryError> {

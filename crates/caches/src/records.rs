@@ -2,6 +2,7 @@
 //!
 //! Measuring side, cold. Data alone.
 
+use crate::results::Achievable;
 use bakeoff_experiment::results::Fact;
 use bakeoff_robots::ledger::Record;
 use serde::{Deserialize, Serialize};
@@ -73,16 +74,21 @@ pub struct RunRecord {
     pub phases: Vec<PhaseLine>,
     /// The store at its end, by the product's own gauge.
     pub store: Option<Store>,
+    /// The first thing that kept the gauge from being read, if something did.
+    #[serde(default)]
+    pub store_unreadable: Option<String>,
     /// Why it ended, in words.
     pub ended: String,
-    /// Why it says nothing, if so.
+    /// Why it was broken off or says nothing, if so. Its phases are what was measured until then, the last
+    /// of them cut short.
     pub failed: Option<String>,
     /// How late requests were sent while a connection was free: 99th percentile over all phases.
     pub lateness_p99_ns: u64,
     /// Share of its time in which the robots' busiest thread was at work.
     pub robots_busy: f64,
-    /// Hit ratios of simulated caches over the measured phase.
-    pub achievable: Option<crate::results::Achievable>,
+    /// Hit ratios of simulated caches, in directories that were written before each phase had its own.
+    #[serde(default)]
+    pub achievable: Option<Achievable>,
     /// How far the origin's clock is ahead, in seconds.
     pub clock_ahead_s: Option<i64>,
 }
@@ -110,6 +116,9 @@ pub struct PhaseLine {
     pub ended: String,
     /// What was used and served in it.
     pub used: Used,
+    /// Hit ratios of simulated caches over its requests, where it counts and they were kept.
+    #[serde(default)]
+    pub achievable: Option<Achievable>,
 }
 
 impl PhaseLine {

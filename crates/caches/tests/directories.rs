@@ -60,8 +60,10 @@ fn run(hits: u64) -> RunRecord {
             measured: true,
             ended: "its time was over".to_owned(),
             used: cpu,
+            achievable: None,
         }],
         store: None,
+        store_unreadable: None,
         ended: "its time was over".to_owned(),
         failed: None,
         lateness_p99_ns: 1_000,
@@ -251,4 +253,51 @@ fn phases_of_several_runs_are_listed_once() {
     let stored = directory::load(temp.path()).unwrap();
     let wanted = Wanted { phase: Some("warm".to_owned()), ..Wanted::default() };
     assert_eq!(choose(&stored, &wanted).unwrap_err(), NothingChosen::NoSuchPhase("meas, cool".to_owned()));
+}
+
+#[test]
+fn half_a_line_may_end_within_a_character() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = ResultsDir::create(temp.path()).unwrap();
+    let mut directory = Directory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
+    directory.run(&run(3_300)).unwrap();
+    drop(directory);
+    let mut file = std::fs::OpenOptions::new().append(true).open(temp.path().join(directory::RUNS)).unwrap();
+    file.write_all(b"{\"ended\": \"\xc3").unwrap();
+    assert_eq!(directory::load(temp.path()).unwrap().runs.len(), 1);
+}
+
+#[test]
+fn another_form_is_refused_with_the_version_that_wrote_it() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = ResultsDir::create(temp.path()).unwrap();
+    Directory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
+    // Of a form to come it knows these two members, and no others.
+    std::fs::write(temp.path().join(directory::SETUP), r#"{"format": 2, "bakeoff": "9.0.0"}"#).unwrap();
+    let why = directory::load(temp.path()).unwrap_err().to_string();
+    for word in ["bakeoff.json", "bakeoff 9.0.0", "form 2", "reads 1", "use the bakeoff that wrote it"] {
+        assert!(why.contains(word), "{word}: {why}");
+    }
+}
+
+#[test]
+fn an_end_that_cannot_be_read_is_no_killed_run() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = ResultsDir::create(temp.path()).unwrap();
+    Directory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
+    assert_eq!(directory::load(temp.path()).unwrap().ended, None);
+    std::fs::create_dir(temp.path().join(directory::END)).unwrap();
+    let why = directory::load(temp.path()).unwrap_err().to_string();
+    assert!(why.contains("ended.txt"), "{why}");
+}
+
+#[test]
+fn records_of_before_have_what_caches_would_have_made_of_them_in_the_run() {
+    let mut value = serde_json::to_value(run(3_300)).unwrap();
+    value.as_object_mut().unwrap().remove("store_unreadable");
+    value["phases"][0].as_object_mut().unwrap().remove("achievable");
+    value["achievable"] = serde_json::json!({"at_once": [0.5, 0.4], "when_fetched": [0.3, 0.2]});
+    let read: RunRecord = serde_json::from_value(value).unwrap();
+    assert_eq!(read.achievable.unwrap().when_fetched, (0.3, 0.2));
+    assert_eq!((read.store_unreadable, read.phases[0].achievable), (None, None));
 }

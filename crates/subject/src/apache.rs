@@ -25,10 +25,10 @@ const MODULE_PLACES: [&str; 4] = [
 ];
 
 /// Threads above the connections: for those of health checks, and of the last slice that close.
-pub(crate) const SPARE_THREADS: usize = 32;
+const SPARE_THREADS: usize = 32;
 
 /// Apache's own bound of `ThreadLimit`.
-pub(crate) const MOST_THREADS: usize = 20_000;
+const MOST_THREADS: usize = 20_000;
 
 impl Subject for Apache {
     fn tls(&self) -> bool {
@@ -102,31 +102,17 @@ impl Apache {
         }
         let loads: String = names.iter().filter_map(|name| load(modules, name)).collect();
         let globals = missing_globals("", &place.dir).join("\n");
-        // When all threads of a process are busy, Apache closes kept-alive connections that wait.
-        // A load generator would count that as errors, so there are more threads than connections,
-        // in one process (several share connections unevenly), all there from the start.
         // DirectorySlash Off with the rule gives a directory's index with 200, as nginx's
         // try_files does, where Apache would redirect.
         let directives = place.directives("the directives for Apache")?;
-        let threads = place.context.connections.saturating_add(SPARE_THREADS).min(MOST_THREADS);
+        let threads = threads_for(place.context.connections);
         Ok(format!(
             "{globals}
 LogLevel warn
 ServerName localhost
 Listen {host}:{port}
 {loads}TypesConfig {types}
-StartServers 1
-ServerLimit 1
-ThreadLimit {threads}
-ThreadsPerChild {threads}
-MinSpareThreads 1
-MaxSpareThreads {threads}
-MaxRequestWorkers {threads}
-MaxConnectionsPerChild 0
-KeepAlive On
-MaxKeepAliveRequests 0
-KeepAliveTimeout 600
-Timeout 60
+{threads}Timeout 60
 EnableSendfile On
 DocumentRoot {root}
 DirectoryIndex index.html
@@ -143,6 +129,28 @@ RewriteRule [^/]$ %{{REQUEST_URI}}/index.html [PT,L]
             types = quoted(&types),
         ))
     }
+}
+
+/// The directives for so many connections at once, which are kept open. When all threads of a process are
+/// busy, Apache closes kept-alive connections that wait. A load generator would count that as errors, so
+/// there are more threads than connections, in one process (several share connections unevenly), all there
+/// from the start.
+pub(crate) fn threads_for(connections: usize) -> String {
+    let threads = connections.saturating_add(SPARE_THREADS).min(MOST_THREADS);
+    format!(
+        "StartServers 1
+ServerLimit 1
+ThreadLimit {threads}
+ThreadsPerChild {threads}
+MinSpareThreads 1
+MaxSpareThreads {threads}
+MaxRequestWorkers {threads}
+MaxConnectionsPerChild 0
+KeepAlive On
+MaxKeepAliveRequests 0
+KeepAliveTimeout 600
+"
+    )
 }
 
 /// The module is there, or built in.

@@ -52,7 +52,9 @@ pub use layer::{Errand, Layer};
 pub use limits::Limits;
 pub use program::find as find_program;
 pub use prove::{Enforcement, Proof, prove, prove_by, prove_layers};
-pub use proxy::{Product, ProxyMode, ProxyRefusal, ProxySpec, StoreError, StoreReading, store as read_store};
+pub use proxy::{
+    Product, ProxyMode, ProxyRefusal, ProxySpec, StoreError, StoreReading, StoresIn, store as read_store,
+};
 pub use run_command::{Job, Outcome, Status, run_command};
 pub use running::{Running, StopReport};
 pub use spec::Spec;

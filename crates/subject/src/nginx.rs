@@ -42,27 +42,37 @@ impl Subject for Nginx {
             None => self.own_config(place, &build)?,
             Some(path) => users_config(place, path, &build)?,
         };
-        let file = place.write("nginx.conf", &config)?;
-        let log = place.dir.join("error.log");
-        let mut argv: Vec<String> = vec![nginx.display().to_string()];
-        let mut option = |name: &str, value: String| argv.extend([name.to_owned(), value]);
-        option("-p", place.dir.display().to_string());
-        option("-e", log.display().to_string());
-        option("-c", file.display().to_string());
-        let globals = missing_globals(&config, &place.dir);
-        if !globals.is_empty() {
-            option("-g", globals);
-        }
-        let version = build.lines().next().map(|line| line.trim_start_matches("nginx version: ").to_owned());
-        Ok(Recipe {
-            argv,
-            cwd: place.dir.clone(),
-            version,
-            config: Some(config),
-            logs: vec![log],
-            ..Recipe::default()
-        })
+        with_config(place, &nginx, &build, config)
     }
+}
+
+/// How nginx is started with this configuration; `build` is what `nginx -V` says.
+pub(crate) fn with_config(
+    place: &Place<'_>,
+    nginx: &Path,
+    build: &str,
+    config: String,
+) -> Result<Recipe, SubjectError> {
+    let file = place.write("nginx.conf", &config)?;
+    let log = place.dir.join("error.log");
+    let mut argv: Vec<String> = vec![nginx.display().to_string()];
+    let mut option = |name: &str, value: String| argv.extend([name.to_owned(), value]);
+    option("-p", place.dir.display().to_string());
+    option("-e", log.display().to_string());
+    option("-c", file.display().to_string());
+    let globals = missing_globals(&config, &place.dir);
+    if !globals.is_empty() {
+        option("-g", globals);
+    }
+    let version = build.lines().next().map(|line| line.trim_start_matches("nginx version: ").to_owned());
+    Ok(Recipe {
+        argv,
+        cwd: place.dir.clone(),
+        version,
+        config: Some(config),
+        logs: vec![log],
+        ..Recipe::default()
+    })
 }
 
 impl Nginx {

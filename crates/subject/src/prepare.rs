@@ -32,10 +32,10 @@ pub(crate) fn run_own(
     env: &[(String, String)],
     recipe: &Recipe,
 ) -> Result<(), SubjectError> {
-    let commands = recipe.before.iter().cloned();
-    commands
-        .into_iter()
-        .try_for_each(|argv| run_one(place, runner, env, argv, recipe.cwd.clone(), &recipe.logs))
+    recipe
+        .before
+        .iter()
+        .try_for_each(|argv| run_one(place, runner, env, argv.clone(), recipe.cwd.clone(), &recipe.logs))
 }
 
 fn run_one(

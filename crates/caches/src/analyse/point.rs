@@ -45,10 +45,11 @@ fn intervals<'s>(stored: &'s Stored, number: usize, line: &PhaseLine) -> Vec<&'s
     records.filter(|record| record.scope == Scope::Interval && record.phase == line.phase.phase).collect()
 }
 
-/// Hit ratios of simulated caches; stored of a run's last measured phase alone.
+/// Hit ratios of simulated caches; older directories have those of a run's last measured phase alone.
 fn achievable(run: &RunRecord, line: &PhaseLine) -> Option<Achievable> {
     let last = run.phases.iter().rfind(|line| line.measured);
-    last.filter(|last| std::ptr::eq(*last, line)).and(run.achievable)
+    let older = || last.filter(|last| std::ptr::eq(*last, line)).and(run.achievable);
+    line.achievable.or_else(older)
 }
 
 /// Why a phase did not go to its end.

@@ -10,9 +10,12 @@ use std::path::PathBuf;
 /// See the module.
 #[derive(Debug, thiserror::Error)]
 pub enum CachesError {
-    /// A cache or the origin.
+    /// A cache.
     #[error(transparent)]
     Subject(#[from] SubjectError),
+    /// The origin, without which nobody can be measured.
+    #[error("the origin: {0}")]
+    Origin(#[source] SubjectError),
     /// The results directory.
     #[error(transparent)]
     Directory(#[from] DirectoryError),

@@ -62,11 +62,13 @@ pub(crate) struct Ended {
     pub(crate) lateness_p99_ns: u64,
     pub(crate) busy: f64,
     pub(crate) gave_up: bool,
+    /// Why it was broken off, if it was; the rest is what there was until then.
+    pub(crate) failed: Option<CachesError>,
 }
 
 impl Load<'_> {
     /// Runs to the end of the last phase, or until it is interrupted.
-    pub(crate) fn run(&self, watch: &mut dyn Watch) -> Result<Ended, CachesError> {
+    pub(crate) fn run(&self, watch: &mut dyn Watch) -> Ended {
         let (sender, records) = channel();
         let (gate, stop) = (FillGate::new(), AtomicBool::new(false));
         let ledger = Ledger::new(0, INTERVAL, Nanos::ZERO, sender);
@@ -93,22 +95,24 @@ impl Load<'_> {
             let ended = working.join();
             (ended.unwrap_or_else(|_| Err(io::Error::other("the robots' thread panicked"))), failed)
         });
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        let (recording, reasons) = ended.map_err(CachesError::Robots)?;
+        let (recording, reasons, failed) = match ended {
+            Ok((recording, reasons)) => (Some(recording), reasons, failed),
+            Err(why) => (None, Vec::new(), failed.or(Some(CachesError::Robots(why)))),
+        };
         let named = phases.iter_mut().filter(|line| line.is_of_the_plan());
         for (line, reason) in named.zip(reasons) {
             reason.meaning().clone_into(&mut line.ended);
         }
-        let stream = stream.lock().map(|mut stream| std::mem::take(&mut *stream)).unwrap_or_default();
-        Ok(Ended {
+        let recording = recording.as_ref();
+        let lateness = recording.map(|recording| recording.times.lateness.quantile(0.99).get());
+        Ended {
             phases,
-            stream,
-            lateness_p99_ns: recording.times.lateness.quantile(0.99).get(),
-            busy: recording.counters.generator_busy,
-            gave_up: recording.gave_up,
-        })
+            stream: stream.lock().map(|mut stream| std::mem::take(&mut *stream)).unwrap_or_default(),
+            lateness_p99_ns: lateness.unwrap_or(0),
+            busy: recording.map_or(0.0, |recording| recording.counters.generator_busy),
+            gave_up: recording.is_some_and(|recording| recording.gave_up),
+            failed,
+        }
     }
 
     /// Until the robots have no more to tell; the first error of whoever watches stops them.

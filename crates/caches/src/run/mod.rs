@@ -3,18 +3,21 @@
 //! Measuring side, the bakeoff process. Owns what is run after what, and that all of it is on disk before
 //! the next begins. Looks at figures only to find the peak.
 
+mod achievable;
 mod error;
+mod filling;
 pub(crate) mod load;
-mod observer;
+pub(crate) mod observer;
 pub(crate) mod origin;
 mod peak;
+mod started;
 pub(crate) mod steps;
 pub(crate) mod tally;
 
 pub use error::CachesError;
 
 use crate::directory::Directory;
-use crate::plan::{CachePlan, Course, Entrant, Peak};
+use crate::plan::{CachePlan, Course, Entrant, Kind, Peak};
 use crate::records::Setup;
 use crate::results::FORMAT;
 use bakeoff_content::mix64;
@@ -22,12 +25,13 @@ use bakeoff_experiment::directory::ResultsDir;
 use bakeoff_experiment::environment::{self, Need, Placement};
 use bakeoff_experiment::results::Fact;
 use bakeoff_experiment::run::Scratch;
+use bakeoff_loadgen::Pace;
 use bakeoff_robots::ledger::Record;
 use bakeoff_units::{Nanos, PerSecond};
 use origin::{Origin, Place};
+use started::Started;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use steps::Started;
 
 /// Most connections where the plan says nothing.
 const CONNECTIONS: usize = 20_000;
@@ -67,6 +71,8 @@ struct Bench<'a, 'd> {
     run: u32,
     /// Every run asks for objects of another world.
     world: u64,
+    /// Whether the last record says why its entrant could not go on.
+    told_failure: bool,
 }
 
 impl Bakeoff<'_> {
@@ -76,7 +82,12 @@ impl Bakeoff<'_> {
     /// # Errors
     /// What kept it from its end.
     pub fn run(&self, dir: &ResultsDir, progress: &mut dyn Progress) -> Result<(), CachesError> {
-        let (setup, placement, connections) = self.setup()?;
+        let here = |entrant: &Entrant| match entrant.kind {
+            Kind::Running { address, .. } => address.ip().is_loopback(),
+            Kind::Direct | Kind::Product { .. } => true,
+        };
+        let loopback = self.plan.entrants.iter().all(here);
+        let (setup, placement, connections) = self.setup(loopback)?;
         let mut directory = Directory::begin(dir, &self.plan.text, &setup)?;
         let result = self.procedure(&mut directory, placement, connections, progress);
         let how = match &result {
@@ -88,20 +99,17 @@ impl Bakeoff<'_> {
         result.and(written.map_err(CachesError::from))
     }
 
-    pub(crate) fn setup(&self) -> Result<(Setup, Placement, usize), CachesError> {
+    /// What is fixed before the first request. `loopback`: whether all that is asked is on this machine.
+    pub(crate) fn setup(&self, loopback: bool) -> Result<(Setup, Placement, usize), CachesError> {
         let allowed = bakeoff_sys::affinity::allowed().map_err(CachesError::System)?;
         let placement = environment::placement(None, None, &allowed, &environment::siblings(), 0)?;
         let (mut facts, seen) = environment::examine();
         let driver = bakeoff_loadgen::driver_in_words().map_err(CachesError::Robots)?;
         facts.push(Fact { name: "generator_driver".to_owned(), value: driver.clone() });
         let connections = self.connections()?;
-        let need = Need { connections: connections as u64, connection_rate: None, loopback: true };
+        let need = Need { connections: connections as u64, connection_rate: None, loopback };
         let found = environment::warnings(&seen, &placement, &need);
-        let mut warnings: Vec<String> = found.into_iter().map(|warning| warning.sentence).collect();
-        if !placement.disjoint {
-            warnings
-                .push("robots, origin and caches share their cores: none has its CPU for itself".to_owned());
-        }
+        let warnings: Vec<String> = found.into_iter().map(|warning| warning.sentence).collect();
         bakeoff_sys::affinity::pin(&placement.generator).map_err(CachesError::System)?;
         let setup = Setup {
             format: FORMAT,
@@ -122,7 +130,7 @@ impl Bakeoff<'_> {
 
     /// As many as the plan says, or as the limit on descriptors leaves; the limit is raised where it may be.
     fn connections(&self) -> Result<usize, CachesError> {
-        let wanted = self.plan.connections.unwrap_or(CONNECTIONS);
+        let wanted = self.plan.connections.unwrap_or(CONNECTIONS).min(most_used(self.plan));
         match environment::ensure_descriptors(wanted as u64) {
             Ok(_) => Ok(wanted),
             Err(error) if self.plan.connections.is_some() => Err(error.into()),
@@ -163,6 +171,7 @@ impl Bakeoff<'_> {
             interrupted: self.interrupted,
             run: 0,
             world: fresh_world(self.plan.seed),
+            told_failure: false,
         };
         bench.path()?;
         for entrant in &self.plan.entrants {
@@ -175,6 +184,7 @@ impl Bakeoff<'_> {
 impl Bench<'_, '_> {
     /// All of one entrant. What it breaks is its own affair: the next one has its turn all the same.
     fn entrant(&mut self, entrant: &Entrant) -> Result<(), CachesError> {
+        self.told_failure = false;
         let started = match self.start(entrant) {
             Err(error) if self.is_over(&error) => return Err(error),
             Err(error) => return self.failed(entrant, &error),
@@ -202,7 +212,9 @@ impl Bench<'_, '_> {
                 };
                 self.demand_length(peak)?;
                 for (at, share) in shares.iter().enumerate() {
-                    self.rest(*idle)?;
+                    if at > 0 {
+                        self.rest(*idle)?;
+                    }
                     let rate = PerSecond::new(peak.get() * share.get()).unwrap_or(peak);
                     self.rate(entrant, at as u32 + 1, rate)?;
                 }
@@ -211,7 +223,7 @@ impl Bench<'_, '_> {
         }
     }
 
-    /// Time without requests.
+    /// Time without requests, between two rates.
     fn rest(&mut self, idle: Nanos) -> Result<(), CachesError> {
         self.progress.stage(&format!("idle for {idle}"));
         let until = Instant::now() + idle.as_duration();
@@ -228,9 +240,22 @@ impl Bench<'_, '_> {
 
     /// Whether the whole bake-off ends with it.
     fn is_over(&self, error: &CachesError) -> bool {
-        let of_one = matches!(error, CachesError::Subject(_) | CachesError::NoReply { .. });
+        let of_one =
+            matches!(error, CachesError::Subject(_) | CachesError::NoReply { .. } | CachesError::TooShort(_));
         !of_one || self.interrupted.load(Ordering::Relaxed)
     }
+}
+
+/// Connections that no robots of the plan have more of: of those that are measured, of those that fill, and of
+/// those that see how fast the way is.
+fn most_used(plan: &CachePlan) -> usize {
+    let measured = match plan.robots.pace() {
+        Pace::Sourced { connections } => connections,
+        Pace::Pooled(pools) => pools.robots.saturating_mul(pools.each.max(1)),
+        Pace::Closed { .. } | Pace::Open { .. } => CONNECTIONS,
+    };
+    let filling = plan.fill.as_ref().map_or(0, |fill| (fill.robots.robots.get() as usize).max(steps::CROWD));
+    measured.max(filling)
 }
 
 /// The number of a world that no cache has seen before.

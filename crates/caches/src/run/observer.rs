@@ -1,14 +1,62 @@
 //! What is written down while robots are at work, and what is read elsewhere when a phase ends.
+//!
+//! Measuring side, the main thread, cold: beside the robots' thread. Owns the readings of which a phase has the
+//! difference. Judges nothing.
 
+use super::filling::Filling;
 use super::load::Watch;
-use super::origin::Origin;
-use super::tally::Tally;
+use super::tally::{Tally, tally};
 use super::{CachesError, Progress};
 use crate::directory::Directory;
 use crate::records::{IntervalLine, PhaseLine, Used};
-use bakeoff_robots::FillGate;
 use bakeoff_robots::ledger::{Record, Scope};
+use bakeoff_robots::{FillGate, Spec};
 use bakeoff_subject::Running;
+use std::net::SocketAddr;
+
+/// Who sends what is asked for, as far as it can be seen from here.
+pub(crate) trait Counted {
+    /// What it has sent so far, and how far its clock is ahead of ours, in seconds.
+    fn tally(&self) -> Result<(Tally, Option<i64>), CachesError>;
+
+    /// Its CPU so far; `None` where that cannot be read.
+    fn cpu_ns(&self) -> Option<u64>;
+
+    /// An error when it is known to have ended.
+    fn alive(&self) -> Result<(), CachesError>;
+}
+
+/// An origin that somebody else has started: it is known by what it says of itself.
+impl Counted for SocketAddr {
+    fn tally(&self) -> Result<(Tally, Option<i64>), CachesError> {
+        tally(*self)
+    }
+
+    fn cpu_ns(&self) -> Option<u64> {
+        None
+    }
+
+    fn alive(&self) -> Result<(), CachesError> {
+        Ok(())
+    }
+}
+
+/// Where everything is written and told.
+pub(crate) struct Log<'b, 'd> {
+    /// Number of the run.
+    pub(crate) run: u32,
+    /// `None`: nothing is kept.
+    pub(crate) dir: Option<&'b mut Directory<'d>>,
+    pub(crate) progress: &'b mut dyn Progress,
+}
+
+/// Who is asked.
+#[derive(Clone, Copy)]
+pub(crate) struct Sides<'b> {
+    pub(crate) origin: &'b dyn Counted,
+    /// `None`: there is none, or it is not ours.
+    pub(crate) cache: Option<&'b Running>,
+}
 
 /// Readings at a moment, of which a phase has the difference.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,37 +68,38 @@ struct Reading {
 }
 
 /// See the module.
-pub(super) struct Observer<'b, 'd, F> {
-    pub(super) run: u32,
-    pub(super) dir: &'b mut Directory<'d>,
-    pub(super) progress: &'b mut dyn Progress,
-    pub(super) origin: &'b Origin,
-    pub(super) cache: Option<&'b Running>,
+pub(crate) struct Observer<'b, 'd> {
+    log: Log<'b, 'd>,
+    sides: Sides<'b>,
     /// Which phases count.
-    pub(super) measured: &'b [String],
-    /// Asked now and then whether the store is full.
-    pub(super) is_full: F,
+    measured: Vec<String>,
+    /// The store that is being filled.
+    filling: Option<Filling<'b>>,
     before: Reading,
-    pub(super) clock_ahead_s: Option<i64>,
+    clock_ahead_s: Option<i64>,
 }
 
-impl<'b, 'd, F> Observer<'b, 'd, F> {
+/// What was learnt beside the phases.
+pub(crate) struct Learnt {
+    pub(crate) clock_ahead_s: Option<i64>,
+    /// Why the gauge of a store that was filled could not be read, if so.
+    pub(crate) unreadable: Option<String>,
+}
+
+impl<'b, 'd> Observer<'b, 'd> {
     /// Begins with the readings of now.
-    pub(super) fn begin(
-        (run, measured): (u32, &'b [String]),
-        dir: &'b mut Directory<'d>,
-        progress: &'b mut dyn Progress,
-        (origin, cache): (&'b Origin, Option<&'b Running>),
-        is_full: F,
+    pub(crate) fn begin(
+        log: Log<'b, 'd>,
+        spec: &Spec,
+        sides: Sides<'b>,
+        filling: Option<Filling<'b>>,
     ) -> Result<Self, CachesError> {
+        let measured = spec.phases.iter().filter(|phase| phase.measured).map(|phase| phase.name.clone());
         let mut observer = Self {
-            run,
-            dir,
-            progress,
-            origin,
-            cache,
-            measured,
-            is_full,
+            log,
+            sides,
+            measured: measured.collect(),
+            filling,
             before: Reading::default(),
             clock_ahead_s: None,
         };
@@ -58,52 +107,91 @@ impl<'b, 'd, F> Observer<'b, 'd, F> {
         Ok(observer)
     }
 
+    /// When the robots have ended.
+    pub(crate) fn finish(self) -> Learnt {
+        let unreadable = self.filling.and_then(Filling::unreadable);
+        Learnt { clock_ahead_s: self.clock_ahead_s, unreadable }
+    }
+
     fn read(&mut self) -> Result<Reading, CachesError> {
-        let (tally, ahead) = self.origin.tally()?;
+        let Sides { origin, cache } = self.sides;
+        let (tally, ahead) = origin.tally()?;
         self.clock_ahead_s = ahead.or(self.clock_ahead_s);
         Ok(Reading {
-            cache_ns: self.cache.and_then(|cache| cache.cpu().ok()).map(|reading| reading.nanos.get()),
-            origin_ns: self.origin.cpu_ns(),
+            cache_ns: cache.and_then(|cache| cache.cpu().ok()).map(|reading| reading.nanos.get()),
+            origin_ns: origin.cpu_ns(),
             robots_ns: bakeoff_sys::cpu_clock::own_process().map_or(0, |time| time.get()),
             tally,
         })
     }
 }
 
-impl<F: FnMut() -> Result<bool, CachesError>> Watch for Observer<'_, '_, F> {
+/// An origin that was started anew counts from 0 again: that is no use of less than nothing.
+fn used(now: &Reading, before: &Reading) -> Used {
+    let between = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
+    Used {
+        cache_cpu_ns: between(now.cache_ns, before.cache_ns),
+        origin_cpu_ns: between(now.origin_ns, before.origin_ns),
+        robots_cpu_ns: now.robots_ns.saturating_sub(before.robots_ns),
+        // The question itself is one of the replies.
+        origin_replies: now.tally.replies.saturating_sub(before.tally.replies).saturating_sub(1),
+        origin_validations: now.tally.validations.saturating_sub(before.tally.validations),
+        origin_body_bytes: now.tally.body_bytes.saturating_sub(before.tally.body_bytes),
+    }
+}
+
+impl Watch for Observer<'_, '_> {
     fn record(&mut self, record: &Record) -> Result<(), CachesError> {
-        if record.scope == Scope::Interval {
-            self.dir.interval(&IntervalLine { run: self.run, interval: record.clone() })?;
+        if let (Some(dir), Scope::Interval) = (&mut self.log.dir, record.scope) {
+            dir.interval(&IntervalLine { run: self.log.run, interval: record.clone() })?;
         }
-        self.progress.record(record);
+        self.log.progress.record(record);
         Ok(())
     }
 
     fn phase(&mut self, phase: Record) -> Result<PhaseLine, CachesError> {
+        self.log.progress.record(&phase);
         let now = self.read()?;
-        let before = std::mem::replace(&mut self.before, now);
-        let between = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
-        let used = Used {
-            cache_cpu_ns: between(now.cache_ns, before.cache_ns),
-            origin_cpu_ns: between(now.origin_ns, before.origin_ns),
-            robots_cpu_ns: now.robots_ns.saturating_sub(before.robots_ns),
-            // The question itself is one of the replies.
-            origin_replies: (now.tally.replies - before.tally.replies).saturating_sub(1),
-            origin_validations: now.tally.validations - before.tally.validations,
-            origin_body_bytes: now.tally.body_bytes - before.tally.body_bytes,
-        };
-        self.progress.record(&phase);
+        let used = used(&now, &self.before);
+        self.before = now;
         let measured = self.measured.contains(&phase.phase);
-        Ok(PhaseLine { phase, measured, ended: String::new(), used })
+        Ok(PhaseLine { phase, measured, ended: String::new(), used, achievable: None })
     }
 
     fn look(&mut self, gate: &FillGate) -> Result<(), CachesError> {
-        if let Some(cache) = self.cache {
+        self.sides.origin.alive()?;
+        if let Some(cache) = self.sides.cache {
             cache.alive()?;
         }
-        if !gate.is_open() && (self.is_full)()? {
+        if let Some(filling) = self.filling.as_mut().filter(|_| !gate.is_open())
+            && filling.is_full(self.sides.origin, self.log.progress)?
+        {
             gate.open();
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phase_has_the_difference_and_never_less_than_nothing() {
+        let reading = |replies, cache_ns| Reading {
+            cache_ns,
+            origin_ns: None,
+            robots_ns: 10 * replies,
+            tally: Tally { replies, validations: replies / 2, body_bytes: 1_000 * replies },
+        };
+        let (early, late) = (reading(10, Some(7)), reading(31, Some(9)));
+        let between = used(&late, &early);
+        assert_eq!(
+            (between.cache_cpu_ns, between.origin_cpu_ns, between.robots_cpu_ns),
+            (Some(2), None, 210)
+        );
+        assert_eq!((between.origin_replies, between.origin_validations), (20, 10));
+        assert_eq!(between.origin_body_bytes, 21_000);
+        assert_eq!(used(&early, &late), Used { cache_cpu_ns: Some(0), ..Used::default() });
     }
 }

@@ -3,6 +3,7 @@
 //! Measuring side, cold: asked when a phase ends.
 
 use super::CachesError;
+use super::observer::Counted;
 use super::tally::{TALLY, Tally, tally};
 use bakeoff_subject::{Context, Running, Spec, start};
 use std::net::SocketAddr;
@@ -46,19 +47,23 @@ impl Origin {
         let mut context = Context::new("origin", place.scratch, place.scratch, place.interrupted);
         context.cpus = place.cores.to_vec();
         context.port = place.port;
-        let running = start(&spec, &context)?;
+        let running = start(&spec, &context).map_err(CachesError::Origin)?;
         let address = running.address;
         Ok(Self { running, address })
     }
+}
 
-    /// What it has sent so far, and how far its clock is ahead of ours, in seconds.
-    pub(super) fn tally(&self) -> Result<(Tally, Option<i64>), CachesError> {
-        self.running.alive()?;
+impl Counted for Origin {
+    fn tally(&self) -> Result<(Tally, Option<i64>), CachesError> {
+        self.alive()?;
         tally(self.address)
     }
 
-    /// Its CPU so far; `None` where that cannot be read.
-    pub(super) fn cpu_ns(&self) -> Option<u64> {
+    fn cpu_ns(&self) -> Option<u64> {
         self.running.cpu().ok().map(|reading| reading.nanos.get())
+    }
+
+    fn alive(&self) -> Result<(), CachesError> {
+        self.running.alive().map_err(CachesError::Origin)
     }
 }

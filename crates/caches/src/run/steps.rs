@@ -1,70 +1,48 @@
 //! The steps of the procedure: path, fill, a rate.
+//!
+//! Measuring side, cold. Owns that every run is written down with what was measured of it, also when it is
+//! broken off.
 
+use super::filling::Filling;
 use super::load::{Ended, Load};
-use super::observer::Observer;
-use super::{Bench, CachesError};
-use crate::plan::{Entrant, Kind, Peak};
+use super::observer::{Learnt, Log, Observer, Sides};
+use super::started::Started;
+use super::{Bench, CachesError, achievable};
+use crate::plan::{Entrant, Peak};
 use crate::records::{EntrantRecord, PhaseLine, Purpose, RunRecord, Store};
-use crate::results::Achievable;
 use bakeoff_content::mix64;
 use bakeoff_content::world::Model;
-use bakeoff_robots::ideal::{Hits, Policy, Stream};
 use bakeoff_robots::{Spec, TargetForm};
-use bakeoff_subject::{
-    Context, ProxyMode, ProxyRefusal, ProxySpec, Running, StoreReading, read_store, start,
-};
-use bakeoff_units::{Bytes, Nanos, PerSecond};
-use std::net::SocketAddr;
+use bakeoff_subject::{ProxyMode, StoreReading};
+use bakeoff_units::PerSecond;
+use std::sync::atomic::Ordering;
 
 /// Robots that see how fast the way is, and how long they ask.
-const CROWD: usize = 32;
+pub(super) const CROWD: usize = 32;
 const PATH_TIME: &str = "3s";
-/// Requests that a cache is set up for at once. Each takes it three descriptors.
-const MOST_IN_FLIGHT: usize = 5_000;
-/// A store that holds this share of what it may is full: some products keep a little free.
-const FULL: f64 = 0.97;
 
-/// Bytes of bodies that the origin has sent since a run began.
-type Fetched<'f> = dyn Fn() -> Result<u64, CachesError> + 'f;
-
-/// An entrant that is asked.
-pub(super) struct Started {
-    pub(super) record: EntrantRecord,
-    pub(super) is_cache: bool,
-    address: SocketAddr,
-    mode: ProxyMode,
-    proxy: Option<(ProxySpec, Running)>,
+/// What robots are to do.
+#[derive(Clone, Copy)]
+pub(super) struct Work<'w> {
+    pub(super) spec: &'w Spec,
+    pub(super) model: &'w Model,
+    /// Whether caches are simulated with its requests.
+    pub(super) keeps_stream: bool,
+    /// A store is filled, and is full at the latest when the origin has sent so much.
+    pub(super) enough_bytes: Option<u64>,
 }
 
-impl Started {
-    /// Ends what was started.
-    pub(super) fn stop(self) {
-        if let Some((_, running)) = self.proxy {
-            running.stop();
-        }
-    }
-
-    fn running(&self) -> Option<&Running> {
-        self.proxy.as_ref().map(|(_, running)| running)
-    }
-
-    /// The store's gauge; `None` where there is none.
-    fn gauge(&self) -> Option<StoreReading> {
-        let (spec, running) = self.proxy.as_ref()?;
-        read_store(spec, running).ok()
+impl<'w> Work<'w> {
+    /// Phases that end by themselves, and nothing is simulated.
+    pub(super) const fn plain(spec: &'w Spec, model: &'w Model) -> Self {
+        Self { spec, model, keeps_stream: false, enough_bytes: None }
     }
 }
 
 impl Bench<'_, '_> {
     /// The way to the origin, without a cache and without think time.
     pub(super) fn path(&mut self) -> Result<(), CachesError> {
-        let direct = Started {
-            record: EntrantRecord { name: "none".to_owned(), version: None, config: None },
-            is_cache: false,
-            address: self.origin.address,
-            mode: ProxyMode::Reverse,
-            proxy: None,
-        };
+        let direct = Started::direct("none", self.origin.address);
         let plan = self.plan;
         let Some(fill) = &plan.fill else { return Ok(()) };
         for robots in [CROWD, 1] {
@@ -73,81 +51,9 @@ impl Bench<'_, '_> {
                 "[robots]\nrobots = {robots}\n[[phase]]\nname = \"path\"\ngoal = {{ duration = \"{PATH_TIME}\" }}\n"
             );
             let spec = Spec::from_toml(&text).map_err(|why| CachesError::Own(why.to_string()))?;
-            let purpose = Purpose::Path { robots };
-            self.asked(&direct, purpose, &spec, &fill.model, |_, _| Ok(false))?;
+            self.asked(&direct, Work::plain(&spec, &fill.model), |_| Purpose::Path { robots })?;
         }
         Ok(())
-    }
-
-    /// Starts an entrant.
-    pub(super) fn start(&mut self, entrant: &Entrant) -> Result<Started, CachesError> {
-        self.progress.stage(&format!("{entrant}: starting"));
-        let name = entrant.name.clone();
-        let origin = self.origin.address;
-        let record = |version, config| EntrantRecord { name: name.clone(), version, config };
-        match &entrant.kind {
-            Kind::Direct => Ok(Started {
-                record: record(None, None),
-                is_cache: false,
-                address: origin,
-                mode: ProxyMode::Reverse,
-                proxy: None,
-            }),
-            Kind::Running { address, mode } => Ok(Started {
-                record: record(None, None),
-                is_cache: true,
-                address: *address,
-                mode: *mode,
-                proxy: None,
-            }),
-            Kind::Product { product, config } => {
-                let spec = self.with_a_store(ProxySpec {
-                    product: *product,
-                    origin,
-                    mode: self.plan.mode,
-                    memory_bytes: self.plan.memory_bytes,
-                    disk_bytes: self.plan.disk_bytes,
-                    config: config.clone(),
-                });
-                let mut context = Context::new(&entrant.name, self.scratch, self.scratch, self.interrupted);
-                context.cpus.clone_from(&self.placement.subject);
-                context.connections = self.connections.min(MOST_IN_FLIGHT);
-                context.start_timeout = Nanos::from_secs(30);
-                context.home = std::env::current_dir().ok();
-                let running = start(&bakeoff_subject::Spec::Proxy(spec.clone()), &context)?;
-                let config = running.config.as_ref().map(|text| (format!("{}.conf", entrant.name), text));
-                if let Some((file, text)) = &config {
-                    self.dir.write(file, text.as_bytes())?;
-                }
-                Ok(Started {
-                    record: record(running.version.clone(), config.map(|(file, _)| file)),
-                    is_cache: true,
-                    address: running.address,
-                    mode: self.plan.mode,
-                    proxy: Some((spec, running)),
-                })
-            }
-        }
-    }
-
-    /// A product that cannot keep its store where the plan says has it where it can, as large.
-    fn with_a_store(&mut self, mut spec: ProxySpec) -> ProxySpec {
-        let all = spec.memory_bytes + spec.disk_bytes.unwrap_or(0);
-        let place = match spec.refusal() {
-            Some(ProxyRefusal::DiskOnly) => {
-                spec.disk_bytes = Some(all);
-                "on disk"
-            }
-            Some(ProxyRefusal::MemoryOnly) => {
-                (spec.memory_bytes, spec.disk_bytes) = (all, None);
-                "in memory"
-            }
-            _ => return spec,
-        };
-        let product = spec.product.title();
-        self.progress
-            .stage(&format!("{product}: it keeps its store {place} only, and has {} there", Bytes::new(all)));
-        spec
     }
 
     /// Fills the store: until it is full and objects are thrown out, or as much was fetched as makes sure.
@@ -155,17 +61,11 @@ impl Bench<'_, '_> {
         let plan = self.plan;
         let Some(fill) = &plan.fill else { return Ok(()) };
         self.progress.stage(&format!("{}: filling its store", entrant.record.name));
-        let capacity = plan.memory_bytes + plan.disk_bytes.unwrap_or(0);
+        // How much a cache holds that runs already is not known; the plan's room is all there is to go by.
+        let capacity = entrant.capacity_bytes.unwrap_or_else(|| self.room_bytes());
         let enough = (capacity as f64 * fill.times) as u64;
-        let is_full = |entrant: &Started, fetched: &Fetched<'_>| {
-            let gauge = entrant.gauge();
-            let evicting =
-                gauge.as_ref().is_some_and(|gauge| gauge.evictions.is_some_and(|evicted| evicted > 0));
-            let full =
-                gauge.is_some_and(|gauge| gauge.used_bytes as f64 >= FULL * gauge.capacity_bytes as f64);
-            Ok(evicting || full || fetched()? >= enough)
-        };
-        self.asked(entrant, Purpose::Fill, &fill.robots, &fill.model, is_full)?;
+        let work = Work { enough_bytes: Some(enough), ..Work::plain(&fill.robots, &fill.model) };
+        self.asked(entrant, work, |_| Purpose::Fill)?;
         Ok(())
     }
 
@@ -174,40 +74,55 @@ impl Bench<'_, '_> {
         self.progress.stage(&format!("{}: {rate}", entrant.record.name));
         let plan = self.plan;
         let spec = Spec { rate: Some(rate), ..plan.robots.clone() };
-        let purpose = Purpose::Rate { order, rate_per_s: rate.get() };
-        self.asked(entrant, purpose, &spec, &plan.model, |_, _| Ok(false))?;
+        let work = Work { keeps_stream: entrant.is_cache, ..Work::plain(&spec, &plan.model) };
+        self.asked(entrant, work, |_| Purpose::Rate { order, rate_per_s: rate.get() })?;
         Ok(())
     }
 
-    /// Asks an entrant for what the spec says and writes the run down.
-    fn asked(
+    /// Asks an entrant and writes the run down; what it was for may follow from what came of it. What broke it
+    /// off stands in its record, which has what was measured until then.
+    pub(super) fn asked(
         &mut self,
         entrant: &Started,
-        purpose: Purpose,
-        spec: &Spec,
-        model: &Model,
-        is_full: impl Fn(&Started, &Fetched<'_>) -> Result<bool, CachesError>,
-    ) -> Result<RunRecord, CachesError> {
-        let keeps_stream = entrant.is_cache && matches!(purpose, Purpose::Rate { .. });
-        self.judged(entrant, (spec, model), keeps_stream, is_full, |_| purpose)
-    }
-
-    /// The same; what it was for follows from what came of it.
-    pub(super) fn judged(
-        &mut self,
-        entrant: &Started,
-        (spec, model): (&Spec, &Model),
-        keeps_stream: bool,
-        is_full: impl Fn(&Started, &Fetched<'_>) -> Result<bool, CachesError>,
+        work: Work<'_>,
         purpose: impl FnOnce(&RunRecord) -> Purpose,
     ) -> Result<RunRecord, CachesError> {
         self.demand_uninterrupted()?;
-        let measured: Vec<String> =
-            spec.phases.iter().filter(|phase| phase.measured).map(|phase| phase.name.clone()).collect();
+        let (mut ended, learnt) = self.listened(entrant, work)?;
+        // Who is interrupted breaks nothing.
+        let failed = ended.failed.take().filter(|_| !self.interrupted.load(Ordering::Relaxed));
+        let mut record = self.record(entrant, ended, learnt, failed.as_ref());
+        let failed = match failed {
+            None if !self.interrupted.load(Ordering::Relaxed) => demand_replies(&record).err(),
+            other => other,
+        };
+        record.failed = failed.as_ref().map(ToString::to_string);
+        record.purpose = purpose(&record);
+        self.write(&record)?;
+        self.demand_uninterrupted()?;
+        failed.map_or(Ok(record), Err)
+    }
+
+    /// Runs robots against an entrant.
+    fn listened(&mut self, entrant: &Started, work: Work<'_>) -> Result<(Ended, Learnt), CachesError> {
+        let (cores, world) = (self.placement.generator.clone(), self.next_world());
+        let load = self.load(entrant, work, &cores, world);
+        let filling = work.enough_bytes.map(|enough| Filling::begin(entrant, enough, &self.origin));
+        let log = Log { run: self.run, dir: Some(self.dir), progress: self.progress };
+        let sides = Sides { origin: &self.origin, cache: entrant.running() };
+        let mut observer = Observer::begin(log, work.spec, sides, filling.transpose()?)?;
+        let ended = load.run(&mut observer);
+        Ok((ended, observer.finish()))
+    }
+
+    fn load<'l>(&self, entrant: &Started, work: Work<'l>, cores: &'l [usize], world: u64) -> Load<'l>
+    where
+        Self: 'l,
+    {
         let authority = self.origin.address.to_string();
-        let load = Load {
-            spec,
-            model,
+        Load {
+            spec: work.spec,
+            model: work.model,
             address: entrant.address,
             form: match entrant.mode {
                 ProxyMode::Forward if entrant.is_cache => TargetForm::Absolute(authority.clone()),
@@ -217,82 +132,71 @@ impl Bench<'_, '_> {
             connections: self.connections,
             timeout: self.plan.timeout,
             seed: mix64(self.plan.seed ^ u64::from(self.run)),
-            world: self.next_world(),
-            keeps_stream,
-            cores: &self.placement.generator,
+            world,
+            keeps_stream: work.keeps_stream,
+            cores,
             interrupted: self.interrupted,
+        }
+    }
+
+    /// Of a run that has ended. The gauge is read here once more, but of an entrant that has failed.
+    fn record(
+        &mut self,
+        entrant: &Started,
+        mut ended: Ended,
+        learnt: Learnt,
+        failed: Option<&CachesError>,
+    ) -> RunRecord {
+        let gauge = if failed.is_none() { entrant.gauge() } else { None };
+        let (store, unreadable) = match gauge {
+            Some(Ok(reading)) => (Some(Store::from(reading)), None),
+            Some(Err(why)) => (None, Some(why.to_string())),
+            None => (None, None),
         };
-        let (ended, clock_ahead_s) = {
-            let origin = &self.origin;
-            let begun = origin.tally()?.0.body_bytes;
-            // Asked only by who wants to know: the question is one of the origin's replies.
-            let fetched = || Ok(origin.tally()?.0.body_bytes - begun);
-            let full = || is_full(entrant, &fetched);
-            let mut observer = Observer::begin(
-                (self.run, &measured),
-                self.dir,
-                self.progress,
-                (origin, entrant.running()),
-                full,
-            )?;
-            let ended = load.run(&mut observer)?;
-            (ended, observer.clock_ahead_s)
-        };
-        let mut record = RunRecord {
+        if let Some(why) = &unreadable {
+            entrant.tell_unreadable(why, self.progress);
+        }
+        achievable::put(&mut ended.phases, &ended.stream, entrant.capacity_bytes);
+        RunRecord {
             entrant: entrant.record.clone(),
             purpose: Purpose::Fill,
-            store: entrant.gauge().map(Store::from),
-            ended: words(&ended),
+            store,
+            store_unreadable: learnt.unreadable.or(unreadable),
+            ended: if failed.is_some() { BROKEN_OFF.to_owned() } else { words(&ended) },
             failed: None,
             lateness_p99_ns: ended.lateness_p99_ns,
             robots_busy: ended.busy,
-            achievable: self.achievable(&ended),
-            clock_ahead_s,
+            achievable: None,
+            clock_ahead_s: learnt.clock_ahead_s,
             phases: ended.phases,
-        };
-        record.purpose = purpose(&record);
+        }
+    }
+
+    fn write(&mut self, record: &RunRecord) -> Result<(), CachesError> {
+        self.told_failure = record.failed.is_some();
         self.run += 1;
-        self.dir.run(&record)?;
-        self.demand_uninterrupted()?;
-        demand_replies(&record)?;
-        Ok(record)
+        Ok(self.dir.run(record)?)
     }
 
-    /// What caches would have made of what was measured.
-    fn achievable(&self, ended: &Ended) -> Option<Achievable> {
-        let measured = ended.phases.iter().rfind(|line| line.measured)?;
-        let began = Nanos::new(measured.phase.began_ns);
-        let stream = Stream::new(ended.stream.iter().copied()).counting_from(began);
-        let ratios = |hits: Hits| Some((hits.document_ratio()?, hits.byte_ratio()?));
-        let capacity = self.plan.memory_bytes + self.plan.disk_bytes.unwrap_or(0);
-        let replayed = |policy| ratios(stream.replay(policy, Bytes::new(capacity)));
-        Some(Achievable {
-            at_once: ratios(stream.known_at_once())?,
-            when_fetched: ratios(stream.known_when_fetched())?,
-            capacity_bytes: Some(capacity),
-            lru: replayed(Policy::Lru),
-            s3_fifo: replayed(Policy::S3Fifo),
-            belady: replayed(Policy::Belady),
-        })
-    }
-
-    /// Notes that an entrant could not go on.
+    /// Notes that an entrant could not go on, where its last run does not say so.
     pub(super) fn failed(&mut self, entrant: &Entrant, error: &CachesError) -> Result<(), CachesError> {
         self.progress.stage(&format!("{entrant}: {error}"));
-        let record = RunRecord {
+        if self.told_failure {
+            return Ok(());
+        }
+        self.write(&RunRecord {
             entrant: EntrantRecord { name: entrant.name.clone(), version: None, config: None },
             purpose: Purpose::Fill,
             phases: Vec::new(),
             store: None,
+            store_unreadable: None,
             ended: "failed".to_owned(),
             failed: Some(error.to_string()),
             lateness_p99_ns: 0,
             robots_busy: 0.0,
             achievable: None,
             clock_ahead_s: None,
-        };
-        self.run += 1;
-        Ok(self.dir.run(&record)?)
+        })
     }
 
     /// Phases are long enough at the lowest rate, now that the peak is known.
@@ -316,6 +220,9 @@ impl Bench<'_, '_> {
         self.world
     }
 }
+
+/// Why a run ended that did not come to its end.
+pub(crate) const BROKEN_OFF: &str = "broken off";
 
 /// Why the last phase ended.
 pub(crate) fn words(ended: &Ended) -> String {

@@ -30,9 +30,7 @@ pub use method::{
 
 pub use requests::{LoadClock, RequestSource, RequestWork};
 
-use bakeoff_subject::Spec;
-use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
-use bakeoff_workload::replay::LogSource;
+use bakeoff_units::{Nanos, Ratio};
 use std::path::{Path, PathBuf};
 
 /// An experiment, checked.

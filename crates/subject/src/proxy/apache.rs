@@ -9,7 +9,7 @@ use super::store::{Gauge, StoreError};
 use super::{CACHE, ProxyMode, ProxySpec, StoreReading};
 use super::{connections, make_dir, program};
 use crate::SubjectError;
-use crate::apache::{MOST_THREADS, SPARE_THREADS, load, missing_globals, modules, users_config};
+use crate::apache::{load, missing_globals, modules, threads_for, users_config};
 use crate::config::quoted;
 use crate::program::{Place, Recipe};
 use std::path::Path;
@@ -64,25 +64,14 @@ fn own_config(spec: &ProxySpec, place: &Place<'_>) -> Result<String, SubjectErro
         remedy: format!("install it (Debian, Ubuntu: `apt-get install {}`)", spec.product.debian_packages()),
     })?;
     let loads: String = MODULES.iter().filter_map(|name| load(modules, name)).collect();
-    let threads = connections(place).saturating_add(SPARE_THREADS).min(MOST_THREADS);
+    let threads = threads_for(connections(place));
     let directives = place.directives("the directives for Apache")?;
     Ok(format!(
         "{globals}
 LogLevel warn
 ServerName localhost
 Listen {host}:{port}
-{loads}StartServers 1
-ServerLimit 1
-ThreadLimit {threads}
-ThreadsPerChild {threads}
-MinSpareThreads 1
-MaxSpareThreads {threads}
-MaxRequestWorkers {threads}
-MaxConnectionsPerChild 0
-KeepAlive On
-MaxKeepAliveRequests 0
-KeepAliveTimeout 600
-Timeout 600
+{loads}{threads}Timeout 600
 LimitRequestBody 0
 EnableSendfile On
 {way}{caching}{directives}",

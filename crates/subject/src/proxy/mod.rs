@@ -25,7 +25,7 @@ mod store;
 mod trafficserver;
 mod varnish;
 
-pub use spec::{Product, ProxyMode, ProxyRefusal, ProxySpec};
+pub use spec::{Product, ProxyMode, ProxyRefusal, ProxySpec, StoresIn};
 pub use store::{StoreError, StoreReading, store};
 
 use crate::SubjectError;

@@ -9,7 +9,7 @@ use super::{CACHE, ProxySpec, StoreReading};
 use super::{connections, cores, descriptors, make_dir, program};
 use crate::SubjectError;
 use crate::config::quoted;
-use crate::nginx::{missing_globals, temporary_paths, users_config};
+use crate::nginx::{temporary_paths, users_config, with_config};
 use crate::program::{self as programs, Place, Recipe};
 
 /// Keys that a megabyte of the zone holds, by nginx's documentation.
@@ -27,19 +27,7 @@ pub(super) fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, Subj
         None => own_config(spec, place, &build)?,
         Some(path) => users_config(place, path, &build)?,
     };
-    let file = place.write("nginx.conf", &config)?;
-    let log = place.dir.join("error.log");
-    let mut argv: Vec<String> = vec![nginx.display().to_string()];
-    let mut option = |name: &str, value: String| argv.extend([name.to_owned(), value]);
-    option("-p", place.dir.display().to_string());
-    option("-e", log.display().to_string());
-    option("-c", file.display().to_string());
-    let globals = missing_globals(&config, &place.dir);
-    if !globals.is_empty() {
-        option("-g", globals);
-    }
-    let version = build.lines().next().map(|line| line.trim_start_matches("nginx version: ").to_owned());
-    Ok(Recipe { argv, version, config: Some(config), logs: vec![log], ..Recipe::default() })
+    with_config(place, &nginx, &build, config)
 }
 
 /// A request holds two connections, and a file each way. `proxy_max_temp_file_size` does not hold

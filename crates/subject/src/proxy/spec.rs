@@ -106,6 +106,16 @@ impl Product {
         }
     }
 
+    /// Where its store for objects is.
+    pub const fn stores_in(self) -> StoresIn {
+        match self {
+            Self::HaProxy => StoresIn::Memory,
+            Self::Nginx | Self::Apache | Self::TrafficServer => StoresIn::Disk,
+            Self::Varnish => StoresIn::Either,
+            Self::Squid => StoresIn::Both,
+        }
+    }
+
     /// It can be asked with whole URLs.
     pub const fn can_forward(self) -> bool {
         matches!(self, Self::Squid | Self::Apache | Self::TrafficServer)
@@ -126,6 +136,20 @@ impl Product {
     }
 }
 
+/// Where a product keeps objects. Copies in memory of what is on disk are no room of their own: neither the
+/// page cache's nor those in Traffic Server's RAM cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StoresIn {
+    /// In memory only.
+    Memory,
+    /// On disk only.
+    Disk,
+    /// In one store, which is in memory or on disk.
+    Either,
+    /// In memory and on disk.
+    Both,
+}
+
 /// HAProxy takes the size of its cache in whole megabytes, up to this many.
 const HAPROXY_MOST_BYTES: u64 = 4095 << 20;
 
@@ -136,6 +160,23 @@ const LEAST_BYTES: u64 = 8 << 20;
 const TRAFFIC_SERVER_LEAST_BYTES: u64 = 32 << 20;
 
 impl ProxySpec {
+    /// The same with this room for objects. A product that has one store has all of it there: on disk, where it
+    /// can be in both places and some of the room is on disk. `memory_bytes` stays what was given where the
+    /// store is on disk: it is the size of Traffic Server's RAM cache, and may stand in a user's configuration.
+    #[must_use]
+    pub fn with_room(self, memory_bytes: u64, disk_bytes: Option<u64>) -> Self {
+        let all = match disk_bytes {
+            Some(bytes) => memory_bytes.saturating_add(bytes),
+            None => memory_bytes,
+        };
+        let (memory_bytes, disk_bytes) = match (self.product.stores_in(), disk_bytes) {
+            (StoresIn::Memory, _) => (all, None),
+            (StoresIn::Disk, _) | (StoresIn::Either, Some(_)) => (memory_bytes, Some(all)),
+            (StoresIn::Either, None) | (StoresIn::Both, _) => (memory_bytes, disk_bytes),
+        };
+        Self { memory_bytes, disk_bytes, ..self }
+    }
+
     /// The bytes that objects may take, and where they are.
     pub const fn store_bytes(&self) -> u64 {
         match self.disk_bytes {
@@ -162,12 +203,12 @@ impl ProxySpec {
             Product::TrafficServer => TRAFFIC_SERVER_LEAST_BYTES,
             _ => LEAST_BYTES,
         };
-        match (self.product, self.disk_bytes) {
-            (product, _) if self.mode == ProxyMode::Forward && !product.can_forward() => {
+        match (self.product.stores_in(), self.disk_bytes) {
+            _ if self.mode == ProxyMode::Forward && !self.product.can_forward() => {
                 Some(ProxyRefusal::ReverseOnly)
             }
-            (Product::Nginx | Product::Apache | Product::TrafficServer, None) => Some(ProxyRefusal::DiskOnly),
-            (Product::HaProxy, Some(_)) => Some(ProxyRefusal::MemoryOnly),
+            (StoresIn::Disk, None) => Some(ProxyRefusal::DiskOnly),
+            (StoresIn::Memory, Some(_)) => Some(ProxyRefusal::MemoryOnly),
             _ if self.store_bytes() > most => Some(ProxyRefusal::TooLarge { most_bytes: most }),
             _ if self.store_bytes() < least => Some(ProxyRefusal::TooSmall { least_bytes: least }),
             _ => None,
@@ -233,6 +274,27 @@ mod tests {
         assert_eq!(refusal(Product::Varnish, Reverse, None), None);
         let small = Some(ProxyRefusal::TooSmall { least_bytes: 8 << 20 });
         assert_eq!(refusal(Product::Squid, Reverse, Some(1 << 20)), small);
+    }
+
+    #[test]
+    fn one_store_has_all_the_room_wherever_it_is() {
+        let given = |product, disk| {
+            let spec = spec(product, ProxyMode::Reverse, None).with_room(32 << 20, disk);
+            assert_eq!(spec.refusal(), None, "{product:?}");
+            (spec.store_bytes() >> 20, spec.disk_bytes.is_some())
+        };
+        let on_both = |product| given(product, Some(256 << 20));
+        for product in [Product::Nginx, Product::Apache, Product::TrafficServer, Product::Varnish] {
+            assert_eq!(on_both(product), (288, true), "{product:?}");
+        }
+        assert_eq!(on_both(Product::HaProxy), (288, false));
+        assert_eq!(on_both(Product::Squid), (256, true), "and 32 in memory");
+        for product in [Product::Nginx, Product::Apache, Product::TrafficServer] {
+            assert_eq!(given(product, None), (32, true), "{product:?}");
+        }
+        for product in [Product::Varnish, Product::HaProxy, Product::Squid] {
+            assert_eq!(given(product, None), (32, false), "{product:?}");
+        }
     }
 
     #[test]

@@ -1,0 +1,141 @@
+//! An entrant that is asked: started, or known by its address, with its gauge.
+//!
+//! Measuring side, cold. Owns how a plan's room becomes a product's store.
+
+use super::{Bench, CachesError, Progress};
+use crate::plan::{Entrant, Kind};
+use crate::records::EntrantRecord;
+use bakeoff_subject::{
+    Context, Product, ProxyMode, ProxySpec, Running, StoreReading, StoresIn, SubjectError, read_store, start,
+};
+use bakeoff_units::{Bytes, Nanos};
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::path::Path;
+
+/// Requests that a cache is set up for at once. Each takes it three descriptors.
+const MOST_IN_FLIGHT: usize = 5_000;
+
+/// See the module.
+pub(super) struct Started {
+    pub(super) record: EntrantRecord,
+    pub(super) is_cache: bool,
+    pub(super) address: SocketAddr,
+    pub(super) mode: ProxyMode,
+    /// Room for objects; `None` where bakeoff has not set it up.
+    pub(super) capacity_bytes: Option<u64>,
+    proxy: Option<(ProxySpec, Running)>,
+    /// Whether it was told that its gauge cannot be read: once is enough.
+    told: Cell<bool>,
+}
+
+impl Started {
+    /// The origin itself.
+    pub(super) fn direct(name: &str, origin: SocketAddr) -> Self {
+        Self { is_cache: false, ..Self::running_at(name, origin, ProxyMode::Reverse) }
+    }
+
+    /// A cache that runs already.
+    fn running_at(name: &str, address: SocketAddr, mode: ProxyMode) -> Self {
+        Self {
+            record: EntrantRecord { name: name.to_owned(), version: None, config: None },
+            is_cache: true,
+            address,
+            mode,
+            capacity_bytes: None,
+            proxy: None,
+            told: Cell::new(false),
+        }
+    }
+
+    /// Ends what was started.
+    pub(super) fn stop(self) {
+        if let Some((_, running)) = self.proxy {
+            running.stop();
+        }
+    }
+
+    /// Its processes, where they are ours.
+    pub(super) fn running(&self) -> Option<&Running> {
+        self.proxy.as_ref().map(|(_, running)| running)
+    }
+
+    /// The store's gauge; `None` where there is none.
+    pub(super) fn gauge(&self) -> Option<Result<StoreReading, SubjectError>> {
+        let (spec, running) = self.proxy.as_ref()?;
+        Some(read_store(spec, running))
+    }
+
+    /// Says once why the gauge is silent.
+    pub(super) fn tell_unreadable(&self, why: &str, progress: &mut dyn Progress) {
+        if !self.told.replace(true) {
+            progress.stage(&format!("{}: its store cannot be read: {why}", self.record.name));
+        }
+    }
+}
+
+impl Bench<'_, '_> {
+    /// Starts an entrant.
+    pub(super) fn start(&mut self, entrant: &Entrant) -> Result<Started, CachesError> {
+        self.progress.stage(&format!("{entrant}: starting"));
+        match &entrant.kind {
+            Kind::Direct => Ok(Started::direct(&entrant.name, self.origin.address)),
+            Kind::Running { address, mode } => Ok(Started::running_at(&entrant.name, *address, *mode)),
+            Kind::Product { product, config } => self.product(&entrant.name, *product, config.as_deref()),
+        }
+    }
+
+    fn product(
+        &mut self,
+        name: &str,
+        product: Product,
+        config: Option<&Path>,
+    ) -> Result<Started, CachesError> {
+        let spec = self.with_a_store(product, config);
+        let mut context = Context::new(name, self.scratch, self.scratch, self.interrupted);
+        context.cpus.clone_from(&self.placement.subject);
+        context.connections = self.connections.min(MOST_IN_FLIGHT);
+        context.start_timeout = Nanos::from_secs(30);
+        context.home = std::env::current_dir().ok();
+        let running = start(&bakeoff_subject::Spec::Proxy(spec.clone()), &context)?;
+        let config = running.config.as_ref().map(|text| (format!("{name}.conf"), text));
+        if let Some((file, text)) = &config {
+            self.dir.write(file, text.as_bytes())?;
+        }
+        let mut started = Started::running_at(name, running.address, self.plan.mode);
+        started.record.version.clone_from(&running.version);
+        started.record.config = config.map(|(file, _)| file);
+        started.capacity_bytes = Some(self.room_bytes());
+        started.proxy = Some((spec, running));
+        Ok(started)
+    }
+
+    /// The plan's room, where this product can have it.
+    fn with_a_store(&mut self, product: Product, config: Option<&Path>) -> ProxySpec {
+        let (memory_bytes, disk_bytes) = (self.plan.memory_bytes, self.plan.disk_bytes);
+        let given = ProxySpec {
+            product,
+            origin: self.origin.address,
+            mode: self.plan.mode,
+            memory_bytes,
+            disk_bytes,
+            config: config.map(Path::to_owned),
+        };
+        let spec = given.clone().with_room(memory_bytes, disk_bytes);
+        if spec != given {
+            let place = match product.stores_in() {
+                StoresIn::Memory => "in memory only",
+                StoresIn::Disk => "on disk only",
+                StoresIn::Either | StoresIn::Both => "in one place, here on disk",
+            };
+            let (title, room) = (product.title(), Bytes::new(spec.store_bytes()));
+            self.progress.stage(&format!("{title}: it keeps its store {place}, and has {room} there"));
+        }
+        spec
+    }
+
+    /// All the room that the plan gives a store.
+    pub(super) fn room_bytes(&self) -> u64 {
+        self.plan.memory_bytes.saturating_add(self.plan.disk_bytes.unwrap_or(0))
+    }
+}
