@@ -113,9 +113,11 @@ impl Lane {
             self.driver.close(slot as u32);
         }
         self.connections.resize_with(slots, || None);
-        if let (None, Some((settings, name))) = (&self.tls, &target.tls) {
+        if let Some((settings, name)) = &target.tls {
             let connections = job.plan.seats().div_ceil(target.protocol.streams());
-            self.tls = Some(settings.client(name.clone(), connections));
+            // A small job may come first, such as one that waits for the server to settle.
+            let tls = self.tls.get_or_insert_with(|| settings.client(name.clone(), connections));
+            tls.make_room(connections);
         }
         self.drop_what_is_unfit(&manner)?;
         let (mut report, source) = Run::new(self, manner, job).run_to_end()?;
