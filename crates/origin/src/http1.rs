@@ -295,7 +295,7 @@ impl Http1 {
             true if is_http_1_0(bytes, request.target) => Going::OnAsAsked,
             true => Going::On,
         };
-        if desk.tell_tally(request.target, going) {
+        if desk.tell_tally(request, going) {
             self.reply = Reply::Goes(Piece::nothing());
             return;
         }

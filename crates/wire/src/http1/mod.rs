@@ -10,6 +10,7 @@ mod reply;
 mod request;
 mod scan;
 
+use crate::digits::decimal;
 pub use chunked::UnreadChunks;
 pub use reply::{Framing, HttpVersion, ReplyError, ReplyHead, ReplyReader, Step};
 pub use request::{
@@ -35,17 +36,6 @@ pub(crate) fn content_length(value: &[u8]) -> Option<u64> {
     let mut numbers = value.split(|&byte| byte == b',').map(|item| decimal(item.trim_ascii()));
     let first = numbers.next()??;
     numbers.all(|number| number == Some(first)).then_some(first)
-}
-
-/// Digits alone, no sign, no overflow.
-fn decimal(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0_u64, |number, &digit| {
-        let value = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
-        number.checked_mul(10)?.checked_add(value)
-    })
 }
 
 #[cfg(test)]
