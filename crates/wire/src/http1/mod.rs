@@ -5,6 +5,7 @@
 //! welcome.
 
 mod chunked;
+mod date;
 mod head;
 mod reply;
 mod request;
@@ -12,10 +13,9 @@ mod scan;
 
 use crate::digits::decimal;
 pub use chunked::UnreadChunks;
+pub use date::{http_date, http_date_bytes, parse_http_date};
 pub use reply::{Framing, HttpVersion, ReplyError, ReplyHead, ReplyReader, Step};
-pub use request::{
-    RequestError, RequestHead, RequestReader, ServerMethod, http_date, http_date_bytes, parse_http_date,
-};
+pub use request::{RequestError, RequestHead, RequestReader, ServerMethod};
 
 /// Longest head (start line and header section) that is read, in bytes.
 pub const MAX_HEAD_BYTES: usize = 64 * 1024;
