@@ -14,7 +14,7 @@ use crate::tls::{HandshakeLedger, TlsClient};
 use crate::turn::{Run, catch_up};
 use bakeoff_meter::Recorder;
 use bakeoff_sys::driver::{Driver, SystemCalls};
-use bakeoff_units::{Clock, MonotonicClock, Nanos};
+use bakeoff_units::{MonotonicClock, Nanos};
 use bakeoff_workload::{Source, Statuses};
 use std::cell::RefCell;
 use std::io;
@@ -129,12 +129,7 @@ impl Lane {
     /// are not fit for a request.
     fn drop_what_is_unfit(&mut self, manner: &Manner<'_>) -> io::Result<()> {
         catch_up(self, manner)?;
-        let now = self.clock.now();
-        let unfit = |connection: &Connection| {
-            manner.target.reuse == Reuse::Never
-                || !connection.reusable()
-                || connection.is_idle_too_long(now, manner.target)
-        };
+        let unfit = |connection: &Connection| manner.target.reuse == Reuse::Never || !connection.reusable();
         for slot in 0..self.connections.len() {
             if self.connections[slot].as_ref().is_some_and(unfit) {
                 self.connections[slot] = None;
