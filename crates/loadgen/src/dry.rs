@@ -97,8 +97,8 @@ impl<'t, S: Source> DryRun<'t, S> {
     }
 
     fn exchange(&mut self, now: Nanos) -> Option<Exchange> {
-        let words = self.words.pop().unwrap_or_default();
         let ask = self.source.next(0)?;
+        let words = self.words.pop().unwrap_or_default();
         Some(Exchange::new(&ask, words, TURN, now, Nanos::MAX))
     }
 }

@@ -29,9 +29,6 @@ pub struct Target {
     pub protocol: Protocol,
     /// Further header lines of every request, each ended by CRLF.
     pub headers: Vec<u8>,
-    /// A connection that has carried nothing for so long is closed from this side, give or take a look at
-    /// time limits; `None`: it stays as long as the server lets it.
-    pub idle_timeout: Option<Nanos>,
 }
 
 impl Target {
@@ -45,8 +42,13 @@ impl Target {
             from: LocalAddresses::default(),
             protocol: Protocol::Http1,
             headers: Vec::new(),
-            idle_timeout: None,
         }
+    }
+
+    /// Whether the server closes each connection, as its one request says (`Connection: close`): TIME_WAIT then
+    /// stays on its side.
+    pub(crate) fn closed_by_server(&self) -> bool {
+        self.reuse == Reuse::Never && self.protocol == Protocol::Http1
     }
 }
 

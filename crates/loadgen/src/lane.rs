@@ -14,7 +14,7 @@ use crate::tls::{HandshakeLedger, TlsClient};
 use crate::turn::{Run, catch_up};
 use bakeoff_meter::Recorder;
 use bakeoff_sys::driver::{Driver, SystemCalls};
-use bakeoff_units::{Clock, MonotonicClock, Nanos};
+use bakeoff_units::{MonotonicClock, Nanos};
 use bakeoff_workload::{Source, Statuses};
 use std::cell::RefCell;
 use std::io;
@@ -113,9 +113,11 @@ impl Lane {
             self.driver.close(slot as u32);
         }
         self.connections.resize_with(slots, || None);
-        if let (None, Some((settings, name))) = (&self.tls, &target.tls) {
+        if let Some((settings, name)) = &target.tls {
             let connections = job.plan.seats().div_ceil(target.protocol.streams());
-            self.tls = Some(settings.client(name.clone(), connections));
+            // A small job may come first, such as one that waits for the server to settle.
+            let tls = self.tls.get_or_insert_with(|| settings.client(name.clone(), connections));
+            tls.make_room(connections);
         }
         self.drop_what_is_unfit(&manner)?;
         let (mut report, source) = Run::new(self, manner, job).run_to_end()?;
@@ -127,12 +129,7 @@ impl Lane {
     /// are not fit for a request.
     fn drop_what_is_unfit(&mut self, manner: &Manner<'_>) -> io::Result<()> {
         catch_up(self, manner)?;
-        let now = self.clock.now();
-        let unfit = |connection: &Connection| {
-            manner.target.reuse == Reuse::Never
-                || !connection.reusable()
-                || connection.is_idle_too_long(now, manner.target)
-        };
+        let unfit = |connection: &Connection| manner.target.reuse == Reuse::Never || !connection.reusable();
         for slot in 0..self.connections.len() {
             if self.connections[slot].as_ref().is_some_and(unfit) {
                 self.connections[slot] = None;

@@ -29,7 +29,7 @@ mod wheel;
 /// From this share of its core on, a thread of a closed loop was the limit, and not the server.
 pub const GENERATOR_LIMIT: f64 = 0.97;
 
-pub use bakeoff_sys::driver::{Choice, Kind as DriverKind, SystemCalls};
+pub use bakeoff_sys::driver::{Choice, SystemCalls};
 pub use delay::OwnLateness;
 #[doc(hidden)]
 pub use dry::DryRun; // for benches/generate.rs

@@ -33,10 +33,11 @@ pub enum Course {
     /// As before.
     #[default]
     GoOn,
-    /// Nothing more is sent: what is in flight comes to its own end, and what waits for a connection ends
-    /// as not sent.
+    /// Nothing more is sent and the source is asked for nothing more: what is in flight comes to its own end,
+    /// and what it gave that waits for a connection of its robot's own ends as not sent. What was due and not
+    /// asked for yet is not counted.
     Drain,
-    /// The run ends at once: what is in flight is cut off, and what waits ends as not sent.
+    /// The run ends at once: the same, but that what is in flight is cut off.
     Stop,
 }
 
@@ -49,7 +50,8 @@ pub struct Ended<'a> {
     pub ticket: u32,
     /// When it should have been sent.
     pub due: Nanos,
-    /// When its first byte was handed to the kernel; `due` where it never was.
+    /// When it was written to a connection that stood, or when the connection stood that was made for it. Where
+    /// none ever did: when connecting began, or `due` over TLS and where it was never tried.
     pub sent: Nanos,
     /// When the first byte of the reply was seen; `done` where none was.
     pub first_byte: Nanos,

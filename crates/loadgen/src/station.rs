@@ -79,9 +79,8 @@ pub struct Recording {
 /// # Errors
 /// As [`Station::new`].
 pub fn driver_in_words() -> io::Result<String> {
-    let (driver, why_not) = best(MonotonicClock::new(), Choice::default())?;
-    let name = driver.kind().as_str();
-    Ok(why_not.map_or_else(|| name.to_owned(), |why| format!("{name} (no io_uring: {why})")))
+    let (driver, _) = best(MonotonicClock::new(), Choice::default())?;
+    Ok(driver.kind().as_str().to_owned())
 }
 
 /// Threads start their work together, so long after they were made.
@@ -97,10 +96,11 @@ impl Station {
         Self::with(target, threads, cores, Engine::default())
     }
 
-    /// The same with a say in how the kernel is asked.
+    /// The same with a say in how the kernel is asked. Instead of a driver that the kernel does not let us
+    /// have it gets another, and says [why](Station::why_not_better).
     ///
     /// # Errors
-    /// As [`Station::new`]; also when a driver is asked for that the kernel does not let us have.
+    /// As [`Station::new`].
     pub fn with(target: Target, threads: usize, cores: Vec<usize>, engine: Engine) -> io::Result<Self> {
         let clock = MonotonicClock::new();
         let threads = threads.max(1);

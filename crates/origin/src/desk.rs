@@ -10,6 +10,7 @@ use crate::tally::Counters;
 use crate::tls::Sealed;
 use crate::world::{Request, WorldDesk};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
+use bakeoff_wire::http1::RequestHead;
 use std::sync::Arc;
 
 /// See the module.
@@ -78,9 +79,9 @@ impl Desk {
     }
 
     /// Puts the whole reply on the desk if the request is for what was sent so far.
-    pub(crate) fn tell_tally(&mut self, target: &[u8], going: Going) -> bool {
+    pub(crate) fn tell_tally(&mut self, request: &RequestHead<'_>, going: Going) -> bool {
         match &mut self.world {
-            Some(world) if world.is_about_the_tally(target) => {
+            Some(world) if world.is_about_the_tally(request) => {
                 world.write_tally(going, self.out.bytes());
                 true
             }

@@ -24,6 +24,8 @@ pub(crate) enum Ending {
     NotSent,
     /// The client went on sending after the last reply.
     WentOnSending,
+    /// After the last reply the client neither closed nor sent for as long as the world says.
+    StayedOpen,
     /// The session of TLS failed.
     TlsFailed,
     /// The client ended the session of TLS by an alert.
@@ -50,6 +52,7 @@ impl Ending {
             Self::PeerReset => "reset by the client",
             Self::NotSent => "broken while sending",
             Self::WentOnSending => "client went on sending",
+            Self::StayedOpen => "not closed by the client after the last reply",
             Self::TlsFailed => "TLS failed",
             Self::TlsRefused => "TLS refused by the client",
             Self::Http2(error) => http2(error),

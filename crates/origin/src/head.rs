@@ -4,6 +4,7 @@
 
 use crate::site::Answer;
 use bakeoff_content::LAST_MODIFIED;
+use bakeoff_wire::digits::push_decimal;
 
 /// The header line that says whether the connection goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,19 +96,6 @@ pub(crate) fn push_range(start: u64, end: u64, whole: u64, out: &mut Vec<u8>) {
     push_decimal(whole, out);
 }
 
-pub(crate) fn push_decimal(mut number: u64, out: &mut Vec<u8>) {
-    let mut digits = [0; 20]; // 2^64 has 20
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return out.extend_from_slice(&digits[at..]);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,14 +126,5 @@ mod tests {
         );
         let nothing = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
         assert_eq!(head(Answer::NotFound, Going::On), nothing);
-    }
-
-    #[test]
-    fn decimals_of_every_length() {
-        for number in [0, 9, 10, 1000, u64::MAX] {
-            let mut out = Vec::new();
-            push_decimal(number, &mut out);
-            assert_eq!(out, number.to_string().into_bytes());
-        }
     }
 }

@@ -265,7 +265,7 @@ impl Http1 {
                 bytes.len()
             }
             Ok(Some(request)) => {
-                self.reply(bytes, &request, desk);
+                self.reply(&request, desk);
                 request.head_bytes
             }
             Err(error) => {
@@ -283,7 +283,7 @@ impl Http1 {
         self.why = Some(error.into());
     }
 
-    fn reply(&mut self, bytes: &[u8], request: &RequestHead<'_>, desk: &mut Desk) {
+    fn reply(&mut self, request: &RequestHead<'_>, desk: &mut Desk) {
         self.requests_left = self.requests_left.saturating_sub(1);
         self.keep_alive = request.keep_alive && self.requests_left > 0;
         if request.keep_alive && !self.keep_alive {
@@ -292,10 +292,10 @@ impl Http1 {
         self.skip = Unread::behind(request);
         let going = match self.keep_alive {
             false => Going::End,
-            true if is_http_1_0(bytes, request.target) => Going::OnAsAsked,
+            true if request.http_1_0 => Going::OnAsAsked,
             true => Going::On,
         };
-        if desk.tell_tally(request.target, going) {
+        if desk.tell_tally(request, going) {
             self.reply = Reply::Goes(Piece::nothing());
             return;
         }
@@ -343,11 +343,4 @@ impl Http1 {
         self.reply = Reply::Goes(piece);
         true
     }
-}
-
-/// Whether the request of this target is one of HTTP/1.0: its client takes the connection for kept only
-/// if the reply says so. The version stands behind the target.
-fn is_http_1_0(bytes: &[u8], target: &[u8]) -> bool {
-    let behind = (target.as_ptr() as usize + target.len()).saturating_sub(bytes.as_ptr() as usize);
-    bytes.get(behind..).is_some_and(|rest| rest.starts_with(b" HTTP/1.0"))
 }

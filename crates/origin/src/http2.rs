@@ -4,11 +4,12 @@
 
 use crate::desk::Desk;
 use crate::ending::Ending;
-use crate::head::{push_decimal, push_range};
+use crate::head::push_range;
 use crate::http1::Course;
 use crate::outgoing::Outgoing;
 use crate::site::{Answer, Asked, Piece};
 use bakeoff_content::LAST_MODIFIED;
+use bakeoff_wire::digits::push_decimal;
 use bakeoff_wire::h2::{ConnectionError, Grant, ServerConnection, ServerStep, Settings, StreamId};
 use bakeoff_wire::http1::ServerMethod;
 use std::collections::VecDeque;

@@ -69,7 +69,7 @@ pub enum OriginError {
 pub struct Origin {
     address: SocketAddr,
     tls: bool,
-    threads: Vec<Arc<Counters>>,
+    threads: Everyone,
     waiting: Arc<Waiting>,
 }
 
@@ -102,21 +102,15 @@ impl Origin {
         }
         let idle_timeout = world.as_ref().and_then(|world| world.idle_timeout);
         let waiting = Arc::new(Waiting::default());
-        let everyone = Everyone::default();
-        let mut threads = Vec::new();
-        for (index, listener) in listeners.into_iter().enumerate() {
-            let counters = Arc::new(Counters::default());
+        let threads: Everyone = listeners.iter().map(|_| Arc::<Counters>::default()).collect();
+        for (index, (listener, counters)) in listeners.into_iter().zip(&*threads).enumerate() {
             let desk = Desk::new(site.clone(), counters.clone(), options.burn.map(Burner::new));
-            if let Ok(mut everyone) = everyone.lock() {
-                everyone.push(counters.clone());
-            }
-            let of_thread = |world| WorldDesk::new(world, waiting.clone(), everyone.clone(), index as u64);
+            let of_thread = |world| WorldDesk::new(world, waiting.clone(), threads.clone(), index as u64);
             let desk = desk.with_world(world.clone().map(of_thread));
             let (driver, _) = best(MonotonicClock::new(), options.driver)?;
             let worker =
                 Worker::new(driver, listener, desk, Wanted { tls: tls.clone(), http2, idle_timeout })?;
             thread::Builder::new().name(format!("origin-{index}")).spawn(move || worker.serve())?;
-            threads.push(counters);
         }
         Ok(Self { address, tls: tls.is_some(), threads, waiting })
     }

@@ -3,6 +3,7 @@
 //! Hot: no allocation, but for paths with an escape whose decoded form is longer than any before.
 
 use bakeoff_content::{Body, Catalogue, MODIFIED_SECS, ObjectId};
+use bakeoff_wire::digits::decimal;
 use bakeoff_wire::http1::{ServerMethod, parse_http_date};
 
 /// What is asked for.
@@ -115,13 +116,6 @@ pub(crate) fn path_of(target: &[u8]) -> &[u8] {
         }
     }
     path
-}
-
-/// Digits alone, no sign, at least one.
-fn decimal(digits: &[u8]) -> Option<u64> {
-    let digit = |byte: u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
-    let (&first, rest) = digits.split_first()?;
-    rest.iter().try_fold(digit(first)?, |number, &byte| number.checked_mul(10)?.checked_add(digit(byte)?))
 }
 
 fn not_modified(since: Option<&[u8]>) -> bool {

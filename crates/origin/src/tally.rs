@@ -8,6 +8,7 @@ use crate::ending::Ending;
 use crate::outgoing::Account;
 use crate::pulse::{Busy, Pulse};
 use bakeoff_units::Nanos;
+use bakeoff_wire::tally::Sent;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -37,7 +38,7 @@ pub struct Tally {
 }
 
 /// The counters of all threads, for who is asked for their sum.
-pub(crate) type Everyone = Arc<Mutex<Vec<Arc<Counters>>>>;
+pub(crate) type Everyone = Arc<[Arc<Counters>]>;
 
 /// Counters of one thread, which alone writes them.
 #[derive(Debug, Default)]
@@ -99,12 +100,15 @@ fn add(counter: &AtomicU64, more: u64) {
 }
 
 impl Tally {
-    /// What has been sent so far, a line a figure: `replies 17`.
-    pub(crate) fn in_lines(&self) -> String {
-        format!(
-            "requests {}\nreplies {}\nnot_modified {}\nbody_bytes {}\nconnections {}\n",
-            self.requests, self.replies, self.not_modified, self.body_bytes, self.connections
-        )
+    /// What of it is told to whom asks over the network.
+    pub(crate) const fn sent(&self) -> Sent {
+        Sent {
+            requests: self.requests,
+            replies: self.replies,
+            validations: self.not_modified,
+            body_bytes: self.body_bytes,
+            connections: self.connections,
+        }
     }
 }
 

@@ -54,8 +54,8 @@ enum Place {
     Free,
     /// And when something happened last; that counts where there is a limit.
     Open(Box<Connection>, Nanos),
-    /// After the last reply: how much more is read and dropped.
-    Draining(usize),
+    /// After the last reply: how much more is read and dropped, and when something came last.
+    Draining(usize, Nanos),
 }
 
 /// What an event leaves to be done.
@@ -116,20 +116,31 @@ impl Worker {
             return;
         }
         while let Some((slot, alarm, at)) = self.timers.ring(now) {
-            let Some(Place::Open(connection, active)) = self.places.get_mut(slot as usize) else { continue };
+            let (idle, active) = match self.places.get(slot as usize) {
+                Some(Place::Open(connection, active)) => (connection.is_idle(), *active),
+                Some(Place::Draining(_, active)) => (true, *active),
+                _ => continue,
+            };
             if alarm == Alarm::Due {
                 self.desk.counters.late(self.desk.clock.now().since(at));
             }
-            let idle = alarm == Alarm::Idle && connection.is_idle();
-            match self.wanted.idle_timeout.map(|timeout| *active + timeout) {
+            let idle = idle && alarm == Alarm::Idle;
+            match self.wanted.idle_timeout.map(|timeout| active + timeout) {
                 Some(end) if idle && end > now => self.timers.set(slot, Alarm::Idle, end),
-                Some(_) if idle => {
-                    connection.leave(Ending::Idle);
-                    self.go_on(slot);
-                }
+                Some(_) if idle => self.end_idle(slot),
                 _ => self.go_on(slot),
             }
         }
+    }
+
+    /// Nothing happened on it for too long.
+    fn end_idle(&mut self, slot: Slot) {
+        if let Some(Place::Open(connection, _)) = self.places.get_mut(slot as usize) {
+            connection.leave(Ending::Idle);
+            return self.go_on(slot);
+        }
+        self.desk.counters.ended(Ending::StayedOpen);
+        self.close(slot);
     }
 
     /// Sets the alarms of a connection that has nothing to do now.
@@ -233,7 +244,12 @@ impl Worker {
         if unread {
             self.driver.end(slot);
             self.timers.forget(slot);
-            self.places[slot as usize] = Place::Draining(DRAINED_AT_MOST);
+            let now = self.desk.clock.now();
+            self.places[slot as usize] = Place::Draining(DRAINED_AT_MOST, now);
+            // A client that neither closes nor sends would keep its descriptor for ever.
+            if let Some(timeout) = self.wanted.idle_timeout {
+                self.timers.set(slot, Alarm::Idle, now + timeout);
+            }
         } else {
             self.close(slot);
         }
@@ -275,9 +291,9 @@ fn after(place: &mut Place, event: Event<'_>, desk: &mut Desk) -> After {
             connection.received(data.bytes, desk);
             if connection.is_sending() { After::Nothing } else { After::GoOn }
         }
-        (Event::Data(data), Place::Draining(left)) => match left.checked_sub(data.bytes.len()) {
+        (Event::Data(data), Place::Draining(left, active)) => match left.checked_sub(data.bytes.len()) {
             Some(less) => {
-                *left = less;
+                (*left, *active) = (less, desk.clock.now());
                 After::Nothing
             }
             None => After::Close(Some(Ending::WentOnSending)),
@@ -294,7 +310,7 @@ fn after(place: &mut Place, event: Event<'_>, desk: &mut Desk) -> After {
         }
         (Event::Broken(_), Place::Open(..)) => After::Close(Some(Ending::PeerReset)),
         (Event::NotSent(_), Place::Open(..)) => After::Close(Some(Ending::NotSent)),
-        (Event::Ended | Event::Broken(_) | Event::NotSent(_), Place::Draining(_)) => After::Close(None),
+        (Event::Ended | Event::Broken(_) | Event::NotSent(_), Place::Draining(..)) => After::Close(None),
         _ => After::Nothing,
     }
 }

@@ -7,23 +7,22 @@
 //! origin repeats it in a reply that it made (`made=`), or in a 304 (`valid=`), which a cache puts into the
 //! reply that it stored (RFC 9111 section 3.2). Who asked thus sees for whom the reply was made.
 
+use crate::digits::{decimal, parse_hex16, push_decimal, push_hex16};
+
 /// Name of the header field.
 pub const NAME: &str = "X-Bakeoff";
-
-/// Digits of a stamp.
-const HEX_DIGITS: usize = 16;
 
 /// Writes the value of a request's field.
 pub fn write_ask(ask: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"ask=");
-    out.extend_from_slice(&hex(ask));
+    push_hex16(ask, out);
 }
 
 /// The stamp in the value of a request's field; `None` when it is none, or 0, which no request has. What stands
 /// behind a semicolon is passed over.
 pub fn parse_ask(value: &[u8]) -> Option<u64> {
     let (first, _) = item(value);
-    parse_hex(first.strip_prefix(b"ask=")?).filter(|&ask| ask != 0)
+    parse_hex16(first.strip_prefix(b"ask=")?).filter(|&ask| ask != 0)
 }
 
 /// What the origin did for the request of a stamp, which is 0 for requests without one.
@@ -54,7 +53,7 @@ impl<'a> ReplyStamp<'a> {
             Told::Valid(stamp) => (&b"valid="[..], stamp),
         };
         out.extend_from_slice(word);
-        out.extend_from_slice(&hex(stamp));
+        push_hex16(stamp, out);
         out.extend_from_slice(b"; object=");
         out.extend_from_slice(self.object);
         out.extend_from_slice(b"; version=");
@@ -68,14 +67,14 @@ impl<'a> ReplyStamp<'a> {
         let (second, rest) = item(rest);
         let (third, _) = item(rest);
         let told = match first.strip_prefix(b"made=") {
-            Some(stamp) => Told::Made(parse_hex(stamp)?),
-            None => Told::Valid(parse_hex(first.strip_prefix(b"valid=")?)?),
+            Some(stamp) => Told::Made(parse_hex16(stamp)?),
+            None => Told::Valid(parse_hex16(first.strip_prefix(b"valid=")?)?),
         };
         let object = second.strip_prefix(b"object=")?;
         if object.is_empty() || object.iter().any(u8::is_ascii_whitespace) {
             return None;
         }
-        Some(Self { told, object, version: parse_decimal(third.strip_prefix(b"version=")?)? })
+        Some(Self { told, object, version: decimal(third.strip_prefix(b"version=")?)? })
     }
 }
 
@@ -84,49 +83,6 @@ fn item(list: &[u8]) -> (&[u8], &[u8]) {
     let end = list.iter().position(|&byte| byte == b';').unwrap_or(list.len());
     let (first, rest) = list.split_at(end);
     (first.trim_ascii(), rest.get(1..).unwrap_or_default())
-}
-
-fn hex(number: u64) -> [u8; HEX_DIGITS] {
-    let mut digits = [0; HEX_DIGITS];
-    for (place, digit) in digits.iter_mut().rev().enumerate() {
-        *digit = b"0123456789abcdef"[(number >> (4 * place) & 15) as usize];
-    }
-    digits
-}
-
-/// Exactly as many digits as a stamp has.
-fn parse_hex(digits: &[u8]) -> Option<u64> {
-    if digits.len() != HEX_DIGITS {
-        return None;
-    }
-    digits.iter().try_fold(0, |number, &digit| {
-        let value = (digit as char).to_digit(16)?;
-        Some(number << 4 | u64::from(value))
-    })
-}
-
-fn push_decimal(mut number: u64, out: &mut Vec<u8>) {
-    let mut digits = [0; 20]; // 2^64 has 20
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return out.extend_from_slice(&digits[at..]);
-        }
-    }
-}
-
-/// Digits alone, at least one.
-fn parse_decimal(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0_u64, |number, &digit| {
-        let value = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
-        number.checked_mul(10)?.checked_add(value)
-    })
 }
 
 #[cfg(test)]

@@ -4,24 +4,18 @@
 
 use super::CachesError;
 use bakeoff_wire::http1::parse_http_date;
+use bakeoff_wire::tally::PATH;
+pub(crate) use bakeoff_wire::tally::Sent as Tally;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Where the origin says what it has sent.
-pub(super) const TALLY: &str = "/bakeoff/tally";
+pub(super) const TALLY: &str = PATH;
 /// An origin that does not answer for so long is gone.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// No answer is longer.
 const ANSWER_BYTES: u64 = 64 * 1024;
-
-/// What an origin has sent so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
-    pub(crate) replies: u64,
-    pub(crate) validations: u64,
-    pub(crate) body_bytes: u64,
-}
 
 /// What the origin has sent so far, and by how many seconds its clock is ahead, as its Date says.
 pub(crate) fn tally(address: SocketAddr) -> Result<(Tally, Option<i64>), CachesError> {
@@ -31,15 +25,12 @@ pub(crate) fn tally(address: SocketAddr) -> Result<(Tally, Option<i64>), CachesE
     if head.split_whitespace().nth(1) != Some("200") {
         return Err(failed(io::Error::other("it has no world; start it with `bakeoff origin --plan PLAN`")));
     }
-    let number = |name: &str| {
-        let line = body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        line.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
-    };
-    let tally = Tally {
-        replies: number("replies"),
-        validations: number("not_modified"),
-        body_bytes: number("body_bytes"),
-    };
+    let tally = Tally::parse(body.as_bytes()).ok_or_else(|| {
+        failed(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "its answer lacks a figure; let both ends be the same version of bakeoff",
+        ))
+    })?;
     Ok((tally, ahead_s(head)))
 }
 
@@ -56,7 +47,7 @@ fn get(address: SocketAddr) -> io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    write!(stream, "GET {TALLY} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+    write!(stream, "GET {PATH} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
     let mut reply = String::new();
     stream.take(ANSWER_BYTES).read_to_string(&mut reply)?;
     Ok(reply)

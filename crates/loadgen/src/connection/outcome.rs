@@ -44,7 +44,8 @@ pub(crate) enum Outcome {
     /// The reply was whole at this moment.
     Complete(Nanos),
     /// Closed before a byte of the reply, on a connection that had served before: the server may have
-    /// closed it while it was idle, so the request may be sent again (RFC 9112 section 9.3.1).
+    /// closed it while it was idle, so a request that may be repeated is sent again (RFC 9112 section 9.3.1).
+    /// Or the server said that it did not look at it, and then it may be any request.
     Again,
     /// It was never sent here, and goes over another connection.
     Elsewhere,
@@ -72,7 +73,7 @@ impl Closing {
     /// What becomes of an exchange; `untouched`: nothing of its reply has come.
     pub(super) const fn outcome(self, exchange: &Exchange, untouched: bool, served: u64) -> Outcome {
         match untouched {
-            true if served > 0 && !exchange.resent => Outcome::Again,
+            true if served > 0 && !exchange.resent && exchange.is_repeatable() => Outcome::Again,
             true => Outcome::Failed(self.before),
             false => Outcome::Failed(self.inside),
         }

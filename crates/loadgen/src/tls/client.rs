@@ -45,6 +45,12 @@ impl TlsClient {
         }
     }
 
+    /// Keeps sessions for so many connections at once from now on, or for as many as before if those were
+    /// more.
+    pub(crate) fn make_room(&self, connections: usize) {
+        self.sessions.make_room(connections);
+    }
+
     /// Begins the next connection's session; its first flight waits in [`TlsSession::take_output`].
     ///
     /// The n-th connection belongs to those that resume by a fixed rule: of the first n it takes the

@@ -4,7 +4,7 @@
 
 use super::trust::{AcceptAnyone, authorities};
 use super::{Share, TlsClient, Trust, names};
-use rustls::client::{Resumption, WantsClientCert};
+use rustls::client::WantsClientCert;
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -278,9 +278,6 @@ impl TlsOptions {
             Some(identity) => identified(builder, identity)?,
         };
         config.alpn_protocols = self.alpn.iter().map(|alpn| alpn.as_str().into()).collect();
-        if self.resume == Share::NONE {
-            config.resumption = Resumption::disabled();
-        }
         Ok(TlsSettings { config: Arc::new(config), resume: self.resume })
     }
 
@@ -359,16 +356,5 @@ impl TlsSettings {
     /// A client for one thread that has up to so many connections at once with the server of this name.
     pub fn client(&self, name: ServerName<'static>, connections: usize) -> TlsClient {
         TlsClient::new(&self.config, self.resume, name, connections)
-    }
-
-    /// The library's settings, with the library's own store of sessions unless no connection is to
-    /// resume.
-    pub const fn config(&self) -> &Arc<ClientConfig> {
-        &self.config
-    }
-
-    /// Share of the connections that go on with an earlier session.
-    pub const fn resume(&self) -> Share {
-        self.resume
     }
 }

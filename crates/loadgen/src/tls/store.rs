@@ -2,7 +2,7 @@
 //!
 //! Hot at handshakes only. The library's own store keeps eight tickets of a server, and a ticket of
 //! TLS 1.3 is used once: of 64 connections that open together 56 would find none. This one keeps as many
-//! as the lane has connections. It also says whether a session was there, which the library does not.
+//! as the lane has had connections in any job. It also says whether a session was there, which the library does not.
 
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
@@ -43,6 +43,12 @@ impl SessionStore {
             given: 0,
         };
         Self { inner: Mutex::new(inner) }
+    }
+
+    /// For so many connections at once from now on, if that is more than before.
+    pub(super) fn make_room(&self, connections: usize) {
+        let mut sessions = self.sessions();
+        sessions.most_tickets = sessions.most_tickets.max(connections);
     }
 
     /// How often a session was asked for and there was one.

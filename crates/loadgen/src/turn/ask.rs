@@ -22,9 +22,9 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         }
         while !self.stopped {
             let Some(due) = self.flow.next(now) else { return };
-            self.ask(due);
+            let asked = self.ask(due);
             if self.flow.is_open() {
-                self.flow.schedule(self.source.upcoming(0));
+                self.schedule_next(asked);
             }
         }
     }
@@ -41,18 +41,26 @@ impl<S: Source + Listener> Run<'_, '_, S> {
                 return;
             } else {
                 let Some(due) = self.flow.take_due(now) else { return };
-                self.ask_pooled(due);
-                self.flow.schedule(self.source.upcoming(0));
+                let asked = self.ask_pooled(due);
+                self.schedule_next(asked);
             }
         }
     }
 
-    /// Takes the next request of a robot and sends it.
-    fn ask(&mut self, due: Due) {
-        let words = self.lane.memory.words.pop().unwrap_or_default();
+    /// Open loop: looks when the next request is due. A source that had none has no more, even if it still
+    /// names a time: to believe that would be to ask it again and again.
+    fn schedule_next(&mut self, had_one: bool) {
+        let upcoming = if had_one { self.source.upcoming(0) } else { None };
+        self.flow.schedule(upcoming);
+    }
+
+    /// Takes the next request of a robot and sends it; whether there was one.
+    fn ask(&mut self, due: Due) -> bool {
         let Some(ask) = self.source.next(due.turn.robot as usize) else {
-            return self.flow.leave(due.turn, self.lane.clock.now());
+            self.flow.leave(due.turn, self.lane.clock.now());
+            return false;
         };
+        let words = self.lane.memory.words.pop().unwrap_or_default();
         let mut turn = due.turn;
         if S::LISTENS && self.flow.is_open() {
             turn.robot = ask.robot;
@@ -61,23 +69,28 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         let now = self.lane.clock.now();
         let exchange = Exchange::new(&ask, words, turn, due.due, now + self.terms.timeout);
         self.send(exchange, due.postponed, now);
+        true
     }
 
-    /// Takes the next request, and sends it if its robot has a connection for it.
-    fn ask_pooled(&mut self, due: Nanos) {
+    /// Takes the next request, and sends it if its robot has a connection for it; whether there was one.
+    fn ask_pooled(&mut self, due: Nanos) -> bool {
+        let (Some(pools), Some(ask)) = (&mut self.pools, self.source.next(0)) else { return false };
         let words = self.lane.memory.words.pop().unwrap_or_default();
-        let (Some(pools), Some(ask)) = (&mut self.pools, self.source.next(0)) else { return };
         let robot = ask.robot;
         let now = self.lane.clock.now();
         let turn = Turn { seat: 0, robot };
         let mut exchange = Exchange::new(&ask, words, turn, due, now + self.terms.timeout);
-        let Some(seat) = pools.claim(robot) else { return pools.wait(robot, exchange) };
+        let Some(seat) = pools.claim(robot) else {
+            pools.wait(robot, exchange);
+            return true;
+        };
         exchange.turn.seat = seat;
         if seat as usize >= self.lane.connections.len() {
             self.lane.connections.push(None);
             self.failed_connects.push(0);
         }
         self.send(exchange, false, now);
+        true
     }
 
     fn send(&mut self, exchange: Exchange, postponed: bool, now: Nanos) {

@@ -47,7 +47,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
                 Event::NotSent(_) => {
                     connection.not_sent(&Arrival::new(&self.manner.clock, None), &mut memory.done);
                 }
-                // A generator neither listens nor sends bodies.
+                // A generator does not listen, and nobody here waits until a request is all with the kernel.
                 Event::Sent | Event::Accepted(_) | Event::NotAccepted(_) => continue,
             }
             self.profiler.lap(Stage::Parsing);

@@ -1,10 +1,11 @@
 //! The closed loop: N robots, each asks again when it was answered.
 
 use crate::support::{
-    Hooked, OK, OK_CLOSE, Peer, closed, errors, hooked, lists, run, totals, within_patience,
+    Hooked, OK, OK_CLOSE, Peer, closed, errors, get, hooked, lists, one_robot, run, totals, within_patience,
 };
 use bakeoff_loadgen::{Job, Pace};
 use bakeoff_units::Nanos;
+use bakeoff_workload::{Method, Request};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
@@ -96,6 +97,27 @@ fn a_request_that_meets_a_close_is_sent_once_more() {
         // Three are answered on each connection, the fourth is asked there and again on the next.
         assert_eq!(totals(&recording), (10, 10, 4));
         assert_eq!(peer.log.lock().unwrap().len(), 13);
+    });
+}
+
+/// It might be taken twice (RFC 9112 section 9.3.1).
+#[test]
+fn a_post_that_meets_a_close_has_failed() {
+    within_patience(|| {
+        let peer = Peer::new(|talk| {
+            talk.request();
+            talk.say(OK);
+            talk.request(); // and closes without a word
+        });
+        for (method, expected, asked) in [(Method::Post, (3, 2, 2), 3), (Method::Get, (3, 3, 3), 5)] {
+            peer.log.lock().unwrap().clear();
+            let second = Request { method, ..get("/1") };
+            let slice = one_robot(vec![get("/0"), second, get("/2")]);
+            let recording = run(&mut peer.station(), closed(&slice, 1));
+            assert_eq!((totals(&recording), peer.log.lock().unwrap().len()), (expected, asked), "{method:?}");
+            let failed = if method == Method::Post { vec![("closed-early", 1)] } else { vec![] };
+            assert_eq!(errors(&recording), failed, "{method:?}");
+        }
     });
 }
 

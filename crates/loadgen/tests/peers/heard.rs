@@ -1,9 +1,7 @@
 //! A source that listens hears how each of its requests ended, once, as it is recorded.
 
 use crate::listening::{MS, Planned, hear, hear_at, hear_one, heard};
-use crate::support::{
-    Authority, NEVER, Nobody, OK, Peer, Talk, errors, expecting, get, totals, within_patience,
-};
+use crate::support::{Authority, Nobody, OK, Peer, Talk, errors, expecting, get, totals, within_patience};
 use bakeoff_content::{Body, ObjectId};
 use bakeoff_loadgen::{Course, Job, Limits, Pace, Protocol, Reuse, Target};
 use bakeoff_meter::ErrorClass;
@@ -286,36 +284,5 @@ fn connections_carry_what_was_drawn_for_them() {
         assert_eq!(carried.collect::<Vec<_>>(), [1, 3, 2, 1, 3, 2]);
         let fresh: Vec<bool> = source.told.iter().map(|told| !told.reused).collect();
         assert_eq!(fresh[..6], [true, true, false, false, true, false]);
-    });
-}
-
-#[test]
-fn an_idle_connection_is_closed_from_this_side() {
-    within_patience(|| {
-        let peer = Peer::new(|talk| talk.answer_all(OK));
-        let plan = || Planned::of([0, 30, 60, 460].map(|at| (MS(at), 0, get("/"))));
-        for (idle_timeout, connections) in [(Some(MS(200)), 2), (None, 1)] {
-            let target = Target { idle_timeout, ..peer.target() };
-            let (recording, _) = hear_at(target, sourced(plan(), 1));
-            assert_eq!(totals(&recording), (4, 4, connections));
-        }
-        assert!(!NEVER.load(std::sync::atomic::Ordering::Relaxed));
-    });
-}
-
-#[test]
-fn an_idle_connection_is_not_kept_for_the_next_job() {
-    within_patience(|| {
-        let peer = Peer::new(|talk| talk.answer_all(OK));
-        let target = Target { idle_timeout: Some(MS(1)), ..peer.target() };
-        let mut station = crate::station(target, 1, Vec::new()).unwrap();
-        for _ in 0..2 {
-            let (recording, _) = hear(&mut station, sourced(Planned::of([(MS(0), 0, get("/"))]), 1));
-            assert_eq!(totals(&recording), (1, 1, 1));
-            let since = std::time::Instant::now();
-            while since.elapsed() < Duration::from_millis(2) {
-                std::thread::yield_now();
-            }
-        }
     });
 }

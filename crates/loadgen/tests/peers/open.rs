@@ -1,10 +1,10 @@
 //! The open loop: requests come due however late replies are.
 
-use crate::support::{Nobody, OK, Peer, closed, get, hooked, one_robot, run, totals, within_patience};
-use bakeoff_loadgen::{Constant, GIVE_UP_AFTER, Job, Original, Pace, Pacer, Poisson};
+use crate::support::{NEVER, Nobody, OK, Peer, closed, get, hooked, one_robot, run, totals, within_patience};
+use bakeoff_loadgen::{BodyCheck, Constant, GIVE_UP_AFTER, Job, Original, Pace, Pacer, Poisson, Pools};
 use bakeoff_meter::Histogram;
 use bakeoff_units::{Nanos, PerSecond};
-use bakeoff_workload::{ListSource, Slice};
+use bakeoff_workload::{Ask, ListSource, Slice, Source, Statuses};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
@@ -267,5 +267,49 @@ fn what_was_due_and_never_sent_is_counted() {
         let unsent = counters.errors["not-sent"];
         assert!(unsent >= 80, "{unsent}");
         assert_eq!(counters.replies + unsent, 100);
+    });
+}
+
+/// Gives so many requests, and names a time of the next one even when it has no more.
+struct Forgetful(u32);
+
+impl Source for Forgetful {
+    fn next(&mut self, _robot: usize) -> Option<Ask<'_>> {
+        self.0 = self.0.checked_sub(1)?;
+        Some(Ask { target: b"/", ..Ask::default() })
+    }
+
+    fn upcoming(&self, _robot: usize) -> Option<Nanos> {
+        Some(Nanos::ZERO)
+    }
+}
+
+#[test]
+fn a_source_that_has_no_more_is_not_asked_for_ever_whatever_time_it_names() {
+    within_patience(|| {
+        let peer = Peer::new(|talk| talk.answer_all(OK));
+        let paces = || {
+            let pacers = vec![Box::new(Original::new(1.0)) as Box<dyn Pacer>];
+            let pools = Pools { robots: 1, each: 2 };
+            [Pace::Open { pacers, connections: 2 }, Pace::Sourced { connections: 2 }, Pace::Pooled(pools)]
+        };
+        for until in [None, Some(Nanos::from_millis(50))] {
+            for pace in paces() {
+                let job = Job {
+                    sources: vec![Forgetful(7)],
+                    robots: Vec::new(),
+                    pace,
+                    timeout: Nanos::from_secs(10),
+                    until,
+                    check: BodyCheck::Full,
+                    refused: Statuses::default(),
+                    interrupted: &NEVER,
+                };
+                let recording = run(&mut peer.station(), job);
+                assert_eq!(recording.counters.requests, 7);
+                // What was due before the end and not sent in time is counted too.
+                assert!(recording.counters.replies == 7 || until.is_some());
+            }
+        }
     });
 }

@@ -5,7 +5,7 @@ use crate::support::{
     within_patience,
 };
 use bakeoff_content::{Body, ObjectId};
-use bakeoff_loadgen::{Job, Target, TlsOptions, Trust};
+use bakeoff_loadgen::{Job, Reuse, Target, TlsOptions, Trust};
 use bakeoff_units::Nanos;
 use bakeoff_workload::Expect;
 use rustls::pki_types::ServerName;
@@ -206,4 +206,30 @@ fn an_authority_that_is_none_is_an_error_that_says_where() {
     file.write_all(b"no certificate").unwrap();
     let error = TlsOptions::new(Trust::File(file.path().to_owned())).load().unwrap_err().to_string();
     assert!(error.contains(file.path().to_str().unwrap()), "{error}");
+}
+
+/// A station's first job may be smaller than those that follow: it says nothing of how many sessions to keep.
+#[test]
+fn connections_that_open_together_find_a_session_each_whatever_the_first_job_was() {
+    const TOGETHER: usize = 64;
+    within_patience(|| {
+        let authority = Authority::new("one");
+        let peer = Peer::tls(&authority, |talk| {
+            talk.request();
+            talk.say(OK_CLOSE);
+            talk.notify_close();
+        });
+        let target = Target { reuse: Reuse::Never, ..peer.tls_target(&authority, "localhost") };
+        let mut station = crate::station(target, 1, Vec::new()).unwrap();
+        let mut handshakes = |robots: usize| {
+            let recording = run(&mut station, closed(&lists(robots, 1), 1));
+            assert_eq!(totals(&recording), (robots as u64, robots as u64, robots as u64));
+            recording.handshakes
+        };
+        assert_eq!(handshakes(1).offered, 0);
+        assert_eq!(handshakes(TOGETHER).completed(), TOGETHER as u64);
+        // Each of them left two tickets.
+        let last = handshakes(TOGETHER);
+        assert_eq!((last.wanted, last.offered, last.resumed.count), (64, 64, 64));
+    });
 }

@@ -72,7 +72,7 @@ impl World {
     }
 
     /// Replies at once, on connections that stay.
-    pub const fn with_defaults(model: Model) -> Self {
+    const fn with_defaults(model: Model) -> Self {
         Self { model, think: None, requests_per_connection: None, idle_timeout: None, keep_alive: true }
     }
 

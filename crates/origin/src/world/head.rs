@@ -3,8 +3,9 @@
 //! Hot: copies and digits, nothing is allocated.
 
 use super::request::{Request, Verdict};
-use crate::head::{Going, push_decimal, push_range};
+use crate::head::{Going, push_range};
 use bakeoff_content::world::Version;
+use bakeoff_wire::digits::{push_decimal, push_hex16};
 use bakeoff_wire::http1::http_date_bytes;
 use bakeoff_wire::stamp::{self, ReplyStamp, Told};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -110,7 +111,7 @@ fn about_the_object(reply: &Reply<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(b"Cache-Control: private, no-cache\r\n");
     }
     out.extend_from_slice(b"ETag: \"");
-    push_hex(reply.version.etag, out);
+    push_hex16(reply.version.etag, out);
     out.extend_from_slice(b"\"\r\n");
     let ask = reply.request.ask;
     let told = if reply.verdict == Verdict::NotModified { Told::Valid(ask) } else { Told::Made(ask) };
@@ -132,11 +133,6 @@ fn freshness(version: &Version, now_secs: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"Cache-Control: public, max-age=");
     push_decimal(expires.saturating_sub(now_secs).min(MAX_AGE_AT_MOST), out);
     out.extend_from_slice(b"\r\n");
-}
-
-fn push_hex(number: u64, out: &mut Vec<u8>) {
-    let digit = |place: usize| b"0123456789abcdef"[(number >> (60 - 4 * place) & 15) as usize];
-    out.extend_from_slice(&std::array::from_fn::<u8, 16, _>(digit));
 }
 
 /// The wall clock in seconds, with its text written once a second.

@@ -19,15 +19,14 @@ use crate::waiting::{Seat, Waiting};
 use bakeoff_content::world::{Model, Name};
 use bakeoff_content::{Distribution, SplitMix64};
 use bakeoff_units::Nanos;
-use bakeoff_wire::http1::RequestHead;
+use bakeoff_wire::http1::{RequestHead, ServerMethod};
+use bakeoff_wire::tally;
 use head::{DateClock, Reply, write_head, write_not_found, write_text};
 use request::Verdict;
 use std::sync::Arc;
 
 /// For what a stamp's number is the seed. Changing it changes which request thinks how long.
 const THINKING: u64 = 0x7418;
-/// Where it is said what was sent so far.
-const TALLY: &[u8] = b"/bakeoff/tally";
 /// The same for what is drawn once for a connection, and for requests without a stamp.
 const CONNECTIONS: u64 = 0xC099;
 
@@ -99,19 +98,17 @@ impl WorldDesk {
         self.world.think_time(request.name.kind, ask)
     }
 
-    /// Whether it is asked what was sent so far.
-    pub(crate) fn is_about_the_tally(&self, target: &[u8]) -> bool {
-        target == TALLY
+    /// Whether it is asked what was sent so far. The reply has a body, which no other method may get.
+    pub(crate) fn is_about_the_tally(&self, request: &RequestHead<'_>) -> bool {
+        request.method == ServerMethod::Get && request.target == tally::PATH.as_bytes()
     }
 
     /// Writes what was sent so far, by all threads: the whole reply. It counts itself from the next one on.
     pub(crate) fn write_tally(&mut self, going: Going, out: &mut Vec<u8>) {
-        let lines = self.everyone.lock().map_or_else(
-            |_| String::new(),
-            |everyone| sum(everyone.iter().map(|counters| &**counters)).in_lines(),
-        );
+        let mut lines = Vec::new();
+        sum(self.everyone.iter().map(|counters| &**counters)).sent().write(&mut lines);
         self.date.look();
-        write_text(self.date.text(), lines.as_bytes(), going, out);
+        write_text(self.date.text(), &lines, going, out);
     }
 
     /// Counts a reply that waits, as long as what is returned is held.

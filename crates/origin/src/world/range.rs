@@ -2,6 +2,9 @@
 //!
 //! Hot, fed by strangers: no allocation.
 
+// A number that no body reaches is as good as the largest.
+use bakeoff_wire::digits::decimal_or_most;
+
 /// What a `Range` asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Range {
@@ -32,13 +35,13 @@ impl Range {
         let dash = spec.iter().position(|&byte| byte == b'-')?;
         let (from, to) = (spec[..dash].trim_ascii(), spec[dash + 1..].trim_ascii());
         if from.is_empty() {
-            return Some(Self::Last(decimal(to)?));
+            return Some(Self::Last(decimal_or_most(to)?));
         }
-        let first = decimal(from)?;
+        let first = decimal_or_most(from)?;
         if to.is_empty() {
             return Some(Self::From(first, None));
         }
-        let last = decimal(to)?;
+        let last = decimal_or_most(to)?;
         (first <= last).then_some(Self::From(first, Some(last)))
     }
 
@@ -51,17 +54,6 @@ impl Range {
         };
         if start < end { Part::Bytes(start, end) } else { Part::Nothing }
     }
-}
-
-/// Digits alone, at least one. A number that no body reaches is as good as the largest.
-fn decimal(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0_u64, |number, &digit| {
-        let value = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
-        Some(number.saturating_mul(10).saturating_add(value))
-    })
 }
 
 #[cfg(test)]

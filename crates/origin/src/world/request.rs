@@ -5,6 +5,7 @@
 
 use super::range::{Part, Range};
 use bakeoff_content::world::{Name, Version};
+use bakeoff_wire::digits::parse_hex16;
 use bakeoff_wire::http1::{RequestHead, ServerMethod, parse_http_date};
 use bakeoff_wire::stamp::parse_ask;
 
@@ -144,14 +145,7 @@ fn tags_of(value: &[u8]) -> Condition {
 
 /// The number of an entity tag as this origin writes them: `"<16 hex>"`.
 fn tag(item: &[u8]) -> Option<u64> {
-    let digits = item.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    if digits.len() != 16 {
-        return None;
-    }
-    digits.iter().try_fold(0, |number, &digit| {
-        let value = (digit as char).to_digit(16)?;
-        Some(number << 4 | u64::from(value))
-    })
+    parse_hex16(item.strip_prefix(b"\"")?.strip_suffix(b"\"")?)
 }
 
 #[cfg(test)]

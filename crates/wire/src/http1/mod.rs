@@ -5,16 +5,17 @@
 //! welcome.
 
 mod chunked;
+mod date;
 mod head;
 mod reply;
 mod request;
 mod scan;
 
+use crate::digits::decimal;
 pub use chunked::UnreadChunks;
+pub use date::{http_date, http_date_bytes, parse_http_date};
 pub use reply::{Framing, HttpVersion, ReplyError, ReplyHead, ReplyReader, Step};
-pub use request::{
-    RequestError, RequestHead, RequestReader, ServerMethod, http_date, http_date_bytes, parse_http_date,
-};
+pub use request::{RequestError, RequestHead, RequestReader, ServerMethod};
 
 /// Longest head (start line and header section) that is read, in bytes.
 pub const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -35,17 +36,6 @@ pub(crate) fn content_length(value: &[u8]) -> Option<u64> {
     let mut numbers = value.split(|&byte| byte == b',').map(|item| decimal(item.trim_ascii()));
     let first = numbers.next()??;
     numbers.all(|number| number == Some(first)).then_some(first)
-}
-
-/// Digits alone, no sign, no overflow.
-fn decimal(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0_u64, |number, &digit| {
-        let value = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
-        number.checked_mul(10)?.checked_add(value)
-    })
 }
 
 #[cfg(test)]

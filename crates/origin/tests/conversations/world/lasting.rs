@@ -62,3 +62,21 @@ fn a_connection_on_which_nothing_happens_is_closed_and_one_in_use_is_not() {
         assert_eq!(ended(&origin, "idle for too long"), 2);
     });
 }
+
+/// What is still unread when the last reply is sent is read first. Who then neither sends nor closes is not
+/// waited for any longer than anybody else.
+#[test]
+fn who_stays_after_the_last_reply_is_closed_when_nothing_happens() {
+    within_patience(|| {
+        let origin = of_world(world("idle_timeout = \"200ms\""), 1);
+        let mut stream = connect(&origin);
+        stream.write_all(b"no request\r\n\r\nand more").unwrap();
+        assert_eq!(read_one(&mut stream).status, 400);
+        let told = Instant::now();
+        assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+        assert_eq!(ended(&origin, "malformed request"), 1);
+        assert_eq!(ended(&origin, "not closed by the client after the last reply"), 1);
+        assert!(told.elapsed() >= Duration::from_millis(150), "{:?}", told.elapsed());
+        assert_eq!(get(&origin, &path(&name(PAGE)), "").status, 200);
+    });
+}

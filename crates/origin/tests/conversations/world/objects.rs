@@ -7,6 +7,7 @@ use super::{
 use crate::support::{ask, connect, get, of_world, read_one, within_patience};
 use bakeoff_origin::World;
 use bakeoff_wire::http1::{http_date, parse_http_date};
+use bakeoff_wire::tally::{self, Sent};
 use std::io::Write;
 use std::time::Duration;
 
@@ -180,4 +181,22 @@ fn what_was_sent_so_far_is_told_and_kinds_may_think_for_themselves() {
     let lines = String::from_utf8(told.body.clone()).unwrap();
     assert!(lines.starts_with("requests 2\nreplies 2\nnot_modified 1\nbody_bytes 1000\n"), "{lines}");
     assert_eq!(told.line("cache-control"), Some("no-store"));
+    let sent = Sent::parse(&told.body).unwrap();
+    assert_eq!((sent.replies, sent.validations, sent.body_bytes, sent.connections), (2, 1, 1000, 3));
+}
+
+/// A reply to HEAD has no body: one that had would be taken for the next reply.
+#[test]
+fn what_was_sent_so_far_is_told_to_get_alone() {
+    within_patience(|| {
+        let origin = of_world(world(""), 1);
+        let mut stream = connect(&origin);
+        for (method, status) in [("HEAD", 404), ("OPTIONS", 405)] {
+            write!(stream, "{method} {} HTTP/1.1\r\n\r\n", tally::PATH).unwrap();
+            assert_eq!(read_head(&mut stream).status, status, "{method}");
+        }
+        write!(stream, "GET {} HTTP/1.1\r\n\r\n", tally::PATH).unwrap();
+        let told = read_one(&mut stream);
+        assert_eq!((told.status, Sent::parse(&told.body).map(|sent| sent.requests)), (200, Some(2)));
+    });
 }

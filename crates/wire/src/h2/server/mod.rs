@@ -189,18 +189,6 @@ impl ServerConnection {
         self.state.unblocked.drain(..)
     }
 
-    /// Ends a stream; `false` when it was over already.
-    pub fn reset(&mut self, stream: StreamId, code: ErrorCode) -> bool {
-        if self.state.current.0 == stream.0 {
-            self.intake.discard_body();
-        }
-        let open = self.state.streams.get(stream.0).is_some();
-        if open {
-            self.state.end(stream.0, code);
-        }
-        open
-    }
-
     /// Says that no more requests are taken; those that came are served.
     pub fn go_away(&mut self) {
         if !self.state.closing {

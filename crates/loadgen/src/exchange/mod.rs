@@ -2,6 +2,10 @@
 //!
 //! Measuring side, hot. Knows no protocol and no connection; whoever reads the reply tells it what came.
 
+mod words;
+
+pub(crate) use words::Words;
+
 use crate::flow::Turn;
 use crate::job::BodyCheck;
 use bakeoff_content::Body;
@@ -12,64 +16,6 @@ use bakeoff_workload::{Ask, Expect, Method, Statuses};
 
 /// How much of a body [`BodyCheck::Start`] compares.
 const START_BYTES: u64 = 64;
-
-/// What is asked for, kept until the reply is there: a request may have to be sent twice. Behind it the
-/// head of the reply, where somebody listens.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Words {
-    bytes: Vec<u8>,
-    /// Where the target ends, ...
-    target: u32,
-    /// ... and the request.
-    asked: u32,
-}
-
-impl Words {
-    /// The request target.
-    pub(crate) fn target(&self) -> &[u8] {
-        &self.bytes[..self.target as usize]
-    }
-
-    /// Further header lines, each ended by CRLF.
-    pub(crate) fn headers(&self) -> &[u8] {
-        &self.bytes[self.target as usize..self.asked as usize]
-    }
-
-    /// What is kept of the reply's head.
-    pub(crate) fn reply_head(&self) -> &[u8] {
-        &self.bytes[self.asked as usize..]
-    }
-
-    /// Takes those of a request into this memory.
-    pub(crate) fn of(mut self, ask: &Ask<'_>) -> Self {
-        self.bytes.clear();
-        self.bytes.extend_from_slice(ask.target);
-        self.bytes.extend_from_slice(ask.headers);
-        self.target = ask.target.len() as u32;
-        self.asked = self.bytes.len() as u32;
-        self
-    }
-
-    /// Keeps bytes of the reply's head, which may begin with interim replies.
-    fn keep(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-        // A server may send interim replies without end.
-        if self.reply_head().len() > 2 * http1::MAX_HEAD_BYTES {
-            self.keep_last(http1::MAX_HEAD_BYTES);
-        }
-    }
-
-    /// Of what was kept the last bytes are the head.
-    fn keep_last(&mut self, head_bytes: usize) {
-        let surplus = self.reply_head().len().saturating_sub(head_bytes);
-        let asked = self.asked as usize;
-        self.bytes.drain(asked..asked + surplus);
-    }
-
-    fn forget_reply(&mut self) {
-        self.bytes.truncate(self.asked as usize);
-    }
-}
 
 /// A reply's head, whatever was spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +96,15 @@ impl Exchange {
             deadline,
             resent: false,
             rare: Rare::of(ask),
+        }
+    }
+
+    /// Whether it may be sent twice though nobody knows what became of the first: what is handed over might
+    /// be taken twice.
+    pub(crate) const fn is_repeatable(&self) -> bool {
+        match self.method {
+            Method::Get | Method::Head => true,
+            Method::Post => false,
         }
     }
 

@@ -1,0 +1,51 @@
+//! Time limits of a connection: of connecting, of its exchanges, and of waiting for the peer to close it.
+//!
+//! Measuring side. Looked at now and then by [`crate::turn`], which says what time it is.
+
+use super::outcome::{Arrival, Closing, Done};
+use super::{Connection, Http, Manner, Phase};
+use bakeoff_meter::ErrorClass;
+use bakeoff_units::Nanos;
+
+impl Connection {
+    /// Time limits; whether one has passed.
+    pub(crate) fn sweep(
+        &mut self,
+        now: Nanos,
+        manner: &Manner<'_>,
+        out: &mut Vec<u8>,
+        done: &mut Vec<Done>,
+    ) -> bool {
+        if self.lingering.is_some_and(|until| now >= until) {
+            self.over = true;
+        }
+        let opened = self.phase == Phase::Open;
+        let limit = manner.connect_timeout.filter(|_| self.phase == Phase::Connecting);
+        let late = limit.is_some_and(|limit| now >= self.since + limit);
+        match &mut self.http {
+            Http::Two(http) if opened => {
+                http.give_up_overdue(now, done);
+                if done.is_empty() {
+                    return self.over;
+                }
+                self.begin(now, manner, out, done);
+                if self.is_spent(manner.target) {
+                    self.close_inside(Closing::ENDED, &Arrival::new(&manner.clock, None), done);
+                }
+                return true;
+            }
+            http if http.is_overdue(now) || late => {
+                let connecting = self.phase == Phase::Connecting;
+                self.break_with(
+                    if connecting { ErrorClass::ConnectTimeout } else { ErrorClass::Timeout },
+                    done,
+                );
+            }
+            _ => {}
+        }
+        self.over
+    }
+}
+
+/// How long a connection that the server said it would close may stay open.
+pub(super) const LINGER: Nanos = Nanos::from_millis(200);

@@ -1,0 +1,64 @@
+//! The words of one request, and of its reply's head where somebody listens.
+//!
+//! Measuring side, hot: one piece of memory, used again for request after request. Does not know what they mean.
+
+use bakeoff_wire::http1;
+use bakeoff_workload::Ask;
+
+/// What is asked for, kept until the reply is there: a request may have to be sent twice. Behind it the
+/// head of the reply, where somebody listens.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Words {
+    bytes: Vec<u8>,
+    /// Where the target ends, ...
+    target: u32,
+    /// ... and the request.
+    asked: u32,
+}
+
+impl Words {
+    /// The request target.
+    pub(crate) fn target(&self) -> &[u8] {
+        &self.bytes[..self.target as usize]
+    }
+
+    /// Further header lines, each ended by CRLF.
+    pub(crate) fn headers(&self) -> &[u8] {
+        &self.bytes[self.target as usize..self.asked as usize]
+    }
+
+    /// What is kept of the reply's head.
+    pub(crate) fn reply_head(&self) -> &[u8] {
+        &self.bytes[self.asked as usize..]
+    }
+
+    /// Takes those of a request into this memory.
+    pub(crate) fn of(mut self, ask: &Ask<'_>) -> Self {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(ask.target);
+        self.bytes.extend_from_slice(ask.headers);
+        self.target = ask.target.len() as u32;
+        self.asked = self.bytes.len() as u32;
+        self
+    }
+
+    /// Keeps bytes of the reply's head, which may begin with interim replies.
+    pub(super) fn keep(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        // A server may send interim replies without end.
+        if self.reply_head().len() > 2 * http1::MAX_HEAD_BYTES {
+            self.keep_last(http1::MAX_HEAD_BYTES);
+        }
+    }
+
+    /// Of what was kept the last bytes are the head.
+    pub(super) fn keep_last(&mut self, head_bytes: usize) {
+        let surplus = self.reply_head().len().saturating_sub(head_bytes);
+        let asked = self.asked as usize;
+        self.bytes.drain(asked..asked + surplus);
+    }
+
+    pub(super) fn forget_reply(&mut self) {
+        self.bytes.truncate(self.asked as usize);
+    }
+}

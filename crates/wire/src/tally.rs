@@ -1,0 +1,118 @@
+//! What an origin says it has sent: where it is asked, and the lines of the answer.
+//!
+//! Both sides of the wall, cold. Owns the words that both ends need; counting is the origin's, and what a
+//! difference means is for whoever asked. An answer that lacks a figure is none: 0 would be a figure.
+
+use crate::digits::{decimal, push_decimal};
+
+/// The target of the request.
+pub const PATH: &str = "/bakeoff/tally";
+
+/// What was sent so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Requests answered.
+    pub requests: u64,
+    /// Replies sent to their last byte.
+    pub replies: u64,
+    /// Of the requests, those that were answered with 304.
+    pub validations: u64,
+    /// Bytes of bodies.
+    pub body_bytes: u64,
+    /// Connections taken.
+    pub connections: u64,
+}
+
+impl Sent {
+    /// Writes the answer: a line a figure, such as `replies 17`.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let lines = [
+            (REQUESTS, self.requests),
+            (REPLIES, self.replies),
+            (VALIDATIONS, self.validations),
+            (BODY_BYTES, self.body_bytes),
+            (CONNECTIONS, self.connections),
+        ];
+        for (name, number) in lines {
+            out.extend_from_slice(name.as_bytes());
+            out.push(b' ');
+            push_decimal(number, out);
+            out.push(b'\n');
+        }
+    }
+
+    /// Reads an answer; `None` when a figure is missing or is no number. Lines of other names are passed over.
+    pub fn parse(answer: &[u8]) -> Option<Self> {
+        let figure = |name: &str| {
+            let mut lines = answer.split(|&byte| byte == b'\n');
+            let number = lines.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b" "))?;
+            decimal(number.trim_ascii())
+        };
+        Some(Self {
+            requests: figure(REQUESTS)?,
+            replies: figure(REPLIES)?,
+            validations: figure(VALIDATIONS)?,
+            body_bytes: figure(BODY_BYTES)?,
+            connections: figure(CONNECTIONS)?,
+        })
+    }
+
+    /// What was sent since it had sent so much; 0 where that was more, as of an origin that has begun anew.
+    #[must_use]
+    pub const fn since(&self, earlier: &Self) -> Self {
+        Self {
+            requests: self.requests.saturating_sub(earlier.requests),
+            replies: self.replies.saturating_sub(earlier.replies),
+            validations: self.validations.saturating_sub(earlier.validations),
+            body_bytes: self.body_bytes.saturating_sub(earlier.body_bytes),
+            connections: self.connections.saturating_sub(earlier.connections),
+        }
+    }
+}
+
+const REQUESTS: &str = "requests";
+const REPLIES: &str = "replies";
+const VALIDATIONS: &str = "not_modified";
+const BODY_BYTES: &str = "body_bytes";
+const CONNECTIONS: &str = "connections";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SENT: Sent = Sent { requests: 4, replies: 3, validations: 2, body_bytes: 50, connections: 1 };
+    const TEXT: &str = "requests 4\nreplies 3\nnot_modified 2\nbody_bytes 50\nconnections 1\n";
+
+    #[test]
+    fn an_answer_is_read_as_it_was_written() {
+        for (sent, text) in
+            [(SENT, TEXT), (Sent::default(), &TEXT.replace(|c: char| c.is_ascii_digit(), "0"))]
+        {
+            let mut out = Vec::new();
+            sent.write(&mut out);
+            let text = text.replace("00", "0");
+            assert_eq!(String::from_utf8(out.clone()).unwrap(), text);
+            assert_eq!(Sent::parse(&out), Some(sent));
+        }
+        let other = format!("replies_late 9\r\n{}later 7\n", TEXT.replace('\n', "\r\n"));
+        assert_eq!(Sent::parse(other.as_bytes()), Some(SENT));
+    }
+
+    #[test]
+    fn an_answer_without_one_of_its_figures_is_none() {
+        for line in TEXT.lines() {
+            assert_eq!(Sent::parse(TEXT.replace(&format!("{line}\n"), "").as_bytes()), None, "no {line}");
+            let (name, _) = line.split_once(' ').unwrap();
+            assert_eq!(Sent::parse(TEXT.replace(line, &format!("{name} -1")).as_bytes()), None, "{line}");
+        }
+        assert_eq!(Sent::parse(b""), None);
+    }
+
+    #[test]
+    fn what_came_since_is_never_below_nothing() {
+        let later = Sent { requests: 10, replies: 10, validations: 2, body_bytes: 70, connections: 4 };
+        let more = Sent { requests: 6, replies: 7, validations: 0, body_bytes: 20, connections: 3 };
+        assert_eq!(later.since(&SENT), more);
+        assert_eq!(SENT.since(&later), Sent::default());
+    }
+}
