@@ -250,7 +250,7 @@ pub fn world(data: &[u8]) {
     let Ok(model) = Model::from_toml(text) else { return };
     let written = model.to_toml();
     assert_eq!(Model::from_toml(&written).as_ref(), Ok(&model), "{written}");
-    for (kind, of) in model.kinds.iter().enumerate() {
+    for (kind, of) in model.kinds().iter().enumerate() {
         assert!(of.size.mean() >= 0.0, "{}: {}", of.name, of.size);
         let name = Name { world: 1, server: 2, kind: kind as u8, number: data.len() as u64 };
         let object = model.object(&name).expect("the model has this kind");
