@@ -176,6 +176,31 @@ fn bodies_that_are_not_the_object_s_are_named() {
     assert_named(Breakage::ClosesEarly, PLAIN, &[ErrorClass::ClosedEarly.as_str()]);
 }
 
+/// A robot breaks off where it wants to; a reply that ends before that is no break of its own.
+#[test]
+fn bodies_that_end_before_their_robot_breaks_off_are_named() {
+    let plan = "[robots]
+        recurrence = '60%'
+        special = { abort = '100%' }
+        [[phase]]
+        name = 'all'
+        goal = { transactions = 400 }";
+    // Broken off at the first byte or at the second.
+    let world = format!("[[content]]{}", WORLD.split("[[content]]").nth(1).unwrap());
+    let world = world.replace("exp:4KB", "const:2B").replace("70%", "100%");
+    for (breakage, name) in [
+        (Breakage::CutsBodies, ErrorClass::Truncated.as_str()),
+        (Breakage::ShortensBodies, Fault::WrongLength.label()),
+    ] {
+        let (seen, account, _) = through(breakage, plan, &world);
+        let short = seen.sums.failed;
+        assert_eq!(seen.wrong(), BTreeMap::from([(name.to_owned(), short)]), "{:#?}", seen.sums.examples);
+        // About a tenth is spoiled, and half of that ends too early.
+        assert!(short > 8 && short < account.wronged.len() as u64, "{short} of {}", account.wronged.len());
+        assert_eq!(seen.sums.aborted, 400 - short);
+    }
+}
+
 #[test]
 fn header_fields_that_are_lost_or_changed_are_named() {
     assert_fault(Breakage::LosesLastModified, PLAIN, Fault::LostValidators);
