@@ -128,6 +128,9 @@ pub fn judge(asked: &Asked<'_>, came: &Came<'_>) -> Judged {
     judged.faults = checks::faults(asked, came, status, &fields, judged.hit);
     if judged.faults.weight() == Weight::Fails {
         judged.outcome = Outcome::Wrong;
+    } else if asked.kind == RequestKind::Abort {
+        // All of it was there before the robot could break off: no request whose time counts either.
+        judged.outcome = Outcome::Aborted;
     }
     judged
 }

@@ -272,7 +272,7 @@ fn failures_of_the_connection_are_no_faults_of_the_cache() {
     let short = Came { error: Some(ErrorClass::Truncated), ..Came::default() };
     assert_eq!(judge(&abort, &short).outcome, Outcome::Failed(ErrorClass::Truncated), "nobody wanted that");
     assert_eq!(Reply::hit().bytes(99).faults(&abort), [Fault::WrongLength], "it ended before the robot did");
-    assert_eq!(Reply::hit().judged(&abort).outcome, Outcome::Good);
+    assert_eq!(Reply::hit().judged(&abort).outcome, Outcome::Aborted);
     assert_eq!(judge(&abort, &came).outcome, Outcome::Failed(ErrorClass::Reset));
     assert_eq!(Reply::hit().status(503).judged(&abort).outcome, Outcome::Wrong);
 }

@@ -163,7 +163,7 @@ impl Schedule {
         mut look: impl FnMut(&Stretch, Nanos, Option<Nanos>) -> Option<Nanos>,
     ) -> Option<Nanos> {
         let (mut stretch, mut from, mut locks_now) = (self.stretch, from, true);
-        let Some(first) = self.phase() else { return None };
+        let first = self.phase()?;
         for (index, phase) in self.phases.iter().enumerate().skip(first) {
             let until = self.planned_end(&phase.goal, stretch.began, locks_now);
             if let Some(at) = look(&stretch, from, until) {

@@ -10,7 +10,7 @@ mod proxy;
 mod run;
 
 use bakeoff_meter::ErrorClass;
-use bakeoff_robots::judge::{Fault, Hit, Judged, Weight};
+use bakeoff_robots::judge::{Fault, Hit, Judged, Outcome, RequestKind, Weight};
 use breakage::Breakage;
 use proxy::Proxy;
 use run::{Seen, address, origin, robots, through};
@@ -181,7 +181,7 @@ fn bodies_that_are_not_the_object_s_are_named() {
 fn bodies_that_end_before_their_robot_breaks_off_are_named() {
     let plan = "[robots]
         recurrence = '60%'
-        special = { abort = '100%' }
+        special = { abort = '80%' }
         [[phase]]
         name = 'all'
         goal = { transactions = 400 }";
@@ -195,9 +195,13 @@ fn bodies_that_end_before_their_robot_breaks_off_are_named() {
         let (seen, account, _) = through(breakage, plan, &world);
         let short = seen.sums.failed;
         assert_eq!(seen.wrong(), BTreeMap::from([(name.to_owned(), short)]), "{:#?}", seen.sums.examples);
-        // About a tenth is spoiled, and half of that ends too early.
-        assert!(short > 8 && short < account.wronged.len() as u64, "{short} of {}", account.wronged.len());
-        assert_eq!(seen.sums.aborted, 400 - short);
+        assert_eq!(seen.sums.finished, 400);
+        let aborts = seen.judged.iter().filter(|(_, judged)| judged.kind == RequestKind::Abort);
+        let (meant, other): (Vec<_>, Vec<_>) =
+            aborts.partition(|(_, judged)| judged.outcome == Outcome::Aborted);
+        // About a quarter is spoiled, and half of that ends too early.
+        assert!(meant.len() > 200 && other.len() > 10, "{} {}", meant.len(), other.len());
+        assert!(other.iter().all(|(stamp, _)| account.wronged.contains(stamp)));
     }
 }
 
