@@ -8,6 +8,7 @@
 mod h2;
 #[path = "../../crates/wire/tests/heads/oracle.rs"]
 mod heads;
+mod robots;
 
 use bakeoff_content::world::{Model, Name};
 use bakeoff_content::{Catalogue, SplitMix64};
@@ -22,7 +23,7 @@ use std::path::Path;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 10] = [
     ("reply", reply),
     ("request", request),
     ("h2_client", h2_client),
@@ -31,6 +32,8 @@ pub const TARGETS: [Target; 8] = [
     ("plan", plan),
     ("catalogue", catalogue),
     ("world", world),
+    ("judge", judge),
+    ("robots_plan", robots_plan),
 ];
 
 /// Longest reply that is tried: below the limit of a head, so that the limit is not met in one
@@ -235,6 +238,16 @@ pub fn catalogue(data: &[u8]) {
         assert_eq!(second.get(path), Some(body), "{path:?}: not found after the round trip");
         assert!(first.is_object(path), "{path:?}: not an object under its own path");
     }
+}
+
+/// Any head at all is judged, and what fails has a reason.
+pub fn judge(data: &[u8]) {
+    robots::heads(data);
+}
+
+/// A text is a plan for robots, or it is refused with a message.
+pub fn robots_plan(data: &[u8]) {
+    robots::plan(data);
 }
 
 /// What is read as a model is written and read again the same, and its objects are what they are at
