@@ -8,6 +8,7 @@
 mod h2;
 #[path = "../../crates/wire/tests/heads/oracle.rs"]
 mod heads;
+mod robots;
 
 use bakeoff_content::world::{Model, Name};
 use bakeoff_content::{Catalogue, SplitMix64};
@@ -22,7 +23,7 @@ use std::path::Path;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 10] = [
     ("reply", reply),
     ("request", request),
     ("h2_client", h2_client),
@@ -31,6 +32,8 @@ pub const TARGETS: [Target; 8] = [
     ("plan", plan),
     ("catalogue", catalogue),
     ("world", world),
+    ("judge", judge),
+    ("robots_plan", robots_plan),
 ];
 
 /// Longest reply that is tried: below the limit of a head, so that the limit is not met in one
@@ -237,6 +240,16 @@ pub fn catalogue(data: &[u8]) {
     }
 }
 
+/// Any head at all is judged, and what fails has a reason.
+pub fn judge(data: &[u8]) {
+    robots::heads(data);
+}
+
+/// A text is a plan for robots, or it is refused with a message.
+pub fn robots_plan(data: &[u8]) {
+    robots::plan(data);
+}
+
 /// What is read as a model is written and read again the same, and its objects are what they are at
 /// any moment: none is over before it began. The same bytes as a path or an id are a name or none.
 pub fn world(data: &[u8]) {
@@ -250,7 +263,7 @@ pub fn world(data: &[u8]) {
     let Ok(model) = Model::from_toml(text) else { return };
     let written = model.to_toml();
     assert_eq!(Model::from_toml(&written).as_ref(), Ok(&model), "{written}");
-    for (kind, of) in model.kinds.iter().enumerate() {
+    for (kind, of) in model.kinds().iter().enumerate() {
         assert!(of.size.mean() >= 0.0, "{}: {}", of.name, of.size);
         let name = Name { world: 1, server: 2, kind: kind as u8, number: data.len() as u64 };
         let object = model.object(&name).expect("the model has this kind");

@@ -54,6 +54,16 @@ fn world() {
 }
 
 #[test]
+fn judge() {
+    smoke("judge");
+}
+
+#[test]
+fn robots_plan() {
+    smoke("robots_plan");
+}
+
+#[test]
 fn every_target_has_a_binary_and_a_test() {
     engine::assert_complete(&root(), &targets::TARGETS, "tests/fuzz_smoke/main.rs");
 }

@@ -40,7 +40,7 @@ fn every_shipped_plan_is_one_and_says_what_it_would_do() {
 fn polymix_1_has_its_published_parameters() {
     let plan = parse(text("polymix-1")).unwrap();
     assert_eq!(plan.robots.recurrence, Ratio::new(0.6875).unwrap());
-    assert_eq!(plan.model.kinds[0].cachable, 0.8);
+    assert_eq!(plan.model.kinds()[0].cachable, 0.8);
     // What is asked again and may be cached: 55 %.
     assert!((0.6875_f64 * 0.8 - plan.hit_ratio.get()).abs() < 1e-12);
     let minutes: Vec<Option<Nanos>> = plan.robots.phases.iter().map(|phase| phase.goal.duration).collect();
@@ -103,13 +103,13 @@ fn flags_take_the_place_of_what_the_plan_says() {
 fn what_fills_a_store_is_cachable_and_comes_without_think_time() {
     let plan = parse(text("polymix-1")).unwrap();
     let fill = plan.fill.unwrap();
-    let kinds = &fill.model.kinds;
+    let kinds = fill.model.kinds();
     assert_eq!(kinds.len(), 2);
     assert_eq!((kinds[0].share, kinds[1].share, kinds[1].cachable), (0.0, 1.0, 1.0));
     assert_eq!(kinds[1].think.as_ref().map(|think| think.mean()), Some(0.0));
     assert_eq!(fill.robots.rate, None);
     // The origin knows the same kinds, of which the measured robots ask for the first alone.
-    assert_eq!((plan.model.kinds[0].share, plan.model.kinds[1].share), (1.0, 0.0));
+    assert_eq!((plan.model.kinds()[0].share, plan.model.kinds()[1].share), (1.0, 0.0));
     assert!(
         plan.world.contains("think = \"const:0\"") && plan.world.contains("norm:3s,1.5s"),
         "{}",

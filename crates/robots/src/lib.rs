@@ -22,5 +22,5 @@ pub mod working_set;
 
 pub use phases::{FillGate, PhaseFile};
 pub use population::{Lane, Population, Setting, TargetForm};
-pub use robots::{Pages, Robots};
+pub use robots::Robots;
 pub use spec::{Connections, RobotsFile, Spec, SpecError};

@@ -4,14 +4,12 @@
 //! ([`Ledger`]), and decides nothing itself. One a lane.
 
 use crate::judge::{
-    Asked, BodyBytes, Came, Fault, Faults, Fields, GRACE_SECS, Judged, Known, Outcome as Verdict,
-    RequestKind, Truth, judge,
+    Asked, Came, Fault, Faults, Fields, Judged, Outcome as Verdict, RequestKind, Truth, judge,
 };
 use crate::ledger::{Entry, Ledger};
-use crate::population::{Flight, Outcome, Page, Population};
-use bakeoff_content::world::{Base, Expiry, Object, Version};
+use crate::population::{Flight, Outcome, Population};
+use bakeoff_content::world::Object;
 use bakeoff_loadgen::{Course, Ended, Listener, Reuse, Target};
-use bakeoff_meter::Histogram;
 use bakeoff_units::Nanos;
 use bakeoff_wire::stamp::Told;
 use bakeoff_workload::{Ask, Source};
@@ -20,11 +18,8 @@ use bakeoff_workload::{Ask, Source};
 pub struct Robots {
     population: Population,
     ledger: Ledger,
-    pages: Vec<Pages>,
     /// Bytes that all requests have in common.
     common_bytes: u64,
-    /// Whether Expires of a kind moves with the clock.
-    moving: Vec<bool>,
     /// The phase that the ledger knows.
     phase: Option<usize>,
     /// The latest moment that was heard of.
@@ -33,40 +28,20 @@ pub struct Robots {
     aside: Aside,
 }
 
-/// Pages of one phase: those that were complete in it.
-#[derive(Clone, Debug, Default)]
-pub struct Pages {
-    /// Complete without a failure.
-    pub good: u64,
-    /// With one.
-    pub failed: u64,
-    /// Objects of the good ones.
-    pub objects: u64,
-    /// From the moment a good page's first request was due to its last byte.
-    pub response: Histogram,
-}
-
 /// Is told of every request when it has ended, besides the ledger.
 pub type Aside = Option<Box<dyn FnMut(&Flight, &Entry<'_>) + Send>>;
 
 impl Robots {
     /// A population whose requests go to `target` and whose accounts are kept in `ledger`, which is fresh.
     pub fn new(population: Population, mut ledger: Ledger, target: &Target) -> Self {
-        let phases = population.schedule().phases();
-        let pages = vec![Pages::default(); phases.len()];
-        if let Some(first) = phases.first() {
+        if let Some(first) = population.schedule().phases().first() {
             ledger.begin_phase(&first.name, Nanos::ZERO);
         }
-        let moves = |expiry: &Expiry| expiry.base == Base::Now;
-        let kinds = population.model().kinds.iter();
-        let moving = kinds.map(|kind| kind.life.as_ref().is_some_and(|life| life.expires.iter().any(moves)));
         Self {
             phase: population.schedule().phase(),
-            moving: moving.collect(),
             common_bytes: common_bytes(target),
             population,
             ledger,
-            pages,
             now: Nanos::ZERO,
             id: Vec::with_capacity(64),
             aside: None,
@@ -85,20 +60,15 @@ impl Robots {
         &self.population
     }
 
-    /// Pages by phase.
-    pub fn pages(&self) -> &[Pages] {
-        &self.pages
-    }
-
-    /// The run is over: closes the accounts. Who asked, and pages by phase.
-    pub fn finish(mut self) -> (Population, Vec<Pages>) {
-        self.population.close();
+    /// The run is over: closes the accounts. Who asked.
+    pub fn finish(mut self) -> Population {
+        self.population.close(self.now);
         self.follow_phases();
         let last = self.population.schedule().ended().last().map(|ended| ended.ended);
         // A run that was cut short has no end of its own.
         let end = if self.population.is_over() { last.unwrap_or(self.now).max(self.now) } else { self.now };
         self.ledger.finish(end);
-        (self.population, self.pages)
+        self.population
     }
 
     /// Tells the ledger of phases that have changed.
@@ -121,34 +91,18 @@ impl Robots {
         self.follow_phases();
     }
 
-    /// What the origin would say of the object.
-    fn truth(&self, object: &Object, sent: Nanos, done: Nanos) -> Truth {
-        let secs = |moment| self.population.unix(moment).get() / 1_000_000_000;
-        let known = |version: Version| Known {
-            version: version.number,
-            last_modified: version.last_modified,
-            expires: version.expires.filter(|_| !self.moving[object.kind]),
-            etag: true, // the origin shows one for everything
-        };
-        Truth {
-            body_bytes: object.body.len(),
-            cachable: object.cachable,
-            at_sent: known(object.at(secs(sent).saturating_sub(GRACE_SECS))),
-            at_done: known(object.at(secs(done))),
-        }
-    }
-
-    fn judged(&self, flight: &Flight, object: &Object, ended: &Ended<'_>) -> Judged {
+    fn judged(&self, flight: &Flight, object: &Object, ended: &Ended<'_>, came: &Came<'_>) -> Judged {
+        let (sent_unix, done_unix) = (self.population.unix(ended.sent), self.population.unix(ended.done));
         let asked = Asked {
             stamp: flight.stamp,
             kind: flight.kind,
             repeat: flight.repeat,
             id: &self.id,
-            truth: self.truth(object, ended.sent, ended.done),
-            sent_unix: self.population.unix(ended.sent),
-            done_unix: self.population.unix(ended.done),
+            truth: Truth::of(object, sent_unix, done_unix),
+            sent_unix,
+            done_unix,
         };
-        let mut judged = judge(&asked, &came(ended));
+        let mut judged = judge(&asked, came);
         if judged.faults.has(Fault::FalseHit) && self.was_overtaken(flight.stamp, ended.head) {
             let not_false: Faults = [Fault::FalseHit].into_iter().collect();
             judged.faults = judged.faults.without(not_false);
@@ -162,18 +116,6 @@ impl Robots {
     fn was_overtaken(&self, stamp: u64, head: &[u8]) -> bool {
         let told = Fields::read(head, stamp).stamp.map(|stamp| stamp.told);
         told.is_some_and(|(Told::Made(of) | Told::Valid(of))| self.population.has_sent(of))
-    }
-
-    fn note_page(&mut self, page: Page, done: Nanos) {
-        let phase = self.population.schedule().phase().unwrap_or(self.pages.len() - 1);
-        let pages = &mut self.pages[phase];
-        if page.failed {
-            pages.failed += 1;
-            return;
-        }
-        pages.good += 1;
-        pages.objects += u64::from(page.objects);
-        pages.response.record(done.since(page.begun));
     }
 }
 
@@ -199,8 +141,8 @@ impl Listener for Robots {
         let Some(object) = self.population.object(&flight.name) else { return };
         self.id.clear();
         object.name.write_id(&mut self.id);
-        let judged = self.judged(&flight, &object, ended);
         let came = came(ended);
+        let judged = self.judged(&flight, &object, ended, &came);
         let entry = Entry {
             judged,
             status: came.status,
@@ -208,7 +150,7 @@ impl Listener for Robots {
             sent: ended.sent,
             first_byte: ended.first_byte,
             done: ended.done,
-            request_bytes: self.common_bytes + flight.words_bytes + flight.sends,
+            request_bytes: self.common_bytes + flight.words_bytes + posted_bytes(&flight),
             reply_bytes: ended.result.map_or(0, |reply| reply.head_bytes + reply.body_bytes),
             reused: ended.reused,
             id: &self.id,
@@ -220,10 +162,11 @@ impl Listener for Robots {
             aside(&flight, &entry);
         }
         let page = self.population.finish(ended.ticket, ended.done, outcome(&judged, &entry));
-        self.follow_phases();
+        // In the phase in which it ended, as its last request is: this may have ended the phase.
         if let Some(page) = page {
-            self.note_page(page, ended.done);
+            self.ledger.page_ended(page.failed, page.objects, ended.done.since(page.begun));
         }
+        self.follow_phases();
     }
 
     fn course(&mut self, now: Nanos) -> Course {
@@ -250,18 +193,13 @@ const fn has_the_object(kind: RequestKind) -> bool {
 
 fn came<'a>(ended: &Ended<'a>) -> Came<'a> {
     match ended.result {
-        Ok(reply) => Came {
-            status: Some(reply.status),
-            head: reply.head,
-            body_bytes: reply.body_bytes,
-            body: BodyBytes::Right,
-            error: None,
-        },
+        Ok(reply) => {
+            Came { status: Some(reply.status), head: reply.head, body_bytes: reply.body_bytes, error: None }
+        }
         Err(class) => Came {
             status: crate::judge::status_of(ended.head),
             head: ended.head,
             body_bytes: 0,
-            body: BodyBytes::Unchecked,
             error: Some(class),
         },
     }
@@ -272,4 +210,13 @@ fn common_bytes(target: &Target) -> u64 {
     let closes = if target.reuse == Reuse::Never { "Connection: close\r\n".len() } else { 0 };
     let around = "  HTTP/1.1\r\nHost: \r\n\r\n".len();
     (around + target.host.len() + target.headers.len() + closes) as u64
+}
+
+/// What a POST has besides: its body, and the line that says how long that is.
+fn posted_bytes(flight: &Flight) -> u64 {
+    if flight.kind != RequestKind::Post {
+        return 0;
+    }
+    let digits = u64::from(flight.sends.checked_ilog10().unwrap_or(0)) + 1;
+    "Content-Length: \r\n".len() as u64 + digits + flight.sends
 }

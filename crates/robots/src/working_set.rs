@@ -118,25 +118,24 @@ impl WorkingSet {
         }
     }
 
+    /// When it stops growing, if that is a matter of time.
+    pub const fn freezes_at(&self) -> Option<Nanos> {
+        match self.limit {
+            Limit::After(length) => Some(length),
+            Limit::None | Limit::Objects(_) => None,
+        }
+    }
+
     /// Whether it has stopped growing.
     pub const fn is_frozen(&self) -> bool {
         self.frozen
     }
 
-    /// How many objects have been filled in.
-    pub const fn filled(&self) -> u64 {
-        self.filled
-    }
-
     /// How many objects were made, and how many of them may be asked again.
-    pub fn size(&self) -> (u64, u64) {
+    #[cfg(test)]
+    pub(crate) fn size(&self) -> (u64, u64) {
         let made = self.worlds.iter().map(|world| world.made).sum();
         (made, self.worlds.iter().map(|world| world.window(self.frozen)).sum())
-    }
-
-    /// Memory that it holds, in bytes, whatever was made.
-    pub const fn memory_bytes(&self) -> usize {
-        self.worlds.capacity() * size_of::<World>()
     }
 
     fn at(&self, server: u16, kind: usize) -> usize {
@@ -162,7 +161,8 @@ impl World {
     ) -> u64 {
         let width = ((len as f64 * hot.share.get()).round() as u64).clamp(1, len);
         let fits = (oldest..=oldest + len - width).contains(&self.hot_from);
-        // The first window of a growing set would otherwise stay where the set began.
+        // 0 also stands for a window that was never drawn: one that begins with the first object is drawn anew
+        // each time.
         if !fits || self.hot_from == 0 {
             self.hot_from = oldest + random.below(len - width + 1);
         }
@@ -211,11 +211,12 @@ mod tests {
     #[test]
     fn ten_million_objects_take_no_memory_of_their_own() {
         let mut set = WorkingSet::new(100, 4, Lane::ONLY, Limit::None);
-        let before = set.memory_bytes();
+        let memory_bytes = |set: &WorkingSet| set.worlds.capacity() * size_of::<World>();
+        let before = memory_bytes(&set);
         for number in 1..=10_000_000 {
             assert_eq!(set.make(7, 2), number);
         }
-        assert_eq!((set.memory_bytes(), before), (400 * 24, 400 * 24));
+        assert_eq!((memory_bytes(&set), before), (400 * 24, 400 * 24));
         assert_eq!(set.size(), (10_000_000, 10_000_000));
         assert!(set.has_any(7, 2) && !set.has_any(7, 1) && !set.has_any(8, 2));
     }

@@ -77,6 +77,11 @@ impl Nanos {
         self.0
     }
 
+    /// Whole seconds, as HTTP's dates have them; what is less than one is left out.
+    pub const fn whole_secs(self) -> u64 {
+        self.0 / 1_000_000_000
+    }
+
     /// Seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9

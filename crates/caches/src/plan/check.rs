@@ -232,9 +232,9 @@ fn contents(reader: &Reader<'_>, file: &PlanFile) -> Result<(Model, Option<Fill>
     let of_content = |why| PlanError::Content { origin: reader.origin.to_owned(), why };
     let model = Model::new(&file.content).map_err(of_content)?;
     let Some(section) = &file.fill else { return Ok((model, None)) };
-    let measured = model.kinds.len();
-    let mut both = model.clone();
-    for kind in &model.kinds {
+    let measured = model.kinds().len();
+    let mut both = model.kinds().to_vec();
+    for kind in model.kinds() {
         let mut kind = kind.clone();
         kind.name = format!("fill {}", kind.name);
         kind.cachable = 1.0;
@@ -243,16 +243,17 @@ fn contents(reader: &Reader<'_>, file: &PlanFile) -> Result<(Model, Option<Fill>
         if let Some(embeds) = &mut kind.embeds {
             embeds.kind += measured;
         }
-        both.kinds.push(kind);
+        both.push(kind);
     }
     let mut filling = both.clone();
     for at in 0..measured {
-        filling.kinds[at + measured].share = filling.kinds[at].share;
-        filling.kinds[at].share = 0.0;
+        filling[at + measured].share = filling[at].share;
+        filling[at].share = 0.0;
     }
     let robots = fillers(reader, section)?;
-    let fill = Fill { robots, model: filling, times: section.times.unwrap_or(2.0) };
-    Ok((both, Some(fill)))
+    let model = Model::with(filling).map_err(of_content)?;
+    let fill = Fill { robots, model, times: section.times.unwrap_or(2.0) };
+    Ok((Model::with(both).map_err(of_content)?, Some(fill)))
 }
 
 /// Robots that ask as fast as replies come, until they are told that it is enough.

@@ -7,10 +7,8 @@ use super::CachesError;
 use crate::records::PhaseLine;
 use bakeoff_content::world::Model;
 use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording, Station, Target};
-use bakeoff_robots::judge::Outcome;
-use bakeoff_robots::ledger::{Entry, INTERVAL, Ledger, Record, Scope};
+use bakeoff_robots::ledger::{INTERVAL, Ledger, Record, Scope};
 use bakeoff_robots::phases::EndReason;
-use bakeoff_robots::population::Flight;
 use bakeoff_robots::stream::Request;
 use bakeoff_robots::{FillGate, Lane, Population, Robots, Setting, Spec, TargetForm};
 use bakeoff_units::Nanos;
@@ -80,11 +78,10 @@ impl Load<'_> {
         if self.keeps_stream {
             let stream = stream.clone();
             robots = robots.telling(move |flight, entry| {
-                if entry.judged.basic()
-                    && entry.judged.outcome == Outcome::Good
+                if let Some(request) = Request::answered(flight, entry)
                     && let Ok(mut stream) = stream.lock()
                 {
-                    stream.push(request(flight, entry));
+                    stream.push(request);
                 }
             });
         }
@@ -164,7 +161,7 @@ impl Load<'_> {
         let (recording, robots) = station.run_heard(job)?;
         let mut reasons = Vec::new();
         for robots in robots {
-            let (population, _) = robots.finish();
+            let population = robots.finish();
             reasons.extend(population.schedule().ended().iter().map(|ended| ended.why));
         }
         Ok((recording, reasons))
@@ -192,17 +189,5 @@ impl Load<'_> {
             form: self.form.clone(),
             gate: gate.clone(),
         }
-    }
-}
-
-/// A request as simulated caches know it.
-fn request(flight: &Flight, entry: &Entry<'_>) -> Request {
-    Request {
-        object: flight.name.object_id().get(),
-        bytes: entry.reply_bytes,
-        start: entry.sent,
-        end: entry.done,
-        cachable: entry.judged.cachable,
-        offered: entry.judged.offered,
     }
 }

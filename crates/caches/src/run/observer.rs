@@ -129,14 +129,15 @@ impl<'b, 'd> Observer<'b, 'd> {
 /// An origin that was started anew counts from 0 again: that is no use of less than nothing.
 fn used(now: &Reading, before: &Reading) -> Used {
     let between = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
+    let sent = now.tally.since(&before.tally);
     Used {
         cache_cpu_ns: between(now.cache_ns, before.cache_ns),
         origin_cpu_ns: between(now.origin_ns, before.origin_ns),
         robots_cpu_ns: now.robots_ns.saturating_sub(before.robots_ns),
         // The question itself is one of the replies.
-        origin_replies: now.tally.replies.saturating_sub(before.tally.replies).saturating_sub(1),
-        origin_validations: now.tally.validations.saturating_sub(before.tally.validations),
-        origin_body_bytes: now.tally.body_bytes.saturating_sub(before.tally.body_bytes),
+        origin_replies: sent.replies.saturating_sub(1),
+        origin_validations: sent.validations,
+        origin_body_bytes: sent.body_bytes,
     }
 }
 
@@ -182,7 +183,12 @@ mod tests {
             cache_ns,
             origin_ns: None,
             robots_ns: 10 * replies,
-            tally: Tally { replies, validations: replies / 2, body_bytes: 1_000 * replies },
+            tally: Tally {
+                replies,
+                validations: replies / 2,
+                body_bytes: 1_000 * replies,
+                ..Tally::default()
+            },
         };
         let (early, late) = (reading(10, Some(7)), reading(31, Some(9)));
         let between = used(&late, &early);

@@ -7,12 +7,10 @@ use super::typed::{self, ModelError, TypedKind};
 use super::{Name, purpose, shares};
 use crate::{Body, Distribution, SplitMix64};
 
-/// The kinds of content of a world. Made from texts only, which are checked.
+/// The kinds of content of a world, which go together.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct Model {
-    /// The kinds; a [`Name`] has the index of its own.
-    pub kinds: Vec<Kind>,
+    kinds: Vec<Kind>,
 }
 
 /// A kind of content, such as images.
@@ -103,6 +101,20 @@ impl Model {
     /// What is wrong, with the content's name and the key.
     pub fn new(kinds: &[TypedKind]) -> Result<Self, ModelError> {
         typed::check(kinds)
+    }
+
+    /// The model of kinds that are changed ones of another model's.
+    ///
+    /// # Errors
+    /// What does not go together, with the content's name and the key.
+    pub fn with(kinds: Vec<Kind>) -> Result<Self, ModelError> {
+        typed::check_all(&kinds)?;
+        Ok(Self { kinds })
+    }
+
+    /// The kinds; a [`Name`] has the index of its own.
+    pub fn kinds(&self) -> &[Kind] {
+        &self.kinds
     }
 
     /// The text from which [`Self::from_toml`] makes the same model.

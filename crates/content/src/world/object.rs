@@ -96,6 +96,11 @@ impl Object {
         }
     }
 
+    /// Whether its Expires counts from the moment of the reply, and so is another one at each moment.
+    pub fn expires_moves(&self) -> bool {
+        self.life.is_some_and(|life| life.expires.is_some_and(|(base, _)| base == Base::Now))
+    }
+
     /// The names of the objects it embeds.
     pub fn embedded(&self) -> impl ExactSizeIterator<Item = Name> + use<> {
         let name = self.name;

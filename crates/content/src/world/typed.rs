@@ -118,20 +118,47 @@ pub(super) fn read(text: &str) -> Result<Model, ModelError> {
 }
 
 pub(super) fn check(typed: &[TypedKind]) -> Result<Model, ModelError> {
-    if !(1..=KINDS_AT_MOST).contains(&typed.len()) {
-        return Err(ModelError::Count(typed.len()));
-    }
-    let mut names = HashSet::new();
-    if let Some(twice) = typed.iter().find(|kind| !names.insert(&kind.name)) {
-        return Err(twice.wrong("name", "another content has this name"));
-    }
+    counted(typed.len())?;
     let mut kinds = typed.iter().map(|kind| kind.check(typed)).collect::<Result<Vec<_>, _>>()?;
     let given = typed.iter().map(TypedKind::share).collect::<Result<Vec<_>, _>>()?;
     let filled = shares::filled(&given).map_err(ModelError::Shares)?;
     for (kind, share) in kinds.iter_mut().zip(filled) {
         kind.share = share;
     }
-    Ok(Model { kinds })
+    Model::with(kinds)
+}
+
+fn counted(kinds: usize) -> Result<(), ModelError> {
+    if (1..=KINDS_AT_MOST).contains(&kinds) { Ok(()) } else { Err(ModelError::Count(kinds)) }
+}
+
+/// What several kinds say together, wherever they come from.
+pub(super) fn check_all(kinds: &[Kind]) -> Result<(), ModelError> {
+    counted(kinds.len())?;
+    let mut names = HashSet::new();
+    let mut containers: Vec<&Kind> = Vec::new();
+    for kind in kinds {
+        let wrong = |key, why| Err(ModelError::Key { content: kind.name.clone(), key, why });
+        if !names.insert(&kind.name) {
+            return wrong("name", "another content has this name".to_owned());
+        }
+        let Some(embeds) = &kind.embeds else { continue };
+        let Some(part) = kinds.get(embeds.kind) else {
+            return wrong("embeds.kind", format!("there is no content with the number {}", embeds.kind));
+        };
+        if part.embeds.is_some() {
+            let why = format!("`{}` embeds objects itself, and may not be embedded", part.name);
+            return wrong("embeds.kind", why);
+        }
+        let same = |other: &&&Kind| other.embeds.as_ref().is_some_and(|other| other.kind == embeds.kind);
+        if let Some(other) = containers.iter().find(same) {
+            // The names of embedded objects tell their pages apart by number, not by kind.
+            let why = format!("`{}` embeds `{}` already; give each a kind of its own", other.name, part.name);
+            return wrong("embeds.kind", why);
+        }
+        containers.push(kind);
+    }
+    Ok(())
 }
 
 impl TypedKind {
@@ -235,10 +262,6 @@ impl TypedEmbeds {
         let Some(index) = all.iter().position(|other| other.name == self.kind) else {
             return Err(kind.wrong("embeds.kind", format!("there is no content `{}`", self.kind)));
         };
-        if all[index].embeds.is_some() {
-            let why = format!("`{}` embeds objects itself, and may not be embedded", self.kind);
-            return Err(kind.wrong("embeds.kind", why));
-        }
         let count = Distribution::parse_count(&self.count).map_err(|why| kind.wrong("embeds.count", why))?;
         Ok(Embeds { kind: index, count })
     }
@@ -279,12 +302,12 @@ pub(super) fn write(model: &Model) -> String {
 }
 
 pub(super) fn kinds(model: &Model) -> Vec<TypedKind> {
-    model.kinds.iter().map(|kind| typed(kind, model)).collect()
+    model.kinds().iter().map(|kind| typed(kind, model)).collect()
 }
 
 fn typed(kind: &Kind, model: &Model) -> TypedKind {
     let embeds = kind.embeds.as_ref().map(|embeds| TypedEmbeds {
-        kind: model.kinds.get(embeds.kind).map(|kind| kind.name.clone()).unwrap_or_default(),
+        kind: model.kinds().get(embeds.kind).map(|kind| kind.name.clone()).unwrap_or_default(),
         count: embeds.count.to_string(),
     });
     let extensions = &kind.extensions;

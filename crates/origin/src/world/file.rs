@@ -141,7 +141,7 @@ mod tests {
     fn what_is_left_out_is_not_done() {
         for text in ["", "[origin]\n"] {
             let world = world(text).unwrap();
-            assert_eq!(world.model.kinds.len(), 1);
+            assert_eq!(world.model.kinds().len(), 1);
             assert!(world.think.is_none() && world.requests_per_connection.is_none());
             assert!(world.idle_timeout.is_none() && world.keep_alive);
         }

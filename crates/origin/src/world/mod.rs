@@ -49,7 +49,7 @@ impl World {
     /// How long the reply to a request for an object of this kind with this stamp waits: a pure function, so that whoever asks
     /// can know.
     pub fn think_time(&self, kind: u8, ask: u64) -> Nanos {
-        let own = self.model.kinds.get(usize::from(kind)).and_then(|kind| kind.think.as_ref());
+        let own = self.model.kinds().get(usize::from(kind)).and_then(|kind| kind.think.as_ref());
         let Some(think) = own.or(self.think.as_ref()) else { return Nanos::ZERO };
         Nanos::from_secs_f64(think.draw(&mut SplitMix64::for_purpose(ask, THINKING)))
     }
@@ -120,7 +120,7 @@ impl WorldDesk {
     pub(crate) fn reply(&mut self, request: &Request, going: Going, out: &mut Vec<u8>) -> (Piece, bool) {
         let now_secs = self.date.look();
         let found = self.world.model.object(&request.name);
-        let Some((object, kind)) = found.zip(self.world.model.kinds.get(usize::from(request.name.kind)))
+        let Some((object, kind)) = found.zip(self.world.model.kinds().get(usize::from(request.name.kind)))
         else {
             write_not_found(self.date.text(), going, out);
             return (Piece::nothing(), false);

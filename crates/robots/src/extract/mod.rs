@@ -14,7 +14,7 @@ use std::fmt;
 /// Where values begin, counted from 0, as in lx.
 const VALUE_COLUMN: usize = 33;
 
-const BY_DUE: &str = "counted when it came due, not when it was sent";
+const HANDED_OUT: &str = "counted when it was handed out to be sent";
 const FROM_DUE: &str = "from the moment it was due";
 const GOOD_ONLY: &str = "good replies only";
 const VALIDATED_TOO: &str = "with hits that the origin was asked about";
@@ -68,7 +68,7 @@ pub fn lines(record: &Record) -> Vec<Line> {
 
 fn rates(page: &mut Page, record: &Record) {
     let sums = &record.sums;
-    page.differs(BY_DUE).number("baseline.req.rate", record.asked_per_second());
+    page.differs(HANDED_OUT).number("baseline.req.rate", record.asked_per_second());
     page.differs(GOOD_ONLY).number("baseline.rep.rate", record.replies_per_second());
     page.times("baseline.rptm", &sums.replies.traffic.service_ns);
     page.table("baseline.rptm.hist", table::histogram(&sums.service));
@@ -102,19 +102,17 @@ fn hits(page: &mut Page, sums: &Sums) {
     page.traffic("cachable", cachable);
     page.traffic("uncachable", uncachable);
     page.traffic("fill", &sums.fill);
+    page.remark = Some(FROM_DUE);
+    page.times("page.rptm", &sums.pages.response_ns);
+    page.table("page.rptm.hist", table::histogram(&sums.pages.response));
+    page.remark = None;
 }
 
 fn kinds(page: &mut Page, sums: &Sums) {
     let of = |kind: RequestKind| &sums.kinds[kind.index()];
     let (ims200, ims304) = (of(RequestKind::Ims200), of(RequestKind::Ims304));
     let mut ims = *ims200;
-    for (sum, more) in [
-        (&mut ims.response_ns, ims304.response_ns),
-        (&mut ims.service_ns, ims304.service_ns),
-        (&mut ims.bytes, ims304.bytes),
-    ] {
-        sum.merge(&more);
-    }
+    ims.merge(ims304);
     page.traffic("ims", &ims);
     page.remark = sums.faults.contains_key(&Fault::Wrong200).then_some(BY_KIND);
     page.traffic("ims.sc200", ims200);
@@ -133,7 +131,7 @@ fn kinds(page: &mut Page, sums: &Sums) {
 fn transactions(page: &mut Page, record: &Record) {
     let sums = &record.sums;
     for name in ["xact", "baseline"] {
-        page.differs(BY_DUE).put(&format!("{name}.started"), sums.asked.to_string());
+        page.differs(HANDED_OUT).put(&format!("{name}.started"), sums.asked.to_string());
         page.put(&format!("{name}.finished"), sums.finished.to_string());
         page.differs(FROM_DUE).number(&format!("{name}.level.mean"), sums.in_flight.mean(record.span()));
         page.differs(FROM_DUE).put(&format!("{name}.level.last"), sums.in_flight.last.to_string());

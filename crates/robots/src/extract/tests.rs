@@ -55,7 +55,7 @@ fn lines_are_written_as_lx_does() {
     let text = text(&record(|_| ()));
     for line in [
         "name:                            meas",
-        "baseline.req.rate:               2.50 # differs: counted when it came due, not when it was sent",
+        "baseline.req.rate:               2.50 # differs: counted when it was handed out to be sent",
         "baseline.rptm.count:             4",
         "baseline.rptm.mean:              20.000",
         "baseline.rptm.rel_dev:           50.00",

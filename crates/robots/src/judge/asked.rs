@@ -98,16 +98,12 @@ pub struct Truth {
 impl Truth {
     /// What is true of this object for a request of that time.
     pub fn of(object: &Object, sent_unix: Nanos, done_unix: Nanos) -> Self {
-        let seconds = |unix: Nanos| unix.get() / 1_000_000_000;
-        let at_sent = object.at(seconds(sent_unix).saturating_sub(GRACE_SECS));
-        let at_done = object.at(seconds(done_unix));
-        // One version with two Expires: it moves with the clock.
-        let fixed = at_sent.number == at_done.number && at_sent.expires == at_done.expires;
+        let at_sent = object.at(sent_unix.whole_secs().saturating_sub(GRACE_SECS));
+        let at_done = object.at(done_unix.whole_secs());
         let known = |version: &Version| Known {
             version: version.number,
             last_modified: version.last_modified,
-            expires: version.expires.filter(|_| fixed),
-            etag: true,
+            expires: version.expires.filter(|_| !object.expires_moves()),
         };
         Self {
             body_bytes: object.body.len(),
@@ -128,14 +124,17 @@ pub struct Known {
     /// Its Expires in seconds since 1970, where the origin shows one that is the same in every reply of
     /// this version. `None` also where it moves with the clock: it is not compared then.
     pub expires: Option<u64>,
-    /// Whether the origin shows an ETag. Ours always does.
-    pub etag: bool,
 }
 
 impl Asked<'_> {
     /// Whether the request counts for hit ratios.
     pub fn basic(&self) -> bool {
         self.kind == RequestKind::Basic
+    }
+
+    /// Whether caches may keep the reply.
+    pub(super) fn cachable(&self) -> bool {
+        self.truth.cachable && self.kind != RequestKind::Post
     }
 
     /// Whether an ideal cache would have had it.

@@ -4,7 +4,7 @@
 //! about the object.
 
 use super::head::{ContentRange, Moment};
-use super::{Asked, BodyBytes, Came, Claim, Fault, Faults, Fields, Hit, Known, RequestKind};
+use super::{Asked, Came, Claim, Fault, Faults, Fields, Hit, Known, RequestKind};
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
 
@@ -40,7 +40,6 @@ pub(super) fn faults(
     if status == 416 {
         return faults; // it holds nothing of the object, and no stamp
     }
-    faults.add_if(came.body == BodyBytes::Wrong, Fault::WrongBytes);
     faults.add_if(came.error == Some(ErrorClass::WrongBody), Fault::WrongBytes);
     match fields.stamp {
         None if hit == Hit::Unknown => faults.add(Fault::ForeignReply),
@@ -107,7 +106,7 @@ fn length(asked: &Asked<'_>, came: &Came<'_>, status: u16, fields: &Fields<'_>) 
 /// What a cache must not give, and what it should have given.
 fn caching(asked: &Asked<'_>, fields: &Fields<'_>, hit: Hit) -> Faults {
     let mut faults = Faults::NONE;
-    let cachable = asked.truth.cachable && asked.kind != RequestKind::Post;
+    let cachable = asked.cachable();
     faults.add_if(hit.from_cache() && !cachable, Fault::HitOnUncachable);
     faults.add_if(hit.from_cache() && cachable && !asked.repeat, Fault::FalseHit);
     faults.add_if(hit == Hit::Hit && asked.kind == RequestKind::Reload, Fault::HitOnReload);
@@ -141,8 +140,8 @@ fn message(asked: &Asked<'_>, status: u16, fields: &Fields<'_>, hit: Hit) -> Fau
     faults.add_if(other || expires_changed(asked, fields), Fault::CachabilityChanged);
     // Whether an object shows validators does not change with its version.
     let lost_modified = truth.at_sent.last_modified.is_some() && !fields.last_modified.is_there();
-    let lost_etag = truth.at_sent.etag && !fields.etag;
-    faults.add_if(lost_modified || lost_etag, Fault::LostValidators);
+    // Our origin shows an ETag for everything.
+    faults.add_if(lost_modified || !fields.etag, Fault::LostValidators);
     faults
 }
 
@@ -158,13 +157,9 @@ fn expires_changed(asked: &Asked<'_>, fields: &Fields<'_>) -> bool {
 /// A hit keeps the Date of the reply that was stored, which may be old, but not of times to come.
 fn date_fault(asked: &Asked<'_>, date: Moment<'_>, hit: Hit) -> Option<Fault> {
     let Some(date) = date.at() else { return Some(Fault::DateMissing) };
-    let (sent, done) = (seconds(asked.sent_unix), seconds(asked.done_unix));
+    let (sent, done) = (asked.sent_unix.whole_secs(), asked.done_unix.whole_secs());
     let late = date > done.saturating_add(DATE_SLACK_SECS);
     let early = !hit.from_cache() && date.saturating_add(DATE_SLACK_SECS) < sent;
     let quick = asked.done_unix.since(asked.sent_unix) < DATE_LONGEST;
     (quick && (late || early)).then_some(Fault::DateOff)
-}
-
-const fn seconds(unix: Nanos) -> u64 {
-    unix.get() / 1_000_000_000
 }

@@ -51,20 +51,6 @@ pub enum Fault {
     RangeIgnored,
 }
 
-/// What a fault is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FaultGroup {
-    /// What a cache may keep, and for how long.
-    Caching,
-    /// Header fields that a cache must leave alone.
-    Message,
-    /// Not what was asked for.
-    Content,
-    /// Counted beside the faults; no rule is broken.
-    Note,
-}
-
 /// What a fault makes of its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -162,15 +148,21 @@ impl Fault {
         }
     }
 
-    /// What it is about.
-    pub const fn group(self) -> FaultGroup {
+    /// What it makes of its request.
+    pub const fn weight(self) -> Weight {
         match self {
-            Self::HitOnUncachable | Self::FalseHit | Self::StaleHit | Self::HitOnReload | Self::Wrong200 => {
-                FaultGroup::Caching
-            }
-            Self::CachabilityChanged | Self::LostValidators | Self::DateMissing | Self::DateOff => {
-                FaultGroup::Message
-            }
+            // What a cache may keep, and for how long.
+            Self::HitOnUncachable
+            | Self::FalseHit
+            | Self::StaleHit
+            | Self::HitOnReload
+            | Self::Wrong200
+            // Header fields that a cache must leave alone.
+            | Self::CachabilityChanged
+            | Self::LostValidators
+            | Self::DateMissing
+            | Self::DateOff => Weight::Reported,
+            // Not what was asked for.
             Self::WrongObject
             | Self::WrongBytes
             | Self::WrongLength
@@ -178,17 +170,9 @@ impl Fault {
             | Self::Wrong304
             | Self::UnexpectedStatus
             | Self::RangeWrong
-            | Self::Loop => FaultGroup::Content,
-            Self::FalseMiss | Self::ProductDisagrees | Self::RangeIgnored => FaultGroup::Note,
-        }
-    }
-
-    /// What it makes of its request.
-    pub const fn weight(self) -> Weight {
-        match self.group() {
-            FaultGroup::Caching | FaultGroup::Message => Weight::Reported,
-            FaultGroup::Content => Weight::Fails,
-            FaultGroup::Note => Weight::Counted,
+            | Self::Loop => Weight::Fails,
+            // No rule is broken.
+            Self::FalseMiss | Self::ProductDisagrees | Self::RangeIgnored => Weight::Counted,
         }
     }
 

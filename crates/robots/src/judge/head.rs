@@ -34,8 +34,6 @@ pub struct CacheControl {
     pub no_cache: bool,
     /// `no-store`
     pub no_store: bool,
-    /// `s-maxage` or else `max-age`, in seconds
-    pub max_age: Option<u64>,
 }
 
 impl CacheControl {
@@ -46,7 +44,7 @@ impl CacheControl {
 
     fn read(&mut self, value: &[u8]) {
         for item in items(value) {
-            let (name, argument) = parameter(item);
+            let (name, _) = parameter(item);
             if name.eq_ignore_ascii_case(b"public") {
                 self.public = true;
             } else if name.eq_ignore_ascii_case(b"private") {
@@ -55,10 +53,6 @@ impl CacheControl {
                 self.no_cache = true;
             } else if name.eq_ignore_ascii_case(b"no-store") {
                 self.no_store = true;
-            } else if name.eq_ignore_ascii_case(b"s-maxage") {
-                self.max_age = decimal(argument).or(self.max_age);
-            } else if name.eq_ignore_ascii_case(b"max-age") {
-                self.max_age = self.max_age.or(decimal(argument));
             }
         }
     }
@@ -214,7 +208,7 @@ mod tests {
         assert!(fields.last_modified.is_there());
         assert_eq!((fields.age, fields.via, fields.etag), (Some(12), 3, true));
         let control = fields.cache_control;
-        assert_eq!((control.public, control.private, control.max_age), (true, true, Some(40)));
+        assert!(control.public && control.private && !control.no_store);
         assert_eq!(fields.content_range, Some(ContentRange { first: 2, last: 5, whole: Some(10) }));
         assert_eq!(fields.stamp.map(|stamp| (stamp.told, stamp.version)), Some((Told::Made(0xfe), 3)));
         assert_eq!(fields.claim, Claim::Miss);

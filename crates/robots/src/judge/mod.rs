@@ -13,7 +13,7 @@ mod head;
 
 pub use asked::{Asked, Known, RequestKind, Truth};
 pub use claim::Claim;
-pub use fault::{Fault, FaultGroup, Faults, Weight};
+pub use fault::{Fault, Faults, Weight};
 pub use head::{CacheControl, ContentRange, Fields, Moment};
 
 use bakeoff_meter::ErrorClass;
@@ -22,18 +22,6 @@ use bakeoff_wire::stamp::Told;
 /// HTTP's dates and lifetimes are whole seconds, so that a cache that keeps to every rule may give an old
 /// version for up to a second longer. [`Truth::at_sent`] is the version so long before the request was sent.
 pub const GRACE_SECS: u64 = 1;
-
-/// How the bytes of the body compare with those of the object.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BodyBytes {
-    /// Nobody looked, or there were none.
-    #[default]
-    Unchecked,
-    /// The object's.
-    Right,
-    /// Others.
-    Wrong,
-}
 
 /// What came back.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,9 +32,7 @@ pub struct Came<'a> {
     pub head: &'a [u8],
     /// Bytes of the body.
     pub body_bytes: u64,
-    /// How they compare.
-    pub body: BodyBytes,
-    /// Why it ended badly, where the load generator says so.
+    /// Why it ended badly, where the load generator says so; it also looks at the bytes of the body.
     pub error: Option<ErrorClass>,
 }
 
@@ -121,13 +107,13 @@ pub fn judge(asked: &Asked<'_>, came: &Came<'_>) -> Judged {
         kind: asked.kind,
         outcome: Outcome::Good,
         hit: Hit::Unknown,
-        cachable: asked.truth.cachable && asked.kind != RequestKind::Post,
+        cachable: asked.cachable(),
         repeat: asked.repeat,
         offered: asked.offered(),
         faults: Faults::NONE,
     };
     let status = came.status.or_else(|| status_of(came.head));
-    if asked.kind == RequestKind::Abort && came.error.is_none_or(broken_off) {
+    if asked.kind == RequestKind::Abort && came.error == Some(ErrorClass::CutOff) {
         // What is broken off has to be the object.
         judged.faults.add_if(status.is_some_and(|status| status != 200), Fault::UnexpectedStatus);
         judged.outcome = if judged.faults.is_empty() { Outcome::Aborted } else { Outcome::Wrong };
@@ -142,6 +128,9 @@ pub fn judge(asked: &Asked<'_>, came: &Came<'_>) -> Judged {
     judged.faults = checks::faults(asked, came, status, &fields, judged.hit);
     if judged.faults.weight() == Weight::Fails {
         judged.outcome = Outcome::Wrong;
+    } else if asked.kind == RequestKind::Abort {
+        // All of it was there before the robot could break off: no request whose time counts either.
+        judged.outcome = Outcome::Aborted;
     }
     judged
 }
@@ -151,11 +140,6 @@ pub fn status_of(head: &[u8]) -> Option<u16> {
     let digits = head.split(|&byte| byte == b' ').nth(1)?.get(..3)?;
     let digits = digits.iter().all(u8::is_ascii_digit).then_some(digits)?;
     std::str::from_utf8(digits).ok()?.parse().ok()
-}
-
-/// Whether this class is how a wanted break ends.
-const fn broken_off(class: ErrorClass) -> bool {
-    matches!(class, ErrorClass::CutOff | ErrorClass::Truncated)
 }
 
 /// Whether the load generator's class says that a whole reply came which was not the right one: that is

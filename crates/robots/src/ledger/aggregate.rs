@@ -75,22 +75,12 @@ impl LevelSum {
         (over > Nanos::ZERO).then(|| self.area / over.get() as f64)
     }
 
-    /// What comes behind in time, on the same lane.
+    /// What comes behind in time.
     pub fn append(&mut self, next: &Self) {
         self.last = next.last;
-        self.add_all_but_last(next);
-    }
-
-    /// What happened at the same time on another lane.
-    pub fn join(&mut self, other: &Self) {
-        self.last += other.last;
-        self.add_all_but_last(other);
-    }
-
-    fn add_all_but_last(&mut self, other: &Self) {
-        self.started += other.started;
-        self.finished += other.finished;
-        self.area += other.area;
+        self.started += next.started;
+        self.finished += next.finished;
+        self.area += next.area;
     }
 }
 
@@ -198,13 +188,12 @@ mod tests {
     }
 
     #[test]
-    fn lanes_join_and_periods_append() {
+    fn what_comes_behind_goes_on_from_where_it_was() {
         let a = LevelSum { started: 3, finished: 1, area: 4.0, last: 2 };
         let b = LevelSum { started: 1, finished: 2, area: 1.0, last: 1 };
-        let (mut joined, mut appended) = (a, a);
-        joined.join(&b);
+        let mut appended = a;
         appended.append(&b);
-        assert_eq!((joined.last, appended.last), (3, 1));
-        assert_eq!((joined.area, appended.area, joined.started), (5.0, 5.0, 4));
+        assert_eq!((appended.last, appended.area), (1, 5.0));
+        assert_eq!((appended.started, appended.finished), (4, 3));
     }
 }

@@ -61,7 +61,8 @@ impl Traffic {
         self.bytes.add(entry.reply_bytes);
     }
 
-    pub(super) fn merge(&mut self, other: &Self) {
+    /// Takes in those of others.
+    pub fn merge(&mut self, other: &Self) {
         self.response_ns.merge(&other.response_ns);
         self.service_ns.merge(&other.service_ns);
         self.bytes.merge(&other.bytes);
@@ -92,6 +93,43 @@ impl Timed {
 
     pub(super) fn merge(&mut self, other: &Self) {
         self.traffic.merge(&other.traffic);
+        self.response.merge(&other.response);
+    }
+}
+
+/// Pages: objects that were asked for directly, each with all that it embeds.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Pages {
+    /// Complete without a failure.
+    pub good: u64,
+    /// With one.
+    pub failed: u64,
+    /// Objects of the good ones.
+    pub objects: u64,
+    /// Of the good ones: from the moment the first request was due to the last byte of all.
+    pub response_ns: Aggregate,
+    /// Each of these times.
+    #[serde(with = "encoded")]
+    pub response: Histogram,
+}
+
+impl Pages {
+    pub(super) fn add(&mut self, failed: bool, objects: u32, response: Nanos) {
+        if failed {
+            self.failed += 1;
+            return;
+        }
+        self.good += 1;
+        self.objects += u64::from(objects);
+        self.response_ns.add(response.get());
+        self.response.record(response);
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.good += other.good;
+        self.failed += other.failed;
+        self.objects += other.objects;
+        self.response_ns.merge(&other.response_ns);
         self.response.merge(&other.response);
     }
 }

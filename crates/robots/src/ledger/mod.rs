@@ -12,7 +12,7 @@ mod record;
 mod sums;
 
 pub use aggregate::{Aggregate, LevelSum};
-pub use entry::{Entry, Example, Timed, Traffic};
+pub use entry::{Entry, Example, Pages, Timed, Traffic};
 pub use record::{Record, Scope};
 pub use sums::Sums;
 
@@ -74,7 +74,7 @@ impl Ledger {
         name.clone_into(&mut self.phase);
     }
 
-    /// A request came due.
+    /// A request that was due at this moment was handed out to be sent.
     #[inline]
     pub fn asked(&mut self, due: Nanos) {
         self.in_interval.asked += 1;
@@ -92,23 +92,17 @@ impl Ledger {
         }
     }
 
+    /// A page is complete: its last request has just ended. `response`: from the moment its first was due.
+    pub fn page_ended(&mut self, failed: bool, objects: u32, response: Nanos) {
+        self.in_interval.pages.add(failed, objects, response);
+    }
+
     /// Closes the intervals that are over. To be called also when nothing ends.
     #[inline]
     pub fn tick(&mut self, now: Nanos) {
         while now >= self.interval_began + self.interval {
             self.close_interval(self.interval_began + self.interval);
         }
-    }
-
-    /// The open interval's sums so far, for goals that look at errors or fill; with those of
-    /// [`Ledger::phase`] they make the phase.
-    pub const fn open(&self) -> &Sums {
-        &self.in_interval
-    }
-
-    /// The sums of the phase up to the last closed interval.
-    pub const fn phase(&self) -> &Sums {
-        &self.in_phase
     }
 
     /// Closes the books: the last interval, the last phase, and the run.

@@ -16,16 +16,16 @@ pub enum Scope {
     Run,
 }
 
-/// The sums of one period of one lane, or of several lanes joined.
+/// The sums of one period of one lane.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// Which lane; of joined records the first.
+    /// Which lane.
     pub lane: u32,
     /// What it covers.
     pub scope: Scope,
     /// The phase; empty for the run.
     pub phase: String,
-    /// Intervals closed so far in the run, this one included: joins the lanes' records of one interval.
+    /// Intervals closed so far in the run, this one included.
     pub number: u64,
     /// Since the start of the run.
     pub began_ns: u64,
@@ -43,7 +43,7 @@ impl Record {
         Nanos::new(self.ended_ns.saturating_sub(self.began_ns))
     }
 
-    /// Requests that came due a second, if it has a length.
+    /// Requests that were handed out a second, if it has a length.
     pub fn asked_per_second(&self) -> Option<f64> {
         self.per_second(self.sums.asked)
     }
@@ -56,13 +56,5 @@ impl Record {
     fn per_second(&self, count: u64) -> Option<f64> {
         let span = self.span();
         (span > Nanos::ZERO).then(|| count as f64 / span.as_secs_f64())
-    }
-
-    /// Takes in another lane's record of the same period.
-    pub fn join(&mut self, other: &Self) {
-        self.began_ns = self.began_ns.min(other.began_ns);
-        self.ended_ns = self.ended_ns.max(other.ended_ns);
-        self.progress += other.progress;
-        self.sums.join(&other.sums);
     }
 }

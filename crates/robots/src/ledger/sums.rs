@@ -6,7 +6,7 @@
 
 use super::aggregate::{Aggregate, LevelSum};
 use super::encoded;
-use super::entry::{Entry, Example, Timed, Traffic};
+use super::entry::{Entry, Example, Pages, Timed, Traffic};
 use crate::judge::{Fault, Hit, Outcome, RequestKind};
 use bakeoff_meter::Histogram;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 /// All sums of a period.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Sums {
-    /// Requests that came due: the rate asked for.
+    /// Requests that were handed out to be sent. Where a robot has connections of its own that is when they came
+    /// due, busy or not; where all share them, when one was free to send it.
     pub asked: u64,
     /// Requests that ended, one way or another.
     pub finished: u64,
@@ -63,6 +64,9 @@ pub struct Sums {
     pub kinds: [Traffic; RequestKind::COUNT],
     /// Good replies by status.
     pub statuses: BTreeMap<u16, Traffic>,
+    /// Pages that were completed. Records of earlier versions have none.
+    #[serde(default)]
+    pub pages: Pages,
     /// Ended requests for objects that nobody had asked for before.
     pub new_objects: u64,
     /// Ended requests that were the first on their connection.
@@ -141,20 +145,9 @@ impl Sums {
         }
     }
 
-    /// Takes in what came later on the same lane.
-    pub fn append(&mut self, next: &Self) {
-        self.in_flight.append(&next.in_flight);
-        self.merge(next);
-    }
-
-    /// Takes in what another lane had in the same period.
-    pub fn join(&mut self, other: &Self) {
-        self.in_flight.join(&other.in_flight);
-        self.merge(other);
-    }
-
-    /// All but the level.
-    fn merge(&mut self, other: &Self) {
+    /// Takes in what came later.
+    pub fn append(&mut self, other: &Self) {
+        self.in_flight.append(&other.in_flight);
         self.asked += other.asked;
         self.finished += other.finished;
         self.good += other.good;
@@ -192,6 +185,7 @@ impl Sums {
         self.cachable.merge(&other.cachable);
         self.uncachable.merge(&other.uncachable);
         self.fill.merge(&other.fill);
+        self.pages.merge(&other.pages);
         for (sum, more) in self.kinds.iter_mut().zip(&other.kinds) {
             sum.merge(more);
         }

@@ -196,22 +196,25 @@ fn records_are_stored_and_read_again() {
 }
 
 #[test]
-fn lanes_join_to_what_one_lane_would_have_had() {
-    let (sender, records) = channel();
-    let mut lanes = [0, 1].map(|lane| Ledger::new(lane, ms(1000), Nanos::ZERO, sender.clone()));
-    let mut single = Ledger::new(2, ms(1000), Nanos::ZERO, sender);
-    for turn in 0..40 {
-        let one = entry(GOOD, turn * 20, turn);
-        enter(&mut lanes[turn as usize % 2], &one);
-        enter(&mut single, &one);
-    }
-    lanes.into_iter().for_each(|lane| lane.finish(ms(2000)));
-    single.finish(ms(2000));
-    let mut runs = of(records.iter().collect(), Scope::Run).into_iter();
-    let mut joined = runs.next().unwrap();
-    joined.join(&runs.next().unwrap());
-    let whole = Record { lane: 0, number: joined.number, ..runs.next().unwrap() };
-    assert_eq!(serde_json::to_value(joined).unwrap(), serde_json::to_value(whole).unwrap());
+fn pages_are_in_the_period_that_runs_and_records_without_them_are_read() {
+    let (mut ledger, records) = ledger();
+    ledger.begin_phase("warm", Nanos::ZERO);
+    ledger.page_ended(false, 3, ms(30));
+    ledger.page_ended(false, 1, ms(10));
+    ledger.page_ended(true, 2, ms(900));
+    ledger.begin_phase("meas", ms(1000));
+    ledger.page_ended(false, 1, ms(20));
+    ledger.finish(ms(2000));
+    let records: Vec<_> = records.iter().collect();
+    let pages = |scope| of(records.clone(), scope).into_iter().map(|record| record.sums.pages);
+    let counts: Vec<_> = pages(Scope::Phase).map(|pages| (pages.good, pages.failed, pages.objects)).collect();
+    assert_eq!(counts, [(2, 1, 4), (1, 0, 1)]);
+    let run = pages(Scope::Run).next().unwrap();
+    assert_eq!((run.response_ns.mean(), run.response.count()), (Some(20e6), 3));
+    let mut older = serde_json::to_value(&records[0]).unwrap();
+    older["sums"].as_object_mut().unwrap().remove("pages").unwrap();
+    let read: Record = serde_json::from_value(older).unwrap();
+    assert_eq!((read.sums.pages.good, read.sums.pages.response.count()), (0, 0));
 }
 
 #[test]

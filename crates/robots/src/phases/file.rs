@@ -219,6 +219,10 @@ impl Visitor<'_> for ErrorGoalVisitor {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<ErrorGoal, E> {
         let share: Ratio = text.parse().map_err(E::custom)?;
-        self.visit_f64(share.get())
+        if share.get() > 0.0 && share.get() <= 1.0 {
+            return Ok(ErrorGoal::Share(share));
+        }
+        let help = "a share above 0% and at most 100%; write a number of errors without quotes";
+        Err(E::custom(format_args!("`{text}` is not {help}")))
     }
 }

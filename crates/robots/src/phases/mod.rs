@@ -14,7 +14,7 @@ mod tests;
 pub(crate) use file::check;
 pub use file::{Awaited, GoalFile, LockFile, PhaseFile, RampFile};
 pub use gate::FillGate;
-pub use schedule::{Ended, Finished, Reach, Schedule};
+pub use schedule::{Ended, Finished, Schedule};
 
 use bakeoff_units::{Nanos, Ratio};
 
@@ -119,19 +119,6 @@ pub enum EndReason {
 }
 
 impl EndReason {
-    /// The word in files and reports.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Duration => "duration",
-            Self::Transactions => "transactions",
-            Self::Fill => "fill",
-            Self::Frozen => "frozen",
-            Self::Told => "told",
-            Self::TookTooLong => "took-too-long",
-            Self::TooManyErrors => "too-many-errors",
-        }
-    }
-
     /// A line for people.
     pub const fn meaning(self) -> &'static str {
         match self {
@@ -143,10 +130,5 @@ impl EndReason {
             Self::TookTooLong => "what it waited for had not come after the longest time it may take",
             Self::TooManyErrors => "too many errors: the test was ended",
         }
-    }
-
-    /// Whether the test reached what it set out for.
-    pub const fn is_good(self) -> bool {
-        !matches!(self, Self::TookTooLong | Self::TooManyErrors)
     }
 }

@@ -55,25 +55,6 @@ pub struct Ended {
     pub why: EndReason,
 }
 
-/// When something comes, as the plan stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// At this moment.
-    At(Nanos),
-    /// Not before the test is over, or unless a phase ends that waits for something else.
-    NotYet,
-}
-
-impl Reach {
-    /// The moment, if there is one.
-    pub const fn at(self) -> Option<Nanos> {
-        match self {
-            Self::At(at) => Some(at),
-            Self::NotYet => None,
-        }
-    }
-}
-
 impl Schedule {
     /// The first phase begins. With no phase at all, the test is over at once.
     pub fn new(phases: Arc<[Phase]>, lane: Lane, gate: FillGate) -> Self {
@@ -101,11 +82,6 @@ impl Schedule {
         &self.ended
     }
 
-    /// When the phase that is on began.
-    pub const fn began(&self) -> Nanos {
-        self.stretch.began
-    }
-
     /// The factors of this moment.
     pub fn factors(&self, now: Nanos) -> Factors {
         self.stretch.factors(now)
@@ -116,7 +92,7 @@ impl Schedule {
         self.frozen = true;
     }
 
-    /// A request has ended. May end the phase.
+    /// A request has ended. Counts only: the phase ends when it is [looked at](Self::end_by) again.
     pub fn note(&mut self, finished: Finished) {
         self.tally.transactions += 1;
         self.tally.errors += u64::from(finished.failed);
@@ -148,13 +124,24 @@ impl Schedule {
         }
     }
 
+    /// When the clock alone ends the phase that is on, or opens its lock, if it does. `freezes`: when the working
+    /// set will stop growing by itself. To be looked at again then: another end may follow from it.
+    pub fn planned(&self, freezes: Option<Nanos>) -> Option<Nanos> {
+        let goal = self.phases.get(self.index)?.goal;
+        let end = self.planned_end(&goal, self.stretch.began, true);
+        let waits = !self.frozen && goal.lock.is_some_and(|lock| lock.frozen);
+        let opens = freezes.filter(|_| waits);
+        let first = end.map_or(opens, |end| Some(opens.map_or(end, |opens| opens.min(end))));
+        first.filter(|at| *at < Nanos::MAX)
+    }
+
     /// Seconds at full load that the time between two moments of this phase is worth.
     pub fn work(&self, from: Nanos, until: Nanos) -> f64 {
         self.stretch.work(from, until)
     }
 
     /// When so much work will have been done since `from`, if phases end as planned.
-    pub fn reach(&self, from: Nanos, mut work: f64) -> Reach {
+    pub fn reach(&self, from: Nanos, mut work: f64) -> Option<Nanos> {
         self.ahead(from, |stretch, from, until| {
             let reached = stretch.reach(from, work, until);
             if let (None, Some(until)) = (reached, until) {
@@ -165,7 +152,7 @@ impl Schedule {
     }
 
     /// When the load will first be above a level, from `from` on, if phases end as planned.
-    pub fn above(&self, from: Nanos, level: f64) -> Reach {
+    pub fn above(&self, from: Nanos, level: f64) -> Option<Nanos> {
         self.ahead(from, |stretch, from, until| stretch.above(from, level, until))
     }
 
@@ -174,13 +161,13 @@ impl Schedule {
         &self,
         from: Nanos,
         mut look: impl FnMut(&Stretch, Nanos, Option<Nanos>) -> Option<Nanos>,
-    ) -> Reach {
+    ) -> Option<Nanos> {
         let (mut stretch, mut from, mut locks_now) = (self.stretch, from, true);
-        let Some(first) = self.phase() else { return Reach::NotYet };
+        let first = self.phase()?;
         for (index, phase) in self.phases.iter().enumerate().skip(first) {
             let until = self.planned_end(&phase.goal, stretch.began, locks_now);
             if let Some(at) = look(&stretch, from, until) {
-                return Reach::At(at);
+                return Some(at);
             }
             let (Some(until), Some(next)) = (until, self.phases.get(index + 1)) else { break };
             // A phase that is over by time, but not yet looked at: it ends where it was planned.
@@ -188,7 +175,7 @@ impl Schedule {
             from = from.max(until);
             locks_now = false;
         }
-        Reach::NotYet
+        None
     }
 
     /// When a phase ends by the clock alone. What holds a later phase may be gone by then: it is not

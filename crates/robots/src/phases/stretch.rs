@@ -100,7 +100,7 @@ impl Stretch {
         }
         let load = self.full(1.0);
         let seconds = work / load;
-        // A year at no load at all, or almost: that is never.
+        // Thirty years off, at no load or almost none: that is never.
         if !seconds.is_finite() || seconds > 1e9 {
             return None;
         }

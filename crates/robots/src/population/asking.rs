@@ -29,18 +29,10 @@ impl Population {
     fn page(&mut self, due: Nanos) -> Option<(u32, Object)> {
         let nth = self.setting.lane.number(self.tally.pages + 1) - 1;
         let random = SplitMix64::for_purpose(self.setting.seed ^ PAGES, nth);
-        let chooser = Chooser {
-            spec: &self.spec,
-            model: &self.model,
-            world: self.setting.world,
-            lane: self.setting.lane,
-            factors: self.schedule.factors(due),
-            unix_secs: (self.setting.start_unix + due).get() / 1_000_000_000,
-        };
+        let chooser = Chooser::new(&self.spec, &self.model, &self.setting, &self.schedule, due);
         let (choice, lacked) = chooser.page(&mut self.set, nth, random)?;
         let robot = self.launcher.launch(&self.schedule).unwrap_or(choice.robot);
         self.tally.pages += 1;
-        self.tally.repeats += u64::from(choice.repeat);
         self.tally.lacked += u64::from(lacked);
         let page = self.pages.insert(Page { begun: due, objects: 1, failed: false, robot, pending: 1 });
         let flight = Flight {
@@ -62,18 +54,10 @@ impl Population {
     /// Asks for the embedded object whose turn it is.
     fn child(&mut self) -> Option<(u32, Object)> {
         let child = self.waiting.pop_front()?;
-        let chooser = Chooser {
-            spec: &self.spec,
-            model: &self.model,
-            world: self.setting.world,
-            lane: self.setting.lane,
-            factors: self.schedule.factors(child.due),
-            unix_secs: (self.setting.start_unix + child.due).get() / 1_000_000_000,
-        };
+        let chooser = Chooser::new(&self.spec, &self.model, &self.setting, &self.schedule, child.due);
         let random = SplitMix64::for_purpose(self.setting.seed ^ EMBEDDED, child.serial);
         let (object, kind) = chooser.embedded(&child.name, random)?;
         self.launcher.give_way(&self.schedule);
-        self.tally.embedded += 1;
         let flight = Flight {
             stamp: self.stamps.of(child.serial),
             name: child.name,
@@ -134,8 +118,8 @@ impl Source for Population {
             Next::Page => self.page(due)?,
             Next::Child => self.child()?,
         };
+        let unix_secs = self.unix(due).whole_secs();
         let flight = self.flights.get_mut(index)?;
-        let unix_secs = (self.setting.start_unix + due).get() / 1_000_000_000;
         self.words.write(&object, flight.kind, flight.stamp, (&self.model, &self.setting.form, unix_secs));
         flight.words_bytes = self.words.bytes(flight.kind);
         let flight = *flight;

@@ -4,16 +4,21 @@
 //! fixed order: what one request does with them changes no other. Owns the choice; knows no moment, no
 //! reply and no text.
 
-use super::Lane;
+use super::{Lane, Setting};
 use crate::judge::RequestKind;
-use crate::phases::Factors;
+use crate::phases::{Factors, Schedule};
 use crate::spec::{Spec, Special};
 use crate::working_set::WorkingSet;
 use bakeoff_content::SplitMix64;
 use bakeoff_content::world::{Model, Name, Object};
+use bakeoff_units::Nanos;
 
 /// Neighbours on either side that byte-hit discrimination looks at; Web Polygraph's.
 const NEIGHBOURS: u64 = 4;
+
+/// The most that a POST sends, whatever was drawn: it is copied into a connection's buffer. A plan's mean is
+/// a sixteenth of that at most.
+const LARGEST_POST: u64 = 16 << 20;
 
 /// In the number of what is posted to: no object that is asked for has it.
 const POSTED: u64 = 1 << 63;
@@ -31,19 +36,32 @@ pub(super) struct Choice {
 
 /// What choices are made by.
 pub(super) struct Chooser<'a> {
-    pub(super) spec: &'a Spec,
-    pub(super) model: &'a Model,
-    pub(super) world: u64,
-    pub(super) lane: Lane,
-    pub(super) factors: Factors,
+    spec: &'a Spec,
+    model: &'a Model,
+    world: u64,
+    lane: Lane,
+    factors: Factors,
     /// Seconds since 1970.
-    pub(super) unix_secs: u64,
+    unix_secs: u64,
 }
 
 /// A repeat that could not be: there was nothing yet of that server and kind.
 pub(super) type Lacked = bool;
 
-impl Chooser<'_> {
+impl<'a> Chooser<'a> {
+    /// For a request that is due at this moment of the run.
+    pub(super) fn new(
+        spec: &'a Spec,
+        model: &'a Model,
+        setting: &Setting,
+        schedule: &Schedule,
+        due: Nanos,
+    ) -> Self {
+        let Setting { world, lane, start_unix, .. } = *setting;
+        let unix_secs = (start_unix + due).whole_secs();
+        Self { spec, model, world, lane, factors: schedule.factors(due), unix_secs }
+    }
+
     /// The `nth` request that is asked directly.
     pub(super) fn page(
         &self,
@@ -59,7 +77,8 @@ impl Chooser<'_> {
         let method = self.method(random.unit());
         if method == Drawn::Post {
             let object = self.model.object(&name(POSTED | nth))?;
-            let sends = self.spec.post_body.as_ref().map_or(0.0, |sizes| sizes.draw(&mut random)) as u64;
+            let drawn = self.spec.post_body.as_ref().map_or(0.0, |sizes| sizes.draw(&mut random)) as u64;
+            let sends = drawn.min(LARGEST_POST);
             return Some((Choice { object, kind: RequestKind::Post, repeat: false, robot, sends }, false));
         }
         let repeat = wanted && set.has_any(server, usize::from(kind));
@@ -68,7 +87,10 @@ impl Chooser<'_> {
         } else {
             self.model.object(&name(set.make(server, usize::from(kind))))?
         };
-        let kind = self.kind(&object, method == Drawn::Head, &mut random);
+        let drawn = self.kind(&object, method == Drawn::Head, &mut random);
+        // What a page embeds is marked as a repeat when its page is one: it must have come with the first.
+        let is_first_page = !repeat && object.embedded().len() > 0;
+        let kind = if is_first_page { RequestKind::Basic } else { drawn };
         Some((Choice { object, kind, repeat, robot, sends: 0 }, wanted && !repeat))
     }
 
@@ -115,7 +137,6 @@ impl Chooser<'_> {
     /// How an object is asked for: what it cannot be asked for, it is asked for plainly.
     fn kind(&self, object: &Object, head: bool, random: &mut SplitMix64) -> RequestKind {
         let drawn = self.drawn(random.unit());
-        let (from, to) = (random.next_u64(), random.next_u64());
         if head {
             return RequestKind::Head;
         }
@@ -124,7 +145,7 @@ impl Chooser<'_> {
             Drawn::Ims200 if dated() => RequestKind::Ims200,
             Drawn::Ims304 if dated() => RequestKind::Ims304,
             Drawn::Reload => RequestKind::Reload,
-            Drawn::Range if !object.body.is_empty() => range(object.body.len(), from, to),
+            Drawn::Range if !object.body.is_empty() => range(object.body.len(), random),
             Drawn::Abort if !object.body.is_empty() => RequestKind::Abort,
             _ => RequestKind::Basic,
         }
@@ -163,8 +184,7 @@ enum Drawn {
 }
 
 /// From anywhere in the body to anywhere behind that.
-fn range(len: u64, from: u64, to: u64) -> RequestKind {
-    let below = |random: u64, bound: u64| ((u128::from(random) * u128::from(bound)) >> 64) as u64;
-    let first = below(from, len);
-    RequestKind::Range { first, last: first + below(to, len - first) }
+fn range(len: u64, random: &mut SplitMix64) -> RequestKind {
+    let first = random.below(len);
+    RequestKind::Range { first, last: first + random.below(len - first) }
 }

@@ -38,10 +38,13 @@ pub(super) struct Paced {
     due: Option<Nanos>,
 }
 
-/// Closed loop: robots that are free, and since when.
+/// Closed loop: robots that are free, and since when or from when on.
 #[derive(Clone, Debug)]
 pub(super) struct BestEffort {
     free: VecDeque<(Nanos, u32)>,
+    /// Those whose page has failed, apart: they hold nobody back. All rest as long, so the first to have failed
+    /// is the first to be free.
+    resting: VecDeque<(Nanos, u32)>,
     robots: u32,
     /// Who is free was held back by the phase until now.
     not_before: Nanos,
@@ -55,7 +58,8 @@ impl Launcher {
             None => {
                 let robots = lane.share(u64::from(spec.robots.get())) as u32;
                 let free = (0..robots).map(|robot| (Nanos::ZERO, robot)).collect();
-                Self::BestEffort(BestEffort { free, robots, not_before: Nanos::ZERO, due: None })
+                let resting = VecDeque::new();
+                Self::BestEffort(BestEffort { free, resting, robots, not_before: Nanos::ZERO, due: None })
             }
         };
         launcher.plan(schedule);
@@ -96,9 +100,12 @@ impl Launcher {
     /// A robot's page is over.
     pub(super) fn page_over(&mut self, robot: u32, at: Nanos, failed: bool, schedule: &Schedule) {
         if let Self::BestEffort(effort) = self {
-            let rest = if failed { REST_AFTER_FAILURE } else { Nanos::ZERO };
             effort.let_on(at);
-            effort.free.push_back((at + rest, robot));
+            if failed {
+                effort.resting.push_back((at + REST_AFTER_FAILURE, robot));
+            } else {
+                effort.free.push_back((at, robot));
+            }
             self.plan(schedule);
         }
     }
@@ -126,13 +133,12 @@ impl Launcher {
 
     fn plan(&mut self, schedule: &Schedule) {
         match self {
-            Self::Paced(paced) => paced.due = schedule.reach(paced.from, paced.left).at(),
+            Self::Paced(paced) => paced.due = schedule.reach(paced.from, paced.left),
             Self::BestEffort(effort) => {
-                let working = f64::from(effort.robots) - effort.free.len() as f64;
-                let level = working / f64::from(effort.robots);
-                let free = effort.free.front();
+                let idle = effort.free.len() + effort.resting.len();
+                let level = (f64::from(effort.robots) - idle as f64) / f64::from(effort.robots);
                 let from = |since: Nanos| since.max(effort.not_before);
-                effort.due = free.and_then(|(since, _)| schedule.above(from(*since), level).at());
+                effort.due = effort.first().and_then(|since| schedule.above(from(since), level));
             }
         }
     }
@@ -141,7 +147,22 @@ impl Launcher {
 impl BestEffort {
     fn launch(&mut self) -> Option<u32> {
         self.let_on(self.due?);
-        self.free.pop_front().map(|(_, robot)| robot)
+        let queue = if self.rested_first() { &mut self.resting } else { &mut self.free };
+        queue.pop_front().map(|(_, robot)| robot)
+    }
+
+    /// Since when or from when on the first robot is free.
+    fn first(&self) -> Option<Nanos> {
+        let queue = if self.rested_first() { &self.resting } else { &self.free };
+        queue.front().map(|(since, _)| *since)
+    }
+
+    /// Whether the first that is free is one that rests until then.
+    fn rested_first(&self) -> bool {
+        match (self.resting.front(), self.free.front()) {
+            (Some(rested), Some(free)) => rested.0 < free.0,
+            (rested, _) => rested.is_some(),
+        }
     }
 
     /// More robots than before may work from this moment on: who is held back was held back until now.

@@ -74,10 +74,6 @@ pub struct Outcome {
 pub struct Tally {
     /// Pages asked for.
     pub pages: u64,
-    /// Embedded objects asked for.
-    pub embedded: u64,
-    /// Pages that repeat one.
-    pub repeats: u64,
     /// Pages that should have repeated one of a server and kind of which there was none yet.
     pub lacked: u64,
 }
@@ -122,7 +118,7 @@ impl Population {
     /// Robots that have asked for nothing yet.
     pub fn new(spec: Arc<Spec>, model: Arc<Model>, setting: Setting) -> Self {
         let schedule = Schedule::new(spec.phases.clone(), setting.lane, setting.gate.clone());
-        let set = WorkingSet::new(spec.servers.get(), model.kinds.len(), setting.lane, spec.working_set);
+        let set = WorkingSet::new(spec.servers.get(), model.kinds().len(), setting.lane, spec.working_set);
         let launcher = Launcher::new(&spec, setting.lane, setting.seed, &schedule);
         Self {
             stamps: Stamps::new(setting.world, setting.start_unix),
@@ -186,17 +182,21 @@ impl Population {
     }
 
     /// Nothing is in flight any more. If nothing is to come either, what is left of the phases passes as
-    /// planned.
-    pub fn close(&mut self) {
-        if self.next_up().is_none() && self.flights.len() == 0 {
-            self.see(Nanos::MAX);
+    /// planned, from this moment on; a phase of which the clock alone does not say when it ends stays open.
+    pub fn close(&mut self, now: Nanos) {
+        self.see(now);
+        while self.next_up().is_none()
+            && self.flights.len() == 0
+            && let Some(at) = self.schedule.planned(self.set.freezes_at())
+        {
+            self.see(at);
         }
     }
 
     /// What a request said, without what the load generator adds. Cold: for examples.
     pub fn request_text(&self, flight: &Flight) -> Vec<u8> {
         let Some(object) = self.model.object(&flight.name) else { return Vec::new() };
-        let unix_secs = self.unix(flight.due).get() / 1_000_000_000;
+        let unix_secs = self.unix(flight.due).whole_secs();
         let mut words = Words::default();
         words.write(&object, flight.kind, flight.stamp, (&self.model, &self.setting.form, unix_secs));
         words.text(flight.kind)
@@ -215,11 +215,6 @@ impl Population {
     /// What was asked for so far.
     pub const fn working_set(&self) -> &WorkingSet {
         &self.set
-    }
-
-    /// How many requests are in flight, and how many pages are not complete.
-    pub fn in_flight(&self) -> (usize, usize) {
-        (self.flights.len(), self.pages.len())
     }
 
     /// What could not be asked as planned.

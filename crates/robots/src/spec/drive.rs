@@ -12,13 +12,6 @@ const DRAWS: usize = 8192;
 const PER_CONNECTION: u64 = 0xC0EC;
 
 impl Spec {
-    /// How many threads this can be dealt to, if so many are wanted: robots that have something of their own
-    /// are not divided.
-    pub fn lanes(&self, wanted: u32) -> u32 {
-        let undivided = self.rate.is_none() || matches!(self.connections, Connections::Each(_));
-        if undivided { wanted.clamp(1, self.robots.get()) } else { wanted.max(1) }
-    }
-
     /// An open loop: the robots say when they ask.
     pub const fn pace(&self) -> Pace {
         match self.connections {

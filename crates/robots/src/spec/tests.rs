@@ -110,6 +110,9 @@ fn every_contradiction_is_refused_at_its_place() {
         ("", "goal = { duration = '0s' }", "before it begins"),
         ("", "goal = { duration = '1min', errors = 1.5 }", "a share below 1 or a whole number"),
         ("", "goal = { duration = '1min', errors = 0 }", "a share below 1 or a whole number"),
+        ("", "goal = { duration = '1min', errors = '0%' }", "a share above 0%"),
+        ("", "goal = { duration = '1min', errors = '200%' }", "at most 100%"),
+        ("", "goal = { duration = '1min', errors = '5' }", "is not a share"),
         ("", "lock = { until = [], at_most = '1h' }", "it waits for nothing"),
         ("", "lock = { until = ['told'], at_most = '0s' }", "it may take no time"),
         ("", "lock = { until = ['told'] }", "missing field `at_most`"),
@@ -122,6 +125,18 @@ fn every_contradiction_is_refused_at_its_place() {
         let error = Spec::from_toml(&text).unwrap_err().to_string();
         assert!(error.contains(expected), "{robots} | {phase}: {error}");
     }
+}
+
+/// A text is a share, a whole number is a number of errors.
+#[test]
+fn all_requests_may_be_the_share_of_errors_that_is_too_much() {
+    let errors = |value: &str| {
+        let text = format!("[robots]\n[[phase]]\nname = 'a'\ngoal = {{ duration = '1s', errors = {value} }}");
+        Spec::from_toml(&text).unwrap().phases[0].goal.errors
+    };
+    assert_eq!(errors("'100%'"), Ratio::new(1.0).map(ErrorGoal::Share));
+    assert_eq!(errors("'0.5%'"), Ratio::new(0.005).map(ErrorGoal::Share));
+    assert_eq!(errors("1"), Some(ErrorGoal::Count(1)));
 }
 
 #[test]
@@ -163,10 +178,10 @@ fn connections_are_the_load_generators_words_for_them() {
     };
     let plain = spec("");
     assert!(matches!(plain.pace(), Pace::Sourced { connections: 8192 }));
-    assert_eq!((plain.reuse(1), plain.lanes(64)), (Reuse::Always, 64));
+    assert_eq!(plain.reuse(1), Reuse::Always);
     let own = spec("connections = '4 per robot'\nrequests_per_connection = 'const:1'");
     assert!(matches!(own.pace(), Pace::Pooled(Pools { robots: 10, each: 4 })));
-    assert_eq!((own.reuse(1), own.lanes(64), own.lanes(0)), (Reuse::Never, 10, 1));
+    assert_eq!(own.reuse(1), Reuse::Never);
     let drawn = spec("requests_per_connection = 'zipf:64'");
     assert!(matches!(drawn.reuse(1), Reuse::Drawn(_)));
     assert_eq!(drawn.reuse(1), drawn.reuse(1));

@@ -10,7 +10,7 @@ mod proxy;
 mod run;
 
 use bakeoff_meter::ErrorClass;
-use bakeoff_robots::judge::{Fault, Hit, Judged, Weight};
+use bakeoff_robots::judge::{Fault, Hit, Judged, Outcome, RequestKind, Weight};
 use breakage::Breakage;
 use proxy::Proxy;
 use run::{Seen, address, origin, robots, through};
@@ -174,6 +174,35 @@ fn bodies_that_are_not_the_object_s_are_named() {
     assert_fault(Breakage::FlipsABit, PLAIN, Fault::WrongBytes);
     assert_named(Breakage::CutsBodies, PLAIN, &[ErrorClass::Truncated.as_str()]);
     assert_named(Breakage::ClosesEarly, PLAIN, &[ErrorClass::ClosedEarly.as_str()]);
+}
+
+/// A robot breaks off where it wants to; a reply that ends before that is no break of its own.
+#[test]
+fn bodies_that_end_before_their_robot_breaks_off_are_named() {
+    let plan = "[robots]
+        recurrence = '60%'
+        special = { abort = '80%' }
+        [[phase]]
+        name = 'all'
+        goal = { transactions = 400 }";
+    // Broken off at the first byte or at the second.
+    let world = format!("[[content]]{}", WORLD.split("[[content]]").nth(1).unwrap());
+    let world = world.replace("exp:4KB", "const:2B").replace("70%", "100%");
+    for (breakage, name) in [
+        (Breakage::CutsBodies, ErrorClass::Truncated.as_str()),
+        (Breakage::ShortensBodies, Fault::WrongLength.label()),
+    ] {
+        let (seen, account, _) = through(breakage, plan, &world);
+        let short = seen.sums.failed;
+        assert_eq!(seen.wrong(), BTreeMap::from([(name.to_owned(), short)]), "{:#?}", seen.sums.examples);
+        assert_eq!(seen.sums.finished, 400);
+        let aborts = seen.judged.iter().filter(|(_, judged)| judged.kind == RequestKind::Abort);
+        let (meant, other): (Vec<_>, Vec<_>) =
+            aborts.partition(|(_, judged)| judged.outcome == Outcome::Aborted);
+        // About a quarter is spoiled, and half of that ends too early.
+        assert!(meant.len() > 200 && other.len() > 10, "{} {}", meant.len(), other.len());
+        assert!(other.iter().all(|(stamp, _)| account.wronged.contains(stamp)));
+    }
 }
 
 #[test]

@@ -80,15 +80,7 @@ pub(crate) fn robots(plan: &str, world: &World, address: SocketAddr) -> Seen {
     let ledger = Ledger::new(0, INTERVAL, Nanos::ZERO, send);
     let robots = Robots::new(Population::new(spec.clone(), model, setting), ledger, &target).telling(
         move |flight, entry| {
-            let request = Request {
-                object: flight.name.object_id().get(),
-                bytes: entry.reply_bytes,
-                start: entry.sent,
-                end: entry.done,
-                cachable: entry.judged.cachable,
-                offered: entry.judged.offered,
-            };
-            tell.send((flight.stamp, entry.judged, request)).unwrap();
+            tell.send((flight.stamp, entry.judged, Request::answered(flight, entry))).unwrap();
         },
     );
     let interrupted = AtomicBool::new(false);
@@ -108,9 +100,7 @@ pub(crate) fn robots(plan: &str, world: &World, address: SocketAddr) -> Seen {
     let (mut judged, mut stream) = (Vec::new(), Vec::new());
     for (stamp, of_one, request) in told {
         judged.push((stamp, of_one));
-        if of_one.basic() {
-            stream.push(request);
-        }
+        stream.extend(request);
     }
     Seen { sums: run.sums, judged, stream }
 }

@@ -118,6 +118,20 @@ fn expires_counts_from_the_moment_that_its_entry_names() {
 }
 
 #[test]
+fn only_what_counts_from_now_moves_and_each_object_has_an_entry_of_its_own() {
+    let entries = "expires = [\"now+10s 50%\", \"nmt+0s 25%\", \"lmt+1day\"]";
+    let objects = lives(&format!("length = \"const:1day\", {entries}"), 1_000);
+    for object in &objects {
+        let version = object.at(NOW);
+        // Between two changes: the first second and the last have the same Expires, or not.
+        let [first, last] = [version.last_modified.unwrap(), version.next_change - 1];
+        let moved = object.at(first).expires != object.at(last).expires;
+        assert_eq!(object.expires_moves(), moved);
+    }
+    assert!(about(objects.iter().filter(|object| object.expires_moves()).count(), objects.len(), 0.5));
+}
+
+#[test]
 fn of_several_entries_each_holds_for_its_share() {
     let objects =
         lives("length = \"const:1day\", expires = [\"now+10s 30%\", \"now+20s\", \"now+30s 60%\"]", 20_000);

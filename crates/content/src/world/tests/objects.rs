@@ -11,7 +11,7 @@ const N: u64 = 20_000;
 #[test]
 fn sizes_and_cachability_are_those_of_the_kind_and_know_nothing_of_each_other() {
     let model = Model::from_toml(POLYMIX_4).unwrap();
-    for (at, kind) in model.kinds.iter().enumerate() {
+    for (at, kind) in model.kinds().iter().enumerate() {
         let objects = objects(&model, at as u8, N);
         let sizes = |cachable: &[bool]| -> Vec<f64> {
             objects.iter().filter(|o| cachable.contains(&o.cachable)).map(|o| o.body.len() as f64).collect()
@@ -83,7 +83,7 @@ fn extensions_and_kinds_come_by_their_shares() {
         drawn[usize::from(model.draw_kind(&mut random))] += 1;
     }
     assert_eq!(drawn[0], 0, "nobody asks for an image alone");
-    for (kind, drawn) in model.kinds.iter().zip(drawn) {
+    for (kind, drawn) in model.kinds().iter().zip(drawn) {
         assert!(about(drawn, N as usize, kind.share), "{}: {drawn}", kind.name);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::POLYMIX_4;
 use crate::Distribution;
-use crate::world::{Base, Model, ModelError};
+use crate::world::{Base, Embeds, Kind, Model, ModelError};
 
 fn refused(text: &str) -> String {
     Model::from_toml(text).unwrap_err().to_string()
@@ -19,7 +19,7 @@ fn polymix_1_reads_as_it_stands_in_the_paper() {
          last_modified = \"100%\", expires = \"nmt+0s\" }; share = \"100%\"",
     );
     let model = Model::from_toml(&text.replace("; ", "\n")).unwrap();
-    let [kind] = &model.kinds[..] else { panic!("{model:?}") };
+    let [kind] = model.kinds() else { panic!("{model:?}") };
     assert_eq!((&*kind.name, kind.share, kind.cachable, kind.compressibility), ("any", 1.0, 0.8, 0.0));
     assert_eq!((kind.size.mean(), &*kind.media_type), (13_312.0, "application/octet-stream"));
     let life = kind.life.as_ref().unwrap();
@@ -33,13 +33,13 @@ fn polymix_1_reads_as_it_stands_in_the_paper() {
 #[test]
 fn what_is_left_out_has_the_rest_in_equal_parts() {
     let model = Model::from_toml(POLYMIX_4).unwrap();
-    let shares: Vec<f64> = model.kinds.iter().map(|kind| kind.share).collect();
+    let shares: Vec<f64> = model.kinds().iter().map(|kind| kind.share).collect();
     assert_eq!(shares[..3], [0.0, 0.4286, 0.0143]);
     assert!((shares[3] - 0.5571).abs() < 1e-12);
-    let third = &model.kinds[0].extensions;
+    let third = &model.kinds()[0].extensions;
     assert!(third.iter().all(|(_, share)| (share - 1.0 / 3.0).abs() < 1e-11) && third[2].0 == ".png");
-    assert!((model.kinds[1].extensions[1].1 - 0.4).abs() < 1e-12);
-    assert_eq!(model.kinds[1].embeds.as_ref().unwrap().kind, 0);
+    assert!((model.kinds()[1].extensions[1].1 - 0.4).abs() < 1e-12);
+    assert_eq!(model.kinds()[1].embeds.as_ref().unwrap().kind, 0);
 }
 
 #[test]
@@ -126,4 +126,36 @@ fn unknown_and_missing_keys_no_content_and_wrong_sums_are_refused() {
     assert!(refused(&one("", "")).contains("must not be empty"));
     let many: String = (0..257).map(|at| one(&format!("k{at}"), "")).collect();
     assert_eq!(Model::from_toml(&many), Err(ModelError::Count(257)));
+}
+
+/// A number and a place name an embedded object: two kinds of pages would share them.
+#[test]
+fn no_two_kinds_embed_the_same() {
+    let page = |name: &str, part: &str| {
+        let embeds = format!("embeds = {{ kind = \"{part}\", count = \"zipf:3\" }}");
+        format!("[[content]]\nname = \"{name}\"\nsize = \"exp:1KB\"\n{embeds}\n")
+    };
+    let part = |name: &str| format!("[[content]]\nname = \"{name}\"\nsize = \"const:1B\"\n");
+    assert_eq!(
+        refused(&(page("html", "image") + &page("mail", "image") + &part("image"))),
+        "content `mail`, key `embeds.kind`: `html` embeds `image` already; give each a kind of its own"
+    );
+    let apart = page("html", "image") + &page("mail", "icon") + &part("image") + &part("icon");
+    assert!(Model::from_toml(&apart).is_ok());
+}
+
+#[test]
+fn kinds_that_were_changed_are_checked_as_typed_ones_are() {
+    let model = Model::from_toml(&kind("size = \"exp:1KB\"")).unwrap();
+    let [kind] = model.kinds() else { panic!("{model:?}") };
+    let with = |name: &str| Kind { name: name.to_owned(), ..kind.clone() };
+    let many = |count: usize| (0..count).map(|at| with(&at.to_string())).collect::<Vec<_>>();
+    assert_eq!(Model::with(Vec::new()), Err(ModelError::Count(0)));
+    assert_eq!(Model::with(many(256)).map(|model| model.kinds().len()), Ok(256));
+    assert_eq!(Model::with(many(257)), Err(ModelError::Count(257)));
+    let twice = Model::with(vec![with("a"), with("a")]).unwrap_err().to_string();
+    assert!(twice.contains("another content has this name"), "{twice}");
+    let embeds = Some(Embeds { kind: 7, count: kind.size.clone() });
+    let nothing = Model::with(vec![Kind { embeds, ..kind.clone() }]).unwrap_err().to_string();
+    assert!(nothing.contains("there is no content with the number 7"), "{nothing}");
 }

@@ -89,16 +89,23 @@ fn special_requests_have_their_shares() {
 #[test]
 fn what_is_embedded_follows_its_page_and_repeats_with_it() {
     let spec = spec(
-        "rate = '400/s'\nrecurrence = '50%'\nspecial = { head = '5%', ims304 = '5%' }",
+        "rate = '400/s'\nrecurrence = '50%'\nspecial = { head = '5%', ims304 = '5%', range = '5%', abort = '5%' }",
         &requests(20_000),
     );
     let run = run(&mut population(POLYMIX_4, spec, setting()), usize::MAX, at_once);
     let mut whole = HashSet::new();
     for seen in run.seen.iter().filter(|seen| seen.flight.embedded) {
         assert_eq!(seen.flight.name.kind, 0);
-        // A repeated page whose first request was no plain GET has images that nobody asked for yet.
-        whole.insert(seen.flight.name);
+        // All replies are good here, and a page's first request is a plain GET: its images come with it.
+        assert_eq!(seen.flight.repeat, !whole.insert(seen.flight.name), "a repeat is one exactly");
     }
+    let first_pages = run.seen.iter().filter(|seen| seen.flight.name.kind == 1 && !seen.flight.repeat);
+    let (mut first, mut with_images) = (0, 0);
+    for seen in first_pages {
+        first += 1;
+        with_images += u32::from(seen.basic());
+    }
+    assert!(with_images > 1000 && with_images == first, "{with_images} of {first}");
     let direct = |seen: &&Seen| !seen.flight.embedded && seen.flight.name.kind == 1;
     let asked_whole = run.seen.iter().filter(direct).filter(|seen| seen.basic()).count();
     assert!(asked_whole > 1000 && whole.len() > 1000);

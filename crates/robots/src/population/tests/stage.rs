@@ -125,17 +125,19 @@ pub(super) fn run(
     let mut run = Run::default();
     let mut ideal: HashSet<Name> = HashSet::new();
     let mut answers: BinaryHeap<Reverse<(Nanos, u32, bool)>> = BinaryHeap::new();
+    let mut now = Nanos::ZERO;
     loop {
         let due = population.upcoming(0).filter(|_| run.seen.len() < most);
         let answered = answers.peek().map(|Reverse((at, ..))| *at);
         match (due, answered) {
             (None, None) => {
-                population.close();
+                population.close(now);
                 return run;
             }
             (Some(due), answered) if answered.is_none_or(|at| due < at) => {
                 let Some((ticket, seen)) = ask(population, &mut ideal) else { continue };
                 assert_eq!(seen.flight.due, due);
+                now = now.max(due);
                 let (takes, good) = latency(&seen.flight);
                 answers.push(Reverse((due + takes, ticket, good)));
                 run.seen.push(seen);
@@ -143,6 +145,7 @@ pub(super) fn run(
             }
             _ => {
                 let Some(Reverse((at, ticket, good))) = answers.pop() else { unreachable!() };
+                now = now.max(at);
                 let page = answer(population, ticket, at, good);
                 run.pages.extend(page.map(|page| (page, at)));
             }
