@@ -1,6 +1,9 @@
 //! Plans that are good, and what is said of those that are not.
 
 use crate::plan::*;
+use bakeoff_subject::Spec;
+use bakeoff_units::{Bytes, PerSecond};
+use bakeoff_workload::replay::LogSource;
 
 const GOOD: &str = r#"
 [experiment]
