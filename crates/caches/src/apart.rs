@@ -114,7 +114,7 @@ impl Apart<'_> {
         mut directory: Option<&mut Directory<'_>>,
         progress: &mut dyn Progress,
     ) -> Result<RunRecord, CachesError> {
-        let spec = Spec { rate: Some(rate), ..self.plan.robots.clone() };
+        let spec = self.plan.robots_at(rate);
         let log = Log { run: 0, dir: directory.as_deref_mut(), progress };
         // Whether a store is full cannot be seen from here, nor what a cache used.
         let sides = Sides { origin: &self.origin, cache: None };

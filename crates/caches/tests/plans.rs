@@ -4,8 +4,11 @@
 
 use bakeoff_caches::plan::{CachePlan, Changes, Course, Entrant, Kind, Peak, is_one};
 use bakeoff_caches::{Scale, shipped};
+use bakeoff_robots::Connections;
+use bakeoff_robots::working_set::Limit;
 use bakeoff_subject::Product;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
+use std::num::NonZeroU32;
 
 fn text(name: &str) -> &'static str {
     shipped::PLANS.iter().find(|plan| plan.name == name).unwrap().text
@@ -39,15 +42,56 @@ fn every_shipped_plan_is_one_and_says_what_it_would_do() {
 #[test]
 fn polymix_1_has_its_published_parameters() {
     let plan = parse(text("polymix-1")).unwrap();
-    assert_eq!(plan.robots.recurrence, Ratio::new(0.6875).unwrap());
+    let robots = plan.robots_at(rate(50.0));
+    assert_eq!((robots.recurrence, robots.robots.get()), (Ratio::new(0.6875).unwrap(), 1));
     assert_eq!(plan.model.kinds()[0].cachable, 0.8);
     // What is asked again and may be cached: 55 %.
     assert!((0.6875_f64 * 0.8 - plan.hit_ratio.get()).abs() < 1e-12);
-    let minutes: Vec<Option<Nanos>> = plan.robots.phases.iter().map(|phase| phase.goal.duration).collect();
+    let minutes: Vec<Option<Nanos>> = plan.phases().iter().map(|phase| phase.goal.duration).collect();
     assert_eq!(minutes, [6, 54, 1].map(|minutes| Some(Nanos::from_secs(60 * minutes))));
     // The normal is clipped at 0: 3 s and a little.
     assert!((plan.think_mean.as_secs_f64() - 3.0127).abs() < 1e-3);
-    assert_eq!(plan.robots.reuse(1), bakeoff_loadgen::Reuse::Never);
+    assert_eq!(robots.reuse(1), bakeoff_loadgen::Reuse::Never);
+}
+
+#[test]
+fn polymix_4_has_its_published_parameters() {
+    let plan = parse_with(text("polymix-4"), &at_scale("1/240")).unwrap();
+    let robots = plan.robots_at(rate(400.0));
+    assert_eq!((robots.robots.get(), robots.servers.get()), (1000, 600));
+    assert_eq!(robots.connections, Connections::Each(NonZeroU32::new(4).unwrap()));
+    // 400 x 0.45 x 80 % x 4 h / 240.
+    assert_eq!(robots.working_set, Limit::Objects(8640));
+    let fill = &plan.phases()[1];
+    assert_eq!((fill.goal.fill_bytes, fill.goal.lock.unwrap().frozen), (Some(2 * plan.memory_bytes), true));
+    // Four hours would shrink to a minute; what fills a store does not fill it sooner.
+    assert_eq!(fill.goal.lock.unwrap().at_most, Nanos::from_secs(600));
+    let measured: Vec<(&str, Option<Nanos>)> = plan
+        .phases()
+        .iter()
+        .filter(|phase| phase.measured)
+        .map(|phase| (phase.name.as_str(), phase.goal.duration))
+        .collect();
+    assert_eq!(measured, ["top1", "top2"].map(|name| (name, Some(Nanos::from_secs(60)))));
+    // Image 65 %, HTML 15 %, Download 0.5 %, Other 19.5 %, with 13 - ln 13! / ln 14 images a page.
+    let kinds = plan.model.kinds();
+    let images = kinds[1].share * (13.0 - 22.552_163_853 / 14_f64.ln());
+    for (kind, share) in [(1, 0.15), (2, 0.005), (3, 0.195)] {
+        assert!((kinds[kind].share / (1.0 + images) - share).abs() < 0.006, "{}", kinds[kind].name);
+    }
+}
+
+#[test]
+fn what_follows_from_the_rate_stands_in_one_place() {
+    for key in ["robots = 7", "servers = 7", "working_set = { objects = 7 }"] {
+        let text = text("polymix-4").replacen("[robots]", &format!("[robots]\n{key}"), 1);
+        let said = parse(&text).unwrap_err();
+        assert!(said.contains("take it out of [robots]"), "{said}");
+    }
+    let half = text("polymix-4").replacen("working_set_of = \"4h\"", "", 1);
+    assert!(parse(&half).unwrap_err().contains("give both or neither"));
+    let nobodys = text("polymix-4").replacen("rate_per_robot = \"0.4/s\"", "rate_per_robot = \"0/s\"", 1);
+    assert!(parse(&nobodys).unwrap_err().contains("rate_per_robot"));
 }
 
 #[test]
@@ -64,7 +108,7 @@ fn the_bake_off_has_its_ten_rates_in_their_order() {
 fn a_scale_shortens_all_but_the_warm_up_of_ten_seconds() {
     let plan = parse_with(text("polymix-1"), &at_scale("1/60")).unwrap();
     let seconds: Vec<f64> =
-        plan.robots.phases.iter().map(|phase| phase.goal.duration.unwrap().as_secs_f64()).collect();
+        plan.phases().iter().map(|phase| phase.goal.duration.unwrap().as_secs_f64()).collect();
     assert_eq!(seconds, [10.0, 54.0, 1.0]);
     let too_short = parse_with(text("polymix-1"), &at_scale("1/200")).unwrap_err();
     assert!(too_short.contains("`meas` holds 16.2 s") && too_short.ends_with("at least 1/81"), "{too_short}");
@@ -102,8 +146,8 @@ fn flags_take_the_place_of_what_the_plan_says() {
 #[test]
 fn what_fills_a_store_is_cachable_and_comes_without_think_time() {
     let plan = parse(text("polymix-1")).unwrap();
-    let fill = plan.fill.unwrap();
-    let kinds = fill.model.kinds();
+    let fill = plan.fill.as_ref().unwrap();
+    let kinds = plan.quick.kinds();
     assert_eq!(kinds.len(), 2);
     assert_eq!((kinds[0].share, kinds[1].share, kinds[1].cachable), (0.0, 1.0, 1.0));
     assert_eq!(kinds[1].think.as_ref().map(|think| think.mean()), Some(0.0));

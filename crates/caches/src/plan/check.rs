@@ -1,7 +1,7 @@
 //! From what was typed to what will be done.
 
-use super::file::{BakeoffSection, FillSection};
-use super::{CachePlan, Changes, Course, Entrant, Fill, Peak, PlanError};
+use super::file::{BakeoffSection, FillSection, PopulationSection};
+use super::{CachePlan, Changes, Course, Entrant, Fill, Growth, Peak, PlanError};
 use crate::scale::Scale;
 use bakeoff_content::Distribution;
 use bakeoff_content::world::{Model, TypedKind};
@@ -14,6 +14,8 @@ use std::str::FromStr;
 
 /// No warm-up is shorter, unless it is published so.
 const WARM: Nanos = Nanos::from_secs(10);
+/// No phase that waits for a store or a working set gives up sooner, unless it is published so.
+const PATIENCE: Nanos = Nanos::from_secs(600);
 
 /// The whole plan.
 #[derive(Deserialize)]
@@ -21,6 +23,7 @@ const WARM: Nanos = Nanos::from_secs(10);
 struct PlanFile {
     bakeoff: BakeoffSection,
     fill: Option<FillSection>,
+    population: Option<PopulationSection>,
     robots: RobotsFile,
     content: Vec<TypedKind>,
     #[serde(default)]
@@ -36,16 +39,20 @@ struct WorldFile<'a> {
 }
 
 /// Reads values and says whose they are.
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     origin: &'a str,
 }
 
 impl Reader<'_> {
-    fn wrong(&self, key: &'static str, why: impl Display) -> PlanError {
+    pub(super) fn wrong(&self, key: &'static str, why: impl Display) -> PlanError {
         PlanError::Value { origin: self.origin.to_owned(), key, why: why.to_string() }
     }
 
-    fn value<T: FromStr<Err: Display>>(&self, key: &'static str, text: &str) -> Result<T, PlanError> {
+    pub(super) fn value<T: FromStr<Err: Display>>(
+        &self,
+        key: &'static str,
+        text: &str,
+    ) -> Result<T, PlanError> {
         text.parse().map_err(|why| self.wrong(key, why))
     }
 
@@ -69,11 +76,16 @@ pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> 
         None => reader.or("scale", section.scale.as_ref(), Scale::FULL)?,
     };
     let course = course(&reader, section, scale, changes.rate)?;
-    let phases = scaled(&file.phase, scale);
+    let memory_bytes = reader.or("memory", section.memory.as_ref(), Bytes::new(64 << 20))?.get();
+    let disk_bytes = disk(&reader, section)?;
+    let phases = scaled(&file.phase, scale, memory_bytes + disk_bytes.unwrap_or(0));
     demand_length(origin, &file.phase, scale, &course)?;
+    let growth = file.population.as_ref().map(|section| Growth::of(&reader, section, scale)).transpose()?;
     let of_robots = |why| PlanError::Robots { origin: origin.to_owned(), why };
-    let robots = Spec::new(&file.robots, &phases).map_err(of_robots)?;
-    let (model, fill) = contents(&reader, &file)?;
+    let typed = growth.map_or(Ok(file.robots.clone()), |growth| growth.put_in(&reader, &file.robots))?;
+    let robots = Spec::new(&typed, &phases).map_err(of_robots)?;
+    let (model, quick) = contents(&reader, &file.content)?;
+    let fill = file.fill.as_ref().map(|section| filling(&reader, section)).transpose()?;
     let world = WorldFile { origin: &file.origin, content: &model.typed() };
     let world = toml::to_string(&world).map_err(|why| reader.wrong("origin", why))?;
     Ok(CachePlan {
@@ -82,8 +94,8 @@ pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> 
         title: section.title.clone(),
         entrants: entrants(&reader, section, changes)?,
         mode: mode(&reader, section)?,
-        memory_bytes: reader.or("memory", section.memory.as_ref(), Bytes::new(64 << 20))?.get(),
-        disk_bytes: disk(&reader, section)?,
+        memory_bytes,
+        disk_bytes,
         scale,
         course,
         hit_ratio: reader.value("hit_ratio", &section.hit_ratio)?,
@@ -95,7 +107,9 @@ pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> 
         rate_changed: changes.rate,
         differs: section.differs.clone(),
         fill,
+        quick,
         robots,
+        growth,
         published: file.phase.clone(),
         model,
         world,
@@ -190,9 +204,10 @@ fn idle(reader: &Reader<'_>, section: &BakeoffSection, scale: Scale) -> Result<N
     Ok(scale.of(reader.or("idle", section.idle.as_ref(), Nanos::from_secs(600))?))
 }
 
-/// Durations at the scale. Transactions, bytes and locks stay as they are; and a warm-up is not shortened
-/// below [`WARM`], as the origin's think time is not shortened either.
-fn scaled(phases: &[PhaseFile], scale: Scale) -> Vec<PhaseFile> {
+/// Durations at the scale, and stores in bytes. Transactions and bytes stay as they are; a warm-up is not shortened
+/// below [`WARM`], as the origin's think time is not shortened either, and what waits for something outside not
+/// below [`PATIENCE`].
+fn scaled(phases: &[PhaseFile], scale: Scale, store_bytes: u64) -> Vec<PhaseFile> {
     let mut phases = phases.to_vec();
     let last = phases.iter().rposition(is_measured).unwrap_or(0);
     for (at, phase) in phases.iter_mut().enumerate() {
@@ -200,6 +215,10 @@ fn scaled(phases: &[PhaseFile], scale: Scale) -> Vec<PhaseFile> {
         let least = if warms { WARM } else { Nanos::ZERO };
         let shortened = |published: Nanos| scale.of(published).max(least.min(published));
         phase.goal.duration = phase.goal.duration.map(shortened);
+        phase.goal.fill = phase.goal.fill.map(|fill| fill.of_store(Bytes::new(store_bytes)));
+        if let Some(lock) = &mut phase.lock {
+            lock.at_most = scale.of(lock.at_most).max(PATIENCE.min(lock.at_most));
+        }
     }
     phases
 }
@@ -227,11 +246,11 @@ fn demand_length(origin: &str, phases: &[PhaseFile], scale: Scale, course: &Cour
     }
 }
 
-/// What is asked for when it is measured, and what fills the store.
-fn contents(reader: &Reader<'_>, file: &PlanFile) -> Result<(Model, Option<Fill>), PlanError> {
+/// What is asked for when it is measured, and the same kinds, but cachable and without think time. The origin knows
+/// both.
+fn contents(reader: &Reader<'_>, content: &[TypedKind]) -> Result<(Model, Model), PlanError> {
     let of_content = |why| PlanError::Content { origin: reader.origin.to_owned(), why };
-    let model = Model::new(&file.content).map_err(of_content)?;
-    let Some(section) = &file.fill else { return Ok((model, None)) };
+    let model = Model::new(content).map_err(of_content)?;
     let measured = model.kinds().len();
     let mut both = model.kinds().to_vec();
     for kind in model.kinds() {
@@ -245,15 +264,17 @@ fn contents(reader: &Reader<'_>, file: &PlanFile) -> Result<(Model, Option<Fill>
         }
         both.push(kind);
     }
-    let mut filling = both.clone();
+    let mut quick = both.clone();
     for at in 0..measured {
-        filling[at + measured].share = filling[at].share;
-        filling[at].share = 0.0;
+        quick[at + measured].share = quick[at].share;
+        quick[at].share = 0.0;
     }
-    let robots = fillers(reader, section)?;
-    let model = Model::with(filling).map_err(of_content)?;
-    let fill = Fill { robots, model, times: section.times.unwrap_or(2.0) };
-    Ok((Model::with(both).map_err(of_content)?, Some(fill)))
+    let [both, quick] = [both, quick].map(|kinds| Model::with(kinds).map_err(of_content));
+    Ok((both?, quick?))
+}
+
+fn filling(reader: &Reader<'_>, section: &FillSection) -> Result<Fill, PlanError> {
+    Ok(Fill { robots: fillers(reader, section)?, times: section.times.unwrap_or(2.0) })
 }
 
 /// Robots that ask as fast as replies come, until they are told that it is enough.

@@ -3,6 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::num::NonZeroU32;
 
 /// `[bakeoff]`: what the user sets.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -46,6 +47,22 @@ pub(super) struct BakeoffSection {
     /// What the plan keeps of the workload that it is named after and what it modernises, a line each.
     #[serde(default)]
     pub differs: Vec<String>,
+}
+
+/// `[population]`: robots and servers that are as many as a run's rate takes.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PopulationSection {
+    /// Rate of a robot, such as "0.4/s": there are as many robots as the run's rate takes.
+    pub rate_per_robot: String,
+    /// Servers that the URLs show. Default 1.
+    pub servers: Option<u16>,
+    /// One more server for so many robots.
+    pub robots_per_server: Option<NonZeroU32>,
+    /// The working set stops growing when so many objects were fetched: this share of the requests ...
+    pub working_set: Option<String>,
+    /// ... that the rate makes in this time, which shrinks with the scale.
+    pub working_set_of: Option<String>,
 }
 
 /// `[fill]`: how a store is filled before anything is measured; left out, it is not.

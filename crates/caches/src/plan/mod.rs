@@ -5,6 +5,9 @@
 mod check;
 mod entrant;
 mod file;
+mod population;
+
+pub use population::Growth;
 
 pub use entrant::{Entrant, Kind, NoEntrant};
 
@@ -63,8 +66,13 @@ pub struct CachePlan {
     pub differs: Vec<String>,
     /// How stores are filled.
     pub fill: Option<Fill>,
-    /// Robots and phases as they are measured, at a rate that is put in for each run.
-    pub robots: Spec,
+    /// What is asked for where neither life cycles nor think times count: all cachable and sent at once. For
+    /// fills, and to see how fast the way is.
+    pub quick: Model,
+    /// Robots and phases as they are measured, but for what follows from a run's rate.
+    robots: Spec,
+    /// How robots grow with the rate, where they do.
+    growth: Option<Growth>,
     /// The published phases: what `robots` has, before the scale.
     pub published: Vec<PhaseFile>,
     /// What is asked for.
@@ -123,8 +131,6 @@ pub enum Peak {
 pub struct Fill {
     /// Who fills.
     pub robots: Spec,
-    /// What is asked for: the kinds of the plan, but cachable, and without think time.
-    pub model: Model,
     /// It ends when so many times the store's capacity was fetched, where the store cannot be read.
     pub times: f64,
 }
@@ -213,7 +219,7 @@ impl CachePlan {
                 format!("{} shares of {of}; {idle} idle between them", shares.len())
             }
         };
-        let phases = self.robots.phases.iter().map(|phase| match phase.goal.duration {
+        let phases = self.phases().iter().map(|phase| match phase.goal.duration {
             Some(duration) => format!("{} {duration}", phase.name),
             None => phase.name.clone(),
         });
@@ -234,6 +240,31 @@ impl CachePlan {
             words += &format!("\n  not scaled: {line}");
         }
         words
+    }
+
+    /// The robots of a run at this rate.
+    pub fn robots_at(&self, rate: PerSecond) -> Spec {
+        match &self.growth {
+            Some(growth) => growth.at(&self.robots, rate),
+            None => Spec { rate: Some(rate), ..self.robots.clone() },
+        }
+    }
+
+    /// The phases of a run.
+    pub fn phases(&self) -> &[bakeoff_robots::phases::Phase] {
+        &self.robots.phases
+    }
+
+    /// The highest rate of a run, where it is known beforehand.
+    pub fn highest(&self) -> Option<PerSecond> {
+        match &self.course {
+            Course::Single(rate) => Some(*rate),
+            Course::Shares { shares, peak: Peak::Given(peak), .. } => {
+                let most = shares.iter().map(|share| share.get()).fold(0.0, f64::max);
+                PerSecond::new(peak.get() * most)
+            }
+            Course::Shares { peak: Peak::Searched { .. }, .. } => None,
+        }
     }
 
     /// The plan of a text, changed by flags.

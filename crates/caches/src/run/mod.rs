@@ -249,13 +249,13 @@ impl Bench<'_, '_> {
 /// Connections that no robots of the plan have more of: of those that are measured, of those that fill, and of
 /// those that see how fast the way is.
 fn most_used(plan: &CachePlan) -> usize {
-    let measured = match plan.robots.pace() {
-        Pace::Sourced { connections } => connections,
-        Pace::Pooled(pools) => pools.robots.saturating_mul(pools.each.max(1)),
-        Pace::Closed { .. } | Pace::Open { .. } => CONNECTIONS,
+    let measured = match plan.highest().map(|rate| plan.robots_at(rate).pace()) {
+        Some(Pace::Sourced { connections }) => connections,
+        Some(Pace::Pooled(pools)) => pools.robots.saturating_mul(pools.each.max(1)),
+        Some(Pace::Closed { .. } | Pace::Open { .. }) | None => CONNECTIONS,
     };
-    let filling = plan.fill.as_ref().map_or(0, |fill| (fill.robots.robots.get() as usize).max(steps::CROWD));
-    measured.max(filling)
+    let filling = plan.fill.as_ref().map_or(0, |fill| fill.robots.robots.get() as usize);
+    measured.max(filling).max(steps::CROWD)
 }
 
 /// The number of a world that no cache has seen before.

@@ -53,7 +53,7 @@ impl Bench<'_, '_> {
         );
         let phases = Spec::from_toml(&text).map_err(|why| CachesError::Own(why.to_string()))?.phases;
         let plan = self.plan;
-        let spec = Spec { rate: Some(rate), phases, ..plan.robots.clone() };
+        let spec = Spec { phases, ..plan.robots_at(rate) };
         let leeway = if entrant.is_cache { 1.0 } else { BOUND_WITHOUT_CACHE };
         let bound = plan.mean_bound.times(leeway);
         let mut verdict = "not judged";

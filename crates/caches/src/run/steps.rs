@@ -44,14 +44,13 @@ impl Bench<'_, '_> {
     pub(super) fn path(&mut self) -> Result<(), CachesError> {
         let direct = Started::direct("none", self.origin.address);
         let plan = self.plan;
-        let Some(fill) = &plan.fill else { return Ok(()) };
         for robots in [CROWD, 1] {
             self.progress.stage(&format!("the way to the origin, {robots} robots"));
             let text = format!(
                 "[robots]\nrobots = {robots}\n[[phase]]\nname = \"path\"\ngoal = {{ duration = \"{PATH_TIME}\" }}\n"
             );
             let spec = Spec::from_toml(&text).map_err(|why| CachesError::Own(why.to_string()))?;
-            self.asked(&direct, Work::plain(&spec, &fill.model), |_| Purpose::Path { robots })?;
+            self.asked(&direct, Work::plain(&spec, &plan.quick), |_| Purpose::Path { robots })?;
         }
         Ok(())
     }
@@ -64,7 +63,7 @@ impl Bench<'_, '_> {
         // How much a cache holds that runs already is not known; the plan's room is all there is to go by.
         let capacity = entrant.capacity_bytes.unwrap_or_else(|| self.room_bytes());
         let enough = (capacity as f64 * fill.times) as u64;
-        let work = Work { enough_bytes: Some(enough), ..Work::plain(&fill.robots, &fill.model) };
+        let work = Work { enough_bytes: Some(enough), ..Work::plain(&fill.robots, &plan.quick) };
         self.asked(entrant, work, |_| Purpose::Fill)?;
         Ok(())
     }
@@ -73,7 +72,7 @@ impl Bench<'_, '_> {
     pub(super) fn rate(&mut self, entrant: &Started, order: u32, rate: PerSecond) -> Result<(), CachesError> {
         self.progress.stage(&format!("{}: {rate}", entrant.record.name));
         let plan = self.plan;
-        let spec = Spec { rate: Some(rate), ..plan.robots.clone() };
+        let spec = plan.robots_at(rate);
         let work = Work { keeps_stream: entrant.is_cache, ..Work::plain(&spec, &plan.model) };
         self.asked(entrant, work, |_| Purpose::Rate { order, rate_per_s: rate.get() })?;
         Ok(())

@@ -10,6 +10,7 @@ use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
+use std::str::FromStr;
 
 /// `[[phase]]`
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -49,15 +50,48 @@ pub struct GoalFile {
     pub duration: Option<Nanos>,
     /// So many requests, failed ones included.
     pub transactions: Option<u64>,
-    /// So many bytes that went into the cache, such as "20GB" or "20GiB": of basic requests for cachable
-    /// objects that were no hits.
+    /// So many bytes that went into the cache, such as "20GB" or "20GiB", or in a bake-off a share of the
+    /// cache's store, such as "200%": of basic requests for cachable objects that were no hits.
     #[serde(default, deserialize_with = "typed::maybe")]
     #[schemars(with = "Option<String>")]
-    pub fill: Option<Bytes>,
+    pub fill: Option<FillGoal>,
     /// So many errors end the whole test: a share such as "30%" (or 0.3) of the phase's requests, looked
     /// at from 1000 requests on, or a number of them.
     #[schemars(with = "Option<String>")]
     pub errors: Option<ErrorGoal>,
+}
+
+/// How much is to go into a cache.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FillGoal {
+    /// So many bytes.
+    Bytes(Bytes),
+    /// This share of its store.
+    OfStore(Ratio),
+}
+
+impl FillGoal {
+    /// In bytes, for a store of this size.
+    #[must_use]
+    pub fn of_store(self, store: Bytes) -> Self {
+        match self {
+            Self::Bytes(_) => self,
+            Self::OfStore(share) => {
+                Self::Bytes(Bytes::new((store.get() as f64 * share.get()).round() as u64))
+            }
+        }
+    }
+}
+
+impl FromStr for FillGoal {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.trim_end().ends_with('%') {
+            return text.parse().map(Self::OfStore).map_err(|why: <Ratio as FromStr>::Err| why.to_string());
+        }
+        text.parse().map(Self::Bytes).map_err(|why: <Bytes as FromStr>::Err| why.to_string())
+    }
 }
 
 /// `lock = { .. }`
@@ -148,7 +182,13 @@ fn goal(file: &PhaseFile) -> Result<Goal, SpecError> {
         }
     }
     let GoalFile { duration, transactions, fill, errors } = file.goal.clone();
-    let fill_bytes = fill.map(Bytes::get);
+    let fill_bytes = match fill {
+        Some(FillGoal::OfStore(_)) => {
+            return refuse("goal.fill", "of which store is not known here", "write bytes, such as \"20GB\"");
+        }
+        Some(FillGoal::Bytes(bytes)) => Some(bytes.get()),
+        None => None,
+    };
     if duration == Some(Nanos::ZERO) || transactions == Some(0) || fill_bytes == Some(0) {
         return refuse("goal", "it is reached before it begins", "write more than nothing, or leave it out");
     }

@@ -12,7 +12,7 @@ mod stretch;
 mod tests;
 
 pub(crate) use file::check;
-pub use file::{Awaited, GoalFile, LockFile, PhaseFile, RampFile};
+pub use file::{Awaited, FillGoal, GoalFile, LockFile, PhaseFile, RampFile};
 pub use gate::FillGate;
 pub use schedule::{Ended, Finished, Schedule};
 
@@ -59,6 +59,13 @@ pub struct Goal {
     pub errors: Option<ErrorGoal>,
     /// What must have come before the phase can end.
     pub lock: Option<Lock>,
+}
+
+impl Goal {
+    /// Whether it is reached by what becomes of requests, not by time.
+    const fn counts_requests(&self) -> bool {
+        self.transactions.is_some() || self.fill_bytes.is_some()
+    }
 }
 
 /// How many errors are too many.

@@ -183,7 +183,8 @@ impl Schedule {
     fn planned_end(&self, goal: &Goal, began: Nanos, locks_now: bool) -> Option<Nanos> {
         let held = goal.lock.is_some_and(|lock| !locks_now || self.is_held(lock));
         let by_clock = goal.duration.filter(|_| !held).map(|duration| began + duration);
-        let at_most = goal.lock.filter(|_| held).map(|lock| began + lock.at_most);
+        let waits = held || goal.counts_requests();
+        let at_most = goal.lock.filter(|_| waits).map(|lock| began + lock.at_most);
         by_clock.or(at_most)
     }
 
@@ -215,8 +216,12 @@ impl Schedule {
             return (now >= planned).then_some((planned.max(let_go), EndReason::Duration));
         }
         let lock = goal.lock?;
-        let no_other = goal.transactions.is_none() && goal.fill_bytes.is_none();
-        no_other.then_some((now, if lock.told { EndReason::Told } else { EndReason::Frozen }))
+        if goal.counts_requests() {
+            // What it waited for has come, and what it counts may still never come.
+            let last = self.stretch.began + lock.at_most;
+            return (now >= last).then_some((last, EndReason::TookTooLong));
+        }
+        Some((now, if lock.told { EndReason::Told } else { EndReason::Frozen }))
     }
 
     fn is_too_much(&self, errors: ErrorGoal) -> bool {

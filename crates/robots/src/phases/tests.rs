@@ -122,6 +122,16 @@ fn a_locked_phase_waits_until_it_is_told() {
 }
 
 #[test]
+fn a_fill_that_is_never_reached_ends_after_the_longest_time_of_its_lock() {
+    let fill = Goal { fill_bytes: Some(1 << 40), ..Goal::default() };
+    let mut schedule = schedule(vec![locked(fill, true, false), phase("b", lasting(5))]);
+    schedule.set_frozen();
+    assert_eq!(run_to(&mut schedule, S(99)), Some(0));
+    assert_eq!(run_to(&mut schedule, S(101)), Some(1));
+    assert_eq!(ends(&schedule), [(S(100), EndReason::TookTooLong)]);
+}
+
+#[test]
 fn a_locked_phase_ends_after_its_longest_time_and_says_why() {
     let mut schedule = schedule(vec![locked(lasting(10), true, true), phase("b", lasting(5))]);
     schedule.set_frozen();

@@ -1,8 +1,8 @@
 //! What plans may say of robots, and what they may not.
 
 use super::*;
-use crate::phases::{ErrorGoal, FillGate};
-use bakeoff_units::Nanos;
+use crate::phases::{ErrorGoal, FillGate, FillGoal};
+use bakeoff_units::{Bytes, Nanos};
 
 const POLYMIX_4: &str = r#"
     [robots]
@@ -186,4 +186,17 @@ fn connections_are_the_load_generators_words_for_them() {
     assert!(matches!(drawn.reuse(1), Reuse::Drawn(_)));
     assert_eq!(drawn.reuse(1), drawn.reuse(1));
     assert_ne!(drawn.reuse(1), drawn.reuse(2));
+}
+
+#[test]
+fn a_share_of_a_store_is_for_those_who_know_the_store() {
+    let text = "[robots]\nrate = '1/s'\n[[phase]]\nname = 'fill'\ngoal = { fill = '200%' }";
+    let said = Spec::from_toml(text).unwrap_err().to_string();
+    assert!(said.contains("goal.fill") && said.contains("write bytes"), "{said}");
+    let share: FillGoal = "200%".parse().unwrap();
+    assert_eq!(share.of_store(Bytes::new(64)), FillGoal::Bytes(Bytes::new(128)));
+    assert_eq!(
+        "20GiB".parse::<FillGoal>().unwrap().of_store(Bytes::new(1)),
+        FillGoal::Bytes(Bytes::new(20 << 30))
+    );
 }
