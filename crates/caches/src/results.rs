@@ -29,6 +29,9 @@ pub struct Results {
     pub scale: String,
     /// What the scale leaves as it is, in words.
     pub not_scaled: Vec<String>,
+    /// The study whose published figures stand beside these.
+    #[serde(default)]
+    pub study: Option<String>,
     /// What the plan keeps of the published workload and what it modernises, in words.
     pub differs: Vec<String>,
     /// How requests reach the caches that bakeoff starts: `reverse` or `forward`. One that ran already is asked as
@@ -187,8 +190,7 @@ pub struct Point {
     pub offered_hit_ratio: Option<f64>,
     /// The same by bytes.
     pub offered_byte_hit_ratio: Option<f64>,
-    /// Replies that the robots got and the origin did not send, as a share of the robots'. A 304 of the origin
-    /// counts as not sent, as a revalidated hit counts as a hit.
+    /// Replies that the robots got and the origin did not answer, its 304s being answers, as a share of the robots'.
     pub two_sided_hit_ratio: Option<f64>,
     /// What caches would have made of the same requests.
     pub achievable: Option<Achievable>,

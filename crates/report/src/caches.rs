@@ -5,8 +5,6 @@ use bakeoff_caches::clock_in_words;
 use bakeoff_caches::results::{Entrant, Path, Point, Results, Rule};
 use bakeoff_experiment::study::{self, Study};
 
-/// The study whose procedure this is.
-const STUDY: &str = "polygraph";
 /// Of its tables, those that are set beside ours.
 const TABLES: [&str; 3] = ["products", "order", "rule"];
 
@@ -195,9 +193,9 @@ pub(crate) fn preparation(entrant: &Entrant) -> Vec<String> {
     lines
 }
 
-/// The published study, if the program has it.
-pub(crate) fn published() -> Option<Study> {
-    let mut study = study::find(STUDY).ok().flatten()?;
+/// The published study that the plan names, of its tables those of the bake-off.
+pub(crate) fn published(results: &Results) -> Option<Study> {
+    let mut study = study::find(results.study.as_deref()?).ok().flatten()?;
     study.tables.retain(|table| TABLES.contains(&table.id.as_str()));
     Some(study)
 }

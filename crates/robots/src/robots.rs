@@ -3,6 +3,7 @@
 //! Measuring side, hot. Brings together who asks ([`Population`]), who judges ([`judge`]) and who counts
 //! ([`Ledger`]), and decides nothing itself. One a lane.
 
+use crate::judge::status_of;
 use crate::judge::{
     Asked, Came, Fault, Faults, Fields, Judged, Outcome as Verdict, RequestKind, Truth, judge,
 };
@@ -112,10 +113,14 @@ impl Robots {
 
     /// Whether the first request for an object was answered with what a later one had fetched: two that are
     /// under way at once may change places, and caches join them. What was validated for the first request may
-    /// be either, and is not held against the cache. Cold.
+    /// be either, and is not held against the cache, nor is a 304 without a stamp: caches may leave it out, and then
+    /// nobody can tell whose it was. Cold.
     fn was_overtaken(&self, stamp: u64, head: &[u8]) -> bool {
         let told = Fields::read(head, stamp).stamp.map(|stamp| stamp.told);
-        told.is_some_and(|(Told::Made(of) | Told::Valid(of))| self.population.has_sent(of))
+        match told {
+            Some(Told::Made(of) | Told::Valid(of)) => self.population.has_sent(of),
+            None => status_of(head) == Some(304),
+        }
     }
 }
 
@@ -196,12 +201,9 @@ fn came<'a>(ended: &Ended<'a>) -> Came<'a> {
         Ok(reply) => {
             Came { status: Some(reply.status), head: reply.head, body_bytes: reply.body_bytes, error: None }
         }
-        Err(class) => Came {
-            status: crate::judge::status_of(ended.head),
-            head: ended.head,
-            body_bytes: 0,
-            error: Some(class),
-        },
+        Err(class) => {
+            Came { status: status_of(ended.head), head: ended.head, body_bytes: 0, error: Some(class) }
+        }
     }
 }
 

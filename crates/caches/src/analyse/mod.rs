@@ -50,6 +50,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
         flags: setup.flags.clone(),
         scale: plan.scale.to_string(),
         not_scaled: plan.scale.leaves(plan.think_mean, plan.memory_bytes + plan.disk_bytes.unwrap_or(0)),
+        study: plan.study.clone(),
         differs: plan.differs.clone(),
         mode: match plan.mode {
             Mode::Reverse => "reverse".to_owned(),

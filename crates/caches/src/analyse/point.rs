@@ -168,10 +168,10 @@ fn batches(intervals: &[&Record], of: fn(&Sums) -> (f64, f64)) -> Option<OfBatch
     of_batches(&batches, Level::ONCE)
 }
 
-/// What the robots got and the origin did not send: of what it was asked about and had not changed it sent
-/// nothing but a head. Below 0 where a cache asks for more than it is asked for.
+/// What the robots got and the origin did not answer. Its 304s are answers: which of them the cache asked for by
+/// itself, and which it only passed on, cannot be told. Below 0 where a cache asks for more than it is asked for.
 fn two_sided(robots: u64, used: &Used) -> Option<f64> {
-    let origin = used.origin_replies.saturating_sub(used.origin_validations);
+    let origin = used.origin_replies;
     (robots > 0).then(|| (robots as f64 - origin as f64) / robots as f64)
 }
 

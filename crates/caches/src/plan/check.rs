@@ -105,6 +105,7 @@ pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> 
         seed: section.seed.unwrap_or(1),
         origin_port: changes.origin_port,
         rate_changed: changes.rate,
+        study: study(&reader, section)?,
         differs: section.differs.clone(),
         fill,
         quick,
@@ -138,6 +139,17 @@ fn entrants(
         return Err(reader.wrong("products", "nobody takes part; name a product, or `none`"));
     }
     Ok(entrants)
+}
+
+fn study(reader: &Reader<'_>, section: &BakeoffSection) -> Result<Option<String>, PlanError> {
+    let Some(name) = &section.study else { return Ok(None) };
+    match bakeoff_experiment::study::find(name) {
+        Ok(Some(_)) => Ok(Some(name.clone())),
+        Ok(None) => {
+            Err(reader.wrong("study", format!("there is no study `{name}`; `bakeoff studies` lists them")))
+        }
+        Err(why) => Err(reader.wrong("study", why)),
+    }
 }
 
 fn mode(reader: &Reader<'_>, section: &BakeoffSection) -> Result<Mode, PlanError> {

@@ -44,6 +44,8 @@ pub(super) struct BakeoffSection {
     pub timeout: Option<String>,
     /// Seed of everything that is drawn. Default 1.
     pub seed: Option<u64>,
+    /// The study whose published figures stand beside this run's, as `bakeoff studies` names it. Default none.
+    pub study: Option<String>,
     /// What the plan keeps of the workload that it is named after and what it modernises, a line each.
     #[serde(default)]
     pub differs: Vec<String>,

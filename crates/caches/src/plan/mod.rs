@@ -62,6 +62,8 @@ pub struct CachePlan {
     pub origin_port: Option<u16>,
     /// The rate that a flag has put in place of the plan's.
     pub rate_changed: Option<PerSecond>,
+    /// The study whose published figures stand beside this run's.
+    pub study: Option<String>,
     /// What the plan keeps and modernises.
     pub differs: Vec<String>,
     /// How stores are filled.

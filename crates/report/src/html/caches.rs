@@ -90,7 +90,7 @@ pub fn caches_html(results: &Results, plan: &str) -> String {
 
 impl View {
     fn of(results: &Results, plan: &str) -> Self {
-        let study = published();
+        let study = published(results);
         Self {
             name: results.name.clone(),
             title: results.title.clone(),

@@ -21,7 +21,7 @@ pub fn caches_text(results: &Results, width: usize, colour: bool) -> String {
         one(&mut page, entrant);
     }
     path(&mut page, results);
-    beside(&mut page);
+    beside(&mut page, results);
     notes(&mut page, "What the scale leaves as it is", &results.not_scaled);
     notes(&mut page, "Kept and modernised", &results.differs);
     notes(&mut page, "Warnings", &results.warnings);
@@ -71,8 +71,8 @@ fn path(page: &mut Page, results: &Results) {
 }
 
 /// What was published in 1999.
-fn beside(page: &mut Page) {
-    let Some(study) = published() else { return };
+fn beside(page: &mut Page, results: &Results) {
+    let Some(study) = published(results) else { return };
     page.heading("Published in 1999");
     for table in &study.tables {
         show(page, &study, table);

@@ -69,6 +69,7 @@ fn results(points: Vec<Point>) -> Results {
         mode: "reverse".to_owned(),
         hit_ratio_asked: 0.55,
         mean_bound_ns: 3_000_000_000,
+        study: Some("polygraph".to_owned()),
         path: None,
         entrants: vec![entrant],
         facts: Vec::new(),
