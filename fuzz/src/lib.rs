@@ -17,13 +17,14 @@ use bakeoff_wire::access_log::{self, Entry, Format};
 use bakeoff_wire::http1::{
     ReplyError, ReplyHead, ReplyReader, RequestReader, Step, http_date, parse_http_date,
 };
+use bakeoff_wire::stamp::{ReplyStamp, parse_ask, write_ask};
 use std::path::Path;
 
 /// A target: its name, which is also its folder of seeds, and its function.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     ("reply", reply),
     ("request", request),
     ("h2_client", h2_client),
@@ -32,6 +33,7 @@ pub const TARGETS: [Target; 10] = [
     ("plan", plan),
     ("catalogue", catalogue),
     ("world", world),
+    ("stamp", stamp),
     ("judge", judge),
     ("robots_plan", robots_plan),
 ];
@@ -237,6 +239,21 @@ pub fn catalogue(data: &[u8]) {
         assert_eq!(first.get(path), Some(body), "{path:?}: not found under its own path");
         assert_eq!(second.get(path), Some(body), "{path:?}: not found after the round trip");
         assert!(first.is_object(path), "{path:?}: not an object under its own path");
+    }
+}
+
+/// What is read of a stamp is what is written of it again, whatever stands around it.
+pub fn stamp(data: &[u8]) {
+    let mut written = Vec::new();
+    if let Some(stamp) = ReplyStamp::parse(data) {
+        stamp.write(&mut written);
+        assert_eq!(ReplyStamp::parse(&written), Some(stamp));
+        assert_eq!(parse_ask(data), None, "a reply's is no request's");
+    }
+    if let Some(ask) = parse_ask(data) {
+        assert_ne!(ask, 0);
+        write_ask(ask, &mut written);
+        assert_eq!(parse_ask(&written), Some(ask));
     }
 }
 

@@ -54,6 +54,11 @@ fn world() {
 }
 
 #[test]
+fn stamp() {
+    smoke("stamp");
+}
+
+#[test]
 fn judge() {
     smoke("judge");
 }

@@ -7,6 +7,9 @@
 //! - the wait is a small share of the running median, so that a closed loop asks nearly as often;
 //! - while replies gather, their times are the kernel's ([`crate::connection`]), not those of the look.
 //!
+//! A wait in which nothing is likely to come is a waking-up too many, and is not made; one that ends when a request
+//! is due costs none, as that wakes up in any case.
+//!
 //! Pure: no clock inside.
 
 use bakeoff_sys::driver::Batch;
@@ -20,8 +23,13 @@ const PART_OF_IN_FLIGHT: usize = 4;
 const MOST_EVENTS: usize = 16;
 /// The wait is at most this share of the median service time, ...
 const SHARE_OF_MEDIAN: f64 = 0.2;
-/// ... and so long.
+/// ... and so long, ...
 const LONGEST: Nanos = Nanos::from_micros(200);
+/// ... or so small a share of the median that nobody can tell, where that is longer: what follows from a
+/// reply, such as what its page embeds, is asked for so much later.
+const UNNOTICED: f64 = 0.001;
+/// So many replies must be expected in a wait.
+const WORTH_IT: f64 = 1.0;
 /// A shorter wait saves nothing: falling asleep and waking up take some microseconds.
 const SHORTEST: Nanos = Nanos::from_micros(15);
 /// Service times before the median is worth anything.
@@ -31,12 +39,14 @@ const LEARNING: u32 = 64;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Batching {
     median: RunningMedian,
+    mean: RunningMean,
 }
 
 impl Batching {
     /// A reply took so long.
     pub(crate) fn served(&mut self, service: Nanos) {
         self.median.see(service);
+        self.mean.see(service);
     }
 
     /// What may gather now; `next_due` is how long until a request is due.
@@ -46,13 +56,35 @@ impl Batching {
         }
         let events = (in_flight / PART_OF_IN_FLIGHT).min(MOST_EVENTS);
         let median = self.median.estimate;
-        // By Little's law so many replies come in this time.
-        let expected = median.times(events as f64 / in_flight as f64);
-        let mut within = expected.min(median.times(SHARE_OF_MEDIAN)).min(LONGEST);
-        if let Some(due) = next_due {
-            within = within.min(due);
-        }
+        // By Little's law a reply comes so often. The mean and not the median: of a cache's replies half may
+        // be hits, and what is in flight misses.
+        let gap_ns = self.mean.estimate_ns / in_flight as f64;
+        let longest = LONGEST.max(median.times(UNNOTICED));
+        let honest = median.times(SHARE_OF_MEDIAN).min(longest);
+        let within = honest.min(Nanos::new((gap_ns * events as f64) as u64));
+        let within = match next_due {
+            Some(due) if due <= within => due,
+            _ if within.get() as f64 >= WORTH_IT * gap_ns => within,
+            _ => return None,
+        };
         (within >= SHORTEST).then_some(Batch { events: events as u32, within })
+    }
+}
+
+/// A mean that forgets: of the last some tens of values.
+#[derive(Clone, Copy, Debug, Default)]
+struct RunningMean {
+    estimate_ns: f64,
+}
+
+impl RunningMean {
+    fn see(&mut self, value: Nanos) {
+        let value_ns = value.get() as f64;
+        if self.estimate_ns == 0.0 {
+            self.estimate_ns = value_ns;
+        } else {
+            self.estimate_ns += (value_ns - self.estimate_ns) / 64.0;
+        }
     }
 }
 
@@ -107,6 +139,27 @@ mod tests {
         assert!(near(wait(Nanos::from_micros(800), 256).unwrap(), 50)); // 16 of 256 replies
         assert_eq!(wait(Nanos::from_millis(50), 64), Some(LONGEST));
         assert_eq!(wait(Nanos::from_micros(60), 64), None); // too short to be worth it
+    }
+
+    #[test]
+    fn what_takes_seconds_gathers_for_milliseconds_and_what_is_rare_not_at_all() {
+        let seconds = after(Nanos::from_secs(3));
+        // 400 a second: three milliseconds, in which 1.2 come.
+        let batch = seconds.plan(1200, None).unwrap();
+        assert!((batch.within.get() as f64 / 3e6 - 1.0).abs() < 0.1, "{batch:?}");
+        // 100 a second: none would come. Until a request is due it costs nothing.
+        assert_eq!(seconds.plan(300, None), None);
+        let due = Nanos::from_millis(2);
+        assert_eq!(seconds.plan(300, Some(due)).map(|batch| batch.within), Some(due));
+        assert_eq!(seconds.plan(300, Some(Nanos::from_millis(20))), None);
+    }
+
+    #[test]
+    fn half_of_a_caches_replies_are_hits_and_all_that_is_in_flight_are_misses() {
+        let mut batching = Batching::default();
+        (0..2000).for_each(|n| batching.served(Nanos::from_micros(if n % 9 < 5 { 1000 } else { 3_000_000 })));
+        // 240 replies a second: in a fifth of the median nothing would come.
+        assert_eq!(batching.plan(320, None), None);
     }
 
     #[test]

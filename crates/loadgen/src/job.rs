@@ -23,6 +23,8 @@ pub struct Target {
     pub tls: Option<(TlsSettings, ServerName<'static>)>,
     /// How many requests a connection carries.
     pub reuse: Reuse,
+    /// Connections without a request for so long are closed; `None`: not by the generator.
+    pub idle_timeout: Option<Nanos>,
     /// Local addresses of the connections, in turn; none leaves it to the kernel.
     pub from: LocalAddresses,
     /// What is spoken.
@@ -39,6 +41,7 @@ impl Target {
             host,
             tls: None,
             reuse: Reuse::Always,
+            idle_timeout: None,
             from: LocalAddresses::default(),
             protocol: Protocol::Http1,
             headers: Vec::new(),

@@ -23,6 +23,7 @@ mod http1;
 mod http2;
 mod outgoing;
 mod pulse;
+mod range;
 mod server;
 mod site;
 mod tally;

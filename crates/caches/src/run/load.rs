@@ -168,7 +168,11 @@ impl Load<'_> {
     }
 
     fn target(&self) -> Target {
-        Target { reuse: self.spec.reuse(self.seed), ..Target::plain(self.address, self.host.clone()) }
+        Target {
+            reuse: self.spec.reuse(self.seed),
+            idle_timeout: self.spec.idle_timeout,
+            ..Target::plain(self.address, self.host.clone())
+        }
     }
 
     /// As the robots say, but no more connections than there are descriptors for.

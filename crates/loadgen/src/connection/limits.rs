@@ -1,4 +1,5 @@
-//! Time limits of a connection: of connecting, of its exchanges, and of waiting for the peer to close it.
+//! Time limits of a connection: of connecting, of its exchanges, of having nothing to do, and of waiting for the
+//! peer to close it.
 //!
 //! Measuring side. Looked at now and then by [`crate::turn`], which says what time it is.
 
@@ -18,6 +19,10 @@ impl Connection {
     ) -> bool {
         if self.lingering.is_some_and(|until| now >= until) {
             self.over = true;
+        }
+        if self.idles_too_long(now, manner.target.idle_timeout) {
+            self.close_inside(Closing::ENDED, &Arrival::new(&manner.clock, None), done);
+            return true;
         }
         let opened = self.phase == Phase::Open;
         let limit = manner.connect_timeout.filter(|_| self.phase == Phase::Connecting);
@@ -44,6 +49,10 @@ impl Connection {
             _ => {}
         }
         self.over
+    }
+
+    fn idles_too_long(&self, now: Nanos, limit: Option<Nanos>) -> bool {
+        limit.is_some_and(|limit| self.reusable() && now >= self.since + limit)
     }
 }
 

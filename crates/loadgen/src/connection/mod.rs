@@ -49,6 +49,7 @@ pub(crate) struct Manner<'a> {
 pub(crate) struct Connection {
     tls: Option<Box<TlsSession>>,
     phase: Phase,
+    /// When connecting began, the TCP connection stood, or the last reply was whole.
     since: Nanos,
     http: Http,
     served: u64,
@@ -224,6 +225,7 @@ impl Connection {
         let complete = done.iter().filter(|done| matches!(done.outcome, Outcome::Complete(_)));
         let Some(last) = complete.clone().next_back() else { return false };
         self.served += complete.count() as u64;
+        self.since = now;
         let keep_alive = last.exchange.head.is_some_and(|head| head.keep_alive);
         if manner.target.closed_by_server() {
             self.lingering = Some(now + LINGER);

@@ -2,7 +2,7 @@
 //!
 //! Measuring side, hot.
 
-use super::Run;
+use super::{Run, SWEEP};
 use crate::connection::{Arrival, Connection, Done, Outcome};
 use crate::listener::Listener;
 use crate::profile::Stage;
@@ -14,6 +14,8 @@ use std::io::{self, ErrorKind};
 
 /// Connections whose time limits are looked at in one go.
 const SWEEP_AT_MOST: usize = 2048;
+/// A time limit is noticed after this share of itself at most, or with the next sweep.
+const LATE_BY: f64 = 1.0 / 64.0;
 
 impl<S: Source + Listener> Run<'_, '_, S> {
     /// Takes in all that has happened.
@@ -154,7 +156,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
     /// Time limits of some connections: with very many of them all at once would hold up what is due.
     pub(super) fn sweep(&mut self, now: Nanos) {
         let slots = self.lane.connections.len();
-        for _ in 0..slots.min(SWEEP_AT_MOST) {
+        for _ in 0..self.sweep_share(slots).min(SWEEP_AT_MOST) {
             self.swept = if self.swept + 1 < slots { self.swept + 1 } else { 0 };
             let slot = self.swept;
             let Some(connection) = &mut self.lane.connections[slot] else { continue };
@@ -164,6 +166,20 @@ impl<S: Source + Listener> Run<'_, '_, S> {
             }
         }
     }
+
+    fn sweep_share(&self, slots: usize) -> usize {
+        if self.lingering > 0 {
+            return slots;
+        }
+        let others = [self.manner.connect_timeout, self.manner.target.idle_timeout];
+        share_of(slots, others.into_iter().flatten().fold(self.terms.timeout, Nanos::min))
+    }
+}
+
+/// Connections to look at each sweep, so that each has its turn as often as the shortest of the limits asks for.
+fn share_of(slots: usize, limit: Nanos) -> usize {
+    let every = limit.times(LATE_BY).max(SWEEP);
+    (slots as f64 * SWEEP.get() as f64 / every.get() as f64).ceil() as usize
 }
 
 pub(super) fn connect_class(error: &io::Error) -> ErrorClass {
@@ -171,5 +187,19 @@ pub(super) fn connect_class(error: &io::Error) -> ErrorClass {
         ErrorKind::ConnectionRefused => ErrorClass::ConnectRefused,
         ErrorKind::TimedOut => ErrorClass::ConnectTimeout,
         _ => ErrorClass::ConnectFailed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_limits_are_looked_at_seldom_and_short_ones_each_time() {
+        assert_eq!(share_of(4000, Nanos::from_millis(500)), 4000);
+        let share = share_of(4000, Nanos::from_secs(60));
+        assert!((80..100).contains(&share), "{share}"); // 47 sweeps for all
+        assert_eq!(share_of(1, Nanos::from_secs(60)), 1);
+        assert_eq!(share_of(0, Nanos::from_secs(60)), 0);
     }
 }

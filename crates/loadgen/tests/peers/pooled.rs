@@ -65,6 +65,26 @@ fn each_robot_has_its_connections_and_its_address_and_no_more() {
     });
 }
 
+/// The first request's connection is closed by the generator, the peer sees its end, and the later one has another.
+#[test]
+fn a_connection_that_idles_too_long_is_closed() {
+    within_patience(|| {
+        let (ends, ended) = std::sync::mpsc::channel();
+        let peer = Peer::new(move |talk| {
+            while talk.request().is_some() {
+                talk.say(OK);
+            }
+            let _ = ends.send(());
+        });
+        let target = Target { idle_timeout: Some(MS(50)), ..peer.target() };
+        let asked = [(MS(0), 0, get("/0")), (MS(1500), 0, get("/0"))];
+        let (recording, source) = hear_at(target, pooled(Planned::of(asked), 1, 1));
+        assert_eq!(totals(&recording), (2, 2, 2));
+        assert!(source.of_robot(0).iter().all(|told| !told.reused));
+        ended.recv().unwrap();
+    });
+}
+
 /// The slow robot is answered when all of the fast one's requests have come.
 #[test]
 fn a_robot_waits_in_its_own_line_and_its_response_time_holds_the_wait() {

@@ -6,7 +6,6 @@
 
 mod file;
 mod head;
-mod range;
 mod request;
 
 pub use file::WorldError;

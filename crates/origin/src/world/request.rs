@@ -3,7 +3,7 @@
 //! Hot, fed by strangers: no allocation. Owns conditions (RFC 9110 section 13). They are decided when the reply
 //! is made and not when the request came, so that a reply says what is true at its own date.
 
-use super::range::{Part, Range};
+use crate::range::{Part, Range};
 use bakeoff_content::world::{Name, Version};
 use bakeoff_wire::digits::parse_hex16;
 use bakeoff_wire::http1::{RequestHead, ServerMethod, parse_http_date};

@@ -33,14 +33,18 @@ pub enum RequestKind {
     Post,
     /// A GET that the robot breaks off inside the body.
     Abort,
+    /// If-None-Match with another entity tag than the object's: 200 is right.
+    Etag200,
+    /// If-None-Match with the object's entity tag: 304 is right.
+    Etag304,
 }
 
 impl RequestKind {
     /// How many there are.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 10;
     /// The labels in the order of [`RequestKind::index`].
     pub const LABELS: [&'static str; Self::COUNT] =
-        ["basic", "ims200", "ims304", "reload", "range", "head", "post", "abort"];
+        ["basic", "ims200", "ims304", "reload", "range", "head", "post", "abort", "etag200", "etag304"];
 
     /// Its place in tables.
     pub const fn index(self) -> usize {
@@ -53,6 +57,8 @@ impl RequestKind {
             Self::Head => 5,
             Self::Post => 6,
             Self::Abort => 7,
+            Self::Etag200 => 8,
+            Self::Etag304 => 9,
         }
     }
 

@@ -4,6 +4,7 @@
 //! passed over, a value that cannot be read counts as absent or as unreadable, as its field says.
 
 use super::claim::Claim;
+use bakeoff_wire::digits::decimal_or_most;
 use bakeoff_wire::http1::parse_http_date;
 use bakeoff_wire::stamp::{self, ReplyStamp};
 
@@ -74,7 +75,7 @@ impl ContentRange {
         let rest = value.strip_prefix(b"bytes")?.trim_ascii_start();
         let (range, whole) = split(rest, b'/')?;
         let (first, last) = split(range, b'-')?;
-        Some(Self { first: decimal(first)?, last: decimal(last)?, whole: decimal(whole) })
+        Some(Self { first: count(first)?, last: count(last)?, whole: count(whole) })
     }
 }
 
@@ -127,7 +128,7 @@ impl<'a> Fields<'a> {
     fn take(&mut self, name: &[u8], value: &'a [u8], ask: u64, x_cache: &mut Claim) {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
         match name.len() {
-            3 if is("age") => self.age = decimal(value).or(self.age),
+            3 if is("age") => self.age = count(value).or(self.age),
             3 if is("via") => self.via = self.via.saturating_add(items(value).count() as u32),
             4 if is("date") => self.date = Moment(Some(value)),
             4 if is("etag") => self.etag = !value.is_empty(),
@@ -175,16 +176,9 @@ fn split(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
     Some((before, behind.get(1..).unwrap_or_default()))
 }
 
-/// Digits alone, at least one; what is too large counts as the largest.
-fn decimal(digits: &[u8]) -> Option<u64> {
-    let digits = digits.trim_ascii();
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0_u64, |number, &digit| {
-        let value = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
-        Some(number.saturating_mul(10).saturating_add(value))
-    })
+/// A number, with white space around it or not; what is too large counts as the largest.
+fn count(digits: &[u8]) -> Option<u64> {
+    decimal_or_most(digits.trim_ascii())
 }
 
 #[cfg(test)]

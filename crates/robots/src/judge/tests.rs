@@ -220,6 +220,11 @@ fn conditions_get_the_status_that_is_true() {
     let unasked = passed_on.judged(&basic());
     assert_eq!((unasked.hit, unasked.offered), (Hit::Revalidated, true), "the cache's own condition");
     assert_eq!(unasked.faults.iter().collect::<Vec<_>>(), [Fault::Wrong304]);
+    let (etag200, etag304) = (asked(RequestKind::Etag200), asked(RequestKind::Etag304));
+    assert_eq!((Reply::hit().faults(&etag200), Reply::hit().status(304).faults(&etag304)), (vec![], vec![]));
+    assert_eq!(Reply::hit().status(304).faults(&etag200), [Fault::Wrong304]);
+    assert_eq!(Reply::hit().faults(&etag304), [Fault::Wrong200]);
+    assert_eq!(passed_on.judged(&Asked { repeat: false, ..etag304 }).hit, Hit::Miss);
     let own = Reply::hit().status(304).unstamped().judged(&ims304);
     assert_eq!((own.hit, own.faults), (Hit::Hit, Faults::NONE), "the origin would have stamped it");
 }
@@ -326,6 +331,8 @@ fn any_head_at_all_is_judged() {
     let kinds = [
         RequestKind::Basic,
         RequestKind::Ims304,
+        RequestKind::Etag200,
+        RequestKind::Etag304,
         RequestKind::Reload,
         RequestKind::Range { first: u64::MAX, last: 0 },
         RequestKind::Range { first: 0, last: u64::MAX },

@@ -147,12 +147,14 @@ impl<'a> Chooser<'a> {
             Drawn::Reload => RequestKind::Reload,
             Drawn::Range if !object.body.is_empty() => range(object.body.len(), random),
             Drawn::Abort if !object.body.is_empty() => RequestKind::Abort,
+            Drawn::Etag200 if object.cachable => RequestKind::Etag200,
+            Drawn::Etag304 if object.cachable => RequestKind::Etag304,
             _ => RequestKind::Basic,
         }
     }
 
     fn drawn(&self, unit: f64) -> Drawn {
-        let Special { ims200, ims304, reload, range, abort, .. } = self.spec.special;
+        let Special { ims200, ims304, reload, range, abort, etag200, etag304, .. } = self.spec.special;
         let mut end = 0.0;
         for (share, drawn) in [
             (ims200, Drawn::Ims200),
@@ -160,6 +162,8 @@ impl<'a> Chooser<'a> {
             (reload, Drawn::Reload),
             (range, Drawn::Range),
             (abort, Drawn::Abort),
+            (etag200, Drawn::Etag200),
+            (etag304, Drawn::Etag304),
         ] {
             end += share.get() * self.factors.special;
             if unit < end {
@@ -179,6 +183,8 @@ enum Drawn {
     Reload,
     Range,
     Abort,
+    Etag200,
+    Etag304,
     Head,
     Post,
 }

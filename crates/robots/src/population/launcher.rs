@@ -54,7 +54,7 @@ pub(super) struct BestEffort {
 impl Launcher {
     pub(super) fn new(spec: &Spec, lane: Lane, seed: u64, schedule: &Schedule) -> Self {
         let mut launcher = match spec.rate {
-            Some(rate) => Self::Paced(Paced::new(rate, spec.gaps, lane, seed)),
+            Some(rate) => Self::Paced(Paced::new(rate, spec.gaps.clone(), lane, seed)),
             None => {
                 let robots = lane.share(u64::from(spec.robots.get())) as u32;
                 let free = (0..robots).map(|robot| (Nanos::ZERO, robot)).collect();
@@ -178,8 +178,8 @@ impl Paced {
         let mean_gap_secs = lanes / rate.get();
         let random = SplitMix64::for_purpose(seed, GAPS + (u64::from(lane.index()) << 32));
         let mut paced = Self { from: Nanos::ZERO, left: 0.0, mean_gap_secs, gaps, random, due: None };
-        paced.left = match gaps {
-            Gaps::Poisson => paced.draw(),
+        paced.left = match paced.gaps {
+            Gaps::Poisson | Gaps::Drawn(_) => paced.draw(),
             // Lanes take turns.
             Gaps::Const => f64::from(lane.index() + 1) / rate.get(),
         };
@@ -194,9 +194,11 @@ impl Paced {
     }
 
     fn draw(&mut self) -> f64 {
-        match self.gaps {
+        match &self.gaps {
             Gaps::Poisson => self.mean_gap_secs * self.random.exponential(),
             Gaps::Const => self.mean_gap_secs,
+            // Its mean is that of its draws with those below 0 as 0.
+            Gaps::Drawn(gaps) => self.mean_gap_secs * gaps.draw(&mut self.random).max(0.0) / gaps.mean(),
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::judge::RequestKind;
 use bakeoff_content::world::{Model, Object};
+use bakeoff_wire::digits::push_hex16;
 use bakeoff_wire::{http1, stamp};
 use bakeoff_workload::{Expect, Method};
 
@@ -64,6 +65,8 @@ impl Words {
         match kind {
             RequestKind::Ims200 => since(changed().saturating_sub(1), out),
             RequestKind::Ims304 => since(changed() + 1, out),
+            RequestKind::Etag200 => none_match(object.at(unix_secs).etag.wrapping_add(1), out),
+            RequestKind::Etag304 => none_match(object.at(unix_secs).etag, out),
             RequestKind::Reload => out.extend_from_slice(b"Cache-Control: no-cache\r\nPragma: no-cache\r\n"),
             RequestKind::Range { first, last } => {
                 out.extend_from_slice(format!("Range: bytes={first}-{last}\r\n").as_bytes());
@@ -77,6 +80,12 @@ fn since(unix_secs: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"If-Modified-Since: ");
     out.extend_from_slice(&http1::http_date_bytes(unix_secs));
     out.extend_from_slice(b"\r\n");
+}
+
+fn none_match(etag: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"If-None-Match: \"");
+    push_hex16(etag, out);
+    out.extend_from_slice(b"\"\r\n");
 }
 
 /// The method of a kind of request.
@@ -93,7 +102,9 @@ pub(super) fn expect(object: &Object, kind: RequestKind) -> Expect {
     let body = object.body;
     match kind {
         RequestKind::Basic | RequestKind::Reload | RequestKind::Head => Expect::Body(body),
-        RequestKind::Ims200 | RequestKind::Ims304 => Expect::Selected { body, first: 0, len: body.len() },
+        RequestKind::Ims200 | RequestKind::Ims304 | RequestKind::Etag200 | RequestKind::Etag304 => {
+            Expect::Selected { body, first: 0, len: body.len() }
+        }
         RequestKind::Range { first, last } => Expect::Selected { body, first, len: last - first + 1 },
         RequestKind::Post | RequestKind::Abort => Expect::Anything,
     }

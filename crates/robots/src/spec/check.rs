@@ -22,7 +22,7 @@ pub(super) fn check(file: &RobotsFile, phases: &[PhaseFile]) -> Result<Spec, Spe
     let spec = Spec {
         robots,
         rate: rate(file, robots)?,
-        gaps: file.inter_arrival,
+        gaps: file.inter_arrival.clone(),
         recurrence: at_most_all("recurrence", file.recurrence)?,
         popularity: file.popularity.unwrap_or_default(),
         hot_set: hot_set(file)?,
@@ -31,6 +31,7 @@ pub(super) fn check(file: &RobotsFile, phases: &[PhaseFile]) -> Result<Spec, Spe
         post_body: post_body(file)?,
         embedded: at_most_all("embedded", file.embedded.or(Ratio::new(1.0)))?,
         requests_per_connection: file.requests_per_connection.clone(),
+        idle_timeout: file.idle_timeout,
         connections: match file.connections {
             Some(AmountPer::All(all)) => Connections::All(all),
             Some(AmountPer::Robot(each)) => Connections::Each(each),
@@ -108,14 +109,16 @@ fn special(file: &SpecialFile) -> Result<Special, SpecError> {
     let special = Special {
         ims200: at_most_all("special.ims200", file.ims200)?,
         ims304: at_most_all("special.ims304", file.ims304)?,
+        etag200: at_most_all("special.etag200", file.etag200)?,
+        etag304: at_most_all("special.etag304", file.etag304)?,
         reload: at_most_all("special.reload", file.reload)?,
         range: at_most_all("special.range", file.range)?,
         abort: at_most_all("special.abort", file.abort)?,
         head: at_most_all("special.head", file.head)?,
         post: at_most_all("special.post", file.post)?,
     };
-    let Special { ims200, ims304, reload, range, abort, head, post } = special;
-    let kinds: f64 = [ims200, ims304, reload, range, abort].into_iter().map(Ratio::get).sum();
+    let Special { ims200, ims304, etag200, etag304, reload, range, abort, head, post } = special;
+    let kinds: f64 = [ims200, ims304, etag200, etag304, reload, range, abort].into_iter().map(Ratio::get).sum();
     let sum = kinds.max(head.get() + post.get());
     if sum > 1.0 + 1e-9 {
         let what = format!("the shares make {:.2}%", sum * 100.0);

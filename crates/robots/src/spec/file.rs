@@ -21,8 +21,10 @@ pub struct RobotsFile {
     #[serde(default, deserialize_with = "typed::maybe")]
     #[schemars(with = "Option<String>")]
     pub rate: Option<RateFile>,
-    /// Gaps between requests: "poisson" (default) or "const".
-    #[serde(default)]
+    /// Gaps between requests: "poisson" (default), "const", or a distribution such as "unif:0s,2s", of which the shape
+    /// alone counts: it is stretched to the rate.
+    #[serde(default, deserialize_with = "typed::text")]
+    #[schemars(with = "Option<String>")]
     pub inter_arrival: Gaps,
     /// Probability that a robot asks for an object that was asked for before, of the same server and
     /// kind. Times the share of cachable objects it is the hit ratio of an ideal cache. Default 0%.
@@ -57,6 +59,10 @@ pub struct RobotsFile {
     #[serde(default, deserialize_with = "typed::counts")]
     #[schemars(with = "Option<String>")]
     pub requests_per_connection: Option<Distribution>,
+    /// Connections without a request for so long are closed, such as "15s". Left out: robots close none.
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub idle_timeout: Option<Nanos>,
     /// Most connections: "4 per robot", or "1000" of all together. Who finds none free waits, and its
     /// response time runs on. Default "8192".
     #[serde(default, deserialize_with = "typed::maybe")]
@@ -94,6 +100,14 @@ pub struct SpecialFile {
     #[serde(default, deserialize_with = "typed::maybe")]
     #[schemars(with = "Option<String>")]
     pub ims304: Option<Ratio>,
+    /// If-None-Match with another entity tag than the object's: 200 is right.
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub etag200: Option<Ratio>,
+    /// If-None-Match with the object's entity tag: 304 is right.
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub etag304: Option<Ratio>,
     /// `Cache-Control: no-cache` and `Pragma: no-cache`: the cache must ask the origin.
     #[serde(default, deserialize_with = "typed::maybe")]
     #[schemars(with = "Option<String>")]
@@ -130,14 +144,30 @@ pub struct WorkingSetFile {
 }
 
 /// How the gaps between requests vary.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Gaps {
     /// Exponential: robots that know nothing of each other.
     #[default]
     Poisson,
     /// All equal.
     Const,
+    /// As this, of which the mean is above 0.
+    Drawn(Distribution),
+}
+
+impl FromStr for Gaps {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "poisson" => return Ok(Self::Poisson),
+            "const" => return Ok(Self::Const),
+            _ => {}
+        }
+        let drawn = Distribution::parse_seconds(text)
+            .map_err(|why| format!("`{text}` is neither poisson nor const nor a distribution of times: {why}"))?;
+        if drawn.mean() > 0.0 { Ok(Self::Drawn(drawn)) } else { Err(format!("`{text}` has a mean of 0")) }
+    }
 }
 
 /// Something of all robots together, or of each.

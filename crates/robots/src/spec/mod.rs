@@ -50,6 +50,8 @@ pub struct Spec {
     pub embedded: Ratio,
     /// How many requests a connection carries, drawn for each; `None`: as many as the server lets it.
     pub requests_per_connection: Option<Distribution>,
+    /// Connections without a request for so long are closed.
+    pub idle_timeout: Option<Nanos>,
     /// Most connections.
     pub connections: Connections,
     /// How many servers are asked, each as often as any other.
@@ -67,6 +69,10 @@ pub struct Special {
     pub ims200: Ratio,
     /// If-Modified-Since a second after it.
     pub ims304: Ratio,
+    /// If-None-Match with another entity tag.
+    pub etag200: Ratio,
+    /// If-None-Match with the entity tag.
+    pub etag304: Ratio,
     /// Cache-Control: no-cache.
     pub reload: Ratio,
     /// A range of bytes.

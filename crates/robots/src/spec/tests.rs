@@ -93,6 +93,8 @@ fn every_contradiction_is_refused_at_its_place() {
         ("robots = 0", minute, "nonzero"),
         ("servers = 70000", minute, "invalid value"),
         ("inter_arrival = 'const'", minute, "inter_arrival: there is no rate"),
+        ("rate = '5/s'\ninter_arrival = 'often'", minute, "neither poisson nor const"),
+        ("rate = '5/s'\ninter_arrival = 'const:0s'", minute, "has a mean of 0"),
         ("popularity = 'zipf'", minute, "zipf-recency"),
         ("hot_set = { share = '1%' }", minute, "missing field `probability`"),
         ("hot_set = { share = '0%', probability = '1%' }", minute, "nothing is hot"),

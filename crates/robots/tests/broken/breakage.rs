@@ -30,6 +30,7 @@ pub(crate) enum Breakage {
     ChangesExpires,
     Sends304Unasked,
     IgnoresConditions,
+    MatchesAnyTag,
     IgnoresRanges,
     ShiftsRanges,
     DropsStamps,

@@ -52,7 +52,7 @@ const PLAIN: &str = "[robots]
 /// The same with every kind of request that a cache can answer wrong in a way of its own.
 const SPECIAL: &str = "[robots]
     recurrence = '60%'
-    special = { ims200 = '5%', ims304 = '15%', reload = '15%', range = '15%', head = '3%', post = '3%' }
+    special = { ims200 = '5%', ims304 = '15%', etag200 = '10%', etag304 = '5%', reload = '15%', range = '15%', head = '3%', post = '3%' }
     post_body = 'exp:2KB'
     [[phase]]
     name = 'all'
@@ -228,6 +228,7 @@ fn another_expires_is_named_where_it_does_not_move_with_the_clock() {
 fn statuses_that_do_not_answer_the_request_are_named() {
     assert_fault(Breakage::Sends304Unasked, PLAIN, Fault::Wrong304);
     assert_fault(Breakage::Sends304Unasked, SPECIAL, Fault::Wrong304);
+    assert_fault(Breakage::MatchesAnyTag, SPECIAL, Fault::Wrong304);
     assert_fault(Breakage::IgnoresConditions, SPECIAL, Fault::Wrong200);
     assert_fault(Breakage::IgnoresRanges, SPECIAL, Fault::RangeIgnored);
     assert_fault(Breakage::ShiftsRanges, SPECIAL, Fault::RangeWrong);

@@ -197,7 +197,13 @@ impl Shared {
         let date =
             |message: &Message, name| message.get(name).and_then(|date| parse_http_date(date.as_bytes()));
         let since = date(request, "if-modified-since");
-        if since.is_some() && date(&whole, "last-modified") <= since {
+        let unmodified = since.is_some() && date(&whole, "last-modified") <= since;
+        let tag = request.get("if-none-match");
+        let blind = self.breakage == Breakage::MatchesAnyTag && strikes(request);
+        if blind && tag.is_some() && tag != whole.get("etag") {
+            self.wrong(request);
+            not_modified(&mut whole);
+        } else if unmodified || (tag.is_some() && tag == whole.get("etag")) {
             if self.breakage == Breakage::IgnoresConditions && strikes(request) {
                 self.wrong(request);
                 return whole;

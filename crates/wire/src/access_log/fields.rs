@@ -4,6 +4,7 @@
 //! gives a field and the rest.
 
 use super::LineError;
+use crate::digits::decimal;
 use memchr::{memchr, memchr2, memrchr};
 
 /// The token before the next space, and what follows the spaces behind it.
@@ -84,19 +85,7 @@ pub(super) fn size(text: &[u8]) -> Result<Option<u64>, LineError> {
     if text == b"-" {
         return Ok(None);
     }
-    number(text).map(Some).ok_or(LineError::Size)
-}
-
-/// Decimal digits, at least one, below 2^64.
-#[inline]
-pub(super) fn number(text: &[u8]) -> Option<u64> {
-    if text.is_empty() {
-        return None;
-    }
-    text.iter().try_fold(0_u64, |value, &b| {
-        let digit = b.is_ascii_digit().then(|| u64::from(b - b'0'))?;
-        value.checked_mul(10)?.checked_add(digit)
-    })
+    decimal(text).map(Some).ok_or(LineError::Size)
 }
 
 /// Takes the escapes of a log out of `text` and appends what was meant to `plain`: `\"`, `\\`,
@@ -188,12 +177,5 @@ mod tests {
         for junk in [&b"-"[..], b"\x16\x03\x01 \x02", b"GET ", b"", b"{} {}"] {
             assert_eq!(request_line(junk), (&b""[..], junk));
         }
-    }
-
-    #[test]
-    fn numbers_end_at_2_to_the_64() {
-        assert_eq!(number(b"18446744073709551615"), Some(u64::MAX));
-        assert_eq!(number(b"18446744073709551616"), None);
-        assert_eq!((number(b""), number(b"-1"), number(b"1x")), (None, None, None));
     }
 }

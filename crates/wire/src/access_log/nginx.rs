@@ -3,9 +3,10 @@
 //! Owns which key names are understood. Strings and numbers are taken alike; a key that is not
 //! listed is ignored; of several names for one thing the better one wins wherever it stands.
 
-use super::fields::{is_method, number, request_line, status};
+use super::fields::{is_method, request_line, status};
 use super::json::{Value, members};
 use super::{Entry, LineError, Stamp, stamp};
+use crate::digits::decimal;
 
 /// What a key tells.
 #[derive(Clone, Copy)]
@@ -70,7 +71,7 @@ fn entry<'a>(found: &Found<'a>) -> Result<Entry<'a>, LineError> {
     let status = status(text(Key::Status).ok_or(LineError::Status)?)?;
     let bytes = match text(Key::Size).ok_or(LineError::Size)? {
         b"-" | b"" | b"null" => None,
-        digits => Some(number(digits).ok_or(LineError::Size)?),
+        digits => Some(decimal(digits).ok_or(LineError::Size)?),
     };
     let at: Option<Stamp> = text(Key::Time).and_then(stamp::any);
     Ok(Entry { at, method, target, escaped, status, bytes, vhost: text(Key::Vhost) })

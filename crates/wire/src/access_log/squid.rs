@@ -2,8 +2,9 @@
 //!
 //! The first seven fields are needed; a line cut off behind the URL is good.
 
-use super::fields::{is_method, number, skip_spaces, status, token};
+use super::fields::{is_method, skip_spaces, status, token};
 use super::{Entry, LineError, stamp};
+use crate::digits::decimal;
 use memchr::memrchr;
 
 pub(super) fn parse(line: &[u8]) -> Result<Entry<'_>, LineError> {
@@ -23,7 +24,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Entry<'_>, LineError> {
     }
     let slash = memrchr(b'/', code).ok_or(LineError::Status)?;
     let status = status(&code[slash + 1..])?;
-    let bytes = Some(number(bytes).ok_or(LineError::Size)?);
+    let bytes = Some(decimal(bytes).ok_or(LineError::Size)?);
     let method = if is_method(method) { method } else { &[] };
     Ok(Entry { at: stamp::epoch(time), method, target, escaped: false, status, bytes, vhost: None })
 }

@@ -3,7 +3,7 @@
 //! Hot: once per line. Three spellings: `17/May/2015:10:05:03 +0200`, ISO 8601, and seconds since
 //! the epoch with an optional fraction. Leap seconds (`:60`) become the second after.
 
-use super::fields::number;
+use crate::digits::decimal;
 
 /// A moment since 1970-01-01T00:00:00Z, up to the year 2554.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,7 +50,7 @@ pub(super) fn iso(text: &[u8]) -> Option<Stamp> {
 pub(super) fn epoch(text: &[u8]) -> Option<Stamp> {
     let whole = text.iter().position(|&b| b == b'.').unwrap_or(text.len());
     let (fraction, rest) = fraction(&text[whole..]);
-    let seconds = i64::try_from(number(&text[..whole])?).ok()?;
+    let seconds = i64::try_from(decimal(&text[..whole])?).ok()?;
     if rest.is_empty() { stamp(seconds, fraction) } else { None }
 }
 

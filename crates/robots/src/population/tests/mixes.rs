@@ -64,7 +64,7 @@ fn polymix_4_has_its_mix_at_its_rate() {
 #[test]
 fn special_requests_have_their_shares() {
     let robots = "rate = '1000/s'\nrecurrence = '50%'\n\
-        special = { ims200 = '5%', ims304 = '10%', reload = '5%', range = '4%', abort = '2%', head = '1%', post = '3%' }";
+        special = { ims200 = '5%', ims304 = '10%', reload = '5%', range = '4%', abort = '2%', head = '1%', post = '3%', etag200 = '3%', etag304 = '6%' }";
     let half = format!("{}\nspecial = {{ begin = '50%' }}", requests(50_000));
     for (phase, factor) in [(requests(50_000), 1.0), (half, 0.5)] {
         let run = run(&mut population(POLYMIX_1, spec(robots, &phase), setting()), usize::MAX, at_once);
@@ -78,6 +78,8 @@ fn special_requests_have_their_shares() {
             ("reload", 0.05 * factor * get),
             ("range", 0.04 * factor * get),
             ("abort", 0.02 * factor * get),
+            ("etag200", 0.03 * factor * get * 0.8),
+            ("etag304", 0.06 * factor * get * 0.8),
             ("post", 0.03 * factor),
         ] {
             let (got, error) = (kinds(label), (expected * (1.0 - expected) / 50_000_f64).sqrt());

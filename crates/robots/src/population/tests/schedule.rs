@@ -30,6 +30,19 @@ fn const_gaps_are_equal_and_lanes_take_turns() {
     assert_eq!(dues(Lane::new(1, 2).unwrap()), (20..1000).step_by(20).collect::<Vec<_>>());
 }
 
+/// Uniform from 0 to twice the mean: no gap is longer, the mean is the rate's and the variance a third of its square.
+#[test]
+fn drawn_gaps_have_their_shape_and_the_rates_mean() {
+    let robots = "rate = '1000/s'\ninter_arrival = 'unif:0s,7s'";
+    let run = run(&mut population(POLYMIX_1, spec(robots, &requests(50_000)), setting()), usize::MAX, at_once);
+    let dues: Vec<f64> = run.seen.iter().map(|seen| seen.flight.due.as_secs_f64() * 1000.0).collect();
+    let gaps: Vec<f64> = dues.windows(2).map(|two| two[1] - two[0]).collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+    assert!(gaps.iter().all(|gap| *gap < 2.0001), "none is longer than twice the mean");
+    assert!((mean - 1.0).abs() < 0.01 && (variance - 1.0 / 3.0).abs() < 0.01, "{mean} {variance}");
+}
+
 #[test]
 fn a_ramp_asks_for_its_integral() {
     let ramps = "

@@ -26,7 +26,7 @@ fn targets_name_the_object_and_headers_the_stamp() {
 #[test]
 fn special_requests_say_what_they_want() {
     let robots = "rate = '100/s'\n\
-        special = { ims200 = '15%', ims304 = '15%', reload = '15%', range = '15%', abort = '15%', head = '15%', post = '15%' }\n\
+        special = { ims200 = '12%', ims304 = '12%', etag200 = '12%', etag304 = '12%', reload = '12%', range = '12%', abort = '12%', head = '15%', post = '15%' }\n\
         post_body = 'const:2KB'";
     let mut population = population(POLYMIX_1, spec(robots, &lasting(20)), setting());
     let mut seen = [0; RequestKind::COUNT];
@@ -41,6 +41,7 @@ fn special_requests_say_what_they_want() {
         seen[flight.kind.index()] += 1;
         let now = population.unix(flight.due).get() / 1_000_000_000;
         let since = |secs| format!("If-Modified-Since: {}\r\n", http1::http_date(secs));
+        let matches = |etag: u64| format!("If-None-Match: \"{etag:016x}\"\r\n");
         let changed = object.at(now).last_modified;
         assert_eq!(method == Method::Head, flight.kind == RequestKind::Head);
         assert_eq!(method == Method::Post, flight.kind == RequestKind::Post);
@@ -55,6 +56,8 @@ fn special_requests_say_what_they_want() {
             }
             RequestKind::Ims200 => assert_eq!(further, since(changed.unwrap() - 1)),
             RequestKind::Ims304 => assert_eq!(further, since(changed.unwrap() + 1)),
+            RequestKind::Etag200 => assert_ne!(further, matches(object.at(now).etag)),
+            RequestKind::Etag304 => assert_eq!(further, matches(object.at(now).etag)),
             RequestKind::Reload => assert_eq!(further, "Cache-Control: no-cache\r\nPragma: no-cache\r\n"),
             RequestKind::Range { first, last } => {
                 assert!(first <= last && last < object.body.len());

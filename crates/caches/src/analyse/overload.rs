@@ -1,0 +1,53 @@
+//! Rates that were more than could be answered.
+//!
+//! Measuring side, cold, pure. Stands before all other warnings: every other figure of such a rate is that of a line
+//! that grows.
+
+use super::words::{place, rate};
+use crate::results::{Entrant, Point};
+
+/// Who answers less of what is due cannot keep up, ...
+const KEEPS_UP: f64 = 0.98;
+/// ... unless chance makes it so: the number of a Poisson process varies as its root, and 99 % of what it does is
+/// within so many of them.
+const CHANCE: f64 = 2.58;
+
+/// A line for each of them.
+pub(super) fn warnings(entrants: &[Entrant]) -> impl Iterator<Item = String> {
+    let points = entrants.iter().flat_map(|entrant| entrant.points.iter().map(move |point| (entrant, point)));
+    points.filter_map(|(entrant, point)| overloaded(entrant, point))
+}
+
+fn overloaded(entrant: &Entrant, point: &Point) -> Option<String> {
+    if point.cut_short.is_some() {
+        return None;
+    }
+    let share = short_of(point.asked_rate_per_s? * point.seconds, point.replies as f64)?;
+    Some(format!(
+        "{} {}: overloaded: {:.0} % of the requests that were due were answered, {}; the response time is that of a \
+         line that grows",
+        entrant.name,
+        place(entrant, point),
+        100.0 * share,
+        rate(point.reply_rate_per_s),
+    ))
+}
+
+/// What share of what was due was answered, where that is too little.
+fn short_of(due: f64, answered: f64) -> Option<f64> {
+    let least = (KEEPS_UP * due).min(due - CHANCE * due.sqrt());
+    (answered < least).then_some(answered / due)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short_of;
+
+    #[test]
+    fn who_answers_less_than_is_due_is_overloaded_unless_chance_makes_it_so() {
+        assert_eq!(short_of(12_000.0, 11_800.0), None, "98.3 %");
+        assert_eq!(short_of(12_000.0, 6_000.0), Some(0.5));
+        assert_eq!(short_of(300.0, 260.0), None, "2.3 standard deviations");
+        assert_eq!(short_of(0.0, 0.0), None);
+    }
+}
