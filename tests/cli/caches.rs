@@ -151,6 +151,7 @@ fn what_cannot_be_run_exits_2_and_says_why() {
     for (args, words) in [
         (&["polymix-1", "--scale", "1/1000"][..], &["`meas`", "at least 1/"][..]),
         (&["polymix-1", "--scale", "2"], &["is no scale", "1/60"]),
+        (&["polyfill", "--rate", "50/s"], &["as fast as replies come", "take --rate out"]),
         (&["tiny.toml", "--product", "squidd"], &["squidd", "squid", "varnish"]),
         (&["tiny.toml", "--reverse", "127.0.0.1:1"], &["--origin-port"]),
         (&["key.toml"], &["key.toml", "rait"]),

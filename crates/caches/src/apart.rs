@@ -19,7 +19,7 @@ use bakeoff_units::PerSecond;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Robots that ask at the rate of their plan.
+/// Robots that ask at the rate of their plan, or as fast as replies come.
 pub struct Apart<'a> {
     /// What they ask for and how.
     pub plan: &'a CachePlan,
@@ -54,13 +54,14 @@ impl Apart<'_> {
         tally(self.origin).map(|(_, ahead)| ahead)
     }
 
-    /// The rate that they ask at.
+    /// The rate that they ask at; `None`: as fast as replies come.
     ///
     /// # Errors
     /// The plan has several.
-    pub fn rate(&self) -> Result<PerSecond, NotOneRate> {
+    pub fn rate(&self) -> Result<Option<PerSecond>, NotOneRate> {
         match self.plan.course {
-            Course::Single(rate) => Ok(rate),
+            Course::Single(rate) => Ok(Some(rate)),
+            Course::BestEffort => Ok(None),
             Course::Shares { .. } => Err(NotOneRate),
         }
     }
@@ -109,7 +110,7 @@ impl Apart<'_> {
 
     fn ask(
         &self,
-        rate: PerSecond,
+        rate: Option<PerSecond>,
         fixed: &Fixed,
         mut directory: Option<&mut Directory<'_>>,
         progress: &mut dyn Progress,
@@ -153,11 +154,11 @@ impl Apart<'_> {
         }
     }
 
-    fn record(&self, rate: PerSecond, clock_ahead_s: Option<i64>, ended: Ended) -> RunRecord {
+    fn record(&self, rate: Option<PerSecond>, clock_ahead_s: Option<i64>, ended: Ended) -> RunRecord {
         let name = self.cache.map_or_else(|| "none".to_owned(), |(address, _)| address.to_string());
         RunRecord {
             entrant: EntrantRecord { name, version: None, config: None },
-            purpose: Purpose::Rate { order: 1, rate_per_s: rate.get() },
+            purpose: rate.map_or(Purpose::BestEffort, |rate| Purpose::Rate { order: 1, rate_per_s: rate.get() }),
             store: None,
             store_unreadable: None,
             ended: steps::words(&ended),

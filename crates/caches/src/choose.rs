@@ -58,7 +58,7 @@ pub enum NothingChosen {
     NotMeasured(String),
 }
 
-/// The phases that are meant, in the order of the runs. Where no run is named, those that measured a rate.
+/// The phases that are meant, in the order of the runs. Where no run is named, those whose figures are results.
 ///
 /// # Errors
 /// There is none; with those that there are.
@@ -105,8 +105,10 @@ fn is_meant(number: usize, run: &RunRecord, wanted: &Wanted) -> bool {
     if let Some(wanted) = wanted.run {
         return number == wanted;
     }
-    let Purpose::Rate { rate_per_s, .. } = run.purpose else { return false };
-    let of_rate = |rate: PerSecond| (rate_per_s / rate.get() - 1.0).abs() < SAME_RATE;
+    let Some((_, measured)) = run.purpose.measured() else { return false };
+    let of_rate = |rate: PerSecond| {
+        measured.is_some_and(|measured| (measured / rate.get() - 1.0).abs() < SAME_RATE)
+    };
     wanted.entrant.as_ref().is_none_or(|name| run.entrant.name == *name) && wanted.rate.is_none_or(of_rate)
 }
 
@@ -132,6 +134,7 @@ impl Display for Headline<'_> {
             Purpose::Fill => f.write_str("fill)"),
             Purpose::Trial { rate_per_s, .. } => write!(f, "trial at {})", rate(*rate_per_s)),
             Purpose::Rate { rate_per_s, .. } => write!(f, "{})", rate(*rate_per_s)),
+            Purpose::BestEffort => f.write_str("best effort)"),
         }
     }
 }

@@ -10,6 +10,7 @@ mod analyse;
 mod apart;
 mod choose;
 pub mod directory;
+mod not_scaled;
 pub mod plan;
 pub mod records;
 pub mod results;

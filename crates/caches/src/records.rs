@@ -61,6 +61,20 @@ pub enum Purpose {
         /// Requests due per second.
         rate_per_s: f64,
     },
+    /// As fast as replies come, measured.
+    BestEffort,
+}
+
+impl Purpose {
+    /// Of a run whose measured phases are results: its place in the order of the runs, from 1, and its rate, if it
+    /// had one.
+    pub const fn measured(&self) -> Option<(u32, Option<f64>)> {
+        match self {
+            Self::Rate { order, rate_per_s } => Some((*order, Some(*rate_per_s))),
+            Self::BestEffort => Some((1, None)),
+            Self::Path { .. } | Self::Fill | Self::Trial { .. } => None,
+        }
+    }
 }
 
 /// A run that has ended.

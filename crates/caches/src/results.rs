@@ -37,9 +37,9 @@ pub struct Results {
     /// How requests reach the caches that bakeoff starts: `reverse` or `forward`. One that ran already is asked as
     /// its flag says.
     pub mode: String,
-    /// The hit ratio that the workload is set to.
-    pub hit_ratio_asked: f64,
-    /// Bound of the mean response time, 3 s in 1999.
+    /// The hit ratio that the workload is set to, where runs are judged by the rule of 1999.
+    pub hit_ratio_asked: Option<f64>,
+    /// Bound of the mean response time, 3 s in 1999: by that rule, and in the search for the peak.
     pub mean_bound_ns: u64,
     /// The way to the origin without any cache.
     pub path: Option<Path>,
@@ -83,7 +83,7 @@ pub struct Entrant {
     pub fill: Option<Fill>,
     /// The rate that its others are shares of.
     pub peak: Option<Peak>,
-    /// The rates it was measured at, in the order of the runs; of one run, in the order of its phases.
+    /// What was measured, a phase each: in the order of the runs, of one run in the order of its phases.
     pub points: Vec<Point>,
     /// The highest of them that passed by the rule of 1999, in every measured phase.
     pub passed_up_to_per_s: Option<f64>,
@@ -141,13 +141,15 @@ pub struct Peak {
     pub trials: Vec<(f64, Option<u64>, String)>,
 }
 
-/// A measured phase at a rate.
+/// A measured phase: at a rate, or as fast as replies came.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// Its place in the order of the runs, from 1.
     pub order: u32,
-    /// The rate that was asked for.
-    pub rate_per_s: f64,
+    /// The rate of its run; `None`: robots asked as fast as replies came.
+    pub rate_per_s: Option<f64>,
+    /// What the phase asked for of that rate on average: by its load and its share of the robots.
+    pub asked_rate_per_s: Option<f64>,
     /// The phase.
     pub phase: String,
     /// Why it did not go to its end, if it did not.
@@ -206,8 +208,15 @@ pub struct Point {
     pub robots_cpu_per_request_ns: u64,
     /// How late robots sent: 99th percentile.
     pub lateness_p99_ns: u64,
-    /// The rule of 1999.
-    pub rule: Rule,
+    /// The rule of 1999, where the plan has runs judged by it.
+    pub rule: Option<Rule>,
+}
+
+impl Point {
+    /// Whether it passed by the rule of 1999, where it was judged by it.
+    pub fn passed(&self) -> Option<bool> {
+        self.rule.map(|rule| rule.passed())
+    }
 }
 
 /// Why a phase did not go to its end.
@@ -218,6 +227,8 @@ pub enum CutShort {
     BrokenOff,
     /// It had more errors than its plan allows: it did not pass.
     TooManyErrors,
+    /// It took as long as its plan lets it, and what it waited for had not come: it did not pass.
+    TookTooLong,
 }
 
 impl CutShort {
@@ -226,6 +237,7 @@ impl CutShort {
         match self {
             Self::BrokenOff => "broken off",
             Self::TooManyErrors => "too many errors",
+            Self::TookTooLong => "what it waited for had not come",
         }
     }
 }
@@ -257,7 +269,7 @@ pub struct Rule {
     /// The hit ratio is within a point of what the workload is set to, or as near as chance lets so short a
     /// run be; `None` without a cache.
     pub hit_ratio: Option<bool>,
-    /// The request rate is within 1 % of what was asked, or as near as chance lets so short a run be.
+    /// The request rate is within 1 % of what the phase asked for, or as near as chance lets so short a run be.
     pub request_rate: bool,
     /// The reply rate is.
     pub reply_rate: bool,

@@ -2,7 +2,7 @@
 //!
 //! Measuring side, cold, pure. Owns which shortening is refused.
 
-use bakeoff_units::{Nanos, PerSecond};
+use bakeoff_units::{Bytes, Nanos, PerSecond};
 use std::fmt;
 use std::str::FromStr;
 
@@ -69,6 +69,19 @@ pub enum TooShort {
         /// What would do.
         least: Scale,
     },
+    /// By what goes into the store: no scale changes that.
+    #[error(
+        "the phase `{phase}` ends when {fill} went into the store, which takes some {replies:.0} replies, and a measured \
+         phase must have {FEWEST_REPLIES:.0}: give the store more room"
+    )]
+    Fill {
+        /// The phase.
+        phase: String,
+        /// What ends it.
+        fill: Bytes,
+        /// Replies that bring it, if none is a hit.
+        replies: f64,
+    },
     /// By replies, and no scale would help.
     #[error(
         "the phase `{phase}` has some {replies:.0} replies at {rate} even at full scale, and a measured phase must have \
@@ -89,8 +102,14 @@ impl TooShort {
     pub(crate) fn needs(&self) -> f64 {
         match self {
             Self::Time { least, .. } | Self::Replies { least, .. } => least.get(),
-            Self::Published { .. } | Self::Rate { .. } => f64::INFINITY,
+            Self::Published { .. } | Self::Rate { .. } | Self::Fill { .. } => f64::INFINITY,
         }
+    }
+
+    /// Whether a measured phase that so many bytes end is too short, with replies of this mean size.
+    pub(crate) fn of_fill(phase: &str, fill: Bytes, mean_bytes: f64) -> Option<Self> {
+        let replies = fill.get() as f64 / mean_bytes;
+        (replies < FEWEST_REPLIES).then(|| Self::Fill { phase: phase.to_owned(), fill, replies })
     }
 }
 
@@ -152,28 +171,6 @@ impl Scale {
             if parts < FEWEST_PARTS { (share * 1000.0).floor().clamp(1.0, 1000.0) as u32 } else { 100 };
         let thousandths = (begin..=1000).map(|thousandths| f64::from(thousandths) / 1000.0);
         fractions.chain(thousandths).filter_map(Self::new)
-    }
-
-    /// What stays as long or as large as in the published procedure, in words; nothing at full scale.
-    pub fn leaves(self, think_mean: Nanos, store_bytes: u64) -> Vec<String> {
-        if self.0 >= 1.0 {
-            return Vec::new();
-        }
-        let mut lines = vec![format!(
-            "the origin's think time stays {think_mean} in the mean: of what is asked for again, {:.0} times as large a \
-             share as in the published procedure is asked for while its first fetch is under way, and cannot be a hit",
-            1.0 / self.0
-        )];
-        lines.push(format!(
-            "the working set grows to {} of its published size at the same rate, since it grows with time",
-            self
-        ));
-        lines.push("no warm-up is shortened below 10 s".to_owned());
-        lines.push(format!(
-            "the store is {}, whatever the scale: how soon it evicts depends on the rate and the time together",
-            bakeoff_units::Bytes::new(store_bytes)
-        ));
-        lines
     }
 }
 
@@ -288,9 +285,10 @@ mod tests {
     }
 
     #[test]
-    fn at_full_scale_nothing_is_left_unscaled() {
-        assert!(Scale::FULL.leaves(Nanos::from_secs(3), 1 << 26).is_empty());
-        let left = "1/60".parse::<Scale>().unwrap().leaves(Nanos::from_secs(3), 1 << 26);
-        assert!(left[0].contains("60 times") && left.len() == 4, "{left:?}");
+    fn a_fill_of_too_few_replies_is_refused_with_what_would_do() {
+        let of = |fill| TooShort::of_fill("meas", Bytes::new(fill), 1_000.0);
+        assert_eq!(of(2_000_000), None);
+        let said = of(1_999_000).unwrap().to_string();
+        assert!(said.contains("`meas`") && said.contains("1999 replies") && said.contains("more room"), "{said}");
     }
 }

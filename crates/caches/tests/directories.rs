@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 
 use bakeoff_caches::directory::{self, Directory};
-use bakeoff_caches::records::{EntrantRecord, IntervalLine, PhaseLine, Purpose, RunRecord, Setup, Used};
+use bakeoff_caches::records::{
+    EntrantRecord, IntervalLine, PhaseLine, Purpose, RunRecord, Setup, Store, Used,
+};
 use bakeoff_caches::results::{Achievable, CutShort, Point, Results, SUSTAINED};
 use bakeoff_caches::{NothingChosen, Wanted, analyse, choose, shipped};
 use bakeoff_experiment::directory::ResultsDir;
@@ -87,13 +89,14 @@ fn a_directory_gives_its_figures_back() {
     directory.end("complete").unwrap();
     let results = analyse(&directory::load(temp.path()).unwrap()).unwrap();
     let point = &results.entrants[0].points[0];
-    assert_eq!((point.rate_per_s, point.request_rate_per_s, point.reply_rate_per_s), (100.0, 100.0, 100.0));
+    assert_eq!((point.rate_per_s, point.asked_rate_per_s), (Some(100.0), Some(100.0)));
+    assert_eq!((point.request_rate_per_s, point.reply_rate_per_s), (100.0, 100.0));
     assert_eq!(point.hit_ratio, Some(0.55));
     assert_eq!(point.two_sided_hit_ratio, Some(0.55));
     // 0.55 x 10 ms + 0.45 x 3 s, in every interval alike.
     assert_eq!((point.mean_ns, point.mean_low_ns), (1_355_500_000, Some(1_355_500_000)));
     assert_eq!(point.cpu_per_request_ns, Some(100_000));
-    assert!(point.rule.passed());
+    assert_eq!(point.passed(), Some(true));
     assert_eq!((results.ended.as_str(), results.scale.as_str()), ("complete", "1/60"));
     let said = &results.entrants[0].sentence;
     assert!(said.contains("passes at every rate, up to 100/s") && said.contains("1.36 s"), "{said}");
@@ -108,7 +111,7 @@ fn too_few_hits_fail_the_rule_of_1999() {
     directory.run(&run(3_000)).unwrap();
     directory.end("complete").unwrap();
     let results = analyse(&directory::load(temp.path()).unwrap()).unwrap();
-    let rule = results.entrants[0].points[0].rule;
+    let rule = results.entrants[0].points[0].rule.unwrap();
     assert_eq!((rule.hit_ratio, rule.mean, rule.reply_rate), (Some(false), true, true));
     assert_eq!(
         (results.entrants[0].passed_up_to_per_s, results.entrants[0].failed_from_per_s),
@@ -137,10 +140,15 @@ fn half_a_line_is_what_a_killed_run_leaves() {
 
 /// What a directory with these runs comes to; the plan is a shipped one.
 fn results_of(plan: &str, runs: &[RunRecord]) -> Results {
+    results_of_text(shipped::PLANS.iter().find(|shipped| shipped.name == plan).unwrap().text, runs)
+}
+
+/// The same of a plan of one's own.
+fn results_of_text(plan: &str, runs: &[RunRecord]) -> Results {
     let temp = tempfile::tempdir().unwrap();
     let dir = ResultsDir::create(temp.path()).unwrap();
-    let plan = shipped::PLANS.iter().find(|shipped| shipped.name == plan).unwrap().text;
-    let setup = if plan.contains("rates = ") { Setup { rate_per_s: None, ..setup() } } else { setup() };
+    let has_its_own = plan.contains("rates = ") || plan.contains("best effort");
+    let setup = if has_its_own { Setup { rate_per_s: None, ..setup() } } else { setup() };
     let mut directory = Directory::begin(&dir, plan, &setup).unwrap();
     for run in runs {
         directory.run(run).unwrap();
@@ -155,12 +163,14 @@ fn what_was_broken_off_neither_passes_nor_fails_and_what_had_too_many_errors_fai
     for (ended, why, failed_from) in [
         ("", CutShort::BrokenOff, None),
         (EndReason::TooManyErrors.meaning(), CutShort::TooManyErrors, Some(100.0)),
+        (EndReason::TookTooLong.meaning(), CutShort::TookTooLong, Some(100.0)),
     ] {
         ended.clone_into(&mut cut.phases[0].ended);
         let results = results_of("polymix-1", std::slice::from_ref(&cut));
         let entrant = &results.entrants[0];
         assert_eq!(entrant.points[0].cut_short, Some(why));
-        assert!(!entrant.points[0].rule.passed() && entrant.points[0].rule.mean);
+        let rule = entrant.points[0].rule.unwrap();
+        assert!(!rule.passed() && rule.mean);
         assert_eq!((entrant.passed_up_to_per_s, entrant.failed_from_per_s), (None, failed_from));
         let warned = |warning: &String| {
             warning.contains("squid at 100/s: cut short") && warning.contains(why.in_words())
@@ -194,6 +204,91 @@ fn every_measured_phase_of_a_run_is_a_point_of_its_own() {
     // One of the two did not pass: the rate did not.
     assert_eq!((entrant.passed_up_to_per_s, entrant.failed_from_per_s), (None, Some(100.0)));
     assert!(entrant.sentence.contains("at 100/s in meas"), "{}", entrant.sentence);
+}
+
+#[test]
+fn a_phase_is_held_against_what_its_factors_ask_for() {
+    let text = shipped::PLANS.iter().find(|plan| plan.name == "polymix-1").unwrap().text;
+    // A run at 200/s of which half is asked for: 100 requests a second are right.
+    let half = text.replacen(
+        "goal = { duration = \"54min\", errors = \"30%\" }",
+        "goal = { duration = \"54min\", errors = \"30%\" }\nload = { begin = \"50%\" }",
+        1,
+    );
+    let twice = RunRecord { purpose: Purpose::Rate { order: 1, rate_per_s: 200.0 }, ..run(3_300) };
+    for (text, asked, passes) in [(text, 200.0, false), (half.as_str(), 100.0, true)] {
+        let point = results_of_text(text, std::slice::from_ref(&twice)).entrants.remove(0).points.remove(0);
+        assert_eq!((point.rate_per_s, point.asked_rate_per_s), (Some(200.0), Some(asked)));
+        assert_eq!((point.rule.unwrap().request_rate, point.passed()), (passes, Some(passes)));
+    }
+}
+
+#[test]
+fn the_rule_of_1999_is_judged_where_the_plan_has_it() {
+    let mut run = run(3_300);
+    "top1".clone_into(&mut run.phases[0].phase.phase);
+    for plan in ["polymix-4", "webaxe-4"] {
+        let results = results_of(plan, std::slice::from_ref(&run));
+        let entrant = &results.entrants[0];
+        assert_eq!((results.hit_ratio_asked, entrant.points[0].rule), (None, None), "{plan}");
+        assert_eq!((entrant.passed_up_to_per_s, entrant.failed_from_per_s), (None, None));
+        assert!(!entrant.sentence.contains("passes"), "{}", entrant.sentence);
+        let said = "at 100/s the mean response time is 1.36 s; 55.0 % of the replies are hits (100.0 % offered)";
+        assert!(entrant.sentence.contains(said), "{}", entrant.sentence);
+    }
+}
+
+/// A fill as fast as replies come, of so many seconds at 100/s.
+fn filling(seconds: u64, ended: EndReason) -> RunRecord {
+    let mut run = RunRecord { purpose: Purpose::BestEffort, ..run(0) };
+    run.phases[0].phase = record(Scope::Phase, seconds, 0);
+    run.phases[0].phase.sums.fill.bytes.add(2_000_000);
+    ended.meaning().clone_into(&mut run.phases[0].ended);
+    run.store = Some(Store {
+        used_bytes: 960_000_000,
+        capacity_bytes: 1_000_000_000,
+        evictions: Some(7),
+        source: "its own count".to_owned(),
+    });
+    run
+}
+
+#[test]
+fn a_fill_as_fast_as_it_goes_has_replies_a_second_and_neither_a_rate_nor_a_rule() {
+    let results = results_of("polyfill", &[filling(60, EndReason::Fill)]);
+    let entrant = &results.entrants[0];
+    let point = &entrant.points[0];
+    assert_eq!((point.rate_per_s, point.asked_rate_per_s, point.rule), (None, None, None));
+    assert_eq!((point.reply_rate_per_s, point.cut_short), (100.0, None));
+    let fill = entrant.fill.as_ref().unwrap();
+    assert_eq!((fill.bytes, fill.stored_bytes, fill.evictions), (2_000_000, Some(960_000_000), Some(7)));
+    assert_eq!(fill.ended, EndReason::Fill.meaning());
+    assert!(entrant.sentence.starts_with("replies came at 100/s in meas; "), "{}", entrant.sentence);
+    assert_eq!(results.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn a_fill_that_was_soon_over_or_took_too_long_is_said_to_be() {
+    for (run, words) in [
+        (filling(12, EndReason::Fill), "squid in meas: it held 12 s and 1200 replies; below 30 s"),
+        (filling(600, EndReason::TookTooLong), "squid in meas: cut short after 10 min (what it waited for"),
+    ] {
+        let results = results_of("polyfill", &[run]);
+        assert!(results.warnings.iter().any(|line| line.contains(words)), "{:?}", results.warnings);
+    }
+}
+
+#[test]
+fn what_had_no_rate_is_found_without_one() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = ResultsDir::create(temp.path()).unwrap();
+    let mut directory = Directory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
+    directory.run(&filling(60, EndReason::Fill)).unwrap();
+    let stored = directory::load(temp.path()).unwrap();
+    let chosen = choose(&stored, &Wanted::default()).unwrap();
+    assert_eq!(chosen[0].headline().to_string(), "run 0 (squid, best effort)");
+    let at_a_rate = Wanted { rate: bakeoff_units::PerSecond::new(100.0), ..Wanted::default() };
+    assert!(matches!(choose(&stored, &at_a_rate), Err(NothingChosen::NoSuchRun(_))));
 }
 
 #[test]

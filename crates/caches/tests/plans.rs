@@ -4,7 +4,9 @@
 
 use bakeoff_caches::plan::{CachePlan, Changes, Course, Entrant, Kind, Peak, is_one};
 use bakeoff_caches::{Scale, shipped};
+use bakeoff_content::Distribution;
 use bakeoff_robots::Connections;
+use bakeoff_robots::phases::Phase;
 use bakeoff_robots::working_set::Limit;
 use bakeoff_subject::Product;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
@@ -46,7 +48,7 @@ fn polymix_1_has_its_published_parameters() {
     assert_eq!((robots.recurrence, robots.robots.get()), (Ratio::new(0.6875).unwrap(), 1));
     assert_eq!(plan.model.kinds()[0].cachable, 0.8);
     // What is asked again and may be cached: 55 %.
-    assert!((0.6875_f64 * 0.8 - plan.hit_ratio.get()).abs() < 1e-12);
+    assert!((0.6875_f64 * 0.8 - plan.hit_ratio.unwrap().get()).abs() < 1e-12);
     let minutes: Vec<Option<Nanos>> = plan.phases().iter().map(|phase| phase.goal.duration).collect();
     assert_eq!(minutes, [6, 54, 1].map(|minutes| Some(Nanos::from_secs(60 * minutes))));
     // The normal is clipped at 0: 3 s and a little.
@@ -79,6 +81,113 @@ fn polymix_4_has_its_published_parameters() {
     for (kind, share) in [(1, 0.15), (2, 0.005), (3, 0.195)] {
         assert!((kinds[kind].share / (1.0 + images) - share).abs() < 0.006, "{}", kinds[kind].name);
     }
+}
+
+#[test]
+fn webaxe_4_has_its_published_parameters() {
+    let plan = parse_with(text("webaxe-4"), &at_scale("1/480")).unwrap();
+    let robots = plan.robots_at(rate(500.0));
+    // One site, whatever the rate; 1 GB in objects of 11 KB.
+    assert_eq!((robots.robots.get(), robots.servers.get()), (1250, 1));
+    assert_eq!(robots.working_set, Limit::Objects((1 << 30) / (11 << 10)));
+    assert_eq!(robots.connections, Connections::Each(NonZeroU32::new(4).unwrap()));
+    assert_eq!((robots.recurrence.get(), robots.byte_hit_discrimination.get()), (0.95, 0.9));
+    let hot = robots.hot_set.unwrap();
+    assert_eq!((hot.share.get(), hot.probability.get()), (0.01, 0.1));
+    assert_eq!(robots.requests_per_connection, Distribution::parse_count("zipf:16").ok());
+    assert!(plan.world.contains("zipf:64") && plan.world.contains("idle_timeout = \"15s\""), "{}", plan.world);
+    assert!((plan.think_mean.as_secs_f64() - 0.3).abs() < 1e-3);
+    // Contents and phases are PolyMix-4's, and so are the requests that are not basic.
+    let polymix = parse_with(text("polymix-4"), &at_scale("1/480")).unwrap();
+    assert_eq!(plan.model, polymix.model);
+    assert_eq!(robots.special, polymix.robots_at(rate(500.0)).special);
+    let goals = |plan: &CachePlan| {
+        let goal = |phase: &Phase| (phase.name.clone(), phase.goal.duration, phase.population, phase.measured);
+        plan.phases().iter().map(goal).collect::<Vec<_>>()
+    };
+    assert_eq!(goals(&plan), goals(&polymix));
+    assert_eq!(plan.phases()[1].goal.fill_bytes, Some(2 * (plan.memory_bytes + plan.disk_bytes.unwrap())));
+    assert!(plan.not_scaled().iter().any(|line| line.contains("95325 objects, whatever the scale")));
+}
+
+#[test]
+fn polyfill_has_its_published_parameters_and_no_rate() {
+    let plan = parse_with(text("polyfill"), &at_scale("1/60")).unwrap();
+    assert_eq!((&plan.course, plan.hit_ratio), (&Course::BestEffort, None));
+    let robots = plan.robots_at(None::<PerSecond>);
+    assert_eq!((robots.rate, robots.recurrence.get()), (None, 0.05));
+    let kinds = plan.model.kinds();
+    let measured = &kinds[..kinds.len() / 2];
+    assert!(measured.iter().all(|kind| kind.cachable == 1.0));
+    let shares: Vec<f64> = measured.iter().map(|kind| kind.share).collect();
+    assert!(shares.iter().zip([0.0, 0.95, 0.008, 0.042]).all(|(got, known)| (got - known).abs() < 1e-9));
+    let [warm, meas, cool] = plan.phases() else { panic!("{:?}", plan.phases()) };
+    assert_eq!((warm.goal.duration, cool.goal.duration), (Some(Nanos::from_secs(10)), Some(Nanos::from_secs(1))));
+    let store = plan.memory_bytes + plan.disk_bytes.unwrap();
+    assert_eq!((meas.goal.fill_bytes, meas.goal.duration, meas.measured), (Some(2 * store), None, true));
+    let lock = meas.goal.lock.unwrap();
+    assert_eq!((lock.frozen, lock.told, lock.at_most), (false, false, Nanos::from_secs(600)));
+    assert!(plan.in_words().contains("rates: none; robots ask as fast as replies come"), "{}", plan.in_words());
+}
+
+#[test]
+fn a_plan_without_a_rate_takes_nothing_that_needs_one() {
+    let polyfill = text("polyfill");
+    let given = Changes { rate: Some(rate(50.0)), ..Changes::default() };
+    let said = parse_with(polyfill, &given).unwrap_err();
+    assert!(said.contains("as fast as replies come, at no rate; take --rate out"), "{said}");
+    let effort = "rate = \"best effort\"";
+    for (to, words) in [
+        ("rate = \"best effort\"\nhit_ratio = \"55%\"", "`hit_ratio`: it is for the rule of 1999"),
+        ("rate = \"best effort\"\nrates = [\"50%\"]", "give either `rate`"),
+        ("rate = \"best\"", "rate above zero"),
+    ] {
+        let said = parse(&polyfill.replacen(effort, to, 1)).expect_err(to);
+        assert!(said.contains(words), "{said}");
+    }
+    let many = polyfill.replacen("[robots]", "[population]\nrate_per_robot = \"1/s\"\n[robots]", 1);
+    assert!(parse(&many).unwrap_err().contains("`population`: robots are as many as a rate takes"));
+}
+
+#[test]
+fn a_measured_fill_brings_enough_replies_or_is_refused() {
+    // 16 MB of objects of 6 KB on average, pages with their images: 2,700.
+    let small = text("polyfill").replacen("disk = \"1GB\"", "", 1).replacen("64MB", "8MB", 1);
+    parse(&small).unwrap();
+    let said = parse(&small.replacen("8MB", "4MB", 1)).unwrap_err();
+    assert!(said.contains("`meas` ends when 8 MB went into the store") && said.contains("more room"), "{said}");
+}
+
+#[test]
+fn a_phase_of_a_part_of_the_rate_is_long_enough_for_that() {
+    // 54 min / 60 at 50/s: 2,700 requests, of which three quarters are 2,025 and a half is 1,350.
+    let part = |share: &str| {
+        let load = format!("load = {{ end = \"0%\" }}\n[[phase]]\nname = \"x\"\nload = {{ begin = \"{share}\" }}");
+        let end = "goal = { duration = \"54min\" }\n";
+        let text = format!("{}\n{load}\n{end}", text("polymix-1").split("\nload =").next().unwrap());
+        parse_with(&text, &at_scale("1/60"))
+    };
+    part("75%").unwrap();
+    let said = part("50%").unwrap_err();
+    assert!(said.contains("the phase `x` has some 1350 replies at 25/s"), "{said}");
+}
+
+#[test]
+fn a_working_set_that_follows_from_no_rate_stands_with_the_robots() {
+    let own = text("polymix-4")
+        .replacen("working_set = \"36%\"", "", 1)
+        .replacen("working_set_of = \"4h\"", "", 1)
+        .replacen("[robots]", "[robots]\nworking_set = { objects = 7 }", 1);
+    for per_second in [50.0, 400.0] {
+        assert_eq!(parse(&own).unwrap().robots_at(rate(per_second)).working_set, Limit::Objects(7));
+    }
+}
+
+#[test]
+fn the_rule_of_1999_is_for_polymix_1() {
+    let judged = |plan: &bakeoff_experiment::shipped::ShippedPlan| parse(plan.text).unwrap().hit_ratio.is_some();
+    let names: Vec<&str> = shipped::PLANS.iter().filter(|plan| judged(plan)).map(|plan| plan.name).collect();
+    assert_eq!(names, ["polymix-1", "cache-bakeoff"]);
 }
 
 #[test]

@@ -435,7 +435,7 @@ pub(crate) struct ExtractArgs {
     /// Results directory of a bake-off of caches
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
-    /// Only this run: a number from 0, in the order of runs.jsonl [default: every run that measured a rate]
+    /// Only this run: a number from 0, in the order of runs.jsonl [default: every run that was measured]
     #[arg(long, value_name = "N", conflicts_with_all = ["entrant", "rate"])]
     pub(crate) run: Option<usize>,
     /// Only the rates of this entrant

@@ -8,6 +8,9 @@ use bakeoff_experiment::study::{self, Study};
 /// Of its tables, those that are set beside ours.
 const TABLES: [&str; 3] = ["products", "order", "rule"];
 
+/// Rates that differ by less, as a share, are shown alike: three digits are.
+const SAME_RATE: f64 = 0.005;
+
 /// A table: head and rows.
 pub(crate) struct Table {
     pub(crate) head: Vec<&'static str>,
@@ -43,49 +46,79 @@ fn rule(rule: &Rule) -> String {
     format!("no: {}", broken.join(", "))
 }
 
-/// Points from the lowest rate to the highest.
+/// Points from the lowest rate to the highest, those without a rate as they came.
 pub(crate) fn by_rate(entrant: &Entrant) -> Vec<&Point> {
     let mut points: Vec<&Point> = entrant.points.iter().collect();
-    points.sort_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
+    let rate = |point: &Point| point.rate_per_s.unwrap_or_default();
+    points.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
     points
 }
 
 /// The rate of a point, with its phase where a run has several.
 fn named(entrant: &Entrant, point: &Point) -> String {
+    let rate = point.rate_per_s.map_or("best effort".to_owned(), rate);
     match entrant.has_phases() {
-        true => format!("{} {}", rate(point.rate_per_s), point.phase),
-        false => rate(point.rate_per_s),
+        true => format!("{rate} {}", point.phase),
+        false => rate,
     }
+}
+
+/// Whether any of these was judged by the rule of 1999.
+pub(crate) fn is_judged<'p>(mut points: impl Iterator<Item = &'p Point>) -> bool {
+    points.any(|point| point.rule.is_some())
 }
 
 /// `no: mean`, or why it was not measured to its end.
 fn passed(point: &Point) -> String {
-    match point.cut_short {
-        Some(why) => format!("cut short: {}", why.in_words()),
-        None => rule(&point.rule),
+    match (point.cut_short, &point.rule) {
+        (Some(why), _) => format!("cut short: {}", why.in_words()),
+        (None, Some(judged)) => rule(judged),
+        (None, None) => figures::NONE.to_owned(),
     }
 }
 
-/// Response times and hit ratios against the rate; failures where there are any.
+/// The head of the column of [`passed`], where it has anything to say.
+fn passed_head(points: &[Point]) -> Option<&'static str> {
+    let cut = points.iter().any(|point| point.cut_short.is_some());
+    match is_judged(points.iter()) {
+        true => Some("passed in 1999"),
+        false => cut.then_some("ended"),
+    }
+}
+
+/// Whether the phase asked for another rate than its run.
+fn asks_for_less(point: &Point) -> bool {
+    let both = point.rate_per_s.zip(point.asked_rate_per_s);
+    both.is_some_and(|(rate, asked)| (asked / rate - 1.0).abs() > SAME_RATE)
+}
+
+/// Response times and hit ratios against the rate; what phases asked for of it, failures and the rule of 1999 where
+/// there are any.
 pub(crate) fn performance(entrant: &Entrant) -> Table {
-    let fails = entrant.points.iter().any(|point| point.error_share > 0.0);
+    let points = &entrant.points;
+    let less = points.iter().any(asks_for_less);
+    let fails = points.iter().any(|point| point.error_share > 0.0);
+    let words = passed_head(points);
     let row = |point: &&Point| {
         let half = point.mean_low_ns.zip(point.mean_high_ns).map(|(low, high)| (high - low) / 2);
         let interval = half.map_or(String::new(), |half| format!(" \u{b1} {}", time(Some(half))));
-        let mut row = vec![
-            named(entrant, point),
+        let mut row = vec![named(entrant, point)];
+        row.extend(less.then(|| point.asked_rate_per_s.map_or(figures::NONE.to_owned(), rate)));
+        row.extend([
             rate(point.reply_rate_per_s),
             format!("{}{interval}", time(Some(point.mean_ns))),
             time(Some(point.p99_ns)),
             ratio(point.hit_ratio),
-        ];
+        ]);
         row.extend(fails.then(|| failures(point.error_share)));
-        row.push(passed(point));
+        row.extend(words.map(|_| passed(point)));
         row
     };
-    let mut head = vec!["rate", "replies", "mean", "p99", "hits"];
+    let mut head = vec!["rate"];
+    head.extend(less.then_some("asked"));
+    head.extend(["replies", "mean", "p99", "hits"]);
     head.extend(fails.then_some("failed"));
-    head.push("passed in 1999");
+    head.extend(words);
     Table { rows: by_rate(entrant).iter().map(row).collect(), head }
 }
 
@@ -203,10 +236,15 @@ pub(crate) fn published(results: &Results) -> Option<Study> {
 /// `4 entrants, 10 rates, scale 1/60`
 pub(crate) fn extent(results: &Results) -> String {
     let caches = results.entrants.len();
+    let points = || results.entrants.iter().flat_map(|entrant| &entrant.points);
     let rates = |entrant: &Entrant| entrant.points.chunk_by(|a, b| a.order == b.order).count();
     let rates = results.entrants.iter().map(rates).max().unwrap_or(0);
     let plural = |n: usize, word: &str| if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") };
-    format!("{}, {}, scale {}", plural(caches, "entrant"), plural(rates, "rate"), results.scale)
+    let rates = match points().any(|point| point.rate_per_s.is_none()) {
+        true => "best effort".to_owned(),
+        false => plural(rates, "rate"),
+    };
+    format!("{}, {rates}, scale {}", plural(caches, "entrant"), results.scale)
 }
 
 /// The flags that changed the plan, if any did.

@@ -15,13 +15,13 @@ const FEW_HITS: f64 = 0.05;
 pub(super) fn of(runs: &[(usize, &RunRecord)], points: &[Point]) -> Option<Cost> {
     let point = telling(points)?;
     let per_request = point.cpu_per_request_ns? as f64;
-    let at = point.rate_per_s;
+    let at = point.rate_per_s.map_or("robots without a rate".to_owned(), |rate| format!("{rate:.0}/s"));
     match miss(runs) {
         Some(miss_ns) => {
             let hits = point.hit_ratio?;
             let hit_ns = (hits > FEW_HITS).then(|| (per_request - (1.0 - hits) * miss_ns) / hits);
             let how = format!(
-                "a miss from the fill, which has hardly any hits; a hit from what {at:.0}/s used beyond its misses"
+                "a miss from the fill, which has hardly any hits; a hit from what {at} used beyond its misses"
             );
             // Less than nothing is no cost: the two were not told apart.
             Some(Cost { hit_ns: hit_ns.filter(|ns| *ns > 0.0), miss_ns, how })
@@ -29,7 +29,7 @@ pub(super) fn of(runs: &[(usize, &RunRecord)], points: &[Point]) -> Option<Cost>
         None => Some(Cost {
             hit_ns: None,
             miss_ns: per_request,
-            how: format!("hits and misses of {at:.0}/s together: there was no fill to tell them apart"),
+            how: format!("hits and misses of {at} together: there was no fill before to tell them apart"),
         }),
     }
 }

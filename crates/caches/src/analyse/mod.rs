@@ -11,8 +11,9 @@ use crate::directory::Stored;
 use crate::plan::{CachePlan, Changes, Course, Peak as PlanPeak, PlanError};
 use crate::records::{Purpose, RunRecord};
 use crate::results::{CutShort, Entrant, FORMAT, Fill, Path, Peak, Point, Results, SUSTAINED};
+use bakeoff_robots::ledger::Record;
 use bakeoff_subject::ProxyMode as Mode;
-use bakeoff_units::PerSecond;
+use bakeoff_units::{PerSecond, Ratio};
 pub use words::{CLOCKS_AGREE_S, clock_in_words};
 
 /// What a stored bake-off came to.
@@ -49,14 +50,14 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
         bakeoff: setup.bakeoff.clone(),
         flags: setup.flags.clone(),
         scale: plan.scale.to_string(),
-        not_scaled: plan.scale.leaves(plan.think_mean, plan.memory_bytes + plan.disk_bytes.unwrap_or(0)),
+        not_scaled: plan.not_scaled(),
         study: plan.study.clone(),
         differs: plan.differs.clone(),
         mode: match plan.mode {
             Mode::Reverse => "reverse".to_owned(),
             Mode::Forward => "forward".to_owned(),
         },
-        hit_ratio_asked: plan.hit_ratio.get(),
+        hit_ratio_asked: plan.hit_ratio.map(Ratio::get),
         mean_bound_ns: plan.mean_bound.get(),
         path: path(&stored.runs),
         entrants,
@@ -73,16 +74,18 @@ fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> E
         runs.iter().flat_map(|(number, run)| point::of(plan, stored, *number, run, is_cache)).collect();
     // A rate passes when all of its phases do; what was broken off says nothing.
     let all_of = |order: u32| points.iter().filter(move |point| point.order == order);
-    let passes = |point: &&Point| all_of(point.order).all(|point| point.rule.passed());
-    let fails = |point: &&Point| !point.rule.passed() && point.cut_short != Some(CutShort::BrokenOff);
-    let passed = points.iter().filter(passes).map(|point| point.rate_per_s);
-    let failed = points.iter().filter(fails).map(|point| point.rate_per_s);
+    let passes = |point: &&Point| all_of(point.order).all(|point| point.passed() == Some(true));
+    let fails = |point: &&Point| {
+        point.passed() == Some(false) && point.cut_short != Some(CutShort::BrokenOff)
+    };
+    let passed = points.iter().filter(passes).filter_map(|point| point.rate_per_s);
+    let failed = points.iter().filter(fails).filter_map(|point| point.rate_per_s);
     let mut entrant = Entrant {
         name: first.name.clone(),
         sentence: String::new(),
         version: first.version.clone(),
         config: first.config.clone(),
-        fill: runs.iter().find_map(|(_, run)| fill(run)),
+        fill: runs.iter().find_map(|(_, run)| fill(run).or_else(|| fill_of(plan, run))),
         peak: peak(plan, runs),
         passed_up_to_per_s: passed.reduce(f64::max),
         failed_from_per_s: failed.reduce(f64::min),
@@ -117,9 +120,26 @@ fn fill(run: &RunRecord) -> Option<Fill> {
     if run.purpose != Purpose::Fill {
         return None;
     }
-    let phase = &run.last_phase()?.phase;
+    Some(filled(run, &run.last_phase()?.phase, &run.ended))
+}
+
+/// A run without a rate fills a store in its measured phase, where bytes end that.
+fn fill_of(plan: &CachePlan, run: &RunRecord) -> Option<Fill> {
+    if run.purpose != Purpose::BestEffort {
+        return None;
+    }
+    let fills = |name: &str| {
+        plan.phases().iter().any(|phase| phase.name == name && phase.goal.fill_bytes.is_some())
+    };
+    let line = run.phases.iter().rfind(|line| line.measured && fills(&line.phase.phase))?;
+    // What was cut short has no reason of its own.
+    let ended = if line.ended.is_empty() { &run.ended } else { &line.ended };
+    Some(filled(run, &line.phase, ended))
+}
+
+fn filled(run: &RunRecord, phase: &Record, ended: &str) -> Fill {
     let store = run.store.as_ref();
-    Some(Fill {
+    Fill {
         seconds: phase.span().as_secs_f64(),
         replies: phase.sums.good,
         bytes: phase.sums.fill.bytes.sum,
@@ -127,8 +147,8 @@ fn fill(run: &RunRecord) -> Option<Fill> {
         capacity_bytes: store.map(|store| store.capacity_bytes),
         evictions: store.and_then(|store| store.evictions),
         gauge: store.map(|store| store.source.clone()),
-        ended: run.ended.clone(),
-    })
+        ended: ended.to_owned(),
+    }
 }
 
 /// The rate that the others are shares of, and how it was found.

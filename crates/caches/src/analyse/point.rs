@@ -1,13 +1,14 @@
-//! A rate's figures, from its run and its intervals.
+//! The figures of a run's measured phases, from its record and its intervals.
 
 use crate::directory::Stored;
 use crate::plan::CachePlan;
-use crate::records::{PhaseLine, Purpose, RunRecord, Used};
+use crate::records::{PhaseLine, RunRecord, Used};
 use crate::results::{Achievable, CutShort, Point, Rule};
 use bakeoff_robots::judge::Weight;
 use bakeoff_robots::ledger::{Record, Scope, Sums};
-use bakeoff_robots::phases::EndReason;
+use bakeoff_robots::phases::{EndReason, mean_loads};
 use bakeoff_stats::{Level, OfBatches, of_batches};
+use bakeoff_units::Nanos;
 
 /// How far a rate may be off by the rule. An hour at 250/s knows it to 0.1 %; where the run is so short that
 /// chance alone makes more, chance counts.
@@ -25,16 +26,42 @@ pub(super) fn of(
     run: &RunRecord,
     is_cache: bool,
 ) -> Vec<Point> {
-    let Purpose::Rate { order, rate_per_s } = run.purpose else { return Vec::new() };
+    let Some((order, rate_per_s)) = run.purpose.measured() else { return Vec::new() };
+    let loads = loads(plan, run);
+    let asked = |line: &PhaseLine| {
+        let load = loads.iter().find(|(name, _)| *name == line.phase.phase).map_or(1.0, |(_, load)| *load);
+        rate_per_s.map(|rate| rate * load)
+    };
     let lines = run.phases.iter().filter(|line| line.measured);
-    let measured = lines.map(|line| Measured { plan, run, line, is_cache, order, rate_per_s });
+    let measured = lines.map(|line| Measured {
+        plan,
+        run,
+        line,
+        is_cache,
+        order,
+        rate_per_s,
+        asked_per_s: asked(line),
+    });
     measured.filter_map(|measured| measured.point(&intervals(stored, number, measured.line))).collect()
+}
+
+/// The mean share of the rate that each phase of a run asked for, by its name.
+fn loads<'p>(plan: &'p CachePlan, run: &RunRecord) -> Vec<(&'p str, f64)> {
+    let planned = |name: &str| plan.phases().iter().find(|phase| phase.name == name);
+    let of_line = |line: &PhaseLine| {
+        let (began, ended) = (Nanos::new(line.phase.began_ns), Nanos::new(line.phase.ended_ns));
+        Some((planned(&line.phase.phase)?, began, ended))
+    };
+    let phases: Vec<_> = run.phases.iter().filter_map(of_line).collect();
+    let loads = mean_loads(phases.iter().copied());
+    phases.iter().map(|(phase, ..)| phase.name.as_str()).zip(loads).collect()
 }
 
 /// The highest rate that passed; else the lowest, of those that went to their end if one did.
 pub(super) fn telling(points: &[Point]) -> Option<&Point> {
-    let by_rate = |a: &&Point, b: &&Point| a.rate_per_s.total_cmp(&b.rate_per_s);
-    let passed = points.iter().filter(|point| point.rule.passed()).max_by(by_rate);
+    let rate = |point: &Point| point.rate_per_s.unwrap_or(point.reply_rate_per_s);
+    let by_rate = |a: &&Point, b: &&Point| rate(a).total_cmp(&rate(b));
+    let passed = points.iter().filter(|point| point.passed() == Some(true)).max_by(by_rate);
     let whole = || points.iter().filter(|point| point.cut_short.is_none()).min_by(by_rate);
     passed.or_else(whole).or_else(|| points.iter().min_by(by_rate))
 }
@@ -57,18 +84,21 @@ fn cut_short(line: &PhaseLine) -> Option<CutShort> {
     match line.ended.as_str() {
         "" => Some(CutShort::BrokenOff),
         why if why == EndReason::TooManyErrors.meaning() => Some(CutShort::TooManyErrors),
+        why if why == EndReason::TookTooLong.meaning() => Some(CutShort::TookTooLong),
         _ => None,
     }
 }
 
-/// A measured phase of a rate.
+/// A measured phase of a run.
 struct Measured<'a> {
     plan: &'a CachePlan,
     run: &'a RunRecord,
     line: &'a PhaseLine,
     is_cache: bool,
     order: u32,
-    rate_per_s: f64,
+    rate_per_s: Option<f64>,
+    /// What this phase asked for of it.
+    asked_per_s: Option<f64>,
 }
 
 impl Measured<'_> {
@@ -88,6 +118,7 @@ impl Measured<'_> {
         Some(Point {
             order: self.order,
             rate_per_s: self.rate_per_s,
+            asked_rate_per_s: self.asked_per_s,
             phase: phase.phase.clone(),
             cut_short: cut_short(self.line),
             seconds: phase.span().as_secs_f64(),
@@ -117,7 +148,7 @@ impl Measured<'_> {
             origin_cpu_per_request_ns: used.origin_cpu_ns.and_then(per_request),
             robots_cpu_per_request_ns: per_request(used.robots_cpu_ns).unwrap_or(0),
             lateness_p99_ns: self.run.lateness_p99_ns,
-            rule: rule(self.plan, self.rate_per_s, &seen),
+            rule: rule(self.plan, self.asked_per_s, &seen),
         })
     }
 
@@ -146,21 +177,21 @@ struct Seen {
     basic: u64,
 }
 
-/// The rule of 1999.
-fn rule(plan: &CachePlan, asked: f64, seen: &Seen) -> Rule {
+/// The rule of 1999, where the plan has runs judged by it; `asked`: what the phase asked for, per second.
+fn rule(plan: &CachePlan, asked: Option<f64>, seen: &Seen) -> Option<Rule> {
+    let (ratio, asked) = (plan.hit_ratio?.get(), asked?);
     let chance = |count: u64, deviation: f64| CHANCE * deviation / (count.max(1) as f64).sqrt();
     // The number of a Poisson process varies as its root.
     let rate = RATE_TOLERANCE.max(chance(seen.requests, 1.0));
     let near = |per_second: f64| (per_second / asked - 1.0).abs() <= rate;
-    let ratio = plan.hit_ratio.get();
     let hits = HIT_TOLERANCE.max(chance(seen.basic, (ratio * (1.0 - ratio)).sqrt()));
-    Rule {
+    Some(Rule {
         whole: seen.whole,
         mean: seen.mean_ns < plan.mean_bound.get(),
         hit_ratio: seen.hit_ratio.map(|seen| (seen - ratio).abs() <= hits),
         request_rate: near(seen.request_rate),
         reply_rate: near(seen.reply_rate),
-    }
+    })
 }
 
 fn batches(intervals: &[&Record], of: fn(&Sums) -> (f64, f64)) -> Option<OfBatches> {

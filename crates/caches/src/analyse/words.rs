@@ -3,8 +3,9 @@
 use super::point::telling;
 use crate::directory::Stored;
 use crate::plan::CachePlan;
-use crate::records::Purpose;
+use crate::records::RunRecord;
 use crate::results::{CutShort, Entrant, Point};
+use crate::scale::{FEWEST_REPLIES, SHORTEST};
 use bakeoff_units::{Nanos, PerSecond};
 
 /// Robots that send this late, or this busy, measure themselves.
@@ -31,17 +32,25 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
     let Some(point) = telling(&entrant.points) else {
         return "no rate was measured".to_owned();
     };
-    let mut parts = vec![standing(entrant)];
-    parts.push(format!("at {} the mean response time is {}", at(entrant, point), Nanos::new(point.mean_ns)));
+    let mut parts: Vec<String> = standing(entrant).into_iter().collect();
+    let (place, mean) = (place(entrant, point), Nanos::new(point.mean_ns));
+    parts.push(match point.rate_per_s {
+        Some(_) => format!("{place} the mean response time is {mean}"),
+        None => {
+            format!("replies came at {} {place}; the mean response time is {mean}", rate(point.reply_rate_per_s))
+        }
+    });
     if let Some(hits) = point.hit_ratio {
         let possible = point.achievable.map(|best| {
             format!(", of {:.1} % that an endless cache would have had", best.when_fetched.0 * 100.0)
         });
+        let asked = plan.hit_ratio.map(|asked| format!(" ({:.0} % asked)", asked.get() * 100.0));
+        let offered = point.offered_hit_ratio.map(|offered| format!(" ({:.1} % offered)", offered * 100.0));
         parts.push(format!(
-            "{:.1} % of the replies are hits{} ({:.0} % asked)",
+            "{:.1} % of the replies are hits{}{}",
             hits * 100.0,
             possible.unwrap_or_default(),
-            plan.hit_ratio.get() * 100.0
+            asked.or(offered).unwrap_or_default()
         ));
     }
     if let Some(cpu) = point.cpu_per_request_ns {
@@ -57,16 +66,23 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
     parts.join("; ")
 }
 
-/// The rate, with the phase where there are several.
-fn at(entrant: &Entrant, point: &Point) -> String {
-    match entrant.has_phases() {
-        true => format!("{} in {}", rate(point.rate_per_s), point.phase),
-        false => rate(point.rate_per_s),
+/// The rate, with the phase where there are several or where there is no rate: `at 50/s`, `at 400/s in top1`, `in
+/// meas`.
+fn place(entrant: &Entrant, point: &Point) -> String {
+    let at = point.rate_per_s.map(|asked| format!("at {}", rate(asked)));
+    match at {
+        Some(at) if entrant.has_phases() => format!("{at} in {}", point.phase),
+        Some(at) => at,
+        None => format!("in {}", point.phase),
     }
 }
 
-fn standing(entrant: &Entrant) -> String {
-    match (entrant.passed_up_to_per_s, entrant.failed_from_per_s) {
+/// By the rule of 1999; nothing where that was not judged.
+fn standing(entrant: &Entrant) -> Option<String> {
+    if entrant.points.iter().all(|point| point.rule.is_none()) {
+        return None;
+    }
+    Some(match (entrant.passed_up_to_per_s, entrant.failed_from_per_s) {
         (Some(passed), None) => format!("passes at every rate, up to {}", rate(passed)),
         (Some(passed), Some(failed)) if failed > passed => {
             format!("passes up to {}, fails from {} on", rate(passed), rate(failed))
@@ -76,7 +92,7 @@ fn standing(entrant: &Entrant) -> String {
         }
         (None, Some(_)) => "passes at no rate by the rule of 1999".to_owned(),
         (None, None) => "no rate was measured to its end".to_owned(),
-    }
+    })
 }
 
 fn rate(per_second: f64) -> String {
@@ -85,32 +101,15 @@ fn rate(per_second: f64) -> String {
 
 /// What spoils figures.
 pub(super) fn warnings(plan: &CachePlan, stored: &Stored, entrants: &[Entrant]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for run in &stored.runs {
-        let Purpose::Rate { rate_per_s, .. } = run.purpose else { continue };
-        let whose = format!("{} at {}", run.entrant.name, rate(rate_per_s));
-        let late = Nanos::new(run.lateness_p99_ns);
-        if late > LATE || run.robots_busy > BUSY {
-            warnings.push(format!(
-                "{whose}: the robots were the limit: 1 % of the requests were sent {late} late or later, and their thread \
-                 was busy for {:.0} % of its time; the rate is not the cache's",
-                run.robots_busy * 100.0
-            ));
-        }
-        if let Some(ahead) = run.clock_ahead_s.filter(|ahead| ahead.unsigned_abs() > CLOCKS_AGREE_S) {
-            let clock = clock_in_words(ahead, "the robots'");
-            warnings.push(format!("{whose}: the origin's clock {clock}: ages are not to be trusted"));
-        }
-    }
+    let mut warnings: Vec<String> = stored.runs.iter().flat_map(of_run).collect();
     for entrant in entrants {
         warnings.extend(entrant.points.iter().filter_map(|point| cut_short(entrant, point)));
+        warnings.extend(entrant.points.iter().filter_map(|point| too_short(plan, entrant, point)));
         if let Some(fill) =
             entrant.fill.as_ref().filter(|fill| fill.stored_bytes < fill.capacity_bytes.map(|c| c / 2))
         {
-            warnings.push(format!(
-                "{}: its store was not half full when it was measured ({})",
-                entrant.name, fill.ended
-            ));
+            let when = if plan.fill.is_some() { "when it was measured" } else { "at its end" };
+            warnings.push(format!("{}: its store was not half full {when} ({})", entrant.name, fill.ended));
         }
     }
     if plan.scale.get() < 1.0 && plan.think_mean > Nanos::ZERO {
@@ -122,19 +121,71 @@ pub(super) fn warnings(plan: &CachePlan, stored: &Stored, entrants: &[Entrant]) 
     warnings
 }
 
+/// Of a run whose phases are results: robots or clocks that spoil them.
+fn of_run(run: &RunRecord) -> Vec<String> {
+    let Some((_, asked)) = run.purpose.measured() else { return Vec::new() };
+    let mut warnings = Vec::new();
+    let late = Nanos::new(run.lateness_p99_ns);
+    let busy = run.robots_busy * 100.0;
+    let whose = match asked {
+        Some(asked) => format!("{} at {}", run.entrant.name, rate(asked)),
+        None => run.entrant.name.clone(),
+    };
+    // Without a rate nothing is due at a time of its own.
+    if asked.is_some() && (late > LATE || run.robots_busy > BUSY) {
+        warnings.push(format!(
+            "{whose}: the robots were the limit: 1 % of the requests were sent {late} late or later, and their thread \
+             was busy for {busy:.0} % of its time; the rate is not the cache's"
+        ));
+    } else if run.robots_busy > BUSY {
+        warnings.push(format!(
+            "{whose}: the robots were the limit: their thread was busy for {busy:.0} % of its time; the replies a second \
+             are not the cache's"
+        ));
+    }
+    if let Some(ahead) = run.clock_ahead_s.filter(|ahead| ahead.unsigned_abs() > CLOCKS_AGREE_S) {
+        let clock = clock_in_words(ahead, "the robots'");
+        warnings.push(format!("{whose}: the origin's clock {clock}: ages are not to be trusted"));
+    }
+    warnings
+}
+
 /// Of a phase that did not go to its end.
 fn cut_short(entrant: &Entrant, point: &Point) -> Option<String> {
-    let counts = match point.cut_short? {
-        CutShort::BrokenOff => "it neither passed nor failed",
-        CutShort::TooManyErrors => "it did not pass",
+    let why = point.cut_short?;
+    let counts = match why {
+        _ if point.rule.is_none() => "",
+        CutShort::BrokenOff => ", and it neither passed nor failed",
+        CutShort::TooManyErrors | CutShort::TookTooLong => ", and it did not pass",
     };
     Some(format!(
-        "{} at {}: cut short after {} ({}); its figures are those of a part, and {counts}",
-        entrant.name,
-        at(entrant, point),
+        "{}: cut short after {} ({}); its figures are those of a part{counts}",
+        named(entrant, point),
         Nanos::from_secs_f64(point.seconds),
-        point.cut_short?.in_words()
+        why.in_words()
     ))
+}
+
+/// Of a phase that no time ends, and that what ended it did not let be as long as one must be: nobody knew that
+/// before.
+fn too_short(plan: &CachePlan, entrant: &Entrant, point: &Point) -> Option<String> {
+    let ends_by_time =
+        plan.phases().iter().any(|phase| phase.name == point.phase && phase.goal.duration.is_some());
+    let is_long = point.seconds >= SHORTEST.as_secs_f64() && point.replies as f64 >= FEWEST_REPLIES;
+    if ends_by_time || is_long || point.cut_short.is_some() {
+        return None;
+    }
+    Some(format!(
+        "{}: it held {} and {} replies; below {SHORTEST} and {FEWEST_REPLIES:.0} replies figures say little",
+        named(entrant, point),
+        Nanos::from_secs_f64(point.seconds),
+        point.replies
+    ))
+}
+
+/// `squid at 50/s`
+fn named(entrant: &Entrant, point: &Point) -> String {
+    format!("{} {}", entrant.name, place(entrant, point))
 }
 
 #[cfg(test)]

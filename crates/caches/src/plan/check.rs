@@ -1,13 +1,15 @@
 //! From what was typed to what will be done.
 
+use super::course::course;
 use super::file::{BakeoffSection, FillSection, PopulationSection};
-use super::{CachePlan, Changes, Course, Entrant, Fill, Growth, Peak, PlanError};
+use super::length::Length;
+use super::{CachePlan, Changes, Course, Entrant, Fill, Growth, PlanError};
 use crate::scale::Scale;
 use bakeoff_content::Distribution;
 use bakeoff_content::world::{Model, TypedKind};
 use bakeoff_robots::{PhaseFile, RobotsFile, Spec};
 use bakeoff_subject::ProxyMode as Mode;
-use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
+use bakeoff_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use std::str::FromStr;
@@ -56,7 +58,7 @@ impl Reader<'_> {
         text.parse().map_err(|why| self.wrong(key, why))
     }
 
-    fn or<T: FromStr<Err: Display>>(
+    pub(super) fn or<T: FromStr<Err: Display>>(
         &self,
         key: &'static str,
         text: Option<&String>,
@@ -79,12 +81,14 @@ pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> 
     let memory_bytes = reader.or("memory", section.memory.as_ref(), Bytes::new(64 << 20))?.get();
     let disk_bytes = disk(&reader, section)?;
     let phases = scaled(&file.phase, scale, memory_bytes + disk_bytes.unwrap_or(0));
-    demand_length(origin, &file.phase, scale, &course)?;
-    let growth = file.population.as_ref().map(|section| Growth::of(&reader, section, scale)).transpose()?;
+    let (model, quick) = contents(&reader, &file.content)?;
+    let length = Length { published: &file.phase, scaled: &phases, scale, model: &model };
+    let too_short = |why| PlanError::TooShort { origin: origin.to_owned(), why };
+    length.demand(course.known_lowest()).map_err(too_short)?;
+    let growth = growth(&reader, &file, &course, scale)?;
     let of_robots = |why| PlanError::Robots { origin: origin.to_owned(), why };
     let typed = growth.map_or(Ok(file.robots.clone()), |growth| growth.put_in(&reader, &file.robots))?;
     let robots = Spec::new(&typed, &phases).map_err(of_robots)?;
-    let (model, quick) = contents(&reader, &file.content)?;
     let fill = file.fill.as_ref().map(|section| filling(&reader, section)).transpose()?;
     let world = WorldFile { origin: &file.origin, content: &model.typed() };
     let world = toml::to_string(&world).map_err(|why| reader.wrong("origin", why))?;
@@ -98,7 +102,7 @@ pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> 
         disk_bytes,
         scale,
         course,
-        hit_ratio: reader.value("hit_ratio", &section.hit_ratio)?,
+        hit_ratio: section.hit_ratio.as_ref().map(|text| reader.value("hit_ratio", text)).transpose()?,
         mean_bound: reader.or("mean_bound", section.mean_bound.as_ref(), Nanos::from_secs(3))?,
         connections: section.connections,
         timeout: reader.or("timeout", section.timeout.as_ref(), Nanos::from_secs(60))?,
@@ -116,6 +120,20 @@ pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> 
         world,
         think_mean: think_mean(&reader, &file.origin)?,
     })
+}
+
+fn growth(
+    reader: &Reader<'_>,
+    file: &PlanFile,
+    course: &Course,
+    scale: Scale,
+) -> Result<Option<Growth>, PlanError> {
+    let Some(section) = &file.population else { return Ok(None) };
+    if *course == Course::BestEffort {
+        let why = "robots are as many as a rate takes, and \"best effort\" has none; say in [robots] how many there are";
+        return Err(reader.wrong("population", why));
+    }
+    Growth::of(reader, section, scale).map(Some)
 }
 
 fn entrants(
@@ -167,55 +185,6 @@ fn disk(reader: &Reader<'_>, section: &BakeoffSection) -> Result<Option<u64>, Pl
     }
 }
 
-/// Which rates: one, or shares of a peak.
-fn course(
-    reader: &Reader<'_>,
-    section: &BakeoffSection,
-    scale: Scale,
-    rate: Option<PerSecond>,
-) -> Result<Course, PlanError> {
-    if let Some(rate) = rate {
-        return Ok(match &section.rates {
-            Some(shares) => {
-                let (shares, idle) = (shares_of(reader, shares)?, idle(reader, section, scale)?);
-                Course::Shares { shares, peak: Peak::Given(rate), idle }
-            }
-            None => Course::Single(rate),
-        });
-    }
-    match (&section.rate, &section.rates) {
-        (Some(rate), None) => Ok(Course::Single(reader.value("rate", rate)?)),
-        (None, Some(shares)) => {
-            let peak = match &section.peak {
-                Some(peak) => Peak::Given(reader.value("peak", peak)?),
-                None => Peak::Searched {
-                    first: match &section.first_trial {
-                        Some(rate) => reader.value("first_trial", rate)?,
-                        None => reader.value("first_trial", "100/s")?,
-                    },
-                    trials: section.trials.unwrap_or(8).max(1),
-                },
-            };
-            let (shares, idle) = (shares_of(reader, shares)?, idle(reader, section, scale)?);
-            Ok(Course::Shares { shares, peak, idle })
-        }
-        _ => Err(reader.wrong("rate", "give either `rate`, for one run, or `rates`, as shares of the peak")),
-    }
-}
-
-fn shares_of(reader: &Reader<'_>, shares: &[String]) -> Result<Vec<Ratio>, PlanError> {
-    let shares: Vec<Ratio> =
-        shares.iter().map(|share| reader.value("rates", share)).collect::<Result<_, _>>()?;
-    if shares.is_empty() || shares.iter().any(|share| share.get() <= 0.0) {
-        return Err(reader.wrong("rates", "each is a share of the peak above 0 %, such as \"80%\""));
-    }
-    Ok(shares)
-}
-
-fn idle(reader: &Reader<'_>, section: &BakeoffSection, scale: Scale) -> Result<Nanos, PlanError> {
-    Ok(scale.of(reader.or("idle", section.idle.as_ref(), Nanos::from_secs(600))?))
-}
-
 /// Durations at the scale, and stores in bytes. Transactions and bytes stay as they are; a warm-up is not shortened
 /// below [`WARM`], as the origin's think time is not shortened either, and what waits for something outside not
 /// below [`PATIENCE`].
@@ -235,27 +204,8 @@ fn scaled(phases: &[PhaseFile], scale: Scale, store_bytes: u64) -> Vec<PhaseFile
     phases
 }
 
-fn is_measured(phase: &PhaseFile) -> bool {
+pub(super) fn is_measured(phase: &PhaseFile) -> bool {
     phase.measured.unwrap_or(true)
-}
-
-/// Measured phases are long enough at every rate that is known beforehand.
-fn demand_length(origin: &str, phases: &[PhaseFile], scale: Scale, course: &Course) -> Result<(), PlanError> {
-    let lowest = match course {
-        Course::Single(rate) => Some(*rate),
-        Course::Shares { peak: Peak::Given(peak), .. } => course.lowest(*peak),
-        // Looked at when the peak is known.
-        Course::Shares { peak: Peak::Searched { .. }, .. } => None,
-    };
-    // Without a rate the time alone is looked at.
-    let rate = lowest.or(PerSecond::new(1e9));
-    let too_short = |phase: &PhaseFile| scale.holds(&phase.name, phase.goal.duration?, rate?).err();
-    // The one that needs most: what is advised for it does for all.
-    let worst = phases.iter().filter(|phase| is_measured(phase)).filter_map(too_short);
-    match worst.max_by(|a, b| a.needs().total_cmp(&b.needs())) {
-        Some(why) => Err(PlanError::TooShort { origin: origin.to_owned(), why }),
-        None => Ok(()),
-    }
 }
 
 /// What is asked for when it is measured, and the same kinds, but cachable and without think time. The origin knows

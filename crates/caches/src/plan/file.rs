@@ -22,7 +22,8 @@ pub(super) struct BakeoffSection {
     pub disk: Option<String>,
     /// Share of the published durations, such as "1/60". Default 1. `--scale` replaces it.
     pub scale: Option<String>,
-    /// One run at this rate, such as "50/s". `--rate` replaces it.
+    /// One run at this rate, such as "50/s", which `--rate` replaces; or "best effort": each robot asks again as
+    /// soon as its page is complete.
     pub rate: Option<String>,
     /// Several runs, at these shares of the peak, such as ["100%", "10%"], in this order.
     pub rates: Option<Vec<String>>,
@@ -34,9 +35,10 @@ pub(super) struct BakeoffSection {
     pub trials: Option<u32>,
     /// Time without requests between two rates; it shrinks with the scale. Default "10min".
     pub idle: Option<String>,
-    /// The hit ratio that the workload is set to: what the rule of 1999 holds a run against.
-    pub hit_ratio: String,
-    /// Bound of the mean response time by that rule. Default "3s".
+    /// The hit ratio that the workload is set to: with it, runs are judged by the rule of 1999, which holds them
+    /// against it. Default none: that rule is not for this workload.
+    pub hit_ratio: Option<String>,
+    /// Bound of the mean response time, by that rule and in the search for the peak. Default "3s".
     pub mean_bound: Option<String>,
     /// Most connections. Default: what the descriptors allow, at most 20,000.
     pub connections: Option<usize>,

@@ -3,17 +3,22 @@
 //! Measuring side, cold, pure. Nothing is opened or started here.
 
 mod check;
+mod course;
 mod entrant;
 mod file;
+mod length;
 mod population;
 
+pub use course::{Course, Peak};
 pub use population::Growth;
 
 pub use entrant::{Entrant, Kind, NoEntrant};
 
+use crate::not_scaled::{self, Grows};
 use crate::scale::{Scale, TooShort};
 use bakeoff_content::DistributionError;
 use bakeoff_content::world::{Model, ModelError};
+use bakeoff_robots::working_set::Limit;
 use bakeoff_robots::{PhaseFile, Spec, SpecError};
 use bakeoff_subject::ProxyMode as Mode;
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
@@ -48,9 +53,9 @@ pub struct CachePlan {
     pub scale: Scale,
     /// Which rates.
     pub course: Course,
-    /// The hit ratio that the workload is set to.
-    pub hit_ratio: Ratio,
-    /// Bound of the mean response time by the rule of 1999.
+    /// The hit ratio that the workload is set to; `None`: the rule of 1999 is not for it.
+    pub hit_ratio: Option<Ratio>,
+    /// Bound of the mean response time, by the rule of 1999 and in the search for the peak.
     pub mean_bound: Nanos,
     /// Most connections.
     pub connections: Option<usize>,
@@ -83,49 +88,6 @@ pub struct CachePlan {
     pub world: String,
     /// Mean of the origin's think time.
     pub think_mean: Nanos,
-}
-
-/// Which rates.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Course {
-    /// One.
-    Single(PerSecond),
-    /// Several, as shares of the peak.
-    Shares {
-        /// In the order of the runs.
-        shares: Vec<Ratio>,
-        /// The peak.
-        peak: Peak,
-        /// Time without requests between two rates, already scaled.
-        idle: Nanos,
-    },
-}
-
-impl Course {
-    /// The lowest rate, of this peak where they are shares of one.
-    pub fn lowest(&self, peak: PerSecond) -> Option<PerSecond> {
-        match self {
-            Self::Single(rate) => Some(*rate),
-            Self::Shares { shares, .. } => {
-                let least = shares.iter().map(|share| share.get()).fold(f64::INFINITY, f64::min);
-                PerSecond::new(peak.get() * least)
-            }
-        }
-    }
-}
-
-/// Where the peak is from.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Peak {
-    /// The plan says it.
-    Given(PerSecond),
-    /// It is searched for.
-    Searched {
-        /// The first trial's rate.
-        first: PerSecond,
-        /// Most trials.
-        trials: u32,
-    },
 }
 
 /// How stores are filled.
@@ -209,18 +171,7 @@ impl CachePlan {
     /// What it would do.
     pub fn in_words(&self) -> String {
         let entrants: Vec<&str> = self.entrants.iter().map(|entrant| entrant.name.as_str()).collect();
-        let rates = match &self.course {
-            Course::Single(rate) => rate.to_string(),
-            Course::Shares { shares, peak, idle } => {
-                let of = match peak {
-                    Peak::Given(rate) => format!("{rate}, given"),
-                    Peak::Searched { first, trials } => {
-                        format!("the peak, searched for from {first} in at most {trials} trials")
-                    }
-                };
-                format!("{} shares of {of}; {idle} idle between them", shares.len())
-            }
-        };
+        let rates = self.course.in_words();
         let phases = self.phases().iter().map(|phase| match phase.goal.duration {
             Some(duration) => format!("{} {duration}", phase.name),
             None => phase.name.clone(),
@@ -238,35 +189,46 @@ impl CachePlan {
             self.scale,
             self.seed
         );
-        for line in self.scale.leaves(self.think_mean, self.memory_bytes + self.disk_bytes.unwrap_or(0)) {
+        for line in self.not_scaled() {
             words += &format!("\n  not scaled: {line}");
         }
         words
     }
 
-    /// The robots of a run at this rate.
-    pub fn robots_at(&self, rate: PerSecond) -> Spec {
-        match &self.growth {
-            Some(growth) => growth.at(&self.robots, rate),
-            None => Spec { rate: Some(rate), ..self.robots.clone() },
+    /// What the scale leaves as it is, in words.
+    pub fn not_scaled(&self) -> Vec<String> {
+        let grows = match self.robots.working_set {
+            _ if self.course == Course::BestEffort => Grows::WithTheFill,
+            Limit::Objects(objects) if !self.growth.is_some_and(|growth| growth.sets_working_set()) => {
+                Grows::To(objects)
+            }
+            _ => Grows::WithTime,
+        };
+        let store = self.memory_bytes.saturating_add(self.disk_bytes.unwrap_or(0));
+        not_scaled::lines(self.scale, self.think_mean, grows, Bytes::new(store))
+    }
+
+    /// Measured phases are long enough at this rate.
+    ///
+    /// # Errors
+    /// The one that needs most is not.
+    pub(crate) fn demand_length(&self, rate: PerSecond) -> Result<(), TooShort> {
+        // Bytes are the same at every rate: they were looked at when the plan was read.
+        let published = &self.published;
+        length::Length { published, scaled: &[], scale: self.scale, model: &self.model }.demand(Some(rate))
+    }
+
+    /// The robots of a run at this rate; without one they ask as fast as replies come.
+    pub fn robots_at(&self, rate: impl Into<Option<PerSecond>>) -> Spec {
+        match (&self.growth, rate.into()) {
+            (Some(growth), Some(rate)) => growth.at(&self.robots, rate),
+            (_, rate) => Spec { rate, ..self.robots.clone() },
         }
     }
 
     /// The phases of a run.
     pub fn phases(&self) -> &[bakeoff_robots::phases::Phase] {
         &self.robots.phases
-    }
-
-    /// The highest rate of a run, where it is known beforehand.
-    pub fn highest(&self) -> Option<PerSecond> {
-        match &self.course {
-            Course::Single(rate) => Some(*rate),
-            Course::Shares { shares, peak: Peak::Given(peak), .. } => {
-                let most = shares.iter().map(|share| share.get()).fold(0.0, f64::max);
-                PerSecond::new(peak.get() * most)
-            }
-            Course::Shares { peak: Peak::Searched { .. }, .. } => None,
-        }
     }
 
     /// The plan of a text, changed by flags.

@@ -51,20 +51,30 @@ impl Growth {
         })
     }
 
-    /// What robots say of themselves that follows from the rate is refused, and put in.
+    /// What robots say of themselves that follows from the rate is refused, and put in. A working set that follows
+    /// from no rate is theirs to say.
     pub(super) fn put_in(&self, reader: &Reader<'_>, robots: &RobotsFile) -> Result<RobotsFile, PlanError> {
         let said = [
             ("robots", robots.robots.is_some()),
             ("servers", robots.servers.is_some()),
-            ("working_set", robots.working_set.is_some()),
+            ("working_set", self.working_set.is_some() && robots.working_set.is_some()),
         ];
         if let Some((key, _)) = said.into_iter().find(|(_, is_there)| *is_there) {
             return Err(reader.wrong(key, "[population] says it, from the rate; take it out of [robots]"));
         }
-        let objects = NonZeroU64::new(1).filter(|_| self.working_set.is_some());
-        let working_set =
-            objects.map(|one| WorkingSetFile { objects: Some(one), ..WorkingSetFile::default() });
+        let working_set = match self.working_set {
+            // Any number: the rate's takes its place.
+            Some(_) => {
+                Some(WorkingSetFile { objects: Some(NonZeroU64::MIN), ..WorkingSetFile::default() })
+            }
+            None => robots.working_set,
+        };
         Ok(RobotsFile { working_set, ..robots.clone() })
+    }
+
+    /// Whether the working set follows from the rate and the time.
+    pub(super) const fn sets_working_set(&self) -> bool {
+        self.working_set.is_some()
     }
 
     /// The robots that ask at this rate.

@@ -205,6 +205,7 @@ impl Bench<'_, '_> {
         }
         match &self.plan.course {
             Course::Single(rate) => self.rate(entrant, 1, *rate),
+            Course::BestEffort => self.best_effort(entrant),
             Course::Shares { shares, peak, idle } => {
                 let peak = match peak {
                     Peak::Given(peak) => *peak,
@@ -249,7 +250,13 @@ impl Bench<'_, '_> {
 /// Connections that no robots of the plan have more of: of those that are measured, of those that fill, and of
 /// those that see how fast the way is.
 fn most_used(plan: &CachePlan) -> usize {
-    let measured = match plan.highest().map(|rate| plan.robots_at(rate).pace()) {
+    let robots = match plan.course {
+        Course::BestEffort => Some(plan.robots_at(None::<PerSecond>)),
+        Course::Single(_) | Course::Shares { .. } => {
+            plan.course.known_highest().map(|rate| plan.robots_at(rate))
+        }
+    };
+    let measured = match robots.map(|robots| robots.pace()) {
         Some(Pace::Sourced { connections }) => connections,
         Some(Pace::Pooled(pools)) => pools.robots.saturating_mul(pools.each.max(1)),
         Some(Pace::Closed { .. } | Pace::Open { .. }) | None => CONNECTIONS,

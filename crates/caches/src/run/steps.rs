@@ -8,7 +8,7 @@ use super::load::{Ended, Load};
 use super::observer::{Learnt, Log, Observer, Sides};
 use super::started::Started;
 use super::{Bench, CachesError, achievable};
-use crate::plan::{Entrant, Peak};
+use crate::plan::{Course, Entrant, Peak};
 use crate::records::{EntrantRecord, PhaseLine, Purpose, RunRecord, Store};
 use bakeoff_content::mix64;
 use bakeoff_content::world::Model;
@@ -71,10 +71,21 @@ impl Bench<'_, '_> {
     /// Measures a rate.
     pub(super) fn rate(&mut self, entrant: &Started, order: u32, rate: PerSecond) -> Result<(), CachesError> {
         self.progress.stage(&format!("{}: {rate}", entrant.record.name));
+        let spec = self.plan.robots_at(rate);
+        self.measured(entrant, &spec, Purpose::Rate { order, rate_per_s: rate.get() })
+    }
+
+    /// Measures what comes of robots that ask as fast as replies come.
+    pub(super) fn best_effort(&mut self, entrant: &Started) -> Result<(), CachesError> {
+        self.progress.stage(&format!("{}: as fast as replies come", entrant.record.name));
+        let spec = self.plan.robots_at(None::<PerSecond>);
+        self.measured(entrant, &spec, Purpose::BestEffort)
+    }
+
+    fn measured(&mut self, entrant: &Started, spec: &Spec, purpose: Purpose) -> Result<(), CachesError> {
         let plan = self.plan;
-        let spec = plan.robots_at(rate);
-        let work = Work { keeps_stream: entrant.is_cache, ..Work::plain(&spec, &plan.model) };
-        self.asked(entrant, work, |_| Purpose::Rate { order, rate_per_s: rate.get() })?;
+        let work = Work { keeps_stream: entrant.is_cache, ..Work::plain(spec, &plan.model) };
+        self.asked(entrant, work, |_| purpose)?;
         Ok(())
     }
 
@@ -200,18 +211,10 @@ impl Bench<'_, '_> {
 
     /// Phases are long enough at the lowest rate, now that the peak is known.
     pub(super) fn demand_length(&self, peak: PerSecond) -> Result<(), CachesError> {
-        let crate::plan::Course::Shares { shares, peak: Peak::Searched { .. }, .. } = &self.plan.course
-        else {
-            return Ok(());
-        };
-        let least = shares.iter().map(|share| share.get()).fold(f64::INFINITY, f64::min);
-        let Some(rate) = PerSecond::new(peak.get() * least) else { return Ok(()) };
-        for phase in self.plan.published.iter().filter(|phase| phase.measured.unwrap_or(true)) {
-            if let Some(duration) = phase.goal.duration {
-                self.plan.scale.holds(&phase.name, duration, rate)?;
-            }
-        }
-        Ok(())
+        let course = &self.plan.course;
+        let Course::Shares { peak: Peak::Searched { .. }, .. } = course else { return Ok(()) };
+        let Some(lowest) = course.lowest(peak) else { return Ok(()) };
+        Ok(self.plan.demand_length(lowest)?)
     }
 
     fn next_world(&mut self) -> u64 {

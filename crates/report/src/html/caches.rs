@@ -3,10 +3,10 @@
 use super::chart::{Chart, Scale, Series};
 use super::page::{STYLE, typeset};
 use crate::caches::{
-    Table, by_rate, costs, extent, faults, hit_ratios, performance, phases, preparation, published,
+    Table, by_rate, costs, extent, faults, hit_ratios, is_judged, performance, phases, preparation, published,
 };
 use crate::figures;
-use bakeoff_caches::results::{Entrant, Point, Results};
+use bakeoff_caches::results::{CutShort, Entrant, Point, Results};
 use bakeoff_experiment::results::Fact;
 use bakeoff_experiment::study::{self, Study};
 use minijinja::Value;
@@ -14,6 +14,9 @@ use minijinja::value::Serde;
 use serde::Serialize;
 
 const TEMPLATE: &str = include_str!("../../assets/caches.html.j2");
+/// Above response times.
+const JUDGED: &str = "Response time from when a request was due, with its 95 % interval, and document hit ratio; requests that failed, where any did; the last column is the rule of 1999, and what of it did not hold";
+const NOT_JUDGED: &str = "Response time from when a request was due, with its 95 % interval, and document hit ratio; requests that failed, where any did";
 /// Style classes of entrants.
 const KEYS: usize = 6;
 
@@ -29,6 +32,8 @@ struct View {
     flags: Option<String>,
     entrants: Vec<Card>,
     charts: Vec<Chart>,
+    // Whether the rule of 1999 was judged.
+    judged: bool,
     path: Option<String>,
     published: Vec<Published>,
     missing: Vec<String>,
@@ -106,6 +111,7 @@ impl View {
                 .map(|(at, entrant)| Card::of(at, entrant))
                 .collect(),
             charts: charts(results),
+            judged: is_judged(results.entrants.iter().flat_map(|entrant| &entrant.points)),
             path: results.path.as_ref().map(crate::caches::path),
             published: study.as_ref().map_or_else(Vec::new, tables),
             missing: study.map_or_else(Vec::new, |study| study.missing),
@@ -125,10 +131,14 @@ fn key(at: usize) -> String {
 
 impl Card {
     fn of(at: usize, entrant: &Entrant) -> Self {
+        let broken_off = |point: &Point| point.cut_short == Some(CutShort::BrokenOff);
         let (state, glyph, word) = match (&entrant.failed, entrant.passed_up_to_per_s) {
             (Some(_), _) => ("invalid", "?", "not finished"),
             (None, Some(_)) => ("fine", "\u{25b2}", "passes"),
             (None, None) if entrant.points.is_empty() => ("open", "\u{25cb}", "no rate"),
+            (None, None) if !is_judged(entrant.points.iter()) && !entrant.points.iter().all(broken_off) => {
+                ("open", "\u{25cb}", "measured")
+            }
             (None, None) if entrant.failed_from_per_s.is_none() => ("open", "\u{25cb}", "broken off"),
             (None, None) => ("costs", "\u{2715}", "fails"),
         };
@@ -139,7 +149,8 @@ impl Card {
         };
         let mut tables = Vec::new();
         if !entrant.points.is_empty() {
-            tables.push(grid("Response time from when a request was due, with its 95 % interval, and document hit ratio; requests that failed, where any did; the last column is the rule of 1999, and what of it did not hold", performance(entrant)));
+            let judged = is_judged(entrant.points.iter());
+            tables.push(grid(if judged { JUDGED } else { NOT_JUDGED }, performance(entrant)));
             tables.extend(hit_ratios(entrant).map(|ratios| grid("Hit ratios: as the robots saw them, as the origin's count says, by bytes, what the workload offered; and of caches that are simulated on the same requests: endless, LRU and Belady's with the room of the store", ratios)));
             tables.push(grid("CPU per request of cache, origin and robots; mean times of hits and misses; requests in flight; how late robots sent", costs(entrant)));
         }
@@ -167,7 +178,7 @@ impl Card {
     }
 }
 
-/// Response time, hit ratio and CPU against the rate, all entrants in each.
+/// Response time, hit ratio and CPU against the rate, all entrants in each. What had no rate is in none.
 fn charts(results: &Results) -> Vec<Chart> {
     type Pick = fn(&Point) -> Option<f64>;
     let lines = |what: &str, dashed: bool, pick: Pick| -> Vec<Series> {
@@ -181,7 +192,7 @@ fn charts(results: &Results) -> Vec<Chart> {
             points: by_rate(entrant)
                 .into_iter()
                 .filter(|point| phase.is_none_or(|phase| point.phase == phase))
-                .filter_map(|point| Some((point.rate_per_s, pick(point)?, point.rule.passed())))
+                .filter_map(|point| Some((point.rate_per_s?, pick(point)?, point.passed() != Some(false))))
                 .collect(),
         };
         let of_phases = |(at, entrant): (usize, &Entrant)| -> Vec<Series> {

@@ -98,7 +98,9 @@ impl FromStr for FillGoal {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LockFile {
-    /// What must have come: "frozen" (the working set stopped growing), "told" (the cache is full).
+    /// What must have come: "frozen" (the working set stopped growing), "told" (the cache is full). Left out:
+    /// nothing, and `at_most` bounds a goal of transactions or fill.
+    #[serde(default)]
     pub until: BTreeSet<Awaited>,
     /// The phase ends after this nevertheless, and says so.
     #[serde(deserialize_with = "typed::text")]
@@ -174,8 +176,10 @@ fn goal(file: &PhaseFile) -> Result<Goal, SpecError> {
         at_most: lock.at_most,
     });
     if let Some(lock) = lock {
-        if !lock.frozen && !lock.told {
-            return refuse("lock", "it waits for nothing", "write until = [\"frozen\"] or [\"told\"]");
+        let bounds = file.goal.transactions.is_some() || file.goal.fill.is_some();
+        if !lock.frozen && !lock.told && !bounds {
+            let help = "write until = [\"frozen\"] or [\"told\"], or a goal of transactions or fill";
+            return refuse("lock", "it waits for nothing", help);
         }
         if lock.at_most == Nanos::ZERO {
             return refuse("lock", "it may take no time", "write at_most = \"4h\"");

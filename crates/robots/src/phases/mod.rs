@@ -6,6 +6,7 @@
 
 mod file;
 mod gate;
+mod loads;
 mod schedule;
 mod stretch;
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod tests;
 pub(crate) use file::check;
 pub use file::{Awaited, FillGoal, GoalFile, LockFile, PhaseFile, RampFile};
 pub use gate::FillGate;
+pub use loads::{mean_loads, planned_loads};
 pub use schedule::{Ended, Finished, Schedule};
 
 use bakeoff_units::{Nanos, Ratio};
@@ -82,7 +84,7 @@ impl ErrorGoal {
     pub const RATIO_AFTER: u64 = 1000;
 }
 
-/// What holds a phase, and how long at most.
+/// What holds a phase, and how long at most. Where nothing does, what bounds a goal that counts requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lock {
     /// Whether the working set must have stopped growing.

@@ -132,6 +132,22 @@ fn a_fill_that_is_never_reached_ends_after_the_longest_time_of_its_lock() {
 }
 
 #[test]
+fn a_lock_that_waits_for_nothing_bounds_a_fill() {
+    let fill = Goal { fill_bytes: Some(1000), ..Goal::default() };
+    let phases = || vec![locked(fill, false, false), phase("b", lasting(5))];
+    let mut reached = schedule(phases());
+    good(&mut reached, 99);
+    assert_eq!(run_to(&mut reached, S(7)), Some(0));
+    good(&mut reached, 1);
+    assert_eq!(run_to(&mut reached, S(8)), Some(1));
+    assert_eq!(ends(&reached), [(S(8), EndReason::Fill)]);
+    let mut never = schedule(phases());
+    good(&mut never, 99);
+    assert_eq!((run_to(&mut never, S(99)), run_to(&mut never, S(101))), (Some(0), Some(1)));
+    assert_eq!(ends(&never), [(S(100), EndReason::TookTooLong)]);
+}
+
+#[test]
 fn a_locked_phase_ends_after_its_longest_time_and_says_why() {
     let mut schedule = schedule(vec![locked(lasting(10), true, true), phase("b", lasting(5))]);
     schedule.set_frozen();
@@ -221,4 +237,37 @@ fn goals_are_shared_out_among_lanes() {
     let mut schedule = Schedule::new([phase("a", goal)].into(), lane, FillGate::new());
     good(&mut schedule, 2);
     assert_eq!(run_to(&mut schedule, S(1)), None, "the other lane has three");
+}
+
+#[test]
+fn the_mean_load_is_that_of_the_time_a_phase_took() {
+    let mut up = phase("up", lasting(10));
+    up.load = ramp(0.0, 1.0);
+    let stay = phase("stay", lasting(10));
+    let mut tenth = phase("tenth", Goal { transactions: Some(5), ..Goal::default() });
+    tenth.population = ramp(0.1, 0.1);
+    let means = |spans: [u64; 4]| {
+        let spans = spans.windows(2).zip([&up, &stay, &tenth]);
+        mean_loads(spans.map(|(span, phase)| (phase, S(span[0]), S(span[1]))))
+    };
+    let are = |spans: [u64; 4], known: [f64; 3]| {
+        let means = means(spans);
+        assert!(means.iter().zip(known).all(|(got, known)| (got - known).abs() < 1e-9), "{means:?}");
+    };
+    // As planned: half on the way up, all of it, a tenth of the robots.
+    are([0, 10, 20, 37], [0.5, 1.0, 0.1]);
+    // Cut short half way up: a quarter on average, and half from there on.
+    are([0, 5, 15, 15], [0.25, 0.5, 0.05]);
+}
+
+#[test]
+fn planned_loads_are_those_of_phases_that_go_to_their_ends() {
+    let text = "[robots]
+        [[phase]]\nname = 'up'\ngoal = { duration = '4s' }\npopulation = { begin = '20%', end = '100%' }
+        [[phase]]\nname = 'fill'\ngoal = { fill = '1GB' }
+        [[phase]]\nname = 'idle'\ngoal = { duration = '9s' }\nload = { begin = '10%' }";
+    let typed: toml::Table = toml::from_str(text).unwrap();
+    let files: Vec<PhaseFile> = typed["phase"].clone().try_into().unwrap();
+    let loads = planned_loads(&files);
+    assert!(loads.iter().zip([0.6, 1.0, 0.1]).all(|(got, known)| (got - known).abs() < 1e-9), "{loads:?}");
 }

@@ -116,6 +116,7 @@ fn every_contradiction_is_refused_at_its_place() {
         ("", "goal = { duration = '1min', errors = '200%' }", "at most 100%"),
         ("", "goal = { duration = '1min', errors = '5' }", "is not a share"),
         ("", "lock = { until = [], at_most = '1h' }", "it waits for nothing"),
+        ("", "goal = { duration = '1min' }\nlock = { at_most = '1h' }", "or a goal of transactions or fill"),
         ("", "lock = { until = ['told'], at_most = '0s' }", "it may take no time"),
         ("", "lock = { until = ['told'] }", "missing field `at_most`"),
         ("", "lock = { until = ['frozen'], at_most = '1h' }", "the working set never stops growing"),

@@ -1,0 +1,68 @@
+//! What a scale leaves as long or as large as in the published procedure, in words.
+//!
+//! Measuring side, cold, pure.
+
+use crate::scale::Scale;
+use bakeoff_units::{Bytes, Nanos};
+
+/// How the working set of a plan grows, as far as a scale changes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grows {
+    /// With the time.
+    WithTime,
+    /// To so many objects.
+    To(u64),
+    /// Until enough went into the store.
+    WithTheFill,
+}
+
+/// A line each; nothing at full scale.
+pub(crate) fn lines(scale: Scale, think_mean: Nanos, grows: Grows, store: Bytes) -> Vec<String> {
+    if scale.get() >= 1.0 {
+        return Vec::new();
+    }
+    let mut lines = Vec::new();
+    if think_mean > Nanos::ZERO {
+        lines.push(format!(
+            "the origin's think time stays {think_mean} in the mean: of what is asked for again, {:.0} times as large a \
+             share as in the published procedure is asked for while its first fetch is under way, and cannot be a hit",
+            1.0 / scale.get()
+        ));
+    }
+    let fixed = format!("the store is {store}, whatever the scale");
+    let evicts = "how soon it evicts depends on the rate and the time together";
+    let (set, store) = match grows {
+        Grows::WithTime => (
+            format!("the working set grows to {scale} of its published size at the same rate, since it grows with time"),
+            format!("{fixed}: {evicts}"),
+        ),
+        Grows::To(objects) => (
+            format!("the working set grows to {objects} objects, whatever the scale"),
+            format!("{fixed}: {evicts}"),
+        ),
+        Grows::WithTheFill => {
+            ("what is measured ends when enough went into the store, whatever the scale".to_owned(), fixed)
+        }
+    };
+    lines.extend([set, "no warm-up is shortened below 10 s".to_owned(), store]);
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn at_full_scale_nothing_is_left_unscaled() {
+        let (think, store) = (Nanos::from_secs(3), Bytes::new(1 << 26));
+        assert!(lines(Scale::FULL, think, Grows::WithTime, store).is_empty());
+        let sixtieth: Scale = "1/60".parse().unwrap();
+        let left = lines(sixtieth, think, Grows::WithTime, store);
+        assert!(left[0].contains("60 times") && left[1].contains("1/60") && left.len() == 4, "{left:?}");
+        let left = lines(sixtieth, think, Grows::To(95_325), store);
+        assert!(left[1].contains("95325 objects") && left.len() == 4, "{left:?}");
+        // Who does not think spoils no hits by it.
+        let left = lines(sixtieth, Nanos::ZERO, Grows::WithTheFill, store);
+        assert!(left[0].contains("enough went into the store") && left.len() == 3, "{left:?}");
+    }
+}

@@ -1,0 +1,164 @@
+//! Which rates a plan has: one, shares of a peak, or none at all.
+//!
+//! Measuring side, cold, pure.
+
+use super::check::Reader;
+use super::file::BakeoffSection;
+use super::PlanError;
+use crate::scale::Scale;
+use bakeoff_units::{Nanos, PerSecond, Ratio};
+
+/// Which rates.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Course {
+    /// One.
+    Single(PerSecond),
+    /// None: robots ask as fast as replies come.
+    BestEffort,
+    /// Several, as shares of the peak.
+    Shares {
+        /// In the order of the runs.
+        shares: Vec<Ratio>,
+        /// The peak.
+        peak: Peak,
+        /// Time without requests between two rates, already scaled.
+        idle: Nanos,
+    },
+}
+
+impl Course {
+    /// The lowest rate, of this peak where they are shares of one.
+    pub(crate) fn lowest(&self, peak: PerSecond) -> Option<PerSecond> {
+        match self {
+            Self::Single(rate) => Some(*rate),
+            Self::BestEffort => None,
+            Self::Shares { shares, .. } => {
+                let least = shares.iter().map(|share| share.get()).fold(f64::INFINITY, f64::min);
+                PerSecond::new(peak.get() * least)
+            }
+        }
+    }
+
+    /// The highest rate, where it is known beforehand: a peak that is searched for is not.
+    pub(crate) fn known_highest(&self) -> Option<PerSecond> {
+        match self {
+            Self::Single(rate) => Some(*rate),
+            Self::Shares { shares, peak: Peak::Given(peak), .. } => {
+                let most = shares.iter().map(|share| share.get()).fold(0.0, f64::max);
+                PerSecond::new(peak.get() * most)
+            }
+            Self::Shares { peak: Peak::Searched { .. }, .. } | Self::BestEffort => None,
+        }
+    }
+
+    /// For who asks what a plan would do.
+    pub(super) fn in_words(&self) -> String {
+        match self {
+            Self::Single(rate) => rate.to_string(),
+            Self::BestEffort => "none; robots ask as fast as replies come".to_owned(),
+            Self::Shares { shares, peak, idle } => {
+                let of = match peak {
+                    Peak::Given(rate) => format!("{rate}, given"),
+                    Peak::Searched { first, trials } => {
+                        format!("the peak, searched for from {first} in at most {trials} trials")
+                    }
+                };
+                format!("{} shares of {of}; {idle} idle between them", shares.len())
+            }
+        }
+    }
+
+    /// The lowest rate, where it is known beforehand.
+    pub(crate) fn known_lowest(&self) -> Option<PerSecond> {
+        match self {
+            Self::Single(rate) => Some(*rate),
+            Self::Shares { peak: Peak::Given(peak), .. } => self.lowest(*peak),
+            Self::Shares { peak: Peak::Searched { .. }, .. } | Self::BestEffort => None,
+        }
+    }
+}
+
+/// Where the peak is from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Peak {
+    /// The plan says it.
+    Given(PerSecond),
+    /// It is searched for.
+    Searched {
+        /// The first trial's rate.
+        first: PerSecond,
+        /// Most trials.
+        trials: u32,
+    },
+}
+
+/// What `rate` says where requests follow replies and no clock.
+const BEST_EFFORT: &str = "best effort";
+
+/// `changed`: what a flag puts in the rate's place.
+pub(super) fn course(
+    reader: &Reader<'_>,
+    section: &BakeoffSection,
+    scale: Scale,
+    changed: Option<PerSecond>,
+) -> Result<Course, PlanError> {
+    match (section.rate.as_deref(), &section.rates) {
+        (Some(BEST_EFFORT), None) => best_effort(reader, section, changed),
+        (rate, None) if rate.is_some() || changed.is_some() => {
+            let typed = || reader.value("rate", rate.unwrap_or_default());
+            Ok(Course::Single(changed.map_or_else(typed, Ok)?))
+        }
+        (None, Some(shares)) => {
+            let peak = changed.map_or_else(|| peak(reader, section), |rate| Ok(Peak::Given(rate)))?;
+            let (shares, idle) = (shares_of(reader, shares)?, idle(reader, section, scale)?);
+            Ok(Course::Shares { shares, peak, idle })
+        }
+        _ => {
+            let why = "give either `rate`, for one run, or `rates`, as shares of the peak; `rate = \"best effort\"` \
+                       asks as fast as replies come";
+            Err(reader.wrong("rate", why))
+        }
+    }
+}
+
+fn best_effort(
+    reader: &Reader<'_>,
+    section: &BakeoffSection,
+    changed: Option<PerSecond>,
+) -> Result<Course, PlanError> {
+    if changed.is_some() {
+        let why = "this plan's robots ask as fast as replies come, at no rate; take --rate out, or write a rate in \
+                   the place of \"best effort\"";
+        return Err(reader.wrong("rate", why));
+    }
+    if section.hit_ratio.is_some() {
+        let why = "it is for the rule of 1999, which holds a run against its rate, and \"best effort\" has none; take \
+                   it out";
+        return Err(reader.wrong("hit_ratio", why));
+    }
+    Ok(Course::BestEffort)
+}
+
+fn peak(reader: &Reader<'_>, section: &BakeoffSection) -> Result<Peak, PlanError> {
+    if let Some(peak) = &section.peak {
+        return Ok(Peak::Given(reader.value("peak", peak)?));
+    }
+    let first = section.first_trial.as_deref().unwrap_or("100/s");
+    Ok(Peak::Searched {
+        first: reader.value("first_trial", first)?,
+        trials: section.trials.unwrap_or(8).max(1),
+    })
+}
+
+fn shares_of(reader: &Reader<'_>, shares: &[String]) -> Result<Vec<Ratio>, PlanError> {
+    let shares: Vec<Ratio> =
+        shares.iter().map(|share| reader.value("rates", share)).collect::<Result<_, _>>()?;
+    if shares.is_empty() || shares.iter().any(|share| share.get() <= 0.0) {
+        return Err(reader.wrong("rates", "each is a share of the peak above 0 %, such as \"80%\""));
+    }
+    Ok(shares)
+}
+
+fn idle(reader: &Reader<'_>, section: &BakeoffSection, scale: Scale) -> Result<Nanos, PlanError> {
+    Ok(scale.of(reader.or("idle", section.idle.as_ref(), Nanos::from_secs(600))?))
+}

@@ -1,0 +1,78 @@
+//! Whether measured phases are long enough for their figures to say something.
+//!
+//! Measuring side, cold, pure. What a phase lasts and how many replies come in it follows from its time, its rate
+//! and its factors; where bytes end it, how many replies bring them. How long that takes nobody knows beforehand:
+//! the report says it.
+
+use super::check::is_measured;
+use crate::scale::{Scale, TooShort};
+use bakeoff_content::world::Model;
+use bakeoff_robots::PhaseFile;
+use bakeoff_robots::phases::{FillGoal, planned_loads};
+use bakeoff_units::PerSecond;
+
+/// The phases of a plan, and what they are asked with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Length<'p> {
+    /// Before the scale.
+    pub(crate) published: &'p [PhaseFile],
+    /// At the scale, with fills in bytes.
+    pub(crate) scaled: &'p [PhaseFile],
+    pub(crate) scale: Scale,
+    pub(crate) model: &'p Model,
+}
+
+impl Length<'_> {
+    /// Measured phases are long enough at this rate; without one, the time and the bytes alone are looked at.
+    ///
+    /// # Errors
+    /// The one that needs most: what is advised for it does for all.
+    pub(crate) fn demand(&self, rate: Option<PerSecond>) -> Result<(), TooShort> {
+        let loads = planned_loads(self.published);
+        let by_time = self.published.iter().zip(loads).filter_map(|(phase, load)| self.by_time(phase, rate, load));
+        let worst = by_time.chain(self.scaled.iter().filter_map(|phase| self.by_bytes(phase)));
+        worst.max_by(|a, b| a.needs().total_cmp(&b.needs())).map_or(Ok(()), Err)
+    }
+
+    fn by_time(&self, phase: &PhaseFile, rate: Option<PerSecond>, load: f64) -> Option<TooShort> {
+        let duration = phase.goal.duration.filter(|_| is_measured(phase))?;
+        let rate = match rate {
+            Some(rate) => PerSecond::new(rate.get() * load)?,
+            None => PerSecond::new(1e9)?,
+        };
+        self.scale.holds(&phase.name, duration, rate).err()
+    }
+
+    fn by_bytes(&self, phase: &PhaseFile) -> Option<TooShort> {
+        let Some(FillGoal::Bytes(fill)) = phase.goal.fill.filter(|_| is_measured(phase)) else { return None };
+        TooShort::of_fill(&phase.name, fill, mean_bytes(self.model))
+    }
+}
+
+/// Mean size of what is asked for, pages with all that they embed.
+fn mean_bytes(model: &Model) -> f64 {
+    let kinds = model.kinds();
+    let (mut objects, mut bytes) = (0.0, 0.0);
+    for kind in kinds {
+        objects += kind.share;
+        bytes += kind.share * kind.size.mean();
+        if let Some(embeds) = &kind.embeds {
+            let embedded = kind.share * embeds.count.mean();
+            objects += embedded;
+            bytes += embedded * kinds.get(embeds.kind).map_or(0.0, |kind| kind.size.mean());
+        }
+    }
+    bytes / objects
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_counts_with_what_it_embeds() {
+        let text = "[[content]]\nname = 'image'\nsize = 'const:1KB'\nshare = '0%'\n\
+                    [[content]]\nname = 'page'\nsize = 'const:6KB'\nembeds = { kind = 'image', count = 'const:4' }";
+        assert_eq!(mean_bytes(&Model::from_toml(text).unwrap()), 2.0 * 1024.0);
+    }
+}

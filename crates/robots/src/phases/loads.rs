@@ -1,0 +1,53 @@
+//! How much of the rate phases ask for, on average.
+//!
+//! Measuring side, cold, pure: for who judges what a run came to, and how long it has to be. Owns no factor; the
+//! lines are [`Stretch`]'s.
+
+use super::stretch::{Handover, Stretch};
+use super::{Goal, Phase, PhaseFile, Ramp, RampFile};
+use bakeoff_units::Nanos;
+
+/// Taken for a phase of which no time says when it ends. Its factors stay as they are, so that any time does.
+const ANY: Nanos = Nanos::from_secs(1);
+
+/// The mean share of the rate that each of these phases asked for, in their order, each with when it began and
+/// ended: load times population. A phase goes on where the one before it stopped.
+pub fn mean_loads<'p>(phases: impl Iterator<Item = (&'p Phase, Nanos, Nanos)>) -> Vec<f64> {
+    let mut before = Handover::FULL;
+    phases
+        .map(|(phase, began, ended)| {
+            let stretch = Stretch::new(phase, began, before);
+            before = stretch.handover(ended);
+            match ended.since(began) {
+                Nanos::ZERO => stretch.factors(ended).load,
+                span => stretch.work(began, ended) / span.as_secs_f64(),
+            }
+        })
+        .collect()
+}
+
+/// The same of phases that go to their ends as planned.
+pub fn planned_loads(phases: &[PhaseFile]) -> Vec<f64> {
+    let phases: Vec<Phase> = phases.iter().map(factors).collect();
+    let mut now = Nanos::ZERO;
+    let spans = phases.iter().map(|phase| {
+        let began = now;
+        now += phase.goal.duration.unwrap_or(ANY);
+        (phase, began, now)
+    });
+    mean_loads(spans)
+}
+
+/// A phase with its time and its factors, and nothing of what else may end it.
+fn factors(file: &PhaseFile) -> Phase {
+    let ramp = |ramp: RampFile| Ramp { begin: ramp.begin, end: ramp.end };
+    Phase {
+        name: file.name.clone(),
+        goal: Goal { duration: file.goal.duration, ..Goal::default() },
+        load: ramp(file.load),
+        population: ramp(file.population),
+        recurrence: ramp(file.recurrence),
+        special: ramp(file.special),
+        measured: file.measured.unwrap_or(true),
+    }
+}
