@@ -4,6 +4,7 @@
 
 mod cost;
 mod faults;
+mod overload;
 mod point;
 mod words;
 

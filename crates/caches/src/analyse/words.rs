@@ -1,5 +1,6 @@
 //! What came of it, in sentences, and what spoils figures.
 
+use super::overload;
 use super::point::telling;
 use crate::directory::Stored;
 use crate::plan::CachePlan;
@@ -68,7 +69,7 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
 
 /// The rate, with the phase where there are several or where there is no rate: `at 50/s`, `at 400/s in top1`, `in
 /// meas`.
-fn place(entrant: &Entrant, point: &Point) -> String {
+pub(super) fn place(entrant: &Entrant, point: &Point) -> String {
     let at = point.rate_per_s.map(|asked| format!("at {}", rate(asked)));
     match at {
         Some(at) if entrant.has_phases() => format!("{at} in {}", point.phase),
@@ -95,13 +96,14 @@ fn standing(entrant: &Entrant) -> Option<String> {
     })
 }
 
-fn rate(per_second: f64) -> String {
+pub(super) fn rate(per_second: f64) -> String {
     PerSecond::new(per_second).map_or_else(String::new, |rate| rate.to_string())
 }
 
 /// What spoils figures.
 pub(super) fn warnings(plan: &CachePlan, stored: &Stored, entrants: &[Entrant]) -> Vec<String> {
-    let mut warnings: Vec<String> = stored.runs.iter().flat_map(of_run).collect();
+    let mut warnings: Vec<String> = overload::warnings(entrants).collect();
+    warnings.extend(stored.runs.iter().flat_map(of_run));
     for entrant in entrants {
         warnings.extend(entrant.points.iter().filter_map(|point| cut_short(entrant, point)));
         warnings.extend(entrant.points.iter().filter_map(|point| too_short(plan, entrant, point)));
