@@ -6,7 +6,7 @@ use bakeoff_units::{Nanos, PerSecond};
 use std::fmt;
 use std::str::FromStr;
 
-/// A measured phase holds at least this long ...
+/// A measured phase holds at least this long, but in a plan with an outage, which measures moments ...
 pub const SHORTEST: Nanos = Nanos::from_secs(30);
 /// ... and so many replies: below, neither the hit ratio nor the rate is known to a point or a percent.
 pub const FEWEST_REPLIES: f64 = 2_000.0;
@@ -159,11 +159,14 @@ impl Scale {
         if self.0 >= 1.0 {
             return Vec::new();
         }
-        let mut lines = vec![format!(
-            "the origin's think time stays {think_mean} in the mean: of what is asked for again, {:.0} times as large a \
-             share as in the published procedure is asked for while its first fetch is under way, and cannot be a hit",
-            1.0 / self.0
-        )];
+        let mut lines = Vec::new();
+        if think_mean > Nanos::ZERO {
+            lines.push(format!(
+                "the origin's think time stays {think_mean} in the mean: of what is asked for again, {:.0} times as large a \
+                 share as in the published procedure is asked for while its first fetch is under way, and cannot be a hit",
+                1.0 / self.0
+            ));
+        }
         lines.push(format!(
             "the working set grows to {} of its published size at the same rate, since it grows with time",
             self

@@ -6,6 +6,7 @@ use bakeoff_experiment::shipped::ShippedPlan;
 pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "polymix-1", text: include_str!("../../../plans/polymix-1.toml") },
     ShippedPlan { name: "polymix-4", text: include_str!("../../../plans/polymix-4.toml") },
+    ShippedPlan { name: "downtime-2", text: include_str!("../../../plans/downtime-2.toml") },
     ShippedPlan { name: "cache-bakeoff", text: include_str!("../../../plans/cache-bakeoff.toml") },
     ShippedPlan { name: "simple", text: include_str!("../../../plans/simple.toml") },
 ];

@@ -141,6 +141,18 @@ fn entrants(
     Ok(entrants)
 }
 
+/// All that take part can be killed and started again, where that is done.
+pub(super) fn demand_products(origin: &str, plan: &CachePlan) -> Result<(), PlanError> {
+    let stays = |entrant: &Entrant| Some((entrant.name.clone(), entrant.why_never_away()?));
+    let Some((name, why)) = plan.entrants.iter().find_map(stays).filter(|_| plan.has_outage()) else {
+        return Ok(());
+    };
+    Err(Reader { origin }.wrong(
+        "products",
+        format!("`{name}` cannot be away, as it is in an outage of this plan: {why}; take products alone"),
+    ))
+}
+
 fn study(reader: &Reader<'_>, section: &BakeoffSection) -> Result<Option<String>, PlanError> {
     let Some(name) = &section.study else { return Ok(None) };
     match bakeoff_experiment::study::find(name) {
@@ -216,14 +228,17 @@ fn idle(reader: &Reader<'_>, section: &BakeoffSection, scale: Scale) -> Result<N
     Ok(scale.of(reader.or("idle", section.idle.as_ref(), Nanos::from_secs(600))?))
 }
 
-/// Durations at the scale, and stores in bytes. Transactions and bytes stay as they are; a warm-up is not shortened
-/// below [`WARM`], as the origin's think time is not shortened either, and what waits for something outside not
-/// below [`PATIENCE`].
+/// Durations at the scale, but those of outages, and stores in bytes. Transactions and bytes stay as they are; a
+/// warm-up is not shortened below [`WARM`], as the origin's think time is not shortened either, and what waits for
+/// something outside not below [`PATIENCE`].
 fn scaled(phases: &[PhaseFile], scale: Scale, store_bytes: u64) -> Vec<PhaseFile> {
     let mut phases = phases.to_vec();
-    let last = phases.iter().rposition(is_measured).unwrap_or(0);
+    let last = phases.iter().rposition(PhaseFile::is_measured).unwrap_or(0);
     for (at, phase) in phases.iter_mut().enumerate() {
-        let warms = at < last && !is_measured(phase);
+        if phase.outage {
+            continue;
+        }
+        let warms = at < last && !phase.is_measured();
         let least = if warms { WARM } else { Nanos::ZERO };
         let shortened = |published: Nanos| scale.of(published).max(least.min(published));
         phase.goal.duration = phase.goal.duration.map(shortened);
@@ -235,12 +250,12 @@ fn scaled(phases: &[PhaseFile], scale: Scale, store_bytes: u64) -> Vec<PhaseFile
     phases
 }
 
-fn is_measured(phase: &PhaseFile) -> bool {
-    phase.measured.unwrap_or(true)
-}
-
-/// Measured phases are long enough at every rate that is known beforehand.
+/// Measured phases are long enough at every rate that is known beforehand. With an outage moments are measured, not
+/// means: each request counts by itself.
 fn demand_length(origin: &str, phases: &[PhaseFile], scale: Scale, course: &Course) -> Result<(), PlanError> {
+    if phases.iter().any(|phase| phase.outage) {
+        return Ok(());
+    }
     let lowest = match course {
         Course::Single(rate) => Some(*rate),
         Course::Shares { peak: Peak::Given(peak), .. } => course.lowest(*peak),
@@ -251,7 +266,7 @@ fn demand_length(origin: &str, phases: &[PhaseFile], scale: Scale, course: &Cour
     let rate = lowest.or(PerSecond::new(1e9));
     let too_short = |phase: &PhaseFile| scale.holds(&phase.name, phase.goal.duration?, rate?).err();
     // The one that needs most: what is advised for it does for all.
-    let worst = phases.iter().filter(|phase| is_measured(phase)).filter_map(too_short);
+    let worst = phases.iter().filter(|phase| phase.is_measured()).filter_map(too_short);
     match worst.max_by(|a, b| a.needs().total_cmp(&b.needs())) {
         Some(why) => Err(PlanError::TooShort { origin: origin.to_owned(), why }),
         None => Ok(()),

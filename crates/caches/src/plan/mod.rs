@@ -222,6 +222,7 @@ impl CachePlan {
             }
         };
         let phases = self.phases().iter().map(|phase| match phase.goal.duration {
+            Some(duration) if phase.outage => format!("{} {duration} (the cache is away)", phase.name),
             Some(duration) => format!("{} {duration}", phase.name),
             None => phase.name.clone(),
         });
@@ -238,7 +239,7 @@ impl CachePlan {
             self.scale,
             self.seed
         );
-        for line in self.scale.leaves(self.think_mean, self.memory_bytes + self.disk_bytes.unwrap_or(0)) {
+        for line in self.not_scaled() {
             words += &format!("\n  not scaled: {line}");
         }
         words
@@ -255,6 +256,21 @@ impl CachePlan {
     /// The phases of a run.
     pub fn phases(&self) -> &[bakeoff_robots::phases::Phase] {
         &self.robots.phases
+    }
+
+    /// Whether a cache is away in one of the phases.
+    pub fn has_outage(&self) -> bool {
+        self.phases().iter().any(|phase| phase.outage)
+    }
+
+    /// What the scale leaves as it is, in words.
+    pub fn not_scaled(&self) -> Vec<String> {
+        let store_bytes = self.memory_bytes + self.disk_bytes.unwrap_or(0);
+        let mut lines = self.scale.leaves(self.think_mean, store_bytes);
+        if !lines.is_empty() && self.has_outage() {
+            lines.push("an outage takes as long as at full scale, and so does a cache's start after it".to_owned());
+        }
+        lines
     }
 
     /// The highest rate of a run, where it is known beforehand.
@@ -274,6 +290,19 @@ impl CachePlan {
     /// # Errors
     /// What is wrong, with its key.
     pub fn parse(name: &str, origin: &str, text: &str, changes: &Changes) -> Result<Self, PlanError> {
+        let plan = Self::of_a_run(name, origin, text, changes)?;
+        check::demand_products(origin, &plan)?;
+        Ok(plan)
+    }
+
+    /// The same of one that was run. Who took part stands in its records: flags may have put others in the place
+    /// of the plan's.
+    pub(crate) fn of_a_run(
+        name: &str,
+        origin: &str,
+        text: &str,
+        changes: &Changes,
+    ) -> Result<Self, PlanError> {
         check::check(name, origin, text, changes)
     }
 }

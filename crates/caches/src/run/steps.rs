@@ -6,8 +6,9 @@
 use super::filling::Filling;
 use super::load::{Ended, Load};
 use super::observer::{Learnt, Log, Observer, Sides};
+use super::power::Power;
 use super::started::Started;
-use super::{Bench, CachesError, achievable};
+use super::{Bench, CachesError, achievable, outage};
 use crate::plan::{Entrant, Peak};
 use crate::records::{EntrantRecord, PhaseLine, Purpose, RunRecord, Store};
 use bakeoff_content::mix64;
@@ -109,7 +110,9 @@ impl Bench<'_, '_> {
         let filling = work.enough_bytes.map(|enough| Filling::begin(entrant, enough, &self.origin));
         let log = Log { run: self.run, dir: Some(self.dir), progress: self.progress };
         let sides = Sides { origin: &self.origin, cache: entrant.running() };
-        let mut observer = Observer::begin(log, work.spec, sides, filling.transpose()?)?;
+        let power = Power::of(work.spec, entrant.running(), self.interrupted);
+        let observer = Observer::begin(log, work.spec, sides, filling.transpose()?)?;
+        let mut observer = observer.switching(power);
         let ended = load.run(&mut observer);
         Ok((ended, observer.finish()))
     }
@@ -133,12 +136,13 @@ impl Bench<'_, '_> {
             seed: mix64(self.plan.seed ^ u64::from(self.run)),
             world,
             keeps_stream: work.keeps_stream,
+            keeps_trace: work.spec.phases.iter().any(|phase| phase.outage),
             cores,
             interrupted: self.interrupted,
         }
     }
 
-    /// Of a run that has ended. The gauge is read here once more, but of an entrant that has failed.
+    /// Of a run that has ended. The gauge is read here once more, but of an entrant that has failed or is away.
     fn record(
         &mut self,
         entrant: &Started,
@@ -146,7 +150,8 @@ impl Bench<'_, '_> {
         learnt: Learnt,
         failed: Option<&CachesError>,
     ) -> RunRecord {
-        let gauge = if failed.is_none() { entrant.gauge() } else { None };
+        let is_away = learnt.switched.last().is_some_and(|switched| switched.ready.is_none());
+        let gauge = if failed.is_none() && !is_away { entrant.gauge() } else { None };
         let (store, unreadable) = match gauge {
             Some(Ok(reading)) => (Some(Store::from(reading)), None),
             Some(Err(why)) => (None, Some(why.to_string())),
@@ -167,6 +172,7 @@ impl Bench<'_, '_> {
             robots_busy: ended.busy,
             achievable: None,
             clock_ahead_s: learnt.clock_ahead_s,
+            outages: outage::of(&ended.trace, &learnt.switched),
             phases: ended.phases,
         }
     }
@@ -195,6 +201,7 @@ impl Bench<'_, '_> {
             robots_busy: 0.0,
             achievable: None,
             clock_ahead_s: None,
+            outages: Vec::new(),
         })
     }
 
@@ -204,9 +211,12 @@ impl Bench<'_, '_> {
         else {
             return Ok(());
         };
+        if self.plan.has_outage() {
+            return Ok(());
+        }
         let least = shares.iter().map(|share| share.get()).fold(f64::INFINITY, f64::min);
         let Some(rate) = PerSecond::new(peak.get() * least) else { return Ok(()) };
-        for phase in self.plan.published.iter().filter(|phase| phase.measured.unwrap_or(true)) {
+        for phase in self.plan.published.iter().filter(|phase| phase.is_measured()) {
             if let Some(duration) = phase.goal.duration {
                 self.plan.scale.holds(&phase.name, duration, rate)?;
             }

@@ -5,6 +5,7 @@ use super::page::{STYLE, typeset};
 use crate::caches::{
     Table, by_rate, costs, extent, faults, hit_ratios, performance, phases, preparation, published,
 };
+use crate::downtime::{LOSSES, TIMES, losses, times};
 use crate::figures;
 use bakeoff_caches::results::{Entrant, Point, Results};
 use bakeoff_experiment::results::Fact;
@@ -127,6 +128,8 @@ impl Card {
     fn of(at: usize, entrant: &Entrant) -> Self {
         let (state, glyph, word) = match (&entrant.failed, entrant.passed_up_to_per_s) {
             (Some(_), _) => ("invalid", "?", "not finished"),
+            (None, _) if entrant.came_back() == Some(true) => ("fine", "\u{25b2}", "came back"),
+            (None, _) if entrant.came_back() == Some(false) => ("costs", "\u{2715}", "not back"),
             (None, Some(_)) => ("fine", "\u{25b2}", "passes"),
             (None, None) if entrant.points.is_empty() => ("open", "\u{25cb}", "no rate"),
             (None, None) if entrant.failed_from_per_s.is_none() => ("open", "\u{25cb}", "broken off"),
@@ -138,6 +141,8 @@ impl Card {
             rows: table.rows.iter().map(|row| row.iter().map(|cell| typeset(cell)).collect()).collect(),
         };
         let mut tables = Vec::new();
+        tables.extend(times(entrant).map(|times| grid(TIMES, times)));
+        tables.extend(losses(entrant).map(|losses| grid(LOSSES, losses)));
         if !entrant.points.is_empty() {
             tables.push(grid("Response time from when a request was due, with its 95 % interval, and document hit ratio; requests that failed, where any did; the last column is the rule of 1999, and what of it did not hold", performance(entrant)));
             tables.extend(hit_ratios(entrant).map(|ratios| grid("Hit ratios: as the robots saw them, as the origin's count says, by bytes, what the workload offered; and of caches that are simulated on the same requests: endless, LRU and Belady's with the room of the store", ratios)));
