@@ -20,6 +20,7 @@ mod links;
 mod load;
 mod logs_gone_wrong;
 mod origin;
+mod outages;
 mod parquet;
 mod peak;
 mod plans_gone_wrong;

@@ -35,8 +35,17 @@ pub struct Apart<'a> {
 
 /// Why robots do not ask by themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("robots by themselves ask at one rate, and this plan has shares of a peak; take one with `rate`")]
-pub struct NotOneRate;
+pub enum NotApart {
+    /// There are several rates.
+    #[error("robots by themselves ask at one rate, and this plan has shares of a peak; take one with `rate`")]
+    Rates,
+    /// A cache is to be killed and started again.
+    #[error(
+        "robots by themselves start no cache and kill none, and a phase of this plan is an outage; run it with \
+         `bakeoff run`"
+    )]
+    Outage,
+}
 
 /// What was fixed before the first request.
 struct Fixed {
@@ -57,12 +66,13 @@ impl Apart<'_> {
     /// The rate that they ask at; `None`: as fast as replies come.
     ///
     /// # Errors
-    /// The plan has several.
-    pub fn rate(&self) -> Result<Option<PerSecond>, NotOneRate> {
+    /// The plan is none for robots by themselves.
+    pub fn rate(&self) -> Result<Option<PerSecond>, NotApart> {
         match self.plan.course {
+            _ if self.plan.has_outage() => Err(NotApart::Outage),
             Course::Single(rate) => Ok(Some(rate)),
             Course::BestEffort => Ok(None),
-            Course::Shares { .. } => Err(NotOneRate),
+            Course::Shares { .. } => Err(NotApart::Rates),
         }
     }
 
@@ -149,6 +159,7 @@ impl Apart<'_> {
             seed: mix64(self.plan.seed),
             world: run::fresh_world(self.plan.seed),
             keeps_stream: false,
+            keeps_trace: false,
             cores: &fixed.cores,
             interrupted: self.interrupted,
         }
@@ -167,6 +178,7 @@ impl Apart<'_> {
             robots_busy: ended.busy,
             achievable: None,
             clock_ahead_s,
+            outages: Vec::new(),
             phases: ended.phases,
         }
     }

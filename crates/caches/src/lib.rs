@@ -19,7 +19,7 @@ mod scale;
 pub mod shipped;
 
 pub use analyse::{CLOCKS_AGREE_S, analyse, clock_in_words};
-pub use apart::{Apart, NotOneRate};
+pub use apart::{Apart, NotApart};
 pub use choose::{Chosen, Headline, NothingChosen, Wanted, choose};
 pub use run::{Bakeoff, CachesError, Progress};
 pub use scale::{FEWEST_REPLIES, NoScale, SHORTEST, Scale, TooShort};

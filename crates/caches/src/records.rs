@@ -6,6 +6,7 @@ use crate::results::Achievable;
 use bakeoff_experiment::results::Fact;
 use bakeoff_robots::ledger::Record;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// What was fixed before the first request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -105,6 +106,53 @@ pub struct RunRecord {
     pub achievable: Option<Achievable>,
     /// How far the origin's clock is ahead, in seconds.
     pub clock_ahead_s: Option<i64>,
+    /// What was seen of each outage.
+    #[serde(default)]
+    pub outages: Vec<Outage>,
+}
+
+/// An outage: when the cache was killed and started again, and the requests that tell when it was back. All
+/// moments are since the start of the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outage {
+    /// The phase.
+    pub phase: String,
+    /// When its processes were about to be killed.
+    pub killed_ns: u64,
+    /// When none of them was left.
+    pub gone_ns: u64,
+    /// When it was about to be started again; `None`: the run ended before.
+    pub started_ns: Option<u64>,
+    /// When its port took a connection; `None`: it never did.
+    pub ready_ns: Option<u64>,
+    /// Of the requests that were sent when it was gone, the first that got a reply, of any kind.
+    pub first_reply: Option<Moments>,
+    /// Of those that were sent when it was started again, the first with a good reply,
+    pub first_good: Option<Moments>,
+    /// with a hit,
+    pub first_hit: Option<Moments>,
+    /// with a miss.
+    pub first_miss: Option<Moments>,
+    /// The last that was due before the first good one and failed.
+    pub last_failed: Option<Moments>,
+    /// Requests that failed from the kill on to the first good reply, by class or fault.
+    pub lost: BTreeMap<String, u64>,
+    /// Objects that had been fetched before it was killed, might be kept, and were asked for again after it was
+    /// started.
+    pub known_asked: u64,
+    /// Of the first of these requests for each, those that were hits.
+    pub known_hits: u64,
+}
+
+/// A request's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moments {
+    /// When it was due.
+    pub due_ns: u64,
+    /// When it was sent.
+    pub sent_ns: u64,
+    /// When its reply was complete, or it had failed.
+    pub done_ns: u64,
 }
 
 /// Who was asked.

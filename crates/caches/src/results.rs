@@ -3,6 +3,10 @@
 //! Measuring side, cold. Data alone; made by [`crate::analyse`] from the records, shown by `report`. Figures
 //! carry their unit in their names; shares are between 0 and 1.
 
+mod downtime;
+
+pub use downtime::Downtime;
+
 use bakeoff_experiment::results::Fact;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -89,6 +93,9 @@ pub struct Entrant {
     pub passed_up_to_per_s: Option<f64>,
     /// The lowest of them that did not; what was broken off neither passed nor failed.
     pub failed_from_per_s: Option<f64>,
+    /// What its outages came to, in the order of the runs.
+    #[serde(default)]
+    pub downtime: Vec<Downtime>,
     /// What requests cost it.
     pub cost: Option<Cost>,
     /// What it did that a cache must not do, most frequent first.

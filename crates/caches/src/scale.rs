@@ -6,7 +6,7 @@ use bakeoff_units::{Bytes, Nanos, PerSecond};
 use std::fmt;
 use std::str::FromStr;
 
-/// A measured phase holds at least this long ...
+/// A measured phase holds at least this long, but in a plan with an outage, which measures moments ...
 pub const SHORTEST: Nanos = Nanos::from_secs(30);
 /// ... and so many replies: below, neither the hit ratio nor the rate is known to a point or a percent.
 pub const FEWEST_REPLIES: f64 = 2_000.0;

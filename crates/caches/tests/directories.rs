@@ -4,7 +4,7 @@
 
 use bakeoff_caches::directory::{self, Directory};
 use bakeoff_caches::records::{
-    EntrantRecord, IntervalLine, PhaseLine, Purpose, RunRecord, Setup, Store, Used,
+    EntrantRecord, IntervalLine, Moments, Outage, PhaseLine, Purpose, RunRecord, Setup, Store, Used,
 };
 use bakeoff_caches::results::{Achievable, CutShort, Point, Results, SUSTAINED};
 use bakeoff_caches::{NothingChosen, Wanted, analyse, choose, shipped};
@@ -72,6 +72,7 @@ fn run(hits: u64) -> RunRecord {
         robots_busy: 0.1,
         achievable: None,
         clock_ahead_s: Some(0),
+        outages: Vec::new(),
     }
 }
 
@@ -386,10 +387,74 @@ fn an_end_that_cannot_be_read_is_no_killed_run() {
     assert!(why.contains("ended.txt"), "{why}");
 }
 
+/// A run with an outage of 5 s from 60 s on; the first good reply came 1.3 s after the start.
+fn killed() -> RunRecord {
+    let line = |name: &str, hits: u64, measured: bool| PhaseLine {
+        phase: Record { phase: name.to_owned(), ..record(Scope::Phase, 60, hits) },
+        measured,
+        ..run(0).phases[0].clone()
+    };
+    let second = 1_000_000_000;
+    let asked = |due_ns: u64| Some(Moments { due_ns, sent_ns: due_ns, done_ns: due_ns + 2_000_000 });
+    let outage = Outage {
+        phase: "dark".to_owned(),
+        killed_ns: 60 * second,
+        gone_ns: 60 * second + 3_000_000,
+        started_ns: Some(65 * second),
+        ready_ns: Some(66 * second),
+        first_reply: asked(66 * second),
+        first_good: asked(66 * second + 300_000_000),
+        first_hit: asked(68 * second),
+        first_miss: asked(66 * second + 300_000_000),
+        last_failed: asked(66 * second),
+        lost: [("connect-refused".to_owned(), 18), ("reset".to_owned(), 1)].into(),
+        known_asked: 40,
+        known_hits: 10,
+    };
+    RunRecord {
+        phases: vec![line("load", 3_300, true), line("dark", 0, false), line("meas", 3_000, true)],
+        outages: vec![outage],
+        ..run(0)
+    }
+}
+
+#[test]
+fn an_outage_says_when_the_cache_was_back_and_what_it_had_lost() {
+    let results = results_of("downtime-2", &[killed()]);
+    let entrant = &results.entrants[0];
+    let [downtime] = entrant.downtime.as_slice() else { panic!("{entrant:?}") };
+    let millis = |ns: Option<u64>| ns.map(|ns| ns / 1_000_000);
+    assert_eq!((millis(downtime.away_ns), millis(downtime.first_reply_ns)), (Some(5_000), Some(6_002)));
+    assert_eq!((millis(downtime.ready_ns), millis(downtime.first_good_ns)), (Some(1_000), Some(1_302)));
+    assert_eq!((millis(downtime.first_miss_ns), millis(downtime.first_hit_ns)), (Some(1_302), Some(3_002)));
+    assert_eq!((millis(downtime.known_to_ns), downtime.lost_in_all()), (Some(300), 19));
+    assert_eq!((downtime.hit_ratio_before, downtime.hit_ratio_after), (Some(0.55), Some(0.5)));
+    assert_eq!((downtime.survived(), entrant.came_back()), (Some(0.25), Some(true)));
+    let said = &entrant.sentence;
+    assert!(said.contains("away for 5 s") && said.contains("19 requests lost"), "{said}");
+    assert!(said.contains("25 % were still there (10 of 40"), "{said}");
+}
+
+#[test]
+fn who_did_not_come_back_is_told_by_what_there_is() {
+    let mut never = killed();
+    let outage = &mut never.outages[0];
+    *outage = Outage { first_reply: None, first_good: None, first_hit: None, first_miss: None, ..outage.clone() };
+    outage.known_asked = 0;
+    let results = results_of("downtime-2", &[never.clone()]);
+    let entrant = &results.entrants[0];
+    assert_eq!((entrant.came_back(), entrant.downtime[0].survived()), (Some(false), None));
+    assert!(entrant.sentence.contains("no good reply"), "{}", entrant.sentence);
+    never.failed = Some("after its outage it did not come back: it died".to_owned());
+    let said = &results_of("downtime-2", &[never]).entrants[0].sentence;
+    assert_eq!(said, "did not finish: after its outage it did not come back: it died");
+}
+
 #[test]
 fn records_of_before_have_what_caches_would_have_made_of_them_in_the_run() {
     let mut value = serde_json::to_value(run(3_300)).unwrap();
     value.as_object_mut().unwrap().remove("store_unreadable");
+    value.as_object_mut().unwrap().remove("outages");
     value["phases"][0].as_object_mut().unwrap().remove("achievable");
     value["achievable"] = serde_json::json!({"at_once": [0.5, 0.4], "when_fetched": [0.3, 0.2]});
     let read: RunRecord = serde_json::from_value(value).unwrap();

@@ -37,7 +37,8 @@ fn every_shipped_plan_is_one_and_says_what_it_would_do() {
     for plan in shipped::PLANS {
         assert!(is_one(plan.text) && plan.summary().len() > 20, "{}", plan.name);
         let words = parse(plan.text).unwrap_or_else(|error| panic!("{}: {error}", plan.name)).in_words();
-        assert!(words.contains("entrants: none"), "{words}");
+        let first = if plan.name == "downtime-2" { "entrants: nginx, squid" } else { "entrants: none" };
+        assert!(words.contains(first), "{words}");
     }
 }
 
@@ -188,6 +189,50 @@ fn the_rule_of_1999_is_for_polymix_1() {
     let judged = |plan: &bakeoff_experiment::shipped::ShippedPlan| parse(plan.text).unwrap().hit_ratio.is_some();
     let names: Vec<&str> = shipped::PLANS.iter().filter(|plan| judged(plan)).map(|plan| plan.name).collect();
     assert_eq!(names, ["polymix-1", "cache-bakeoff"]);
+}
+
+#[test]
+fn downtime_2_has_its_published_parameters_and_its_outage_keeps_them() {
+    let plan = parse_with(text("downtime-2"), &at_scale("1/30")).unwrap();
+    let phases: Vec<_> =
+        plan.phases().iter().map(|phase| (phase.goal.duration, phase.measured, phase.outage)).collect();
+    let seconds = |seconds| Some(Nanos::from_secs(seconds));
+    // 180 replies in a minute at 3/s would be too few for means, and no scale would help.
+    assert_eq!(
+        phases,
+        [
+            (seconds(10), false, false),
+            (seconds(10), true, false),
+            (seconds(5), false, true),
+            (seconds(60), true, false)
+        ]
+    );
+    let robots = plan.robots_at(rate(3.0));
+    assert_eq!((robots.robots.get(), robots.recurrence), (1, Ratio::new(0.6875).unwrap()));
+    assert_eq!((robots.gaps, plan.think_mean), (bakeoff_robots::spec::Gaps::Const, Nanos::ZERO));
+    let kept = plan.not_scaled();
+    assert!(kept.iter().any(|line| line.contains("an outage takes as long")), "{kept:?}");
+    assert!(plan.in_words().contains("dark 5 s (the cache is away)"), "{}", plan.in_words());
+    // Longer than any warm-up stays: the scale is not asked at all.
+    let long = text("downtime-2").replacen("\"5s\"", "\"40s\"", 1);
+    let long = parse_with(&long, &at_scale("1/30")).unwrap();
+    assert_eq!(long.phases()[2].goal.duration, seconds(40));
+}
+
+#[test]
+fn only_what_bakeoff_starts_can_be_away() {
+    let running = Entrant::running("127.0.0.1:3128".parse().unwrap(), bakeoff_subject::ProxyMode::Forward);
+    for (entrant, why) in [
+        ("none".parse().unwrap(), "`none` cannot be away, as it is in an outage of this plan: there is no cache"),
+        (running, "`127.0.0.1:3128` cannot be away, as it is in an outage of this plan: bakeoff kills no process"),
+    ] {
+        let changes = Changes { entrants: vec!["nginx".parse().unwrap(), entrant], ..Changes::default() };
+        let said = parse_with(text("downtime-2"), &changes).unwrap_err();
+        assert!(said.contains("`products`") && said.contains(why), "{said}");
+        parse_with(text("polymix-1"), &changes).unwrap();
+    }
+    let ends = text("downtime-2").replacen("goal = { duration = \"5s\" }", "goal = { duration = \"5s\", errors = \"30%\" }", 1);
+    assert!(parse(&ends).unwrap_err().contains("phase `dark`, outage: its requests fail"));
 }
 
 #[test]

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod caches;
+mod downtime;
 mod figures;
 mod handshakes;
 mod html;

@@ -201,6 +201,14 @@ pub enum SubjectError {
         /// Its last words.
         said: LastWords,
     },
+    /// It cannot be killed and started again where it was.
+    #[error("arm `{arm}`: it cannot be killed and started again: {reason}")]
+    Again {
+        /// Which arm.
+        arm: String,
+        /// Why not.
+        reason: &'static str,
+    },
     /// Another process serves the port.
     #[error(
         "arm `{arm}`: {address} is answered by somebody else's server, not by the one started; stop that one, or check that the configuration listens on {{host}}:{{port}}{said}"

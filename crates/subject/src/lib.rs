@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod again;
 mod apache;
 mod certificate;
 mod cgroup;
@@ -42,6 +43,7 @@ mod url;
 mod user;
 mod words;
 
+pub use again::{Killed, Starting};
 pub use certificate::{Certificate, NAMES as CERTIFICATE_NAMES};
 pub use cgroup::LimitsHit;
 pub use config::{ConfigError, Substitutions};

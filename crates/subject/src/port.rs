@@ -4,15 +4,27 @@
 //! thread's `/proc/net/tcp` and the descriptors of the subject's processes, so a stranger's server
 //! is found out before anything is sent to it.
 
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, setsockopt, socket, sockopt};
 use std::collections::HashSet;
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 /// A port nobody uses at this moment. Somebody may take it before the server does; the start is
 /// then tried again with another.
 pub(crate) fn free(host: Ipv4Addr) -> io::Result<u16> {
     Ok(TcpListener::bind((host, 0))?.local_addr()?.port())
+}
+
+/// Keeps a port from being given to somebody's connection while its server is away, until this is dropped: a
+/// socket that has the port and does not listen. Who connects is refused, and a server that says
+/// `SO_REUSEADDR`, as all do that are ever started again, can listen beside it.
+pub(crate) fn hold(host: Ipv4Addr, port: u16) -> io::Result<OwnedFd> {
+    let held = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    setsockopt(&held, sockopt::ReuseAddr, &true)?;
+    bind(held.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(host, port)))?;
+    Ok(held)
 }
 
 /// Who listens on a port.
@@ -80,6 +92,7 @@ fn sockets(pid: u32) -> io::Result<HashSet<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::TcpStream;
 
     #[test]
     fn a_listener_is_ours_a_strangers_or_nobodys() {
@@ -91,6 +104,19 @@ mod tests {
         assert_eq!(owner(&[u32::MAX]), Owner::Stranger);
         drop(listener);
         assert_eq!(owner(&[std::process::id()]), Owner::Nobody);
+    }
+
+    #[test]
+    fn a_held_port_refuses_and_can_be_listened_on() {
+        let port = free(Ipv4Addr::LOCALHOST).unwrap();
+        let held = hold(Ipv4Addr::LOCALHOST, port).unwrap();
+        let refused = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        assert_eq!(owner(Ipv4Addr::LOCALHOST, port, &[std::process::id()]), Owner::Nobody);
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
+        drop(held);
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+        drop(listener);
     }
 
     #[test]

@@ -1,16 +1,15 @@
 //! Is the subject ready? Asked until it is, or is dead, or its time is over.
 
 use crate::SubjectError;
-use crate::context::Context;
 use crate::guardian::Guardian;
 use crate::port::{self, Owner};
-use crate::program::Recipe;
 use crate::running::still_there;
 use crate::words::last_words;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How long a stranger on our port is looked at before we say so: a server that meets it usually
@@ -22,12 +21,19 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Who is waited for.
 pub(crate) struct Waiting<'a> {
-    pub(crate) context: &'a Context<'a>,
+    pub(crate) arm: &'a str,
     pub(crate) guardian: &'a Guardian,
-    pub(crate) address: SocketAddr,
+    pub(crate) host: Ipv4Addr,
+    pub(crate) port: u16,
     pub(crate) dir: &'a Path,
-    pub(crate) recipe: &'a Recipe,
+    /// Files it writes messages to, besides standard output and error.
+    pub(crate) logs: &'a [PathBuf],
+    /// A path that must answer below 500; none: the port must accept.
+    pub(crate) ready: Option<&'a str>,
     pub(crate) tls: bool,
+    /// How long it may take.
+    pub(crate) timeout: Nanos,
+    pub(crate) interrupted: &'a AtomicBool,
 }
 
 impl Waiting<'_> {
@@ -36,9 +42,9 @@ impl Waiting<'_> {
         let clock = MonotonicClock::new();
         let mut pause = Duration::from_millis(2);
         loop {
-            let arm = || self.context.arm.clone();
-            let words = || last_words(self.dir, &self.recipe.logs);
-            if self.context.is_interrupted() {
+            let arm = || self.arm.to_owned();
+            let words = || last_words(self.dir, self.logs);
+            if self.interrupted.load(Ordering::Relaxed) {
                 return Err(SubjectError::Interrupted { arm: arm() });
             }
             match still_there(self.guardian) {
@@ -59,13 +65,13 @@ impl Waiting<'_> {
             if missing == Missing::Stranger && passed > STRANGER_PATIENCE {
                 return Err(SubjectError::Stranger {
                     arm: arm(),
-                    address: self.address.to_string(),
+                    address: self.address().to_string(),
                     said: words(),
                 });
             }
-            if passed > self.context.start_timeout {
-                let waited = self.context.start_timeout;
-                let missing = missing.describe(self.address, self.recipe);
+            if passed > self.timeout {
+                let waited = self.timeout;
+                let missing = missing.describe(self.address(), self.ready);
                 return Err(SubjectError::NotReady { arm: arm(), waited, missing, said: words() });
             }
             std::thread::sleep(pause);
@@ -73,21 +79,25 @@ impl Waiting<'_> {
         }
     }
 
+    fn address(&self) -> SocketAddr {
+        SocketAddr::from((self.host, self.port))
+    }
+
     fn look(&self) -> Result<(), Missing> {
         let tree = bakeoff_sys::process::descendants(self.guardian.pid()).unwrap_or_default();
         let pids: Vec<u32> = tree.iter().map(|stat| stat.pid).collect();
-        match port::owner(self.context.host(), self.address.port(), &pids) {
+        match port::owner(self.host, self.port, &pids) {
             Owner::Nobody => return Err(Missing::Listener),
             Owner::Stranger => return Err(Missing::Stranger),
             Owner::Ours | Owner::Unknown => {}
         }
-        match &self.recipe.ready {
-            Some(path) if !self.tls => match status(self.address, path) {
+        match self.ready {
+            Some(path) if !self.tls => match status(self.address(), path) {
                 Ok(status) if status < 500 => Ok(()),
                 Ok(status) => Err(Missing::Good(status)),
                 Err(_) => Err(Missing::Answer),
             },
-            _ => TcpStream::connect_timeout(&self.address, ANSWER_TIMEOUT)
+            _ => TcpStream::connect_timeout(&self.address(), ANSWER_TIMEOUT)
                 .map(drop)
                 .map_err(|_| Missing::Listener),
         }
@@ -104,8 +114,8 @@ enum Missing {
 }
 
 impl Missing {
-    fn describe(self, address: SocketAddr, recipe: &Recipe) -> String {
-        let path = recipe.ready.as_deref().unwrap_or("/");
+    fn describe(self, address: SocketAddr, ready: Option<&str>) -> String {
+        let path = ready.unwrap_or("/");
         match self {
             Self::Listener => format!("nobody listens on {address}"),
             Self::Stranger => format!("somebody else listens on {address}"),

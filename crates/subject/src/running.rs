@@ -1,6 +1,7 @@
 //! A subject that runs.
 
 use crate::SubjectError;
+use crate::again::Again;
 use crate::cgroup::{HitMeter, LimitsHit};
 use crate::config::Substitutions;
 use crate::cpu::{Account, CpuMissing, CpuReading};
@@ -46,6 +47,8 @@ pub struct Running {
     pub(crate) hits: HitMeter,
     pub(crate) logs: Vec<PathBuf>,
     pub(crate) guardian: Option<Guardian>,
+    /// What it takes to start it anew where it was; `None` where that cannot be.
+    pub(crate) again: Option<Again>,
     /// What stands under it.
     pub(crate) layers: Vec<Standing>,
     pub(crate) account: Account,

@@ -1,6 +1,7 @@
 //! From a `Spec` to a `Running` subject.
 
 use crate::SubjectError;
+use crate::again::Again;
 use crate::apache::Apache;
 use crate::cgroup::{Ceiling, HitMeter};
 use crate::command::Program;
@@ -95,10 +96,24 @@ fn launch_once(
     let recipe = subject.recipe(&place)?;
     give_files(runner.as_ref(), &place)?;
     prepare::run_own(&place, runner.as_ref(), &env, &recipe)?;
-    let guardian = guard(&place, &recipe, env, runner.as_ref(), ceiling.clone(), stack.guardian)?;
+    let plan = plan(&place, &recipe, env, runner.as_ref(), ceiling.clone());
+    let guardian = guard(&place, &recipe, plan.clone(), stack.guardian)?;
     let address = SocketAddr::from((context.host(), place.port));
     let tls = subject.tls();
-    Waiting { context, guardian: &guardian, address, dir: &place.dir, recipe: &recipe, tls }.wait()?;
+    let again = Again::of(context, plan, recipe.ready.clone());
+    Waiting {
+        arm: &context.arm,
+        guardian: &guardian,
+        host: context.host(),
+        port: place.port,
+        dir: &place.dir,
+        logs: &recipe.logs,
+        ready: recipe.ready.as_deref(),
+        tls,
+        timeout: context.start_timeout,
+        interrupted: context.interrupted,
+    }
+    .wait()?;
     let account = Account::of(&guardian).map_err(|source| SubjectError::Guardian {
         arm: context.arm.clone(),
         source,
@@ -126,6 +141,7 @@ fn launch_once(
         layers: stack.layers,
         account,
         pid: None,
+        again,
         litter: Litter::new(recipe.litter),
     })
 }
@@ -178,16 +194,15 @@ fn give_files(runner: Option<&Runner>, place: &Place<'_>) -> Result<(), SubjectE
     given().map_err(|source| SubjectError::Dir { arm: place.arm(), path: place.dir.clone(), source })
 }
 
-fn guard(
+fn plan(
     place: &Place<'_>,
     recipe: &Recipe,
     env: Vec<(String, String)>,
     runner: Option<&Runner>,
     ceiling: Ceiling,
-    above: Option<Guardian>,
-) -> Result<Guardian, SubjectError> {
+) -> Plan {
     let context = place.context;
-    let plan = Plan {
+    Plan {
         argv: recipe.argv.clone(),
         env: environment(&place.dir, env, context.padding),
         cwd: recipe.cwd.clone(),
@@ -198,12 +213,20 @@ fn guard(
         ceiling,
         own_mounts: false,
         grace_ms: context.grace.get() / 1_000_000,
-    };
+    }
+}
+
+fn guard(
+    place: &Place<'_>,
+    recipe: &Recipe,
+    plan: Plan,
+    above: Option<Guardian>,
+) -> Result<Guardian, SubjectError> {
     if let Some(mut guardian) = above {
         let launched = guardian.launch_next(plan).map(|()| guardian);
         return launched.map_err(|error| launch_error(place, recipe, error));
     }
-    let command = context.guardian_command().map_err(LaunchError::Guardian);
+    let command = place.context.guardian_command().map_err(LaunchError::Guardian);
     command
         .and_then(|command| Guardian::launch(&command, plan))
         .map_err(|error| launch_error(place, recipe, error))

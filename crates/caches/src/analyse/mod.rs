@@ -3,6 +3,7 @@
 //! Measuring side, cold. Owns which figure is which; words are [`words`]'s, a rate's figures [`point`]'s.
 
 mod cost;
+mod downtime;
 mod faults;
 mod overload;
 mod point;
@@ -28,7 +29,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
         rate: setup.rate_per_s.and_then(PerSecond::new),
         ..Changes::default()
     };
-    let plan = CachePlan::parse(&setup.name, crate::directory::PLAN, &stored.plan, &changes)?;
+    let plan = CachePlan::of_a_run(&setup.name, crate::directory::PLAN, &stored.plan, &changes)?;
     let mut entrants: Vec<Entrant> = Vec::new();
     let mut names: Vec<&str> = Vec::new();
     for run in &stored.runs {
@@ -90,6 +91,7 @@ fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> E
         peak: peak(plan, runs),
         passed_up_to_per_s: passed.reduce(f64::max),
         failed_from_per_s: failed.reduce(f64::min),
+        downtime: runs.iter().flat_map(|(_, run)| downtime::of(run)).collect(),
         cost: if is_cache { cost::of(runs, &points) } else { None },
         // Without a cache everything is a miss, and nobody's.
         faults: faults::of(runs).into_iter().filter(|fault| is_cache || !fault.only_counted).collect(),

@@ -5,7 +5,7 @@ use super::point::telling;
 use crate::directory::Stored;
 use crate::plan::CachePlan;
 use crate::records::RunRecord;
-use crate::results::{CutShort, Entrant, Point};
+use crate::results::{CutShort, Downtime, Entrant, Point};
 use crate::scale::{FEWEST_REPLIES, SHORTEST};
 use bakeoff_units::{Nanos, PerSecond};
 
@@ -33,6 +33,22 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
     let Some(point) = telling(&entrant.points) else {
         return "no rate was measured".to_owned();
     };
+    let mut parts = match entrant.downtime.as_slice() {
+        [] => at_a_rate(plan, entrant, point),
+        outages => outages.iter().map(back).collect(),
+    };
+    let faults: Vec<&str> =
+        entrant.faults.iter().filter(|fault| !fault.only_counted).map(|fault| fault.label.as_str()).collect();
+    parts.push(match faults.as_slice() {
+        [] => "no faults".to_owned(),
+        [one] => format!("one kind of fault, {one}"),
+        [worst, ..] => format!("{} kinds of faults, most often {worst}", faults.len()),
+    });
+    parts.join("; ")
+}
+
+/// How it stood, and what it was like at the telling rate.
+fn at_a_rate(plan: &CachePlan, entrant: &Entrant, point: &Point) -> Vec<String> {
     let mut parts: Vec<String> = standing(entrant).into_iter().collect();
     let (place, mean) = (place(entrant, point), Nanos::new(point.mean_ns));
     parts.push(match point.rate_per_s {
@@ -57,14 +73,33 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
     if let Some(cpu) = point.cpu_per_request_ns {
         parts.push(format!("a request costs {} of CPU", Nanos::new(cpu)));
     }
-    let faults: Vec<&str> =
-        entrant.faults.iter().filter(|fault| !fault.only_counted).map(|fault| fault.label.as_str()).collect();
-    parts.push(match faults.as_slice() {
-        [] => "no faults".to_owned(),
-        [one] => format!("one kind of fault, {one}"),
-        [worst, ..] => format!("{} kinds of faults, most often {worst}", faults.len()),
+    parts
+}
+
+/// When it was back.
+fn back(downtime: &Downtime) -> String {
+    let after = |ns: Option<u64>| {
+        ns.map_or_else(|| "never".to_owned(), |ns| format!("after {}", Nanos::new(ns)))
+    };
+    let Some(away) = downtime.away_ns else { return "away until the run ended".to_owned() };
+    let away = Nanos::new(away);
+    if downtime.first_good_ns.is_none() {
+        return format!("away for {away}, and no good reply since it was started again");
+    }
+    let survived = downtime.survived().map(|share| {
+        let (hits, asked) = (downtime.known_hits, downtime.known_asked);
+        format!("; of what it had before {:.0} % were still there ({hits} of {asked} asked for)", share * 100.0)
     });
-    parts.join("; ")
+    format!(
+        "away for {away}; once started again it gave the first good reply {}{}, the first miss {}, the first hit {}; \
+         {} requests lost{}",
+        after(downtime.first_good_ns),
+        downtime.known_to_ns.map_or_else(String::new, |ns| format!(" (known to {})", Nanos::new(ns))),
+        after(downtime.first_miss_ns),
+        after(downtime.first_hit_ns),
+        downtime.lost_in_all(),
+        survived.unwrap_or_default()
+    )
 }
 
 /// The rate, with the phase where there are several or where there is no rate: `at 50/s`, `at 400/s in top1`, `in

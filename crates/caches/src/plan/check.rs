@@ -159,6 +159,18 @@ fn entrants(
     Ok(entrants)
 }
 
+/// All that take part can be killed and started again, where that is done.
+pub(super) fn demand_products(origin: &str, plan: &CachePlan) -> Result<(), PlanError> {
+    let stays = |entrant: &Entrant| Some((entrant.name.clone(), entrant.why_never_away()?));
+    let Some((name, why)) = plan.entrants.iter().find_map(stays).filter(|_| plan.has_outage()) else {
+        return Ok(());
+    };
+    Err(Reader { origin }.wrong(
+        "products",
+        format!("`{name}` cannot be away, as it is in an outage of this plan: {why}; take products alone"),
+    ))
+}
+
 fn study(reader: &Reader<'_>, section: &BakeoffSection) -> Result<Option<String>, PlanError> {
     let Some(name) = &section.study else { return Ok(None) };
     match bakeoff_experiment::study::find(name) {
@@ -185,14 +197,17 @@ fn disk(reader: &Reader<'_>, section: &BakeoffSection) -> Result<Option<u64>, Pl
     }
 }
 
-/// Durations at the scale, and stores in bytes. Transactions and bytes stay as they are; a warm-up is not shortened
-/// below [`WARM`], as the origin's think time is not shortened either, and what waits for something outside not
-/// below [`PATIENCE`].
+/// Durations at the scale, but those of outages, and stores in bytes. Transactions and bytes stay as they are; a
+/// warm-up is not shortened below [`WARM`], as the origin's think time is not shortened either, and what waits for
+/// something outside not below [`PATIENCE`].
 fn scaled(phases: &[PhaseFile], scale: Scale, store_bytes: u64) -> Vec<PhaseFile> {
     let mut phases = phases.to_vec();
-    let last = phases.iter().rposition(is_measured).unwrap_or(0);
+    let last = phases.iter().rposition(PhaseFile::is_measured).unwrap_or(0);
     for (at, phase) in phases.iter_mut().enumerate() {
-        let warms = at < last && !is_measured(phase);
+        if phase.outage {
+            continue;
+        }
+        let warms = at < last && !phase.is_measured();
         let least = if warms { WARM } else { Nanos::ZERO };
         let shortened = |published: Nanos| scale.of(published).max(least.min(published));
         phase.goal.duration = phase.goal.duration.map(shortened);
@@ -202,10 +217,6 @@ fn scaled(phases: &[PhaseFile], scale: Scale, store_bytes: u64) -> Vec<PhaseFile
         }
     }
     phases
-}
-
-pub(super) fn is_measured(phase: &PhaseFile) -> bool {
-    phase.measured.unwrap_or(true)
 }
 
 /// What is asked for when it is measured, and the same kinds, but cachable and without think time. The origin knows

@@ -67,6 +67,15 @@ impl Entrant {
         }
     }
 
+    /// Why it can have no outage; `None` where it can.
+    pub fn why_never_away(&self) -> Option<&'static str> {
+        match self.kind {
+            Kind::Product { .. } => None,
+            Kind::Direct => Some("there is no cache"),
+            Kind::Running { .. } => Some("bakeoff kills no process that it has not started"),
+        }
+    }
+
     /// Whether there is a cache at all.
     pub fn is_cache(&self) -> bool {
         self.kind != Kind::Direct

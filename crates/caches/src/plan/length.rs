@@ -4,7 +4,6 @@
 //! and its factors; where bytes end it, how many replies bring them. How long that takes nobody knows beforehand:
 //! the report says it.
 
-use super::check::is_measured;
 use crate::scale::{Scale, TooShort};
 use bakeoff_content::world::Model;
 use bakeoff_robots::PhaseFile;
@@ -28,6 +27,10 @@ impl Length<'_> {
     /// # Errors
     /// The one that needs most: what is advised for it does for all.
     pub(crate) fn demand(&self, rate: Option<PerSecond>) -> Result<(), TooShort> {
+        // With an outage moments are measured, not means: each request counts by itself.
+        if self.published.iter().any(|phase| phase.outage) {
+            return Ok(());
+        }
         let loads = planned_loads(self.published);
         let by_time = self.published.iter().zip(loads).filter_map(|(phase, load)| self.by_time(phase, rate, load));
         let worst = by_time.chain(self.scaled.iter().filter_map(|phase| self.by_bytes(phase)));
@@ -35,7 +38,7 @@ impl Length<'_> {
     }
 
     fn by_time(&self, phase: &PhaseFile, rate: Option<PerSecond>, load: f64) -> Option<TooShort> {
-        let duration = phase.goal.duration.filter(|_| is_measured(phase))?;
+        let duration = phase.goal.duration.filter(|_| phase.is_measured())?;
         let rate = match rate {
             Some(rate) => PerSecond::new(rate.get() * load)?,
             None => PerSecond::new(1e9)?,
@@ -44,7 +47,7 @@ impl Length<'_> {
     }
 
     fn by_bytes(&self, phase: &PhaseFile) -> Option<TooShort> {
-        let Some(FillGoal::Bytes(fill)) = phase.goal.fill.filter(|_| is_measured(phase)) else { return None };
+        let Some(FillGoal::Bytes(fill)) = phase.goal.fill.filter(|_| phase.is_measured()) else { return None };
         TooShort::of_fill(&phase.name, fill, mean_bytes(self.model))
     }
 }

@@ -173,6 +173,7 @@ impl CachePlan {
         let entrants: Vec<&str> = self.entrants.iter().map(|entrant| entrant.name.as_str()).collect();
         let rates = self.course.in_words();
         let phases = self.phases().iter().map(|phase| match phase.goal.duration {
+            Some(duration) if phase.outage => format!("{} {duration} (the cache is away)", phase.name),
             Some(duration) => format!("{} {duration}", phase.name),
             None => phase.name.clone(),
         });
@@ -205,7 +206,11 @@ impl CachePlan {
             _ => Grows::WithTime,
         };
         let store = self.memory_bytes.saturating_add(self.disk_bytes.unwrap_or(0));
-        not_scaled::lines(self.scale, self.think_mean, grows, Bytes::new(store))
+        let mut lines = not_scaled::lines(self.scale, self.think_mean, grows, Bytes::new(store));
+        if !lines.is_empty() && self.has_outage() {
+            lines.push("an outage takes as long as at full scale, and so does a cache's start after it".to_owned());
+        }
+        lines
     }
 
     /// Measured phases are long enough at this rate.
@@ -231,11 +236,29 @@ impl CachePlan {
         &self.robots.phases
     }
 
+    /// Whether a cache is away in one of the phases.
+    pub fn has_outage(&self) -> bool {
+        self.phases().iter().any(|phase| phase.outage)
+    }
+
     /// The plan of a text, changed by flags.
     ///
     /// # Errors
     /// What is wrong, with its key.
     pub fn parse(name: &str, origin: &str, text: &str, changes: &Changes) -> Result<Self, PlanError> {
+        let plan = Self::of_a_run(name, origin, text, changes)?;
+        check::demand_products(origin, &plan)?;
+        Ok(plan)
+    }
+
+    /// The same of one that was run. Who took part stands in its records: flags may have put others in the place
+    /// of the plan's.
+    pub(crate) fn of_a_run(
+        name: &str,
+        origin: &str,
+        text: &str,
+        changes: &Changes,
+    ) -> Result<Self, PlanError> {
         check::check(name, origin, text, changes)
     }
 }

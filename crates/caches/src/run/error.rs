@@ -62,6 +62,9 @@ pub enum CachesError {
         /// The most frequent failure.
         class: String,
     },
+    /// A cache that was killed, as the plan wants, and did not get ready again.
+    #[error("after its outage it did not come back: {0}")]
+    NotBack(#[source] SubjectError),
     /// A rate that is too low for the scale.
     #[error("{0}")]
     TooShort(#[from] crate::TooShort),

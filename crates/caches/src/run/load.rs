@@ -4,6 +4,7 @@
 //! reads what was used elsewhere when a phase ends.
 
 use super::CachesError;
+use super::outage::Trace;
 use crate::records::PhaseLine;
 use bakeoff_content::world::Model;
 use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording, Station, Target};
@@ -36,8 +37,17 @@ pub(crate) struct Load<'a> {
     pub(crate) world: u64,
     /// Whether basic requests are kept, for caches that are simulated.
     pub(crate) keeps_stream: bool,
+    /// Whether it is kept what became of every request, for outages.
+    pub(crate) keeps_trace: bool,
     pub(crate) cores: &'a [usize],
     pub(crate) interrupted: &'a AtomicBool,
+}
+
+/// What is kept of the requests.
+#[derive(Default)]
+struct Kept {
+    stream: Vec<Request>,
+    trace: Trace,
 }
 
 /// What is done while robots are at work.
@@ -48,6 +58,9 @@ pub(crate) trait Watch {
     /// A phase has ended.
     fn phase(&mut self, phase: Record) -> Result<PhaseLine, CachesError>;
 
+    /// That phase has ended as it should, and the next begins.
+    fn turn(&mut self, ended: &str) -> Result<(), CachesError>;
+
     /// Asked now and then; `gate` ends a phase that waits for it.
     fn look(&mut self, gate: &FillGate) -> Result<(), CachesError>;
 }
@@ -57,6 +70,8 @@ pub(crate) struct Ended {
     pub(crate) phases: Vec<PhaseLine>,
     /// The basic requests that were answered, where they were kept.
     pub(crate) stream: Vec<Request>,
+    /// What became of every request, where it was kept.
+    pub(crate) trace: Trace,
     pub(crate) lateness_p99_ns: u64,
     pub(crate) busy: f64,
     pub(crate) gave_up: bool,
@@ -73,16 +88,17 @@ impl Load<'_> {
         let (spec, model) = (Arc::new(self.spec.clone()), Arc::new(self.model.clone()));
         let population = Population::new(spec, model, self.setting(&gate));
         let target = self.target();
-        let stream = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::new(Mutex::new(Kept::default()));
         let mut robots = Robots::new(population, ledger, &target);
-        if self.keeps_stream {
-            let stream = stream.clone();
+        let (keeps_stream, keeps_trace) = (self.keeps_stream, self.keeps_trace);
+        if keeps_stream || keeps_trace {
+            let kept = kept.clone();
             robots = robots.telling(move |flight, entry| {
-                if let Some(request) = Request::answered(flight, entry)
-                    && let Ok(mut stream) = stream.lock()
-                {
-                    stream.push(request);
+                let Ok(mut kept) = kept.lock() else { return };
+                if keeps_trace {
+                    kept.trace.hear(flight, entry);
                 }
+                kept.stream.extend(Request::answered(flight, entry).filter(|_| keeps_stream));
             });
         }
         let mut phases: Vec<PhaseLine> = Vec::new();
@@ -101,10 +117,12 @@ impl Load<'_> {
             reason.meaning().clone_into(&mut line.ended);
         }
         let recording = recording.as_ref();
+        let kept = kept.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default();
         let lateness = recording.map(|recording| recording.times.lateness.quantile(0.99).get());
         Ended {
             phases,
-            stream: stream.lock().map(|mut stream| std::mem::take(&mut *stream)).unwrap_or_default(),
+            stream: kept.stream,
+            trace: kept.trace,
             lateness_p99_ns: lateness.unwrap_or(0),
             busy: recording.map_or(0.0, |recording| recording.counters.generator_busy),
             gave_up: recording.is_some_and(|recording| recording.gave_up),
@@ -125,7 +143,10 @@ impl Load<'_> {
         loop {
             let told = match records.recv_timeout(LOOK) {
                 Ok(record) if record.scope == Scope::Phase => {
-                    watch.phase(record).map(|line| phases.push(line))
+                    let ended = record.phase.clone();
+                    let goes_on = failed.is_none() && !self.interrupted.load(Ordering::Relaxed);
+                    let written = watch.phase(record).map(|line| phases.push(line));
+                    written.and_then(|()| if goes_on { watch.turn(&ended) } else { Ok(()) })
                 }
                 Ok(record) => watch.record(&record),
                 Err(RecvTimeoutError::Timeout) => watch.look(gate),

@@ -9,7 +9,9 @@ mod filling;
 pub(crate) mod load;
 pub(crate) mod observer;
 pub(crate) mod origin;
+pub(crate) mod outage;
 mod peak;
+pub(crate) mod power;
 mod started;
 pub(crate) mod steps;
 pub(crate) mod tally;
@@ -242,7 +244,13 @@ impl Bench<'_, '_> {
     /// Whether the whole bake-off ends with it.
     fn is_over(&self, error: &CachesError) -> bool {
         let of_one =
-            matches!(error, CachesError::Subject(_) | CachesError::NoReply { .. } | CachesError::TooShort(_));
+            matches!(
+                error,
+                CachesError::Subject(_)
+                    | CachesError::NotBack(_)
+                    | CachesError::NoReply { .. }
+                    | CachesError::TooShort(_)
+            );
         !of_one || self.interrupted.load(Ordering::Relaxed)
     }
 }

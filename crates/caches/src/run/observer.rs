@@ -5,6 +5,7 @@
 
 use super::filling::Filling;
 use super::load::Watch;
+use super::power::{Power, Switched};
 use super::tally::{Tally, tally};
 use super::{CachesError, Progress};
 use crate::directory::Directory;
@@ -75,6 +76,8 @@ pub(crate) struct Observer<'b, 'd> {
     measured: Vec<String>,
     /// The store that is being filled.
     filling: Option<Filling<'b>>,
+    /// The switch of a cache that has an outage.
+    power: Option<Power<'b>>,
     before: Reading,
     clock_ahead_s: Option<i64>,
 }
@@ -84,6 +87,8 @@ pub(crate) struct Learnt {
     pub(crate) clock_ahead_s: Option<i64>,
     /// Why the gauge of a store that was filled could not be read, if so.
     pub(crate) unreadable: Option<String>,
+    /// When the cache was killed and started again.
+    pub(crate) switched: Vec<Switched>,
 }
 
 impl<'b, 'd> Observer<'b, 'd> {
@@ -100,6 +105,7 @@ impl<'b, 'd> Observer<'b, 'd> {
             sides,
             measured: measured.collect(),
             filling,
+            power: None,
             before: Reading::default(),
             clock_ahead_s: None,
         };
@@ -107,10 +113,18 @@ impl<'b, 'd> Observer<'b, 'd> {
         Ok(observer)
     }
 
+    /// The same, and the cache is killed and started again as the phases say.
+    #[must_use]
+    pub(crate) fn switching(mut self, power: Option<Power<'b>>) -> Self {
+        self.power = power;
+        self
+    }
+
     /// When the robots have ended.
     pub(crate) fn finish(self) -> Learnt {
         let unreadable = self.filling.and_then(Filling::unreadable);
-        Learnt { clock_ahead_s: self.clock_ahead_s, unreadable }
+        let switched = self.power.map_or_else(Vec::new, Power::switched);
+        Learnt { clock_ahead_s: self.clock_ahead_s, unreadable, switched }
     }
 
     fn read(&mut self) -> Result<Reading, CachesError> {
@@ -157,6 +171,11 @@ impl Watch for Observer<'_, '_> {
         self.before = now;
         let measured = self.measured.contains(&phase.phase);
         Ok(PhaseLine { phase, measured, ended: String::new(), used, achievable: None })
+    }
+
+    fn turn(&mut self, ended: &str) -> Result<(), CachesError> {
+        let Some(power) = &mut self.power else { return Ok(()) };
+        power.turn(ended, self.log.progress)
     }
 
     fn look(&mut self, gate: &FillGate) -> Result<(), CachesError> {

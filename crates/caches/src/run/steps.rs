@@ -6,8 +6,9 @@
 use super::filling::Filling;
 use super::load::{Ended, Load};
 use super::observer::{Learnt, Log, Observer, Sides};
+use super::power::Power;
 use super::started::Started;
-use super::{Bench, CachesError, achievable};
+use super::{Bench, CachesError, achievable, outage};
 use crate::plan::{Course, Entrant, Peak};
 use crate::records::{EntrantRecord, PhaseLine, Purpose, RunRecord, Store};
 use bakeoff_content::mix64;
@@ -120,7 +121,9 @@ impl Bench<'_, '_> {
         let filling = work.enough_bytes.map(|enough| Filling::begin(entrant, enough, &self.origin));
         let log = Log { run: self.run, dir: Some(self.dir), progress: self.progress };
         let sides = Sides { origin: &self.origin, cache: entrant.running() };
-        let mut observer = Observer::begin(log, work.spec, sides, filling.transpose()?)?;
+        let power = Power::of(work.spec, entrant.running(), self.interrupted);
+        let observer = Observer::begin(log, work.spec, sides, filling.transpose()?)?;
+        let mut observer = observer.switching(power);
         let ended = load.run(&mut observer);
         Ok((ended, observer.finish()))
     }
@@ -144,12 +147,13 @@ impl Bench<'_, '_> {
             seed: mix64(self.plan.seed ^ u64::from(self.run)),
             world,
             keeps_stream: work.keeps_stream,
+            keeps_trace: work.spec.phases.iter().any(|phase| phase.outage),
             cores,
             interrupted: self.interrupted,
         }
     }
 
-    /// Of a run that has ended. The gauge is read here once more, but of an entrant that has failed.
+    /// Of a run that has ended. The gauge is read here once more, but of an entrant that has failed or is away.
     fn record(
         &mut self,
         entrant: &Started,
@@ -157,7 +161,8 @@ impl Bench<'_, '_> {
         learnt: Learnt,
         failed: Option<&CachesError>,
     ) -> RunRecord {
-        let gauge = if failed.is_none() { entrant.gauge() } else { None };
+        let is_away = learnt.switched.last().is_some_and(|switched| switched.ready.is_none());
+        let gauge = if failed.is_none() && !is_away { entrant.gauge() } else { None };
         let (store, unreadable) = match gauge {
             Some(Ok(reading)) => (Some(Store::from(reading)), None),
             Some(Err(why)) => (None, Some(why.to_string())),
@@ -178,6 +183,7 @@ impl Bench<'_, '_> {
             robots_busy: ended.busy,
             achievable: None,
             clock_ahead_s: learnt.clock_ahead_s,
+            outages: outage::of(&ended.trace, &learnt.switched),
             phases: ended.phases,
         }
     }
@@ -206,6 +212,7 @@ impl Bench<'_, '_> {
             robots_busy: 0.0,
             achievable: None,
             clock_ahead_s: None,
+            outages: Vec::new(),
         })
     }
 

@@ -5,6 +5,7 @@ use super::page::{STYLE, typeset};
 use crate::caches::{
     Table, by_rate, costs, extent, faults, hit_ratios, is_judged, performance, phases, preparation, published,
 };
+use crate::downtime::{LOSSES, TIMES, losses, times};
 use crate::figures;
 use bakeoff_caches::results::{CutShort, Entrant, Point, Results};
 use bakeoff_experiment::results::Fact;
@@ -134,6 +135,8 @@ impl Card {
         let broken_off = |point: &Point| point.cut_short == Some(CutShort::BrokenOff);
         let (state, glyph, word) = match (&entrant.failed, entrant.passed_up_to_per_s) {
             (Some(_), _) => ("invalid", "?", "not finished"),
+            (None, _) if entrant.came_back() == Some(true) => ("fine", "\u{25b2}", "came back"),
+            (None, _) if entrant.came_back() == Some(false) => ("costs", "\u{2715}", "not back"),
             (None, Some(_)) => ("fine", "\u{25b2}", "passes"),
             (None, None) if entrant.points.is_empty() => ("open", "\u{25cb}", "no rate"),
             (None, None) if !is_judged(entrant.points.iter()) && !entrant.points.iter().all(broken_off) => {
@@ -148,6 +151,8 @@ impl Card {
             rows: table.rows.iter().map(|row| row.iter().map(|cell| typeset(cell)).collect()).collect(),
         };
         let mut tables = Vec::new();
+        tables.extend(times(entrant).map(|times| grid(TIMES, times)));
+        tables.extend(losses(entrant).map(|losses| grid(LOSSES, losses)));
         if !entrant.points.is_empty() {
             let judged = is_judged(entrant.points.iter());
             tables.push(grid(if judged { JUDGED } else { NOT_JUDGED }, performance(entrant)));

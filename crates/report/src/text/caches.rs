@@ -3,6 +3,7 @@
 use super::layout::{Page, Paint};
 use super::study::show;
 use crate::caches::{self, Table, costs, extent, faults, hit_ratios, performance, preparation, published};
+use crate::downtime::{LOSSES, TIMES, losses, times};
 use bakeoff_caches::results::{Entrant, Results};
 
 /// The report, lines of at most `width` columns.
@@ -29,10 +30,10 @@ pub fn caches_text(results: &Results, width: usize, colour: bool) -> String {
 }
 
 fn sentence(entrant: &Entrant) -> (String, String, Paint) {
-    let paint = match (&entrant.failed, entrant.passed_up_to_per_s) {
-        (Some(_), _) => Paint::Alarm,
-        (None, Some(_)) => Paint::Fine,
-        (None, None) => Paint::Open,
+    let paint = match (&entrant.failed, entrant.came_back(), entrant.passed_up_to_per_s) {
+        (Some(_), ..) => Paint::Alarm,
+        (None, Some(true), _) | (None, None, Some(_)) => Paint::Fine,
+        (None, ..) => Paint::Open,
     };
     (entrant.name.clone(), entrant.sentence.clone(), paint)
 }
@@ -45,6 +46,11 @@ fn one(page: &mut Page, entrant: &Entrant) {
     }
     for line in preparation(entrant) {
         page.note(&line);
+    }
+    for (said, downtime, figures) in [(TIMES, times(entrant), 8), (LOSSES, losses(entrant), 7)] {
+        let Some(downtime) = downtime else { continue };
+        page.note(said);
+        table(page, &downtime, figures);
     }
     if !entrant.points.is_empty() {
         let performance = performance(entrant);

@@ -1,6 +1,6 @@
 //! Reports of bake-offs of caches, from made-up results.
 
-use bakeoff_caches::results::{CutShort, Entrant, FORMAT, Peak, Point, Results, Rule};
+use bakeoff_caches::results::{CutShort, Downtime, Entrant, FORMAT, Peak, Point, Results, Rule};
 use bakeoff_report::{caches_html, caches_text};
 
 /// All of it holds.
@@ -56,6 +56,7 @@ fn results(points: Vec<Point>) -> Results {
         points,
         passed_up_to_per_s: Some(50.0),
         failed_from_per_s: None,
+        downtime: Vec::new(),
         cost: None,
         faults: Vec::new(),
         errors: Vec::new(),
@@ -154,4 +155,32 @@ fn robots_without_a_rate_are_shown_by_what_they_reached() {
     shows(&results, &["best effort", "812/s", "1 entrant, best effort, scale 1/60"], &["50/s", "passed in 1999"]);
     // Nothing to be drawn against a rate.
     assert!(!caches_html(&results, "").contains("Against the rate"));
+}
+
+#[test]
+fn an_outage_has_its_tables_and_says_how_exactly_it_is_known() {
+    let mut away = results(vec![point(1, "meas")]);
+    shows(&away, &[], &["known to", "still there", "came back"]);
+    away.entrants[0].downtime = vec![Downtime {
+        order: 1,
+        rate_per_s: 50.0,
+        phase: "dark".to_owned(),
+        away_ns: Some(5_010_000_000),
+        first_reply_ns: Some(6_200_000_000),
+        ready_ns: Some(1_100_000_000),
+        first_good_ns: Some(1_190_000_000),
+        first_hit_ns: None,
+        first_miss_ns: Some(1_195_000_000),
+        known_to_ns: Some(333_000_000),
+        lost: [("connect-refused".to_owned(), 18), ("reset".to_owned(), 1)].into(),
+        hit_ratio_before: Some(0.551),
+        hit_ratio_after: Some(0.498),
+        known_asked: 40,
+        known_hits: 10,
+    }];
+    let there = ["known to", "5.01 s", "1.19 s", "333 ms", "19", "55.1 %", "49.8 %", "25.0 %", "18 connect-refused, 1 reset"];
+    shows(&away, &there, &[]);
+    assert!(caches_html(&away, "").contains("came back"));
+    away.entrants[0].downtime[0].first_good_ns = None;
+    assert!(caches_html(&away, "").contains("not back"));
 }

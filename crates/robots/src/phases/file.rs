@@ -2,7 +2,7 @@
 //!
 //! Cold. Each value is read into its type where it stands; what several say together is checked here.
 
-use super::{ErrorGoal, Goal, Lock, Phase, Ramp};
+use super::{ErrorGoal, Goal, Lock, Phase, Ramp, outage};
 use crate::spec::{SpecError, typed};
 use bakeoff_units::{Bytes, Nanos, Ratio};
 use schemars::JsonSchema;
@@ -36,8 +36,19 @@ pub struct PhaseFile {
     /// What the shares of special requests and methods are multiplied by.
     #[serde(default)]
     pub special: RampFile,
-    /// Whether its figures are results. Default true.
+    /// Whether its figures are results. Default true, but for an outage, which cannot be measured.
     pub measured: Option<bool>,
+    /// The cache's processes are killed when the phase begins, and started again when it ends. How long that
+    /// is `goal` says by a duration alone; a phase comes before it and one after.
+    #[serde(default)]
+    pub outage: bool,
+}
+
+impl PhaseFile {
+    /// Whether its figures are results.
+    pub fn is_measured(&self) -> bool {
+        self.measured.unwrap_or(!self.outage)
+    }
 }
 
 /// `goal = { .. }`
@@ -150,6 +161,7 @@ pub(crate) fn check(files: &[PhaseFile]) -> Result<Vec<Phase>, SpecError> {
         let help = "write [[phase]] with a name and goal = { duration = \"1min\" }";
         return Err(SpecError::new("phase", "there is no phase", help));
     }
+    outage::check(files)?;
     Ok(phases)
 }
 
@@ -162,7 +174,8 @@ fn phase(file: &PhaseFile) -> Result<Phase, SpecError> {
         population: ramp(file.population),
         recurrence: ramp(file.recurrence),
         special: ramp(file.special),
-        measured: file.measured.unwrap_or(true),
+        measured: file.is_measured(),
+        outage: file.outage,
     })
 }
 

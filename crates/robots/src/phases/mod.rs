@@ -7,6 +7,7 @@
 mod file;
 mod gate;
 mod loads;
+mod outage;
 mod schedule;
 mod stretch;
 #[cfg(test)]
@@ -37,6 +38,8 @@ pub struct Phase {
     pub special: Ramp,
     /// Whether its figures are results.
     pub measured: bool,
+    /// Whether the cache is away; whoever runs the phases sees to that.
+    pub outage: bool,
 }
 
 /// A factor from the beginning of a phase to its end.

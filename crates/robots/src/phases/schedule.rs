@@ -247,6 +247,7 @@ impl Phase {
             recurrence: none,
             special: none,
             measured: false,
+            outage: false,
         }
     }
 }

@@ -18,6 +18,7 @@ fn phase(name: &str, goal: Goal) -> Phase {
         recurrence: Ramp::default(),
         special: Ramp::default(),
         measured: true,
+        outage: false,
     }
 }
 

@@ -14,6 +14,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 /// How long a guardian may take to answer: it has nothing else to do, but the machine may.
@@ -25,7 +26,7 @@ pub(crate) struct Guardian {
     process: Child,
     channel: Mutex<Channel>,
     mark: String,
-    started: u32,
+    started: AtomicU32,
     groups: Groups,
     grace: Nanos,
     ended: bool,
@@ -73,7 +74,7 @@ impl Guardian {
             process,
             channel: Mutex::new(channel),
             mark,
-            started: 0,
+            started: AtomicU32::new(0),
             groups: Groups::default(),
             grace,
             ended: false,
@@ -84,15 +85,22 @@ impl Guardian {
 
     /// Starts something more, when what was started before has ended. Whoever that left behind
     /// stays.
-    pub(crate) fn launch_next(&mut self, mut plan: Plan) -> Result<(), LaunchError> {
+    pub(crate) fn launch_next(&mut self, plan: Plan) -> Result<(), LaunchError> {
+        self.groups = self.launch_again(plan)?;
+        Ok(())
+    }
+
+    /// The same of a guardian that others look at meanwhile: what is started joins the groups of what was
+    /// started first.
+    pub(crate) fn launch_again(&self, mut plan: Plan) -> Result<Groups, LaunchError> {
         if let Some((name, value)) = self.mark.split_once('=') {
             plan.env.push((name.to_owned(), value.to_owned()));
         }
         self.channel().exit = None;
         match self.ask(&Order::Launch(plan)).map_err(LaunchError::Guardian)? {
             Report::Started { pid, groups } => {
-                (self.started, self.groups) = (pid, groups);
-                Ok(())
+                self.started.store(pid, Ordering::Relaxed);
+                Ok(groups)
             }
             Report::Failed { fault, doing, error } => Err(match fault {
                 Fault::NotFound => LaunchError::NotFound,
@@ -110,7 +118,7 @@ impl Guardian {
 
     /// The process it started.
     pub(crate) fn started(&self) -> u32 {
-        self.started
+        self.started.load(Ordering::Relaxed)
     }
 
     pub(crate) fn groups(&self) -> &Groups {
@@ -132,6 +140,16 @@ impl Guardian {
     pub(crate) fn reaped(&self) -> io::Result<Used> {
         match self.ask(&Order::Reaped)? {
             Report::Reaped(sum) => Ok(sum.into()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Kills the subject at once and stays, for what is started next. How many processes are still there.
+    pub(crate) fn kill(&self) -> io::Result<usize> {
+        let mut channel = self.channel();
+        channel.send(&Order::Kill)?;
+        match channel.answer(ending::INSIST + PATIENCE)? {
+            Report::Killed { left } => Ok(left),
             other => Err(unexpected(&other)),
         }
     }

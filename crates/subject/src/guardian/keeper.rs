@@ -71,6 +71,7 @@ impl Keeper {
                 match order {
                     Order::Launch(plan) => self.launch(plan)?,
                     Order::Reaped => self.say(&Report::Reaped(process::children_used()?.into()))?,
+                    Order::Kill => self.kill_all()?,
                     Order::Stop => return Ok(Farewell::Asked),
                 }
             }
@@ -147,6 +148,14 @@ impl Keeper {
             }
         }
         Ok(())
+    }
+
+    /// Kills and reaps everything below; what is started next joins the same groups. That the started process
+    /// has ended is no news to whoever asked for it.
+    fn kill_all(&mut self) -> io::Result<()> {
+        let Ended { left, .. } = ending::end_below_self(Nanos::ZERO, &self.groups);
+        self.child = None;
+        self.say(&Report::Killed { left })
     }
 
     /// Ends and reaps everything below, then removes the cgroups.

@@ -1,7 +1,7 @@
 //! What bakeoff and a guardian say to each other: one JSON object a line, over a socket pair.
 //!
-//! bakeoff: a `Launch`, another one when what was started has ended, any number of `Reaped`, at most
-//! one `Stop`. Guardian: `Started` or
+//! bakeoff: a `Launch`, another one when what was started has ended or a `Kill` was answered, any number of
+//! `Reaped`, at most one `Stop`. Guardian: `Started` or
 //! `Failed`, `Exited` whenever the started process ends, an answer to each question, `Ended` last.
 
 use crate::cgroup::{Ceiling, Groups};
@@ -17,6 +17,8 @@ pub(crate) enum Order {
     Launch(Plan),
     /// What did all processes you have reaped use?
     Reaped,
+    /// Kill everything at once, answer `Killed`, stay.
+    Kill,
     /// End everything, answer `Ended`, go.
     Stop,
 }
@@ -66,6 +68,10 @@ pub(crate) enum Report {
         elapsed_ns: u64,
     },
     Reaped(Sum),
+    Killed {
+        /// Processes that are still there.
+        left: usize,
+    },
     Ended {
         sum: Sum,
         /// Of the cgroup, if there was one, just before it was removed.

@@ -2,13 +2,14 @@
 //! nothing else, revalidate, tell how full they are, and end without a trace.
 //!
 //! `origin` is the scripted origin, `stage` starts and asks a proxy; the tests are in `caching`
-//! (what every product must do), `starts` (what is asked of a start) and `size` (many requests, a
-//! full store, a large object).
+//! (what every product must do), `starts` (what is asked of a start), `outage` (killed and started
+//! again) and `size` (many requests, a full store, a large object).
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 
 mod caching;
 mod origin;
+mod outage;
 mod size;
 mod stage;
 mod starts;

@@ -1,0 +1,63 @@
+//! The outages of a bake-off of caches: their tables, for the terminal and the page alike.
+
+use crate::caches::{Table, rate, ratio, time};
+use crate::figures;
+use bakeoff_caches::results::{Downtime, Entrant};
+
+/// What stands in [`times`].
+pub(crate) const TIMES: &str = "Downtime. From the kill: until it was started again (away), and the first reply of any kind. \
+    From the start: until its port took a connection, the first good reply, the first miss and the first hit. Known to: it \
+    may have been back so much sooner, as nobody asked in between";
+
+/// What stands in [`losses`].
+pub(crate) const LOSSES: &str = "What the outage cost: requests that failed until the first good reply; hit ratios of the \
+    phases before and after; and of the objects that it might have kept from before and that were asked for again, those \
+    whose first request was a hit";
+
+/// How long it was away, and when it was back; `None` where there was no outage.
+pub(crate) fn times(entrant: &Entrant) -> Option<Table> {
+    let row = |downtime: &Downtime| {
+        vec![
+            named(entrant, downtime),
+            time(downtime.away_ns),
+            time(downtime.first_reply_ns),
+            time(downtime.ready_ns),
+            time(downtime.first_good_ns),
+            time(downtime.first_miss_ns),
+            time(downtime.first_hit_ns),
+            time(downtime.known_to_ns),
+        ]
+    };
+    let head = vec!["outage", "away", "reply", "port", "good", "miss", "hit", "known to"];
+    let rows: Vec<Vec<String>> = entrant.downtime.iter().map(row).collect();
+    (!rows.is_empty()).then_some(Table { head, rows })
+}
+
+/// What was lost in it.
+pub(crate) fn losses(entrant: &Entrant) -> Option<Table> {
+    let row = |downtime: &Downtime| {
+        let classes = downtime.lost.iter().map(|(class, count)| format!("{count} {class}"));
+        vec![
+            named(entrant, downtime),
+            figures::count(downtime.lost_in_all()),
+            ratio(downtime.hit_ratio_before),
+            ratio(downtime.hit_ratio_after),
+            figures::count(downtime.known_asked),
+            figures::count(downtime.known_hits),
+            ratio(downtime.survived()),
+            classes.collect::<Vec<_>>().join(", "),
+        ]
+    };
+    let head =
+        vec!["outage", "lost", "hits before", "after", "asked again", "still there", "share", "lost as"];
+    let rows: Vec<Vec<String>> = entrant.downtime.iter().map(row).collect();
+    (!rows.is_empty()).then_some(Table { head, rows })
+}
+
+/// Its phase, with the rate where there are several.
+fn named(entrant: &Entrant, downtime: &Downtime) -> String {
+    match entrant.downtime.iter().any(|other| other.order != downtime.order) {
+        true => format!("{} {}", rate(downtime.rate_per_s), downtime.phase),
+        false => downtime.phase.clone(),
+    }
+}

@@ -1,0 +1,134 @@
+//! A subject that is killed and started again where it was: the same configuration, port and directory.
+//!
+//! Measuring side, cold path. What the kernel has of its files stays, as when a process is killed; a machine
+//! without power would lose what was not synced, too. The guardian stays, and with it the account of CPU. Owns no
+//! moments: whoever calls looks at the clock.
+
+use crate::SubjectError;
+use crate::context::Context;
+use crate::guardian::{LaunchError, Plan};
+use crate::port;
+use crate::ready::Waiting;
+use crate::running::Running;
+use bakeoff_units::Nanos;
+use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::AtomicBool;
+
+/// What it takes to start it anew.
+#[derive(Debug)]
+pub(crate) struct Again {
+    plan: Plan,
+    ready: Option<String>,
+    host: Ipv4Addr,
+    start_timeout: Nanos,
+}
+
+impl Again {
+    /// `None` where more than the server would have to be put up again: its layers, or the network it is in.
+    pub(crate) fn of(context: &Context<'_>, plan: Plan, ready: Option<String>) -> Option<Self> {
+        let alone = context.layers.is_empty() && context.network.is_none();
+        let (host, start_timeout) = (context.host(), context.start_timeout);
+        alone.then_some(Self { plan, ready, host, start_timeout })
+    }
+}
+
+/// A subject of which no process is left. Its port is kept for it.
+#[derive(Debug)]
+pub struct Killed<'r> {
+    running: &'r Running,
+    again: &'r Again,
+    port: Option<OwnedFd>,
+}
+
+/// A subject that was started again and may not be ready yet.
+#[derive(Debug)]
+pub struct Starting<'r> {
+    running: &'r Running,
+    again: &'r Again,
+    /// Some servers take a while until they listen.
+    _port: Option<OwnedFd>,
+}
+
+impl Running {
+    /// Kills all of its processes at once (SIGKILL), and returns when none is left.
+    ///
+    /// # Errors
+    /// It was not started by bakeoff, or not alone; or its guardian is gone.
+    pub fn kill(&self) -> Result<Killed<'_>, SubjectError> {
+        let (Some(again), Some(guardian)) = (&self.again, &self.guardian) else {
+            let reason = "bakeoff kills and starts what it has started itself, without layers and links";
+            return Err(SubjectError::Again { arm: self.arm.clone(), reason });
+        };
+        match guardian.kill() {
+            Ok(0) => (),
+            Ok(_) => {
+                let reason = "some of its processes are stuck in the kernel";
+                return Err(SubjectError::Again { arm: self.arm.clone(), reason });
+            }
+            Err(source) => return Err(self.guardian_failed(source)),
+        }
+        // Who cannot have it takes the small risk that a connection gets the port meanwhile.
+        let port = port::hold(again.host, self.address.port()).ok();
+        Ok(Killed { running: self, again, port })
+    }
+
+    fn guardian_failed(&self, source: std::io::Error) -> SubjectError {
+        let log = self.dir.clone().unwrap_or_default().join("guardian.log");
+        SubjectError::Guardian { arm: self.arm.clone(), source, log }
+    }
+
+    fn not_launched(&self, error: LaunchError) -> SubjectError {
+        let (arm, command) = (self.arm.clone(), self.command_line.join(" "));
+        let doing = "starting it again".to_owned();
+        match error {
+            LaunchError::Guardian(source) => self.guardian_failed(source),
+            LaunchError::Limits(reason) => SubjectError::Limit { arm, reason },
+            LaunchError::NotFound => {
+                let message = "the program is no longer there".to_owned();
+                SubjectError::Spawn { arm, doing, message, command }
+            }
+            LaunchError::Failed { error, .. } => {
+                SubjectError::Spawn { arm, doing, message: error, command }
+            }
+        }
+    }
+}
+
+impl<'r> Killed<'r> {
+    /// Starts it again; it may not be ready yet.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(self) -> Result<Starting<'r>, SubjectError> {
+        let Self { running, again, port } = self;
+        if let Some(guardian) = &running.guardian {
+            guardian.launch_again(again.plan.clone()).map_err(|error| running.not_launched(error))?;
+        }
+        Ok(Starting { running, again, _port: port })
+    }
+}
+
+impl Starting<'_> {
+    /// Returns when it is ready, as after a first start.
+    ///
+    /// # Errors
+    /// It ended, or was not ready within the time that a start may take.
+    pub fn wait(self, interrupted: &AtomicBool) -> Result<(), SubjectError> {
+        let Self { running, again, .. } = &self;
+        let (Some(guardian), Some(dir)) = (&running.guardian, &running.dir) else { return Ok(()) };
+        Waiting {
+            arm: &running.arm,
+            guardian,
+            host: again.host,
+            port: running.address.port(),
+            dir,
+            logs: &running.logs,
+            ready: again.ready.as_deref(),
+            tls: running.tls,
+            timeout: again.start_timeout,
+            interrupted,
+        }
+        .wait()
+    }
+}
