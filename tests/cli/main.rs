@@ -31,6 +31,7 @@ mod scale;
 mod schema;
 mod servers_gone_wrong;
 mod support;
+mod transactions;
 mod verify;
 mod words;
 mod workloads;

@@ -3,6 +3,7 @@
 //! Measuring side, cold. Data alone.
 
 use crate::results::Achievable;
+use crate::transactions::Logged;
 use bakeoff_experiment::results::Fact;
 use bakeoff_robots::ledger::Record;
 use serde::{Deserialize, Serialize};
@@ -91,6 +92,9 @@ pub struct RunRecord {
     pub achievable: Option<Achievable>,
     /// How far the origin's clock is ahead, in seconds.
     pub clock_ahead_s: Option<i64>,
+    /// What was written of its log of transactions, where one was asked for.
+    #[serde(default)]
+    pub transactions: Option<Logged>,
 }
 
 /// Who was asked.
@@ -171,6 +175,9 @@ pub struct Store {
 pub struct IntervalLine {
     /// Number of the run, from 0.
     pub run: u32,
+    /// CPU that the cache used in it, read when its record came; `None` where it cannot be read.
+    #[serde(default)]
+    pub cache_cpu_ns: Option<u64>,
     /// As the robots recorded it.
     pub interval: Record,
 }

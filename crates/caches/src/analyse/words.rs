@@ -3,8 +3,9 @@
 use super::point::telling;
 use crate::directory::Stored;
 use crate::plan::CachePlan;
-use crate::records::Purpose;
+use crate::records::{Purpose, RunRecord};
 use crate::results::{CutShort, Entrant, Point};
+use crate::transactions::DROPPED;
 use bakeoff_units::{Nanos, PerSecond};
 
 /// Robots that send this late, or this busy, measure themselves.
@@ -102,6 +103,7 @@ pub(super) fn warnings(plan: &CachePlan, stored: &Stored, entrants: &[Entrant]) 
             warnings.push(format!("{whose}: the origin's clock {clock}: ages are not to be trusted"));
         }
     }
+    warnings.extend(stored.runs.iter().enumerate().filter_map(dropped));
     for entrant in entrants {
         warnings.extend(entrant.points.iter().filter_map(|point| cut_short(entrant, point)));
         if let Some(fill) =
@@ -120,6 +122,18 @@ pub(super) fn warnings(plan: &CachePlan, stored: &Stored, entrants: &[Entrant]) 
         ));
     }
     warnings
+}
+
+/// Of a run whose log of transactions has not all of them.
+fn dropped((number, run): (usize, &RunRecord)) -> Option<String> {
+    let logged = run.transactions.filter(|logged| logged.dropped > 0)?;
+    Some(format!(
+        "{}, run {number}: {DROPPED}: {} of {} requests are not in its log of transactions: they came faster than the \
+         disk took them, or it was full; its figures have them all",
+        run.entrant.name,
+        logged.dropped,
+        logged.rows + logged.dropped
+    ))
 }
 
 /// Of a phase that did not go to its end.

@@ -5,12 +5,14 @@
 
 use super::CachesError;
 use crate::records::PhaseLine;
+use crate::transactions::{Fate, Log, Logged, OfRun, Teller, Transaction, Writer};
 use bakeoff_content::world::Model;
+use bakeoff_experiment::directory::DirectoryError;
 use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording, Station, Target};
 use bakeoff_robots::ledger::{INTERVAL, Ledger, Record, Scope};
 use bakeoff_robots::phases::EndReason;
 use bakeoff_robots::stream::Request;
-use bakeoff_robots::{FillGate, Lane, Population, Robots, Setting, Spec, TargetForm};
+use bakeoff_robots::{FillGate, Heard, Lane, Population, Robots, Setting, Spec, TargetForm};
 use bakeoff_units::Nanos;
 use bakeoff_workload::Statuses;
 use std::io;
@@ -18,6 +20,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How often whoever watches is asked while nothing is recorded.
@@ -36,8 +39,17 @@ pub(crate) struct Load<'a> {
     pub(crate) world: u64,
     /// Whether basic requests are kept, for caches that are simulated.
     pub(crate) keeps_stream: bool,
+    /// Where every request is written down, if it is.
+    pub(crate) log: Option<LogOf<'a>>,
     pub(crate) cores: &'a [usize],
     pub(crate) interrupted: &'a AtomicBool,
+}
+
+/// The log of transactions, and whose these are.
+pub(crate) struct LogOf<'a> {
+    pub(crate) log: &'a Log,
+    pub(crate) run: u32,
+    pub(crate) entrant: String,
 }
 
 /// What is done while robots are at work.
@@ -52,11 +64,21 @@ pub(crate) trait Watch {
     fn look(&mut self, gate: &FillGate) -> Result<(), CachesError>;
 }
 
+/// What of the other threads can be touched from here.
+#[derive(Clone, Copy)]
+struct Hands<'a> {
+    gate: &'a FillGate,
+    stop: &'a AtomicBool,
+    fate: Option<&'a Fate>,
+}
+
 /// What robots came to.
 pub(crate) struct Ended {
     pub(crate) phases: Vec<PhaseLine>,
     /// The basic requests that were answered, where they were kept.
     pub(crate) stream: Vec<Request>,
+    /// What was written of its transactions, where they were logged.
+    pub(crate) logged: Option<Logged>,
     pub(crate) lateness_p99_ns: u64,
     pub(crate) busy: f64,
     pub(crate) gave_up: bool,
@@ -71,27 +93,26 @@ impl Load<'_> {
         let (gate, stop) = (FillGate::new(), AtomicBool::new(false));
         let ledger = Ledger::new(0, INTERVAL, Nanos::ZERO, sender);
         let (spec, model) = (Arc::new(self.spec.clone()), Arc::new(self.model.clone()));
-        let population = Population::new(spec, model, self.setting(&gate));
+        let setting = self.setting(&gate);
+        let (teller, writer) = self.log_of(setting.start_unix).unzip();
+        let population = Population::new(spec, model, setting);
         let target = self.target();
         let stream = Arc::new(Mutex::new(Vec::new()));
-        let mut robots = Robots::new(population, ledger, &target);
-        if self.keeps_stream {
-            let stream = stream.clone();
-            robots = robots.telling(move |flight, entry| {
-                if let Some(request) = Request::answered(flight, entry)
-                    && let Ok(mut stream) = stream.lock()
-                {
-                    stream.push(request);
-                }
-            });
-        }
+        let robots = Robots::new(population, ledger, &target);
+        let robots = aside(robots, self.keeps_stream.then(|| stream.clone()), teller);
+        let fate = writer.as_ref().map(Writer::fate);
         let mut phases: Vec<PhaseLine> = Vec::new();
-        let (ended, failed) = std::thread::scope(|scope| {
+        let (ended, failed, logged) = std::thread::scope(|scope| {
+            let writing = writer.map(|writer| scope.spawn(|| writer.write()));
             let working = scope.spawn(|| self.work(target, robots, &stop));
-            let failed = self.listen(&records, &gate, &stop, &mut phases, watch);
+            let hands = Hands { gate: &gate, stop: &stop, fate: fate.as_ref() };
+            let failed = self.listen(&records, hands, &mut phases, watch);
             let ended = working.join();
-            (ended.unwrap_or_else(|_| Err(io::Error::other("the robots' thread panicked"))), failed)
+            let ended = ended.unwrap_or_else(|_| Err(io::Error::other("the robots' thread panicked")));
+            (ended, failed, writing.map(ScopedJoinHandle::join))
         });
+        let (logged, unwritten) = logged.map(written).unzip();
+        let failed = failed.or(unwritten.flatten());
         let (recording, reasons, failed) = match ended {
             Ok((recording, reasons)) => (Some(recording), reasons, failed),
             Err(why) => (None, Vec::new(), failed.or(Some(CachesError::Robots(why)))),
@@ -105,6 +126,7 @@ impl Load<'_> {
         Ended {
             phases,
             stream: stream.lock().map(|mut stream| std::mem::take(&mut *stream)).unwrap_or_default(),
+            logged,
             lateness_p99_ns: lateness.unwrap_or(0),
             busy: recording.map_or(0.0, |recording| recording.counters.generator_busy),
             gave_up: recording.is_some_and(|recording| recording.gave_up),
@@ -112,12 +134,23 @@ impl Load<'_> {
         }
     }
 
-    /// Until the robots have no more to tell; the first error of whoever watches stops them.
+    /// Both ends of the log of transactions, if there is one.
+    fn log_of(&self, began_unix: Nanos) -> Option<(Teller, Writer)> {
+        let LogOf { log, run, entrant } = self.log.as_ref()?;
+        Some(log.open(OfRun {
+            run: *run,
+            entrant: entrant.clone(),
+            phases: self.spec.phases.iter().map(|phase| phase.name.clone()).collect(),
+            kinds: self.model.kinds().iter().map(|kind| kind.name.clone()).collect(),
+            began_unix,
+        }))
+    }
+
+    /// Until the robots have no more to tell; the first error of whoever watches or writes stops them.
     fn listen(
         &self,
         records: &Receiver<Record>,
-        gate: &FillGate,
-        stop: &AtomicBool,
+        hands: Hands<'_>,
         phases: &mut Vec<PhaseLine>,
         watch: &mut dyn Watch,
     ) -> Option<CachesError> {
@@ -128,14 +161,15 @@ impl Load<'_> {
                     watch.phase(record).map(|line| phases.push(line))
                 }
                 Ok(record) => watch.record(&record),
-                Err(RecvTimeoutError::Timeout) => watch.look(gate),
+                Err(RecvTimeoutError::Timeout) => watch.look(hands.gate),
                 Err(RecvTimeoutError::Disconnected) => return failed,
             };
             if let Err(error) = told {
                 failed.get_or_insert(error);
             }
-            if failed.is_some() || self.interrupted.load(Ordering::Relaxed) {
-                stop.store(true, Ordering::Relaxed);
+            let unwritten = hands.fate.is_some_and(Fate::has_failed);
+            if failed.is_some() || unwritten || self.interrupted.load(Ordering::Relaxed) {
+                hands.stop.store(true, Ordering::Relaxed);
             }
         }
     }
@@ -188,6 +222,35 @@ impl Load<'_> {
             lane: Lane::ONLY,
             form: self.form.clone(),
             gate: gate.clone(),
+        }
+    }
+}
+
+/// Tells of every request where somebody wants to hear of it; else nothing is in the way.
+fn aside(robots: Robots, stream: Option<Arc<Mutex<Vec<Request>>>>, mut teller: Option<Teller>) -> Robots {
+    if stream.is_none() && teller.is_none() {
+        return robots;
+    }
+    robots.telling(move |heard: &Heard<'_>| {
+        if let Some(stream) = &stream
+            && let Some(request) = Request::answered(heard.flight, heard.entry)
+            && let Ok(mut stream) = stream.lock()
+        {
+            stream.push(request);
+        }
+        if let Some(teller) = &mut teller {
+            teller.tell(Transaction::of(heard));
+        }
+    })
+}
+
+/// What the writer has written, and what kept it from the rest.
+fn written(joined: std::thread::Result<(Logged, Option<DirectoryError>)>) -> (Logged, Option<CachesError>) {
+    match joined {
+        Ok((logged, failed)) => (logged, failed.map(CachesError::from)),
+        Err(_) => {
+            let why = io::Error::other("the thread that writes transactions panicked");
+            (Logged::default(), Some(CachesError::System(why)))
         }
     }
 }

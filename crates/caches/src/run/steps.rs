@@ -4,7 +4,7 @@
 //! broken off.
 
 use super::filling::Filling;
-use super::load::{Ended, Load};
+use super::load::{Ended, Load, LogOf};
 use super::observer::{Learnt, Log, Observer, Sides};
 use super::started::Started;
 use super::{Bench, CachesError, achievable};
@@ -133,9 +133,18 @@ impl Bench<'_, '_> {
             seed: mix64(self.plan.seed ^ u64::from(self.run)),
             world,
             keeps_stream: work.keeps_stream,
+            log: self.log_of(entrant),
             cores,
             interrupted: self.interrupted,
         }
+    }
+
+    fn log_of<'l>(&self, entrant: &Started) -> Option<LogOf<'l>>
+    where
+        Self: 'l,
+    {
+        let log = self.transactions?;
+        Some(LogOf { log, run: self.run, entrant: entrant.record.name.clone() })
     }
 
     /// Of a run that has ended. The gauge is read here once more, but of an entrant that has failed.
@@ -167,6 +176,7 @@ impl Bench<'_, '_> {
             robots_busy: ended.busy,
             achievable: None,
             clock_ahead_s: learnt.clock_ahead_s,
+            transactions: ended.logged,
             phases: ended.phases,
         }
     }
@@ -195,6 +205,7 @@ impl Bench<'_, '_> {
             robots_busy: 0.0,
             achievable: None,
             clock_ahead_s: None,
+            transactions: None,
         })
     }
 
