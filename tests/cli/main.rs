@@ -33,6 +33,7 @@ mod scale;
 mod schema;
 mod servers_gone_wrong;
 mod support;
+mod transactions;
 mod verify;
 mod words;
 mod workloads;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The interpreter with DuckDB that tests/prepare makes; the rule of skipped tests.
-fn duckdb(test: &str) -> Option<PathBuf> {
+pub(crate) fn duckdb(test: &str) -> Option<PathBuf> {
     let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python/bin/python");
     let there =
         Command::new(&python).args(["-c", "import duckdb"]).status().is_ok_and(|status| status.success());

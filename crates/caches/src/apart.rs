@@ -5,11 +5,12 @@
 
 use crate::directory::Directory;
 use crate::plan::CachePlan;
-use crate::records::{EntrantRecord, Purpose, RunRecord, Setup};
-use crate::run::load::{Ended, Load};
-use crate::run::observer::{Log, Observer, Sides};
+use crate::records::{EntrantRecord, Purpose, RunRecord};
+use crate::run::load::{Ended, Load, LogOf};
+use crate::run::observer::{self, Observer, Sides};
 use crate::run::tally::tally;
 use crate::run::{self, CachesError, Progress, steps};
+use crate::transactions::{Encode, Log};
 use crate::{Bakeoff, plan::Course};
 use bakeoff_content::mix64;
 use bakeoff_experiment::directory::ResultsDir;
@@ -29,6 +30,8 @@ pub struct Apart<'a> {
     pub cache: Option<(SocketAddr, ProxyMode)>,
     /// Flags that changed the plan, as they were typed.
     pub flags: Vec<String>,
+    /// How every request is written down in the directory, if it is.
+    pub transactions: Option<Encode>,
     /// Set when the user wants to stop.
     pub interrupted: &'a AtomicBool,
 }
@@ -49,9 +52,9 @@ pub enum NotApart {
 
 /// What was fixed before the first request.
 struct Fixed {
-    setup: Setup,
     cores: Vec<usize>,
     connections: usize,
+    transactions: Option<Log>,
 }
 
 impl Apart<'_> {
@@ -87,11 +90,17 @@ impl Apart<'_> {
         progress: &mut dyn Progress,
     ) -> Result<RunRecord, CachesError> {
         let rate = self.rate().map_err(|why| CachesError::Own(why.to_string()))?;
-        let bakeoff = Bakeoff { plan: self.plan, flags: self.flags.clone(), interrupted: self.interrupted };
+        let bakeoff = Bakeoff {
+            plan: self.plan,
+            flags: self.flags.clone(),
+            transactions: None,
+            interrupted: self.interrupted,
+        };
         let (setup, placement, connections) = bakeoff.setup(self.is_near())?;
-        let fixed = Fixed { setup, cores: placement.generator, connections };
-        let mut directory =
-            log.map(|dir| Directory::begin(dir, &self.plan.text, &fixed.setup)).transpose()?;
+        let mut directory = log.map(|dir| Directory::begin(dir, &self.plan.text, &setup)).transpose()?;
+        let transactions = log.zip(self.transactions).map(|(dir, encode)| Log::begin(dir.path(), encode));
+        let transactions = transactions.transpose()?;
+        let fixed = Fixed { cores: placement.generator, connections, transactions };
         let result = self.ask(rate, &fixed, directory.as_mut(), progress);
         let how = match &result {
             _ if self.interrupted.load(Ordering::Relaxed) => "interrupted".to_owned(),
@@ -126,7 +135,7 @@ impl Apart<'_> {
         progress: &mut dyn Progress,
     ) -> Result<RunRecord, CachesError> {
         let spec = self.plan.robots_at(rate);
-        let log = Log { run: 0, dir: directory.as_deref_mut(), progress };
+        let log = observer::Log { run: 0, dir: directory.as_deref_mut(), progress };
         // Whether a store is full cannot be seen from here, nor what a cache used.
         let sides = Sides { origin: &self.origin, cache: None };
         let mut observer = Observer::begin(log, &spec, sides, None)?;
@@ -160,15 +169,20 @@ impl Apart<'_> {
             world: run::fresh_world(self.plan.seed),
             keeps_stream: false,
             keeps_trace: false,
+            log: fixed.transactions.as_ref().map(|log| LogOf { log, run: 0, entrant: self.name() }),
             cores: &fixed.cores,
             interrupted: self.interrupted,
         }
     }
 
+    /// Who is asked.
+    fn name(&self) -> String {
+        self.cache.map_or_else(|| "none".to_owned(), |(address, _)| address.to_string())
+    }
+
     fn record(&self, rate: Option<PerSecond>, clock_ahead_s: Option<i64>, ended: Ended) -> RunRecord {
-        let name = self.cache.map_or_else(|| "none".to_owned(), |(address, _)| address.to_string());
         RunRecord {
-            entrant: EntrantRecord { name, version: None, config: None },
+            entrant: EntrantRecord { name: self.name(), version: None, config: None },
             purpose: rate.map_or(Purpose::BestEffort, |rate| Purpose::Rate { order: 1, rate_per_s: rate.get() }),
             store: None,
             store_unreadable: None,
@@ -179,6 +193,7 @@ impl Apart<'_> {
             achievable: None,
             clock_ahead_s,
             outages: Vec::new(),
+            transactions: ended.logged,
             phases: ended.phases,
         }
     }

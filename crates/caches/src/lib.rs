@@ -17,6 +17,7 @@ pub mod results;
 mod run;
 mod scale;
 pub mod shipped;
+pub mod transactions;
 
 pub use analyse::{CLOCKS_AGREE_S, analyse, clock_in_words};
 pub use apart::{Apart, NotApart};

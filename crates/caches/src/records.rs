@@ -3,6 +3,7 @@
 //! Measuring side, cold. Data alone.
 
 use crate::results::Achievable;
+use crate::transactions::Logged;
 use bakeoff_experiment::results::Fact;
 use bakeoff_robots::ledger::Record;
 use serde::{Deserialize, Serialize};
@@ -109,6 +110,9 @@ pub struct RunRecord {
     /// What was seen of each outage.
     #[serde(default)]
     pub outages: Vec<Outage>,
+    /// What was written of its log of transactions, where one was asked for.
+    #[serde(default)]
+    pub transactions: Option<Logged>,
 }
 
 /// An outage: when the cache was killed and started again, and the requests that tell when it was back. All
@@ -233,6 +237,9 @@ pub struct Store {
 pub struct IntervalLine {
     /// Number of the run, from 0.
     pub run: u32,
+    /// CPU that the cache used in it, read when its record came; `None` where it cannot be read.
+    #[serde(default)]
+    pub cache_cpu_ns: Option<u64>,
     /// As the robots recorded it.
     pub interval: Record,
 }

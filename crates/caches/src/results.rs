@@ -7,6 +7,7 @@ mod downtime;
 
 pub use downtime::Downtime;
 
+use crate::transactions::Logged;
 use bakeoff_experiment::results::Fact;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -104,6 +105,12 @@ pub struct Entrant {
     pub errors: Vec<Fault>,
     /// Why it did not finish, if it did not.
     pub failed: Option<String>,
+    /// The first thing that kept its store's gauge from being read, if something did.
+    #[serde(default)]
+    pub store_unreadable: Option<String>,
+    /// The log of the requests made to it, where one was asked for.
+    #[serde(default)]
+    pub transactions: Option<Logged>,
 }
 
 impl Entrant {
@@ -185,8 +192,23 @@ pub struct Point {
     pub p99_ns: u64,
     /// Mean over hits.
     pub hit_mean_ns: Option<u64>,
+    /// Lower end of its 95 % interval, from the means of the phase's intervals.
+    #[serde(default)]
+    pub hit_mean_low_ns: Option<u64>,
+    /// Upper end.
+    #[serde(default)]
+    pub hit_mean_high_ns: Option<u64>,
     /// Mean over misses.
     pub miss_mean_ns: Option<u64>,
+    /// Lower end of its 95 % interval, from the means of the phase's intervals.
+    #[serde(default)]
+    pub miss_mean_low_ns: Option<u64>,
+    /// Upper end.
+    #[serde(default)]
+    pub miss_mean_high_ns: Option<u64>,
+    /// Pages, where one had more than one object.
+    #[serde(default)]
+    pub pages: Option<Pages>,
     /// Hits among basic requests, as the robots saw it.
     pub hit_ratio: Option<f64>,
     /// Lower end of its 95 % interval.
@@ -224,6 +246,29 @@ impl Point {
     pub fn passed(&self) -> Option<bool> {
         self.rule.map(|rule| rule.passed())
     }
+}
+
+/// Pages: what was asked for directly, each with all that it embeds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Pages {
+    /// Complete without a failure.
+    pub good: u64,
+    /// With one.
+    pub failed: u64,
+    /// Objects of a good one, on average.
+    pub objects_mean: f64,
+    /// From the moment the first request was due to the last byte of all: mean over the good ones.
+    pub mean_ns: u64,
+    /// Lower end of its 95 % interval, from the means of the phase's intervals.
+    pub mean_low_ns: Option<u64>,
+    /// Upper end.
+    pub mean_high_ns: Option<u64>,
+    /// Median.
+    pub p50_ns: u64,
+    /// 95th percentile.
+    pub p95_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
 }
 
 /// Why a phase did not go to its end.
@@ -294,8 +339,20 @@ impl Rule {
 pub struct Cost {
     /// A hit.
     pub hit_ns: Option<f64>,
+    /// Lower end of its 95 % interval, where the cache's CPU was read at each interval.
+    #[serde(default)]
+    pub hit_low_ns: Option<f64>,
+    /// Upper end.
+    #[serde(default)]
+    pub hit_high_ns: Option<f64>,
     /// A miss.
     pub miss_ns: f64,
+    /// Lower end of its 95 % interval.
+    #[serde(default)]
+    pub miss_low_ns: Option<f64>,
+    /// Upper end.
+    #[serde(default)]
+    pub miss_high_ns: Option<f64>,
     /// How the two were told apart, in words.
     pub how: String,
 }

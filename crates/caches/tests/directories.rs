@@ -7,6 +7,7 @@ use bakeoff_caches::records::{
     EntrantRecord, IntervalLine, Moments, Outage, PhaseLine, Purpose, RunRecord, Setup, Store, Used,
 };
 use bakeoff_caches::results::{Achievable, CutShort, Point, Results, SUSTAINED};
+use bakeoff_caches::transactions::Logged;
 use bakeoff_caches::{NothingChosen, Wanted, analyse, choose, shipped};
 use bakeoff_experiment::directory::ResultsDir;
 use bakeoff_robots::ledger::{Record, Scope, Sums};
@@ -73,6 +74,7 @@ fn run(hits: u64) -> RunRecord {
         achievable: None,
         clock_ahead_s: Some(0),
         outages: Vec::new(),
+        transactions: None,
     }
 }
 
@@ -84,7 +86,7 @@ fn a_directory_gives_its_figures_back() {
     let mut directory = Directory::begin(&dir, plan, &setup()).unwrap();
     for _ in 0..12 {
         let interval = record(Scope::Interval, 5, 275);
-        directory.interval(&IntervalLine { run: 0, interval }).unwrap();
+        directory.interval(&IntervalLine { run: 0, cache_cpu_ns: None, interval }).unwrap();
     }
     directory.run(&run(3_300)).unwrap();
     directory.end("complete").unwrap();
@@ -96,11 +98,87 @@ fn a_directory_gives_its_figures_back() {
     assert_eq!(point.two_sided_hit_ratio, Some(0.55));
     // 0.55 x 10 ms + 0.45 x 3 s, in every interval alike.
     assert_eq!((point.mean_ns, point.mean_low_ns), (1_355_500_000, Some(1_355_500_000)));
+    let hit = (point.hit_mean_ns, point.hit_mean_low_ns, point.hit_mean_high_ns);
+    assert_eq!(hit, (Some(10_000_000), Some(10_000_000), Some(10_000_000)));
+    let miss = (point.miss_mean_ns, point.miss_mean_low_ns, point.miss_mean_high_ns);
+    assert_eq!(miss, (Some(3_000_000_000), Some(3_000_000_000), Some(3_000_000_000)));
     assert_eq!(point.cpu_per_request_ns, Some(100_000));
     assert_eq!(point.passed(), Some(true));
     assert_eq!((results.ended.as_str(), results.scale.as_str()), ("complete", "1/60"));
     let said = &results.entrants[0].sentence;
     assert!(said.contains("passes at every rate, up to 100/s") && said.contains("1.36 s"), "{said}");
+}
+
+/// A fill with a miss of 1 ms of CPU, in four intervals of 0.8 and 1.2 ms in turn; then a rate whose hits take 0.2 ms.
+#[test]
+fn the_cost_of_a_hit_has_the_error_of_the_miss_in_it() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = ResultsDir::create(temp.path()).unwrap();
+    let plan = shipped::PLANS.iter().find(|plan| plan.name == "polymix-1").unwrap().text;
+    let mut directory = Directory::begin(&dir, plan, &setup()).unwrap();
+    let interval = |run, hits, cpu_ns| {
+        let interval = record(Scope::Interval, 5, hits);
+        IntervalLine { run, cache_cpu_ns: Some(cpu_ns), interval }
+    };
+    let used = |cpu_ns| Used { cache_cpu_ns: Some(cpu_ns), ..Used::default() };
+    let mut fill = RunRecord { purpose: Purpose::Fill, ..run(0) };
+    (fill.phases[0].phase, fill.phases[0].used) = (record(Scope::Phase, 20, 0), used(2_000_000_000));
+    let mut rate = run(3_300);
+    rate.phases[0].used = used(3_360_000_000);
+    for cpu_ns in [400_000_000, 600_000_000, 400_000_000, 600_000_000] {
+        directory.interval(&interval(0, 0, cpu_ns)).unwrap();
+    }
+    directory.run(&fill).unwrap();
+    for _ in 0..12 {
+        directory.interval(&interval(1, 275, 275 * 200_000 + 225 * 1_000_000)).unwrap();
+    }
+    directory.run(&rate).unwrap();
+    directory.end("complete").unwrap();
+    let results = analyse(&directory::load(temp.path()).unwrap()).unwrap();
+    let cost = results.entrants[0].cost.as_ref().unwrap();
+    let is = |found: Option<f64>, expected: f64| assert!((found.unwrap() - expected).abs() < 1.0, "{cost:?}");
+    is(Some(cost.miss_ns), 1_000_000.0);
+    is(cost.hit_ns, 200_000.0);
+    // 0.1 s off, four times: t(3, 95 %) x sqrt(0.04 s2 x 4/3) / 2000; a hit has 0.45/0.55 of it.
+    is(cost.miss_high_ns, 1_367_477.2);
+    is(cost.miss_low_ns, 632_522.8);
+    is(cost.hit_high_ns, 500_663.2);
+    is(cost.hit_low_ns, 0.0);
+}
+
+#[test]
+fn pages_are_told_where_one_has_more_than_one_object() {
+    let of_pages = |objects| {
+        let mut run = run(3_300);
+        let pages = &mut run.phases[0].phase.sums.pages;
+        (pages.good, pages.failed, pages.objects) = (2, 1, objects);
+        for time_ns in [1_000_000_000, 3_000_000_000] {
+            pages.response_ns.add(time_ns);
+            pages.response.record(bakeoff_units::Nanos::new(time_ns));
+        }
+        results_of("polymix-1", &[run]).entrants[0].points[0].pages
+    };
+    assert_eq!(of_pages(2), None);
+    let pages = of_pages(10).unwrap();
+    assert_eq!((pages.good, pages.failed, pages.objects_mean), (2, 1, 5.0));
+    assert_eq!((pages.mean_ns, pages.mean_high_ns), (2_000_000_000, None));
+    assert!(pages.p99_ns >= 2_990_000_000, "{pages:?}");
+}
+
+#[test]
+fn a_silent_gauge_and_rows_that_were_dropped_are_told() {
+    let mut silent = run(3_300);
+    silent.store_unreadable = Some("no such counter".to_owned());
+    silent.transactions = Some(Logged { rows: 5_000, dropped: 1_000, parts: 3, bytes: 200_000 });
+    let whole = Logged { rows: 100, dropped: 0, parts: 1, bytes: 5_000 };
+    let other = RunRecord { transactions: Some(whole), ..run(3_300) };
+    let results = results_of("polymix-1", &[silent, other]);
+    let entrant = &results.entrants[0];
+    assert_eq!(entrant.store_unreadable.as_deref(), Some("no such counter"));
+    let all = Logged { rows: 5_100, dropped: 1_000, parts: 4, bytes: 205_000 };
+    assert_eq!(entrant.transactions, Some(all));
+    let warned = |warning: &&String| warning.contains("squid, run 0: transactions-dropped: 1000 of 6000 requests");
+    assert_eq!(results.warnings.iter().filter(warned).count(), 1, "{:?}", results.warnings);
 }
 
 #[test]
@@ -455,6 +533,7 @@ fn records_of_before_have_what_caches_would_have_made_of_them_in_the_run() {
     let mut value = serde_json::to_value(run(3_300)).unwrap();
     value.as_object_mut().unwrap().remove("store_unreadable");
     value.as_object_mut().unwrap().remove("outages");
+    value.as_object_mut().unwrap().remove("transactions");
     value["phases"][0].as_object_mut().unwrap().remove("achievable");
     value["achievable"] = serde_json::json!({"at_once": [0.5, 0.4], "when_fetched": [0.3, 0.2]});
     let read: RunRecord = serde_json::from_value(value).unwrap();

@@ -2,6 +2,7 @@
 
 use bakeoff_caches::Scale;
 use bakeoff_caches::plan::Entrant;
+use bakeoff_caches::transactions::Encode;
 use bakeoff_experiment::rule::Rule;
 use bakeoff_loadgen::{LocalAddresses, Share};
 use bakeoff_units::{Bytes, Nanos, PerSecond};
@@ -112,9 +113,26 @@ pub(crate) struct CachesArgs {
     /// those of 1999
     #[arg(long, value_name = "NAME", value_parser = ["polygraph", "polygraph-1"], hide_possible_values = true)]
     pub(crate) console: Option<String>,
+    /// Also write a row for every request, as they happen, into DIR/transactions/*.parquet: some BYTES bytes of
+    /// disk a request, 0.0 GB an hour at 100/s
+    #[cfg(feature = "parquet")]
+    #[arg(long)]
+    pub(crate) transactions: bool,
 }
 
 impl CachesArgs {
+    /// What writes every request down, if that is wanted.
+    pub(crate) fn encode(&self) -> Option<Encode> {
+        #[cfg(feature = "parquet")]
+        {
+            self.transactions.then_some(bakeoff_report::transactions_parquet as Encode)
+        }
+        #[cfg(not(feature = "parquet"))]
+        {
+            None
+        }
+    }
+
     /// Those that were given, as they were typed.
     pub(crate) fn typed(&self) -> Vec<String> {
         let mut typed = Vec::new();
@@ -125,6 +143,7 @@ impl CachesArgs {
         typed.extend(self.scale.map(|scale| format!("--scale {scale}")));
         typed.extend(self.rate.map(|rate| format!("--rate {rate}")));
         typed.extend(self.console.iter().map(|console| format!("--console {console}")));
+        typed.extend(self.encode().map(|_| "--transactions".to_owned()));
         typed
     }
 }
@@ -416,9 +435,26 @@ pub(crate) struct RobotsArgs {
     /// Directory, new or empty, for intervals and phases as they end; `report` and `extract` read it
     #[arg(long, value_name = "DIR")]
     pub(crate) log: Option<PathBuf>,
+    /// With --log: also write a row for every request, as they happen, into DIR/transactions/*.parquet: some
+    /// BYTES bytes of disk a request, 0.0 GB an hour at 100/s
+    #[cfg(feature = "parquet")]
+    #[arg(long, requires = "log")]
+    pub(crate) transactions: bool,
 }
 
 impl RobotsArgs {
+    /// What writes every request down, if that is wanted.
+    pub(crate) fn encode(&self) -> Option<Encode> {
+        #[cfg(feature = "parquet")]
+        {
+            self.transactions.then_some(bakeoff_report::transactions_parquet as Encode)
+        }
+        #[cfg(not(feature = "parquet"))]
+        {
+            None
+        }
+    }
+
     /// Those that change the plan, as they were typed.
     pub(crate) fn typed(&self) -> Vec<String> {
         let mut typed = vec![format!("--origin {}", self.origin)];
@@ -426,6 +462,7 @@ impl RobotsArgs {
         typed.extend(self.reverse.iter().map(|address| format!("--reverse {address}")));
         typed.extend(self.rate.map(|rate| format!("--rate {rate}")));
         typed.extend(self.scale.map(|scale| format!("--scale {scale}")));
+        typed.extend(self.encode().map(|_| "--transactions".to_owned()));
         typed
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::figures;
 use bakeoff_caches::clock_in_words;
-use bakeoff_caches::results::{Entrant, Path, Point, Results, Rule};
+use bakeoff_caches::results::{Entrant, Pages, Path, Point, Results, Rule};
+use bakeoff_caches::transactions::DROPPED;
 use bakeoff_experiment::study::{self, Study};
 
 /// Of its tables, those that are set beside ours.
@@ -25,6 +26,13 @@ pub(crate) fn ratio(share: Option<f64>) -> String {
 /// `1.37 s`
 pub(crate) fn time(ns: Option<u64>) -> String {
     ns.map_or(figures::NONE.to_owned(), |ns| figures::value("ns", ns as f64))
+}
+
+/// `1.37 s ± 0.02 s`: a mean and half the width of its interval, where that is known. The upper half, as the lower end
+/// is cut off at 0.
+fn mean(ns: Option<u64>, high_ns: Option<u64>) -> String {
+    let half = ns.zip(high_ns).map(|(ns, high)| high.saturating_sub(ns));
+    time(ns) + &half.map_or(String::new(), |half| format!(" \u{b1} {}", time(Some(half))))
 }
 
 pub(crate) fn rate(per_second: f64) -> String {
@@ -100,13 +108,11 @@ pub(crate) fn performance(entrant: &Entrant) -> Table {
     let fails = points.iter().any(|point| point.error_share > 0.0);
     let words = passed_head(points);
     let row = |point: &&Point| {
-        let half = point.mean_low_ns.zip(point.mean_high_ns).map(|(low, high)| (high - low) / 2);
-        let interval = half.map_or(String::new(), |half| format!(" \u{b1} {}", time(Some(half))));
         let mut row = vec![named(entrant, point)];
         row.extend(less.then(|| point.asked_rate_per_s.map_or(figures::NONE.to_owned(), rate)));
         row.extend([
             rate(point.reply_rate_per_s),
-            format!("{}{interval}", time(Some(point.mean_ns))),
+            mean(Some(point.mean_ns), point.mean_high_ns),
             time(Some(point.p99_ns)),
             ratio(point.hit_ratio),
         ]);
@@ -157,6 +163,45 @@ pub(crate) fn hit_ratios(entrant: &Entrant) -> Option<Table> {
     })
 }
 
+/// What a hit takes and what a miss takes, where there are hits.
+pub(crate) fn hits_and_misses(entrant: &Entrant) -> Option<Table> {
+    if entrant.points.iter().all(|point| point.hit_mean_ns.is_none()) {
+        return None;
+    }
+    let row = |point: &&Point| {
+        vec![
+            named(entrant, point),
+            mean(point.hit_mean_ns, point.hit_mean_high_ns),
+            mean(point.miss_mean_ns, point.miss_mean_high_ns),
+        ]
+    };
+    Some(Table {
+        head: vec!["rate", "a hit takes", "a miss takes"],
+        rows: by_rate(entrant).iter().map(row).collect(),
+    })
+}
+
+/// Pages, where one is more than one object.
+pub(crate) fn pages(entrant: &Entrant) -> Option<Table> {
+    let row = |point: &Point, pages: &Pages| {
+        vec![
+            named(entrant, point),
+            figures::count(pages.good),
+            figures::plain(pages.objects_mean),
+            mean(Some(pages.mean_ns), pages.mean_high_ns),
+            time(Some(pages.p50_ns)),
+            time(Some(pages.p95_ns)),
+            time(Some(pages.p99_ns)),
+            figures::count(pages.failed),
+        ]
+    };
+    let points = by_rate(entrant);
+    let of_pages = points.iter().filter_map(|point| Some((*point, point.pages.as_ref()?)));
+    let rows: Vec<Vec<String>> = of_pages.map(|(point, pages)| row(point, pages)).collect();
+    let head = vec!["rate", "pages", "objects", "mean", "p50", "p95", "p99", "failed"];
+    (!rows.is_empty()).then_some(Table { head, rows })
+}
+
 /// CPU and queues.
 pub(crate) fn costs(entrant: &Entrant) -> Table {
     let row = |point: &&Point| {
@@ -165,14 +210,12 @@ pub(crate) fn costs(entrant: &Entrant) -> Table {
             time(point.cpu_per_request_ns),
             time(point.origin_cpu_per_request_ns),
             time(Some(point.robots_cpu_per_request_ns)),
-            time(point.hit_mean_ns),
-            time(point.miss_mean_ns),
             figures::value("count", point.in_flight_mean.round()),
             time(Some(point.lateness_p99_ns)),
         ]
     };
     Table {
-        head: vec!["rate", "CPU", "origin", "robots", "hit", "miss", "in flight", "late p99"],
+        head: vec!["rate", "CPU", "origin", "robots", "in flight", "late p99"],
         rows: by_rate(entrant).iter().map(row).collect(),
     }
 }
@@ -215,13 +258,33 @@ pub(crate) fn preparation(entrant: &Entrant) -> Vec<String> {
             fill.ended
         ));
     }
+    if let Some(why) = &entrant.store_unreadable {
+        lines.push(format!("store: how full it is could not be read: {why}"));
+    }
     if let Some(peak) = &entrant.peak {
         let found = peak.rate_per_s.map_or("none".to_owned(), rate);
         lines.push(format!("peak: {found}, {}", peak.how));
     }
     if let Some(cost) = &entrant.cost {
-        let hit = cost.hit_ns.map_or(figures::NONE.to_owned(), |ns| figures::value("ns", ns));
-        lines.push(format!("CPU: {hit} a hit, {} a miss ({})", figures::value("ns", cost.miss_ns), cost.how));
+        let whole = |ns: f64| ns.round() as u64;
+        lines.push(format!(
+            "CPU: {} a hit, {} a miss ({})",
+            mean(cost.hit_ns.map(whole), cost.hit_high_ns.map(whole)),
+            mean(Some(whole(cost.miss_ns)), cost.miss_high_ns.map(whole)),
+            cost.how
+        ));
+    }
+    if let Some(logged) = &entrant.transactions {
+        let dropped = match logged.dropped {
+            0 => String::new(),
+            rows => format!(", {} not ({DROPPED})", figures::count(rows)),
+        };
+        lines.push(format!(
+            "transactions: {} in {} files, {}{dropped}",
+            figures::count(logged.rows),
+            figures::count(logged.parts),
+            figures::value("B", logged.bytes as f64)
+        ));
     }
     lines
 }

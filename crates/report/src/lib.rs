@@ -23,6 +23,8 @@ mod reading;
 mod sections;
 mod slices;
 mod text;
+#[cfg(feature = "parquet")]
+mod transactions;
 mod words;
 
 pub use html::{caches_html, html};
@@ -32,6 +34,8 @@ pub use slices::csv;
 #[cfg(feature = "parquet")]
 pub use slices::parquet;
 pub use text::{between, caches_text, doctor, network, studies, study, text};
+#[cfg(feature = "parquet")]
+pub use transactions::transactions_parquet;
 
 use bakeoff_experiment::results::{Results, Setup, SliceRecord};
 

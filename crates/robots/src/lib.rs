@@ -22,5 +22,5 @@ pub mod working_set;
 
 pub use phases::{FillGate, PhaseFile};
 pub use population::{Lane, Population, Setting, TargetForm};
-pub use robots::Robots;
+pub use robots::{Heard, Robots};
 pub use spec::{Connections, RobotsFile, Spec, SpecError};

@@ -29,8 +29,21 @@ pub struct Robots {
     aside: Aside,
 }
 
+/// A request that has ended, as whoever is told of it besides the ledger hears of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard<'a> {
+    /// What was asked.
+    pub flight: &'a Flight,
+    /// What came of it, as the ledger takes it in.
+    pub entry: &'a Entry<'a>,
+    /// The phase in whose books it is, as its place in the plan: the one in which it ended. `None` after the last.
+    pub phase: Option<usize>,
+    /// Who asked.
+    pub robot: u32,
+}
+
 /// Is told of every request when it has ended, besides the ledger.
-pub type Aside = Option<Box<dyn FnMut(&Flight, &Entry<'_>) + Send>>;
+pub type Aside = Option<Box<dyn FnMut(&Heard<'_>) + Send>>;
 
 impl Robots {
     /// A population whose requests go to `target` and whose accounts are kept in `ledger`, which is fresh.
@@ -51,7 +64,7 @@ impl Robots {
 
     /// The same, and somebody else is told of every request.
     #[must_use]
-    pub fn telling(mut self, aside: impl FnMut(&Flight, &Entry<'_>) + Send + 'static) -> Self {
+    pub fn telling(mut self, aside: impl FnMut(&Heard<'_>) + Send + 'static) -> Self {
         self.aside = Some(Box::new(aside));
         self
     }
@@ -164,7 +177,7 @@ impl Listener for Robots {
         let population = &self.population;
         self.ledger.ended(&entry, || population.request_text(&flight));
         if let Some(aside) = &mut self.aside {
-            aside(&flight, &entry);
+            aside(&Heard { flight: &flight, entry: &entry, phase: self.phase, robot: ended.robot });
         }
         let page = self.population.finish(ended.ticket, ended.done, outcome(&judged, &entry));
         // In the phase in which it ended, as its last request is: this may have ended the phase.

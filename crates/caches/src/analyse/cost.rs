@@ -3,42 +3,101 @@
 //! A run of PolyMix has the same mix of hits and misses at every rate, so that the two cannot be told apart
 //! from rates alone. The fill has hardly any hits: its CPU per request is that of a miss (without think time,
 //! but waiting costs no CPU). What a rate used beyond that of its misses is that of its hits.
+//!
+//! Intervals are by batch means, as those of response times: CPU and requests of each interval of the phase. That of
+//! a hit has both errors in it, of the rate and of the miss that is taken off; they are independent, and add as
+//! squares do.
 
 use super::point::telling;
+use crate::directory::Stored;
 use crate::records::{Purpose, RunRecord};
 use crate::results::{Cost, Point};
+use bakeoff_robots::ledger::{Scope, Sums};
+use bakeoff_stats::{Level, of_batches};
 
 /// More hits than that, and a fill does not say what a miss costs.
 const FEW_HITS: f64 = 0.05;
 
+/// A cost, and half the width of its interval where there is one.
+#[derive(Clone, Copy)]
+struct Known {
+    ns: f64,
+    half: Option<f64>,
+}
+
+impl Known {
+    fn ends(self) -> (Option<f64>, Option<f64>) {
+        self.half.map(|half| ((self.ns - half).max(0.0), self.ns + half)).unzip()
+    }
+}
+
 /// `None` where CPU cannot be read.
-pub(super) fn of(runs: &[(usize, &RunRecord)], points: &[Point]) -> Option<Cost> {
+pub(super) fn of(stored: &Stored, runs: &[(usize, &RunRecord)], points: &[Point]) -> Option<Cost> {
     let point = telling(points)?;
     let per_request = point.cpu_per_request_ns? as f64;
+    let is_its_run = |run: &RunRecord| run.purpose.measured().is_some_and(|(order, _)| order == point.order);
+    let number = runs.iter().find(|(_, run)| is_its_run(run)).map(|(number, _)| *number)?;
+    let batches = cpu(stored, number, &point.phase);
     let at = point.rate_per_s.map_or("robots without a rate".to_owned(), |rate| format!("{rate:.0}/s"));
-    match miss(runs) {
-        Some(miss_ns) => {
-            let hits = point.hit_ratio?;
-            let hit_ns = (hits > FEW_HITS).then(|| (per_request - (1.0 - hits) * miss_ns) / hits);
-            let how = format!(
-                "a miss from the fill, which has hardly any hits; a hit from what {at} used beyond its misses"
-            );
-            // Less than nothing is no cost: the two were not told apart.
-            Some(Cost { hit_ns: hit_ns.filter(|ns| *ns > 0.0), miss_ns, how })
-        }
-        None => Some(Cost {
-            hit_ns: None,
-            miss_ns: per_request,
-            how: format!("hits and misses of {at} together: there was no fill before to tell them apart"),
-        }),
+    let Some(miss) = miss(stored, runs) else {
+        let all = Known { ns: per_request, half: half_width(&batches, of_all) };
+        let how = format!("hits and misses of {at} together: there was no fill before to tell them apart");
+        return Some(cost(None, all, how));
+    };
+    let hits = point.hit_ratio?;
+    // Less than nothing is no cost: the two were not told apart.
+    let hit = (hits > FEW_HITS).then(|| hit(hits, per_request, miss, &batches)).filter(|hit| hit.ns > 0.0);
+    let how = format!(
+        "a miss from the fill, which has hardly any hits; a hit from what {at} used beyond its misses"
+    );
+    Some(cost(hit, miss, how))
+}
+
+fn cost(hit: Option<Known>, miss: Known, how: String) -> Cost {
+    let (hit_low_ns, hit_high_ns) = hit.map_or((None, None), Known::ends);
+    let (miss_low_ns, miss_high_ns) = miss.ends();
+    let hit_ns = hit.map(|hit| hit.ns);
+    Cost { hit_ns, hit_low_ns, hit_high_ns, miss_ns: miss.ns, miss_low_ns, miss_high_ns, how }
+}
+
+/// What is left for the hits of a rate.
+fn hit(hits: f64, per_request: f64, miss: Known, batches: &[(f64, &Sums)]) -> Known {
+    let of_hits = |cpu_ns: f64, sums: &Sums| {
+        let share = sums.document_hit_ratio().unwrap_or(0.0);
+        let finished = sums.finished as f64;
+        (cpu_ns - (1.0 - share) * finished * miss.ns, share * finished)
+    };
+    let of_rate = half_width(batches, of_hits);
+    let of_miss = miss.half.map(|half| (1.0 - hits) / hits * half);
+    Known {
+        ns: (per_request - (1.0 - hits) * miss.ns) / hits,
+        half: of_rate.zip(of_miss).map(|(rate, miss)| rate.hypot(miss)),
     }
 }
 
 /// CPU per request of the fill.
-fn miss(runs: &[(usize, &RunRecord)]) -> Option<f64> {
-    let (_, fill) = runs.iter().find(|(_, run)| run.purpose == Purpose::Fill)?;
+fn miss(stored: &Stored, runs: &[(usize, &RunRecord)]) -> Option<Known> {
+    let (number, fill) = runs.iter().find(|(_, run)| run.purpose == Purpose::Fill)?;
     let line = fill.last_phase()?;
     let sums = &line.phase.sums;
     let few = sums.document_hit_ratio()? < FEW_HITS;
-    (few && sums.finished > 0).then_some(line.used.cache_cpu_ns? as f64 / sums.finished as f64)
+    let ns = (few && sums.finished > 0).then_some(line.used.cache_cpu_ns? as f64 / sums.finished as f64)?;
+    Some(Known { ns, half: half_width(&cpu(stored, *number, &line.phase.phase), of_all) })
+}
+
+/// CPU and sums of each interval of a phase; none where one of them has no CPU.
+fn cpu<'s>(stored: &'s Stored, number: usize, phase: &str) -> Vec<(f64, &'s Sums)> {
+    let of_run = stored.intervals.iter().filter(|line| line.run as usize == number);
+    let of_phase = of_run.filter(|line| line.interval.scope == Scope::Interval && line.interval.phase == phase);
+    let read = of_phase.map(|line| Some((line.cache_cpu_ns? as f64, &line.interval.sums)));
+    read.collect::<Option<Vec<_>>>().unwrap_or_default()
+}
+
+fn of_all(cpu_ns: f64, sums: &Sums) -> (f64, f64) {
+    (cpu_ns, sums.finished as f64)
+}
+
+fn half_width(batches: &[(f64, &Sums)], of: impl Fn(f64, &Sums) -> (f64, f64)) -> Option<f64> {
+    let batches: Vec<(f64, f64)> = batches.iter().map(|(cpu_ns, sums)| of(*cpu_ns, sums)).collect();
+    Some(of_batches(&batches, Level::ONCE)?.interval?.half_width())
 }

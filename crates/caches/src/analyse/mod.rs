@@ -14,6 +14,7 @@ use crate::plan::{CachePlan, Changes, Course, Peak as PlanPeak, PlanError};
 use crate::records::{Purpose, RunRecord};
 use crate::results::{CutShort, Entrant, FORMAT, Fill, Path, Peak, Point, Results, SUSTAINED};
 use bakeoff_robots::ledger::Record;
+use crate::transactions::Logged;
 use bakeoff_subject::ProxyMode as Mode;
 use bakeoff_units::{PerSecond, Ratio};
 pub use words::{CLOCKS_AGREE_S, clock_in_words};
@@ -92,11 +93,13 @@ fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> E
         passed_up_to_per_s: passed.reduce(f64::max),
         failed_from_per_s: failed.reduce(f64::min),
         downtime: runs.iter().flat_map(|(_, run)| downtime::of(run)).collect(),
-        cost: if is_cache { cost::of(runs, &points) } else { None },
+        cost: if is_cache { cost::of(stored, runs, &points) } else { None },
         // Without a cache everything is a miss, and nobody's.
         faults: faults::of(runs).into_iter().filter(|fault| is_cache || !fault.only_counted).collect(),
         errors: faults::errors(runs),
         failed: runs.iter().rev().find_map(|(_, run)| run.failed.clone()),
+        store_unreadable: runs.iter().find_map(|(_, run)| run.store_unreadable.clone()),
+        transactions: runs.iter().filter_map(|(_, run)| run.transactions).reduce(Logged::with),
         points,
     };
     entrant.sentence = words::sentence(plan, &entrant);

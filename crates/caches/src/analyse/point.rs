@@ -3,9 +3,9 @@
 use crate::directory::Stored;
 use crate::plan::CachePlan;
 use crate::records::{PhaseLine, RunRecord, Used};
-use crate::results::{Achievable, CutShort, Point, Rule};
+use crate::results::{Achievable, CutShort, Pages, Point, Rule};
 use bakeoff_robots::judge::Weight;
-use bakeoff_robots::ledger::{Record, Scope, Sums};
+use bakeoff_robots::ledger::{self, Aggregate, Record, Scope, Sums};
 use bakeoff_robots::phases::{EndReason, mean_loads};
 use bakeoff_stats::{Level, OfBatches, of_batches};
 use bakeoff_units::Nanos;
@@ -105,13 +105,12 @@ impl Measured<'_> {
     fn point(&self, intervals: &[&Record]) -> Option<Point> {
         let (phase, sums, used) = (&self.line.phase, &self.line.phase.sums, &self.line.used);
         let response = &sums.replies.response;
-        let mean = batches(intervals, |sums| {
-            let response = &sums.replies.traffic.response_ns;
-            (response.sum as f64, response.count as f64)
-        });
+        let (mean_low_ns, mean_high_ns) = ends(intervals, |sums| sums.replies.traffic.response_ns);
+        let (hit_mean_low_ns, hit_mean_high_ns) = ends(intervals, |sums| sums.hits.traffic.response_ns);
+        let (miss_mean_low_ns, miss_mean_high_ns) = ends(intervals, |sums| sums.misses.traffic.response_ns);
         let of_hits =
             batches(intervals, |sums| (sums.from_cache().count() as f64, sums.basic.count() as f64));
-        let interval = |found: &Option<OfBatches>| found.and_then(|found| found.interval);
+        let of_hits = of_hits.and_then(|found| found.interval);
         let of_cache = |ratio: Option<f64>| ratio.filter(|_| self.is_cache);
         let per_request = |ns: u64| ns.checked_div(sums.finished);
         let seen = self.seen()?;
@@ -127,16 +126,21 @@ impl Measured<'_> {
             replies: sums.good,
             error_share: sums.error_ratio().unwrap_or(0.0),
             mean_ns: seen.mean_ns,
-            mean_low_ns: interval(&mean).map(|interval| interval.low.max(0.0) as u64),
-            mean_high_ns: interval(&mean).map(|interval| interval.high as u64),
+            mean_low_ns,
+            mean_high_ns,
             p50_ns: response.quantile(0.5).get(),
             p95_ns: response.quantile(0.95).get(),
             p99_ns: response.quantile(0.99).get(),
             hit_mean_ns: sums.hits.traffic.response_ns.mean().map(|ns| ns as u64),
+            hit_mean_low_ns,
+            hit_mean_high_ns,
             miss_mean_ns: sums.misses.traffic.response_ns.mean().map(|ns| ns as u64),
+            miss_mean_low_ns,
+            miss_mean_high_ns,
+            pages: pages(&sums.pages, intervals),
             hit_ratio: seen.hit_ratio,
-            hit_ratio_low: seen.hit_ratio.and(interval(&of_hits)).map(|interval| interval.low.max(0.0)),
-            hit_ratio_high: seen.hit_ratio.and(interval(&of_hits)).map(|interval| interval.high.min(1.0)),
+            hit_ratio_low: seen.hit_ratio.and(of_hits).map(|interval| interval.low.max(0.0)),
+            hit_ratio_high: seen.hit_ratio.and(of_hits).map(|interval| interval.high.min(1.0)),
             byte_hit_ratio: of_cache(sums.byte_hit_ratio()),
             offered_hit_ratio: sums.offered_document_hit_ratio(),
             offered_byte_hit_ratio: sums.offered_byte_hit_ratio(),
@@ -194,7 +198,31 @@ fn rule(plan: &CachePlan, asked: Option<f64>, seen: &Seen) -> Option<Rule> {
     })
 }
 
-fn batches(intervals: &[&Record], of: fn(&Sums) -> (f64, f64)) -> Option<OfBatches> {
+/// Pages, where they are more than their one object.
+fn pages(pages: &ledger::Pages, intervals: &[&Record]) -> Option<Pages> {
+    let mean = pages.response_ns.mean().filter(|_| pages.objects > pages.good)?;
+    let (mean_low_ns, mean_high_ns) = ends(intervals, |sums| sums.pages.response_ns);
+    Some(Pages {
+        good: pages.good,
+        failed: pages.failed,
+        objects_mean: pages.objects as f64 / pages.good as f64,
+        mean_ns: mean as u64,
+        mean_low_ns,
+        mean_high_ns,
+        p50_ns: pages.response.quantile(0.5).get(),
+        p95_ns: pages.response.quantile(0.95).get(),
+        p99_ns: pages.response.quantile(0.99).get(),
+    })
+}
+
+/// Both ends of the interval of a mean time.
+fn ends(intervals: &[&Record], of: impl Fn(&Sums) -> Aggregate) -> (Option<u64>, Option<u64>) {
+    let times = |sums: &Sums| (of(sums).sum as f64, of(sums).count as f64);
+    let found = batches(intervals, times).and_then(|found| found.interval);
+    found.map(|interval| (interval.low.max(0.0) as u64, interval.high as u64)).unzip()
+}
+
+fn batches(intervals: &[&Record], of: impl Fn(&Sums) -> (f64, f64)) -> Option<OfBatches> {
     let batches: Vec<(f64, f64)> = intervals.iter().map(|record| of(&record.sums)).collect();
     of_batches(&batches, Level::ONCE)
 }

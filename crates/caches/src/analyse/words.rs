@@ -7,6 +7,7 @@ use crate::plan::CachePlan;
 use crate::records::RunRecord;
 use crate::results::{CutShort, Downtime, Entrant, Point};
 use crate::scale::{FEWEST_REPLIES, SHORTEST};
+use crate::transactions::DROPPED;
 use bakeoff_units::{Nanos, PerSecond};
 
 /// Robots that send this late, or this busy, measure themselves.
@@ -139,6 +140,7 @@ pub(super) fn rate(per_second: f64) -> String {
 pub(super) fn warnings(plan: &CachePlan, stored: &Stored, entrants: &[Entrant]) -> Vec<String> {
     let mut warnings: Vec<String> = overload::warnings(entrants).collect();
     warnings.extend(stored.runs.iter().flat_map(of_run));
+    warnings.extend(stored.runs.iter().enumerate().filter_map(dropped));
     for entrant in entrants {
         warnings.extend(entrant.points.iter().filter_map(|point| cut_short(entrant, point)));
         warnings.extend(entrant.points.iter().filter_map(|point| too_short(plan, entrant, point)));
@@ -185,6 +187,18 @@ fn of_run(run: &RunRecord) -> Vec<String> {
         warnings.push(format!("{whose}: the origin's clock {clock}: ages are not to be trusted"));
     }
     warnings
+}
+
+/// Of a run whose log of transactions has not all of them.
+fn dropped((number, run): (usize, &RunRecord)) -> Option<String> {
+    let logged = run.transactions.filter(|logged| logged.dropped > 0)?;
+    Some(format!(
+        "{}, run {number}: {DROPPED}: {} of {} requests are not in its log of transactions: they came faster than the \
+         disk took them, or it was full; its figures have them all",
+        run.entrant.name,
+        logged.dropped,
+        logged.rows + logged.dropped
+    ))
 }
 
 /// Of a phase that did not go to its end.

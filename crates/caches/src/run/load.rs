@@ -4,9 +4,12 @@
 //! reads what was used elsewhere when a phase ends.
 
 use super::CachesError;
+use super::aside::{Keeps, Kept, aside};
 use super::outage::Trace;
 use crate::records::PhaseLine;
+use crate::transactions::{Fate, Log, Logged, OfRun, Teller, Writer};
 use bakeoff_content::world::Model;
+use bakeoff_experiment::directory::DirectoryError;
 use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording, Station, Target};
 use bakeoff_robots::ledger::{INTERVAL, Ledger, Record, Scope};
 use bakeoff_robots::phases::EndReason;
@@ -19,6 +22,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How often whoever watches is asked while nothing is recorded.
@@ -39,15 +43,17 @@ pub(crate) struct Load<'a> {
     pub(crate) keeps_stream: bool,
     /// Whether it is kept what became of every request, for outages.
     pub(crate) keeps_trace: bool,
+    /// Where every request is written down, if it is.
+    pub(crate) log: Option<LogOf<'a>>,
     pub(crate) cores: &'a [usize],
     pub(crate) interrupted: &'a AtomicBool,
 }
 
-/// What is kept of the requests.
-#[derive(Default)]
-struct Kept {
-    stream: Vec<Request>,
-    trace: Trace,
+/// The log of transactions, and whose these are.
+pub(crate) struct LogOf<'a> {
+    pub(crate) log: &'a Log,
+    pub(crate) run: u32,
+    pub(crate) entrant: String,
 }
 
 /// What is done while robots are at work.
@@ -65,6 +71,14 @@ pub(crate) trait Watch {
     fn look(&mut self, gate: &FillGate) -> Result<(), CachesError>;
 }
 
+/// What of the other threads can be touched from here.
+#[derive(Clone, Copy)]
+struct Hands<'a> {
+    gate: &'a FillGate,
+    stop: &'a AtomicBool,
+    fate: Option<&'a Fate>,
+}
+
 /// What robots came to.
 pub(crate) struct Ended {
     pub(crate) phases: Vec<PhaseLine>,
@@ -72,6 +86,8 @@ pub(crate) struct Ended {
     pub(crate) stream: Vec<Request>,
     /// What became of every request, where it was kept.
     pub(crate) trace: Trace,
+    /// What was written of its transactions, where they were logged.
+    pub(crate) logged: Option<Logged>,
     pub(crate) lateness_p99_ns: u64,
     pub(crate) busy: f64,
     pub(crate) gave_up: bool,
@@ -86,28 +102,26 @@ impl Load<'_> {
         let (gate, stop) = (FillGate::new(), AtomicBool::new(false));
         let ledger = Ledger::new(0, INTERVAL, Nanos::ZERO, sender);
         let (spec, model) = (Arc::new(self.spec.clone()), Arc::new(self.model.clone()));
-        let population = Population::new(spec, model, self.setting(&gate));
+        let setting = self.setting(&gate);
+        let (teller, writer) = self.log_of(setting.start_unix).unzip();
+        let population = Population::new(spec, model, setting);
         let target = self.target();
         let kept = Arc::new(Mutex::new(Kept::default()));
-        let mut robots = Robots::new(population, ledger, &target);
-        let (keeps_stream, keeps_trace) = (self.keeps_stream, self.keeps_trace);
-        if keeps_stream || keeps_trace {
-            let kept = kept.clone();
-            robots = robots.telling(move |flight, entry| {
-                let Ok(mut kept) = kept.lock() else { return };
-                if keeps_trace {
-                    kept.trace.hear(flight, entry);
-                }
-                kept.stream.extend(Request::answered(flight, entry).filter(|_| keeps_stream));
-            });
-        }
+        let keeps = Keeps { stream: self.keeps_stream, trace: self.keeps_trace };
+        let robots = aside(Robots::new(population, ledger, &target), keeps, kept.clone(), teller);
+        let fate = writer.as_ref().map(Writer::fate);
         let mut phases: Vec<PhaseLine> = Vec::new();
-        let (ended, failed) = std::thread::scope(|scope| {
+        let (ended, failed, logged) = std::thread::scope(|scope| {
+            let writing = writer.map(|writer| scope.spawn(|| writer.write()));
             let working = scope.spawn(|| self.work(target, robots, &stop));
-            let failed = self.listen(&records, &gate, &stop, &mut phases, watch);
+            let hands = Hands { gate: &gate, stop: &stop, fate: fate.as_ref() };
+            let failed = self.listen(&records, hands, &mut phases, watch);
             let ended = working.join();
-            (ended.unwrap_or_else(|_| Err(io::Error::other("the robots' thread panicked"))), failed)
+            let ended = ended.unwrap_or_else(|_| Err(io::Error::other("the robots' thread panicked")));
+            (ended, failed, writing.map(ScopedJoinHandle::join))
         });
+        let (logged, unwritten) = logged.map(written).unzip();
+        let failed = failed.or(unwritten.flatten());
         let (recording, reasons, failed) = match ended {
             Ok((recording, reasons)) => (Some(recording), reasons, failed),
             Err(why) => (None, Vec::new(), failed.or(Some(CachesError::Robots(why)))),
@@ -123,6 +137,7 @@ impl Load<'_> {
             phases,
             stream: kept.stream,
             trace: kept.trace,
+            logged,
             lateness_p99_ns: lateness.unwrap_or(0),
             busy: recording.map_or(0.0, |recording| recording.counters.generator_busy),
             gave_up: recording.is_some_and(|recording| recording.gave_up),
@@ -130,12 +145,23 @@ impl Load<'_> {
         }
     }
 
-    /// Until the robots have no more to tell; the first error of whoever watches stops them.
+    /// Both ends of the log of transactions, if there is one.
+    fn log_of(&self, began_unix: Nanos) -> Option<(Teller, Writer)> {
+        let LogOf { log, run, entrant } = self.log.as_ref()?;
+        Some(log.open(OfRun {
+            run: *run,
+            entrant: entrant.clone(),
+            phases: self.spec.phases.iter().map(|phase| phase.name.clone()).collect(),
+            kinds: self.model.kinds().iter().map(|kind| kind.name.clone()).collect(),
+            began_unix,
+        }))
+    }
+
+    /// Until the robots have no more to tell; the first error of whoever watches or writes stops them.
     fn listen(
         &self,
         records: &Receiver<Record>,
-        gate: &FillGate,
-        stop: &AtomicBool,
+        hands: Hands<'_>,
         phases: &mut Vec<PhaseLine>,
         watch: &mut dyn Watch,
     ) -> Option<CachesError> {
@@ -149,14 +175,15 @@ impl Load<'_> {
                     written.and_then(|()| if goes_on { watch.turn(&ended) } else { Ok(()) })
                 }
                 Ok(record) => watch.record(&record),
-                Err(RecvTimeoutError::Timeout) => watch.look(gate),
+                Err(RecvTimeoutError::Timeout) => watch.look(hands.gate),
                 Err(RecvTimeoutError::Disconnected) => return failed,
             };
             if let Err(error) = told {
                 failed.get_or_insert(error);
             }
-            if failed.is_some() || self.interrupted.load(Ordering::Relaxed) {
-                stop.store(true, Ordering::Relaxed);
+            let unwritten = hands.fate.is_some_and(Fate::has_failed);
+            if failed.is_some() || unwritten || self.interrupted.load(Ordering::Relaxed) {
+                hands.stop.store(true, Ordering::Relaxed);
             }
         }
     }
@@ -213,6 +240,17 @@ impl Load<'_> {
             lane: Lane::ONLY,
             form: self.form.clone(),
             gate: gate.clone(),
+        }
+    }
+}
+
+/// What the writer has written, and what kept it from the rest.
+fn written(joined: std::thread::Result<(Logged, Option<DirectoryError>)>) -> (Logged, Option<CachesError>) {
+    match joined {
+        Ok((logged, failed)) => (logged, failed.map(CachesError::from)),
+        Err(_) => {
+            let why = io::Error::other("the thread that writes transactions panicked");
+            (Logged::default(), Some(CachesError::System(why)))
         }
     }
 }

@@ -4,6 +4,7 @@
 //! the next begins. Looks at figures only to find the peak.
 
 mod achievable;
+mod aside;
 mod error;
 mod filling;
 pub(crate) mod load;
@@ -22,6 +23,7 @@ use crate::directory::Directory;
 use crate::plan::{CachePlan, Course, Entrant, Kind, Peak};
 use crate::records::Setup;
 use crate::results::FORMAT;
+use crate::transactions::{Encode, Log};
 use bakeoff_content::mix64;
 use bakeoff_experiment::directory::ResultsDir;
 use bakeoff_experiment::environment::{self, Need, Placement};
@@ -55,8 +57,17 @@ pub struct Bakeoff<'a> {
     pub plan: &'a CachePlan,
     /// Flags that changed the plan, as they were typed.
     pub flags: Vec<String>,
+    /// How every request is written down, if it is.
+    pub transactions: Option<Encode>,
     /// Set when the user wants to stop.
     pub interrupted: &'a AtomicBool,
+}
+
+/// What was fixed before the first request, as far as the procedure needs it.
+struct Given<'a> {
+    placement: Placement,
+    connections: usize,
+    transactions: Option<&'a Log>,
 }
 
 /// What is there while a bake-off runs.
@@ -67,6 +78,8 @@ struct Bench<'a, 'd> {
     origin: Origin,
     scratch: &'a std::path::Path,
     dir: &'a mut Directory<'d>,
+    /// Where every request is written down, if it is.
+    transactions: Option<&'a Log>,
     progress: &'a mut dyn Progress,
     interrupted: &'a AtomicBool,
     /// Number of the next run.
@@ -91,7 +104,9 @@ impl Bakeoff<'_> {
         let loopback = self.plan.entrants.iter().all(here);
         let (setup, placement, connections) = self.setup(loopback)?;
         let mut directory = Directory::begin(dir, &self.plan.text, &setup)?;
-        let result = self.procedure(&mut directory, placement, connections, progress);
+        let log = self.transactions.map(|encode| Log::begin(dir.path(), encode)).transpose()?;
+        let given = Given { placement, connections, transactions: log.as_ref() };
+        let result = self.procedure(&mut directory, given, progress);
         let how = match &result {
             Ok(()) => "complete".to_owned(),
             Err(_) if self.interrupted.load(Ordering::Relaxed) => "interrupted".to_owned(),
@@ -148,8 +163,7 @@ impl Bakeoff<'_> {
     fn procedure(
         &self,
         dir: &mut Directory<'_>,
-        placement: Placement,
-        connections: usize,
+        Given { placement, connections, transactions }: Given<'_>,
         progress: &mut dyn Progress,
     ) -> Result<(), CachesError> {
         let scratch = Scratch::create(&mut |words| progress.stage(words))
@@ -169,6 +183,7 @@ impl Bakeoff<'_> {
             origin,
             scratch: scratch.path(),
             dir,
+            transactions,
             progress,
             interrupted: self.interrupted,
             run: 0,

@@ -59,6 +59,14 @@ pub(crate) struct Sides<'b> {
     pub(crate) cache: Option<&'b Running>,
 }
 
+impl Sides<'_> {
+    /// CPU of the cache so far; `None` where that cannot be read.
+    fn cache_ns(&self) -> Option<u64> {
+        let reading = self.cache?.cpu().ok()?;
+        Some(reading.nanos.get())
+    }
+}
+
 /// Readings at a moment, of which a phase has the difference.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reading {
@@ -79,6 +87,8 @@ pub(crate) struct Observer<'b, 'd> {
     /// The switch of a cache that has an outage.
     power: Option<Power<'b>>,
     before: Reading,
+    /// CPU of the cache when the last interval closed.
+    at_interval: Option<u64>,
     clock_ahead_s: Option<i64>,
 }
 
@@ -107,9 +117,11 @@ impl<'b, 'd> Observer<'b, 'd> {
             filling,
             power: None,
             before: Reading::default(),
+            at_interval: None,
             clock_ahead_s: None,
         };
         observer.before = observer.read()?;
+        observer.at_interval = observer.before.cache_ns;
         Ok(observer)
     }
 
@@ -128,11 +140,11 @@ impl<'b, 'd> Observer<'b, 'd> {
     }
 
     fn read(&mut self) -> Result<Reading, CachesError> {
-        let Sides { origin, cache } = self.sides;
+        let origin = self.sides.origin;
         let (tally, ahead) = origin.tally()?;
         self.clock_ahead_s = ahead.or(self.clock_ahead_s);
         Ok(Reading {
-            cache_ns: cache.and_then(|cache| cache.cpu().ok()).map(|reading| reading.nanos.get()),
+            cache_ns: self.sides.cache_ns(),
             origin_ns: origin.cpu_ns(),
             robots_ns: bakeoff_sys::cpu_clock::own_process().map_or(0, |time| time.get()),
             tally,
@@ -142,7 +154,6 @@ impl<'b, 'd> Observer<'b, 'd> {
 
 /// An origin that was started anew counts from 0 again: that is no use of less than nothing.
 fn used(now: &Reading, before: &Reading) -> Used {
-    let between = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
     let sent = now.tally.since(&before.tally);
     Used {
         cache_cpu_ns: between(now.cache_ns, before.cache_ns),
@@ -155,10 +166,18 @@ fn used(now: &Reading, before: &Reading) -> Used {
     }
 }
 
+/// Where both could be read.
+fn between(now: Option<u64>, before: Option<u64>) -> Option<u64> {
+    Some(now?.saturating_sub(before?))
+}
+
 impl Watch for Observer<'_, '_> {
     fn record(&mut self, record: &Record) -> Result<(), CachesError> {
         if let (Some(dir), Scope::Interval) = (&mut self.log.dir, record.scope) {
-            dir.interval(&IntervalLine { run: self.log.run, interval: record.clone() })?;
+            let now = self.sides.cache_ns();
+            let cache_cpu_ns = between(now, self.at_interval);
+            self.at_interval = now;
+            dir.interval(&IntervalLine { run: self.log.run, cache_cpu_ns, interval: record.clone() })?;
         }
         self.log.progress.record(record);
         Ok(())

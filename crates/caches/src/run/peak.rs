@@ -161,6 +161,7 @@ mod tests {
             achievable: None,
             clock_ahead_s: None,
             outages: Vec::new(),
+            transactions: None,
         }
     }
 

@@ -4,7 +4,7 @@
 //! broken off.
 
 use super::filling::Filling;
-use super::load::{Ended, Load};
+use super::load::{Ended, Load, LogOf};
 use super::observer::{Learnt, Log, Observer, Sides};
 use super::power::Power;
 use super::started::Started;
@@ -148,9 +148,18 @@ impl Bench<'_, '_> {
             world,
             keeps_stream: work.keeps_stream,
             keeps_trace: work.spec.phases.iter().any(|phase| phase.outage),
+            log: self.log_of(entrant),
             cores,
             interrupted: self.interrupted,
         }
+    }
+
+    fn log_of<'l>(&self, entrant: &Started) -> Option<LogOf<'l>>
+    where
+        Self: 'l,
+    {
+        let log = self.transactions?;
+        Some(LogOf { log, run: self.run, entrant: entrant.record.name.clone() })
     }
 
     /// Of a run that has ended. The gauge is read here once more, but of an entrant that has failed or is away.
@@ -184,6 +193,7 @@ impl Bench<'_, '_> {
             achievable: None,
             clock_ahead_s: learnt.clock_ahead_s,
             outages: outage::of(&ended.trace, &learnt.switched),
+            transactions: ended.logged,
             phases: ended.phases,
         }
     }
@@ -213,6 +223,7 @@ impl Bench<'_, '_> {
             achievable: None,
             clock_ahead_s: None,
             outages: Vec::new(),
+            transactions: None,
         })
     }
 

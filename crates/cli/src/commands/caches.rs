@@ -122,7 +122,8 @@ pub(crate) fn run(name: &str, args: &RunArgs, interrupted: &AtomicBool) -> Resul
         console: Console::new(&plan.name, args.output.quiet),
         lines: args.caches.console.as_deref().and_then(generation),
     };
-    let bakeoff = Bakeoff { plan: &plan, flags: args.caches.typed(), interrupted };
+    let (flags, transactions) = (args.caches.typed(), args.caches.encode());
+    let bakeoff = Bakeoff { plan: &plan, flags, transactions, interrupted };
     let result = bakeoff.run(&dir, &mut watcher);
     watcher.console.finish();
     Ok(conclude(&dir, result, args.output.quiet, interrupted))

@@ -9,11 +9,12 @@ use crate::terminal::{self, Console};
 use crate::{Failure, signals};
 use bakeoff_caches::plan::{CachePlan, Changes};
 use bakeoff_caches::records::{PhaseLine, RunRecord};
+use bakeoff_caches::transactions::{DROPPED, Logged};
 use bakeoff_caches::{Apart, CLOCKS_AGREE_S, CachesError, clock_in_words};
 use bakeoff_experiment::directory::{DirectoryError, ResultsDir};
 use bakeoff_robots::judge::{Fault, Weight};
 use bakeoff_subject::ProxyMode;
-use bakeoff_units::{Nanos, PerSecond, Ratio};
+use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::Ordering;
@@ -28,6 +29,7 @@ pub(crate) fn robots(args: &RobotsArgs) -> Result<Exit, Failure> {
         origin: resolve(&args.origin)?,
         cache: cache(args)?,
         flags: args.typed(),
+        transactions: args.encode(),
         interrupted: &interrupted,
     };
     apart.rate().map_err(|why| Failure::usage(format!("{}: {why}", args.plan)))?;
@@ -121,7 +123,16 @@ fn totals(record: &RunRecord) -> String {
     };
     lines.extend(found(false).map(|(fault, count)| line("fault", fault, count)));
     lines.extend(found(true).map(|(fault, count)| line("note", fault, count)));
+    lines.extend(record.transactions.iter().flat_map(logged));
     lines.join("\n")
+}
+
+/// What the log of transactions has, and what it has not.
+fn logged(logged: &Logged) -> impl Iterator<Item = String> {
+    let Logged { rows, dropped, parts, bytes } = *logged;
+    let there = format!("transactions: {rows} in {parts} files, {}", Bytes::new(bytes));
+    let dropped = (dropped > 0).then(|| format!("{DROPPED}: {dropped} are not there: the disk was too slow, or full"));
+    std::iter::once(there).chain(dropped)
 }
 
 fn phase(line: &PhaseLine) -> String {

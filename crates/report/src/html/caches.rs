@@ -3,7 +3,8 @@
 use super::chart::{Chart, Scale, Series};
 use super::page::{STYLE, typeset};
 use crate::caches::{
-    Table, by_rate, costs, extent, faults, hit_ratios, is_judged, performance, phases, preparation, published,
+    Table, by_rate, costs, extent, faults, hit_ratios, hits_and_misses, is_judged, pages, performance, phases, preparation,
+    published,
 };
 use crate::downtime::{LOSSES, TIMES, losses, times};
 use crate::figures;
@@ -157,7 +158,9 @@ impl Card {
             let judged = is_judged(entrant.points.iter());
             tables.push(grid(if judged { JUDGED } else { NOT_JUDGED }, performance(entrant)));
             tables.extend(hit_ratios(entrant).map(|ratios| grid("Hit ratios: as the robots saw them, as the origin's count says, by bytes, what the workload offered; and of caches that are simulated on the same requests: endless, LRU and Belady's with the room of the store", ratios)));
-            tables.push(grid("CPU per request of cache, origin and robots; mean times of hits and misses; requests in flight; how late robots sent", costs(entrant)));
+            tables.extend(hits_and_misses(entrant).map(|times| grid("Mean response times of hits and of misses, with their 95 % intervals", times)));
+            tables.extend(pages(entrant).map(|pages| grid("Pages without a failure, and objects of one; time from when a page's first request was due to the last byte of all it embeds, with the mean's 95 % interval; pages with a failure", pages)));
+            tables.push(grid("CPU per request of cache, origin and robots; requests in flight; how late robots sent", costs(entrant)));
         }
         let wrong = faults(entrant);
         if !wrong.rows.is_empty() {

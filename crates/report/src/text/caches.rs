@@ -2,6 +2,9 @@
 
 use super::layout::{Page, Paint};
 use super::study::show;
+use crate::caches::{
+    self, Table, costs, extent, faults, hit_ratios, hits_and_misses, pages, performance, preparation, published,
+};
 use crate::caches::{self, Table, costs, extent, faults, hit_ratios, performance, preparation, published};
 use crate::downtime::{LOSSES, TIMES, losses, times};
 use bakeoff_caches::results::{Entrant, Results};
@@ -58,7 +61,13 @@ fn one(page: &mut Page, entrant: &Entrant) {
         if let Some(ratios) = hit_ratios(entrant) {
             table(page, &ratios, 8);
         }
-        table(page, &costs(entrant), 8);
+        if let Some(times) = hits_and_misses(entrant) {
+            table(page, &times, 2);
+        }
+        if let Some(pages) = pages(entrant) {
+            table(page, &pages, 7);
+        }
+        table(page, &costs(entrant), 5);
     }
     let faults = faults(entrant);
     if !faults.rows.is_empty() {

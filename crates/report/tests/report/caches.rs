@@ -1,6 +1,7 @@
 //! Reports of bake-offs of caches, from made-up results.
 
-use bakeoff_caches::results::{CutShort, Downtime, Entrant, FORMAT, Peak, Point, Results, Rule};
+use bakeoff_caches::results::{Cost, CutShort, Downtime, Entrant, FORMAT, Pages, Peak, Point, Results, Rule};
+use bakeoff_caches::transactions::Logged;
 use bakeoff_report::{caches_html, caches_text};
 
 /// All of it holds.
@@ -26,7 +27,12 @@ fn point(order: u32, phase: &str) -> Point {
         p95_ns: 2,
         p99_ns: 3_000_000_000,
         hit_mean_ns: None,
+        hit_mean_low_ns: None,
+        hit_mean_high_ns: None,
         miss_mean_ns: None,
+        miss_mean_low_ns: None,
+        miss_mean_high_ns: None,
+        pages: None,
         hit_ratio: Some(0.55),
         hit_ratio_low: None,
         hit_ratio_high: None,
@@ -61,6 +67,8 @@ fn results(points: Vec<Point>) -> Results {
         faults: Vec::new(),
         errors: Vec::new(),
         failed: None,
+        store_unreadable: None,
+        transactions: None,
     };
     Results {
         format: FORMAT,
@@ -183,4 +191,59 @@ fn an_outage_has_its_tables_and_says_how_exactly_it_is_known() {
     assert!(caches_html(&away, "").contains("came back"));
     away.entrants[0].downtime[0].first_good_ns = None;
     assert!(caches_html(&away, "").contains("not back"));
+}
+
+#[test]
+fn pages_hits_and_misses_have_their_times_where_there_are_any() {
+    let mut results = results(vec![point(1, "top1"), point(1, "top2")]);
+    shows(&results, &[], &["a hit takes", "7.65 s"]);
+    for point in &mut results.entrants[0].points {
+        (point.hit_mean_ns, point.hit_mean_high_ns) = (Some(5_200_000), Some(6_300_000));
+        (point.miss_mean_ns, point.miss_mean_high_ns) = (Some(3_010_000_000), Some(3_120_000_000));
+        point.pages = Some(Pages {
+            good: 1_234,
+            failed: 56,
+            objects_mean: 5.4,
+            mean_ns: 7_650_000_000,
+            mean_low_ns: Some(7_250_000_000),
+            mean_high_ns: Some(8_050_000_000),
+            p50_ns: 7_000_000_000,
+            p95_ns: 12_000_000_000,
+            p99_ns: 19_000_000_000,
+        });
+    }
+    let there = ["a hit takes", "5.2 ms \u{b1} 1.1 ms", "3.01 s \u{b1} 110 ms", "1,234", "5.4", "7.65 s \u{b1} 400 ms"];
+    shows(&results, &there, &[]);
+    for width in [80, 40] {
+        let text = caches_text(&results, width, false);
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+    }
+}
+
+#[test]
+fn what_is_known_of_an_entrant_stands_above_its_tables() {
+    let mut results = results(vec![point(1, "meas")]);
+    shows(&results, &[], &["could not be read", "transactions: "]);
+    let entrant = &mut results.entrants[0];
+    entrant.store_unreadable = Some("no such counter".to_owned());
+    entrant.transactions = Some(Logged { rows: 5_000, dropped: 0, parts: 3, bytes: 200_000 });
+    entrant.cost = Some(Cost {
+        hit_ns: Some(300_000.0),
+        hit_low_ns: Some(280_000.0),
+        hit_high_ns: Some(320_000.0),
+        miss_ns: 900_000.0,
+        miss_low_ns: None,
+        miss_high_ns: None,
+        how: "as told".to_owned(),
+    });
+    let there = [
+        "store: how full it is could not be read: no such counter",
+        "transactions: 5,000 in 3 files, 200 KB",
+        "CPU: 300 us \u{b1} 20 us a hit, 900 us a miss (as told)",
+    ];
+    shows(&results, &there, &["transactions-dropped"]);
+    if let Some(logged) = &mut results.entrants[0].transactions {
+        logged.dropped = 1_000;
+    }
+    shows(&results, &["200 KB, 1,000 not (transactions-dropped)"], &[]);
 }

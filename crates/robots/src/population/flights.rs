@@ -2,9 +2,11 @@
 //!
 //! Measuring side, hot. Tables that grow to what is in flight at a time and then stay; no maps.
 
+use super::words::method;
 use crate::judge::RequestKind;
 use bakeoff_content::world::Name;
 use bakeoff_units::Nanos;
+use bakeoff_workload::Method;
 
 /// A request in flight: what was asked, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +32,13 @@ pub struct Flight {
     /// Which request of its kind it is: counts those that are asked directly, from 0.
     pub(super) nth: u64,
     pub(super) page: u32,
+}
+
+impl Flight {
+    /// Its method.
+    pub const fn method(&self) -> Method {
+        method(self.kind)
+    }
 }
 
 /// A page: what was asked for directly, with all that it embeds.

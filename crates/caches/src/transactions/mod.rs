@@ -1,0 +1,161 @@
+//! The log of transactions: a row for every request of every run, on disk while the run goes on.
+//!
+//! Measuring side. Three pieces: [`Teller`] is hot, on the robots' thread, and fills batches; [`Writer`] is a thread
+//! of its own that gathers them into parts and writes those; [`COLUMNS`] is what a row says. How a part looks on
+//! disk is not decided here: whoever wants the log brings an [`Encode`].
+//!
+//! A file in Parquet can be read only when it is complete. So a run is written as many small ones, each beside its
+//! name and then renamed: whatever ends the run, every file that has its name is whole, and what is lost is what was
+//! not yet in one.
+
+mod columns;
+mod row;
+mod teller;
+mod writer;
+
+pub use columns::{COLUMNS, Cells, Column};
+pub use row::Transaction;
+pub(crate) use teller::Teller;
+pub(crate) use writer::Writer;
+
+use bakeoff_experiment::directory::DirectoryError;
+use bakeoff_units::Nanos;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
+
+/// The folder in a results directory.
+pub const FOLDER: &str = "transactions";
+/// Under this name rows are counted that could not be written as fast as they came.
+pub const DROPPED: &str = "transactions-dropped";
+
+/// A part is written when it has so many rows, some 10 MB in memory ...
+const PART_ROWS: usize = 100_000;
+/// ... or when its first row is so old: what a killed run loses.
+const PART_AGE: Nanos = Nanos::from_secs(10);
+/// Rows that are handed over at a time: one lock for so many requests.
+const BATCH_ROWS: usize = 1_024;
+/// A batch is handed over also when its first row is so old: at low rates it would take long to fill.
+const BATCH_AGE: Nanos = Nanos::from_secs(1);
+/// Batches that may wait for the writer, half a million rows in some 60 MB: ten seconds of a stopped disk at 50,000
+/// requests a second.
+const WAITING: usize = 512;
+
+/// Makes a file of a part; an error is in words.
+pub type Encode = fn(&Part<'_>) -> Result<Vec<u8>, String>;
+
+/// Whose rows they are: what all rows of a run have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OfRun {
+    /// Number of the run: its line in `runs.jsonl`, from 0.
+    pub run: u32,
+    /// Who was asked.
+    pub entrant: String,
+    /// Names of its phases.
+    pub phases: Vec<String>,
+    /// Names of the kinds of content.
+    pub kinds: Vec<String>,
+    /// When it began, since 1970.
+    pub began_unix: Nanos,
+}
+
+/// Rows that become one file.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// Whose they are.
+    pub of: &'a OfRun,
+    /// In the order in which the requests ended.
+    pub rows: &'a [Transaction],
+}
+
+/// What of a run's log was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Logged {
+    /// Rows that were written, one a request that ended.
+    pub rows: u64,
+    /// `transactions-dropped`: rows that were not, as the disk was slower than the robots for too long, or full.
+    pub dropped: u64,
+    /// Files.
+    pub parts: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+}
+
+impl Logged {
+    /// This and another one's.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            rows: self.rows + other.rows,
+            dropped: self.dropped + other.dropped,
+            parts: self.parts + other.parts,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+}
+
+/// The logs of all runs of a directory.
+#[derive(Clone, Debug)]
+pub(crate) struct Log {
+    folder: PathBuf,
+    encode: Encode,
+}
+
+impl Log {
+    /// Makes the folder.
+    pub(crate) fn begin(dir: &Path, encode: Encode) -> Result<Self, DirectoryError> {
+        let folder = dir.join(FOLDER);
+        match fs::create_dir(&folder) {
+            Ok(()) => Ok(Self { folder, encode }),
+            Err(why) => Err(DirectoryError::Write { path: folder, why }),
+        }
+    }
+
+    /// Both ends of a run's log.
+    pub(crate) fn open(&self, of: OfRun) -> (Teller, Writer) {
+        self.open_for(of, WAITING)
+    }
+
+    fn open_for(&self, of: OfRun, waiting: usize) -> (Teller, Writer) {
+        let (to, from) = sync_channel(waiting);
+        let fate = Fate::default();
+        let teller = Teller::new(to, fate.clone());
+        (teller, Writer { from, log: self.clone(), of, fate })
+    }
+}
+
+/// What befalls the rows, known at both ends.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fate(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    dropped: AtomicU64,
+    failed: AtomicBool,
+}
+
+impl Fate {
+    /// Whether nothing can be written any more.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.0.failed.load(Ordering::Relaxed)
+    }
+
+    fn fail(&self) {
+        self.0.failed.store(true, Ordering::Relaxed);
+    }
+
+    fn drop_rows(&self, rows: usize) {
+        self.0.dropped.fetch_add(rows as u64, Ordering::Relaxed);
+    }
+
+    fn dropped(&self) -> u64 {
+        self.0.dropped.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests;

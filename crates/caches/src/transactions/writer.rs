@@ -1,0 +1,103 @@
+//! The writer's end of the log: batches into parts, parts onto the disk.
+//!
+//! Measuring side, a thread of its own on the generator's cores that goes behind all others there. A part is not
+//! synced: while load runs that would make the store of a cache wait that is on the same disk, and a killed process
+//! loses nothing of what it has written.
+
+use super::{Fate, Log, Logged, OfRun, PART_AGE, PART_ROWS, Part, Transaction};
+use bakeoff_experiment::directory::DirectoryError;
+use std::fs;
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    pub(super) from: Receiver<Vec<Transaction>>,
+    pub(super) log: Log,
+    pub(super) of: OfRun,
+    pub(super) fate: Fate,
+}
+
+/// A part that is being gathered.
+#[derive(Debug)]
+struct Open {
+    rows: Vec<Transaction>,
+    since: Instant,
+}
+
+impl Writer {
+    /// What can be asked of it while it writes.
+    pub(crate) fn fate(&self) -> Fate {
+        self.fate.clone()
+    }
+
+    /// Writes until the robots are over. After the first error it only counts what is lost.
+    pub(crate) fn write(self) -> (Logged, Option<DirectoryError>) {
+        // Refused, it competes with the robots for their core, and they say how late they were.
+        let _ = bakeoff_sys::thread::go_behind();
+        let mut logged = Logged::default();
+        let failed = self.parts(&mut logged).err();
+        if failed.is_some() {
+            self.fate.fail();
+            self.from.iter().for_each(|batch| self.fate.drop_rows(batch.len()));
+        }
+        logged.dropped = self.fate.dropped();
+        (logged, failed)
+    }
+
+    fn parts(&self, logged: &mut Logged) -> Result<(), DirectoryError> {
+        let mut open: Option<Open> = None;
+        loop {
+            let come = match &open {
+                Some(part) => self.from.recv_timeout(left(part)),
+                None => self.from.recv().map_err(RecvTimeoutError::from),
+            };
+            match come {
+                Ok(batch) => {
+                    let new = || Open { rows: Vec::with_capacity(batch.len()), since: Instant::now() };
+                    open.get_or_insert_with(new).rows.extend_from_slice(&batch);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return open.map_or(Ok(()), |part| self.part(&part.rows, logged));
+                }
+            }
+            let is_full = |part: &mut Open| part.rows.len() >= PART_ROWS || left(part).is_zero();
+            if let Some(part) = open.take_if(is_full) {
+                self.part(&part.rows, logged)?;
+            }
+        }
+    }
+
+    /// Beside its name and then renamed: what has its name is whole.
+    fn part(&self, rows: &[Transaction], logged: &mut Logged) -> Result<(), DirectoryError> {
+        let name = format!("run-{:03}-part-{:05}.parquet", self.of.run, logged.parts);
+        let (path, beside) = (self.log.folder.join(&name), self.log.folder.join(format!(".{name}.new")));
+        let made = (self.log.encode)(&Part { of: &self.of, rows }).map_err(io::Error::other);
+        let written = made.and_then(|bytes| {
+            fs::write(&beside, &bytes)?;
+            fs::rename(&beside, &path)?;
+            Ok(bytes.len())
+        });
+        match written {
+            Ok(bytes) => {
+                logged.rows += rows.len() as u64;
+                logged.parts += 1;
+                logged.bytes += bytes as u64;
+                Ok(())
+            }
+            Err(why) => {
+                let _ = fs::remove_file(&beside); // the error of the writing is what is told
+                self.fate.drop_rows(rows.len());
+                Err(DirectoryError::Write { path, why })
+            }
+        }
+    }
+}
+
+/// How long a part may still wait for more rows.
+fn left(part: &Open) -> Duration {
+    PART_AGE.as_duration().saturating_sub(part.since.elapsed())
+}
