@@ -2,7 +2,7 @@
 //!
 //! Measuring side, cold. Data alone.
 
-use crate::results::Achievable;
+use crate::results::{Achievable, Tls};
 use bakeoff_experiment::results::Fact;
 use bakeoff_robots::ledger::Record;
 use serde::{Deserialize, Serialize};
@@ -91,6 +91,9 @@ pub struct RunRecord {
     pub achievable: Option<Achievable>,
     /// How far the origin's clock is ahead, in seconds.
     pub clock_ahead_s: Option<i64>,
+    /// TLS of its connections, where there was any.
+    #[serde(default)]
+    pub tls: Option<Tls>,
 }
 
 /// Who was asked.

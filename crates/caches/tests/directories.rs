@@ -7,7 +7,8 @@ use bakeoff_caches::records::{EntrantRecord, IntervalLine, PhaseLine, Purpose, R
 use bakeoff_caches::results::{Achievable, CutShort, Point, Results, SUSTAINED};
 use bakeoff_caches::{NothingChosen, Wanted, analyse, choose, shipped};
 use bakeoff_experiment::directory::ResultsDir;
-use bakeoff_robots::ledger::{Record, Scope, Sums};
+use bakeoff_robots::judge::Fault;
+use bakeoff_robots::ledger::{Failure, Record, Scope, Sums};
 use bakeoff_robots::phases::EndReason;
 use std::io::Write;
 
@@ -70,6 +71,7 @@ fn run(hits: u64) -> RunRecord {
         robots_busy: 0.1,
         achievable: None,
         clock_ahead_s: Some(0),
+        tls: None,
     }
 }
 
@@ -93,7 +95,7 @@ fn a_directory_gives_its_figures_back() {
     // 0.55 x 10 ms + 0.45 x 3 s, in every interval alike.
     assert_eq!((point.mean_ns, point.mean_low_ns), (1_355_500_000, Some(1_355_500_000)));
     assert_eq!(point.cpu_per_request_ns, Some(100_000));
-    assert!(point.rule.passed());
+    assert!(point.rule.unwrap().passed());
     assert_eq!((results.ended.as_str(), results.scale.as_str()), ("complete", "1/60"));
     let said = &results.entrants[0].sentence;
     assert!(said.contains("passes at every rate, up to 100/s") && said.contains("1.36 s"), "{said}");
@@ -108,7 +110,7 @@ fn too_few_hits_fail_the_rule_of_1999() {
     directory.run(&run(3_000)).unwrap();
     directory.end("complete").unwrap();
     let results = analyse(&directory::load(temp.path()).unwrap()).unwrap();
-    let rule = results.entrants[0].points[0].rule;
+    let rule = results.entrants[0].points[0].rule.unwrap();
     assert_eq!((rule.hit_ratio, rule.mean, rule.reply_rate), (Some(false), true, true));
     assert_eq!(
         (results.entrants[0].passed_up_to_per_s, results.entrants[0].failed_from_per_s),
@@ -137,9 +139,12 @@ fn half_a_line_is_what_a_killed_run_leaves() {
 
 /// What a directory with these runs comes to; the plan is a shipped one.
 fn results_of(plan: &str, runs: &[RunRecord]) -> Results {
+    results_of_text(shipped::PLANS.iter().find(|shipped| shipped.name == plan).unwrap().text, runs)
+}
+
+fn results_of_text(plan: &str, runs: &[RunRecord]) -> Results {
     let temp = tempfile::tempdir().unwrap();
     let dir = ResultsDir::create(temp.path()).unwrap();
-    let plan = shipped::PLANS.iter().find(|shipped| shipped.name == plan).unwrap().text;
     let setup = if plan.contains("rates = ") { Setup { rate_per_s: None, ..setup() } } else { setup() };
     let mut directory = Directory::begin(&dir, plan, &setup).unwrap();
     for run in runs {
@@ -160,7 +165,8 @@ fn what_was_broken_off_neither_passes_nor_fails_and_what_had_too_many_errors_fai
         let results = results_of("polymix-1", std::slice::from_ref(&cut));
         let entrant = &results.entrants[0];
         assert_eq!(entrant.points[0].cut_short, Some(why));
-        assert!(!entrant.points[0].rule.passed() && entrant.points[0].rule.mean);
+        let rule = entrant.points[0].rule.unwrap();
+        assert!(!rule.passed() && rule.mean);
         assert_eq!((entrant.passed_up_to_per_s, entrant.failed_from_per_s), (None, failed_from));
         let warned = |warning: &String| {
             warning.contains("squid at 100/s: cut short") && warning.contains(why.in_words())
@@ -205,6 +211,33 @@ fn what_the_origin_was_asked_about_it_answered_whatever_it_said() {
     let point = &results.entrants[0].points[0];
     assert_eq!((point.hit_ratio, point.two_sided_hit_ratio), (Some(0.55), Some(0.0)));
     assert_eq!(results.flags, ["--scale 1/60"]);
+}
+
+#[test]
+fn through_tunnels_nothing_is_a_hit_nobody_passes_and_a_refusal_is_shown_whole() {
+    let text = shipped::PLANS.iter().find(|plan| plan.name == "polymix-1").unwrap().text;
+    let text = text.replacen("mode = \"reverse\"", "mode = \"forward\"", 1);
+    let text = text.replacen("[origin]", "[origin]\ntls = true", 1);
+    let mut tunnelled = run(0);
+    let sums = &mut tunnelled.phases[0].phase.sums;
+    sums.faults.insert(Fault::FalseMiss, 3_000);
+    sums.errors.insert("tunnel-refused".to_owned(), 7);
+    let reply = "HTTP/1.1 403 Forbidden\r\n\r\n".to_owned();
+    sums.failures.push(Failure { class: "tunnel-refused".to_owned(), done_ns: 1, reply: reply.clone() });
+    let results = results_of_text(&text, &[tunnelled]);
+    let entrant = &results.entrants[0];
+    let point = &entrant.points[0];
+    assert_eq!((point.rule, point.hit_ratio, point.two_sided_hit_ratio), (None, None, None));
+    assert_eq!(point.cpu_per_request_ns, Some(100_000));
+    assert_eq!((entrant.passed_up_to_per_s, entrant.failed_from_per_s), (None, None));
+    assert_eq!((&entrant.cost, entrant.faults.len()), (&None, 0), "a miss is nobody's fault");
+    let error = &entrant.errors[0];
+    assert_eq!((error.label.as_str(), error.count, &error.first), ("tunnel-refused", 7, &Some(reply)));
+    for words in ["over TLS the rule of 1999 is not judged", "0 % of the replies are hits by design"] {
+        assert!(entrant.sentence.contains(words), "{}", entrant.sentence);
+    }
+    assert_eq!(results.mode, "tunnel");
+    assert!(results.differs.last().unwrap().contains("CONNECT"), "{:?}", results.differs);
 }
 
 #[test]

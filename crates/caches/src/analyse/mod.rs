@@ -8,9 +8,9 @@ mod point;
 mod words;
 
 use crate::directory::Stored;
-use crate::plan::{CachePlan, Changes, Course, Peak as PlanPeak, PlanError};
+use crate::plan::{CachePlan, Changes, Course, Peak as PlanPeak, PlanError, TUNNELS};
 use crate::records::{Purpose, RunRecord};
-use crate::results::{CutShort, Entrant, FORMAT, Fill, Path, Peak, Point, Results, SUSTAINED};
+use crate::results::{CutShort, Entrant, FORMAT, Fill, Path, Peak, Point, Results, Rule, SUSTAINED};
 use bakeoff_subject::ProxyMode as Mode;
 use bakeoff_units::PerSecond;
 pub use words::{CLOCKS_AGREE_S, clock_in_words};
@@ -51,8 +51,9 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
         scale: plan.scale.to_string(),
         not_scaled: plan.scale.leaves(plan.think_mean, plan.memory_bytes + plan.disk_bytes.unwrap_or(0)),
         study: plan.study.clone(),
-        differs: plan.differs.clone(),
+        differs: plan.differs.iter().cloned().chain(plan.tls.then(|| TUNNELS.to_owned())).collect(),
         mode: match plan.mode {
+            _ if plan.tls => "tunnel".to_owned(),
             Mode::Reverse => "reverse".to_owned(),
             Mode::Forward => "forward".to_owned(),
         },
@@ -68,13 +69,17 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
 
 fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> Entrant {
     let first = &runs[0].1.entrant;
-    let is_cache = first.name != "none";
+    // What goes through a tunnel no cache sees.
+    let is_cache = first.name != "none" && !plan.tls;
     let points: Vec<Point> =
         runs.iter().flat_map(|(number, run)| point::of(plan, stored, *number, run, is_cache)).collect();
     // A rate passes when all of its phases do; what was broken off says nothing.
     let all_of = |order: u32| points.iter().filter(move |point| point.order == order);
-    let passes = |point: &&Point| all_of(point.order).all(|point| point.rule.passed());
-    let fails = |point: &&Point| !point.rule.passed() && point.cut_short != Some(CutShort::BrokenOff);
+    let passes =
+        |point: &&Point| all_of(point.order).all(|point| point.rule.as_ref().is_some_and(Rule::passed));
+    let fails = |point: &&Point| {
+        point.rule.is_some_and(|rule| !rule.passed()) && point.cut_short != Some(CutShort::BrokenOff)
+    };
     let passed = points.iter().filter(passes).map(|point| point.rate_per_s);
     let failed = points.iter().filter(fails).map(|point| point.rate_per_s);
     let mut entrant = Entrant {

@@ -34,7 +34,8 @@ pub(super) fn of(
 /// The highest rate that passed; else the lowest, of those that went to their end if one did.
 pub(super) fn telling(points: &[Point]) -> Option<&Point> {
     let by_rate = |a: &&Point, b: &&Point| a.rate_per_s.total_cmp(&b.rate_per_s);
-    let passed = points.iter().filter(|point| point.rule.passed()).max_by(by_rate);
+    let passes = |point: &&Point| point.rule.is_some_and(|rule| rule.passed());
+    let passed = points.iter().filter(passes).max_by(by_rate);
     let whole = || points.iter().filter(|point| point.cut_short.is_none()).min_by(by_rate);
     passed.or_else(whole).or_else(|| points.iter().min_by(by_rate))
 }
@@ -117,7 +118,8 @@ impl Measured<'_> {
             origin_cpu_per_request_ns: used.origin_cpu_ns.and_then(per_request),
             robots_cpu_per_request_ns: per_request(used.robots_cpu_ns).unwrap_or(0),
             lateness_p99_ns: self.run.lateness_p99_ns,
-            rule: rule(self.plan, self.rate_per_s, &seen),
+            tls: self.run.tls.clone(),
+            rule: (!self.plan.tls).then(|| rule(self.plan, self.rate_per_s, &seen)),
         })
     }
 

@@ -31,7 +31,7 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
     let Some(point) = telling(&entrant.points) else {
         return "no rate was measured".to_owned();
     };
-    let mut parts = vec![standing(entrant)];
+    let mut parts = vec![if plan.tls { NOT_JUDGED.to_owned() } else { standing(entrant) }];
     parts.push(format!("at {} the mean response time is {}", at(entrant, point), Nanos::new(point.mean_ns)));
     if let Some(hits) = point.hit_ratio {
         let possible = point.achievable.map(|best| {
@@ -43,6 +43,9 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
             possible.unwrap_or_default(),
             plan.hit_ratio.get() * 100.0
         ));
+    }
+    if plan.tls && entrant.name != "none" {
+        parts.push("0 % of the replies are hits by design, as they go through tunnels".to_owned());
     }
     if let Some(cpu) = point.cpu_per_request_ns {
         parts.push(format!("a request costs {} of CPU", Nanos::new(cpu)));
@@ -56,6 +59,9 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
     });
     parts.join("; ")
 }
+
+/// In place of who passes by it.
+const NOT_JUDGED: &str = "over TLS the rule of 1999 is not judged";
 
 /// The rate, with the phase where there are several.
 fn at(entrant: &Entrant, point: &Point) -> String {
@@ -113,7 +119,7 @@ pub(super) fn warnings(plan: &CachePlan, stored: &Stored, entrants: &[Entrant]) 
             ));
         }
     }
-    if plan.scale.get() < 1.0 && plan.think_mean > Nanos::ZERO {
+    if plan.scale.get() < 1.0 && plan.think_mean > Nanos::ZERO && !plan.tls {
         warnings.push(format!(
             "scale {}: hit ratios are lower than at full scale; see what the scale leaves as it is",
             plan.scale

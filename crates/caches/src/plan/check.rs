@@ -1,6 +1,7 @@
 //! From what was typed to what will be done.
 
 use super::file::{BakeoffSection, FillSection, PopulationSection};
+use super::secure::take_tls;
 use super::{CachePlan, Changes, Course, Entrant, Fill, Growth, Peak, PlanError};
 use crate::scale::Scale;
 use bakeoff_content::Distribution;
@@ -86,9 +87,10 @@ pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> 
     let robots = Spec::new(&typed, &phases).map_err(of_robots)?;
     let (model, quick) = contents(&reader, &file.content)?;
     let fill = file.fill.as_ref().map(|section| filling(&reader, section)).transpose()?;
-    let world = WorldFile { origin: &file.origin, content: &model.typed() };
+    let (tls, origin_section) = take_tls(&reader, &file.origin)?;
+    let world = WorldFile { origin: &origin_section, content: &model.typed() };
     let world = toml::to_string(&world).map_err(|why| reader.wrong("origin", why))?;
-    Ok(CachePlan {
+    let plan = CachePlan {
         name: name.to_owned(),
         text: text.to_owned(),
         title: section.title.clone(),
@@ -114,8 +116,10 @@ pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> 
         published: file.phase.clone(),
         model,
         world,
+        tls,
         think_mean: think_mean(&reader, &file.origin)?,
-    })
+    };
+    plan.without_reverse_over_tls(&reader)
 }
 
 fn entrants(

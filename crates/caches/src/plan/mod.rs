@@ -6,10 +6,12 @@ mod check;
 mod entrant;
 mod file;
 mod population;
+mod secure;
 
 pub use population::Growth;
 
 pub use entrant::{Entrant, Kind, NoEntrant};
+pub use secure::TUNNELS;
 
 use crate::scale::{Scale, TooShort};
 use bakeoff_content::DistributionError;
@@ -81,6 +83,8 @@ pub struct CachePlan {
     pub model: Model,
     /// What the origin is told: the world and how it behaves.
     pub world: String,
+    /// Whether robots ask the origin over TLS: through proxies in tunnels that these are asked for by CONNECT.
+    pub tls: bool,
     /// Mean of the origin's think time.
     pub think_mean: Nanos,
 }
@@ -234,10 +238,13 @@ impl CachePlan {
             phases.join(", "),
             Bytes::new(self.memory_bytes),
             self.disk_bytes.map_or(String::new(), |disk| format!(" and {} of disk", Bytes::new(disk))),
-            if self.fill.is_some() { "filled before" } else { "empty at the start" },
+            if self.fills() { "filled before" } else { "empty at the start" },
             self.scale,
             self.seed
         );
+        if self.tls {
+            words += &format!("\n  over TLS: {TUNNELS}");
+        }
         for line in self.scale.leaves(self.think_mean, self.memory_bytes + self.disk_bytes.unwrap_or(0)) {
             words += &format!("\n  not scaled: {line}");
         }

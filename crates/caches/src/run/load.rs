@@ -5,12 +5,14 @@
 
 use super::CachesError;
 use crate::records::PhaseLine;
+use crate::results::Tls;
 use bakeoff_content::world::Model;
-use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording, Station, Target};
+use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording, Station, Target, TlsSettings};
 use bakeoff_robots::ledger::{INTERVAL, Ledger, Record, Scope};
 use bakeoff_robots::phases::EndReason;
 use bakeoff_robots::stream::Request;
 use bakeoff_robots::{FillGate, Lane, Population, Robots, Setting, Spec, TargetForm};
+use bakeoff_subject::ProxyMode;
 use bakeoff_units::Nanos;
 use bakeoff_workload::Statuses;
 use std::io;
@@ -27,9 +29,7 @@ const LOOK: Duration = Duration::from_millis(250);
 pub(crate) struct Load<'a> {
     pub(crate) spec: &'a Spec,
     pub(crate) model: &'a Model,
-    pub(crate) address: SocketAddr,
-    pub(crate) form: TargetForm,
-    pub(crate) host: String,
+    pub(crate) way: Way,
     pub(crate) connections: usize,
     pub(crate) timeout: Nanos,
     pub(crate) seed: u64,
@@ -38,6 +38,62 @@ pub(crate) struct Load<'a> {
     pub(crate) keeps_stream: bool,
     pub(crate) cores: &'a [usize],
     pub(crate) interrupted: &'a AtomicBool,
+}
+
+/// How requests come to an origin.
+pub(crate) struct Way {
+    origin: SocketAddr,
+    /// Who is asked in its place, or for a way to it.
+    proxy: Option<(SocketAddr, ProxyMode)>,
+    /// How TLS to it begins; `None`: without. A proxy is then asked for a tunnel.
+    tls: Option<TlsSettings>,
+}
+
+impl Way {
+    /// Through what stands before it, if anything does.
+    pub(crate) fn new(
+        origin: SocketAddr,
+        proxy: Option<(SocketAddr, ProxyMode)>,
+        tls: Option<&TlsSettings>,
+    ) -> Self {
+        Self { origin, proxy, tls: tls.cloned() }
+    }
+
+    fn form(&self) -> TargetForm {
+        match self.proxy {
+            Some((_, ProxyMode::Forward)) if self.tls.is_none() => {
+                TargetForm::Absolute(self.origin.to_string())
+            }
+            _ => TargetForm::Origin,
+        }
+    }
+
+    /// Its certificate is for its address.
+    fn target(&self) -> Target {
+        let host = self.origin.to_string();
+        match (&self.tls, self.proxy) {
+            (Some(tls), proxy) => Target {
+                via: proxy.map(|(proxy, _)| proxy),
+                tls: Some((tls.clone(), self.origin.ip().into())),
+                ..Target::plain(self.origin, host)
+            },
+            (None, Some((proxy, _))) => Target::plain(proxy, host),
+            (None, None) => Target::plain(self.origin, host),
+        }
+    }
+}
+
+/// What TLS came to, where there was any.
+fn tls(recording: &Recording) -> Option<Tls> {
+    let counts = recording.handshakes.counts()?;
+    Some(Tls {
+        agreed: recording.tls.clone(),
+        full: counts.full,
+        resumed: counts.resumed,
+        failed: counts.failed,
+        stands_p50_ns: recording.times.connect.quantile(0.5).get(),
+        handshake_p50_ns: recording.times.handshake.quantile(0.5).get(),
+    })
 }
 
 /// What is done while robots are at work.
@@ -60,6 +116,7 @@ pub(crate) struct Ended {
     pub(crate) lateness_p99_ns: u64,
     pub(crate) busy: f64,
     pub(crate) gave_up: bool,
+    pub(crate) tls: Option<Tls>,
     /// Why it was broken off, if it was; the rest is what there was until then.
     pub(crate) failed: Option<CachesError>,
 }
@@ -108,6 +165,7 @@ impl Load<'_> {
             lateness_p99_ns: lateness.unwrap_or(0),
             busy: recording.map_or(0.0, |recording| recording.counters.generator_busy),
             gave_up: recording.is_some_and(|recording| recording.gave_up),
+            tls: recording.and_then(tls),
             failed,
         }
     }
@@ -168,7 +226,7 @@ impl Load<'_> {
     }
 
     fn target(&self) -> Target {
-        Target { reuse: self.spec.reuse(self.seed), ..Target::plain(self.address, self.host.clone()) }
+        Target { reuse: self.spec.reuse(self.seed), ..self.way.target() }
     }
 
     /// As the robots say, but no more connections than there are descriptors for.
@@ -186,7 +244,7 @@ impl Load<'_> {
             seed: self.seed,
             start_unix: Nanos::from_duration(start),
             lane: Lane::ONLY,
-            form: self.form.clone(),
+            form: self.way.form(),
             gate: gate.clone(),
         }
     }

@@ -4,7 +4,7 @@
 //! broken off.
 
 use super::filling::Filling;
-use super::load::{Ended, Load};
+use super::load::{Ended, Load, Way};
 use super::observer::{Learnt, Log, Observer, Sides};
 use super::started::Started;
 use super::{Bench, CachesError, achievable};
@@ -12,8 +12,8 @@ use crate::plan::{Entrant, Peak};
 use crate::records::{EntrantRecord, PhaseLine, Purpose, RunRecord, Store};
 use bakeoff_content::mix64;
 use bakeoff_content::world::Model;
-use bakeoff_robots::{Spec, TargetForm};
-use bakeoff_subject::{ProxyMode, StoreReading};
+use bakeoff_robots::Spec;
+use bakeoff_subject::StoreReading;
 use bakeoff_units::PerSecond;
 use std::sync::atomic::Ordering;
 
@@ -73,7 +73,7 @@ impl Bench<'_, '_> {
         self.progress.stage(&format!("{}: {rate}", entrant.record.name));
         let plan = self.plan;
         let spec = plan.robots_at(rate);
-        let work = Work { keeps_stream: entrant.is_cache, ..Work::plain(&spec, &plan.model) };
+        let work = Work { keeps_stream: self.may_hit(entrant), ..Work::plain(&spec, &plan.model) };
         self.asked(entrant, work, |_| Purpose::Rate { order, rate_per_s: rate.get() })?;
         Ok(())
     }
@@ -118,16 +118,11 @@ impl Bench<'_, '_> {
     where
         Self: 'l,
     {
-        let authority = self.origin.address.to_string();
+        let proxy = entrant.is_cache.then_some((entrant.address, entrant.mode));
         Load {
             spec: work.spec,
             model: work.model,
-            address: entrant.address,
-            form: match entrant.mode {
-                ProxyMode::Forward if entrant.is_cache => TargetForm::Absolute(authority.clone()),
-                _ => TargetForm::Origin,
-            },
-            host: authority,
+            way: Way::new(self.origin.address, proxy, self.origin.tls.as_ref()),
             connections: self.connections,
             timeout: self.plan.timeout,
             seed: mix64(self.plan.seed ^ u64::from(self.run)),
@@ -167,6 +162,7 @@ impl Bench<'_, '_> {
             robots_busy: ended.busy,
             achievable: None,
             clock_ahead_s: learnt.clock_ahead_s,
+            tls: ended.tls,
             phases: ended.phases,
         }
     }
@@ -195,6 +191,7 @@ impl Bench<'_, '_> {
             robots_busy: 0.0,
             achievable: None,
             clock_ahead_s: None,
+            tls: None,
         })
     }
 

@@ -3,10 +3,11 @@
 use super::chart::{Chart, Scale, Series};
 use super::page::{STYLE, typeset};
 use crate::caches::{
-    Table, by_rate, costs, extent, faults, hit_ratios, performance, phases, preparation, published,
+    Table, by_rate, costs, extent, faults, handshakes, hit_ratios, performance, phases, preparation,
+    published,
 };
 use crate::figures;
-use bakeoff_caches::results::{Entrant, Point, Results};
+use bakeoff_caches::results::{Entrant, Point, Results, Rule};
 use bakeoff_experiment::results::Fact;
 use bakeoff_experiment::study::{self, Study};
 use minijinja::Value;
@@ -129,6 +130,9 @@ impl Card {
             (Some(_), _) => ("invalid", "?", "not finished"),
             (None, Some(_)) => ("fine", "\u{25b2}", "passes"),
             (None, None) if entrant.points.is_empty() => ("open", "\u{25cb}", "no rate"),
+            (None, None) if entrant.points.iter().all(|point| point.rule.is_none()) => {
+                ("open", "\u{25cb}", "not judged")
+            }
             (None, None) if entrant.failed_from_per_s.is_none() => ("open", "\u{25cb}", "broken off"),
             (None, None) => ("costs", "\u{2715}", "fails"),
         };
@@ -142,6 +146,7 @@ impl Card {
             tables.push(grid("Response time from when a request was due, with its 95 % interval, and document hit ratio; requests that failed, where any did; the last column is the rule of 1999, and what of it did not hold", performance(entrant)));
             tables.extend(hit_ratios(entrant).map(|ratios| grid("Hit ratios: as the robots saw them, as the origin's count says, by bytes, what the workload offered; and of caches that are simulated on the same requests: endless, LRU and Belady's with the room of the store", ratios)));
             tables.push(grid("CPU per request of cache, origin and robots; mean times of hits and misses; requests in flight; how late robots sent", costs(entrant)));
+            tables.extend(handshakes(entrant).map(|table| grid("TLS of the run's connections: handshakes of each kind; medians of the time until a connection stood, its tunnel included, and of the handshake after it", table)));
         }
         let wrong = faults(entrant);
         if !wrong.rows.is_empty() {
@@ -167,6 +172,11 @@ impl Card {
     }
 }
 
+/// Whether it did by the rule of 1999.
+fn passed(point: &Point) -> bool {
+    point.rule.as_ref().is_some_and(Rule::passed)
+}
+
 /// Response time, hit ratio and CPU against the rate, all entrants in each.
 fn charts(results: &Results) -> Vec<Chart> {
     type Pick = fn(&Point) -> Option<f64>;
@@ -181,7 +191,7 @@ fn charts(results: &Results) -> Vec<Chart> {
             points: by_rate(entrant)
                 .into_iter()
                 .filter(|point| phase.is_none_or(|phase| point.phase == phase))
-                .filter_map(|point| Some((point.rate_per_s, pick(point)?, point.rule.passed())))
+                .filter_map(|point| Some((point.rate_per_s, pick(point)?, passed(point))))
                 .collect(),
         };
         let of_phases = |(at, entrant): (usize, &Entrant)| -> Vec<Series> {

@@ -2,7 +2,9 @@
 
 use super::layout::{Page, Paint};
 use super::study::show;
-use crate::caches::{self, Table, costs, extent, faults, hit_ratios, performance, preparation, published};
+use crate::caches::{
+    self, Table, costs, extent, faults, handshakes, hit_ratios, performance, preparation, published,
+};
 use bakeoff_caches::results::{Entrant, Results};
 
 /// The report, lines of at most `width` columns.
@@ -53,6 +55,9 @@ fn one(page: &mut Page, entrant: &Entrant) {
             table(page, &ratios, 8);
         }
         table(page, &costs(entrant), 8);
+        if let Some(handshakes) = handshakes(entrant) {
+            table(page, &handshakes, 6);
+        }
     }
     let faults = faults(entrant);
     if !faults.rows.is_empty() {
