@@ -44,22 +44,25 @@ const MAX_REPLY_BYTES: usize = 60_000;
 
 /// However a reply is split, the same becomes of it; and of its head what `httparse` makes of it.
 ///
-/// The first byte says what is answered (`H`: a HEAD request), the second is the seed of the splits.
+/// The first byte says what is answered (`H`: a HEAD request, `C`: CONNECT), the second is the seed of the splits.
 pub fn reply(data: &[u8]) {
     let [method, seed, bytes @ ..] = data else { return };
     let mut bytes = bytes[..bytes.len().min(MAX_REPLY_BYTES)].to_vec();
     // A head in pieces is looked at again when a line ends: what is wrong with the last line shows
     // at its end. So every input has one.
     bytes.push(b'\n');
-    let to_head = *method == b'H';
-    let whole = read_reply(to_head, &[&bytes]);
+    let (method, to_head) = (*method, *method == b'H');
+    let whole = read_reply(method, &[&bytes]);
     let pieces = split(&bytes, u64::from(*seed));
-    assert_eq!(read_reply(to_head, &pieces), whole, "split by seed {seed}");
+    assert_eq!(read_reply(method, &pieces), whole, "split by seed {seed}");
+    if method == b'C' && whole.head.is_some_and(|head| head.status < 300) {
+        assert!(whole.body.is_empty() && whole.surplus.is_some(), "a tunnel's bytes are no body");
+    }
     for pieces in [&[&bytes[..]][..], &pieces] {
         assert_eq!(heads::ours(pieces, to_head), heads::httparse(pieces, to_head), "the head by httparse");
     }
     if bytes.len() <= 2_000 {
-        assert_eq!(read_reply(to_head, &bytes.chunks(1).collect::<Vec<_>>()), whole, "byte by byte");
+        assert_eq!(read_reply(method, &bytes.chunks(1).collect::<Vec<_>>()), whole, "byte by byte");
     }
 }
 
@@ -74,9 +77,12 @@ struct Learned {
     ends_with_close: bool,
 }
 
-fn read_reply(to_head: bool, pieces: &[&[u8]]) -> Learned {
+fn read_reply(method: u8, pieces: &[&[u8]]) -> Learned {
     let mut reader = ReplyReader::default();
-    reader.begin(to_head);
+    match method {
+        b'C' => reader.begin_connect(),
+        other => reader.begin(other == b'H'),
+    }
     let mut learned =
         Learned { head: None, body: Vec::new(), surplus: None, error: None, ends_with_close: false };
     'pieces: for piece in pieces {

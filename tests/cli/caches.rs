@@ -1,6 +1,6 @@
 //! Bake-offs of caches: a run, a run that is broken off, the two sides apart, and what is refused.
 
-use crate::support::{Ended, Origin, Yard, signal, wait_until};
+use crate::support::{Ended, Origin, Yard, has, signal, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::time::Duration;
@@ -233,6 +233,59 @@ fn origin_and_robots_serve_and_ask_apart_from_one_plan() {
     let (code, _, closing) = origin.end_with_closing_lines();
     let requests = closing.lines().find_map(|line| line.strip_prefix("requests: ")).unwrap();
     assert_eq!((code, requests.parse::<u64>().unwrap() >= good), (Some(0), true), "{closing}");
+}
+
+/// The same over TLS, to forward proxies.
+fn over_tls(rate: &str, requests: u32) -> String {
+    let plan = plan(rate, requests).replace("[origin]", "[origin]\ntls = true");
+    plan.replace("[bakeoff]", "[bakeoff]\nmode = \"forward\"")
+}
+
+#[test]
+fn over_tls_a_forward_proxy_carries_tunnels_and_what_has_none_is_noted() {
+    if !has("squid", "over_tls_a_forward_proxy_carries_tunnels_and_what_has_none_is_noted") {
+        return;
+    }
+    let yard = Yard::new();
+    yard.write("tiny.toml", over_tls("200/s", 300) + "[fill]\nrobots = 2\n");
+    let products = ["--product", "none", "--product", "squid", "--product", "nginx"];
+    let said = yard.run(&[&["run", "tiny.toml", "--out", "out"][..], &products].concat()).exits(4);
+    prints(&said, &["Kept and modernised", "(CONNECT)"]);
+    let results = yard.results("out");
+    assert_eq!(results["mode"], "tunnel");
+    let sentence = |entrant: usize| results["entrants"][entrant]["sentence"].as_str().unwrap();
+    assert!(sentence(1).contains("0 % of the replies are hits by design"), "{}", sentence(1));
+    assert!(sentence(2).contains("it is a reverse proxy only"), "{}", sentence(2));
+    for (entrant, name) in results["entrants"].as_array().unwrap().iter().zip(["none", "squid"]) {
+        let point = &entrant["points"][0];
+        assert_eq!((&entrant["name"], &point["error_share"]), (&name.into(), &0.0.into()), "{entrant}");
+        assert!(point["replies"].as_u64().unwrap() >= 250, "{point}");
+        assert!(point["rule"].is_null() && point["hit_ratio"].is_null(), "{point}");
+        let tls = &point["tls"];
+        assert!(tls["full"].as_u64() >= Some(1) && tls["failed"] == 0, "{tls}");
+        assert!(tls["agreed"].as_str().unwrap().starts_with("TLSv1_3"), "{tls}");
+        assert_eq!(entrant["faults"], Value::Array(Vec::new()));
+    }
+    // Nothing goes into its store, which therefore was not filled.
+    let purposes: Vec<Value> =
+        lines(&yard, "out/runs.jsonl").iter().map(|run| run["purpose"]["kind"].clone()).collect();
+    assert_eq!(purposes, ["path", "path", "rate", "rate", "fill"], "the last says why nginx takes no part");
+}
+
+#[test]
+fn origin_and_robots_apart_speak_tls_where_their_plan_says_so() {
+    let yard = Yard::new();
+    yard.write("tiny.toml", over_tls("400/s", 200));
+    let origin = Origin::start(&yard, &["--threads", "1", "--plan", "tiny.toml"]);
+    let address = origin.url.strip_prefix("https://").unwrap();
+    let robots = |more: &[&str]| {
+        let args = [&["robots", "tiny.toml", "--origin", address][..], more].concat();
+        yard.start(yard.bakeoff(&args)).wait()
+    };
+    let said = robots(&[]).exits(0).says(&["its clock agrees"]);
+    prints(&said, &["phase meas: ", "faults: none"]);
+    assert!(!said.stdout.contains("failed: "), "{}", said.stdout);
+    robots(&["--reverse", address]).exits(2).says(&["a reverse proxy opens none"]);
 }
 
 #[test]

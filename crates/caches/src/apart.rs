@@ -6,15 +6,15 @@
 use crate::directory::Directory;
 use crate::plan::CachePlan;
 use crate::records::{EntrantRecord, Purpose, RunRecord};
-use crate::run::load::{Ended, Load, LogOf};
-use crate::run::observer::{self, Observer, Sides};
-use crate::run::tally::tally;
+use crate::run::load::{Ended, Load, LogOf, Way};
+use crate::run::observer::{self, Counted, Elsewhere, Observer, Sides};
 use crate::run::{self, CachesError, Progress, steps};
 use crate::transactions::{Encode, Log};
 use crate::{Bakeoff, plan::Course};
 use bakeoff_content::mix64;
 use bakeoff_experiment::directory::ResultsDir;
-use bakeoff_robots::{Spec, TargetForm};
+use bakeoff_loadgen::{TlsOptions, Trust};
+use bakeoff_robots::Spec;
 use bakeoff_subject::ProxyMode;
 use bakeoff_units::PerSecond;
 use std::net::SocketAddr;
@@ -63,7 +63,7 @@ impl Apart<'_> {
     /// # Errors
     /// There is no origin with a world.
     pub fn clock_ahead_s(&self) -> Result<Option<i64>, CachesError> {
-        tally(self.origin).map(|(_, ahead)| ahead)
+        self.elsewhere()?.tally().map(|(_, ahead)| ahead)
     }
 
     /// The rate that they ask at; `None`: as fast as replies come.
@@ -121,6 +121,12 @@ impl Apart<'_> {
         steps::demand_replies(record)
     }
 
+    /// The origin, with TLS as its plan says. Any certificate will do: what comes is judged byte by byte.
+    fn elsewhere(&self) -> Result<Elsewhere, CachesError> {
+        let tls = self.plan.tls.then(|| TlsOptions::new(Trust::Anyone).load()).transpose()?;
+        Ok(Elsewhere { address: self.origin, tls })
+    }
+
     /// Whether all that is asked is on this machine.
     fn is_near(&self) -> bool {
         let is_near = |address: SocketAddr| address.ip().is_loopback();
@@ -137,9 +143,10 @@ impl Apart<'_> {
         let spec = self.plan.robots_at(rate);
         let log = observer::Log { run: 0, dir: directory.as_deref_mut(), progress };
         // Whether a store is full cannot be seen from here, nor what a cache used.
-        let sides = Sides { origin: &self.origin, cache: None };
+        let origin = self.elsewhere()?;
+        let sides = Sides { origin: &origin, cache: None };
         let mut observer = Observer::begin(log, &spec, sides, None)?;
-        let mut ended = self.load(&spec, fixed).run(&mut observer);
+        let mut ended = self.load(&spec, &origin, fixed).run(&mut observer);
         let learnt = observer.finish();
         let failed = ended.failed.take();
         let mut record = self.record(rate, learnt.clock_ahead_s, ended);
@@ -152,17 +159,11 @@ impl Apart<'_> {
         failed.map_or(Ok(record), Err)
     }
 
-    fn load<'l>(&'l self, spec: &'l Spec, fixed: &'l Fixed) -> Load<'l> {
-        let authority = self.origin.to_string();
+    fn load<'l>(&'l self, spec: &'l Spec, origin: &Elsewhere, fixed: &'l Fixed) -> Load<'l> {
         Load {
             spec,
             model: &self.plan.model,
-            address: self.cache.map_or(self.origin, |(address, _)| address),
-            form: match self.cache {
-                Some((_, ProxyMode::Forward)) => TargetForm::Absolute(authority.clone()),
-                _ => TargetForm::Origin,
-            },
-            host: authority,
+            way: Way::new(origin.address, self.cache, origin.tls.as_ref()),
             connections: fixed.connections,
             timeout: self.plan.timeout,
             seed: mix64(self.plan.seed),
@@ -194,6 +195,7 @@ impl Apart<'_> {
             clock_ahead_s,
             outages: Vec::new(),
             transactions: ended.logged,
+            tls: ended.tls,
             phases: ended.phases,
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Measuring side, cold. Data alone.
 
-use crate::results::Achievable;
+use crate::results::{Achievable, Tls};
 use crate::transactions::Logged;
 use bakeoff_experiment::results::Fact;
 use bakeoff_robots::ledger::Record;
@@ -113,6 +113,9 @@ pub struct RunRecord {
     /// What was written of its log of transactions, where one was asked for.
     #[serde(default)]
     pub transactions: Option<Logged>,
+    /// TLS of its connections, where there was any.
+    #[serde(default)]
+    pub tls: Option<Tls>,
 }
 
 /// An outage: when the cache was killed and started again, and the requests that tell when it was back. All

@@ -39,8 +39,8 @@ pub struct Results {
     pub study: Option<String>,
     /// What the plan keeps of the published workload and what it modernises, in words.
     pub differs: Vec<String>,
-    /// How requests reach the caches that bakeoff starts: `reverse` or `forward`. One that ran already is asked as
-    /// its flag says.
+    /// How requests reach the caches that bakeoff starts: `reverse`, `forward`, or `tunnel`, which is TLS to the
+    /// origin through a forward proxy. One that ran already is asked as its flag says.
     pub mode: String,
     /// The hit ratio that the workload is set to, where runs are judged by the rule of 1999.
     pub hit_ratio_asked: Option<f64>,
@@ -237,7 +237,10 @@ pub struct Point {
     pub robots_cpu_per_request_ns: u64,
     /// How late robots sent: 99th percentile.
     pub lateness_p99_ns: u64,
-    /// The rule of 1999, where the plan has runs judged by it.
+    /// TLS of the run's connections, where there was any.
+    #[serde(default)]
+    pub tls: Option<Tls>,
+    /// The rule of 1999, where the plan has runs judged by it; over TLS, where nothing can be a hit, none is.
     pub rule: Option<Rule>,
 }
 
@@ -311,6 +314,23 @@ pub struct Achievable {
     pub belady: Option<(f64, f64)>,
 }
 
+/// TLS of a run's connections, over all of its phases.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Tls {
+    /// What was agreed on first: version, cipher suite, key-exchange group; `None` where nothing ever was.
+    pub agreed: Option<String>,
+    /// Handshakes with certificate and key exchange.
+    pub full: u64,
+    /// Those that went on with an earlier session.
+    pub resumed: u64,
+    /// Those that came to nothing.
+    pub failed: u64,
+    /// Median time until a connection stood, with its tunnel where it goes through one.
+    pub stands_p50_ns: u64,
+    /// Median time of the handshakes, from then on.
+    pub handshake_p50_ns: u64,
+}
+
 /// Whether a rate counted as passed in 1999.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rule {
@@ -370,6 +390,6 @@ pub struct Fault {
     pub count: u64,
     /// As a share of all replies and failures.
     pub share: f64,
-    /// The first one, whole: request, reply head, object.
+    /// The first one, whole: request, reply head, object; of a failure the reply's head, where one came.
     pub first: Option<String>,
 }

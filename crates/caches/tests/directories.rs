@@ -10,7 +10,8 @@ use bakeoff_caches::results::{Achievable, CutShort, Point, Results, SUSTAINED};
 use bakeoff_caches::transactions::Logged;
 use bakeoff_caches::{NothingChosen, Wanted, analyse, choose, shipped};
 use bakeoff_experiment::directory::ResultsDir;
-use bakeoff_robots::ledger::{Record, Scope, Sums};
+use bakeoff_robots::judge::Fault;
+use bakeoff_robots::ledger::{Failure, Record, Scope, Sums};
 use bakeoff_robots::phases::EndReason;
 use std::io::Write;
 
@@ -75,6 +76,7 @@ fn run(hits: u64) -> RunRecord {
         clock_ahead_s: Some(0),
         outages: Vec::new(),
         transactions: None,
+        tls: None,
     }
 }
 
@@ -379,6 +381,33 @@ fn what_the_origin_was_asked_about_it_answered_whatever_it_said() {
     let point = &results.entrants[0].points[0];
     assert_eq!((point.hit_ratio, point.two_sided_hit_ratio), (Some(0.55), Some(0.0)));
     assert_eq!(results.flags, ["--scale 1/60"]);
+}
+
+#[test]
+fn through_tunnels_nothing_is_a_hit_nobody_passes_and_a_refusal_is_shown_whole() {
+    let text = shipped::PLANS.iter().find(|plan| plan.name == "polymix-1").unwrap().text;
+    let text = text.replacen("mode = \"reverse\"", "mode = \"forward\"", 1);
+    let text = text.replacen("[origin]", "[origin]\ntls = true", 1);
+    let mut tunnelled = run(0);
+    let sums = &mut tunnelled.phases[0].phase.sums;
+    sums.faults.insert(Fault::FalseMiss, 3_000);
+    sums.errors.insert("tunnel-refused".to_owned(), 7);
+    let reply = "HTTP/1.1 403 Forbidden\r\n\r\n".to_owned();
+    sums.failures.push(Failure { class: "tunnel-refused".to_owned(), done_ns: 1, reply: reply.clone() });
+    let results = results_of_text(&text, &[tunnelled]);
+    let entrant = &results.entrants[0];
+    let point = &entrant.points[0];
+    assert_eq!((point.rule, point.hit_ratio, point.two_sided_hit_ratio), (None, None, None));
+    assert_eq!(point.cpu_per_request_ns, Some(100_000));
+    assert_eq!((entrant.passed_up_to_per_s, entrant.failed_from_per_s), (None, None));
+    assert_eq!((&entrant.cost, entrant.faults.len()), (&None, 0), "a miss is nobody's fault");
+    let error = &entrant.errors[0];
+    assert_eq!((error.label.as_str(), error.count, &error.first), ("tunnel-refused", 7, &Some(reply)));
+    for words in ["over TLS the rule of 1999 is not judged", "0 % of the replies are hits by design"] {
+        assert!(entrant.sentence.contains(words), "{}", entrant.sentence);
+    }
+    assert_eq!(results.mode, "tunnel");
+    assert!(results.differs.last().unwrap().contains("CONNECT"), "{:?}", results.differs);
 }
 
 #[test]

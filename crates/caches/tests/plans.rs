@@ -8,7 +8,7 @@ use bakeoff_content::Distribution;
 use bakeoff_robots::Connections;
 use bakeoff_robots::phases::Phase;
 use bakeoff_robots::working_set::Limit;
-use bakeoff_subject::Product;
+use bakeoff_subject::{Product, ProxyMode as Mode};
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 use std::num::NonZeroU32;
 
@@ -82,6 +82,38 @@ fn polymix_4_has_its_published_parameters() {
     for (kind, share) in [(1, 0.15), (2, 0.005), (3, 0.195)] {
         assert!((kinds[kind].share / (1.0 + images) - share).abs() < 0.006, "{}", kinds[kind].name);
     }
+}
+
+/// `simple` over TLS.
+fn over_tls(mode: &str) -> String {
+    let text = text("simple").replacen("[bakeoff]", &format!("[bakeoff]\nmode = \"{mode}\""), 1);
+    format!("{text}\n").replacen("[origin]", "[origin]\ntls = true", 1)
+}
+
+#[test]
+fn over_tls_proxies_are_asked_for_tunnels_and_fill_no_store() {
+    let plan = parse(&over_tls("forward")).unwrap();
+    assert!(plan.tls && !plan.fills() && !plan.world.contains("tls"), "{}", plan.world);
+    let words = plan.in_words();
+    assert!(words.contains("over TLS: ") && words.contains("the hit ratio is 0 by design"), "{words}");
+    let plain = parse(&over_tls("reverse").replacen("tls = true", "tls = false", 1)).unwrap();
+    assert!(!plain.tls && !plain.in_words().contains("over TLS"));
+}
+
+#[test]
+fn over_tls_no_proxy_is_asked_in_reverse() {
+    let address = "127.0.0.1:3128".parse().unwrap();
+    let asked = |mode: &str, of| {
+        let entrants = vec![Entrant::running(address, of)];
+        parse_with(&over_tls(mode), &Changes { entrants, ..Changes::default() })
+    };
+    assert!(asked("forward", Mode::Forward).is_ok());
+    for said in [asked("forward", Mode::Reverse), asked("reverse", Mode::Forward), parse(&over_tls("reverse"))] {
+        let said = said.unwrap_err();
+        assert!(said.contains("`tls`") && said.contains("mode = \"forward\""), "{said}");
+    }
+    let text = over_tls("forward").replacen("tls = true", "tls = \"yes\"", 1);
+    assert!(parse(&text).unwrap_err().contains("write true or false"));
 }
 
 #[test]

@@ -391,7 +391,8 @@ pub(crate) struct OriginArgs {
                 and limits of connections in [origin]"
     )]
     pub(crate) world: Option<PathBuf>,
-    /// Serve the world of this bake-off's plan: a file, or the name of a shipped plan. For `bakeoff robots`
+    /// Serve the world of this bake-off's plan: a file, or the name of a shipped plan; over TLS where the plan says
+    /// so. For `bakeoff robots`
     #[arg(long, value_name = "PLAN", conflicts_with = "world")]
     pub(crate) plan: Option<String>,
     /// Serve over TLS; makes a throw-away certificate unless --cert and --key are given

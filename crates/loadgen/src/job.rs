@@ -17,6 +17,9 @@ use std::sync::atomic::AtomicBool;
 pub struct Target {
     /// Address.
     pub address: SocketAddr,
+    /// The proxy that connections go through, each in a tunnel of its own that it is asked for by CONNECT;
+    /// `None`: straight to the address. HTTP/1.1 only.
+    pub via: Option<SocketAddr>,
     /// `Host` header value.
     pub host: String,
     /// TLS settings and the name that the certificate must have; `None` for plain HTTP.
@@ -38,6 +41,7 @@ impl Target {
     pub fn plain(address: SocketAddr, host: String) -> Self {
         Self {
             address,
+            via: None,
             host,
             tls: None,
             reuse: Reuse::Always,
@@ -46,6 +50,11 @@ impl Target {
             protocol: Protocol::Http1,
             headers: Vec::new(),
         }
+    }
+
+    /// Where connections lead to.
+    pub(crate) fn next_hop(&self) -> SocketAddr {
+        self.via.unwrap_or(self.address)
     }
 
     /// Whether the server closes each connection, as its one request says (`Connection: close`): TIME_WAIT then

@@ -184,6 +184,9 @@ impl Station {
         if matches!(job.pace, Pace::Pooled(_)) && self.target.protocol != Protocol::Http1 {
             return Err(unsupported("robots with connections of their own need HTTP/1.1"));
         }
+        if self.target.via.is_some() && self.target.protocol != Protocol::Http1 {
+            return Err(unsupported("tunnels through a proxy are for HTTP/1.1"));
+        }
         let start = self.clock.now() + HEAD_START;
         let streams = self.target.protocol.streams();
         let plans = plans(job.pace, &job.robots, self.lanes.len(), streams);

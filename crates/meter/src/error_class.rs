@@ -10,6 +10,10 @@ pub enum ErrorClass {
     ConnectTimeout,
     /// Any other failure to connect (no route, no free port, no descriptor).
     ConnectFailed,
+    /// The proxy was asked for a tunnel (CONNECT), and answered with another status than 2xx.
+    TunnelRefused,
+    /// What the proxy answered to CONNECT is no reply, or it closed before there was one.
+    TunnelBroken,
     /// TLS: the certificate is for another name.
     TlsName,
     /// TLS: the certificate is not signed by a known authority.
@@ -52,10 +56,12 @@ pub enum ErrorClass {
 
 impl ErrorClass {
     /// Every class, in the order of a request's life.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 24] = [
         Self::ConnectRefused,
         Self::ConnectTimeout,
         Self::ConnectFailed,
+        Self::TunnelRefused,
+        Self::TunnelBroken,
         Self::TlsName,
         Self::TlsUntrusted,
         Self::TlsFailed,
@@ -83,6 +89,8 @@ impl ErrorClass {
             Self::ConnectRefused => "connect-refused",
             Self::ConnectTimeout => "connect-timeout",
             Self::ConnectFailed => "connect-failed",
+            Self::TunnelRefused => "tunnel-refused",
+            Self::TunnelBroken => "tunnel-broken",
             Self::TlsName => "tls-name-mismatch",
             Self::TlsUntrusted => "tls-untrusted",
             Self::TlsFailed => "tls-failed",
@@ -117,6 +125,12 @@ impl ErrorClass {
             }
             Self::ConnectFailed => {
                 "Are there descriptors (ulimit -n) and local ports (net.ipv4.ip_local_port_range) left?"
+            }
+            Self::TunnelRefused => {
+                "The proxy opens no tunnel to the server: does it know CONNECT, and may it be used for the server's port?"
+            }
+            Self::TunnelBroken => {
+                "Is it an HTTP/1.1 proxy? If it closes connections, its error log may say why."
             }
             Self::TlsName => {
                 "The certificate is for another name: use that name in the URL, or accept any certificate with insecure."

@@ -14,7 +14,7 @@ pub struct Times {
     pub service: Histogram,
     /// From the moment the request was sent to the first byte of the reply.
     pub first_byte: Histogram,
-    /// TCP connection set-up.
+    /// TCP connection set-up, with that of the tunnel through a proxy where it goes through one.
     pub connect: Histogram,
     /// TLS handshake, after the connection stood.
     pub handshake: Histogram,

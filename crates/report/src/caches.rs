@@ -220,6 +220,25 @@ pub(crate) fn costs(entrant: &Entrant) -> Table {
     }
 }
 
+/// Handshakes, and what it takes to have a connection; none without TLS.
+pub(crate) fn handshakes(entrant: &Entrant) -> Option<Table> {
+    let row = |point: &&Point| {
+        let tls = point.tls.as_ref()?;
+        Some(vec![
+            named(entrant, point),
+            figures::count(tls.full),
+            figures::count(tls.resumed),
+            figures::count(tls.failed),
+            time(Some(tls.stands_p50_ns)),
+            time(Some(tls.handshake_p50_ns)),
+            tls.agreed.clone().unwrap_or_else(|| figures::NONE.to_owned()),
+        ])
+    };
+    let rows: Vec<_> = by_rate(entrant).iter().filter_map(row).collect();
+    let head = vec!["rate", "full", "resumed", "failed", "connection", "handshake", "agreed on"];
+    (!rows.is_empty()).then_some(Table { head, rows })
+}
+
 /// Faults and failures, with what they mean.
 pub(crate) fn faults(entrant: &Entrant) -> Table {
     let row = |fault: &bakeoff_caches::results::Fault| {

@@ -9,6 +9,7 @@ use std::path::Path;
 struct Conversation {
     name: String,
     to_head: bool,
+    to_connect: bool,
     bytes: Vec<u8>,
     eof: bool,
     outcome: Vec<String>,
@@ -47,7 +48,10 @@ fn check(conversation: &Conversation, path: &Path) {
 /// What a client makes of the pieces, in the words of the files.
 fn play(conversation: &Conversation, pieces: &[&[u8]]) -> Vec<String> {
     let mut reader = ReplyReader::default();
-    reader.begin(conversation.to_head);
+    match conversation.to_connect {
+        true => reader.begin_connect(),
+        false => reader.begin(conversation.to_head),
+    }
     let (mut status, mut keep, mut body, mut over, mut surplus) = (0, false, Vec::new(), false, 0);
     for piece in pieces {
         let mut rest = *piece;
@@ -105,7 +109,7 @@ fn parse(text: &str) -> Vec<Conversation> {
             let (mark, rest) = line.split_once(' ').unwrap_or((line, ""));
             match mark {
                 "#" => one.name = rest.to_owned(),
-                ">" => one.to_head = rest == "HEAD",
+                ">" => (one.to_head, one.to_connect) = (rest == "HEAD", rest == "CONNECT"),
                 "<" if rest == "EOF" => one.eof = true,
                 "<" => one.bytes.extend(unescape(rest)),
                 "<*" => {

@@ -34,9 +34,13 @@ pub(super) fn of(runs: &[(usize, &RunRecord)]) -> Vec<Fault> {
 /// Requests that failed, most frequent first.
 pub(super) fn errors(runs: &[(usize, &RunRecord)]) -> Vec<Fault> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut firsts: BTreeMap<&str, &str> = BTreeMap::new();
     for line in runs.iter().flat_map(|(_, run)| &run.phases) {
         for (class, count) in &line.phase.sums.errors {
             *counts.entry(class).or_default() += count;
+        }
+        for failure in &line.phase.sums.failures {
+            firsts.entry(&failure.class).or_insert(&failure.reply);
         }
     }
     let all = finished(runs);
@@ -46,7 +50,7 @@ pub(super) fn errors(runs: &[(usize, &RunRecord)]) -> Vec<Fault> {
         only_counted: false,
         count,
         share: count as f64 / all,
-        first: None,
+        first: firsts.get(label).map(|reply| (*reply).to_owned()),
     };
     sorted(counts.into_iter().map(error).collect())
 }

@@ -10,7 +10,7 @@ mod point;
 mod words;
 
 use crate::directory::Stored;
-use crate::plan::{CachePlan, Changes, Course, Peak as PlanPeak, PlanError};
+use crate::plan::{CachePlan, Changes, Course, Peak as PlanPeak, PlanError, TUNNELS};
 use crate::records::{Purpose, RunRecord};
 use crate::results::{CutShort, Entrant, FORMAT, Fill, Path, Peak, Point, Results, SUSTAINED};
 use bakeoff_robots::ledger::Record;
@@ -55,8 +55,9 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
         scale: plan.scale.to_string(),
         not_scaled: plan.not_scaled(),
         study: plan.study.clone(),
-        differs: plan.differs.clone(),
+        differs: plan.differs.iter().cloned().chain(plan.tls.then(|| TUNNELS.to_owned())).collect(),
         mode: match plan.mode {
+            _ if plan.tls => "tunnel".to_owned(),
             Mode::Reverse => "reverse".to_owned(),
             Mode::Forward => "forward".to_owned(),
         },
@@ -72,7 +73,8 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
 
 fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> Entrant {
     let first = &runs[0].1.entrant;
-    let is_cache = first.name != "none";
+    // What goes through a tunnel no cache sees.
+    let is_cache = first.name != "none" && !plan.tls;
     let points: Vec<Point> =
         runs.iter().flat_map(|(number, run)| point::of(plan, stored, *number, run, is_cache)).collect();
     // A rate passes when all of its phases do; what was broken off says nothing.

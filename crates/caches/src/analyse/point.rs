@@ -152,6 +152,7 @@ impl Measured<'_> {
             origin_cpu_per_request_ns: used.origin_cpu_ns.and_then(per_request),
             robots_cpu_per_request_ns: per_request(used.robots_cpu_ns).unwrap_or(0),
             lateness_p99_ns: self.run.lateness_p99_ns,
+            tls: self.run.tls.clone(),
             rule: rule(self.plan, self.asked_per_s, &seen),
         })
     }
@@ -183,7 +184,8 @@ struct Seen {
 
 /// The rule of 1999, where the plan has runs judged by it; `asked`: what the phase asked for, per second.
 fn rule(plan: &CachePlan, asked: Option<f64>, seen: &Seen) -> Option<Rule> {
-    let (ratio, asked) = (plan.hit_ratio?.get(), asked?);
+    // Over TLS nothing can be a hit.
+    let (ratio, asked) = (plan.hit_ratio.filter(|_| !plan.tls)?.get(), asked?);
     let chance = |count: u64, deviation: f64| CHANCE * deviation / (count.max(1) as f64).sqrt();
     // The number of a Poisson process varies as its root.
     let rate = RATE_TOLERANCE.max(chance(seen.requests, 1.0));

@@ -50,7 +50,8 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
 
 /// How it stood, and what it was like at the telling rate.
 fn at_a_rate(plan: &CachePlan, entrant: &Entrant, point: &Point) -> Vec<String> {
-    let mut parts: Vec<String> = standing(entrant).into_iter().collect();
+    let not_judged = plan.hit_ratio.filter(|_| plan.tls).map(|_| NOT_JUDGED.to_owned());
+    let mut parts: Vec<String> = not_judged.or_else(|| standing(entrant)).into_iter().collect();
     let (place, mean) = (place(entrant, point), Nanos::new(point.mean_ns));
     parts.push(match point.rate_per_s {
         Some(_) => format!("{place} the mean response time is {mean}"),
@@ -71,11 +72,17 @@ fn at_a_rate(plan: &CachePlan, entrant: &Entrant, point: &Point) -> Vec<String> 
             asked.or(offered).unwrap_or_default()
         ));
     }
+    if plan.tls && entrant.name != "none" {
+        parts.push("0 % of the replies are hits by design, as they go through tunnels".to_owned());
+    }
     if let Some(cpu) = point.cpu_per_request_ns {
         parts.push(format!("a request costs {} of CPU", Nanos::new(cpu)));
     }
     parts
 }
+
+/// In place of who passes by it.
+const NOT_JUDGED: &str = "over TLS the rule of 1999 is not judged";
 
 /// When it was back.
 fn back(downtime: &Downtime) -> String {
@@ -151,7 +158,7 @@ pub(super) fn warnings(plan: &CachePlan, stored: &Stored, entrants: &[Entrant]) 
             warnings.push(format!("{}: its store was not half full {when} ({})", entrant.name, fill.ended));
         }
     }
-    if plan.scale.get() < 1.0 && plan.think_mean > Nanos::ZERO {
+    if plan.scale.get() < 1.0 && plan.think_mean > Nanos::ZERO && !plan.tls {
         warnings.push(format!(
             "scale {}: hit ratios are lower than at full scale; see what the scale leaves as it is",
             plan.scale

@@ -3,6 +3,7 @@
 use super::course::course;
 use super::file::{BakeoffSection, FillSection, PopulationSection};
 use super::length::Length;
+use super::secure::take_tls;
 use super::{CachePlan, Changes, Course, Entrant, Fill, Growth, PlanError};
 use crate::scale::Scale;
 use bakeoff_content::Distribution;
@@ -90,9 +91,10 @@ pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> 
     let typed = growth.map_or(Ok(file.robots.clone()), |growth| growth.put_in(&reader, &file.robots))?;
     let robots = Spec::new(&typed, &phases).map_err(of_robots)?;
     let fill = file.fill.as_ref().map(|section| filling(&reader, section)).transpose()?;
-    let world = WorldFile { origin: &file.origin, content: &model.typed() };
+    let (tls, origin_section) = take_tls(&reader, &file.origin)?;
+    let world = WorldFile { origin: &origin_section, content: &model.typed() };
     let world = toml::to_string(&world).map_err(|why| reader.wrong("origin", why))?;
-    Ok(CachePlan {
+    let plan = CachePlan {
         name: name.to_owned(),
         text: text.to_owned(),
         title: section.title.clone(),
@@ -118,8 +120,10 @@ pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> 
         published: file.phase.clone(),
         model,
         world,
+        tls,
         think_mean: think_mean(&reader, &file.origin)?,
-    })
+    };
+    plan.without_reverse_over_tls(&reader)
 }
 
 fn growth(

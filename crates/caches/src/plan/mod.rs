@@ -8,11 +8,13 @@ mod entrant;
 mod file;
 mod length;
 mod population;
+mod secure;
 
 pub use course::{Course, Peak};
 pub use population::Growth;
 
 pub use entrant::{Entrant, Kind, NoEntrant};
+pub use secure::TUNNELS;
 
 use crate::not_scaled::{self, Grows};
 use crate::scale::{Scale, TooShort};
@@ -86,6 +88,8 @@ pub struct CachePlan {
     pub model: Model,
     /// What the origin is told: the world and how it behaves.
     pub world: String,
+    /// Whether robots ask the origin over TLS: through proxies in tunnels that these are asked for by CONNECT.
+    pub tls: bool,
     /// Mean of the origin's think time.
     pub think_mean: Nanos,
 }
@@ -186,10 +190,13 @@ impl CachePlan {
             phases.join(", "),
             Bytes::new(self.memory_bytes),
             self.disk_bytes.map_or(String::new(), |disk| format!(" and {} of disk", Bytes::new(disk))),
-            if self.fill.is_some() { "filled before" } else { "empty at the start" },
+            if self.fills() { "filled before" } else { "empty at the start" },
             self.scale,
             self.seed
         );
+        if self.tls {
+            words += &format!("\n  over TLS: {TUNNELS}");
+        }
         for line in self.not_scaled() {
             words += &format!("\n  not scaled: {line}");
         }

@@ -2,6 +2,7 @@
 
 use bakeoff_experiment::directory::DirectoryError;
 use bakeoff_experiment::environment::{EnvironmentError, PlacementError};
+use bakeoff_loadgen::TlsSetupError;
 use bakeoff_subject::SubjectError;
 use std::io;
 use std::net::SocketAddr;
@@ -44,6 +45,9 @@ pub enum CachesError {
         /// The system's word.
         why: io::Error,
     },
+    /// The origin's certificate.
+    #[error("TLS to the origin: {0}")]
+    Tls(#[from] TlsSetupError),
     /// The robots' threads.
     #[error("the robots cannot run: {0}")]
     Robots(io::Error),

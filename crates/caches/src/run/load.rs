@@ -7,14 +7,16 @@ use super::CachesError;
 use super::aside::{Keeps, Kept, aside};
 use super::outage::Trace;
 use crate::records::PhaseLine;
+use crate::results::Tls;
 use crate::transactions::{Fate, Log, Logged, OfRun, Teller, Writer};
 use bakeoff_content::world::Model;
 use bakeoff_experiment::directory::DirectoryError;
-use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording, Station, Target};
+use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording, Station, Target, TlsSettings};
 use bakeoff_robots::ledger::{INTERVAL, Ledger, Record, Scope};
 use bakeoff_robots::phases::EndReason;
 use bakeoff_robots::stream::Request;
 use bakeoff_robots::{FillGate, Lane, Population, Robots, Setting, Spec, TargetForm};
+use bakeoff_subject::ProxyMode;
 use bakeoff_units::Nanos;
 use bakeoff_workload::Statuses;
 use std::io;
@@ -32,9 +34,7 @@ const LOOK: Duration = Duration::from_millis(250);
 pub(crate) struct Load<'a> {
     pub(crate) spec: &'a Spec,
     pub(crate) model: &'a Model,
-    pub(crate) address: SocketAddr,
-    pub(crate) form: TargetForm,
-    pub(crate) host: String,
+    pub(crate) way: Way,
     pub(crate) connections: usize,
     pub(crate) timeout: Nanos,
     pub(crate) seed: u64,
@@ -54,6 +54,62 @@ pub(crate) struct LogOf<'a> {
     pub(crate) log: &'a Log,
     pub(crate) run: u32,
     pub(crate) entrant: String,
+}
+
+/// How requests come to an origin.
+pub(crate) struct Way {
+    origin: SocketAddr,
+    /// Who is asked in its place, or for a way to it.
+    proxy: Option<(SocketAddr, ProxyMode)>,
+    /// How TLS to it begins; `None`: without. A proxy is then asked for a tunnel.
+    tls: Option<TlsSettings>,
+}
+
+impl Way {
+    /// Through what stands before it, if anything does.
+    pub(crate) fn new(
+        origin: SocketAddr,
+        proxy: Option<(SocketAddr, ProxyMode)>,
+        tls: Option<&TlsSettings>,
+    ) -> Self {
+        Self { origin, proxy, tls: tls.cloned() }
+    }
+
+    fn form(&self) -> TargetForm {
+        match self.proxy {
+            Some((_, ProxyMode::Forward)) if self.tls.is_none() => {
+                TargetForm::Absolute(self.origin.to_string())
+            }
+            _ => TargetForm::Origin,
+        }
+    }
+
+    /// Its certificate is for its address.
+    fn target(&self) -> Target {
+        let host = self.origin.to_string();
+        match (&self.tls, self.proxy) {
+            (Some(tls), proxy) => Target {
+                via: proxy.map(|(proxy, _)| proxy),
+                tls: Some((tls.clone(), self.origin.ip().into())),
+                ..Target::plain(self.origin, host)
+            },
+            (None, Some((proxy, _))) => Target::plain(proxy, host),
+            (None, None) => Target::plain(self.origin, host),
+        }
+    }
+}
+
+/// What TLS came to, where there was any.
+fn tls(recording: &Recording) -> Option<Tls> {
+    let counts = recording.handshakes.counts()?;
+    Some(Tls {
+        agreed: recording.tls.clone(),
+        full: counts.full,
+        resumed: counts.resumed,
+        failed: counts.failed,
+        stands_p50_ns: recording.times.connect.quantile(0.5).get(),
+        handshake_p50_ns: recording.times.handshake.quantile(0.5).get(),
+    })
 }
 
 /// What is done while robots are at work.
@@ -91,6 +147,7 @@ pub(crate) struct Ended {
     pub(crate) lateness_p99_ns: u64,
     pub(crate) busy: f64,
     pub(crate) gave_up: bool,
+    pub(crate) tls: Option<Tls>,
     /// Why it was broken off, if it was; the rest is what there was until then.
     pub(crate) failed: Option<CachesError>,
 }
@@ -141,6 +198,7 @@ impl Load<'_> {
             lateness_p99_ns: lateness.unwrap_or(0),
             busy: recording.map_or(0.0, |recording| recording.counters.generator_busy),
             gave_up: recording.is_some_and(|recording| recording.gave_up),
+            tls: recording.and_then(tls),
             failed,
         }
     }
@@ -219,7 +277,7 @@ impl Load<'_> {
         Target {
             reuse: self.spec.reuse(self.seed),
             idle_timeout: self.spec.idle_timeout,
-            ..Target::plain(self.address, self.host.clone())
+            ..self.way.target()
         }
     }
 
@@ -238,7 +296,7 @@ impl Load<'_> {
             seed: self.seed,
             start_unix: Nanos::from_duration(start),
             lane: Lane::ONLY,
-            form: self.form.clone(),
+            form: self.way.form(),
             gate: gate.clone(),
         }
     }

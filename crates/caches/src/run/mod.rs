@@ -175,7 +175,7 @@ impl Bakeoff<'_> {
             port: self.plan.origin_port,
             interrupted: self.interrupted,
         };
-        let origin = Origin::begin(&self.plan.world, &place)?;
+        let origin = Origin::begin(self.plan, &place)?;
         let mut bench = Bench {
             plan: self.plan,
             placement,
@@ -217,7 +217,7 @@ impl Bench<'_, '_> {
     }
 
     fn course(&mut self, entrant: &Started) -> Result<(), CachesError> {
-        if entrant.is_cache && self.plan.fill.is_some() {
+        if entrant.is_cache && self.plan.fills() {
             self.fill(entrant)?;
         }
         match &self.plan.course {
@@ -239,6 +239,11 @@ impl Bench<'_, '_> {
                 Ok(())
             }
         }
+    }
+
+    /// Whether a reply may come from its store: there is one, and it sees what it passes on.
+    fn may_hit(&self, entrant: &Started) -> bool {
+        entrant.is_cache && !self.plan.tls
     }
 
     /// Time without requests, between two rates.

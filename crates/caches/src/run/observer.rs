@@ -10,6 +10,7 @@ use super::tally::{Tally, tally};
 use super::{CachesError, Progress};
 use crate::directory::Directory;
 use crate::records::{IntervalLine, PhaseLine, Used};
+use bakeoff_loadgen::TlsSettings;
 use bakeoff_robots::ledger::{Record, Scope};
 use bakeoff_robots::{FillGate, Spec};
 use bakeoff_subject::Running;
@@ -28,9 +29,16 @@ pub(crate) trait Counted {
 }
 
 /// An origin that somebody else has started: it is known by what it says of itself.
-impl Counted for SocketAddr {
+pub(crate) struct Elsewhere {
+    /// Where.
+    pub(crate) address: SocketAddr,
+    /// How TLS to it begins; `None`: without.
+    pub(crate) tls: Option<TlsSettings>,
+}
+
+impl Counted for Elsewhere {
     fn tally(&self) -> Result<(Tally, Option<i64>), CachesError> {
-        tally(*self)
+        tally(self.address, self.tls.as_ref())
     }
 
     fn cpu_ns(&self) -> Option<u64> {

@@ -5,7 +5,9 @@
 use super::CachesError;
 use super::observer::Counted;
 use super::tally::{TALLY, Tally, tally};
-use bakeoff_subject::{Context, Running, Spec, start};
+use crate::plan::CachePlan;
+use bakeoff_loadgen::{TlsOptions, TlsSettings, Trust};
+use bakeoff_subject::{Certificate, Context, Running, Spec, start};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -16,6 +18,8 @@ pub(super) struct Origin {
     running: Running,
     /// What it says of objects; from the origin's command line.
     pub(super) address: SocketAddr,
+    /// What it is asked with over TLS: it shows a certificate of its own, made for this run.
+    pub(super) tls: Option<TlsSettings>,
 }
 
 /// Where and how it is started.
@@ -27,10 +31,10 @@ pub(super) struct Place<'a> {
 }
 
 impl Origin {
-    /// Starts one that serves the world of this text.
-    pub(super) fn begin(world: &str, place: &Place<'_>) -> Result<Self, CachesError> {
+    /// Starts one that serves the world of this plan.
+    pub(super) fn begin(plan: &CachePlan, place: &Place<'_>) -> Result<Self, CachesError> {
         let file = place.scratch.join("world.toml");
-        std::fs::write(&file, world).map_err(|why| CachesError::Scratch { path: file.clone(), why })?;
+        std::fs::write(&file, &plan.world).map_err(|why| CachesError::Scratch { path: file.clone(), why })?;
         let executable = std::env::current_exe().map_err(CachesError::System)?;
         let argv = [
             &executable.display().to_string(),
@@ -42,21 +46,28 @@ impl Origin {
             "--world",
             &file.display().to_string(),
         ];
-        let argv = argv.map(str::to_owned).to_vec();
-        let spec = Spec::Command { argv, ready: Some(TALLY.to_owned()), env: Vec::new(), tls: false };
+        let mut argv = argv.map(str::to_owned).to_vec();
         let mut context = Context::new("origin", place.scratch, place.scratch, place.interrupted);
+        let mut tls = None;
+        if plan.tls {
+            argv.extend(["--tls", "--cert", "{cert}", "--key", "{key}"].map(str::to_owned));
+            let made = Certificate::create(place.scratch).map_err(CachesError::Origin)?;
+            tls = Some(TlsOptions::new(Trust::File(made.ca.clone())).load()?);
+            context.certificate = Some(made);
+        }
+        let spec = Spec::Command { argv, ready: Some(TALLY.to_owned()), env: Vec::new(), tls: plan.tls };
         context.cpus = place.cores.to_vec();
         context.port = place.port;
         let running = start(&spec, &context).map_err(CachesError::Origin)?;
         let address = running.address;
-        Ok(Self { running, address })
+        Ok(Self { running, address, tls })
     }
 }
 
 impl Counted for Origin {
     fn tally(&self) -> Result<(Tally, Option<i64>), CachesError> {
         self.alive()?;
-        tally(self.address)
+        tally(self.address, self.tls.as_ref())
     }
 
     fn cpu_ns(&self) -> Option<u64> {

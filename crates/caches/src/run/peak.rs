@@ -23,7 +23,7 @@ const FAILURES: f64 = 0.01;
 /// A trial from rest, and the part of it that is judged. Neither scales: the origin's think time does not.
 const WARM: Nanos = Nanos::from_secs(8);
 const JUDGED: Nanos = Nanos::from_secs(10);
-/// Without a cache every reply takes the origin's think time, whose mean is the bound itself in PolyMix-1: no rate
+/// Without a cache, or where it keeps nothing, every reply takes the origin's think time, whose mean is the bound itself in PolyMix-1: no rate
 /// would be sustained. Half as much again leaves room for the way and for a line at the origin.
 const BOUND_WITHOUT_CACHE: f64 = 1.5;
 
@@ -54,7 +54,7 @@ impl Bench<'_, '_> {
         let phases = Spec::from_toml(&text).map_err(|why| CachesError::Own(why.to_string()))?.phases;
         let plan = self.plan;
         let spec = Spec { phases, ..plan.robots_at(rate) };
-        let leeway = if entrant.is_cache { 1.0 } else { BOUND_WITHOUT_CACHE };
+        let leeway = if self.may_hit(entrant) { 1.0 } else { BOUND_WITHOUT_CACHE };
         let bound = plan.mean_bound.times(leeway);
         let mut verdict = "not judged";
         self.asked(entrant, Work::plain(&spec, &plan.model), |record| {
@@ -162,6 +162,7 @@ mod tests {
             clock_ahead_s: None,
             outages: Vec::new(),
             transactions: None,
+            tls: None,
         }
     }
 

@@ -4,7 +4,7 @@
 //! broken off.
 
 use super::filling::Filling;
-use super::load::{Ended, Load, LogOf};
+use super::load::{Ended, Load, LogOf, Way};
 use super::observer::{Learnt, Log, Observer, Sides};
 use super::power::Power;
 use super::started::Started;
@@ -13,8 +13,8 @@ use crate::plan::{Course, Entrant, Peak};
 use crate::records::{EntrantRecord, PhaseLine, Purpose, RunRecord, Store};
 use bakeoff_content::mix64;
 use bakeoff_content::world::Model;
-use bakeoff_robots::{Spec, TargetForm};
-use bakeoff_subject::{ProxyMode, StoreReading};
+use bakeoff_robots::Spec;
+use bakeoff_subject::StoreReading;
 use bakeoff_units::PerSecond;
 use std::sync::atomic::Ordering;
 
@@ -85,7 +85,7 @@ impl Bench<'_, '_> {
 
     fn measured(&mut self, entrant: &Started, spec: &Spec, purpose: Purpose) -> Result<(), CachesError> {
         let plan = self.plan;
-        let work = Work { keeps_stream: entrant.is_cache, ..Work::plain(spec, &plan.model) };
+        let work = Work { keeps_stream: self.may_hit(entrant), ..Work::plain(spec, &plan.model) };
         self.asked(entrant, work, |_| purpose)?;
         Ok(())
     }
@@ -132,16 +132,11 @@ impl Bench<'_, '_> {
     where
         Self: 'l,
     {
-        let authority = self.origin.address.to_string();
+        let proxy = entrant.is_cache.then_some((entrant.address, entrant.mode));
         Load {
             spec: work.spec,
             model: work.model,
-            address: entrant.address,
-            form: match entrant.mode {
-                ProxyMode::Forward if entrant.is_cache => TargetForm::Absolute(authority.clone()),
-                _ => TargetForm::Origin,
-            },
-            host: authority,
+            way: Way::new(self.origin.address, proxy, self.origin.tls.as_ref()),
             connections: self.connections,
             timeout: self.plan.timeout,
             seed: mix64(self.plan.seed ^ u64::from(self.run)),
@@ -194,6 +189,7 @@ impl Bench<'_, '_> {
             clock_ahead_s: learnt.clock_ahead_s,
             outages: outage::of(&ended.trace, &learnt.switched),
             transactions: ended.logged,
+            tls: ended.tls,
             phases: ended.phases,
         }
     }
@@ -224,6 +220,7 @@ impl Bench<'_, '_> {
             clock_ahead_s: None,
             outages: Vec::new(),
             transactions: None,
+            tls: None,
         })
     }
 

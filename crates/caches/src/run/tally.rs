@@ -3,6 +3,7 @@
 //! Measuring side, cold: a question when a phase ends. The question is itself one of the origin's replies.
 
 use super::CachesError;
+use bakeoff_loadgen::TlsSettings;
 use bakeoff_wire::http1::parse_http_date;
 use bakeoff_wire::tally::PATH;
 pub(crate) use bakeoff_wire::tally::Sent as Tally;
@@ -18,9 +19,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const ANSWER_BYTES: u64 = 64 * 1024;
 
 /// What the origin has sent so far, and by how many seconds its clock is ahead, as its Date says.
-pub(crate) fn tally(address: SocketAddr) -> Result<(Tally, Option<i64>), CachesError> {
+pub(crate) fn tally(
+    address: SocketAddr,
+    tls: Option<&TlsSettings>,
+) -> Result<(Tally, Option<i64>), CachesError> {
     let failed = |why| CachesError::Tally { address, why };
-    let reply = get(address).map_err(failed)?;
+    let reply = get(address, tls).map_err(failed)?;
     let (head, body) = reply.split_once("\r\n\r\n").unwrap_or((&reply, ""));
     if head.split_whitespace().nth(1) != Some("200") {
         return Err(failed(io::Error::other("it has no world; start it with `bakeoff origin --plan PLAN`")));
@@ -43,12 +47,52 @@ fn ahead_s(head: &str) -> Option<i64> {
 }
 
 /// The reply, whole.
-fn get(address: SocketAddr) -> io::Result<String> {
+fn get(address: SocketAddr, tls: Option<&TlsSettings>) -> io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    write!(stream, "GET {PATH} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+    let question = format!("GET {PATH} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    if let Some(tls) = tls {
+        return get_over_tls(stream, address, tls, question.as_bytes());
+    }
+    stream.write_all(question.as_bytes())?;
     let mut reply = String::new();
     stream.take(ANSWER_BYTES).read_to_string(&mut reply)?;
     Ok(reply)
+}
+
+/// The same over TLS.
+fn get_over_tls(
+    mut stream: TcpStream,
+    address: SocketAddr,
+    tls: &TlsSettings,
+    question: &[u8],
+) -> io::Result<String> {
+    let mut session = tls.client(address.ip().into(), 1).session().map_err(io::Error::other)?;
+    let (mut out, mut reply, mut buffer) = (Vec::new(), Vec::new(), vec![0; 16 * 1024]);
+    let mut asked = false;
+    loop {
+        session.take_output(&mut out);
+        stream.write_all(&out)?;
+        out.clear();
+        let came = stream.read(&mut buffer)?;
+        let heard = session.receive(&buffer[..came], &mut |plain| {
+            reply.extend_from_slice(plain);
+            Ok(())
+        });
+        let progress = heard.map_err(|class| {
+            let why = session.failure().map_or_else(String::new, |failure| format!(": {failure}"));
+            io::Error::other(format!("{}{why}", class.as_str()))
+        })?;
+        if came == 0 && !asked {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if came == 0 || progress.ended || reply.len() as u64 >= ANSWER_BYTES {
+            return String::from_utf8(reply).map_err(io::Error::other);
+        }
+        if progress.established && !asked {
+            asked = true;
+            session.write(question, &mut out).map_err(|class| io::Error::other(class.as_str()))?;
+        }
+    }
 }

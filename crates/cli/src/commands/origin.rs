@@ -3,7 +3,7 @@
 use crate::args::OriginArgs;
 use crate::exit::Exit;
 use crate::{Failure, terminal};
-use bakeoff_caches::plan::Changes;
+use bakeoff_caches::plan::{CachePlan, Changes};
 use bakeoff_content::Catalogue;
 use bakeoff_origin::{Busy, Choice, Options, Origin, World};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
     // Before the first line of output: whoever reads it may send the signal at once.
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::failed)?;
-    let throw_away = if args.tls && args.cert.is_none() { Some(ThrowAway::make()?) } else { None };
+    let plan = args.plan.as_deref().map(|plan| super::caches::parse(plan, &Changes::default())).transpose()?;
+    let wants_tls = args.tls || plan.as_ref().is_some_and(|plan| plan.tls);
+    let throw_away = if wants_tls && args.cert.is_none() { Some(ThrowAway::make()?) } else { None };
     let tls = match (&throw_away, &args.cert, &args.key) {
         (Some(made), ..) => Some(made.paths()),
         (None, Some(cert), Some(key)) => Some((cert.clone(), key.clone())),
@@ -25,9 +27,9 @@ pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
         Some(threads) => threads as usize,
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
-    let world = match (&args.world, &args.plan) {
+    let world = match (&args.world, args.plan.as_deref().zip(plan.as_ref())) {
         (Some(path), _) => Some(world(path)?),
-        (None, Some(plan)) => Some(world_of_plan(plan)?),
+        (None, Some((name, plan))) => Some(world_of_plan(name, plan)?),
         (None, None) => None,
     };
     let has_world = world.is_some();
@@ -104,8 +106,7 @@ fn world(path: &Path) -> Result<World, Failure> {
 }
 
 /// As a bake-off's own origin would be told.
-fn world_of_plan(name: &str) -> Result<World, Failure> {
-    let plan = super::caches::parse(name, &Changes::default())?;
+fn world_of_plan(name: &str, plan: &CachePlan) -> Result<World, Failure> {
     World::from_toml(&plan.world).map_err(|error| Failure::usage(format!("origin: {name}: {error}")))
 }
 

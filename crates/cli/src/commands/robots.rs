@@ -33,6 +33,9 @@ pub(crate) fn robots(args: &RobotsArgs) -> Result<Exit, Failure> {
         interrupted: &interrupted,
     };
     apart.rate().map_err(|why| Failure::usage(format!("{}: {why}", args.plan)))?;
+    if let Some(why) = apart.cache.and_then(|(_, mode)| plan.refusal(mode)) {
+        return Err(Failure::usage(format!("{}: {why}", args.plan)));
+    }
     say_clock(apart.origin, apart.clock_ahead_s().map_err(failed)?);
     let log = args.log.as_deref().map(ResultsDir::create).transpose().map_err(|why| match why {
         DirectoryError::NotEmpty(_) => Failure::usage(why),

@@ -20,6 +20,7 @@ impl Connection {
     pub(crate) fn ended(&mut self, arrival: &Arrival, done: &mut Vec<Done>) {
         match self.phase {
             Phase::Connecting => self.break_with(ErrorClass::ConnectFailed, done),
+            Phase::Tunnelling => self.break_with(ErrorClass::TunnelBroken, done),
             Phase::Handshaking => self.break_with(ErrorClass::TlsFailed, done),
             Phase::Open if self.unwritable => self.close_inside(Closing::RESET, arrival, done),
             Phase::Open => self.close_inside(Closing::ENDED, arrival, done),
@@ -29,7 +30,9 @@ impl Connection {
     /// Reading it failed.
     pub(crate) fn broken(&mut self, arrival: &Arrival, done: &mut Vec<Done>) {
         match self.phase {
-            Phase::Connecting | Phase::Handshaking => self.break_with(ErrorClass::Reset, done),
+            Phase::Connecting | Phase::Tunnelling | Phase::Handshaking => {
+                self.break_with(ErrorClass::Reset, done);
+            }
             Phase::Open => self.close_inside(Closing::RESET, arrival, done),
         }
     }

@@ -10,6 +10,7 @@ use crate::exchange::Exchange;
 use crate::job::{BodyCheck, Protocol};
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
+use bakeoff_wire::http1::ReplyHead;
 
 /// One of two.
 #[expect(clippy::large_enum_variant, reason = "the larger one is the common one")]
@@ -120,6 +121,14 @@ impl Http {
         match self {
             Self::One(http) => http.end(closing, served, arrival, done),
             Self::Two(http) => http.end(closing, served, done),
+        }
+    }
+
+    /// A proxy has answered in the server's place, with this head.
+    pub(super) fn keep_refusal(&mut self, head: ReplyHead, bytes: &[u8]) {
+        match self {
+            Self::One(http) => http.keep_refusal(head, bytes),
+            Self::Two(_) => {} // heads of HTTP/2 are not kept, and no tunnel carries it
         }
     }
 

@@ -7,7 +7,7 @@ use crate::exchange::Exchange;
 use crate::job::BodyCheck;
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
-use bakeoff_wire::http1::{ReplyReader, Step};
+use bakeoff_wire::http1::{ReplyHead, ReplyReader, Step};
 use bakeoff_workload::Method;
 
 /// The one exchange and the reader of its reply.
@@ -103,6 +103,14 @@ impl Http1 {
         let Some(exchange) = self.exchange.take() else { return };
         let outcome = closing.outcome(&exchange, untouched, served);
         done.push(Done { exchange, outcome });
+    }
+
+    /// A proxy has answered in the server's place, with this head.
+    pub(super) fn keep_refusal(&mut self, head: ReplyHead, bytes: &[u8]) {
+        if let Some(exchange) = &mut self.exchange {
+            exchange.keep_head(bytes, head.head_bytes);
+            exchange.head = Some(head.into());
+        }
     }
 
     /// Whatever is on it fails.

@@ -25,7 +25,8 @@ impl Connection {
             return true;
         }
         let opened = self.phase == Phase::Open;
-        let limit = manner.connect_timeout.filter(|_| self.phase == Phase::Connecting);
+        let on_its_way = matches!(self.phase, Phase::Connecting | Phase::Tunnelling);
+        let limit = manner.connect_timeout.filter(|_| on_its_way);
         let late = limit.is_some_and(|limit| now >= self.since + limit);
         match &mut self.http {
             Http::Two(http) if opened => {
@@ -40,9 +41,8 @@ impl Connection {
                 return true;
             }
             http if http.is_overdue(now) || late => {
-                let connecting = self.phase == Phase::Connecting;
                 self.break_with(
-                    if connecting { ErrorClass::ConnectTimeout } else { ErrorClass::Timeout },
+                    if on_its_way { ErrorClass::ConnectTimeout } else { ErrorClass::Timeout },
                     done,
                 );
             }

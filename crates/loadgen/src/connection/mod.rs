@@ -1,4 +1,5 @@
-//! One connection: TLS if any, what is spoken over it, and the exchanges that it carries.
+//! One connection: the tunnel that it goes through and TLS if any, what is spoken over it, and the exchanges
+//! that it carries.
 //!
 //! Measuring side, hot. Bytes in, bytes out, no socket: whoever owns the driver moves them. What becomes of
 //! an exchange is told as a [`Done`]; what becomes of the connection, by [`Connection::over`].
@@ -11,6 +12,7 @@ mod limits;
 mod outcome;
 mod render;
 mod secure;
+mod tunnel;
 
 use crate::exchange::Exchange;
 use crate::flow::Turn;
@@ -24,13 +26,25 @@ use outcome::Closing;
 pub(crate) use outcome::{Arrival, Done, Outcome};
 pub(crate) use render::Renderer;
 use std::cell::RefCell;
+use tunnel::Tunnel;
 
 /// How far the connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Connecting,
+    /// A proxy was asked for a tunnel.
+    Tunnelling,
     Handshaking,
     Open,
+}
+
+/// What a connection has got through, and how long that took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Passed {
+    /// Its tunnel stands; the time runs from when the connection was begun.
+    Tunnel(Nanos),
+    /// The TLS handshake.
+    Handshake(Nanos),
 }
 
 /// What all connections of a lane are told.
@@ -47,6 +61,8 @@ pub(crate) struct Manner<'a> {
 
 /// See the module.
 pub(crate) struct Connection {
+    /// What it goes through and does not stand yet.
+    tunnel: Option<Box<Tunnel>>,
     tls: Option<Box<TlsSession>>,
     phase: Phase,
     /// When connecting began, the TCP connection stood, or the last reply was whole.
@@ -77,6 +93,7 @@ impl Connection {
         done: &mut Vec<Done>,
     ) -> Self {
         let mut connection = Self {
+            tunnel: manner.target.via.map(|_| Box::default()),
             tls: tls.map(Box::new),
             phase: Phase::Connecting,
             since: now,
@@ -90,6 +107,7 @@ impl Connection {
             held: None,
         };
         match &mut connection.tls {
+            _ if connection.tunnel.is_some() => out.extend_from_slice(manner.render.connect()),
             Some(tls) => tls.take_output(out),
             None => connection.begin(now, manner, out, done),
         }
@@ -158,14 +176,19 @@ impl Connection {
         }
     }
 
-    /// The TCP connection stands, since that moment; how long that took. `out` gets what waited for it.
+    /// The TCP connection stands, since that moment; how long that took, unless it has to get through a tunnel
+    /// first. `out` gets what waited for it.
     pub(crate) fn connected(
         &mut self,
         stood: Nanos,
         manner: &Manner<'_>,
         out: &mut Vec<u8>,
         done: &mut Vec<Done>,
-    ) -> Nanos {
+    ) -> Option<Nanos> {
+        if self.tunnel.is_some() {
+            self.phase = Phase::Tunnelling;
+            return None;
+        }
         let took = stood.since(self.since);
         self.since = stood;
         self.phase = if self.tls.is_some() { Phase::Handshaking } else { Phase::Open };
@@ -175,11 +198,11 @@ impl Connection {
                 self.begin(manner.clock.now(), manner, out, done);
             }
         }
-        took
+        Some(took)
     }
 
-    /// Bytes came. `out` gets what they call for, `done` the exchanges that they end; how long
-    /// the TLS handshake took if they were its last. `KEEP`: heads of replies are kept (HTTP/1).
+    /// Bytes came. `out` gets what they call for, `done` the exchanges that they end; what the connection has
+    /// got through if they were the last of that. `KEEP`: heads of replies are kept (HTTP/1).
     pub(crate) fn receive<const KEEP: bool>(
         &mut self,
         bytes: &[u8],
@@ -187,7 +210,10 @@ impl Connection {
         manner: &Manner<'_>,
         out: &mut Vec<u8>,
         done: &mut Vec<Done>,
-    ) -> Option<Nanos> {
+    ) -> Option<Passed> {
+        if self.phase == Phase::Tunnelling {
+            return self.receive_of_proxy(bytes, arrival, manner, out, done);
+        }
         let before = done.len();
         let was_open = self.phase == Phase::Open;
         let read = match self.tls.is_some() {
@@ -217,7 +243,7 @@ impl Connection {
         if spent {
             self.close_inside(Closing::ENDED, arrival, done);
         }
-        opened.then(|| now.since(self.since))
+        opened.then(|| Passed::Handshake(now.since(self.since)))
     }
 
     /// Replies were whole: whether the connection has carried all that it should.

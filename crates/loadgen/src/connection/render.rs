@@ -14,6 +14,8 @@ const OF_CONNECTIONS: [&[u8]; 6] =
 
 /// Writes request heads of one target.
 pub(crate) struct Renderer {
+    /// What a proxy is asked for a tunnel with.
+    connect: Vec<u8>,
     after_target: Vec<u8>,
     scheme: &'static [u8],
     authority: Vec<u8>,
@@ -29,11 +31,17 @@ impl Renderer {
             after_target.extend_from_slice(b"Connection: close\r\n");
         }
         Self {
+            connect: format!("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", target.address).into_bytes(),
             after_target,
             scheme: if target.tls.is_some() { b"https" } else { b"http" },
             authority: target.host.clone().into_bytes(),
             fields: fields(&target.headers),
         }
+    }
+
+    /// Asks for a tunnel to the target.
+    pub(super) fn connect(&self) -> &[u8] {
+        &self.connect
     }
 
     pub(crate) fn http1(&self, exchange: &Exchange, out: &mut Vec<u8>) {

@@ -139,7 +139,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         self.lane.opened += 1;
         let memory = &mut self.lane.memory;
         self.profiler.lap(Stage::Asking);
-        let begun = self.lane.driver.connect(slot, self.manner.target.address, wish, &memory.out);
+        let begun = self.lane.driver.connect(slot, self.manner.target.next_hop(), wish, &memory.out);
         self.profiler.lap(Stage::Sending);
         memory.out.clear();
         let connection = self.lane.connections[slot as usize].insert(connection);
@@ -172,7 +172,10 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         Wish {
             from: target.from.nth(place),
             // One small request and nothing behind it: there is nothing to hold back.
-            no_delay: !single || target.tls.is_some() || target.protocol != Protocol::Http1,
+            no_delay: !single
+                || target.tls.is_some()
+                || target.via.is_some()
+                || target.protocol != Protocol::Http1,
             stamped: self.terms.batched,
         }
     }

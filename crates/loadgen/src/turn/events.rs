@@ -3,7 +3,7 @@
 //! Measuring side, hot.
 
 use super::{Run, SWEEP};
-use crate::connection::{Arrival, Connection, Done, Outcome};
+use crate::connection::{Arrival, Connection, Done, Outcome, Passed};
 use crate::listener::Listener;
 use crate::profile::Stage;
 use bakeoff_meter::ErrorClass;
@@ -25,13 +25,13 @@ impl<S: Source + Listener> Run<'_, '_, S> {
             let Some(Some(connection)) = self.lane.connections.get_mut(slot as usize) else { continue };
             self.profiler.lap(Stage::Receiving);
             let memory = &mut self.lane.memory;
-            let mut opened = None;
+            let mut passed = None;
             match event {
                 Event::Data(data) => {
                     let arrival = Arrival::new(&self.manner.clock, data.arrived);
                     self.seen = arrival.seen();
                     let (out, done) = (&mut memory.out, &mut memory.done);
-                    opened = if S::LISTENS {
+                    passed = if S::LISTENS {
                         connection.receive::<true>(data.bytes, &arrival, &self.manner, out, done)
                     } else {
                         connection.receive::<false>(data.bytes, &arrival, &self.manner, out, done)
@@ -53,12 +53,21 @@ impl<S: Source + Listener> Run<'_, '_, S> {
                 Event::Sent | Event::Accepted(_) | Event::NotAccepted(_) => continue,
             }
             self.profiler.lap(Stage::Parsing);
-            if let Some(took) = opened {
-                self.recorder.times.handshake.record(took);
-                self.note_handshake(slot);
+            if let Some(passed) = passed {
+                self.note_passed(slot, passed);
             }
             self.settle(slot);
             self.start_due(Nanos::ZERO);
+        }
+    }
+
+    fn note_passed(&mut self, slot: Slot, passed: Passed) {
+        match passed {
+            Passed::Tunnel(took) => self.recorder.times.connect.record(took),
+            Passed::Handshake(took) => {
+                self.recorder.times.handshake.record(took);
+                self.note_handshake(slot);
+            }
         }
     }
 
@@ -126,7 +135,9 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         let memory = &mut self.lane.memory;
         let took = connection.connected(stood, &self.manner, &mut memory.out, &mut memory.done);
         self.recorder.counters.connections += 1;
-        self.recorder.times.connect.record(took);
+        if let Some(took) = took {
+            self.recorder.times.connect.record(took);
+        }
         self.failed_connects[slot as usize] = 0;
     }
 

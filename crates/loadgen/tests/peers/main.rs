@@ -19,6 +19,7 @@ mod replies;
 mod sharing;
 mod support;
 mod tls;
+mod tunnels;
 
 use bakeoff_loadgen::{Choice, Engine, Station, Target};
 use std::io;

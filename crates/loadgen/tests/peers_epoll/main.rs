@@ -30,6 +30,8 @@ mod sharing;
 mod support;
 #[path = "../peers/tls.rs"]
 mod tls;
+#[path = "../peers/tunnels.rs"]
+mod tunnels;
 
 use bakeoff_loadgen::{Choice, Engine, Station, Target};
 use std::io;

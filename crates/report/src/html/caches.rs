@@ -3,7 +3,7 @@
 use super::chart::{Chart, Scale, Series};
 use super::page::{STYLE, typeset};
 use crate::caches::{
-    Table, by_rate, costs, extent, faults, hit_ratios, hits_and_misses, is_judged, pages, performance, phases, preparation,
+    Table, by_rate, costs, extent, faults, handshakes, hit_ratios, hits_and_misses, is_judged, pages, performance, phases, preparation,
     published,
 };
 use crate::downtime::{LOSSES, TIMES, losses, times};
@@ -161,6 +161,7 @@ impl Card {
             tables.extend(hits_and_misses(entrant).map(|times| grid("Mean response times of hits and of misses, with their 95 % intervals", times)));
             tables.extend(pages(entrant).map(|pages| grid("Pages without a failure, and objects of one; time from when a page's first request was due to the last byte of all it embeds, with the mean's 95 % interval; pages with a failure", pages)));
             tables.push(grid("CPU per request of cache, origin and robots; requests in flight; how late robots sent", costs(entrant)));
+            tables.extend(handshakes(entrant).map(|table| grid("TLS of the run's connections: handshakes of each kind; medians of the time until a connection stood, its tunnel included, and of the handshake after it", table)));
         }
         let wrong = faults(entrant);
         if !wrong.rows.is_empty() {

@@ -3,9 +3,8 @@
 use super::layout::{Page, Paint};
 use super::study::show;
 use crate::caches::{
-    self, Table, costs, extent, faults, hit_ratios, hits_and_misses, pages, performance, preparation, published,
+    self, Table, costs, extent, faults, handshakes, hit_ratios, hits_and_misses, pages, performance, preparation, published,
 };
-use crate::caches::{self, Table, costs, extent, faults, hit_ratios, performance, preparation, published};
 use crate::downtime::{LOSSES, TIMES, losses, times};
 use bakeoff_caches::results::{Entrant, Results};
 
@@ -68,6 +67,9 @@ fn one(page: &mut Page, entrant: &Entrant) {
             table(page, &pages, 7);
         }
         table(page, &costs(entrant), 5);
+        if let Some(handshakes) = handshakes(entrant) {
+            table(page, &handshakes, 6);
+        }
     }
     let faults = faults(entrant);
     if !faults.rows.is_empty() {

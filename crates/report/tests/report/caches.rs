@@ -1,6 +1,6 @@
 //! Reports of bake-offs of caches, from made-up results.
 
-use bakeoff_caches::results::{Cost, CutShort, Downtime, Entrant, FORMAT, Pages, Peak, Point, Results, Rule};
+use bakeoff_caches::results::{Cost, CutShort, Downtime, Entrant, FORMAT, Pages, Peak, Point, Results, Rule, Tls};
 use bakeoff_caches::transactions::Logged;
 use bakeoff_report::{caches_html, caches_text};
 
@@ -47,6 +47,7 @@ fn point(order: u32, phase: &str) -> Point {
         origin_cpu_per_request_ns: None,
         robots_cpu_per_request_ns: 10,
         lateness_p99_ns: 20,
+        tls: None,
         rule: Some(RULE),
     }
 }
@@ -124,6 +125,32 @@ fn what_was_cut_short_and_what_failed_is_shown_where_it_was() {
     cut.flags = vec!["--product squid".to_owned(), "--scale 1/60".to_owned()];
     shows(&cut, &["cut short: broken off", "failed", "0.1 %", "--product squid --scale 1/60"], &[]);
     assert!(caches_text(&cut, 100, false).contains("< 0.1 %"));
+}
+
+#[test]
+fn a_rule_that_is_not_judged_is_neither_yes_nor_no() {
+    let judged = results(vec![point(1, "meas")]);
+    let mut none = results(vec![Point { rule: None, ..point(1, "meas") }]);
+    none.entrants[0].passed_up_to_per_s = None;
+    shows(&none, &["passed in 1999"], &["no: "]);
+    let said = |results: &Results| caches_text(results, 100, false).matches("yes").count();
+    assert_eq!(said(&judged), said(&none) + 1);
+    assert!(caches_html(&none, "").contains("not judged</p>"));
+}
+
+#[test]
+fn handshakes_are_shown_where_there_were_any() {
+    let tls = Tls {
+        agreed: Some("TLSv1_3 TLS13_AES_256_GCM_SHA384 X25519".to_owned()),
+        full: 1_203,
+        resumed: 1_497,
+        failed: 4,
+        stands_p50_ns: 2_500_000,
+        handshake_p50_ns: 1_300_000,
+    };
+    let with = results(vec![Point { tls: Some(tls), ..point(1, "meas") }]);
+    shows(&with, &["agreed on", "TLSv1_3", "1,203", "1,497", "2.5 ms", "1.3 ms"], &[]);
+    shows(&results(vec![point(1, "meas")]), &["in flight"], &["agreed on"]);
 }
 
 #[test]

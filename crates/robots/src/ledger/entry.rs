@@ -148,3 +148,14 @@ pub struct Example {
     /// The reply's head.
     pub reply: String,
 }
+
+/// The first reply's head that came with a failure of a class: of a proxy that refused a tunnel, its refusal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The class, by its label.
+    pub class: String,
+    /// When the request had failed, since the start of the run.
+    pub done_ns: u64,
+    /// The head, whole.
+    pub reply: String,
+}

@@ -12,12 +12,13 @@ mod record;
 mod sums;
 
 pub use aggregate::{Aggregate, LevelSum};
-pub use entry::{Entry, Example, Pages, Timed, Traffic};
+pub use entry::{Entry, Example, Failure, Pages, Timed, Traffic};
 pub use record::{Record, Scope};
 pub use sums::Sums;
 
-use crate::judge::Faults;
+use crate::judge::{Faults, Outcome};
 use aggregate::Level;
+use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
 use std::sync::mpsc::Sender;
 
@@ -45,6 +46,8 @@ pub struct Ledger {
     in_run: Sums,
     /// Faults that have their example.
     seen: Faults,
+    /// Classes of failures that have theirs.
+    seen_failures: Vec<ErrorClass>,
 }
 
 impl Ledger {
@@ -65,6 +68,7 @@ impl Ledger {
             in_phase: Sums::default(),
             in_run: Sums::default(),
             seen: Faults::NONE,
+            seen_failures: Vec::new(),
         }
     }
 
@@ -89,6 +93,9 @@ impl Ledger {
         let first = entry.judged.faults.without(self.seen);
         if !first.is_empty() {
             self.keep_examples(entry, first, &request());
+        }
+        if let Outcome::Failed(class) = entry.judged.outcome {
+            self.keep_failure(entry, class);
         }
     }
 
@@ -161,6 +168,19 @@ impl Ledger {
             request: String::from_utf8_lossy(request).into_owned(),
             reply: String::from_utf8_lossy(entry.head).into_owned(),
         }));
+    }
+
+    #[cold]
+    fn keep_failure(&mut self, entry: &Entry<'_>, class: ErrorClass) {
+        if entry.head.is_empty() || self.seen_failures.contains(&class) {
+            return;
+        }
+        self.seen_failures.push(class);
+        self.in_interval.failures.push(Failure {
+            class: class.as_str().to_owned(),
+            done_ns: entry.done.get(),
+            reply: String::from_utf8_lossy(entry.head).into_owned(),
+        });
     }
 }
 

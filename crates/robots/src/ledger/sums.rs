@@ -6,7 +6,7 @@
 
 use super::aggregate::{Aggregate, LevelSum};
 use super::encoded;
-use super::entry::{Entry, Example, Pages, Timed, Traffic};
+use super::entry::{Entry, Example, Failure, Pages, Timed, Traffic};
 use crate::judge::{Fault, Hit, Outcome, RequestKind};
 use bakeoff_meter::Histogram;
 use serde::{Deserialize, Serialize};
@@ -77,10 +77,13 @@ pub struct Sums {
     pub in_flight: LevelSum,
     /// First replies with a fault, of the run.
     pub examples: Vec<Example>,
+    /// First failures that came with a reply's head, of the run. Records of earlier versions have none.
+    #[serde(default)]
+    pub failures: Vec<Failure>,
 }
 
 impl Sums {
-    /// Takes one ended request in; `in_flight` and `examples` are the ledger's.
+    /// Takes one ended request in; `in_flight`, `examples` and `failures` are the ledger's.
     pub(super) fn enter(&mut self, entry: &Entry<'_>) {
         let judged = &entry.judged;
         self.finished += 1;
@@ -166,6 +169,11 @@ impl Sums {
         for example in &other.examples {
             if !self.examples.iter().any(|known| known.fault == example.fault) {
                 self.examples.push(example.clone());
+            }
+        }
+        for failure in &other.failures {
+            if !self.failures.iter().any(|known| known.class == failure.class) {
+                self.failures.push(failure.clone());
             }
         }
     }

@@ -92,6 +92,8 @@ fn failures_are_counted_and_in_no_time() {
     let run = of(records.iter().collect(), Scope::Run).remove(0).sums;
     assert_eq!((run.good, run.failed, run.aborted, run.finished), (0, 3, 1, 4));
     assert_eq!(run.errors["reset"], 2);
+    let kept: Vec<_> = run.failures.iter().map(|kept| (kept.class.as_str(), kept.reply.as_str())).collect();
+    assert_eq!(kept, [("reset", "HTTP/1.1 200 OK\r\n\r\n")], "the first of a class, once");
     assert_eq!(run.faults[&Fault::WrongBytes], 1);
     assert_eq!(run.replies.response.count(), 0);
     assert_eq!(run.error_ratio(), Some(0.75));

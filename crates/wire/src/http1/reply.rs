@@ -105,11 +105,19 @@ impl State {
     }
 }
 
+/// What a reply answers, as far as that says how it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum To {
+    Head,
+    Connect,
+    Other,
+}
+
 /// Reads one reply at a time. Keeps only a head that arrives in pieces.
 #[derive(Clone, Debug)]
 pub struct ReplyReader {
     state: State,
-    to_head: bool,
+    to: To,
     /// A head that is not all there, and how far it was read; without bytes the latter says nothing.
     partial: Vec<u8>,
     read: HeadReader,
@@ -117,7 +125,7 @@ pub struct ReplyReader {
 
 impl Default for ReplyReader {
     fn default() -> Self {
-        Self { state: State::Head, to_head: false, partial: Vec::new(), read: HeadReader::default() }
+        Self { state: State::Head, to: To::Other, partial: Vec::new(), read: HeadReader::default() }
     }
 }
 
@@ -125,8 +133,15 @@ impl ReplyReader {
     /// Makes ready for the reply to the next request, which is a HEAD request or not.
     pub fn begin(&mut self, to_head: bool) {
         self.state = State::Head;
-        self.to_head = to_head;
+        self.to = if to_head { To::Head } else { To::Other };
         self.partial.clear();
+    }
+
+    /// Makes ready for the reply to CONNECT: a status of 2xx has no body, whatever its fields say (RFC 9110
+    /// section 9.3.6).
+    pub fn begin_connect(&mut self) {
+        self.begin(false);
+        self.to = To::Connect;
     }
 
     /// Takes the next step on `input`, which starts where the last step's use ended. To be called
@@ -197,7 +212,7 @@ impl ReplyReader {
                     Ok(Step::More)
                 };
             }
-            let head = Head::of(&reader, self.to_head)?;
+            let head = Head::of(&reader, self.to)?;
             used += reader.bytes - known;
             self.partial.clear();
             match head {
@@ -219,7 +234,7 @@ enum Head {
 
 impl Head {
     /// What a complete head says.
-    fn of(reader: &HeadReader, to_head: bool) -> Result<Self, ReplyError> {
+    fn of(reader: &HeadReader, to: To) -> Result<Self, ReplyError> {
         if reader.bytes > MAX_HEAD_BYTES {
             return Err(ReplyError::HeadTooLarge);
         }
@@ -231,7 +246,10 @@ impl Head {
             _ => return Err(ReplyError::Syntax),
         }
         let fields = &reader.fields;
-        let framing = fields.framing(status, to_head)?;
+        let framing = match to {
+            To::Connect if status < 300 => Framing::None,
+            _ => fields.framing(status, to == To::Head)?,
+        };
         let persistent = match version {
             HttpVersion::Http11 => !fields.close,
             HttpVersion::Http10 => fields.keep_alive && !fields.close,

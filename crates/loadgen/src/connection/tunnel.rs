@@ -1,0 +1,106 @@
+//! A tunnel through a proxy: asked for by CONNECT (RFC 9110 section 9.3.6) when the connection is made, and
+//! nothing else is said before it stands.
+//!
+//! Measuring side, once a connection, fed by strangers: what is read is bounded by a head. The reply's grammar
+//! is `wire`'s. What is spoken in the tunnel begins as on any connection: with TLS, or with the request.
+
+use super::outcome::{Arrival, Done};
+use super::{Connection, Manner, Passed, Phase};
+use bakeoff_meter::ErrorClass;
+use bakeoff_units::{Clock, Nanos};
+use bakeoff_wire::http1::{MAX_HEAD_BYTES, ReplyHead, ReplyReader, Step};
+
+/// One that does not stand yet.
+pub(super) struct Tunnel {
+    reader: ReplyReader,
+    /// What the proxy has said, for whoever wants to see a refusal whole.
+    heard: Vec<u8>,
+}
+
+/// What the proxy's words come to.
+enum Said {
+    /// Nothing yet.
+    Part,
+    /// It stands.
+    Yes,
+    /// The proxy will not; `heard` is this head and nothing else.
+    No(ReplyHead),
+}
+
+impl Default for Tunnel {
+    fn default() -> Self {
+        let mut reader = ReplyReader::default();
+        reader.begin_connect();
+        Self { reader, heard: Vec::new() }
+    }
+}
+
+impl Tunnel {
+    fn hear(&mut self, bytes: &[u8]) -> Result<Said, ErrorClass> {
+        match self.reader.step(bytes) {
+            Ok(Step::Head(used, head)) if head.status < 300 => {
+                // Who is called speaks second, with TLS and without.
+                if used < bytes.len() { Err(ErrorClass::Surplus) } else { Ok(Said::Yes) }
+            }
+            Ok(Step::Head(used, head)) => {
+                self.heard.extend_from_slice(&bytes[..used]);
+                let interim = self.heard.len().saturating_sub(head.head_bytes as usize);
+                self.heard.drain(..interim);
+                Ok(Said::No(head))
+            }
+            Ok(Step::More) => {
+                self.heard.extend_from_slice(bytes);
+                // Interim replies may come without end.
+                if self.heard.len() > MAX_HEAD_BYTES { Err(ErrorClass::TunnelBroken) } else { Ok(Said::Part) }
+            }
+            Ok(Step::Body { .. } | Step::End(_)) | Err(_) => Err(ErrorClass::TunnelBroken),
+        }
+    }
+}
+
+impl Connection {
+    /// Bytes of the proxy came, whose tunnel does not stand yet.
+    #[cold]
+    pub(super) fn receive_of_proxy(
+        &mut self,
+        bytes: &[u8],
+        arrival: &Arrival,
+        manner: &Manner<'_>,
+        out: &mut Vec<u8>,
+        done: &mut Vec<Done>,
+    ) -> Option<Passed> {
+        let tunnel = self.tunnel.as_mut()?;
+        match tunnel.hear(bytes) {
+            Ok(Said::Part) => return None,
+            Ok(Said::Yes) => return Some(Passed::Tunnel(self.got_through(arrival, manner, out, done))),
+            Ok(Said::No(head)) => {
+                self.http.keep_refusal(head, &tunnel.heard);
+                self.break_with(ErrorClass::TunnelRefused, done);
+            }
+            Err(class) => self.break_with(class, done),
+        }
+        None
+    }
+
+    /// The tunnel stands; how long after the connection was begun.
+    fn got_through(
+        &mut self,
+        arrival: &Arrival,
+        manner: &Manner<'_>,
+        out: &mut Vec<u8>,
+        done: &mut Vec<Done>,
+    ) -> Nanos {
+        self.tunnel = None;
+        let stood = arrival.after(self.since);
+        let took = stood.since(self.since);
+        self.since = stood;
+        if let Some(tls) = &mut self.tls {
+            self.phase = Phase::Handshaking;
+            tls.take_output(out);
+        } else {
+            self.phase = Phase::Open;
+            self.begin(manner.clock.now(), manner, out, done);
+        }
+        took
+    }
+}
