@@ -3,6 +3,7 @@
 //! Measuring side, cold. Data alone; made by [`crate::analyse`] from the records, shown by `report`. Figures
 //! carry their unit in their names; shares are between 0 and 1.
 
+use crate::conformance::Conformance;
 use bakeoff_experiment::results::Fact;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,6 +52,9 @@ pub struct Results {
     pub warnings: Vec<String>,
     /// How it ended: `complete`, `interrupted`, or why it failed.
     pub ended: String,
+    /// How the products did in the public HTTP cache suite, where that was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conformance: Option<Conformance>,
 }
 
 /// The way to the origin without any cache, measured before anything else.

@@ -7,9 +7,10 @@ mod faults;
 mod point;
 mod words;
 
+use crate::conformance::shown;
 use crate::directory::Stored;
 use crate::plan::{CachePlan, Changes, Course, Peak as PlanPeak, PlanError};
-use crate::records::{Purpose, RunRecord};
+use crate::records::{EntrantRecord, Purpose, RunRecord};
 use crate::results::{CutShort, Entrant, FORMAT, Fill, Path, Peak, Point, Results, SUSTAINED};
 use bakeoff_subject::ProxyMode as Mode;
 use bakeoff_units::PerSecond;
@@ -63,7 +64,13 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
         facts: setup.facts.clone(),
         warnings,
         ended: stored.ended.clone().unwrap_or_else(|| "it was killed".to_owned()),
+        conformance: stored.conformance.as_ref().map(|kept| shown(kept, Some(&measured(&stored.runs)))),
     })
+}
+
+/// Who was measured, once a run.
+fn measured(runs: &[RunRecord]) -> Vec<&EntrantRecord> {
+    runs.iter().map(|run| &run.entrant).collect()
 }
 
 fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> Entrant {

@@ -5,7 +5,8 @@ use super::page::{STYLE, typeset};
 use crate::caches::{
     Table, by_rate, costs, extent, faults, hit_ratios, performance, phases, preparation, published,
 };
-use crate::figures;
+use crate::{conformance, figures};
+use bakeoff_caches::conformance::{Conformance, FailedTest};
 use bakeoff_caches::results::{Entrant, Point, Results};
 use bakeoff_experiment::results::Fact;
 use bakeoff_experiment::study::{self, Study};
@@ -29,6 +30,7 @@ struct View {
     flags: Option<String>,
     entrants: Vec<Card>,
     charts: Vec<Chart>,
+    conformance: Option<Examined>,
     path: Option<String>,
     published: Vec<Published>,
     missing: Vec<String>,
@@ -71,6 +73,22 @@ struct First {
     text: String,
 }
 
+/// What the HTTP cache suite said.
+#[derive(Serialize)]
+struct Examined {
+    source: String,
+    table: Grid,
+    remarks: Vec<String>,
+    failures: Vec<Failures>,
+}
+
+/// The required tests that a product failed.
+#[derive(Serialize)]
+struct Failures {
+    name: String,
+    tests: Vec<FailedTest>,
+}
+
 /// A published table.
 #[derive(Serialize)]
 struct Published {
@@ -106,6 +124,7 @@ impl View {
                 .map(|(at, entrant)| Card::of(at, entrant))
                 .collect(),
             charts: charts(results),
+            conformance: results.conformance.as_ref().map(Examined::of),
             path: results.path.as_ref().map(crate::caches::path),
             published: study.as_ref().map_or_else(Vec::new, tables),
             missing: study.map_or_else(Vec::new, |study| study.missing),
@@ -123,6 +142,28 @@ fn key(at: usize) -> String {
     format!("arm-{}", at % KEYS)
 }
 
+fn grid(caption: &'static str, table: Table) -> Grid {
+    Grid {
+        caption,
+        head: table.head,
+        rows: table.rows.iter().map(|row| row.iter().map(|cell| typeset(cell)).collect()).collect(),
+    }
+}
+
+impl Examined {
+    fn of(found: &Conformance) -> Self {
+        let failing = found.products.iter().filter(|product| !product.failed_tests.is_empty());
+        Self {
+            source: conformance::source(found),
+            table: grid(conformance::CAPTION, conformance::table(found)),
+            remarks: conformance::remarks(found),
+            failures: failing
+                .map(|product| Failures { name: product.name.clone(), tests: product.failed_tests.clone() })
+                .collect(),
+        }
+    }
+}
+
 impl Card {
     fn of(at: usize, entrant: &Entrant) -> Self {
         let (state, glyph, word) = match (&entrant.failed, entrant.passed_up_to_per_s) {
@@ -131,11 +172,6 @@ impl Card {
             (None, None) if entrant.points.is_empty() => ("open", "\u{25cb}", "no rate"),
             (None, None) if entrant.failed_from_per_s.is_none() => ("open", "\u{25cb}", "broken off"),
             (None, None) => ("costs", "\u{2715}", "fails"),
-        };
-        let grid = |caption, table: Table| Grid {
-            caption,
-            head: table.head,
-            rows: table.rows.iter().map(|row| row.iter().map(|cell| typeset(cell)).collect()).collect(),
         };
         let mut tables = Vec::new();
         if !entrant.points.is_empty() {
