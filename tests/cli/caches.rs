@@ -6,7 +6,7 @@ use std::fs;
 use std::time::Duration;
 
 /// No think time, and as many requests as take some seconds at most.
-fn plan(rate: &str, requests: u32) -> String {
+pub(super) fn plan(rate: &str, requests: u32) -> String {
     format!(
         "[bakeoff]\ntitle = \"Tiny\"\nproducts = [\"none\"]\nrate = \"{rate}\"\nhit_ratio = \"55%\"\n\
          [robots]\nrecurrence = \"68.75%\"\nconnections = \"64\"\n\

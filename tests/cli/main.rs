@@ -11,6 +11,7 @@ mod batching;
 mod caches;
 mod compare;
 mod compare_results;
+mod conformance;
 mod contract;
 mod doctor;
 mod environment_gone_wrong;

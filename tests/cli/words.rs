@@ -37,6 +37,7 @@ fn help_and_lists_are_as_in_the_golden_files() {
         ("help-origin", &["origin", "--help"]),
         ("help-robots", &["robots", "--help"]),
         ("help-extract", &["extract", "--help"]),
+        ("help-conformance", &["conformance", "--help"]),
         ("help-doctor", &["doctor", "--help"]),
         ("plans", &["plans"]),
         ("check-quickstart", &["check", "quickstart"]),

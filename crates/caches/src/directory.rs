@@ -3,6 +3,7 @@
 //! Measuring side, cold, but once a second while load runs: a line an interval, written as it closes, so that
 //! a run that is broken off or killed can be read to its last interval.
 
+use crate::conformance::{self, Kept};
 use crate::records::{IntervalLine, RunRecord, Setup};
 use crate::results::FORMAT;
 use bakeoff_experiment::directory::{DirectoryError, ResultsDir};
@@ -45,6 +46,8 @@ pub struct Stored {
     pub intervals: Vec<IntervalLine>,
     /// How it ended; `None`: it was killed.
     pub ended: Option<String>,
+    /// What the HTTP cache suite said of its products, if it was run.
+    pub conformance: Option<Kept>,
 }
 
 /// Whether a directory is one of a bake-off of caches.
@@ -105,10 +108,12 @@ impl<'d> Directory<'d> {
 /// # Errors
 /// It is none, it is in another version's form, or what stands in it cannot be read.
 pub fn load(path: &Path) -> Result<Stored, DirectoryError> {
+    let (setup, runs): (_, Vec<RunRecord>) = (setup(path)?, lines(path, RUNS)?);
     Ok(Stored {
         plan: text(path, PLAN)?,
-        setup: setup(path)?,
-        runs: lines(path, RUNS)?,
+        conformance: conformance::load(path, runs.iter().map(|run| &run.entrant))?,
+        setup,
+        runs,
         intervals: lines(path, INTERVALS)?,
         ended: match fs::read_to_string(path.join(END)) {
             Err(why) if why.kind() == ErrorKind::NotFound => None,
@@ -152,11 +157,11 @@ fn lines<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<Vec<T>, Director
     }
 }
 
-fn text(dir: &Path, name: &str) -> Result<String, DirectoryError> {
+pub(crate) fn text(dir: &Path, name: &str) -> Result<String, DirectoryError> {
     fs::read_to_string(dir.join(name)).map_err(|why| unreadable(dir, name, why))
 }
 
-fn unreadable(dir: &Path, name: &str, why: impl Display) -> DirectoryError {
+pub(crate) fn unreadable(dir: &Path, name: &str, why: impl Display) -> DirectoryError {
     DirectoryError::Read { path: dir.join(name), why: why.to_string() }
 }
 

@@ -2,13 +2,15 @@
 //!
 //! Measuring side, the bakeoff process, cold but for the station's threads that it starts. Owns the procedure
 //! (path, fill, peak, rates), the directory that it writes, and the analysis, which is a pure function of
-//! that directory. Sends no request itself and judges no reply: those are the robots'.
+//! that directory. Sends no request itself and judges no reply: those are the robots'. `conformance` has the public
+//! HTTP cache suite ask the same products.
 
 #![forbid(unsafe_code)]
 
 mod analyse;
 mod apart;
 mod choose;
+pub mod conformance;
 pub mod directory;
 mod not_scaled;
 pub mod plan;

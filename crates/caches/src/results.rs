@@ -7,6 +7,7 @@ mod downtime;
 
 pub use downtime::Downtime;
 
+use crate::conformance::Conformance;
 use crate::transactions::Logged;
 use bakeoff_experiment::results::Fact;
 use schemars::JsonSchema;
@@ -56,6 +57,9 @@ pub struct Results {
     pub warnings: Vec<String>,
     /// How it ended: `complete`, `interrupted`, or why it failed.
     pub ended: String,
+    /// How the products did in the public HTTP cache suite, where that was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conformance: Option<Conformance>,
 }
 
 /// The way to the origin without any cache, measured before anything else.

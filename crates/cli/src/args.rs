@@ -1,6 +1,7 @@
 //! What the user typed, checked for form only.
 
 use bakeoff_caches::Scale;
+use bakeoff_caches::conformance::HERE;
 use bakeoff_caches::plan::Entrant;
 use bakeoff_caches::transactions::Encode;
 use bakeoff_experiment::rule::Rule;
@@ -38,6 +39,8 @@ pub(crate) enum Command {
     Robots(RobotsArgs),
     /// Print the figures of a bake-off's phases under the names of Polygraph's `lx`
     Extract(ExtractArgs),
+    /// Run the public HTTP cache suite against products as bake-offs have them
+    Conformance(ConformanceArgs),
     /// Use one of the layers by itself; executes `bakeoff-layers`
     Layer(LayerArgs),
     /// Look for what spoils measurements here, or at the network to another host; changes nothing
@@ -485,6 +488,29 @@ pub(crate) struct ExtractArgs {
     /// This phase [default: those that were measured]
     #[arg(long, value_name = "NAME")]
     pub(crate) phase: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ConformanceArgs {
+    /// A product to examine: `squid`, `varnish`, `nginx`, `apache`, `trafficserver`, `haproxy`, with a
+    /// configuration of your own as in `squid=my.conf`; may be given more than once
+    #[arg(long = "product", value_name = "NAME", required_unless_present = "into")]
+    pub(crate) products: Vec<Entrant>,
+    /// Examine the products of the bake-off in this results directory, and make its report again with what
+    /// came of it
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["products", "plan", "out"])]
+    pub(crate) into: Option<PathBuf>,
+    /// The bake-off's plan whose stores the products have: a file, or the name of a shipped plan
+    #[arg(long, value_name = "PLAN", default_value = "polymix-1")]
+    pub(crate) plan: String,
+    /// Directory of the suite: its own, or the one where npm installed it
+    #[arg(long, value_name = "DIR", default_value = HERE)]
+    pub(crate) suite: PathBuf,
+    /// Most time of the suite for a product
+    #[arg(long, value_name = "TIME", default_value = "10min")]
+    pub(crate) time_limit: Nanos,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Args, Debug)]

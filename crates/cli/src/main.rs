@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Command::Origin(args) => commands::origin::origin(&args),
         Command::Robots(args) => commands::robots::robots(&args),
         Command::Extract(args) => commands::extract::extract(&args),
+        Command::Conformance(args) => commands::conformance::conformance(&args),
         Command::Layer(args) => commands::layer::layer(&args),
         Command::Plans => commands::plans::list(),
         Command::Check(args) => commands::plans::check(&args),

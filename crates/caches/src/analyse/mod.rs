@@ -9,9 +9,10 @@ mod overload;
 mod point;
 mod words;
 
+use crate::conformance::shown;
 use crate::directory::Stored;
 use crate::plan::{CachePlan, Changes, Course, Peak as PlanPeak, PlanError, TUNNELS};
-use crate::records::{Purpose, RunRecord};
+use crate::records::{EntrantRecord, Purpose, RunRecord};
 use crate::results::{CutShort, Entrant, FORMAT, Fill, Path, Peak, Point, Results, SUSTAINED};
 use bakeoff_robots::ledger::Record;
 use crate::transactions::Logged;
@@ -68,7 +69,13 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
         facts: setup.facts.clone(),
         warnings,
         ended: stored.ended.clone().unwrap_or_else(|| "it was killed".to_owned()),
+        conformance: stored.conformance.as_ref().map(|kept| shown(kept, Some(&measured(&stored.runs)))),
     })
+}
+
+/// Who was measured, once a run.
+fn measured(runs: &[RunRecord]) -> Vec<&EntrantRecord> {
+    runs.iter().map(|run| &run.entrant).collect()
 }
 
 fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> Entrant {

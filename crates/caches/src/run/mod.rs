@@ -7,6 +7,7 @@ mod achievable;
 mod aside;
 mod error;
 mod filling;
+pub(crate) mod launch;
 pub(crate) mod load;
 pub(crate) mod observer;
 pub(crate) mod origin;

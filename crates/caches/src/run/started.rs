@@ -1,20 +1,15 @@
 //! An entrant that is asked: started, or known by its address, with its gauge.
 //!
-//! Measuring side, cold. Owns how a plan's room becomes a product's store.
+//! Measuring side, cold. How a product is started is [`super::launch`]'s.
 
+use super::launch::Launch;
 use super::{Bench, CachesError, Progress};
 use crate::plan::{Entrant, Kind};
 use crate::records::EntrantRecord;
-use bakeoff_subject::{
-    Context, Product, ProxyMode, ProxySpec, Running, StoreReading, StoresIn, SubjectError, read_store, start,
-};
-use bakeoff_units::{Bytes, Nanos};
+use bakeoff_subject::{Product, ProxyMode, ProxySpec, Running, StoreReading, SubjectError, read_store};
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::path::Path;
-
-/// Requests that a cache is set up for at once. Each takes it three descriptors.
-const MOST_IN_FLIGHT: usize = 5_000;
 
 /// See the module.
 pub(super) struct Started {
@@ -91,13 +86,11 @@ impl Bench<'_, '_> {
         product: Product,
         config: Option<&Path>,
     ) -> Result<Started, CachesError> {
-        let spec = self.with_a_store(product, config);
-        let mut context = Context::new(name, self.scratch, self.scratch, self.interrupted);
-        context.cpus.clone_from(&self.placement.subject);
-        context.connections = self.connections.min(MOST_IN_FLIGHT);
-        context.start_timeout = Nanos::from_secs(30);
-        context.home = std::env::current_dir().ok();
-        let running = start(&bakeoff_subject::Spec::Proxy(spec.clone()), &context)?;
+        let (spec, elsewhere) = self.launch().spec(product, config);
+        if let Some(words) = elsewhere {
+            self.progress.stage(&words);
+        }
+        let running = self.launch().start(name, &spec)?;
         let config = running.config.as_ref().map(|text| (format!("{name}.conf"), text));
         if let Some((file, text)) = &config {
             self.dir.write(file, text.as_bytes())?;
@@ -110,28 +103,15 @@ impl Bench<'_, '_> {
         Ok(started)
     }
 
-    /// The plan's room, where this product can have it.
-    fn with_a_store(&mut self, product: Product, config: Option<&Path>) -> ProxySpec {
-        let (memory_bytes, disk_bytes) = (self.plan.memory_bytes, self.plan.disk_bytes);
-        let given = ProxySpec {
-            product,
+    fn launch(&self) -> Launch<'_> {
+        Launch {
+            plan: self.plan,
             origin: self.origin.address,
-            mode: self.plan.mode,
-            memory_bytes,
-            disk_bytes,
-            config: config.map(Path::to_owned),
-        };
-        let spec = given.clone().with_room(memory_bytes, disk_bytes);
-        if spec != given {
-            let place = match product.stores_in() {
-                StoresIn::Memory => "in memory only",
-                StoresIn::Disk => "on disk only",
-                StoresIn::Either | StoresIn::Both => "in one place, here on disk",
-            };
-            let (title, room) = (product.title(), Bytes::new(spec.store_bytes()));
-            self.progress.stage(&format!("{title}: it keeps its store {place}, and has {room} there"));
+            connections: self.connections,
+            cores: &self.placement.subject,
+            scratch: self.scratch,
+            interrupted: self.interrupted,
         }
-        spec
     }
 
     /// All the room that the plan gives a store.

@@ -159,13 +159,18 @@ fn conclude(
     ending
 }
 
-/// Makes every output of a directory again.
-pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
+/// `report` without the flags that only experiments have.
+pub(super) fn demand_plain(args: &ReportArgs) -> Result<(), Failure> {
     #[cfg(feature = "parquet")]
     let others = [(args.parquet, "--parquet")];
     #[cfg(not(feature = "parquet"))]
     let others = [];
-    refuse(&args.rules, &others)?;
+    refuse(&args.rules, &others)
+}
+
+/// Makes every output of a directory again.
+pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
+    demand_plain(args)?;
     let dir = ResultsDir::lock(&args.dir).map_err(Failure::failed)?;
     let exit = show(&dir, false)?;
     say_where(&args.dir);
@@ -173,7 +178,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
 }
 
 /// Prints the report, then writes its files.
-fn show(dir: &ResultsDir, quiet: bool) -> Result<Exit, Failure> {
+pub(super) fn show(dir: &ResultsDir, quiet: bool) -> Result<Exit, Failure> {
     let stored: Stored = directory::load(dir.path()).map_err(Failure::failed)?;
     let results = analyse(&stored).map_err(Failure::failed)?;
     if !quiet {

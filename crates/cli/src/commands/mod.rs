@@ -3,6 +3,7 @@
 pub(crate) mod caches;
 pub(crate) mod compare;
 pub(crate) mod compare_results;
+pub(crate) mod conformance;
 pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod extract;

@@ -1,6 +1,6 @@
 //! `bakeoff report`: every output again, from what is stored.
 
-use super::caches;
+use super::{caches, conformance};
 use crate::args::{ReportArgs, RuleArgs};
 use crate::exit::Exit;
 use crate::{Failure, rules, terminal};
@@ -19,6 +19,9 @@ pub(crate) const SLICES_PARQUET: &str = "slices.parquet";
 pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     if caches::is_directory(&args.dir) {
         return caches::report(args);
+    }
+    if conformance::is_directory(&args.dir) {
+        return conformance::report(args);
     }
     let dir = reopen(&args.dir)?;
     let stored = directory::load(&args.dir).map_err(Failure::usage)?;

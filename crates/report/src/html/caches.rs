@@ -7,7 +7,8 @@ use crate::caches::{
     published,
 };
 use crate::downtime::{LOSSES, TIMES, losses, times};
-use crate::figures;
+use crate::{conformance, figures};
+use bakeoff_caches::conformance::{Conformance, FailedTest};
 use bakeoff_caches::results::{CutShort, Entrant, Point, Results};
 use bakeoff_experiment::results::Fact;
 use bakeoff_experiment::study::{self, Study};
@@ -36,6 +37,7 @@ struct View {
     charts: Vec<Chart>,
     // Whether the rule of 1999 was judged.
     judged: bool,
+    conformance: Option<Examined>,
     path: Option<String>,
     published: Vec<Published>,
     missing: Vec<String>,
@@ -78,6 +80,22 @@ struct First {
     text: String,
 }
 
+/// What the HTTP cache suite said.
+#[derive(Serialize)]
+struct Examined {
+    source: String,
+    table: Grid,
+    remarks: Vec<String>,
+    failures: Vec<Failures>,
+}
+
+/// The required tests that a product failed.
+#[derive(Serialize)]
+struct Failures {
+    name: String,
+    tests: Vec<FailedTest>,
+}
+
 /// A published table.
 #[derive(Serialize)]
 struct Published {
@@ -114,6 +132,7 @@ impl View {
                 .collect(),
             charts: charts(results),
             judged: is_judged(results.entrants.iter().flat_map(|entrant| &entrant.points)),
+            conformance: results.conformance.as_ref().map(Examined::of),
             path: results.path.as_ref().map(crate::caches::path),
             published: study.as_ref().map_or_else(Vec::new, tables),
             missing: study.map_or_else(Vec::new, |study| study.missing),
@@ -131,6 +150,28 @@ fn key(at: usize) -> String {
     format!("arm-{}", at % KEYS)
 }
 
+fn grid(caption: &'static str, table: Table) -> Grid {
+    Grid {
+        caption,
+        head: table.head,
+        rows: table.rows.iter().map(|row| row.iter().map(|cell| typeset(cell)).collect()).collect(),
+    }
+}
+
+impl Examined {
+    fn of(found: &Conformance) -> Self {
+        let failing = found.products.iter().filter(|product| !product.failed_tests.is_empty());
+        Self {
+            source: conformance::source(found),
+            table: grid(conformance::CAPTION, conformance::table(found)),
+            remarks: conformance::remarks(found),
+            failures: failing
+                .map(|product| Failures { name: product.name.clone(), tests: product.failed_tests.clone() })
+                .collect(),
+        }
+    }
+}
+
 impl Card {
     fn of(at: usize, entrant: &Entrant) -> Self {
         let broken_off = |point: &Point| point.cut_short == Some(CutShort::BrokenOff);
@@ -145,11 +186,6 @@ impl Card {
             }
             (None, None) if entrant.failed_from_per_s.is_none() => ("open", "\u{25cb}", "broken off"),
             (None, None) => ("costs", "\u{2715}", "fails"),
-        };
-        let grid = |caption, table: Table| Grid {
-            caption,
-            head: table.head,
-            rows: table.rows.iter().map(|row| row.iter().map(|cell| typeset(cell)).collect()).collect(),
         };
         let mut tables = Vec::new();
         tables.extend(times(entrant).map(|times| grid(TIMES, times)));

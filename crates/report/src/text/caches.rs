@@ -1,5 +1,6 @@
 //! The terminal's report of a bake-off.
 
+use super::conformance;
 use super::layout::{Page, Paint};
 use super::study::show;
 use crate::caches::{
@@ -22,6 +23,9 @@ pub fn caches_text(results: &Results, width: usize, colour: bool) -> String {
     page.definitions(&said);
     for entrant in &results.entrants {
         one(&mut page, entrant);
+    }
+    if let Some(found) = &results.conformance {
+        conformance::section(&mut page, found);
     }
     path(&mut page, results);
     beside(&mut page, results);

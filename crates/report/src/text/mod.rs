@@ -5,6 +5,7 @@
 
 mod between;
 mod caches;
+mod conformance;
 mod doctor;
 mod layout;
 mod peak;
@@ -12,6 +13,7 @@ mod study;
 
 pub use between::between;
 pub use caches::caches_text;
+pub use conformance::conformance_text;
 pub use doctor::{doctor, network};
 pub use study::{studies, study};
 

@@ -1,8 +1,9 @@
 //! Reports of bake-offs of caches, from made-up results.
 
+use bakeoff_caches::conformance::{Conformance, Conforms, FailedTest, Tally};
 use bakeoff_caches::results::{Cost, CutShort, Downtime, Entrant, FORMAT, Pages, Peak, Point, Results, Rule, Tls};
 use bakeoff_caches::transactions::Logged;
-use bakeoff_report::{caches_html, caches_text};
+use bakeoff_report::{caches_html, caches_text, conformance_text};
 
 /// All of it holds.
 const RULE: Rule =
@@ -90,6 +91,7 @@ fn results(points: Vec<Point>) -> Results {
         facts: Vec::new(),
         warnings: Vec::new(),
         ended: "complete".to_owned(),
+        conformance: None,
     }
 }
 
@@ -247,6 +249,31 @@ fn pages_hits_and_misses_have_their_times_where_there_are_any() {
     }
 }
 
+fn conforms(name: &str) -> Conforms {
+    let tally = |all, passed, failed| Tally {
+        all,
+        passed,
+        failed,
+        unjudged: [("setup-failed".to_owned(), all - passed - failed)].into(),
+    };
+    Conforms {
+        name: name.to_owned(),
+        version: Some("squid/5.7".to_owned()),
+        config: None,
+        seconds: 60.0,
+        required: tally(146, 103, 40),
+        optimal: tally(90, 60, 30),
+        check: tally(70, 20, 50),
+        failed_tests: vec![FailedTest {
+            id: "vary-match".to_owned(),
+            name: "Does it <match>?".to_owned(),
+            said: Some("Response 2 comes from cache".to_owned()),
+        }],
+        differs: vec!["another version: squid/5.7 was examined, squid/6.1 measured".to_owned()],
+        failed: None,
+    }
+}
+
 #[test]
 fn what_is_known_of_an_entrant_stands_above_its_tables() {
     let mut results = results(vec![point(1, "meas")]);
@@ -273,4 +300,26 @@ fn what_is_known_of_an_entrant_stands_above_its_tables() {
         logged.dropped = 1_000;
     }
     shows(&results, &["200 KB, 1,000 not (transactions-dropped)"], &[]);
+}
+
+#[test]
+fn what_the_suite_said_is_shown_with_what_differs() {
+    let mut results = results(vec![point(1, "meas")]);
+    shows(&results, &[], &["Conformance"]);
+    let died = Conforms { failed: Some("it died".to_owned()), failed_tests: Vec::new(), ..conforms("squid-my") };
+    let found = Conformance {
+        suite: "http-cache-tests 0.4.5 (code 0123, 306 tests) on node 20.1.2".to_owned(),
+        started: "2026-11-22T12:00:00Z".to_owned(),
+        products: vec![conforms("squid"), died],
+    };
+    results.conformance = Some(found.clone());
+    let table = ["squid/5.7", "103 of 146", "60 of 90", "20 of 70", "squid-my (squid/5.7)"];
+    shows(&results, &[&["Conformance", "another version: squid/5.7 was examined"][..], &table].concat(), &[]);
+    shows(&results, &["squid-my: no figures: it died", "306 tests"], &["vary-match: Does"]);
+    let page = caches_html(&results, "");
+    assert!(page.contains("Does it &lt;match&gt;?") && page.contains("Response 2 comes from cache"), "{page}");
+    let text = conformance_text(&found, 80, false);
+    assert!(text.contains("  - vary-match: Does it <match>?\n"), "{text}");
+    assert!(table.iter().all(|words| text.contains(words)), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }

@@ -1,0 +1,19 @@
+//! What a cache does right beside how fast it is: the public HTTP cache suite, against a product as a bake-off has it.
+//!
+//! Measuring side, the bakeoff process, cold. Owns how the suite is found and run, what its results come to, and
+//! what of it a report shows. The suite judges: its server is the origin, its client asks, its rules say what
+//! passed. It is a stranger's program and runs under guardians, as subjects do.
+
+mod beside;
+mod error;
+mod record;
+mod run;
+mod score;
+mod suite;
+
+pub use beside::{Conformance, Conforms, FailedTest, shown};
+pub use error::ConformanceError;
+pub use record::{Came, Examined, FILE, Kept, Record, SuiteFacts, is_one, load};
+pub use run::{Examination, examinable, plan_of};
+pub use score::{Kind, Outcome, Score, Scored, Tally};
+pub use suite::{HERE, Suite};

@@ -1,0 +1,131 @@
+//! What is written down of a suite's run, and reading it again.
+//!
+//! Measuring side, cold. Owns the form of `conformance.json`. It stands in a directory of its own, or in that of a
+//! bake-off, whose other files it leaves as they are.
+
+use super::score::Score;
+use crate::directory::{unreadable, text};
+use crate::records::EntrantRecord;
+use bakeoff_experiment::directory::DirectoryError;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The file.
+pub const FILE: &str = "conformance.json";
+/// Version of its form.
+pub(super) const FORMAT: u32 = 1;
+
+/// The suite was run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Version of this form.
+    pub format: u32,
+    /// Version of bakeoff.
+    pub bakeoff: String,
+    /// When it began, RFC 9557.
+    pub started: String,
+    /// The suite.
+    pub suite: SuiteFacts,
+    /// The plan whose store the products had.
+    pub plan: String,
+    /// Bytes of memory of each store.
+    pub memory_bytes: u64,
+    /// Bytes of disk of each store.
+    pub disk_bytes: Option<u64>,
+    /// Who was examined, in order.
+    pub products: Vec<Examined>,
+}
+
+/// Which suite it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SuiteFacts {
+    /// Its package.
+    pub package: String,
+    /// Its version, as its package says: the same for years of its source.
+    pub version: String,
+    /// SHA-256 of its code, which is what tells its versions apart.
+    pub digest: String,
+    /// How many tests it has for caches that are no browser's.
+    pub tests: u64,
+    /// Version of node.
+    pub node: String,
+}
+
+/// A product that was examined.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Examined {
+    /// Name, version, and the file with its configuration.
+    pub entrant: EntrantRecord,
+    /// Where it listened.
+    pub port: Option<u16>,
+    /// Where the suite's server listened.
+    pub origin_port: u16,
+    /// How long the suite took.
+    pub seconds: f64,
+    /// What came of it.
+    pub came_to: Came,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Came {
+    /// The suite came to its end.
+    Scored(Score),
+    /// It did not, and why.
+    Failed(String),
+}
+
+/// A record with the texts of configurations beside it, ours and the bake-off's, by the names of their files.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept {
+    /// The record.
+    pub record: Record,
+    /// Those that can be read.
+    pub texts: BTreeMap<String, String>,
+}
+
+impl Record {
+    /// As it is written.
+    pub(super) fn json(&self) -> Vec<u8> {
+        let mut text = serde_json::to_vec_pretty(self).unwrap_or_default();
+        text.push(b'\n');
+        text
+    }
+}
+
+/// Whether a directory has one.
+pub fn is_one(dir: &Path) -> bool {
+    dir.join(FILE).is_file()
+}
+
+/// The record of a directory, with configurations of these entrants; `None` where there is none.
+///
+/// # Errors
+/// It cannot be read, or is in another version's form.
+pub fn load<'e>(
+    dir: &Path,
+    measured: impl Iterator<Item = &'e EntrantRecord>,
+) -> Result<Option<Kept>, DirectoryError> {
+    #[derive(Deserialize)]
+    struct Form {
+        format: u32,
+    }
+    if !is_one(dir) {
+        return Ok(None);
+    }
+    let written = text(dir, FILE)?;
+    let wrong = |why: serde_json::Error| unreadable(dir, FILE, why);
+    let Form { format } = serde_json::from_str(&written).map_err(wrong)?;
+    if format != FORMAT {
+        let why = format!("it is in the form {format}, and this bakeoff reads {FORMAT}; run the suite again");
+        return Err(unreadable(dir, FILE, why));
+    }
+    let record: Record = serde_json::from_str(&written).map_err(wrong)?;
+    let ours = record.products.iter().map(|examined| &examined.entrant);
+    let files = ours.chain(measured).filter_map(|entrant| entrant.config.as_ref());
+    // A file that is gone is said where it is missed.
+    let texts = files.filter_map(|file| Some((file.clone(), text(dir, file).ok()?))).collect();
+    Ok(Some(Kept { record, texts }))
+}

@@ -1,0 +1,383 @@
+//! From what the suite printed to what it came to: a test's outcome, and how many of a kind passed.
+//!
+//! Measuring side, cold, pure. The rules are the suite's own (`determineTestResult` in its `results.mjs`), so that
+//! these figures are those that its web page would show.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a test is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The standard requires it.
+    Required,
+    /// A cache that does it is of more use, and one that does not is right all the same.
+    Optimal,
+    /// Neither: the suite wants to know what caches do. Passed is yes, failed is no.
+    Check,
+}
+
+/// What came of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The cache did it.
+    Passed,
+    /// It did not.
+    Failed,
+    /// What the test needs first did not happen, so that it says nothing.
+    SetupFailed,
+    /// A request came to the origin twice: the suite cannot tell what that means.
+    Retried,
+    /// Another test did not pass that this one builds on.
+    DependencyFailed,
+    /// The suite gave up on a request.
+    HarnessFailed,
+    /// The suite said nothing of it.
+    Untested,
+}
+
+impl Outcome {
+    /// Its name in files.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::SetupFailed => "setup-failed",
+            Self::Retried => "retried",
+            Self::DependencyFailed => "dependency-failed",
+            Self::HarnessFailed => "harness-failed",
+            Self::Untested => "untested",
+        }
+    }
+}
+
+/// A test, as the suite describes it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(super) struct Test {
+    pub(super) id: String,
+    /// The set that it is one of.
+    pub(super) set: String,
+    /// What it asks, in a line.
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    /// Tests without which it says nothing.
+    pub(super) depends_on: Vec<String>,
+    /// Its client leaves it out where the cache is not its own.
+    pub(super) browser_only: bool,
+}
+
+/// What the suite's client said of a test.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "Printed")]
+pub(super) enum Said {
+    Passed,
+    /// The name of what was thrown, and its message.
+    Threw(String, String),
+}
+
+/// `true`, or name and message of what was thrown.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Printed {
+    Flag(bool),
+    Thrown(String, Option<String>),
+}
+
+impl Said {
+    fn thrown(&self) -> Option<(String, String)> {
+        match self {
+            Self::Passed => None,
+            Self::Threw(name, message) => Some((name.clone(), message.clone())),
+        }
+    }
+}
+
+impl From<Printed> for Said {
+    fn from(printed: Printed) -> Self {
+        match printed {
+            Printed::Flag(true) => Self::Passed,
+            Printed::Flag(false) => Self::Threw("unknown".to_owned(), String::new()),
+            Printed::Thrown(name, message) => Self::Threw(name, message.unwrap_or_default()),
+        }
+    }
+}
+
+/// What the client printed: an object with a member a test. Other lines may stand before it.
+pub(super) fn parse(printed: &str) -> Result<BTreeMap<String, Said>, String> {
+    let begins = if printed.starts_with('{') { Some(0) } else { printed.find("\n{").map(|at| at + 1) };
+    let begins = begins.ok_or("there is no JSON object in it")?;
+    serde_json::from_str(&printed[begins..]).map_err(|why| why.to_string())
+}
+
+/// A test that was run, and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scored {
+    /// Its name in the suite.
+    pub id: String,
+    /// The set that it is one of.
+    pub set: String,
+    /// What it asks, in a line.
+    pub name: String,
+    /// What it is for.
+    pub kind: Kind,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The name of what was thrown, and its message, where it did not pass: as the suite printed them.
+    pub said: Option<(String, String)>,
+}
+
+impl Scored {
+    /// What the suite said. A message of its own says what was wrong; of anything else the name matters, too.
+    pub fn words(&self) -> Option<String> {
+        let (name, message) = self.said.as_ref()?;
+        Some(if name == "Assertion" { message.clone() } else { format!("{name}: {message}") })
+    }
+}
+
+/// How many of a kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tally {
+    /// Those that were to be run.
+    pub all: u64,
+    /// Those that passed.
+    pub passed: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// The others, of which nothing can be said, by why.
+    pub unjudged: BTreeMap<String, u64>,
+}
+
+impl Tally {
+    fn of(kind: Kind, tests: &[Scored]) -> Self {
+        let mut tally = Self::default();
+        for test in tests.iter().filter(|test| test.kind == kind) {
+            tally.all += 1;
+            match test.outcome {
+                Outcome::Passed => tally.passed += 1,
+                Outcome::Failed => tally.failed += 1,
+                other => *tally.unjudged.entry(other.label().to_owned()).or_default() += 1,
+            }
+        }
+        tally
+    }
+
+    /// Those of which nothing can be said.
+    pub fn not_judged(&self) -> u64 {
+        self.unjudged.values().sum()
+    }
+}
+
+/// What a product came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Score {
+    /// Of what the standard requires.
+    pub required: Tally,
+    /// Of what makes a cache of more use.
+    pub optimal: Tally,
+    /// Of what the suite wants to know.
+    pub check: Tally,
+    /// Each test, in the suite's order.
+    pub tests: Vec<Scored>,
+}
+
+/// What the tests came to by what was said of them.
+pub(super) fn score(tests: &[Test], said: &BTreeMap<String, Said>) -> Score {
+    let by_id = tests.iter().map(|test| (test.id.as_str(), test)).collect();
+    let judge = Judge { tests: by_id, said };
+    let scored = tests.iter().filter(|test| !test.browser_only).map(|test| Scored {
+        id: test.id.clone(),
+        set: test.set.clone(),
+        name: test.name.clone(),
+        kind: test.kind,
+        outcome: judge.outcome(test, &mut Vec::new()),
+        said: said.get(&test.id).and_then(Said::thrown),
+    });
+    let tests: Vec<Scored> = scored.collect();
+    Score {
+        required: Tally::of(Kind::Required, &tests),
+        optimal: Tally::of(Kind::Optimal, &tests),
+        check: Tally::of(Kind::Check, &tests),
+        tests,
+    }
+}
+
+struct Judge<'s> {
+    tests: BTreeMap<&'s str, &'s Test>,
+    said: &'s BTreeMap<String, Said>,
+}
+
+impl<'s> Judge<'s> {
+    /// `above`: the tests that wait for this one's outcome. One that waits for itself has none.
+    fn outcome(&self, test: &'s Test, above: &mut Vec<&'s str>) -> Outcome {
+        let Some(said) = self.said.get(&test.id) else { return Outcome::Untested };
+        above.push(&test.id);
+        let holds = |id: &'s String| {
+            let found = self.tests.get(id.as_str()).filter(|test| !above.contains(&test.id.as_str()));
+            found.is_some_and(|test| self.outcome(test, above) == Outcome::Passed)
+        };
+        let builds_on_sand = !test.depends_on.iter().all(holds);
+        above.pop();
+        if builds_on_sand {
+            return Outcome::DependencyFailed;
+        }
+        match said {
+            Said::Passed => Outcome::Passed,
+            Said::Threw(name, message) => match (name.as_str(), message.as_str()) {
+                ("Setup", "retry") => Outcome::Retried,
+                ("Setup", _) => Outcome::SetupFailed,
+                ("AbortError", _) => Outcome::HarnessFailed,
+                _ => Outcome::Failed,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Made up, in the form of the files in `results/` of <https://github.com/http-tests/cache-tests>, which its
+    /// client prints.
+    const PRINTED: &str = r#"Listening on nothing
+{
+  "fresh": true,
+  "fresh-more": [
+    "Assertion",
+    "Response 2 does not come from cache"
+  ],
+  "head": [
+    "Setup",
+    "Response 1 status is 405, not 200"
+  ],
+  "late": [
+    "AbortError",
+    "This operation was aborted"
+  ],
+  "lost": [
+    "TypeError",
+    "fetch failed"
+  ],
+  "on-head": true,
+  "on-more": true,
+  "twice": [
+    "Setup",
+    "retry"
+  ],
+  "why": [
+    "Error",
+    null
+  ]
+}
+"#;
+
+    fn test(id: &str, kind: Kind, depends_on: &[&str]) -> Test {
+        Test {
+            id: id.to_owned(),
+            set: "Made up".to_owned(),
+            name: format!("Does it {id}?"),
+            kind,
+            depends_on: depends_on.iter().map(|&id| id.to_owned()).collect(),
+            browser_only: false,
+        }
+    }
+
+    fn outcomes(score: &Score) -> Vec<(&str, Outcome)> {
+        score.tests.iter().map(|test| (test.id.as_str(), test.outcome)).collect()
+    }
+
+    #[test]
+    fn every_answer_of_the_suite_has_its_outcome() {
+        use Kind::{Check, Optimal, Required};
+        let browsers = Test { browser_only: true, ..test("browser", Required, &[]) };
+        let tests = [
+            test("fresh", Required, &[]),
+            test("fresh-more", Optimal, &["fresh"]),
+            test("on-more", Required, &["fresh-more"]),
+            test("on-head", Check, &["fresh", "head"]),
+            test("head", Optimal, &[]),
+            test("late", Required, &[]),
+            test("lost", Required, &["fresh"]),
+            test("twice", Required, &[]),
+            test("why", Check, &[]),
+            test("silent", Required, &["fresh"]),
+            browsers,
+        ];
+        let score = score(&tests, &parse(PRINTED).unwrap());
+        assert_eq!(
+            outcomes(&score),
+            [
+                ("fresh", Outcome::Passed),
+                ("fresh-more", Outcome::Failed),
+                ("on-more", Outcome::DependencyFailed),
+                ("on-head", Outcome::DependencyFailed),
+                ("head", Outcome::SetupFailed),
+                ("late", Outcome::HarnessFailed),
+                ("lost", Outcome::Failed),
+                ("twice", Outcome::Retried),
+                ("why", Outcome::Failed),
+                ("silent", Outcome::Untested),
+            ]
+        );
+        let of = |tally: &Tally| (tally.all, tally.passed, tally.failed, tally.not_judged());
+        assert_eq!(of(&score.required), (6, 1, 1, 4));
+        assert_eq!(of(&score.optimal), (2, 0, 1, 1));
+        assert_eq!(of(&score.check), (2, 0, 1, 1));
+        assert_eq!(score.optimal.unjudged.get("setup-failed"), Some(&1));
+        let said = |id: &str| score.tests.iter().find(|test| test.id == id).unwrap().words();
+        assert_eq!(said("fresh"), None);
+        assert_eq!(said("fresh-more").as_deref(), Some("Response 2 does not come from cache"));
+        assert_eq!(said("lost").as_deref(), Some("TypeError: fetch failed"));
+    }
+
+    #[test]
+    fn tests_that_wait_for_each_other_have_no_outcome() {
+        let tests = [test("a", Kind::Required, &["b"]), test("b", Kind::Required, &["a"])];
+        let said = parse(r#"{"a": true, "b": true}"#).unwrap();
+        let expected = [("a", Outcome::DependencyFailed), ("b", Outcome::DependencyFailed)];
+        assert_eq!(outcomes(&score(&tests, &said)), expected);
+    }
+
+    #[test]
+    fn what_is_no_result_is_refused() {
+        for printed in ["", "Running undefined\n", "{\"a\": 1}", "{\"a\": [\"x\"]}", "{\"a\": true"] {
+            assert!(parse(printed).is_err(), "{printed}");
+        }
+        assert!(parse("{}\n").unwrap().is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_said_every_test_is_in_one_tally(
+            edges in prop::collection::vec((0usize..8, 0usize..10), 0..16),
+            said in prop::collection::btree_map("t[0-9]", prop_oneof![
+                Just(Said::Passed),
+                ("Setup|Assertion|AbortError|x", "retry|y").prop_map(|(name, why)| Said::Threw(name, why)),
+            ], 0..10),
+        ) {
+            let kinds = [Kind::Required, Kind::Optimal, Kind::Check];
+            let mut tests: Vec<Test> = (0..8).map(|n| test(&format!("t{n}"), kinds[n % 3], &[])).collect();
+            for (from, to) in edges {
+                tests[from].depends_on.push(format!("t{to}"));
+            }
+            let score = score(&tests, &said);
+            let tallies = [&score.required, &score.optimal, &score.check];
+            prop_assert_eq!(tallies.map(|tally| tally.all).iter().sum::<u64>(), 8);
+            for tally in tallies {
+                prop_assert_eq!(tally.all, tally.passed + tally.failed + tally.not_judged());
+            }
+            for test in &score.tests {
+                let passed = said.get(&test.id) == Some(&Said::Passed);
+                prop_assert!(test.outcome != Outcome::Passed || passed);
+            }
+        }
+
+        #[test]
+        fn no_text_is_too_odd_to_be_parsed_or_refused(text in "\\PC*|[{}\\[\\]\",:a-z\n]*") {
+            let _ = parse(&text);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! How a product is started between clients and an origin.
+//!
+//! Measuring side, cold. Owns how a plan's room becomes a product's store, and the surroundings of the start, so
+//! that a bake-off and the suite of [`crate::conformance`] have the same product with the same configuration.
+
+use crate::plan::CachePlan;
+use bakeoff_subject::{Context, Product, ProxySpec, Running, Spec, StoresIn, SubjectError, start};
+use bakeoff_units::{Bytes, Nanos};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// Requests that a cache is set up for at once. Each takes it three descriptors.
+const MOST_IN_FLIGHT: usize = 5_000;
+
+/// Where and for whom.
+pub(crate) struct Launch<'a> {
+    /// What it keeps, and how it is asked.
+    pub(crate) plan: &'a CachePlan,
+    /// Whom it fetches from.
+    pub(crate) origin: SocketAddr,
+    /// Most connections of the clients.
+    pub(crate) connections: usize,
+    /// Its cores.
+    pub(crate) cores: &'a [usize],
+    /// Where its private directory is made.
+    pub(crate) scratch: &'a Path,
+    /// Set when the user wants to stop.
+    pub(crate) interrupted: &'a AtomicBool,
+}
+
+impl Launch<'_> {
+    /// The product with the plan's room; and, where it cannot have that as the plan divides it, a sentence of
+    /// where it has it.
+    pub(crate) fn spec(&self, product: Product, config: Option<&Path>) -> (ProxySpec, Option<String>) {
+        let (memory_bytes, disk_bytes) = (self.plan.memory_bytes, self.plan.disk_bytes);
+        let given = ProxySpec {
+            product,
+            origin: self.origin,
+            mode: self.plan.mode,
+            memory_bytes,
+            disk_bytes,
+            config: config.map(Path::to_owned),
+        };
+        let spec = given.clone().with_room(memory_bytes, disk_bytes);
+        if spec == given {
+            return (spec, None);
+        }
+        let place = match product.stores_in() {
+            StoresIn::Memory => "in memory only",
+            StoresIn::Disk => "on disk only",
+            StoresIn::Either | StoresIn::Both => "in one place, here on disk",
+        };
+        let (title, room) = (product.title(), Bytes::new(spec.store_bytes()));
+        (spec, Some(format!("{title}: it keeps its store {place}, and has {room} there")))
+    }
+
+    /// Starts it under this name.
+    pub(crate) fn start(&self, name: &str, spec: &ProxySpec) -> Result<Running, SubjectError> {
+        let mut context = Context::new(name, self.scratch, self.scratch, self.interrupted);
+        context.cpus = self.cores.to_vec();
+        context.connections = self.connections.min(MOST_IN_FLIGHT);
+        context.start_timeout = Nanos::from_secs(30);
+        context.home = std::env::current_dir().ok();
+        start(&Spec::Proxy(spec.clone()), &context)
+    }
+}
