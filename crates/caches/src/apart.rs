@@ -1,21 +1,24 @@
-//! Robots by themselves: one run against an origin that somebody else has started, maybe on another machine.
+//! Robots by themselves: one run against an origin that somebody else has started, maybe on another machine; or a part
+//! of one that several processes make.
 //!
 //! Measuring side, the bakeoff process. Starts nothing but the robots and knows the other side by what the
-//! origin says of itself alone. What it writes is a bake-off's directory with one run in it.
+//! origin says of itself alone, and of other parts. What it writes is a bake-off's directory with one run in it.
 
 use crate::directory::Directory;
 use crate::plan::CachePlan;
-use crate::records::{EntrantRecord, Purpose, RunRecord, Setup};
+use crate::records::{EntrantRecord, PartRecord, Purpose, RunRecord, Setup};
 use crate::run::load::{Ended, Load};
 use crate::run::observer::{Log, Observer, Sides};
+use crate::run::parts::Member;
 use crate::run::tally::tally;
 use crate::run::{self, CachesError, Progress, steps};
 use crate::{Bakeoff, plan::Course};
 use bakeoff_content::mix64;
 use bakeoff_experiment::directory::ResultsDir;
-use bakeoff_robots::{Spec, TargetForm};
+use bakeoff_robots::{Lane, Spec, TargetForm};
 use bakeoff_subject::ProxyMode;
-use bakeoff_units::PerSecond;
+use bakeoff_units::{Nanos, PerSecond};
+use bakeoff_wire::parts::{Part, PartSet};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -27,10 +30,21 @@ pub struct Apart<'a> {
     pub origin: SocketAddr,
     /// What stands before it, and how it takes requests; `None`: nothing.
     pub cache: Option<(SocketAddr, ProxyMode)>,
+    /// Which part of the run they are, where several processes make it.
+    pub parts: Option<Parts>,
     /// Flags that changed the plan, as they were typed.
     pub flags: Vec<String>,
     /// Set when the user wants to stop.
     pub interrupted: &'a AtomicBool,
+}
+
+/// One of several processes or machines whose robots make a run together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// Which one.
+    pub part: Part,
+    /// How long it waits for the others, at the start and at the end of a phase.
+    pub wait: Nanos,
 }
 
 /// Why robots do not ask by themselves.
@@ -43,6 +57,9 @@ struct Fixed {
     setup: Setup,
     cores: Vec<usize>,
     connections: usize,
+    world: u64,
+    /// This process among the parts of the run.
+    member: Option<Member>,
 }
 
 impl Apart<'_> {
@@ -77,11 +94,58 @@ impl Apart<'_> {
     ) -> Result<RunRecord, CachesError> {
         let rate = self.rate().map_err(|why| CachesError::Own(why.to_string()))?;
         let bakeoff = Bakeoff { plan: self.plan, flags: self.flags.clone(), interrupted: self.interrupted };
-        let (setup, placement, connections) = bakeoff.setup(self.is_near())?;
-        let fixed = Fixed { setup, cores: placement.generator, connections };
+        let (mut setup, placement, connections) = bakeoff.setup(self.is_near())?;
+        if let Some(words) = run::ports::in_words(self.plan, connections) {
+            progress.stage(&words);
+        }
+        let member = self.parts.map(|Parts { part, wait }| Member::new(self.origin, part, self.plan, wait));
+        let world = match &member {
+            Some(member) => mix64(self.gather(member, &mut setup, progress)?),
+            None => run::fresh_world(self.plan.seed),
+        };
+        let fixed = Fixed { setup, cores: placement.generator, connections, world, member };
+        let result = self.written(rate, &fixed, log, progress);
+        // Parts that wait for one that has broken off need not.
+        if let Some(member) = &fixed.member
+            && member.gate.reached() < self.steps()
+        {
+            member.leave();
+        }
+        result
+    }
+
+    /// Waits for the other parts; the number of their run.
+    fn gather(
+        &self,
+        member: &Member,
+        setup: &mut Setup,
+        progress: &mut dyn Progress,
+    ) -> Result<u64, CachesError> {
+        let run = member.gather(self.interrupted, progress)?;
+        let part = member.part();
+        setup.part = Some(PartRecord { number: part.number(), of: part.of(), run });
+        setup.warnings.push(format!(
+            "part {part} of a run: rates, replies and hits are of this part alone; what the origin sent went to all \
+             parts, so that there is no two-sided hit ratio"
+        ));
+        Ok(run)
+    }
+
+    /// How many phases there are to agree on.
+    fn steps(&self) -> u32 {
+        u32::try_from(self.plan.phases().len()).unwrap_or(u32::MAX)
+    }
+
+    fn written(
+        &self,
+        rate: PerSecond,
+        fixed: &Fixed,
+        log: Option<&ResultsDir>,
+        progress: &mut dyn Progress,
+    ) -> Result<RunRecord, CachesError> {
         let mut directory =
             log.map(|dir| Directory::begin(dir, &self.plan.text, &fixed.setup)).transpose()?;
-        let result = self.ask(rate, &fixed, directory.as_mut(), progress);
+        let result = self.ask(rate, fixed, directory.as_mut(), progress);
         let how = match &result {
             _ if self.interrupted.load(Ordering::Relaxed) => "interrupted".to_owned(),
             Ok(_) => "complete".to_owned(),
@@ -119,10 +183,15 @@ impl Apart<'_> {
         // Whether a store is full cannot be seen from here, nor what a cache used.
         let sides = Sides { origin: &self.origin, cache: None };
         let mut observer = Observer::begin(log, &spec, sides, None)?;
-        let mut ended = self.load(&spec, fixed).run(&mut observer);
+        let load = self.load(&spec, fixed);
+        let (mut ended, without) = match &fixed.member {
+            None => (load.run(&mut observer), PartSet::default()),
+            Some(member) => in_step(member, || load.run(&mut observer)),
+        };
         let learnt = observer.finish();
         let failed = ended.failed.take();
         let mut record = self.record(rate, learnt.clock_ahead_s, ended);
+        record.without = without.numbers().collect();
         if let Some(why) = &failed {
             (record.ended, record.failed) = (steps::BROKEN_OFF.to_owned(), Some(why.to_string()));
         }
@@ -144,20 +213,30 @@ impl Apart<'_> {
             },
             host: authority,
             connections: fixed.connections,
+            from: &self.plan.from,
+            ports: self.plan.ports,
             timeout: self.plan.timeout,
             seed: mix64(self.plan.seed),
-            world: run::fresh_world(self.plan.seed),
+            world: fixed.world,
+            lane: self.lane(),
+            parts: fixed.member.as_ref().map(|member| &member.gate),
             keeps_stream: false,
             cores: &fixed.cores,
             interrupted: self.interrupted,
         }
     }
 
+    /// Which of the run's robots are here: each part makes objects of its own, at its share of the rate.
+    fn lane(&self) -> Lane {
+        let of_part = |part: Part| Lane::new(u32::from(part.number()) - 1, part.of().into());
+        self.parts.and_then(|parts| of_part(parts.part)).unwrap_or(Lane::ONLY)
+    }
+
     fn record(&self, rate: PerSecond, clock_ahead_s: Option<i64>, ended: Ended) -> RunRecord {
         let name = self.cache.map_or_else(|| "none".to_owned(), |(address, _)| address.to_string());
         RunRecord {
             entrant: EntrantRecord { name, version: None, config: None },
-            purpose: Purpose::Rate { order: 1, rate_per_s: rate.get() },
+            purpose: Purpose::Rate { order: 1, rate_per_s: rate.get() / f64::from(self.lane().count()) },
             store: None,
             store_unreadable: None,
             ended: steps::words(&ended),
@@ -166,7 +245,19 @@ impl Apart<'_> {
             robots_busy: ended.busy,
             achievable: None,
             clock_ahead_s,
+            without: Vec::new(),
             phases: ended.phases,
         }
     }
+}
+
+/// Has robots run while another thread keeps them in step with the other parts. Which they went on without.
+fn in_step(member: &Member, run: impl FnOnce() -> Ended) -> (Ended, PartSet) {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let keeping = scope.spawn(|| member.keep_in_step(&is_over));
+        let ended = run();
+        is_over.store(true, Ordering::Release);
+        (ended, keeping.join().unwrap_or_default())
+    })
 }

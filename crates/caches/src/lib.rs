@@ -18,7 +18,7 @@ mod scale;
 pub mod shipped;
 
 pub use analyse::{CLOCKS_AGREE_S, analyse, clock_in_words};
-pub use apart::{Apart, NotOneRate};
+pub use apart::{Apart, NotOneRate, Parts};
 pub use choose::{Chosen, Headline, NothingChosen, Wanted, choose};
-pub use run::{Bakeoff, CachesError, Progress};
+pub use run::{Bakeoff, CachesError, PartsError, Progress};
 pub use scale::{FEWEST_REPLIES, NoScale, SHORTEST, Scale, TooShort};

@@ -27,7 +27,9 @@ pub(super) fn of(
 ) -> Vec<Point> {
     let Purpose::Rate { order, rate_per_s } = run.purpose else { return Vec::new() };
     let lines = run.phases.iter().filter(|line| line.measured);
-    let measured = lines.map(|line| Measured { plan, run, line, is_cache, order, rate_per_s });
+    // What the origin sent to other parts of the run is not told apart.
+    let is_whole = stored.setup.part.is_none();
+    let measured = lines.map(|line| Measured { plan, run, line, is_cache, is_whole, order, rate_per_s });
     measured.filter_map(|measured| measured.point(&intervals(stored, number, measured.line))).collect()
 }
 
@@ -67,6 +69,7 @@ struct Measured<'a> {
     run: &'a RunRecord,
     line: &'a PhaseLine,
     is_cache: bool,
+    is_whole: bool,
     order: u32,
     rate_per_s: f64,
 }
@@ -109,7 +112,7 @@ impl Measured<'_> {
             byte_hit_ratio: of_cache(sums.byte_hit_ratio()),
             offered_hit_ratio: sums.offered_document_hit_ratio(),
             offered_byte_hit_ratio: sums.offered_byte_hit_ratio(),
-            two_sided_hit_ratio: of_cache(two_sided(sums.good, used)),
+            two_sided_hit_ratio: of_cache(two_sided(sums.good, used)).filter(|_| self.is_whole),
             achievable: achievable(self.run, self.line),
             fault_share: faults(sums) as f64 / sums.finished.max(1) as f64,
             in_flight_mean: sums.in_flight.mean(phase.span()).unwrap_or(0.0),

@@ -6,11 +6,11 @@
 use super::CachesError;
 use crate::records::PhaseLine;
 use bakeoff_content::world::Model;
-use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording, Station, Target};
+use bakeoff_loadgen::{BodyCheck, Job, LocalAddresses, LocalPorts, Pace, Pools, Recording, Station, Target};
 use bakeoff_robots::ledger::{INTERVAL, Ledger, Record, Scope};
 use bakeoff_robots::phases::EndReason;
 use bakeoff_robots::stream::Request;
-use bakeoff_robots::{FillGate, Lane, Population, Robots, Setting, Spec, TargetForm};
+use bakeoff_robots::{FillGate, Lane, PartsGate, Population, Robots, Setting, Spec, TargetForm};
 use bakeoff_units::Nanos;
 use bakeoff_workload::Statuses;
 use std::io;
@@ -31,9 +31,16 @@ pub(crate) struct Load<'a> {
     pub(crate) form: TargetForm,
     pub(crate) host: String,
     pub(crate) connections: usize,
+    /// Where connections come from.
+    pub(crate) from: &'a LocalAddresses,
+    pub(crate) ports: Option<LocalPorts>,
     pub(crate) timeout: Nanos,
     pub(crate) seed: u64,
     pub(crate) world: u64,
+    /// Which of the run's robots these are.
+    pub(crate) lane: Lane,
+    /// Where they wait for others that make the same run.
+    pub(crate) parts: Option<&'a PartsGate>,
     /// Whether basic requests are kept, for caches that are simulated.
     pub(crate) keeps_stream: bool,
     pub(crate) cores: &'a [usize],
@@ -72,6 +79,10 @@ impl Load<'_> {
         let ledger = Ledger::new(0, INTERVAL, Nanos::ZERO, sender);
         let (spec, model) = (Arc::new(self.spec.clone()), Arc::new(self.model.clone()));
         let population = Population::new(spec, model, self.setting(&gate));
+        let population = match self.parts {
+            Some(parts) => population.agreeing(parts.clone()),
+            None => population,
+        };
         let target = self.target();
         let stream = Arc::new(Mutex::new(Vec::new()));
         let mut robots = Robots::new(population, ledger, &target);
@@ -168,13 +179,23 @@ impl Load<'_> {
     }
 
     fn target(&self) -> Target {
-        Target { reuse: self.spec.reuse(self.seed), ..Target::plain(self.address, self.host.clone()) }
+        Target {
+            reuse: self.spec.reuse(self.seed),
+            from: self.from.clone(),
+            ports: self.ports,
+            ..Target::plain(self.address, self.host.clone())
+        }
     }
 
-    /// As the robots say, but no more connections than there are descriptors for.
+    /// As the robots say, but no more connections than there are descriptors for; a part of a run has its share of
+    /// both.
     fn pace(&self) -> Pace {
+        let share = |of: usize| self.lane.share(of as u64) as usize;
         match self.spec.pace() {
-            Pace::Sourced { connections } => Pace::Sourced { connections: connections.min(self.connections) },
+            Pace::Sourced { connections } => {
+                Pace::Sourced { connections: share(connections).min(self.connections) }
+            }
+            Pace::Pooled(pools) => Pace::Pooled(Pools { robots: share(pools.robots), ..pools }),
             other => other,
         }
     }
@@ -185,7 +206,7 @@ impl Load<'_> {
             world: self.world,
             seed: self.seed,
             start_unix: Nanos::from_duration(start),
-            lane: Lane::ONLY,
+            lane: self.lane,
             form: self.form.clone(),
             gate: gate.clone(),
         }

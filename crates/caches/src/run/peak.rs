@@ -160,6 +160,7 @@ mod tests {
             robots_busy: 0.0,
             achievable: None,
             clock_ahead_s: None,
+            without: Vec::new(),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::plan::{Entrant, Peak};
 use crate::records::{EntrantRecord, PhaseLine, Purpose, RunRecord, Store};
 use bakeoff_content::mix64;
 use bakeoff_content::world::Model;
-use bakeoff_robots::{Spec, TargetForm};
+use bakeoff_robots::{Lane, Spec, TargetForm};
 use bakeoff_subject::{ProxyMode, StoreReading};
 use bakeoff_units::PerSecond;
 use std::sync::atomic::Ordering;
@@ -129,9 +129,13 @@ impl Bench<'_, '_> {
             },
             host: authority,
             connections: self.connections,
+            from: &self.plan.from,
+            ports: self.plan.ports,
             timeout: self.plan.timeout,
             seed: mix64(self.plan.seed ^ u64::from(self.run)),
             world,
+            lane: Lane::ONLY,
+            parts: None,
             keeps_stream: work.keeps_stream,
             cores,
             interrupted: self.interrupted,
@@ -167,6 +171,7 @@ impl Bench<'_, '_> {
             robots_busy: ended.busy,
             achievable: None,
             clock_ahead_s: learnt.clock_ahead_s,
+            without: Vec::new(),
             phases: ended.phases,
         }
     }
@@ -195,6 +200,7 @@ impl Bench<'_, '_> {
             robots_busy: 0.0,
             achievable: None,
             clock_ahead_s: None,
+            without: Vec::new(),
         })
     }
 

@@ -20,9 +20,9 @@ const ANSWER_BYTES: u64 = 64 * 1024;
 /// What the origin has sent so far, and by how many seconds its clock is ahead, as its Date says.
 pub(crate) fn tally(address: SocketAddr) -> Result<(Tally, Option<i64>), CachesError> {
     let failed = |why| CachesError::Tally { address, why };
-    let reply = get(address).map_err(failed)?;
-    let (head, body) = reply.split_once("\r\n\r\n").unwrap_or((&reply, ""));
-    if head.split_whitespace().nth(1) != Some("200") {
+    let reply = ask(address, "GET", PATH).map_err(failed)?;
+    let (head, body) = taken_apart(&reply);
+    if status(head) != Some(200) {
         return Err(failed(io::Error::other("it has no world; start it with `bakeoff origin --plan PLAN`")));
     }
     let tally = Tally::parse(body.as_bytes()).ok_or_else(|| {
@@ -42,12 +42,24 @@ fn ahead_s(head: &str) -> Option<i64> {
     Some(date as i64 - now.as_secs() as i64)
 }
 
-/// The reply, whole.
-fn get(address: SocketAddr) -> io::Result<String> {
+/// Head and body of a reply.
+pub(super) fn taken_apart(reply: &str) -> (&str, &str) {
+    reply.split_once("\r\n\r\n").unwrap_or((reply, ""))
+}
+
+/// Of a reply's head.
+pub(super) fn status(head: &str) -> Option<u16> {
+    head.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// The reply, whole, to a request without a body.
+pub(super) fn ask(address: SocketAddr, method: &str, target: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    write!(stream, "GET {PATH} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+    let length = if method == "GET" { "" } else { "Content-Length: 0\r\n" };
+    let head = format!("{method} {target} HTTP/1.1\r\nHost: {address}\r\n{length}Connection: close\r\n\r\n");
+    stream.write_all(head.as_bytes())?;
     let mut reply = String::new();
     stream.take(ANSWER_BYTES).read_to_string(&mut reply)?;
     Ok(reply)
