@@ -6,7 +6,7 @@ use std::fs;
 use std::time::Duration;
 
 /// No think time, and as many requests as take some seconds at most.
-pub(super) fn plan(rate: &str, requests: u32) -> String {
+pub(crate) fn plan(rate: &str, requests: u32) -> String {
     format!(
         "[bakeoff]\ntitle = \"Tiny\"\nproducts = [\"none\"]\nrate = \"{rate}\"\nhit_ratio = \"55%\"\n\
          [robots]\nrecurrence = \"68.75%\"\nconnections = \"64\"\n\
@@ -18,12 +18,12 @@ pub(super) fn plan(rate: &str, requests: u32) -> String {
 }
 
 /// The records of a file of lines; each must be whole.
-fn lines(yard: &Yard, file: &str) -> Vec<Value> {
+pub(crate) fn lines(yard: &Yard, file: &str) -> Vec<Value> {
     yard.read(file).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[track_caller]
-fn prints(said: &Ended, words: &[&str]) {
+pub(crate) fn prints(said: &Ended, words: &[&str]) {
     for word in words {
         assert!(said.stdout.contains(word), "should print `{word}`:\n{}", said.stdout);
     }

@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 
+mod apart;
 mod bake_off_plans;
 mod batching;
 mod caches;

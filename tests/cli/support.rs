@@ -6,7 +6,7 @@
 use serde_json::Value;
 use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -159,6 +159,13 @@ pub struct Started {
 impl Started {
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// What stands on standard error so far. Where the command writes next is not changed by it.
+    pub fn errors_so_far(&self) -> String {
+        let mut text = vec![0; 64 * 1024];
+        let read = self.err.read_at(&mut text, 0).unwrap();
+        String::from_utf8_lossy(&text[..read]).into_owned()
     }
 
     pub fn wait(mut self) -> Ended {

@@ -55,7 +55,7 @@ const ARROWS: &[Arrow] = &[
     Arrow("experiment", "stats", "looks and verdicts"),
     Arrow("caches", "units", "plans are full of quantities"),
     Arrow("caches", "sys", "places its threads"),
-    Arrow("caches", "wire", "dates of the origin"),
+    Arrow("caches", "wire", "dates of the origin, what parts of a run tell it"),
     Arrow("caches", "workload", "the statuses of a job"),
     Arrow("caches", "content", "the world that the origin serves"),
     Arrow("caches", "loadgen", "drives the robots"),

@@ -1,22 +1,25 @@
-//! Robots by themselves: one run against an origin that somebody else has started, maybe on another machine.
+//! Robots by themselves: one run against an origin that somebody else has started, maybe on another machine; or a part
+//! of one that several processes make.
 //!
 //! Measuring side, the bakeoff process. Starts nothing but the robots and knows the other side by what the
-//! origin says of itself alone. What it writes is a bake-off's directory with one run in it.
+//! origin says of itself alone, and of other parts. What it writes is a bake-off's directory with one run in it.
 
 use crate::directory::Directory;
 use crate::plan::CachePlan;
-use crate::records::{EntrantRecord, Purpose, RunRecord};
+use crate::records::{EntrantRecord, PartRecord, Purpose, RunRecord, Setup};
 use crate::run::load::{Ended, Load, LogOf, Way};
 use crate::run::observer::{self, Counted, Elsewhere, Observer, Sides};
+use crate::run::parts::Member;
 use crate::run::{self, CachesError, Progress, steps};
 use crate::transactions::{Encode, Log};
 use crate::{Bakeoff, plan::Course};
 use bakeoff_content::mix64;
 use bakeoff_experiment::directory::ResultsDir;
 use bakeoff_loadgen::{TlsOptions, Trust};
-use bakeoff_robots::Spec;
+use bakeoff_robots::{Lane, Spec};
 use bakeoff_subject::ProxyMode;
-use bakeoff_units::PerSecond;
+use bakeoff_units::{Nanos, PerSecond};
+use bakeoff_wire::parts::{Part, PartSet};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -28,12 +31,23 @@ pub struct Apart<'a> {
     pub origin: SocketAddr,
     /// What stands before it, and how it takes requests; `None`: nothing.
     pub cache: Option<(SocketAddr, ProxyMode)>,
+    /// Which part of the run they are, where several processes make it.
+    pub parts: Option<Parts>,
     /// Flags that changed the plan, as they were typed.
     pub flags: Vec<String>,
     /// How every request is written down in the directory, if it is.
     pub transactions: Option<Encode>,
     /// Set when the user wants to stop.
     pub interrupted: &'a AtomicBool,
+}
+
+/// One of several processes or machines whose robots make a run together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// Which one.
+    pub part: Part,
+    /// How long it waits for the others, at the start and at the end of a phase.
+    pub wait: Nanos,
 }
 
 /// Why robots do not ask by themselves.
@@ -52,9 +66,13 @@ pub enum NotApart {
 
 /// What was fixed before the first request.
 struct Fixed {
+    origin: Elsewhere,
     cores: Vec<usize>,
     connections: usize,
     transactions: Option<Log>,
+    world: u64,
+    /// This process among the parts of the run.
+    member: Option<Member>,
 }
 
 impl Apart<'_> {
@@ -96,12 +114,61 @@ impl Apart<'_> {
             transactions: None,
             interrupted: self.interrupted,
         };
-        let (setup, placement, connections) = bakeoff.setup(self.is_near())?;
-        let mut directory = log.map(|dir| Directory::begin(dir, &self.plan.text, &setup)).transpose()?;
+        let (mut setup, placement, connections) = bakeoff.setup(self.is_near())?;
+        if let Some(words) = run::ports::in_words(self.plan, connections) {
+            progress.stage(&words);
+        }
+        let origin = self.elsewhere()?;
+        let member = self.parts.map(|Parts { part, wait }| Member::new(&origin, part, self.plan, wait));
+        let world = match &member {
+            Some(member) => mix64(self.gather(member, &mut setup, progress)?),
+            None => run::fresh_world(self.plan.seed),
+        };
         let transactions = log.zip(self.transactions).map(|(dir, encode)| Log::begin(dir.path(), encode));
         let transactions = transactions.transpose()?;
-        let fixed = Fixed { cores: placement.generator, connections, transactions };
-        let result = self.ask(rate, &fixed, directory.as_mut(), progress);
+        let fixed = Fixed { origin, cores: placement.generator, connections, transactions, world, member };
+        let result = self.written(rate, &setup, &fixed, log, progress);
+        // Parts that wait for one that has broken off need not.
+        if let Some(member) = &fixed.member
+            && member.gate.reached() < self.steps()
+        {
+            member.leave();
+        }
+        result
+    }
+
+    /// Waits for the other parts; the number of their run.
+    fn gather(
+        &self,
+        member: &Member,
+        setup: &mut Setup,
+        progress: &mut dyn Progress,
+    ) -> Result<u64, CachesError> {
+        let run = member.gather(self.interrupted, progress)?;
+        let part = member.part();
+        setup.part = Some(PartRecord { number: part.number(), of: part.of(), run });
+        setup.warnings.push(format!(
+            "part {part} of a run: rates, replies and hits are of this part alone; what the origin sent went to all \
+             parts, so that there is no two-sided hit ratio"
+        ));
+        Ok(run)
+    }
+
+    /// How many phases there are to agree on.
+    fn steps(&self) -> u32 {
+        u32::try_from(self.plan.phases().len()).unwrap_or(u32::MAX)
+    }
+
+    fn written(
+        &self,
+        rate: Option<PerSecond>,
+        setup: &Setup,
+        fixed: &Fixed,
+        log: Option<&ResultsDir>,
+        progress: &mut dyn Progress,
+    ) -> Result<RunRecord, CachesError> {
+        let mut directory = log.map(|dir| Directory::begin(dir, &self.plan.text, setup)).transpose()?;
+        let result = self.ask(rate, fixed, directory.as_mut(), progress);
         let how = match &result {
             _ if self.interrupted.load(Ordering::Relaxed) => "interrupted".to_owned(),
             Ok(_) => "complete".to_owned(),
@@ -143,13 +210,17 @@ impl Apart<'_> {
         let spec = self.plan.robots_at(rate);
         let log = observer::Log { run: 0, dir: directory.as_deref_mut(), progress };
         // Whether a store is full cannot be seen from here, nor what a cache used.
-        let origin = self.elsewhere()?;
-        let sides = Sides { origin: &origin, cache: None };
+        let sides = Sides { origin: &fixed.origin, cache: None };
         let mut observer = Observer::begin(log, &spec, sides, None)?;
-        let mut ended = self.load(&spec, &origin, fixed).run(&mut observer);
+        let load = self.load(&spec, fixed);
+        let (mut ended, without) = match &fixed.member {
+            None => (load.run(&mut observer), PartSet::default()),
+            Some(member) => in_step(member, || load.run(&mut observer)),
+        };
         let learnt = observer.finish();
         let failed = ended.failed.take();
         let mut record = self.record(rate, learnt.clock_ahead_s, ended);
+        record.without = without.numbers().collect();
         if let Some(why) = &failed {
             (record.ended, record.failed) = (steps::BROKEN_OFF.to_owned(), Some(why.to_string()));
         }
@@ -159,15 +230,19 @@ impl Apart<'_> {
         failed.map_or(Ok(record), Err)
     }
 
-    fn load<'l>(&'l self, spec: &'l Spec, origin: &Elsewhere, fixed: &'l Fixed) -> Load<'l> {
+    fn load<'l>(&'l self, spec: &'l Spec, fixed: &'l Fixed) -> Load<'l> {
         Load {
             spec,
             model: &self.plan.model,
-            way: Way::new(origin.address, self.cache, origin.tls.as_ref()),
+            way: Way::new(fixed.origin.address, self.cache, fixed.origin.tls.as_ref()),
             connections: fixed.connections,
+            from: &self.plan.from,
+            ports: self.plan.ports,
             timeout: self.plan.timeout,
             seed: mix64(self.plan.seed),
-            world: run::fresh_world(self.plan.seed),
+            world: fixed.world,
+            lane: self.lane(),
+            parts: fixed.member.as_ref().map(|member| &member.gate),
             keeps_stream: false,
             keeps_trace: false,
             log: fixed.transactions.as_ref().map(|log| LogOf { log, run: 0, entrant: self.name() }),
@@ -181,10 +256,17 @@ impl Apart<'_> {
         self.cache.map_or_else(|| "none".to_owned(), |(address, _)| address.to_string())
     }
 
+    /// Which of the run's robots are here: each part makes objects of its own, at its share of the rate.
+    fn lane(&self) -> Lane {
+        let of_part = |part: Part| Lane::new(u32::from(part.number()) - 1, part.of().into());
+        self.parts.and_then(|parts| of_part(parts.part)).unwrap_or(Lane::ONLY)
+    }
+
     fn record(&self, rate: Option<PerSecond>, clock_ahead_s: Option<i64>, ended: Ended) -> RunRecord {
+        let of_part = |rate: PerSecond| rate.get() / f64::from(self.lane().count());
         RunRecord {
             entrant: EntrantRecord { name: self.name(), version: None, config: None },
-            purpose: rate.map_or(Purpose::BestEffort, |rate| Purpose::Rate { order: 1, rate_per_s: rate.get() }),
+            purpose: rate.map_or(Purpose::BestEffort, |rate| Purpose::Rate { order: 1, rate_per_s: of_part(rate) }),
             store: None,
             store_unreadable: None,
             ended: steps::words(&ended),
@@ -196,7 +278,19 @@ impl Apart<'_> {
             outages: Vec::new(),
             transactions: ended.logged,
             tls: ended.tls,
+            without: Vec::new(),
             phases: ended.phases,
         }
     }
+}
+
+/// Has robots run while another thread keeps them in step with the other parts. Which they went on without.
+fn in_step(member: &Member, run: impl FnOnce() -> Ended) -> (Ended, PartSet) {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let keeping = scope.spawn(|| member.keep_in_step(&is_over));
+        let ended = run();
+        is_over.store(true, Ordering::Release);
+        (ended, keeping.join().unwrap_or_default())
+    })
 }

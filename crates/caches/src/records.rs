@@ -22,6 +22,9 @@ pub struct Setup {
     pub bakeoff: String,
     /// The flags that changed the plan, as they were typed.
     pub flags: Vec<String>,
+    /// Which part of a run that several processes make.
+    #[serde(default)]
+    pub part: Option<PartRecord>,
     /// The scale in force.
     pub scale: String,
     /// The rate that took the place of the plan's.
@@ -36,6 +39,17 @@ pub struct Setup {
     pub subject_cores: Vec<usize>,
     /// Version of the event driver.
     pub driver: String,
+}
+
+/// One of several processes that make a run together, all with records of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartRecord {
+    /// Its number, from 1.
+    pub number: u8,
+    /// How many there are.
+    pub of: u8,
+    /// The number of the run, which all parts of it have.
+    pub run: u64,
 }
 
 /// What a run was for.
@@ -116,6 +130,9 @@ pub struct RunRecord {
     /// TLS of its connections, where there was any.
     #[serde(default)]
     pub tls: Option<Tls>,
+    /// In a part of a run: numbers of the parts that it went on without.
+    #[serde(default)]
+    pub without: Vec<u8>,
 }
 
 /// An outage: when the cache was killed and started again, and the requests that tell when it was back. All
@@ -205,7 +222,8 @@ impl RunRecord {
     }
 }
 
-/// What was used and served in a phase, read when its record came.
+/// What was used and served in a phase, read when its record came. In a part of a run, what the origin sent is what
+/// it sent to all parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Used {
     /// CPU of the cache.

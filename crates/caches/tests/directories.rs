@@ -22,6 +22,7 @@ fn setup() -> Setup {
         started: "2026-11-22T12:00:00Z".to_owned(),
         bakeoff: "0.1.0".to_owned(),
         flags: vec!["--scale 1/60".to_owned()],
+        part: None,
         scale: "1/60".to_owned(),
         rate_per_s: Some(100.0),
         facts: Vec::new(),
@@ -77,6 +78,7 @@ fn run(hits: u64) -> RunRecord {
         outages: Vec::new(),
         transactions: None,
         tls: None,
+        without: Vec::new(),
     }
 }
 

@@ -5,8 +5,9 @@ use bakeoff_caches::conformance::HERE;
 use bakeoff_caches::plan::Entrant;
 use bakeoff_caches::transactions::Encode;
 use bakeoff_experiment::rule::Rule;
-use bakeoff_loadgen::{LocalAddresses, Share};
+use bakeoff_loadgen::{LocalAddresses, LocalPorts, Share};
 use bakeoff_units::{Bytes, Nanos, PerSecond};
+use bakeoff_wire::parts::Part;
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
 use std::num::{NonZeroU16, NonZeroU64};
@@ -112,6 +113,13 @@ pub(crate) struct CachesArgs {
     /// The rate of a plan with one rate, the peak of a plan with shares of a peak, such as 50/s
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<PerSecond>,
+    /// Local addresses of the robots' connections, used in turn, by robots with connections of their own one a
+    /// robot, such as 127.0.0.2-127.0.0.9 or 127.0.1.0/24; each has ports of its own. May be given more than once
+    #[arg(long, value_name = "RANGE")]
+    pub(crate) from: Vec<LocalAddresses>,
+    /// Local ports of the robots' connections, such as 1024:30000 [default: the kernel's]
+    #[arg(long, value_name = "FIRST:LAST")]
+    pub(crate) ports: Option<LocalPorts>,
     /// Print a line an interval as `polyclt` did: polygraph, with the columns of 4.9.0, or polygraph-1, with
     /// those of 1999
     #[arg(long, value_name = "NAME", value_parser = ["polygraph", "polygraph-1"], hide_possible_values = true)]
@@ -145,6 +153,8 @@ impl CachesArgs {
         typed.extend(self.origin_port.map(|port| format!("--origin-port {port}")));
         typed.extend(self.scale.map(|scale| format!("--scale {scale}")));
         typed.extend(self.rate.map(|rate| format!("--rate {rate}")));
+        typed.extend(self.from.iter().map(|range| format!("--from {range}")));
+        typed.extend(self.ports.map(|ports| format!("--ports {ports}")));
         typed.extend(self.console.iter().map(|console| format!("--console {console}")));
         typed.extend(self.encode().map(|_| "--transactions".to_owned()));
         typed
@@ -311,6 +321,9 @@ pub(crate) struct LoadArgs {
     /// each has ports of its own. May be given more than once
     #[arg(long, value_name = "RANGE")]
     pub(crate) from: Vec<LocalAddresses>,
+    /// Local ports of the connections, such as 1024:30000 [default: the kernel's]
+    #[arg(long, value_name = "FIRST:LAST")]
+    pub(crate) ports: Option<LocalPorts>,
     /// Accept any certificate
     #[arg(long, conflicts_with = "cacert")]
     pub(crate) insecure: bool,
@@ -432,10 +445,25 @@ pub(crate) struct RobotsArgs {
     /// Share of the published durations, such as 1/60
     #[arg(long, value_name = "SHARE")]
     pub(crate) scale: Option<Scale>,
+    /// Local addresses of the robots' connections, used in turn, by robots with connections of their own one a
+    /// robot, such as 127.0.0.2-127.0.0.9 or 127.0.1.0/24; each has ports of its own. May be given more than once
+    #[arg(long, value_name = "RANGE")]
+    pub(crate) from: Vec<LocalAddresses>,
+    /// Local ports of the robots' connections, such as 1024:30000 [default: the kernel's]
+    #[arg(long, value_name = "FIRST:LAST")]
+    pub(crate) ports: Option<LocalPorts>,
     /// Print a line an interval as `polyclt` did: polygraph, with the columns of 4.9.0, or polygraph-1, with
     /// those of 1999
     #[arg(long, value_name = "NAME", value_parser = ["polygraph", "polygraph-1"], hide_possible_values = true)]
     pub(crate) console: Option<String>,
+    /// Be one of several processes or machines that make the run together, such as 1/2: each asks at its share of the
+    /// rate, and they begin and end phases together
+    #[arg(long, value_name = "N/OF")]
+    pub(crate) part: Option<Part>,
+    /// How long to wait for the other parts, at the start and at the end of each phase; after a start without them
+    /// nothing is asked, after a phase without them this part goes on alone
+    #[arg(long, value_name = "TIME", default_value = "60s", requires = "part")]
+    pub(crate) wait: Nanos,
     /// Directory, new or empty, for intervals and phases as they end; `report` and `extract` read it
     #[arg(long, value_name = "DIR")]
     pub(crate) log: Option<PathBuf>,
@@ -467,6 +495,9 @@ impl RobotsArgs {
         typed.extend(self.rate.map(|rate| format!("--rate {rate}")));
         typed.extend(self.scale.map(|scale| format!("--scale {scale}")));
         typed.extend(self.encode().map(|_| "--transactions".to_owned()));
+        typed.extend(self.from.iter().map(|range| format!("--from {range}")));
+        typed.extend(self.ports.map(|ports| format!("--ports {ports}")));
+        typed.extend(self.part.map(|part| format!("--part {part}")));
         typed
     }
 }

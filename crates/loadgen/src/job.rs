@@ -3,6 +3,7 @@
 use crate::listener::Deaf;
 use crate::local::LocalAddresses;
 use crate::pacer::Pacer;
+use crate::ports::LocalPorts;
 use crate::tls::TlsSettings;
 use bakeoff_units::Nanos;
 use bakeoff_workload::Statuses;
@@ -30,6 +31,8 @@ pub struct Target {
     pub idle_timeout: Option<Nanos>,
     /// Local addresses of the connections, in turn; none leaves it to the kernel.
     pub from: LocalAddresses,
+    /// Local ports of the connections, in turn; none leaves it to the kernel.
+    pub ports: Option<LocalPorts>,
     /// What is spoken.
     pub protocol: Protocol,
     /// Further header lines of every request, each ended by CRLF.
@@ -47,6 +50,7 @@ impl Target {
             reuse: Reuse::Always,
             idle_timeout: None,
             from: LocalAddresses::default(),
+            ports: None,
             protocol: Protocol::Http1,
             headers: Vec::new(),
         }
@@ -92,6 +96,18 @@ impl Reuse {
             Self::UpTo(most) => Some(most.get()),
             Self::Drawn(limits) => limits.0.iter().max().map(|most| u64::from(most.get())),
             Self::Always => None,
+        }
+    }
+
+    /// How many requests a connection carries on average, where this side closes it; `None` where the server does.
+    pub fn closed_here_after(&self) -> Option<f64> {
+        match self {
+            Self::Never | Self::Always => None,
+            Self::UpTo(most) => Some(most.get() as f64),
+            Self::Drawn(limits) => {
+                let all: u64 = limits.0.iter().map(|most| u64::from(most.get())).sum();
+                Some(all as f64 / limits.0.len() as f64)
+            }
         }
     }
 
@@ -243,5 +259,13 @@ mod tests {
         let limits = Reuse::Drawn(Limits::new([3, 0, 64]).unwrap());
         assert_eq!([0, 1, 2, 3, 7].map(|n| limits.most(n)), [3, 1, 64, 3, 1]);
         assert_eq!(Limits::new([]), None);
+    }
+
+    #[test]
+    fn who_closes_follows_from_how_long_connections_last() {
+        let drawn = Reuse::Drawn(Limits::new([1, 2, 6]).unwrap());
+        assert_eq!(drawn.closed_here_after(), Some(3.0));
+        assert_eq!(Reuse::UpTo(NonZeroU64::MIN).closed_here_after(), Some(1.0));
+        assert_eq!([Reuse::Never, Reuse::Always].map(|reuse| reuse.closed_here_after()), [None; 2]);
     }
 }

@@ -8,6 +8,7 @@ use crate::exchange::Words;
 use crate::flow::Plan;
 use crate::job::{BodyCheck, Reuse, Target};
 use crate::listener::Listener;
+use crate::ports::{Givers, LocalPorts};
 use crate::profile::Profile;
 use crate::station::Engine;
 use crate::tls::{HandshakeLedger, TlsClient};
@@ -44,6 +45,8 @@ pub(crate) struct Lane {
     pub(crate) place: (usize, usize),
     /// Connections opened so far.
     pub(crate) opened: u64,
+    /// Who gives out their ports.
+    pub(crate) ports: Givers,
     /// Begins TLS sessions, and keeps those that later ones may go on with.
     pub(crate) tls: Option<TlsClient>,
     pub(crate) memory: Memory,
@@ -72,13 +75,19 @@ pub(crate) struct LaneReport {
 }
 
 impl Lane {
-    pub(crate) fn new(driver: Box<dyn Driver>, clock: MonotonicClock, place: (usize, usize)) -> Self {
+    pub(crate) fn new(
+        driver: Box<dyn Driver>,
+        clock: MonotonicClock,
+        place: (usize, usize),
+        ports: Option<LocalPorts>,
+    ) -> Self {
         Self {
             driver,
             connections: Vec::new(),
             clock,
             place,
             opened: 0,
+            ports: Givers::new(ports, place),
             tls: None,
             memory: Memory::default(),
         }

@@ -19,6 +19,7 @@ mod lane;
 mod listener;
 mod local;
 mod pacer;
+mod ports;
 mod profile;
 mod sampler;
 mod station;
@@ -37,6 +38,7 @@ pub use job::{BodyCheck, Job, Limits, Pace, Pools, Protocol, Reuse, Target};
 pub use listener::{Course, Ended, Listener, Reply};
 pub use local::{AddressError, LocalAddresses};
 pub use pacer::{Constant, Original, Pacer, Poisson};
+pub use ports::{LocalPorts, PortsError, PortsRefused};
 pub use profile::{Profile, Stage};
 pub use station::{Engine, Recording, Station, driver_in_words};
 pub use tls::{

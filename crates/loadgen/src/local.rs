@@ -2,6 +2,7 @@
 //!
 //! Measuring side; asked once a connection. Knows nothing of sockets.
 
+use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
@@ -27,6 +28,13 @@ pub struct AddressError {
 }
 
 impl LocalAddresses {
+    /// All of these ranges.
+    pub fn of<'r>(ranges: impl IntoIterator<Item = &'r Self>) -> Self {
+        let mut all = Self::default();
+        ranges.into_iter().for_each(|range| all.add(range));
+        all
+    }
+
     /// Adds a range.
     pub fn add(&mut self, more: &Self) {
         self.ranges.extend_from_slice(&more.ranges);
@@ -85,6 +93,20 @@ impl FromStr for LocalAddresses {
     }
 }
 
+/// As it can be read again: `FIRST-LAST`, or one address, with commas between several.
+impl Display for LocalAddresses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, Range { first, count }) in self.ranges.iter().enumerate() {
+            let comma = if at > 0 { ", " } else { "" };
+            match count {
+                1 => write!(f, "{comma}{first}")?,
+                more => write!(f, "{comma}{first}-{}", plus(*first, more - 1))?,
+            }
+        }
+        Ok(())
+    }
+}
+
 fn distance(first: IpAddr, last: IpAddr) -> Option<u64> {
     match (first, last) {
         (IpAddr::V4(first), IpAddr::V4(last)) => {
@@ -114,6 +136,21 @@ mod tests {
         assert_eq!(seen, ["127.0.0.2", "127.0.0.3", "127.1.0.1", "127.1.0.2", "127.0.0.2"]);
         assert_eq!(LocalAddresses::default().nth(3), None);
         assert_eq!(addresses("::1").nth(7).unwrap().to_string(), "::1");
+    }
+
+    #[test]
+    fn ranges_are_written_as_they_can_be_read() {
+        for (text, written) in [
+            ("127.0.0.2", "127.0.0.2"),
+            ("127.0.0.2-127.0.1.1", "127.0.0.2-127.0.1.1"),
+            ("127.1.0.0/30", "127.1.0.1-127.1.0.2"),
+            ("::1-::3", "::1-::3"),
+        ] {
+            assert_eq!((addresses(text).to_string().as_str(), addresses(written)), (written, addresses(text)));
+        }
+        let both = LocalAddresses::of([&addresses("::1"), &addresses("127.0.0.2-127.0.0.3")]);
+        assert_eq!(both.to_string(), "::1, 127.0.0.2-127.0.0.3");
+        assert_eq!(LocalAddresses::default().to_string(), "");
     }
 
     #[test]

@@ -96,7 +96,8 @@ impl Station {
         Self::with(target, threads, cores, Engine::default())
     }
 
-    /// The same with a say in how the kernel is asked. Instead of a driver that the kernel does not let us
+    /// The same with a say in how the kernel is asked. Whether the kernel keeps to a range of ports by itself is looked
+    /// at in the network of whoever makes the station. Instead of a driver that the kernel does not let us
     /// have it gets another, and says [why](Station::why_not_better).
     ///
     /// # Errors
@@ -109,7 +110,7 @@ impl Station {
         for place in 0..threads {
             let (driver, why) = best(clock, engine.driver)?;
             why_not = why_not.or(why);
-            lanes.push(Lane::new(driver, clock, (place, threads)));
+            lanes.push(Lane::new(driver, clock, (place, threads), target.ports));
         }
         Ok(Self { target, cores, network: None, lanes, clock, engine, why_not })
     }

@@ -4,7 +4,7 @@ use crate::connection::{Connection, Next};
 use crate::desk::Desk;
 use crate::site::Site;
 use crate::tally::Counters;
-use crate::world::{World, WorldDesk};
+use crate::world::{OfAll, World, WorldDesk};
 use bakeoff_content::Catalogue;
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl Conversation {
     /// The same with the origin of a world, which may let replies wait: they go with a later call.
     pub fn with_world(world: World) -> Self {
         let Self { desk, .. } = Self::new(Catalogue::default());
-        let mut world = WorldDesk::new(Arc::new(world), Arc::default(), Arc::default(), 0);
+        let mut world = WorldDesk::new(Arc::new(world), OfAll::default(), 0);
         let connection = Connection::without_tls(false, world.requests());
         Self { connection, desk: desk.with_world(Some(world)) }
     }

@@ -3,6 +3,7 @@
 //! Hot. Its memory is used again and again, so that a request allocates nothing.
 
 use crate::burner::Burner;
+use crate::ending::Ending;
 use crate::head::{Going, Heads};
 use crate::outgoing::Outgoing;
 use crate::site::{Answer, Asked, Piece, Site};
@@ -87,6 +88,12 @@ impl Desk {
             }
             _ => false,
         }
+    }
+
+    /// Puts the whole reply on the desk if the request is of the parts of a run; an error ends the connection with it.
+    pub(crate) fn meet(&mut self, request: &RequestHead<'_>, going: Going) -> Option<Result<(), Ending>> {
+        let world = self.world.as_mut().filter(|world| world.is_about_parts(request))?;
+        Some(world.write_meeting(request, self.clock.now(), going, self.out.bytes()))
     }
 
     /// Decides on a reply; the request counts as answered from now on.

@@ -4,6 +4,7 @@
 
 use bakeoff_wire::h2::ConnectionError;
 use bakeoff_wire::http1::RequestError;
+use bakeoff_wire::parts::Refusal;
 
 /// One of the reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,10 @@ pub(crate) enum Ending {
     Idle,
     /// It served as many requests as the world says.
     ServedAll,
+    /// What was told of a part of a run is nothing that a part tells.
+    NoPart,
+    /// A part of a run was refused.
+    PartRefused(Refusal),
     /// No descriptor or no memory was left for it; counted at each try.
     NotTaken,
 }
@@ -58,6 +63,11 @@ impl Ending {
             Self::Http2(error) => http2(error),
             Self::Idle => "idle for too long",
             Self::ServedAll => "all its requests served",
+            Self::NoPart => "malformed word of a part",
+            Self::PartRefused(Refusal::OtherNumber) => "part refused: other-number",
+            Self::PartRefused(Refusal::OtherPlan) => "part refused: other-plan",
+            Self::PartRefused(Refusal::Taken) => "part refused: taken",
+            Self::PartRefused(Refusal::Unknown) => "part refused: unknown",
             Self::NotTaken => "could not be taken",
         }
     }

@@ -299,6 +299,13 @@ impl Http1 {
             self.reply = Reply::Goes(Piece::nothing());
             return;
         }
+        if let Some(met) = desk.meet(request, going) {
+            self.reply = Reply::Goes(Piece::nothing());
+            if let Err(why) = met {
+                (self.keep_alive, self.why) = (false, Some(why));
+            }
+            return;
+        }
         if let Some(of_world) = desk.world.as_ref().and_then(|world| world.read(request)) {
             if request.expects_continue {
                 desk.out.bytes().extend_from_slice(CONTINUE);

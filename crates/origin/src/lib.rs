@@ -8,7 +8,7 @@
 //! From the socket to the object: `worker` owns a driver and its connections; `connection` is TLS, if
 //! any, with `http1` or `http2` upon it, bytes in and bytes out; `site` decides what is replied; `head`
 //! and `outgoing` hold what is sent. `world` beside the site answers for objects that nobody listed; its replies
-//! may have to wait, for which `timers` wake the worker.
+//! may have to wait, for which `timers` wake the worker. In `meeting` robots of several processes agree on their phases.
 
 #![forbid(unsafe_code)]
 
@@ -21,6 +21,7 @@ mod ending;
 mod head;
 mod http1;
 mod http2;
+mod meeting;
 mod outgoing;
 mod pulse;
 mod range;

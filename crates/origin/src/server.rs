@@ -8,7 +8,7 @@ use crate::site::Site;
 use crate::tally::{Counters, Everyone, Tally, sum};
 use crate::waiting::Waiting;
 use crate::worker::{Wanted, Worker};
-use crate::world::{World, WorldDesk};
+use crate::world::{OfAll, World, WorldDesk};
 use bakeoff_content::Catalogue;
 use bakeoff_sys::driver::{Choice, best};
 use bakeoff_sys::net;
@@ -101,11 +101,12 @@ impl Origin {
             world.model.prepare();
         }
         let idle_timeout = world.as_ref().and_then(|world| world.idle_timeout);
-        let waiting = Arc::new(Waiting::default());
+        let (waiting, meeting) = (Arc::new(Waiting::default()), Arc::default());
         let threads: Everyone = listeners.iter().map(|_| Arc::<Counters>::default()).collect();
         for (index, (listener, counters)) in listeners.into_iter().zip(&*threads).enumerate() {
             let desk = Desk::new(site.clone(), counters.clone(), options.burn.map(Burner::new));
-            let of_thread = |world| WorldDesk::new(world, waiting.clone(), threads.clone(), index as u64);
+            let of_all = OfAll { waiting: waiting.clone(), everyone: threads.clone(), meeting: meeting.clone() };
+            let of_thread = |world| WorldDesk::new(world, of_all, index as u64);
             let desk = desk.with_world(world.clone().map(of_thread));
             let (driver, _) = best(MonotonicClock::new(), options.driver)?;
             let worker =

@@ -20,7 +20,7 @@ pub mod spec;
 pub mod stream;
 pub mod working_set;
 
-pub use phases::{FillGate, PhaseFile};
+pub use phases::{FillGate, PartsGate, PhaseFile};
 pub use population::{Lane, Population, Setting, TargetForm};
 pub use robots::{Heard, Robots};
 pub use spec::{Connections, RobotsFile, Spec, SpecError};

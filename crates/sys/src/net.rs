@@ -1,31 +1,88 @@
 //! TCP sockets that never block, for both roles.
 
+mod ports;
+
+pub use ports::{PortRange, kernel_gives};
+
+use nix::errno::Errno;
 use nix::sys::socket::{self, AddressFamily, SockFlag, SockProtocol, SockType, SockaddrStorage, sockopt};
+use ports::set_port_range;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{FromRawFd, OwnedFd};
 
+/// Where a connection comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Local {
+    /// The address; `None` leaves it to the kernel.
+    pub address: Option<IpAddr>,
+    /// The port.
+    pub port: LocalPort,
+}
+
+/// Which port a connection comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LocalPort {
+    /// One of those that the kernel gives out, chosen when the peer is known: a local address then has all of
+    /// them for each peer.
+    #[default]
+    Any,
+    /// The same among these, where the kernel [gives out](kernel_gives) all of them.
+    Within(PortRange),
+    /// This one.
+    This(u16),
+}
+
+impl Local {
+    /// System calls that it takes to say so.
+    pub(crate) const fn calls(&self) -> u64 {
+        let of_address = if self.address.is_some() { 2 } else { 0 };
+        match self.port {
+            LocalPort::Any => of_address,
+            LocalPort::Within(_) => of_address + 1,
+            LocalPort::This(_) => 2,
+        }
+    }
+}
+
 /// Starts a connection without waiting for it: when the socket becomes writable, it stands or
-/// [`TcpStream::take_error`] says why not. With `no_delay` small writes are sent at once. The port of a given
-/// local address is chosen when the peer is known: one local address then has all its ports for each peer.
+/// [`TcpStream::take_error`] says why not. With `no_delay` small writes are sent at once.
 ///
 /// # Errors
 /// When not even the attempt can be made: no descriptor, no free port, refused at once, or the local
-/// address is not one of this machine's.
-pub fn begin(address: SocketAddr, from: Option<IpAddr>, no_delay: bool) -> io::Result<TcpStream> {
+/// address is not one of this machine's. `AddrInUse` when somebody else has the port that was asked for.
+pub fn begin(address: SocketAddr, from: Local, no_delay: bool) -> io::Result<TcpStream> {
     let fd = tcp_socket(address)?;
     if no_delay {
         socket::setsockopt(&fd, sockopt::TcpNoDelay, &true)?;
     }
-    if let Some(from) = from {
-        socket::setsockopt(&fd, sockopt::IpBindAddressNoPort, &true)?;
-        let local = SockaddrStorage::from(SocketAddr::new(from, 0));
-        socket::bind(std::os::fd::AsRawFd::as_raw_fd(&fd), &local)?;
-    }
+    bind_local(&fd, address, from)?;
     match socket::connect(std::os::fd::AsRawFd::as_raw_fd(&fd), &SockaddrStorage::from(address)) {
-        Ok(()) | Err(nix::errno::Errno::EINPROGRESS) => Ok(TcpStream::from(fd)),
+        Ok(()) | Err(Errno::EINPROGRESS) => Ok(TcpStream::from(fd)),
+        // Its address could be had a moment ago: there is a connection from it to the same peer.
+        Err(Errno::EADDRNOTAVAIL) if matches!(from.port, LocalPort::This(_)) => Err(Errno::EADDRINUSE.into()),
         Err(error) => Err(error.into()),
     }
+}
+
+fn bind_local(fd: &OwnedFd, to: SocketAddr, from: Local) -> io::Result<()> {
+    if let LocalPort::Within(range) = from.port {
+        set_port_range(fd, range)?;
+    }
+    let local = match (from.address, from.port) {
+        (None, LocalPort::Any | LocalPort::Within(_)) => return Ok(()),
+        (Some(address), LocalPort::Any | LocalPort::Within(_)) => {
+            socket::setsockopt(fd, sockopt::IpBindAddressNoPort, &true)?;
+            SocketAddr::new(address, 0)
+        }
+        (address, LocalPort::This(port)) => {
+            // One whose last connection is in TIME_WAIT may be had again; the kernel sees to it when the peer is
+            // known that no two connections are the same.
+            socket::setsockopt(fd, sockopt::ReuseAddr, &true)?;
+            SocketAddr::new(address.unwrap_or_else(|| unspecified(to)), port)
+        }
+    };
+    Ok(socket::bind(std::os::fd::AsRawFd::as_raw_fd(fd), &SockaddrStorage::from(local))?)
 }
 
 /// Takes a connection, which does not block either; small writes are sent at once.
@@ -57,8 +114,21 @@ pub fn listen(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
     Ok(TcpListener::from(fd))
 }
 
+/// Whether this process may have the port, as far as its privilege goes; one that somebody has is no refusal.
+pub fn may_have_port(port: u16) -> bool {
+    let address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+    // A machine without IPv4 says no more of ports than one whose port is taken.
+    let Ok(fd) = tcp_socket(address) else { return true };
+    let bound = socket::bind(std::os::fd::AsRawFd::as_raw_fd(&fd), &SockaddrStorage::from(address));
+    bound != Err(Errno::EACCES)
+}
+
 /// Waiting connections; the kernel cuts it to `net.core.somaxconn`.
 const BACKLOG: i32 = 4096;
+
+fn unspecified(to: SocketAddr) -> IpAddr {
+    if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
+}
 
 fn tcp_socket(address: SocketAddr) -> io::Result<OwnedFd> {
     let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
@@ -82,7 +152,36 @@ mod tests {
     #[test]
     fn a_connection_is_started_without_waiting() {
         let listener = listen("127.0.0.1:0".parse().unwrap(), false).unwrap();
-        let stream = begin(listener.local_addr().unwrap(), None, true).unwrap();
+        let stream = begin(listener.local_addr().unwrap(), Local::default(), true).unwrap();
         assert!(stream.peer_addr().is_ok() && stream.nodelay().unwrap());
+    }
+
+    #[test]
+    fn a_port_that_is_asked_for_is_had_or_refused_and_can_be_had_again() {
+        let listener = listen("127.0.0.1:0".parse().unwrap(), false).unwrap();
+        let to = listener.local_addr().unwrap();
+        let address: IpAddr = "127.0.0.9".parse().unwrap();
+        // One that nobody has: the kernel names it.
+        let free = listen(SocketAddr::new(address, 0), false).unwrap().local_addr().unwrap().port();
+        let from = Local { address: Some(address), port: LocalPort::This(free) };
+        let first = begin(to, from, true).unwrap();
+        assert_eq!(first.local_addr().unwrap(), SocketAddr::new(address, free));
+        assert_eq!(begin(to, from, true).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        // To another peer the same port is another connection.
+        let other = listen("127.0.0.1:0".parse().unwrap(), false).unwrap();
+        let second = begin(other.local_addr().unwrap(), from, true).unwrap();
+        assert_eq!(second.local_addr().unwrap().port(), free);
+        // Without an address, too.
+        let from = Local { address: None, port: LocalPort::This(to.port()) };
+        assert_eq!(begin(to, from, true).unwrap_err().kind(), io::ErrorKind::AddrInUse, "the listener's");
+        // An address of a network under test (RFC 2544) is not this machine's: no other port would help.
+        let from = Local { address: Some("198.18.0.1".parse().unwrap()), port: LocalPort::This(free) };
+        assert_eq!(begin(to, from, true).unwrap_err().kind(), io::ErrorKind::AddrNotAvailable);
+    }
+
+    #[test]
+    fn a_port_that_somebody_has_is_no_matter_of_privilege() {
+        let taken = listen("0.0.0.0:0".parse().unwrap(), false).unwrap().local_addr().unwrap();
+        assert!(may_have_port(taken.port()));
     }
 }

@@ -33,11 +33,14 @@ pub(super) fn of(
         rate_per_s.map(|rate| rate * load)
     };
     let lines = run.phases.iter().filter(|line| line.measured);
+    // What the origin sent to other parts of the run is not told apart.
+    let is_whole = stored.setup.part.is_none();
     let measured = lines.map(|line| Measured {
         plan,
         run,
         line,
         is_cache,
+        is_whole,
         order,
         rate_per_s,
         asked_per_s: asked(line),
@@ -95,6 +98,7 @@ struct Measured<'a> {
     run: &'a RunRecord,
     line: &'a PhaseLine,
     is_cache: bool,
+    is_whole: bool,
     order: u32,
     rate_per_s: Option<f64>,
     /// What this phase asked for of it.
@@ -144,7 +148,7 @@ impl Measured<'_> {
             byte_hit_ratio: of_cache(sums.byte_hit_ratio()),
             offered_hit_ratio: sums.offered_document_hit_ratio(),
             offered_byte_hit_ratio: sums.offered_byte_hit_ratio(),
-            two_sided_hit_ratio: of_cache(two_sided(sums.good, used)),
+            two_sided_hit_ratio: of_cache(two_sided(sums.good, used)).filter(|_| self.is_whole),
             achievable: achievable(self.run, self.line),
             fault_share: faults(sums) as f64 / sums.finished.max(1) as f64,
             in_flight_mean: sums.in_flight.mean(phase.span()).unwrap_or(0.0),

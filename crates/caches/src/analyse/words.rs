@@ -9,6 +9,7 @@ use crate::results::{CutShort, Downtime, Entrant, Point};
 use crate::scale::{FEWEST_REPLIES, SHORTEST};
 use crate::transactions::DROPPED;
 use bakeoff_units::{Nanos, PerSecond};
+use bakeoff_wire::parts::PartSet;
 
 /// Robots that send this late, or this busy, measure themselves.
 const LATE: Nanos = Nanos::from_millis(10);
@@ -192,6 +193,12 @@ fn of_run(run: &RunRecord) -> Vec<String> {
     if let Some(ahead) = run.clock_ahead_s.filter(|ahead| ahead.unsigned_abs() > CLOCKS_AGREE_S) {
         let clock = clock_in_words(ahead, "the robots'");
         warnings.push(format!("{whose}: the origin's clock {clock}: ages are not to be trusted"));
+    }
+    if !run.without.is_empty() {
+        let parts: PartSet = run.without.iter().copied().collect();
+        warnings.push(format!(
+            "{whose}: it went on without part {parts} of the run; what was asked from then on was less than the plan says"
+        ));
     }
     warnings
 }

@@ -8,6 +8,7 @@ use super::{CachePlan, Changes, Course, Entrant, Fill, Growth, PlanError};
 use crate::scale::Scale;
 use bakeoff_content::Distribution;
 use bakeoff_content::world::{Model, TypedKind};
+use bakeoff_loadgen::{LocalAddresses, LocalPorts};
 use bakeoff_robots::{PhaseFile, RobotsFile, Spec};
 use bakeoff_subject::ProxyMode as Mode;
 use bakeoff_units::{Bytes, Nanos};
@@ -107,6 +108,8 @@ pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> 
         hit_ratio: section.hit_ratio.as_ref().map(|text| reader.value("hit_ratio", text)).transpose()?,
         mean_bound: reader.or("mean_bound", section.mean_bound.as_ref(), Nanos::from_secs(3))?,
         connections: section.connections,
+        ports: ports(&reader, section, changes)?,
+        from: from(&reader, section, changes)?,
         timeout: reader.or("timeout", section.timeout.as_ref(), Nanos::from_secs(60))?,
         seed: section.seed.unwrap_or(1),
         origin_port: changes.origin_port,
@@ -173,6 +176,30 @@ pub(super) fn demand_products(origin: &str, plan: &CachePlan) -> Result<(), Plan
         "products",
         format!("`{name}` cannot be away, as it is in an outage of this plan: {why}; take products alone"),
     ))
+}
+
+fn ports(
+    reader: &Reader<'_>,
+    section: &BakeoffSection,
+    changes: &Changes,
+) -> Result<Option<LocalPorts>, PlanError> {
+    let typed = || section.ports.as_deref().map(|text| reader.value("ports", text)).transpose();
+    changes.ports.map_or_else(typed, |given| Ok(Some(given)))
+}
+
+fn from(
+    reader: &Reader<'_>,
+    section: &BakeoffSection,
+    changes: &Changes,
+) -> Result<LocalAddresses, PlanError> {
+    if changes.from.count() > 0 {
+        return Ok(changes.from.clone());
+    }
+    let mut all = LocalAddresses::default();
+    for range in &section.from {
+        all.add(&reader.value("from", range)?);
+    }
+    Ok(all)
 }
 
 fn study(reader: &Reader<'_>, section: &BakeoffSection) -> Result<Option<String>, PlanError> {

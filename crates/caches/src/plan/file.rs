@@ -42,6 +42,13 @@ pub(super) struct BakeoffSection {
     pub mean_bound: Option<String>,
     /// Most connections. Default: what the descriptors allow, at most 20,000.
     pub connections: Option<usize>,
+    /// Local ports of the robots' connections, such as "1024:30000". Default: the kernel's. `--ports` replaces it.
+    pub ports: Option<String>,
+    /// Local addresses of the robots' connections, such as ["127.0.0.2-127.0.0.9"], used in turn, by robots with
+    /// connections of their own one a robot; each has ports of its own. Default: the kernel's. `--from` replaces
+    /// them.
+    #[serde(default)]
+    pub from: Vec<String>,
     /// Time limit of a request. Default "60s".
     pub timeout: Option<String>,
     /// Seed of everything that is drawn. Default 1.

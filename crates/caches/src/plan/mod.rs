@@ -20,6 +20,7 @@ use crate::not_scaled::{self, Grows};
 use crate::scale::{Scale, TooShort};
 use bakeoff_content::DistributionError;
 use bakeoff_content::world::{Model, ModelError};
+use bakeoff_loadgen::{LocalAddresses, LocalPorts};
 use bakeoff_robots::working_set::Limit;
 use bakeoff_robots::{PhaseFile, Spec, SpecError};
 use bakeoff_subject::ProxyMode as Mode;
@@ -61,6 +62,10 @@ pub struct CachePlan {
     pub mean_bound: Nanos,
     /// Most connections.
     pub connections: Option<usize>,
+    /// Local ports of the robots' connections; `None`: the kernel's.
+    pub ports: Option<LocalPorts>,
+    /// Local addresses of the robots' connections; none: the kernel's.
+    pub from: LocalAddresses,
     /// Time limit of a request.
     pub timeout: Nanos,
     /// Seed of everything that is drawn.
@@ -114,6 +119,10 @@ pub struct Changes {
     pub rate: Option<PerSecond>,
     /// Where the origin listens; left out: on a free port.
     pub origin_port: Option<u16>,
+    /// In place of the plan's local ports.
+    pub ports: Option<LocalPorts>,
+    /// In place of the plan's local addresses; not used when there are none.
+    pub from: LocalAddresses,
 }
 
 /// Why a plan cannot be run.

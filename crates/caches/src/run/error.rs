@@ -1,8 +1,9 @@
 //! Why a bake-off cannot go on.
 
+use super::parts::PartsError;
 use bakeoff_experiment::directory::DirectoryError;
 use bakeoff_experiment::environment::{EnvironmentError, PlacementError};
-use bakeoff_loadgen::TlsSetupError;
+use bakeoff_loadgen::{LocalPorts, PortsRefused, TlsSetupError};
 use bakeoff_subject::SubjectError;
 use std::io;
 use std::net::SocketAddr;
@@ -26,6 +27,25 @@ pub enum CachesError {
     /// Descriptors.
     #[error(transparent)]
     Environment(#[from] EnvironmentError),
+    /// Local ports that may not be had.
+    #[error(transparent)]
+    PortsRefused(#[from] PortsRefused),
+    /// Fewer local ports than connections.
+    #[error(
+        "{connections} connections at once need as many local ports, and {addresses} local address(es) have {there} \
+         ({ports} of each); give a wider range with --ports, more addresses with --from, such as \
+         127.0.0.2-127.0.0.9, or fewer `connections` in the plan"
+    )]
+    Ports {
+        /// Most connections at once.
+        connections: usize,
+        /// The range.
+        ports: LocalPorts,
+        /// Local addresses.
+        addresses: u64,
+        /// Ports of all of them.
+        there: u64,
+    },
     /// The temporary directory.
     #[error("{path}: {why}; the temporary directory (TMPDIR) must be writable")]
     Scratch {
@@ -54,6 +74,9 @@ pub enum CachesError {
     /// Anything else of the system.
     #[error("{0}")]
     System(io::Error),
+    /// The parts of a run do not come together.
+    #[error(transparent)]
+    Parts(#[from] PartsError),
     /// Nothing came back.
     #[error(
         "{entrant}: not one good reply in {asked} requests, most of them {class}; nothing can be measured"

@@ -11,11 +11,13 @@ use crate::results::Tls;
 use crate::transactions::{Fate, Log, Logged, OfRun, Teller, Writer};
 use bakeoff_content::world::Model;
 use bakeoff_experiment::directory::DirectoryError;
-use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording, Station, Target, TlsSettings};
+use bakeoff_loadgen::{
+    BodyCheck, Job, LocalAddresses, LocalPorts, Pace, Pools, Recording, Station, Target, TlsSettings,
+};
 use bakeoff_robots::ledger::{INTERVAL, Ledger, Record, Scope};
 use bakeoff_robots::phases::EndReason;
 use bakeoff_robots::stream::Request;
-use bakeoff_robots::{FillGate, Lane, Population, Robots, Setting, Spec, TargetForm};
+use bakeoff_robots::{FillGate, Lane, PartsGate, Population, Robots, Setting, Spec, TargetForm};
 use bakeoff_subject::ProxyMode;
 use bakeoff_units::Nanos;
 use bakeoff_workload::Statuses;
@@ -36,9 +38,16 @@ pub(crate) struct Load<'a> {
     pub(crate) model: &'a Model,
     pub(crate) way: Way,
     pub(crate) connections: usize,
+    /// Where connections come from.
+    pub(crate) from: &'a LocalAddresses,
+    pub(crate) ports: Option<LocalPorts>,
     pub(crate) timeout: Nanos,
     pub(crate) seed: u64,
     pub(crate) world: u64,
+    /// Which of the run's robots these are.
+    pub(crate) lane: Lane,
+    /// Where they wait for others that make the same run.
+    pub(crate) parts: Option<&'a PartsGate>,
     /// Whether basic requests are kept, for caches that are simulated.
     pub(crate) keeps_stream: bool,
     /// Whether it is kept what became of every request, for outages.
@@ -162,6 +171,10 @@ impl Load<'_> {
         let setting = self.setting(&gate);
         let (teller, writer) = self.log_of(setting.start_unix).unzip();
         let population = Population::new(spec, model, setting);
+        let population = match self.parts {
+            Some(parts) => population.agreeing(parts.clone()),
+            None => population,
+        };
         let target = self.target();
         let kept = Arc::new(Mutex::new(Kept::default()));
         let keeps = Keeps { stream: self.keeps_stream, trace: self.keeps_trace };
@@ -276,15 +289,22 @@ impl Load<'_> {
     fn target(&self) -> Target {
         Target {
             reuse: self.spec.reuse(self.seed),
+            from: self.from.clone(),
+            ports: self.ports,
             idle_timeout: self.spec.idle_timeout,
             ..self.way.target()
         }
     }
 
-    /// As the robots say, but no more connections than there are descriptors for.
+    /// As the robots say, but no more connections than there are descriptors for; a part of a run has its share of
+    /// both.
     fn pace(&self) -> Pace {
+        let share = |of: usize| self.lane.share(of as u64) as usize;
         match self.spec.pace() {
-            Pace::Sourced { connections } => Pace::Sourced { connections: connections.min(self.connections) },
+            Pace::Sourced { connections } => {
+                Pace::Sourced { connections: share(connections).min(self.connections) }
+            }
+            Pace::Pooled(pools) => Pace::Pooled(Pools { robots: share(pools.robots), ..pools }),
             other => other,
         }
     }
@@ -295,7 +315,7 @@ impl Load<'_> {
             world: self.world,
             seed: self.seed,
             start_unix: Nanos::from_duration(start),
-            lane: Lane::ONLY,
+            lane: self.lane,
             form: self.way.form(),
             gate: gate.clone(),
         }

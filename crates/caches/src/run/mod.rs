@@ -12,13 +12,16 @@ pub(crate) mod load;
 pub(crate) mod observer;
 pub(crate) mod origin;
 pub(crate) mod outage;
+pub(crate) mod parts;
 mod peak;
+pub(crate) mod ports;
 pub(crate) mod power;
 mod started;
 pub(crate) mod steps;
 pub(crate) mod tally;
 
 pub use error::CachesError;
+pub use parts::PartsError;
 
 use crate::directory::Directory;
 use crate::plan::{CachePlan, Course, Entrant, Kind, Peak};
@@ -125,7 +128,11 @@ impl Bakeoff<'_> {
         let driver = bakeoff_loadgen::driver_in_words().map_err(CachesError::Robots)?;
         facts.push(Fact { name: "generator_driver".to_owned(), value: driver.clone() });
         let connections = self.connections()?;
-        let need = Need { connections: connections as u64, connection_rate: None, loopback };
+        ports::ensure(self.plan, connections)?;
+        facts.extend(ports::facts(self.plan));
+        let seen = ports::seen(self.plan, seen);
+        let connection_rate = ports::closed_a_second(self.plan);
+        let need = Need { connections: connections as u64, connection_rate, loopback };
         let found = environment::warnings(&seen, &placement, &need);
         let warnings: Vec<String> = found.into_iter().map(|warning| warning.sentence).collect();
         bakeoff_sys::affinity::pin(&placement.generator).map_err(CachesError::System)?;
@@ -135,6 +142,7 @@ impl Bakeoff<'_> {
             started: jiff::Timestamp::now().to_string(),
             bakeoff: env!("CARGO_PKG_VERSION").to_owned(),
             flags: self.flags.clone(),
+            part: None,
             scale: self.plan.scale.to_string(),
             rate_per_s: self.plan.rate_changed.map(PerSecond::get),
             facts,
@@ -169,6 +177,9 @@ impl Bakeoff<'_> {
     ) -> Result<(), CachesError> {
         let scratch = Scratch::create(&mut |words| progress.stage(words))
             .map_err(|why| CachesError::Temporary(why.to_string()))?;
+        if let Some(words) = ports::in_words(self.plan, connections) {
+            progress.stage(&words);
+        }
         progress.stage("starting the origin");
         let place = Place {
             scratch: scratch.path(),

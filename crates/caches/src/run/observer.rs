@@ -29,6 +29,7 @@ pub(crate) trait Counted {
 }
 
 /// An origin that somebody else has started: it is known by what it says of itself.
+#[derive(Clone, Debug)]
 pub(crate) struct Elsewhere {
     /// Where.
     pub(crate) address: SocketAddr,

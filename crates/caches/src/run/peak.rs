@@ -163,6 +163,7 @@ mod tests {
             outages: Vec::new(),
             transactions: None,
             tls: None,
+            without: Vec::new(),
         }
     }
 

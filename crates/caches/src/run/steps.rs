@@ -13,7 +13,7 @@ use crate::plan::{Course, Entrant, Peak};
 use crate::records::{EntrantRecord, PhaseLine, Purpose, RunRecord, Store};
 use bakeoff_content::mix64;
 use bakeoff_content::world::Model;
-use bakeoff_robots::Spec;
+use bakeoff_robots::{Lane, Spec};
 use bakeoff_subject::StoreReading;
 use bakeoff_units::PerSecond;
 use std::sync::atomic::Ordering;
@@ -138,9 +138,13 @@ impl Bench<'_, '_> {
             model: work.model,
             way: Way::new(self.origin.address, proxy, self.origin.tls.as_ref()),
             connections: self.connections,
+            from: &self.plan.from,
+            ports: self.plan.ports,
             timeout: self.plan.timeout,
             seed: mix64(self.plan.seed ^ u64::from(self.run)),
             world,
+            lane: Lane::ONLY,
+            parts: None,
             keeps_stream: work.keeps_stream,
             keeps_trace: work.spec.phases.iter().any(|phase| phase.outage),
             log: self.log_of(entrant),
@@ -190,6 +194,7 @@ impl Bench<'_, '_> {
             outages: outage::of(&ended.trace, &learnt.switched),
             transactions: ended.logged,
             tls: ended.tls,
+            without: Vec::new(),
             phases: ended.phases,
         }
     }
@@ -221,6 +226,7 @@ impl Bench<'_, '_> {
             outages: Vec::new(),
             transactions: None,
             tls: None,
+            without: Vec::new(),
         })
     }
 

@@ -24,9 +24,9 @@ pub(crate) fn tally(
     tls: Option<&TlsSettings>,
 ) -> Result<(Tally, Option<i64>), CachesError> {
     let failed = |why| CachesError::Tally { address, why };
-    let reply = get(address, tls).map_err(failed)?;
-    let (head, body) = reply.split_once("\r\n\r\n").unwrap_or((&reply, ""));
-    if head.split_whitespace().nth(1) != Some("200") {
+    let reply = ask(address, tls, "GET", PATH).map_err(failed)?;
+    let (head, body) = taken_apart(&reply);
+    if status(head) != Some(200) {
         return Err(failed(io::Error::other("it has no world; start it with `bakeoff origin --plan PLAN`")));
     }
     let tally = Tally::parse(body.as_bytes()).ok_or_else(|| {
@@ -46,23 +46,39 @@ fn ahead_s(head: &str) -> Option<i64> {
     Some(date as i64 - now.as_secs() as i64)
 }
 
-/// The reply, whole.
-fn get(address: SocketAddr, tls: Option<&TlsSettings>) -> io::Result<String> {
+/// Head and body of a reply.
+pub(super) fn taken_apart(reply: &str) -> (&str, &str) {
+    reply.split_once("\r\n\r\n").unwrap_or((reply, ""))
+}
+
+/// Of a reply's head.
+pub(super) fn status(head: &str) -> Option<u16> {
+    head.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// The reply, whole, to a request without a body.
+pub(super) fn ask(
+    address: SocketAddr,
+    tls: Option<&TlsSettings>,
+    method: &str,
+    target: &str,
+) -> io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let question = format!("GET {PATH} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let length = if method == "GET" { "" } else { "Content-Length: 0\r\n" };
+    let head = format!("{method} {target} HTTP/1.1\r\nHost: {address}\r\n{length}Connection: close\r\n\r\n");
     if let Some(tls) = tls {
-        return get_over_tls(stream, address, tls, question.as_bytes());
+        return ask_over_tls(stream, address, tls, head.as_bytes());
     }
-    stream.write_all(question.as_bytes())?;
+    stream.write_all(head.as_bytes())?;
     let mut reply = String::new();
     stream.take(ANSWER_BYTES).read_to_string(&mut reply)?;
     Ok(reply)
 }
 
 /// The same over TLS.
-fn get_over_tls(
+fn ask_over_tls(
     mut stream: TcpStream,
     address: SocketAddr,
     tls: &TlsSettings,

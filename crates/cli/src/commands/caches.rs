@@ -13,6 +13,7 @@ use bakeoff_caches::results::{Entrant as Outcome, Results};
 use bakeoff_caches::{Bakeoff, CachesError, Progress, analyse, shipped};
 use bakeoff_experiment::directory::{DirectoryError, ResultsDir};
 use bakeoff_experiment::run::Progress as _;
+use bakeoff_loadgen::LocalAddresses;
 use bakeoff_report::{caches_html, caches_text};
 use bakeoff_robots::console::{Generation, Line};
 use bakeoff_robots::ledger::Record;
@@ -87,7 +88,14 @@ fn changes(args: &CachesArgs) -> Result<Changes, Failure> {
             entrants.push(Entrant::running(resolve(address)?, mode));
         }
     }
-    Ok(Changes { entrants, scale: args.scale, rate: args.rate, origin_port: args.origin_port })
+    Ok(Changes {
+        entrants,
+        scale: args.scale,
+        rate: args.rate,
+        origin_port: args.origin_port,
+        ports: args.ports,
+        from: LocalAddresses::of(&args.from),
+    })
 }
 
 /// Flags that only experiments have: none is taken and then not looked at.

@@ -30,7 +30,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Exit, Failure> {
     let interrupted = signals::interrupted();
     let size = Size::of(args, target.protocol.streams());
     room::descriptors(size.connections)?;
-    if let Some(sentence) = room::ports(size.connections, &target.from, target.address)? {
+    if let Some(sentence) = room::ports(size.connections, &target)? {
         terminal::note(&sentence);
     }
     let engine = Engine {
@@ -166,13 +166,12 @@ fn target(args: &LoadArgs, url: &Url) -> Result<Target, Failure> {
         None => Reuse::kept(!args.no_keepalive),
     };
     let protocol = if args.http2 { Protocol::Http2 { streams: args.streams } } else { Protocol::Http1 };
-    let mut from = LocalAddresses::default();
-    args.from.iter().for_each(|range| from.add(range));
     Ok(Target {
         tls,
         reuse,
         protocol,
-        from,
+        from: LocalAddresses::of(&args.from),
+        ports: args.ports,
         headers: headers(&args.headers)?,
         ..Target::plain(address, host)
     })

@@ -10,11 +10,13 @@ use crate::{Failure, signals};
 use bakeoff_caches::plan::{CachePlan, Changes};
 use bakeoff_caches::records::{PhaseLine, RunRecord};
 use bakeoff_caches::transactions::{DROPPED, Logged};
-use bakeoff_caches::{Apart, CLOCKS_AGREE_S, CachesError, clock_in_words};
+use bakeoff_caches::{Apart, CLOCKS_AGREE_S, CachesError, Parts, clock_in_words};
 use bakeoff_experiment::directory::{DirectoryError, ResultsDir};
+use bakeoff_loadgen::LocalAddresses;
 use bakeoff_robots::judge::{Fault, Weight};
 use bakeoff_subject::ProxyMode;
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
+use bakeoff_wire::parts::PartSet;
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::Ordering;
@@ -22,12 +24,19 @@ use std::sync::atomic::Ordering;
 /// Asks until the plan's phases are over, or until Ctrl-C.
 pub(crate) fn robots(args: &RobotsArgs) -> Result<Exit, Failure> {
     let interrupted = signals::interrupted();
-    let changes = Changes { scale: args.scale, rate: args.rate, ..Changes::default() };
+    let changes = Changes {
+        scale: args.scale,
+        rate: args.rate,
+        ports: args.ports,
+        from: LocalAddresses::of(&args.from),
+        ..Changes::default()
+    };
     let plan = caches::parse(&args.plan, &changes)?;
     let apart = Apart {
         plan: &plan,
         origin: resolve(&args.origin)?,
         cache: cache(args)?,
+        parts: args.part.map(|part| Parts { part, wait: args.wait }),
         flags: args.typed(),
         transactions: args.encode(),
         interrupted: &interrupted,
@@ -42,7 +51,7 @@ pub(crate) fn robots(args: &RobotsArgs) -> Result<Exit, Failure> {
         other => Failure::failed(other),
     })?;
     let record = run(&apart, &plan, args, log.as_ref())?;
-    terminal::say(&totals(&record));
+    terminal::say(&totals(&record, args.part.is_some()));
     if let Some(log) = &args.log {
         super::report::say_where(log);
     }
@@ -67,7 +76,10 @@ fn run(
 }
 
 fn failed(why: CachesError) -> Failure {
-    Failure::failed(why)
+    match why {
+        CachesError::Interrupted => Failure::interrupted(),
+        why => Failure::failed(why),
+    }
 }
 
 /// `HOST:PORT` as the user wrote it.
@@ -101,9 +113,10 @@ fn say_clock(origin: SocketAddr, ahead: Option<i64>) {
 }
 
 /// What it came to: a line a phase, then everything that went wrong.
-fn totals(record: &RunRecord) -> String {
+fn totals(record: &RunRecord, is_part: bool) -> String {
     let named = record.phases.iter().filter(|line| line.is_of_the_plan());
-    let mut lines: Vec<String> = named.map(phase).collect();
+    let to = if is_part { " to all parts" } else { "" };
+    let mut lines: Vec<String> = named.map(|line| phase(line, to)).collect();
     if lines.is_empty() {
         lines.push("nothing was asked".to_owned());
     }
@@ -112,6 +125,10 @@ fn totals(record: &RunRecord) -> String {
     for sums in record.phases.iter().map(|line| &line.phase.sums) {
         sums.errors.iter().for_each(|(class, count)| *errors.entry(class).or_default() += count);
         sums.faults.iter().for_each(|(fault, count)| *faults.entry(*fault).or_default() += count);
+    }
+    if !record.without.is_empty() {
+        let parts: PartSet = record.without.iter().copied().collect();
+        lines.push(format!("went on without part {parts} of the run"));
     }
     lines.extend(errors.iter().map(|(class, count)| format!("failed: {count} {class}")));
     let found = |counted: bool| {
@@ -138,7 +155,8 @@ fn logged(logged: &Logged) -> impl Iterator<Item = String> {
     std::iter::once(there).chain(dropped)
 }
 
-fn phase(line: &PhaseLine) -> String {
+/// `to`: whom the origin sent what it sent, where that is not these robots alone.
+fn phase(line: &PhaseLine, to: &str) -> String {
     let (record, sums) = (&line.phase, &line.phase.sums);
     let rate = |rate: Option<f64>| {
         rate.and_then(PerSecond::new).map_or_else(|| "none".to_owned(), |rate| rate.to_string())
@@ -149,7 +167,7 @@ fn phase(line: &PhaseLine) -> String {
     let mean = sums.replies.traffic.response_ns.mean();
     format!(
         "phase {}{}: {} replies in {}, asked {}, replied {}, mean {}, hits {} (offered {}), {} failed; the origin sent \
-         {}{}",
+         {}{to}{}",
         record.phase,
         if line.measured { "" } else { " (not measured)" },
         sums.good,

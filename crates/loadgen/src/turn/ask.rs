@@ -12,8 +12,10 @@ use crate::listener::Listener;
 use crate::profile::Stage;
 use crate::tls::{TlsClient, error_class};
 use bakeoff_sys::driver::{Connecting, Slot, Wish};
+use bakeoff_sys::net::Local;
 use bakeoff_units::{Clock, Nanos};
 use bakeoff_workload::Source;
+use std::net::IpAddr;
 
 impl<S: Source + Listener> Run<'_, '_, S> {
     pub(super) fn start_due(&mut self, now: Nanos) {
@@ -131,7 +133,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
             Ok(session) => session,
             Err(error) => return self.fail(exchange, error_class(&error)),
         };
-        let wish = self.wish(slot, exchange.turn.robot);
+        let (from, wish) = (self.local_address(slot, exchange.turn.robot), self.wish());
         let most = self.manner.target.reuse.most(self.nth());
         let memory = &mut self.lane.memory;
         let connection =
@@ -139,7 +141,8 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         self.lane.opened += 1;
         let memory = &mut self.lane.memory;
         self.profiler.lap(Stage::Asking);
-        let begun = self.lane.driver.connect(slot, self.manner.target.next_hop(), wish, &memory.out);
+        let (to, driver, first) = (self.manner.target.next_hop(), &mut self.lane.driver, &memory.out);
+        let begun = self.lane.ports.begin(from, |from| driver.connect(slot, to, Wish { from, ..wish }, first));
         self.profiler.lap(Stage::Sending);
         memory.out.clear();
         let connection = self.lane.connections[slot as usize].insert(connection);
@@ -159,18 +162,24 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         self.lane.opened * lanes as u64 + lane as u64
     }
 
-    fn wish(&self, slot: Slot, robot: u32) -> Wish {
+    fn local_address(&self, slot: Slot, robot: u32) -> Option<IpAddr> {
         let target = self.manner.target;
         let (lane, lanes) = self.lane.place;
-        let single = target.reuse == Reuse::Never;
         let owner = |number: u32| u64::from(number) * lanes as u64 + lane as u64;
         let place = match &self.pools {
             Some(_) => owner(robot),
-            None if single => self.nth(),
+            None if target.reuse == Reuse::Never => self.nth(),
             None => owner(slot),
         };
+        target.from.nth(place)
+    }
+
+    /// All but where it comes from.
+    fn wish(&self) -> Wish {
+        let target = self.manner.target;
+        let single = target.reuse == Reuse::Never;
         Wish {
-            from: target.from.nth(place),
+            from: Local::default(),
             // One small request and nothing behind it: there is nothing to hold back.
             no_delay: !single
                 || target.tls.is_some()

@@ -14,6 +14,7 @@ mod nginx;
 mod open;
 mod per_request;
 mod pooled;
+mod ports;
 mod random;
 mod replies;
 mod sharing;

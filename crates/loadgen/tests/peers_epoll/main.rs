@@ -20,6 +20,8 @@ mod open;
 mod per_request;
 #[path = "../peers/pooled.rs"]
 mod pooled;
+#[path = "../peers/ports.rs"]
+mod ports;
 #[path = "../peers/random.rs"]
 mod random;
 #[path = "../peers/replies.rs"]

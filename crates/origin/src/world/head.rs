@@ -71,8 +71,8 @@ pub(super) fn write_not_found(date: &[u8], going: Going, out: &mut Vec<u8>) {
 }
 
 /// A whole reply that no cache may keep.
-pub(super) fn write_text(date: &[u8], text: &[u8], going: Going, out: &mut Vec<u8>) {
-    start(b"200 OK", date, out);
+pub(super) fn write_text(status: &[u8], date: &[u8], text: &[u8], going: Going, out: &mut Vec<u8>) {
+    start(status, date, out);
     out.extend_from_slice(b"Cache-Control: no-store\r\n");
     content("text/plain", text.len() as u64, out);
     end(going, out);

@@ -11,7 +11,9 @@ mod request;
 pub use file::WorldError;
 pub(crate) use request::Request;
 
+use crate::ending::Ending;
 use crate::head::Going;
+use crate::meeting::Meeting;
 use crate::site::{Piece, path_of};
 use crate::tally::{Everyone, sum};
 use crate::waiting::{Seat, Waiting};
@@ -19,10 +21,11 @@ use bakeoff_content::world::{Model, Name};
 use bakeoff_content::{Distribution, SplitMix64};
 use bakeoff_units::Nanos;
 use bakeoff_wire::http1::{RequestHead, ServerMethod};
+use bakeoff_wire::parts::Word;
 use bakeoff_wire::tally;
 use head::{DateClock, Reply, write_head, write_not_found, write_text};
 use request::Verdict;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// For what a stamp's number is the seed. Changing it changes which request thinks how long.
 const THINKING: u64 = 0x7418;
@@ -63,12 +66,22 @@ impl World {
     }
 }
 
+/// What all threads have in common.
+#[derive(Clone, Default)]
+pub(crate) struct OfAll {
+    /// Replies that wait.
+    pub(crate) waiting: Arc<Waiting>,
+    /// Everybody's counters.
+    pub(crate) everyone: Everyone,
+    /// Where the parts of a run meet.
+    pub(crate) meeting: Arc<Mutex<Meeting>>,
+}
+
 /// A thread's view of the world.
 pub(crate) struct WorldDesk {
     world: Arc<World>,
     random: SplitMix64,
-    waiting: Arc<Waiting>,
-    everyone: Everyone,
+    of_all: OfAll,
     date: DateClock,
     /// Memory for the id of an object.
     id: Vec<u8>,
@@ -76,9 +89,9 @@ pub(crate) struct WorldDesk {
 
 impl WorldDesk {
     /// Of the thread of this number.
-    pub(crate) fn new(world: Arc<World>, waiting: Arc<Waiting>, everyone: Everyone, thread: u64) -> Self {
+    pub(crate) fn new(world: Arc<World>, of_all: OfAll, thread: u64) -> Self {
         let random = SplitMix64::for_purpose(thread, CONNECTIONS);
-        Self { world, random, waiting, everyone, date: DateClock::default(), id: Vec::new() }
+        Self { world, random, of_all, date: DateClock::default(), id: Vec::new() }
     }
 
     /// How many requests the next connection serves.
@@ -105,14 +118,49 @@ impl WorldDesk {
     /// Writes what was sent so far, by all threads: the whole reply. It counts itself from the next one on.
     pub(crate) fn write_tally(&mut self, going: Going, out: &mut Vec<u8>) {
         let mut lines = Vec::new();
-        sum(self.everyone.iter().map(|counters| &**counters)).sent().write(&mut lines);
+        sum(self.of_all.everyone.iter().map(|counters| &**counters)).sent().write(&mut lines);
         self.date.look();
-        write_text(self.date.text(), &lines, going, out);
+        write_text(b"200 OK", self.date.text(), &lines, going, out);
+    }
+
+    /// Whether it is of the parts of a run, well or badly said.
+    pub(crate) fn is_about_parts(&self, request: &RequestHead<'_>) -> bool {
+        Word::is_meant(request.target)
+    }
+
+    /// Writes what a part hears: the whole reply. Who is refused hears why, and no more.
+    pub(crate) fn write_meeting(
+        &mut self,
+        request: &RequestHead<'_>,
+        now: Nanos,
+        going: Going,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Ending> {
+        self.date.look();
+        let word = Word::parse(request.target).filter(|_| request.method == ServerMethod::Put);
+        let Some(word) = word else {
+            write_text(b"400 Bad Request", self.date.text(), b"", Going::End, out);
+            return Err(Ending::NoPart);
+        };
+        let mut meeting = self.of_all.meeting.lock().unwrap_or_else(PoisonError::into_inner);
+        match meeting.hear(&word, now) {
+            Ok(answer) => {
+                let mut lines = Vec::new();
+                answer.write(&mut lines);
+                write_text(b"200 OK", self.date.text(), &lines, going, out);
+                Ok(())
+            }
+            Err(refusal) => {
+                let line = format!("{}\n", refusal.label());
+                write_text(b"409 Conflict", self.date.text(), line.as_bytes(), Going::End, out);
+                Err(Ending::PartRefused(refusal))
+            }
+        }
     }
 
     /// Counts a reply that waits, as long as what is returned is held.
     pub(crate) fn seat(&self) -> Seat {
-        Seat::take(&self.waiting)
+        Seat::take(&self.of_all.waiting)
     }
 
     /// Writes the head of the reply, with what is true now. Returns the body, and whether it is a 304.

@@ -2,7 +2,7 @@
 //!
 //! Measuring side, hot but cheap. Owns Web Polygraph's schedule: factors that stay or go up and down in a
 //! straight line, goals, locks. Pure: time comes in as nanoseconds since the start; a phase is ended
-//! from outside through a [`FillGate`] only.
+//! from outside through a [`FillGate`] only, and held through a [`PartsGate`].
 
 mod file;
 mod gate;
@@ -12,12 +12,14 @@ mod schedule;
 mod stretch;
 #[cfg(test)]
 mod tests;
+mod together;
 
 pub(crate) use file::check;
 pub use file::{Awaited, FillGoal, GoalFile, LockFile, PhaseFile, RampFile};
 pub use gate::FillGate;
 pub use loads::{mean_loads, planned_loads};
 pub use schedule::{Ended, Finished, Schedule};
+pub use together::PartsGate;
 
 use bakeoff_units::{Nanos, Ratio};
 
@@ -126,6 +128,8 @@ pub enum EndReason {
     Told,
     /// What it waited for had not come after the longest time it may take.
     TookTooLong,
+    /// Its goal was reached, and other parts of the run had not reached it after the longest wait.
+    WithoutOthers,
     /// Too many errors: the test is over.
     TooManyErrors,
 }
@@ -140,6 +144,9 @@ impl EndReason {
             Self::Frozen => "the working set had stopped growing",
             Self::Told => "it was told that it was enough",
             Self::TookTooLong => "what it waited for had not come after the longest time it may take",
+            Self::WithoutOthers => {
+                "other parts of the run had not come to its end after the longest wait: it went on without them"
+            }
             Self::TooManyErrors => "too many errors: the test was ended",
         }
     }

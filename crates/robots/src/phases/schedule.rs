@@ -4,7 +4,7 @@
 //! population's affair. Moments come in as they come: a little out of order does no harm.
 
 use super::stretch::{Handover, Stretch};
-use super::{EndReason, ErrorGoal, Factors, FillGate, Goal, Phase};
+use super::{EndReason, ErrorGoal, Factors, FillGate, Goal, PartsGate, Phase};
 use crate::population::Lane;
 use bakeoff_units::Nanos;
 use std::sync::Arc;
@@ -22,6 +22,12 @@ pub struct Schedule {
     frozen: bool,
     /// When the lock of the phase that is on was first seen open.
     opened: Option<Nanos>,
+    /// The other parts of the run, where there are.
+    parts: Option<PartsGate>,
+    /// When and why the phase that is on came to its end, while it waits for other parts.
+    reached: Option<(Nanos, EndReason)>,
+    /// When and why it ends, as it was found when it was last looked at.
+    end: Option<(Nanos, EndReason)>,
     ended: Vec<Ended>,
 }
 
@@ -64,7 +70,26 @@ impl Schedule {
         );
         let tally = Tally::default();
         let ended = Vec::with_capacity(phases.len());
-        Self { phases, lane, gate, index: 0, stretch, tally, frozen: false, opened: None, ended }
+        Self {
+            phases,
+            lane,
+            gate,
+            index: 0,
+            stretch,
+            tally,
+            frozen: false,
+            opened: None,
+            parts: None,
+            reached: None,
+            end: None,
+            ended,
+        }
+    }
+
+    /// The same as one of several parts of a run: a phase that has come to its end goes on until it has for all.
+    #[must_use]
+    pub fn agreeing(self, parts: PartsGate) -> Self {
+        Self { parts: Some(parts), ..self }
     }
 
     /// The place in the plan of the phase that is on, `None` when all are over.
@@ -106,17 +131,23 @@ impl Schedule {
         if self.opened.is_none() && goal.lock.is_some_and(|lock| !self.is_held(lock)) {
             self.opened = Some(now);
         }
-        self.end_of(&goal, now).map(|(at, _)| at)
+        self.end = self.end_with_others(&goal, now);
+        self.end.map(|(at, _)| at)
     }
 
     /// Ends the phase that is on, if it is to end by now, and begins the next. A phase that ends by its
     /// time ends at that time, however late this is looked at: the next may have to end as well.
     pub fn advance(&mut self, now: Nanos) {
-        let Some(phase) = self.phases.get(self.index) else { return };
-        let Some((at, why)) = self.end_of(&phase.goal, now) else { return };
+        let Some(goal) = self.phases.get(self.index).map(|phase| phase.goal) else { return };
+        // As it was found a moment ago: what others say may change at any time.
+        let found = self.end.take().or_else(|| self.end_with_others(&goal, now));
+        let Some((at, why)) = found else { return };
+        if let (Some(parts), EndReason::WithoutOthers) = (&self.parts, why) {
+            parts.go_alone();
+        }
         self.ended.push(Ended { phase: self.index, began: self.stretch.began, ended: at, why });
         self.index = if why == EndReason::TooManyErrors { self.phases.len() } else { self.index + 1 };
-        (self.tally, self.opened) = (Tally::default(), None);
+        (self.tally, self.opened, self.reached) = (Tally::default(), None, None);
         let handover = self.stretch.handover(at);
         match self.phases.get(self.index) {
             Some(next) => self.stretch = Stretch::new(next, at, handover),
@@ -128,7 +159,7 @@ impl Schedule {
     /// set will stop growing by itself. To be looked at again then: another end may follow from it.
     pub fn planned(&self, freezes: Option<Nanos>) -> Option<Nanos> {
         let goal = self.phases.get(self.index)?.goal;
-        let end = self.planned_end(&goal, self.stretch.began, true);
+        let end = self.planned_end(&goal, &self.stretch, true);
         let waits = !self.frozen && goal.lock.is_some_and(|lock| lock.frozen);
         let opens = freezes.filter(|_| waits);
         let first = end.map_or(opens, |end| Some(opens.map_or(end, |opens| opens.min(end))));
@@ -165,7 +196,7 @@ impl Schedule {
         let (mut stretch, mut from, mut locks_now) = (self.stretch, from, true);
         let first = self.phase()?;
         for (index, phase) in self.phases.iter().enumerate().skip(first) {
-            let until = self.planned_end(&phase.goal, stretch.began, locks_now);
+            let until = self.planned_end(&phase.goal, &stretch, locks_now);
             if let Some(at) = look(&stretch, from, until) {
                 return Some(at);
             }
@@ -180,7 +211,11 @@ impl Schedule {
 
     /// When a phase ends by the clock alone. What holds a later phase may be gone by then: it is not
     /// looked past.
-    fn planned_end(&self, goal: &Goal, began: Nanos, locks_now: bool) -> Option<Nanos> {
+    fn planned_end(&self, goal: &Goal, stretch: &Stretch, locks_now: bool) -> Option<Nanos> {
+        if self.waits_in(stretch) {
+            return None;
+        }
+        let began = stretch.began;
         let held = goal.lock.is_some_and(|lock| !locks_now || self.is_held(lock));
         let by_clock = goal.duration.filter(|_| !held).map(|duration| began + duration);
         let waits = held || goal.counts_requests();
@@ -192,7 +227,35 @@ impl Schedule {
         (lock.frozen && !self.frozen) || (lock.told && !self.gate.is_open())
     }
 
-    /// When and why the phase that is on ends, if it does by now.
+    /// Whether other parts of the run are waited for at the end of a phase. Where nothing is asked by then nobody is:
+    /// with nothing to come a run is over.
+    fn waits_in(&self, stretch: &Stretch) -> bool {
+        self.parts.as_ref().is_some_and(|parts| !parts.is_alone()) && !stretch.ends_idle()
+    }
+
+    /// When and why the phase that is on ends, if it does by now: in a part of a run, when it has ended for all.
+    fn end_with_others(&mut self, goal: &Goal, now: Nanos) -> Option<(Nanos, EndReason)> {
+        let own = self.end_of(goal, now);
+        let Some(parts) = &self.parts else { return own };
+        if own.is_some_and(|(_, why)| why == EndReason::TooManyErrors) {
+            return own;
+        }
+        let was_held = self.reached.is_some();
+        let (at, why) = self.reached.or(own)?;
+        let steps = self.index as u32 + 1;
+        parts.reach(steps);
+        if !self.waits_in(&self.stretch) {
+            return Some(if was_held { (now.max(at), EndReason::WithoutOthers) } else { (at, why) });
+        }
+        self.reached = Some((at, why));
+        if parts.is_let_go(steps) {
+            return Some((now.max(at), why));
+        }
+        let last = at + parts.patience();
+        (now >= last).then_some((last, EndReason::WithoutOthers))
+    }
+
+    /// When and why the phase that is on ends by itself, if it does by now.
     fn end_of(&self, goal: &Goal, now: Nanos) -> Option<(Nanos, EndReason)> {
         if goal.errors.is_some_and(|errors| self.is_too_much(errors)) {
             return Some((now.max(self.stretch.began), EndReason::TooManyErrors));

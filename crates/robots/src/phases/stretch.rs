@@ -120,6 +120,11 @@ impl Stretch {
         stop(first(from, ramp_end, |at| self.full(self.progress(at)) > level))
     }
 
+    /// Whether nothing is asked any more at its end.
+    pub(super) fn ends_idle(&self) -> bool {
+        self.full(1.0) <= 0.0
+    }
+
     /// Load times population.
     fn full(&self, x: f64) -> f64 {
         self.load.at(x) * self.population.at(x)

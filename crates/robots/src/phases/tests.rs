@@ -272,3 +272,79 @@ fn planned_loads_are_those_of_phases_that_go_to_their_ends() {
     let loads = planned_loads(&files);
     assert!(loads.iter().zip([0.6, 1.0, 0.1]).all(|(got, known)| (got - known).abs() < 1e-9), "{loads:?}");
 }
+
+/// A part of a run, and what it hears of the others by.
+fn part(phases: Vec<Phase>) -> (Schedule, PartsGate) {
+    let gate = PartsGate::new(S(30));
+    (schedule(phases).agreeing(gate.clone()), gate)
+}
+
+#[test]
+fn a_phase_that_has_reached_its_goal_goes_on_until_the_other_parts_have() {
+    let (mut part, gate) = part(vec![phase("a", lasting(10)), phase("b", lasting(5))]);
+    assert_eq!((run_to(&mut part, S(9)), gate.reached()), (Some(0), 0));
+    assert_eq!((run_to(&mut part, S(12)), gate.reached()), (Some(0), 1));
+    assert_eq!(part.reach(S(12), 100.0), Some(S(112)), "it goes on asking, and looks past no end that is not known");
+    gate.let_go(1);
+    assert_eq!((run_to(&mut part, S(15)), gate.reached()), (Some(1), 1));
+    assert_eq!(run_to(&mut part, S(19)), Some(1), "five seconds from then on");
+    gate.let_go(2);
+    assert_eq!((run_to(&mut part, S(20)), gate.reached()), (None, 2));
+    assert_eq!(ends(&part), [(S(15), EndReason::Duration), (S(20), EndReason::Duration)]);
+}
+
+#[test]
+fn goals_that_count_wait_for_the_other_parts_too() {
+    let (mut part, gate) = part(vec![phase("a", Goal { transactions: Some(3), ..Goal::default() })]);
+    good(&mut part, 3);
+    assert_eq!((run_to(&mut part, S(4)), gate.reached()), (Some(0), 1));
+    good(&mut part, 100);
+    gate.let_go(1);
+    assert_eq!(run_to(&mut part, S(6)), None);
+    assert_eq!(ends(&part), [(S(6), EndReason::Transactions)]);
+}
+
+#[test]
+fn a_part_that_waits_in_vain_goes_on_alone_and_waits_no_more() {
+    let phases = ["a", "b", "c"].map(|name| phase(name, lasting(10)));
+    let (mut part, gate) = part(phases.to_vec());
+    assert_eq!(run_to(&mut part, S(39)), Some(0));
+    assert!(!gate.is_alone());
+    assert_eq!((run_to(&mut part, S(41)), gate.is_alone()), (Some(1), true));
+    assert_eq!((run_to(&mut part, S(51)), gate.reached()), (Some(2), 2));
+    assert_eq!(ends(&part), [(S(40), EndReason::WithoutOthers), (S(50), EndReason::Duration)]);
+}
+
+#[test]
+fn a_part_that_hears_that_nobody_will_come_goes_on_at_once() {
+    let (mut part, gate) = part(vec![phase("a", lasting(10)), phase("b", lasting(10))]);
+    assert_eq!(run_to(&mut part, S(12)), Some(0));
+    gate.go_alone();
+    assert_eq!(run_to(&mut part, S(13)), Some(1));
+    assert_eq!(run_to(&mut part, S(24)), None);
+    assert_eq!(ends(&part), [(S(13), EndReason::WithoutOthers), (S(23), EndReason::Duration)]);
+}
+
+/// With nothing to come a run is over, and nobody would be left to wait.
+#[test]
+fn a_phase_that_ends_in_silence_waits_for_nobody() {
+    let mut down = phase("down", lasting(10));
+    down.load = ramp(1.0, 0.0);
+    let mut top = phase("top", lasting(10));
+    top.load = ramp(1.0, 1.0);
+    let (mut part, gate) = part(vec![down, top]);
+    // Five seconds of work in the first ten, then one a second.
+    let Some(at) = part.reach(S(0), 7.0) else { panic!("it looks into the phase that follows") };
+    assert!((at.as_secs_f64() - 12.0).abs() < 1e-6, "{at}");
+    assert_eq!((run_to(&mut part, S(11)), gate.reached()), (Some(1), 1));
+    assert_eq!(ends(&part), [(S(10), EndReason::Duration)]);
+}
+
+#[test]
+fn too_many_errors_wait_for_nobody() {
+    let goal = Goal { errors: Some(ErrorGoal::Count(2)), ..lasting(10) };
+    let (mut part, gate) = part(vec![phase("a", goal), phase("b", lasting(10))]);
+    (0..2).for_each(|_| part.note(Finished { failed: true, fill_bytes: 0 }));
+    assert_eq!((run_to(&mut part, S(3)), gate.reached()), (None, 0));
+    assert_eq!(ends(&part), [(S(3), EndReason::TooManyErrors)]);
+}

@@ -24,7 +24,7 @@ pub use flights::{Flight, Page};
 pub use lane::Lane;
 pub use words::TargetForm;
 
-use crate::phases::{FillGate, Finished, Schedule};
+use crate::phases::{FillGate, Finished, PartsGate, Schedule};
 use crate::spec::Spec;
 use crate::working_set::WorkingSet;
 use bakeoff_content::world::{Model, Name, Object};
@@ -134,6 +134,12 @@ impl Population {
             tally: Tally::default(),
             words: Words::default(),
         }
+    }
+
+    /// The same as one of several parts of a run, which wait for each other at the end of a phase.
+    #[must_use]
+    pub fn agreeing(self, parts: PartsGate) -> Self {
+        Self { schedule: self.schedule.agreeing(parts), ..self }
     }
 
     /// What the request with this ticket asked for, while it is in flight.

@@ -15,9 +15,10 @@ mod stamp;
 mod unsent;
 mod uring;
 
+use crate::net::Local;
 use bakeoff_units::Nanos;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 
 pub use choice::{Choice, best};
 pub use epoll::EpollDriver;
@@ -64,9 +65,8 @@ pub struct Data<'d> {
 /// How a connection is wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wish {
-    /// The local address; `None` leaves it to the kernel. The port is the kernel's choice, made as late
-    /// as possible, so that ports of one local address serve many peers.
-    pub from: Option<IpAddr>,
+    /// Where it comes from.
+    pub from: Local,
     /// Small writes are sent at once even while others are on their way (`TCP_NODELAY`).
     pub no_delay: bool,
     /// Bytes that come are stamped by the kernel.

@@ -208,7 +208,7 @@ impl Driver for UringDriver {
     fn connect(&mut self, slot: Slot, to: SocketAddr, wish: Wish, first: &[u8]) -> io::Result<Connecting> {
         self.close(slot);
         let stream = net::begin(to, wish.from, wish.no_delay)?;
-        self.calls.connections += 2 + u64::from(wish.no_delay) + 2 * u64::from(wish.from.is_some());
+        self.calls.connections += 2 + u64::from(wish.no_delay) + wish.from.calls();
         if wish.stamped {
             self.calls.connections += 1;
             self.stamping.ask(&stream)?;

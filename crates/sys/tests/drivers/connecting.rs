@@ -4,8 +4,9 @@ use crate::stage::{
     Crowd, Told, accept, bytes_of, count, each, each_alone, expect, expect_end, has, listener, say, short,
 };
 use bakeoff_sys::driver::{Connecting, Wish};
+use bakeoff_sys::net::{Local, LocalPort};
 use std::io::ErrorKind;
-use std::net::TcpStream;
+use std::net::{IpAddr, SocketAddr, TcpStream};
 
 #[test]
 fn a_connection_carries_bytes_both_ways() {
@@ -87,9 +88,29 @@ fn one_that_is_closed_while_connecting_is_not_heard_of() {
 #[test]
 fn the_local_address_is_as_wished() {
     each(|mut stage| {
-        let wish = Wish { from: Some("127.0.0.5".parse().unwrap()), no_delay: true, stamped: false };
-        let (peer, _) = stage.pair(0, wish);
-        assert_eq!(peer.peer_addr().unwrap().ip(), wish.from.unwrap());
+        let from = Local { address: Some("127.0.0.5".parse().unwrap()), port: LocalPort::Any };
+        let (peer, _) = stage.pair(0, Wish { from, no_delay: true, stamped: false });
+        assert_eq!(Some(peer.peer_addr().unwrap().ip()), from.address);
+    });
+}
+
+#[test]
+fn the_local_port_is_as_wished_and_one_that_is_taken_is_said_at_once() {
+    each(|mut stage| {
+        let address: IpAddr = "127.0.0.6".parse().unwrap();
+        let any = SocketAddr::new(address, 0);
+        let free = bakeoff_sys::net::listen(any, false).unwrap().local_addr().unwrap().port();
+        let from = Local { address: Some(address), port: LocalPort::This(free) };
+        let wish = Wish { from, ..Wish::default() };
+        let (listener, to) = listener();
+        stage.connect(0, to, wish, b"x");
+        let peer = accept(&listener);
+        assert_eq!(peer.peer_addr().unwrap(), SocketAddr::new(address, free));
+        assert_eq!(stage.driver.connect(1, to, wish, b"x").unwrap_err().kind(), ErrorKind::AddrInUse);
+        // The slot is free for another try.
+        let any = Local { port: LocalPort::Any, ..from };
+        stage.connect(1, to, Wish { from: any, ..wish }, b"x");
+        assert_eq!(accept(&listener).peer_addr().unwrap().ip(), address);
     });
 }
 

@@ -3,7 +3,7 @@
 //! Cold. Says what is needed, what there is, and which flag or setting gives more.
 
 use crate::Failure;
-use bakeoff_loadgen::LocalAddresses;
+use bakeoff_loadgen::Target;
 use std::fs;
 use std::net::SocketAddr;
 
@@ -24,40 +24,57 @@ pub(super) fn descriptors(connections: usize) -> Result<(), Failure> {
     }
 }
 
-/// Refuses more connections at once than there are ports to the target. A sentence where there are enough and
-/// they are slow to find: the kernel gives out every second port first, and when those are gone it goes through
-/// all of them for each connection (measured: 2.3 ms of CPU in place of 0.02).
-pub(super) fn ports(
-    connections: usize,
-    from: &LocalAddresses,
-    to: SocketAddr,
-) -> Result<Option<String>, Failure> {
-    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok();
-    Ok(match range.and_then(|text| ports_of(&text)) {
-        Some(each) => enough_ports(connections as u64, each, from.count().max(1), to)?,
-        None => None,
-    })
+/// Refuses ports that may not be had, and more connections at once than there are ports to the target. A sentence
+/// where there are enough of the kernel's and they are slow to find: it gives out every second port first, and when
+/// those are gone it goes through all of them for each connection (measured: 2.3 ms of CPU in place of 0.02).
+pub(super) fn ports(connections: usize, target: &Target) -> Result<Option<String>, Failure> {
+    let room = match target.ports {
+        Some(ports) => {
+            ports.ensure_allowed().map_err(Failure::failed)?;
+            let slow = ports.are_the_kernels();
+            Some(Room { each: ports.count(), whose: format!("--ports {ports}"), slow })
+        }
+        None => {
+            let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok();
+            let each = range.and_then(|text| ports_of(&text));
+            each.map(|each| Room { each, whose: "net.ipv4.ip_local_port_range".to_owned(), slow: true })
+        }
+    };
+    let addresses = target.from.count().max(1);
+    room.map_or(Ok(None), |room| room.for_so_many(connections as u64, addresses, target.address))
 }
 
-fn enough_ports(
-    connections: u64,
+/// The ports of a local address.
+struct Room {
     each: u64,
-    addresses: u64,
-    to: SocketAddr,
-) -> Result<Option<String>, Failure> {
-    let there = each.saturating_mul(addresses);
-    let example = if to.ip().is_loopback() { "127.0.0.2-127.0.0.9" } else { "FIRST-LAST" };
-    let wish = format!(
-        "{addresses} local address(es) have {there} (net.ipv4.ip_local_port_range has {each}); give more \
-         addresses with --from, such as {example}"
-    );
-    if connections > there {
-        let need = format!("{connections} connections at once need as many local ports, and");
-        return Err(Failure::usage(format!("{need} {wish}")));
+    /// What says how many they are.
+    whose: String,
+    /// Whether they are slow to find when most are taken.
+    slow: bool,
+}
+
+impl Room {
+    fn for_so_many(
+        &self,
+        connections: u64,
+        addresses: u64,
+        to: SocketAddr,
+    ) -> Result<Option<String>, Failure> {
+        let Self { each, whose, slow } = self;
+        let there = each.saturating_mul(addresses);
+        let example = if to.ip().is_loopback() { "127.0.0.2-127.0.0.9" } else { "FIRST-LAST" };
+        let wish = format!(
+            "{addresses} local address(es) have {there} ({whose} has {each}); give more addresses with --from, such \
+             as {example}"
+        );
+        if connections > there {
+            let need = format!("{connections} connections at once need as many local ports, and");
+            return Err(Failure::usage(format!("{need} {wish}")));
+        }
+        Ok((*slow && connections > there / 2).then(|| {
+            format!("{connections} connections take more than half of the local ports, and past that each takes milliseconds to open: {wish}")
+        }))
     }
-    Ok((connections > there / 2).then(|| {
-        format!("{connections} connections take more than half of the local ports, and past that each takes milliseconds to open: {wish}")
-    }))
 }
 
 /// Both ends are in the range.
@@ -85,23 +102,32 @@ mod tests {
         assert_eq!((ports_of("7"), ports_of("9 7")), (None, None));
     }
 
+    fn target() -> Target {
+        Target::plain("127.0.0.1:80".parse().unwrap(), "127.0.0.1".to_owned())
+    }
+
     #[test]
     fn too_many_for_the_ports_is_said_beforehand() {
-        let to = "127.0.0.1:80".parse().unwrap();
-        let one = LocalAddresses::default();
-        assert!(matches!(ports(1, &one, to), Ok(None)));
-        let message = ports(200_000, &one, to).unwrap_err().message;
+        let one = target();
+        assert!(matches!(ports(1, &one), Ok(None)));
+        let message = ports(200_000, &one).unwrap_err().message;
         assert!(message.contains("--from"), "{message}");
-        assert!(ports(200_000, &"127.0.1.0/24".parse().unwrap(), to).is_ok());
+        let many = Target { from: "127.0.1.0/24".parse().unwrap(), ..target() };
+        assert!(ports(200_000, &many).is_ok());
+        let few = Target { ports: "2001:2100".parse().ok(), ..target() };
+        assert!(ports(100, &few).is_ok());
+        let message = ports(101, &few).unwrap_err().message;
+        assert!(message.contains("--ports 2001:2100 has 100"), "{message}");
     }
 
     #[test]
     fn more_than_half_of_the_ports_is_slow_and_said() {
-        let to = "127.0.0.1:80".parse().unwrap();
-        let said = |connections, addresses| enough_ports(connections, 28_232, addresses, to).unwrap();
+        let room = Room { each: 28_232, whose: "the kernel".to_owned(), slow: true };
+        let to = target().address;
+        let said = |connections, addresses| room.for_so_many(connections, addresses, to).unwrap();
         assert_eq!((said(14_116, 1), said(28_232, 2)), (None, None));
         let sentence = said(14_117, 1).unwrap();
         assert!(sentence.contains("14117") && sentence.contains("--from"), "{sentence}");
-        assert!(enough_ports(28_233, 28_232, 1, to).is_err());
+        assert!(room.for_so_many(28_233, 1, to).is_err());
     }
 }

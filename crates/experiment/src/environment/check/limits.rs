@@ -81,14 +81,14 @@ pub(super) fn ports(asked: &Asked<'_>) -> Option<Judged> {
     }
     Some(Judged::but(
         format!(
-            "at {rate} new connections and {hold_s} s until a port can be used again, the {ports} ports of this machine \
-             are used up"
+            "at {rate} new connections and {hold_s} s until a port can be used again, the {ports} local ports are used \
+             up"
         ),
         Level::Spoils,
         format!("at most {most} new connections a second"),
         "connections fail with `connect-failed`",
-        "`sysctl net.ipv4.ip_local_port_range=\"1024 65535\"` and `net.ipv4.tcp_tw_reuse=1` help, or a lower rate, or \
-         keep-alive.",
+        "`sysctl net.ipv4.ip_local_port_range=\"1024 65535\"` and `net.ipv4.tcp_tw_reuse=1` help (or a wider range where \
+         --ports or `ports` says one), or a lower rate, or keep-alive.",
     ))
 }
 

@@ -3,6 +3,7 @@
 mod bodies;
 mod lasting;
 mod objects;
+mod parts;
 
 use crate::support::Reply;
 use bakeoff_content::world::{Name, Object, Version};
