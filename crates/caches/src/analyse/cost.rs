@@ -2,7 +2,8 @@
 //!
 //! A run of PolyMix has the same mix of hits and misses at every rate, so that the two cannot be told apart
 //! from rates alone. The fill has hardly any hits: its CPU per request is that of a miss (without think time,
-//! but waiting costs no CPU). What a rate used beyond that of its misses is that of its hits.
+//! but waiting costs no CPU). What a rate used beyond that of its misses is that of its hits. The busiest rate is
+//! taken: a fill keeps a cache busy, and at a low rate waking up for each request costs more than the request.
 //!
 //! Intervals are by batch means, as those of response times: CPU and requests of each interval of the phase. That of
 //! a hit has both errors in it, of the rate and of the miss that is taken off; they are independent, and add as
@@ -33,7 +34,7 @@ impl Known {
 
 /// `None` where CPU cannot be read.
 pub(super) fn of(stored: &Stored, runs: &[(usize, &RunRecord)], points: &[Point]) -> Option<Cost> {
-    let point = telling(points)?;
+    let point = busiest(points)?;
     let per_request = point.cpu_per_request_ns? as f64;
     let is_its_run = |run: &RunRecord| run.purpose.measured().is_some_and(|(order, _)| order == point.order);
     let number = runs.iter().find(|(_, run)| is_its_run(run)).map(|(number, _)| *number)?;
@@ -51,6 +52,13 @@ pub(super) fn of(stored: &Stored, runs: &[(usize, &RunRecord)], points: &[Point]
         "a miss from the fill, which has hardly any hits; a hit from what {at} used beyond its misses"
     );
     Some(cost(hit, miss, how))
+}
+
+/// The highest rate that went to its end.
+fn busiest(points: &[Point]) -> Option<&Point> {
+    let rate = |point: &Point| point.rate_per_s.unwrap_or(point.reply_rate_per_s);
+    let whole = points.iter().filter(|point| point.cut_short.is_none());
+    whole.max_by(|a, b| rate(a).total_cmp(&rate(b))).or_else(|| telling(points))
 }
 
 fn cost(hit: Option<Known>, miss: Known, how: String) -> Cost {

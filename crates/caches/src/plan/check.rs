@@ -91,7 +91,7 @@ pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> 
     let of_robots = |why| PlanError::Robots { origin: origin.to_owned(), why };
     let typed = growth.map_or(Ok(file.robots.clone()), |growth| growth.put_in(&reader, &file.robots))?;
     let robots = Spec::new(&typed, &phases).map_err(of_robots)?;
-    let fill = file.fill.as_ref().map(|section| filling(&reader, section)).transpose()?;
+    let fill = file.fill.as_ref().map(|section| filling(&reader, section, &robots)).transpose()?;
     let (tls, origin_section) = take_tls(&reader, &file.origin)?;
     let world = WorldFile { origin: &origin_section, content: &model.typed() };
     let world = toml::to_string(&world).map_err(|why| reader.wrong("origin", why))?;
@@ -277,8 +277,11 @@ fn contents(reader: &Reader<'_>, content: &[TypedKind]) -> Result<(Model, Model)
     Ok((both?, quick?))
 }
 
-fn filling(reader: &Reader<'_>, section: &FillSection) -> Result<Fill, PlanError> {
-    Ok(Fill { robots: fillers(reader, section)?, times: section.times.unwrap_or(2.0) })
+/// They use connections as those do that are measured, so that a miss costs them the same.
+fn filling(reader: &Reader<'_>, section: &FillSection, measured: &Spec) -> Result<Fill, PlanError> {
+    let requests_per_connection = measured.requests_per_connection.clone();
+    let robots = Spec { requests_per_connection, ..fillers(reader, section)? };
+    Ok(Fill { robots, times: section.times.unwrap_or(2.0) })
 }
 
 /// Robots that ask as fast as replies come, until they are told that it is enough.
