@@ -20,7 +20,7 @@ use crate::phases::{Phase, PhaseFile};
 use crate::popularity::{HotSet, Popularity};
 use crate::working_set::Limit;
 use bakeoff_content::Distribution;
-use bakeoff_units::{PerSecond, Ratio};
+use bakeoff_units::{Nanos, PerSecond, Ratio};
 use serde::Deserialize;
 use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Arc;
