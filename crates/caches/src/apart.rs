@@ -158,7 +158,8 @@ impl Apart<'_> {
         let name = self.cache.map_or_else(|| "none".to_owned(), |(address, _)| address.to_string());
         RunRecord {
             entrant: EntrantRecord { name, version: None, config: None },
-            purpose: rate.map_or(Purpose::BestEffort, |rate| Purpose::Rate { order: 1, rate_per_s: rate.get() }),
+            purpose: rate
+                .map_or(Purpose::BestEffort, |rate| Purpose::Rate { order: 1, rate_per_s: rate.get() }),
             store: None,
             store_unreadable: None,
             ended: steps::words(&ended),

@@ -233,7 +233,8 @@ fn the_rule_of_1999_is_judged_where_the_plan_has_it() {
         assert_eq!((results.hit_ratio_asked, entrant.points[0].rule), (None, None), "{plan}");
         assert_eq!((entrant.passed_up_to_per_s, entrant.failed_from_per_s), (None, None));
         assert!(!entrant.sentence.contains("passes"), "{}", entrant.sentence);
-        let said = "at 100/s the mean response time is 1.36 s; 55.0 % of the replies are hits (100.0 % offered)";
+        let said =
+            "at 100/s the mean response time is 1.36 s; 55.0 % of the replies are hits (100.0 % offered)";
         assert!(entrant.sentence.contains(said), "{}", entrant.sentence);
     }
 }

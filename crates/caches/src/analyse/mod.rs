@@ -75,9 +75,8 @@ fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> E
     // A rate passes when all of its phases do; what was broken off says nothing.
     let all_of = |order: u32| points.iter().filter(move |point| point.order == order);
     let passes = |point: &&Point| all_of(point.order).all(|point| point.passed() == Some(true));
-    let fails = |point: &&Point| {
-        point.passed() == Some(false) && point.cut_short != Some(CutShort::BrokenOff)
-    };
+    let fails =
+        |point: &&Point| point.passed() == Some(false) && point.cut_short != Some(CutShort::BrokenOff);
     let passed = points.iter().filter(passes).filter_map(|point| point.rate_per_s);
     let failed = points.iter().filter(fails).filter_map(|point| point.rate_per_s);
     let mut entrant = Entrant {
@@ -128,9 +127,8 @@ fn fill_of(plan: &CachePlan, run: &RunRecord) -> Option<Fill> {
     if run.purpose != Purpose::BestEffort {
         return None;
     }
-    let fills = |name: &str| {
-        plan.phases().iter().any(|phase| phase.name == name && phase.goal.fill_bytes.is_some())
-    };
+    let fills =
+        |name: &str| plan.phases().iter().any(|phase| phase.name == name && phase.goal.fill_bytes.is_some());
     let line = run.phases.iter().rfind(|line| line.measured && fills(&line.phase.phase))?;
     // What was cut short has no reason of its own.
     let ended = if line.ended.is_empty() { &run.ended } else { &line.ended };

@@ -33,15 +33,8 @@ pub(super) fn of(
         rate_per_s.map(|rate| rate * load)
     };
     let lines = run.phases.iter().filter(|line| line.measured);
-    let measured = lines.map(|line| Measured {
-        plan,
-        run,
-        line,
-        is_cache,
-        order,
-        rate_per_s,
-        asked_per_s: asked(line),
-    });
+    let measured =
+        lines.map(|line| Measured { plan, run, line, is_cache, order, rate_per_s, asked_per_s: asked(line) });
     measured.filter_map(|measured| measured.point(&intervals(stored, number, measured.line))).collect()
 }
 

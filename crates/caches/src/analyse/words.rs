@@ -37,7 +37,10 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
     parts.push(match point.rate_per_s {
         Some(_) => format!("{place} the mean response time is {mean}"),
         None => {
-            format!("replies came at {} {place}; the mean response time is {mean}", rate(point.reply_rate_per_s))
+            format!(
+                "replies came at {} {place}; the mean response time is {mean}",
+                rate(point.reply_rate_per_s)
+            )
         }
     });
     if let Some(hits) = point.hit_ratio {

@@ -29,7 +29,8 @@ impl Length<'_> {
     /// The one that needs most: what is advised for it does for all.
     pub(crate) fn demand(&self, rate: Option<PerSecond>) -> Result<(), TooShort> {
         let loads = planned_loads(self.published);
-        let by_time = self.published.iter().zip(loads).filter_map(|(phase, load)| self.by_time(phase, rate, load));
+        let by_time =
+            self.published.iter().zip(loads).filter_map(|(phase, load)| self.by_time(phase, rate, load));
         let worst = by_time.chain(self.scaled.iter().filter_map(|phase| self.by_bytes(phase)));
         worst.max_by(|a, b| a.needs().total_cmp(&b.needs())).map_or(Ok(()), Err)
     }

@@ -147,11 +147,20 @@ fn a_phase_that_asks_for_less_than_its_run_says_how_much() {
 
 #[test]
 fn robots_without_a_rate_are_shown_by_what_they_reached() {
-    let point =
-        Point { rate_per_s: None, asked_rate_per_s: None, reply_rate_per_s: 812.0, rule: None, ..point(1, "meas") };
+    let point = Point {
+        rate_per_s: None,
+        asked_rate_per_s: None,
+        reply_rate_per_s: 812.0,
+        rule: None,
+        ..point(1, "meas")
+    };
     let mut results = Results { study: None, ..results(vec![point]) };
     results.entrants[0].passed_up_to_per_s = None;
-    shows(&results, &["best effort", "812/s", "1 entrant, best effort, scale 1/60"], &["50/s", "passed in 1999"]);
+    shows(
+        &results,
+        &["best effort", "812/s", "1 entrant, best effort, scale 1/60"],
+        &["50/s", "passed in 1999"],
+    );
     // Nothing to be drawn against a rate.
     assert!(!caches_html(&results, "").contains("Against the rate"));
 }
