@@ -266,7 +266,8 @@ impl Apart<'_> {
         let of_part = |rate: PerSecond| rate.get() / f64::from(self.lane().count());
         RunRecord {
             entrant: EntrantRecord { name: self.name(), version: None, config: None },
-            purpose: rate.map_or(Purpose::BestEffort, |rate| Purpose::Rate { order: 1, rate_per_s: of_part(rate) }),
+            purpose: rate
+                .map_or(Purpose::BestEffort, |rate| Purpose::Rate { order: 1, rate_per_s: of_part(rate) }),
             store: None,
             store_unreadable: None,
             ended: steps::words(&ended),

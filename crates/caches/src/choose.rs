@@ -106,9 +106,8 @@ fn is_meant(number: usize, run: &RunRecord, wanted: &Wanted) -> bool {
         return number == wanted;
     }
     let Some((_, measured)) = run.purpose.measured() else { return false };
-    let of_rate = |rate: PerSecond| {
-        measured.is_some_and(|measured| (measured / rate.get() - 1.0).abs() < SAME_RATE)
-    };
+    let of_rate =
+        |rate: PerSecond| measured.is_some_and(|measured| (measured / rate.get() - 1.0).abs() < SAME_RATE);
     wanted.entrant.as_ref().is_none_or(|name| run.entrant.name == *name) && wanted.rate.is_none_or(of_rate)
 }
 

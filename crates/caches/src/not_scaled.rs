@@ -33,7 +33,9 @@ pub(crate) fn lines(scale: Scale, think_mean: Nanos, grows: Grows, store: Bytes)
     let evicts = "how soon it evicts depends on the rate and the time together";
     let (set, store) = match grows {
         Grows::WithTime => (
-            format!("the working set grows to {scale} of its published size at the same rate, since it grows with time"),
+            format!(
+                "the working set grows to {scale} of its published size at the same rate, since it grows with time"
+            ),
             format!("{fixed}: {evicts}"),
         ),
         Grows::To(objects) => (

@@ -289,6 +289,9 @@ mod tests {
         let of = |fill| TooShort::of_fill("meas", Bytes::new(fill), 1_000.0);
         assert_eq!(of(2_000_000), None);
         let said = of(1_999_000).unwrap().to_string();
-        assert!(said.contains("`meas`") && said.contains("1999 replies") && said.contains("more room"), "{said}");
+        assert!(
+            said.contains("`meas`") && said.contains("1999 replies") && said.contains("more room"),
+            "{said}"
+        );
     }
 }

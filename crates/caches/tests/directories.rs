@@ -181,7 +181,8 @@ fn a_silent_gauge_and_rows_that_were_dropped_are_told() {
     assert_eq!(entrant.store_unreadable.as_deref(), Some("no such counter"));
     let all = Logged { rows: 5_100, dropped: 1_000, parts: 4, bytes: 205_000 };
     assert_eq!(entrant.transactions, Some(all));
-    let warned = |warning: &&String| warning.contains("squid, run 0: transactions-dropped: 1000 of 6000 requests");
+    let warned =
+        |warning: &&String| warning.contains("squid, run 0: transactions-dropped: 1000 of 6000 requests");
     assert_eq!(results.warnings.iter().filter(warned).count(), 1, "{:?}", results.warnings);
 }
 
@@ -316,7 +317,8 @@ fn the_rule_of_1999_is_judged_where_the_plan_has_it() {
         assert_eq!((results.hit_ratio_asked, entrant.points[0].rule), (None, None), "{plan}");
         assert_eq!((entrant.passed_up_to_per_s, entrant.failed_from_per_s), (None, None));
         assert!(!entrant.sentence.contains("passes"), "{}", entrant.sentence);
-        let said = "at 100/s the mean response time is 1.36 s; 55.0 % of the replies are hits (100.0 % offered)";
+        let said =
+            "at 100/s the mean response time is 1.36 s; 55.0 % of the replies are hits (100.0 % offered)";
         assert!(entrant.sentence.contains(said), "{}", entrant.sentence);
     }
 }
@@ -548,7 +550,8 @@ fn an_outage_says_when_the_cache_was_back_and_what_it_had_lost() {
 fn who_did_not_come_back_is_told_by_what_there_is() {
     let mut never = killed();
     let outage = &mut never.outages[0];
-    *outage = Outage { first_reply: None, first_good: None, first_hit: None, first_miss: None, ..outage.clone() };
+    *outage =
+        Outage { first_reply: None, first_good: None, first_hit: None, first_miss: None, ..outage.clone() };
     outage.known_asked = 0;
     let results = results_of("downtime-2", &[never.clone()]);
     let entrant = &results.entrants[0];

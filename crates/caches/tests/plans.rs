@@ -108,7 +108,9 @@ fn over_tls_no_proxy_is_asked_in_reverse() {
         parse_with(&over_tls(mode), &Changes { entrants, ..Changes::default() })
     };
     assert!(asked("forward", Mode::Forward).is_ok());
-    for said in [asked("forward", Mode::Reverse), asked("reverse", Mode::Forward), parse(&over_tls("reverse"))] {
+    for said in
+        [asked("forward", Mode::Reverse), asked("reverse", Mode::Forward), parse(&over_tls("reverse"))]
+    {
         let said = said.unwrap_err();
         assert!(said.contains("`tls`") && said.contains("mode = \"forward\""), "{said}");
     }
@@ -128,14 +130,19 @@ fn webaxe_4_has_its_published_parameters() {
     let hot = robots.hot_set.unwrap();
     assert_eq!((hot.share.get(), hot.probability.get()), (0.01, 0.1));
     assert_eq!(robots.requests_per_connection, Distribution::parse_count("zipf:16").ok());
-    assert!(plan.world.contains("zipf:64") && plan.world.contains("idle_timeout = \"15s\""), "{}", plan.world);
+    assert!(
+        plan.world.contains("zipf:64") && plan.world.contains("idle_timeout = \"15s\""),
+        "{}",
+        plan.world
+    );
     assert!((plan.think_mean.as_secs_f64() - 0.3).abs() < 1e-3);
     // Contents and phases are PolyMix-4's, and so are the requests that are not basic.
     let polymix = parse_with(text("polymix-4"), &at_scale("1/480")).unwrap();
     assert_eq!(plan.model, polymix.model);
     assert_eq!(robots.special, polymix.robots_at(rate(500.0)).special);
     let goals = |plan: &CachePlan| {
-        let goal = |phase: &Phase| (phase.name.clone(), phase.goal.duration, phase.population, phase.measured);
+        let goal =
+            |phase: &Phase| (phase.name.clone(), phase.goal.duration, phase.population, phase.measured);
         plan.phases().iter().map(goal).collect::<Vec<_>>()
     };
     assert_eq!(goals(&plan), goals(&polymix));
@@ -155,12 +162,19 @@ fn polyfill_has_its_published_parameters_and_no_rate() {
     let shares: Vec<f64> = measured.iter().map(|kind| kind.share).collect();
     assert!(shares.iter().zip([0.0, 0.95, 0.008, 0.042]).all(|(got, known)| (got - known).abs() < 1e-9));
     let [warm, meas, cool] = plan.phases() else { panic!("{:?}", plan.phases()) };
-    assert_eq!((warm.goal.duration, cool.goal.duration), (Some(Nanos::from_secs(10)), Some(Nanos::from_secs(1))));
+    assert_eq!(
+        (warm.goal.duration, cool.goal.duration),
+        (Some(Nanos::from_secs(10)), Some(Nanos::from_secs(1)))
+    );
     let store = plan.memory_bytes + plan.disk_bytes.unwrap();
     assert_eq!((meas.goal.fill_bytes, meas.goal.duration, meas.measured), (Some(2 * store), None, true));
     let lock = meas.goal.lock.unwrap();
     assert_eq!((lock.frozen, lock.told, lock.at_most), (false, false, Nanos::from_secs(600)));
-    assert!(plan.in_words().contains("rates: none; robots ask as fast as replies come"), "{}", plan.in_words());
+    assert!(
+        plan.in_words().contains("rates: none; robots ask as fast as replies come"),
+        "{}",
+        plan.in_words()
+    );
 }
 
 #[test]
@@ -188,14 +202,18 @@ fn a_measured_fill_brings_enough_replies_or_is_refused() {
     let small = text("polyfill").replacen("disk = \"1GB\"", "", 1).replacen("64MB", "8MB", 1);
     parse(&small).unwrap();
     let said = parse(&small.replacen("8MB", "4MB", 1)).unwrap_err();
-    assert!(said.contains("`meas` ends when 8 MB went into the store") && said.contains("more room"), "{said}");
+    assert!(
+        said.contains("`meas` ends when 8 MB went into the store") && said.contains("more room"),
+        "{said}"
+    );
 }
 
 #[test]
 fn a_phase_of_a_part_of_the_rate_is_long_enough_for_that() {
     // 54 min / 60 at 50/s: 2,700 requests, of which three quarters are 2,025 and a half is 1,350.
     let part = |share: &str| {
-        let load = format!("load = {{ end = \"0%\" }}\n[[phase]]\nname = \"x\"\nload = {{ begin = \"{share}\" }}");
+        let load =
+            format!("load = {{ end = \"0%\" }}\n[[phase]]\nname = \"x\"\nload = {{ begin = \"{share}\" }}");
         let end = "goal = { duration = \"54min\" }\n";
         let text = format!("{}\n{load}\n{end}", text("polymix-1").split("\nload =").next().unwrap());
         parse_with(&text, &at_scale("1/60"))
@@ -218,7 +236,8 @@ fn a_working_set_that_follows_from_no_rate_stands_with_the_robots() {
 
 #[test]
 fn the_rule_of_1999_is_for_polymix_1() {
-    let judged = |plan: &bakeoff_experiment::shipped::ShippedPlan| parse(plan.text).unwrap().hit_ratio.is_some();
+    let judged =
+        |plan: &bakeoff_experiment::shipped::ShippedPlan| parse(plan.text).unwrap().hit_ratio.is_some();
     let names: Vec<&str> = shipped::PLANS.iter().filter(|plan| judged(plan)).map(|plan| plan.name).collect();
     assert_eq!(names, ["polymix-1", "cache-bakeoff"]);
 }
@@ -255,15 +274,25 @@ fn downtime_2_has_its_published_parameters_and_its_outage_keeps_them() {
 fn only_what_bakeoff_starts_can_be_away() {
     let running = Entrant::running("127.0.0.1:3128".parse().unwrap(), bakeoff_subject::ProxyMode::Forward);
     for (entrant, why) in [
-        ("none".parse().unwrap(), "`none` cannot be away, as it is in an outage of this plan: there is no cache"),
-        (running, "`127.0.0.1:3128` cannot be away, as it is in an outage of this plan: bakeoff kills no process"),
+        (
+            "none".parse().unwrap(),
+            "`none` cannot be away, as it is in an outage of this plan: there is no cache",
+        ),
+        (
+            running,
+            "`127.0.0.1:3128` cannot be away, as it is in an outage of this plan: bakeoff kills no process",
+        ),
     ] {
         let changes = Changes { entrants: vec!["nginx".parse().unwrap(), entrant], ..Changes::default() };
         let said = parse_with(text("downtime-2"), &changes).unwrap_err();
         assert!(said.contains("`products`") && said.contains(why), "{said}");
         parse_with(text("polymix-1"), &changes).unwrap();
     }
-    let ends = text("downtime-2").replacen("goal = { duration = \"5s\" }", "goal = { duration = \"5s\", errors = \"30%\" }", 1);
+    let ends = text("downtime-2").replacen(
+        "goal = { duration = \"5s\" }",
+        "goal = { duration = \"5s\", errors = \"30%\" }",
+        1,
+    );
     assert!(parse(&ends).unwrap_err().contains("phase `dark`, outage: its requests fail"));
 }
 

@@ -105,7 +105,8 @@ impl Origin {
         let threads: Everyone = listeners.iter().map(|_| Arc::<Counters>::default()).collect();
         for (index, (listener, counters)) in listeners.into_iter().zip(&*threads).enumerate() {
             let desk = Desk::new(site.clone(), counters.clone(), options.burn.map(Burner::new));
-            let of_all = OfAll { waiting: waiting.clone(), everyone: threads.clone(), meeting: meeting.clone() };
+            let of_all =
+                OfAll { waiting: waiting.clone(), everyone: threads.clone(), meeting: meeting.clone() };
             let of_thread = |world| WorldDesk::new(world, of_all, index as u64);
             let desk = desk.with_world(world.clone().map(of_thread));
             let (driver, _) = best(MonotonicClock::new(), options.driver)?;

@@ -160,9 +160,12 @@ mod tests {
                 other => panic!("{range}: {other:?}"),
             }
         };
-        for (range, part) in
-            [("bytes=0-9", Some((0, 10))), ("bytes=-5", Some((95, 100))), ("bytes=100-", None), ("bytes=0-1,3-4", None)]
-        {
+        for (range, part) in [
+            ("bytes=0-9", Some((0, 10))),
+            ("bytes=-5", Some((95, 100))),
+            ("bytes=100-", None),
+            ("bytes=0-1,3-4", None),
+        ] {
             assert_eq!(answer(range), part, "{range}");
         }
     }

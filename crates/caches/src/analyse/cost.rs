@@ -96,7 +96,8 @@ fn miss(stored: &Stored, runs: &[(usize, &RunRecord)]) -> Option<Known> {
 /// CPU and sums of each interval of a phase; none where one of them has no CPU.
 fn cpu<'s>(stored: &'s Stored, number: usize, phase: &str) -> Vec<(f64, &'s Sums)> {
     let of_run = stored.intervals.iter().filter(|line| line.run as usize == number);
-    let of_phase = of_run.filter(|line| line.interval.scope == Scope::Interval && line.interval.phase == phase);
+    let of_phase =
+        of_run.filter(|line| line.interval.scope == Scope::Interval && line.interval.phase == phase);
     let read = of_phase.map(|line| Some((line.cache_cpu_ns? as f64, &line.interval.sums)));
     read.collect::<Option<Vec<_>>>().unwrap_or_default()
 }

@@ -14,8 +14,8 @@ use crate::directory::Stored;
 use crate::plan::{CachePlan, Changes, Course, Peak as PlanPeak, PlanError, TUNNELS};
 use crate::records::{EntrantRecord, Purpose, RunRecord};
 use crate::results::{CutShort, Entrant, FORMAT, Fill, Path, Peak, Point, Results, SUSTAINED};
-use bakeoff_robots::ledger::Record;
 use crate::transactions::Logged;
+use bakeoff_robots::ledger::Record;
 use bakeoff_subject::ProxyMode as Mode;
 use bakeoff_units::{PerSecond, Ratio};
 pub use words::{CLOCKS_AGREE_S, clock_in_words};
@@ -87,9 +87,8 @@ fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> E
     // A rate passes when all of its phases do; what was broken off says nothing.
     let all_of = |order: u32| points.iter().filter(move |point| point.order == order);
     let passes = |point: &&Point| all_of(point.order).all(|point| point.passed() == Some(true));
-    let fails = |point: &&Point| {
-        point.passed() == Some(false) && point.cut_short != Some(CutShort::BrokenOff)
-    };
+    let fails =
+        |point: &&Point| point.passed() == Some(false) && point.cut_short != Some(CutShort::BrokenOff);
     let passed = points.iter().filter(passes).filter_map(|point| point.rate_per_s);
     let failed = points.iter().filter(fails).filter_map(|point| point.rate_per_s);
     let mut entrant = Entrant {
@@ -143,9 +142,8 @@ fn fill_of(plan: &CachePlan, run: &RunRecord) -> Option<Fill> {
     if run.purpose != Purpose::BestEffort {
         return None;
     }
-    let fills = |name: &str| {
-        plan.phases().iter().any(|phase| phase.name == name && phase.goal.fill_bytes.is_some())
-    };
+    let fills =
+        |name: &str| plan.phases().iter().any(|phase| phase.name == name && phase.goal.fill_bytes.is_some());
     let line = run.phases.iter().rfind(|line| line.measured && fills(&line.phase.phase))?;
     // What was cut short has no reason of its own.
     let ended = if line.ended.is_empty() { &run.ended } else { &line.ended };

@@ -57,7 +57,10 @@ fn at_a_rate(plan: &CachePlan, entrant: &Entrant, point: &Point) -> Vec<String> 
     parts.push(match point.rate_per_s {
         Some(_) => format!("{place} the mean response time is {mean}"),
         None => {
-            format!("replies came at {} {place}; the mean response time is {mean}", rate(point.reply_rate_per_s))
+            format!(
+                "replies came at {} {place}; the mean response time is {mean}",
+                rate(point.reply_rate_per_s)
+            )
         }
     });
     if let Some(hits) = point.hit_ratio {
@@ -87,9 +90,8 @@ const NOT_JUDGED: &str = "over TLS the rule of 1999 is not judged";
 
 /// When it was back.
 fn back(downtime: &Downtime) -> String {
-    let after = |ns: Option<u64>| {
-        ns.map_or_else(|| "never".to_owned(), |ns| format!("after {}", Nanos::new(ns)))
-    };
+    let after =
+        |ns: Option<u64>| ns.map_or_else(|| "never".to_owned(), |ns| format!("after {}", Nanos::new(ns)));
     let Some(away) = downtime.away_ns else { return "away until the run ended".to_owned() };
     let away = Nanos::new(away);
     if downtime.first_good_ns.is_none() {
@@ -97,7 +99,10 @@ fn back(downtime: &Downtime) -> String {
     }
     let survived = downtime.survived().map(|share| {
         let (hits, asked) = (downtime.known_hits, downtime.known_asked);
-        format!("; of what it had before {:.0} % were still there ({hits} of {asked} asked for)", share * 100.0)
+        format!(
+            "; of what it had before {:.0} % were still there ({hits} of {asked} asked for)",
+            share * 100.0
+        )
     });
     format!(
         "away for {away}; once started again it gave the first good reply {}{}, the first miss {}, the first hit {}; \

@@ -4,7 +4,7 @@
 //! bake-off, whose other files it leaves as they are.
 
 use super::score::Score;
-use crate::directory::{unreadable, text};
+use crate::directory::{text, unreadable};
 use crate::records::EntrantRecord;
 use bakeoff_experiment::directory::DirectoryError;
 use serde::{Deserialize, Serialize};

@@ -2,9 +2,9 @@
 //!
 //! Measuring side, cold, pure.
 
+use super::PlanError;
 use super::check::Reader;
 use super::file::BakeoffSection;
-use super::PlanError;
 use crate::scale::Scale;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 

@@ -32,7 +32,8 @@ impl Length<'_> {
             return Ok(());
         }
         let loads = planned_loads(self.published);
-        let by_time = self.published.iter().zip(loads).filter_map(|(phase, load)| self.by_time(phase, rate, load));
+        let by_time =
+            self.published.iter().zip(loads).filter_map(|(phase, load)| self.by_time(phase, rate, load));
         let worst = by_time.chain(self.scaled.iter().filter_map(|phase| self.by_bytes(phase)));
         worst.max_by(|a, b| a.needs().total_cmp(&b.needs())).map_or(Ok(()), Err)
     }
@@ -47,7 +48,9 @@ impl Length<'_> {
     }
 
     fn by_bytes(&self, phase: &PhaseFile) -> Option<TooShort> {
-        let Some(FillGoal::Bytes(fill)) = phase.goal.fill.filter(|_| phase.is_measured()) else { return None };
+        let Some(FillGoal::Bytes(fill)) = phase.goal.fill.filter(|_| phase.is_measured()) else {
+            return None;
+        };
         TooShort::of_fill(&phase.name, fill, mean_bytes(self.model))
     }
 }

@@ -224,7 +224,9 @@ impl CachePlan {
         let store = self.memory_bytes.saturating_add(self.disk_bytes.unwrap_or(0));
         let mut lines = not_scaled::lines(self.scale, self.think_mean, grows, Bytes::new(store));
         if !lines.is_empty() && self.has_outage() {
-            lines.push("an outage takes as long as at full scale, and so does a cache's start after it".to_owned());
+            lines.push(
+                "an outage takes as long as at full scale, and so does a cache's start after it".to_owned(),
+            );
         }
         lines
     }

@@ -64,9 +64,7 @@ impl Growth {
         }
         let working_set = match self.working_set {
             // Any number: the rate's takes its place.
-            Some(_) => {
-                Some(WorkingSetFile { objects: Some(NonZeroU64::MIN), ..WorkingSetFile::default() })
-            }
+            Some(_) => Some(WorkingSetFile { objects: Some(NonZeroU64::MIN), ..WorkingSetFile::default() }),
             None => robots.working_set,
         };
         Ok(RobotsFile { working_set, ..robots.clone() })

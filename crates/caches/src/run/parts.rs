@@ -3,8 +3,8 @@
 //! Measuring side, cold: beside the robots' thread. Owns what is told to the origin, where parts meet, and for how long
 //! nobody is waited for. What a phase's end is, the robots' schedule says.
 
-use super::tally::{ask, status, taken_apart};
 use super::observer::Elsewhere;
+use super::tally::{ask, status, taken_apart};
 use super::{CachesError, Progress, fresh_world};
 use crate::plan::CachePlan;
 use bakeoff_content::ObjectId;
@@ -164,7 +164,8 @@ impl Member {
         let reply = ask(address, tls.as_ref(), "PUT", &String::from_utf8_lossy(&target)).map_err(failed)?;
         let (head, body) = taken_apart(&reply);
         let unread = || {
-            let why = "its answer is none; let both ends be the same version of bakeoff, and give it a --plan";
+            let why =
+                "its answer is none; let both ends be the same version of bakeoff, and give it a --plan";
             failed(io::Error::new(io::ErrorKind::InvalidData, why))
         };
         match status(head) {

@@ -3,8 +3,8 @@
 use super::chart::{Chart, Scale, Series};
 use super::page::{STYLE, typeset};
 use crate::caches::{
-    Table, by_rate, costs, extent, faults, handshakes, hit_ratios, hits_and_misses, is_judged, pages, performance, phases, preparation,
-    published,
+    Table, by_rate, costs, extent, faults, handshakes, hit_ratios, hits_and_misses, is_judged, pages,
+    performance, phases, preparation, published,
 };
 use crate::downtime::{LOSSES, TIMES, losses, times};
 use crate::{conformance, figures};
@@ -194,9 +194,14 @@ impl Card {
             let judged = is_judged(entrant.points.iter());
             tables.push(grid(if judged { JUDGED } else { NOT_JUDGED }, performance(entrant)));
             tables.extend(hit_ratios(entrant).map(|ratios| grid("Hit ratios: as the robots saw them, as the origin's count says, by bytes, what the workload offered; and of caches that are simulated on the same requests: endless, LRU and Belady's with the room of the store", ratios)));
-            tables.extend(hits_and_misses(entrant).map(|times| grid("Mean response times of hits and of misses, with their 95 % intervals", times)));
+            tables.extend(hits_and_misses(entrant).map(|times| {
+                grid("Mean response times of hits and of misses, with their 95 % intervals", times)
+            }));
             tables.extend(pages(entrant).map(|pages| grid("Pages without a failure, and objects of one; time from when a page's first request was due to the last byte of all it embeds, with the mean's 95 % interval; pages with a failure", pages)));
-            tables.push(grid("CPU per request of cache, origin and robots; requests in flight; how late robots sent", costs(entrant)));
+            tables.push(grid(
+                "CPU per request of cache, origin and robots; requests in flight; how late robots sent",
+                costs(entrant),
+            ));
             tables.extend(handshakes(entrant).map(|table| grid("TLS of the run's connections: handshakes of each kind; medians of the time until a connection stood, its tunnel included, and of the handshake after it", table)));
         }
         let wrong = faults(entrant);

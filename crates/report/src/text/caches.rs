@@ -4,7 +4,8 @@ use super::conformance;
 use super::layout::{Page, Paint};
 use super::study::show;
 use crate::caches::{
-    self, Table, costs, extent, faults, handshakes, hit_ratios, hits_and_misses, pages, performance, preparation, published,
+    self, Table, costs, extent, faults, handshakes, hit_ratios, hits_and_misses, pages, performance,
+    preparation, published,
 };
 use crate::downtime::{LOSSES, TIMES, losses, times};
 use bakeoff_caches::results::{Entrant, Results};

@@ -1,7 +1,9 @@
 //! Reports of bake-offs of caches, from made-up results.
 
 use bakeoff_caches::conformance::{Conformance, Conforms, FailedTest, Tally};
-use bakeoff_caches::results::{Cost, CutShort, Downtime, Entrant, FORMAT, Pages, Peak, Point, Results, Rule, Tls};
+use bakeoff_caches::results::{
+    Cost, CutShort, Downtime, Entrant, FORMAT, Pages, Peak, Point, Results, Rule, Tls,
+};
 use bakeoff_caches::transactions::Logged;
 use bakeoff_report::{caches_html, caches_text, conformance_text};
 
@@ -185,11 +187,20 @@ fn a_phase_that_asks_for_less_than_its_run_says_how_much() {
 
 #[test]
 fn robots_without_a_rate_are_shown_by_what_they_reached() {
-    let point =
-        Point { rate_per_s: None, asked_rate_per_s: None, reply_rate_per_s: 812.0, rule: None, ..point(1, "meas") };
+    let point = Point {
+        rate_per_s: None,
+        asked_rate_per_s: None,
+        reply_rate_per_s: 812.0,
+        rule: None,
+        ..point(1, "meas")
+    };
     let mut results = Results { study: None, ..results(vec![point]) };
     results.entrants[0].passed_up_to_per_s = None;
-    shows(&results, &["best effort", "812/s", "1 entrant, best effort, scale 1/60"], &["50/s", "passed in 1999"]);
+    shows(
+        &results,
+        &["best effort", "812/s", "1 entrant, best effort, scale 1/60"],
+        &["50/s", "passed in 1999"],
+    );
     // Nothing to be drawn against a rate.
     assert!(!caches_html(&results, "").contains("Against the rate"));
 }
@@ -215,7 +226,17 @@ fn an_outage_has_its_tables_and_says_how_exactly_it_is_known() {
         known_asked: 40,
         known_hits: 10,
     }];
-    let there = ["known to", "5.01 s", "1.19 s", "333 ms", "19", "55.1 %", "49.8 %", "25.0 %", "18 connect-refused, 1 reset"];
+    let there = [
+        "known to",
+        "5.01 s",
+        "1.19 s",
+        "333 ms",
+        "19",
+        "55.1 %",
+        "49.8 %",
+        "25.0 %",
+        "18 connect-refused, 1 reset",
+    ];
     shows(&away, &there, &[]);
     assert!(caches_html(&away, "").contains("came back"));
     away.entrants[0].downtime[0].first_good_ns = None;
@@ -241,7 +262,14 @@ fn pages_hits_and_misses_have_their_times_where_there_are_any() {
             p99_ns: 19_000_000_000,
         });
     }
-    let there = ["a hit takes", "5.2 ms \u{b1} 1.1 ms", "3.01 s \u{b1} 110 ms", "1,234", "5.4", "7.65 s \u{b1} 400 ms"];
+    let there = [
+        "a hit takes",
+        "5.2 ms \u{b1} 1.1 ms",
+        "3.01 s \u{b1} 110 ms",
+        "1,234",
+        "5.4",
+        "7.65 s \u{b1} 400 ms",
+    ];
     shows(&results, &there, &[]);
     for width in [80, 40] {
         let text = caches_text(&results, width, false);
@@ -306,7 +334,8 @@ fn what_is_known_of_an_entrant_stands_above_its_tables() {
 fn what_the_suite_said_is_shown_with_what_differs() {
     let mut results = results(vec![point(1, "meas")]);
     shows(&results, &[], &["Conformance"]);
-    let died = Conforms { failed: Some("it died".to_owned()), failed_tests: Vec::new(), ..conforms("squid-my") };
+    let died =
+        Conforms { failed: Some("it died".to_owned()), failed_tests: Vec::new(), ..conforms("squid-my") };
     let found = Conformance {
         suite: "http-cache-tests 0.4.5 (code 0123, 306 tests) on node 20.1.2".to_owned(),
         started: "2026-11-22T12:00:00Z".to_owned(),
@@ -317,7 +346,10 @@ fn what_the_suite_said_is_shown_with_what_differs() {
     shows(&results, &[&["Conformance", "another version: squid/5.7 was examined"][..], &table].concat(), &[]);
     shows(&results, &["squid-my: no figures: it died", "306 tests"], &["vary-match: Does"]);
     let page = caches_html(&results, "");
-    assert!(page.contains("Does it &lt;match&gt;?") && page.contains("Response 2 comes from cache"), "{page}");
+    assert!(
+        page.contains("Does it &lt;match&gt;?") && page.contains("Response 2 comes from cache"),
+        "{page}"
+    );
     let text = conformance_text(&found, 80, false);
     assert!(text.contains("  - vary-match: Does it <match>?\n"), "{text}");
     assert!(table.iter().all(|words| text.contains(words)), "{text}");

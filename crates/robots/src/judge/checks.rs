@@ -55,10 +55,7 @@ pub(super) fn faults(
 
 /// Whether the request has a condition, so that 304 is an answer.
 pub(super) fn conditional(kind: RequestKind) -> bool {
-    matches!(
-        kind,
-        RequestKind::Ims200 | RequestKind::Ims304 | RequestKind::Etag200 | RequestKind::Etag304
-    )
+    matches!(kind, RequestKind::Ims200 | RequestKind::Ims304 | RequestKind::Etag200 | RequestKind::Etag304)
 }
 
 /// What is wrong with the status, if anything is.
@@ -67,7 +64,9 @@ fn status_fault(asked: &Asked<'_>, status: u16) -> Option<Fault> {
         (_, 508) => Some(Fault::Loop),
         (RequestKind::Ims304 | RequestKind::Etag304, 304) => None,
         // When it changed under way, the whole object may be the right answer.
-        (RequestKind::Ims304 | RequestKind::Etag304, 200) => (!asked.changed_in_flight()).then_some(Fault::Wrong200),
+        (RequestKind::Ims304 | RequestKind::Etag304, 200) => {
+            (!asked.changed_in_flight()).then_some(Fault::Wrong200)
+        }
         (_, 304) => Some(Fault::Wrong304),
         (RequestKind::Range { .. }, 206) => None,
         (RequestKind::Range { .. }, 200) => Some(Fault::RangeIgnored),

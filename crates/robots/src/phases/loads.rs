@@ -48,6 +48,7 @@ fn factors(file: &PhaseFile) -> Phase {
         population: ramp(file.population),
         recurrence: ramp(file.recurrence),
         special: ramp(file.special),
-        measured: file.measured.unwrap_or(true),
+        measured: file.is_measured(),
+        outage: file.outage,
     }
 }

@@ -118,7 +118,8 @@ fn special(file: &SpecialFile) -> Result<Special, SpecError> {
         post: at_most_all("special.post", file.post)?,
     };
     let Special { ims200, ims304, etag200, etag304, reload, range, abort, head, post } = special;
-    let kinds: f64 = [ims200, ims304, etag200, etag304, reload, range, abort].into_iter().map(Ratio::get).sum();
+    let kinds: f64 =
+        [ims200, ims304, etag200, etag304, reload, range, abort].into_iter().map(Ratio::get).sum();
     let sum = kinds.max(head.get() + post.get());
     if sum > 1.0 + 1e-9 {
         let what = format!("the shares make {:.2}%", sum * 100.0);

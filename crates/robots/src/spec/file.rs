@@ -164,8 +164,9 @@ impl FromStr for Gaps {
             "const" => return Ok(Self::Const),
             _ => {}
         }
-        let drawn = Distribution::parse_seconds(text)
-            .map_err(|why| format!("`{text}` is neither poisson nor const nor a distribution of times: {why}"))?;
+        let drawn = Distribution::parse_seconds(text).map_err(|why| {
+            format!("`{text}` is neither poisson nor const nor a distribution of times: {why}")
+        })?;
         if drawn.mean() > 0.0 { Ok(Self::Drawn(drawn)) } else { Err(format!("`{text}` has a mean of 0")) }
     }
 }

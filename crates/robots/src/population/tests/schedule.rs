@@ -34,7 +34,8 @@ fn const_gaps_are_equal_and_lanes_take_turns() {
 #[test]
 fn drawn_gaps_have_their_shape_and_the_rates_mean() {
     let robots = "rate = '1000/s'\ninter_arrival = 'unif:0s,7s'";
-    let run = run(&mut population(POLYMIX_1, spec(robots, &requests(50_000)), setting()), usize::MAX, at_once);
+    let run =
+        run(&mut population(POLYMIX_1, spec(robots, &requests(50_000)), setting()), usize::MAX, at_once);
     let dues: Vec<f64> = run.seen.iter().map(|seen| seen.flight.due.as_secs_f64() * 1000.0).collect();
     let gaps: Vec<f64> = dues.windows(2).map(|two| two[1] - two[0]).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
