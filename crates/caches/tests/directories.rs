@@ -346,7 +346,8 @@ fn an_outage_says_when_the_cache_was_back_and_what_it_had_lost() {
 fn who_did_not_come_back_is_told_by_what_there_is() {
     let mut never = killed();
     let outage = &mut never.outages[0];
-    *outage = Outage { first_reply: None, first_good: None, first_hit: None, first_miss: None, ..outage.clone() };
+    *outage =
+        Outage { first_reply: None, first_good: None, first_hit: None, first_miss: None, ..outage.clone() };
     outage.known_asked = 0;
     let results = results_of("downtime-2", &[never.clone()]);
     let entrant = &results.entrants[0];

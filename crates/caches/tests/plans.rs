@@ -114,15 +114,25 @@ fn downtime_2_has_its_published_parameters_and_its_outage_keeps_them() {
 fn only_what_bakeoff_starts_can_be_away() {
     let running = Entrant::running("127.0.0.1:3128".parse().unwrap(), bakeoff_subject::ProxyMode::Forward);
     for (entrant, why) in [
-        ("none".parse().unwrap(), "`none` cannot be away, as it is in an outage of this plan: there is no cache"),
-        (running, "`127.0.0.1:3128` cannot be away, as it is in an outage of this plan: bakeoff kills no process"),
+        (
+            "none".parse().unwrap(),
+            "`none` cannot be away, as it is in an outage of this plan: there is no cache",
+        ),
+        (
+            running,
+            "`127.0.0.1:3128` cannot be away, as it is in an outage of this plan: bakeoff kills no process",
+        ),
     ] {
         let changes = Changes { entrants: vec!["nginx".parse().unwrap(), entrant], ..Changes::default() };
         let said = parse_with(text("downtime-2"), &changes).unwrap_err();
         assert!(said.contains("`products`") && said.contains(why), "{said}");
         parse_with(text("polymix-1"), &changes).unwrap();
     }
-    let ends = text("downtime-2").replacen("goal = { duration = \"5s\" }", "goal = { duration = \"5s\", errors = \"30%\" }", 1);
+    let ends = text("downtime-2").replacen(
+        "goal = { duration = \"5s\" }",
+        "goal = { duration = \"5s\", errors = \"30%\" }",
+        1,
+    );
     assert!(parse(&ends).unwrap_err().contains("phase `dark`, outage: its requests fail"));
 }
 

@@ -88,9 +88,7 @@ impl Running {
                 let message = "the program is no longer there".to_owned();
                 SubjectError::Spawn { arm, doing, message, command }
             }
-            LaunchError::Failed { error, .. } => {
-                SubjectError::Spawn { arm, doing, message: error, command }
-            }
+            LaunchError::Failed { error, .. } => SubjectError::Spawn { arm, doing, message: error, command },
         }
     }
 }

@@ -9,7 +9,8 @@ pub(super) fn of(run: &RunRecord) -> Vec<Downtime> {
     let seen = run.outages.iter().map(|outage| {
         let (before, after) = around(run, outage);
         let hit_ratio = |line: Option<&PhaseLine>| line.and_then(|line| line.phase.sums.document_hit_ratio());
-        let since_start = |moments: Option<Moments>| Some(moments?.done_ns.saturating_sub(outage.started_ns?));
+        let since_start =
+            |moments: Option<Moments>| Some(moments?.done_ns.saturating_sub(outage.started_ns?));
         let since_kill = |ns: Option<u64>| Some(ns?.saturating_sub(outage.killed_ns));
         Downtime {
             order,
@@ -17,7 +18,10 @@ pub(super) fn of(run: &RunRecord) -> Vec<Downtime> {
             phase: outage.phase.clone(),
             away_ns: since_kill(outage.started_ns),
             first_reply_ns: since_kill(outage.first_reply.map(|reply| reply.done_ns)),
-            ready_ns: outage.ready_ns.zip(outage.started_ns).map(|(ready, start)| ready.saturating_sub(start)),
+            ready_ns: outage
+                .ready_ns
+                .zip(outage.started_ns)
+                .map(|(ready, start)| ready.saturating_sub(start)),
             first_good_ns: since_start(outage.first_good),
             first_hit_ns: since_start(outage.first_hit),
             first_miss_ns: since_start(outage.first_miss),

@@ -68,9 +68,8 @@ fn at_a_rate(plan: &CachePlan, entrant: &Entrant, point: &Point) -> Vec<String> 
 
 /// When it was back.
 fn back(downtime: &Downtime) -> String {
-    let after = |ns: Option<u64>| {
-        ns.map_or_else(|| "never".to_owned(), |ns| format!("after {}", Nanos::new(ns)))
-    };
+    let after =
+        |ns: Option<u64>| ns.map_or_else(|| "never".to_owned(), |ns| format!("after {}", Nanos::new(ns)));
     let Some(away) = downtime.away_ns else { return "away until the run ended".to_owned() };
     let away = Nanos::new(away);
     if downtime.first_good_ns.is_none() {
@@ -78,7 +77,10 @@ fn back(downtime: &Downtime) -> String {
     }
     let survived = downtime.survived().map(|share| {
         let (hits, asked) = (downtime.known_hits, downtime.known_asked);
-        format!("; of what it had before {:.0} % were still there ({hits} of {asked} asked for)", share * 100.0)
+        format!(
+            "; of what it had before {:.0} % were still there ({hits} of {asked} asked for)",
+            share * 100.0
+        )
     });
     format!(
         "away for {away}; once started again it gave the first good reply {}{}, the first miss {}, the first hit {}; \

@@ -268,7 +268,9 @@ impl CachePlan {
         let store_bytes = self.memory_bytes + self.disk_bytes.unwrap_or(0);
         let mut lines = self.scale.leaves(self.think_mean, store_bytes);
         if !lines.is_empty() && self.has_outage() {
-            lines.push("an outage takes as long as at full scale, and so does a cache's start after it".to_owned());
+            lines.push(
+                "an outage takes as long as at full scale, and so does a cache's start after it".to_owned(),
+            );
         }
         lines
     }

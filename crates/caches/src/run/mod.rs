@@ -242,14 +242,13 @@ impl Bench<'_, '_> {
 
     /// Whether the whole bake-off ends with it.
     fn is_over(&self, error: &CachesError) -> bool {
-        let of_one =
-            matches!(
-                error,
-                CachesError::Subject(_)
-                    | CachesError::NotBack(_)
-                    | CachesError::NoReply { .. }
-                    | CachesError::TooShort(_)
-            );
+        let of_one = matches!(
+            error,
+            CachesError::Subject(_)
+                | CachesError::NotBack(_)
+                | CachesError::NoReply { .. }
+                | CachesError::TooShort(_)
+        );
         !of_one || self.interrupted.load(Ordering::Relaxed)
     }
 }

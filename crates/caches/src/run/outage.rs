@@ -67,7 +67,9 @@ impl Trace {
 fn became(judged: &Judged) -> Became {
     match (judged.outcome, judged.hit) {
         (Outcome::Failed(class), _) => Became::Failed(class.as_str()),
-        (Outcome::Wrong, _) => Became::Failed(judged.faults.iter().next().map_or("wrong-reply", Fault::label)),
+        (Outcome::Wrong, _) => {
+            Became::Failed(judged.faults.iter().next().map_or("wrong-reply", Fault::label))
+        }
         (Outcome::Aborted, _) => Became::Other,
         (Outcome::Good, _) if !judged.basic() => Became::Other,
         (Outcome::Good, Hit::Hit | Hit::Revalidated) => Became::Hit,
@@ -120,7 +122,9 @@ impl Away {
             gone_ns: self.gone.get(),
             started_ns: self.started.map(Nanos::get),
             ready_ns: None,
-            first_reply: before_next().find(|heard| heard.replied && heard.sent >= self.gone).map(Heard::moments),
+            first_reply: before_next()
+                .find(|heard| heard.replied && heard.sent >= self.gone)
+                .map(Heard::moments),
             first_good: good.as_ref().map(Heard::moments),
             first_hit: back(|heard| heard.became == Became::Hit).as_ref().map(Heard::moments),
             first_miss: back(|heard| heard.became == Became::Miss).as_ref().map(Heard::moments),
@@ -141,7 +145,8 @@ impl Away {
         let kept = heard.iter().filter(|heard| heard.keepable && heard.is_good() && heard.done < self.killed);
         let mut known: HashSet<u64> = kept.map(|heard| heard.object).collect();
         let (mut asked, mut hits) = (0, 0);
-        for heard in heard.iter().filter(|heard| heard.done < self.until && self.was_sent_after_start(heard)) {
+        for heard in heard.iter().filter(|heard| heard.done < self.until && self.was_sent_after_start(heard))
+        {
             if heard.keepable && heard.is_good() && known.remove(&heard.object) {
                 asked += 1;
                 hits += u64::from(heard.became == Became::Hit);
@@ -235,7 +240,8 @@ mod tests {
 
     #[test]
     fn who_never_came_back_has_no_firsts_and_has_lost_all() {
-        let heard = trace(&[(1, Became::Miss), (2, Became::Miss), (1, Became::Hit), (1, REFUSED), (1, REFUSED)]);
+        let heard =
+            trace(&[(1, Became::Miss), (2, Became::Miss), (1, Became::Hit), (1, REFUSED), (1, REFUSED)]);
         for away in [AWAY, Away { started: None, ..AWAY }] {
             let seen = away.seen_in(&heard);
             assert_eq!((seen.first_reply, seen.first_good, seen.last_failed), (None, None, None));

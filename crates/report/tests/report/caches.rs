@@ -142,7 +142,17 @@ fn an_outage_has_its_tables_and_says_how_exactly_it_is_known() {
         known_asked: 40,
         known_hits: 10,
     }];
-    let there = ["known to", "5.01 s", "1.19 s", "333 ms", "19", "55.1 %", "49.8 %", "25.0 %", "18 connect-refused, 1 reset"];
+    let there = [
+        "known to",
+        "5.01 s",
+        "1.19 s",
+        "333 ms",
+        "19",
+        "55.1 %",
+        "49.8 %",
+        "25.0 %",
+        "18 connect-refused, 1 reset",
+    ];
     shows(&away, &there, &[]);
     assert!(caches_html(&away, "").contains("came back"));
     away.entrants[0].downtime[0].first_good_ns = None;

@@ -22,7 +22,10 @@ pub(super) fn check(files: &[PhaseFile]) -> Result<(), SpecError> {
             return refuse("its requests fail, which would end the run", "take errors out of its goal");
         }
         if file.measured == Some(true) {
-            return refuse("nothing is served in it", "take measured out; figures are of the phases around it");
+            return refuse(
+                "nothing is served in it",
+                "take measured out; figures are of the phases around it",
+            );
         }
         if !serves(at.checked_sub(1)) || !serves(Some(at + 1)) {
             let help = "let a phase come before it and one after, which are no outages";
@@ -47,7 +50,8 @@ mod tests {
 
     #[test]
     fn an_outage_has_a_duration_and_stands_between_two_phases() {
-        let (load, meas) = (phase("load", "goal = { duration = \"5min\" }"), phase("meas", "goal = { transactions = 9 }"));
+        let (load, meas) =
+            (phase("load", "goal = { duration = \"5min\" }"), phase("meas", "goal = { transactions = 9 }"));
         let dark = |rest: &str| phase("dark", &format!("outage = true\n{rest}"));
         let good = dark("goal = { duration = \"5s\" }");
         assert_eq!(phases(&format!("{load}{good}{meas}")), Ok(vec![false, true, false]));
@@ -57,9 +61,15 @@ mod tests {
             (format!("{load}{good}"), "asked before and after"),
             (format!("{load}{good}{twice}{meas}"), "asked before and after"),
             (format!("{load}{}{meas}", dark("goal = { transactions = 9 }")), "by a duration alone"),
-            (format!("{load}{}{meas}", dark("goal = { duration = \"5s\", fill = \"1MB\" }")), "by a duration alone"),
+            (
+                format!("{load}{}{meas}", dark("goal = { duration = \"5s\", fill = \"1MB\" }")),
+                "by a duration alone",
+            ),
             (format!("{load}{}{meas}", dark("goal = { duration = \"5s\", errors = 3 }")), "take errors out"),
-            (format!("{load}{}{meas}", dark("goal = { duration = \"5s\" }\nmeasured = true")), "take measured out"),
+            (
+                format!("{load}{}{meas}", dark("goal = { duration = \"5s\" }\nmeasured = true")),
+                "take measured out",
+            ),
         ] {
             let said = phases(&text).unwrap_err();
             assert!(said.contains("phase `dark`, outage") && said.contains(words), "{words}: {said}");
