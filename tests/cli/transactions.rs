@@ -101,7 +101,8 @@ fn the_log_has_every_request_of_every_run_as_its_sums_have_them() {
     }
     let yard = Yard::new();
     yard.write("tiny.toml", plan(600));
-    let args = ["run", "tiny.toml", "--out", "out", "--product", "none", "--product", "nginx", "--transactions"];
+    let args =
+        ["run", "tiny.toml", "--out", "out", "--product", "none", "--product", "nginx", "--transactions"];
     let said = yard.run(&args).exits(0);
     assert!(said.stdout.contains("transactions: ") && !said.stdout.contains("dropped"), "{}", said.stdout);
     assert!(!parts(&yard, "out").is_empty());

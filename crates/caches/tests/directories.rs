@@ -173,7 +173,8 @@ fn a_silent_gauge_and_rows_that_were_dropped_are_told() {
     assert_eq!(entrant.store_unreadable.as_deref(), Some("no such counter"));
     let all = Logged { rows: 5_100, dropped: 1_000, parts: 4, bytes: 205_000 };
     assert_eq!(entrant.transactions, Some(all));
-    let warned = |warning: &&String| warning.contains("squid, run 0: transactions-dropped: 1000 of 6000 requests");
+    let warned =
+        |warning: &&String| warning.contains("squid, run 0: transactions-dropped: 1000 of 6000 requests");
     assert_eq!(results.warnings.iter().filter(warned).count(), 1, "{:?}", results.warnings);
 }
 

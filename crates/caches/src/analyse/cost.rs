@@ -35,7 +35,8 @@ impl Known {
 pub(super) fn of(stored: &Stored, runs: &[(usize, &RunRecord)], points: &[Point]) -> Option<Cost> {
     let point = telling(points)?;
     let per_request = point.cpu_per_request_ns? as f64;
-    let is_its_run = |run: &RunRecord| matches!(run.purpose, Purpose::Rate { order, .. } if order == point.order);
+    let is_its_run =
+        |run: &RunRecord| matches!(run.purpose, Purpose::Rate { order, .. } if order == point.order);
     let number = runs.iter().find(|(_, run)| is_its_run(run)).map(|(number, _)| *number)?;
     let batches = cpu(stored, number, &point.phase);
     let at = point.rate_per_s;
@@ -88,7 +89,8 @@ fn miss(stored: &Stored, runs: &[(usize, &RunRecord)]) -> Option<Known> {
 /// CPU and sums of each interval of a phase; none where one of them has no CPU.
 fn cpu<'s>(stored: &'s Stored, number: usize, phase: &str) -> Vec<(f64, &'s Sums)> {
     let of_run = stored.intervals.iter().filter(|line| line.run as usize == number);
-    let of_phase = of_run.filter(|line| line.interval.scope == Scope::Interval && line.interval.phase == phase);
+    let of_phase =
+        of_run.filter(|line| line.interval.scope == Scope::Interval && line.interval.phase == phase);
     let read = of_phase.map(|line| Some((line.cache_cpu_ns? as f64, &line.interval.sums)));
     read.collect::<Option<Vec<_>>>().unwrap_or_default()
 }

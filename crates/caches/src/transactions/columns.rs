@@ -86,16 +86,31 @@ pub static COLUMNS: [Column; 29] = [
     column("status", "", "the status, where a head came", Cells::Counts(|_, row| row.status.map(u64::from))),
     column("outcome", "", "good, failed, or aborted by the robot", Cells::Words(|_, row| Some(outcome(row)))),
     column("error", "", "the class of a failure; none where faults are the reason", Cells::Words(error)),
-    column("hit", "", "hit, miss, revalidated, or none that a stamp tells", Cells::Words(|_, row| Some(hit(row)))),
+    column(
+        "hit",
+        "",
+        "hit, miss, revalidated, or none that a stamp tells",
+        Cells::Words(|_, row| Some(hit(row))),
+    ),
     column("faults", "", "what is wrong with the reply, or worth counting", Cells::Lists(faults)),
-    column("request_bytes", "B", "the request, head and body", Cells::Counts(|_, row| Some(row.request_bytes))),
+    column(
+        "request_bytes",
+        "B",
+        "the request, head and body",
+        Cells::Counts(|_, row| Some(row.request_bytes)),
+    ),
     column(
         "reply_bytes",
         "B",
         "the reply, head and body; 0 of failures",
         Cells::Counts(|_, row| Some(row.reply_bytes)),
     ),
-    column("connection_reused", "", "whether its connection had carried others", Cells::Yes(|row| row.reused)),
+    column(
+        "connection_reused",
+        "",
+        "whether its connection had carried others",
+        Cells::Yes(|row| row.reused),
+    ),
 ];
 
 const fn column(name: &'static str, unit: &'static str, meaning: &'static str, cells: Cells) -> Column {

@@ -131,7 +131,8 @@ fn totals(record: &RunRecord) -> String {
 fn logged(logged: &Logged) -> impl Iterator<Item = String> {
     let Logged { rows, dropped, parts, bytes } = *logged;
     let there = format!("transactions: {rows} in {parts} files, {}", Bytes::new(bytes));
-    let dropped = (dropped > 0).then(|| format!("{DROPPED}: {dropped} are not there: the disk was too slow, or full"));
+    let dropped =
+        (dropped > 0).then(|| format!("{DROPPED}: {dropped} are not there: the disk was too slow, or full"));
     std::iter::once(there).chain(dropped)
 }
 

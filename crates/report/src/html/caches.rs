@@ -3,8 +3,8 @@
 use super::chart::{Chart, Scale, Series};
 use super::page::{STYLE, typeset};
 use crate::caches::{
-    Table, by_rate, costs, extent, faults, hit_ratios, hits_and_misses, pages, performance, phases, preparation,
-    published,
+    Table, by_rate, costs, extent, faults, hit_ratios, hits_and_misses, pages, performance, phases,
+    preparation, published,
 };
 use crate::figures;
 use bakeoff_caches::results::{Entrant, Point, Results};
@@ -142,9 +142,14 @@ impl Card {
         if !entrant.points.is_empty() {
             tables.push(grid("Response time from when a request was due, with its 95 % interval, and document hit ratio; requests that failed, where any did; the last column is the rule of 1999, and what of it did not hold", performance(entrant)));
             tables.extend(hit_ratios(entrant).map(|ratios| grid("Hit ratios: as the robots saw them, as the origin's count says, by bytes, what the workload offered; and of caches that are simulated on the same requests: endless, LRU and Belady's with the room of the store", ratios)));
-            tables.extend(hits_and_misses(entrant).map(|times| grid("Mean response times of hits and of misses, with their 95 % intervals", times)));
+            tables.extend(hits_and_misses(entrant).map(|times| {
+                grid("Mean response times of hits and of misses, with their 95 % intervals", times)
+            }));
             tables.extend(pages(entrant).map(|pages| grid("Pages without a failure, and objects of one; time from when a page's first request was due to the last byte of all it embeds, with the mean's 95 % interval; pages with a failure", pages)));
-            tables.push(grid("CPU per request of cache, origin and robots; requests in flight; how late robots sent", costs(entrant)));
+            tables.push(grid(
+                "CPU per request of cache, origin and robots; requests in flight; how late robots sent",
+                costs(entrant),
+            ));
         }
         let wrong = faults(entrant);
         if !wrong.rows.is_empty() {

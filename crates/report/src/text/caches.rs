@@ -3,7 +3,8 @@
 use super::layout::{Page, Paint};
 use super::study::show;
 use crate::caches::{
-    self, Table, costs, extent, faults, hit_ratios, hits_and_misses, pages, performance, preparation, published,
+    self, Table, costs, extent, faults, hit_ratios, hits_and_misses, pages, performance, preparation,
+    published,
 };
 use bakeoff_caches::results::{Entrant, Results};
 

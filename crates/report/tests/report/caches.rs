@@ -147,7 +147,14 @@ fn pages_hits_and_misses_have_their_times_where_there_are_any() {
             p99_ns: 19_000_000_000,
         });
     }
-    let there = ["a hit takes", "5.2 ms \u{b1} 1.1 ms", "3.01 s \u{b1} 110 ms", "1,234", "5.4", "7.65 s \u{b1} 400 ms"];
+    let there = [
+        "a hit takes",
+        "5.2 ms \u{b1} 1.1 ms",
+        "3.01 s \u{b1} 110 ms",
+        "1,234",
+        "5.4",
+        "7.65 s \u{b1} 400 ms",
+    ];
     shows(&results, &there, &[]);
     for width in [80, 40] {
         let text = caches_text(&results, width, false);

@@ -78,12 +78,11 @@ pub(crate) fn robots(plan: &str, world: &World, address: SocketAddr) -> Seen {
     let (send, records) = mpsc::channel();
     let (tell, told) = mpsc::channel();
     let ledger = Ledger::new(0, INTERVAL, Nanos::ZERO, send);
-    let robots = Robots::new(Population::new(spec.clone(), model, setting), ledger, &target).telling(
-        move |heard| {
+    let robots =
+        Robots::new(Population::new(spec.clone(), model, setting), ledger, &target).telling(move |heard| {
             let request = Request::answered(heard.flight, heard.entry);
             tell.send((heard.flight.stamp, heard.entry.judged, request)).unwrap();
-        },
-    );
+        });
     let interrupted = AtomicBool::new(false);
     let job = Job {
         sources: vec![robots],
