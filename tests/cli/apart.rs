@@ -90,7 +90,12 @@ fn too_few_ports_are_said_before_anything_is_asked() {
         let args = ["robots", "tiny.toml", "--origin", &address];
         yard.start(yard.bakeoff(&[&args[..], more].concat())).wait()
     };
-    robots(&["--ports", "22200:22262"]).exits(3).says(&["64 connections at once", "have 63", "--ports", "--from"]);
+    robots(&["--ports", "22200:22262"]).exits(3).says(&[
+        "64 connections at once",
+        "have 63",
+        "--ports",
+        "--from",
+    ]);
     robots(&["--ports", "9:8"]).exits(2).says(&["9:8", "1024:30000"]);
     robots(&["--from", "here"]).exits(2).says(&["here", "127.0.0.2-127.0.0.9"]);
     let (_, _, closing) = origin.end_with_closing_lines();
@@ -119,7 +124,10 @@ fn run_of(yard: &Yard, log: &str) -> (Value, [Value; 2]) {
     let run = lines(yard, &format!("{log}/runs.jsonl")).remove(0);
     let phase = |name: &str| {
         let all = run["phases"].as_array().unwrap();
-        all.iter().find(|line| line["phase"]["phase"] == name).unwrap_or_else(|| panic!("{name}: {run}")).clone()
+        all.iter()
+            .find(|line| line["phase"]["phase"] == name)
+            .unwrap_or_else(|| panic!("{name}: {run}"))
+            .clone()
     };
     let phases = [phase("warm"), phase("meas")];
     (run, phases)
@@ -153,7 +161,8 @@ fn two_parts_begin_and_end_their_phases_together_and_are_one_run() {
     // Its share is 50; it went on until the other one had as many.
     let finished = |line: &Value| number(&line["phase"]["sums"]["finished"]);
     assert!(finished(&meas) > 60 && finished(&late) >= 50, "{} and {}", finished(&meas), finished(&late));
-    let setup = |log: &str| -> Value { serde_json::from_str(&yard.read(&format!("{log}/bakeoff.json"))).unwrap() };
+    let setup =
+        |log: &str| -> Value { serde_json::from_str(&yard.read(&format!("{log}/bakeoff.json"))).unwrap() };
     let [of_one, of_two] = ["one", "two"].map(|log| setup(log)["part"].clone());
     assert_eq!((&of_one["number"], &of_two["number"], &of_one["of"]), (&1.into(), &2.into(), &2.into()));
     assert_eq!(of_one["run"], of_two["run"]);
@@ -177,12 +186,17 @@ fn a_part_that_is_killed_holds_the_others_for_a_while_and_not_for_ever() {
     let first = part(&yard, &address, "1/2", &["--log", "one", "--wait", "8s"]);
     let second = part(&yard, &address, "2/2", &["--log", "two", "--wait", "8s"]);
     wait_until(Duration::from_secs(60), || {
-        if yard.path("two/bakeoff.json").exists() { Ok(()) } else { Err("the second has not begun".to_owned()) }
+        if yard.path("two/bakeoff.json").exists() {
+            Ok(())
+        } else {
+            Err("the second has not begun".to_owned())
+        }
     });
     signal("KILL", &second.pid().to_string());
     assert_eq!(second.wait().code(), None);
     let first = first.wait().exits(0);
-    let why = "other parts of the run had not come to its end after the longest wait: it went on without them";
+    let why =
+        "other parts of the run had not come to its end after the longest wait: it went on without them";
     prints(&first, &[why, "went on without part 2 of the run\n"]);
     let (run, [warm, meas]) = run_of(&yard, "one");
     assert_eq!((&warm["ended"], &meas["ended"]), (&why.into(), &"it had its requests".into()));

@@ -146,7 +146,10 @@ mod tests {
             ("127.1.0.0/30", "127.1.0.1-127.1.0.2"),
             ("::1-::3", "::1-::3"),
         ] {
-            assert_eq!((addresses(text).to_string().as_str(), addresses(written)), (written, addresses(text)));
+            assert_eq!(
+                (addresses(text).to_string().as_str(), addresses(written)),
+                (written, addresses(text))
+            );
         }
         let both = LocalAddresses::of([&addresses("::1"), &addresses("127.0.0.2-127.0.0.3")]);
         assert_eq!(both.to_string(), "::1, 127.0.0.2-127.0.0.3");

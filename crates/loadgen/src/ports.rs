@@ -175,7 +175,10 @@ mod tests {
     #[test]
     fn a_range_is_read_as_polyclt_wrote_it() {
         let ports: LocalPorts = "1024:30000".parse().unwrap();
-        assert_eq!((ports.count(), ports.ends(), ports.to_string().as_str()), (28_977, (1024, 30_000), "1024:30000"));
+        assert_eq!(
+            (ports.count(), ports.ends(), ports.to_string().as_str()),
+            (28_977, (1024, 30_000), "1024:30000")
+        );
         for wrong in ["", "1024", "1024-30000", "0:9", "9:9", "9:8", "1:65536", "-1:9", "a:b", "1:2:3"] {
             let said = wrong.parse::<LocalPorts>().unwrap_err().to_string();
             assert!(said.contains(&format!("`{wrong}`")) && said.contains("1024:30000"), "{said}");

@@ -162,7 +162,8 @@ impl Member {
         let reply = ask(address, "PUT", &String::from_utf8_lossy(&target)).map_err(failed)?;
         let (head, body) = taken_apart(&reply);
         let unread = || {
-            let why = "its answer is none; let both ends be the same version of bakeoff, and give it a --plan";
+            let why =
+                "its answer is none; let both ends be the same version of bakeoff, and give it a --plan";
             failed(io::Error::new(io::ErrorKind::InvalidData, why))
         };
         match status(head) {

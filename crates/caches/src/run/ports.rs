@@ -88,7 +88,8 @@ mod tests {
         let one = plan("ports = \"2001:2100\"", "");
         assert!(ensure(&one, 100).is_ok());
         let said = ensure(&one, 101).unwrap_err().to_string();
-        for word in ["101 connections at once", "2001:2100", "have 100", "--ports", "--from", "`connections`"] {
+        for word in ["101 connections at once", "2001:2100", "have 100", "--ports", "--from", "`connections`"]
+        {
             assert!(said.contains(word), "{word}: {said}");
         }
         let three = plan("ports = \"2001:2100\"\nfrom = [\"127.0.0.2-127.0.0.3\", \"127.0.0.9\"]", "");
@@ -103,7 +104,10 @@ mod tests {
         assert_eq!(of("requests_per_connection = \"const:1\""), None, "the server closes these");
         assert_eq!(of("requests_per_connection = \"const:4\""), Some(25.0));
         let words = in_words(
-            &plan("ports = \"2001:2100\"\nfrom = [\"127.0.0.2-127.0.0.3\"]", "requests_per_connection = \"const:4\""),
+            &plan(
+                "ports = \"2001:2100\"\nfrom = [\"127.0.0.2-127.0.0.3\"]",
+                "requests_per_connection = \"const:4\"",
+            ),
             64,
         );
         let words = words.unwrap();
@@ -125,7 +129,8 @@ mod tests {
             ("ports = \"9\"", ["`ports`", "1024:30000"]),
             ("from = [\"here\"]", ["`from`", "127.0.0.2-127.0.0.9"]),
         ] {
-            let said = CachePlan::parse("t", "t.toml", &text(keys), &Changes::default()).unwrap_err().to_string();
+            let said =
+                CachePlan::parse("t", "t.toml", &text(keys), &Changes::default()).unwrap_err().to_string();
             assert!(words.iter().all(|word| said.contains(word)), "{said}");
         }
     }

@@ -9,7 +9,7 @@ use crate::terminal::{self, Console};
 use crate::{Failure, signals};
 use bakeoff_caches::plan::{CachePlan, Changes};
 use bakeoff_caches::records::{PhaseLine, RunRecord};
-use bakeoff_caches::{Apart, Parts, CLOCKS_AGREE_S, CachesError, clock_in_words};
+use bakeoff_caches::{Apart, CLOCKS_AGREE_S, CachesError, Parts, clock_in_words};
 use bakeoff_experiment::directory::{DirectoryError, ResultsDir};
 use bakeoff_loadgen::LocalAddresses;
 use bakeoff_robots::judge::{Fault, Weight};

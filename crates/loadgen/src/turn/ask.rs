@@ -142,7 +142,8 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         let memory = &mut self.lane.memory;
         self.profiler.lap(Stage::Asking);
         let (to, driver, first) = (self.manner.target.address, &mut self.lane.driver, &memory.out);
-        let begun = self.lane.ports.begin(from, |from| driver.connect(slot, to, Wish { from, ..wish }, first));
+        let begun =
+            self.lane.ports.begin(from, |from| driver.connect(slot, to, Wish { from, ..wish }, first));
         self.profiler.lap(Stage::Sending);
         memory.out.clear();
         let connection = self.lane.connections[slot as usize].insert(connection);

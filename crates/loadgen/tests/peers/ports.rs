@@ -60,11 +60,8 @@ fn a_range_that_is_used_up_is_a_connection_that_failed() {
                 talk.say(OK);
             }
         });
-        let two = Target {
-            from: "127.0.4.3".parse().unwrap(),
-            ports: "21128:21129".parse().ok(),
-            ..peer.target()
-        };
+        let two =
+            Target { from: "127.0.4.3".parse().unwrap(), ports: "21128:21129".parse().ok(), ..peer.target() };
         let mut station = crate::station(two, 1, Vec::new()).unwrap();
         let recording = run(&mut station, closed(&lists(3, 1), 1));
         assert_eq!((errors(&recording), totals(&recording)), (vec![("connect-failed", 1)], (3, 2, 2)));

@@ -234,7 +234,11 @@ fn a_phase_that_has_reached_its_goal_goes_on_until_the_other_parts_have() {
     let (mut part, gate) = part(vec![phase("a", lasting(10)), phase("b", lasting(5))]);
     assert_eq!((run_to(&mut part, S(9)), gate.reached()), (Some(0), 0));
     assert_eq!((run_to(&mut part, S(12)), gate.reached()), (Some(0), 1));
-    assert_eq!(part.reach(S(12), 100.0), Some(S(112)), "it goes on asking, and looks past no end that is not known");
+    assert_eq!(
+        part.reach(S(12), 100.0),
+        Some(S(112)),
+        "it goes on asking, and looks past no end that is not known"
+    );
     gate.let_go(1);
     assert_eq!((run_to(&mut part, S(15)), gate.reached()), (Some(1), 1));
     assert_eq!(run_to(&mut part, S(19)), Some(1), "five seconds from then on");

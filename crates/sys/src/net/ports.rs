@@ -116,8 +116,13 @@ mod tests {
         let few = range(there.last() - 7, there.last());
         assert!(!kernel_gives(range(there.first().saturating_sub(9).max(1), there.last())));
         if !kernel_gives(few) {
-            assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "the kernel has no IP_LOCAL_PORT_RANGE");
-            println!("SKIP the_kernel_keeps_to_a_range_that_it_gives: no IP_LOCAL_PORT_RANGE before Linux 6.3");
+            assert!(
+                std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(),
+                "the kernel has no IP_LOCAL_PORT_RANGE"
+            );
+            println!(
+                "SKIP the_kernel_keeps_to_a_range_that_it_gives: no IP_LOCAL_PORT_RANGE before Linux 6.3"
+            );
             return;
         }
         let listener = listen("127.0.0.1:0".parse().unwrap(), false).unwrap();
@@ -130,7 +135,11 @@ mod tests {
         // Others on this machine may have some of them.
         assert!(!ports.is_empty() && ports.len() == stand.len(), "{ports:?}");
         assert!(ports.iter().all(|port| (few.first()..=few.last()).contains(port)), "{ports:?}");
-        let kinds: Vec<_> = refused.iter().filter_map(|begun| begun.as_ref().err()).map(io::Error::kind).collect();
-        assert!(!kinds.is_empty() && kinds.iter().all(|kind| *kind == io::ErrorKind::AddrNotAvailable), "{kinds:?}");
+        let kinds: Vec<_> =
+            refused.iter().filter_map(|begun| begun.as_ref().err()).map(io::Error::kind).collect();
+        assert!(
+            !kinds.is_empty() && kinds.iter().all(|kind| *kind == io::ErrorKind::AddrNotAvailable),
+            "{kinds:?}"
+        );
     }
 }

@@ -90,7 +90,9 @@ impl Refusal {
     /// A clause for people.
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::OtherNumber => "those that wait there are another number of parts; give all of them the same --part .../N",
+            Self::OtherNumber => {
+                "those that wait there are another number of parts; give all of them the same --part .../N"
+            }
             Self::OtherPlan => {
                 "those that wait there have another plan, --rate or --scale, or another version of bakeoff; give all of \
                  them the same"
@@ -122,7 +124,18 @@ mod tests {
         answer.write(&mut out);
         let text = "run 000000000000000f\nhere 1 64\ngone\n";
         assert_eq!((std::str::from_utf8(&out).unwrap(), Answer::parse(&out)), (text, Some(answer)));
-        for wrong in ["", "here 1\n", "here 1\ngone", "here 0\ngone\n", "here 65\ngone\n", "here  1\ngone\n", "here1\ngone\n", "run 1\nhere\ngone\n", "here\ngone\nmore\n", "gone\nhere\n"] {
+        for wrong in [
+            "",
+            "here 1\n",
+            "here 1\ngone",
+            "here 0\ngone\n",
+            "here 65\ngone\n",
+            "here  1\ngone\n",
+            "here1\ngone\n",
+            "run 1\nhere\ngone\n",
+            "here\ngone\nmore\n",
+            "gone\nhere\n",
+        ] {
             assert_eq!(Answer::parse(wrong.as_bytes()), None, "{wrong:?}");
         }
         assert_eq!(Answer::parse(b"here\ngone\n"), Some(Answer::default()));

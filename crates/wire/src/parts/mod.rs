@@ -32,7 +32,11 @@ pub struct Part {
 impl Part {
     /// `None` unless 1 <= number <= of <= [`MOST_PARTS`], and of is 2 or more: one alone is no part.
     pub const fn new(number: u8, of: u8) -> Option<Self> {
-        if 1 <= number && number <= of && 2 <= of && of <= MOST_PARTS { Some(Self { number, of }) } else { None }
+        if 1 <= number && number <= of && 2 <= of && of <= MOST_PARTS {
+            Some(Self { number, of })
+        } else {
+            None
+        }
     }
 
     /// Its number, from 1.
@@ -160,7 +164,9 @@ mod tests {
     fn sets_are_sets() {
         let (all, some): (PartSet, PartSet) = (PartSet::all(3), [2, 2, 0, 65].into_iter().collect());
         assert_eq!(all.without(some).numbers().collect::<Vec<_>>(), [1, 3]);
-        assert!(all.without(some).and(some) == all && !some.contains(0) && !some.contains(65) && some.contains(2));
+        assert!(
+            all.without(some).and(some) == all && !some.contains(0) && !some.contains(65) && some.contains(2)
+        );
         assert!(all.without(all).is_empty() && PartSet::all(255) == PartSet::all(64));
     }
 }
