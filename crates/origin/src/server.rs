@@ -3,6 +3,7 @@
 use crate::burner::Burner;
 use crate::certificate::server_config;
 use crate::desk::Desk;
+use crate::meeting::Meeting;
 use crate::pulse::Busy;
 use crate::site::Site;
 use crate::tally::{Counters, Everyone, Tally, sum};
@@ -16,7 +17,7 @@ use bakeoff_units::{MonotonicClock, Nanos};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// What to serve and how.
@@ -101,7 +102,8 @@ impl Origin {
             world.model.prepare();
         }
         let idle_timeout = world.as_ref().and_then(|world| world.idle_timeout);
-        let (waiting, meeting) = (Arc::new(Waiting::default()), Arc::default());
+        let waiting = Arc::new(Waiting::default());
+        let meeting = Arc::<Mutex<Meeting>>::default();
         let threads: Everyone = listeners.iter().map(|_| Arc::<Counters>::default()).collect();
         for (index, (listener, counters)) in listeners.into_iter().zip(&*threads).enumerate() {
             let desk = Desk::new(site.clone(), counters.clone(), options.burn.map(Burner::new));
