@@ -83,7 +83,8 @@ fn a_client_that_dies_hangs_or_talks_nonsense_is_a_product_without_figures() {
     let yard = Yard::new();
     let examine = |client: &str, out: &str, limit: &str| {
         suite(&yard, "", client);
-        let args = ["conformance", "--product", "nginx", "--suite", "suite", "--time-limit", limit, "--out", out];
+        let args =
+            ["conformance", "--product", "nginx", "--suite", "suite", "--time-limit", limit, "--out", out];
         let said = yard.run(&args).exits(3).says(&["did not come to its end with 1 of 1 products"]);
         assert_eq!(said.last_line(), format!("results: {out}"));
         let product = kept(&yard, out)["products"][0].clone();
@@ -98,7 +99,11 @@ fn a_client_that_dies_hangs_or_talks_nonsense_is_a_product_without_figures() {
     let nonsense = examine("console.log('Running undefined')", "nonsense", "2min");
     assert!(nonsense.contains("printed no results"), "{nonsense}");
     let again = yard.run(&["report", "died"]).exits(3);
-    assert!(again.stdout.contains("no figures: ") && again.last_line() == "results: died", "{}", again.stdout);
+    assert!(
+        again.stdout.contains("no figures: ") && again.last_line() == "results: died",
+        "{}",
+        again.stdout
+    );
 }
 
 #[test]
@@ -120,7 +125,11 @@ fn both_layouts_of_the_suite_are_known_and_its_server_is_on_loopback_alone() {
         let kept = kept(&yard, "out");
         let product = &kept["products"][0];
         let score = &product["came_to"]["scored"];
-        assert_eq!((&score["required"]["all"], &score["required"]["passed"]), (&1.into(), &1.into()), "{score}");
+        assert_eq!(
+            (&score["required"]["all"], &score["required"]["passed"]),
+            (&1.into(), &1.into()),
+            "{score}"
+        );
         assert_eq!((&score["optimal"]["all"], &score["optimal"]["failed"]), (&1.into(), &1.into()));
         assert!(said.stdout.contains("1 of 1") && said.stdout.contains("0 of 1"), "{}", said.stdout);
         let suite = &kept["suite"];
@@ -242,9 +251,12 @@ fn the_public_suite_judges_nginx_as_it_was_measured_and_joins_the_report() {
     for id in ["freshness-none", "freshness-max-age", "vary-match", "vary-no-match"] {
         assert_eq!(outcome(id), "passed", "{id}");
     }
-    let ours: BTreeMap<String, String> = tests.as_array().unwrap().iter().map(|test| {
-        (test["id"].as_str().unwrap().to_owned(), test["outcome"].as_str().unwrap().to_owned())
-    }).collect();
+    let ours: BTreeMap<String, String> = tests
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|test| (test["id"].as_str().unwrap().to_owned(), test["outcome"].as_str().unwrap().to_owned()))
+        .collect();
     assert!(ours.len() > 30, "{ours:?}");
     assert_eq!(ours, judged_by_the_suite(&yard, tests));
 
@@ -253,8 +265,11 @@ fn the_public_suite_judges_nginx_as_it_was_measured_and_joins_the_report() {
     assert_eq!(shown["differs"], Value::Array(Vec::new()), "the same version and configuration");
     assert!(yard.read("out/report.html").contains("Required tests that nginx failed"));
     let config: PathBuf = yard.path("out/nginx.conf");
-    fs::write(&config, yard.read("out/nginx.conf").replace("proxy_cache_revalidate on", "proxy_cache_revalidate off"))
-        .unwrap();
+    fs::write(
+        &config,
+        yard.read("out/nginx.conf").replace("proxy_cache_revalidate on", "proxy_cache_revalidate off"),
+    )
+    .unwrap();
     let said = yard.run(&["report", "out"]).exits(0);
     assert!(said.stdout.contains("nginx: another configuration"), "{}", said.stdout);
 }

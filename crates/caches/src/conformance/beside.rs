@@ -108,11 +108,7 @@ fn one(
                 .iter()
                 .filter(|test| test.kind == Kind::Required && test.outcome == Outcome::Failed);
             conforms.failed_tests = failed
-                .map(|test| FailedTest {
-                    id: test.id.clone(),
-                    name: test.name.clone(),
-                    said: test.words(),
-                })
+                .map(|test| FailedTest { id: test.id.clone(), name: test.name.clone(), said: test.words() })
                 .collect();
         }
     }
@@ -150,7 +146,8 @@ fn differences(
         }
         (ours, _) => {
             let gone = if ours.is_none() { ours_file } else { theirs_file };
-            differs.push(format!("whether the configuration is the same cannot be told: {gone} cannot be read"));
+            differs
+                .push(format!("whether the configuration is the same cannot be told: {gone} cannot be read"));
         }
     }
     differs
@@ -180,11 +177,14 @@ fn is_same(ours: &str, theirs: &str, ports: &[u16]) -> bool {
 /// Whole numbers, and what stands between them.
 fn pieces(text: &str) -> Vec<&str> {
     let bytes = text.as_bytes();
-    bytes.chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit()).scan(0, |at, piece| {
-        let from = *at;
-        *at += piece.len();
-        text.get(from..*at)
-    }).collect()
+    bytes
+        .chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit())
+        .scan(0, |at, piece| {
+            let from = *at;
+            *at += piece.len();
+            text.get(from..*at)
+        })
+        .collect()
 }
 
 /// The text without what leads to the directory of its run, `/tmp/bakeoff-4711/`.
@@ -215,7 +215,8 @@ mod tests {
     use super::super::score::Score;
     use super::*;
 
-    const OURS: &str = "listen 127.0.0.1:40001;\npid \"/tmp/bakeoff-17/squid/x.pid\";\nserver 127.0.0.1:40002;\nsize 4096\n";
+    const OURS: &str =
+        "listen 127.0.0.1:40001;\npid \"/tmp/bakeoff-17/squid/x.pid\";\nserver 127.0.0.1:40002;\nsize 4096\n";
 
     fn entrant(version: &str, config: &str) -> EntrantRecord {
         EntrantRecord {

@@ -66,7 +66,9 @@ pub enum ConformanceError {
     )]
     TimeLimit(Nanos),
     /// What it printed is not in its form.
-    #[error("the suite's client printed no results: {0}; is it a version of the suite that this bakeoff knows?")]
+    #[error(
+        "the suite's client printed no results: {0}; is it a version of the suite that this bakeoff knows?"
+    )]
     Answer(String),
     /// A file of the run.
     #[error("{}: {why}; the temporary directory (TMPDIR) must be writable", .path.display())]

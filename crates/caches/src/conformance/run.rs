@@ -102,7 +102,10 @@ impl Examination<'_> {
         let listing = room.listing()?;
         let mut record = self.begin(setup.started, &listing);
         for entrant in products {
-            progress.stage(&format!("{entrant}: {} tests of {PACKAGE} {}", record.suite.tests, self.suite.version));
+            progress.stage(&format!(
+                "{entrant}: {} tests of {PACKAGE} {}",
+                record.suite.tests, self.suite.version
+            ));
             record.products.push(room.examine(entrant, &listing.tests)?);
             dir.write(FILE, &record.json())?;
         }
@@ -214,7 +217,9 @@ impl Room<'_> {
         server: &Running,
         examined: &mut Examined,
     ) -> Result<Running, ConformanceError> {
-        let Kind::Product { product, config } = &entrant.kind else { return Err(ConformanceError::NoProduct) };
+        let Kind::Product { product, config } = &entrant.kind else {
+            return Err(ConformanceError::NoProduct);
+        };
         let launch = Launch {
             plan: self.of.plan,
             origin: server.address,
@@ -242,7 +247,8 @@ impl Room<'_> {
         let env = [("npm_config_base", base.as_str()), ("npm_package_config_id", "")];
         let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let words: [&Path; 2] = [Path::new("--no-warnings"), &self.of.suite.client];
-        let (outcome, printed) = self.node(&format!("client-{}", product.arm), &words, env, self.of.time_limit)?;
+        let (outcome, printed) =
+            self.node(&format!("client-{}", product.arm), &words, env, self.of.time_limit)?;
         // Whatever a client says of a product or a server that is gone is nothing.
         product.alive()?;
         server.alive().map_err(ConformanceError::Server)?;

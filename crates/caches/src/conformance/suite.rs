@@ -133,7 +133,8 @@ mod tests {
     #[test]
     fn a_suite_that_lacks_something_is_said_with_what_it_lacks() {
         let files = ["cli.mjs", "server/server.mjs", "tests/index.mjs"];
-        let package = r#"{"name": "http-cache-tests", "version": "0.4.5", "dependencies": {"node-fetch": "^2"}}"#;
+        let package =
+            r#"{"name": "http-cache-tests", "version": "0.4.5", "dependencies": {"node-fetch": "^2"}}"#;
         assert!(refused(tree(package, &files[..2]).path()).contains("take http-cache-tests@0.4.5"));
         let without = refused(tree(package, &files).path());
         assert!(without.contains("needs the package node-fetch; run `npm install`"), "{without}");

@@ -151,7 +151,8 @@ fn conforms(name: &str) -> Conforms {
 fn what_the_suite_said_is_shown_with_what_differs() {
     let mut results = results(vec![point(1, "meas")]);
     shows(&results, &[], &["Conformance"]);
-    let died = Conforms { failed: Some("it died".to_owned()), failed_tests: Vec::new(), ..conforms("squid-my") };
+    let died =
+        Conforms { failed: Some("it died".to_owned()), failed_tests: Vec::new(), ..conforms("squid-my") };
     let found = Conformance {
         suite: "http-cache-tests 0.4.5 (code 0123, 306 tests) on node 20.1.2".to_owned(),
         started: "2026-11-22T12:00:00Z".to_owned(),
@@ -162,7 +163,10 @@ fn what_the_suite_said_is_shown_with_what_differs() {
     shows(&results, &[&["Conformance", "another version: squid/5.7 was examined"][..], &table].concat(), &[]);
     shows(&results, &["squid-my: no figures: it died", "306 tests"], &["vary-match: Does"]);
     let page = caches_html(&results, "");
-    assert!(page.contains("Does it &lt;match&gt;?") && page.contains("Response 2 comes from cache"), "{page}");
+    assert!(
+        page.contains("Does it &lt;match&gt;?") && page.contains("Response 2 comes from cache"),
+        "{page}"
+    );
     let text = conformance_text(&found, 80, false);
     assert!(text.contains("  - vary-match: Does it <match>?\n"), "{text}");
     assert!(table.iter().all(|words| text.contains(words)), "{text}");
