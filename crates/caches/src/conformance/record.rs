@@ -123,9 +123,11 @@ pub fn load<'e>(
         return Err(unreadable(dir, FILE, why));
     }
     let record: Record = serde_json::from_str(&written).map_err(wrong)?;
-    let ours = record.products.iter().map(|examined| &examined.entrant);
-    let files = ours.chain(measured).filter_map(|entrant| entrant.config.as_ref());
+    let ours = record.products.iter().filter_map(|examined| examined.entrant.config.as_ref());
+    let theirs = measured.filter_map(|entrant| entrant.config.as_ref());
+    let files: Vec<String> = ours.cloned().chain(theirs.cloned()).collect();
     // A file that is gone is said where it is missed.
-    let texts = files.filter_map(|file| Some((file.clone(), text(dir, file).ok()?))).collect();
+    let texts = files.into_iter().filter_map(|file| Some((text(dir, &file).ok()?, file)));
+    let texts = texts.map(|(text, file)| (file, text)).collect();
     Ok(Some(Kept { record, texts }))
 }
