@@ -105,7 +105,9 @@ fn over_tls_no_proxy_is_asked_in_reverse() {
         parse_with(&over_tls(mode), &Changes { entrants, ..Changes::default() })
     };
     assert!(asked("forward", Mode::Forward).is_ok());
-    for said in [asked("forward", Mode::Reverse), asked("reverse", Mode::Forward), parse(&over_tls("reverse"))] {
+    for said in
+        [asked("forward", Mode::Reverse), asked("reverse", Mode::Forward), parse(&over_tls("reverse"))]
+    {
         let said = said.unwrap_err();
         assert!(said.contains("`tls`") && said.contains("mode = \"forward\""), "{said}");
     }

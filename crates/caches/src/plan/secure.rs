@@ -40,10 +40,7 @@ impl CachePlan {
 
 /// Whether the origin is asked over TLS, and what else its section says: its certificate is the business of those
 /// who start it.
-pub(super) fn take_tls(
-    reader: &Reader<'_>,
-    origin: &toml::Table,
-) -> Result<(bool, toml::Table), PlanError> {
+pub(super) fn take_tls(reader: &Reader<'_>, origin: &toml::Table) -> Result<(bool, toml::Table), PlanError> {
     let mut rest = origin.clone();
     match rest.remove("tls") {
         None => Ok((false, rest)),

@@ -227,7 +227,8 @@ fn a_proxy_that_is_not_there() {
 
 #[test]
 fn who_listens_is_told_the_refusal_whole() {
-    const NO: &str = "HTTP/1.1 403 Forbidden\r\nX-Squid-Error: ERR_ACCESS_DENIED 0\r\nContent-Length: 2\r\n\r\n";
+    const NO: &str =
+        "HTTP/1.1 403 Forbidden\r\nX-Squid-Error: ERR_ACCESS_DENIED 0\r\nContent-Length: 2\r\n\r\n";
     within_patience(|| {
         let proxy = Peer::new(|talk| {
             if asked(talk).is_some() {
