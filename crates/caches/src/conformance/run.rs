@@ -94,12 +94,8 @@ impl Examination<'_> {
     pub fn run(&self, dir: &ResultsDir, progress: &mut dyn Progress) -> Result<Record, ConformanceError> {
         let products = examinable(self.plan)?;
         // What a bake-off of this plan would have: the same cores, the same number of connections.
-        let bakeoff = Bakeoff {
-            plan: self.plan,
-            flags: Vec::new(),
-            transactions: None,
-            interrupted: self.interrupted,
-        };
+        let bakeoff =
+            Bakeoff { plan: self.plan, flags: Vec::new(), transactions: None, interrupted: self.interrupted };
         let (setup, placement, connections) = bakeoff.setup(true)?;
         let scratch = Scratch::create(&mut |words| progress.stage(words))
             .map_err(|why| ConformanceError::SetUp(crate::CachesError::Temporary(why.to_string())))?;
