@@ -11,7 +11,7 @@ fn plan(products: &str, away: &str) -> String {
     format!(
         "[bakeoff]\ntitle = \"Away\"\nproducts = [{products}]\nrate = \"40/s\"\nhit_ratio = \"55%\"\n\
          disk = \"64MB\"\nmemory = \"8MB\"\n\
-         [robots]\ninter_arrival = \"const\"\nrecurrence = \"80%\"\nconnections = \"64\"\n\
+         [robots]\nrate = \"40/s\"\ninter_arrival = \"const\"\nrecurrence = \"80%\"\nconnections = \"64\"\n\
          [[content]]\nname = \"any\"\nsize = \"exp:2KB\"\ncachable = \"80%\"\n\
          life = {{ length = \"const:2year\", expires = \"nmt+0s\" }}\n[origin]\n\
          [[phase]]\nname = \"load\"\ngoal = {{ duration = \"3s\" }}\n\
