@@ -41,6 +41,7 @@ impl Waiting<'_> {
     pub(crate) fn wait(&self) -> Result<(), SubjectError> {
         let clock = MonotonicClock::new();
         let mut pause = Duration::from_millis(2);
+        let mut stranger_since = None;
         loop {
             let arm = || self.arm.to_owned();
             let words = || last_words(self.dir, self.logs);
@@ -62,7 +63,11 @@ impl Waiting<'_> {
                 Err(missing) => missing,
             };
             let passed = clock.now();
-            if missing == Missing::Stranger && passed > STRANGER_PATIENCE {
+            // One that ends while it is looked at is no stranger, and is gone at the next look.
+            let since = *stranger_since.get_or_insert(passed);
+            if missing != Missing::Stranger {
+                stranger_since = None;
+            } else if passed.since(since) > STRANGER_PATIENCE {
                 return Err(SubjectError::Stranger {
                     arm: arm(),
                     address: self.address().to_string(),
