@@ -212,11 +212,10 @@ fn a_measured_fill_brings_enough_replies_or_is_refused() {
 fn a_phase_of_a_part_of_the_rate_is_long_enough_for_that() {
     // 54 min / 60 at 50/s: 2,700 requests, of which three quarters are 2,025 and a half is 1,350.
     let part = |share: &str| {
-        let load =
-            format!("load = {{ end = \"0%\" }}\n[[phase]]\nname = \"x\"\nload = {{ begin = \"{share}\" }}");
-        let end = "goal = { duration = \"54min\" }\n";
-        let text = format!("{}\n{load}\n{end}", text("polymix-1").split("\nload =").next().unwrap());
-        parse_with(&text, &at_scale("1/60"))
+        let more = format!(
+            "[[phase]]\nname = \"x\"\nload = {{ begin = \"{share}\" }}\ngoal = {{ duration = \"54min\" }}\n"
+        );
+        parse_with(&(text("polymix-1").to_owned() + &more), &at_scale("1/60"))
     };
     part("75%").unwrap();
     let said = part("50%").unwrap_err();
