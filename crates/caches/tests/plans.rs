@@ -127,6 +127,7 @@ fn flags_take_the_place_of_what_the_plan_says() {
         rate: Some(rate(80.0)),
         scale: Some(Scale::FULL),
         origin_port: Some(8080),
+        ..Changes::default()
     };
     let plan = parse_with(text("polymix-1"), &changes).unwrap();
     let names: Vec<&str> = plan.entrants.iter().map(|entrant| entrant.name.as_str()).collect();
