@@ -290,8 +290,18 @@ fn in_step(member: &Member, run: impl FnOnce() -> Ended) -> (Ended, PartSet) {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let keeping = scope.spawn(|| member.keep_in_step(&is_over));
+        let over = Over(&is_over);
         let ended = run();
-        is_over.store(true, Ordering::Release);
+        drop(over);
         (ended, keeping.join().unwrap_or_default())
     })
+}
+
+/// Says that robots have ended, however they did: whoever keeps them in step would else never end.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
 }
