@@ -80,13 +80,19 @@ pub enum ConformanceError {
     },
     /// What a bake-off's set-up needs, too.
     #[error(transparent)]
-    SetUp(#[from] CachesError),
+    SetUp(Box<CachesError>),
     /// The results directory.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
     /// Ctrl-C.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl From<CachesError> for ConformanceError {
+    fn from(why: CachesError) -> Self {
+        Self::SetUp(Box::new(why))
+    }
 }
 
 impl ConformanceError {

@@ -98,7 +98,7 @@ impl Examination<'_> {
             Bakeoff { plan: self.plan, flags: Vec::new(), transactions: None, interrupted: self.interrupted };
         let (setup, placement, connections) = bakeoff.setup(true)?;
         let scratch = Scratch::create(&mut |words| progress.stage(words))
-            .map_err(|why| ConformanceError::SetUp(crate::CachesError::Temporary(why.to_string())))?;
+            .map_err(|why| ConformanceError::from(crate::CachesError::Temporary(why.to_string())))?;
         let room = Room { of: self, placement, connections, scratch: scratch.path(), dir };
         let listing = room.listing()?;
         let mut record = self.begin(setup.started, &listing);
