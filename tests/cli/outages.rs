@@ -20,10 +20,9 @@ fn plan(products: &str, away: &str) -> String {
     )
 }
 
-/// What nginx of this configuration leaves when it is killed keeps the next one from starting: a socket with a
-/// name.
-const ONCE: &str = "events {}\nhttp {\n  server {\n    listen {host}:{port};\n    listen unix:{dir}/once.sock;\n    \
-    location / { proxy_pass http://{origin}; }\n  }\n}\n";
+/// What nginx of this configuration has written to its log is no configuration, and keeps the next one from starting.
+const ONCE: &str = "events {}\nhttp {\n  include {dir}/made*.log;\n  server {\n    listen {host}:{port};\n    \
+    access_log {dir}/made.log;\n    location / { proxy_pass http://{origin}; }\n  }\n}\n";
 
 fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
@@ -46,7 +45,7 @@ fn killed_caches_come_back_with_what_was_on_disk_or_say_why_not() {
     let outage = |at: usize| &entrants[at]["downtime"][0];
 
     let why = entrants[0]["failed"].as_str().unwrap();
-    assert!(why.starts_with("after its outage it did not come back: ") && why.contains("once.sock"), "{why}");
+    assert!(why.starts_with("after its outage it did not come back: ") && why.contains("made.log"), "{why}");
     assert_eq!((&outage(0)["first_good_ns"], &outage(0)["phase"]), (&Value::Null, &"dark".into()));
 
     for at in [1, 2] {

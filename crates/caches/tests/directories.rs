@@ -242,6 +242,27 @@ fn results_of_text(plan: &str, runs: &[RunRecord]) -> Results {
 }
 
 #[test]
+fn a_rate_that_was_too_much_is_told_before_all_else() {
+    let asked = |rate_per_s| RunRecord { purpose: Purpose::Rate { order: 1, rate_per_s }, ..run(3_300) };
+    let results = results_of("polymix-1", &[asked(400.0)]);
+    let said = &results.entrants[0].sentence;
+    assert!(said.starts_with("overloaded at 400/s, where 25 % of what was due was answered; "), "{said}");
+    let warning = "squid at 400/s: overloaded: 25 % of the requests that were due were answered, 100/s";
+    assert!(results.warnings[0].starts_with(warning), "{:?}", results.warnings);
+    let kept_up = results_of("polymix-1", &[asked(100.0)]);
+    assert!(!kept_up.entrants[0].sentence.contains("overloaded"), "{}", kept_up.entrants[0].sentence);
+}
+
+#[test]
+fn a_rate_at_which_a_cache_broke_down_is_told_before_all_else() {
+    let mut broken = run(3_300);
+    broken.phases[0].ended = bakeoff_robots::phases::EndReason::TooManyErrors.meaning().to_owned();
+    broken.phases[0].phase.sums.failed = broken.phases[0].phase.sums.finished * 3 / 10;
+    let said = &results_of("polymix-1", &[broken]).entrants[0].sentence;
+    assert!(said.starts_with("broke down at 100/s, where 30 % of the requests failed; "), "{said}");
+}
+
+#[test]
 fn what_was_broken_off_neither_passes_nor_fails_and_what_had_too_many_errors_fails() {
     let mut cut = run(3_300);
     for (ended, why, failed_from) in [

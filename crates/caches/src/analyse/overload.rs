@@ -4,7 +4,7 @@
 //! that grows.
 
 use super::words::{place, rate};
-use crate::results::{Entrant, Point};
+use crate::results::{CutShort, Entrant, Point};
 
 /// Who answers less of what is due cannot keep up, ...
 const KEEPS_UP: f64 = 0.98;
@@ -15,22 +15,42 @@ const CHANCE: f64 = 2.58;
 /// A line for each of them.
 pub(super) fn warnings(entrants: &[Entrant]) -> impl Iterator<Item = String> {
     let points = entrants.iter().flat_map(|entrant| entrant.points.iter().map(move |point| (entrant, point)));
-    points.filter_map(|(entrant, point)| overloaded(entrant, point))
+    points.filter_map(|(entrant, point)| {
+        let share = overloaded(point)?;
+        Some(format!(
+            "{} {}: overloaded: {:.0} % of the requests that were due were answered, {}; the response time is that of a \
+             line that grows",
+            entrant.name,
+            place(entrant, point),
+            100.0 * share,
+            rate(point.reply_rate_per_s),
+        ))
+    })
 }
 
-fn overloaded(entrant: &Entrant, point: &Point) -> Option<String> {
+/// The first words on an entrant: the lowest rate that was too much for it, whether it could not keep up or broke down.
+pub(super) fn first_words(entrant: &Entrant) -> Option<String> {
+    let too_much = |point: &&Point| overloaded(point).is_some() || broke_down(point);
+    let due = |point: &Point| point.asked_rate_per_s.unwrap_or(f64::INFINITY);
+    let by_rate = |a: &&Point, b: &&Point| due(a).total_cmp(&due(b));
+    let lowest = entrant.points.iter().filter(too_much).min_by(by_rate)?;
+    let place = place(entrant, lowest);
+    Some(match overloaded(lowest) {
+        Some(share) => format!("overloaded {place}, where {:.0} % of what was due was answered", 100.0 * share),
+        None => format!("broke down {place}, where {:.0} % of the requests failed", 100.0 * lowest.error_share),
+    })
+}
+
+fn broke_down(point: &Point) -> bool {
+    point.cut_short == Some(CutShort::TooManyErrors)
+}
+
+/// What share of what was due was answered, where that is too little.
+fn overloaded(point: &Point) -> Option<f64> {
     if point.cut_short.is_some() {
         return None;
     }
-    let share = short_of(point.asked_rate_per_s? * point.seconds, point.replies as f64)?;
-    Some(format!(
-        "{} {}: overloaded: {:.0} % of the requests that were due were answered, {}; the response time is that of a \
-         line that grows",
-        entrant.name,
-        place(entrant, point),
-        100.0 * share,
-        rate(point.reply_rate_per_s),
-    ))
+    short_of(point.asked_rate_per_s? * point.seconds, point.replies as f64)
 }
 
 /// What share of what was due was answered, where that is too little.

@@ -35,10 +35,12 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
     let Some(point) = telling(&entrant.points) else {
         return "no rate was measured".to_owned();
     };
-    let mut parts = match entrant.downtime.as_slice() {
-        [] => at_a_rate(plan, entrant, point),
-        outages => outages.iter().map(back).collect(),
-    };
+    // Before all: every other figure of such a rate is that of a line that grows.
+    let mut parts: Vec<String> = overload::first_words(entrant).into_iter().collect();
+    match entrant.downtime.as_slice() {
+        [] => parts.extend(at_a_rate(plan, entrant, point)),
+        outages => parts.extend(outages.iter().map(back)),
+    }
     let faults: Vec<&str> =
         entrant.faults.iter().filter(|fault| !fault.only_counted).map(|fault| fault.label.as_str()).collect();
     parts.push(match faults.as_slice() {
