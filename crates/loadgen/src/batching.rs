@@ -137,7 +137,8 @@ mod tests {
         let near = |nanos: Nanos, micros: u64| (nanos.get() as f64 / 1e3 / micros as f64 - 1.0).abs() < 0.1;
         assert!(near(wait(Nanos::from_micros(400), 64).unwrap(), 80)); // a fifth
         assert!(near(wait(Nanos::from_micros(800), 256).unwrap(), 50)); // 16 of 256 replies
-        assert_eq!(wait(Nanos::from_millis(50), 64), Some(LONGEST));
+        assert_eq!(wait(Nanos::from_millis(10), 64), Some(LONGEST)); // in which 1.3 come
+        assert_eq!(wait(Nanos::from_millis(50), 64), None); // in which hardly one of four times one comes
         assert_eq!(wait(Nanos::from_micros(60), 64), None); // too short to be worth it
     }
 
