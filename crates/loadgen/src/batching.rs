@@ -138,7 +138,7 @@ mod tests {
         assert!(near(wait(Nanos::from_micros(400), 64).unwrap(), 80)); // a fifth
         assert!(near(wait(Nanos::from_micros(800), 256).unwrap(), 50)); // 16 of 256 replies
         assert_eq!(wait(Nanos::from_millis(10), 64), Some(LONGEST)); // in which 1.3 come
-        assert_eq!(wait(Nanos::from_millis(50), 64), None); // in which hardly one of four times one comes
+        assert_eq!(wait(Nanos::from_millis(50), 64), None); // in which one comes one time in four
         assert_eq!(wait(Nanos::from_micros(60), 64), None); // too short to be worth it
     }
 
