@@ -132,17 +132,6 @@ fn what_was_cut_short_and_what_failed_is_shown_where_it_was() {
 }
 
 #[test]
-fn a_rule_that_is_not_judged_is_neither_yes_nor_no() {
-    let judged = results(vec![point(1, "meas")]);
-    let mut none = results(vec![Point { rule: None, ..point(1, "meas") }]);
-    none.entrants[0].passed_up_to_per_s = None;
-    shows(&none, &["passed in 1999"], &["no: "]);
-    let said = |results: &Results| caches_text(results, 100, false).matches("yes").count();
-    assert_eq!(said(&judged), said(&none) + 1);
-    assert!(caches_html(&none, "").contains("not judged</p>"));
-}
-
-#[test]
 fn handshakes_are_shown_where_there_were_any() {
     let tls = Tls {
         agreed: Some("TLSv1_3 TLS13_AES_256_GCM_SHA384 X25519".to_owned()),
