@@ -36,8 +36,12 @@ pub(super) fn first_words(entrant: &Entrant) -> Option<String> {
     let lowest = entrant.points.iter().filter(too_much).min_by(by_rate)?;
     let place = place(entrant, lowest);
     Some(match overloaded(lowest) {
-        Some(share) => format!("overloaded {place}, where {:.0} % of what was due was answered", 100.0 * share),
-        None => format!("broke down {place}, where {:.0} % of the requests failed", 100.0 * lowest.error_share),
+        Some(share) => {
+            format!("overloaded {place}, where {:.0} % of what was due was answered", 100.0 * share)
+        }
+        None => {
+            format!("broke down {place}, where {:.0} % of the requests failed", 100.0 * lowest.error_share)
+        }
     })
 }
 
