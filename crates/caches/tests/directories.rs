@@ -256,7 +256,7 @@ fn a_rate_that_was_too_much_is_told_before_all_else() {
 #[test]
 fn a_rate_at_which_a_cache_broke_down_is_told_before_all_else() {
     let mut broken = run(3_300);
-    broken.phases[0].ended = bakeoff_robots::phases::EndReason::TooManyErrors.meaning().to_owned();
+    broken.phases[0].ended = EndReason::TooManyErrors.meaning().to_owned();
     broken.phases[0].phase.sums.failed = broken.phases[0].phase.sums.finished * 3 / 10;
     let said = &results_of("polymix-1", &[broken]).entrants[0].sentence;
     assert!(said.starts_with("broke down at 100/s, where 30 % of the requests failed; "), "{said}");

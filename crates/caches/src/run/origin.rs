@@ -11,6 +11,7 @@ use bakeoff_subject::{Certificate, Context, Running, Spec, start};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// Whose origin it is.
 #[derive(Debug)]
@@ -21,6 +22,10 @@ pub(super) struct Origin {
     /// What it is asked with over TLS: it shows a certificate of its own, made for this run.
     pub(super) tls: Option<TlsSettings>,
 }
+
+/// How often it is looked at after an answer that did not come, and how long between.
+const LOOKS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(25);
 
 /// Where and how it is started.
 pub(super) struct Place<'a> {
@@ -64,10 +69,20 @@ impl Origin {
     }
 }
 
+impl Origin {
+    /// Why it has ended, if it has or does so now: who breaks off an answer may be dying, and is not reaped yet.
+    fn ended_meanwhile(&self) -> Option<CachesError> {
+        (0..LOOKS).find_map(|look| {
+            std::thread::sleep(if look == 0 { Duration::ZERO } else { PAUSE });
+            self.alive().err()
+        })
+    }
+}
+
 impl Counted for Origin {
     fn tally(&self) -> Result<(Tally, Option<i64>), CachesError> {
         self.alive()?;
-        tally(self.address, self.tls.as_ref())
+        tally(self.address, self.tls.as_ref()).map_err(|why| self.ended_meanwhile().unwrap_or(why))
     }
 
     fn cpu_ns(&self) -> Option<u64> {
