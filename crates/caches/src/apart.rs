@@ -264,23 +264,18 @@ impl Apart<'_> {
 
     fn record(&self, rate: Option<PerSecond>, clock_ahead_s: Option<i64>, ended: Ended) -> RunRecord {
         let of_part = |rate: PerSecond| rate.get() / f64::from(self.lane().count());
+        let entrant = EntrantRecord { name: self.name(), version: None, config: None };
+        let purpose =
+            rate.map_or(Purpose::BestEffort, |rate| Purpose::Rate { order: 1, rate_per_s: of_part(rate) });
         RunRecord {
-            entrant: EntrantRecord { name: self.name(), version: None, config: None },
-            purpose: rate
-                .map_or(Purpose::BestEffort, |rate| Purpose::Rate { order: 1, rate_per_s: of_part(rate) }),
-            store: None,
-            store_unreadable: None,
             ended: steps::words(&ended),
-            failed: None,
             lateness_p99_ns: ended.lateness_p99_ns,
             robots_busy: ended.busy,
-            achievable: None,
             clock_ahead_s,
-            outages: Vec::new(),
             transactions: ended.logged,
             tls: ended.tls,
-            without: Vec::new(),
             phases: ended.phases,
+            ..RunRecord::of(entrant, purpose)
         }
     }
 }

@@ -9,6 +9,7 @@
 
 mod analyse;
 mod apart;
+mod chance;
 mod choose;
 pub mod conformance;
 pub mod directory;

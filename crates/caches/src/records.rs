@@ -216,6 +216,27 @@ impl PhaseLine {
 }
 
 impl RunRecord {
+    /// A run of which nothing is known yet.
+    pub fn of(entrant: EntrantRecord, purpose: Purpose) -> Self {
+        Self {
+            entrant,
+            purpose,
+            phases: Vec::new(),
+            store: None,
+            store_unreadable: None,
+            ended: String::new(),
+            failed: None,
+            lateness_p99_ns: 0,
+            robots_busy: 0.0,
+            achievable: None,
+            clock_ahead_s: None,
+            outages: Vec::new(),
+            transactions: None,
+            tls: None,
+            without: Vec::new(),
+        }
+    }
+
     /// The last phase of the plan.
     pub fn last_phase(&self) -> Option<&PhaseLine> {
         self.phases.iter().rfind(|line| line.is_of_the_plan())

@@ -4,14 +4,12 @@
 //! that grows.
 
 use super::words::{place, rate};
+use crate::chance;
 use crate::results::{CutShort, Entrant, Point};
 
 /// Who answers less of what is due cannot keep up. Replies come later than requests are due: in a phase of ten times
 /// the response time that begins at a lower rate, two or three per cent of them come in the next.
 const KEEPS_UP: f64 = 0.95;
-/// Chance may make it so, too: the number of a Poisson process varies as its root, and 99 % of what it does is
-/// within so many of them.
-const CHANCE: f64 = 2.58;
 
 /// A line for each of them.
 pub(super) fn warnings(entrants: &[Entrant]) -> impl Iterator<Item = String> {
@@ -60,8 +58,7 @@ fn overloaded(point: &Point) -> Option<f64> {
 
 /// What share of what was due was answered, where that is too little.
 fn short_of(due: f64, answered: f64) -> Option<f64> {
-    let least = (KEEPS_UP * due).min(due - CHANCE * due.sqrt());
-    (answered < least).then_some(answered / due)
+    (answered < chance::fewest(KEEPS_UP, due)).then_some(answered / due)
 }
 
 #[cfg(test)]

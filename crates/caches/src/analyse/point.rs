@@ -1,5 +1,6 @@
 //! The figures of a run's measured phases, from its record and its intervals.
 
+use crate::chance::CHANCE;
 use crate::directory::Stored;
 use crate::plan::CachePlan;
 use crate::records::{PhaseLine, RunRecord, Used};
@@ -15,8 +16,6 @@ use bakeoff_units::Nanos;
 const RATE_TOLERANCE: f64 = 0.01;
 /// How far the hit ratio may be off by the rule: a point. Chance counts as with rates.
 const HIT_TOLERANCE: f64 = 0.01;
-/// Standard errors that chance is taken for: 99 % of what it does.
-const CHANCE: f64 = 2.58;
 
 /// The points of a run, one a measured phase; none for what is no rate, and where nothing was measured.
 pub(super) fn of(

@@ -7,17 +7,16 @@
 use super::started::Started;
 use super::steps::Work;
 use super::{Bench, CachesError};
+use crate::chance;
 use crate::records::{Purpose, RunRecord};
 use bakeoff_robots::Spec;
 use bakeoff_units::{Nanos, PerSecond};
 
 /// Rates closer than this factor are not told apart.
 const PRECISE: f64 = 1.08;
-/// Good replies must be this share of the requests that are due in the part that is judged ...
+/// Good replies must be this share of the requests that are due in the part that is judged, or as near as chance
+/// lets so few be.
 const KEEPS_UP: f64 = 0.98;
-/// ... or as near as chance lets so few be: the number of a Poisson process varies as its root, and 99 % of what
-/// it does is within so many of them.
-const CHANCE: f64 = 2.58;
 /// At most so many requests may fail.
 const FAILURES: f64 = 0.01;
 /// A trial from rest, and the part of it that is judged. Neither scales: the origin's think time does not.
@@ -74,7 +73,7 @@ fn judge(record: &RunRecord, rate: PerSecond, bound: Nanos) -> &'static str {
     let mean = sums.replies.traffic.response_ns.mean().unwrap_or(f64::INFINITY);
     // Not what the robots have counted as asked: a request that waits for a connection is not among them.
     let due = rate.get() * line.phase.span().as_secs_f64();
-    let least = (KEEPS_UP * due).min(due - CHANCE * due.sqrt());
+    let least = chance::fewest(KEEPS_UP, due);
     if (sums.failed as f64) > FAILURES * sums.finished as f64 {
         "requests failed"
     } else if record.failed.is_some() {
@@ -148,23 +147,8 @@ mod tests {
         };
         let used = Used::default();
         let line = PhaseLine { phase, measured: true, ended: String::new(), used, achievable: None };
-        RunRecord {
-            entrant: EntrantRecord { name: "squid".to_owned(), version: None, config: None },
-            purpose: Purpose::Fill,
-            phases: vec![line],
-            store: None,
-            store_unreadable: None,
-            ended: String::new(),
-            failed: None,
-            lateness_p99_ns: 0,
-            robots_busy: 0.0,
-            achievable: None,
-            clock_ahead_s: None,
-            outages: Vec::new(),
-            transactions: None,
-            tls: None,
-            without: Vec::new(),
-        }
+        let squid = EntrantRecord { name: "squid".to_owned(), version: None, config: None };
+        RunRecord { phases: vec![line], ..RunRecord::of(squid, Purpose::Fill) }
     }
 
     #[test]

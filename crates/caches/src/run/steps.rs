@@ -181,21 +181,17 @@ impl Bench<'_, '_> {
         }
         achievable::put(&mut ended.phases, &ended.stream, entrant.capacity_bytes);
         RunRecord {
-            entrant: entrant.record.clone(),
-            purpose: Purpose::Fill,
             store,
             store_unreadable: learnt.unreadable.or(unreadable),
             ended: if failed.is_some() { BROKEN_OFF.to_owned() } else { words(&ended) },
-            failed: None,
             lateness_p99_ns: ended.lateness_p99_ns,
             robots_busy: ended.busy,
-            achievable: None,
             clock_ahead_s: learnt.clock_ahead_s,
             outages: outage::of(&ended.trace, &learnt.switched),
             transactions: ended.logged,
             tls: ended.tls,
-            without: Vec::new(),
             phases: ended.phases,
+            ..RunRecord::of(entrant.record.clone(), Purpose::Fill)
         }
     }
 
@@ -211,22 +207,11 @@ impl Bench<'_, '_> {
         if self.told_failure {
             return Ok(());
         }
+        let nobody = EntrantRecord { name: entrant.name.clone(), version: None, config: None };
         self.write(&RunRecord {
-            entrant: EntrantRecord { name: entrant.name.clone(), version: None, config: None },
-            purpose: Purpose::Fill,
-            phases: Vec::new(),
-            store: None,
-            store_unreadable: None,
             ended: "failed".to_owned(),
             failed: Some(error.to_string()),
-            lateness_p99_ns: 0,
-            robots_busy: 0.0,
-            achievable: None,
-            clock_ahead_s: None,
-            outages: Vec::new(),
-            transactions: None,
-            tls: None,
-            without: Vec::new(),
+            ..RunRecord::of(nobody, Purpose::Fill)
         })
     }
 

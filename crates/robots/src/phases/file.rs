@@ -49,6 +49,21 @@ impl PhaseFile {
     pub fn is_measured(&self) -> bool {
         self.measured.unwrap_or(!self.outage)
     }
+
+    /// The phase with this goal.
+    pub(super) fn with(&self, goal: Goal) -> Phase {
+        let ramp = |ramp: RampFile| Ramp { begin: ramp.begin, end: ramp.end };
+        Phase {
+            name: self.name.clone(),
+            goal,
+            load: ramp(self.load),
+            population: ramp(self.population),
+            recurrence: ramp(self.recurrence),
+            special: ramp(self.special),
+            measured: self.is_measured(),
+            outage: self.outage,
+        }
+    }
 }
 
 /// `goal = { .. }`
@@ -152,7 +167,7 @@ pub(crate) fn check(files: &[PhaseFile]) -> Result<Vec<Phase>, SpecError> {
             let what = format!("there are two phases `{}`, or it has no name", file.name);
             return Err(SpecError::new("phase", what, "give each phase a name of its own"));
         }
-        let phase = phase(file)?;
+        let phase = file.with(goal(file)?);
         before = ramps(&phase, before)?;
         Ok(phase)
     });
@@ -163,20 +178,6 @@ pub(crate) fn check(files: &[PhaseFile]) -> Result<Vec<Phase>, SpecError> {
     }
     outage::check(files)?;
     Ok(phases)
-}
-
-fn phase(file: &PhaseFile) -> Result<Phase, SpecError> {
-    let ramp = |ramp: RampFile| Ramp { begin: ramp.begin, end: ramp.end };
-    Ok(Phase {
-        name: file.name.clone(),
-        goal: goal(file)?,
-        load: ramp(file.load),
-        population: ramp(file.population),
-        recurrence: ramp(file.recurrence),
-        special: ramp(file.special),
-        measured: file.is_measured(),
-        outage: file.outage,
-    })
 }
 
 fn goal(file: &PhaseFile) -> Result<Goal, SpecError> {

@@ -4,7 +4,7 @@
 //! lines are [`Stretch`]'s.
 
 use super::stretch::{Handover, Stretch};
-use super::{Goal, Phase, PhaseFile, Ramp, RampFile};
+use super::{Goal, Phase, PhaseFile};
 use bakeoff_units::Nanos;
 
 /// Taken for a phase of which no time says when it ends. Its factors stay as they are, so that any time does.
@@ -28,7 +28,9 @@ pub fn mean_loads<'p>(phases: impl Iterator<Item = (&'p Phase, Nanos, Nanos)>) -
 
 /// The same of phases that go to their ends as planned.
 pub fn planned_loads(phases: &[PhaseFile]) -> Vec<f64> {
-    let phases: Vec<Phase> = phases.iter().map(factors).collect();
+    // Its time alone: nothing of what else may end it.
+    let timed = |file: &PhaseFile| file.with(Goal { duration: file.goal.duration, ..Goal::default() });
+    let phases: Vec<Phase> = phases.iter().map(timed).collect();
     let mut now = Nanos::ZERO;
     let spans = phases.iter().map(|phase| {
         let began = now;
@@ -36,19 +38,4 @@ pub fn planned_loads(phases: &[PhaseFile]) -> Vec<f64> {
         (phase, began, now)
     });
     mean_loads(spans)
-}
-
-/// A phase with its time and its factors, and nothing of what else may end it.
-fn factors(file: &PhaseFile) -> Phase {
-    let ramp = |ramp: RampFile| Ramp { begin: ramp.begin, end: ramp.end };
-    Phase {
-        name: file.name.clone(),
-        goal: Goal { duration: file.goal.duration, ..Goal::default() },
-        load: ramp(file.load),
-        population: ramp(file.population),
-        recurrence: ramp(file.recurrence),
-        special: ramp(file.special),
-        measured: file.is_measured(),
-        outage: file.outage,
-    }
 }
