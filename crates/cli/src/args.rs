@@ -89,6 +89,26 @@ pub(crate) struct RunArgs {
     pub(crate) caches: CachesArgs,
 }
 
+/// Where the connections of a bake-off's robots come from.
+#[derive(Args, Debug, Default)]
+pub(crate) struct SourceArgs {
+    /// Local addresses of the robots' connections, used in turn, by robots with connections of their own one a
+    /// robot, such as 127.0.0.2-127.0.0.9 or 127.0.1.0/24; each has ports of its own. May be given more than once
+    #[arg(long, value_name = "RANGE")]
+    pub(crate) from: Vec<LocalAddresses>,
+    /// Local ports of the robots' connections, such as 1024:30000 [default: the kernel's]
+    #[arg(long, value_name = "FIRST:LAST")]
+    pub(crate) ports: Option<LocalPorts>,
+}
+
+impl SourceArgs {
+    /// As they were typed.
+    fn typed(&self) -> impl Iterator<Item = String> {
+        let from = self.from.iter().map(|range| format!("--from {range}"));
+        from.chain(self.ports.map(|ports| format!("--ports {ports}")))
+    }
+}
+
 /// What changes a bake-off of caches.
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Bake-offs of caches")]
@@ -113,13 +133,8 @@ pub(crate) struct CachesArgs {
     /// The rate of a plan with one rate, the peak of a plan with shares of a peak, such as 50/s
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<PerSecond>,
-    /// Local addresses of the robots' connections, used in turn, by robots with connections of their own one a
-    /// robot, such as 127.0.0.2-127.0.0.9 or 127.0.1.0/24; each has ports of its own. May be given more than once
-    #[arg(long, value_name = "RANGE")]
-    pub(crate) from: Vec<LocalAddresses>,
-    /// Local ports of the robots' connections, such as 1024:30000 [default: the kernel's]
-    #[arg(long, value_name = "FIRST:LAST")]
-    pub(crate) ports: Option<LocalPorts>,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
     /// Print a line an interval as `polyclt` did: polygraph, with the columns of 4.9.0, or polygraph-1, with
     /// those of 1999
     #[arg(long, value_name = "NAME", value_parser = ["polygraph", "polygraph-1"], hide_possible_values = true)]
@@ -153,8 +168,7 @@ impl CachesArgs {
         typed.extend(self.origin_port.map(|port| format!("--origin-port {port}")));
         typed.extend(self.scale.map(|scale| format!("--scale {scale}")));
         typed.extend(self.rate.map(|rate| format!("--rate {rate}")));
-        typed.extend(self.from.iter().map(|range| format!("--from {range}")));
-        typed.extend(self.ports.map(|ports| format!("--ports {ports}")));
+        typed.extend(self.source.typed());
         typed.extend(self.console.iter().map(|console| format!("--console {console}")));
         typed.extend(self.encode().map(|_| "--transactions".to_owned()));
         typed
@@ -445,13 +459,8 @@ pub(crate) struct RobotsArgs {
     /// Share of the published durations, such as 1/60
     #[arg(long, value_name = "SHARE")]
     pub(crate) scale: Option<Scale>,
-    /// Local addresses of the robots' connections, used in turn, by robots with connections of their own one a
-    /// robot, such as 127.0.0.2-127.0.0.9 or 127.0.1.0/24; each has ports of its own. May be given more than once
-    #[arg(long, value_name = "RANGE")]
-    pub(crate) from: Vec<LocalAddresses>,
-    /// Local ports of the robots' connections, such as 1024:30000 [default: the kernel's]
-    #[arg(long, value_name = "FIRST:LAST")]
-    pub(crate) ports: Option<LocalPorts>,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
     /// Print a line an interval as `polyclt` did: polygraph, with the columns of 4.9.0, or polygraph-1, with
     /// those of 1999
     #[arg(long, value_name = "NAME", value_parser = ["polygraph", "polygraph-1"], hide_possible_values = true)]
@@ -495,8 +504,7 @@ impl RobotsArgs {
         typed.extend(self.rate.map(|rate| format!("--rate {rate}")));
         typed.extend(self.scale.map(|scale| format!("--scale {scale}")));
         typed.extend(self.encode().map(|_| "--transactions".to_owned()));
-        typed.extend(self.from.iter().map(|range| format!("--from {range}")));
-        typed.extend(self.ports.map(|ports| format!("--ports {ports}")));
+        typed.extend(self.source.typed());
         typed.extend(self.part.map(|part| format!("--part {part}")));
         typed
     }

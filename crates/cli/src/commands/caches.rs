@@ -93,8 +93,8 @@ fn changes(args: &CachesArgs) -> Result<Changes, Failure> {
         scale: args.scale,
         rate: args.rate,
         origin_port: args.origin_port,
-        ports: args.ports,
-        from: LocalAddresses::of(&args.from),
+        ports: args.source.ports,
+        from: LocalAddresses::of(&args.source.from),
     })
 }
 

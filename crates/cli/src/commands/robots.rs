@@ -27,8 +27,8 @@ pub(crate) fn robots(args: &RobotsArgs) -> Result<Exit, Failure> {
     let changes = Changes {
         scale: args.scale,
         rate: args.rate,
-        ports: args.ports,
-        from: LocalAddresses::of(&args.from),
+        ports: args.source.ports,
+        from: LocalAddresses::of(&args.source.from),
         ..Changes::default()
     };
     let plan = caches::parse(&args.plan, &changes)?;
