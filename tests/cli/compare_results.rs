@@ -15,7 +15,7 @@ fn ran(yard: &Yard, out: &str, text: String) {
 #[test]
 fn what_an_arm_costs_then_and_now_is_told_with_the_change() {
     let yard = Yard::new();
-    let rounds = "max_rounds = 5\nslice_requests = 1000";
+    let rounds = "max_rounds = 8\nslice_requests = 600";
     ran(&yard, "old", plan(rounds, GET, &arms("100us")));
     ran(&yard, "new", plan(rounds, GET, &arms("600us")));
     let json = yard.run(&["compare-results", "old", "new", "--json"]).exits(0).json();

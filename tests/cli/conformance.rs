@@ -161,7 +161,7 @@ fn ctrl_c_and_kill_leave_nothing_of_the_suite() {
         let _ = fs::remove_file(yard.path("suite/running"));
         let run = yard.start(yard.bakeoff(&["conformance", "--product", "nginx", "--suite", "suite"]));
         wait_until(Duration::from_secs(60), || {
-            if yard.path("suite/running").exists() { Ok(()) } else { Err("the client".to_owned()) }
+            if yard.path("suite/running").exists() { Ok(()) } else { Err(run.errors_so_far()) }
         });
         run
     };

@@ -42,26 +42,23 @@ pub struct Unpaired {
 
 /// How an effect changed, from the per-round values (log ratios or differences of proportions) of
 /// the two runs: the effects as fractions, the change as their difference, 0.02 is two points more.
-/// The standard errors of log ratios are carried to the fractions by the delta method.
+/// A difference of fractions that come of log ratios has ends that follow from theirs ([`difference`]):
+/// their own intervals are longer upwards than downwards, and so is its.
 ///
 /// `None` with fewer than three rounds in a run, or when a value is not finite.
 pub fn change_of_effect(old: OfRun<'_>, new: OfRun<'_>, scale: Scale, level: Level) -> Option<Unpaired> {
     let (old, new) = (old.middle(level)?, new.middle(level)?);
-    let steepness = |m: &Middle| match scale {
-        Scale::LogRatio => m.at.exp(),
-        Scale::Difference => 1.0,
-    };
-    let errors = [&old, &new].map(|m| m.standard_error * steepness(m));
-    let at = scale.effect(new.at) - scale.effect(old.at);
-    let interval = Interval::around(at, half_width([&old, &new], errors, level));
     let estimate =
         |m: &Middle| Estimate { at: scale.effect(m.at), interval: m.interval.map(|x| scale.effect(x)) };
-    Some(Unpaired {
-        old: estimate(&old),
-        new: estimate(&new),
-        change: Estimate { at, interval },
-        level: level.get(),
-    })
+    let (was, is) = (estimate(&old), estimate(&new));
+    let change = match scale {
+        Scale::LogRatio => difference(was, is),
+        Scale::Difference => {
+            let at = is.at - was.at;
+            Estimate { at, interval: Interval::around(at, half_width([&old, &new], level)) }
+        }
+    };
+    Some(Unpaired { old: was, new: is, change, level: level.get() })
 }
 
 /// How a figure changed, from its value in each round of the two runs: (trimmed) geometric means in
@@ -74,8 +71,7 @@ pub fn change_of_figure(old: OfRun<'_>, new: OfRun<'_>, level: Level) -> Option<
         OfRun { values: &logs, ..run }.middle(level)
     };
     let (old, new) = (of_logs(old)?, of_logs(new)?);
-    let errors = [old.standard_error, new.standard_error];
-    let interval = Interval::around(new.at - old.at, half_width([&old, &new], errors, level));
+    let interval = Interval::around(new.at - old.at, half_width([&old, &new], level));
     let estimate = |m: &Middle| Estimate { at: m.at.exp(), interval: m.interval.map(f64::exp) };
     Some(Unpaired {
         old: estimate(&old),
@@ -85,14 +81,19 @@ pub fn change_of_figure(old: OfRun<'_>, new: OfRun<'_>, level: Level) -> Option<
     })
 }
 
-/// How an effect changed of which only the intervals are known, as that on a quantile: the difference
-/// with the ends that follow from the distances of each estimate to its own ends (MOVER: Zou and
-/// Donner, Statistics in Medicine 27, 2008). `level` is the lower one of the two.
+/// How an effect changed of which only the intervals are known, as that on a quantile: see [`difference`].
+/// `level` is the lower one of the two.
 pub fn change_of_quantile(old: Estimate, new: Estimate, level: Level) -> Unpaired {
+    Unpaired { old, new, change: difference(old, new), level: level.get() }
+}
+
+/// Of two independent estimates, with the ends that follow from the distances of each to its own ends
+/// (MOVER: Zou and Donner, Statistics in Medicine 27, 2008).
+fn difference(old: Estimate, new: Estimate) -> Estimate {
     let at = new.at - old.at;
     let low = at - (new.at - new.interval.low).hypot(old.interval.high - old.at);
     let high = at + (new.interval.high - new.at).hypot(old.at - old.interval.low);
-    Unpaired { old, new, change: Estimate { at, interval: Interval { low, high } }, level: level.get() }
+    Estimate { at, interval: Interval { low, high } }
 }
 
 impl OfRun<'_> {
@@ -102,8 +103,8 @@ impl OfRun<'_> {
 }
 
 /// Of a difference, with Welch's degrees of freedom.
-fn half_width(middles: [&Middle; 2], errors: [f64; 2], level: Level) -> f64 {
-    let squares = errors.map(|error| error * error);
+fn half_width(middles: [&Middle; 2], level: Level) -> f64 {
+    let squares = middles.map(|middle| middle.standard_error.powi(2));
     let sum = squares[0] + squares[1];
     if sum == 0.0 {
         return 0.0;
@@ -154,13 +155,25 @@ mod tests {
     }
 
     #[test]
-    fn effects_change_in_points_as_the_delta_method_has_it() {
-        // The same in numpy, with exp(m) as the factor of each standard error.
+    fn effects_change_in_points_as_their_intervals_have_it() {
+        // scipy 1.17.1: Yuen's intervals of both from stats.t.ppf, expm1 of their ends, and the ends of the difference.
         let got = change_of_effect(run(&SAMPLE), run(&OTHER), Scale::LogRatio, level()).unwrap();
         close(got.old.at, 0.0125_f64.exp_m1());
         close(got.change.at, 0.060466117890078594);
-        close(got.change.interval.low, 0.03404929647807163);
-        close(got.change.interval.high, 0.08688293930208556);
+        close(got.change.interval.low, 0.03138640389568667);
+        close(got.change.interval.high, 0.08990989070144922);
+    }
+
+    #[test]
+    fn a_noisy_ratio_that_grew_by_far_is_clear_of_the_old_one() {
+        // Eleven times the baseline then, forty times now, of five rounds each and one of the new ones astray:
+        // the two intervals hardly overlap. The delta method, which knows one width for both sides, had -14.
+        let logs = |ratios: [f64; 5]| ratios.map(f64::ln);
+        let (old, new) = (logs([11.0, 12.0, 12.5, 13.0, 14.0]), logs([9.0, 30.0, 44.0, 52.0, 56.0]));
+        let got = change_of_effect(run(&old), run(&new), Scale::LogRatio, level()).unwrap();
+        let (change, new) = (got.change, got.new);
+        assert!(change.interval.low > 0.0, "{change:?} {new:?}");
+        assert!(change.interval.high - change.at > 1.5 * (change.at - change.interval.low), "{change:?}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::report::say_where;
 use super::robots::resolve;
-use super::run::default_dir;
+use super::run::new_dir;
 use crate::Failure;
 use crate::args::{CachesArgs, ReportArgs, RuleArgs, RunArgs};
 use crate::exit::Exit;
@@ -11,7 +11,7 @@ use bakeoff_caches::directory::{self, Stored};
 use bakeoff_caches::plan::{CachePlan, Changes, Entrant};
 use bakeoff_caches::results::{Entrant as Outcome, Results};
 use bakeoff_caches::{Bakeoff, CachesError, Progress, analyse, shipped};
-use bakeoff_experiment::directory::{DirectoryError, ResultsDir};
+use bakeoff_experiment::directory::ResultsDir;
 use bakeoff_experiment::run::Progress as _;
 use bakeoff_loadgen::LocalAddresses;
 use bakeoff_report::{caches_html, caches_text};
@@ -121,11 +121,7 @@ pub(crate) fn run(name: &str, args: &RunArgs, interrupted: &AtomicBool) -> Resul
     refuse(&args.rules, &[(args.full, "--full")])?;
     let changes = changes(&args.caches)?;
     let plan = parse(name, &changes)?;
-    let path = args.output.out.clone().unwrap_or_else(|| default_dir(&plan.name));
-    let dir = ResultsDir::create(&path).map_err(|why| match why {
-        DirectoryError::NotEmpty(_) => Failure::usage(why),
-        other => Failure::failed(other),
-    })?;
+    let dir = new_dir(args.output.out.as_deref(), &plan.name)?;
     let mut watcher = Watcher {
         console: Console::new(&plan.name, args.output.quiet),
         lines: args.caches.console.as_deref().and_then(generation),

@@ -2,7 +2,7 @@
 
 use super::caches::{self, Watcher};
 use super::report::say_where;
-use super::run::default_dir;
+use super::run::new_dir;
 use crate::args::{ConformanceArgs, ReportArgs};
 use crate::exit::Exit;
 use crate::terminal::{self, Console};
@@ -12,7 +12,7 @@ use bakeoff_caches::conformance::{
 };
 use bakeoff_caches::directory::{self, Stored};
 use bakeoff_caches::plan::{CachePlan, Changes};
-use bakeoff_experiment::directory::{DirectoryError, ResultsDir};
+use bakeoff_experiment::directory::ResultsDir;
 use bakeoff_report::conformance_text;
 use std::path::Path;
 
@@ -26,13 +26,9 @@ pub(crate) fn conformance(args: &ConformanceArgs) -> Result<Exit, Failure> {
     conformance::examinable(&plan).map_err(failed)?;
     let suite = Suite::find(&args.suite).map_err(failed)?;
     let dir = match &args.into {
-        Some(path) => ResultsDir::lock(path),
-        None => ResultsDir::create(&args.output.out.clone().unwrap_or_else(|| default_dir("conformance"))),
+        Some(path) => ResultsDir::lock(path).map_err(Failure::failed)?,
+        None => new_dir(args.output.out.as_deref(), "conformance")?,
     };
-    let dir = dir.map_err(|why| match why {
-        DirectoryError::NotEmpty(_) => Failure::usage(why),
-        other => Failure::failed(other),
-    })?;
     let examination =
         Examination { plan: &plan, suite: &suite, time_limit: args.time_limit, interrupted: &interrupted };
     let mut watcher = Watcher { console: Console::new("conformance", args.output.quiet), lines: None };

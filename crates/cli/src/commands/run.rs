@@ -5,12 +5,15 @@ use crate::args::{OutputArgs, RuleArgs, RunArgs};
 use crate::exit::Exit;
 use crate::terminal::{self, Console};
 use crate::{Failure, rules, signals};
-use bakeoff_experiment::directory::{self, ResultsDir, SETUP, StoppedBy, Stored};
+use bakeoff_experiment::directory::{self, DirectoryError, ResultsDir, SETUP, StoppedBy, Stored};
 use bakeoff_experiment::plan::{Extent, Plan};
 use bakeoff_experiment::run::{Run, RunError};
 use bakeoff_units::{Clock, MonotonicClock};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Directories tried for runs of one name that begin in the same second.
+const SAME_SECOND: u32 = 100;
 
 /// Runs a plan or resumes a run.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
@@ -53,11 +56,7 @@ pub(crate) fn experiment(
     fit(plan, rules)?;
     let clock = MonotonicClock::new();
     let began = clock.now();
-    let path = output.out.clone().unwrap_or_else(|| default_dir(&plan.name));
-    let dir = ResultsDir::create(&path).map_err(|why| match why {
-        directory::DirectoryError::NotEmpty(_) => Failure::usage(why),
-        other => Failure::failed(other),
-    })?;
+    let dir = new_dir(output.out.as_deref(), &plan.name)?;
     let mut console = Console::new(&plan.name, output.quiet);
     let run = Run { plan, dir: &dir, began, clock, interrupted };
     let result = run.start(&mut console);
@@ -147,8 +146,43 @@ fn show(dir: &ResultsDir, quiet: bool, rules: &RuleArgs) -> Result<Exit, Failure
     Ok(outputs.exit)
 }
 
-/// `bakeoff-results/NAME-TIME` in the current directory.
-pub(crate) fn default_dir(name: &str) -> PathBuf {
-    let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
-    Path::new("bakeoff-results").join(format!("{name}-{now}"))
+/// The directory that was asked for, or `bakeoff-results/NAME-TIME` in the current one. Of runs that begin in
+/// the same second, which nobody asked to share a directory, the later have a number behind the time.
+pub(crate) fn new_dir(asked: Option<&Path>, name: &str) -> Result<ResultsDir, Failure> {
+    let made = match asked {
+        Some(path) => ResultsDir::create(path),
+        None => {
+            let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
+            first_free(&Path::new("bakeoff-results").join(format!("{name}-{now}")))
+        }
+    };
+    made.map_err(|why| match why {
+        DirectoryError::NotEmpty(_) => Failure::usage(why),
+        other => Failure::failed(other),
+    })
+}
+
+/// `PATH`, else `PATH-2` and so on.
+fn first_free(path: &Path) -> Result<ResultsDir, DirectoryError> {
+    let mut made = ResultsDir::create(path);
+    for number in 2..=SAME_SECOND {
+        let Err(DirectoryError::NotEmpty(_) | DirectoryError::InUse(_)) = &made else { break };
+        made = ResultsDir::create(&PathBuf::from(format!("{}-{number}", path.display())));
+    }
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_begin_in_the_same_second_have_a_directory_each() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("quickstart-20261123-010203");
+        let taken: Vec<ResultsDir> = (0..3).map(|_| first_free(&path).unwrap()).collect();
+        let names: Vec<&std::ffi::OsStr> = taken.iter().filter_map(|one| one.path().file_name()).collect();
+        let numbered = ["", "-2", "-3"].map(|number| format!("quickstart-20261123-010203{number}"));
+        assert_eq!(names, numbered.each_ref().map(std::ffi::OsStr::new));
+    }
 }
