@@ -42,23 +42,28 @@ pub struct Unpaired {
 
 /// How an effect changed, from the per-round values (log ratios or differences of proportions) of
 /// the two runs: the effects as fractions, the change as their difference, 0.02 is two points more.
-/// A difference of fractions that come of log ratios has ends that follow from theirs ([`difference`]):
-/// their own intervals are longer upwards than downwards, and so is its.
+/// Fractions that come of log ratios have intervals that are longer upwards than downwards, and so has
+/// their change ([`difference`]); both are taken with the degrees of freedom of the change.
 ///
 /// `None` with fewer than three rounds in a run, or when a value is not finite.
 pub fn change_of_effect(old: OfRun<'_>, new: OfRun<'_>, scale: Scale, level: Level) -> Option<Unpaired> {
     let (old, new) = (old.middle(level)?, new.middle(level)?);
-    let estimate =
-        |m: &Middle| Estimate { at: scale.effect(m.at), interval: m.interval.map(|x| scale.effect(x)) };
-    let (was, is) = (estimate(&old), estimate(&new));
-    let change = match scale {
-        Scale::LogRatio => difference(was, is),
-        Scale::Difference => {
-            let at = is.at - was.at;
-            Estimate { at, interval: Interval::around(at, half_width([&old, &new], level)) }
-        }
+    let steepness = |m: &Middle| match scale {
+        Scale::LogRatio => m.at.exp(),
+        Scale::Difference => 1.0,
     };
-    Some(Unpaired { old: was, new: is, change, level: level.get() })
+    let t = t_of_change([&old, &new], [&old, &new].map(|m| m.standard_error * steepness(m)), level);
+    let estimate = |m: &Middle, interval: Interval| Estimate {
+        at: scale.effect(m.at),
+        interval: interval.map(|x| scale.effect(x)),
+    };
+    let alike = |m: &Middle| estimate(m, Interval::around(m.at, t * m.standard_error));
+    Some(Unpaired {
+        old: estimate(&old, old.interval),
+        new: estimate(&new, new.interval),
+        change: difference(alike(&old), alike(&new)),
+        level: level.get(),
+    })
 }
 
 /// How a figure changed, from its value in each round of the two runs: (trimmed) geometric means in
@@ -71,7 +76,9 @@ pub fn change_of_figure(old: OfRun<'_>, new: OfRun<'_>, level: Level) -> Option<
         OfRun { values: &logs, ..run }.middle(level)
     };
     let (old, new) = (of_logs(old)?, of_logs(new)?);
-    let interval = Interval::around(new.at - old.at, half_width([&old, &new], level));
+    let errors = [old.standard_error, new.standard_error];
+    let half_width = t_of_change([&old, &new], errors, level) * errors[0].hypot(errors[1]);
+    let interval = Interval::around(new.at - old.at, half_width);
     let estimate = |m: &Middle| Estimate { at: m.at.exp(), interval: m.interval.map(f64::exp) };
     Some(Unpaired {
         old: estimate(&old),
@@ -102,15 +109,16 @@ impl OfRun<'_> {
     }
 }
 
-/// Of a difference, with Welch's degrees of freedom.
-fn half_width(middles: [&Middle; 2], level: Level) -> f64 {
-    let squares = middles.map(|middle| middle.standard_error.powi(2));
+/// Student's t of a difference of estimates with these standard errors, with Welch's degrees of freedom; 0 where
+/// nothing varies.
+fn t_of_change(middles: [&Middle; 2], errors: [f64; 2], level: Level) -> f64 {
+    let squares = errors.map(|error| error * error);
     let sum = squares[0] + squares[1];
     if sum == 0.0 {
         return 0.0;
     }
     let of = |side: usize| squares[side].powi(2) / middles[side].freedom as f64;
-    level.t_of(sum * sum / (of(0) + of(1))) * sum.sqrt()
+    level.t_of(sum * sum / (of(0) + of(1)))
 }
 
 #[cfg(test)]
@@ -156,12 +164,13 @@ mod tests {
 
     #[test]
     fn effects_change_in_points_as_their_intervals_have_it() {
-        // scipy 1.17.1: Yuen's intervals of both from stats.t.ppf, expm1 of their ends, and the ends of the difference.
+        // scipy 1.17.1: means and errors of both by Yuen, stats.t.ppf with Welch's degrees of freedom, expm1 of the ends,
+        // and the ends of the difference.
         let got = change_of_effect(run(&SAMPLE), run(&OTHER), Scale::LogRatio, level()).unwrap();
         close(got.old.at, 0.0125_f64.exp_m1());
         close(got.change.at, 0.060466117890078594);
-        close(got.change.interval.low, 0.03138640389568667);
-        close(got.change.interval.high, 0.08990989070144922);
+        close(got.change.interval.low, 0.034157759322463774);
+        close(got.change.interval.high, 0.0869962545437011);
     }
 
     #[test]
