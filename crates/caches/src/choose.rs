@@ -131,7 +131,10 @@ impl Display for Headline<'_> {
         match &self.run.purpose {
             Purpose::Path { robots } => write!(f, "the way with {robots} robots)"),
             Purpose::Fill => f.write_str("fill)"),
-            Purpose::Trial { rate_per_s, .. } => write!(f, "trial at {})", rate(*rate_per_s)),
+            Purpose::Trial { rate_per_s, confirming: false, .. } => {
+                write!(f, "trial at {})", rate(*rate_per_s))
+            }
+            Purpose::Trial { rate_per_s, .. } => write!(f, "a minute at {})", rate(*rate_per_s)),
             Purpose::Rate { rate_per_s, .. } => write!(f, "{})", rate(*rate_per_s)),
             Purpose::BestEffort => f.write_str("best effort)"),
         }

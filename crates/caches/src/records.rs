@@ -69,6 +69,9 @@ pub enum Purpose {
         rate_per_s: f64,
         /// How the search judged it.
         verdict: String,
+        /// Whether it was a longer one, of what the search had found.
+        #[serde(default)]
+        confirming: bool,
     },
     /// A rate that is measured.
     Rate {

@@ -157,6 +157,9 @@ pub struct Peak {
     pub how: String,
     /// Its trials: rate, mean response time in ns where there was a reply, verdict.
     pub trials: Vec<(f64, Option<u64>, String)>,
+    /// The longer trials in which what the search found was held, in the same form.
+    #[serde(default)]
+    pub confirming: Vec<(f64, Option<u64>, String)>,
 }
 
 /// A measured phase: at a rate, or as fast as replies came.

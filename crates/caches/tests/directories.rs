@@ -437,23 +437,55 @@ fn through_tunnels_nothing_is_a_hit_nobody_passes_and_a_refusal_is_shown_whole()
 
 #[test]
 fn a_peak_says_whether_it_was_ever_sustained() {
-    let trial = |rate_per_s: f64, verdict: &str| RunRecord {
-        purpose: Purpose::Trial { rate_per_s, verdict: verdict.to_owned() },
+    let tried = |rate_per_s: f64, verdict: &str, confirming| RunRecord {
+        purpose: Purpose::Trial { rate_per_s, verdict: verdict.to_owned(), confirming },
         ..run(3_300)
     };
-    let measured = RunRecord { purpose: Purpose::Rate { order: 1, rate_per_s: 100.0 }, ..run(3_300) };
+    let trial = |rate_per_s, verdict| tried(rate_per_s, verdict, false);
+    let at_100 = RunRecord { purpose: Purpose::Rate { order: 1, rate_per_s: 100.0 }, ..run(3_300) };
     let failed =
         RunRecord { failed: Some("it went away".to_owned()), phases: Vec::new(), ..trial(50.0, "x") };
     for (runs, rate, how) in [
         (
-            vec![trial(100.0, SUSTAINED), trial(200.0, "too slow"), measured.clone()],
+            vec![trial(100.0, SUSTAINED), trial(200.0, "too slow"), at_100.clone()],
             Some(100.0),
             "found in 2 trials",
         ),
         (
-            vec![trial(400.0, "too slow"), trial(200.0, "too slow"), measured],
+            vec![trial(400.0, "too slow"), trial(200.0, "too slow"), at_100.clone()],
             Some(100.0),
             "none of 2 trials was sustained; half of the lowest",
+        ),
+        (
+            vec![
+                trial(50.0, SUSTAINED),
+                trial(100.0, SUSTAINED),
+                tried(100.0, SUSTAINED, true),
+                at_100.clone(),
+            ],
+            Some(100.0),
+            "found in 2 trials, then held for a minute",
+        ),
+        (
+            vec![
+                trial(62.5, SUSTAINED),
+                trial(125.0, SUSTAINED),
+                tried(125.0, "too slow", true),
+                tried(100.0, SUSTAINED, true),
+                at_100.clone(),
+            ],
+            Some(100.0),
+            "found in 2 trials as 125/s, which did not hold for a minute; this did",
+        ),
+        (
+            vec![
+                trial(125.0, SUSTAINED),
+                trial(250.0, "too slow"),
+                tried(125.0, "too slow", true),
+                at_100.clone(),
+            ],
+            Some(100.0),
+            "found in 2 trials, but not even 125/s held for a minute",
         ),
         (vec![trial(100.0, "too slow"), failed], None, "after 2 trials no rate was measured"),
     ] {

@@ -6,14 +6,15 @@ mod cost;
 mod downtime;
 mod faults;
 mod overload;
+mod peak;
 mod point;
 mod words;
 
 use crate::conformance::shown;
 use crate::directory::Stored;
-use crate::plan::{CachePlan, Changes, Course, Peak as PlanPeak, PlanError, TUNNELS};
+use crate::plan::{CachePlan, Changes, PlanError, TUNNELS};
 use crate::records::{EntrantRecord, Purpose, RunRecord};
-use crate::results::{CutShort, Entrant, FORMAT, Fill, Path, Peak, Point, Results, SUSTAINED};
+use crate::results::{CutShort, Entrant, FORMAT, Fill, Path, Point, Results};
 use crate::transactions::Logged;
 use bakeoff_robots::ledger::Record;
 use bakeoff_subject::ProxyMode as Mode;
@@ -97,7 +98,7 @@ fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> E
         version: first.version.clone(),
         config: first.config.clone(),
         fill: runs.iter().find_map(|(_, run)| fill(run).or_else(|| fill_of(plan, run))),
-        peak: peak(plan, runs),
+        peak: peak::peak(plan, runs),
         passed_up_to_per_s: passed.reduce(f64::max),
         failed_from_per_s: failed.reduce(f64::min),
         downtime: runs.iter().flat_map(|(_, run)| downtime::of(run)).collect(),
@@ -162,42 +163,4 @@ fn filled(run: &RunRecord, phase: &Record, ended: &str) -> Fill {
         gauge: store.map(|store| store.source.clone()),
         ended: ended.to_owned(),
     }
-}
-
-/// The rate that the others are shares of, and how it was found.
-fn peak(plan: &CachePlan, runs: &[(usize, &RunRecord)]) -> Option<Peak> {
-    let Course::Shares { shares, peak, .. } = &plan.course else { return None };
-    let trials: Vec<(f64, Option<u64>, String)> = runs
-        .iter()
-        .filter_map(|(_, run)| match &run.purpose {
-            Purpose::Trial { rate_per_s, verdict } => {
-                let mean =
-                    run.last_phase().and_then(|line| line.phase.sums.replies.traffic.response_ns.mean());
-                Some((*rate_per_s, mean.map(|ns| ns as u64), verdict.clone()))
-            }
-            _ => None,
-        })
-        .collect();
-    let measured = runs.iter().find_map(|(_, run)| match run.purpose {
-        Purpose::Rate { order, rate_per_s } => {
-            let share = shares.get(order.checked_sub(1)? as usize)?;
-            Some(rate_per_s / share.get())
-        }
-        _ => None,
-    });
-    if measured.is_none() && trials.is_empty() {
-        return None;
-    }
-    let tried = trials.len();
-    let sustained = trials.iter().any(|(_, _, verdict)| verdict == SUSTAINED);
-    let how = match peak {
-        PlanPeak::Given(_) if plan.rate_changed.is_some() => "as --rate says".to_owned(),
-        PlanPeak::Given(_) => "as the plan says".to_owned(),
-        PlanPeak::Searched { .. } if measured.is_none() => {
-            format!("after {tried} trials no rate was measured")
-        }
-        PlanPeak::Searched { .. } if sustained => format!("found in {tried} trials"),
-        PlanPeak::Searched { .. } => format!("none of {tried} trials was sustained; half of the lowest"),
-    };
-    Some(Peak { rate_per_s: measured, how, trials })
 }

@@ -60,7 +60,9 @@ impl Course {
                 let of = match peak {
                     Peak::Given(rate) => format!("{rate}, given"),
                     Peak::Searched { first, trials } => {
-                        format!("the peak, searched for from {first} in at most {trials} trials")
+                        format!(
+                            "the peak, searched for from {first} in at most {trials} trials and then held for a minute"
+                        )
                     }
                 };
                 format!("{} shares of {of}; {idle} idle between them", shares.len())

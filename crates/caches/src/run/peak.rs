@@ -2,13 +2,15 @@
 //!
 //! In 1999 it was the highest rate that did not kill the client. Here a rate is sustained while the mean
 //! response time is under the bound of the rule, replies keep up with requests, few fail, and requests do
-//! not pile up. Trials double the rate until one fails, and then halve what lies between, by ratio.
+//! not pile up. Trials double the rate until one fails, and then halve what lies between, by ratio. What they
+//! find is held for a minute before it is believed: a store on a disk may bear for seconds what it cannot bear.
 
 use super::started::Started;
 use super::steps::Work;
 use super::{Bench, CachesError};
 use crate::chance;
 use crate::records::{Purpose, RunRecord};
+use crate::results::SUSTAINED;
 use bakeoff_robots::Spec;
 use bakeoff_units::{Nanos, PerSecond};
 
@@ -19,36 +21,51 @@ const PRECISE: f64 = 1.08;
 const KEEPS_UP: f64 = 0.98;
 /// At most so many requests may fail.
 const FAILURES: f64 = 0.01;
-/// A trial from rest, and the part of it that is judged. Neither scales: the origin's think time does not.
+/// A trial from rest, and the part of it that is judged, of one that searches and of one that confirms. None
+/// scales: the origin's think time does not.
 const WARM: Nanos = Nanos::from_secs(8);
 const JUDGED: Nanos = Nanos::from_secs(10);
+const CONFIRMED: Nanos = Nanos::from_secs(60);
+/// Where a rate does not hold so long, the next is lower by this factor; so often at most.
+const STEP_DOWN: f64 = 1.25;
+const CONFIRM_AT_MOST: u32 = 4;
 /// Without a cache, or where it keeps nothing, every reply takes the origin's think time, whose mean is the bound itself in PolyMix-1: no rate
 /// would be sustained. Half as much again leaves room for the way and for a line at the origin.
 const BOUND_WITHOUT_CACHE: f64 = 1.5;
 
 impl Bench<'_, '_> {
-    /// The highest rate of all trials that was sustained; half of the last trial's when none was.
+    /// The highest rate of all trials that was sustained and then held; half of the last trial's when none was
+    /// sustained, and a step below the last that was tried when none held.
     pub(super) fn peak(
         &mut self,
         entrant: &Started,
         first: PerSecond,
         trials: u32,
     ) -> Result<PerSecond, CachesError> {
-        let mut search = Search { rate: first.get(), sustained: None, broken: None };
-        for trial in 1..=trials {
-            let Some(rate) = search.next().and_then(PerSecond::new) else { break };
-            self.progress
-                .stage(&format!("{}: trial {trial} of at most {trials}, {rate}", entrant.record.name));
-            let verdict = self.trial(entrant, rate)?;
-            search.told(rate.get(), verdict == SUSTAINED);
+        let mut search = Search::new(first.get(), trials);
+        while let Some(attempt) = search.next() {
+            let rate = PerSecond::new(attempt.rate).unwrap_or(first);
+            let what = match attempt.confirming {
+                false => format!("trial {} of at most {trials}, {rate}", search.done + 1),
+                true => format!("{rate} for {CONFIRMED}, which is to confirm it"),
+            };
+            self.progress.stage(&format!("{}: {what}", entrant.record.name));
+            let verdict = self.trial(entrant, rate, attempt.confirming)?;
+            search.told(attempt, verdict == SUSTAINED);
         }
         Ok(PerSecond::new(search.found()).unwrap_or(first))
     }
 
-    fn trial(&mut self, entrant: &Started, rate: PerSecond) -> Result<&'static str, CachesError> {
+    fn trial(
+        &mut self,
+        entrant: &Started,
+        rate: PerSecond,
+        confirming: bool,
+    ) -> Result<&'static str, CachesError> {
+        let judged = if confirming { CONFIRMED } else { JUDGED };
         let text = format!(
             "[robots]\n[[phase]]\nname = \"warm\"\nmeasured = false\ngoal = {{ duration = \"{WARM}\" }}\n[[phase]]\nname = \
-             \"trial\"\ngoal = {{ duration = \"{JUDGED}\" }}\n"
+             \"trial\"\ngoal = {{ duration = \"{judged}\" }}\n"
         );
         let phases = Spec::from_toml(&text).map_err(|why| CachesError::Own(why.to_string()))?.phases;
         let plan = self.plan;
@@ -58,14 +75,11 @@ impl Bench<'_, '_> {
         let mut verdict = "not judged";
         self.asked(entrant, Work::plain(&spec, &plan.model), |record| {
             verdict = judge(record, rate, bound);
-            Purpose::Trial { rate_per_s: rate.get(), verdict: verdict.to_owned() }
+            Purpose::Trial { rate_per_s: rate.get(), verdict: verdict.to_owned(), confirming }
         })?;
         Ok(verdict)
     }
 }
-
-/// The word for a trial that passed.
-const SUSTAINED: &str = "sustained";
 
 fn judge(record: &RunRecord, rate: PerSecond, bound: Nanos) -> &'static str {
     let Some(line) = record.phases.iter().rfind(|line| line.measured) else { return "not judged" };
@@ -87,32 +101,72 @@ fn judge(record: &RunRecord, rate: PerSecond, bound: Nanos) -> &'static str {
     }
 }
 
+/// A trial that is to be made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Attempt {
+    rate: f64,
+    confirming: bool,
+}
+
 /// Where the search stands.
 struct Search {
-    rate: f64,
+    first: f64,
+    /// Trials, and how many there may be.
+    done: u32,
+    trials: u32,
+    /// The highest that was sustained and the lowest that was not.
     sustained: Option<f64>,
     broken: Option<f64>,
+    /// Once the trials are over: the rate that is believed, or is to be tried next; how often one was tried; whether
+    /// one held.
+    candidate: f64,
+    confirmations: u32,
+    held: bool,
 }
 
 impl Search {
-    /// The next rate to try; `None` when it is known well enough.
-    fn next(&self) -> Option<f64> {
+    fn new(first: f64, trials: u32) -> Self {
+        let (sustained, broken) = (None, None);
+        Self { first, done: 0, trials, sustained, broken, candidate: first, confirmations: 0, held: false }
+    }
+
+    /// What to try next; `None` when the peak is known as well as it will be.
+    fn next(&self) -> Option<Attempt> {
+        if let Some(rate) = self.between().filter(|_| self.done < self.trials && self.confirmations == 0) {
+            return Some(Attempt { rate, confirming: false });
+        }
+        let more = !self.held && self.confirmations < CONFIRM_AT_MOST;
+        more.then_some(Attempt { rate: self.candidate, confirming: true })
+    }
+
+    /// The next rate of the search; `None` when it is known well enough.
+    fn between(&self) -> Option<f64> {
         match (self.sustained, self.broken) {
             (Some(low), Some(high)) if high / low < PRECISE => None,
             (Some(low), Some(high)) => Some((low * high).sqrt()),
             (Some(low), None) => Some(low * 2.0),
             (None, Some(high)) => Some(high / 2.0),
-            (None, None) => Some(self.rate),
+            (None, None) => Some(self.first),
         }
     }
 
-    fn told(&mut self, rate: f64, sustained: bool) {
+    fn told(&mut self, attempt: Attempt, sustained: bool) {
+        if attempt.confirming {
+            self.confirmations += 1;
+            self.held = sustained;
+            if !sustained {
+                self.candidate = attempt.rate / STEP_DOWN;
+            }
+            return;
+        }
+        self.done += 1;
         let place = if sustained { &mut self.sustained } else { &mut self.broken };
-        *place = Some(rate);
+        *place = Some(attempt.rate);
+        self.candidate = self.sustained.unwrap_or_else(|| self.broken.unwrap_or(self.first) / 2.0);
     }
 
     fn found(&self) -> f64 {
-        self.sustained.unwrap_or_else(|| self.broken.unwrap_or(self.rate) / 2.0)
+        self.candidate
     }
 }
 
@@ -122,13 +176,19 @@ mod tests {
     use crate::records::{EntrantRecord, PhaseLine, Used};
     use bakeoff_robots::ledger::{Record, Scope, Sums};
 
-    fn search(knee: f64, first: f64, trials: u32) -> f64 {
-        let mut search = Search { rate: first, sustained: None, broken: None };
-        for _ in 0..trials {
-            let Some(rate) = search.next() else { break };
-            search.told(rate, rate <= knee);
+    /// Of something that bears `knee` for a short while and `holds` for longer; and how often it was to confirm.
+    fn search_of(knee: f64, holds: f64, first: f64, trials: u32) -> (f64, u32) {
+        let mut search = Search::new(first, trials);
+        for _ in 0..trials + CONFIRM_AT_MOST {
+            let Some(attempt) = search.next() else { break };
+            search.told(attempt, attempt.rate <= if attempt.confirming { holds } else { knee });
         }
-        search.found()
+        assert_eq!(search.next(), None);
+        (search.found(), search.confirmations)
+    }
+
+    fn search(knee: f64, first: f64, trials: u32) -> f64 {
+        search_of(knee, knee, first, trials).0
     }
 
     /// A trial of 10 s with so many replies, which take a second each.
@@ -185,6 +245,15 @@ mod tests {
     #[test]
     fn few_trials_find_a_rate_that_was_sustained() {
         assert_eq!(search(750.0, 100.0, 3), 400.0);
-        assert_eq!(search(10.0, 100.0, 1), 50.0);
+        assert_eq!((search(60.0, 100.0, 1), search(45.0, 100.0, 1)), (50.0, 40.0));
+    }
+
+    #[test]
+    fn what_does_not_hold_is_tried_a_step_lower_and_not_without_end() {
+        assert_eq!(search_of(750.0, 750.0, 100.0, 3), (400.0, 1));
+        assert_eq!(search_of(750.0, 300.0, 100.0, 3), (400.0 / STEP_DOWN / STEP_DOWN, 3));
+        let (found, confirmations) = search_of(750.0, 0.0, 100.0, 3);
+        assert_eq!(confirmations, CONFIRM_AT_MOST);
+        assert!((found - 400.0 / STEP_DOWN.powi(4)).abs() < 1e-9, "{found}");
     }
 }

@@ -150,7 +150,8 @@ fn handshakes_are_shown_where_there_were_any() {
 fn a_peak_that_was_not_found_is_none() {
     let mut results = results(vec![point(1, "meas")]);
     let how = "after 2 trials no rate was measured".to_owned();
-    results.entrants[0].peak = Some(Peak { rate_per_s: None, how, trials: Vec::new() });
+    results.entrants[0].peak =
+        Some(Peak { rate_per_s: None, how, trials: Vec::new(), confirming: Vec::new() });
     shows(&results, &["peak: none, after 2 trials no rate was measured"], &[]);
 }
 

@@ -1,0 +1,67 @@
+//! The peak of an entrant, and how its search went, in words.
+//!
+//! Measuring side, cold, pure.
+
+use super::words::rate;
+use crate::plan::{CachePlan, Course, Peak as PlanPeak};
+use crate::records::{Purpose, RunRecord};
+use crate::results::{Peak, SUSTAINED};
+
+/// The rate that the others are shares of, and how it was found.
+pub(super) fn peak(plan: &CachePlan, runs: &[(usize, &RunRecord)]) -> Option<Peak> {
+    let Course::Shares { shares, peak, .. } = &plan.course else { return None };
+    let (trials, confirming) = trials(runs);
+    let measured = runs.iter().find_map(|(_, run)| match run.purpose {
+        Purpose::Rate { order, rate_per_s } => {
+            let share = shares.get(order.checked_sub(1)? as usize)?;
+            Some(rate_per_s / share.get())
+        }
+        _ => None,
+    });
+    if measured.is_none() && trials.is_empty() {
+        return None;
+    }
+    let how = match peak {
+        PlanPeak::Given(_) if plan.rate_changed.is_some() => "as --rate says".to_owned(),
+        PlanPeak::Given(_) => "as the plan says".to_owned(),
+        PlanPeak::Searched { .. } => found(&trials, &confirming, measured.is_some()),
+    };
+    Some(Peak { rate_per_s: measured, how, trials, confirming })
+}
+
+/// Rate, mean response time in ns where there was a reply, verdict: of a trial.
+type Trial = (f64, Option<u64>, String);
+
+/// The trials of the search, and those that were to confirm what it found.
+fn trials(runs: &[(usize, &RunRecord)]) -> (Vec<Trial>, Vec<Trial>) {
+    let (mut searching, mut confirming) = (Vec::new(), Vec::new());
+    for (_, run) in runs {
+        let Purpose::Trial { rate_per_s, verdict, confirming: confirms } = &run.purpose else { continue };
+        let mean = run.last_phase().and_then(|line| line.phase.sums.replies.traffic.response_ns.mean());
+        let list = if *confirms { &mut confirming } else { &mut searching };
+        list.push((*rate_per_s, mean.map(|ns| ns as u64), verdict.clone()));
+    }
+    (searching, confirming)
+}
+
+/// How a search found the peak, in words.
+fn found(trials: &[Trial], confirming: &[Trial], measured: bool) -> String {
+    let passed = |(_, _, verdict): &Trial| verdict == SUSTAINED;
+    let tried = trials.len();
+    if !measured {
+        return format!("after {} trials no rate was measured", tried + confirming.len());
+    }
+    let found = if trials.iter().any(passed) {
+        format!("found in {tried} trials")
+    } else {
+        format!("none of {tried} trials was sustained; half of the lowest")
+    };
+    match confirming {
+        [] => found, // by a version that confirmed nothing
+        [first] if passed(first) => format!("{found}, then held for a minute"),
+        [first, .., last] if passed(last) => {
+            format!("{found} as {}, which did not hold for a minute; this did", rate(first.0))
+        }
+        [.., last] => format!("{found}, but not even {} held for a minute", rate(last.0)),
+    }
+}
