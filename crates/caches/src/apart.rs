@@ -6,13 +6,13 @@
 
 use crate::directory::Directory;
 use crate::plan::CachePlan;
+use crate::plan::Course;
 use crate::records::{EntrantRecord, PartRecord, Purpose, RunRecord, Setup};
 use crate::run::load::{Ended, Load, LogOf, Way};
 use crate::run::observer::{self, Counted, Elsewhere, Observer, Sides};
 use crate::run::parts::Member;
 use crate::run::{self, CachesError, Progress, steps};
 use crate::transactions::{Encode, Log};
-use crate::{Bakeoff, plan::Course};
 use bakeoff_content::mix64;
 use bakeoff_experiment::directory::ResultsDir;
 use bakeoff_loadgen::{TlsOptions, Trust};
@@ -108,13 +108,7 @@ impl Apart<'_> {
         progress: &mut dyn Progress,
     ) -> Result<RunRecord, CachesError> {
         let rate = self.rate().map_err(|why| CachesError::Own(why.to_string()))?;
-        let bakeoff = Bakeoff {
-            plan: self.plan,
-            flags: self.flags.clone(),
-            transactions: None,
-            interrupted: self.interrupted,
-        };
-        let (mut setup, placement, connections) = bakeoff.setup(self.is_near())?;
+        let (mut setup, placement, connections) = run::setup::setup(self.plan, &self.flags, self.is_near())?;
         if let Some(words) = run::ports::in_words(self.plan, connections) {
             progress.stage(&words);
         }

@@ -146,17 +146,23 @@ pub(crate) struct CachesArgs {
     pub(crate) transactions: bool,
 }
 
+/// What writes every request down, in a build that can.
+fn encode(wanted: bool) -> Option<Encode> {
+    #[cfg(feature = "parquet")]
+    {
+        wanted.then_some(bakeoff_report::transactions_parquet as Encode)
+    }
+    #[cfg(not(feature = "parquet"))]
+    {
+        let _ = wanted; // the flag is not there either
+        None
+    }
+}
+
 impl CachesArgs {
     /// What writes every request down, if that is wanted.
     pub(crate) fn encode(&self) -> Option<Encode> {
-        #[cfg(feature = "parquet")]
-        {
-            self.transactions.then_some(bakeoff_report::transactions_parquet as Encode)
-        }
-        #[cfg(not(feature = "parquet"))]
-        {
-            None
-        }
+        encode(self.transactions)
     }
 
     /// Those that were given, as they were typed.
@@ -486,14 +492,7 @@ pub(crate) struct RobotsArgs {
 impl RobotsArgs {
     /// What writes every request down, if that is wanted.
     pub(crate) fn encode(&self) -> Option<Encode> {
-        #[cfg(feature = "parquet")]
-        {
-            self.transactions.then_some(bakeoff_report::transactions_parquet as Encode)
-        }
-        #[cfg(not(feature = "parquet"))]
-        {
-            None
-        }
+        encode(self.transactions)
     }
 
     /// Those that change the plan, as they were typed.

@@ -10,8 +10,9 @@ use super::{ConformanceError, Suite};
 use crate::directory::Stored;
 use crate::plan::{CachePlan, Changes, Entrant, Kind, PlanError};
 use crate::records::EntrantRecord;
+use crate::run::Progress;
 use crate::run::launch::Launch;
-use crate::run::{Bakeoff, Progress};
+use crate::run::setup::setup;
 use bakeoff_experiment::directory::ResultsDir;
 use bakeoff_experiment::environment::Placement;
 use bakeoff_experiment::run::Scratch;
@@ -94,9 +95,7 @@ impl Examination<'_> {
     pub fn run(&self, dir: &ResultsDir, progress: &mut dyn Progress) -> Result<Record, ConformanceError> {
         let products = examinable(self.plan)?;
         // What a bake-off of this plan would have: the same cores, the same number of connections.
-        let bakeoff =
-            Bakeoff { plan: self.plan, flags: Vec::new(), transactions: None, interrupted: self.interrupted };
-        let (setup, placement, connections) = bakeoff.setup(true)?;
+        let (setup, placement, connections) = setup(self.plan, &[], true)?;
         let scratch = Scratch::create(&mut |words| progress.stage(words))
             .map_err(|why| ConformanceError::from(crate::CachesError::Temporary(why.to_string())))?;
         let room = Room { of: self, placement, connections, scratch: scratch.path(), dir };

@@ -16,6 +16,7 @@ pub(crate) mod parts;
 mod peak;
 pub(crate) mod ports;
 pub(crate) mod power;
+pub(crate) mod setup;
 mod started;
 pub(crate) mod steps;
 pub(crate) mod tally;
@@ -25,26 +26,17 @@ pub use parts::PartsError;
 
 use crate::directory::Directory;
 use crate::plan::{CachePlan, Course, Entrant, Kind, Peak};
-use crate::records::Setup;
-use crate::results::FORMAT;
 use crate::transactions::{Encode, Log};
 use bakeoff_content::mix64;
 use bakeoff_experiment::directory::ResultsDir;
-use bakeoff_experiment::environment::{self, Need, Placement};
-use bakeoff_experiment::results::Fact;
+use bakeoff_experiment::environment::Placement;
 use bakeoff_experiment::run::Scratch;
-use bakeoff_loadgen::Pace;
 use bakeoff_robots::ledger::Record;
 use bakeoff_units::{Nanos, PerSecond};
 use origin::{Origin, Place};
 use started::Started;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-/// Most connections where the plan says nothing.
-const CONNECTIONS: usize = 20_000;
-/// Descriptors that are no connections of the robots.
-const OTHERS: usize = 256;
 
 /// Who is told how it goes.
 pub trait Progress {
@@ -106,7 +98,7 @@ impl Bakeoff<'_> {
             Kind::Direct | Kind::Product { .. } => true,
         };
         let loopback = self.plan.entrants.iter().all(here);
-        let (setup, placement, connections) = self.setup(loopback)?;
+        let (setup, placement, connections) = setup::setup(self.plan, &self.flags, loopback)?;
         let mut directory = Directory::begin(dir, &self.plan.text, &setup)?;
         let log = self.transactions.map(|encode| Log::begin(dir.path(), encode)).transpose()?;
         let given = Given { placement, connections, transactions: log.as_ref() };
@@ -118,55 +110,6 @@ impl Bakeoff<'_> {
         };
         let written = directory.end(&how);
         result.and(written.map_err(CachesError::from))
-    }
-
-    /// What is fixed before the first request. `loopback`: whether all that is asked is on this machine.
-    pub(crate) fn setup(&self, loopback: bool) -> Result<(Setup, Placement, usize), CachesError> {
-        let allowed = bakeoff_sys::affinity::allowed().map_err(CachesError::System)?;
-        let placement = environment::placement(None, None, &allowed, &environment::siblings(), 0)?;
-        let (mut facts, seen) = environment::examine();
-        let driver = bakeoff_loadgen::driver_in_words().map_err(CachesError::Robots)?;
-        facts.push(Fact { name: "generator_driver".to_owned(), value: driver.clone() });
-        let connections = self.connections()?;
-        ports::ensure(self.plan, connections)?;
-        facts.extend(ports::facts(self.plan));
-        let seen = ports::seen(self.plan, seen);
-        let connection_rate = ports::closed_a_second(self.plan);
-        let need = Need { connections: connections as u64, connection_rate, loopback };
-        let found = environment::warnings(&seen, &placement, &need);
-        let warnings: Vec<String> = found.into_iter().map(|warning| warning.sentence).collect();
-        bakeoff_sys::affinity::pin(&placement.generator).map_err(CachesError::System)?;
-        let setup = Setup {
-            format: FORMAT,
-            name: self.plan.name.clone(),
-            started: jiff::Timestamp::now().to_string(),
-            bakeoff: env!("CARGO_PKG_VERSION").to_owned(),
-            flags: self.flags.clone(),
-            part: None,
-            scale: self.plan.scale.to_string(),
-            rate_per_s: self.plan.rate_changed.map(PerSecond::get),
-            facts,
-            warnings,
-            generator_cores: placement.generator.clone(),
-            subject_cores: placement.subject.clone(),
-            driver,
-        };
-        Ok((setup, placement, connections))
-    }
-
-    /// As many as the plan says, or as the limit on descriptors leaves; the limit is raised where it may be.
-    fn connections(&self) -> Result<usize, CachesError> {
-        let wanted = self.plan.connections.unwrap_or(CONNECTIONS).min(most_used(self.plan));
-        match environment::ensure_descriptors(wanted as u64) {
-            Ok(_) => Ok(wanted),
-            Err(error) if self.plan.connections.is_some() => Err(error.into()),
-            Err(_) => {
-                let limit = bakeoff_sys::rlimit::open_files().map_err(CachesError::System)?;
-                let left = (limit.hard as usize).saturating_sub(OTHERS);
-                environment::ensure_descriptors(left as u64)?;
-                Ok(left)
-            }
-        }
     }
 
     fn procedure(
@@ -284,24 +227,6 @@ impl Bench<'_, '_> {
         );
         !of_one || self.interrupted.load(Ordering::Relaxed)
     }
-}
-
-/// Connections that no robots of the plan have more of: of those that are measured, of those that fill, and of
-/// those that see how fast the way is.
-fn most_used(plan: &CachePlan) -> usize {
-    let robots = match plan.course {
-        Course::BestEffort => Some(plan.robots_at(None::<PerSecond>)),
-        Course::Single(_) | Course::Shares { .. } => {
-            plan.course.known_highest().map(|rate| plan.robots_at(rate))
-        }
-    };
-    let measured = match robots.map(|robots| robots.pace()) {
-        Some(Pace::Sourced { connections }) => connections,
-        Some(Pace::Pooled(pools)) => pools.robots.saturating_mul(pools.each.max(1)),
-        Some(Pace::Closed { .. } | Pace::Open { .. }) | None => CONNECTIONS,
-    };
-    let filling = plan.fill.as_ref().map_or(0, |fill| fill.robots.robots.get() as usize);
-    measured.max(filling).max(steps::CROWD)
 }
 
 /// The number of a world that no cache has seen before.
