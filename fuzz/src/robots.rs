@@ -1,6 +1,6 @@
 //! What is tried on arbitrary bytes of the robots: heads that they judge, and plans that they read.
 
-use bakeoff_robots::judge::{Asked, Came, Known, Outcome, RequestKind, Truth, Weight, judge};
+use bakeoff_robots::judge::{Accepts, Asked, Came, Known, Outcome, RequestKind, Truth, Weight, judge};
 use bakeoff_robots::spec::Spec;
 use bakeoff_units::Nanos;
 
@@ -30,8 +30,9 @@ pub fn heads(data: &[u8]) {
         stamp: 0xabc,
         kind,
         repeat: object & 0x80 != 0,
+        accepts: [Accepts::Anything, Accepts::Gzip, Accepts::Identity][usize::from(object >> 5) % 3],
         id: b"w1",
-        truth: Truth { body_bytes, cachable, at_sent: known, at_done: known },
+        truth: Truth { body_bytes, cachable, gzip: object & 0x20 != 0, at_sent: known, at_done: known },
         sent_unix: Nanos::from_secs(NOW),
         done_unix: Nanos::from_secs(NOW + 1),
     };
@@ -55,7 +56,7 @@ pub fn plan(data: &[u8]) {
                     phase.name
                 );
             }
-            let shares = [spec.recurrence, spec.embedded, spec.byte_hit_discrimination];
+            let shares = [spec.recurrence, spec.embedded, spec.byte_hit_discrimination, spec.accept_gzip];
             assert!(shares.iter().all(|share| share.get() <= 1.0), "more than all");
         }
         Err(error) => assert!(!error.to_string().trim().is_empty(), "a refusal without words"),

@@ -10,6 +10,7 @@ mod apart;
 mod bake_off_plans;
 mod batching;
 mod caches;
+mod codings;
 mod compare;
 mod compare_results;
 mod conformance;

@@ -232,6 +232,9 @@ pub struct Point {
     pub two_sided_hit_ratio: Option<f64>,
     /// What caches would have made of the same requests.
     pub achievable: Option<Achievable>,
+    /// How many asked for objects in gzip, and got them so; where the plan has it.
+    #[serde(default)]
+    pub gzip: Option<Gzip>,
     /// Faults, as a share of the requests that ended.
     pub fault_share: f64,
     /// Requests in flight, on average.
@@ -256,6 +259,15 @@ impl Point {
     pub fn passed(&self) -> Option<bool> {
         self.rule.map(|rule| rule.passed())
     }
+}
+
+/// Basic requests with good replies about objects that exist in gzip, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Gzip {
+    /// Those of robots that accept it.
+    pub asked: u64,
+    /// Of these, those whose reply came in gzip.
+    pub came: u64,
 }
 
 /// Pages: what was asked for directly, each with all that it embeds.

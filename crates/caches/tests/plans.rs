@@ -392,6 +392,11 @@ fn what_is_wrong_is_said_with_its_key() {
         ("think = \"norm:3s,1.5s\"", "think = \"slow\"", &["think", "slow"]),
         ("recurrence = \"68.75%\"", "recurrences = \"1%\"", &["recurrences", "recurrence"]),
         ("size = \"exp:13KB\"", "size = \"13\"", &["size"]),
+        (
+            "recurrence = \"68.75%\"",
+            "recurrence = \"68.75%\"\naccept_gzip = \"60%\"",
+            &["`accept_gzip`", "`gzip = true`"],
+        ),
         ("name = \"warm\"", "name = \"meas\"", &["meas"]),
     ] {
         assert!(plan.contains(from), "{from}");
@@ -401,6 +406,19 @@ fn what_is_wrong_is_said_with_its_key() {
             assert!(said.contains(word), "{to}: {said}");
         }
     }
+}
+
+#[test]
+fn who_accepts_gzip_can_get_it() {
+    let plan = text("polymix-1")
+        .replacen("recurrence = ", "accept_gzip = \"60%\"\nrecurrence = ", 1)
+        .replacen("size = ", "gzip = true\nsize = ", 1);
+    let plan = parse(&plan).unwrap();
+    assert_eq!(plan.robots_at(rate(50.0)).accept_gzip.get(), 0.6);
+    assert!(plan.in_words().contains("gzip: accepted by 60 % of the robots"), "{}", plan.in_words());
+    assert!(plan.model.kinds().iter().all(|kind| kind.gzip), "what fills a store is like what is measured");
+    assert!(plan.world.contains("gzip = true"), "the origin hears of it: {}", plan.world);
+    assert_eq!(parse(text("polymix-1")).unwrap().robots_at(rate(50.0)).accept_gzip.get(), 0.0);
 }
 
 #[test]

@@ -13,12 +13,14 @@
 
 mod catalogue;
 mod distribution;
+mod gzip;
 mod mix;
 mod pool;
 pub mod world;
 
 pub use catalogue::{Catalogue, CatalogueError, LAST_MODIFIED, MODIFIED_SECS, normal_path};
 pub use distribution::{Distribution, DistributionError};
+pub use gzip::{GZIP_AT_MOST_BYTES, GzipPacker};
 pub use mix::{SplitMix64, mix64, unmix64};
 use pool::{POOL_LEN, pool};
 

@@ -9,7 +9,7 @@ use crate::outgoing::Outgoing;
 use crate::site::{Answer, Asked, Piece, Site};
 use crate::tally::Counters;
 use crate::tls::Sealed;
-use crate::world::{Request, WorldDesk};
+use crate::world::{Content, Request, WorldDesk};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use bakeoff_wire::http1::RequestHead;
 use std::sync::Arc;
@@ -69,14 +69,14 @@ impl Desk {
 
     /// Puts the head of a reply about an object of the world on the desk, and returns its body; the request
     /// counts as answered from now on.
-    pub(crate) fn answer_of_world(&mut self, request: &Request, going: Going) -> Piece {
+    pub(crate) fn answer_of_world(&mut self, request: &Request, going: Going) -> Content {
         self.count_and_burn();
-        let Some(world) = &mut self.world else { return Piece::nothing() };
-        let (piece, not_modified) = world.reply(request, going, self.out.bytes());
+        let Some(world) = &mut self.world else { return Content::Plain(Piece::nothing()) };
+        let (content, not_modified) = world.reply(request, going, self.out.bytes());
         if not_modified {
             self.counters.not_modified();
         }
-        piece
+        content
     }
 
     /// Puts the whole reply on the desk if the request is for what was sent so far.

@@ -4,13 +4,14 @@
 //! under way is kept, up to a bound. A reply about an object of a world may have to wait for its time; those
 //! behind it think meanwhile, and go after it.
 
+use crate::coded::Coded;
 use crate::desk::Desk;
 use crate::ending::Ending;
 use crate::head::{Going, refuse};
 use crate::site::{Answer, Asked, Piece};
 use crate::unread::Unread;
 use crate::waiting::Seat;
-use crate::world::Request;
+use crate::world::{Content, Request};
 use bakeoff_units::Nanos;
 use bakeoff_wire::http1::{RequestError, RequestHead, RequestReader, ServerMethod};
 
@@ -73,6 +74,17 @@ enum Reply {
     Waits(Box<Waits>),
     /// What is left of its body.
     Goes(Piece),
+    /// The same of one in a content coding.
+    GoesCoded(Coded),
+}
+
+impl From<Content> for Reply {
+    fn from(content: Content) -> Self {
+        match content {
+            Content::Plain(piece) => Self::Goes(piece),
+            Content::Coded(coded) => Self::GoesCoded(coded),
+        }
+    }
 }
 
 /// A reply that waits for its time, and for the end of its request's body: caches take a reply that comes
@@ -147,16 +159,22 @@ impl Http1 {
     /// Puts on the desk what can be sent now, bodies in pieces of at most `most` bytes.
     pub(crate) fn fill(&mut self, most: usize, peer_done: bool, desk: &mut Desk) -> Course {
         while !self.over && !desk.out.is_full() {
-            let Reply::Goes(piece) = &mut self.reply else {
-                if self.begin(peer_done, desk) {
-                    continue;
+            let is_whole = match &mut self.reply {
+                Reply::Goes(piece) => {
+                    if !piece.is_empty() {
+                        desk.out.put_body(piece.take(most));
+                    }
+                    piece.is_empty()
                 }
-                break;
+                Reply::GoesCoded(coded) => coded.put(&mut desk.out),
+                Reply::None | Reply::Waits(_) => {
+                    if self.begin(peer_done, desk) {
+                        continue;
+                    }
+                    break;
+                }
             };
-            if !piece.is_empty() {
-                desk.out.put_body(piece.take(most));
-            }
-            if piece.is_empty() {
+            if is_whole {
                 desk.out.end_replies(1);
                 self.reply = Reply::None;
                 self.over = !self.keep_alive;
@@ -330,7 +348,7 @@ impl Http1 {
         let Some(world) = &mut desk.world else { return };
         let think = world.think_time(&request);
         if think == Nanos::ZERO && self.skip.is_over() {
-            self.reply = Reply::Goes(desk.answer_of_world(&request, going));
+            self.reply = desk.answer_of_world(&request, going).into();
             return;
         }
         let seat = (think > Nanos::ZERO).then(|| world.seat());
@@ -346,8 +364,7 @@ impl Http1 {
         if waits.seat.is_some() && desk.now() < waits.due {
             return false;
         }
-        let piece = desk.answer_of_world(&waits.request, waits.going);
-        self.reply = Reply::Goes(piece);
+        self.reply = desk.answer_of_world(&waits.request, waits.going).into();
         true
     }
 }

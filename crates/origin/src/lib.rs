@@ -14,6 +14,7 @@
 
 mod burner;
 mod certificate;
+mod coded;
 mod connection;
 mod conversation;
 mod desk;

@@ -57,6 +57,12 @@ impl Outgoing {
         self.body = body;
     }
 
+    /// The same of a body that is in nobody's pool: it is copied.
+    pub(crate) fn copy_body(&mut self, body: &[u8]) {
+        self.account.body_bytes += body.len() as u64;
+        self.bytes().extend_from_slice(body);
+    }
+
     /// So many replies are complete with what stands here.
     pub(crate) const fn end_replies(&mut self, replies: u64) {
         self.account.replies += replies;

@@ -202,6 +202,23 @@ pub(crate) fn pages(entrant: &Entrant) -> Option<Table> {
     (!rows.is_empty()).then_some(Table { head, rows })
 }
 
+/// Replies in gzip, where somebody asked for them.
+pub(crate) fn in_gzip(entrant: &Entrant) -> Option<Table> {
+    let row = |point: &&Point| {
+        let gzip = point.gzip?;
+        let share = gzip.came as f64 / gzip.asked as f64;
+        Some(vec![
+            named(entrant, point),
+            figures::count(gzip.asked),
+            figures::count(gzip.came),
+            ratio(Some(share)),
+        ])
+    };
+    let rows: Vec<Vec<String>> = by_rate(entrant).iter().filter_map(row).collect();
+    let head = vec!["rate", "asked in gzip", "came so", "share"];
+    (!rows.is_empty()).then_some(Table { head, rows })
+}
+
 /// CPU and queues.
 pub(crate) fn costs(entrant: &Entrant) -> Table {
     let row = |point: &&Point| {

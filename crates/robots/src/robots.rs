@@ -111,6 +111,7 @@ impl Robots {
             stamp: flight.stamp,
             kind: flight.kind,
             repeat: flight.repeat,
+            accepts: flight.accepts,
             id: &self.id,
             truth: Truth::of(object, sent_unix, done_unix),
             sent_unix,

@@ -4,7 +4,7 @@ use crate::chance::CHANCE;
 use crate::directory::Stored;
 use crate::plan::CachePlan;
 use crate::records::{PhaseLine, RunRecord, Used};
-use crate::results::{Achievable, CutShort, Pages, Point, Rule};
+use crate::results::{Achievable, CutShort, Gzip, Pages, Point, Rule};
 use bakeoff_robots::judge::Weight;
 use bakeoff_robots::ledger::{self, Aggregate, Record, Scope, Sums};
 use bakeoff_robots::phases::{EndReason, mean_loads};
@@ -149,6 +149,7 @@ impl Measured<'_> {
             offered_byte_hit_ratio: sums.offered_byte_hit_ratio(),
             two_sided_hit_ratio: of_cache(two_sided(sums.good, used)).filter(|_| self.is_whole),
             achievable: achievable(self.run, self.line),
+            gzip: (sums.gzip_asked > 0).then_some(Gzip { asked: sums.gzip_asked, came: sums.gzip_came }),
             fault_share: faults(sums) as f64 / sums.finished.max(1) as f64,
             in_flight_mean: sums.in_flight.mean(phase.span()).unwrap_or(0.0),
             cpu_per_request_ns: used.cache_cpu_ns.and_then(per_request),

@@ -91,6 +91,7 @@ pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> 
     let of_robots = |why| PlanError::Robots { origin: origin.to_owned(), why };
     let typed = growth.map_or(Ok(file.robots.clone()), |growth| growth.put_in(&reader, &file.robots))?;
     let robots = Spec::new(&typed, &phases).map_err(of_robots)?;
+    gzip(&reader, &robots, &model)?;
     let fill = file.fill.as_ref().map(|section| filling(&reader, section, &robots)).transpose()?;
     let (tls, origin_section) = take_tls(&reader, &file.origin)?;
     let world = WorldFile { origin: &origin_section, content: &model.typed() };
@@ -127,6 +128,16 @@ pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> 
         think_mean: think_mean(&reader, &file.origin)?,
     };
     plan.without_reverse_over_tls(&reader)
+}
+
+/// Who accepts gzip can get it.
+fn gzip(reader: &Reader<'_>, robots: &Spec, model: &Model) -> Result<(), PlanError> {
+    if robots.accept_gzip.get() > 0.0 && !model.kinds().iter().any(|kind| kind.gzip) {
+        let why = "no [[content]] exists in gzip, so that nobody could get it; write `gzip = true` there, or leave \
+                   accept_gzip out";
+        return Err(reader.wrong("accept_gzip", why));
+    }
+    Ok(())
 }
 
 fn growth(

@@ -206,6 +206,9 @@ impl CachePlan {
         if self.tls {
             words += &format!("\n  over TLS: {TUNNELS}");
         }
+        if self.robots.accept_gzip.get() > 0.0 {
+            words += &format!("\n  gzip: accepted by {} of the robots", self.robots.accept_gzip);
+        }
         for line in self.not_scaled() {
             words += &format!("\n  not scaled: {line}");
         }

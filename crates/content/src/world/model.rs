@@ -37,6 +37,9 @@ pub struct Kind {
     pub think: Option<Distribution>,
     /// Share of the bytes that are filler, in whole percent; 0: random bytes, which do not compress.
     pub compressibility: f64,
+    /// Whether its objects exist in gzip, too, as far as they are no longer than
+    /// [`GZIP_AT_MOST_BYTES`](crate::GZIP_AT_MOST_BYTES).
+    pub gzip: bool,
 }
 
 /// What objects embed.

@@ -4,7 +4,7 @@
 //! allocation. The moment is given, in whole seconds since 1970 as in HTTP's dates.
 
 use super::{Base, Expiry, Kind, LifeCycle, Name, purpose, shares};
-use crate::{Body, mix64};
+use crate::{Body, GZIP_AT_MOST_BYTES, mix64};
 
 /// The last moment that is told from later ones: some nine million years away, where seconds still
 /// are whole in an `f64`.
@@ -21,6 +21,8 @@ pub struct Object {
     pub body: Body,
     /// Whether it may be cached.
     pub cachable: bool,
+    /// Whether it exists in two forms: as it is, and in gzip.
+    pub gzip: bool,
     life: Option<Life>,
     embeds: Option<(u8, u16)>,
 }
@@ -60,12 +62,14 @@ impl Object {
             let count = embeds.count.draw(&mut purpose::random(name, purpose::EMBEDDED_COUNT));
             (embeds.kind as u8, count.round().clamp(0.0, Name::EMBEDDED_AT_MOST as f64) as u16)
         };
+        // The conversion takes what is below zero for zero.
+        let body = Body::compressible(name.object_id(), size.ceil() as u64, kind.filler_percent());
         Self {
             name: *name,
             kind: usize::from(name.kind),
-            // The conversion takes what is below zero for zero.
-            body: Body::compressible(name.object_id(), size.ceil() as u64, kind.filler_percent()),
+            body,
             cachable: purpose::random(name, purpose::CACHABLE).unit() < kind.cachable,
+            gzip: kind.gzip && body.len() <= GZIP_AT_MOST_BYTES,
             life: kind.life.as_ref().map(|cycle| Life::new(name, cycle)),
             embeds: kind.embeds.as_ref().map(count),
         }

@@ -51,6 +51,7 @@ pub enum ModelError {
 /// extensions = [".html 60%", ".htm"]
 /// embeds = { kind = "image", count = "zipf:13" }
 /// compressibility = "60%"                   # left out: 0%
+/// gzip = true                               # in gzip, too, for who asks for that; left out: false
 /// think = "const:0s"                        # left out: as the origin thinks of all
 /// ```
 ///
@@ -72,6 +73,8 @@ pub struct TypedKind {
     extensions: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     compressibility: Option<String>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    gzip: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     think: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -191,6 +194,7 @@ impl TypedKind {
             extensions: self.extensions().map_err(|why| self.wrong("extensions", why))?,
             embeds: self.embeds.as_ref().map(|embeds| embeds.check(self, all)).transpose()?,
             compressibility: self.compressibility().map_err(|why| self.wrong("compressibility", why))?,
+            gzip: self.gzip,
             think: (self.think.as_deref().map(Distribution::parse_seconds).transpose())
                 .map_err(|why| self.wrong("think", why))?,
         })
@@ -267,6 +271,11 @@ impl TypedEmbeds {
     }
 }
 
+/// What is left out where it is written.
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
 /// The share that is typed, or `default`.
 fn or_else(text: &Option<String>, default: f64) -> Result<f64, String> {
     text.as_ref().map_or(Ok(default), |text| shares::share(text))
@@ -322,6 +331,7 @@ fn typed(kind: &Kind, model: &Model) -> TypedKind {
             .map(|(text, share)| format!("{text} {}", shares::text(*share)))
             .collect(),
         compressibility: Some(shares::text(kind.compressibility)),
+        gzip: kind.gzip,
         think: kind.think.as_ref().map(Distribution::to_string),
         life: kind.life.as_ref().map(typed_life),
         embeds,

@@ -177,6 +177,7 @@ impl Http2 {
             exchange.head = Some(Head {
                 status: head.status,
                 content_length: head.content_length,
+                coding: head.coding,
                 keep_alive: true,
                 bytes: head.head_bytes,
             });

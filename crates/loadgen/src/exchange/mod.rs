@@ -2,6 +2,7 @@
 //!
 //! Measuring side, hot. Knows no protocol and no connection; whoever reads the reply tells it what came.
 
+mod coded;
 mod words;
 
 pub(crate) use words::Words;
@@ -11,8 +12,9 @@ use crate::job::BodyCheck;
 use bakeoff_content::Body;
 use bakeoff_meter::{ErrorClass, Recorder, ReplyTimes};
 use bakeoff_units::Nanos;
-use bakeoff_wire::http1;
+use bakeoff_wire::http1::{self, ContentCoding};
 use bakeoff_workload::{Ask, Expect, Method, Statuses};
+use coded::Coded;
 
 /// How much of a body [`BodyCheck::Start`] compares.
 const START_BYTES: u64 = 64;
@@ -22,6 +24,8 @@ const START_BYTES: u64 = 64;
 pub(crate) struct Head {
     pub(crate) status: u16,
     pub(crate) content_length: Option<u64>,
+    /// What the body is in.
+    pub(crate) coding: ContentCoding,
     /// Whether the connection can carry another request.
     pub(crate) keep_alive: bool,
     /// Bytes that it took.
@@ -33,6 +37,7 @@ impl From<http1::ReplyHead> for Head {
         Self {
             status: head.status,
             content_length: head.content_length,
+            coding: head.coding,
             keep_alive: head.keep_alive,
             bytes: head.head_bytes,
         }
@@ -40,7 +45,7 @@ impl From<http1::ReplyHead> for Head {
 }
 
 /// State of a request in flight.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Exchange {
     /// Its place in the flow, which it gives back when it has ended.
     pub(crate) turn: Turn,
@@ -64,18 +69,28 @@ pub(crate) struct Exchange {
 }
 
 /// What few requests have.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Rare {
     /// [`Ask::body`].
     sends: Option<Body>,
     /// [`Ask::stop_after`]; the largest number where there is none.
     stop_after: u64,
+    /// The body of its reply, where that comes in gzip.
+    coded: Option<Coded>,
+}
+
+impl Default for Rare {
+    fn default() -> Self {
+        Self { sends: None, stop_after: u64::MAX, coded: None }
+    }
 }
 
 impl Rare {
     fn of(ask: &Ask<'_>) -> Option<Box<Self>> {
         let is_there = ask.body.is_some() || ask.stop_after.is_some();
-        is_there.then(|| Box::new(Self { sends: ask.body, stop_after: ask.stop_after.unwrap_or(u64::MAX) }))
+        let of_ask =
+            || Self { sends: ask.body, stop_after: ask.stop_after.unwrap_or(u64::MAX), ..Self::default() };
+        is_there.then(|| Box::new(of_ask()))
     }
 }
 
@@ -113,6 +128,9 @@ impl Exchange {
         self.resent = true;
         self.words.forget_reply();
         (self.first_byte, self.head, self.body_seen, self.wrong_body) = (None, None, 0, false);
+        if let Some(rare) = &mut self.rare {
+            rare.coded = None;
+        }
         self
     }
 
@@ -142,7 +160,7 @@ impl Exchange {
         self.rare.as_ref().is_some_and(|rare| self.body_seen >= rare.stop_after)
     }
 
-    /// Body bytes so far.
+    /// Body bytes so far, as they came.
     pub(crate) const fn body_seen(&self) -> u64 {
         self.body_seen
     }
@@ -154,23 +172,60 @@ impl Exchange {
         if self.wrong_body {
             return;
         }
+        if self.is_coded() {
+            return self.coded_body(bytes);
+        }
         let looked_at = match check {
             BodyCheck::Full => bytes,
             BodyCheck::Start if offset >= START_BYTES => return,
             BodyCheck::Start => &bytes[..bytes.len().min((START_BYTES - offset) as usize)],
         };
-        let (expected, from) = match (self.expect, self.head.map(|head| head.status)) {
-            (Expect::Body(body) | Expect::BodyOrRedirect(body), Some(200)) => (body, 0),
-            (Expect::Selected { body, .. }, Some(200)) => (body, 0),
-            (Expect::FirstBytes { body, .. }, Some(206)) => (body, 0),
-            (Expect::Selected { body, first, .. }, Some(206)) => (body, first),
-            _ => return,
-        };
+        let Some((expected, from)) = self.expected() else { return };
         let offset = from + offset;
         // Longer than the object: its length is wrong, which `judge` sees.
         if offset + looked_at.len() as u64 <= expected.len() {
             self.wrong_body = !expected.matches(offset, looked_at);
         }
+    }
+
+    /// Which body must come with this status, and from where on.
+    fn expected(&self) -> Option<(Body, u64)> {
+        match (self.expect, self.head?.status) {
+            (Expect::Body(body) | Expect::BodyOrRedirect(body), 200) => Some((body, 0)),
+            (Expect::Selected { body, .. }, 200) => Some((body, 0)),
+            (Expect::FirstBytes { body, .. }, 206) => Some((body, 0)),
+            (Expect::Selected { body, first, .. }, 206) => Some((body, first)),
+            _ => None,
+        }
+    }
+
+    fn is_coded(&self) -> bool {
+        self.head.is_some_and(|head| head.coding != ContentCoding::Identity)
+    }
+
+    /// The same of a reply in a content coding, of which the end says whether it is right: whatever the check, all
+    /// of it is looked at. A part of coded bytes is none of the object, and what other codings hold is not known.
+    #[cold]
+    fn coded_body(&mut self, bytes: &[u8]) {
+        let Some((expected, _)) = self.expected() else { return };
+        if self.head.is_some_and(|head| head.status == 200 && head.coding == ContentCoding::Gzip) {
+            let rare = self.rare.get_or_insert_default();
+            rare.coded.get_or_insert_with(|| Coded::new(expected)).take(bytes);
+        } else {
+            self.wrong_body = true;
+        }
+    }
+
+    /// Of a reply in a content coding that must hold the object. The length that HEAD tells is that of the coded
+    /// form, which nobody knows.
+    #[cold]
+    fn judge_coded(&self) -> Result<(), ErrorClass> {
+        if self.method == Method::Head {
+            return Ok(());
+        }
+        // Without a byte there is not even the end of the coding.
+        let coded = self.rare.as_ref().and_then(|rare| rare.coded.as_ref());
+        coded.map_or(Err(ErrorClass::WrongBody), Coded::judge)
     }
 
     /// The reply is complete: counts it as good or under the class of what is wrong with it, which is
@@ -227,6 +282,9 @@ impl Exchange {
             _ => return Err(ErrorClass::WrongStatus),
         };
         let Some(length) = length else { return Ok(()) };
+        if self.is_coded() {
+            return self.judge_coded();
+        }
         let seen =
             if self.method == Method::Head { head.content_length.unwrap_or(length) } else { self.body_seen };
         match (seen == length, self.wrong_body) {
@@ -240,14 +298,23 @@ impl Exchange {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bakeoff_content::{Body, ObjectId};
+    use bakeoff_content::{Body, GzipPacker, ObjectId};
 
     fn outcome(expect: Expect, status: u16, body: &[u8], check: BodyCheck) -> String {
         let ask = Ask { target: b"/", expect, ..Ask::default() };
+        outcome_of(&ask, (status, ContentCoding::Identity), body, check)
+    }
+
+    fn outcome_of(
+        ask: &Ask<'_>,
+        (status, coding): (u16, ContentCoding),
+        body: &[u8],
+        check: BodyCheck,
+    ) -> String {
         let mut exchange =
-            Exchange::new(&ask, Words::default(), Turn { seat: 0, robot: 0 }, Nanos::ZERO, Nanos::MAX);
+            Exchange::new(ask, Words::default(), Turn { seat: 0, robot: 0 }, Nanos::ZERO, Nanos::MAX);
         let content_length = Some(body.len() as u64);
-        exchange.head = Some(Head { status, content_length, keep_alive: true, bytes: 10 });
+        exchange.head = Some(Head { status, content_length, coding, keep_alive: true, bytes: 10 });
         body.chunks(7).for_each(|piece| exchange.body(piece, check));
         let mut recorder = Recorder::new();
         let judged = exchange.finish(Nanos::new(5), &Statuses::of(&[403, 503]), &mut recorder);
@@ -269,7 +336,8 @@ mod tests {
         exchange.keep_part(b"HTTP/1.1 100 Go on\r\n\r\nHTTP/1.1 2");
         exchange.keep_head(b"00 OK\r\n\r\n", 19);
         assert_eq!(exchange.kept_head(), b"", "it has not been judged whole");
-        exchange.head = Some(Head { status: 200, content_length: None, keep_alive: true, bytes: 19 });
+        let coding = ContentCoding::Identity;
+        exchange.head = Some(Head { status: 200, content_length: None, coding, keep_alive: true, bytes: 19 });
         assert_eq!(exchange.kept_head(), b"HTTP/1.1 200 OK\r\n\r\n");
         assert_eq!((exchange.words.target(), exchange.words.headers()), (&b"/a"[..], &b"X: y\r\n"[..]));
         for _ in 0..10_000 {
@@ -278,6 +346,58 @@ mod tests {
         assert!(exchange.kept_head().len() <= 2 * http1::MAX_HEAD_BYTES);
         let again = exchange.anew();
         assert_eq!((again.kept_head(), again.words.headers()), (&b""[..], &b"X: y\r\n"[..]));
+    }
+
+    #[test]
+    fn a_reply_in_gzip_is_judged_by_what_it_holds() {
+        let body = Body::compressible(ObjectId::of_name(b"/a"), 2_000, 60);
+        let packed = GzipPacker::default().pack(&body).unwrap();
+        let (gzip, other) = (ContentCoding::Gzip, ContentCoding::Other);
+        let (plain, right) = (body.from(0), Expect::Body(body));
+        let selected = Expect::Selected { body, first: 50, len: 10 };
+        for (expect, status, coding, sent, expected) in [
+            (right, 200, gzip, &packed[..], "good"),
+            (selected, 200, gzip, &packed, "good"),
+            (right, 200, gzip, plain, "wrong-body"),
+            (right, 200, gzip, b"", "wrong-body"),
+            (right, 200, ContentCoding::Identity, &packed, "wrong-length"),
+            (right, 200, other, &packed, "wrong-body"),
+            (right, 200, other, plain, "wrong-body"),
+            (selected, 206, gzip, &packed[50..60], "wrong-body"),
+            (selected, 304, gzip, b"", "good"),
+            (right, 404, gzip, b"no", "wrong-status"),
+            (Expect::Anything, 200, gzip, b"whatever", "good"),
+            (Expect::Status(404), 404, other, b"nope", "good"),
+            (Expect::Refusal, 403, other, b"no", "1/0/0"),
+        ] {
+            for check in [BodyCheck::Start, BodyCheck::Full] {
+                let ask = Ask { target: b"/", expect, ..Ask::default() };
+                let outcome = outcome_of(&ask, (status, coding), sent, check);
+                assert_eq!(outcome, expected, "{expect:?} {status} {coding:?} {check:?}");
+            }
+        }
+        // Of HEAD the head is all there is, with the length of what would come.
+        let head = Ask { target: b"/", method: Method::Head, expect: right, ..Ask::default() };
+        assert_eq!(outcome_of(&head, (200, gzip), b"", BodyCheck::Full), "good");
+        assert_eq!(outcome_of(&head, (200, ContentCoding::Identity), b"", BodyCheck::Full), "wrong-length");
+    }
+
+    #[test]
+    fn what_came_of_a_coded_reply_before_it_was_asked_again_counts_for_nothing() {
+        let body = Body::compressible(ObjectId::of_name(b"/a"), 2_000, 60);
+        let packed = GzipPacker::default().pack(&body).unwrap();
+        let ask = Ask { target: b"/", expect: Expect::Body(body), ..Ask::default() };
+        let turn = Turn { seat: 0, robot: 0 };
+        let mut exchange = Exchange::new(&ask, Words::default(), turn, Nanos::ZERO, Nanos::MAX);
+        let coding = ContentCoding::Gzip;
+        let head = Head { status: 200, content_length: None, coding, keep_alive: true, bytes: 10 };
+        exchange.head = Some(head);
+        exchange.body(&packed[..100], BodyCheck::Full);
+        let mut exchange = exchange.anew();
+        exchange.head = Some(head);
+        exchange.body(&packed, BodyCheck::Full);
+        assert_eq!(exchange.judge(&head), Ok(()));
+        assert_eq!(exchange.body_seen(), packed.len() as u64, "traffic is what came");
     }
 
     #[test]

@@ -13,6 +13,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Largest `max-age` that caches have to understand (RFC 9111 section 1.2.2).
 const MAX_AGE_AT_MOST: u64 = (1 << 31) - 1;
 
+/// Which form of the object a reply is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// The only one.
+    Only,
+    /// As it is, where it exists in gzip, too.
+    Plain,
+    /// In gzip.
+    Gzip,
+}
+
 /// What a head says.
 pub(super) struct Reply<'a> {
     pub(super) request: &'a Request,
@@ -20,8 +31,11 @@ pub(super) struct Reply<'a> {
     /// Whether caches may keep it.
     pub(super) cachable: bool,
     pub(super) version: &'a Version,
+    pub(super) form: Form,
     /// Of the whole object, in bytes.
     pub(super) length: u64,
+    /// Of that in its form.
+    pub(super) form_length: u64,
     pub(super) media_type: &'a str,
     pub(super) id: &'a [u8],
     pub(super) date: &'a [u8],
@@ -41,7 +55,10 @@ pub(super) fn write_head(reply: &Reply<'_>, going: Going, out: &mut Vec<u8>) {
     match reply.verdict {
         Verdict::Whole => {
             about_the_object(reply, out);
-            content(reply.media_type, reply.length, out);
+            if reply.form == Form::Gzip {
+                out.extend_from_slice(b"Content-Encoding: gzip\r\n");
+            }
+            content(reply.media_type, reply.form_length, out);
         }
         Verdict::Part(start, end) => {
             about_the_object(reply, out);
@@ -110,7 +127,12 @@ fn about_the_object(reply: &Reply<'_>, out: &mut Vec<u8>) {
     } else {
         out.extend_from_slice(b"Cache-Control: private, no-cache\r\n");
     }
-    out.extend_from_slice(b"ETag: \"");
+    // Two forms of the same are equivalent and not the same bytes: the second has a weak tag.
+    out.extend_from_slice(match reply.form {
+        Form::Only => b"ETag: \"".as_slice(),
+        Form::Plain => b"Vary: Accept-Encoding\r\nETag: \"",
+        Form::Gzip => b"Vary: Accept-Encoding\r\nETag: W/\"",
+    });
     push_hex16(reply.version.etag, out);
     out.extend_from_slice(b"\"\r\n");
     let ask = reply.request.ask;

@@ -11,6 +11,7 @@ mod request;
 pub use file::WorldError;
 pub(crate) use request::Request;
 
+use crate::coded::Coded;
 use crate::ending::Ending;
 use crate::head::Going;
 use crate::meeting::Meeting;
@@ -18,12 +19,12 @@ use crate::site::{Piece, path_of};
 use crate::tally::{Everyone, sum};
 use crate::waiting::{Seat, Waiting};
 use bakeoff_content::world::{Model, Name};
-use bakeoff_content::{Distribution, SplitMix64};
+use bakeoff_content::{Body, Distribution, GzipPacker, SplitMix64};
 use bakeoff_units::Nanos;
 use bakeoff_wire::http1::{RequestHead, ServerMethod};
 use bakeoff_wire::parts::Word;
 use bakeoff_wire::tally;
-use head::{DateClock, Reply, write_head, write_not_found, write_text};
+use head::{DateClock, Form, Reply, write_head, write_not_found, write_text};
 use request::Verdict;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -66,6 +67,14 @@ impl World {
     }
 }
 
+/// The body of a reply.
+pub(crate) enum Content {
+    /// As the object has it.
+    Plain(Piece),
+    /// In a content coding.
+    Coded(Coded),
+}
+
 /// What all threads have in common.
 #[derive(Clone, Default)]
 pub(crate) struct OfAll {
@@ -85,13 +94,15 @@ pub(crate) struct WorldDesk {
     date: DateClock,
     /// Memory for the id of an object.
     id: Vec<u8>,
+    /// Made when something is packed.
+    packer: Option<GzipPacker>,
 }
 
 impl WorldDesk {
     /// Of the thread of this number.
     pub(crate) fn new(world: Arc<World>, of_all: OfAll, thread: u64) -> Self {
         let random = SplitMix64::for_purpose(thread, CONNECTIONS);
-        Self { world, random, of_all, date: DateClock::default(), id: Vec::new() }
+        Self { world, random, of_all, date: DateClock::default(), id: Vec::new(), packer: None }
     }
 
     /// How many requests the next connection serves.
@@ -164,16 +175,24 @@ impl WorldDesk {
     }
 
     /// Writes the head of the reply, with what is true now. Returns the body, and whether it is a 304.
-    pub(crate) fn reply(&mut self, request: &Request, going: Going, out: &mut Vec<u8>) -> (Piece, bool) {
+    pub(crate) fn reply(&mut self, request: &Request, going: Going, out: &mut Vec<u8>) -> (Content, bool) {
         let now_secs = self.date.look();
         let found = self.world.model.object(&request.name);
         let Some((object, kind)) = found.zip(self.world.model.kinds().get(usize::from(request.name.kind)))
         else {
             write_not_found(self.date.text(), going, out);
-            return (Piece::nothing(), false);
+            return (Content::Plain(Piece::nothing()), false);
         };
         let version = object.at(now_secs);
         let verdict = request.decide(&version, object.body.len());
+        let in_gzip = object.gzip && request.takes_gzip;
+        let packed = if in_gzip { pack(&mut self.packer, &object.body, verdict) } else { None };
+        let form = match verdict {
+            _ if !object.gzip => Form::Only,
+            Verdict::NotModified if in_gzip => Form::Gzip,
+            _ if packed.is_some() => Form::Gzip,
+            _ => Form::Plain,
+        };
         self.id.clear();
         request.name.write_id(&mut self.id);
         let reply = Reply {
@@ -181,18 +200,26 @@ impl WorldDesk {
             verdict,
             cachable: object.cachable && request.is_safe(),
             version: &version,
+            form,
             length: object.body.len(),
+            form_length: packed.as_ref().map_or(object.body.len(), |packed| packed.len() as u64),
             media_type: &kind.media_type,
             id: &self.id,
             date: self.date.text(),
             now_secs,
         };
         write_head(&reply, going, out);
-        let piece = match verdict {
-            Verdict::Whole if request.wants_body() => Piece::of(object.body),
-            Verdict::Part(start, end) => Piece { body: object.body, start, end },
-            _ => Piece::nothing(),
+        let content = match (verdict, packed) {
+            (Verdict::Whole, Some(packed)) if request.wants_body() => Content::Coded(Coded::new(packed)),
+            (Verdict::Whole, None) if request.wants_body() => Content::Plain(Piece::of(object.body)),
+            (Verdict::Part(start, end), _) => Content::Plain(Piece { body: object.body, start, end }),
+            _ => Content::Plain(Piece::nothing()),
         };
-        (piece, verdict == Verdict::NotModified)
+        (content, verdict == Verdict::NotModified)
     }
+}
+
+/// The body in gzip, where all of it is the reply.
+fn pack(packer: &mut Option<GzipPacker>, body: &Body, verdict: Verdict) -> Option<Vec<u8>> {
+    if verdict == Verdict::Whole { packer.get_or_insert_default().pack(body) } else { None }
 }

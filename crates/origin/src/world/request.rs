@@ -19,6 +19,8 @@ pub(crate) struct Request {
     pub(crate) method: ServerMethod,
     /// The stamp, 0 without one.
     pub(crate) ask: u64,
+    /// Whether the reply may be in gzip. Not where a range was named: nobody shall get a range of coded bytes.
+    pub(crate) takes_gzip: bool,
     condition: Condition,
     range: Option<(Range, Guard)>,
 }
@@ -70,7 +72,8 @@ impl Request {
         };
         let range = head.range.and_then(Range::parse).map(|range| (range, Guard::parse(head.if_range)));
         let ask = head.stamp.and_then(parse_ask).unwrap_or(0);
-        Self { name, method: head.method, ask, condition, range }
+        let takes_gzip = head.accept_encoding.gzip() && head.range.is_none();
+        Self { name, method: head.method, ask, takes_gzip, condition, range }
     }
 
     /// Whether what comes back may be kept by a cache as far as the method goes.

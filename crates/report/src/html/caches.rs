@@ -3,8 +3,8 @@
 use super::chart::{Chart, Scale, Series};
 use super::page::{STYLE, typeset};
 use crate::caches::{
-    Table, by_rate, costs, extent, faults, handshakes, hit_ratios, hits_and_misses, is_judged, pages,
-    performance, phases, preparation, published,
+    Table, by_rate, costs, extent, faults, handshakes, hit_ratios, hits_and_misses, in_gzip, is_judged,
+    pages, performance, phases, preparation, published,
 };
 use crate::downtime::{LOSSES, TIMES, losses, times};
 use crate::{conformance, figures};
@@ -198,6 +198,7 @@ impl Card {
                 grid("Mean response times of hits and of misses, with their 95 % intervals", times)
             }));
             tables.extend(pages(entrant).map(|pages| grid("Pages without a failure, and objects of one; time from when a page's first request was due to the last byte of all it embeds, with the mean's 95 % interval; pages with a failure", pages)));
+            tables.extend(in_gzip(entrant).map(|gzip| grid("Good replies to basic requests of robots that accept gzip, about objects that exist in it, and how many of them came in gzip", gzip)));
             tables.push(grid(
                 "CPU per request of cache, origin and robots; requests in flight; how late robots sent",
                 costs(entrant),

@@ -4,7 +4,7 @@ use super::conformance;
 use super::layout::{Page, Paint};
 use super::study::show;
 use crate::caches::{
-    self, Table, costs, extent, faults, handshakes, hit_ratios, hits_and_misses, pages, performance,
+    self, Table, costs, extent, faults, handshakes, hit_ratios, hits_and_misses, in_gzip, pages, performance,
     preparation, published,
 };
 use crate::downtime::{LOSSES, TIMES, losses, times};
@@ -70,6 +70,9 @@ fn one(page: &mut Page, entrant: &Entrant) {
         }
         if let Some(pages) = pages(entrant) {
             table(page, &pages, 7);
+        }
+        if let Some(gzip) = in_gzip(entrant) {
+            table(page, &gzip, 3);
         }
         table(page, &costs(entrant), 5);
         if let Some(handshakes) = handshakes(entrant) {

@@ -2,7 +2,7 @@
 
 use bakeoff_caches::conformance::{Conformance, Conforms, FailedTest, Tally};
 use bakeoff_caches::results::{
-    Cost, CutShort, Downtime, Entrant, FORMAT, Pages, Peak, Point, Results, Rule, Tls,
+    Cost, CutShort, Downtime, Entrant, FORMAT, Gzip, Pages, Peak, Point, Results, Rule, Tls,
 };
 use bakeoff_caches::transactions::Logged;
 use bakeoff_report::{caches_html, caches_text, conformance_text};
@@ -44,6 +44,7 @@ fn point(order: u32, phase: &str) -> Point {
         offered_byte_hit_ratio: None,
         two_sided_hit_ratio: None,
         achievable: None,
+        gzip: None,
         fault_share: 0.0,
         in_flight_mean: 75.0,
         cpu_per_request_ns: None,
@@ -144,6 +145,14 @@ fn handshakes_are_shown_where_there_were_any() {
     let with = results(vec![Point { tls: Some(tls), ..point(1, "meas") }]);
     shows(&with, &["agreed on", "TLSv1_3", "1,203", "1,497", "2.5 ms", "1.3 ms"], &[]);
     shows(&results(vec![point(1, "meas")]), &["in flight"], &["agreed on"]);
+}
+
+#[test]
+fn replies_in_gzip_are_shown_where_somebody_asked_for_them() {
+    let gzip = Some(Gzip { asked: 1_200, came: 1_188 });
+    let with = results(vec![Point { gzip, ..point(1, "meas") }, point(2, "meas")]);
+    shows(&with, &["asked in gzip", "1,200", "1,188", "99.0 %"], &[]);
+    shows(&results(vec![point(1, "meas")]), &["in flight"], &["gzip"]);
 }
 
 #[test]

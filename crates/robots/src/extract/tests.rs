@@ -1,7 +1,7 @@
 //! Tests of the module above: cases whose answer is known.
 
 use super::*;
-use crate::judge::{Faults, Hit, Judged, Outcome};
+use crate::judge::{Faults, Hit, InGzip, Judged, Outcome};
 use crate::ledger::{Entry, Ledger, Scope};
 use bakeoff_meter::ErrorClass;
 use std::sync::mpsc::channel;
@@ -19,6 +19,7 @@ fn record(change: impl Fn(&mut Judged)) -> Record {
             cachable: true,
             repeat: turn < 2,
             offered: turn < 2,
+            in_gzip: InGzip::NotAsked,
             faults: Faults::NONE,
         };
         change(&mut judged);

@@ -3,7 +3,7 @@
 //! Measuring side, hot: made once a reply, by whoever keeps the table of requests in flight. Holds no
 //! judgement and no bytes of a reply.
 
-use super::GRACE_SECS;
+use super::{GRACE_SECS, InGzip};
 use bakeoff_content::world::{Object, Version};
 use bakeoff_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -68,6 +68,18 @@ impl RequestKind {
     }
 }
 
+/// What a request says of content codings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Accepts {
+    /// Nothing, by which any is accepted (RFC 9110 section 12.5.3).
+    #[default]
+    Anything,
+    /// The object as it is, and no coding.
+    Identity,
+    /// gzip.
+    Gzip,
+}
+
 /// One request, and what is true of its object. To be filled when the request has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked<'a> {
@@ -78,6 +90,8 @@ pub struct Asked<'a> {
     /// Whether the object had been asked for before in this world: chosen as a repeat. An offered hit is
     /// a basic request for a cachable object that repeats.
     pub repeat: bool,
+    /// Which content codings the request accepts.
+    pub accepts: Accepts,
     /// The object's id as stamps write it (`Name::write_id`).
     pub id: &'a [u8],
     /// What the origin holds.
@@ -95,6 +109,8 @@ pub struct Truth {
     pub body_bytes: u64,
     /// Whether caches may keep it.
     pub cachable: bool,
+    /// Whether it exists in gzip, too.
+    pub gzip: bool,
     /// The version [`GRACE_SECS`](super::GRACE_SECS) before `sent_unix`.
     pub at_sent: Known,
     /// The version at `done_unix`.
@@ -114,6 +130,7 @@ impl Truth {
         Self {
             body_bytes: object.body.len(),
             cachable: object.cachable,
+            gzip: object.gzip,
             at_sent: known(&at_sent),
             at_done: known(&at_done),
         }
@@ -136,6 +153,11 @@ impl Asked<'_> {
     /// Whether the request counts for hit ratios.
     pub fn basic(&self) -> bool {
         self.kind == RequestKind::Basic
+    }
+
+    /// Whether the form in gzip is asked for.
+    pub(super) fn in_gzip(&self) -> InGzip {
+        if self.accepts == Accepts::Gzip && self.truth.gzip { InGzip::Asked } else { InGzip::NotAsked }
     }
 
     /// Whether caches may keep the reply.

@@ -4,9 +4,10 @@
 //! about the object.
 
 use super::head::{ContentRange, Moment};
-use super::{Asked, Came, Claim, Fault, Faults, Fields, Hit, Known, RequestKind};
+use super::{Accepts, Asked, Came, Claim, Fault, Faults, Fields, Hit, Known, RequestKind};
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
+use bakeoff_wire::http1::ContentCoding;
 
 /// Entries in Via from which on it is a loop: no chain under test has as many proxies.
 const LOOP_HOPS: u32 = 8;
@@ -40,7 +41,11 @@ pub(super) fn faults(
     if status == 416 {
         return faults; // it holds nothing of the object, and no stamp
     }
-    faults.add_if(came.error == Some(ErrorClass::WrongBody), Fault::WrongBytes);
+    let coding = fields.coding;
+    faults.add_if(unaccepted(asked, status, coding), Fault::UnacceptedCoding);
+    // Of bytes in a coding that nobody knows it is not known whether they are the right ones.
+    let looked_at = came.error.filter(|_| coding != ContentCoding::Other);
+    faults.add_if(looked_at == Some(ErrorClass::WrongBody), Fault::WrongBytes);
     match fields.stamp {
         None if hit == Hit::Unknown => faults.add(Fault::ForeignReply),
         Some(stamp) if stamp.object != asked.id => faults.add(Fault::WrongObject),
@@ -56,6 +61,17 @@ pub(super) fn faults(
 /// Whether the request has a condition, so that 304 is an answer.
 pub(super) fn conditional(kind: RequestKind) -> bool {
     matches!(kind, RequestKind::Ims200 | RequestKind::Ims304 | RequestKind::Etag200 | RequestKind::Etag304)
+}
+
+/// Whether the body is in a coding that the request did not accept, or in one that robots cannot read. A 304 has
+/// none.
+fn unaccepted(asked: &Asked<'_>, status: u16, coding: ContentCoding) -> bool {
+    let accepted = match coding {
+        ContentCoding::Identity => true,
+        ContentCoding::Gzip => asked.accepts != Accepts::Identity,
+        ContentCoding::Other => false,
+    };
+    !accepted && matches!(status, 200 | 206)
 }
 
 /// What is wrong with the status, if anything is.
@@ -97,6 +113,8 @@ fn length(asked: &Asked<'_>, came: &Came<'_>, status: u16, fields: &Fields<'_>) 
         _ => Some(whole),
     };
     let wrong = match came.error {
+        // How long a coded body is nobody knows: who unpacks it says when the object's length is another.
+        None if fields.coding != ContentCoding::Identity => false,
         None => right.is_some_and(|right| right != came.body_bytes),
         // Who gave up on a reply may not have counted to its end.
         Some(class) => class == ErrorClass::WrongLength,

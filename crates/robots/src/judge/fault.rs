@@ -41,6 +41,8 @@ pub enum Fault {
     UnexpectedStatus,
     /// Other bytes of the object than those asked for.
     RangeWrong,
+    /// In a content coding that was not accepted, or that robots cannot read.
+    UnacceptedCoding,
     /// Round and round between proxies.
     Loop,
     /// An offered hit that was none.
@@ -65,7 +67,7 @@ pub enum Weight {
 
 impl Fault {
     /// Every fault, in the order of their places in sets.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::HitOnUncachable,
         Self::FalseHit,
         Self::StaleHit,
@@ -82,6 +84,7 @@ impl Fault {
         Self::Wrong200,
         Self::UnexpectedStatus,
         Self::RangeWrong,
+        Self::UnacceptedCoding,
         Self::Loop,
         Self::FalseMiss,
         Self::ProductDisagrees,
@@ -107,6 +110,7 @@ impl Fault {
             Self::Wrong200 => "wrong200",
             Self::UnexpectedStatus => "unexpected-status",
             Self::RangeWrong => "range-wrong",
+            Self::UnacceptedCoding => "unaccepted-coding",
             Self::Loop => "loop",
             Self::FalseMiss => "false-miss",
             Self::ProductDisagrees => "product-disagrees",
@@ -137,6 +141,9 @@ impl Fault {
             Self::Wrong200 => "the whole object, although it had not changed since the time in the request",
             Self::UnexpectedStatus => "a status that no request of this kind should get",
             Self::RangeWrong => "another part of the object than the one asked for",
+            Self::UnacceptedCoding => {
+                "in a content coding that the request did not accept, as if it were another one's reply"
+            }
             Self::Loop => "508 Loop Detected, or as many Via entries as a loop makes",
             Self::FalseMiss => {
                 "a repeated, cachable object came from the origin: an ideal cache would have had it"
@@ -170,6 +177,7 @@ impl Fault {
             | Self::Wrong304
             | Self::UnexpectedStatus
             | Self::RangeWrong
+            | Self::UnacceptedCoding
             | Self::Loop => Weight::Fails,
             // No rule is broken.
             Self::FalseMiss | Self::ProductDisagrees | Self::RangeIgnored => Weight::Counted,

@@ -5,7 +5,7 @@
 
 use super::claim::Claim;
 use bakeoff_wire::digits::decimal_or_most;
-use bakeoff_wire::http1::parse_http_date;
+use bakeoff_wire::http1::{ContentCoding, parse_http_date};
 use bakeoff_wire::stamp::{self, ReplyStamp};
 
 /// A moment in a header field. Read when somebody asks for it: most are not looked at.
@@ -95,6 +95,8 @@ pub struct Fields<'a> {
     pub etag: bool,
     /// `Cache-Control`, all lines together.
     pub cache_control: CacheControl,
+    /// `Content-Encoding`, all lines together.
+    pub coding: ContentCoding,
     /// `Content-Range`
     pub content_range: Option<ContentRange>,
     /// `Age` in seconds.
@@ -138,6 +140,7 @@ impl<'a> Fields<'a> {
             12 if is("cache-status") => self.claim = self.claim.or(Claim::of_cache_status(value)),
             13 if is("last-modified") => self.last_modified = Moment(Some(value)),
             13 if is("cache-control") => self.cache_control.read(value),
+            16 if is("content-encoding") => self.coding.read(value),
             13 if is("content-range") => self.content_range = ContentRange::read(value),
             _ => {}
         }
@@ -190,7 +193,7 @@ mod tests {
     const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nAGE: 12\r\n\
         Expires: Sun, 06 Nov 1994 08:49:39 GMT\r\nLast-Modified: 0\r\nEtag: W/\"a\"\r\n\
         Cache-Control: public, max-age=30\r\nCache-Control: S-MaxAge=\"40\" , private=\"x\"\r\n\
-        Content-Range: bytes 2-5/10\r\nVia: 1.1 a, 1.0 b\r\nVia: 1.1 c\r\n\
+        Content-Range: bytes 2-5/10\r\nContent-encoding: GZIP\r\nVia: 1.1 a, 1.0 b\r\nVia: 1.1 c\r\n\
         X-Cache: HIT\r\nCache-Status: a; fwd=miss\r\n\
         X-Bakeoff: made=00000000000000fe; object=w1; version=3\r\nno line\r\n\r\n";
 
@@ -205,7 +208,7 @@ mod tests {
         assert!(control.public && control.private && !control.no_store);
         assert_eq!(fields.content_range, Some(ContentRange { first: 2, last: 5, whole: Some(10) }));
         assert_eq!(fields.stamp.map(|stamp| (stamp.told, stamp.version)), Some((Told::Made(0xfe), 3)));
-        assert_eq!(fields.claim, Claim::Miss);
+        assert_eq!((fields.claim, fields.coding), (Claim::Miss, ContentCoding::Gzip));
     }
 
     #[test]

@@ -11,12 +11,13 @@ mod claim;
 mod fault;
 mod head;
 
-pub use asked::{Asked, Known, RequestKind, Truth};
+pub use asked::{Accepts, Asked, Known, RequestKind, Truth};
 pub use claim::Claim;
 pub use fault::{Fault, Faults, Weight};
 pub use head::{CacheControl, ContentRange, Fields, Moment};
 
 use bakeoff_meter::ErrorClass;
+use bakeoff_wire::http1::ContentCoding;
 use bakeoff_wire::stamp::Told;
 
 /// HTTP's dates and lifetimes are whole seconds, so that a cache that keeps to every rule may give an old
@@ -30,7 +31,7 @@ pub struct Came<'a> {
     pub status: Option<u16>,
     /// The whole head with its first line; may be empty.
     pub head: &'a [u8],
-    /// Bytes of the body.
+    /// Bytes of the body, as they came.
     pub body_bytes: u64,
     /// Why it ended badly, where the load generator says so; it also looks at the bytes of the body.
     pub error: Option<ErrorClass>,
@@ -55,6 +56,18 @@ impl Hit {
     pub const fn from_cache(self) -> bool {
         matches!(self, Self::Hit | Self::Revalidated)
     }
+}
+
+/// Whether an object that exists in gzip, too, was asked for in that, and how it came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InGzip {
+    /// It was not, or does not exist in it.
+    #[default]
+    NotAsked,
+    /// It was, and came as it is.
+    Asked,
+    /// It was, and came so.
+    Came,
 }
 
 /// What became of a request.
@@ -85,6 +98,8 @@ pub struct Judged {
     pub repeat: bool,
     /// Whether an ideal cache would have had it.
     pub offered: bool,
+    /// In which form it was asked for and came.
+    pub in_gzip: InGzip,
     /// What is wrong, or worth counting.
     pub faults: Faults,
 }
@@ -110,6 +125,7 @@ pub fn judge(asked: &Asked<'_>, came: &Came<'_>) -> Judged {
         cachable: asked.cachable(),
         repeat: asked.repeat,
         offered: asked.offered(),
+        in_gzip: asked.in_gzip(),
         faults: Faults::NONE,
     };
     let status = came.status.or_else(|| status_of(came.head));
@@ -125,6 +141,9 @@ pub fn judge(asked: &Asked<'_>, came: &Came<'_>) -> Judged {
     }
     let fields = Fields::read(came.head, asked.stamp);
     judged.hit = origin_of(asked, &fields, status);
+    if judged.in_gzip == InGzip::Asked && fields.coding == ContentCoding::Gzip {
+        judged.in_gzip = InGzip::Came;
+    }
     judged.faults = checks::faults(asked, came, status, &fields, judged.hit);
     if judged.faults.weight() == Weight::Fails {
         judged.outcome = Outcome::Wrong;

@@ -10,13 +10,14 @@ const ASK: u64 = 0xabc;
 /// When requests are sent, in seconds since 1970.
 const NOW: u64 = 1_000_000_000;
 const KNOWN: Known = Known { version: 5, last_modified: Some(NOW - 500), expires: Some(NOW + 500) };
-const TRUTH: Truth = Truth { body_bytes: 100, cachable: true, at_sent: KNOWN, at_done: KNOWN };
+const TRUTH: Truth = Truth { body_bytes: 100, cachable: true, gzip: false, at_sent: KNOWN, at_done: KNOWN };
 
 fn asked(kind: RequestKind) -> Asked<'static> {
     Asked {
         stamp: ASK,
         kind,
         repeat: true,
+        accepts: Accepts::Anything,
         id: b"w1",
         truth: TRUTH,
         sent_unix: Nanos::from_secs(NOW),
@@ -97,6 +98,59 @@ fn first() -> Asked<'static> {
 
 fn uncachable() -> Asked<'static> {
     Asked { truth: Truth { cachable: false, ..TRUTH }, ..basic() }
+}
+
+/// About an object that exists in gzip, too.
+fn of_two_forms(kind: RequestKind, gzip: bool) -> Asked<'static> {
+    let accepts = if gzip { Accepts::Gzip } else { Accepts::Identity };
+    Asked { accepts, truth: Truth { gzip: true, ..TRUTH }, ..asked(kind) }
+}
+
+#[test]
+fn a_coding_that_was_not_accepted_is_named_and_one_that_was_is_right() {
+    use RequestKind::{Basic, Etag304, Head, Range};
+    let coded = |coding: &str| Reply::hit().bytes(40).with(&format!("Content-Encoding: {coding}"));
+    let judged = coded("gzip").judged(&of_two_forms(Basic, true));
+    assert_eq!((judged.outcome, judged.faults, judged.in_gzip), (Outcome::Good, Faults::NONE, InGzip::Came));
+    let plain = Reply::hit().judged(&of_two_forms(Basic, true));
+    assert_eq!((plain.faults, plain.in_gzip), (Faults::NONE, InGzip::Asked));
+    let unasked = coded("gzip").judged(&of_two_forms(Basic, false));
+    assert_eq!((unasked.outcome, unasked.in_gzip), (Outcome::Wrong, InGzip::NotAsked));
+    assert_eq!(unasked.faults, [Fault::UnacceptedCoding].into_iter().collect());
+    for (asked, coding) in [
+        (of_two_forms(Basic, true), "br"),
+        (of_two_forms(Basic, true), "gzip, gzip"),
+        (of_two_forms(Basic, false), "deflate"),
+    ] {
+        assert_eq!(coded(coding).faults(&asked), [Fault::UnacceptedCoding], "{coding}");
+    }
+    // HEAD says what would come; a 304 brings nothing that could be coded.
+    assert_eq!(coded("gzip").bytes(0).faults(&of_two_forms(Head, false)), [Fault::UnacceptedCoding]);
+    assert_eq!(coded("gzip").bytes(0).faults(&of_two_forms(Head, true)), []);
+    assert_eq!(coded("gzip").status(304).faults(&of_two_forms(Etag304, false)), []);
+    let range = of_two_forms(Range { first: 0, last: 39 }, false);
+    let part = coded("gzip").status(206).with("Content-Range: bytes 0-39/100");
+    assert_eq!(part.faults(&range), [Fault::UnacceptedCoding]);
+    // What has one form only is not counted among those asked for in two.
+    let asked = Asked { accepts: Accepts::Gzip, ..basic() };
+    assert_eq!(Reply::hit().judged(&asked).in_gzip, InGzip::NotAsked);
+    // Who says nothing accepts anything, but cannot read it all.
+    assert_eq!(coded("gzip").faults(&basic()), []);
+    assert_eq!(coded("br").faults(&basic()), [Fault::UnacceptedCoding]);
+}
+
+/// Who unpacks knows whether bytes and length are the object's; of another coding nobody has looked at them.
+#[test]
+fn what_a_coded_body_holds_is_said_by_who_unpacked_it() {
+    let came = |coding: &str, error| {
+        let reply = Reply::hit().with(&format!("Content-Encoding: {coding}"));
+        let head = format!("HTTP/1.1 200 X\r\n{}{}\r\n", reply.fields, reply.stamp);
+        let came = Came { head: head.as_bytes(), body_bytes: 0, error: Some(error), ..Came::default() };
+        judge(&of_two_forms(RequestKind::Basic, true), &came).faults.iter().collect::<Vec<_>>()
+    };
+    assert_eq!(came("gzip", ErrorClass::WrongBody), [Fault::WrongBytes]);
+    assert_eq!(came("gzip", ErrorClass::WrongLength), [Fault::WrongLength]);
+    assert_eq!(came("br", ErrorClass::WrongBody), [Fault::UnacceptedCoding]);
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use super::aggregate::{Aggregate, LevelSum};
 use super::encoded;
 use super::entry::{Entry, Example, Failure, Pages, Timed, Traffic};
-use crate::judge::{Fault, Hit, Outcome, RequestKind};
+use crate::judge::{Fault, Hit, InGzip, Outcome, RequestKind};
 use bakeoff_meter::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -59,6 +59,13 @@ pub struct Sums {
     pub uncachable: Traffic,
     /// Misses of cachable objects: what a cache could newly store.
     pub fill: Traffic,
+    /// Good replies to basic requests that accept gzip, about objects that exist in it. Records of earlier
+    /// versions have none.
+    #[serde(default)]
+    pub gzip_asked: u64,
+    /// Those of them that came in gzip.
+    #[serde(default)]
+    pub gzip_came: u64,
     /// Good replies by the kind of request.
     #[serde(with = "by_kind")]
     pub kinds: [Traffic; RequestKind::COUNT],
@@ -146,6 +153,8 @@ impl Sums {
         if judged.fill() {
             self.fill.add(entry);
         }
+        self.gzip_asked += u64::from(judged.in_gzip != InGzip::NotAsked);
+        self.gzip_came += u64::from(judged.in_gzip == InGzip::Came);
     }
 
     /// Takes in what came later.
@@ -193,6 +202,8 @@ impl Sums {
         self.cachable.merge(&other.cachable);
         self.uncachable.merge(&other.uncachable);
         self.fill.merge(&other.fill);
+        self.gzip_asked += other.gzip_asked;
+        self.gzip_came += other.gzip_came;
         self.pages.merge(&other.pages);
         for (sum, more) in self.kinds.iter_mut().zip(&other.kinds) {
             sum.merge(more);

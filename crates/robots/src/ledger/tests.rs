@@ -1,7 +1,7 @@
 //! Tests of the module above: cases whose answer is known.
 
 use super::*;
-use crate::judge::{Fault, Hit, Judged, Outcome, RequestKind};
+use crate::judge::{Fault, Hit, InGzip, Judged, Outcome, RequestKind};
 use bakeoff_meter::ErrorClass;
 use std::sync::mpsc::{Receiver, channel};
 
@@ -12,6 +12,7 @@ const GOOD: Judged = Judged {
     cachable: true,
     repeat: false,
     offered: false,
+    in_gzip: InGzip::NotAsked,
     faults: Faults::NONE,
 };
 

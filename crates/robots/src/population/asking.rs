@@ -2,11 +2,12 @@
 //!
 //! Measuring side, hot. The private half of [`Population`].
 
+use super::agents;
 use super::choose::Chooser;
 use super::stamps::serial;
 use super::words::{self, Words};
 use super::{Child, EMBEDDED, Flight, Next, PAGES, Page, Population, WANTED};
-use crate::judge::RequestKind;
+use crate::judge::{Accepts, RequestKind};
 use bakeoff_content::world::Object;
 use bakeoff_content::{Body, ObjectId, SplitMix64};
 use bakeoff_units::Nanos;
@@ -41,6 +42,7 @@ impl Population {
             kind: choice.kind,
             repeat: choice.repeat,
             embedded: false,
+            accepts: self.accepts(robot, choice.kind),
             phase: self.schedule.phase()?,
             due,
             words_bytes: 0,
@@ -58,12 +60,14 @@ impl Population {
         let random = SplitMix64::for_purpose(self.setting.seed ^ EMBEDDED, child.serial);
         let (object, kind) = chooser.embedded(&child.name, random)?;
         self.launcher.give_way(&self.schedule);
+        let robot = self.pages.get(child.page)?.robot;
         let flight = Flight {
             stamp: self.stamps.of(child.serial),
             name: child.name,
             kind,
             repeat: child.repeat,
             embedded: true,
+            accepts: self.accepts(robot, kind),
             phase: self.schedule.phase()?,
             due: child.due,
             words_bytes: 0,
@@ -72,6 +76,20 @@ impl Population {
             page: child.page,
         };
         Some((self.flights.insert(flight), object))
+    }
+
+    /// What this robot says of content codings when it asks so. Where some accept gzip the others say that they do not:
+    /// who says nothing accepts anything.
+    fn accepts(&self, robot: u32, kind: RequestKind) -> Accepts {
+        let share = self.spec.accept_gzip;
+        let number = self.setting.lane.number(u64::from(robot) + 1);
+        match share.get() > 0.0 {
+            false => Accepts::Anything,
+            true if agents::wants_gzip(kind) && agents::accepts_gzip(share, self.setting.seed, number) => {
+                Accepts::Gzip
+            }
+            true => Accepts::Identity,
+        }
     }
 
     /// A page's own object has come: what it embeds is due.
@@ -120,7 +138,7 @@ impl Source for Population {
         };
         let unix_secs = self.unix(due).whole_secs();
         let flight = self.flights.get_mut(index)?;
-        self.words.write(&object, flight.kind, flight.stamp, (&self.model, &self.setting.form, unix_secs));
+        self.words.write(&object, flight, (&self.model, &self.setting.form, unix_secs));
         flight.words_bytes = self.words.bytes(flight.kind);
         let flight = *flight;
         let robot = self.pages.get(flight.page)?.robot;

@@ -3,7 +3,7 @@
 //! Measuring side, hot. Tables that grow to what is in flight at a time and then stay; no maps.
 
 use super::words::method;
-use crate::judge::RequestKind;
+use crate::judge::{Accepts, RequestKind};
 use bakeoff_content::world::Name;
 use bakeoff_units::Nanos;
 use bakeoff_workload::Method;
@@ -21,6 +21,8 @@ pub struct Flight {
     pub repeat: bool,
     /// Whether a page embeds it.
     pub embedded: bool,
+    /// What it says of content codings.
+    pub accepts: Accepts,
     /// The phase in which it was due, as its place in the plan.
     pub phase: usize,
     /// When it was due, since the start.

@@ -10,6 +10,7 @@
 //! factors of later requests; when a working set freezes by objects; which pages make way for embedded
 //! objects, and so when the n-th page is due. Without a rate replies decide when anything is asked.
 
+mod agents;
 mod asking;
 mod choose;
 mod flights;
@@ -204,7 +205,7 @@ impl Population {
         let Some(object) = self.model.object(&flight.name) else { return Vec::new() };
         let unix_secs = self.unix(flight.due).whole_secs();
         let mut words = Words::default();
-        words.write(&object, flight.kind, flight.stamp, (&self.model, &self.setting.form, unix_secs));
+        words.write(&object, flight, (&self.model, &self.setting.form, unix_secs));
         words.text(flight.kind)
     }
 

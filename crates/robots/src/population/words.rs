@@ -2,7 +2,8 @@
 //!
 //! Measuring side, hot: into buffers that stay.
 
-use crate::judge::RequestKind;
+use super::Flight;
+use crate::judge::{Accepts, RequestKind};
 use bakeoff_content::world::{Model, Object};
 use bakeoff_wire::digits::push_hex16;
 use bakeoff_wire::{http1, stamp};
@@ -30,8 +31,7 @@ impl Words {
     pub(super) fn write(
         &mut self,
         object: &Object,
-        kind: RequestKind,
-        stamp: u64,
+        flight: &Flight,
         (model, form, unix_secs): (&Model, &TargetForm, u64),
     ) {
         self.target.clear();
@@ -43,9 +43,14 @@ impl Words {
         self.headers.clear();
         self.headers.extend_from_slice(stamp::NAME.as_bytes());
         self.headers.extend_from_slice(b": ");
-        stamp::write_ask(stamp, &mut self.headers);
+        stamp::write_ask(flight.stamp, &mut self.headers);
         self.headers.extend_from_slice(b"\r\n");
-        self.further(object, kind, unix_secs);
+        self.headers.extend_from_slice(match flight.accepts {
+            Accepts::Anything => b"".as_slice(),
+            Accepts::Identity => b"Accept-Encoding: identity\r\n",
+            Accepts::Gzip => b"Accept-Encoding: gzip\r\n",
+        });
+        self.further(object, flight.kind, unix_secs);
     }
 
     /// How long it is.

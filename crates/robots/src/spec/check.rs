@@ -27,6 +27,7 @@ pub(super) fn check(file: &RobotsFile, phases: &[PhaseFile]) -> Result<Spec, Spe
         popularity: file.popularity.unwrap_or_default(),
         hot_set: hot_set(file)?,
         byte_hit_discrimination: at_most_all("byte_hit_discrimination", file.byte_hit_discrimination)?,
+        accept_gzip: at_most_all("accept_gzip", file.accept_gzip)?,
         special: special(&file.special)?,
         post_body: post_body(file)?,
         embedded: at_most_all("embedded", file.embedded.or(Ratio::new(1.0)))?,

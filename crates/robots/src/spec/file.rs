@@ -43,6 +43,11 @@ pub struct RobotsFile {
     #[serde(default, deserialize_with = "typed::maybe")]
     #[schemars(with = "Option<String>")]
     pub byte_hit_discrimination: Option<Ratio>,
+    /// Share of the robots that accept gzip, in all that they ask for but ranges and POST; the others say that they
+    /// accept no content coding. Only where a kind of content has it. Default 0%: nobody says anything of it.
+    #[serde(default, deserialize_with = "typed::maybe")]
+    #[schemars(with = "Option<String>")]
+    pub accept_gzip: Option<Ratio>,
     /// Shares of requests that are not basic; the rest is.
     #[serde(default)]
     pub special: SpecialFile,

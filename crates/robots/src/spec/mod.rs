@@ -42,6 +42,8 @@ pub struct Spec {
     pub hot_set: Option<HotSet>,
     /// Probability that the smallest of nine neighbours is asked.
     pub byte_hit_discrimination: Ratio,
+    /// Share of the robots that accept gzip.
+    pub accept_gzip: Ratio,
     /// Requests that are not basic.
     pub special: Special,
     /// Size of what a POST sends; nothing where there is none.

@@ -73,7 +73,7 @@ fn what_is_left_out_is_one_plain_robot() {
     let spec = Spec::from_toml(text).unwrap();
     assert_eq!((spec.robots.get(), spec.rate, spec.servers.get()), (1, None, 1));
     assert_eq!(spec.popularity, Popularity::Uniform);
-    assert_eq!((spec.recurrence.get(), spec.embedded.get()), (0.0, 1.0));
+    assert_eq!((spec.recurrence.get(), spec.embedded.get(), spec.accept_gzip.get()), (0.0, 1.0, 0.0));
     assert_eq!(spec.special, Special::default());
     assert_eq!(spec.connections, Connections::All(8192.try_into().unwrap()));
     assert!(spec.hot_set.is_none() && spec.working_set == Limit::None);
@@ -88,6 +88,8 @@ fn every_contradiction_is_refused_at_its_place() {
         ("recurence = '5%'", minute, "unknown field `recurence`"),
         ("recurrence = '120%'", minute, "recurrence: 120 % is more than 100%"),
         ("recurrence = 0.5", minute, "invalid type"),
+        ("accept_gzip = '101%'", minute, "accept_gzip: 101 % is more than 100%"),
+        ("accept_gzip = true", minute, "invalid type"),
         ("rate = '0/s'", minute, "rate above zero"),
         ("rate = '5/s a robot'", minute, "rate above zero"),
         ("robots = 0", minute, "nonzero"),

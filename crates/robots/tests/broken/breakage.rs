@@ -13,12 +13,15 @@ pub(crate) enum Breakage {
     Nothing,
     /// Nothing, but it lets some requests wait before it looks at them.
     Dawdles,
+    /// Nothing: it asks for gzip alone, and unpacks for who does not accept that.
+    Unpacks,
     // Of the cache, always:
     ServesStale,
     KeepsPrivate,
     NeverKeeps,
     BypassesUnderLoad,
     IgnoresReload,
+    IgnoresVary,
     // Of one reply in some:
     SwapsObjects,
     CutsBodies,

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)] // a test that cannot reach its own peer has failed
 
 mod breakage;
+mod codings;
 mod known;
 mod message;
 mod proxy;

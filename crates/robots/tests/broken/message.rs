@@ -2,6 +2,7 @@
 //!
 //! Cold, slow and simple: lengths come from Content-Length alone, as our origin and robots say them.
 
+use flate2::read::GzDecoder;
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::TcpStream;
 
@@ -62,6 +63,17 @@ impl Message {
     pub(crate) fn set_body(&mut self, body: Vec<u8>) {
         self.set("content-length", body.len().to_string());
         self.body = body;
+    }
+
+    /// Unpacks the body, if it is in gzip.
+    pub(crate) fn unpack(&mut self) {
+        if self.get("content-encoding") != Some("gzip") {
+            return;
+        }
+        let mut plain = Vec::new();
+        GzDecoder::new(&self.body[..]).read_to_end(&mut plain).unwrap();
+        self.remove("content-encoding");
+        self.set_body(plain);
     }
 
     /// What another says of the same takes the place of what this says: RFC 9111 section 3.2.

@@ -1,7 +1,7 @@
 //! A small caching proxy in front of one origin, which can be told to break in one way.
 //!
 //! Cold: a thread for each connection, one lock for the store, no bounds. Kept is what is `public`, for as long
-//! as its max-age says, then it is validated by its ETag. From the origin it always fetches whole objects, and
+//! as its max-age says, then it is validated by its ETag; of what varies, each form by itself. From the origin it always fetches whole objects, and
 //! answers conditions, ranges and HEAD from them: whatever was asked for once is there.
 
 use crate::breakage::{Breakage, Leaving, not_modified};
@@ -124,11 +124,20 @@ impl Shared {
         if self.breakage == Breakage::SwapsObjects && found.hit && strikes(request) {
             found.whole = self.another(request).unwrap_or(found.whole);
         }
+        if self.breakage == Breakage::Unpacks && !accepts_gzip(request) {
+            found.whole.unpack();
+        }
+        if self.breakage == Breakage::IgnoresVary && is_coded(&found.whole) && !accepts_gzip(request) {
+            self.wrong(request);
+        }
         Ok((self.select(request, found.whole), found.hit))
     }
 
     fn find(&self, request: &Message) -> io::Result<Found> {
-        let kept = self.store.lock().unwrap().get(request.word(1)).cloned();
+        let keys = [self.key(request, true), self.key(request, false)];
+        let store = self.store.lock().unwrap();
+        let kept = keys.iter().find_map(|key| store.get(key)).cloned();
+        drop(store);
         let Some(kept) = kept else { return self.fetch(request, None) };
         let bypasses = match self.breakage {
             Breakage::NeverKeeps => true,
@@ -152,11 +161,26 @@ impl Shared {
         Ok(Found { whole: aged(kept), hit: true })
     }
 
+    /// Under which a reply is kept, which varies or not.
+    fn key(&self, request: &Message, varies: bool) -> String {
+        let path = request.word(1);
+        let one_form = matches!(self.breakage, Breakage::IgnoresVary | Breakage::Unpacks);
+        match request.get("accept-encoding") {
+            _ if one_form || !varies => path.to_owned(),
+            accepted => format!("{path} {}", accepted.unwrap_or_default()),
+        }
+    }
+
     /// From the origin, or what is kept if the origin says that it is still right.
     fn fetch(&self, request: &Message, kept: Option<Message>) -> io::Result<Found> {
         let mut asked = Message::new(format!("GET {} HTTP/1.1", request.word(1)));
         for name in ["host", "x-bakeoff"] {
             asked.set(name, request.get(name).unwrap_or_default());
+        }
+        match request.get("accept-encoding") {
+            _ if self.breakage == Breakage::Unpacks => asked.set("accept-encoding", "gzip"),
+            Some(accepted) => asked.set("accept-encoding", accepted),
+            None => {}
         }
         if let Some(tag) = kept.as_ref().and_then(|kept| kept.get("etag")) {
             asked.set("if-none-match", tag);
@@ -171,7 +195,8 @@ impl Shared {
         };
         let control = whole.get("cache-control").unwrap_or_default();
         if control.contains("public") || self.breakage == Breakage::KeepsPrivate {
-            self.store.lock().unwrap().insert(request.word(1).to_owned(), whole.clone());
+            let key = self.key(request, whole.get("vary").is_some());
+            self.store.lock().unwrap().insert(key, whole.clone());
         }
         Ok(Found { whole, hit: false })
     }
@@ -198,12 +223,13 @@ impl Shared {
             |message: &Message, name| message.get(name).and_then(|date| parse_http_date(date.as_bytes()));
         let since = date(request, "if-modified-since");
         let unmodified = since.is_some() && date(&whole, "last-modified") <= since;
-        let tag = request.get("if-none-match");
+        let (tag, own) = (request.get("if-none-match"), whole.get("etag"));
+        let matches = tag.is_some() && tag.map(strong) == own.map(strong);
         let blind = self.breakage == Breakage::MatchesAnyTag && strikes(request);
-        if blind && tag.is_some() && tag != whole.get("etag") {
+        if blind && tag.is_some() && !matches {
             self.wrong(request);
             not_modified(&mut whole);
-        } else if unmodified || (tag.is_some() && tag == whole.get("etag")) {
+        } else if unmodified || matches {
             if self.breakage == Breakage::IgnoresConditions && strikes(request) {
                 self.wrong(request);
                 return whole;
@@ -251,6 +277,19 @@ fn ask(request: &Message) -> u64 {
 
 fn strikes(request: &Message) -> bool {
     ask(request).is_multiple_of(ONE_IN)
+}
+
+fn accepts_gzip(request: &Message) -> bool {
+    request.get("accept-encoding") == Some("gzip")
+}
+
+fn is_coded(reply: &Message) -> bool {
+    reply.get("content-encoding").is_some()
+}
+
+/// A tag as weak comparison sees it.
+fn strong(tag: &str) -> &str {
+    tag.strip_prefix("W/").unwrap_or(tag)
 }
 
 fn now_secs() -> u64 {

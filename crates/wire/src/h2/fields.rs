@@ -4,7 +4,7 @@
 
 use super::Malformed;
 use super::hpack::sound;
-use crate::http1::{ServerMethod, content_length};
+use crate::http1::{ContentCoding, ServerMethod, content_length};
 use std::ops::Range;
 
 /// Whether a request may have this field besides those that [`request`](super::ClientConnection::request)
@@ -50,6 +50,7 @@ fn length(known: &mut Option<u64>, value: &[u8]) -> Result<(), Malformed> {
 pub(super) struct ReplyFields {
     pub(super) status: Option<u16>,
     pub(super) length: Option<u64>,
+    pub(super) coding: ContentCoding,
     pub(super) wrong: Option<Malformed>,
     regular: bool,
 }
@@ -80,7 +81,12 @@ impl ReplyFields {
     fn regular(&mut self, name: &[u8], value: &[u8], sound: bool) -> Result<(), Malformed> {
         self.regular = true;
         regular(name, value, sound)?;
-        if name == b"content-length" { length(&mut self.length, value) } else { Ok(()) }
+        match name {
+            b"content-length" => length(&mut self.length, value)?,
+            b"content-encoding" => self.coding.read(value),
+            _ => {}
+        }
+        Ok(())
     }
 }
 
@@ -196,6 +202,16 @@ impl RequestFields {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_client_learns_length_and_coding() {
+        let mut fields = ReplyFields::default();
+        for (name, value) in [(":status", "200"), ("content-length", "7"), ("content-encoding", "gzip")] {
+            fields.field(name.as_bytes(), value.as_bytes(), true);
+        }
+        assert_eq!((fields.status, fields.length, fields.wrong), (Some(200), Some(7), None));
+        assert_eq!(fields.coding, ContentCoding::Gzip);
+    }
 
     #[test]
     fn fields_of_connections_capitals_and_line_breaks_do_not_fit() {

@@ -6,7 +6,7 @@
 //! line, a missing reason phrase) is what `httparse` lets through, which the tests hold it against.
 
 use super::reply::{Framing, HttpVersion, ReplyError};
-use super::{MAX_HEADERS, content_length, has_token, scan};
+use super::{ContentCoding, MAX_HEADERS, content_length, has_token, scan};
 
 /// The lines of a head that have been read.
 #[derive(Clone, Debug, Default)]
@@ -82,7 +82,7 @@ impl HeadReader {
             let end = scan::past_text(value);
             let next = line_end(end)?;
             // Lengths first: most names are told apart without looking at a letter.
-            if matches!(name_bytes, 10 | 14 | 17) {
+            if matches!(name_bytes, 10 | 14 | 16 | 17) {
                 self.fields.read(&rest[..name_bytes], &value[..value.len() - end.len()]);
             }
             self.field_lines += 1;
@@ -144,7 +144,7 @@ const fn line_end(bytes: &[u8]) -> Result<&[u8], Stop> {
     }
 }
 
-/// The header fields that decide framing.
+/// The header fields that decide framing, and the coding of what is framed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fields {
     /// `Content-Length`.
@@ -154,6 +154,8 @@ pub(super) struct Fields {
     pub(super) close: bool,
     /// `Connection: keep-alive`.
     pub(super) keep_alive: bool,
+    /// `Content-Encoding`.
+    pub(super) coding: ContentCoding,
     /// The first that is wrong with them. It counts when the head is complete, and final.
     wrong: Option<ReplyError>,
 }
@@ -167,6 +169,8 @@ impl Fields {
             self.content_length(value);
         } else if same(name, b"transfer-encoding") {
             self.transfer_encoding(value);
+        } else if same(name, b"content-encoding") {
+            self.coding.read(value);
         }
     }
 

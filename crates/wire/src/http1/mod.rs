@@ -5,6 +5,7 @@
 //! welcome.
 
 mod chunked;
+mod coding;
 mod date;
 mod head;
 mod reply;
@@ -13,6 +14,7 @@ mod scan;
 
 use crate::digits::decimal;
 pub use chunked::UnreadChunks;
+pub use coding::{AcceptEncoding, ContentCoding};
 pub use date::{http_date, http_date_bytes, parse_http_date};
 pub use reply::{Framing, HttpVersion, ReplyError, ReplyHead, ReplyReader, Step};
 pub use request::{RequestError, RequestHead, RequestReader, ServerMethod};

@@ -1,8 +1,8 @@
 //! The client's half: reads one reply after another from whatever pieces arrive.
 
-use super::MAX_HEAD_BYTES;
 use super::chunked::{Chunked, Found};
 use super::head::HeadReader;
+use super::{ContentCoding, MAX_HEAD_BYTES};
 
 /// How the body of a reply ends (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub struct ReplyHead {
     pub framing: Framing,
     /// `Content-Length`, also where no body follows (HEAD, 304).
     pub content_length: Option<u64>,
+    /// What the body is in.
+    pub coding: ContentCoding,
     /// Whether the connection can carry another request.
     pub keep_alive: bool,
     /// Bytes of the head.
@@ -259,6 +261,7 @@ impl Head {
             version,
             framing,
             content_length: fields.length,
+            coding: fields.coding,
             keep_alive: persistent && framing != Framing::UntilClose,
             head_bytes: reader.bytes as u64,
         }))

@@ -1,6 +1,6 @@
 //! The server's half: reads requests.
 
-use super::{MAX_HEAD_BYTES, MAX_HEADERS, content_length, has_token};
+use super::{AcceptEncoding, MAX_HEAD_BYTES, MAX_HEADERS, content_length, has_token};
 use crate::stamp;
 use std::mem::MaybeUninit;
 
@@ -45,6 +45,8 @@ pub struct RequestHead<'a> {
     pub range: Option<&'a [u8]>,
     /// `If-Range`, as it was sent.
     pub if_range: Option<&'a [u8]>,
+    /// What `Accept-Encoding` says.
+    pub accept_encoding: AcceptEncoding,
     /// [`X-Bakeoff`](crate::stamp), as it was sent.
     pub stamp: Option<&'a [u8]>,
     /// Bytes of the head.
@@ -110,6 +112,7 @@ impl RequestReader {
             if_none_match: None,
             range: None,
             if_range: None,
+            accept_encoding: AcceptEncoding::default(),
             stamp: None,
             head_bytes: length,
         };
@@ -157,6 +160,9 @@ fn read_fields<'a>(headers: &[httparse::Header<'a>], head: &mut RequestHead<'a>)
             }
             8 if header.name.eq_ignore_ascii_case("if-range") => head.if_range = Some(header.value),
             9 if header.name.eq_ignore_ascii_case(stamp::NAME) => head.stamp = Some(header.value),
+            15 if header.name.eq_ignore_ascii_case("accept-encoding") => {
+                head.accept_encoding.read(header.value);
+            }
             5 if header.name.eq_ignore_ascii_case("range") => head.range = Some(header.value),
             _ => {}
         }
@@ -188,12 +194,13 @@ mod tests {
     fn conditions_and_the_stamp_are_handed_out_as_they_were_sent() {
         let request =
             b"POST /a HTTP/1.1\r\nx-bakeoff: ask=00000000000000ff\r\nIf-None-Match: \"a\", W/\"b\"\r\n\
-            If-Range: \"c\"\r\nContent-Length: 3\r\n\r\nabc";
+            If-Range: \"c\"\r\naccept-Encoding: br\r\nAccept-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc";
         let head = RequestReader::head(request).unwrap().unwrap();
         assert_eq!((head.method, head.body_bytes), (ServerMethod::Post, 3));
         assert_eq!(head.stamp.and_then(stamp::parse_ask), Some(255));
         assert_eq!(head.if_none_match, Some(&b"\"a\", W/\"b\""[..]));
         assert_eq!(head.if_range, Some(&b"\"c\""[..]));
+        assert!(head.accept_encoding.gzip(), "two lines are one list");
         for (version, length, waits) in [("1.1", 3, true), ("1.1", 0, false), ("1.0", 3, false)] {
             let request =
                 format!("PUT / HTTP/{version}\r\nExpect: 100-Continue\r\nContent-Length: {length}\r\n\r\n");
@@ -202,6 +209,7 @@ mod tests {
         }
         let plain = RequestReader::head(b"PUT / HTTP/1.1\r\n\r\n").unwrap().unwrap();
         assert_eq!((plain.method, plain.stamp, plain.if_none_match), (ServerMethod::Put, None, None));
+        assert!(!plain.accept_encoding.gzip());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use bakeoff_wire::h2::{
     ClientConnection, ConnectionError, ErrorCode, Malformed, ReplyHead, ServerConnection, ServerStep,
     Settings, Step, StreamId,
 };
-use bakeoff_wire::http1::ServerMethod;
+use bakeoff_wire::http1::{ContentCoding, ServerMethod};
 
 pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
@@ -91,7 +91,8 @@ pub(crate) fn head(
     head_bytes: u64,
     end: bool,
 ) -> Seen {
-    Seen::Head(stream, ReplyHead { status, content_length, head_bytes }, end)
+    let coding = ContentCoding::Identity;
+    Seen::Head(stream, ReplyHead { status, content_length, coding, head_bytes }, end)
 }
 
 pub(crate) fn body(stream: u32, bytes: &[u8], end: bool) -> Seen {

@@ -4,7 +4,8 @@
 //! of `bakeoff_wire` is held against, so it shares nothing with it but the types.
 
 use bakeoff_wire::http1::{
-    Framing, HttpVersion, MAX_HEAD_BYTES, MAX_HEADERS, ReplyError, ReplyHead, ReplyReader, Step,
+    ContentCoding, Framing, HttpVersion, MAX_HEAD_BYTES, MAX_HEADERS, ReplyError, ReplyHead, ReplyReader,
+    Step,
 };
 
 /// The final head and how many bytes were used up to its end, or that more must come.
@@ -93,7 +94,8 @@ fn head(bytes: &[u8], to_head: bool) -> Result<Option<Whole>, ReplyError> {
     let version = if reply.version == Some(0) { HttpVersion::Http10 } else { HttpVersion::Http11 };
     let (close, keep) = (option(reply.headers, b"close"), option(reply.headers, b"keep-alive"));
     let keep_alive = !close && (keep || version == HttpVersion::Http11) && framing != Framing::UntilClose;
-    let head = ReplyHead { status, version, framing, content_length, keep_alive, head_bytes: length as u64 };
+    let (coding, head_bytes) = (coding(reply.headers), length as u64);
+    let head = ReplyHead { status, version, framing, content_length, coding, keep_alive, head_bytes };
     Ok(Some((length, Some(head))))
 }
 
@@ -118,6 +120,19 @@ fn lengths(lines: &[httparse::Header<'_>]) -> Result<(Option<u64>, bool), ReplyE
         }
     }
     Ok((content_length, chunked))
+}
+
+/// All lines together, `identity` left out.
+fn coding(lines: &[httparse::Header<'_>]) -> ContentCoding {
+    let lines = lines.iter().filter(|line| line.name.eq_ignore_ascii_case("content-encoding"));
+    let items = lines.flat_map(|line| line.value.split(|&byte| byte == b','));
+    let names: Vec<_> = items.map(|item| item.trim_ascii().to_ascii_lowercase()).collect();
+    let codings = names.iter().filter(|name| !name.is_empty() && *name != b"identity");
+    match codings.collect::<Vec<_>>().as_slice() {
+        [] => ContentCoding::Identity,
+        [one] if *one == b"gzip" || *one == b"x-gzip" => ContentCoding::Gzip,
+        _ => ContentCoding::Other,
+    }
 }
 
 fn option(lines: &[httparse::Header<'_>], wanted: &[u8]) -> bool {

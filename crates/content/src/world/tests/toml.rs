@@ -27,7 +27,7 @@ fn polymix_1_reads_as_it_stands_in_the_paper() {
     let [expiry] = &life.expires[..] else { panic!("{life:?}") };
     assert_eq!((expiry.base, expiry.early, expiry.share), (Base::NextChange, false, 1.0));
     assert_eq!(expiry.offset, Distribution::parse_seconds("const:0s").unwrap());
-    assert!(kind.embeds.is_none() && kind.extensions.is_empty());
+    assert!(kind.embeds.is_none() && kind.extensions.is_empty() && !kind.gzip);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn what_is_written_is_read_as_the_same() {
     let many = kind(
         "size = \"unif:0,8KB\"\nlife = { length = \"exp:1day\", expires = [\"now+unif:0, 1day 12.5%\", \"lmt-3s\"] }",
     );
-    let bare = kind("size = \"table:1x1KB,2x3KB\"");
+    let bare = kind("size = \"table:1x1KB,2x3KB\"\ngzip = true");
     let thirds = kind("size = \"const:1B\"\ncachable = \"33.33333333333333333333%\"");
     for text in [POLYMIX_4, &many, &bare, &thirds] {
         let model = Model::from_toml(text).unwrap();

@@ -1,6 +1,7 @@
 //! Objects of a world, asked for by every method, and connections that end.
 
 mod bodies;
+mod codings;
 mod lasting;
 mod objects;
 mod parts;
@@ -28,15 +29,24 @@ life = { length = "const:1day", expires = "nmt+0s" }
 [[content]]
 name = "large"
 size = "const:5GB"
+gzip = true
 
 [[content]]
 name = "empty"
 size = "const:0B"
+
+[[content]]
+name = "text"
+size = "const:300KB"
+life = { length = "const:1day", expires = "nmt+0s" }
+compressibility = "60%"
+gzip = true
 "#;
 pub(super) const PAGE: u8 = 0;
 pub(super) const PRIVATE: u8 = 1;
 pub(super) const LARGE: u8 = 2;
 pub(super) const EMPTY: u8 = 3;
+pub(super) const TEXT: u8 = 4;
 /// As distributions have it: 5 * 1024^3.
 pub(super) const LARGE_BYTES: u64 = 5 << 30;
 

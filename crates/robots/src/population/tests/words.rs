@@ -70,3 +70,24 @@ fn special_requests_say_what_they_want() {
     }
     assert!(seen.iter().all(|&count| count > 50), "{seen:?}");
 }
+
+#[test]
+fn a_robot_accepts_gzip_in_all_that_it_asks_or_in_nothing() {
+    let robots = "robots = 10\nrate = '200/s'\naccept_gzip = '60%'\n\
+        special = { ims304 = '10%', reload = '10%', range = '20%', head = '10%', post = '10%' }";
+    let mut population = population(POLYMIX_4, spec(robots, &lasting(20)), setting());
+    let run = run(&mut population, 4_000, at_once);
+    let says = |seen: &Seen| seen.headers.contains("\r\nAccept-Encoding: gzip\r\n");
+    let (coded, never): (Vec<_>, Vec<_>) = run
+        .seen
+        .iter()
+        .partition(|seen| !matches!(seen.flight.kind, RequestKind::Range { .. } | RequestKind::Post));
+    assert!(never.len() > 500 && !never.iter().any(|seen| says(seen)));
+    let of = |says_so: bool| coded.iter().filter(move |seen| says(seen) == says_so).map(|seen| seen.robot);
+    let (accept, refuse): (HashSet<_>, HashSet<_>) = (of(true).collect(), of(false).collect());
+    assert!(accept.is_disjoint(&refuse), "{accept:?} {refuse:?}");
+    assert!((5..=7).contains(&accept.len()) && refuse.len() == 10 - accept.len(), "{accept:?} of ten");
+    let refuses = |seen: &Seen| seen.headers.contains("\r\nAccept-Encoding: identity\r\n");
+    assert!(run.seen.iter().all(|seen| says(seen) != refuses(seen)), "who says nothing accepts anything");
+    assert!(coded.iter().any(|seen| seen.flight.embedded && says(seen)), "what a page embeds is its robot's");
+}

@@ -377,5 +377,10 @@ fn read_block(waiting: &mut Waiting, head: &BlockHead, fields: &ReplyFields) -> 
     if head.end {
         waiting.incoming.ended()?;
     }
-    Ok(Block::Head(ReplyHead { status, content_length: fields.length, head_bytes: head.wire_bytes }))
+    Ok(Block::Head(ReplyHead {
+        status,
+        content_length: fields.length,
+        coding: fields.coding,
+        head_bytes: head.wire_bytes,
+    }))
 }

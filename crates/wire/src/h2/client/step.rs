@@ -3,6 +3,7 @@
 //! The measuring side.
 
 use crate::h2::{ErrorCode, Malformed, StreamId};
+use crate::http1::ContentCoding;
 
 /// The head of a final reply, as far as a client needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub struct ReplyHead {
     pub status: u16,
     /// `Content-Length`, also where no body follows (HEAD, 304).
     pub content_length: Option<u64>,
+    /// What the body is in.
+    pub coding: ContentCoding,
     /// Bytes of the frames that brought it.
     pub head_bytes: u64,
 }

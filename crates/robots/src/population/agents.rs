@@ -1,0 +1,49 @@
+//! What robots are as user agents, whatever they ask for: the same in each of a robot's requests.
+//!
+//! Measuring side, hot, pure. Owns who accepts which content codings.
+
+use crate::judge::RequestKind;
+use bakeoff_content::mix64;
+use bakeoff_units::Ratio;
+
+/// Purpose of the random bits of where the sequence begins.
+const AGENTS: u64 = 0xA6E7;
+/// 2^64 by the golden ratio: of any so many numbers one after the other about the share is below the share.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Whether this robot, of the whole population, is one of the share that accepts gzip. Drawn evenly and not by chance
+/// alone, so that a few robots have the share as nearly as many have.
+pub(super) fn accepts_gzip(share: Ratio, seed: u64, robot: u64) -> bool {
+    let place = mix64(seed ^ AGENTS).wrapping_add(robot.wrapping_mul(GOLDEN));
+    (place >> 11) as f64 * (1.0 / (1_u64 << 53) as f64) < share.get()
+}
+
+/// Whether requests of this kind may be answered so: nobody wants a range of coded bytes, and what POST answers is no
+/// object.
+pub(super) const fn wants_gzip(kind: RequestKind) -> bool {
+    !matches!(kind, RequestKind::Range { .. } | RequestKind::Post)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_is_there_among_any_robots_and_another_seed_chooses_others() {
+        for share in [0.0, 0.1, 0.5, 0.6, 1.0] {
+            let ratio = Ratio::new(share).unwrap();
+            for seed in 0..20 {
+                for robots in [1, 7, 10, 100, 1250] {
+                    let accept = (0..robots).filter(|robot| accepts_gzip(ratio, seed, *robot)).count();
+                    let off = (accept as f64 - share * robots as f64).abs();
+                    assert!(off < 3.0, "{share}, seed {seed}: {accept} of {robots}");
+                }
+            }
+            assert!(share > 0.0 || !accepts_gzip(ratio, 1, 1));
+        }
+        let half = Ratio::new(0.5).unwrap();
+        let chosen = |seed| (0..64).map(|robot| accepts_gzip(half, seed, robot)).collect::<Vec<_>>();
+        assert_eq!(chosen(7), chosen(7));
+        assert_ne!(chosen(7), chosen(8));
+    }
+}
