@@ -43,11 +43,11 @@ fn equal_arms_tell_the_noise_floor() {
     }
 }
 
-/// 200 us of CPU in each request, beside some 15 us that the origin needs itself.
+/// 200 us of CPU in each request, beside some 15 us that the origin needs itself, of which more requests are as sure.
 #[test]
 fn a_planted_cost_is_found_and_the_interval_holds_it() {
-    let arms = "[arm.plain]\nserver = \"origin\"\n\n[arm.burning]\nserver = \"origin\"\nburn = \"200us\"";
-    let results = run("max_rounds = 10\nslice_requests = 120", arms);
+    let arms = "[arm.plain]\nserver = \"origin\"\n\n[arm.burning]\nserver = \"origin\"\nburn = \"200us\"\nslice_requests = 100";
+    let results = run("max_rounds = 10\nslice_requests = 400", arms);
     let row = primary(&results, "burning");
     assert_eq!(row["verdict"], "costs", "{row}");
     assert!(row["sentence"].as_str().unwrap().starts_with("costs"), "{row}");
