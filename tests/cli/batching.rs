@@ -20,7 +20,7 @@ impl Times {
     }
 
     fn run(&mut self, yard: &Yard, url: &str, connections: &str, more: &[&str]) {
-        let mut command = yard.bakeoff(&["load", url, "--json", "-d", "300ms", "-c", connections]);
+        let mut command = yard.bakeoff(&["load", url, "--json", "-d", "150ms", "-c", connections]);
         command.args(more);
         let json = yard.start(command).wait().exits(0).json();
         assert_eq!(json["errors"], 0);

@@ -3,8 +3,11 @@
 use crate::support::{GET, Yard, plan};
 use serde_json::Value;
 
-fn arms(burn: &str) -> String {
-    format!("[arm.plain]\nserver = \"origin\"\n\n[arm.dear]\nserver = \"origin\"\nburn = \"{burn}\"")
+/// Few requests of an arm that burns are as sure as many of one that does not.
+fn arms(burn: &str, requests: u32) -> String {
+    format!(
+        "[arm.plain]\nserver = \"origin\"\n\n[arm.dear]\nserver = \"origin\"\nburn = \"{burn}\"\nslice_requests = {requests}"
+    )
 }
 
 fn ran(yard: &Yard, out: &str, text: String) {
@@ -16,8 +19,8 @@ fn ran(yard: &Yard, out: &str, text: String) {
 fn what_an_arm_costs_then_and_now_is_told_with_the_change() {
     let yard = Yard::new();
     let rounds = "max_rounds = 8\nslice_requests = 600";
-    ran(&yard, "old", plan(rounds, GET, &arms("100us")));
-    ran(&yard, "new", plan(rounds, GET, &arms("600us")));
+    ran(&yard, "old", plan(rounds, GET, &arms("100us", 200)));
+    ran(&yard, "new", plan(rounds, GET, &arms("600us", 200)));
     let json = yard.run(&["compare-results", "old", "new", "--json"]).exits(0).json();
     assert_eq!(json["schema"], "bakeoff-compare-results/1");
     let row = |arm: &str| -> Value {
@@ -45,8 +48,8 @@ fn what_an_arm_costs_then_and_now_is_told_with_the_change() {
 #[test]
 fn runs_that_did_not_do_the_same_are_refused_unless_asked_for() {
     let yard = Yard::new();
-    ran(&yard, "old", plan("", GET, &arms("2us")));
-    ran(&yard, "new", plan("", &GET.replace('4', "5"), &arms("2us")));
+    ran(&yard, "old", plan("", GET, &arms("2us", 200)));
+    ran(&yard, "new", plan("", &GET.replace('4', "5"), &arms("2us", 200)));
     let both = ["compare-results", "old", "new"];
     yard.run(&both).exits(2).says(&["the load was closed loop, 4 robots", "5 robots", "--anyway"]);
     let said = yard.run(&[&both[..], &["--anyway"]].concat()).exits(0);

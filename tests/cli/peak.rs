@@ -57,8 +57,8 @@ fn rate(trial: &Value) -> f64 {
 fn no_more_is_claimed_than_an_origin_with_a_known_capacity_bears() {
     let yard = Yard::new();
     let arms = format!("[arm.plain]\nserver = \"origin\"\nburn = \"{BURN}\"");
-    let peak = "slo = \"200ms\"\nprecision = \"10%\"\nconfirm = \"2s\"";
-    yard.write("plan.toml", plan("budget = \"45s\"\n", peak, &arms));
+    let peak = "slo = \"200ms\"\nprecision = \"20%\"\nconfirm = \"1s\"";
+    yard.write("plan.toml", plan("budget = \"25s\"\n", peak, &arms));
     yard.run(&["check", "plan.toml"]).exits(0);
     let said = yard.run(&["run", "plan.toml", "--out", "out"]);
     assert!(matches!(said.code(), Some(0 | 4)), "{said:?}");
@@ -101,8 +101,8 @@ fn two_configurations_of_nginx_are_searched_in_turn_and_never_beyond_the_highest
     };
     yard.write("a.conf", config(""));
     yard.write("b.conf", config("add_header X-Served-By bakeoff;"));
-    let args = ["peak", "--server", "nginx", "a.conf", "b.conf", "--max-rate", "200/s", "--budget", "60s"];
-    let said = yard.run(&[&args[..], &["--confirm", "2s", "--seed", "5", "--out", "out"]].concat());
+    let args = ["peak", "--server", "nginx", "a.conf", "b.conf", "--max-rate", "200/s", "--budget", "40s"];
+    let said = yard.run(&[&args[..], &["--confirm", "1s", "--seed", "5", "--out", "out"]].concat());
     assert!(matches!(said.code(), Some(0 | 4)), "{said:?}");
     let found = kept(&yard, "out", &["a", "b"]);
     for arm in ["a", "b"] {
@@ -129,8 +129,8 @@ fn two_configurations_of_nginx_are_searched_in_turn_and_never_beyond_the_highest
 fn an_interrupted_search_keeps_its_trials_and_goes_on() {
     let yard = Yard::new();
     let arms = format!("[arm.plain]\nserver = \"origin\"\nburn = \"{BURN}\"");
-    let peak = "slo = \"500ms\"\nmax_rate = \"150/s\"\nconfirm = \"1s\"";
-    yard.write("plan.toml", plan("budget = \"60s\"\n", peak, &arms));
+    let peak = "slo = \"500ms\"\nmax_rate = \"150/s\"\nconfirm = \"1s\"\nprecision = \"20%\"";
+    yard.write("plan.toml", plan("budget = \"25s\"\n", peak, &arms));
     let started = yard.start(yard.bakeoff(&["run", "plan.toml", "--out", "out"]));
     let lines = || std::fs::read_to_string(yard.path("out/trials.jsonl")).unwrap_or_default();
     wait_until(Duration::from_secs(60), || match lines().lines().count() {
@@ -156,7 +156,7 @@ fn a_url_is_searched_without_its_cpu() {
     let yard = Yard::new();
     let origin = Origin::start(&yard, &["--burn", BURN]);
     let url = format!("{}/bytes/500", origin.url);
-    let args = ["peak", &url, "--max-rate", "100/s", "--slo", "500ms", "--confirm", "1s", "--budget", "45s"];
+    let args = ["peak", &url, "--max-rate", "100/s", "--slo", "500ms", "--confirm", "1s", "--budget", "20s"];
     let said = yard.start(yard.bakeoff(&[&args[..], &["--out", "out", "--quiet"]].concat())).wait();
     assert!(matches!(said.code(), Some(0 | 4)), "{said:?}");
     drop(origin);

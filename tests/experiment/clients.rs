@@ -62,7 +62,8 @@ fn no_session_resumed_against_all_is_what_the_server_saw() {
              tls_client = {{ version = \"1.3\", resume = \"{share}\" }}\n\n"
         )
     };
-    let (results, slices) = run(&yard, &plan("", EACH, &(arm("plain", "0%") + &arm("resumed", "100%"))), 0);
+    let (results, slices) =
+        run(&yard, &plan("slice_requests = 100", EACH, &(arm("plain", "0%") + &arm("resumed", "100%"))), 0);
     all_answered(&results);
     let of = |arm: &str, key: &str| number(&results["arms"][arm]["handshakes"][key]) as usize;
     for name in ["plain", "plain'", "resumed"] {
@@ -109,7 +110,7 @@ fn a_share_that_is_not_achieved_makes_the_arm_invalid() {
     let refusing = "[arm.half]\nserver = \"nginx\"\ntls = true\ntls_client = { resume = \"50%\" }\n\
                     directives = \"ssl_session_tickets off; ssl_session_cache off;\"\n";
     arms.write_str(refusing).unwrap();
-    let (results, _) = run(&yard, &plan("", EACH, &arms), 4);
+    let (results, _) = run(&yard, &plan("slice_requests = 60", EACH, &arms), 4);
     let why = results["arms"]["half"]["invalid"].as_str().unwrap();
     assert!(why.starts_with("0 % of its TLS handshakes") && why.contains("asks for 50 %"), "{why}");
     assert_eq!(results["arms"]["plain"]["invalid"], Value::Null, "nothing was asked of it");

@@ -43,11 +43,11 @@ fn equal_arms_tell_the_noise_floor() {
     }
 }
 
-/// 200 us of CPU in each request, beside some 15 us that the origin needs itself.
+/// 200 us of CPU in each request, beside some 15 us that the origin needs itself, of which more requests are as sure.
 #[test]
 fn a_planted_cost_is_found_and_the_interval_holds_it() {
-    let arms = "[arm.plain]\nserver = \"origin\"\n\n[arm.burning]\nserver = \"origin\"\nburn = \"200us\"";
-    let results = run("max_rounds = 10", arms);
+    let arms = "[arm.plain]\nserver = \"origin\"\n\n[arm.burning]\nserver = \"origin\"\nburn = \"200us\"\nslice_requests = 100";
+    let results = run("max_rounds = 10\nslice_requests = 400", arms);
     let row = primary(&results, "burning");
     assert_eq!(row["verdict"], "costs", "{row}");
     assert!(row["sentence"].as_str().unwrap().starts_with("costs"), "{row}");
@@ -65,7 +65,7 @@ fn a_planted_cost_is_found_and_the_interval_holds_it() {
 #[test]
 fn of_several_arms_each_is_compared_with_the_baseline() {
     let arms = "[arm.plain]\nserver = \"origin\"\n\n[arm.some]\nserver = \"origin\"\nburn = \"100us\"\n\n[arm.more]\nserver = \"origin\"\nburn = \"400us\"";
-    let results = run("", arms);
+    let results = run("slice_requests = 100", arms);
     let effect = |arm: &str| primary(&results, arm)["effect"].as_f64().unwrap();
     assert!(
         effect("more") > 1.5 * effect("some") && effect("some") > 1.0,

@@ -128,7 +128,8 @@ fn in_each_stratum_the_cost_is_that_of_the_factor_alone() {
 fn a_numeric_factor_has_its_price() {
     let factors =
         "[arm.origin]\nserver = \"origin\"\nburn = \"{us}us\"\n\n[factors]\nus = [100, 200, 400, 800]";
-    let (results, _) = run(&plan("max_rounds = 5", GET, factors).replace("\"plain\"", "\"origin\""));
+    let (results, _) =
+        run(&plan("max_rounds = 5\nslice_requests = 100", GET, factors).replace("\"plain\"", "\"origin\""));
     let price = &results["prices"][0];
     assert_eq!((&price["factor"], &price["meter"]), (&Value::from("us"), &Value::from(CPU)));
     // A microsecond of burnt time for each.
@@ -139,7 +140,7 @@ fn a_numeric_factor_has_its_price() {
 #[test]
 fn a_first_use_is_set_beside_the_steady_one() {
     let arms = "[arm.plain]\nserver = \"origin\"\ntls = true\n\n[arm.first]\nserver = \"origin\"\ntls = true\nfresh = \"connection\"\nfirst_use_of = \"plain\"";
-    let (results, slices) = run(&plan("max_rounds = 4", GET, arms));
+    let (results, slices) = run(&plan("max_rounds = 4\nslice_requests = 80", GET, arms));
     let found = &results["first_uses"][0];
     assert_eq!((&found["first"], &found["steady"]), (&Value::from("first"), &Value::from("plain")));
     assert!(number(&found["extra"]) > 0.0 && number(&found["requests"]) > 1.0, "{found}");

@@ -42,6 +42,17 @@ fn every_shipped_plan_is_one_and_says_what_it_would_do() {
     }
 }
 
+/// By time or by requests at the rate of 50/s; how long a fill takes is not known.
+#[test]
+fn how_long_a_run_is_measured_is_told_beforehand_where_it_can_be() {
+    let measured = |text: &str| parse(text).unwrap().measured_time();
+    assert_eq!(measured(text("polymix-1")), Some(Nanos::from_secs(54 * 60)));
+    let requests = text("polymix-1").replace("duration = \"54min\", errors", "transactions = 200, errors");
+    assert_ne!(requests, text("polymix-1"));
+    assert_eq!(measured(&requests), Some(Nanos::from_secs(4)));
+    assert_eq!(measured(text("polyfill")), None);
+}
+
 #[test]
 fn polymix_1_has_its_published_parameters() {
     let plan = parse(text("polymix-1")).unwrap();

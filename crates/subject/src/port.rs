@@ -68,11 +68,12 @@ pub(crate) fn owner(host: Ipv4Addr, port: u16, pids: &[u32]) -> Owner {
 fn listeners(table: &str, host: Ipv4Addr, port: u16) -> impl Iterator<Item = u64> + '_ {
     let host = format!("{:08X}", u32::from_ne_bytes(host.octets()));
     table.lines().skip(1).filter_map(move |line| {
-        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-        let (address, local_port) = fields.get(1)?.split_once(':')?;
-        let listens = fields.get(3) == Some(&"0A") && u16::from_str_radix(local_port, 16) == Ok(port);
+        // Thousands of connections may stand here, so no line is taken apart to its end that need not be.
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        let (address, local_port) = fields.next()?.split_once(':')?;
+        let listens = fields.nth(1)? == "0A" && u16::from_str_radix(local_port, 16) == Ok(port);
         let reached = address.ends_with(&host) || address.bytes().all(|byte| byte == b'0');
-        (listens && reached).then(|| fields.get(9)?.parse().ok()).flatten()
+        (listens && reached).then(|| fields.nth(5)?.parse().ok()).flatten()
     })
 }
 

@@ -46,8 +46,8 @@ fn what_is_left_running_stays_and_its_cpu_is_counted() {
         let second = layer.run(&second).unwrap();
         assert_eq!((second.status, second.stdout_tail), (Status::Exited(3), vec!["seen".to_owned()]));
         let spent = layer.cpu().unwrap().unwrap().nanos.since(before.nanos);
-        // 60 ms by its own clock, which may be ahead of the account: 56.8 ms were seen on a busy machine.
-        assert!((Nanos::from_millis(50)..Nanos::from_millis(400)).contains(&spent), "{spent}");
+        // 60 ms by its own clock, which may be ahead of the account by some of them where a hypervisor takes time.
+        assert!((Nanos::from_millis(45)..Nanos::from_millis(400)).contains(&spent), "{spent}");
         assert!(layer.processes().contains(&pid));
         assert_eq!(living(&daemon).len(), 1);
         layer.stop();

@@ -21,6 +21,7 @@ use crate::scale::{Scale, TooShort};
 use bakeoff_content::DistributionError;
 use bakeoff_content::world::{Model, ModelError};
 use bakeoff_loadgen::{LocalAddresses, LocalPorts};
+use bakeoff_robots::phases::{Goal, Phase};
 use bakeoff_robots::working_set::Limit;
 use bakeoff_robots::{PhaseFile, Spec, SpecError};
 use bakeoff_subject::ProxyMode as Mode;
@@ -253,8 +254,21 @@ impl CachePlan {
     }
 
     /// The phases of a run.
-    pub fn phases(&self) -> &[bakeoff_robots::phases::Phase] {
+    pub fn phases(&self) -> &[Phase] {
         &self.robots.phases
+    }
+
+    /// How long the measured phases of a run are to take, by their times or by their requests at the plan's highest
+    /// rate; `None` where that shows only when they are run.
+    pub fn measured_time(&self) -> Option<Nanos> {
+        let rate = self.course.known_highest();
+        let planned = |goal: &Goal| {
+            let requests = goal.transactions.zip(rate);
+            let by_requests = requests.map(|(all, rate)| Nanos::from_secs_f64(all as f64 / rate.get()));
+            [goal.duration, by_requests].into_iter().flatten().min()
+        };
+        let measured = self.phases().iter().filter(|phase| phase.measured);
+        measured.map(|phase| planned(&phase.goal)).try_fold(Nanos::ZERO, |sum, time| Some(sum + time?))
     }
 
     /// Whether a cache is away in one of the phases.

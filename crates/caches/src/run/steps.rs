@@ -15,12 +15,15 @@ use bakeoff_content::mix64;
 use bakeoff_content::world::Model;
 use bakeoff_robots::{Lane, Spec};
 use bakeoff_subject::StoreReading;
-use bakeoff_units::PerSecond;
+use bakeoff_units::{Nanos, PerSecond};
 use std::sync::atomic::Ordering;
 
-/// Robots that see how fast the way is, and how long they ask.
+/// Robots that see how fast the way is.
 pub(super) const CROWD: usize = 32;
-const PATH_TIME: &str = "3s";
+/// How long they ask: the first, or as long as the phases are measured that they are beside, which must be more than
+/// nothing.
+const PATH_TIME: Nanos = Nanos::from_secs(3);
+const SHORTEST_PATH_TIME: Nanos = Nanos::from_millis(250);
 
 /// What robots are to do.
 #[derive(Clone, Copy)]
@@ -45,10 +48,12 @@ impl Bench<'_, '_> {
     pub(super) fn path(&mut self) -> Result<(), CachesError> {
         let direct = Started::direct("none", self.origin.address);
         let plan = self.plan;
+        let time = plan.measured_time().map_or(PATH_TIME, |time| time.clamp(SHORTEST_PATH_TIME, PATH_TIME));
         for robots in [CROWD, 1] {
             self.progress.stage(&format!("the way to the origin, {robots} robots"));
             let text = format!(
-                "[robots]\nrobots = {robots}\n[[phase]]\nname = \"path\"\ngoal = {{ duration = \"{PATH_TIME}\" }}\n"
+                "[robots]\nrobots = {robots}\n[[phase]]\nname = \"path\"\ngoal = {{ duration = \"{}ms\" }}\n",
+                time.get() / 1_000_000
             );
             let spec = Spec::from_toml(&text).map_err(|why| CachesError::Own(why.to_string()))?;
             self.asked(&direct, Work::plain(&spec, &plan.quick), |_| Purpose::Path { robots })?;

@@ -1,7 +1,7 @@
 //! The closed loop: N robots, each asks again when it was answered.
 
 use crate::support::{
-    Hooked, OK, OK_CLOSE, Peer, closed, errors, get, hooked, lists, one_robot, run, totals, within_patience,
+    OK, OK_CLOSE, Peer, closed, errors, get, hooked, lists, one_robot, run, totals, within_patience,
 };
 use bakeoff_loadgen::{Job, Pace};
 use bakeoff_units::Nanos;
@@ -263,7 +263,7 @@ fn each_request_carries_the_time_it_was_really_sent() {
                 std::thread::sleep(Duration::from_millis(30));
             }
         };
-        let job: Job<'_, Hooked<_>> = hooked(closed(&slice, 1), slow);
+        let job = hooked(closed(&slice, 1), slow);
         let recording = run(&mut station, job);
         assert_eq!(totals(&recording), (4, 4, 0));
         // The first is sent after 30 ms and the last after 120 ms; only then are replies read.

@@ -1,6 +1,8 @@
 //! The open loop: requests come due however late replies are.
 
-use crate::support::{NEVER, Nobody, OK, Peer, closed, get, hooked, one_robot, run, totals, within_patience};
+use crate::support::{
+    NEVER, Nobody, OK, Peer, any, closed, get, hooked, one_robot, run, totals, within_patience,
+};
 use bakeoff_loadgen::{BodyCheck, Constant, GIVE_UP_AFTER, Job, Original, Pace, Pacer, Poisson, Pools};
 use bakeoff_meter::Histogram;
 use bakeoff_units::{Nanos, PerSecond};
@@ -91,7 +93,7 @@ fn what_is_in_flight_is_seen_at_every_moment() {
         let job =
             Job { until: Some(Nanos::from_millis(800)), ..open(&slice, 2, REQUESTS, constant(RATE, 2)) };
         let opener = std::thread::spawn(move || all_asked.wait());
-        let recording = station.run_sampled(job, Nanos::from_millis(50)).unwrap();
+        let recording = station.run_sampled(any(job), Nanos::from_millis(50)).unwrap();
         opener.join().unwrap();
         assert_eq!(totals(&recording), (REQUESTS as u64, REQUESTS as u64, REQUESTS as u64));
         let seen = recording.in_flight;

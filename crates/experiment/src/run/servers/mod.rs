@@ -25,7 +25,7 @@ use bakeoff_workload::replay::LogSource;
 use bakeoff_workload::{Slice, Workload};
 use jobs::Jobs;
 use noted::Noted;
-use place::{Place, Starter};
+use place::{Executables, Place, Starter};
 use violations::Planted;
 
 /// Bound on the generator's lateness where requests are close together.
@@ -53,6 +53,7 @@ pub(crate) struct ServerBench<'a> {
     reader: Reader,
     /// The round's slices, as many as shares.
     slices: Vec<Slice>,
+    executables: Executables,
     // Last: servers are stopped before their directories go.
     _scratch: Scratch,
 }
@@ -132,6 +133,7 @@ impl<'a> ServerBench<'a> {
             arms: Vec::new(),
             reader: Reader::new(used, placement.subject.len()),
             slices: Vec::new(),
+            executables: Executables::default(),
             _scratch: scratch,
         };
         for name in plan.names() {
@@ -395,7 +397,7 @@ impl Bench for ServerBench<'_> {
 
     fn subject(&self, arm: usize) -> SubjectSetup {
         let levels = self.plan_arm(arm).map_or_else(Vec::new, |arm| arm.levels.clone());
-        self.arms[arm].setup(levels)
+        self.arms[arm].setup(levels, &self.executables)
     }
 }
 

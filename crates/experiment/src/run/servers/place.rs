@@ -11,7 +11,10 @@ use bakeoff_loadgen::{Engine, Protocol, Station, Target, TlsOptions, Trust};
 use bakeoff_subject::{Certificate, Context, Limits, Proof, Running, build_layers, prove, prove_layers};
 use bakeoff_units::Nanos;
 use rustls::pki_types::ServerName;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// A server with the generator towards it.
@@ -106,7 +109,7 @@ impl Starter<'_> {
 
 impl Place {
     /// How it was started, for `setup.json`.
-    pub(super) fn setup(&self, levels: Vec<usize>) -> SubjectSetup {
+    pub(super) fn setup(&self, levels: Vec<usize>, executables: &Executables) -> SubjectSetup {
         let running = &self.running;
         let scheme = if running.tls { "https" } else { "http" };
         let cpu = match running.cpu() {
@@ -119,7 +122,7 @@ impl Place {
             url: format!("{scheme}://{}", running.address),
             command: running.command_line.clone(),
             config: running.config.clone(),
-            binary_sha256: running.main_process().and_then(executable_hash),
+            binary_sha256: running.main_process().and_then(|pid| executables.sha256_of(pid)),
             cpu_source: Some(cpu),
             tls: self.tls.clone(),
             client: ClientSetup::of(&self.client, running.tls),
@@ -188,8 +191,21 @@ pub(super) fn directory_name(name: &str) -> String {
     name.replace('\'', ".second")
 }
 
-fn executable_hash(pid: u32) -> Option<String> {
-    environment::sha256_of(&PathBuf::from(format!("/proc/{pid}/exe"))).ok()
+/// What processes run, by device and number of the file: one that several arms run is read once.
+#[derive(Default)]
+pub(super) struct Executables(RefCell<BTreeMap<(u64, u64), String>>);
+
+impl Executables {
+    fn sha256_of(&self, pid: u32) -> Option<String> {
+        let path = PathBuf::from(format!("/proc/{pid}/exe"));
+        let file = std::fs::metadata(&path).ok()?;
+        let known = self.0.borrow().get(&(file.dev(), file.ino())).cloned();
+        known.or_else(|| {
+            let hash = environment::sha256_of(&path).ok()?;
+            self.0.borrow_mut().insert((file.dev(), file.ino()), hash.clone());
+            Some(hash)
+        })
+    }
 }
 
 /// Appends what was printed: an arm may be started many times.
