@@ -14,7 +14,7 @@ test: ## everything CI runs: formatting, lints, all tests
 	tests/prepare
 	cargo fmt --all --check
 	cargo clippy --profile ci --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --profile ci --workspace --no-deps --lib --bins --examples --quiet
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --profile ci --workspace --no-deps --quiet
 	tests/run
 
 bench: ## the engine's CPU per request beside wrk's, h2load's, ab's and nginx'; writes docs/engine.md (15 minutes)
