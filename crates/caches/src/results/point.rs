@@ -1,0 +1,215 @@
+//! What a measured phase came to, as it stands in `results.json`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A measured phase: at a rate, or as fast as replies came.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// Its place in the order of the runs, from 1.
+    pub order: u32,
+    /// The rate of its run; `None`: robots asked as fast as replies came.
+    pub rate_per_s: Option<f64>,
+    /// What the phase asked for of that rate on average: by its load and its share of the robots.
+    pub asked_rate_per_s: Option<f64>,
+    /// The phase.
+    pub phase: String,
+    /// Why it did not go to its end, if it did not.
+    pub cut_short: Option<CutShort>,
+    /// How long it was measured.
+    pub seconds: f64,
+    /// Requests that were due, per second.
+    pub request_rate_per_s: f64,
+    /// Good replies per second.
+    pub reply_rate_per_s: f64,
+    /// Good replies.
+    pub replies: u64,
+    /// Requests that failed, as a share of those that ended.
+    pub error_share: f64,
+    /// Response time: mean, from when a request was due.
+    pub mean_ns: u64,
+    /// Lower end of its 95 % interval, from the means of the phase's intervals.
+    pub mean_low_ns: Option<u64>,
+    /// Upper end.
+    pub mean_high_ns: Option<u64>,
+    /// Median.
+    pub p50_ns: u64,
+    /// 95th percentile.
+    pub p95_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// Mean over hits.
+    pub hit_mean_ns: Option<u64>,
+    /// Lower end of its 95 % interval, from the means of the phase's intervals.
+    #[serde(default)]
+    pub hit_mean_low_ns: Option<u64>,
+    /// Upper end.
+    #[serde(default)]
+    pub hit_mean_high_ns: Option<u64>,
+    /// Mean over misses.
+    pub miss_mean_ns: Option<u64>,
+    /// Lower end of its 95 % interval, from the means of the phase's intervals.
+    #[serde(default)]
+    pub miss_mean_low_ns: Option<u64>,
+    /// Upper end.
+    #[serde(default)]
+    pub miss_mean_high_ns: Option<u64>,
+    /// Pages, where one had more than one object.
+    #[serde(default)]
+    pub pages: Option<Pages>,
+    /// Hits among basic requests, as the robots saw it.
+    pub hit_ratio: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub hit_ratio_low: Option<f64>,
+    /// Upper end.
+    pub hit_ratio_high: Option<f64>,
+    /// The same by bytes.
+    pub byte_hit_ratio: Option<f64>,
+    /// What the workload offered.
+    pub offered_hit_ratio: Option<f64>,
+    /// The same by bytes.
+    pub offered_byte_hit_ratio: Option<f64>,
+    /// Replies that the robots got and the origin did not answer, its 304s being answers, as a share of the robots'.
+    pub two_sided_hit_ratio: Option<f64>,
+    /// What caches would have made of the same requests.
+    pub achievable: Option<Achievable>,
+    /// How many asked for objects in gzip, and got them so; where the plan has it.
+    #[serde(default)]
+    pub gzip: Option<Gzip>,
+    /// Faults, as a share of the requests that ended.
+    pub fault_share: f64,
+    /// Requests in flight, on average.
+    pub in_flight_mean: f64,
+    /// CPU of the cache per request.
+    pub cpu_per_request_ns: Option<u64>,
+    /// CPU of the origin per request of the robots.
+    pub origin_cpu_per_request_ns: Option<u64>,
+    /// CPU of the robots' process per request.
+    pub robots_cpu_per_request_ns: u64,
+    /// How late robots sent: 99th percentile.
+    pub lateness_p99_ns: u64,
+    /// TLS of the run's connections, where there was any.
+    #[serde(default)]
+    pub tls: Option<Tls>,
+    /// The rule of 1999, where the plan has runs judged by it; over TLS, where nothing can be a hit, none is.
+    pub rule: Option<Rule>,
+}
+
+impl Point {
+    /// Whether it passed by the rule of 1999, where it was judged by it.
+    pub fn passed(&self) -> Option<bool> {
+        self.rule.map(|rule| rule.passed())
+    }
+}
+
+/// Basic requests with good replies about objects that exist in gzip, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Gzip {
+    /// Those of robots that accept it.
+    pub asked: u64,
+    /// Of these, those whose reply came in gzip.
+    pub came: u64,
+}
+
+/// Pages: what was asked for directly, each with all that it embeds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Pages {
+    /// Complete without a failure.
+    pub good: u64,
+    /// With one.
+    pub failed: u64,
+    /// Objects of a good one, on average.
+    pub objects_mean: f64,
+    /// From the moment the first request was due to the last byte of all: mean over the good ones.
+    pub mean_ns: u64,
+    /// Lower end of its 95 % interval, from the means of the phase's intervals.
+    pub mean_low_ns: Option<u64>,
+    /// Upper end.
+    pub mean_high_ns: Option<u64>,
+    /// Median.
+    pub p50_ns: u64,
+    /// 95th percentile.
+    pub p95_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+}
+
+/// Why a phase did not go to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CutShort {
+    /// It was broken off, by Ctrl-C or by what went wrong elsewhere: it neither passed nor failed.
+    BrokenOff,
+    /// It had more errors than its plan allows: it did not pass.
+    TooManyErrors,
+    /// It took as long as its plan lets it, and what it waited for had not come: it did not pass.
+    TookTooLong,
+}
+
+impl CutShort {
+    /// A few words for people.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::BrokenOff => "broken off",
+            Self::TooManyErrors => "too many errors",
+            Self::TookTooLong => "what it waited for had not come",
+        }
+    }
+}
+
+/// Hit ratios of simulated caches on the same requests; those by bytes behind those by documents.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Achievable {
+    /// An endless cache that has an object as soon as it was asked for.
+    pub at_once: (f64, f64),
+    /// An endless cache that has it when its fetch has ended.
+    pub when_fetched: (f64, f64),
+    /// The capacity of the three below.
+    pub capacity_bytes: Option<u64>,
+    /// Least recently used goes.
+    pub lru: Option<(f64, f64)>,
+    /// S3-FIFO.
+    pub s3_fifo: Option<(f64, f64)>,
+    /// What is not asked for for longest goes: nobody can know that.
+    pub belady: Option<(f64, f64)>,
+}
+
+/// TLS of a run's connections, over all of its phases.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Tls {
+    /// What was agreed on first: version, cipher suite, key-exchange group; `None` where nothing ever was.
+    pub agreed: Option<String>,
+    /// Handshakes with certificate and key exchange.
+    pub full: u64,
+    /// Those that went on with an earlier session.
+    pub resumed: u64,
+    /// Those that came to nothing.
+    pub failed: u64,
+    /// Median time until a connection stood, with its tunnel where it goes through one.
+    pub stands_p50_ns: u64,
+    /// Median time of the handshakes, from then on.
+    pub handshake_p50_ns: u64,
+}
+
+/// Whether a rate counted as passed in 1999.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rule {
+    /// The phase went to its end.
+    pub whole: bool,
+    /// The mean response time is under its bound.
+    pub mean: bool,
+    /// The hit ratio is within a point of what the workload is set to, or as near as chance lets so short a
+    /// run be; `None` without a cache.
+    pub hit_ratio: Option<bool>,
+    /// The request rate is within 1 % of what the phase asked for, or as near as chance lets so short a run be.
+    pub request_rate: bool,
+    /// The reply rate is.
+    pub reply_rate: bool,
+}
+
+impl Rule {
+    /// Whether all of it holds.
+    pub fn passed(&self) -> bool {
+        self.whole && self.mean && self.hit_ratio != Some(false) && self.request_rate && self.reply_rate
+    }
+}
