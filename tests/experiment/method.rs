@@ -47,7 +47,7 @@ fn a_duet_loads_all_arms_at_once_and_compares_costs_only() {
 #[test]
 fn a_large_effect_of_a_duet_is_decided_by_pairs() {
     let arms = "[arm.plain]\nserver = \"origin\"\n\n[arm.burning]\nserver = \"origin\"\nburn = \"200us\"";
-    let (results, slices) = run(&plan("max_rounds = 10\ndesign = \"duet\"", GET, arms));
+    let (results, slices) = run(&plan("max_rounds = 10\nslice_requests = 400\ndesign = \"duet\"", GET, arms));
     let row = row(&results, "burning", CPU);
     assert_eq!((&row["verdict"], &row["confirmed"]), (&Value::from("costs"), &Value::from(true)), "{row}");
     assert!(row["sentence"].as_str().unwrap().contains("paired rounds decide"), "{row}");

@@ -62,9 +62,9 @@ fn a_cache_that_obeys_vary_is_found_right_and_has_what_an_ideal_one_has() {
         sums.gzip_came,
         sums.gzip_asked
     );
-    // 304s and what is broken off have no form.
+    // Half of the robots ask so, for texts. A 304 of the origin and what was broken off in time have no form.
     let (came, asked) = forms(&seen);
-    assert!(came > 100 && came < asked && asked < 300, "{came} {asked}");
+    assert!(came > 100 && asked < 300, "{came} {asked}");
     // Those that were offered in the other form are misses, of the ideal cache, too.
     let plain = through(Breakage::Nothing, &PLAN.replace("special", "# special"), WORLD).0;
     assert_eq!(wrong(&plain), BTreeMap::new());
