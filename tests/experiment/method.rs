@@ -44,16 +44,17 @@ fn a_duet_loads_all_arms_at_once_and_compares_costs_only() {
     assert_ne!(row(&results, "same", CPU)["verdict"], "invalid");
 }
 
+/// The baseline burns, too: what an origin needs besides may be twice as much in one process as in the next.
 #[test]
 fn a_large_effect_of_a_duet_is_decided_by_pairs() {
-    let arms = "[arm.plain]\nserver = \"origin\"\n\n[arm.burning]\nserver = \"origin\"\nburn = \"200us\"";
-    let (results, slices) = run(&plan("max_rounds = 10\nslice_requests = 400\ndesign = \"duet\"", GET, arms));
+    let arms = "[arm.plain]\nserver = \"origin\"\nburn = \"100us\"\n\n[arm.burning]\nserver = \"origin\"\nburn = \"400us\"";
+    let (results, slices) = run(&plan("max_rounds = 10\ndesign = \"duet\"", GET, arms));
     let row = row(&results, "burning", CPU);
     assert_eq!((&row["verdict"], &row["confirmed"]), (&Value::from("costs"), &Value::from(true)), "{row}");
     assert!(row["sentence"].as_str().unwrap().contains("paired rounds decide"), "{row}");
     assert_eq!(slices.iter().filter(|slice| slice["design"] == "pairs").count(), 30);
     let planted = number(&row["value"]) - number(&row["baseline_value"]);
-    assert!((190e3..400e3).contains(&planted), "{planted} ns were found");
+    assert!((280e3..600e3).contains(&planted), "{planted} ns were found");
 }
 
 #[test]
