@@ -5,8 +5,7 @@
 //! origin says of itself alone, and of other parts. What it writes is a bake-off's directory with one run in it.
 
 use crate::directory::Directory;
-use crate::plan::CachePlan;
-use crate::plan::Course;
+use crate::plan::{CachePlan, Course};
 use crate::records::{EntrantRecord, PartRecord, Purpose, RunRecord, Setup};
 use crate::run::load::{Ended, Load, LogOf, Way};
 use crate::run::observer::{self, Counted, Elsewhere, Observer, Sides};

@@ -21,7 +21,7 @@ pub mod world;
 pub use catalogue::{Catalogue, CatalogueError, LAST_MODIFIED, MODIFIED_SECS, normal_path};
 pub use distribution::{Distribution, DistributionError};
 pub use gzip::{GZIP_AT_MOST_BYTES, GzipPacker};
-pub use mix::{SplitMix64, mix64, unmix64};
+pub use mix::{GOLDEN, SplitMix64, mix64, unit_of, unmix64};
 use pool::{POOL_LEN, pool};
 
 /// Names one object; equal ids have equal bytes at every offset.

@@ -4,6 +4,9 @@
 //! Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014;
 //! constants and test vector as in Vigna's splitmix64.c.
 
+/// 2^64 by the golden ratio: steps of this length, modulo 2^64, lie as evenly as steps can.
+pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// A bijective mixing of 64 bits; good enough to turn counters and names into seeds.
 pub const fn mix64(x: u64) -> u64 {
     let mut z = x;
@@ -18,6 +21,11 @@ pub const fn unmix64(z: u64) -> u64 {
     let x = (z ^ (z >> 31) ^ (z >> 62)).wrapping_mul(0x3196_42b2_d24d_8ec3);
     let x = (x ^ (x >> 27) ^ (x >> 54)).wrapping_mul(0x96de_1b17_3f11_9089);
     x ^ (x >> 30) ^ (x >> 60)
+}
+
+/// These bits as a number 0 <= x < 1, on a grid of 2^-53.
+pub fn unit_of(bits: u64) -> f64 {
+    (bits >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }
 
 /// SplitMix64: 64 bits a step, period 2^64.
@@ -35,18 +43,18 @@ impl SplitMix64 {
     /// The generator for one purpose of a run: equal (seed, purpose) pairs give equal streams,
     /// different ones unrelated streams.
     pub const fn for_purpose(seed: u64, purpose: u64) -> Self {
-        Self::new(mix64(seed ^ mix64(purpose.wrapping_add(0x9e37_79b9_7f4a_7c15))))
+        Self::new(mix64(seed ^ mix64(purpose.wrapping_add(GOLDEN))))
     }
 
     /// The next 64 bits.
     pub const fn next_u64(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.state = self.state.wrapping_add(GOLDEN);
         mix64(self.state)
     }
 
     /// Uniform in 0 <= x < 1, on a grid of 2^-53.
     pub fn unit(&mut self) -> f64 {
-        (self.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+        unit_of(self.next_u64())
     }
 
     /// Uniform in 0..bound (0 when `bound` is 0). Multiply-shift; bias below 2^-32 for bounds

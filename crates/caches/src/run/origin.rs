@@ -67,9 +67,7 @@ impl Origin {
         let address = running.address;
         Ok(Self { running, address, tls })
     }
-}
 
-impl Origin {
     /// Why it has ended, if it has or does so now: who breaks off an answer may be dying, and is not reaped yet.
     fn ended_meanwhile(&self) -> Option<CachesError> {
         (0..LOOKS).find_map(|look| {

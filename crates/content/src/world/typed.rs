@@ -73,7 +73,7 @@ pub struct TypedKind {
     extensions: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     compressibility: Option<String>,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     gzip: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     think: Option<String>,
@@ -269,11 +269,6 @@ impl TypedEmbeds {
         let count = Distribution::parse_count(&self.count).map_err(|why| kind.wrong("embeds.count", why))?;
         Ok(Embeds { kind: index, count })
     }
-}
-
-/// What is left out where it is written.
-const fn is_false(value: &bool) -> bool {
-    !*value
 }
 
 /// The share that is typed, or `default`.

@@ -6,7 +6,7 @@
 use crate::range::{Part, Range};
 use bakeoff_content::world::{Name, Version};
 use bakeoff_wire::digits::parse_hex16;
-use bakeoff_wire::http1::{RequestHead, ServerMethod, parse_http_date};
+use bakeoff_wire::http1::{RequestHead, ServerMethod, items, parse_http_date};
 use bakeoff_wire::stamp::parse_ask;
 
 /// Most entity tags of a request that are looked at; caches send one for each variant that they hold.
@@ -141,8 +141,7 @@ fn tags_of(value: &[u8]) -> Condition {
     if value.trim_ascii() == b"*" {
         return Condition::Any;
     }
-    let items = value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
-    let mut found = items.filter_map(|item| tag(item.strip_prefix(b"W/").unwrap_or(item)));
+    let mut found = items(value).filter_map(|item| tag(item.strip_prefix(b"W/").unwrap_or(item)));
     Condition::NoneOf([(); TAGS].map(|()| found.next()))
 }
 

@@ -3,8 +3,9 @@
 //! Measuring side, hot, fed by strangers. It is never believed: it is held against the stamp, and a
 //! disagreement is counted.
 
-use super::head::{items, parameter};
+use super::head::parameter;
 use bakeoff_units::Nanos;
+use bakeoff_wire::http1::items;
 
 /// What the product says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 
 use super::claim::Claim;
 use bakeoff_wire::digits::decimal_or_most;
-use bakeoff_wire::http1::{ContentCoding, parse_http_date};
+use bakeoff_wire::http1::{ContentCoding, items, parse_http_date};
 use bakeoff_wire::stamp::{self, ReplyStamp};
 
 /// A moment in a header field. Read when somebody asks for it: most are not looked at.
@@ -157,11 +157,6 @@ impl<'a> Fields<'a> {
             self.stamp = Some(next);
         }
     }
-}
-
-/// The items of a comma-separated list that are not empty.
-pub(super) fn items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|item| !item.is_empty())
 }
 
 /// `name=argument`, quotes of the argument taken off; empty where there is none.

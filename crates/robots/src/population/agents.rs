@@ -3,19 +3,18 @@
 //! Measuring side, hot, pure. Owns who accepts which content codings.
 
 use crate::judge::RequestKind;
-use bakeoff_content::mix64;
+use bakeoff_content::{GOLDEN, mix64, unit_of};
 use bakeoff_units::Ratio;
 
 /// Purpose of the random bits of where the sequence begins.
 const AGENTS: u64 = 0xA6E7;
-/// 2^64 by the golden ratio: of any so many numbers one after the other about the share is below the share.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Whether this robot, of the whole population, is one of the share that accepts gzip. Drawn evenly and not by chance
-/// alone, so that a few robots have the share as nearly as many have.
+/// alone, so that a few robots have the share as nearly as many have: of any so many steps one after the other about the
+/// share ends below the share.
 pub(super) fn accepts_gzip(share: Ratio, seed: u64, robot: u64) -> bool {
     let place = mix64(seed ^ AGENTS).wrapping_add(robot.wrapping_mul(GOLDEN));
-    (place >> 11) as f64 * (1.0 / (1_u64 << 53) as f64) < share.get()
+    unit_of(place) < share.get()
 }
 
 /// Whether requests of this kind may be answered so: nobody wants a range of coded bytes, and what POST answers is no

@@ -4,6 +4,8 @@
 //! Both sides of the wall. Runs where a message has such a line, which most have not; fed by strangers: no
 //! allocation. Codes and decodes nothing.
 
+use super::items;
+
 /// What the bytes of a message are in, as its `Content-Encoding` says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ContentCoding {
@@ -57,10 +59,6 @@ impl AcceptEncoding {
     pub fn gzip(self) -> bool {
         self.gzip.or(self.any).unwrap_or(false)
     }
-}
-
-fn items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|item| !item.is_empty())
 }
 
 fn is_gzip(coding: &[u8]) -> bool {

@@ -24,9 +24,14 @@ pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// Most header lines that are read.
 pub const MAX_HEADERS: usize = 128;
 
+/// The items of a comma-separated header value that are not empty (RFC 9110 section 5.6.1.2).
+pub fn items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|item| !item.is_empty())
+}
+
 /// Whether a comma-separated header value holds this token, in any case.
 fn has_token(value: &[u8], token: &[u8]) -> bool {
-    value.split(|&byte| byte == b',').any(|item| item.trim_ascii().eq_ignore_ascii_case(token))
+    items(value).any(|item| item.eq_ignore_ascii_case(token))
 }
 
 /// A `Content-Length` value: digits alone, or a list of equal numbers (RFC 9110 section 8.6).
