@@ -22,10 +22,35 @@ pub struct PeakPlan {
     pub quantile: f64,
     /// Width of the interval that ends the search.
     pub precision: Ratio,
-    /// Length of the last trial.
+    /// Least length of the last trial; see [`PeakPlan::confirming`].
     pub confirm: Nanos,
     /// No higher rate is tried.
     pub max_rate: Option<PerSecond>,
+}
+
+impl PeakPlan {
+    /// No trial is shorter than so many times the SLO: in less time a queue that grows for want of a fifth of the capacity
+    /// is not yet seen in the response times.
+    const TRIAL_SLOS: f64 = 5.0;
+    /// The last one takes so many: there a twentieth is seen.
+    const CONFIRM_SLOS: f64 = 20.0;
+    /// Fewer trials than this are no search: ten to find a rate, and the ten of the curve.
+    const LEAST_TRIALS: f64 = 20.0;
+
+    /// Least length of a trial under this bound.
+    pub fn trial_under(slo: Nanos) -> Nanos {
+        slo.times(Self::TRIAL_SLOS)
+    }
+
+    /// Length of the last trial under this bound: as the plan says, or what an overload takes to show if that is more.
+    pub fn confirming(&self, slo: Nanos) -> Nanos {
+        self.confirm.max(slo.times(Self::CONFIRM_SLOS))
+    }
+
+    /// Least time that a search of one arm takes under this bound.
+    pub fn least_time(&self, slo: Nanos) -> Nanos {
+        self.confirming(slo) + Self::trial_under(slo).times(Self::LEAST_TRIALS)
+    }
 }
 
 /// How the arms of a round are measured.

@@ -155,6 +155,19 @@ pub enum RunError {
         /// What took so long.
         stage: &'static str,
     },
+    /// The budget, for a search.
+    #[error(
+        "under a bound of {slo} the search of an arm takes at least {needed}, and {budget} are left for each; give a \
+         larger budget, or a shorter `slo`"
+    )]
+    NoTimeToSearch {
+        /// Bound on the quantile of the response time.
+        slo: bakeoff_units::Nanos,
+        /// Least time of a search.
+        needed: bakeoff_units::Nanos,
+        /// An arm's share of what is left.
+        budget: bakeoff_units::Nanos,
+    },
     /// Resuming on another log.
     #[error("the log is not the one that the run began with; put it back, or start a new run")]
     LogChanged,

@@ -39,7 +39,7 @@ impl Context<'_> {
             return self.wrong(span, format!("`{key}` has no meaning for a peak"), "take the line out");
         }
         let peak = self.peak(file.peak.as_ref().unwrap_or(&PeakSection::default()))?;
-        self.time_to_confirm(e, &peak, cells.len())?;
+        self.time_to_search(e, &peak, cells.len())?;
         Ok(Kind::Peak(peak))
     }
 
@@ -58,15 +58,27 @@ impl Context<'_> {
         })
     }
 
-    fn time_to_confirm(&self, e: &ExperimentSection, peak: &PeakPlan, arms: usize) -> Checked<()> {
+    /// Whether the budget has room for a search; where the bound comes from the unloaded arm, that is looked at then.
+    fn time_to_search(&self, e: &ExperimentSection, peak: &PeakPlan, arms: usize) -> Checked<()> {
         let budget: Nanos = self.quantity(self.pick(e.budget.as_ref()).as_ref(), "5min")?;
-        let confirming = peak.confirm.times(arms as f64);
-        if confirming <= budget.times(CONFIRMING) {
-            return Ok(());
-        }
         let span = e.budget.as_ref().map_or_else(|| e.baseline.span(), Spanned::span);
-        let what = format!("the last trials of all arms alone take {confirming} of the budget of {budget}");
-        self.wrong(span, what, "give a larger budget, or a shorter `confirm` in [peak]")
+        let confirming = peak.confirm.times(arms as f64);
+        if confirming > budget.times(CONFIRMING) {
+            let what =
+                format!("the last trials of all arms alone take {confirming} of the budget of {budget}");
+            return self.wrong(span, what, "give a larger budget, or a shorter `confirm` in [peak]");
+        }
+        let Some(slo) = peak.slo else { return Ok(()) };
+        let least = peak.least_time(slo).times(arms as f64);
+        if least > budget {
+            let what = format!(
+                "under a bound of {slo} the search takes at least {least}, and the budget is {budget}"
+            );
+            let help = "give a larger budget, or a shorter `slo` in [peak]: trials are at least five times as long, the \
+                        last one twenty times";
+            return self.wrong(span, what, help);
+        }
+        Ok(())
     }
 
     /// The kind of gaps; the rates are the search's own.

@@ -564,6 +564,11 @@ fn what_has_no_meaning_for_a_peak_is_named() {
             &["alone take 60 s of the budget of 90 s", "`confirm` in [peak]"],
         ),
         (
+            "slo = \"20ms\"",
+            "slo = \"20s\"",
+            &["takes at least 40 min, and the budget is 10 min", "shorter `slo`"],
+        ),
+        (
             "kind = \"get\"\nurls = [\"/f\"]\n\n[arm.plain]\nserver = \"origin\"",
             "kind = \"command\"\ncommand = [\"true\"]\n\n[arm.plain]",
             &["only servers have a peak"],

@@ -2,7 +2,7 @@
 //! trials are judged by.
 
 use super::{Quest, load_in_words};
-use crate::plan::LoadClock;
+use crate::plan::{LoadClock, PeakPlan};
 use crate::results::{ClosedLoop, Environment, PeakSetup, PeakStart, RestartSetup, Setup, Unloaded, Warning};
 use crate::run::pilot::Pilot;
 use crate::run::servers::ServerBench;
@@ -70,8 +70,9 @@ pub(super) fn setup(
         starts.insert(name.clone(), scout.start(index, &closed[index], unit)?);
     }
     let peak = peak_setup(run, quest, starts, unit);
+    room(quest.plan, &peak)?;
     let mut warnings = Vec::new();
-    if unit < SHORTEST {
+    if Nanos::new(peak.shortest_ns) < SHORTEST {
         let sentence = format!(
             "trials begin with {} in place of {SHORTEST}, so that a search fits the budget: a short trial sees slow \
              growth less well; a larger budget allows longer ones",
@@ -98,6 +99,8 @@ fn peak_setup(run: &Run<'_>, quest: Quest<'_>, arms: BTreeMap<String, PeakStart>
     let baseline = run.plan.baseline_name();
     let unloaded = arms.get(baseline).map_or(Nanos::ZERO, |arm| Nanos::new(arm.unloaded.quantile_ns));
     let (slo, slo_reason) = slo(plan.slo, unloaded, baseline);
+    let seen = PeakPlan::trial_under(slo);
+    let shortest = shortest.max(seen);
     let constant = matches!(quest.work.clock, LoadClock::Constant(_));
     let budget = run.left().times(USABLE / run.plan.names().len().max(1) as f64);
     PeakSetup {
@@ -111,12 +114,19 @@ fn peak_setup(run: &Run<'_>, quest: Quest<'_>, arms: BTreeMap<String, PeakStart>
         max_rate_per_s: plan.max_rate.map(PerSecond::get),
         shortest_ns: shortest.get(),
         longest_ns: shortest.times(DOUBLINGS).min(budget.times(MOST_OF_BUDGET)).max(shortest).get(),
-        confirm_ns: plan.confirm.get(),
-        curve_ns: shortest.times(1.5).min(budget.times(CURVE_OF_BUDGET)).get(),
+        confirm_ns: plan.confirming(slo).get(),
+        curve_ns: shortest.times(1.5).min(budget.times(CURVE_OF_BUDGET)).max(seen).get(),
         trials: TRIALS,
         budget_ns: budget.get(),
         arms,
     }
+}
+
+/// Whether an arm's share of the budget has room for a search under the bound.
+fn room(plan: &PeakPlan, peak: &PeakSetup) -> Result<(), RunError> {
+    let (slo, budget) = (Nanos::new(peak.slo_ns), Nanos::new(peak.budget_ns));
+    let needed = plan.least_time(slo);
+    if needed > budget { Err(RunError::NoTimeToSearch { slo, needed, budget }) } else { Ok(()) }
 }
 
 /// One bound for all arms, so that their rates are rates of the same service.
