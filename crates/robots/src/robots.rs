@@ -40,6 +40,8 @@ pub struct Heard<'a> {
     pub phase: Option<usize>,
     /// Who asked.
     pub robot: u32,
+    /// Bytes of the object that was asked for, as it is.
+    pub object_bytes: u64,
 }
 
 /// Is told of every request when it has ended, besides the ledger.
@@ -178,7 +180,8 @@ impl Listener for Robots {
         let population = &self.population;
         self.ledger.ended(&entry, || population.request_text(&flight));
         if let Some(aside) = &mut self.aside {
-            aside(&Heard { flight: &flight, entry: &entry, phase: self.phase, robot: ended.robot });
+            let (phase, robot, object_bytes) = (self.phase, ended.robot, object.body.len());
+            aside(&Heard { flight: &flight, entry: &entry, phase, robot, object_bytes });
         }
         let page = self.population.finish(ended.ticket, ended.done, outcome(&judged, &entry));
         // In the phase in which it ended, as its last request is: this may have ended the phase.

@@ -50,7 +50,7 @@ mod tests {
             start: at(second),
             end: at(second),
             cachable: true,
-            offered: false,
+            counts: true,
         };
         objects.iter().enumerate().map(of).collect()
     }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 /// What is kept of the requests.
 #[derive(Default)]
 pub(super) struct Kept {
-    /// The basic ones that were answered.
+    /// Those by which caches may have come to know objects.
     pub(super) stream: Vec<Request>,
     /// What became of every one.
     pub(super) trace: Trace,
@@ -42,7 +42,7 @@ pub(super) fn aside(
             if trace {
                 kept.trace.hear(heard.flight, heard.entry);
             }
-            kept.stream.extend(Request::answered(heard.flight, heard.entry).filter(|_| stream));
+            kept.stream.extend(Request::answered(heard).filter(|_| stream));
         }
         if let Some(teller) = &mut teller {
             teller.tell(Transaction::of(heard));

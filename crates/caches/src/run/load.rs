@@ -48,7 +48,7 @@ pub(crate) struct Load<'a> {
     pub(crate) lane: Lane,
     /// Where they wait for others that make the same run.
     pub(crate) parts: Option<&'a PartsGate>,
-    /// Whether basic requests are kept, for caches that are simulated.
+    /// Whether requests are kept for caches that are simulated.
     pub(crate) keeps_stream: bool,
     /// Whether it is kept what became of every request, for outages.
     pub(crate) keeps_trace: bool,
@@ -147,7 +147,7 @@ struct Hands<'a> {
 /// What robots came to.
 pub(crate) struct Ended {
     pub(crate) phases: Vec<PhaseLine>,
-    /// The basic requests that were answered, where they were kept.
+    /// The requests by which caches may have come to know objects, where they were kept.
     pub(crate) stream: Vec<Request>,
     /// What became of every request, where it was kept.
     pub(crate) trace: Trace,

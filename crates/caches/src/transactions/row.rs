@@ -40,7 +40,7 @@ pub struct Transaction {
 
 impl Transaction {
     pub(crate) fn of(heard: &Heard<'_>) -> Self {
-        let Heard { flight, entry, phase, robot } = *heard;
+        let Heard { flight, entry, phase, robot, .. } = *heard;
         let judged = &entry.judged;
         Self {
             due: entry.due,

@@ -3,7 +3,8 @@
 //! Measuring side, cold, pure functions; all are O(n log n) or better. Two without bounds say what could
 //! have been had at all: one knows a reply as soon as it is asked for, one when the fetch has ended, so that
 //! repeats in flight are misses. Three with a capacity say what a rule of replacement would have had. All
-//! of these know replies at once. An object that may not be cached is never a hit and takes no room.
+//! of these know replies at once. An object that may not be cached is never a hit and takes no room. Requests that are
+//! in no ratio bring objects as others do.
 
 mod belady;
 mod lru;
@@ -56,7 +57,8 @@ pub enum Policy {
     /// S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023): a small queue
     /// of a tenth of the room, a main queue, and the names of what left the small one lately.
     S3Fifo,
-    /// Belady's MIN: what is asked for again last goes, what never is first. Exact for objects of one size.
+    /// Belady's MIN: what is asked for again last goes, what never is first. Exact for objects of one size that
+    /// all count.
     /// For others the best choice is NP-hard to find, and this is an approximation: it looks at times alone
     /// and not at sizes, which favours bytes over documents.
     Belady,
@@ -90,6 +92,7 @@ pub struct Stream {
 struct Dense {
     object: u32,
     cachable: bool,
+    counts: bool,
     bytes: u64,
     start: Nanos,
     end: Nanos,
@@ -106,8 +109,8 @@ impl Stream {
             .map(|request| {
                 let next = numbers.len() as u32;
                 let object = *numbers.entry(request.object).or_insert(next);
-                let Request { cachable, bytes, start, end, .. } = request;
-                Dense { object, cachable, bytes, start, end }
+                let Request { cachable, counts, bytes, start, end, .. } = request;
+                Dense { object, cachable, counts, bytes, start, end }
             })
             .collect();
         sorted.sort_by_key(|request| request.start);
@@ -170,7 +173,7 @@ impl Stream {
         let mut hits = Hits::default();
         for (place, request) in self.requests.iter().enumerate() {
             let is_hit = request.cachable && hit(place, request);
-            if request.start >= self.from {
+            if request.counts && request.start >= self.from {
                 hits.count(request.bytes, is_hit);
             }
         }

@@ -8,7 +8,7 @@ fn letters(text: &str) -> Stream {
     Stream::new(text.bytes().enumerate().map(|(second, letter)| {
         let start = Nanos::from_secs(second as u64);
         let cachable = letter.is_ascii_lowercase();
-        Request { object: u64::from(letter), bytes: 10, start, end: start, cachable, offered: false }
+        Request { object: u64::from(letter), bytes: 10, start, end: start, cachable, counts: true }
     }))
 }
 
@@ -26,7 +26,7 @@ fn random(seed: u64, requests: usize, sizes: bool) -> Vec<Request> {
             let start = Nanos::new(turn * 1000);
             let bytes = if sizes { 1 + object * 7919 % 97 } else { 1 };
             let cachable = object % 5 != 0;
-            Request { object, bytes, start, end: start + Nanos::new(draw(50_000)), cachable, offered: false }
+            Request { object, bytes, start, end: start + Nanos::new(draw(50_000)), cachable, counts: true }
         })
         .collect()
 }
@@ -52,7 +52,7 @@ fn repeats_in_flight_are_misses_until_the_first_fetch_ends() {
         start: at(start),
         end: at(end),
         cachable: true,
-        offered: start > 0,
+        counts: true,
     };
     // Sorted by start, whatever order they ended in; the second fetch ends before the first.
     let stream = Stream::new([request(4, 5), request(0, 9), request(1, 4), request(3, 8), request(6, 7)]);
@@ -179,7 +179,7 @@ fn objects_without_bytes_take_no_room_and_block_nothing() {
     let requests = |bytes: fn(u64) -> u64| {
         Stream::new((0..300).map(|turn| {
             let (object, start) = (turn % 30, Nanos::new(turn));
-            Request { object, bytes: bytes(object), start, end: start, cachable: true, offered: false }
+            Request { object, bytes: bytes(object), start, end: start, cachable: true, counts: true }
         }))
     };
     for policy in Policy::ALL {
@@ -211,11 +211,29 @@ fn what_was_sent_before_is_known_and_not_counted() {
         start: Nanos::new(start),
         end: Nanos::new(start + 1),
         cachable: true,
-        offered: false,
+        counts: true,
     };
     let stream = Stream::new([request(1, 0), request(2, 5), request(1, 10), request(3, 11)]);
     let all = stream.known_at_once();
     assert_eq!((all.requests, all.hits), (4, 1));
     let late = stream.counting_from(Nanos::new(10)).known_when_fetched();
     assert_eq!((late.requests, late.hits, late.hit_bytes), (2, 1, 10));
+}
+
+#[test]
+fn what_is_in_no_ratio_brings_its_object_and_takes_room() {
+    let request = |object, start, counts| Request {
+        object,
+        bytes: 10,
+        start: Nanos::new(start),
+        end: Nanos::new(start + 1),
+        cachable: true,
+        counts,
+    };
+    let stream =
+        Stream::new([request(1, 0, false), request(1, 5, true), request(2, 10, false), request(1, 15, true)]);
+    for hits in [stream.known_at_once(), stream.known_when_fetched()] {
+        assert_eq!((hits.requests, hits.hits, hits.bytes, hits.hit_bytes), (2, 2, 20, 20));
+    }
+    assert_eq!(stream.replay(Policy::Lru, Bytes::new(10)).hits, 1, "the second object took its place");
 }

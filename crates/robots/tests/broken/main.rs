@@ -11,6 +11,7 @@ mod proxy;
 mod run;
 
 use bakeoff_meter::ErrorClass;
+use bakeoff_robots::ideal::Stream;
 use bakeoff_robots::judge::{Fault, Hit, Judged, Outcome, RequestKind, Weight};
 use breakage::Breakage;
 use proxy::Proxy;
@@ -102,6 +103,8 @@ fn an_honest_proxy_is_found_right_and_the_books_of_all_three_agree() {
         assert_eq!((heard(&seen), origins), (account.forwarded, account.forwarded));
         let sums = &seen.sums;
         assert_eq!(sums.from_cache().count(), sums.offered_hit_bytes.count, "every offered hit is one");
+        let ideal = Stream::new(seen.stream.iter().copied()).known_at_once();
+        assert_eq!((ideal.requests, ideal.hits), (sums.basic.count(), sums.from_cache().count()));
         assert!(sums.hits.traffic.count() > 40 && sums.revalidated.traffic.count() > 15);
     }
     let (seen, account, _) = through(Breakage::Nothing, PLAIN, WORLD);

@@ -25,7 +25,7 @@ pub(crate) struct Seen {
     pub(crate) sums: Sums,
     /// Every request with its stamp, and how it was judged.
     pub(crate) judged: Vec<(u64, Judged)>,
-    /// The basic ones that were answered.
+    /// Those by which a cache may have come to know objects.
     pub(crate) stream: Vec<Request>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn robots(plan: &str, world: &World, address: SocketAddr) -> Seen {
     let ledger = Ledger::new(0, INTERVAL, Nanos::ZERO, send);
     let robots =
         Robots::new(Population::new(spec.clone(), model, setting), ledger, &target).telling(move |heard| {
-            let request = Request::answered(heard.flight, heard.entry);
+            let request = Request::answered(heard);
             tell.send((heard.flight.stamp, heard.entry.judged, request)).unwrap();
         });
     let interrupted = AtomicBool::new(false);
