@@ -451,10 +451,11 @@ fn a_peak_says_whether_it_was_ever_sustained() {
             Some(100.0),
             "found in 2 trials",
         ),
+        (vec![trial(100.0, SUSTAINED), at_100.clone()], Some(100.0), "found in one trial"),
         (
             vec![trial(400.0, "too slow"), trial(200.0, "too slow"), at_100.clone()],
             Some(100.0),
-            "none of 2 trials was sustained; half of the lowest",
+            "not sustained in 2 trials; half of the lowest",
         ),
         (
             vec![
@@ -487,7 +488,7 @@ fn a_peak_says_whether_it_was_ever_sustained() {
             Some(100.0),
             "found in 2 trials, but not even 125/s held for a minute",
         ),
-        (vec![trial(100.0, "too slow"), failed], None, "after 2 trials no rate was measured"),
+        (vec![trial(100.0, "too slow"), failed], None, "no rate was measured in 2 trials"),
     ] {
         let results = results_of("cache-bakeoff", &runs);
         let peak = results.entrants[0].peak.as_ref().unwrap();

@@ -44,17 +44,21 @@ fn trials(runs: &[(usize, &RunRecord)]) -> (Vec<Trial>, Vec<Trial>) {
     (searching, confirming)
 }
 
+fn counted(trials: usize) -> String {
+    if trials == 1 { "one trial".to_owned() } else { format!("{trials} trials") }
+}
+
 /// How a search found the peak, in words.
 fn found(trials: &[Trial], confirming: &[Trial], measured: bool) -> String {
     let passed = |(_, _, verdict): &Trial| verdict == SUSTAINED;
     let tried = trials.len();
     if !measured {
-        return format!("after {} trials no rate was measured", tried + confirming.len());
+        return format!("no rate was measured in {}", counted(tried + confirming.len()));
     }
     let found = if trials.iter().any(passed) {
-        format!("found in {tried} trials")
+        format!("found in {}", counted(tried))
     } else {
-        format!("none of {tried} trials was sustained; half of the lowest")
+        format!("not sustained in {}; half of the lowest", counted(tried))
     };
     match confirming {
         [] => found, // by a version that confirmed nothing

@@ -158,10 +158,10 @@ fn replies_in_gzip_are_shown_where_somebody_asked_for_them() {
 #[test]
 fn a_peak_that_was_not_found_is_none() {
     let mut results = results(vec![point(1, "meas")]);
-    let how = "after 2 trials no rate was measured".to_owned();
+    let how = "no rate was measured in 2 trials".to_owned();
     results.entrants[0].peak =
         Some(Peak { rate_per_s: None, how, trials: Vec::new(), confirming: Vec::new() });
-    shows(&results, &["peak: none, after 2 trials no rate was measured"], &[]);
+    shows(&results, &["peak: none, no rate was measured in 2 trials"], &[]);
 }
 
 #[test]
