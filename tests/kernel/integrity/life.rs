@@ -134,6 +134,15 @@ fn when_both_are_killed_opens_pass_and_the_files_stay_frozen_until_thawed() {
     site.write("a", "again");
 }
 
+/// Whether each thread of the process is stopped: a stop reaches one after the other.
+fn is_stopped(pid: u32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let state = |stat: String| stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
+    threads
+        .flatten()
+        .all(|thread| fs::read_to_string(thread.path().join("stat")).map(state).unwrap() == Some('T'))
+}
+
 #[test]
 fn the_kernels_queue_has_no_limit_that_lets_opens_through() {
     if !may_run("the_kernels_queue_has_no_limit_that_lets_opens_through") {
@@ -148,16 +157,17 @@ fn the_kernels_queue_has_no_limit_that_lets_opens_through() {
     fs::write(LIMIT, before).unwrap();
     let worker = guard.pids()[1];
     kill(worker, "-STOP");
+    wait_until("the stop of all its threads", || is_stopped(worker));
     let openers: Vec<_> = (0..16)
         .map(|_| {
             let path = site.file("b");
             std::thread::spawn(move || open(&path))
         })
         .collect();
-    // Long enough that they all wait; a few may have been answered while the worker was stopping.
+    // Long enough that they all wait.
     std::thread::sleep(std::time::Duration::from_millis(300));
     let waiting = openers.iter().filter(|opener| !opener.is_finished()).count();
-    assert!(waiting > 8, "only {waiting} of 16 openers wait for a stopped worker");
+    assert_eq!(waiting, 16, "all openers wait for a stopped worker");
     kill(worker, "-CONT");
     for opener in openers {
         assert_eq!(opener.join().unwrap(), Err(EPERM));

@@ -47,6 +47,7 @@ impl Stage {
 pub(crate) fn start(yard: &Yard, spec: &ProxySpec) -> Result<Running, SubjectError> {
     let mut context = yard.context(spec.product.label());
     context.start_timeout = Nanos::from_secs(60); // Varnish calls a compiler
+    context.grace = Nanos::from_secs(20); // on a busy machine Squid needs more than the usual
     bakeoff_subject::start(&Spec::Proxy(spec.clone()), &context)
 }
 
