@@ -278,7 +278,7 @@ pub(crate) struct PeakArgs {
     /// How narrow the interval of the rate must be
     #[arg(long, value_name = "SHARE", default_value = "3%")]
     pub(crate) precision: String,
-    /// How long the last trial takes, just below the rate that was found
+    /// How long the last trial takes, just below the rate that was found; never less than twenty times the bound
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub(crate) confirm: String,
     /// Try no higher rate, such as 5000/s; without it, closed loops of up to 256 connections find how

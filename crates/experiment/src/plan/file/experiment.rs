@@ -84,7 +84,8 @@ pub struct PeakSection {
     /// How narrow the interval of the highest rate must be. Default "3%".
     #[schemars(with = "Option<String>")]
     pub precision: Option<Spanned<String>>,
-    /// How long the last trial takes, just below the rate that was found. Default "60s".
+    /// How long the last trial takes, just below the rate that was found; never less than twenty times `slo`. Default
+    /// "60s".
     #[schemars(with = "Option<String>")]
     pub confirm: Option<Spanned<String>>,
     /// No higher rate is tried, such as "5000/s". Default: found by a closed loop.
