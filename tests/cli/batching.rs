@@ -3,7 +3,7 @@
 //! Each comparison is between runs that take turns, and allows 5 % or what equal runs differ by here,
 //! whichever is more: the two cores of a test machine are shared with whoever else is there.
 
-use crate::support::{Origin, Yard};
+use crate::support::{Origin, Yard, median};
 
 /// Runs of each kind.
 const ROUNDS: usize = 5;
@@ -28,12 +28,6 @@ impl Times {
         self.p50.push(of("p50"));
         self.p99.push(of("p99"));
     }
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
 }
 
 /// By how much equal runs differ.

@@ -4,7 +4,7 @@
 //! none may be claimed that the server cannot have borne.
 
 use crate::schema;
-use crate::support::{Origin, Yard, has, signal, wait_until};
+use crate::support::{Origin, Yard, has, median, signal, wait_until};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -53,12 +53,6 @@ fn rate(trial: &Value) -> f64 {
     trial["rate_per_s"].as_f64().unwrap()
 }
 
-fn median(of: impl Iterator<Item = f64>) -> f64 {
-    let mut sorted: Vec<f64> = of.collect();
-    sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
-}
-
 #[test]
 fn no_more_is_claimed_than_an_origin_with_a_known_capacity_bears() {
     let yard = Yard::new();
@@ -70,8 +64,8 @@ fn no_more_is_claimed_than_an_origin_with_a_known_capacity_bears() {
     assert!(matches!(said.code(), Some(0 | 4)), "{said:?}");
     let found = kept(&yard, "out", &["plain"]);
     let cores = yard.results("out")["environment"]["subject_cores"].as_array().unwrap().len();
-    let burned_ns =
-        median(trials(&found, "plain").iter().filter_map(|trial| trial["cpu_per_request_ns"].as_f64()));
+    let burned = trials(&found, "plain").iter().filter_map(|trial| trial["cpu_per_request_ns"].as_f64());
+    let burned_ns = median(&burned.collect::<Vec<_>>());
     assert!((0.4..2.5).contains(&(burned_ns / BURN_NS)), "{burned_ns}");
     let capacity = 1e9 / burned_ns * cores as f64;
     // A short trial can end before its queue has grown, and has more or fewer requests by chance: half as much again is

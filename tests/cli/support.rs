@@ -29,6 +29,13 @@ pub fn has(program: &str, test: &str) -> bool {
     found
 }
 
+/// The middle one, of an even number the upper.
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}
+
 /// `test` needs root; the same rule.
 pub fn is_root(test: &str) -> bool {
     let root = bakeoff_sys::process::is_root();

@@ -136,11 +136,11 @@ fn when_both_are_killed_opens_pass_and_the_files_stay_frozen_until_thawed() {
 
 /// Whether each thread of the process is stopped: a stop reaches one after the other.
 fn is_stopped(pid: u32) -> bool {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-    let state = |stat: String| stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
-    threads
-        .flatten()
-        .all(|thread| fs::read_to_string(thread.path().join("stat")).map(state).unwrap() == Some('T'))
+    let mut threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    threads.all(|thread| {
+        let number = thread.file_name().into_string().unwrap().parse().unwrap();
+        bakeoff_sys::process::stat(number).unwrap().state == 'T'
+    })
 }
 
 #[test]

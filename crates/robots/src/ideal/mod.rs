@@ -57,10 +57,9 @@ pub enum Policy {
     /// S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023): a small queue
     /// of a tenth of the room, a main queue, and the names of what left the small one lately.
     S3Fifo,
-    /// Belady's MIN: what is asked for again last goes, what never is first. Exact for objects of one size that
-    /// all count.
-    /// For others the best choice is NP-hard to find, and this is an approximation: it looks at times alone
-    /// and not at sizes, which favours bytes over documents.
+    /// Belady's MIN: what is asked for again last goes, what never is first. Exact where objects have one size and
+    /// all requests count. For sizes that differ the best choice is NP-hard to find, and this is an approximation:
+    /// it looks at times alone and not at sizes, which favours bytes over documents.
     Belady,
 }
 

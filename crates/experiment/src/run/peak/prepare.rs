@@ -95,12 +95,11 @@ fn unit(left: Nanos, arms: usize) -> Nanos {
 fn peak_setup(run: &Run<'_>, quest: Quest<'_>, arms: BTreeMap<String, PeakStart>, unit: Nanos) -> PeakSetup {
     let plan = quest.plan;
     let slowest = arms.values().map(|arm| arm.guess_per_s).fold(f64::INFINITY, f64::min);
-    let shortest = Nanos::from_secs_f64(2.0 * REQUESTS / slowest).clamp(unit, unit.times(LONGER));
     let baseline = run.plan.baseline_name();
     let unloaded = arms.get(baseline).map_or(Nanos::ZERO, |arm| Nanos::new(arm.unloaded.quantile_ns));
     let (slo, slo_reason) = slo(plan.slo, unloaded, baseline);
     let seen = PeakPlan::trial_under(slo);
-    let shortest = shortest.max(seen);
+    let shortest = Nanos::from_secs_f64(2.0 * REQUESTS / slowest).clamp(unit, unit.times(LONGER)).max(seen);
     let constant = matches!(quest.work.clock, LoadClock::Constant(_));
     let budget = run.left().times(USABLE / run.plan.names().len().max(1) as f64);
     PeakSetup {
@@ -228,6 +227,7 @@ fn replies_per_s(measured: &Measured) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bakeoff_units::Ratio;
 
     #[test]
     fn the_slo_is_the_plans_or_the_baselines() {
@@ -236,6 +236,24 @@ mod tests {
         assert_eq!(slo(None, ms(1), "a").0, ms(50));
         let (slow, why) = slo(None, ms(12), "a");
         assert_eq!((slow, why.as_str()), (ms(60), "5 times the 12 ms of a at low load"));
+    }
+
+    #[test]
+    fn a_budget_without_room_for_trials_under_the_bound_is_refused() {
+        let (ms, secs) = (Nanos::from_millis, Nanos::from_secs);
+        let (precision, confirm) = (Ratio::new(0.03).unwrap(), secs(1));
+        let plan = PeakPlan { slo: None, quantile: 0.99, precision, confirm, max_rate: None };
+        assert_eq!((plan.confirming(ms(10)), plan.confirming(ms(100))), (secs(1), secs(2)));
+        // Twenty trials of half a second, and two seconds.
+        let room_in = |budget: Nanos| {
+            room(&plan, &PeakSetup { slo_ns: ms(100).get(), budget_ns: budget.get(), ..PeakSetup::default() })
+        };
+        assert!(room_in(secs(12)).is_ok());
+        let refused = room_in(ms(11_999)).unwrap_err().to_string();
+        assert!(
+            refused.contains("under a bound of 100 ms") && refused.contains("at least 12 s"),
+            "{refused}"
+        );
     }
 
     #[test]
