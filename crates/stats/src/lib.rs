@@ -60,7 +60,7 @@ pub use first_use::{BreakEven, Crossing, FirstUse, Requests, SessionCosts, Which
 pub use groups::{groups, letters};
 pub use interval::{Interval, Level};
 pub use judge::{Cost, Judgement, Margin, Question, Rounds, judge, judge_null};
-pub use looks::{LOOKS, LookPlan};
+pub use looks::{LOOKS, LookPlan, level};
 pub use numbers::{Amounts, InWords, change_in_words, decimals, points_in_words, signed};
 pub use price::{BENT, Price, PriceRefusal, Shape, price};
 pub use quantile::{

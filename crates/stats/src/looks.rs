@@ -66,8 +66,13 @@ impl LookPlan {
     /// The level of every interval when `arms` arms besides the baseline are judged:
     /// 1 - 0.0125 / arms, also when there is one look only.
     pub fn level(&self, arms: usize) -> Level {
-        Level::new(1.0 - ALPHA_PER_LOOK / arms.max(1) as f64).unwrap_or(Level::NULL)
+        level(arms)
     }
+}
+
+/// The level of each look's intervals, which depends on no plan: see [`LookPlan::level`].
+pub fn level(arms: usize) -> Level {
+    Level::new(1.0 - ALPHA_PER_LOOK / arms.max(1) as f64).unwrap_or(Level::NULL)
 }
 
 /// So many looks, geometrically from the first usual one to `last`, which is beyond it; one is the last alone.

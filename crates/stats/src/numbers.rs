@@ -65,9 +65,14 @@ impl Amounts {
 
     /// For an amount that is told beside a figure of the size of `figure`. `unit` is that of the catalogue: `ns`, `B`, ...
     pub fn of(effect: &Effect, figure: f64, unit: &str) -> Self {
-        let (divisor, label) = scaled(figure.abs().max(effect.effect.abs()), unit);
-        let (low, high) = (effect.interval.low / divisor, effect.interval.high / divisor);
-        let digits = clear_of_zero(low, high, by_width((high - low) / 2.0, effect.effect / divisor));
+        Self::between(effect.effect, effect.interval.low, effect.interval.high, figure, unit)
+    }
+
+    /// The same for an estimate and the ends of its interval.
+    pub fn between(at: f64, low: f64, high: f64, figure: f64, unit: &str) -> Self {
+        let (divisor, label) = scaled(figure.abs().max(at.abs()), unit);
+        let (low, high) = (low / divisor, high / divisor);
+        let digits = clear_of_zero(low, high, by_width((high - low) / 2.0, at / divisor));
         Self { divisor, label, digits }
     }
 
