@@ -5,7 +5,7 @@ SECONDS_EACH ?= 60
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
-run: ## build, then the quickstart: what TLS costs the built-in origin (2 minutes)
+run: ## build, then the quickstart: what TLS costs the built-in origin (half a minute)
 	@test -x target/release/bakeoff || echo "The first build takes some 10 minutes on two cores, once, and longer beside other work."
 	cargo build --release -p bakeoff-cli
 	target/release/bakeoff run quickstart

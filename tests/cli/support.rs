@@ -46,8 +46,9 @@ pub fn is_root(test: &str) -> bool {
     root
 }
 
-/// A plan of three short rounds; `experiment` adds keys to its first section.
+/// A plan of three short rounds, in turn unless it says otherwise; `experiment` adds keys to its first section.
 pub fn plan(experiment: &str, workload: &str, arms: &str) -> String {
+    let design = if experiment.contains("design") { "" } else { "design = \"pairs\"\n" };
     let rounds = if experiment.contains("max_rounds") { "" } else { "max_rounds = 3\n" };
     let slice = if workload.contains("\"command\"") || experiment.contains("slice_requests") {
         ""
@@ -55,7 +56,7 @@ pub fn plan(experiment: &str, workload: &str, arms: &str) -> String {
         "slice_requests = 200\n"
     };
     format!(
-        "[experiment]\nseed = 7\nbaseline = \"plain\"\nbudget = \"60s\"\n{rounds}{slice}{experiment}\n\
+        "[experiment]\nseed = 7\nbaseline = \"plain\"\nbudget = \"60s\"\n{rounds}{slice}{design}{experiment}\n\
          [workload]\n{workload}\n\n{arms}\n"
     )
 }

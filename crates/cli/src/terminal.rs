@@ -94,21 +94,11 @@ impl Progress for Console {
             return;
         }
         self.told = Some(report.elapsed);
-        let percent = |x: f64| x * 100.0;
         let arms: Vec<String> = report
             .standing
             .arms
             .iter()
-            .map(|standing| match &standing.effect {
-                Some((effect, interval)) => format!(
-                    "{} {:+.1} % ({:+.1}..{:+.1})",
-                    standing.arm,
-                    percent(*effect),
-                    percent(interval.low),
-                    percent(interval.high)
-                ),
-                None => format!("{} ...", standing.arm),
-            })
+            .map(|standing| format!("{} {}", standing.arm, standing.so_far.as_deref().unwrap_or("...")))
             .collect();
         self.tell(format!(
             "{}: round {} of at most {}, {} left: {}",

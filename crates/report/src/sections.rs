@@ -9,6 +9,7 @@ use crate::handshakes;
 use crate::operations;
 use crate::reading::Reading;
 use bakeoff_experiment::results::{ArmResult, Comparison, Estimate, StratumSetup};
+use bakeoff_stats::change_in_words;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -165,8 +166,8 @@ fn layer(reading: &Reading<'_>) -> Option<Section> {
 
 fn change(estimate: Option<&Estimate>) -> [String; 2] {
     estimate.map_or([figures::NONE.to_owned(), String::new()], |e| {
-        let ends = [e.low, e.high].map(|x| figures::percent(x).trim_end_matches(" %").to_owned());
-        [figures::percent(e.effect), format!("{} %", ends.join(".."))]
+        let words = change_in_words(e.effect, e.low, e.high);
+        [words.effect, words.interval]
     })
 }
 

@@ -3,7 +3,7 @@
 //! Every round measures every cell, so each contrast has a value per round, and its interval is
 //! that of any effect. The level is shared among all rows (Bonferroni), so that they hold together.
 
-use super::compare::{percent, points, range};
+use super::compare::{change, percent, points, range};
 use super::decide::level;
 use super::series::{Series, primary};
 use crate::results::{Estimate, FactorsResult, Interaction, MainEffect, Setup, second};
@@ -145,11 +145,10 @@ fn main_effect(
     let sentence = effect.map_or_else(
         || format!("{factor} = {level}: too few rounds"),
         |e| {
+            let words = change(e);
             format!(
                 "{factor} = {level} against {reference}: {} {} (CI {}{over})",
-                percent(e.effect),
-                meter.noun,
-                range(&e.interval)
+                words.effect, meter.noun, words.interval
             )
         },
     );

@@ -87,6 +87,8 @@ mod tests {
             design: Default::default(),
             start: 0,
             proof: None,
+            order_seed: None,
+            ended_ns: 0,
             started_ns: 0,
             counters: Counters { link: Some(link), ..Counters::default() },
             times: EncodedTimes::default(),

@@ -28,7 +28,6 @@ use crate::results::{Comparison, RESULTS_SCHEMA, Results, WorkloadResult};
 use crate::study;
 use bakeoff_meter::Meter;
 use bakeoff_meter::catalogue::RESPONSE_P50;
-use bakeoff_stats::Interval;
 use decide::{Decided, Progress};
 use series::{Depth, Table};
 
@@ -94,8 +93,8 @@ pub enum Next {
 pub struct ArmStanding {
     /// Its name.
     pub arm: String,
-    /// Effect so far as a fraction, with its interval; `None` with too few rounds.
-    pub effect: Option<(f64, Interval)>,
+    /// Its cost so far, with the interval, in words; `None` with too few rounds.
+    pub so_far: Option<String>,
 }
 
 /// All figures and verdicts.
@@ -204,8 +203,9 @@ pub fn standing(stored: &Stored) -> Result<Standing, AnalyseError> {
     for name in stored.setup.judged() {
         let invalid = invalid::reason(&stored.setup, &table, &off, name);
         let arm = decide::decide(&stored.setup, &table, name, invalid.as_deref(), Progress::Running);
-        let share = arm.judgement.cost.as_ref().map(|cost| &cost.share);
-        arms.push(ArmStanding { arm: name.to_owned(), effect: share.map(|e| (e.effect, e.interval)) });
+        let so_far =
+            arm.judgement.cost.as_ref().map(|cost| compare::so_far(&stored.setup, &table, name, cost));
+        arms.push(ArmStanding { arm: name.to_owned(), so_far });
         decided.push(arm);
     }
     let max_rounds = table.looks.last() + setup_pairs(&stored.setup);

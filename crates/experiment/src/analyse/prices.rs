@@ -80,6 +80,7 @@ fn priced(
         meter: meter.name.to_owned(),
         unit: unit.to_owned(),
         slope: found.slope.effect,
+        slope_share: share_of_intercept(&found),
         slope_interval: ends(&found.slope),
         intercept: found.intercept.effect,
         intercept_interval: ends(&found.intercept),
@@ -88,6 +89,11 @@ fn priced(
         sentence: in_words(&name, unit, meter, &found),
         factor: name,
     })
+}
+
+/// As a share of the figure at 0, where that is known to be more than nothing.
+fn share_of_intercept(found: &Price) -> Option<f64> {
+    (found.intercept.interval.low > 0.0).then(|| found.slope.effect / found.intercept.effect)
 }
 
 const fn shape_word(shape: &Shape) -> &'static str {
@@ -100,13 +106,15 @@ const fn shape_word(shape: &Shape) -> &'static str {
 
 fn in_words(factor: &str, unit: &str, meter: &Meter, found: &Price) -> String {
     let Interval { low, high } = found.slope.interval;
+    let share = share_of_intercept(found).map(|share| format!(", {} of the figure at 0", percent(share)));
     let price = format!(
-        "one more of {factor} costs {} {unit} {} (CI {}..{}, {} rounds)",
+        "one more of {factor} costs {} {unit} {} (CI {}..{}, {} rounds){}",
         number(found.slope.effect),
         meter.noun,
         number(low),
         number(high),
-        found.rounds
+        found.rounds,
+        share.unwrap_or_default()
     );
     match &found.shape {
         Shape::Line { within } => format!(

@@ -93,6 +93,9 @@ pub struct PriceResult {
     pub unit: String,
     /// Price of one unit of the factor, in units of the meter.
     pub slope: f64,
+    /// The same as a share of the figure at 0, where that is clear of 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slope_share: Option<f64>,
     /// Low and high end of its interval.
     pub slope_interval: (f64, f64),
     /// Figure at 0.

@@ -205,7 +205,7 @@ pub struct RestartSetup {
 
 impl RestartSetup {
     /// Whether the arms are started anew before this round, counted from 0.
-    pub(crate) const fn is_due(&self, round: u32) -> bool {
+    pub const fn is_due(&self, round: u32) -> bool {
         round > 0 && self.every > 0 && (round < self.each_until || round.is_multiple_of(self.every))
     }
 }

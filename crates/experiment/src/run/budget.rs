@@ -74,7 +74,7 @@ pub(crate) struct Rounds {
 pub(crate) fn pairs(given: &Given<'_>) -> Rounds {
     let usable = given.left.get() as f64 * USABLE;
     let mut warnings = Vec::new();
-    let sized = given.slice(usable, ROUNDS);
+    let sized = given.slice(usable, ROUNDS, given.restarts);
     if let Some(wanted) = sized.wanted {
         warnings.push(small_slices(sized.requests, wanted));
     }
@@ -98,8 +98,9 @@ pub(crate) fn duet(given: &Given<'_>, rate: f64, together: &Together) -> Rounds 
     let usable = given.left.get() as f64 * USABLE;
     let wanted =
         given.plan.paired_rounds.unwrap_or(if given.quantiles { PAIRED_FOR_QUANTILES } else { PAIRED });
-    let paired = given.slice(usable * PAIRED_SHARE, wanted.max(1));
-    let kept = given.time_of_pairs(paired.requests).of_first(wanted, &given.restarts_later());
+    let later = given.restarts_later();
+    let paired = given.slice(usable * PAIRED_SHARE, wanted.max(1), &later);
+    let kept = given.time_of_pairs(paired.requests).of_first(wanted, &later);
     let kept = if wanted == 0 { 0.0 } else { kept.min(usable * PAIRED_SHARE) };
     let round = |slice: f64| RoundTime {
         round: slice + together.overhead.get() as f64,
@@ -149,7 +150,7 @@ impl Given<'_> {
     }
 
     /// Long enough for the fastest arm, and so that this many rounds fit.
-    fn slice(&self, usable: f64, rounds: u32) -> Sized {
+    fn slice(&self, usable: f64, rounds: u32, restarts: &RestartSetup) -> Sized {
         // Where no arm is left to be sized.
         let all_own = self.own.iter().copied().collect::<Option<Vec<usize>>>();
         let fixed = match (all_own.filter(|own| own.len() == self.pilot.tried.len()), self.sizing) {
@@ -163,7 +164,7 @@ impl Given<'_> {
         let free = || self.per_request().filter(|(_, own)| own.is_none()).map(|(time, _)| time);
         let fastest = free().fold(f64::INFINITY, f64::min);
         let wanted = ((SLICE.get() as f64 * RESERVE / fastest).ceil() as usize).clamp(REQUESTS, MOST);
-        let nothing = self.time_of_pairs(0).of_first(rounds, self.restarts);
+        let nothing = self.time_of_pairs(0).of_first(rounds, restarts);
         let affordable = ((usable - nothing) / f64::from(rounds) / free().sum::<f64>()).max(0.0) as usize;
         let requests = wanted.min(affordable.max(LEAST));
         let wall = Nanos::new((fastest * requests as f64) as u64);

@@ -358,6 +358,14 @@ fn load(reading: &Reading<'_>) -> String {
         per_arm.fold(None, |most: Option<f64>, x| Some(most.map_or(x, |m| m.max(x))))
     };
     let mut said = reading.bundle.results.load.clone();
+    if let Some(duet) = &reading.bundle.setup.design.duet {
+        let all: f64 = reading.arms().filter_map(|arm| reading.figure(arm, "subject_busy")).sum();
+        return format!(
+            "all at once: open loop, poisson {:.0}/s each, subjects {:.0} % busy together; in turn: {said}",
+            duet.rate_per_s,
+            all * 100.0
+        );
+    }
     for (meter, who) in [("subject_busy", "subjects"), ("generator_busy", "generator")] {
         if let Some(share) = busy(meter).filter(|share| *share > 0.0) {
             said += &format!("; {who} up to {:.0} % busy", share * 100.0);

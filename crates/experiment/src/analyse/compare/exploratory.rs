@@ -3,13 +3,14 @@
 use super::super::decide::{differences, level, null_differences};
 use super::super::series::{Series, Table};
 use super::quantiles::Quantiles;
-use super::{blank, fill, fill_cost, percent, points, range, sums, times_invalid};
+use super::{blank, fill, fill_cost, points, range, sums, times_invalid};
 use crate::plan::Design;
 use crate::results::{ArmResult, Comparison, Setup, second};
 use bakeoff_meter::catalogue::{self, ELAPSED, OPERATION_TIME, SUBJECT_CPU};
 use bakeoff_meter::{Meter, Unit};
 use bakeoff_stats::{
-    Interval, LOOKS, Proportion, Verdict, difference_of_proportions, proportion_differences, quantile_ratio,
+    Interval, LOOKS, Proportion, Verdict, change_in_words, difference_of_proportions, proportion_differences,
+    quantile_ratio,
 };
 use std::collections::BTreeMap;
 
@@ -143,7 +144,10 @@ fn finish_exploratory(of: &Of<'_>, arm: &str, meter: &Meter, mut row: Comparison
                 range(&interval).replace(" %", "")
             )
         }
-        None => format!("{} {noun} (CI {}, exploratory)", percent(effect), range(&interval)),
+        None => {
+            let words = change_in_words(effect, low, high);
+            format!("{} {noun} (CI {}, exploratory)", words.effect, words.interval)
+        }
     };
     Some(row)
 }

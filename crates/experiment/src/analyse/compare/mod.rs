@@ -11,7 +11,10 @@ use super::series::{Table, primary as primary_meter};
 use crate::directory::StoppedBy;
 use crate::results::{ArmResult, Comparison, Setup, second};
 use bakeoff_meter::{CATALOGUE, Kind, Meter};
-use bakeoff_stats::{Cost, Effect, Interval, Rounds, Verdict, ratio_of_sums, smallest_detectable};
+use bakeoff_stats::{
+    Amounts, Cost, Effect, InWords, Interval, Rounds, Verdict, change_in_words, ratio_of_sums,
+    smallest_detectable,
+};
 pub(super) use exploratory::{Of, per_slice};
 use exploratory::{commands_other, exploratory, is_compared, is_of_files};
 use primary::{null_row, primary_row};
@@ -137,6 +140,19 @@ fn sums(of: &Of<'_>, arm: &str, meter: &Meter, rounds: usize) -> Option<f64> {
     let a = first(baseline)?;
     let other = if setup.is_second(arm) { a.clone() } else { first(&second(baseline))? };
     ratio_of_sums(&first(arm)?, &a, &other)
+}
+
+/// `+2.6 us (+2.3..+2.9)`
+pub(super) fn so_far(setup: &Setup, table: &Table, arm: &str, cost: &Cost) -> String {
+    let meter = primary_meter(setup);
+    let of = table.main.figures(setup.baseline_of(arm), meter).and_then(median).unwrap_or(0.0);
+    let amounts = Amounts::of(&cost.amount, of, meter.unit.as_str());
+    format!("{}{} ({})", amounts.signed(cost.amount.effect), amounts.unit(), amounts.range(&cost.amount))
+}
+
+/// Estimate and interval in one form for their size.
+pub(super) fn change(e: &Effect) -> InWords {
+    change_in_words(e.effect, e.interval.low, e.interval.high)
 }
 
 pub(super) fn percent(fraction: f64) -> String {

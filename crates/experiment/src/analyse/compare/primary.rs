@@ -3,7 +3,7 @@
 use super::super::decide::{Decided, Progress, decide, decide_null, differences, level, null_differences};
 use super::super::series::{Series, primary};
 use super::exploratory::Of;
-use super::{blank, fill_cost, percent, range, sums, times_invalid};
+use super::{blank, change, fill_cost, sums, times_invalid};
 use crate::plan::Design;
 use crate::results::{Comparison, CoresAt, LevelsResult, Setup, second};
 use bakeoff_meter::Meter;
@@ -136,7 +136,8 @@ fn beside(of: &Of<'_>, arm: &str, meter: &Meter, decided: &Decided) -> String {
     let mut said = Vec::new();
     if let Some(at) = cores(setup, meter, cost) {
         let rate = per_second(at.per_s);
-        said.push(format!("at {rate} that is {} cores", digits(at.cores, at.high - at.low)));
+        let cores = Amounts::between(at.cores, at.low, at.high, at.cores, "");
+        said.push(format!("at {rate} that is {} cores", cores.signed(at.cores).trim_start_matches('+')));
     }
     let null = null_differences(series, baseline, meter).unwrap_or_default().first(decided.rounds);
     if let Some(null) = null.cost(series.starts(), level(setup)) {
@@ -158,12 +159,6 @@ fn cores(setup: &Setup, meter: &Meter, cost: Option<&Cost>) -> Option<CoresAt> {
         low,
         high,
     })
-}
-
-/// As many digits as the width of the interval deserves.
-fn digits(x: f64, width: f64) -> String {
-    let places = if width > 0.0 { (1.0 - width.log10().floor()).clamp(0.0, 9.0) as usize } else { 4 };
-    bakeoff_stats::signed(x, places).trim_start_matches('+').to_owned()
 }
 
 /// Where the same bytes and statuses came from both at the same cost, the layer may have been off.
@@ -214,8 +209,8 @@ pub(super) fn null_row(of: &Of<'_>, baseline: &str, meter: &Meter) -> Comparison
                 _ if is_one_process(setup, baseline) => "one server, measured as two, differs from itself",
                 _ => "two equal servers differ",
             },
-            percent(cost.share.effect),
-            range(&cost.share.interval),
+            change(&cost.share).effect,
+            change(&cost.share).interval,
             cost.share.n
         ),
         (None, None) => "the noise floor is not known: too few complete rounds".to_owned(),

@@ -1,6 +1,7 @@
 //! Plans that are good, and what is said of those that are not.
 
 use crate::plan::*;
+use bakeoff_stats::Margin;
 use bakeoff_subject::Spec;
 use bakeoff_units::{Bytes, PerSecond};
 use bakeoff_workload::replay::LogSource;
@@ -30,7 +31,7 @@ fn parse(text: &str) -> Result<Plan, String> {
 fn a_plan_keeps_the_order_of_its_arms_and_runs_the_baseline_twice() {
     let plan = parse(GOOD).unwrap();
     assert_eq!(plan.names(), ["plain", "plain'", "tls"]);
-    assert_eq!(plan.margin.get(), 0.02);
+    assert_eq!(plan.margin, Margin::Share(0.02));
     assert_eq!(plan.arm_of("plain'").unwrap().name, "plain");
 }
 
