@@ -157,6 +157,7 @@ impl Series {
             counters: measured.counters,
             times: measured.times.encode(),
             in_flight: measured.in_flight,
+            own_lateness: measured.own_lateness,
         };
         self.number += 1;
         Ok(record)
