@@ -34,6 +34,10 @@ use crate::results::Fact;
 use host::Host;
 
 /// The facts to record and what checks judge by. Takes a tenth of a second, in which it
+use std::time::Duration;
+
+/// A run begins soon: ten ticks of the clock that the kernel counts CPU time in.
+const MOMENT: Duration = Duration::from_millis(100);
 /// watches the other processes. To be called before this process pins itself or raises a limit.
 pub fn examine() -> (Vec<Fact>, Seen) {
     examine_host(&Host::here())
@@ -41,10 +45,16 @@ pub fn examine() -> (Vec<Fact>, Seen) {
 
 /// The facts of [`examine`] alone.
 pub fn facts() -> Vec<Fact> {
+/// What checks judge by, watched for so long.
+pub fn watched(window: Duration) -> Seen {
+    let host = Host::here();
+    seen::read(&host, neighbours::watch(&host, window))
+}
+
     examine().0
 }
 
 fn examine_host(host: &Host) -> (Vec<Fact>, Seen) {
-    let seen = seen::read(host, neighbours::watch(host));
+    let seen = seen::read(host, neighbours::watch(host, MOMENT));
     (facts::facts(host, &seen), seen)
 }
