@@ -65,8 +65,8 @@ fn a_sample_is_run_unless_the_whole_is_asked_for() {
     yard.write("plan.toml", plan(two, GET, ORIGINS));
     let said = yard.run(&["check", "plan.toml"]).exits(0);
     for words in [
-        "a sample: budget 150 s, at most 3 rounds, 50 requests",
-        "--full: budget 150 s, at most 4 rounds, 100",
+        "a sample: budget 2.5 min, at most 3 rounds, 50 requests",
+        "--full: budget 2.5 min, at most 4 rounds, 100",
     ] {
         assert!(said.stdout.contains(words), "{words}:\n{}", said.stdout);
     }

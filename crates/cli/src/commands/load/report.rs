@@ -146,7 +146,10 @@ fn invalid(recording: &Recording, rate: Option<PerSecond>) -> Option<String> {
             let late = recording.times.lateness.quantile(0.99);
             let own = recording.own_lateness.as_ref().filter(|own| own.excluded > 0);
             let (who, what) = match own.is_some_and(|own| own.times.quantile(0.99) <= bound) {
-                true => ("the machine is too busy: others had the generator's core", "stop other work"),
+                true => (
+                    "the machine is too busy: others had the generator's core, and it was late",
+                    "stop other work",
+                ),
                 false => ("the generator was late", "lower the rate or add --threads"),
             };
             (late > bound).then(|| format!("{who}: 1 % of the requests were sent {late} or more after they were due (bound {bound}); {what}"))
