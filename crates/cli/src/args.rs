@@ -193,7 +193,7 @@ pub(crate) struct OutputArgs {
 
 #[derive(Args, Debug, Default)]
 pub(crate) struct RuleArgs {
-    /// End with exit code 5 when this is so: `cost > 2%`, `https: response_p99 > 10%`,
+    /// End with exit code 5 when this is so: `cost > 2%`, `cost > 1.5us`, `https: response_p99 > 10%`,
     /// `verdict = costs`; may be given more than once. Figures are judged by the careful end of
     /// their interval
     #[arg(long, value_name = "RULE")]
@@ -214,8 +214,8 @@ pub(crate) struct CompareArgs {
     /// Robots asking at the same time
     #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(crate) robots: u64,
-    /// Smallest cost that matters
-    #[arg(long, value_name = "SHARE", default_value = "1%")]
+    /// Smallest cost that matters: a share such as 1%, or a time such as 0.5us
+    #[arg(long, value_name = "SHARE|TIME", default_value = "1%")]
     pub(crate) margin: String,
     /// Wall time allowed
     #[arg(long, value_name = "TIME", default_value = "5min")]
@@ -223,10 +223,13 @@ pub(crate) struct CompareArgs {
     /// Seed of everything that is drawn
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// pairs: one after the other; duet: all at once, for small differences of CPU per request;
-    /// auto: the pilot decides
-    #[arg(long, value_name = "NAME", default_value = "pairs")]
+    /// auto: a duet where it is honest; duet: all at once, which tells CPU per request sharply, then
+    /// rounds in turn for times and rates; pairs: one after the other
+    #[arg(long, value_name = "NAME", default_value = "auto")]
     pub(crate) design: String,
+    /// The rate at which a cost is also told in cores
+    #[arg(long, value_name = "RATE", default_value = "1000/s")]
+    pub(crate) at: String,
     #[command(flatten)]
     pub(crate) urls: UrlArgs,
     #[command(flatten)]

@@ -10,6 +10,7 @@ pub mod between;
 mod digest;
 pub mod directory;
 pub mod environment;
+mod looks;
 pub mod network;
 pub mod plan;
 pub mod results;

@@ -130,6 +130,11 @@ impl Meter {
         OF_WHOLE_SLICES.contains(&self.name)
     }
 
+    /// Whether it is so much a second: a figure of the load and of all who share the machine.
+    pub const fn is_speed(&self) -> bool {
+        matches!(self.unit, Unit::PerSecond | Unit::BytesPerSecond)
+    }
+
     /// The noun for a workload of this kind.
     pub fn noun_in(&self, workload: &str) -> &'static str {
         let own = NOUNS_OF_FILES.iter().find(|(name, _)| workload == "files" && *name == self.name);

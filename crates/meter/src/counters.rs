@@ -190,6 +190,56 @@ pub struct SubjectUsage {
 }
 
 impl Counters {
+    /// Adds a further part of the same slice: counts and times add up, shares are means by wall time, what is a state is
+    /// the later one's.
+    pub fn add_part(&mut self, part: &Self) {
+        let (old, new) = (self.wall_ns as f64, part.wall_ns as f64);
+        let mean = |a: f64, b: f64| if old + new > 0.0 { (a * old + b * new) / (old + new) } else { a };
+        let means = |a: Option<f64>, b: Option<f64>| Some(mean(a?, b?));
+        let sum = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+        self.generator_busy = mean(self.generator_busy, part.generator_busy);
+        self.subject_busy = means(self.subject_busy, part.subject_busy);
+        self.idle_arms_busy = mean(self.idle_arms_busy, part.idle_arms_busy);
+        self.disk_busy = means(self.disk_busy, part.disk_busy);
+        self.storage_limit_used = means(self.storage_limit_used, part.storage_limit_used);
+        let (host, more) = (&mut self.host, &part.host);
+        host.user = mean(host.user, more.user);
+        host.system = mean(host.system, more.system);
+        host.iowait = mean(host.iowait, more.iowait);
+        host.steal = mean(host.steal, more.steal);
+        host.pressure_cpu = means(host.pressure_cpu, more.pressure_cpu);
+        host.pressure_io = means(host.pressure_io, more.pressure_io);
+        host.pressure_memory = means(host.pressure_memory, more.pressure_memory);
+        self.requests += part.requests;
+        self.replies += part.replies;
+        self.bytes += part.bytes;
+        self.wall_ns += part.wall_ns;
+        self.connections += part.connections;
+        self.postponed += part.postponed;
+        self.generator_cpu_ns += part.generator_cpu_ns;
+        self.subject_cpu_ns = sum(self.subject_cpu_ns, part.subject_cpu_ns);
+        self.softirq_cpu_ns = sum(self.softirq_cpu_ns, part.softirq_cpu_ns);
+        self.throttled_ns = sum(self.throttled_ns, part.throttled_ns);
+        self.memory_limit_hits = sum(self.memory_limit_hits, part.memory_limit_hits);
+        for (class, count) in &part.errors {
+            *self.errors.entry(class.clone()).or_default() += count;
+        }
+        for (status, count) in &part.statuses {
+            *self.statuses.entry(*status).or_default() += count;
+        }
+        if let Some(more) = &part.handshakes {
+            self.handshakes.get_or_insert_default().add(more);
+        }
+        if let Some(more) = &part.violations {
+            self.violations.get_or_insert_default().add(more);
+        }
+        let (usage, more) = (&mut self.usage, &part.usage);
+        usage.disk_read_bytes = sum(usage.disk_read_bytes, more.disk_read_bytes);
+        usage.disk_write_bytes = sum(usage.disk_write_bytes, more.disk_write_bytes);
+        usage.context_switches = sum(usage.context_switches, more.context_switches);
+        (usage.rss_bytes, usage.processes) = (more.rss_bytes, more.processes);
+    }
+
     /// Number of failures of all classes.
     pub fn error_count(&self) -> u64 {
         self.errors.values().sum()
@@ -224,6 +274,25 @@ impl Counters {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_of_a_slice_add_up_and_shares_are_means_by_time() {
+        let part = |wall_ns, busy, cpu| Counters {
+            requests: 10,
+            wall_ns,
+            generator_busy: busy,
+            subject_cpu_ns: cpu,
+            statuses: BTreeMap::from([(200, 9), (404, 1)]),
+            ..Counters::default()
+        };
+        let mut slice = part(100, 0.5, Some(7));
+        slice.add_part(&part(300, 0.9, Some(5)));
+        assert_eq!((slice.requests, slice.wall_ns, slice.subject_cpu_ns), (20, 400, Some(12)));
+        assert_eq!(slice.statuses, BTreeMap::from([(200, 18), (404, 2)]));
+        assert!((slice.generator_busy - 0.8).abs() < 1e-12);
+        slice.add_part(&part(1, 0.0, None));
+        assert_eq!(slice.subject_cpu_ns, None, "what is not known of a part is not known of the slice");
+    }
 
     #[test]
     fn nothing_is_divided_by_nothing() {

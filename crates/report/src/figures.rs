@@ -2,6 +2,7 @@
 
 use bakeoff_experiment::results::Comparison;
 use bakeoff_experiment::study::{Standing, StudyRow};
+use bakeoff_stats::{Amounts, change_in_words, points_in_words};
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
 
 /// Shown where there is no figure.
@@ -90,33 +91,28 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// The same, but twice as much and more as a factor: `11.2 x`.
-    pub(crate) fn in_factors(comparison: &Comparison) -> Self {
-        let (low, high) = (finite(comparison.low), finite(comparison.high));
-        match (finite(comparison.effect), low.zip(high)) {
-            (Some(effect), Some((low, high))) if effect >= 1.0 => {
-                let digits = if effect >= 99.0 || (high - low) / 2.0 >= 5.0 { 0 } else { 1 };
-                let times = |x: f64| format!("{:.digits$}", 1.0 + x);
-                Self {
-                    effect: format!("{} x", times(effect)),
-                    interval: format!("{}..{} x", times(low), times(high)),
-                }
-            }
-            _ => Self::of(comparison),
-        }
+    const NONE: fn() -> Self = || Self { effect: NONE.to_owned(), interval: NONE.to_owned() };
+
+    /// The relative change: percent, from twice as much on a factor; failures in points.
+    pub(crate) fn of(comparison: &Comparison) -> Self {
+        let ends = finite(comparison.low).zip(finite(comparison.high));
+        let Some((effect, (low, high))) = finite(comparison.effect).zip(ends) else { return Self::NONE() };
+        let words = match comparison.meter.as_str() {
+            "errors" => points_in_words(effect, low, high),
+            _ => change_in_words(effect, low, high),
+        };
+        Self { effect: words.effect, interval: words.interval }
     }
 
-    pub(crate) fn of(comparison: &Comparison) -> Self {
-        let unit = if comparison.meter == "errors" { "points" } else { "%" };
-        let (low, high) = (finite(comparison.low), finite(comparison.high));
-        let digits = decimals(finite(comparison.effect), low, high);
-        let one = |x: Option<f64>| x.map(|x| format!("{} {unit}", signed(x, digits)));
-        let both = low
-            .zip(high)
-            .map(|(low, high)| format!("{}..{} {unit}", signed(low, digits), signed(high, digits)));
+    /// The change in the figure's own unit: `+2.6 us`, `+2.3..+2.9 us`.
+    pub(crate) fn amount(comparison: &Comparison) -> Self {
+        let ends = finite(comparison.amount_low).zip(finite(comparison.amount_high));
+        let Some((at, (low, high))) = finite(comparison.amount).zip(ends) else { return Self::NONE() };
+        let amounts = Amounts::between(at, low, high, comparison.baseline_value, &comparison.unit);
+        let unit = amounts.unit();
         Self {
-            effect: one(finite(comparison.effect)).unwrap_or(NONE.to_owned()),
-            interval: both.unwrap_or(NONE.to_owned()),
+            effect: format!("{}{unit}", amounts.signed(at)),
+            interval: format!("{}..{}{unit}", amounts.signed(low), amounts.signed(high)),
         }
     }
 }
@@ -125,29 +121,9 @@ fn finite(x: Option<f64>) -> Option<f64> {
     x.filter(|x| x.is_finite())
 }
 
-/// Decimals of percentages: one, none for wide intervals and large effects, two for narrow ones;
-/// more where an end that is clear of zero would be printed as zero. The rule of `stats`' sentences.
-pub(crate) fn decimals(effect: Option<f64>, low: Option<f64>, high: Option<f64>) -> usize {
-    let (low, high) = low.zip(high).unwrap_or((0.0, 0.0));
-    let half_width = (high - low).abs() * 50.0;
-    let enough = match effect.unwrap_or(0.0).abs() {
-        a if a >= 1.0 || half_width >= 9.5 => 0,
-        _ if half_width > 0.0 && half_width < 0.095 => 2,
-        _ => 1,
-    };
-    let shows_zero = |digits: usize| [low, high].iter().any(|end| signed(*end, digits).starts_with('0'));
-    if low * high <= 0.0 { enough } else { (enough..4).find(|digits| !shows_zero(*digits)).unwrap_or(4) }
-}
-
 /// A fraction as percent with its sign; zero has none.
 pub(crate) fn signed(fraction: f64, digits: usize) -> String {
-    let text = format!("{:.digits$}", (fraction * 100.0).abs());
-    let zero = text.chars().all(|c| matches!(c, '0' | '.'));
-    match fraction {
-        _ if zero => text,
-        x if x < 0.0 => format!("-{text}"),
-        _ => format!("+{text}"),
-    }
+    bakeoff_stats::signed(fraction * 100.0, digits)
 }
 
 /// This run's figure beside a published one, and its interval: three digits, the study's unit.
@@ -213,8 +189,6 @@ mod tests {
         assert_eq!(signed(1.52, 0), "+152");
         assert_eq!(percent(0.005), "+0.5 %");
         assert_eq!(percent(0.0), "0 %");
-        assert_eq!(decimals(Some(0.015), Some(0.0003), Some(0.03)), 2, "clear of zero, and seen to be");
-        assert_eq!(decimals(Some(0.015), Some(-0.0003), Some(0.03)), 1);
     }
 
     #[test]

@@ -60,7 +60,7 @@ fn row(reading: &Reading<'_>, kind: &OperationResult, arm: &str, meter: &str) ->
         cells.extend([time(of_arm.time_ns.p50), time(of_arm.time_ns.p99)]);
     }
     let compared = kind.comparisons.iter().find(|c| c.arm == arm && c.meter == meter);
-    let change = compared.map(Change::in_factors);
+    let change = compared.map(Change::of);
     cells.extend(change.map_or([String::new(), String::new()], |change| [change.effect, change.interval]));
     if reading.invalid(arm).is_some() {
         // What must not be used, as everywhere in the terminal.

@@ -1,6 +1,7 @@
 //! Questions to one results directory, asked by every kind of report.
 
-use crate::{Bundle, words};
+use crate::{Bundle, figures, words};
+use bakeoff_experiment::plan::Design;
 use bakeoff_experiment::results::{ArmResult, Comparison};
 use bakeoff_meter::catalogue;
 use bakeoff_stats::Verdict;
@@ -14,7 +15,7 @@ pub(crate) struct Reading<'b> {
 /// Where the wall time of the run went, ns.
 #[derive(Debug, Default)]
 pub(crate) struct TimeSpent {
-    /// Per arm, in plan order.
+    /// All at once in a duet; then per arm, in plan order.
     pub(crate) measuring: Vec<(String, u64)>,
     /// Between slices: starts, warm-up, draining, waiting.
     pub(crate) between: u64,
@@ -71,6 +72,21 @@ impl<'b> Reading<'b> {
     /// The comparison that the arm's verdict stands on.
     pub(crate) fn primary(&self, arm: &str) -> Option<&'b Comparison> {
         self.bundle.results.comparisons.iter().find(|c| c.arm == arm && c.primary)
+    }
+
+    /// The primary figure once more, of the paired rounds after a duet.
+    pub(crate) fn in_pairs(&self, arm: &str) -> Option<&'b Comparison> {
+        let meter = self.primary_meter();
+        self.bundle.results.comparisons.iter().find(|c| c.arm == arm && c.meter == meter && !c.primary)
+    }
+
+    /// The smallest cost that matters, as it was set.
+    pub(crate) fn margin(&self) -> String {
+        let results = &self.bundle.results;
+        match results.margin_amount {
+            Some(amount) => figures::value(self.unit(self.primary_meter()), amount),
+            None => figures::share(results.margin),
+        }
     }
 
     /// Kind of the workload.
@@ -144,13 +160,23 @@ impl<'b> Reading<'b> {
     /// Wall time of the slices per arm, and the rest of the run.
     pub(crate) fn time_spent(&self) -> TimeSpent {
         let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut together: BTreeMap<u32, u64> = BTreeMap::new();
         for slice in &self.bundle.slices {
-            *sums.entry(&slice.arm).or_default() += slice.counters.wall_ns;
+            let wall = slice.counters.wall_ns;
+            match slice.design {
+                Design::Pairs => *sums.entry(&slice.arm).or_default() += wall,
+                Design::Duet => {
+                    let longest = together.entry(slice.round).or_default();
+                    *longest = (*longest).max(wall);
+                }
+            }
         }
-        let measured = sums.values().sum();
-        let of = |arm: &str| (arm.to_owned(), sums.get(arm).copied().unwrap_or(0));
+        let all_at_once: u64 = together.values().sum();
+        let measured = sums.values().sum::<u64>() + all_at_once;
+        let of = |arm: &str| Some((arm.to_owned(), *sums.get(arm)?));
+        let duet = (all_at_once > 0).then(|| ("all at once".to_owned(), all_at_once));
         TimeSpent {
-            measuring: self.arms().map(of).collect(),
+            measuring: duet.into_iter().chain(self.arms().filter_map(of)).collect(),
             between: self.bundle.results.duration_ns.saturating_sub(measured),
         }
     }

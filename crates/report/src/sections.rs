@@ -94,8 +94,7 @@ fn bake_off(reading: &Reading<'_>) -> Option<Section> {
         None => figures::NONE.to_owned(),
     };
     let row = |arm: &&str| {
-        let change =
-            reading.primary(arm).and_then(|c| c.effect).map_or("baseline".to_owned(), figures::percent);
+        let change = reading.primary(arm).map_or("baseline".to_owned(), |c| figures::Change::of(c).effect);
         let failed = reading
             .arm(arm)
             .map_or(0.0, |a| a.errors.values().sum::<u64>() as f64 / a.requests.max(1) as f64);
@@ -114,12 +113,15 @@ fn bake_off(reading: &Reading<'_>) -> Option<Section> {
     let head = vec!["arm", "cost", "change", "replies/s", "p50", "p99", "failed", "group"];
     let table = Table { head, rows: names.iter().map(row).collect(), figures: 6 };
     let note = format!(
-        "The cost is {short}. Arms with a common letter are shown to be equal within the margin of {}, each with each; \
-         arms without one are not thereby different.",
+        "The cost is {short}. Arms with a common letter are shown to be equal within {}, each with each; arms without one \
+         are not thereby different.",
         figures::share(results.margin)
     );
     Some(Section {
-        title: "Bake-off: from the cheapest to the dearest",
+        title: match baselines.len() {
+            1 => "Bake-off: from the cheapest to the dearest",
+            _ => "Bake-off, stratum by stratum",
+        },
         note,
         table: Some(table),
         entries: Vec::new(),
@@ -240,12 +242,18 @@ fn spread(reading: &Reading<'_>) -> Option<Section> {
         .collect();
     let head = vec!["arm", "from start to start", "from round to round"];
     let design = &results.design;
-    let words = match design.rate_per_s {
-        Some(rate) => format!(
-            "duet: all arms at once, {rate:.0} requests/s each ({}); only costs per request are comparable",
-            design.reason
+    let reason = if design.reason.is_empty() { String::new() } else { format!(" ({})", design.reason) };
+    let words = match &design.duet {
+        Some(duet) => format!(
+            "duet{reason}: all arms at once, {:.0} requests/s each, in orders and at moments of their own, tell the cost; \
+             times and rates are those of {} rounds in turn after it. What a layer spoils for its neighbours (caches of the \
+             processor) is hidden",
+            duet.rate_per_s, results.paired_rounds
         ),
-        None => format!("{} ({})", design.design.as_str(), design.reason),
+        None if design.parts > 1 => {
+            format!("pairs{reason}, each slice in {} parts between those of the others", design.parts)
+        }
+        None => format!("{}{reason}", design.design.as_str()),
     };
     Some(Section {
         title: "Design and starts",

@@ -22,15 +22,11 @@ pub(crate) fn verdict(verdict: Verdict) -> String {
     verdict.as_str().replace('-', " ")
 }
 
-/// What a comparison found, beginning with its verdict: sentences that do not say the word
-/// themselves get it.
+/// What a comparison found; its sentence says it all.
 pub(crate) fn headline(comparison: &Comparison) -> String {
-    let word = verdict(comparison.verdict);
-    let sentence = comparison.sentence.trim();
-    match sentence {
-        "" => word,
-        said if said.to_lowercase().starts_with(&word) => said.to_owned(),
-        other => format!("{word}: {other}"),
+    match comparison.sentence.trim() {
+        "" => verdict(comparison.verdict),
+        said => said.to_owned(),
     }
 }
 
@@ -73,7 +69,12 @@ pub(crate) fn is_partial(results: &Results) -> bool {
 pub(crate) fn extent(results: &Results) -> String {
     let rounds = if results.rounds == 1 { "round" } else { "rounds" };
     let time = figures::span(results.duration_ns);
-    format!("{} {rounds}, {time}, seed {}", results.rounds, results.seed)
+    let together = results.rounds - results.paired_rounds.min(results.rounds);
+    let how = match results.paired_rounds {
+        0 => String::new(),
+        paired => format!(" ({together} all at once, {paired} in turn)"),
+    };
+    format!("{} {rounds}{how}, {time}, seed {}", results.rounds, results.seed)
 }
 
 /// Requests of a slice: `3,000`, or `3,000 to 6,000` where arms have numbers of their own.

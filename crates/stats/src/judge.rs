@@ -12,33 +12,110 @@
 //! alarm (0.1 % per look) should not end a run that the next look clears. Missing
 //! or unusable A/A' values block likewise: unknown noise is not small noise.
 //!
-//! All intervals are those of [`effect_of`]: by start, where processes were started more than once.
+//! The scale that is judged is the margin's: a share of the reference, or an amount in the figure's
+//! own unit. The cost is estimated on both. All intervals are those of [`effect_of`]: by start, where
+//! processes were started more than once.
 
+use crate::effect::{log_ratio, log_ratios};
 use crate::{Decision, Effect, Level, Scale, Verdict, effect_of};
 
 /// An effect must be this many times the difference between two equal servers.
 const TIMES_THE_NULL: f64 = 3.0;
 
-/// In a duet, where all arms are loaded at once, one could disturb the other; an effect further from
-/// 0 than this is decided by rounds in which they take turns.
-pub const DUET_CONFIRM_ABOVE: f64 = 0.05;
+/// The smallest cost that matters, above 0. Fixed before the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Margin {
+    /// A share of the reference's figure: 0.01 is 1 %.
+    Share(f64),
+    /// In the unit of the figure.
+    Amount(f64),
+}
 
-/// How many such rounds.
-pub const DUET_CONFIRM_ROUNDS: u32 = 10;
+impl Margin {
+    /// Without its unit.
+    pub const fn size(self) -> f64 {
+        match self {
+            Self::Share(size) | Self::Amount(size) => size,
+        }
+    }
+}
+
+/// What the rounds of a comparison came to, one value a round on either scale.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rounds {
+    /// ln(subject / reference).
+    pub ratios: Vec<f64>,
+    /// Subject minus reference, in the unit of the figure.
+    pub amounts: Vec<f64>,
+}
+
+impl Rounds {
+    /// Of a subject against A and A'. The reference of ratios is their geometric mean, that of amounts
+    /// the plain one. As many as the shortest of the three.
+    pub fn of(subject: &[f64], a: &[f64], a2: &[f64]) -> Self {
+        let rounds = subject.iter().zip(a).zip(a2);
+        let amounts = rounds.map(|((s, a), a2)| s - (a + a2) / 2.0).collect();
+        Self { ratios: log_ratios(subject, a, a2), amounts }
+    }
+
+    /// Of A' against A.
+    pub fn of_twins(a2: &[f64], a: &[f64]) -> Self {
+        let rounds = || a2.iter().zip(a);
+        Self {
+            ratios: rounds().map(|(a2, a)| log_ratio(*a2, *a)).collect(),
+            amounts: rounds().map(|(a2, a)| a2 - a).collect(),
+        }
+    }
+
+    /// The first `rounds` of them.
+    #[must_use]
+    pub fn first(mut self, rounds: usize) -> Self {
+        self.ratios.truncate(rounds);
+        self.amounts.truncate(rounds);
+        self
+    }
+
+    /// The cost that they show; `None` with too few rounds, or where one is not finite.
+    pub fn cost(&self, starts: &[u32], level: Level) -> Option<Cost> {
+        Some(Cost {
+            share: effect_of(&self.ratios, starts, level, Scale::LogRatio)?,
+            amount: effect_of(&self.amounts, starts, level, Scale::Difference)?,
+        })
+    }
+}
+
+/// What a subject costs more than its reference, on both scales.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cost {
+    /// As a fraction of the reference: 0.014 is 1.4 % more.
+    pub share: Effect,
+    /// In the unit of the figure.
+    pub amount: Effect,
+}
+
+impl Cost {
+    /// The estimate on the scale of a margin.
+    pub const fn on(&self, margin: Margin) -> &Effect {
+        match margin {
+            Margin::Share(_) => &self.share,
+            Margin::Amount(_) => &self.amount,
+        }
+    }
+}
 
 /// What is asked at one look. Figures are oriented so that more is worse.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
-    /// The margin d as a fraction: 0.01 is 1 %. Fixed before the run.
-    pub margin: f64,
+    /// The smallest cost that matters.
+    pub margin: Margin,
     /// Why the run broke its own conditions, if it did.
     pub invalid: Option<&'a str>,
-    /// ln(A'/A) per round.
-    pub null_d: &'a [f64],
-    /// ln(subject / reference) per round; not read by [`judge_null`].
-    pub d: &'a [f64],
-    /// The start of the measured processes that each round belongs to, at least one entry per entry
-    /// of `d` and `null_d`; empty when all were started once.
+    /// A' against A.
+    pub null: &'a Rounds,
+    /// The subject against both; not read by [`judge_null`].
+    pub arm: &'a Rounds,
+    /// The start of the measured processes that each round belongs to, at least one entry per round;
+    /// empty when all were started once.
     pub starts: &'a [u32],
     /// The level of this look, from [`crate::LookPlan::level`].
     pub level: Level,
@@ -51,14 +128,12 @@ pub struct Question<'a> {
 pub struct Judgement {
     /// Verdict, or go on.
     pub decision: Decision,
-    /// The arm's effect; for [`judge_null`] that of A' against A. Shown also when invalid.
-    pub effect: Option<Effect>,
+    /// What the arm costs; for [`judge_null`] A' against A. Shown also when invalid.
+    pub cost: Option<Cost>,
     /// A' against A at 99.9 %: the noise floor.
-    pub null: Option<Effect>,
+    pub null: Option<Cost>,
     /// The margin judged against.
-    pub margin: f64,
-    /// How the effects are to be read.
-    pub scale: Scale,
+    pub margin: Margin,
     /// Why it is invalid.
     pub invalid: Option<String>,
 }
@@ -73,43 +148,31 @@ impl Judgement {
     }
 }
 
-/// Judges an arm by log ratios.
+/// Judges an arm.
 pub fn judge(q: &Question<'_>) -> Judgement {
-    judge_arm(q, Scale::LogRatio)
+    let cost = q.arm.cost(q.starts, q.level);
+    let null = q.null.cost(q.starts, Level::NULL);
+    let (effect, floor) = (on(q, cost.as_ref()), on(q, null.as_ref()));
+    let decision = decide(q, blocked(effect, floor), effect, settled);
+    answer(q, decision, cost, null)
 }
 
-/// Judges an arm by differences of proportions: `d` and `null_d` are plain differences per
-/// round, the margin is in the same unit (0.01 is one point).
-pub fn judge_difference(q: &Question<'_>) -> Judgement {
-    judge_arm(q, Scale::Difference)
-}
-
-fn judge_arm(q: &Question<'_>, scale: Scale) -> Judgement {
-    let effect = effect_of(q.d, q.starts, q.level, scale);
-    let null = effect_of(q.null_d, q.starts, Level::NULL, scale);
-    let blocked = blocked(effect.as_ref(), null.as_ref());
-    let decision = decide(q, blocked, effect.as_ref(), settled);
-    answer(q, scale, decision, effect, null)
-}
-
-/// Judges the row A' against A from `null_d` alone. It is a check of the machine, so it never
-/// ends in `costs` or `saves`: a difference at 99.9 % is `no-verdict`.
+/// Judges the row A' against A alone. It is a check of the machine, so it never ends in `costs` or
+/// `saves`: a difference at 99.9 % is `no-verdict`.
 pub fn judge_null(q: &Question<'_>) -> Judgement {
-    let effect = effect_of(q.null_d, q.starts, q.level, Scale::LogRatio);
-    let null = effect_of(q.null_d, q.starts, Level::NULL, Scale::LogRatio);
-    let differ = null.as_ref().is_some_and(differ);
-    let decision = decide(q, differ, effect.as_ref(), no_cost);
-    answer(q, Scale::LogRatio, decision, effect, null)
+    let cost = q.null.cost(q.starts, q.level);
+    let null = q.null.cost(q.starts, Level::NULL);
+    let decision = decide(q, on(q, null.as_ref()).is_some_and(differ), on(q, cost.as_ref()), no_cost);
+    answer(q, decision, cost, null)
 }
 
-fn answer(
-    q: &Question<'_>,
-    scale: Scale,
-    decision: Decision,
-    effect: Option<Effect>,
-    null: Option<Effect>,
-) -> Judgement {
-    Judgement { decision, effect, null, margin: q.margin, scale, invalid: q.invalid.map(str::to_owned) }
+/// On the scale that is judged.
+fn on<'c>(q: &Question<'_>, cost: Option<&'c Cost>) -> Option<&'c Effect> {
+    cost.map(|cost| cost.on(q.margin))
+}
+
+fn answer(q: &Question<'_>, decision: Decision, cost: Option<Cost>, null: Option<Cost>) -> Judgement {
+    Judgement { decision, cost, null, margin: q.margin, invalid: q.invalid.map(str::to_owned) }
 }
 
 /// The five rules; `settle` is rules 3 and 4.
@@ -122,12 +185,13 @@ fn decide(
     if q.invalid.is_some() {
         return Decision::Final(Verdict::Invalid);
     }
-    let early = effect.filter(|_| !blocked).and_then(|e| settle(e, q.margin));
+    let margin = q.margin.size();
+    let early = effect.filter(|_| !blocked).and_then(|e| settle(e, margin));
     match early {
         Some(verdict) => Decision::Final(verdict),
         None if !q.last_look => Decision::GoOn,
         None if blocked => Decision::Final(Verdict::NoVerdict),
-        None => Decision::Final(at_the_end(effect, q.margin)),
+        None => Decision::Final(at_the_end(effect, margin)),
     }
 }
 
@@ -197,9 +261,14 @@ mod tests {
         (0..20).map(|i| middle + spread * (f64::from(i) - 9.5) / 9.5).collect()
     }
 
-    fn ask<'a>(null_d: &'a [f64], d: &'a [f64], last_look: bool) -> Question<'a> {
+    /// With amounts a hundred times the logarithms, and their noise.
+    fn rounds(ratios: &[f64]) -> Rounds {
+        Rounds { ratios: ratios.to_vec(), amounts: ratios.iter().map(|x| 100.0 * x).collect() }
+    }
+
+    fn ask<'a>(null: &'a Rounds, arm: &'a Rounds, last_look: bool) -> Question<'a> {
         let level = Level::new(0.9875).unwrap();
-        Question { margin: MARGIN, invalid: None, null_d, d, starts: &[], level, last_look }
+        Question { margin: Margin::Share(MARGIN), invalid: None, null, arm, starts: &[], level, last_look }
     }
 
     #[test]
@@ -267,11 +336,12 @@ mod tests {
     fn the_order_of_the_rules() {
         let (equal, off) = (around(0.0, 0.01), around(0.1, 0.01));
         let (nothing, costs, wide) = (around(0.0, 0.005), around(0.2, 0.01), around(0.0, 0.5));
-        let judged = |null: &[f64], d: &[f64], last| judge(&ask(null, d, last)).decision;
+        let judged = |null: &[f64], d: &[f64], last| judge(&ask(&rounds(null), &rounds(d), last)).decision;
         for last in [false, true] {
-            let invalid = Question { invalid: Some("wrong bodies"), ..ask(&equal, &costs, last) };
+            let (null, arm) = (rounds(&equal), rounds(&costs));
+            let invalid = Question { invalid: Some("wrong bodies"), ..ask(&null, &arm, last) };
             assert_eq!(judge(&invalid).decision, Decision::Final(Verdict::Invalid));
-            assert!(judge(&invalid).effect.is_some(), "the figures stay visible");
+            assert!(judge(&invalid).cost.is_some(), "the figures stay visible");
             assert_eq!(judged(&equal, &nothing, last), Decision::Final(Verdict::NoCost));
             assert_eq!(judged(&equal, &costs, last), Decision::Final(Verdict::Costs));
         }
@@ -290,35 +360,52 @@ mod tests {
 
     #[test]
     fn the_null_row_never_costs_or_saves() {
-        let judged = |null: &[f64], last| judge_null(&ask(null, &[], last)).decision;
+        let none = Rounds::default();
+        let judged = |null: &[f64], last| judge_null(&ask(&rounds(null), &none, last)).decision;
         assert_eq!(judged(&around(0.0, 0.005), false), Decision::Final(Verdict::NoCost));
         assert_eq!(judged(&around(0.1, 0.005), false), Decision::GoOn);
         assert_eq!(judged(&around(0.1, 0.005), true), Decision::Final(Verdict::NoVerdict));
         assert_eq!(judged(&around(0.0, 0.5), true), Decision::Final(Verdict::NotResolved));
         assert_eq!(judged(&around(-0.02, 0.05), true), Decision::Final(Verdict::NotWorse));
         // clear of 0 at its own level but not at 99.9 %
-        let between = around(0.02, 0.03);
-        let got = judge_null(&ask(&between, &[], true));
-        assert!(!got.effect.unwrap().interval.contains(0.0));
+        let between = rounds(&around(0.02, 0.03));
+        let got = judge_null(&ask(&between, &none, true));
+        assert!(!got.cost.unwrap().share.interval.contains(0.0));
         assert_eq!(got.decision, Decision::Final(Verdict::NotResolved));
     }
 
     #[test]
     fn equal_rounds_of_two_starts_are_no_claim() {
-        let (null, d) = ([0.0; 20], [[0.02; 10], [0.03; 10]].concat());
+        let (null, d) = (rounds(&[0.0; 20]), rounds(&[[0.02; 10], [0.03; 10]].concat()));
         let starts = [[0_u32; 10], [1; 10]].concat();
         assert_eq!(judge(&ask(&null, &d, false)).decision, Decision::Final(Verdict::Costs));
         let told = Question { starts: &starts, ..ask(&null, &d, false) };
         assert_eq!(judge(&told).decision, Decision::GoOn);
-        let null_told = Question { starts: &starts, ..ask(&d, &[], true) };
-        assert_eq!(judge_null(&ask(&d, &[], true)).decision, Decision::Final(Verdict::NoVerdict));
+        let none = Rounds::default();
+        let null_told = Question { starts: &starts, ..ask(&d, &none, true) };
+        assert_eq!(judge_null(&ask(&d, &none, true)).decision, Decision::Final(Verdict::NoVerdict));
         assert_eq!(judge_null(&null_told).decision, Decision::Final(Verdict::NotResolved));
     }
 
+    /// A reference whose figure doubles from round to round, and what is always 3 more; or always a tenth.
     #[test]
-    fn differences_are_judged_in_points() {
-        let got = judge_difference(&ask(&around(0.0, 0.001), &around(0.3, 0.001), false));
-        assert!((got.effect.unwrap().effect - 0.3).abs() < 1e-12);
-        assert_eq!(got.decision, Decision::Final(Verdict::Costs));
+    fn the_margin_says_which_scale_is_judged() {
+        let a: Vec<f64> = (0..20).map(|i| if i % 2 == 0 { 100.0 } else { 200.0 }).collect();
+        let more: Vec<f64> = a.iter().map(|a| a + 3.0).collect();
+        let tenth: Vec<f64> = a.iter().map(|a| a * 1.1).collect();
+        let null = Rounds::of_twins(&a, &a);
+        let judged = |subject: &[f64], margin| {
+            let arm = Rounds::of(subject, &a, &a);
+            let answer = judge(&Question { margin, ..ask(&null, &arm, true) });
+            let cost = answer.cost.unwrap();
+            (answer.decision, cost.share.effect, cost.amount.effect)
+        };
+        let (decision, _, amount) = judged(&more, Margin::Amount(1.0));
+        assert_eq!((decision, amount), (Decision::Final(Verdict::Costs), 3.0));
+        assert_eq!(judged(&more, Margin::Amount(3.1)).0, Decision::Final(Verdict::NoCost));
+        assert_eq!(judged(&more, Margin::Share(0.04)).0, Decision::Final(Verdict::NoCost));
+        let (decision, share, amount) = judged(&tenth, Margin::Share(0.01));
+        assert_eq!(decision, Decision::Final(Verdict::Costs));
+        assert!((share - 0.1).abs() < 1e-9 && (amount - 15.0).abs() < 1e-9, "{share} {amount}");
     }
 }

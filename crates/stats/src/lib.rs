@@ -10,7 +10,7 @@
 //! the effect at a planned look ([`LookPlan`]) a [`Judgement`] ([`judge`]), the judgement a line
 //! for people ([`sentence`]). Of many arms, [`groups()`] says which are shown to be equal. Latencies
 //! take the side door [`quantile_ratio`], and the search for the highest rate is a house of its own
-//! ([`knee`]). [`simulate`] runs the whole rule on invented noise and is how its error rates are
+//! ([`knee`]). tests/calibration runs the whole rule on invented noise and is how its error rates are
 //! known; MEASURING.md quotes it.
 //!
 //! Figures of many cells become effects of factors ([`contrasts`]), of a numeric factor a
@@ -24,6 +24,7 @@
 
 mod batches;
 mod bootstrap;
+mod contradict;
 mod contrast;
 mod effect;
 mod first_use;
@@ -40,7 +41,6 @@ mod restarts;
 mod rng;
 mod sentence;
 mod signed_rank;
-pub mod simulate;
 mod steady;
 mod trimmed;
 mod unpaired;
@@ -48,6 +48,7 @@ mod verdict;
 
 pub use batches::{FEWEST_BATCHES, OfBatches, of_batches};
 pub use bootstrap::Resampling;
+pub use contradict::{Contradiction, contradiction};
 pub use contrast::{
     Contrast, Contrasts, Design, DesignError, FactorLevel, NotEstimable, Square, Term, Together, contrasts,
 };
@@ -58,18 +59,17 @@ pub use effect::{
 pub use first_use::{BreakEven, Crossing, FirstUse, Requests, SessionCosts, Which, break_even, first_use};
 pub use groups::{groups, letters};
 pub use interval::{Interval, Level};
-pub use judge::{
-    DUET_CONFIRM_ABOVE, DUET_CONFIRM_ROUNDS, Judgement, Question, judge, judge_difference, judge_null,
-};
-pub use looks::{LOOKS, LookPlan};
+pub use judge::{Cost, Judgement, Margin, Question, Rounds, judge, judge_null};
+pub use looks::{LOOKS, LookPlan, level};
+pub use numbers::{Amounts, InWords, change_in_words, decimals, points_in_words, signed};
 pub use price::{BENT, Price, PriceRefusal, Shape, price};
 pub use quantile::{
     CountsByRound, Quantile, QuantileEffect, QuantileRefusal, SHIFT, quantile_ratio, shift_function,
 };
-pub use resolution::{rounds_for, rounds_from_sd, rounds_to_settle, smallest_detectable};
+pub use resolution::{Outlook, outlook, rounds_for, rounds_from_sd, rounds_to_settle, smallest_detectable};
 pub use restarts::{Levels, STARTS_FOR_LUCK, effect_of, levels};
 pub use rng::SplitMix64;
-pub use sentence::{Wording, sentence};
+pub use sentence::{Wording, floor_in_words, sentence};
 pub use steady::{FEWEST_WINDOWS, SMALLEST_SHIFT, Segment, Shift, Steadiness, steady};
 pub use unpaired::{Estimate, OfRun, Unpaired, change_of_effect, change_of_figure, change_of_quantile};
 pub use verdict::{Decision, UnknownVerdict, Verdict};

@@ -10,7 +10,7 @@ use crate::Level;
 pub const LOOKS: [u32; 7] = [10, 14, 20, 28, 40, 56, 80];
 
 /// Error of one look with one arm. Seven looks overlap in their data, so the whole rule errs
-/// less than 7 x 1.25 %; the share is known by simulation ([`crate::simulate`]).
+/// less than 7 x 1.25 %; the share is known by simulation (tests/calibration).
 const ALPHA_PER_LOOK: f64 = 0.0125;
 
 /// The looks of one run, decided before its first round.
@@ -28,14 +28,24 @@ impl LookPlan {
     /// looks would spend more error than the level pays for.
     pub fn new(max_rounds: u32) -> LookPlan {
         let last = max_rounds.max(1);
-        let mut looks: Vec<u32> = if last > LOOKS[6] {
-            let step = (f64::from(last) / f64::from(LOOKS[0])).powf(1.0 / 6.0);
-            (0..6).map(|i| (f64::from(LOOKS[0]) * step.powi(i)).round() as u32).collect()
-        } else {
-            LOOKS.into_iter().filter(|&look| look < last).collect()
-        };
+        if last > LOOKS[6] {
+            return LookPlan { looks: spread(LOOKS.len(), last) };
+        }
+        let mut looks: Vec<u32> = LOOKS.into_iter().filter(|&look| look < last).collect();
         looks.push(last);
         LookPlan { looks }
+    }
+
+    /// The same run when it is known that `last` rounds fit its budget. No more looks than were planned before, or the
+    /// level would not pay for them; where `last` would have more, they are spread from the first to the last.
+    #[must_use]
+    pub fn again(&self, last: u32) -> LookPlan {
+        let plan = LookPlan::new(last);
+        if plan.looks.len() <= self.looks.len() {
+            plan
+        } else {
+            LookPlan { looks: spread(self.looks.len(), last) }
+        }
     }
 
     /// Whether the verdict is asked for after this many rounds.
@@ -56,13 +66,46 @@ impl LookPlan {
     /// The level of every interval when `arms` arms besides the baseline are judged:
     /// 1 - 0.0125 / arms, also when there is one look only.
     pub fn level(&self, arms: usize) -> Level {
-        Level::new(1.0 - ALPHA_PER_LOOK / arms.max(1) as f64).unwrap_or(Level::NULL)
+        level(arms)
     }
+}
+
+/// The level of each look's intervals, which depends on no plan: see [`LookPlan::level`].
+pub fn level(arms: usize) -> Level {
+    Level::new(1.0 - ALPHA_PER_LOOK / arms.max(1) as f64).unwrap_or(Level::NULL)
+}
+
+/// So many looks, geometrically from the first usual one to `last`, which is beyond it; one is the last alone.
+fn spread(looks: usize, last: u32) -> Vec<u32> {
+    let steps = looks.saturating_sub(1) as i32;
+    let step = (f64::from(last) / f64::from(LOOKS[0])).powf(1.0 / f64::from(steps.max(1)));
+    let between = (0..steps).map(|i| (f64::from(LOOKS[0]) * step.powi(i)).round() as u32);
+    between.chain([last]).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn planning_again_adds_no_look() {
+        let again = |before: u32, now: u32| LookPlan::new(before).again(now).looks;
+        assert_eq!(again(80, 12), [10, 12]);
+        assert_eq!(again(12, 80), [10, 80]);
+        assert_eq!(again(30, 80), [10, 17, 28, 48, 80]);
+        assert_eq!(again(7, 40), [40], "the first not before ten rounds, unless it is the only one");
+        assert_eq!(again(40, 7), [7]);
+        for before in 1..200 {
+            for now in 1..200 {
+                let (planned, plan) = (LookPlan::new(before), LookPlan::new(before).again(now));
+                assert!(
+                    plan.looks.len() <= planned.looks.len() && plan.looks.is_sorted_by(|a, b| a < b),
+                    "{plan:?}"
+                );
+                assert_eq!(plan.last(), now);
+            }
+        }
+    }
 
     #[test]
     fn plans() {

@@ -1,9 +1,12 @@
 //! What could have been seen, and what it would take to see more.
 
-use crate::Effect;
+use crate::{Effect, Level};
 
 /// 1.96 + 0.84: the 5 % two-sided and 80 % power points of the normal distribution.
 const FIVE_PERCENT_EIGHTY_POWER: f64 = 2.8;
+
+/// An outlook of more than so many times its least is none.
+const FAR: f64 = 20.0;
 
 /// The smallest effect found with 80 % power at 5 %, from `n` rounds whose log ratios have the
 /// standard deviation `paired_sd`. Printed with every result, resolved or not.
@@ -34,6 +37,35 @@ pub fn rounds_to_settle(effect: &Effect, margin: f64) -> u32 {
     let inside_the_margin = margin - size;
     let clear_of_zero = size.min(margin.max(size / 2.0));
     rounds_for(effect.interval.half_width(), effect.n, inside_the_margin.max(clear_of_zero))
+}
+
+/// How many more rounds would settle an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outlook {
+    /// If the estimate and the spread lie to the good side.
+    pub least: u32,
+    /// If to the other side; `None`: more than twenty times the least.
+    pub most: Option<u32>,
+}
+
+/// [`rounds_to_settle`] less those that were run, with what the estimate leaves open: the effect may lie a standard
+/// error to either side, and so may the variance of the rounds, of which n rounds know the share sqrt(2 / (n - 1)).
+/// `None` where no number of rounds would settle it.
+pub fn outlook(effect: &Effect, margin: f64) -> Option<Outlook> {
+    let error = effect.interval.half_width() / Level::new(effect.level)?.z();
+    let spread = (2.0 / (effect.n.max(2) - 1) as f64).sqrt();
+    let at = |shift: f64| {
+        let moved = Effect { effect: effect.effect + shift * error, ..effect.clone() };
+        f64::from(rounds_to_settle(&moved, margin))
+    };
+    let needed = [-1.0, 0.0, 1.0].map(at);
+    let more = |rounds: f64| (rounds - effect.n as f64).max(1.0);
+    let least = more(needed.into_iter().fold(f64::INFINITY, f64::min) * (1.0 - spread).max(0.25));
+    let most = more(needed.into_iter().fold(0.0, f64::max) * (1.0 + spread));
+    (least < f64::from(u32::MAX / 2)).then(|| Outlook {
+        least: least as u32,
+        most: (most <= FAR * least).then(|| (most.ceil() as u32).max(least as u32 + 1)),
+    })
 }
 
 #[cfg(test)]

@@ -1,121 +1,218 @@
 //! A judgement in words.
 //!
-//! One line that stands alone in a table or a terminal. It claims what the verdict allows and
-//! no more; how many decimals a number gets is decided in `numbers`.
+//! What it costs in the figure's own unit, than what, and what share of that this is, with the load it was taken at:
+//! the amount depends on the load a little, the share very much. One line that stands behind the arm's name; it claims
+//! what the verdict allows and no more. How many decimals a number gets is decided in `numbers`.
 
-use crate::numbers::{Numbers, unit};
-use crate::resolution::rounds_to_settle;
-use crate::{Decision, Effect, Judgement, Scale, Verdict};
+use crate::numbers::{Amounts, change_in_words};
+use crate::resolution::{Outlook, outlook};
+use crate::{Cost, Decision, Effect, Judgement, Margin, Verdict};
 
-/// From this effect on (three times as much) a factor reads better than a percentage.
-const FACTOR_FROM: f64 = 2.0;
-
-/// What the sentence cannot know from the judgement.
+/// What the sentences cannot know from the judgement.
 #[derive(Clone, Copy, Debug)]
 pub struct Wording<'a> {
-    /// The figure's noun: "CPU per request", "elapsed time", "hit ratio".
+    /// What the arm is compared with.
+    pub baseline: &'a str,
+    /// The baseline's figure, in `unit`.
+    pub of: f64,
+    /// Unit of the figure as in the catalogue of meters: `ns`, `B`, `share`, ...
+    pub unit: &'a str,
+    /// The figure's noun: "CPU per request", "elapsed time".
     pub figure: &'a str,
+    /// The load it was taken at: "6,400/s"; empty: there is none to name.
+    pub load: &'a str,
+    /// Time that the rounds took.
+    pub seconds: f64,
     /// How long one round takes, to say how long more of them would.
     pub seconds_per_round: Option<f64>,
 }
 
-/// The judgement as one line without a full stop.
+/// The judgement as one line without a full stop, to stand behind the arm's name.
 pub fn sentence(j: &Judgement, wording: &Wording<'_>) -> String {
     if j.verdict() == Some(Verdict::Invalid) {
         return format!("invalid: {}", j.invalid.as_deref().unwrap_or("no reason given"));
     }
-    if j.verdict() == Some(Verdict::NoVerdict) {
-        return no_verdict(j);
-    }
-    let Some(e) = &j.effect else {
+    let Some(cost) = &j.cost else {
         return "not resolved: too few usable rounds".to_owned();
     };
-    let numbers = Numbers::of(e, j.scale);
+    let words = Words { cost, margin: j.margin, wording };
     match j.decision {
-        Decision::GoOn => format!("undecided after {} rounds: {}", e.n, numbers.range_with_unit()),
-        Decision::Final(Verdict::Costs) => amount("costs", e, j.scale, wording.figure),
-        Decision::Final(Verdict::Saves) => amount("saves", e, j.scale, wording.figure),
-        Decision::Final(Verdict::NoCost) => no_cost(e, j),
-        Decision::Final(Verdict::NotWorse) => {
-            format!("not worse by {} or more (CI {}, {} rounds)", margin(j), numbers.signed_range(), e.n)
+        Decision::GoOn => format!("undecided: {}", words.amount_signed()),
+        Decision::Final(Verdict::Costs) => words.claim("costs", "more than"),
+        Decision::Final(Verdict::Saves) => words.claim("saves", "against"),
+        Decision::Final(Verdict::NoCost) => words.margin("costs no more than the margin of"),
+        Decision::Final(Verdict::NotWorse) => words.margin("is not worse by the margin of"),
+        Decision::Final(Verdict::NoVerdict) => words.no_verdict(j.null.as_ref()),
+        Decision::Final(_) => words.not_resolved(),
+    }
+}
+
+/// `two equal a's differ by -0.03 us (-0.25..+0.19)`; where that could be all of the effect it says so.
+pub fn floor_in_words(null: &Cost, effect: Option<&Cost>, wording: &Wording<'_>) -> String {
+    let amounts = Amounts::of(&null.amount, wording.of, wording.unit);
+    let told = format!(
+        "two equal {}'s differ by {}{} ({})",
+        wording.baseline,
+        amounts.signed(null.amount.effect),
+        amounts.unit(),
+        amounts.range(&null.amount)
+    );
+    let reach = null.amount.interval.low.abs().max(null.amount.interval.high.abs());
+    let hides =
+        effect.is_some_and(|cost| !cost.amount.interval.contains(0.0) && cost.amount.effect.abs() <= reach);
+    if hides { format!("{told}: DOUBTFUL, as they may differ by as much as this") } else { told }
+}
+
+struct Words<'a> {
+    cost: &'a Cost,
+    margin: Margin,
+    wording: &'a Wording<'a>,
+}
+
+impl Words<'_> {
+    /// `costs 2.6 us CPU per request more than a (2.3..2.9): +7.8 % of a's 33.3 us at 6,400/s; 14 s, 14 rounds`
+    fn claim(&self, does: &str, than: &str) -> String {
+        let Wording { baseline, figure, .. } = *self.wording;
+        let (amount, amounts) = (&self.cost.amount, self.amounts());
+        let (low, high) = (amount.interval.low, amount.interval.high);
+        // Amount and share are estimates of their own: at the edge the amount's interval may hold 0.
+        let range = match low > 0.0 || high < 0.0 {
+            true if low.abs() <= high.abs() => format!("{}..{}", amounts.plain(low), amounts.plain(high)),
+            true => format!("{}..{}", amounts.plain(high), amounts.plain(low)),
+            false => amounts.range(amount),
+        };
+        format!(
+            "{does} {}{} {figure} {than} {baseline} ({range}): {}{}",
+            amounts.plain(amount.effect),
+            amounts.unit(),
+            self.share(),
+            self.basis()
+        )
+    }
+
+    fn margin(&self, claims: &str) -> String {
+        format!(
+            "{claims} {}: {}, {}{}",
+            self.margin_in_words(),
+            self.amount_signed(),
+            self.share_range(),
+            self.basis()
+        )
+    }
+
+    fn no_verdict(&self, null: Option<&Cost>) -> String {
+        let Some(null) = null else {
+            return "no verdict: the two equal servers could not be compared".to_owned();
+        };
+        format!(
+            "no verdict: {}, and this is less than three times that: {}{}",
+            floor_in_words(null, None, self.wording),
+            self.amount_signed(),
+            self.basis()
+        )
+    }
+
+    /// An interval that is clear of 0 says which of the two is dearer, whatever else it leaves open.
+    fn not_resolved(&self) -> String {
+        let judged = self.cost.on(self.margin);
+        let open = match (judged.interval.low > 0.0, judged.interval.high < 0.0) {
+            (true, _) => format!("costs more than {}, how much is not resolved", self.wording.baseline),
+            (_, true) => format!("saves against {}, how much is not resolved", self.wording.baseline),
+            _ => "not resolved".to_owned(),
+        };
+        let told = format!("{open}: {}, {}{}", self.amount_signed(), self.share_range(), self.basis());
+        let more = outlook(judged, self.margin.size()).map(|outlook| self.outlook(&outlook));
+        told + &more.unwrap_or_default()
+    }
+
+    /// `; 20 to 90 more rounds (1 to 5 min) would settle a margin of 1 %`
+    fn outlook(&self, outlook: &Outlook) -> String {
+        let time = |rounds: u32| self.wording.seconds_per_round.map(|s| duration(s * f64::from(rounds)));
+        let margin = self.margin_in_words();
+        match outlook.most {
+            Some(most) => {
+                let times = time(outlook.least).zip(time(most)).map(|(a, b)| format!(" ({a} to {b})"));
+                let times = times.unwrap_or_default();
+                format!("; {} to {most} more rounds{times} would settle a margin of {margin}", outlook.least)
+            }
+            None => {
+                let time = time(outlook.least).map(|a| format!(" ({a})")).unwrap_or_default();
+                let least = outlook.least;
+                format!(
+                    "; at least {least} more rounds{time}, perhaps many times that, would settle a margin of {margin}"
+                )
+            }
         }
-        Decision::Final(_) => {
-            format!("not resolved: {}{}", numbers.range_with_unit(), outlook(e, j, wording))
+    }
+
+    fn amounts(&self) -> Amounts {
+        Amounts::of(&self.cost.amount, self.wording.of, self.wording.unit)
+    }
+
+    /// `+0.03 us CPU per request (-0.06..+0.12)`
+    fn amount_signed(&self) -> String {
+        let (amount, amounts) = (&self.cost.amount, self.amounts());
+        let unit = amounts.unit();
+        format!("{}{unit} {} ({})", amounts.signed(amount.effect), self.wording.figure, amounts.range(amount))
+    }
+
+    /// `+7.8 % of a's 33.3 us`, `3.4 times a's 33.3 us`
+    fn share(&self) -> String {
+        let words =
+            change_in_words(self.cost.share.effect, ends(&self.cost.share).0, ends(&self.cost.share).1);
+        match words.effect.strip_suffix(" x") {
+            Some(times) => format!("{times} times {}", self.reference()),
+            None => format!("{} of {}", words.effect, self.reference()),
+        }
+    }
+
+    fn share_range(&self) -> String {
+        let (low, high) = ends(&self.cost.share);
+        let words = change_in_words(self.cost.share.effect, low, high);
+        match words.interval.strip_suffix(" x") {
+            Some(times) => format!("{times} times {}", self.reference()),
+            None => format!("{} of {}", words.interval, self.reference()),
+        }
+    }
+
+    /// `a's 33.3 us`
+    fn reference(&self) -> String {
+        let amounts = Amounts::of_figure(self.wording.of, self.wording.unit);
+        format!("{}'s {}{}", self.wording.baseline, amounts.plain(self.wording.of), amounts.unit())
+    }
+
+    /// ` at 6,400/s; 14 s, 14 rounds`
+    fn basis(&self) -> String {
+        let Wording { load, seconds, .. } = *self.wording;
+        let at = if load.is_empty() { String::new() } else { format!(" at {load}") };
+        format!("{at}; {}, {} rounds", duration(seconds), self.cost.share.n)
+    }
+
+    /// The margin as it was set, without trailing zeros.
+    fn margin_in_words(&self) -> String {
+        match self.margin {
+            Margin::Share(share) => format!("{} %", (share * 1e6).round() / 1e4),
+            Margin::Amount(amount) => {
+                let amounts = Amounts::of_figure(amount, self.wording.unit);
+                let text = amounts.plain(amount);
+                let short =
+                    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+                format!("{short}{}", amounts.unit())
+            }
         }
     }
 }
 
-fn no_verdict(j: &Judgement) -> String {
-    match &j.null {
-        Some(null) => {
-            let floor = Numbers::of(null, j.scale).with_unit(null.effect.abs());
-            format!("the machine cannot tell two equal servers apart better than {floor}")
-        }
-        None => "no verdict: the two equal servers could not be compared".to_owned(),
-    }
-}
-
-fn no_cost(e: &Effect, j: &Judgement) -> String {
-    let numbers = Numbers::of(e, j.scale);
-    let mut words = format!("no cost above {} can be seen (CI {})", margin(j), numbers.signed_range());
-    if !e.interval.contains(0.0) {
-        let does = if e.effect > 0.0 { "costs" } else { "saves" };
-        let size = numbers.with_unit(e.effect.abs());
-        words += &format!(", {does} {size}, less than the margin of {}", margin(j));
-    }
-    words
-}
-
-/// `costs 1.4 % CPU per request (CI 0.9..1.9, 28 rounds)`
-fn amount(does: &str, e: &Effect, scale: Scale, figure: &str) -> String {
-    if scale == Scale::LogRatio && e.effect >= FACTOR_FROM {
-        return factor(does, e, figure);
-    }
-    let numbers = Numbers::of(e, scale);
-    let (mut near, mut far) = (e.interval.low.abs(), e.interval.high.abs());
-    if near > far {
-        (near, far) = (far, near);
-    }
-    let of = if scale == Scale::Difference { "of " } else { "" };
-    let size = numbers.with_unit(e.effect.abs());
-    format!("{does} {size} {of}{figure} (CI {}..{}, {} rounds)", numbers.plain(near), numbers.plain(far), e.n)
-}
-
-/// `costs 3.4 times as much CPU per request (CI 3.2..3.6 times, 10 rounds)`
-fn factor(does: &str, e: &Effect, figure: &str) -> String {
-    let digits = if e.effect >= 99.0 || e.interval.half_width() >= 5.0 { 0 } else { 1 };
-    let times = |x: f64| format!("{:.digits$}", 1.0 + x);
-    format!(
-        "{does} {} times as much {figure} (CI {}..{} times, {} rounds)",
-        times(e.effect),
-        times(e.interval.low),
-        times(e.interval.high),
-        e.n
-    )
-}
-
-/// `; about 64 more rounds (11 min) would settle 1 %`
-fn outlook(e: &Effect, j: &Judgement, wording: &Wording<'_>) -> String {
-    let all = rounds_to_settle(e, j.margin);
-    let more = u64::from(all).saturating_sub(e.n as u64).max(1);
-    if all == u32::MAX {
-        return "; no number of rounds would settle it".to_owned();
-    }
-    let time = wording.seconds_per_round.map(|s| format!(" ({})", duration(s * more as f64)));
-    let rounds = if more == 1 { "round" } else { "rounds" };
-    format!("; about {more} more {rounds}{} would settle {}", time.unwrap_or_default(), margin(j))
+const fn ends(e: &Effect) -> (f64, f64) {
+    (e.interval.low, e.interval.high)
 }
 
 fn duration(seconds: f64) -> String {
     match seconds {
+        s if s < 9.95 => format!("{s:.1} s"),
         s if s < 99.5 => format!("{s:.0} s"),
         s if s < 99.5 * 60.0 => format!("{:.0} min", s / 60.0),
         s if s < 48.0 * 3600.0 => format!("{:.1} h", s / 3600.0),
         s => format!("{:.0} days", s / 86400.0),
     }
-}
-
-/// The margin as it was set, without trailing zeros.
-fn margin(j: &Judgement) -> String {
-    format!("{} {}", (j.margin * 1e6).round() / 1e4, unit(j.scale))
 }

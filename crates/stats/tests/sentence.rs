@@ -2,9 +2,9 @@
 
 use bakeoff_stats::Decision::{Final, GoOn};
 use bakeoff_stats::Verdict::{Costs, Invalid, NoCost, NoVerdict, NotResolved, NotWorse, Saves};
-use bakeoff_stats::{Decision, Effect, Interval, Judgement, Scale, Wording, sentence};
+use bakeoff_stats::{Cost, Decision, Effect, Interval, Judgement, Margin, Wording, floor_in_words, sentence};
 
-fn made(effect: f64, low: f64, high: f64, n: usize) -> Effect {
+fn made(low: f64, effect: f64, high: f64, n: usize) -> Effect {
     let interval = Interval { low, high };
     Effect {
         effect,
@@ -19,94 +19,127 @@ fn made(effect: f64, low: f64, high: f64, n: usize) -> Effect {
     }
 }
 
-fn judged(decision: Decision, margin: f64, effect: Effect) -> Judgement {
-    Judgement { decision, effect: Some(effect), null: None, margin, scale: Scale::LogRatio, invalid: None }
+/// Of 33.3 us, so that both scales say the same.
+fn cost(low: f64, effect: f64, high: f64, n: usize) -> Cost {
+    let amount = |share: f64| share * 33_300.0;
+    Cost { share: made(low, effect, high, n), amount: made(amount(low), amount(effect), amount(high), n) }
 }
+
+fn judged(decision: Decision, cost: Cost) -> Judgement {
+    Judgement { decision, cost: Some(cost), null: None, margin: Margin::Share(0.01), invalid: None }
+}
+
+const WORDING: Wording<'_> = Wording {
+    baseline: "a",
+    of: 33_300.0,
+    unit: "ns",
+    figure: "CPU per request",
+    load: "6,400/s",
+    seconds: 14.0,
+    seconds_per_round: Some(1.0),
+};
 
 fn say(j: &Judgement) -> String {
-    sentence(j, &Wording { figure: "CPU per request", seconds_per_round: Some(10.3) })
+    sentence(j, &WORDING)
 }
 
 #[test]
-fn costs_and_saves() {
+fn an_amount_comes_first_then_what_share_of_what_it_is() {
     let table = [
-        (Costs, (0.014, 0.009, 0.019), "costs 1.4 % CPU per request (CI 0.9..1.9, 28 rounds)"),
-        (Saves, (-0.03, -0.04, -0.02), "saves 3.0 % CPU per request (CI 2.0..4.0, 28 rounds)"),
-        (Costs, (0.0007, 0.0003, 0.0011), "costs 0.07 % CPU per request (CI 0.03..0.11, 28 rounds)"),
-        (Costs, (0.01, 0.0002, 0.0198), "costs 1.00 % CPU per request (CI 0.02..1.98, 28 rounds)"),
-        (Costs, (0.5, 0.35, 0.65), "costs 50 % CPU per request (CI 35..65, 28 rounds)"),
-        (Costs, (1.52, 1.47, 1.57), "costs 152 % CPU per request (CI 147..157, 28 rounds)"),
-        (Costs, (2.4, 2.2, 2.6), "costs 3.4 times as much CPU per request (CI 3.2..3.6 times, 28 rounds)"),
         (
             Costs,
-            (149.0, 140.0, 158.0),
-            "costs 150 times as much CPU per request (CI 141..159 times, 28 rounds)",
+            [0.069, 0.078, 0.087],
+            "costs 2.6 us CPU per request more than a (2.3..2.9): +7.8 % of a's 33.3 us at 6,400/s; 14 s, 14 rounds",
+        ),
+        (
+            Saves,
+            [-0.087, -0.078, -0.069],
+            "saves 2.6 us CPU per request against a (2.3..2.9): -7.8 % of a's 33.3 us at 6,400/s; 14 s, 14 rounds",
+        ),
+        (
+            Costs,
+            [0.0003, 0.0007, 0.0011],
+            "costs 0.023 us CPU per request more than a (0.010..0.037): +0.07 % of a's 33.3 us at 6,400/s; 14 s, 14 rounds",
+        ),
+        (
+            Costs,
+            [2.2, 2.4, 2.6],
+            "costs 80 us CPU per request more than a (73..87): 3.4 times a's 33.3 us at 6,400/s; 14 s, 14 rounds",
+        ),
+        (
+            NoCost,
+            [-0.002, 0.001, 0.004],
+            "costs no more than the margin of 1 %: +0.03 us CPU per request (-0.07..+0.13), -0.2..+0.4 % of a's 33.3 us \
+             at 6,400/s; 14 s, 14 rounds",
+        ),
+        (
+            NotWorse,
+            [-0.04, -0.02, 0.004],
+            "is not worse by the margin of 1 %: -0.7 us CPU per request (-1.3..+0.1), -4.0..+0.4 % of a's 33.3 us \
+             at 6,400/s; 14 s, 14 rounds",
         ),
     ];
-    for (verdict, (effect, low, high), want) in table {
-        assert_eq!(say(&judged(Final(verdict), 0.01, made(effect, low, high, 28))), want);
+    for (verdict, [low, effect, high], want) in table {
+        assert_eq!(say(&judged(Final(verdict), cost(low, effect, high, 14))), want);
     }
 }
 
 #[test]
-fn no_cost_and_not_worse() {
-    let table = [
-        (NoCost, (0.0005, -0.003, 0.004), "no cost above 0.5 % can be seen (CI -0.3..+0.4)"),
-        (
-            NoCost,
-            (0.003, 0.002, 0.004),
-            "no cost above 0.5 % can be seen (CI +0.2..+0.4), costs 0.3 %, less than the margin of 0.5 %",
-        ),
-        (
-            NoCost,
-            (-0.003, -0.004, -0.002),
-            "no cost above 0.5 % can be seen (CI -0.4..-0.2), saves 0.3 %, less than the margin of 0.5 %",
-        ),
-        (NoCost, (0.0, 0.0, 0.0), "no cost above 0.5 % can be seen (CI 0.0..0.0)"),
-        (NoCost, (0.0, -0.0023, 0.0004), "no cost above 0.5 % can be seen (CI -0.2..0.0)"),
-        (NotWorse, (-0.0095, -0.023, 0.004), "not worse by 0.5 % or more (CI -2.3..+0.4, 80 rounds)"),
-    ];
-    for (verdict, (effect, low, high), want) in table {
-        assert_eq!(say(&judged(Final(verdict), 0.005, made(effect, low, high, 80))), want);
-    }
-}
-
-#[test]
-fn not_resolved_says_what_would_settle_it() {
-    // clear of 0 needs a half-width of 0.65: 80 x (1.45 / 0.65)^2 = 398
-    let j = judged(Final(NotResolved), 0.01, made(0.0065, -0.008, 0.021, 80));
-    assert_eq!(say(&j), "not resolved: -0.8..+2.1 %; about 319 more rounds (55 min) would settle 1 %");
-    // around 0 the margin itself is the target: 58 x (1.45 / 1)^2 = 122
-    let j = judged(Final(NotResolved), 0.01, made(0.0, -0.0145, 0.0145, 58));
-    assert_eq!(say(&j), "not resolved: -1.5..+1.5 %; about 64 more rounds (11 min) would settle 1 %");
-    let untimed = Wording { figure: "elapsed time", seconds_per_round: None };
-    assert_eq!(sentence(&j, &untimed), "not resolved: -1.5..+1.5 %; about 64 more rounds would settle 1 %");
-    let day = Wording { figure: "elapsed time", seconds_per_round: Some(400.0) };
-    assert!(sentence(&j, &day).contains("(7.1 h)"), "{}", sentence(&j, &day));
-    let without = Judgement { effect: None, ..j };
+fn what_is_not_resolved_still_says_what_is_known() {
+    let open = say(&judged(Final(NotResolved), cost(-0.008, 0.0065, 0.021, 80)));
+    let told = "not resolved: +0.2 us CPU per request (-0.3..+0.7), -0.8..+2.1 % of a's 33.3 us at 6,400/s; 14 s, 80 rounds; ";
+    assert!(open.starts_with(told), "{open}");
+    let clear = say(&judged(Final(NotResolved), cost(6.12, 7.5, 8.99, 3)));
+    assert!(clear.starts_with("costs more than a, how much is not resolved: +250 us"), "{clear}");
+    assert!(clear.contains("7.1..10.0 times a's"), "{clear}");
+    let without = Judgement { cost: None, ..judged(Final(NotResolved), cost(0.0, 0.0, 0.0, 3)) };
     assert_eq!(say(&without), "not resolved: too few usable rounds");
 }
 
 #[test]
+fn more_rounds_are_told_with_what_is_not_known_of_them() {
+    // Around 0: 80 x (1.45 / 1)^2 = 169 rounds. A standard error off it, 0.58, 80 x (1.45 / 0.58)^2 = 500; either 16 % off.
+    let around_zero = say(&judged(Final(NotResolved), cost(-0.0145, 0.0, 0.0145, 80)));
+    assert!(
+        around_zero.ends_with("more rounds (62 s to 8 min) would settle a margin of 1 %"),
+        "{around_zero}"
+    );
+    let wild = say(&judged(Final(NotResolved), cost(-0.3, 0.004, 0.3, 10)));
+    assert!(wild.contains("at least") && wild.contains("perhaps many times that"), "{wild}");
+}
+
+#[test]
+fn margins_may_be_amounts() {
+    let j =
+        Judgement { margin: Margin::Amount(500.0), ..judged(Final(NoCost), cost(-0.002, 0.001, 0.004, 14)) };
+    assert!(say(&j).starts_with("costs no more than the margin of 500 ns: +0.03 us"), "{}", say(&j));
+    let j = Judgement { margin: Margin::Amount(1500.0), ..j };
+    assert!(say(&j).starts_with("costs no more than the margin of 1.5 us"), "{}", say(&j));
+}
+
+#[test]
+fn the_noise_floor_stands_beside_and_says_when_it_is_as_large_as_the_effect() {
+    let null = cost(-0.0075, -0.0009, 0.0057, 14);
+    assert_eq!(floor_in_words(&null, None, &WORDING), "two equal a's differ by -0.03 us (-0.25..+0.19)");
+    let small = cost(0.001, 0.004, 0.007, 14);
+    let doubted = floor_in_words(&null, Some(&small), &WORDING);
+    assert!(doubted.ends_with("DOUBTFUL, as they may differ by as much as this"), "{doubted}");
+    assert!(!floor_in_words(&null, Some(&cost(0.07, 0.08, 0.09, 14)), &WORDING).contains("DOUBTFUL"));
+}
+
+#[test]
 fn no_verdict_invalid_and_undecided() {
-    let base = judged(Final(NoVerdict), 0.01, made(0.02, 0.01, 0.03, 80));
-    let null = Some(made(0.023, 0.011, 0.035, 80));
+    let base = judged(Final(NoVerdict), cost(0.01, 0.02, 0.03, 80));
+    let null = Some(cost(0.011, 0.023, 0.035, 80));
     assert_eq!(
         say(&Judgement { null, ..base.clone() }),
-        "the machine cannot tell two equal servers apart better than 2.3 %"
+        "no verdict: two equal a's differ by +0.8 us (+0.4..+1.2), and this is less than three times that: +0.7 us CPU per \
+         request (+0.3..+1.0) at 6,400/s; 14 s, 80 rounds"
     );
     assert_eq!(say(&base), "no verdict: the two equal servers could not be compared");
     let invalid = Some("generator late by 3 ms".to_owned());
     let j = Judgement { decision: Final(Invalid), invalid, ..base.clone() };
     assert_eq!(say(&j), "invalid: generator late by 3 ms");
     let j = Judgement { decision: GoOn, ..base };
-    assert_eq!(say(&j), "undecided after 80 rounds: +1.0..+3.0 %");
-}
-
-#[test]
-fn proportions_are_told_in_points() {
-    let j = judged(Final(Costs), 0.01, made(0.021, 0.015, 0.027, 28));
-    let j = Judgement { scale: Scale::Difference, ..j };
-    let wording = Wording { figure: "hit ratio", seconds_per_round: None };
-    assert_eq!(sentence(&j, &wording), "costs 2.1 points of hit ratio (CI 1.5..2.7, 28 rounds)");
+    assert_eq!(say(&j), "undecided: +0.7 us CPU per request (+0.3..+1.0)");
 }

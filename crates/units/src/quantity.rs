@@ -203,6 +203,9 @@ impl FromStr for Bytes {
 }
 
 impl PerSecond {
+    /// Once a second.
+    pub const ONE: Self = Self(1.0);
+
     /// A rate; `None` unless finite and above zero.
     pub fn new(rate: f64) -> Option<Self> {
         (rate.is_finite() && rate > 0.0).then_some(Self(rate))

@@ -27,12 +27,13 @@ fn plan_text(args: &CompareArgs) -> Result<String, Failure> {
     let robots = args.robots;
     let clock = if args.work.log.is_some() { "clock = \"shuffled\"\n" } else { "" };
     Ok(format!(
-        "[experiment]\nseed = {}\nbaseline = {}\nmargin = {}\nbudget = {}\ndesign = {}\n\n{}{clock}robots = {robots}\n{arms}",
+        "[experiment]\nseed = {}\nbaseline = {}\nmargin = {}\nbudget = {}\ndesign = {}\nat = {}\n\n{}{clock}robots = {robots}\n{arms}",
         args.seed,
         quoted(&sides.baseline()),
         quoted(&args.margin),
         quoted(&args.budget),
         quoted(&args.design),
+        quoted(&args.at),
         sides.workload()?
     ))
 }

@@ -6,6 +6,8 @@ use crate::exit::Exit;
 use crate::{Failure, terminal};
 use bakeoff_experiment::plan::{Kind, PeakPlan, Plan, Work};
 use bakeoff_experiment::shipped;
+use bakeoff_stats::Margin;
+use bakeoff_units::{Nanos, Ratio};
 use std::path::Path;
 
 /// Lists the shipped plans.
@@ -56,7 +58,7 @@ fn comparison(plan: &Plan) -> String {
         "  workload: {load}\n  arms: {} ({})\n  margin {}, budget {}, at most {} rounds",
         arms(plan),
         baselines(plan),
-        plan.margin,
+        margin(plan.margin),
         plan.budget,
         plan.max_rounds
     )
@@ -120,5 +122,13 @@ pub(crate) fn find(name: &str) -> Result<Plan, Failure> {
                 .map_err(Failure::usage)
         }
         _ => Plan::load(path).map_err(Failure::usage),
+    }
+}
+
+/// `1 %`, `500 ns`
+fn margin(margin: Margin) -> String {
+    match margin {
+        Margin::Share(share) => Ratio::new(share).unwrap_or_default().to_string(),
+        Margin::Amount(ns) => Nanos::new(ns as u64).to_string(),
     }
 }

@@ -7,6 +7,7 @@ use crate::terminal::{self, Console};
 use crate::{Failure, rules, signals};
 use bakeoff_experiment::directory::{self, DirectoryError, ResultsDir, SETUP, StoppedBy, Stored};
 use bakeoff_experiment::plan::{Extent, Plan};
+use bakeoff_experiment::rule::Rule;
 use bakeoff_experiment::run::{Run, RunError};
 use bakeoff_units::{Clock, MonotonicClock};
 use std::path::{Path, PathBuf};
@@ -58,7 +59,8 @@ pub(crate) fn experiment(
     let began = clock.now();
     let dir = new_dir(output.out.as_deref(), &plan.name)?;
     let mut console = Console::new(&plan.name, output.quiet);
-    let run = Run { plan, dir: &dir, began, clock, interrupted };
+    let quantiles = rules.fail_if.iter().any(Rule::is_about_a_quantile);
+    let run = Run { plan, dir: &dir, began, clock, interrupted, quantiles };
     let result = run.start(&mut console);
     console.finish();
     conclude(&dir, result, output.quiet, rules, interrupted)
@@ -77,7 +79,7 @@ fn resume(path: &Path, quiet: bool, rules: &RuleArgs, interrupted: &AtomicBool) 
         return conclude(&dir, Ok(stored.stopped_by), quiet, rules, interrupted);
     }
     let mut console = Console::new(&plan.name, quiet);
-    let run = Run { plan: &plan, dir: &dir, began, clock, interrupted };
+    let run = Run { plan: &plan, dir: &dir, began, clock, interrupted, quantiles: false };
     let result = run.resume(stored, &mut console);
     console.finish();
     conclude(&dir, result, quiet, rules, interrupted)

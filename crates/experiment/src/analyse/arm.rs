@@ -1,6 +1,6 @@
 //! Sums and distributions of each arm.
 
-use super::series::{Column, Series, Table, primary};
+use super::series::{Column, Table, primary};
 use super::{bound, handshakes, invalid, layer, steady};
 use crate::results::{ArmResult, Setup, SliceRecord, WebstoneFigures};
 use bakeoff_meter::{CATALOGUE, Counters};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub(super) fn results(setup: &Setup, table: &Table, slices: &[SliceRecord]) -> BTreeMap<String, ArmResult> {
     let off = layer::off(setup, slices);
     let result = |arm: &String| {
-        let mut result = result(setup, &table.main, &off, arm);
+        let mut result = result(setup, table, &off, arm);
         result.violations = layer::violations(setup, table, arm);
         result.proof = layer::proof(setup, slices, arm);
         result.steady = steady::result(setup, &table.main, arm);
@@ -18,19 +18,20 @@ pub(super) fn results(setup: &Setup, table: &Table, slices: &[SliceRecord]) -> B
     setup.arms.iter().map(result).collect()
 }
 
-fn result(setup: &Setup, series: &Series, off: &BTreeMap<String, String>, arm: &str) -> ArmResult {
+fn result(setup: &Setup, table: &Table, off: &BTreeMap<String, String>, arm: &str) -> ArmResult {
+    let series = &table.main;
     let column = series.column(arm);
     let mut sum = ArmResult {
         subject: setup.subjects.get(arm).cloned().unwrap_or_default(),
-        invalid: invalid::reason(setup, series, off, arm),
+        invalid: invalid::reason(setup, table, off, arm),
         deviation: series.figures(arm, primary(setup)).and_then(|figures| coefficient_of_variation(&figures)),
         full: bound::of(&column.counters),
         handshakes: handshakes::sum(&column.counters),
-        meters: meters(series, arm),
+        meters: meters(table, arm),
         webstone: (setup.workload.kind == "webstone").then(|| webstone(setup, column)).flatten(),
         ..ArmResult::default()
     };
-    for counters in &column.counters {
+    for counters in table.all().into_iter().flat_map(|series| &series.column(arm).counters) {
         sum.requests += counters.requests;
         sum.replies += counters.replies;
         sum.bytes += counters.bytes;
@@ -41,7 +42,7 @@ fn result(setup: &Setup, series: &Series, off: &BTreeMap<String, String>, arm: &
             *sum.statuses.entry(*status).or_default() += count;
         }
     }
-    quantiles(&mut sum, column);
+    quantiles(&mut sum, table.timed().column(arm));
     sum
 }
 
@@ -72,11 +73,12 @@ fn webstone(setup: &Setup, column: &Column) -> Option<WebstoneFigures> {
     })
 }
 
-/// Medians over rounds; quantiles of merged histograms where enough replies stand behind them.
-fn meters(series: &Series, arm: &str) -> BTreeMap<String, f64> {
-    let column = series.column(arm);
+/// Medians over the rounds in which the figure holds; quantiles of merged histograms where enough replies stand
+/// behind them.
+fn meters(table: &Table, arm: &str) -> BTreeMap<String, f64> {
     let mut values = BTreeMap::new();
     for meter in CATALOGUE {
+        let column = table.valid_for(meter).column(arm);
         let value = match meter.quantile {
             Some(q) => {
                 let (merged, _) = column.histogram(meter);

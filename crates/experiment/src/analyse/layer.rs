@@ -21,13 +21,13 @@ pub(super) fn off(setup: &Setup, slices: &[SliceRecord]) -> BTreeMap<String, Str
     setup.arms.iter().filter_map(|arm| Some((arm.clone(), said(arm)?))).collect()
 }
 
-/// Sums over all slices of the arm, those that confirm a duet included.
+/// Sums over all slices of the arm, of whatever design.
 pub(super) fn violations(setup: &Setup, table: &Table, arm: &str) -> Option<ViolationResult> {
     let plan = setup.violations.as_ref()?;
     let mut sum = ViolationCounts::default();
     let of =
         |series: &Series| series.column(arm).counters.iter().filter_map(|c| c.violations).collect::<Vec<_>>();
-    of(&table.main).iter().chain(&of(&table.confirming)).for_each(|counts| sum.add(counts));
+    table.all().into_iter().flat_map(of).for_each(|counts| sum.add(&counts));
     let enforced = plan.enforced_by.iter().any(|name| name == arm);
     let ViolationCounts { planted, detected, missed, false_alarms } = sum;
     let done = if plan.noted { "noted" } else { "refused" };

@@ -24,12 +24,12 @@ mod warnings;
 use crate::directory::Stored;
 use crate::plan::Design;
 use crate::results::Setup;
-use crate::results::{RESULTS_SCHEMA, Results, WorkloadResult};
+use crate::results::{Comparison, RESULTS_SCHEMA, Results, WorkloadResult};
 use crate::study;
 use bakeoff_meter::Meter;
 use bakeoff_meter::catalogue::RESPONSE_P50;
 use bakeoff_stats::Interval;
-use decide::{Confirm, Decided, Progress};
+use decide::{Decided, Progress};
 use series::{Depth, Table};
 
 /// Why stored slices cannot be analysed.
@@ -68,8 +68,10 @@ pub enum AnalyseError {
 /// Where a running experiment stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
-    /// Complete rounds, those that confirm a duet included.
+    /// Complete rounds, paired ones after a duet included.
     pub rounds: u32,
+    /// Rounds that are planned at most, those included.
+    pub max_rounds: u32,
     /// What comes next.
     pub next: Next,
     /// Per arm, without the two processes of a baseline.
@@ -108,12 +110,12 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
     let table = Table::read(setup, &stored.slices, Depth::Histograms)?;
     let series = &table.main;
     let arms = arm::results(setup, &table, &stored.slices);
-    let comparisons = compare::all(setup, &table, &arms);
-    let mut warnings = warnings::all(setup, series, &comparisons);
+    let comparisons = compare::all(setup, &table, &arms, stopped_by);
+    let mut warnings = warnings::all(setup, &table, &comparisons);
     warnings.extend(bound::differ(setup, &arms));
     let used = stored.slices.iter();
     let start = used.clone().map(|slice| slice.started_ns).min().unwrap_or(0);
-    let end = used.map(|slice| slice.started_ns + slice.counters.wall_ns).max().unwrap_or(0);
+    let end = used.map(|slice| slice.ended_ns).max().unwrap_or(0);
     let mut results = Results {
         schema: RESULTS_SCHEMA.to_owned(),
         bakeoff: setup.bakeoff.clone(),
@@ -122,9 +124,12 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
         extent: setup.extent,
         seed: setup.seed,
         margin: setup.margin,
+        margin_amount: setup.margin_amount,
+        looks: table.looks.looks.clone(),
         duration_ns: end - start,
         stopped_by: stopped_by.as_str().to_owned(),
         rounds: table.rounds() as u32,
+        paired_rounds: table.paired.rounds() as u32,
         load: setup.load.clone(),
         link: link::result(setup, series)?,
         workload: WorkloadResult {
@@ -136,7 +141,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
             skipped: setup.workload.skipped.clone(),
         },
         order: setup.arms.clone(),
-        operations: operations::all(setup, series, &arms),
+        operations: operations::all(setup, &table, &arms),
         arms,
         comparisons,
         design: setup.design.clone(),
@@ -170,12 +175,18 @@ impl Figures {
 
     /// Of an arm of the set-up, a figure a round; `None` when one slice has none.
     pub(crate) fn of(&self, arm: &str, meter: &Meter) -> Option<Vec<f64>> {
-        self.0.main.figures(arm, meter)
+        self.0.valid_for(meter).figures(arm, meter)
     }
 
-    /// Which start of the arms each round belongs to.
-    pub(crate) fn starts(&self) -> &[u32] {
-        self.0.main.starts()
+    /// Which start of the arms each of those rounds belongs to.
+    pub(crate) fn starts_for(&self, meter: &Meter) -> &[u32] {
+        self.0.valid_for(meter).starts()
+    }
+
+    /// The same of the rounds of a comparison.
+    pub(crate) fn starts_of(&self, row: &Comparison) -> &[u32] {
+        let Table { main, paired, .. } = &self.0;
+        if self.0.design_of(main) == row.design { main.starts() } else { paired.starts() }
     }
 }
 
@@ -191,25 +202,31 @@ pub fn standing(stored: &Stored) -> Result<Standing, AnalyseError> {
     let off = layer::off(&stored.setup, &stored.slices);
     let mut decided = Vec::new();
     for name in stored.setup.judged() {
-        let invalid = invalid::reason(&stored.setup, &table.main, &off, name);
+        let invalid = invalid::reason(&stored.setup, &table, &off, name);
         let arm = decide::decide(&stored.setup, &table, name, invalid.as_deref(), Progress::Running);
-        let effect = arm.judgement.effect.as_ref();
-        arms.push(ArmStanding { arm: name.to_owned(), effect: effect.map(|e| (e.effect, e.interval)) });
+        let share = arm.judgement.cost.as_ref().map(|cost| &cost.share);
+        arms.push(ArmStanding { arm: name.to_owned(), effect: share.map(|e| (e.effect, e.interval)) });
         decided.push(arm);
     }
-    Ok(Standing { rounds: table.rounds() as u32, next: next(&stored.setup, &table, &decided), arms })
+    let max_rounds = table.looks.last() + setup_pairs(&stored.setup);
+    let next = next(&stored.setup, &table, &decided);
+    Ok(Standing { rounds: table.rounds() as u32, max_rounds, next, arms })
 }
 
-/// First the rounds of the design, until every arm is decided or all are run; then, in a duet, those
-/// that confirm.
+/// Rounds of pairs after a duet.
+fn setup_pairs(setup: &Setup) -> u32 {
+    setup.design.paired_rounds() as u32
+}
+
+/// First the rounds of the design, until every arm is decided or all are run; after a duet those of pairs.
 fn next(setup: &Setup, table: &Table, decided: &[Decided]) -> Next {
-    let over = table.main.rounds() as u32 >= setup.max_rounds;
-    if !over && !decided.iter().all(|arm| arm.is_final) {
+    let over = table.main.rounds() as u32 >= table.looks.last();
+    let settled = decided.iter().all(|arm| arm.is_final);
+    if !over && !settled {
         return Next::Round(setup.design.design);
     }
-    let missing = table.confirming.rounds() < decide::confirm_rounds(setup);
-    if missing && decided.iter().any(|arm| arm.confirm != Confirm::NotNeeded) {
+    if table.paired.rounds() < setup.design.paired_rounds() {
         return Next::Round(Design::Pairs);
     }
-    if decided.iter().all(|arm| arm.is_final) { Next::Settled } else { Next::AllRounds }
+    if settled { Next::Settled } else { Next::AllRounds }
 }

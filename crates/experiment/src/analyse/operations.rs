@@ -2,7 +2,7 @@
 
 use super::arm::median;
 use super::compare::{Of, per_slice};
-use super::series::Series;
+use super::series::{Series, Table};
 use crate::results::{ArmResult, OperationFigures, OperationResult, OperationSetup, Setup};
 use bakeoff_meter::Meter;
 use bakeoff_meter::catalogue::{self, OPERATION_TIME, SUBJECT_CPU};
@@ -14,14 +14,10 @@ const COMPARED: [&str; 2] = [OPERATION_TIME, SUBJECT_CPU];
 const SHOWN: [&str; 3] = [OPERATION_TIME, SUBJECT_CPU, "bytes_per_second"];
 
 /// In the order of the plan.
-pub(super) fn all(
-    setup: &Setup,
-    series: &Series,
-    arms: &BTreeMap<String, ArmResult>,
-) -> Vec<OperationResult> {
+pub(super) fn all(setup: &Setup, table: &Table, arms: &BTreeMap<String, ArmResult>) -> Vec<OperationResult> {
     let result = |known: &OperationSetup| {
-        let alone = series.alone(&known.operation);
-        result(&Of { setup, series: &alone, arms }, known)
+        let alone = table.main.alone(&known.operation);
+        result(&Of { setup, table, series: &alone, arms }, known)
     };
     setup.workload.operations.iter().map(result).collect()
 }

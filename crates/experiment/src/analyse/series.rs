@@ -1,9 +1,12 @@
 //! Slices as a table: complete rounds down, arms across.
 
 use super::AnalyseError;
+use crate::looks::looks;
+use crate::plan::Design;
 use crate::results::{Setup, SliceRecord};
 use bakeoff_meter::catalogue::{self, RESPONSE_P50};
-use bakeoff_meter::{Buckets, Counters, DecodeError, Decoder, Histogram, Meter, Sum, Times};
+use bakeoff_meter::{Buckets, Counters, DecodeError, Decoder, Histogram, Kind, Meter, Side, Sum, Times};
+use bakeoff_stats::LookPlan;
 use std::collections::BTreeMap;
 
 /// One arm's slices of complete rounds, in the order of rounds. Histograms are kept whole once, for
@@ -25,8 +28,11 @@ pub(super) struct Column {
 pub(super) struct Table {
     /// The rounds of the design.
     pub(super) main: Series,
-    /// The paired rounds that confirm a duet.
-    pub(super) confirming: Series,
+    /// The paired rounds after a duet; the same as `main` has none in other designs.
+    pub(super) paired: Series,
+    /// After which rounds verdicts are judged.
+    pub(super) looks: LookPlan,
+    is_duet: bool,
 }
 
 impl Table {
@@ -35,12 +41,36 @@ impl Table {
             slices.iter().partition(|slice| slice.design == setup.design.design);
         Ok(Self {
             main: Series::read(setup, &main, depth)?,
-            confirming: Series::read(setup, &other, Depth::Counters)?,
+            paired: Series::read(setup, &other, depth)?,
+            looks: looks(setup, slices),
+            is_duet: setup.design.design == Design::Duet,
         })
     }
 
     pub(super) const fn rounds(&self) -> usize {
-        self.main.rounds + self.confirming.rounds
+        self.main.rounds + self.paired.rounds
+    }
+
+    /// The rounds in which a figure is measured as it is: in a duet the arms share the machine, so of it only what a
+    /// subject uses for its own requests holds.
+    pub(super) fn valid_for(&self, meter: &Meter) -> &Series {
+        let of_subject = meter.side == Side::Subject && meter.kind != Kind::Histogram && !meter.is_speed();
+        if of_subject { &self.main } else { self.timed() }
+    }
+
+    /// The rounds of which times and rates hold.
+    pub(super) const fn timed(&self) -> &Series {
+        if self.is_duet { &self.paired } else { &self.main }
+    }
+
+    /// All rounds, of whatever design.
+    pub(super) fn all(&self) -> [&Series; 2] {
+        [&self.main, &self.paired]
+    }
+
+    /// The design of rounds that are one of ours.
+    pub(super) fn design_of(&self, series: &Series) -> Design {
+        if self.is_duet && std::ptr::eq(series, &raw const self.main) { Design::Duet } else { Design::Pairs }
     }
 }
 
@@ -219,7 +249,7 @@ impl Sums {
 
 fn seconds_per_round(slices: &[&SliceRecord], rounds: usize) -> Option<f64> {
     let start = slices.iter().map(|slice| slice.started_ns).min()?;
-    let end = slices.iter().map(|slice| slice.started_ns + slice.counters.wall_ns).max()?;
+    let end = slices.iter().map(|slice| slice.ended_ns).max()?;
     (rounds > 0).then(|| (end - start) as f64 / 1e9 / rounds as f64)
 }
 

@@ -1,6 +1,6 @@
 //! What the reader should know before believing a figure: seen, meaning, remedy.
 
-use super::series::Series;
+use super::series::{Series, Table};
 use super::{handshakes, link};
 use crate::results::{Comparison, Setup, Warning};
 use bakeoff_stats::{STARTS_FOR_LUCK, Verdict};
@@ -15,15 +15,16 @@ pub(super) const STEAL_LIMIT: f64 = 0.05;
 /// Two processes of one program were seen to differ by so much.
 const PROCESS_LUCK: f64 = 0.02;
 
-pub(super) fn all(setup: &Setup, series: &Series, comparisons: &[Comparison]) -> Vec<Warning> {
+pub(super) fn all(setup: &Setup, table: &Table, comparisons: &[Comparison]) -> Vec<Warning> {
+    let series = &table.main;
     let mut found = setup.environment.warnings.clone();
     let mut add = |label: &str, sentence: String| found.push(Warning { label: label.to_owned(), sentence });
     let starts = series.starts().iter().collect::<BTreeSet<_>>().len();
     for row in comparisons.iter().filter(|row| row.primary) {
         primary_row(setup, starts, row, &mut add);
     }
-    idle_arms(setup, series, &mut add);
-    steal(setup, series, &mut add);
+    idle_arms(setup, table.timed(), &mut add);
+    steal(setup, table, &mut add);
     statuses_differ(setup, series, &mut add);
     found.extend(handshakes::warnings(setup, series));
     found.extend(link::warnings(setup, series));
@@ -93,9 +94,9 @@ fn idle_arms(setup: &Setup, series: &Series, add: &mut impl FnMut(&str, String))
     }
 }
 
-fn steal(setup: &Setup, series: &Series, add: &mut impl FnMut(&str, String)) {
-    let slices: Vec<f64> =
-        setup.arms.iter().flat_map(|arm| &series.column(arm).counters).map(|c| c.host.steal).collect();
+fn steal(setup: &Setup, table: &Table, add: &mut impl FnMut(&str, String)) {
+    let columns = table.all().into_iter().flat_map(|series| setup.arms.iter().map(|arm| series.column(arm)));
+    let slices: Vec<f64> = columns.flat_map(|column| &column.counters).map(|c| c.host.steal).collect();
     if let Some(warning) = stolen(&slices, "slices") {
         add(&warning.label, warning.sentence);
     }

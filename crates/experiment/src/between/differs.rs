@@ -10,13 +10,11 @@ use std::collections::BTreeMap;
 /// one figure.
 pub(super) fn ensure_the_same(old: &Setup, new: &Setup, of_verdicts: bool) -> Result<(), BetweenError> {
     let log = |setup: &Setup| setup.workload.log_sha256.clone().unwrap_or_else(|| "none".to_owned());
-    let design = |setup: &Setup| format!("{:?}", setup.design.design).to_lowercase();
     let mut asked = vec![
         ("the workload", old.workload.kind.clone(), new.workload.kind.clone()),
         ("the log (SHA-256)", log(old), log(new)),
         ("what is asked for", old.workload.description.clone(), new.workload.description.clone()),
         ("the load", old.load.clone(), new.load.clone()),
-        ("the design", design(old), design(new)),
         ("the baseline", baselines(old), baselines(new)),
     ];
     if of_verdicts {
@@ -61,6 +59,7 @@ fn of_runs(old: &Setup, new: &Setup, add: &mut impl FnMut(&str, String, String))
     add("workload", old.workload.description.clone(), new.workload.description.clone());
     add("load", old.load.clone(), new.load.clone());
     add("primary figure", old.primary.clone(), new.primary.clone());
+    add("design", old.design.design.as_str().to_owned(), new.design.design.as_str().to_owned());
     add("baseline", baselines(old), baselines(new));
     add("seed", old.seed.to_string(), new.seed.to_string());
     add("requests a slice", slices(old), slices(new));

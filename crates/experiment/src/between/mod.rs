@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The `schema` of what `bakeoff compare-results --json` prints.
-pub const BETWEEN_SCHEMA: &str = "bakeoff-compare-results/1";
+pub const BETWEEN_SCHEMA: &str = "bakeoff-compare-results/2";
 
 /// What to compare.
 #[derive(Clone, Debug, Default)]
@@ -121,6 +121,8 @@ pub struct Row {
     /// What the arm costs against its own run's baseline, as fractions; the change is a difference
     /// of these, in points. Not for the baseline, and not where a run has no such comparison.
     pub cost: Option<Changed>,
+    /// The same in `unit`. A duet and pairs are of different loads: there this is all that is compared.
+    pub amount: Option<Changed>,
     /// The plain figure in `unit`: geometric means over the rounds; the change is a fraction of the
     /// old one. Not for quantiles.
     pub figure: Option<Changed>,

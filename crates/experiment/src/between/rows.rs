@@ -18,25 +18,29 @@ pub(super) fn all(runs: &Runs<'_>, arms: &[String], meters: &[&Meter]) -> Result
 fn row(runs: &Runs<'_>, (old, new): (&Figures, &Figures), arm: &str, meter: &Meter) -> Row {
     let (theirs, ours) = (find(&runs.old_results, arm, meter.name), find(&runs.new_results, arm, meter.name));
     let figure = old.of(arm, meter).zip(new.of(arm, meter)).and_then(|(then, now)| {
-        let then = OfRun { values: &then, starts: old.starts() };
-        let now = OfRun { values: &now, starts: new.starts() };
+        let then = OfRun { values: &then, starts: old.starts_for(meter) };
+        let now = OfRun { values: &now, starts: new.starts_for(meter) };
         change_of_figure(then, now, Level::ONCE)
     });
-    let cost =
-        theirs.zip(ours).and_then(|(theirs, ours)| cost(meter, (theirs, old.starts()), (ours, new.starts())));
+    let both = theirs.zip(ours);
+    let of_one_load = both.filter(|(theirs, ours)| theirs.design == ours.design);
+    let cost = of_one_load
+        .and_then(|(theirs, ours)| cost(meter, (theirs, old.starts_of(theirs)), (ours, new.starts_of(ours))));
+    let amount =
+        both.and_then(|(theirs, ours)| amount((theirs, old.starts_of(theirs)), (ours, new.starts_of(ours))));
     Row {
         arm: arm.to_owned(),
         meter: meter.name.to_owned(),
         unit: meter.unit.as_str().to_owned(),
         cost: cost.map(Changed::from),
+        amount: amount.map(Changed::from),
         figure: figure.map(Changed::from),
         invalid: invalid("old", &runs.old_results, arm, theirs)
             .or_else(|| invalid("new", &runs.new_results, arm, ours)),
     }
 }
 
-/// From the rounds where there are any; of quantiles only the intervals are known. The rounds that
-/// confirm a duet are of starts of their own, which are not looked up: it has few.
+/// From the rounds where there are any; of quantiles only the intervals are known.
 fn cost(meter: &Meter, old: (&Comparison, &[u32]), new: (&Comparison, &[u32])) -> Option<Unpaired> {
     if let (Some(then), Some(now)) = (of_rounds(old), of_rounds(new)) {
         let scale = if meter.unit == Unit::Share { Scale::Difference } else { Scale::LogRatio };
@@ -49,8 +53,19 @@ fn cost(meter: &Meter, old: (&Comparison, &[u32]), new: (&Comparison, &[u32])) -
     Some(change_of_quantile(estimate(old)?, estimate(new)?, Level::new(old.level.min(new.level))?))
 }
 
+/// In the figure's own unit, which depends on the load a little: runs of different designs can be held against each
+/// other in it.
+fn amount(old: (&Comparison, &[u32]), new: (&Comparison, &[u32])) -> Option<Unpaired> {
+    let of = |(row, starts): (&Comparison, &[u32])| (row.amounts.clone(), starts.to_vec());
+    let ((then, then_starts), (now, now_starts)) = (of(old), of(new));
+    if then.is_empty() || now.is_empty() {
+        return None;
+    }
+    let then = OfRun { values: &then, starts: &then_starts };
+    change_of_effect(then, OfRun { values: &now, starts: &now_starts }, Scale::Difference, Level::ONCE)
+}
+
 fn of_rounds<'a>((row, starts): (&'a Comparison, &'a [u32])) -> Option<OfRun<'a>> {
-    let starts = if row.confirmed { &[] } else { starts };
     (!row.differences.is_empty()).then_some(OfRun { values: &row.differences, starts })
 }
 

@@ -30,8 +30,12 @@ pub use method::{
 
 pub use requests::{LoadClock, RequestSource, RequestWork};
 
-use bakeoff_units::{Nanos, Ratio};
+use bakeoff_stats::Margin;
+use bakeoff_units::{Nanos, PerSecond, Ratio};
 use std::path::{Path, PathBuf};
+
+/// The smallest cost that matters, where a plan says nothing, as a share.
+pub const DEFAULT_MARGIN: f64 = 0.01;
 
 /// An experiment, checked.
 #[derive(Clone, Debug)]
@@ -62,8 +66,12 @@ pub struct Plan {
     pub seed: u64,
     /// Which arm each is compared with.
     pub baselines: Baselines,
-    /// The smallest cost that matters.
-    pub margin: Ratio,
+    /// The smallest cost that matters: a share, or ns.
+    pub margin: Margin,
+    /// Rounds of pairs after a duet; `None`: chosen.
+    pub paired_rounds: Option<u32>,
+    /// The rate at which costs are told in cores.
+    pub at: PerSecond,
     /// Wall time of the whole command.
     pub budget: Nanos,
     /// Rounds allowed.

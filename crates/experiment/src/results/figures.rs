@@ -4,7 +4,7 @@ use super::{
     DesignSetup, Environment, FactorsResult, FirstUseResult, LevelsResult, LinkResult, PeakResult,
     PriceResult, ProofRecord, StartsResult, SteadyResult, SubjectSetup, ViolationResult, Warning,
 };
-use crate::plan::Extent;
+use crate::plan::{Design, Extent};
 use crate::study::StudySection;
 use bakeoff_meter::{HandshakeCounts, Quantiles};
 use bakeoff_stats::Verdict;
@@ -30,12 +30,20 @@ pub struct Results {
     pub extent: Option<Extent>,
     /// Margin as a fraction.
     pub margin: f64,
+    /// Margin of the primary figure in its unit, where that is what verdicts are judged by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin_amount: Option<f64>,
+    /// Numbers of rounds after which verdicts were judged, or would have been.
+    pub looks: Vec<u32>,
     /// Wall time from the first slice's start to the last one's end, ns.
     pub duration_ns: u64,
     /// `verdicts`, `rounds`, `budget`, `interrupted` or `failed`.
     pub stopped_by: String,
-    /// Complete rounds.
+    /// Complete rounds, paired ones after a duet included.
     pub rounds: u32,
+    /// Of them paired ones after a duet.
+    #[serde(default)]
+    pub paired_rounds: u32,
     /// The load in words.
     pub load: String,
     /// The link between generator and subjects; none: loopback.
@@ -243,6 +251,9 @@ pub struct Comparison {
     pub meter: String,
     /// Whether the verdict stands on this one; the others are exploratory.
     pub primary: bool,
+    /// In which rounds it was measured. After a duet the primary figure has a second row, of the paired rounds, at
+    /// their load.
+    pub design: Design,
     /// Unit of `value` and `baseline_value`.
     pub unit: String,
     /// Median over the rounds used (quantiles: of the merged histogram).
@@ -255,7 +266,17 @@ pub struct Comparison {
     pub low: Option<f64>,
     /// High end.
     pub high: Option<f64>,
-    /// Confidence level of the interval.
+    /// Change in `unit`: the subject less the mean of the baseline's two processes, an estimate of its own. Not for
+    /// `errors`, where it would be `effect` again.
+    pub amount: Option<f64>,
+    /// Low end of its interval.
+    pub amount_low: Option<f64>,
+    /// High end.
+    pub amount_high: Option<f64>,
+    /// Primary CPU per request: the amount as cores at a rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cores: Option<CoresAt>,
+    /// Confidence level of the intervals.
     pub level: f64,
     /// Rounds used: those of the look that gave the verdict.
     pub rounds: u32,
@@ -263,8 +284,11 @@ pub struct Comparison {
     #[serde(with = "verdict_text")]
     #[schemars(with = "String")]
     pub verdict: Verdict,
-    /// The verdict in words.
+    /// The verdict in words, to stand behind the arm's name.
     pub sentence: String,
+    /// Primary: what belongs beside it: the cost in cores, what two equal servers differ by, and whatever makes one doubt.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub beside: String,
     /// Standard deviation of the paired log ratios.
     pub paired_sd: Option<f64>,
     /// |effect| over half-width: how many times the noise.
@@ -277,10 +301,26 @@ pub struct Comparison {
     pub heavy_tails: bool,
     /// Spread between starts and within one, where there is more than one start.
     pub levels: Option<LevelsResult>,
-    /// A duet's effect was large, and paired rounds decided.
-    pub confirmed: bool,
+    /// Primary, duet: in what the paired rounds contradict it; then there is no verdict but `not-resolved`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contradiction: Option<String>,
     /// Log ratio per round, in order; empty for quantiles.
     pub differences: Vec<f64>,
+    /// Change in `unit` per round, in order; empty for quantiles.
+    pub amounts: Vec<f64>,
+}
+
+/// A cost in cores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CoresAt {
+    /// At so many requests per second.
+    pub per_s: f64,
+    /// Cores more than the baseline.
+    pub cores: f64,
+    /// Low end of its interval.
+    pub low: f64,
+    /// High end.
+    pub high: f64,
 }
 
 mod verdict_text {

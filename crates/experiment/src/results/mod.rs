@@ -23,9 +23,9 @@ pub use slice::*;
 pub use strata::*;
 
 /// The `schema` of this version's `results.json`.
-pub const RESULTS_SCHEMA: &str = "bakeoff-results/2";
+pub const RESULTS_SCHEMA: &str = "bakeoff-results/3";
 /// The `schema` of this version's `setup.json`.
-pub const SETUP_SCHEMA: &str = "bakeoff-setup/2";
+pub const SETUP_SCHEMA: &str = "bakeoff-setup/3";
 
 /// The class of a file operation that found other bytes than were written: it makes an arm invalid.
 pub const WRONG_BYTES: &str = "wrong-bytes";

@@ -29,11 +29,20 @@ pub struct Setup {
     pub seed: u64,
     /// Margin d as a fraction.
     pub margin: f64,
+    /// Margin in the unit of the primary figure; verdicts are judged by it where it stands, and `margin` is for other
+    /// figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin_amount: Option<f64>,
+    /// The rate at which costs are also told in cores.
+    #[serde(default)]
+    pub at_per_s: f64,
     /// Wall time allowed, ns.
     pub budget_ns: u64,
+    /// What was left of it when the rounds began, ns.
+    pub rounds_budget_ns: u64,
     /// Rounds allowed.
     pub max_rounds: u32,
-    /// Numbers of rounds after which verdicts are judged.
+    /// Numbers of rounds after which verdicts are judged, as planned before the first; planned again after the third.
     pub looks: Vec<u32>,
     /// Confidence level of each interval, 0 to 1.
     pub level: f64,
@@ -153,14 +162,34 @@ pub struct SubjectSetup {
 pub struct DesignSetup {
     /// `pairs` or `duet`.
     pub design: Design,
-    /// Why, in words.
+    /// Why, in words; empty where there was no choice.
     pub reason: String,
-    /// Duet: requests per second that each arm gets.
-    pub rate_per_s: Option<f64>,
-    /// Duet: an effect above this fraction is decided by paired rounds.
-    pub confirm_above: Option<f64>,
-    /// Duet: how many of them.
-    pub confirm_rounds: Option<u32>,
+    /// Pairs: in so many parts an arm's slice is taken, the arms in turn.
+    #[serde(default)]
+    pub parts: u32,
+    /// What comes with a duet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duet: Option<DuetSetup>,
+}
+
+/// A duet's load, and the rounds of pairs that follow it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DuetSetup {
+    /// Requests per second that each arm gets, on the mean: arrivals of its own (Poisson).
+    pub rate_per_s: f64,
+    /// Rounds of pairs after it, time permitting.
+    pub paired_rounds: u32,
+    /// Requests of a slice in those.
+    pub paired_requests: u64,
+    /// Time kept for them, ns.
+    pub paired_ns: u64,
+}
+
+impl DesignSetup {
+    /// Rounds of pairs after a duet.
+    pub fn paired_rounds(&self) -> usize {
+        self.duet.as_ref().map_or(0, |duet| duet.paired_rounds as usize)
+    }
 }
 
 /// When the arms are started anew.
@@ -176,7 +205,7 @@ pub struct RestartSetup {
 
 impl RestartSetup {
     /// Whether the arms are started anew before this round, counted from 0.
-    pub const fn is_due(&self, round: u32) -> bool {
+    pub(crate) const fn is_due(&self, round: u32) -> bool {
         round > 0 && self.every > 0 && (round < self.each_until || round.is_multiple_of(self.every))
     }
 }

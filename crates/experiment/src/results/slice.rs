@@ -23,6 +23,11 @@ pub struct SliceRecord {
     pub proof: Option<ProofRecord>,
     /// Start, ns since the run began.
     pub started_ns: u64,
+    /// End, ns since the run began. In between other arms may have had their parts.
+    pub ended_ns: u64,
+    /// Duet: seed of the arm's own order and arrivals in this round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order_seed: Option<u64>,
     /// What was counted.
     pub counters: Counters,
     /// Histograms of times.

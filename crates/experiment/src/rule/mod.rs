@@ -10,7 +10,8 @@ mod parse;
 pub use parse::RuleError;
 
 use crate::results::{Comparison, Results};
-use bakeoff_stats::Verdict;
+use bakeoff_meter::catalogue;
+use bakeoff_stats::{Amounts, Verdict};
 use std::fmt;
 
 /// Arms that are named in a line; a run may have forty.
@@ -33,14 +34,22 @@ enum Test {
         meter: Option<&'static str>,
         end: End,
         order: Order,
-        /// Fraction; points for figures that are shares.
-        bound: f64,
+        bound: Bound,
     },
     Verdict {
         /// `=`, and not `!=`.
         equal: bool,
         verdict: Verdict,
     },
+}
+
+/// What a figure's change is compared with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Bound {
+    /// Fraction; points for figures that are shares.
+    Share(f64),
+    /// In the unit of a figure that is a time, ns.
+    Time(f64),
 }
 
 /// Which number of an interval is compared.
@@ -90,6 +99,12 @@ impl fmt::Display for Rule {
 }
 
 impl Rule {
+    /// Whether it names one, which needs more rounds than other figures.
+    pub fn is_about_a_quantile(&self) -> bool {
+        let Test::Figure { meter: Some(meter), .. } = self.test else { return false };
+        catalogue::find(meter).is_some_and(|meter| meter.quantile.is_some())
+    }
+
     /// Whether there is such an arm among those that are compared.
     ///
     /// # Errors
@@ -158,8 +173,16 @@ fn by_verdict(row: &Comparison, equal: bool, verdict: Verdict) -> (Ruled, String
     (ruled, row.sentence.clone())
 }
 
-fn by_figure(row: &Comparison, end: End, order: Order, bound: f64) -> (Ruled, String) {
-    let (Some(effect), Some(low), Some(high)) = (row.effect, row.low, row.high) else {
+fn by_figure(row: &Comparison, end: End, order: Order, bound: Bound) -> (Ruled, String) {
+    let is_time = matches!(bound, Bound::Time(_));
+    let (change, bound) = match bound {
+        Bound::Share(share) => ((row.effect, row.low, row.high), share),
+        Bound::Time(_) if row.unit != "ns" => {
+            return (Ruled::NotJudged, format!("has no time in {}: give the bound in percent", row.meter));
+        }
+        Bound::Time(ns) => ((row.amount, row.amount_low, row.amount_high), ns),
+    };
+    let (Some(effect), Some(low), Some(high)) = change else {
         return (Ruled::NotJudged, format!("has too few rounds for an interval ({})", row.rounds));
     };
     if matches!(row.verdict, Verdict::Invalid | Verdict::NoVerdict) {
@@ -177,8 +200,19 @@ fn by_figure(row: &Comparison, end: End, order: Order, bound: f64) -> (Ruled, St
         End::Estimate if order.holds(effect, bound) => Ruled::Broken,
         _ => Ruled::Held,
     };
+    (ruled, told(row, is_time, effect, low, high))
+}
+
+/// `+2.60 % (CI +2.30..+2.90 %)`, `+2.6 us (CI +2.3..+2.9 us)`
+fn told(row: &Comparison, is_time: bool, effect: f64, low: f64, high: f64) -> String {
+    if is_time {
+        let amounts = Amounts::between(effect, low, high, row.baseline_value, &row.unit);
+        let unit = amounts.unit();
+        let [at, from, to] = [effect, low, high].map(|x| amounts.signed(x));
+        return format!("{at}{unit} (CI {from}..{to}{unit})");
+    }
     let unit = if row.unit == "share" { "points" } else { "%" };
-    (ruled, format!("{} {unit} (CI {}..{} {unit})", signed(effect), signed(low), signed(high)))
+    format!("{} {unit} (CI {}..{} {unit})", signed(effect), signed(low), signed(high))
 }
 
 impl Order {

@@ -1,9 +1,10 @@
 //! A rule as it is typed: `[ARM:] FIGURE[.low|.high|.estimate] > 2%`, or `[ARM:] verdict = costs`.
 
-use super::{End, Order, Rule, Test};
+use super::{Bound, End, Order, Rule, Test};
 use crate::plan::suggestion;
 use bakeoff_meter::{CATALOGUE, catalogue};
 use bakeoff_stats::Verdict;
+use bakeoff_units::Nanos;
 use std::str::FromStr;
 
 /// Why a rule cannot be read.
@@ -53,7 +54,7 @@ fn test(condition: &str) -> Result<Test, String> {
         return Err(format!("a figure is compared with `>`, `>=`, `<` or `<=`, not with `{rest}`"));
     };
     let (name, end) = end(figure);
-    Ok(Test::Figure { meter: meter(name)?, end, order, bound: percent(bound.trim())? })
+    Ok(Test::Figure { meter: meter(name)?, end, order, bound: read_bound(bound.trim())? })
 }
 
 fn verdict(rest: &str) -> Result<Test, String> {
@@ -100,10 +101,17 @@ fn near(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// Percent only: whether a bare 2 is 2 % or 200 % would be anybody's guess.
-fn percent(bound: &str) -> Result<f64, String> {
-    let number = bound.strip_suffix('%').map(str::trim).and_then(|number| number.parse::<f64>().ok());
-    number.filter(|number| number.is_finite()).map(|number| number / 100.0).ok_or_else(|| {
-        format!("`{bound}` is no bound; give it in percent, such as `2%` or `-0.5%` (points for shares)")
+/// With its unit: whether a bare 2 is 2 % or 200 % would be anybody's guess.
+fn read_bound(bound: &str) -> Result<Bound, String> {
+    let percent = bound.strip_suffix('%').map(str::trim).and_then(|number| number.parse::<f64>().ok());
+    if let Some(number) = percent.filter(|number| number.is_finite()) {
+        return Ok(Bound::Share(number / 100.0));
+    }
+    let (sign, size) = bound.strip_prefix('-').map_or((1.0, bound), |size| (-1.0, size.trim_start()));
+    size.parse::<Nanos>().map(|time| Bound::Time(sign * time.get() as f64)).map_err(|_| {
+        format!(
+            "`{bound}` is no bound; give it in percent, such as `2%` or `-0.5%` (points for shares), or as a time more, \
+             such as `1.5us`"
+        )
     })
 }

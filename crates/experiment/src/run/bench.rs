@@ -2,15 +2,35 @@
 
 use super::RunError;
 use crate::results::{LinkSetup, ProofRecord, SubjectSetup, Warning, WorkloadSetup};
-use bakeoff_meter::{Counters, EncodedTimes};
+use bakeoff_meter::{Counters, Times};
 use bakeoff_units::{Nanos, PerSecond};
 
 /// A slice that was measured.
 pub(crate) struct Measured {
     pub(crate) counters: Counters,
-    pub(crate) times: EncodedTimes,
+    pub(crate) times: Times,
     /// All requests of the slice were made. A slice that time or the user cut short is no slice.
     pub(crate) complete: bool,
+    /// Duet: seed of the order and the arrivals that the arm had in this round.
+    pub(crate) order_seed: Option<u64>,
+}
+
+impl Measured {
+    /// Adds a further part of the same slice.
+    pub(crate) fn add(&mut self, part: &Self) {
+        self.counters.add_part(&part.counters);
+        self.times.merge(&part.times);
+        self.complete &= part.complete;
+    }
+}
+
+/// Which part of an arm's slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// From 0.
+    pub(crate) index: u32,
+    /// Of so many; 1: the whole slice.
+    pub(crate) of: u32,
 }
 
 /// What the pilot saw of one arm. Times are of the whole slice; one that time cut short counts as if
@@ -44,8 +64,13 @@ pub(crate) trait Bench {
     /// of their own.
     fn begin_round(&mut self, round: u32, requests: usize) -> Result<(), RunError>;
 
-    /// Measures one arm's slice. `limit`: no new requests after that long.
-    fn measure(&mut self, arm: usize, limit: Nanos) -> Result<Measured, RunError>;
+    /// Measures one arm's slice, or a part of it. `limit`: no new requests after that long.
+    fn measure(&mut self, arm: usize, part: Part, limit: Nanos) -> Result<Measured, RunError>;
+
+    /// Whether a slice may be measured in parts: nothing about it depends on how long it is.
+    fn has_parts(&self) -> bool {
+        false
+    }
 
     /// Requests of every arm that do not count, at most so many.
     fn warm_up(&mut self, requests: usize) -> Result<(), RunError>;
@@ -54,7 +79,7 @@ pub(crate) trait Bench {
     /// whose slices are smaller is tried with one, and its times are scaled.
     fn try_out(&mut self, requests: usize, limit: Nanos) -> Result<Vec<Tried>, RunError>;
 
-    /// Measures all arms at the same time, each at `rate`.
+    /// Measures all arms at the same time, each at `rate` on the mean.
     ///
     /// # Errors
     /// As for [`Bench::measure`], and where arms cannot share the machine.

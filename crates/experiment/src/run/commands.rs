@@ -1,6 +1,6 @@
 //! Commands as arms: run to their end, one at a time.
 
-use super::bench::{Bench, Measured, Sizing, Tried};
+use super::bench::{Bench, Measured, Part, Sizing, Tried};
 use super::caches::{Caches, drop_caches};
 use super::scratch::Scratch;
 use super::snapshot::fill_host;
@@ -10,7 +10,7 @@ use crate::environment::Placement;
 use crate::plan::{ArmCommand, ArmKind, CommandWork};
 use crate::results::{SubjectSetup, WorkloadSetup};
 use bakeoff_meter::host::HostMeter;
-use bakeoff_meter::{Counters, EncodedTimes};
+use bakeoff_meter::{Counters, Times};
 use bakeoff_subject::{Job, Outcome, Status, Substitutions, run_command};
 use bakeoff_units::Nanos;
 use std::path::PathBuf;
@@ -158,13 +158,13 @@ impl Bench for CommandBench<'_> {
         Ok(())
     }
 
-    fn measure(&mut self, arm: usize, limit: Nanos) -> Result<Measured, RunError> {
+    fn measure(&mut self, arm: usize, _part: Part, limit: Nanos) -> Result<Measured, RunError> {
         let time_limit = self.work.time_limit.min(limit);
         let (outcome, counters) = self.run_once(arm, time_limit)?;
         // Ended by the budget and not by its own time limit: no slice, and no fault of the command.
         let cut_short = outcome.status == Status::TimedOut && time_limit < self.work.time_limit;
         let complete = outcome.status != Status::Interrupted && !cut_short;
-        Ok(Measured { counters, times: EncodedTimes::default(), complete })
+        Ok(Measured { counters, times: Times::default(), complete, order_seed: None })
     }
 
     fn warm_up(&mut self, _requests: usize) -> Result<(), RunError> {

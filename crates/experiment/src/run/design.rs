@@ -1,31 +1,26 @@
 //! Pairs or a duet, and when arms are started anew: decided once, from the plan and the pilot.
 //!
 //! Pure. A duet loads all arms at once at the same rate. What disturbs the machine then disturbs
-//! all of them alike, so small differences of CPU per request show (Bulej and others, "Duet
+//! all of them alike, so costs per request show sharply, of any size (Bulej and others, "Duet
 //! benchmarking", 2020); times and rates do not, because the arms share the cores.
 
 use super::RunError;
 use super::bench::Tried;
-use crate::plan::{Design, DesignChoice, Fresh, LoadClock, Plan, RequestWork, Work};
-use crate::results::{DesignSetup, RestartSetup, second};
+use super::pilot::Together;
+use crate::plan::{ArmKind, DesignChoice, Fresh, LoadClock, Plan, RequestSource, RequestWork, Work};
+use crate::results::RestartSetup;
 use bakeoff_meter::catalogue::SUBJECT_CPU;
-use bakeoff_stats::{DUET_CONFIRM_ABOVE, DUET_CONFIRM_ROUNDS, LOOKS};
-use bakeoff_units::{Nanos, Ratio};
+use bakeoff_stats::LOOKS;
+use bakeoff_subject::Spec;
+use bakeoff_units::{Nanos, PerSecond, Ratio};
 
 /// Share of its cores that all arms together, or the generator, may need in a duet: below it,
 /// waiting for one another does not change what a request costs.
 const BUSY: f64 = 0.6;
 /// Share of the time that waits for storage above which a cell counts as bound by it.
 const IO_BOUND: f64 = 0.1;
-/// In `auto` a larger difference in the pilot is left to pairs: they resolve it, and a duet would
-/// have to be confirmed by them anyway.
-const CLEAR: f64 = 0.10;
 /// More arms than this leave each too little of a core.
 const MOST_ARMS: usize = 8;
-/// Wall time of a duet's slice.
-const SLICE: Nanos = Nanos::from_millis(800);
-/// Fewest requests of it.
-const REQUESTS: usize = 1000;
 /// Rounds of one start, where nothing else is said.
 const RESTART_EVERY: u32 = 3;
 /// A start that takes longer is not repeated.
@@ -42,94 +37,87 @@ pub(crate) struct Facts<'a> {
     pub(crate) generator_cores: usize,
 }
 
-/// The design, and for a duet the requests of a slice.
-pub(crate) fn choose(facts: &Facts<'_>) -> Result<(DesignSetup, Option<usize>), RunError> {
-    let pairs = |reason: String| DesignSetup { design: Design::Pairs, reason, ..DesignSetup::default() };
-    if facts.plan.design == DesignChoice::Pairs {
-        return Ok((pairs("as the plan says".to_owned()), None));
-    }
-    let is_auto = facts.plan.design == DesignChoice::Auto;
-    let obstacle = obstacle(facts).or_else(|| is_auto.then(|| clear_difference(facts)).flatten());
-    match (obstacle, is_auto) {
-        (Some(why), true) => Ok((pairs(format!("chosen by the pilot: {why}")), None)),
-        (Some(why), false) => Err(RunError::DuetRefused { why }),
-        (None, _) => Ok(duet(facts)),
-    }
+/// How the arms of a round are measured.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Chosen {
+    /// In turn, and why; without a word where there is no other way.
+    Pairs(String),
+    /// All at once, and why.
+    Duet(String),
 }
 
-fn duet(facts: &Facts<'_>) -> (DesignSetup, Option<usize>) {
-    let rate = rate(facts);
-    let requests = match &facts.plan.work {
-        Work::Requests(RequestWork { slice_requests: Some(planned), .. }) => *planned as usize,
-        _ => ((rate * SLICE.get() as f64 / 1e9) as usize).max(REQUESTS),
-    };
-    let reason = match facts.plan.design {
-        DesignChoice::Auto => {
-            "chosen by the pilot: the arms are alike within 10 %, and nothing but their own work differs"
-        }
-        _ => "as the plan says",
-    };
-    let setup = DesignSetup {
-        design: Design::Duet,
-        reason: reason.to_owned(),
-        rate_per_s: Some(rate),
-        confirm_above: Some(DUET_CONFIRM_ABOVE),
-        confirm_rounds: Some(DUET_CONFIRM_ROUNDS),
-    };
-    (setup, Some(requests))
+/// The design.
+pub(crate) fn choose(facts: &Facts<'_>) -> Result<Chosen, RunError> {
+    let Work::Requests(work) = &facts.plan.work else { return Ok(Chosen::Pairs(String::new())) };
+    let as_planned = || "as the plan says".to_owned();
+    match (facts.plan.design, obstacle(facts, work)) {
+        (DesignChoice::Pairs, _) => Ok(Chosen::Pairs(as_planned())),
+        (DesignChoice::Duet, Some(why)) => Err(RunError::DuetRefused { why }),
+        (DesignChoice::Duet, None) => Ok(Chosen::Duet(as_planned())),
+        (DesignChoice::Auto, Some(why)) => Ok(Chosen::Pairs(format!("no duet: {why}"))),
+        (DesignChoice::Auto, None) => Ok(Chosen::Duet("nothing but their own work differs".to_owned())),
+    }
 }
 
 /// What makes a duet dishonest here.
-fn obstacle(facts: &Facts<'_>) -> Option<String> {
-    let plan = facts.plan;
-    let Work::Requests(work) = &plan.work else { return Some("commands take turns".to_owned()) };
-    if facts.primary != SUBJECT_CPU {
-        return Some(format!("it shows CPU per request only, and the verdict stands on {}", facts.primary));
+fn obstacle(facts: &Facts<'_>, work: &RequestWork) -> Option<String> {
+    of_the_plan(facts.plan, work).or_else(|| of_the_arms(facts.plan)).or_else(|| of_the_machine(facts, work))
+}
+
+fn of_the_plan(plan: &Plan, work: &RequestWork) -> Option<String> {
+    let in_order = matches!(work.source, RequestSource::Replay { .. } | RequestSource::Walk { .. })
+        && !matches!(work.clock, LoadClock::Closed { .. });
+    if in_order || matches!(work.clock, LoadClock::Original { .. }) {
+        return Some(
+            "the clock keeps the log's order, in which the first arm to ask for a file pays for all"
+                .to_owned(),
+        );
+    }
+    if matches!(work.clock, LoadClock::Closed { passes: Some(_), .. }) {
+        return Some("a slice is the whole log, walked by every robot".to_owned());
+    }
+    plan.link.is_some().then(|| "the arms would share the link".to_owned())
+}
+
+fn of_the_arms(plan: &Plan) -> Option<String> {
+    let names = plan.names();
+    if names.len() > MOST_ARMS {
+        return Some(format!("{} arms at once leave each too little of a core", names.len()));
     }
     if plan.arms.iter().any(|arm| arm.slice_requests.is_some()) {
         return Some("arms have numbers of requests of their own, and all at once get the same".to_owned());
     }
-    if plan.link.is_some() {
-        return Some("the arms would share the link".to_owned());
-    }
-    if facts.tried.len() > MOST_ARMS {
-        return Some(format!("{} arms at once leave each too little of a core", facts.tried.len()));
-    }
-    if let Some(arm) = plan.arms.iter().find(|arm| !arm.limits.is_none()) {
-        return Some(format!("{} has limits, and what it fills or waits for touches the others", arm.name));
-    }
-    if let Some(arm) = plan.arms.iter().find(|arm| matches!(arm.fresh, Fresh::Start | Fresh::PageCache)) {
-        return Some(format!("what is fresh in {} is so for the whole machine", arm.name));
+    plan.arms.iter().enumerate().find_map(|(index, arm)| {
+        let name = &arm.name;
+        if plan.baselines.is(index) && matches!(arm.what, ArmKind::Server(Spec::Url { .. })) {
+            return Some(format!("{name} and {name}' are one process, whose CPU cannot be told apart"));
+        }
+        if !arm.limits.is_none() {
+            return Some(format!("{name} has limits, and what it fills or waits for touches the others"));
+        }
+        if !arm.layers.is_empty() {
+            return Some(format!(
+                "what {name} stands on (mounts, marks of files, caches) reaches the others"
+            ));
+        }
+        matches!(arm.fresh, Fresh::Start | Fresh::PageCache)
+            .then(|| format!("what is fresh in {name} is so for the whole machine"))
+    })
+}
+
+fn of_the_machine(facts: &Facts<'_>, work: &RequestWork) -> Option<String> {
+    if facts.primary != SUBJECT_CPU {
+        return Some(format!("it shows CPU per request only, and the verdict stands on {}", facts.primary));
     }
     let waits = facts.tried.iter().map(|arm| arm.io_wait).fold(0.0, f64::max);
     if waits > IO_BOUND {
         let share = Ratio::new(waits).map_or_else(String::new, |share| share.to_string());
         return Some(format!("the arms wait for storage ({share} of the time in the pilot)"));
     }
-    planned_rate(work).filter(|planned| *planned > most(facts)).map(|planned| {
+    planned_rate(work).filter(|planned| *planned > facts.most()).map(|planned| {
         format!(
             "the plan's rate of {planned:.0}/s for every arm at once is more than 60 % of the cores can do"
         )
-    })
-}
-
-/// `auto`: an arm whose cost is clear at first sight, which is more than the two processes of its
-/// baseline differ by.
-fn clear_difference(facts: &Facts<'_>) -> Option<String> {
-    let names = facts.plan.names();
-    let logs: Vec<f64> =
-        facts.tried.iter().filter_map(|arm| Some((arm.subject_cpu?.get() as f64).ln())).collect();
-    let log_of = |name: &str| logs.get(names.iter().position(|known| known == name)?).copied();
-    let plan = facts.plan;
-    let judged = (0..plan.arms.len()).filter(|arm| !plan.baselines.is(*arm));
-    judged.into_iter().find_map(|arm| {
-        let (name, baseline) = (&plan.arms[arm].name, &plan.arms[plan.baselines.of(arm)].name);
-        let (log, a, a2) = (log_of(name)?, log_of(baseline)?, log_of(&second(baseline))?);
-        let (reference, noise) = ((a + a2) / 2.0, (a - a2).abs());
-        let change = log - reference;
-        let share = Ratio::new(change.exp_m1())?;
-        (change.abs() > CLEAR.max(2.0 * noise))
-            .then(|| format!("{name} differs by {share} of CPU per request"))
     })
 }
 
@@ -140,22 +128,46 @@ fn planned_rate(work: &RequestWork) -> Option<f64> {
     }
 }
 
-fn rate(facts: &Facts<'_>) -> f64 {
-    let planned = match &facts.plan.work {
-        Work::Requests(work) => planned_rate(work),
-        Work::Command(_) | Work::Files(_) => None,
-    };
-    planned.unwrap_or_else(|| most(facts).floor().max(1.0))
+impl Facts<'_> {
+    /// The plan's own rate, where it has one.
+    fn planned(&self) -> Option<f64> {
+        match &self.plan.work {
+            Work::Requests(work) => planned_rate(work),
+            Work::Command(_) | Work::Files(_) => None,
+        }
+    }
+
+    /// Requests per second and arm for the rehearsal: as the arms one by one tell.
+    pub(crate) fn first_rate(&self) -> PerSecond {
+        whole(self.planned().unwrap_or_else(|| self.most()))
+    }
+
+    /// The same for the rounds. A request costs more the less there is to do, as each wakes its server: what is seen with
+    /// all arms at once counts.
+    pub(crate) fn rate(&self, together: &Together) -> PerSecond {
+        let (subject, generator) = (together.subject_ns, together.generator_ns);
+        whole(self.planned().unwrap_or_else(|| self.bearable(subject, generator).min(self.most())))
+    }
+
+    fn most(&self) -> f64 {
+        let sum =
+            |time: fn(&Tried) -> Nanos| self.tried.iter().map(|arm| time(arm).get()).sum::<u64>() as f64;
+        let of = self.of.max(1) as f64;
+        self.bearable(
+            sum(|arm| arm.subject_cpu.unwrap_or(Nanos::ZERO)) / of,
+            sum(|arm| arm.generator_cpu) / of,
+        )
+    }
+
+    /// At which neither side's cores are busier than they may be.
+    fn bearable(&self, subject_ns: f64, generator_ns: f64) -> f64 {
+        let bound = |cores: usize, ns: f64| BUSY * cores.max(1) as f64 * 1e9 / ns.max(1.0);
+        bound(self.subject_cores, subject_ns).min(bound(self.generator_cores, generator_ns))
+    }
 }
 
-/// Requests per second and arm at which neither side's cores are busier than they may be.
-fn most(facts: &Facts<'_>) -> f64 {
-    let sum = |time: fn(&Tried) -> Nanos| facts.tried.iter().map(|arm| time(arm).get()).sum::<u64>() as f64;
-    let of = facts.of.max(1) as f64;
-    let subject = sum(|arm| arm.subject_cpu.unwrap_or(Nanos::ZERO)).max(1.0) / of;
-    let generator = sum(|arm| arm.generator_cpu).max(1.0) / of;
-    let bound = |cores: usize, ns_per_request: f64| BUSY * cores.max(1) as f64 * 1e9 / ns_per_request;
-    bound(facts.subject_cores, subject).min(bound(facts.generator_cores, generator))
+fn whole(rate: f64) -> PerSecond {
+    PerSecond::new(rate.floor().max(1.0)).unwrap_or(PerSecond::ONE)
 }
 
 /// When arms are started anew.
@@ -212,45 +224,71 @@ mod tests {
         us.map(arm).to_vec()
     }
 
-    fn chosen(plan: &Plan, tried: &[Tried]) -> Result<(DesignSetup, Option<usize>), RunError> {
-        let cores = 1;
-        choose(&Facts {
-            plan,
-            primary: SUBJECT_CPU,
-            tried,
-            of: 1000,
-            subject_cores: cores,
-            generator_cores: cores,
-        })
+    fn facts<'a>(plan: &'a Plan, tried: &'a [Tried]) -> Facts<'a> {
+        Facts { plan, primary: SUBJECT_CPU, tried, of: 1000, subject_cores: 1, generator_cores: 1 }
+    }
+
+    fn chosen(plan: &Plan, tried: &[Tried]) -> Result<Chosen, RunError> {
+        choose(&facts(plan, tried))
     }
 
     #[test]
-    fn auto_takes_a_duet_for_what_is_alike_and_pairs_for_what_is_not() {
-        let auto = plan("design = \"auto\"");
-        let (setup, requests) = chosen(&auto, &tried([100, 101, 105])).unwrap();
+    fn a_duet_is_taken_for_a_cost_of_any_size() {
+        for us in [[100, 101, 105], [100, 101, 900]] {
+            assert!(matches!(chosen(&plan(""), &tried(us)).unwrap(), Chosen::Duet(_)));
+        }
+        let pairs = chosen(&plan("design = \"pairs\""), &tried([100, 101, 105])).unwrap();
+        assert_eq!(pairs, Chosen::Pairs("as the plan says".to_owned()));
+    }
+
+    #[test]
+    fn the_rate_is_what_sixty_percent_of_the_cores_bear_as_seen_all_at_once() {
+        let (plan, tried) = (plan(""), tried([100, 101, 105]));
+        let facts = facts(&plan, &tried);
         // 306 us for a request at every arm: 0.6 of a core does 1960 of them.
-        assert_eq!((setup.design, setup.rate_per_s, requests), (Design::Duet, Some(1960.0), Some(1568)));
-        // From the mean of the two baselines, as everywhere: 125 / sqrt(100 x 101).
-        let (setup, requests) = chosen(&auto, &tried([100, 101, 125])).unwrap();
-        assert_eq!((setup.design, requests), (Design::Pairs, None));
-        assert!(setup.reason.contains("b differs by 24.4 %"), "{}", setup.reason);
+        assert_eq!(facts.first_rate().get(), 1960.0);
+        let together = |subject_ns, generator_ns| {
+            facts.rate(&Together { subject_ns, generator_ns, overhead: Nanos::ZERO }).get()
+        };
+        assert_eq!(together(400_000.0, 100_000.0), 1500.0);
+        assert_eq!(together(400_000.0, 600_000.0), 1000.0);
+        assert_eq!(together(200_000.0, 100_000.0), 1960.0, "no more than was tried");
     }
 
     #[test]
-    fn a_duet_that_would_not_be_honest_is_refused_with_its_reason() {
-        let duet = plan("design = \"duet\"");
-        assert!(chosen(&duet, &tried([100, 101, 125])).is_ok(), "asked for: pairs will confirm");
+    fn a_duet_that_would_not_be_honest_is_refused_and_the_reason_is_named() {
         let mut waiting = tried([100, 100, 100]);
         waiting[2].io_wait = 0.3;
-        let why = chosen(&duet, &waiting).unwrap_err().to_string();
+        let why = chosen(&plan("design = \"duet\""), &waiting).unwrap_err().to_string();
         assert!(why.contains("wait for storage (30 %") && why.contains("design = \"pairs\""), "{why}");
-        let own = plan("design = \"auto\"").text.replace("burn", "slice_requests = 50\nburn");
-        let own = Plan::parse("t", "t.toml", &own, Path::new("/")).unwrap();
-        let (setup, requests) = chosen(&own, &tried([100, 101, 102])).unwrap();
-        assert_eq!((setup.design, requests), (Design::Pairs, None));
-        assert!(setup.reason.contains("numbers of requests of their own"), "{}", setup.reason);
-        let linked = plan("design = \"duet\"\nlink = \"100Mbit\"");
-        assert!(chosen(&linked, &waiting).unwrap_err().to_string().contains("share the link"));
+        let changed = |from: &str, to: &str| {
+            let text = plan("").text.replace(from, to);
+            let plan = Plan::parse("t", "t.toml", &text, Path::new("/")).unwrap();
+            match chosen(&plan, &tried([100, 101, 102])).unwrap() {
+                Chosen::Pairs(why) => why,
+                Chosen::Duet(_) => panic!("{text}"),
+            }
+        };
+        for (from, to, why) in [
+            ("burn = \"1us\"", "slice_requests = 50\nburn = \"1us\"", "numbers of requests of their own"),
+            ("burn = \"1us\"", "fresh = \"start\"\nburn = \"1us\"", "fresh in b"),
+            ("[workload]", "link = \"100Mbit\"\n[workload]", "share the link"),
+            ("[workload]", "primary = \"response_p50\"\n[workload]", "stands on response_p50"),
+            ("urls = [\"/\"]", "urls = [\"/\"]\nclock = \"constant\"\nrate = \"5000/s\"", "rate of 5000/s"),
+            (
+                "kind = \"get\"\nurls = [\"/\"]",
+                "kind = \"replay\"\nlog = \"builtin:weblog\"\nclock = \"constant\"\nrate = \"10/s\"",
+                "keeps the log's order",
+            ),
+            (
+                "[arm.a]\nserver = \"origin\"",
+                "[arm.a]\nurl = \"http://127.0.0.1:1/\"\npid = 1",
+                "a and a' are one process",
+            ),
+        ] {
+            let said = changed(from, to);
+            assert!(said.contains(why), "{to}: {said}");
+        }
     }
 
     #[test]

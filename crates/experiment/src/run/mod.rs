@@ -5,6 +5,7 @@
 //! whether to go on, which `analyse` answers. Whatever ends a run, what was measured is on disk.
 
 mod bench;
+mod budget;
 mod caches;
 mod commands;
 mod design;
@@ -27,13 +28,13 @@ pub use scratch::Scratch;
 use crate::digest;
 use crate::directory::{ResultsDir, StoppedBy};
 use crate::environment::{self, Claim, Placement};
-use crate::plan::{CacheState, Design, Factor, Kind, Plan, ViolationPlan, Violations, Work};
+use crate::plan::{CacheState, DEFAULT_MARGIN, Design, Factor, Kind, Plan, ViolationPlan, Violations, Work};
 use crate::results::{
-    Environment, Fact, FactorSetup, SETUP_SCHEMA, Setup, StratumSetup, SubjectSetup, ViolationSetup, Warning,
-    WorkloadSetup,
+    DesignSetup, Environment, Fact, FactorSetup, RestartSetup, SETUP_SCHEMA, Setup, StratumSetup,
+    SubjectSetup, ViolationSetup, Warning, WorkloadSetup,
 };
 use bakeoff_meter::catalogue::{ELAPSED, OPERATION_TIME, RESPONSE_P50, SUBJECT_CPU};
-use bakeoff_stats::LookPlan;
+use bakeoff_stats::{Margin, level};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use bench::Bench;
 use std::collections::BTreeMap;
@@ -51,6 +52,20 @@ pub struct Run<'a> {
     pub clock: MonotonicClock,
     /// Set by Ctrl-C.
     pub interrupted: &'a AtomicBool,
+    /// A quantile is asked for: it needs more rounds than other figures.
+    pub quantiles: bool,
+}
+
+/// How the rounds will go.
+#[derive(Default)]
+struct Course {
+    /// Requests of a slice, and why so many.
+    requests: usize,
+    reason: String,
+    looks: Vec<u32>,
+    design: DesignSetup,
+    restarts: RestartSetup,
+    warnings: Vec<Warning>,
 }
 
 impl Run<'_> {
@@ -66,8 +81,8 @@ impl Run<'_> {
         }
         self.with_bench(progress, |run, bench, environment, progress| {
             progress.stage("sizing the slice");
-            let pilot = pilot::size(run, bench)?;
-            let setup = run.setup(bench, &pilot, environment)?;
+            let course = run.course(bench, &environment)?;
+            let setup = run.setup(bench, course, environment)?;
             run.dir.write_setup(&setup)?;
             rounds::run(run, bench, setup, Vec::new(), progress)
         })
@@ -182,26 +197,70 @@ impl Run<'_> {
         Ok((placement, environment, claim))
     }
 
-    fn setup(
-        &self,
-        bench: &dyn Bench,
-        pilot: &pilot::Pilot,
-        mut environment: Environment,
-    ) -> Result<Setup, RunError> {
-        let plan = self.plan;
-        let primary = plan.primary.as_deref().unwrap_or_else(|| primary(&plan.work, bench));
-        let (design, duet_requests) = design::choose(&design::Facts {
-            plan,
-            primary,
+    /// The pilot, and what follows from it.
+    fn course(&self, bench: &mut dyn Bench, environment: &Environment) -> Result<Course, RunError> {
+        let pilot = pilot::try_arms(self, bench)?;
+        let restarts = design::restarts(self.plan, bench.start_time());
+        let restart = pilot::rehearse_start(self, bench, &restarts)?;
+        let facts = design::Facts {
+            plan: self.plan,
+            primary: self.primary(bench),
             tried: &pilot.tried,
             of: pilot.of,
             subject_cores: environment.subject_cores.len(),
             generator_cores: environment.generator_cores.len(),
-        })?;
-        let is_duet = design.design == Design::Duet;
-        environment.warnings.extend(pilot.warnings.iter().cloned());
-        let looks = LookPlan::new(pilot.max_rounds);
+        };
+        let (reason, together) = match design::choose(&facts)? {
+            design::Chosen::Pairs(reason) => (reason, None),
+            design::Chosen::Duet(reason) => {
+                (reason, Some(pilot::rehearse_duet(self, bench, facts.first_rate())?))
+            }
+        };
+        let given = budget::Given {
+            plan: self.plan,
+            pilot: &pilot,
+            restarts: &restarts,
+            restart,
+            sizing: bench.sized(),
+            own: &bench.own_slices(),
+            has_parts: bench.has_parts(),
+            left: self.left(),
+            quantiles: self.quantiles,
+        };
+        let (design, rounds) = match &together {
+            None => (Design::Pairs, budget::pairs(&given)),
+            Some(seen) => (Design::Duet, budget::duet(&given, facts.rate(seen).get(), seen)),
+        };
+        let budget::Rounds { requests, reason: size_reason, parts, looks, duet, mut warnings } = rounds;
+        warnings.extend(pilot.warnings);
+        Ok(Course {
+            requests,
+            reason: size_reason,
+            looks: looks.looks,
+            design: DesignSetup { design, reason, parts, duet },
+            restarts,
+            warnings,
+        })
+    }
+
+    /// The figure that verdicts stand on.
+    fn primary<'p>(&'p self, bench: &dyn Bench) -> &'p str {
+        self.plan.primary.as_deref().unwrap_or_else(|| primary(&self.plan.work, bench))
+    }
+
+    fn setup(
+        &self,
+        bench: &dyn Bench,
+        course: Course,
+        mut environment: Environment,
+    ) -> Result<Setup, RunError> {
+        let plan = self.plan;
+        environment.warnings.extend(course.warnings.iter().cloned());
         let judged = plan.arms.len() - plan.baselines.all().count();
+        let (margin, margin_amount) = match plan.margin {
+            Margin::Share(share) => (share, None),
+            Margin::Amount(ns) => (DEFAULT_MARGIN, Some(ns)),
+        };
         let load = match &plan.work {
             Work::Requests(work) => work.clock.in_words(),
             Work::Command(_) => "one command at a time".to_owned(),
@@ -221,31 +280,30 @@ impl Run<'_> {
             started: jiff::Timestamp::now().to_string(),
             extent: plan.extent,
             seed: plan.seed,
-            margin: plan.margin.get(),
+            margin,
+            margin_amount,
+            at_per_s: plan.at.get(),
             budget_ns: plan.budget.get(),
-            max_rounds: pilot.max_rounds,
-            level: looks.level(judged).get(),
-            looks: looks.looks,
-            primary: primary.to_owned(),
+            rounds_budget_ns: self.left().get(),
+            max_rounds: plan.max_rounds,
+            level: level(judged).get(),
+            looks: course.looks.clone(),
+            primary: self.primary(bench).to_owned(),
             arms: plan.names(),
             baseline: plan.baseline_name().to_owned(),
             strata: strata(plan),
             load,
             max_errors: plan.max_errors.get(),
-            // The arms of a duet wait for one another, and no time of theirs is judged.
-            max_lateness_ns: bench.max_lateness().filter(|_| !is_duet).map(Nanos::get),
-            design,
-            restarts: design::restarts(plan, bench.start_time()),
+            max_lateness_ns: bench.max_lateness().map(Nanos::get),
+            design: course.design.clone(),
+            restarts: course.restarts.clone(),
             factors: plan.factors.iter().map(factor_setup).collect(),
             first_uses: first_uses(plan),
             violations: plan.violations.as_ref().map(violation_setup),
             study: plan.study.clone(),
             peak: None,
             link: bench.link(),
-            workload: WorkloadSetup {
-                requests_of: own_slices(plan),
-                ..sized(bench.workload(), pilot, duet_requests)
-            },
+            workload: WorkloadSetup { requests_of: own_slices(plan), ..sized(bench.workload(), &course) },
             subjects,
             environment,
         })
@@ -325,15 +383,12 @@ fn violation_setup(plan: &ViolationPlan) -> ViolationSetup {
     ViolationSetup { share: plan.share.get(), what, noted, enforced_by: plan.enforced_by.clone() }
 }
 
-/// With its size, and why that: as a duet needs it, as the workload says itself, or as the pilot.
-fn sized(workload: WorkloadSetup, pilot: &pilot::Pilot, duet_requests: Option<usize>) -> WorkloadSetup {
+/// With its size, and why that: as the workload says itself, or as it was planned.
+fn sized(workload: WorkloadSetup, course: &Course) -> WorkloadSetup {
+    let own = (!workload.slice_reason.is_empty()).then(|| workload.slice_reason.clone());
     WorkloadSetup {
-        slice_requests: duet_requests.unwrap_or(pilot.requests) as u64,
-        slice_reason: match duet_requests {
-            Some(_) => "all arms at once need about 0.8 s for it".to_owned(),
-            None if workload.slice_reason.is_empty() => pilot.reason.clone(),
-            None => workload.slice_reason,
-        },
+        slice_requests: course.requests as u64,
+        slice_reason: own.unwrap_or_else(|| course.reason.clone()),
         ..workload
     }
 }

@@ -1,6 +1,6 @@
 //! The round loop: randomised complete blocks, written down slice by slice.
 
-use super::bench::{Bench, Measured};
+use super::bench::{Bench, Measured, Part};
 use super::{Run, RunError};
 use crate::analyse::{self, Next, Standing};
 use crate::directory::{Digests, StoppedBy, Stored};
@@ -72,7 +72,7 @@ struct Rounds<'a> {
 
 impl<'a> Rounds<'a> {
     fn new(run: &'a Run<'a>, bench: &'a mut dyn Bench, stored: Stored) -> Self {
-        let ends = stored.slices.iter().map(|s| s.started_ns + s.counters.wall_ns);
+        let ends = stored.slices.iter().map(|s| s.ended_ns);
         let offset = Nanos::new(ends.max().unwrap_or(0));
         let start = stored.slices.iter().map(|slice| slice.start + 1).max().unwrap_or(0);
         Self { run, bench, stored, offset, resumed_at: run.elapsed(), start, just_started: true }
@@ -105,7 +105,7 @@ impl<'a> Rounds<'a> {
             standing = analyse::standing(&self.stored)?;
             progress.round(&RoundReport {
                 rounds: standing.rounds,
-                max_rounds: self.stored.setup.max_rounds,
+                max_rounds: standing.max_rounds,
                 elapsed: self.run.elapsed(),
                 left: self.left(),
                 standing: &standing,
@@ -134,31 +134,56 @@ impl<'a> Rounds<'a> {
     }
 
     fn measure(&mut self, round: u32, design: Design) -> Result<Option<Cut>, RunError> {
-        self.bench.begin_round(round, self.stored.setup.workload.slice_requests as usize)?;
+        let setup = &self.stored.setup;
+        let requests = match &setup.design.duet {
+            Some(duet) if design == Design::Pairs => duet.paired_requests,
+            _ => setup.workload.slice_requests,
+        };
+        self.bench.begin_round(round, requests as usize)?;
         match design {
             Design::Pairs => self.one_by_one(round),
             Design::Duet => self.together(round),
         }
     }
 
+    /// The arms in turn, part by part, each part in an order of its own. The arm's place is that of its first part.
     fn one_by_one(&mut self, round: u32) -> Result<Option<Cut>, RunError> {
-        for (position, arm) in order(&self.stored.setup, round).into_iter().enumerate() {
-            let name = &self.stored.setup.arms[arm];
-            if self.stored.slices.iter().any(|slice| slice.round == round && slice.arm == *name) {
-                continue; // measured before the run was resumed
+        let of = self.stored.setup.design.parts.max(1);
+        let places = order(&self.stored.setup, round, 0);
+        let mut taken: Vec<Option<(Nanos, Measured)>> = places.iter().map(|_| None).collect();
+        for index in 0..of {
+            for arm in order(&self.stored.setup, round, index) {
+                if self.has(round, arm) {
+                    continue; // measured before the run was resumed
+                }
+                let started = self.spent();
+                let measured = self.bench.measure(arm, Part { index, of }, self.left() + GRACE)?;
+                if let Some(cut) = self.cut(&measured) {
+                    return Ok(Some(cut));
+                }
+                match &mut taken[arm] {
+                    Some((_, slice)) => slice.add(&measured),
+                    new => *new = Some((started, measured)),
+                }
+                if index + 1 == of
+                    && let Some((started, slice)) = taken[arm].take()
+                {
+                    let place = places.iter().position(|of| *of == arm).unwrap_or(arm);
+                    self.file(round, place, arm, Design::Pairs, started, slice)?;
+                }
             }
-            let started = self.spent();
-            let measured = self.bench.measure(arm, self.left() + GRACE)?;
-            if let Some(cut) = self.cut(&measured) {
-                return Ok(Some(cut));
-            }
-            self.file(round, position, arm, Design::Pairs, started, measured)?;
         }
         Ok(None)
     }
 
+    fn has(&self, round: u32, arm: usize) -> bool {
+        let name = &self.stored.setup.arms[arm];
+        self.stored.slices.iter().rev().any(|slice| slice.round == round && slice.arm == *name)
+    }
+
     fn together(&mut self, round: u32) -> Result<Option<Cut>, RunError> {
-        let rate = self.stored.setup.design.rate_per_s.and_then(PerSecond::new).ok_or(RunError::NoDuet)?;
+        let duet = self.stored.setup.design.duet.as_ref();
+        let rate = duet.and_then(|duet| PerSecond::new(duet.rate_per_s)).ok_or(RunError::NoDuet)?;
         let started = self.spent();
         let all = self.bench.measure_together(rate, self.left() + GRACE)?;
         if let Some(cut) = all.iter().find_map(|measured| self.cut(measured)) {
@@ -194,8 +219,10 @@ impl<'a> Rounds<'a> {
             start: self.start,
             proof: self.bench.proof(arm).filter(|_| self.just_started),
             started_ns: started.get(),
+            ended_ns: self.spent().get(),
+            order_seed: measured.order_seed,
             counters: measured.counters,
-            times: measured.times,
+            times: measured.times.encode(),
         };
         self.run.dir.append(&slice)?;
         self.stored.slices.push(slice);
@@ -213,9 +240,10 @@ fn next_round(stored: &Stored) -> u32 {
     (0..).find(|round| arms_of(*round).len() < stored.setup.arms.len() && !is_duet(*round)).unwrap_or(0)
 }
 
-/// The order of a round: drawn from the seed, the same however often it is asked.
-pub(crate) fn order(setup: &Setup, round: u32) -> Vec<usize> {
+/// The order of a round's part: drawn from the seed, the same however often it is asked.
+pub(crate) fn order(setup: &Setup, round: u32, part: u32) -> Vec<usize> {
     let mut arms: Vec<usize> = (0..setup.arms.len()).collect();
-    SplitMix64::for_purpose(setup.seed ^ ORDER, u64::from(round)).shuffle(&mut arms);
+    let purpose = u64::from(round) | u64::from(part) << 32;
+    SplitMix64::for_purpose(setup.seed ^ ORDER, purpose).shuffle(&mut arms);
     arms
 }

@@ -107,7 +107,7 @@ impl Page {
             baseline: one_or(&reading, "", "the baseline of its stratum"),
             twin: one_or(&reading, "'", "The baseline with a prime"),
             primary: reading.noun(reading.primary_meter()).to_owned(),
-            margin: figures::share(results.margin),
+            margin: reading.margin(),
             level: figures::level(level),
             stopped_by: words::stopped_by(results).to_owned(),
             partial: words::is_partial(results),
@@ -158,7 +158,8 @@ impl Card {
         let Some(comparison) = reading.primary(arm) else {
             return Some(Self::without_figures(reading, arm, reading.invalid(arm)?));
         };
-        let change = Change::of(comparison);
+        // The amount first; the share stands in the small print, and in the sentence.
+        let change = Change::amount(comparison);
         let twin = reading.is_twin(arm);
         let floor = twin && comparison.verdict != Verdict::Invalid;
         Some(Self {
@@ -195,7 +196,12 @@ impl Card {
 fn facts(reading: &Reading<'_>, c: &Comparison) -> Vec<String> {
     let value = |x: f64| typeset(&figures::value(&c.unit, x));
     let noun = words::noun(reading.kind(), &c.meter);
-    let mut facts = vec![format!("{} {noun} against {}", value(c.value), value(c.baseline_value))];
+    let share = Change::of(c);
+    let mut facts = vec![
+        format!("{} {noun} against {}", value(c.value), value(c.baseline_value)),
+        format!("{} ({})", typeset(&share.effect), typeset(&share.interval)),
+    ];
+    facts.extend((!c.beside.is_empty()).then(|| typeset(&c.beside)));
     facts.push(format!("{} rounds", figures::count(c.rounds.into())));
     if figures::times_noise(c).is_some() {
         facts.push(format!("{} times the noise", figures::times_noise_text(c)));

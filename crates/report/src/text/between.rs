@@ -5,6 +5,7 @@ use crate::figures::{self, NONE};
 use crate::words;
 use bakeoff_experiment::between::{Between, Changed, Row};
 use bakeoff_meter::{Unit, catalogue};
+use bakeoff_stats::Amounts;
 
 /// What `compare-results` prints for a terminal of `width` columns; as [`text`](super::text()).
 pub fn between(between: &Between, width: usize, colour: bool) -> String {
@@ -31,7 +32,8 @@ fn costs(page: &mut Page, between: &Between) {
         .rows
         .iter()
         .filter_map(|row| {
-            Some((row.arm.clone(), cost(&between.new.workload, row, row.cost.as_ref()?), paint(row)))
+            let said = cost(&between.new.workload, row);
+            (!said.is_empty()).then(|| (row.arm.clone(), said, paint(row)))
         })
         .collect();
     if entries.is_empty() {
@@ -40,8 +42,50 @@ fn costs(page: &mut Page, between: &Between) {
     page.definitions(&entries);
 }
 
-fn cost(kind: &str, row: &Row, cost: &Changed) -> String {
-    let digits = figures::decimals(Some(cost.change), Some(cost.change_low), Some(cost.change_high));
+/// In the figure's unit, then as shares where both runs have the same design.
+fn cost(kind: &str, row: &Row) -> String {
+    let parts: Vec<String> = row
+        .amount
+        .iter()
+        .map(|cost| amount(row, cost))
+        .chain(row.cost.iter().map(|cost| share(row, cost)))
+        .collect();
+    if parts.is_empty() {
+        return String::new();
+    }
+    let invalid = row.invalid.as_ref().map_or(String::new(), |why| format!("; NOT TO BE USED: {why}"));
+    format!("{}: {}{invalid}", words::noun(kind, &row.meter), parts.join("; "))
+}
+
+/// `was +2.6 us (2.3..2.9), now ...`
+fn amount(row: &Row, cost: &Changed) -> String {
+    let amounts = Amounts::between(
+        cost.change,
+        cost.change_low,
+        cost.change_high,
+        cost.old.abs().max(cost.new.abs()),
+        &row.unit,
+    );
+    let told = |at, low, high| {
+        format!(
+            "{}{} ({}..{})",
+            amounts.signed(at),
+            amounts.unit(),
+            amounts.signed(low),
+            amounts.signed(high)
+        )
+    };
+    let (then, now) =
+        (told(cost.old, cost.old_low, cost.old_high), told(cost.new, cost.new_low, cost.new_high));
+    let change = told(cost.change, cost.change_low, cost.change_high);
+    let clear = if cost.is_clear() { "" } else { ", which may be nothing" };
+    let only =
+        if row.cost.is_none() { "; not as shares: a duet and pairs are of different loads" } else { "" };
+    format!("was {then}, now {now}: changed by {change}{clear}{only}")
+}
+
+fn share(row: &Row, cost: &Changed) -> String {
+    let digits = bakeoff_stats::decimals(cost.change, cost.change_low, cost.change_high);
     let unit = if is_share(row) { "points" } else { "%" };
     let range = |low, high| format!("CI {}..{}", figures::signed(low, digits), figures::signed(high, digits));
     let then =
@@ -54,13 +98,12 @@ fn cost(kind: &str, row: &Row, cost: &Changed) -> String {
         range(cost.change_low, cost.change_high)
     );
     let clear = if cost.is_clear() { "" } else { ", which may be nothing" };
-    let invalid = row.invalid.as_ref().map_or(String::new(), |why| format!("; NOT TO BE USED: {why}"));
-    format!("{}: was {then}, now {now}: changed by {change}{clear}{invalid}", words::noun(kind, &row.meter))
+    format!("was {then}, now {now}: changed by {change}{clear}")
 }
 
 fn paint(row: &Row) -> Paint {
     let more_is_worse = catalogue::find(&row.meter).is_none_or(|meter| meter.more_is_worse);
-    match &row.cost {
+    match row.cost.as_ref().or(row.amount.as_ref()) {
         _ if row.invalid.is_some() => Paint::Alarm,
         Some(cost) if cost.is_clear() && (cost.change > 0.0) == more_is_worse => Paint::Cost,
         Some(cost) if cost.is_clear() => Paint::Saving,
@@ -84,7 +127,7 @@ fn plain(page: &mut Page, between: &Between) {
 
 fn plain_row(kind: &str, row: &Row) -> Option<Vec<String>> {
     let figure = row.figure.as_ref()?;
-    let digits = figures::decimals(Some(figure.change), Some(figure.change_low), Some(figure.change_high));
+    let digits = bakeoff_stats::decimals(figure.change, figure.change_low, figure.change_high);
     let (low, high) =
         (figures::signed(figure.change_low, digits), figures::signed(figure.change_high, digits));
     let value = |x| if row.invalid.is_some() { NONE.to_owned() } else { figures::value(&row.unit, x) };
@@ -123,7 +166,9 @@ fn limits(page: &mut Page, between: &Between) {
         "Costs are what each run found against its own baseline, which takes most of the machine out. The figures \
          themselves have no such protection.",
     );
-    if let Some(level) = between.rows.iter().find_map(|row| row.cost.or(row.figure)).map(|c| c.level) {
+    if let Some(level) =
+        between.rows.iter().find_map(|row| row.cost.or(row.amount).or(row.figure)).map(|c| c.level)
+    {
         page.note(&format!("Intervals at {}.", figures::level(level)));
     }
 }

@@ -109,7 +109,9 @@ impl Page {
                 let first = format!("  {name:column$}  ");
                 self.hanging(&first, &" ".repeat(column + 4), said, *paint);
             } else {
-                self.hanging("  ", "  ", name, Paint::Plain);
+                if !name.is_empty() {
+                    self.hanging("  ", "  ", name, Paint::Plain);
+                }
                 self.hanging("    ", "    ", said, *paint);
             }
         }

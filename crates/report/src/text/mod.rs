@@ -74,23 +74,30 @@ fn title(page: &mut Page, reading: &Reading<'_>) {
 
 fn verdicts(page: &mut Page, reading: &Reading<'_>) {
     let entries: Vec<(String, String, Paint)> =
-        reading.judged().filter_map(|arm| verdict(reading, arm)).collect();
+        reading.judged().flat_map(|arm| verdict(reading, arm)).collect();
     match entries.is_empty() {
         true => page.paragraph(nothing_judged(reading), Paint::Plain),
         false => page.definitions(&entries),
     }
 }
 
-fn verdict(reading: &Reading<'_>, arm: &str) -> Option<(String, String, Paint)> {
-    let said = match (reading.primary(arm), reading.invalid(arm)) {
-        (Some(comparison), _) if reading.is_twin(arm) => words::noise_floor(comparison),
-        (Some(comparison), _) => words::headline(comparison),
-        (None, Some(reason)) => format!("invalid: {reason}"),
-        (None, None) => return None,
+/// An arm's sentence, and what belongs beside it. The noise floor stands beside each arm; by itself where it is worthless.
+fn verdict(reading: &Reading<'_>, arm: &str) -> Vec<(String, String, Paint)> {
+    let Some(comparison) = reading.primary(arm) else {
+        let invalid = |reason| (arm.to_owned(), format!("invalid: {reason}"), Paint::of(Verdict::Invalid));
+        return reading.invalid(arm).map(invalid).into_iter().collect();
     };
-    let verdict = reading.primary(arm).map_or(Verdict::Invalid, |c| c.verdict);
-    let paint = if reading.is_twin(arm) { Paint::Plain } else { Paint::of(verdict) };
-    Some((arm.to_owned(), said, paint))
+    if reading.is_twin(arm) {
+        let told =
+            reading.compared().any(|other| reading.primary(other).is_some_and(|c| !c.beside.is_empty()));
+        let floor = (arm.to_owned(), words::noise_floor(comparison), Paint::Plain);
+        return if told { Vec::new() } else { vec![floor] };
+    }
+    let mut lines = vec![(arm.to_owned(), words::headline(comparison), Paint::of(comparison.verdict))];
+    if !comparison.beside.is_empty() {
+        lines.push((String::new(), comparison.beside.clone(), Paint::Plain));
+    }
+    lines
 }
 
 fn nothing_judged(reading: &Reading<'_>) -> &'static str {
@@ -109,7 +116,7 @@ fn primary(page: &mut Page, reading: &Reading<'_>) {
     }
     page.heading(&words::upper_first(reading.noun(meter)));
     let rows: Vec<Vec<String>> = reading.arms().map(|arm| primary_row(reading, arm, meter)).collect();
-    page.table(&["arm", reading.short(meter), "change", "interval", "x noise", "verdict"], &rows, 4);
+    page.table(&["arm", reading.short(meter), "more", "interval", "change", "verdict"], &rows, 4);
     if let Some(note) = resolution(reading) {
         page.note(&note);
     }
@@ -133,8 +140,7 @@ fn show(page: &mut Page, section: &Section) {
 /// What the intervals mean and what these rounds could have seen at all.
 fn resolution(reading: &Reading<'_>) -> Option<String> {
     let primaries: Vec<&Comparison> = reading.judged().filter_map(|arm| reading.primary(arm)).collect();
-    let (level, margin) =
-        (figures::level(primaries.first()?.level), figures::share(reading.bundle.results.margin));
+    let (level, margin) = (figures::level(primaries.first()?.level), reading.margin());
     let mut note = format!("Intervals at {level} for each look; margin {margin}.");
     let visible = |c: &&Comparison| Some(format!("{} {}", c.arm, figures::share(c.smallest_detectable?)));
     let visible: Vec<String> = primaries.iter().filter_map(visible).collect();
@@ -162,12 +168,10 @@ fn primary_row(reading: &Reading<'_>, arm: &str, meter: &str) -> Vec<String> {
     let Some(comparison) = comparison else {
         return vec![arm.to_owned(), value, String::new(), String::new(), String::new(), word];
     };
-    let mut change = Change::of(comparison);
-    if invalid {
-        change = Change { effect: struck(&change.effect), interval: struck(&change.interval) };
-    }
-    let times_noise = figures::times_noise_text(comparison);
-    vec![arm.to_owned(), value, change.effect, change.interval, times_noise, word]
+    let (amount, share) = (Change::amount(comparison), Change::of(comparison));
+    let cells = [amount.effect, amount.interval, share.effect];
+    let [more, interval, change] = if invalid { cells.map(|cell| struck(&cell)) } else { cells };
+    vec![arm.to_owned(), value, more, interval, change, word]
 }
 
 /// What must not be used, as a terminal can mark it.
@@ -183,7 +187,12 @@ fn per_arm(page: &mut Page, reading: &Reading<'_>) {
         return;
     }
     let command = reading.bundle.results.workload.kind == "command";
-    page.heading(if command { "Runs" } else { "Replies" });
+    let in_turn = reading.bundle.setup.design.duet.is_some();
+    page.heading(match (command, in_turn) {
+        (true, _) => "Runs",
+        (_, true) => "Replies: times and rates of the rounds in turn, counts of all",
+        (_, false) => "Replies",
+    });
     let rows: Vec<Vec<String>> = reading.arms().map(|arm| arm_row(reading, arm, command)).collect();
     match command {
         true => page.table(&["arm", "user CPU", "system CPU", "runs", "failed"], &rows, 5),
@@ -244,8 +253,9 @@ fn exploratory(page: &mut Page, reading: &Reading<'_>) {
 /// One arm's rows; its name stands in the first.
 fn also_rows(reading: &Reading<'_>, arm: &str, meters: &[&str]) -> Vec<Vec<String>> {
     let found = meters.iter().filter_map(|meter| reading.comparison(arm, meter));
+    let found = found.filter(|c| !c.primary && tells_something(c));
     let mut rows: Vec<_> =
-        found.filter(|c| !c.primary && tells_something(c)).map(|c| also_row(reading, c)).collect();
+        reading.in_pairs(arm).into_iter().chain(found).map(|c| also_row(reading, c)).collect();
     rows.iter_mut().skip(1).for_each(|row| row[0].clear());
     rows
 }
@@ -260,7 +270,9 @@ fn also_row(reading: &Reading<'_>, comparison: &Comparison) -> Vec<String> {
     let cells = [value, change.effect, change.interval];
     let invalid = comparison.verdict == Verdict::Invalid;
     let [value, effect, interval] = if invalid { cells.map(|cell| struck(&cell)) } else { cells };
-    let figure = words::short(reading.kind(), &comparison.meter).to_owned();
+    let in_turn = comparison.meter == reading.primary_meter();
+    let short = words::short(reading.kind(), &comparison.meter);
+    let figure = if in_turn { format!("{short}, in turn") } else { short.to_owned() };
     vec![comparison.arm.clone(), figure, value, effect, interval, words::verdict(comparison.verdict)]
 }
 
@@ -327,7 +339,17 @@ fn conditions(page: &mut Page, reading: &Reading<'_>) {
 }
 
 fn rounds(reading: &Reading<'_>) -> String {
-    format!("{} of at most {} rounds", reading.bundle.results.rounds, reading.bundle.setup.max_rounds)
+    let results = &reading.bundle.results;
+    let planned = results.looks.last().copied().unwrap_or(0);
+    let paired = results.design.paired_rounds();
+    match paired {
+        0 => format!("{} of {planned} planned rounds", results.rounds),
+        _ => format!(
+            "{} of {planned} planned rounds all at once, {} of {paired} in turn",
+            results.rounds - results.paired_rounds,
+            results.paired_rounds
+        ),
+    }
 }
 
 fn load(reading: &Reading<'_>) -> String {

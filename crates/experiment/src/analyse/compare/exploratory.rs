@@ -1,15 +1,15 @@
 //! Figures that were not named beforehand.
 
 use super::super::decide::{differences, level, null_differences};
-use super::super::series::Series;
+use super::super::series::{Series, Table};
 use super::quantiles::Quantiles;
-use super::{blank, fill, percent, points, range, sums, times_invalid};
+use super::{blank, fill, fill_cost, percent, points, range, sums, times_invalid};
+use crate::plan::Design;
 use crate::results::{ArmResult, Comparison, Setup, second};
 use bakeoff_meter::catalogue::{self, ELAPSED, OPERATION_TIME, SUBJECT_CPU};
 use bakeoff_meter::{Meter, Unit};
 use bakeoff_stats::{
-    Interval, Proportion, Scale, Verdict, difference_of_proportions, effect_of, proportion_differences,
-    quantile_ratio,
+    Interval, LOOKS, Proportion, Verdict, difference_of_proportions, proportion_differences, quantile_ratio,
 };
 use std::collections::BTreeMap;
 
@@ -17,8 +17,17 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy)]
 pub(in super::super) struct Of<'a> {
     pub(in super::super) setup: &'a Setup,
+    pub(in super::super) table: &'a Table,
+    /// The rounds that are looked at.
     pub(in super::super) series: &'a Series,
     pub(in super::super) arms: &'a BTreeMap<String, ArmResult>,
+}
+
+impl Of<'_> {
+    /// The rounds in which this figure holds.
+    pub(super) fn valid_for(self, meter: &Meter) -> Self {
+        Self { series: self.table.valid_for(meter), ..self }
+    }
 }
 
 /// User and system CPU of commands.
@@ -64,11 +73,10 @@ pub(in super::super) fn per_slice(of: &Of<'_>, arm: &str, meter: &Meter) -> Opti
     } else {
         differences(series, setup, arm, meter)?
     };
-    let found = effect_of(&d, series.starts(), level(setup), Scale::LogRatio)?;
-    let mut row = blank(setup, series, arm, meter, series.rounds());
-    fill(&mut row, Some(&found));
-    row.ratio_of_sums = sums(setup, series, arm, meter, series.rounds());
-    row.differences = d;
+    let found = d.cost(series.starts(), level(setup))?;
+    let mut row = blank(of, arm, meter, series.rounds());
+    fill_cost(&mut row, Some(&found), d);
+    row.ratio_of_sums = sums(of, arm, meter, series.rounds());
     finish_exploratory(of, arm, meter, row)
 }
 
@@ -82,7 +90,7 @@ fn errors_row(of: &Of<'_>, arm: &str) -> Option<Comparison> {
     let baseline = setup.baseline_of(arm);
     let (a, a2, s) = (parts(baseline), parts(&second(baseline)), parts(arm));
     let found = difference_of_proportions(&s, &a, &a2, level(setup))?;
-    let mut row = blank(setup, series, arm, meter, series.rounds());
+    let mut row = blank(of, arm, meter, series.rounds());
     fill(&mut row, Some(&found));
     row.differences = proportion_differences(&s, &a, &a2);
     finish_exploratory(of, arm, meter, row)
@@ -92,25 +100,32 @@ fn quantile_row(of: &Of<'_>, quantiles: &Quantiles, arm: &str, meter: &Meter) ->
     let Of { setup, series, .. } = *of;
     let (subject, reference) = quantiles.pair(setup, arm, meter)?;
     let found = quantile_ratio(subject, reference, level(setup)).ok()?;
-    let mut row = blank(setup, series, arm, meter, series.rounds());
+    let mut row = blank(of, arm, meter, series.rounds());
     (row.value, row.baseline_value) = (found.subject_ns as f64, found.reference_ns as f64);
     (row.effect, row.low, row.high) =
         (Some(found.effect), Some(found.interval.low), Some(found.interval.high));
+    let in_unit = |share: f64| Some(share * row.baseline_value);
+    (row.amount, row.amount_low, row.amount_high) =
+        (in_unit(found.effect), in_unit(found.interval.low), in_unit(found.interval.high));
     finish_exploratory(of, arm, meter, row)
 }
 
 /// Verdict and words of a figure that was not named beforehand.
 fn finish_exploratory(of: &Of<'_>, arm: &str, meter: &Meter, mut row: Comparison) -> Option<Comparison> {
-    let Of { setup, series, arms } = *of;
+    let Of { setup, series, arms, .. } = *of;
     let (effect, low, high) = (row.effect?, row.low?, row.high?);
-    let why = arms[arm].invalid.clone().or_else(|| times_invalid(setup, series, arm, meter));
+    let why = arms[arm].invalid.clone().or_else(|| times_invalid(of, arm, meter));
     let interval = Interval { low, high };
     let more = if meter.more_is_worse { Verdict::Costs } else { Verdict::Saves };
     let less = if meter.more_is_worse { Verdict::Saves } else { Verdict::Costs };
     let sharp = interval.half_width() <= setup.margin.max(effect.abs() / 2.0);
-    let is_null = setup.is_second(arm);
+    // Times and rates get no verdict from fewer rounds than a first look has.
+    let too_few =
+        setup.design.duet.is_some() && row.design == Design::Pairs && series.rounds() < LOOKS[0] as usize;
+    let is_null = setup.is_second(arm) || too_few;
     row.verdict = match why {
         Some(_) => Verdict::Invalid,
+        None if too_few => Verdict::NotResolved,
         None if low > -setup.margin && high < setup.margin => Verdict::NoCost,
         None if is_null => Verdict::NotResolved,
         None if low > 0.0 && sharp => more,

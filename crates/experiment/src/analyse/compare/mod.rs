@@ -5,24 +5,29 @@ mod primary;
 mod quantiles;
 
 use super::arm::median;
+use super::decide::Progress;
 use super::invalid;
-use super::series::{Series, Table, primary as primary_meter};
-use crate::plan::Design;
+use super::series::{Table, primary as primary_meter};
+use crate::directory::StoppedBy;
 use crate::results::{ArmResult, Comparison, Setup, second};
-use bakeoff_meter::{CATALOGUE, Kind, Meter, Side, Unit};
-use bakeoff_stats::{Effect, Interval, Verdict, ratio_of_sums, smallest_detectable};
+use bakeoff_meter::{CATALOGUE, Kind, Meter};
+use bakeoff_stats::{Cost, Effect, Interval, Rounds, Verdict, ratio_of_sums, smallest_detectable};
 pub(super) use exploratory::{Of, per_slice};
 use exploratory::{commands_other, exploratory, is_compared, is_of_files};
 use primary::{null_row, primary_row};
 use quantiles::Quantiles;
 use std::collections::BTreeMap;
 
-pub(super) fn all(setup: &Setup, table: &Table, arms: &BTreeMap<String, ArmResult>) -> Vec<Comparison> {
-    let series = &table.main;
-    let of = Of { setup, series, arms };
-    let null = |baseline| null_row(setup, series, baseline, primary_meter(setup), arms);
+pub(super) fn all(
+    setup: &Setup,
+    table: &Table,
+    arms: &BTreeMap<String, ArmResult>,
+    stopped_by: StoppedBy,
+) -> Vec<Comparison> {
+    let of = Of { setup, table, series: &table.main, arms };
+    let null = |baseline| null_row(&of, baseline, primary_meter(setup));
     let mut rows: Vec<Comparison> = setup.baselines().map(null).collect();
-    rows.extend(setup.judged().map(|arm| primary_row(setup, table, arm, arms)));
+    rows.extend(setup.judged().map(|arm| primary_row(&of, arm, Progress::of(stopped_by))));
     if setup.workload.kind == "command" {
         rows.extend(commands_other(&of));
         return rows;
@@ -30,24 +35,27 @@ pub(super) fn all(setup: &Setup, table: &Table, arms: &BTreeMap<String, ArmResul
     let is_files = setup.workload.kind == "files";
     let wanted = |meter: &&Meter| meter.name != setup.primary && (!is_files || is_of_files(meter));
     let meters: Vec<&Meter> = CATALOGUE.iter().filter(|meter| is_compared(meter)).filter(wanted).collect();
-    let quantiles = Quantiles::of(setup, series, &meters);
+    let quantiles = Quantiles::of(setup, table.timed(), &meters);
     for arm in setup.judged().chain(setup.seconds()) {
-        rows.extend(meters.iter().filter_map(|meter| exploratory(&of, &quantiles, arm, meter)));
+        rows.extend(
+            meters.iter().filter_map(|meter| exploratory(&of.valid_for(meter), &quantiles, arm, meter)),
+        );
+        if setup.design.duet.is_some() {
+            // Once more where the arms took turns: at that load.
+            rows.extend(per_slice(&Of { series: &table.paired, ..of }, arm, primary_meter(setup)));
+        }
     }
     rows
 }
 
 /// Response times say nothing when the generator was the limit.
-fn times_invalid(setup: &Setup, series: &Series, arm: &str, meter: &Meter) -> Option<String> {
-    let of_times =
-        meter.kind == Kind::Histogram || matches!(meter.unit, Unit::PerSecond | Unit::BytesPerSecond);
-    if setup.design.design == Design::Duet && (of_times || meter.side != Side::Subject) {
-        return Some("not comparable: in a duet the arms share the machine".to_owned());
-    }
-    of_times.then(|| invalid::generator_limited(setup, series, arm))?
+fn times_invalid(of: &Of<'_>, arm: &str, meter: &Meter) -> Option<String> {
+    let of_times = meter.kind == Kind::Histogram || meter.is_speed();
+    of_times.then(|| invalid::generator_limited(of.setup, of.series, arm))?
 }
 
-fn blank(setup: &Setup, series: &Series, arm: &str, meter: &Meter, rounds: usize) -> Comparison {
+fn blank(of: &Of<'_>, arm: &str, meter: &Meter, rounds: usize) -> Comparison {
+    let Of { setup, table, series, .. } = *of;
     let middle = |names: &[String]| {
         let figures = names.iter().filter_map(|name| series.figures(name, meter));
         median(
@@ -70,25 +78,42 @@ fn blank(setup: &Setup, series: &Series, arm: &str, meter: &Meter, rounds: usize
         baseline: baseline.to_owned(),
         meter: meter.name.to_owned(),
         primary: false,
+        design: table.design_of(series),
         unit: meter.unit.as_str().to_owned(),
         value: middle(&[arm.to_owned()]),
         baseline_value: middle(&reference),
         effect: None,
         low: None,
         high: None,
+        amount: None,
+        amount_low: None,
+        amount_high: None,
+        cores: None,
         level: setup.level,
         rounds: rounds as u32,
         verdict: Verdict::NotResolved,
         sentence: String::new(),
+        beside: String::new(),
         paired_sd: None,
         times_noise: None,
         smallest_detectable: None,
         ratio_of_sums: None,
         heavy_tails: false,
         levels: None,
-        confirmed: false,
+        contradiction: None,
         differences: Vec::new(),
+        amounts: Vec::new(),
     }
+}
+
+/// Both scales, and the rounds they come from.
+fn fill_cost(row: &mut Comparison, cost: Option<&Cost>, rounds: Rounds) {
+    fill(row, cost.map(|cost| &cost.share));
+    if let Some(Cost { amount, .. }) = cost {
+        (row.amount, row.amount_low, row.amount_high) =
+            (Some(amount.effect), Some(amount.interval.low), Some(amount.interval.high));
+    }
+    (row.differences, row.amounts) = (rounds.ratios, rounds.amounts);
 }
 
 fn fill(row: &mut Comparison, found: Option<&Effect>) {
@@ -100,7 +125,8 @@ fn fill(row: &mut Comparison, found: Option<&Effect>) {
     row.heavy_tails = e.heavy_tails;
 }
 
-fn sums(setup: &Setup, series: &Series, arm: &str, meter: &Meter, rounds: usize) -> Option<f64> {
+fn sums(of: &Of<'_>, arm: &str, meter: &Meter, rounds: usize) -> Option<f64> {
+    let Of { setup, series, .. } = *of;
     let first = |name: &str| {
         series.figures(name, meter).map(|mut figures| {
             figures.truncate(rounds);

@@ -1,98 +1,225 @@
 //! The rows that verdicts stand on.
 
-use super::super::decide::{
-    Confirm, Decided, Progress, decide, decide_null, differences, level, null_differences,
-};
-use super::super::series::{Series, Table, primary};
-use super::{blank, fill, percent, range, sums, times_invalid};
-use crate::results::{ArmResult, Comparison, LevelsResult, Setup, second};
+use super::super::decide::{Decided, Progress, decide, decide_null, differences, level, null_differences};
+use super::super::series::{Series, primary};
+use super::exploratory::Of;
+use super::{blank, fill_cost, percent, range, sums, times_invalid};
+use crate::plan::Design;
+use crate::results::{Comparison, CoresAt, LevelsResult, Setup, second};
 use bakeoff_meter::Meter;
 use bakeoff_meter::catalogue::{self, PATH_CPU, SUBJECT_CPU};
-use bakeoff_stats::{Effect, Scale, Verdict, Wording, effect_of, levels, sentence};
-use std::collections::BTreeMap;
+use bakeoff_stats::{
+    Amounts, Contradiction, Cost, Decision, Verdict, Wording, floor_in_words, levels, sentence,
+};
+use bakeoff_units::PerSecond;
 
-pub(super) fn primary_row(
-    setup: &Setup,
-    table: &Table,
-    arm: &str,
-    arms: &BTreeMap<String, ArmResult>,
-) -> Comparison {
+/// Below this the requests of two arms are said to be the same work.
+const SAME_BYTES: f64 = 0.001;
+
+pub(super) fn primary_row(of: &Of<'_>, arm: &str, progress: Progress) -> Comparison {
+    let Of { setup, table, series, arms } = *of;
     let meter = primary(setup);
-    let why = arms[arm].invalid.clone().or_else(|| times_invalid(setup, &table.main, arm, meter));
-    let decided = decide(setup, table, arm, why.as_deref(), Progress::Ended);
-    let series = if decided.confirm == Confirm::Done { &table.confirming } else { &table.main };
-    let mut row = row_of(setup, series, arm, meter, &decided);
-    if setup.primary == SUBJECT_CPU {
-        add_path(setup, series, arm, &decided, &mut row);
+    let why = arms[arm].invalid.clone().or_else(|| times_invalid(of, arm, meter));
+    let decided = decide(setup, table, arm, why.as_deref(), progress);
+    let mut row = row_of(of, arm, meter, &decided);
+    if series.rounds() == 0 {
+        "not resolved: the run ended before the first round was complete".clone_into(&mut row.sentence);
+        return row;
+    }
+    if row.verdict != Verdict::Invalid {
+        row.sentence += &after_words(of, arm, &decided);
+        row.beside = beside(of, arm, meter, &decided);
     }
     row
 }
 
-fn row_of(setup: &Setup, series: &Series, arm: &str, meter: &Meter, decided: &Decided) -> Comparison {
-    let wording =
-        Wording { figure: meter.noun_in(&setup.workload.kind), seconds_per_round: series.seconds_per_round };
-    let mut d = differences(series, setup, arm, meter).unwrap_or_default();
-    d.truncate(decided.rounds);
-    let mut row = blank(setup, series, arm, meter, decided.rounds);
+fn row_of(of: &Of<'_>, arm: &str, meter: &Meter, decided: &Decided) -> Comparison {
+    let Of { setup, series, .. } = *of;
+    let d = differences(series, setup, arm, meter).unwrap_or_default().first(decided.rounds);
+    let mut row = blank(of, arm, meter, decided.rounds);
     row.primary = true;
     row.verdict = decided.judgement.verdict().unwrap_or(Verdict::NotResolved);
-    row.sentence = sentence(&decided.judgement, &wording);
+    row.levels = spread(&d.ratios, series);
+    fill_cost(&mut row, decided.judgement.cost.as_ref(), d);
+    row.ratio_of_sums = sums(of, arm, meter, decided.rounds);
+    row.cores = cores(setup, meter, decided.judgement.cost.as_ref());
+    let load = load(of, arm);
+    row.sentence = sentence(&decided.judgement, &wording(of, &row, meter, &load));
+    row.contradiction =
+        decided.contradiction.map(|in_what| contradicted(&row, in_what, decided.in_pairs.as_ref()));
+    if let Some(why) = &row.contradiction {
+        row.sentence = format!("not resolved: {why}");
+    }
+    row
+}
+
+fn wording<'w>(of: &Of<'_>, row: &'w Comparison, meter: &'w Meter, load: &'w str) -> Wording<'w> {
+    let Of { setup, series, .. } = *of;
+    let seconds_per_round = series.seconds_per_round;
+    Wording {
+        baseline: &row.baseline,
+        of: row.baseline_value,
+        unit: meter.unit.as_str(),
+        figure: meter.noun_in(&setup.workload.kind),
+        load,
+        seconds: seconds_per_round.unwrap_or(0.0) * f64::from(row.rounds),
+        seconds_per_round,
+    }
+}
+
+/// What the load was: a duet's rate, the plan's, or what the baseline came to.
+fn load(of: &Of<'_>, arm: &str) -> String {
+    let Of { setup, series, .. } = *of;
+    if matches!(setup.workload.kind.as_str(), "command" | "files") {
+        return String::new();
+    }
+    if let Some(duet) = setup.design.duet.as_ref().filter(|_| of.table.design_of(series) == Design::Duet) {
+        return per_second(duet.rate_per_s);
+    }
+    let rates = catalogue::find("replies_per_second")
+        .and_then(|meter| series.figures(setup.baseline_of(arm), meter))
+        .and_then(super::median);
+    rates.map_or_else(String::new, per_second)
+}
+
+/// `6,400/s`
+fn per_second(rate: f64) -> String {
+    let whole = PerSecond::new(rate).map_or(0.0, PerSecond::get).round() as u64;
+    match whole {
+        0..10_000 => format!("{whole}/s"),
+        _ => format!("{},{:03}/s", whole / 1000, whole % 1000),
+    }
+}
+
+/// In the two rounds' own words: what each says.
+fn contradicted(row: &Comparison, in_what: Contradiction, pairs: Option<&Cost>) -> String {
+    let Some(pairs) = pairs else { return String::new() };
+    let amounts = Amounts::of(&pairs.amount, row.baseline_value, &row.unit);
+    let unit = amounts.unit();
+    let duet = row.amount_low.zip(row.amount_high);
+    let duet = duet
+        .map_or_else(String::new, |(low, high)| format!("{}..{}", amounts.signed(low), amounts.signed(high)));
+    let how = match in_what {
+        Contradiction::Signs => "one says more and the other less",
+        Contradiction::Sizes => "the two are further apart than their loads explain",
+    };
+    format!(
+        "the paired rounds contradict the duet: {}{unit} a request against {duet}{unit}; {how}",
+        amounts.range(&pairs.amount)
+    )
+}
+
+/// What a reader of the sentence must know, too.
+fn after_words(of: &Of<'_>, arm: &str, decided: &Decided) -> String {
+    let mut words = String::new();
     if decided.between_looks {
-        let next = setup.looks.iter().find(|look| **look as usize > decided.rounds);
-        row.sentence += &next.map_or_else(String::new, |look| {
-            format!("; the run ended after {} rounds, and verdicts are given at the planned looks only: the next one was after {look}", decided.rounds)
+        let next = of.table.looks.next_after(decided.rounds as u32);
+        words += &next.map_or_else(String::new, |look| {
+            format!(
+                "; it was ended after {} rounds, and the next verdict was due after {look}",
+                decided.rounds
+            )
         });
     }
-    match decided.confirm {
-        Confirm::Done => row.sentence += "; the duet showed more than 5 %, so these paired rounds decide",
-        Confirm::Wanted => {
-            row.sentence += "; the duet shows more than 5 %, which only paired rounds can confirm, and the run ended before them";
-        }
-        Confirm::NotNeeded => {}
+    if of.setup.primary == SUBJECT_CPU {
+        words += &path(of, arm, decided);
     }
-    row.confirmed = decided.confirm == Confirm::Done;
-    row.levels = spread(&d, series);
-    if series.rounds() == 0 {
-        row.sentence = "not resolved: the run ended before the first round was complete".to_owned();
+    words
+}
+
+/// Cores, noise floor, and a question where nothing at all differs.
+fn beside(of: &Of<'_>, arm: &str, meter: &Meter, decided: &Decided) -> String {
+    let Of { setup, series, .. } = *of;
+    let baseline = setup.baseline_of(arm);
+    let row = blank(of, arm, meter, decided.rounds);
+    let cost = decided.judgement.cost.as_ref();
+    let mut said = Vec::new();
+    if let Some(at) = cores(setup, meter, cost) {
+        let rate = per_second(at.per_s);
+        said.push(format!("at {rate} that is {} cores", digits(at.cores, at.high - at.low)));
     }
-    fill(&mut row, decided.judgement.effect.as_ref());
-    row.ratio_of_sums = sums(setup, series, arm, meter, decided.rounds);
-    row.differences = d;
-    row
+    let null = null_differences(series, baseline, meter).unwrap_or_default().first(decided.rounds);
+    if let Some(null) = null.cost(series.starts(), level(setup)) {
+        let load = load(of, arm);
+        said.push(floor_in_words(&null, cost, &wording(of, &row, meter, &load)));
+    }
+    said.extend(was_it_on(of, arm, decided));
+    said.join("; ")
+}
+
+/// The cost of so many requests a second.
+fn cores(setup: &Setup, meter: &Meter, cost: Option<&Cost>) -> Option<CoresAt> {
+    let at = |ns: f64| ns * setup.at_per_s / 1e9;
+    let amount = &cost.filter(|_| meter.name == SUBJECT_CPU && setup.at_per_s > 0.0)?.amount;
+    let (low, high) = (at(amount.interval.low), at(amount.interval.high));
+    (setup.workload.kind != "files").then_some(CoresAt {
+        per_s: setup.at_per_s,
+        cores: at(amount.effect),
+        low,
+        high,
+    })
+}
+
+/// As many digits as the width of the interval deserves.
+fn digits(x: f64, width: f64) -> String {
+    let places = if width > 0.0 { (1.0 - width.log10().floor()).clamp(0.0, 9.0) as usize } else { 4 };
+    bakeoff_stats::signed(x, places).trim_start_matches('+').to_owned()
+}
+
+/// Where the same bytes and statuses came from both at the same cost, the layer may have been off.
+fn was_it_on(of: &Of<'_>, arm: &str, decided: &Decided) -> Option<String> {
+    let Of { setup, arms, .. } = *of;
+    let (own, base) = (arms.get(arm)?, arms.get(setup.baseline_of(arm))?);
+    if own.proof.as_ref().is_some_and(|proof| proof.active) || own.subject.server != base.subject.server {
+        return None;
+    }
+    let per_reply = |bytes: u64, replies: u64| bytes as f64 / replies.max(1) as f64;
+    let (ours, theirs) = (per_reply(own.bytes, own.replies), per_reply(base.bytes, base.replies));
+    let same = (ours - theirs).abs() <= SAME_BYTES * theirs && own.statuses.keys().eq(base.statuses.keys());
+    let clear = decided.judgement.cost.as_ref().is_some_and(|cost| !cost.share.interval.contains(0.0));
+    let nothing =
+        !matches!(decided.judgement.decision, Decision::Final(Verdict::Costs | Verdict::Saves)) && !clear;
+    if !(same && nothing && own.replies > 0) {
+        return None;
+    }
+    let packs = |text: &Option<String>| {
+        let text = text.as_deref().unwrap_or_default().to_lowercase();
+        ["gzip", "deflate", "brotli", "zstd"].iter().any(|word| text.contains(word))
+    };
+    let coded = packs(&own.subject.config) || packs(&base.subject.config);
+    let hint = if coded { " (requests carry no Accept-Encoding, so no reply was compressed)" } else { "" };
+    Some(format!(
+        "same bytes, same replies, same CPU: was what differs between {} and {arm} in use?{hint}",
+        setup.baseline_of(arm)
+    ))
 }
 
 /// The A/A' pair of a stratum.
-pub(super) fn null_row(
-    setup: &Setup,
-    series: &Series,
-    baseline: &str,
-    meter: &Meter,
-    arms: &BTreeMap<String, ArmResult>,
-) -> Comparison {
+pub(super) fn null_row(of: &Of<'_>, baseline: &str, meter: &Meter) -> Comparison {
+    let Of { setup, series, arms, .. } = *of;
     let arm = second(baseline);
     let judgement = decide_null(setup, series, baseline, meter, arms[&arm].invalid.as_deref());
-    let mut row = blank(setup, series, &arm, meter, series.rounds());
+    let mut row = blank(of, &arm, meter, series.rounds());
     row.primary = true;
     row.verdict = judgement.verdict().unwrap_or(Verdict::NotResolved);
-    let floor = judgement_effect(setup, series, baseline, meter);
-    fill(&mut row, floor.as_ref());
-    row.sentence = match (&judgement.invalid, &floor) {
+    let d = null_differences(series, baseline, meter).unwrap_or_default();
+    row.levels = spread(&d.ratios, series);
+    fill_cost(&mut row, judgement.cost.as_ref(), d);
+    row.sentence = match (&judgement.invalid, &judgement.cost) {
         (Some(why), _) => format!("invalid: {why}"),
-        (None, Some(e)) => format!(
+        (None, Some(cost)) => format!(
             "the noise floor: {} by {} (CI {}, {} rounds)",
             match setup.workload.kind.as_str() {
                 "files" => "two equal directories differ",
                 _ if is_one_process(setup, baseline) => "one server, measured as two, differs from itself",
                 _ => "two equal servers differ",
             },
-            percent(e.effect),
-            range(&e.interval),
-            e.n
+            percent(cost.share.effect),
+            range(&cost.share.interval),
+            cost.share.n
         ),
         (None, None) => "the noise floor is not known: too few complete rounds".to_owned(),
     };
-    row.differences = null_differences(series, baseline, meter).unwrap_or_default();
-    row.levels = spread(&row.differences, series);
     row
 }
 
@@ -107,26 +234,24 @@ fn is_one_process(setup: &Setup, baseline: &str) -> bool {
     setup.subjects.get(baseline).is_some_and(|subject| subject.server == "url")
 }
 
-fn judgement_effect(setup: &Setup, series: &Series, baseline: &str, meter: &Meter) -> Option<Effect> {
-    effect_of(&null_differences(series, baseline, meter)?, series.starts(), level(setup), Scale::LogRatio)
-}
-
-/// If subject and path disagree by more than both intervals allow, the sentence gives both.
-fn add_path(setup: &Setup, series: &Series, arm: &str, decided: &Decided, row: &mut Comparison) {
-    let Some(path) = catalogue::find(PATH_CPU) else { return };
-    let Some(mut d) = differences(series, setup, arm, path) else { return };
-    d.truncate(decided.rounds);
-    let (Some(of_path), Some(own)) =
-        (effect_of(&d, series.starts(), level(setup), Scale::LogRatio), decided.judgement.effect.as_ref())
-    else {
-        return;
-    };
-    let apart = (of_path.effect - own.effect).abs();
-    if apart > of_path.interval.half_width() + own.interval.half_width() && row.verdict != Verdict::Invalid {
-        row.sentence += &format!(
-            "; the whole path (subject, generator, soft interrupts): {} (CI {})",
-            percent(of_path.effect),
-            range(&of_path.interval)
-        );
+/// If subject and path disagree by more than both intervals allow, the sentence gives both. Of a duet, whose arms share
+/// the generator, nothing is known of a path.
+fn path(of: &Of<'_>, arm: &str, decided: &Decided) -> String {
+    let Of { setup, series, .. } = *of;
+    let found = catalogue::find(PATH_CPU)
+        .filter(|_| of.table.design_of(series) == Design::Pairs)
+        .and_then(|path| differences(series, setup, arm, path))
+        .and_then(|d| d.first(decided.rounds).cost(series.starts(), level(setup)));
+    let Some((path, own)) = found.as_ref().zip(decided.judgement.cost.as_ref()) else { return String::new() };
+    let (path, own) = (&path.amount, &own.amount);
+    if (path.effect - own.effect).abs() <= path.interval.half_width() + own.interval.half_width() {
+        return String::new();
     }
+    let amounts = Amounts::of(path, path.effect, "ns");
+    format!(
+        "; the whole path (subject, generator, soft interrupts): {}{} ({})",
+        amounts.signed(path.effect),
+        amounts.unit(),
+        amounts.range(path)
+    )
 }

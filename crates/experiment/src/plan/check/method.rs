@@ -3,27 +3,50 @@
 use super::super::error::suggestion;
 use super::super::file::{ExperimentSection, ViolationsSection};
 use super::super::{
-    Arm, Baselines, DesignChoice, RequestSource, RequestWork, ViolationPlan, Violations, Work,
+    Arm, Baselines, DEFAULT_MARGIN, DesignChoice, RequestSource, RequestWork, ViolationPlan, Violations, Work,
 };
 use super::{Checked, Context};
 use crate::study;
-use bakeoff_meter::catalogue;
-use bakeoff_units::Ratio;
+use bakeoff_meter::{Unit, catalogue};
+use bakeoff_stats::Margin;
+use bakeoff_units::{Nanos, Ratio};
 use toml::Spanned;
 
 /// What servers and layers answer when they refuse. Not 404: that also means never there.
 const REFUSED: [u16; 4] = [403, 451, 500, 503];
 
 impl Context<'_> {
+    /// Commands and files have one design only, whatever `auto` may choose elsewhere.
     pub(super) fn design(&self, e: &ExperimentSection, work: &Work) -> Checked<DesignChoice> {
-        let word = self.one_of(e.design.as_ref(), "design", &["pairs", "duet", "auto"])?;
-        let span = e.design.as_ref().map_or(0..0, Spanned::span);
-        match (word, work) {
-            ("pairs", _) => Ok(DesignChoice::Pairs),
-            (_, Work::Requests(_)) if word == "auto" => Ok(DesignChoice::Auto),
-            (_, Work::Requests(_)) => Ok(DesignChoice::Duet),
-            _ => self.wrong(span, format!("`{word}` is for servers under load"), "take the line out"),
+        let span = || e.design.as_ref().map_or(0..0, Spanned::span);
+        match (self.one_of(e.design.as_ref(), "design", &["auto", "pairs", "duet"])?, work) {
+            ("duet", Work::Requests(_)) => Ok(DesignChoice::Duet),
+            ("duet", _) => self.wrong(span(), "`duet` is for servers under load", "take the line out"),
+            ("auto", Work::Requests(_)) => Ok(DesignChoice::Auto),
+            _ => Ok(DesignChoice::Pairs),
         }
+    }
+
+    /// A share of the baseline's figure, or a time where the figure is one.
+    pub(super) fn margin(&self, e: &ExperimentSection) -> Checked<Margin> {
+        let Some(value) = &e.margin else { return Ok(Margin::Share(DEFAULT_MARGIN)) };
+        let is_time = value.as_ref().trim_end().ends_with('s');
+        let in_time = e.primary.as_ref().and_then(|name| catalogue::find(name.as_ref()));
+        if is_time && in_time.is_some_and(|meter| meter.unit != Unit::Nanoseconds) {
+            return self.wrong(
+                value.span(),
+                "the primary figure is no time",
+                "give a share of it, such as \"1%\"",
+            );
+        }
+        let margin = match is_time {
+            true => Margin::Amount(self.quantity::<Nanos>(Some(value), "1%")?.get() as f64),
+            false => Margin::Share(self.quantity::<Ratio>(Some(value), "1%")?.get()),
+        };
+        if margin.size() > 0.0 {
+            return Ok(margin);
+        }
+        self.wrong(value.span(), "this must be above zero", "such as \"1%\", the default, or \"0.5us\"")
     }
 
     pub(super) fn primary(&self, e: &ExperimentSection) -> Checked<Option<String>> {

@@ -19,7 +19,6 @@ use super::error::suggestion;
 use super::expand::Cell;
 use super::file::{Extents, PlanFile};
 use super::{Arm, Extent, Kind, Plan, PlanError};
-use bakeoff_units::Ratio;
 use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
@@ -77,7 +76,9 @@ fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
         factors,
         seed: e.seed.unwrap_or(1),
         baselines,
-        margin: cx.positive(e.margin.as_ref(), "1%", Ratio::get)?,
+        margin: cx.margin(e)?,
+        paired_rounds: e.paired_rounds.as_ref().map(|rounds| *rounds.as_ref()),
+        at: cx.quantity(e.at.as_ref(), "1000/s")?,
         budget: cx.quantity(cx.pick(e.budget.as_ref()).as_ref(), "5min")?,
         max_rounds: cx.at_least(cx.pick(e.max_rounds.as_ref()).as_ref(), 80, 3)?,
         max_errors: cx.quantity(e.max_errors.as_ref(), "0.1%")?,

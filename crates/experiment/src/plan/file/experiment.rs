@@ -14,10 +14,16 @@ pub struct ExperimentSection {
     /// `compare` (default): what the arms cost; `peak`: the highest rate each sustains.
     #[schemars(with = "Option<String>")]
     pub kind: Option<Spanned<String>>,
-    /// `pairs` (default): one arm after the other; `duet`: all at once, for small differences of
-    /// CPU per request; `auto`: the pilot decides.
+    /// `auto` (default): a duet where it is honest; `duet`: all arms at once, which tells CPU per request
+    /// sharply, then rounds of pairs for times and rates; `pairs`: one arm after the other.
     #[schemars(with = "Option<String>")]
     pub design: Option<Spanned<String>>,
+    /// Rounds of pairs after a duet. Default 10, and 20 where a rule names a quantile; 0: none.
+    #[schemars(with = "Option<u32>")]
+    pub paired_rounds: Option<Spanned<u32>>,
+    /// The rate at which a cost is also told in cores. Default "1000/s".
+    #[schemars(with = "Option<String>")]
+    pub at: Option<Spanned<String>>,
     /// All arms are started anew every so many rounds; 0: never. Default: 3 if a start takes less
     /// than 1 s, else never.
     #[schemars(with = "Option<u32>")]
@@ -45,7 +51,7 @@ pub struct ExperimentSection {
     /// otherwise its own. A baseline runs as two processes.
     #[schemars(with = "BaselineEntry")]
     pub baseline: Spanned<BaselineEntry>,
-    /// The smallest cost that matters, such as "1%" (the default).
+    /// The smallest cost that matters: a share, such as "1%" (the default), or a time, such as "0.5us".
     #[schemars(with = "Option<String>")]
     pub margin: Option<Spanned<String>>,
     /// Wall time of the whole command, such as "5min" (the default).

@@ -17,7 +17,7 @@ mod tally;
 mod tree;
 mod watch;
 
-use super::bench::{Bench, Measured, Sizing, Tried};
+use super::bench::{Bench, Measured, Part, Sizing, Tried};
 use super::scratch::Scratch;
 use super::{Progress, RoundReport, Run, RunError};
 use crate::directory::LOGS;
@@ -218,7 +218,7 @@ impl Bench for FilesBench<'_> {
         Ok(())
     }
 
-    fn measure(&mut self, arm: usize, limit: Nanos) -> Result<Measured, RunError> {
+    fn measure(&mut self, arm: usize, _part: Part, limit: Nanos) -> Result<Measured, RunError> {
         let until = self.course.clock.now() + limit;
         let turn = Turn { number: 0, round: self.round, count: 0, check: Check::Start, until };
         let (tally, complete) = self.course.slice(&mut self.arms, arm, &self.counts, turn)?;
@@ -227,7 +227,7 @@ impl Bench for FilesBench<'_> {
         let usage = bakeoff_meter::process::Usage::of(&processes);
         counters.usage.rss_bytes = usage.rss().ok().map(Bytes::get);
         counters.usage.processes = Some(processes.len() as u64);
-        Ok(Measured { counters, times: times.encode(), complete })
+        Ok(Measured { counters, times, complete, order_seed: None })
     }
 
     fn warm_up(&mut self, _requests: usize) -> Result<(), RunError> {

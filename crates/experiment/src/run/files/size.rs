@@ -3,7 +3,8 @@
 //! Every kind gets the same share of the fastest arm's time, so that none drowns the others: a 10 MB
 //! read takes a thousand times as long as one of 1 byte.
 
-use super::super::pilot::{RESERVE, ROUNDS, SLICE, USABLE};
+use super::super::budget::{RESERVE, ROUNDS, SLICE};
+use crate::looks::USABLE;
 use crate::results::Warning;
 use bakeoff_units::Nanos;
 
@@ -43,7 +44,7 @@ pub(super) fn sizes(kinds: &[Timed], around: Nanos, left: Nanos) -> Sizes {
         let kinds = kinds.iter().zip(counts);
         kinds.map(|(kind, count)| kind.per_operation.iter().sum::<f64>() * *count as f64).sum()
     };
-    let affordable = left.get() as f64 * USABLE / ROUNDS - around.get() as f64;
+    let affordable = left.get() as f64 * USABLE / f64::from(ROUNDS) - around.get() as f64;
     let factor = (affordable / round(&wanted)).clamp(LEAST, 1.0);
     if factor >= 1.0 {
         let reason = "each kind of operation takes the fastest arm about as long".to_owned();

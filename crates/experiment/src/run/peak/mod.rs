@@ -87,7 +87,7 @@ fn search(
     let mut series = Series::after(run, &stored);
     for turn in 0.. {
         let mut any = false;
-        for arm in order(&stored.setup, turn) {
+        for arm in order(&stored.setup, turn, 0) {
             let Some(one) = searches.get_mut(arm) else { continue };
             let Step::Trial(trial) = one.search.next() else { continue };
             any = true;

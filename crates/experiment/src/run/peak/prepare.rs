@@ -3,8 +3,8 @@
 
 use super::{Quest, load_in_words};
 use crate::plan::{LoadClock, PeakPlan};
-use crate::results::{ClosedLoop, Environment, PeakSetup, PeakStart, RestartSetup, Setup, Unloaded, Warning};
-use crate::run::pilot::Pilot;
+use crate::results::{ClosedLoop, Environment, PeakSetup, PeakStart, Setup, Unloaded, Warning};
+use crate::run::Course;
 use crate::run::servers::ServerBench;
 use crate::run::servers::trial::{Load, Measured};
 use crate::run::{Progress, Run, RunError};
@@ -80,11 +80,9 @@ pub(super) fn setup(
         );
         warnings.push(Warning { label: "short-trials".to_owned(), sentence });
     }
-    let reason = "cut by time".to_owned();
-    let pilot = Pilot { requests: 0, reason, max_rounds: 0, warnings, tried: Vec::new(), of: 0 };
-    let general = run.setup(bench, &pilot, environment)?;
-    let (load, restarts) = (load_in_words(quest, &peak), RestartSetup::default());
-    Ok(Setup { load, restarts, looks: Vec::new(), level: LEVEL, peak: Some(peak), ..general })
+    let course = Course { reason: "cut by time".to_owned(), warnings, ..Course::default() };
+    let general = run.setup(bench, course, environment)?;
+    Ok(Setup { load: load_in_words(quest, &peak), max_rounds: 0, level: LEVEL, peak: Some(peak), ..general })
 }
 
 /// Length of the first trials before the arms' speed is known.

@@ -1,8 +1,10 @@
-//! From a slice to jobs for stations: one arm at a time, or all at once.
+//! From a slice to jobs for stations: one arm at a time, or all at once, each in an order of its own.
 
 use super::place::Place;
 use crate::plan::{LoadClock, RequestWork};
 use crate::run::RunError;
+use crate::run::bench::Part;
+use bakeoff_content::SplitMix64;
 use bakeoff_loadgen::{BodyCheck, Constant, Job, Original, Pace, Pacer, Poisson, Recording};
 use bakeoff_meter::{Counters, ErrorClass};
 use bakeoff_units::{Nanos, PerSecond};
@@ -13,6 +15,8 @@ use std::thread;
 
 /// Connections that a server is settled over where the clock has no robots.
 const SETTLERS: usize = 8;
+/// Seed purpose of the orders in a duet.
+const OWN_ORDER: u64 = 0x0da7;
 /// Longest that an arm is settled.
 const SETTLE_WITHIN: Nanos = Nanos::from_secs(60);
 
@@ -138,39 +142,41 @@ impl<'a> Jobs<'a> {
         Ok(())
     }
 
-    /// The slices at all arms at the same time, each at `rate`.
+    /// The slices at all arms at the same time, each at `rate` on the mean; begun in the order of `begin`.
+    ///
+    /// Each arm's requests come in an order and at moments of their own. With the same for all, the first arm to touch a
+    /// file would pay for the others, in every round.
     pub(super) fn duet(
         &self,
         places: &mut [Place],
-        slices: &[Slice],
+        voices: &[Voice],
+        begin: &[usize],
         rate: PerSecond,
         limit: Nanos,
     ) -> Result<Vec<Recording>, RunError> {
-        let arms = places.len();
-        let recordings: Vec<_> = thread::scope(|scope| {
-            let running: Vec<_> = places
-                .iter_mut()
-                .zip(slices)
-                .enumerate()
-                .map(|(arm, (place, slice))| {
-                    let threads = place.station.threads();
-                    // Spread over the gap, so that the arms' requests do not come in one burst.
-                    let lanes = threads * arms;
-                    let pacers = (0..threads)
-                        .map(|lane| -> Box<dyn Pacer> {
-                            let share = PerSecond::new(rate.get() * arms as f64).unwrap_or(rate);
-                            Box::new(Constant::new(share, lane * arms + arm, lanes))
-                        })
-                        .collect();
-                    let connections = self.work.connections_of(&place.client);
-                    let slice = in_one_list(slice);
-                    let job = self.open(&slice, threads, connections, pacers, BodyCheck::Start, limit);
-                    scope.spawn(move || place.station.run(job))
-                })
-                .collect();
+        let mut recordings: Vec<Option<std::io::Result<Recording>>> = places.iter().map(|_| None).collect();
+        let mut waiting: Vec<Option<&mut Place>> = places.iter_mut().map(Some).collect();
+        thread::scope(|scope| {
+            let mut running = Vec::new();
+            for &arm in begin {
+                let Some(place) = waiting[arm].take() else { continue };
+                let threads = place.station.threads();
+                let pacers = (0..threads)
+                    .map(|lane| -> Box<dyn Pacer> {
+                        Box::new(Poisson::new(rate, voices[arm].order, lane, threads))
+                    })
+                    .collect();
+                let connections = self.work.connections_of(&place.client);
+                let job =
+                    self.open(&voices[arm].slice, threads, connections, pacers, BodyCheck::Start, limit);
+                running.push((arm, scope.spawn(move || place.station.run(job))));
+            }
             let panicked = || Err(std::io::Error::other("a generator thread panicked"));
-            running.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).collect()
+            for (arm, thread) in running {
+                recordings[arm] = Some(thread.join().unwrap_or_else(|_| panicked()));
+            }
         });
+        let recordings = recordings.into_iter().flatten();
         places
             .iter_mut()
             .zip(recordings)
@@ -179,18 +185,45 @@ impl<'a> Jobs<'a> {
     }
 }
 
+/// What one arm is asked in a round of a duet.
+pub(super) struct Voice {
+    /// One list, in the arm's own order.
+    pub(super) slice: Slice,
+    /// Seed of that order and of the arrivals.
+    pub(super) order: u64,
+}
+
+/// Of an arm in a round of a duet.
+pub(super) fn order_seed(seed: u64, round: u64, arm: usize) -> u64 {
+    SplitMix64::for_purpose(seed ^ OWN_ORDER ^ (arm as u64).rotate_left(32), round).next_u64()
+}
+
+/// All requests of a slice as one list, in an order of chance.
+pub(super) fn in_own_order(slice: &Slice, seed: u64) -> Slice {
+    let mut list: Vec<u32> = slice.lists.iter().flatten().copied().collect();
+    SplitMix64::new(seed).shuffle(&mut list);
+    Slice { table: slice.table.clone(), lists: Arc::new(vec![list]), at: Arc::default() }
+}
+
+/// A part of a slice: of each robot's list the stretch that is its turn.
+pub(super) fn part_of(slice: &Slice, part: Part) -> Slice {
+    if part.of <= 1 {
+        return slice.clone();
+    }
+    let at = |len: usize, index: u32| (len as u64 * u64::from(index) / u64::from(part.of)) as usize;
+    let stretch = |list: &Vec<u32>| list[at(list.len(), part.index)..at(list.len(), part.index + 1)].to_vec();
+    Slice {
+        table: slice.table.clone(),
+        lists: Arc::new(slice.lists.iter().map(stretch).collect()),
+        at: Arc::default(),
+    }
+}
+
 /// One list, dealt to so many robots.
 fn in_lists(slice: &Slice, robots: usize) -> Slice {
     let deal = |robot| slice.lists.iter().flatten().skip(robot).step_by(robots).copied().collect();
     let lists: Vec<Vec<u32>> = (0..robots).map(deal).collect();
     Slice { table: slice.table.clone(), lists: Arc::new(lists), at: Arc::default() }
-}
-
-/// The lists of all robots, dealt into one.
-fn in_one_list(slice: &Slice) -> Slice {
-    let longest = slice.lists.iter().map(Vec::len).max().unwrap_or(0);
-    let list = (0..longest).flat_map(|i| slice.lists.iter().filter_map(move |list| list.get(i).copied()));
-    Slice { table: slice.table.clone(), lists: Arc::new(vec![list.collect()]), at: Arc::default() }
 }
 
 fn finished(place: &mut Place, mut recording: Recording) -> Result<Recording, RunError> {
@@ -226,10 +259,32 @@ mod tests {
     use super::*;
     use bakeoff_workload::RequestTable;
 
+    fn slice(lists: Vec<Vec<u32>>) -> Slice {
+        Slice { table: Arc::new(RequestTable::default()), lists: Arc::new(lists), at: Arc::default() }
+    }
+
     #[test]
-    fn one_list_holds_every_request_of_every_robot_once() {
-        let lists = Arc::new(vec![vec![0, 3, 5], vec![1], vec![2, 4]]);
-        let slice = Slice { table: Arc::new(RequestTable::default()), lists, at: Arc::default() };
-        assert_eq!(in_one_list(&slice).lists[0], [0, 1, 2, 3, 4, 5]);
+    fn arms_of_a_duet_get_the_same_requests_in_orders_of_their_own() {
+        let slice = slice(vec![(0..40).collect(), (40..60).collect()]);
+        let order = |arm| in_own_order(&slice, order_seed(7, 3, arm)).lists[0].clone();
+        let (one, other) = (order(0), order(1));
+        assert_ne!(one, other);
+        assert_eq!(one, order(0), "the same as often as it is asked");
+        for mut list in [one, other] {
+            list.sort_unstable();
+            assert_eq!(list, (0..60).collect::<Vec<u32>>());
+        }
+        assert_ne!(order_seed(7, 3, 0), order_seed(7, 4, 0));
+    }
+
+    #[test]
+    fn parts_of_a_slice_hold_each_request_once() {
+        let whole = slice(vec![(0..10).collect(), vec![10, 11], vec![]]);
+        let parts: Vec<Slice> = (0..4).map(|index| part_of(&whole, Part { index, of: 4 })).collect();
+        let lengths: Vec<usize> = parts.iter().map(Slice::len).collect();
+        assert_eq!(lengths, [2, 4, 2, 4]);
+        let robots: Vec<u32> = parts.iter().flat_map(|part| part.lists[0].clone()).collect();
+        assert_eq!(robots, whole.lists[0], "each robot goes on where it was");
+        assert_eq!(part_of(&whole, Part { index: 0, of: 1 }).lists, whole.lists);
     }
 }

@@ -8,7 +8,7 @@ mod trees;
 pub(crate) mod trial;
 mod violations;
 
-use super::bench::{Bench, Measured, Sizing, Tried};
+use super::bench::{Bench, Measured, Part, Sizing, Tried};
 use super::caches::{Caches, drop_caches};
 use super::link::Wire;
 use super::scratch::Scratch;
@@ -34,6 +34,8 @@ const LATENESS: Nanos = Nanos::from_millis(1);
 const PILOT_ROUND: u64 = u64::MAX >> 1;
 /// Seed purpose of the order of starts and of what is added to environments.
 const STARTS: u64 = 0x57a7;
+/// Seed purpose of who comes first in a duet.
+const TURNS: u64 = 0x70a5;
 /// Most bytes added to an environment: a page moves the stack through all of its alignments.
 const PADDING: u64 = 4096;
 /// Requests after a restart that do not count, as far as a slice has so many.
@@ -53,6 +55,8 @@ pub(crate) struct ServerBench<'a> {
     reader: Reader,
     /// The round's slices, as many as shares.
     slices: Vec<Slice>,
+    /// Which round that is.
+    round: u64,
     executables: Executables,
     // Last: servers are stopped before their directories go.
     _scratch: Scratch,
@@ -133,6 +137,7 @@ impl<'a> ServerBench<'a> {
             arms: Vec::new(),
             reader: Reader::new(used, placement.subject.len()),
             slices: Vec::new(),
+            round: PILOT_ROUND,
             executables: Executables::default(),
             _scratch: scratch,
         };
@@ -238,6 +243,15 @@ impl<'a> ServerBench<'a> {
         self.reader.read(&self.arms[arm].running, &others)
     }
 
+    /// All arms at a quiet point, looked at in this order.
+    fn read_all(&self, order: &[usize]) -> Vec<Snapshot> {
+        let mut read: Vec<Option<Snapshot>> = self.arms.iter().map(|_| None).collect();
+        for &arm in order {
+            read[arm] = Some(self.reader.read(&self.arms[arm].running, &[]));
+        }
+        read.into_iter().flatten().collect()
+    }
+
     fn plan_arm(&self, arm: usize) -> Option<&Arm> {
         self.starter.run.plan.arm_of(&self.arms.get(arm)?.name)
     }
@@ -245,12 +259,23 @@ impl<'a> ServerBench<'a> {
 
 impl Bench for ServerBench<'_> {
     fn begin_round(&mut self, round: u32, requests: usize) -> Result<(), RunError> {
-        self.slices = self.slices_of(u64::from(round), |own| own.unwrap_or(requests))?;
+        self.round = u64::from(round);
+        self.slices = self.slices_of(self.round, |own| own.unwrap_or(requests))?;
         Ok(())
     }
 
-    fn measure(&mut self, arm: usize, limit: Nanos) -> Result<Measured, RunError> {
-        let slice = self.slice(arm)?;
+    /// Robots that ask as fast as they are answered leave nothing behind that the next part would find. Quotas have
+    /// periods, passes an end, and a layer's own counter takes a second to stand still.
+    fn has_parts(&self) -> bool {
+        let plain =
+            matches!(self.jobs.work.clock, LoadClock::Closed { think: Nanos::ZERO, passes: None, .. });
+        let plan = self.starter.run.plan;
+        let bare = |arm: &Arm| arm.limits.is_none() && arm.fresh == Fresh::Nothing;
+        plain && self.noted.is_none() && plan.link.is_none() && plan.arms.iter().all(bare)
+    }
+
+    fn measure(&mut self, arm: usize, part: Part, limit: Nanos) -> Result<Measured, RunError> {
+        let slice = jobs::part_of(&self.slice(arm)?, part);
         self.arms[arm].running.alive()?;
         self.freshen(arm)?;
         if self.arms[arm].fresh == Fresh::Nothing {
@@ -270,34 +295,42 @@ impl Bench for ServerBench<'_> {
             counters.violations = Some(noted.count(&self.arms[arm].running, noted_before, &slice));
         }
         let complete = counters.requests == slice.len() as u64;
-        Ok(Measured { counters, times: recording.times.encode(), complete })
+        Ok(Measured { counters, times: recording.times, complete, order_seed: None })
     }
 
     fn measure_together(&mut self, rate: PerSecond, limit: Nanos) -> Result<Vec<Measured>, RunError> {
-        let slices = (0..self.arms.len()).map(|arm| self.slice(arm)).collect::<Result<Vec<_>, _>>()?;
-        for (arm, slice) in slices.iter().enumerate() {
-            self.arms[arm].running.alive()?;
-            self.jobs.warm(&mut self.arms[arm], slice, limit)?;
+        let mut slices = Vec::new();
+        for arm in 0..self.arms.len() {
+            let order = jobs::order_seed(self.jobs.seed, self.round, arm);
+            slices.push(jobs::Voice { slice: jobs::in_own_order(&self.slice(arm)?, order), order });
         }
-        let read = |bench: &Self| -> Vec<Snapshot> {
-            bench.arms.iter().map(|place| bench.reader.read(&place.running, &[])).collect()
-        };
+        // No arm is always the first to be warmed, read, begun or ended.
+        let mut turns = SplitMix64::for_purpose(self.jobs.seed ^ TURNS, self.round);
+        for arm in in_turn(&mut turns, self.arms.len()) {
+            self.arms[arm].running.alive()?;
+            self.jobs.warm(&mut self.arms[arm], &slices[arm].slice, limit)?;
+        }
         let settled = |place: &Place| self.noted.as_ref().and_then(|noted| noted.settled(&place.running));
         let noted_before: Vec<Option<u64>> = self.arms.iter().map(settled).collect();
-        let before = read(self);
-        let recordings = self.jobs.duet(&mut self.arms, &slices, rate, limit)?;
-        let after = read(self);
+        let before = self.read_all(&in_turn(&mut turns, self.arms.len()));
+        let begin = in_turn(&mut turns, self.arms.len());
+        let recordings = self.jobs.duet(&mut self.arms, &slices, &begin, rate, limit)?;
+        let after = self.read_all(&in_turn(&mut turns, self.arms.len()));
         let mut measured = Vec::new();
-        for (arm, (((recording, slice), before), after)) in
-            recordings.into_iter().zip(&slices).zip(&before).zip(&after).enumerate()
-        {
+        for (arm, (recording, voice)) in recordings.into_iter().zip(&slices).enumerate() {
             let mut counters = recording.counters;
-            self.reader.fill(&mut counters, before, after);
+            self.reader.fill(&mut counters, &before[arm], &after[arm]);
             if let Some(noted) = &self.noted {
-                counters.violations = Some(noted.count(&self.arms[arm].running, noted_before[arm], slice));
+                counters.violations =
+                    Some(noted.count(&self.arms[arm].running, noted_before[arm], &voice.slice));
             }
-            let complete = counters.requests == slice.len() as u64;
-            measured.push(Measured { counters, times: recording.times.encode(), complete });
+            let complete = counters.requests == voice.slice.len() as u64;
+            measured.push(Measured {
+                counters,
+                times: recording.times,
+                complete,
+                order_seed: Some(voice.order),
+            });
         }
         Ok(measured)
     }
@@ -307,8 +340,9 @@ impl Bench for ServerBench<'_> {
         let mut order: Vec<usize> = (0..self.arms.len()).collect();
         random.shuffle(&mut order);
         let names: Vec<String> = self.arms.iter().map(|place| place.name.clone()).collect();
-        for place in std::mem::take(&mut self.arms) {
-            self.starter.stop(place);
+        let mut running: Vec<Option<Place>> = std::mem::take(&mut self.arms).into_iter().map(Some).collect();
+        for arm in in_turn(&mut random, running.len()) {
+            running[arm].take().into_iter().for_each(|place| self.starter.stop(place));
         }
         self.forget_pages()?;
         let mut started: Vec<Option<Place>> = names.iter().map(|_| None).collect();
@@ -399,6 +433,13 @@ impl Bench for ServerBench<'_> {
         let levels = self.plan_arm(arm).map_or_else(Vec::new, |arm| arm.levels.clone());
         self.arms[arm].setup(levels, &self.executables)
     }
+}
+
+/// All arms in an order of chance.
+fn in_turn(random: &mut SplitMix64, arms: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..arms).collect();
+    random.shuffle(&mut order);
+    order
 }
 
 /// The common workload, and one more for each arm that asks for paths of its own; and how many

@@ -1,0 +1,154 @@
+//! After which rounds verdicts are judged: planned before the first, and once more after the third.
+//!
+//! Pure, cold. The second plan knows how long rounds take, and nothing else: it is made from the durations that stand
+//! in the slices, so a report comes to the same looks as the run did.
+
+use crate::results::{RestartSetup, Setup, SliceRecord};
+use bakeoff_stats::LookPlan;
+
+/// Rounds after which looks are planned again.
+const LEARNT: u32 = 3;
+/// Share of the remaining budget that rounds may take.
+pub(crate) const USABLE: f64 = 0.95;
+
+/// What rounds take, ns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct RoundTime {
+    /// The slices of all arms, and what is between them.
+    pub(crate) round: f64,
+    /// Starting all arms anew, where that is due.
+    pub(crate) restart: f64,
+}
+
+impl RoundTime {
+    /// Time of round `round`, counted from 0.
+    fn of(self, round: u32, restarts: &RestartSetup) -> f64 {
+        self.round + if restarts.is_due(round) { self.restart } else { 0.0 }
+    }
+
+    /// How many rounds fit `ns` from round `first` on, at most `most`.
+    pub(crate) fn fitting(self, ns: f64, first: u32, most: u32, restarts: &RestartSetup) -> u32 {
+        let mut spent = 0.0;
+        let fits = |round: &u32| {
+            spent += self.of(*round, restarts);
+            spent <= ns
+        };
+        (first..first.saturating_add(most)).take_while(fits).count() as u32
+    }
+
+    /// Time of the first `rounds` rounds.
+    pub(crate) fn of_first(self, rounds: u32, restarts: &RestartSetup) -> f64 {
+        (0..rounds).map(|round| self.of(round, restarts)).sum()
+    }
+}
+
+/// The looks of a run, as far as its slices tell.
+pub(crate) fn looks(setup: &Setup, slices: &[SliceRecord]) -> LookPlan {
+    let planned = LookPlan { looks: setup.looks.clone() };
+    let Some((time, spent)) = learnt(setup, slices) else { return planned };
+    let kept = setup.design.duet.as_ref().map_or(0, |duet| duet.paired_ns);
+    let left = (setup.rounds_budget_ns as f64 - spent) * USABLE - kept as f64;
+    let most = setup.max_rounds.saturating_sub(LEARNT);
+    let more = time.fitting(left, LEARNT, most, &setup.restarts);
+    planned.again((LEARNT + more).max(LEARNT + 1).min(setup.max_rounds))
+}
+
+/// What the first rounds took, and when the last of them ended; `None` before that.
+fn learnt(setup: &Setup, slices: &[SliceRecord]) -> Option<(RoundTime, f64)> {
+    let of = |round: u32| slices.iter().filter(move |s| s.round == round && s.design == setup.design.design);
+    let all_there = |round: u32| setup.arms.iter().all(|arm| of(round).any(|s| s.arm == *arm));
+    if !(0..LEARNT).all(all_there) {
+        return None;
+    }
+    let begin = |round| of(round).map(|s| s.started_ns).min();
+    let end = |round| of(round).map(|s| s.ended_ns).max();
+    let (mut rounds, mut between) = (0.0, 0.0);
+    for round in 0..LEARNT {
+        rounds += end(round)?.saturating_sub(begin(round)?) as f64;
+        between += if round > 0 { begin(round)?.saturating_sub(end(round - 1)?) as f64 } else { 0.0 };
+    }
+    let restarted = (1..LEARNT).filter(|round| setup.restarts.is_due(*round)).count();
+    let pause = between / f64::from(LEARNT - 1);
+    let time = match restarted {
+        0 => RoundTime { round: rounds / f64::from(LEARNT) + pause, restart: 0.0 },
+        some => RoundTime { round: rounds / f64::from(LEARNT), restart: between / some as f64 },
+    };
+    Some((time, end(LEARNT - 1)? as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Design;
+    use crate::results::DuetSetup;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// Two arms, each slice of one second, half a second before each round for a start.
+    fn slices(rounds: u32) -> Vec<SliceRecord> {
+        let slice = |round: u32, arm: usize| {
+            let started_ns = u64::from(round) * (2 * SECOND + SECOND / 2) + arm as u64 * SECOND;
+            SliceRecord {
+                round,
+                position: arm as u32,
+                arm: ["a", "b"][arm].to_owned(),
+                design: Design::Pairs,
+                start: round,
+                proof: None,
+                started_ns,
+                ended_ns: started_ns + SECOND,
+                order_seed: None,
+                counters: Default::default(),
+                times: Default::default(),
+            }
+        };
+        (0..rounds).flat_map(|round| [slice(round, 0), slice(round, 1)]).collect()
+    }
+
+    fn setup(budget_s: u64, looks: Vec<u32>) -> Setup {
+        Setup {
+            arms: vec!["a".to_owned(), "b".to_owned()],
+            rounds_budget_ns: budget_s * SECOND,
+            max_rounds: 80,
+            looks,
+            restarts: RestartSetup { every: 3, each_until: 10, reason: String::new() },
+            ..Setup::default()
+        }
+    }
+
+    #[test]
+    fn looks_follow_from_durations_once_three_rounds_are_there() {
+        let planned = setup(100, vec![10, 14, 20, 28, 40]);
+        assert_eq!(looks(&planned, &slices(2)).looks, [10, 14, 20, 28, 40]);
+        // 7 s spent; 88.35 s left: seven rounds of 2.5 s, then 2 s and every third 2.5: 17.5 + 70.85 s for 32 more.
+        let after = looks(&planned, &slices(3)).looks;
+        assert_eq!(after, [10, 14, 20, 28, 42]);
+        assert_eq!(looks(&planned, &slices(9)).looks, after, "later rounds do not change it");
+        assert_eq!(
+            looks(&setup(25, vec![10, 14]), &slices(3)).looks,
+            [9],
+            "one look where ten rounds do not fit"
+        );
+        assert_eq!(looks(&setup(200, vec![7]), &slices(3)).looks.len(), 1, "and no more than were planned");
+    }
+
+    #[test]
+    fn time_kept_for_pairs_is_not_used() {
+        let duet = DuetSetup { paired_ns: 40 * SECOND, ..DuetSetup::default() };
+        let mut setup = setup(100, vec![10, 14, 20, 28, 40]);
+        setup.design.duet = Some(duet);
+        assert!(looks(&setup, &slices(3)).last() < 28);
+    }
+
+    #[test]
+    fn rounds_fit_with_their_restarts() {
+        let restarts = RestartSetup { every: 3, each_until: 10, reason: String::new() };
+        let time = RoundTime { round: 2.0, restart: 1.0 };
+        // 2 + 9 x 3 = 29 for ten; then 2, 2, 3, ...
+        assert_eq!(time.of_first(10, &restarts), 29.0);
+        assert_eq!(time.fitting(29.0, 0, 80, &restarts), 10);
+        assert_eq!(time.fitting(33.9, 0, 80, &restarts), 12);
+        assert_eq!(time.fitting(1e9, 0, 80, &restarts), 80);
+        assert_eq!(time.fitting(1.0, 0, 80, &restarts), 0);
+    }
+}
