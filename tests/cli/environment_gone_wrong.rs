@@ -83,7 +83,7 @@ fn a_core_that_is_not_there_is_refused() {
 fn the_budget_ends_a_run_in_time_and_what_was_measured_is_judged() {
     let yard = Yard::new();
     let text =
-        plan(SLOW, SLOW_GET, ORIGINS).replace("max_rounds = 6", "max_rounds = 80").replace("60s", "8s");
+        plan(SLOW, SLOW_GET, ORIGINS).replace("max_rounds = 6", "max_rounds = 80").replace("150s", "8s");
     yard.write("plan.toml", text);
     yard.run(&["run", "plan.toml", "--out", "out", "--quiet"]).exits(0);
     let results = contract::kept(&yard, "out", &["plain", "tls"], "subject_cpu_per_request");

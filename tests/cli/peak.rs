@@ -4,8 +4,10 @@
 //! none may be claimed that the server cannot have borne.
 
 use crate::schema;
-use crate::support::{Origin, Yard, has, median, signal, wait_until};
+use crate::support::{Origin, Yard, has, median, signal, skipped, wait_until};
 use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// CPU time that the origin burns on each request, about: how fast a core is changes while it is calibrated.
@@ -153,6 +155,55 @@ fn an_interrupted_search_keeps_its_trials_and_goes_on() {
     assert!(lines().starts_with(&before), "trials of before are kept byte for byte");
     assert!(lines().lines().count() > before.lines().count());
     kept(&yard, "out", &["plain"]);
+}
+
+/// Threads of this test that leave no time on a core until they are dropped.
+struct Busy {
+    ends: Arc<AtomicBool>,
+}
+
+impl Busy {
+    fn on(core: usize, threads: usize) -> Self {
+        let ends = Arc::new(AtomicBool::new(false));
+        for _ in 0..threads {
+            let ends = Arc::clone(&ends);
+            std::thread::spawn(move || {
+                bakeoff_sys::affinity::pin(&[core]).unwrap();
+                while !ends.load(Ordering::Relaxed) {}
+            });
+        }
+        Self { ends }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+    }
+}
+
+/// As in `peak ... "sustains at least 57.4/s; give it more cores"`, exit code 0, of a server that bears 7,200/s.
+#[test]
+fn a_generator_whose_core_others_have_ends_the_search_and_claims_nothing() {
+    let test = "a_generator_whose_core_others_have_ends_the_search_and_claims_nothing";
+    let cores = bakeoff_sys::affinity::allowed().unwrap();
+    let [subject, .., generator] = cores[..] else { return skipped(test, "needs two cores") };
+    let yard = Yard::new();
+    let places = format!("budget = \"60s\"\ngenerator_cores = [{generator}]\nsubject_cores = [{subject}]\n");
+    let peak = "slo = \"100ms\"\nmax_rate = \"1000/s\"\nconfirm = \"1s\"\nprecision = \"20%\"";
+    yard.write("plan.toml", plan(&places, peak, "[arm.plain]\nserver = \"origin\""));
+    let busy = Busy::on(generator, 3);
+    // Of less weight than they are, it has to wait for them however little it needs.
+    let line = "exec nice -n 10 \"$@\"";
+    let said = yard.ended(yard.start(yard.shell(line, &["run", "plan.toml", "--out", "out"]))).exits(4);
+    drop(busy);
+    let found = kept(&yard, "out", &["plain"]);
+    let arm = &found["arms"]["plain"];
+    assert_eq!((&arm["finding"], &arm["rate_per_s"]), (&Value::from("not-measured"), &Value::Null), "{arm}");
+    assert!(arm["sentence"].as_str().unwrap().contains("the machine is too busy"), "{arm}");
+    let busy = trials(&found, "plain").iter().filter(|trial| trial["reasons"][0] == "machine-busy").count();
+    assert!(busy > 0 && trials(&found, "plain").len() <= 2 * busy, "{arm}");
+    assert!(said.stdout.contains("others had the load generator's core"), "{}", said.stdout);
 }
 
 #[test]

@@ -49,6 +49,6 @@ fn an_unknown_brace_in_a_command_is_named_with_those_that_are_known() {
 #[test]
 fn a_budget_that_ends_before_the_first_slice_is_said_so() {
     let yard = Yard::new();
-    yard.write("plan.toml", plan("", GET, ORIGINS).replace("60s", "1ms"));
+    yard.write("plan.toml", plan("", GET, ORIGINS).replace("150s", "1ms"));
     yard.run(&["run", "plan.toml", "--out", "out"]).exits(3).says(&["budget of 1 ms", "larger budget"]);
 }

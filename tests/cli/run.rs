@@ -1,7 +1,8 @@
 //! `bakeoff run`: streams, exit code, results directory.
 
 use crate::contract;
-use crate::support::{GET, ORIGINS, Yard, plan};
+use crate::support::{GET, ORIGINS, SLOW, SLOW_GET, Yard, plan, wait_until};
+use std::time::Duration;
 
 #[test]
 fn quiet_prints_one_line_and_keeps_the_contract() {
@@ -63,9 +64,10 @@ fn a_sample_is_run_unless_the_whole_is_asked_for() {
     let two = "max_rounds = { sample = 3, full = 4 }\nslice_requests = { sample = 50, full = 100 }";
     yard.write("plan.toml", plan(two, GET, ORIGINS));
     let said = yard.run(&["check", "plan.toml"]).exits(0);
-    for words in
-        ["a sample: budget 60 s, at most 3 rounds, 50 requests", "--full: budget 60 s, at most 4 rounds, 100"]
-    {
+    for words in [
+        "a sample: budget 2.5 min, at most 3 rounds, 50 requests",
+        "--full: budget 2.5 min, at most 4 rounds, 100",
+    ] {
         assert!(said.stdout.contains(words), "{words}:\n{}", said.stdout);
     }
     let extent = |dir: &str| {
@@ -174,4 +176,29 @@ fn the_order_of_arms_comes_from_the_seed() {
     assert_eq!(first, order("b"));
     yard.write("plan.toml", plan("", GET, ORIGINS).replace("seed = 7", "seed = 8"));
     assert_ne!(first, order("c"));
+}
+
+#[test]
+fn two_runs_on_the_same_cores_name_each_other_and_go_on() {
+    let yards = [Yard::new(), Yard::new()];
+    let started = yards.each_ref().map(|yard| {
+        yard.write("plan.toml", plan(SLOW, SLOW_GET, ORIGINS));
+        let started = yard.start(yard.bakeoff(&["run", "plan.toml", "--out", "out", "--quiet"]));
+        wait_until(Duration::from_secs(60), || {
+            let begun = yard.path("out/setup.json").exists();
+            begun.then_some(()).ok_or_else(|| "not begun".to_owned())
+        });
+        started
+    });
+    let pids = started.each_ref().map(|started| started.pid());
+    for (yard, started) in yards.iter().zip(started) {
+        yard.ended(started).exits(0);
+    }
+    for (yard, other) in yards.iter().zip([pids[1], pids[0]]) {
+        let warnings = yard.results("out")["warnings"].clone();
+        assert_eq!(warnings[0]["label"], "other-run", "{warnings}");
+        let named = format!("`plan`, process {other}, since 20");
+        assert!(warnings.to_string().contains(&named), "{named}: {warnings}");
+        assert!(yard.read("out/report.html").contains(&format!("process {other}")));
+    }
 }

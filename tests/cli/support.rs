@@ -22,11 +22,42 @@ pub fn has(program: &str, test: &str) -> bool {
     let found =
         ["/usr/bin", "/usr/sbin", "/bin", "/sbin"].iter().any(|dir| Path::new(dir).join(program).exists());
     if !found {
-        let reason = format!("`{program}` is not installed (tests/prepare installs it)");
-        assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "{test}: {reason}");
-        println!("SKIP {test}: {reason}");
+        skipped(test, &format!("`{program}` is not installed (tests/prepare installs it)"));
     }
     found
+}
+
+/// Says so, where skipping is allowed; else the test fails.
+pub fn skipped(test: &str, reason: &str) {
+    assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "{test}: {reason}");
+    println!("SKIP {test}: {reason}");
+}
+
+/// What a busy machine hides is looked for again when it is quieter. What stays hidden is no pass: then the test is
+/// skipped with what it could not see, by the rule of [`has`].
+pub fn seen<T>(test: &str, mut look: impl FnMut() -> Result<T, String>) -> Option<T> {
+    let mut hidden = String::new();
+    for patience in [0, 20, 40].map(Duration::from_secs) {
+        await_quiet(patience);
+        match look() {
+            Ok(seen) => return Some(seen),
+            Err(why) => hidden = why,
+        }
+    }
+    skipped(test, &format!("the machine is too busy to see it: {hidden}"));
+    None
+}
+
+/// Until no more threads want to run than there are cores, or time is up.
+fn await_quiet(patience: Duration) {
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let running = || -> Option<usize> {
+        fs::read_to_string("/proc/loadavg").ok()?.split([' ', '/']).nth(3)?.parse().ok()
+    };
+    let began = Instant::now();
+    while began.elapsed() < patience && running().is_some_and(|running| running > cores) {
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }
 
 /// The middle one, of an even number the upper.
@@ -40,13 +71,13 @@ pub fn median(values: &[f64]) -> f64 {
 pub fn is_root(test: &str) -> bool {
     let root = bakeoff_sys::process::is_root();
     if !root {
-        assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "{test}: needs root");
-        println!("SKIP {test}: needs root");
+        skipped(test, "needs root");
     }
     root
 }
 
-/// A plan of three short rounds, in turn unless it says otherwise; `experiment` adds keys to its first section.
+/// A plan of three short rounds, in turn unless it says otherwise, with time for them on a busy machine; `experiment` adds
+/// keys to its first section.
 pub fn plan(experiment: &str, workload: &str, arms: &str) -> String {
     let design = if experiment.contains("design") { "" } else { "design = \"pairs\"\n" };
     let rounds = if experiment.contains("max_rounds") { "" } else { "max_rounds = 3\n" };
@@ -56,7 +87,7 @@ pub fn plan(experiment: &str, workload: &str, arms: &str) -> String {
         "slice_requests = 200\n"
     };
     format!(
-        "[experiment]\nseed = 7\nbaseline = \"plain\"\nbudget = \"60s\"\n{rounds}{slice}{design}{experiment}\n\
+        "[experiment]\nseed = 7\nbaseline = \"plain\"\nbudget = \"150s\"\n{rounds}{slice}{design}{experiment}\n\
          [workload]\n{workload}\n\n{arms}\n"
     )
 }

@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             started_ns += wall_ns * 13 / 10;
         }
     }
-    dir.write_end(StoppedBy::Rounds)?;
+    dir.write_end(StoppedBy::Rounds, Vec::new())?;
     Ok(())
 }
 

@@ -8,7 +8,7 @@
 use bakeoff_stats::knee::simulate::{Calibration, Kind, SLO, Server, calibrate, run};
 use bakeoff_stats::knee::{
     Confirmation, Criteria, Criterion, Finding, Limit, Outcome, Purpose, Search, SearchPlan, Step, Trial,
-    ratio_of_knees,
+    VoidReason, ratio_of_knees,
 };
 use bakeoff_units::{Nanos, PerSecond};
 
@@ -132,6 +132,27 @@ fn a_generator_that_is_always_late_measures_nothing() {
     let outcome = searched(Kind::GeneratorEndsAt { share: 0.0 }, 1).outcome();
     assert!(matches!(outcome.finding, Finding::NotMeasured { reason: Some(_) }), "{outcome:?}");
     assert_eq!(outcome.confirmation, Confirmation::NotTried);
+}
+
+#[test]
+fn a_machine_that_is_always_busy_ends_the_search_and_nothing_is_claimed() {
+    for share in [1.0, 0.8] {
+        let search = searched(Kind::BusyMachine { share }, 1);
+        let outcome = search.outcome();
+        let reason = Some(VoidReason::MachineBusy);
+        assert_eq!(outcome.finding, Finding::NotMeasured { reason }, "{share}");
+        assert!(outcome.is_settled() && outcome.trials <= 12 && outcome.binding.is_none(), "{outcome:?}");
+        assert_eq!(search.trials().filter(|trial| trial.purpose == Purpose::Curve).count(), 0);
+    }
+}
+
+#[test]
+fn a_machine_that_is_busy_at_times_costs_trials_and_moves_no_knee() {
+    for seed in 1..=5 {
+        let outcome = searched(Kind::BusyMachine { share: 0.2 }, seed).outcome();
+        assert_near_the_knee(&outcome);
+        assert!(outcome.voids > 0, "{outcome:?}");
+    }
 }
 
 #[test]

@@ -29,7 +29,7 @@ use crate::plan::{CachePlan, Course, Entrant, Kind, Peak};
 use crate::transactions::{Encode, Log};
 use bakeoff_content::mix64;
 use bakeoff_experiment::directory::ResultsDir;
-use bakeoff_experiment::environment::Placement;
+use bakeoff_experiment::environment::{self, Placement};
 use bakeoff_experiment::run::Scratch;
 use bakeoff_robots::ledger::Record;
 use bakeoff_units::{Nanos, PerSecond};
@@ -98,7 +98,10 @@ impl Bakeoff<'_> {
             Kind::Direct | Kind::Product { .. } => true,
         };
         let loopback = self.plan.entrants.iter().all(here);
-        let (setup, placement, connections) = setup::setup(self.plan, &self.flags, loopback)?;
+        let (mut setup, placement, connections) = setup::setup(self.plan, &self.flags, loopback)?;
+        let cores = [&placement.subject[..], &placement.generator].concat();
+        let claim = environment::claim(&self.plan.name, &cores);
+        setup.warnings.splice(0..0, claim.found().iter().map(|other| other.sentence.clone()));
         let mut directory = Directory::begin(dir, &self.plan.text, &setup)?;
         let log = self.transactions.map(|encode| Log::begin(dir.path(), encode)).transpose()?;
         let given = Given { placement, connections, transactions: log.as_ref() };

@@ -9,9 +9,12 @@ use bakeoff_experiment::network::{self, Carrying, Likeness, Listener, NetworkErr
 use bakeoff_units::Nanos;
 use serde_json::json;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::time::Duration;
 
 /// The `schema` of what `--json` prints.
 const SCHEMA: &str = "bakeoff-doctor/1";
+/// For so long the machine is watched: on two cores a tick of the kernel's clock is half a percent.
+const WATCHED: Duration = Duration::from_secs(1);
 /// Three parts of less would tell nothing.
 const SHORTEST: Nanos = Nanos::from_millis(100);
 
@@ -28,7 +31,7 @@ fn machine(args: &DoctorArgs) -> Result<Exit, Failure> {
     let allowed = bakeoff_sys::affinity::allowed().map_err(Failure::failed)?;
     let placement =
         environment::placement(None, None, &allowed, &environment::siblings(), 0).map_err(Failure::failed)?;
-    let (_, seen) = environment::examine();
+    let seen = environment::watched(WATCHED);
     let need = Need { connections: args.connections, connection_rate: args.rate, loopback: true };
     let findings = environment::findings(&seen, &placement, &need);
     let spoilt = findings.iter().any(|finding| finding.level == Level::Spoils);

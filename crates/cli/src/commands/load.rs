@@ -8,6 +8,7 @@ mod url;
 use crate::args::LoadArgs;
 use crate::exit::Exit;
 use crate::{Failure, signals, terminal};
+use bakeoff_experiment::environment;
 use bakeoff_loadgen::{
     BodyCheck, Choice, Constant, Engine, Job, LocalAddresses, Pace, Pacer, Protocol, Reuse, Share, Station,
     Target,
@@ -44,6 +45,8 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Exit, Failure> {
     };
     let mut station = Station::with(target, size.threads, Vec::new(), engine).map_err(Failure::failed)?;
     let time_wait = room::time_wait();
+    let cores = bakeoff_sys::affinity::allowed().map_err(Failure::failed)?;
+    let claim = environment::claim("load", &cores);
     let recording = station.run(job(args, &url, &size, &interrupted)?).map_err(Failure::failed)?;
     let mut report = Report::of(&recording, args.rate, &station);
     report.handshakes = recording.handshakes.summary(args.tls.resume.unwrap_or(Share::ALL));
@@ -53,6 +56,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Exit, Failure> {
     } else {
         terminal::say(&text(&args.url, &report));
     }
+    claim.others().iter().for_each(|other| terminal::note(&other.sentence));
     if interrupted.load(Ordering::Relaxed) {
         return Ok(Exit::Interrupted);
     }

@@ -11,7 +11,7 @@ const IDLE_LIMIT: f64 = 0.005;
 /// Neighbouring rounds may be this much alike.
 const LAG_LIMIT: f64 = 0.3;
 /// A slice with more steal than this is named.
-const STEAL_LIMIT: f64 = 0.05;
+pub(super) const STEAL_LIMIT: f64 = 0.05;
 /// Two processes of one program were seen to differ by so much.
 const PROCESS_LUCK: f64 = 0.02;
 

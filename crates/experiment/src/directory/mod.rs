@@ -12,7 +12,7 @@ pub use read::load;
 pub(crate) use read::{digests, setup};
 pub use write::ResultsDir;
 
-use crate::results::{SETUP_SCHEMA, Setup, SliceRecord, TrialRecord};
+use crate::results::{SETUP_SCHEMA, Setup, SliceRecord, TrialRecord, Warning};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
@@ -113,6 +113,9 @@ pub(crate) struct End {
     pub(crate) stopped_by: StoppedBy,
     /// What the other files were at that moment.
     pub(crate) digests: Digests,
+    /// Other runs on the same cores, seen until then.
+    #[serde(default)]
+    pub(crate) others: Vec<Warning>,
 }
 
 /// What files of a results directory were, by name: the SHA-256 of `plan.toml` and `setup.json`, and
@@ -124,7 +127,7 @@ pub type Digests = BTreeMap<String, String>;
 pub struct Stored {
     /// The plan's text.
     pub plan: String,
-    /// What was fixed before the first slice.
+    /// What was fixed before the first slice; its warnings name also the runs that came beside it later.
     pub setup: Setup,
     /// Slices in the order they were measured.
     pub slices: Vec<SliceRecord>,

@@ -17,9 +17,14 @@ use std::path::Path;
 /// A file is missing, damaged, or of another version; which and where.
 pub fn load(path: &Path) -> Result<Stored, DirectoryError> {
     let end = text_of(path, END)?.and_then(|text| serde_json::from_str::<End>(&text).ok());
+    let mut setup = setup(path)?;
+    let warnings = &mut setup.environment.warnings;
+    let mut others = end.as_ref().map_or(Vec::new(), |end| end.others.clone());
+    others.retain(|other| !warnings.contains(other));
+    warnings.splice(0..0, others);
     Ok(Stored {
         plan: needed(path, PLAN)?,
-        setup: setup(path)?,
+        setup,
         slices: records(path, SLICES)?,
         trials: records(path, TRIALS)?,
         stopped_by: end.map_or(StoppedBy::Interrupted, |end| end.stopped_by),

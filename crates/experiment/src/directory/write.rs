@@ -7,7 +7,7 @@
 use super::chain::{self, Check};
 use super::{DirectoryError, END, End, GROWING, LOCK, LOGS, PLAN, SETUP, SLICES, StoppedBy, TRIALS};
 use crate::digest::sha256_of;
-use crate::results::{Setup, SliceRecord, TrialRecord};
+use crate::results::{Setup, SliceRecord, TrialRecord, Warning};
 use serde::Serialize;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -111,13 +111,13 @@ impl ResultsDir {
         self.write(SETUP, &pretty(setup))
     }
 
-    /// Writes how the run ended.
+    /// Writes how the run ended, and who measured beside it.
     ///
     /// # Errors
     /// As [`ResultsDir::write`].
-    pub fn write_end(&self, stopped_by: StoppedBy) -> Result<(), DirectoryError> {
+    pub fn write_end(&self, stopped_by: StoppedBy, others: Vec<Warning>) -> Result<(), DirectoryError> {
         let digests = super::read::digests(&self.path)?;
-        self.write(END, &pretty(&End { stopped_by, digests }))
+        self.write(END, &pretty(&End { stopped_by, digests, others }))
     }
 
     /// Appends a slice and waits until it is on disk.
@@ -216,7 +216,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let results = ResultsDir::create(dir.path()).unwrap();
         fs::write(dir.path().join(SLICES), "{\"a\":1}\n{\"b").unwrap();
-        results.write_end(StoppedBy::Budget).unwrap();
+        results.write_end(StoppedBy::Budget, Vec::new()).unwrap();
         results.go_on().unwrap();
         assert_eq!(fs::read_to_string(dir.path().join(SLICES)).unwrap(), "{\"a\":1}\n");
         assert!(!dir.path().join(END).exists());

@@ -9,6 +9,7 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// A file system that describes a machine.
+#[derive(Debug)]
 pub(super) struct Host {
     root: PathBuf,
 }

@@ -10,6 +10,7 @@
 
 mod cgroup;
 mod check;
+mod claim;
 mod cores;
 mod descriptors;
 mod facts;
@@ -23,6 +24,7 @@ mod vulnerabilities;
 pub use crate::digest::sha256_of;
 pub use cgroup::CpuGroup;
 pub use check::{Finding, Level, Need, findings, warnings};
+pub use claim::{Claim, claim};
 pub use cores::{core_list, siblings};
 pub use descriptors::{EnvironmentError, descriptors_for, ensure_descriptors};
 pub use neighbours::Neighbours;
@@ -32,11 +34,21 @@ pub use seen::{Network, PROGRAMS, Program, Rights, Seen, Tuning};
 
 use crate::results::Fact;
 use host::Host;
+use std::time::Duration;
+
+/// A run begins soon: ten ticks of the clock that the kernel counts CPU time in.
+const MOMENT: Duration = Duration::from_millis(100);
 
 /// The facts to record and what checks judge by. Takes a tenth of a second, in which it
 /// watches the other processes. To be called before this process pins itself or raises a limit.
 pub fn examine() -> (Vec<Fact>, Seen) {
     examine_host(&Host::here())
+}
+
+/// What checks judge by, watched for so long.
+pub fn watched(window: Duration) -> Seen {
+    let host = Host::here();
+    seen::read(&host, neighbours::watch(&host, window))
 }
 
 /// The facts of [`examine`] alone.
@@ -45,6 +57,6 @@ pub fn facts() -> Vec<Fact> {
 }
 
 fn examine_host(host: &Host) -> (Vec<Fact>, Seen) {
-    let seen = seen::read(host, neighbours::watch(host));
+    let seen = seen::read(host, neighbours::watch(host, MOMENT));
     (facts::facts(host, &seen), seen)
 }

@@ -1,4 +1,4 @@
-//! What else the machine is doing: other processes and steal, watched for a tenth of a second.
+//! What else the machine is doing: other processes and steal, watched for a moment.
 
 use super::host::{Found, Host};
 use std::collections::BTreeMap;
@@ -32,21 +32,18 @@ pub(super) struct Watch {
     pub(super) steal: Option<f64>,
 }
 
-/// How long to watch: ten ticks of the clock that `/proc/PID/stat` counts in.
-const WINDOW: Duration = Duration::from_millis(100);
-/// Ticks (10 ms: `USER_HZ` is 100 on every architecture that we build for) from which a process is
-/// busy. One tick may be a microsecond that crossed a boundary; two are more than 10 ms in 100.
-const BUSY: u64 = 2;
+/// The clock that `/proc/PID/stat` counts in (`USER_HZ` is 100 on every architecture that we build for).
+const TICK: Duration = Duration::from_millis(10);
 /// The inode of the first PID namespace (`PROC_PID_INIT_INO` in the kernel's `proc_ns.h`).
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
-/// Watches. Takes [`WINDOW`].
-pub(super) fn watch(host: &Host) -> Watch {
+/// Watches for so long.
+pub(super) fn watch(host: &Host, window: Duration) -> Watch {
     let (ticks_before, cpu_before) = (ticks(host), cpu_times(host));
-    std::thread::sleep(WINDOW);
+    std::thread::sleep(window);
     let (ticks_after, cpu_after) = (ticks(host), cpu_times(host));
     let steal = cpu_before.ok().zip(cpu_after.ok()).and_then(|(before, after)| after.since(before).steal());
-    let (running, busy) = busy(&ticks_before, &ticks_after, std::process::id());
+    let (running, busy) = busy(&ticks_before, &ticks_after, std::process::id(), ticks_of_busy(window));
     let neighbours = if host.text("/proc/1/stat").is_err() {
         Neighbours::Hidden
     } else if in_first_namespace(host) {
@@ -108,11 +105,16 @@ fn parse_ticks(stat: &str) -> Option<u64> {
     Some(user.saturating_add(system))
 }
 
-/// How many others there are, and how many of them were busy.
-fn busy(before: &BTreeMap<u32, u64>, after: &BTreeMap<u32, u64>, own: u32) -> (usize, usize) {
+/// Ticks of a process that used more than a tenth of a core. One may be a microsecond that crossed a boundary.
+fn ticks_of_busy(window: Duration) -> u64 {
+    (window.as_millis() / TICK.as_millis() / 10) as u64 + 1
+}
+
+/// How many others there are, and how many of them used so many ticks.
+fn busy(before: &BTreeMap<u32, u64>, after: &BTreeMap<u32, u64>, own: u32, least: u64) -> (usize, usize) {
     let others = || after.iter().filter(|&(&pid, _)| pid != own);
     let used = |pid: &u32, ticks: u64| ticks.saturating_sub(before.get(pid).copied().unwrap_or(0));
-    (others().count(), others().filter(|&(pid, &ticks)| used(pid, ticks) >= BUSY).count())
+    (others().count(), others().filter(|&(pid, &ticks)| used(pid, ticks) >= least).count())
 }
 
 fn in_first_namespace(host: &Host) -> bool {
@@ -148,14 +150,15 @@ mod tests {
     fn busy_ones_are_others_that_used_two_ticks() {
         let before = BTreeMap::from([(1, 100), (2, 100), (3, 100), (4, 7), (5, 7)]);
         let after = BTreeMap::from([(1, 101), (2, 102), (3, 110), (4, 7), (6, 2), (7, 1)]);
-        assert_eq!(busy(&before, &after, 3), (5, 2));
+        assert_eq!(busy(&before, &after, 3, 2), (5, 2));
+        assert_eq!([100, 1000].map(|ms| ticks_of_busy(Duration::from_millis(ms))), [2, 11]);
     }
 
     #[test]
     fn others_are_hidden_where_the_first_process_is() {
         let (_directory, host) = machine(&[("/proc/77/stat", "77 (x) R 1 7 7 0 -1 0 1 0 0 0 1 1")]);
-        assert_eq!(watch(&host).neighbours, Neighbours::Hidden);
+        assert_eq!(watch(&host, TICK).neighbours, Neighbours::Hidden);
         let (_directory, host) = machine(&[("/proc/1/stat", "1 (x) R 1 7 7 0 -1 0 1 0 0 0 1 1")]);
-        assert_eq!(watch(&host).neighbours, Neighbours::Seen { running: 1, busy: 0 });
+        assert_eq!(watch(&host, TICK).neighbours, Neighbours::Seen { running: 1, busy: 0 });
     }
 }

@@ -98,6 +98,20 @@ pub struct TrialRecord {
     pub times: EncodedTimes,
     /// Requests in flight.
     pub in_flight: InFlight,
+    /// How late the generator itself was, where the kernel tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_lateness: Option<TrialLateness>,
+}
+
+/// Lateness without the intervals in which others had the generator's core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialLateness {
+    /// 99th percentile, ns; 0 where no interval is left.
+    pub p99_ns: u64,
+    /// Intervals with requests.
+    pub intervals: u64,
+    /// Those of them in which others had the core.
+    pub excluded: u64,
 }
 
 /// The number of requests in flight at equal moments.
@@ -120,7 +134,7 @@ pub struct PeakResult {
     pub ratios: BTreeMap<String, PeakRatio>,
 }
 
-/// [`PeakArm::finding`] where every trial was void, or none was run.
+/// [`PeakArm::finding`] where every trial was void, or too many because of others, or none was run.
 pub const NOT_MEASURED: &str = "not-measured";
 
 /// The highest rate of one arm.

@@ -158,7 +158,7 @@ pub enum RunError {
     /// The budget, for a search.
     #[error(
         "under a bound of {slo} the search of an arm takes at least {needed}, and {budget} are left for each; give a \
-         larger budget, or a shorter `slo`"
+         larger budget, or a shorter `slo`; on a busy machine replies take long at low load, too: wait until it is quieter"
     )]
     NoTimeToSearch {
         /// Bound on the quantile of the response time.

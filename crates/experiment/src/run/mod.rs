@@ -27,7 +27,7 @@ pub use scratch::Scratch;
 
 use crate::digest;
 use crate::directory::{ResultsDir, StoppedBy};
-use crate::environment::{self, Placement};
+use crate::environment::{self, Claim, Placement};
 use crate::plan::{CacheState, DEFAULT_MARGIN, Design, Factor, Kind, Plan, ViolationPlan, Violations, Work};
 use crate::results::{
     DesignSetup, Environment, Fact, FactorSetup, RestartSetup, SETUP_SCHEMA, Setup, StratumSetup,
@@ -120,7 +120,7 @@ impl Run<'_> {
         progress: &mut dyn Progress,
         go: impl FnOnce(&Self, &mut dyn Bench, Environment, &mut dyn Progress) -> Result<StoppedBy, RunError>,
     ) -> Result<StoppedBy, RunError> {
-        let (placement, environment) = self.environment()?;
+        let (placement, environment, claim) = self.environment(progress)?;
         let result = match &self.plan.work {
             Work::Requests(work) => {
                 let mut bench = servers::ServerBench::start(self, work, &placement, progress)?;
@@ -143,7 +143,7 @@ impl Run<'_> {
                 result.and_then(|stopped_by| stopped.map(|()| stopped_by))
             }
         };
-        self.end(result)
+        self.end(result, &claim)
     }
 
     /// What a search for peaks is started with, where the plan is one.
@@ -155,21 +155,21 @@ impl Run<'_> {
     }
 
     /// Writes down how a run ended.
-    fn end(&self, result: Result<StoppedBy, RunError>) -> Result<StoppedBy, RunError> {
+    fn end(&self, result: Result<StoppedBy, RunError>, claim: &Claim) -> Result<StoppedBy, RunError> {
         let ended = match &result {
             Ok(stopped_by) => *stopped_by,
             // What Ctrl-C cut short did not fail.
             Err(_) if self.interrupted.load(Ordering::Relaxed) => StoppedBy::Interrupted,
             Err(_) => StoppedBy::Failed,
         };
-        let written = self.dir.write_end(ended);
+        let written = self.dir.write_end(ended, claim.others());
         if result.is_ok() {
             written?;
         }
         result
     }
 
-    fn environment(&self) -> Result<(Placement, Environment), RunError> {
+    fn environment(&self, progress: &mut dyn Progress) -> Result<(Placement, Environment, Claim), RunError> {
         let allowed = bakeoff_sys::affinity::allowed().map_err(RunError::System)?;
         let plan = self.plan;
         let (generator, subject) = (plan.generator_cores.as_deref(), plan.subject_cores.as_deref());
@@ -180,7 +180,10 @@ impl Run<'_> {
         let need = self.need();
         self.ensure_ports(seen.port_range)?;
         environment::ensure_descriptors(need.connections)?;
-        let mut warnings = environment::warnings(&seen, &placement, &need);
+        let claim = environment::claim(&plan.name, &[&placement.subject[..], &placement.generator].concat());
+        claim.found().iter().for_each(|other| progress.stage(&other.sentence));
+        let mut warnings = claim.found().to_vec();
+        warnings.extend(environment::warnings(&seen, &placement, &need));
         warnings.extend(kernel_threads(plan));
         let environment = Environment {
             facts,
@@ -191,7 +194,7 @@ impl Run<'_> {
         };
         // Everything of bakeoff's own runs beside the generator, never on the subjects' cores.
         bakeoff_sys::affinity::pin(&placement.generator).map_err(RunError::System)?;
-        Ok((placement, environment))
+        Ok((placement, environment, claim))
     }
 
     /// The pilot, and what follows from it.

@@ -79,6 +79,9 @@ fn verdicts(page: &mut Page, reading: &Reading<'_>) {
         true => page.paragraph(nothing_judged(reading), Paint::Plain),
         false => page.definitions(&entries),
     }
+    for warning in reading.beside_verdicts() {
+        page.paragraph(warning, Paint::Alarm);
+    }
 }
 
 /// An arm's sentence, and what belongs beside it. The noise floor stands beside each arm; by itself where it is worthless.

@@ -15,6 +15,7 @@ const FACTOR: f64 = 1.3;
 pub(crate) struct Tally {
     pub(crate) passed: u32,
     pub(crate) failed: u32,
+    /// Those that the generator was the reason for.
     pub(crate) void: u32,
 }
 

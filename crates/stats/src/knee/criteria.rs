@@ -15,6 +15,9 @@ pub struct Observation {
     pub errors: u64,
     /// 99th percentile of how late the generator itself was.
     pub lateness_p99: Nanos,
+    /// The same without the moments at which others had its core; none where that cannot be told, or
+    /// where it filled its core itself.
+    pub own_lateness_p99: Option<Nanos>,
     /// The response time's quantile that the SLO names; none without a good reply.
     pub slo_quantile: Option<Nanos>,
     /// Share of replies that were hits, where that can be told.
@@ -80,8 +83,10 @@ impl Criteria {
         if seen.due == 0 {
             return Judged::Void(VoidReason::NothingDue);
         }
-        if seen.lateness_p99 > self.lateness.max(rate.gap().times(self.lateness_of_gap)) {
-            return Judged::Void(VoidReason::GeneratorLate);
+        let bound = self.lateness.max(rate.gap().times(self.lateness_of_gap));
+        if seen.lateness_p99 > bound {
+            let by_others = seen.own_lateness_p99.is_some_and(|own| own <= bound);
+            return Judged::Void(if by_others { VoidReason::MachineBusy } else { VoidReason::GeneratorLate });
         }
         if seen.generator_limited {
             return Judged::Void(VoidReason::GeneratorFull);
@@ -148,6 +153,8 @@ impl Criterion {
 pub enum VoidReason {
     /// The generator sent too late.
     GeneratorLate,
+    /// The generator sent too late, but for others who had its core it would not have.
+    MachineBusy,
     /// The generator's core was full.
     GeneratorFull,
     /// No request was due.
@@ -159,6 +166,7 @@ impl VoidReason {
     pub fn as_str(self) -> &'static str {
         match self {
             VoidReason::GeneratorLate => "generator-late",
+            VoidReason::MachineBusy => "machine-busy",
             VoidReason::GeneratorFull => "generator-full",
             VoidReason::NothingDue => "nothing-due",
         }
@@ -189,6 +197,7 @@ mod tests {
             replies: 1000,
             errors: 0,
             lateness_p99: Nanos::from_micros(20),
+            own_lateness_p99: None,
             slo_quantile: Some(Nanos::from_millis(50)),
             hit_ratio: Ratio::new(0.8),
             growth: Some(Slope { per_second: 0.0, low: -1.0, high: 5.0 }),
@@ -241,6 +250,10 @@ mod tests {
         assert_eq!(judged(|o| (o.lateness_p99, o.replies) = (Nanos::new(1_000_001), 0)), late);
         assert_eq!(judged(|o| o.generator_limited = true), Judged::Void(VoidReason::GeneratorFull));
         assert_eq!(judged(|o| o.due = 0), Judged::Void(VoidReason::NothingDue));
+        let ms = Nanos::from_millis;
+        let disturbed = |own| judged(|o| (o.lateness_p99, o.own_lateness_p99) = (ms(9), Some(own)));
+        assert_eq!(disturbed(ms(1)), Judged::Void(VoidReason::MachineBusy));
+        assert_eq!(disturbed(ms(2)), late);
         // At 10 requests per second a tenth of the gap is 10 ms.
         let slo = Slo { quantile: 0.99, limit: Nanos::from_millis(50) };
         let slow = PerSecond::new(10.0).unwrap();

@@ -41,9 +41,9 @@ pub enum Finding {
         /// What it broke; never empty.
         by: Vec<Criterion>,
     },
-    /// Every trial was void.
+    /// Every trial was void, or most of them because of others on the machine.
     NotMeasured {
-        /// The last one's reason; none without any trial.
+        /// The last one's reason, or that; none without any trial.
         reason: Option<VoidReason>,
     },
 }
@@ -106,7 +106,7 @@ impl Outcome {
             Finding::Knee { .. } => self.precise,
             Finding::AtLeast { limit, .. } => *limit != Limit::Ended,
             Finding::NoRatePasses { .. } => true,
-            Finding::NotMeasured { .. } => false,
+            Finding::NotMeasured { reason } => *reason == Some(VoidReason::MachineBusy),
         }
     }
 }
@@ -126,13 +126,16 @@ pub(crate) fn of(search: &Search) -> Outcome {
         confirmation: confirmation(search),
         binding: knee.and_then(|knee| binding(search, knee)),
         bypass: knee.is_some_and(|knee| bypassed(search, knee)),
-        trials: search.tallies.values().map(|tally| tally.measured() + tally.void).sum(),
+        trials: search.searched().count() as u32,
         voids: search.tried.iter().filter(|tried| matches!(tried.judged, Judged::Void(_))).count() as u32,
         finding,
     }
 }
 
 fn finding(search: &Search, estimate: &Estimate) -> Finding {
+    if search.is_disturbed() {
+        return Finding::NotMeasured { reason: Some(VoidReason::MachineBusy) };
+    }
     let measured = |(_, tally): &(&Cell, &Tally)| tally.measured() > 0;
     let Some((&lowest, _)) = search.tallies.iter().find(measured) else {
         let reason = search.tried.iter().rev().find_map(|tried| match tried.judged {

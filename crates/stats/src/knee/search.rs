@@ -5,7 +5,7 @@ use super::grid::{Cell, cells_in, position};
 use super::outcome::{self, Finding, Outcome};
 use super::plan::{Purpose, SearchPlan, Step, Trial, times};
 use super::posterior::Posterior;
-use super::{Criterion, Judged, Observation, refine};
+use super::{Criterion, Judged, Observation, VoidReason, refine};
 use bakeoff_units::{Nanos, PerSecond};
 
 /// Where the bracket begins, as a share of the guess.
@@ -23,6 +23,10 @@ const BELOW_CEILING: f64 = 1.1;
 
 /// So many void trials of one rate, and none at or above it that was not, are the generator's end.
 const VOIDS_AT_CEILING: u32 = 3;
+
+/// So many trials void because of others, and more of them than were measured, end a search: what is
+/// measured in between is no quiet machine's, either.
+const FEWEST_BUSY: usize = 6;
 
 /// Share of the knee at which it is confirmed.
 const CONFIRM_AT: f64 = 0.95;
@@ -116,6 +120,9 @@ impl Search {
     }
 
     fn search_trial(&self) -> Option<Trial> {
+        if self.is_disturbed() {
+            return None;
+        }
         let start = Cell::near(self.plan.guess).up(cells_in(START));
         let ladder = Ladder { start, floor: Cell::near(self.plan.lowest), top: self.top() };
         let rung = ladder.next(&self.rungs);
@@ -140,6 +147,19 @@ impl Search {
         self.ceiling().map_or(range, |ceiling| ceiling.up(-cells_in(BELOW_CEILING)).min(range))
     }
 
+    /// Whether others had the generator's core so often that nothing can be found.
+    pub(crate) fn is_disturbed(&self) -> bool {
+        let busy = Judged::Void(VoidReason::MachineBusy);
+        let busy = self.searched().filter(|tried| tried.judged == busy).count();
+        let measured: u32 = self.tallies.values().map(|tally| tally.measured()).sum();
+        busy >= FEWEST_BUSY && busy > measured as usize
+    }
+
+    /// All trials but confirmation and curve.
+    pub(crate) fn searched(&self) -> impl Iterator<Item = &Tried> {
+        self.tried.iter().filter(|tried| tried.trial.purpose.searches())
+    }
+
     /// The lowest rate that the generator could not make.
     pub(crate) fn ceiling(&self) -> Option<Cell> {
         let highest_measured = self.tallies.iter().rev().find(|(_, tally)| tally.measured() > 0);
@@ -157,8 +177,8 @@ impl Search {
         let reserve = self.plan.confirm.unwrap_or(Nanos::ZERO)
             + self.plan.curve.unwrap_or(Nanos::ZERO).times(CURVE.len() as f64);
         let to_come = (trial.time + reserve).times(self.overhead());
-        let searched = self.tried.iter().filter(|tried| tried.trial.purpose.searches()).count();
-        searched < self.plan.budget.trials as usize && self.spent + to_come <= self.plan.budget.time
+        self.searched().count() < self.plan.budget.trials as usize
+            && self.spent + to_come <= self.plan.budget.time
     }
 
     /// How much longer trials take than they last: warm-up, rest, stragglers.
@@ -207,8 +227,8 @@ impl Search {
 
     /// Criteria that failed trials of this cell broke.
     pub(crate) fn broken_at(&self, cell: Cell) -> impl Iterator<Item = &[Criterion]> {
-        let here = move |tried: &&Tried| tried.cell == cell && tried.trial.purpose.searches();
-        self.tried.iter().filter(here).filter_map(|tried| match &tried.judged {
+        let here = move |tried: &&Tried| tried.cell == cell;
+        self.searched().filter(here).filter_map(|tried| match &tried.judged {
             Judged::Failed { by } => Some(by.as_slice()),
             _ => None,
         })
@@ -220,6 +240,8 @@ fn count(tallies: &mut Tallies, cell: Cell, judged: &Judged) {
     match judged {
         Judged::Passed => tally.passed += 1,
         Judged::Failed { .. } => tally.failed += 1,
+        // Says nothing of the generator, either.
+        Judged::Void(VoidReason::MachineBusy) => {}
         Judged::Void(_) => tally.void += 1,
     }
 }

@@ -47,6 +47,11 @@ pub enum Kind {
         /// Share of the knee.
         share: f64,
     },
+    /// Clean, but in this share of the trials others have the generator's core, and it is late.
+    BusyMachine {
+        /// Share, 0..1.
+        share: f64,
+    },
     /// Fails at every rate.
     Hopeless,
 }
@@ -89,6 +94,11 @@ impl Server {
                 let late = rate >= share * knee;
                 let lateness_p99 = if late { Nanos::from_secs(1) } else { Nanos::ZERO };
                 Observation { lateness_p99, ..flat(trial, rate <= knee) }
+            }
+            Kind::BusyMachine { share } => {
+                let late = if self.rng.unit() < share { Nanos::from_secs(1) } else { Nanos::ZERO };
+                let own_lateness_p99 = Some(Nanos::ZERO);
+                Observation { lateness_p99: late, own_lateness_p99, ..flat(trial, rate <= knee) }
             }
             Kind::Hopeless => flat(trial, false),
         }
@@ -148,6 +158,7 @@ fn flat(trial: &Trial, passes: bool) -> Observation {
         replies: due,
         errors: 0,
         lateness_p99: Nanos::ZERO,
+        own_lateness_p99: None,
         slo_quantile: Some(if passes { Nanos::from_millis(5) } else { Nanos::from_secs(1) }),
         hit_ratio: None,
         growth: None,

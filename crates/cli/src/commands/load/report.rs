@@ -144,7 +144,15 @@ fn invalid(recording: &Recording, rate: Option<PerSecond>) -> Option<String> {
         Some(rate) => {
             let bound = Nanos::from_millis(1).max(rate.gap().times(0.1));
             let late = recording.times.lateness.quantile(0.99);
-            (late > bound).then(|| format!("the generator was late: 1 % of the requests were sent {late} or more after they were due (bound {bound}); lower the rate or add --threads"))
+            let own = recording.own_lateness.as_ref().filter(|own| own.excluded > 0);
+            let (who, what) = match own.is_some_and(|own| own.times.quantile(0.99) <= bound) {
+                true => (
+                    "the machine is too busy: others had the generator's core, and it was late",
+                    "stop other work",
+                ),
+                false => ("the generator was late", "lower the rate or add --threads"),
+            };
+            (late > bound).then(|| format!("{who}: 1 % of the requests were sent {late} or more after they were due (bound {bound}); {what}"))
         }
         None => {
             let busy = counters.generator_busy;

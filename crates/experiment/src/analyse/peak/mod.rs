@@ -9,6 +9,7 @@ mod tests;
 mod words;
 
 use super::AnalyseError;
+use super::warnings::STEAL_LIMIT;
 use crate::directory::Stored;
 use crate::results::{
     ArmResult, Estimate, NOT_MEASURED, PeakArm, PeakRatio, PeakResult, PeakSetup, PeakTrial, RESULTS_SCHEMA,
@@ -18,27 +19,32 @@ use bakeoff_loadgen::GENERATOR_LIMIT;
 use bakeoff_stats::Level;
 use bakeoff_stats::knee::{
     Budget, Confirmation, Criteria, Finding, Judged, LEVEL, Limit, Observation, Outcome, Purpose, Search,
-    SearchPlan, Slo, Trial, growth, ratio_of_knees,
+    SearchPlan, Slo, Trial, VoidReason, growth, ratio_of_knees,
 };
 use bakeoff_units::{Nanos, PerSecond};
 use std::collections::BTreeMap;
 
 /// Each bound of the growth in flight errs in 5 %.
 const GROWTH_LEVEL: f64 = 0.9;
+/// A thread that used more of its core was late for want of a faster one: where another wants all of
+/// the core, too, it gets half.
+const ITS_OWN: f64 = 0.6;
 
 /// One arm's search, as far as its trials go, with what each trial came to.
 #[derive(Debug)]
 pub(crate) struct ArmSearch {
     pub(crate) arm: String,
     pub(crate) search: Search,
+    /// Whether nothing of the arm's runs on the generator's cores.
+    apart: bool,
     trials: Vec<PeakTrial>,
 }
 
 impl ArmSearch {
     /// A search without any trial; `None` for an arm that the set-up does not know.
-    pub(crate) fn new(setup: &PeakSetup, arm: &str, seed: u64) -> Option<Self> {
+    pub(crate) fn new(setup: &PeakSetup, arm: &str, seed: u64, apart: bool) -> Option<Self> {
         let search = Search::new(search_plan(setup, arm, seed)?);
-        Some(Self { arm: arm.to_owned(), search, trials: Vec::new() })
+        Some(Self { arm: arm.to_owned(), search, apart, trials: Vec::new() })
     }
 
     /// Takes one of its trials.
@@ -51,7 +57,8 @@ impl ArmSearch {
         let (Some(rate), Some(purpose)) = (rate, Purpose::named(&record.purpose)) else {
             return Err(damaged(format!("`{}` at {}/s is no trial", record.purpose, record.rate_per_s)));
         };
-        let (seen, mut trial) = observation(setup, record).map_err(|why| damaged(why.to_string()))?;
+        let (mut seen, mut trial) = observation(setup, record).map_err(|why| damaged(why.to_string()))?;
+        seen.own_lateness_p99 = own_lateness(record).filter(|_| self.apart);
         let judged = self.search.observe(Trial { rate, time: Nanos::new(record.time_ns), purpose }, &seen);
         (trial.verdict, trial.reasons) = verdict(&judged);
         self.trials.push(trial);
@@ -94,6 +101,7 @@ fn observation(
         replies: counters.replies,
         errors: counters.error_count(),
         lateness_p99,
+        own_lateness_p99: None,
         slo_quantile: quantile(setup.quantile),
         hit_ratio: None,
         growth,
@@ -121,6 +129,17 @@ fn observation(
     Ok((observation, trial))
 }
 
+/// How late the generator was by itself. What a hypervisor took is in no count of the kernel's: where it
+/// took much, nothing is known to be the generator's own.
+fn own_lateness(record: &TrialRecord) -> Option<Nanos> {
+    let counters = &record.counters;
+    // The kernel's network threads work on its core for nobody else.
+    let softirq = counters.softirq_cpu_ns.unwrap_or(0) as f64 / counters.wall_ns.max(1) as f64;
+    let own = record.own_lateness.filter(|own| own.excluded > 0).map(|own| Nanos::new(own.p99_ns));
+    let stolen = (counters.host.steal > STEAL_LIMIT).then_some(Nanos::ZERO);
+    stolen.or(own).filter(|_| counters.generator_busy + softirq <= ITS_OWN)
+}
+
 fn verdict(judged: &Judged) -> (String, Vec<String>) {
     let (word, reasons) = match judged {
         Judged::Passed => ("passed", Vec::new()),
@@ -135,7 +154,8 @@ fn verdict(judged: &Judged) -> (String, Vec<String>) {
 /// # Errors
 /// As [`ArmSearch::take`].
 pub(crate) fn searches(stored: &Stored, setup: &PeakSetup) -> Result<Vec<ArmSearch>, AnalyseError> {
-    let new = |arm: &String| ArmSearch::new(setup, arm, stored.setup.seed);
+    let apart = stored.setup.environment.disjoint;
+    let new = |arm: &String| ArmSearch::new(setup, arm, stored.setup.seed, apart);
     let mut all: Vec<ArmSearch> = stored.setup.arms.iter().filter_map(new).collect();
     for record in &stored.trials {
         if let Some(search) = all.iter_mut().find(|search| search.arm == record.arm) {
@@ -158,7 +178,9 @@ pub(super) fn results(stored: &Stored, setup: &PeakSetup) -> Result<Results, Ana
         ratios: ratios(&searches, &stored.setup.baseline),
         setup: setup.clone(),
     };
-    Ok(Results { duration_ns: end - start, peak: Some(peak), ..head(stored, arms) })
+    let mut results = Results { duration_ns: end - start, peak: Some(peak), ..head(stored, arms) };
+    results.warnings.extend(disturbed(&searches));
+    Ok(results)
 }
 
 /// What every `results.json` has.
@@ -221,6 +243,19 @@ fn warnings(stored: &Stored) -> Vec<Warning> {
         all.extend(super::handshakes::unseen(&stored.setup, arm, own));
     }
     all
+}
+
+/// Trials that others on the machine made void.
+fn disturbed(searches: &[ArmSearch]) -> Option<Warning> {
+    let word = VoidReason::MachineBusy.as_str();
+    let trials = || searches.iter().flat_map(|one| &one.trials);
+    let busy = trials().filter(|trial| trial.reasons.iter().any(|reason| reason == word)).count();
+    let sentence = format!(
+        "in {busy} of {} trials others had the load generator's core, so that it was late: these trials say nothing. \
+         Stop other work; `bakeoff doctor` shows what there is.",
+        trials().count()
+    );
+    (busy > 0).then(|| Warning { label: word.to_owned(), sentence })
 }
 
 fn arm(setup: &PeakSetup, one: &ArmSearch) -> PeakArm {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::analyse::analyse;
 use crate::directory::StoppedBy;
-use crate::results::{InFlight, PeakStart, Setup};
+use crate::results::{Environment, InFlight, PeakStart, Setup, TrialLateness};
 use bakeoff_meter::{Recorder, ReplyTimes};
 use bakeoff_stats::knee::Step;
 
@@ -56,12 +56,27 @@ fn record(number: u32, arm: &str, knee: f64, trial: &Trial) -> TrialRecord {
         counters,
         times: times.encode(),
         in_flight: InFlight { every_ns: 10_000_000, seen: vec![10; 300] },
+        own_lateness: None,
     }
+}
+
+/// The same trial, in which 1 request of 20 was sent 9 ms late, and of 300 intervals others had the core in 290.
+fn disturbed(mut record: TrialRecord) -> TrialRecord {
+    let mut times = record.times.decode().unwrap();
+    (0..400).for_each(|i| times.lateness.record(Nanos::from_millis(if i % 20 == 0 { 9 } else { 0 })));
+    record.times = times.encode();
+    record.counters.generator_busy = 0.3;
+    record.own_lateness = Some(TrialLateness { p99_ns: 20_000, intervals: 300, excluded: 290 });
+    record
 }
 
 /// A whole run, arms in turn.
 fn stored() -> Stored {
-    let setup = setup();
+    run(setup(), |record| record)
+}
+
+/// The same, with what came between.
+fn run(setup: Setup, happens: impl Fn(TrialRecord) -> TrialRecord) -> Stored {
     let mut stored = Stored {
         plan: String::new(),
         setup,
@@ -76,7 +91,7 @@ fn stored() -> Stored {
         let before = stored.trials.len();
         for (one, (arm, knee)) in searches.iter_mut().zip(ARMS) {
             if let Step::Trial(trial) = one.search.next() {
-                let record = record(stored.trials.len() as u32, arm, knee, &trial);
+                let record = happens(record(stored.trials.len() as u32, arm, knee, &trial));
                 one.take(&peak, &record).unwrap();
                 stored.trials.push(record);
             }
@@ -111,6 +126,62 @@ fn both_rates_and_their_ratio_are_found() {
     assert!(ratio.sentence.contains("less than plain"), "{}", ratio.sentence);
     assert_eq!(results.workload.requests, 400 * stored.trials.len() as u64);
     assert!(results.comparisons.is_empty() && peak.ratios.len() == 1);
+}
+
+fn two_cores() -> Setup {
+    Setup { environment: Environment { disjoint: true, ..Environment::default() }, ..setup() }
+}
+
+#[test]
+fn a_busy_machine_ends_the_search_and_claims_no_rate() {
+    let stored = run(two_cores(), disturbed);
+    assert_eq!(stored.trials.len(), 12, "six trials of each arm");
+    let results = analyse(&stored).unwrap();
+    let plain = &results.peak.unwrap().arms["plain"];
+    assert_eq!(
+        (plain.finding.as_str(), plain.rate_per_s, plain.limit.as_deref()),
+        (NOT_MEASURED, None, None)
+    );
+    assert!(plain.sentence.contains("the machine is too busy"), "{}", plain.sentence);
+    assert!(plain.trials.iter().all(|trial| trial.verdict == "void" && trial.reasons == ["machine-busy"]));
+    let warning = results.warnings.iter().find(|warning| warning.label == "machine-busy").unwrap();
+    assert!(warning.sentence.starts_with("in 12 of 12 trials"), "{}", warning.sentence);
+}
+
+#[test]
+fn a_busy_moment_costs_trials_only() {
+    let stored = run(two_cores(), |record| if record.number % 7 == 3 { disturbed(record) } else { record });
+    let peak = analyse(&stored).unwrap().peak.unwrap();
+    for (arm, knee) in ARMS {
+        let found = &peak.arms[arm];
+        assert!((found.rate_per_s.unwrap() / knee - 1.0).abs() < 0.03, "{found:?}");
+    }
+}
+
+#[test]
+fn lateness_is_the_generators_own_where_nothing_says_otherwise() {
+    type Change = fn(&mut TrialRecord);
+    let changes: [(&str, bool, Change); 7] = [
+        ("machine-busy", true, |_| {}),
+        ("generator-late", false, |_| {}), // the arm runs on its core
+        ("generator-late", true, |record| record.own_lateness = None),
+        ("generator-late", true, |record| record.own_lateness.as_mut().unwrap().excluded = 0),
+        ("generator-late", true, |record| record.own_lateness.as_mut().unwrap().p99_ns = 9_000_000),
+        ("generator-late", true, |record| record.counters.generator_busy = 0.61),
+        ("machine-busy", true, |record| {
+            (record.own_lateness, record.counters.host.steal) = (None, 0.06);
+        }),
+    ];
+    for (place, (reason, disjoint, change)) in changes.into_iter().enumerate() {
+        let environment = Environment { disjoint, ..Environment::default() };
+        let stored = run(Setup { environment, ..setup() }, |record| {
+            let mut record = disturbed(record);
+            change(&mut record);
+            record
+        });
+        let peak = analyse(&stored).unwrap().peak.unwrap();
+        assert_eq!(peak.arms["plain"].trials[0].reasons, [reason], "{place}");
+    }
 }
 
 #[test]

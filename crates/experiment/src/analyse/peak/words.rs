@@ -57,6 +57,10 @@ fn why(limit: Limit) -> &'static str {
 fn void(reason: VoidReason) -> &'static str {
     match reason {
         VoidReason::GeneratorLate => "the load generator was late in every trial",
+        VoidReason::MachineBusy => {
+            "the machine is too busy: others had the load generator's core; stop other work (`bakeoff doctor` shows \
+             what there is) and search again"
+        }
         VoidReason::GeneratorFull => "the load generator's core was full in every trial",
         VoidReason::NothingDue => "no request came due",
     }
@@ -81,6 +85,9 @@ fn confirmation(setup: &PeakSetup, outcome: &Outcome) -> String {
         Confirmation::Failed { by } => {
             let words: Vec<&str> = by.iter().map(|criterion| criterion.as_str()).collect();
             format!("; not confirmed: 95 % of it did not hold for {time} ({})", words.join(", "))
+        }
+        Confirmation::Void(VoidReason::MachineBusy) => {
+            "; not confirmed: others had the load generator's core".to_owned()
         }
         Confirmation::Void(_) => "; not confirmed: the load generator was late".to_owned(),
         Confirmation::NotTried => match outcome.finding {
@@ -154,6 +161,7 @@ mod tests {
         let none =
             Finding::NoRatePasses { lowest: rate(120.0), by: vec![Criterion::Errors, Criterion::Queue] };
         let nothing = Finding::NotMeasured { reason: Some(VoidReason::GeneratorLate) };
+        let busy = Finding::NotMeasured { reason: Some(VoidReason::MachineBusy) };
         for (outcome, said) in [
             (
                 confirmed,
@@ -172,6 +180,11 @@ mod tests {
             ),
             (outcome(none), "sustains no rate: already at 120/s requests fail, and waiting requests pile up"),
             (outcome(nothing), "nothing could be measured: the load generator was late in every trial"),
+            (
+                outcome(busy),
+                "nothing could be measured: the machine is too busy: others had the load generator's core; stop other \
+                 work (`bakeoff doctor` shows what there is) and search again",
+            ),
         ] {
             assert_eq!(sentence(&setup(), &outcome), said);
         }

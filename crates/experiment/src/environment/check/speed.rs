@@ -6,8 +6,9 @@ use bakeoff_units::Ratio;
 
 /// More runnable processes than this share of the cores leaves no quiet core for one of the sides.
 const MOST_LOAD: f64 = 0.5;
-/// A tenth of the default margin.
-const MOST_STEAL: f64 = 0.001;
+/// The default margin. A single tick of the tenth of a second before a run is more on up to ten cores: any at
+/// all is much there.
+const MOST_STEAL: f64 = 0.01;
 /// Waiting for a core for a tenth of the time is what two processes do that share one now and then.
 const MOST_PRESSURE: f64 = 0.1;
 /// Clocks that a program reads without a system call, on the architectures that have them.
@@ -75,21 +76,19 @@ pub(super) fn neighbours(asked: &Asked<'_>) -> Option<Judged> {
 }
 
 pub(super) fn steal(asked: &Asked<'_>) -> Option<Judged> {
-    let (since_boot, now) = (asked.seen.steal_since_boot, asked.seen.steal_now);
-    let over = |share: Option<Ratio>, most| share.is_some_and(|share| share.get() > most);
-    // A single tick in the moment of watching is some 5 %: any at all is much.
-    if !over(since_boot, MOST_STEAL) && !over(now, 0.0) {
-        return (since_boot.is_some() || now.is_some())
-            .then(|| Judged::ok("the hypervisor takes no time away"));
+    let now = asked.seen.steal_now?;
+    // What was long ago spoils nothing now.
+    let since_boot = share(asked.seen.steal_since_boot);
+    let found = format!(
+        "the hypervisor gives {now} of this machine's CPU time to others just now ({since_boot} since boot)"
+    );
+    if now.get() <= MOST_STEAL {
+        return Some(Judged::ok(found));
     }
     Some(Judged::but(
-        format!(
-            "the hypervisor gave {} of this machine's CPU time to others since boot and {} in the moment before the start",
-            share(since_boot),
-            share(now)
-        ),
+        found,
         Level::Spoils,
-        format!("at most {} since boot, none now", percent(MOST_STEAL)),
+        format!("at most {}", percent(MOST_STEAL)),
         "what is stolen shows as slowness, and as CPU time where the kernel does not take it out",
         "A host of its own or a quieter hour helps.",
     ))

@@ -163,9 +163,9 @@ fn each_has_its_boundary() {
     for (name, seen, expected) in [
         ("load-average", Seen { load: Some(2.0), ..quiet() }, false),
         ("load-average", Seen { load: Some(2.01), ..quiet() }, true),
-        ("steal", Seen { steal_since_boot: ratio(0.001), ..quiet() }, false),
-        ("steal", Seen { steal_since_boot: ratio(0.0011), ..quiet() }, true),
-        ("steal", Seen { steal_now: ratio(0.05), ..quiet() }, true),
+        ("steal", Seen { steal_since_boot: ratio(0.3), ..quiet() }, false),
+        ("steal", Seen { steal_now: ratio(0.01), ..quiet() }, false),
+        ("steal", Seen { steal_now: ratio(0.011), ..quiet() }, true),
         ("swap", Seen { swap_used: bytes(80_000_000), ..quiet() }, false),
         ("swap", Seen { swap_used: bytes(80_000_001), ..quiet() }, true),
         ("governor", Seen { governors: vec![], ..quiet() }, false),

@@ -38,7 +38,7 @@ pub(crate) fn start(
     quest: Quest<'_>,
     progress: &mut dyn Progress,
 ) -> Result<StoppedBy, RunError> {
-    let (placement, environment) = run.environment()?;
+    let (placement, environment, claim) = run.environment(progress)?;
     let mut bench = ServerBench::start(run, quest.work, &placement, progress)?;
     let prepared = prepare::setup(run, quest, &mut bench, environment, progress);
     let result = prepared.and_then(|setup| {
@@ -47,7 +47,7 @@ pub(crate) fn start(
     });
     progress.stage("stopping the servers");
     bench.stop();
-    run.end(result)
+    run.end(result, &claim)
 }
 
 /// The rest of a run that was ended before its time. What was measured before stays as it is.
@@ -57,7 +57,7 @@ pub(crate) fn resume(
     before: Stored,
     progress: &mut dyn Progress,
 ) -> Result<StoppedBy, RunError> {
-    let (placement, _) = run.environment()?;
+    let (placement, _, claim) = run.environment(progress)?;
     let mut bench = ServerBench::start(run, quest.work, &placement, progress)?;
     let same_log = bench.workload().log_sha256 == before.setup.workload.log_sha256;
     let result = match same_log {
@@ -66,7 +66,7 @@ pub(crate) fn resume(
     };
     progress.stage("stopping the servers");
     bench.stop();
-    run.end(result)
+    run.end(result, &claim)
 }
 
 fn stored(setup: Setup, trials: Vec<TrialRecord>) -> Stored {
@@ -157,6 +157,7 @@ impl Series {
             counters: measured.counters,
             times: measured.times.encode(),
             in_flight: measured.in_flight,
+            own_lateness: measured.own_lateness,
         };
         self.number += 1;
         Ok(record)

@@ -6,9 +6,9 @@
 use super::ServerBench;
 use super::jobs::{Jobs, no_replies, pacer};
 use crate::plan::LoadClock;
-use crate::results::InFlight;
+use crate::results::{InFlight, TrialLateness};
 use crate::run::RunError;
-use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording};
+use bakeoff_loadgen::{BodyCheck, Job, OwnLateness, Pace, Recording};
 use bakeoff_meter::{Counters, Times};
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{EndlessSource, Slice};
@@ -56,6 +56,7 @@ pub(crate) struct Measured {
     pub(crate) counters: Counters,
     pub(crate) times: Times,
     pub(crate) in_flight: InFlight,
+    pub(crate) own_lateness: Option<TrialLateness>,
 }
 
 /// One stretch of a load: the warm-up, or the trial itself.
@@ -96,7 +97,8 @@ impl ServerBench<'_> {
         let mut counters = recording.counters;
         self.reader.fill(&mut counters, &before, &after);
         let in_flight = InFlight { every_ns: every.get(), seen: recording.in_flight };
-        Ok(Measured { counters, times: recording.times, in_flight })
+        let own_lateness = recording.own_lateness.as_ref().map(lateness);
+        Ok(Measured { counters, times: recording.times, in_flight, own_lateness })
     }
 
     /// That nothing but failures came back, for this arm.
@@ -156,6 +158,11 @@ impl ServerBench<'_> {
             last = now;
         }
     }
+}
+
+fn lateness(own: &OwnLateness) -> TrialLateness {
+    let OwnLateness { times, intervals, excluded } = own;
+    TrialLateness { p99_ns: times.quantile(0.99).get(), intervals: *intervals, excluded: *excluded }
 }
 
 /// How many requests to prepare: all that may come due, as long as memory is no matter.

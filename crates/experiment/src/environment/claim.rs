@@ -1,0 +1,207 @@
+//! Two bakeoffs on one machine see each other: who measures on which cores, and since when.
+//!
+//! Measuring side, cold: at a run's start and end. Each holds a socket whose name in the kernel's abstract
+//! names says it all, so that it ends with its process however that ends, needs no file and no right,
+//! and every user can read it (`/proc/net/unix`). Who comes second tells those that are there. Nobody is
+//! kept from anything. Networks of their own (containers) are not seen into. Anybody may make such a name:
+//! it is read as fed data, and all that it can do is make a warning.
+
+use super::cores::{core_list, parse_core_list};
+use super::host::Host;
+use crate::results::Warning;
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+/// The beginning of every name.
+const PREFIX: &str = "bakeoff/run/";
+/// Longer ones the kernel does not take (`sun_path` has 108 bytes, the first of which is 0).
+const LONGEST: usize = 107;
+/// More others are not looked at: nobody keeps a run busy with names.
+const MOST: usize = 32;
+/// The label of the warning.
+const LABEL: &str = "other-run";
+
+/// What a run holds as long as it measures.
+#[derive(Debug)]
+pub struct Claim {
+    /// `None` where the system does not let us: then only we see the others.
+    socket: Option<UnixDatagram>,
+    own: Other,
+    host: Host,
+    found: Vec<Warning>,
+}
+
+/// Says on which cores `what` (a plan's name) measures from now on, and looks who was there before.
+pub fn claim(what: &str, cores: &[usize]) -> Claim {
+    let own = Other {
+        pid: std::process::id(),
+        cores: cores.to_vec(),
+        since: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        what: what.to_owned(),
+    };
+    claim_as(own, Host::here())
+}
+
+fn claim_as(own: Other, host: Host) -> Claim {
+    let socket = bound(&own.name()).ok();
+    let there = others(&host, &own);
+    for other in &there {
+        // One that does not take it has ended, or was told by many.
+        let _ = socket.as_ref().map(|socket| told(socket, &other.name(), &own.name()));
+    }
+    let found = there.iter().map(|other| other.warning(&own.cores)).collect();
+    Claim { socket, own, host, found }
+}
+
+impl Claim {
+    /// The others that were there at the start, a warning each.
+    pub fn found(&self) -> &[Warning] {
+        &self.found
+    }
+
+    /// And those that came since: who is there now, and who told us.
+    pub fn others(&self) -> Vec<Warning> {
+        let mut came = others(&self.host, &self.own);
+        let mut name = [0; LONGEST];
+        for _ in 0..MOST {
+            let Some(length) = self.socket.as_ref().and_then(|socket| socket.recv(&mut name).ok()) else {
+                break;
+            };
+            came.extend(Other::parse(&String::from_utf8_lossy(&name[..length])));
+        }
+        let mut all = self.found.clone();
+        for other in came.iter().filter(|other| other.disturbs(&self.own)) {
+            let warning = other.warning(&self.own.cores);
+            all.extend(Some(warning).filter(|warning| !all.contains(warning)));
+        }
+        all
+    }
+}
+
+fn bound(name: &str) -> io::Result<UnixDatagram> {
+    let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+fn told(socket: &UnixDatagram, other: &str, own: &str) -> io::Result<usize> {
+    socket.send_to_addr(own.as_bytes(), &SocketAddr::from_abstract_name(other)?)
+}
+
+/// Another bakeoff, as its name says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Other {
+    pid: u32,
+    cores: Vec<usize>,
+    since: String,
+    what: String,
+}
+
+impl Other {
+    /// `bakeoff/run/PID/CORES/SINCE/WHAT`, plain letters only, and as much of the last as fits.
+    fn name(&self) -> String {
+        let Self { pid, cores, since, what } = self;
+        let name = format!("{PREFIX}{pid}/{}/{since}/{what}", core_list(cores));
+        name.chars().take(LONGEST).map(plain).collect()
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        let mut parts = name.strip_prefix(PREFIX)?.splitn(4, '/');
+        let pid = parts.next()?.parse().ok()?;
+        let cores = parse_core_list(parts.next()?)?;
+        let mut words = parts.map(|part| part.chars().map(plain).collect());
+        Some(Self { pid, cores, since: words.next()?, what: words.next()? })
+    }
+
+    fn disturbs(&self, own: &Self) -> bool {
+        self.pid != own.pid && self.cores.iter().any(|core| own.cores.contains(core))
+    }
+
+    fn warning(&self, own: &[usize]) -> Warning {
+        let both: Vec<usize> = self.cores.iter().copied().filter(|core| own.contains(core)).collect();
+        let Self { pid, since, what, .. } = self;
+        let sentence = format!(
+            "Another bakeoff (`{what}`, process {pid}, since {since}) measures on the same cores ({}): each takes time \
+             and cache from the other, so figures of both are worth less. Run one after the other, or give each cores \
+             of its own.",
+            core_list(&both)
+        );
+        Warning { label: LABEL.to_owned(), sentence }
+    }
+}
+
+fn plain(letter: char) -> char {
+    if letter.is_ascii_graphic() || letter == ' ' { letter } else { '?' }
+}
+
+/// Those in the kernel's table of sockets that have one of our cores. A name is behind an `@`, and last.
+fn others(host: &Host, own: &Other) -> Vec<Other> {
+    let table = host.text("/proc/self/net/unix").unwrap_or_default();
+    let named = table.lines().filter_map(|line| Other::parse(line.split_once(" @")?.1));
+    named.filter(|other| other.disturbs(own)).take(MOST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::host::tests::machine;
+    use super::*;
+
+    fn other(pid: u32, cores: &[usize], what: &str) -> Other {
+        Other { pid, cores: cores.to_vec(), since: "2026-11-23T08:02:28Z".to_owned(), what: what.to_owned() }
+    }
+
+    fn table(names: &[String]) -> String {
+        let rows: Vec<String> =
+            names.iter().map(|name| format!("0000000000000000: 2 0 0 0002 01 4711 @{name}\n")).collect();
+        format!("Num  RefCount Protocol Flags Type St Inode Path\n{}", rows.concat())
+    }
+
+    #[test]
+    fn those_with_a_core_of_ours_are_seen_and_nobody_else() {
+        let own = other(7, &[0, 1], "mine");
+        let there = [other(8, &[1, 2], "a plan"), other(9, &[2, 3], "far"), other(7, &[0], "mine")];
+        let mut names: Vec<String> = there.iter().map(Other::name).collect();
+        names.extend(
+            ["/tmp/x", "bakeoff/run/", "bakeoff/run/8/1/now", "bakeoff/run/x/1/now/y"].map(Into::into),
+        );
+        let (_directory, host) = machine(&[("/proc/self/net/unix", &table(&names))]);
+        assert_eq!(others(&host, &own), there[..1]);
+    }
+
+    #[test]
+    fn a_name_has_room_and_letters_of_any_kind_do_no_harm() {
+        let long = other(u32::MAX, &(0..64).collect::<Vec<_>>(), &"é\n/".repeat(99));
+        let name = long.name();
+        assert_eq!((name.len(), name.is_ascii()), (LONGEST, true));
+        let read = Other::parse(&name).unwrap();
+        assert!(read.what.starts_with("??/??/") && read.cores == long.cores, "{read:?}");
+        assert_eq!(Other::parse("bakeoff/run/1/0/\u{1b}[2J/x").unwrap().since, "?[2J");
+    }
+
+    #[test]
+    fn the_second_names_the_first_and_the_first_hears_of_the_second() {
+        // Processes and cores that no machine has.
+        let (first, second) =
+            (other(3_000_000_001, &[9001, 9002], "one"), other(3_000_000_002, &[9002], "two"));
+        let before = claim_as(first.clone(), Host::here());
+        let after = claim_as(second.clone(), Host::here());
+        assert_eq!((before.found(), after.found()), (&[][..], &[first.warning(&[9002])][..]));
+        let said = &after.found()[0];
+        assert!(said.label == "other-run" && said.sentence.contains("`one`, process 3000000001"), "{said:?}");
+        assert!(said.sentence.contains("same cores (9002)"), "{said:?}");
+        assert_eq!(before.others(), [second.warning(&[9001, 9002])], "it is there");
+        drop(after);
+        let after = claim_as(second.clone(), Host::here());
+        drop(after);
+        assert_eq!(before.others(), [second.warning(&[9001, 9002])], "it was there, and said so");
+        drop(before);
+        assert_eq!(claim_as(second, Host::here()).found(), [], "a name ends with who had it");
+    }
+
+    #[test]
+    fn a_machine_without_a_table_shows_nobody() {
+        let (_directory, host) = machine(&[]);
+        assert_eq!(claim_as(other(3_000_000_003, &[9003], "x"), host).others(), []);
+    }
+}
