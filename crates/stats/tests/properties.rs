@@ -1,8 +1,8 @@
 //! What must hold for any data.
 
 use bakeoff_stats::{
-    CountsByRound, Decision, Level, LookPlan, Quantile, Question, Resampling, Scale, Verdict, effect,
-    effect_of, judge, judge_null, quantile_ratio,
+    CountsByRound, Decision, Level, LookPlan, Margin, Quantile, Question, Resampling, Rounds, Scale, Verdict,
+    effect, effect_of, judge, judge_null, quantile_ratio,
 };
 use proptest::prelude::*;
 
@@ -71,7 +71,9 @@ proptest! {
         d in values(90), null_d in values(90), margin in 0.0..0.1_f64, arms in 1_usize..50
     ) {
         let level = LookPlan::new(80).level(arms);
-        let q = Question { margin, invalid: None, null_d: &null_d, d: &d, starts: &[], level, last_look: true };
+        let rounds = |ratios: Vec<f64>| Rounds { amounts: ratios.clone(), ratios };
+        let (null, arm, margin) = (rounds(null_d), rounds(d), Margin::Share(margin));
+        let q = Question { margin, invalid: None, null: &null, arm: &arm, starts: &[], level, last_look: true };
         let early = judge(&Question { last_look: false, ..q });
         let last = judge(&q);
         prop_assert!(last.verdict().is_some() && last.verdict() != Some(Verdict::Invalid));

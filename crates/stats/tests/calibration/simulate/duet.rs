@@ -1,55 +1,69 @@
 //! The rule for duets on invented noise.
 //!
-//! A duet loads all arms at once, which makes its rounds less noisy. Its verdict stands when the
-//! effect is small; above [`DUET_CONFIRM_ABOVE`] rounds in which the arms take turns decide, at
-//! one look and with their own noise.
+//! A duet loads all arms at once, which makes its rounds less noisy; they give the verdict. Rounds in which the arms
+//! take turns follow, at another load: the baseline's own figure is another there and the amount of the cost a
+//! little, so is the noise. Where the two amounts contradict each other, the verdict is taken back.
 
-use super::{Calibration, NoiseModel, Outcome, run_rule, tally};
-use crate::{DUET_CONFIRM_ABOVE, DUET_CONFIRM_ROUNDS, Verdict};
+use super::{Calibration, NoiseModel, Outcome, Scenario, Session, between, run_rule, tally};
+use bakeoff_stats::{Contradiction, Effect, LookPlan, Scale, SplitMix64, Verdict, contradiction, effect_of};
 
-/// A duet to simulate many times, as the only arm of its run.
+/// A duet to simulate many times.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DuetScenario {
-    /// The true effect of the arm, a fraction.
-    pub effect: f64,
-    /// Noise of a round of the duet.
-    pub duet: NoiseModel,
-    /// Noise of a round in which the arms take turns.
-    pub turns: NoiseModel,
-    /// The margin, a fraction.
-    pub margin: f64,
-    /// Where the duet ends at the latest.
-    pub max_rounds: u32,
+pub(crate) struct DuetScenario {
+    /// Its own rounds.
+    pub(crate) duet: Scenario,
+    /// The machine in the rounds that follow.
+    pub(crate) turns: NoiseModel,
+    /// How many of them.
+    pub(crate) rounds: u32,
+    /// The baseline's figure there in units of that in the duet, drawn between these.
+    pub(crate) baseline: (f64, f64),
+    /// The amount of the cost there in units of that in the duet, drawn between these.
+    pub(crate) amount: (f64, f64),
 }
 
 /// Shares over many simulated duets.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DuetCalibration {
-    /// How they ended, with the rounds of both kinds.
-    pub ends: Calibration,
-    /// Duets that went to be confirmed.
-    pub to_confirm: u32,
+pub(crate) struct DuetCalibration {
+    /// How they ended; rounds are the duet's.
+    pub(crate) ends: Calibration,
+    /// Share of those that were contradicted.
+    pub(crate) contradicted: f64,
 }
 
 /// Simulates duets, each from its own seed derived from `seed`.
-pub fn calibrate_duet(runs: u32, scenario: &DuetScenario, seed: u64) -> DuetCalibration {
-    let mut to_confirm = 0;
-    let ends = tally(runs, scenario.effect, seed, |seed| {
-        let (outcome, confirmed) = run_duet(scenario, seed);
-        to_confirm += u32::from(confirmed);
+pub(crate) fn calibrate_duet(runs: u32, scenario: &DuetScenario, seed: u64) -> DuetCalibration {
+    let mut contradicted = 0;
+    let ends = tally(runs, scenario.duet.effect, seed, |seed| {
+        let (outcome, contradiction) = run_duet(scenario, seed);
+        contradicted += u32::from(contradiction.is_some());
         outcome
     });
-    DuetCalibration { ends, to_confirm }
+    DuetCalibration { ends, contradicted: f64::from(contradicted) / f64::from(runs) }
 }
 
-/// How one ended, and whether it had to be confirmed.
-fn run_duet(s: &DuetScenario, seed: u64) -> (Outcome, bool) {
-    let together = run_rule(s.effect, &s.duet, s.margin, 1, s.max_rounds, seed);
-    let claims = matches!(together.verdict, Verdict::Costs | Verdict::Saves);
-    if !claims || together.effect.abs() <= DUET_CONFIRM_ABOVE {
-        return (together, false);
-    }
+/// How one ended, and what contradicted it.
+fn run_duet(s: &DuetScenario, seed: u64) -> (Outcome, Option<Contradiction>) {
+    let mut outcome = run_rule(&s.duet, seed);
     // Another seed, or the two would share their noise.
-    let in_turns = run_rule(s.effect, &s.turns, s.margin, 1, DUET_CONFIRM_ROUNDS, !seed);
-    (Outcome { rounds: together.rounds + in_turns.rounds, ..in_turns }, true)
+    let (duet, turns) = (outcome.cost.as_ref().map(|cost| &cost.amount), amount_in_turns(s, !seed));
+    let contradiction = duet.zip(turns.as_ref()).and_then(|(one, other)| contradiction(one, other));
+    if contradiction.is_some() {
+        outcome.verdict = Verdict::NotResolved;
+    }
+    (outcome, contradiction)
+}
+
+/// The cost in units of the duet's baseline.
+fn amount_in_turns(s: &DuetScenario, seed: u64) -> Option<Effect> {
+    let mut rng = SplitMix64::new(seed);
+    let baseline = between(s.baseline, &mut rng);
+    let amount = s.duet.effect * between(s.amount, &mut rng);
+    let mut session = Session::new(&s.turns, &[amount / baseline], rng.next_u64());
+    for _ in 0..s.rounds {
+        session.round();
+    }
+    let amounts: Vec<f64> = session.arms[0].amounts.iter().map(|x| x * baseline).collect();
+    let level = LookPlan::new(s.rounds).level(s.duet.arms);
+    effect_of(&amounts, &session.starts, level, Scale::Difference)
 }

@@ -1,31 +1,31 @@
 //! The whole rule on invented noise: how often it is wrong, and how long it takes.
 //!
-//! Part of the crate and not of a test, because MEASURING.md quotes what `make calibrate` prints.
-//! The simulated run is judged by [`crate::judge`] at the looks of [`LookPlan`], exactly like a
-//! real one.
+//! Test code, and MEASURING.md quotes what `make calibrate` prints of it. A simulated run is judged by
+//! [`judge`] at the looks of [`bakeoff_stats::LookPlan`], exactly like a real one; [`run`] has the looks and the clock,
+//! [`duet`] what follows a duet.
 //!
 //! The model of one slice is, in logarithms,
 //! `arm effect + process luck + round component + slice noise`. The luck of a process lasts from
 //! start to start. The round component is shared by all slices of a round and cancels in the
-//! ratios; slice noise is drawn for A, A' and each arm separately, so all arms of a round share the
-//! noise of its reference, as in reality.
+//! ratios, not in the amounts; slice noise is drawn for A, A' and each arm separately, so all arms of a
+//! round share the noise of its reference, as in reality. A round takes as long as its slices cost together.
 
 mod duet;
+mod run;
 
 use std::num::NonZeroU32;
 
-pub use duet::{DuetCalibration, DuetScenario, calibrate_duet};
+pub(crate) use duet::{DuetScenario, calibrate_duet};
+pub(crate) use run::{run_family, run_rule};
 
-use crate::{
-    Decision, Interval, Level, LookPlan, Question, SplitMix64, Verdict, judge, log_ratio, log_ratios,
-};
+use bakeoff_stats::{Cost, Decision, Judgement, Level, Margin, Question, Rounds, SplitMix64, Verdict, judge};
 
 /// Variance of `ln s - (ln a + ln a')/2` in units of the variance of one slice: 1 + 1/2.
 const PAIRED_VARIANCE: f64 = 1.5;
 
 /// What is hit when a disturbance comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Contamination {
+pub(crate) enum Contamination {
     /// A whole round: all its slices are noisy at once.
     Rounds,
     /// Single slices, each by its own chance: more rounds are hit, each less.
@@ -34,33 +34,33 @@ pub enum Contamination {
 
 /// Noise of a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NoiseModel {
+pub(crate) struct NoiseModel {
     /// Sd of an undisturbed round's log ratio of an arm to the mean of A and A'; close to what a
     /// result shows as robust sd.
-    pub paired_sd: f64,
+    pub(crate) paired_sd: f64,
     /// Sd of the component all slices of a round share.
-    pub round_sd: f64,
+    pub(crate) round_sd: f64,
     /// Share of rounds or slices that are disturbed, 0..1.
-    pub contamination_share: f64,
+    pub(crate) contamination_share: f64,
     /// How many times noisier a disturbed one is.
-    pub contamination_factor: f64,
+    pub(crate) contamination_factor: f64,
     /// What is disturbed.
-    pub contamination: Contamination,
+    pub(crate) contamination: Contamination,
     /// Log difference between A' and A that neither rounds nor starts average out. The arm is like
     /// A.
-    pub aa_bias: f64,
+    pub(crate) aa_bias: f64,
     /// Sd of the lasting log offset that each start of each process draws.
-    pub process_luck: f64,
+    pub(crate) process_luck: f64,
     /// Rounds after which all processes are started anew; `None`: one start for the whole run.
-    pub rounds_per_start: Option<NonZeroU32>,
+    pub(crate) rounds_per_start: Option<NonZeroU32>,
     /// And before each round up to this one, as a run with quick starts does.
-    pub each_until: u32,
+    pub(crate) each_until: u32,
 }
 
 impl NoiseModel {
     /// A shared machine: 10 % of the rounds with four-fold noise, whole rounds faster or slower by
     /// 20 %, equal processes equal.
-    pub fn shared_machine(paired_sd: f64) -> NoiseModel {
+    pub(crate) fn shared_machine(paired_sd: f64) -> NoiseModel {
         NoiseModel {
             paired_sd,
             round_sd: 0.2,
@@ -73,69 +73,50 @@ impl NoiseModel {
             each_until: 0,
         }
     }
+
+    /// Each start of a process with luck of its own, started anew as runs with quick starts do: before each of the
+    /// first ten rounds, then every third.
+    pub(crate) fn started_anew(self, luck: f64) -> NoiseModel {
+        NoiseModel { process_luck: luck, rounds_per_start: NonZeroU32::new(3), each_until: 10, ..self }
+    }
+
+    /// Sd of an undisturbed round's log ratio, with the luck of the processes.
+    pub(crate) fn sd_of_a_round(&self) -> f64 {
+        self.paired_sd.hypot(PAIRED_VARIANCE.sqrt() * self.process_luck)
+    }
+}
+
+/// What to simulate many times.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Scenario {
+    /// The true effect of the arm: a fraction, and as the baseline's figure is 1, the amount as well.
+    pub(crate) effect: f64,
+    /// The machine.
+    pub(crate) noise: NoiseModel,
+    /// The margin.
+    pub(crate) margin: Margin,
+    /// Arms the level is shared among.
+    pub(crate) arms: usize,
+    /// Where the run ends at the latest.
+    pub(crate) max_rounds: u32,
+    /// Its budget, in ordinary rounds, drawn between these two; `None`: there is time for all.
+    pub(crate) budget: Option<(f64, f64)>,
 }
 
 /// How one simulated arm ended.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outcome {
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Outcome {
     /// Its verdict.
-    pub verdict: Verdict,
+    pub(crate) verdict: Verdict,
     /// Rounds at the look that gave it.
-    pub rounds: u32,
-    /// The estimated effect then, as a fraction.
-    pub effect: f64,
-    /// Its interval then.
-    pub interval: Interval,
+    pub(crate) rounds: u32,
+    /// What it was seen to cost then; `None` under three rounds.
+    pub(crate) cost: Option<Cost>,
 }
 
-/// Simulates one arm with a true `effect` (a fraction), judged as one of `arms` arms.
-pub fn run_rule(
-    effect: f64,
-    noise: &NoiseModel,
-    margin: f64,
-    arms: usize,
-    max_rounds: u32,
-    seed: u64,
-) -> Outcome {
-    let plan = LookPlan::new(max_rounds);
-    let mut session = Session::new(noise, &[effect], seed);
-    let level = plan.level(arms);
-    run_to_verdict(&plan, |rounds, last| {
-        session.run_until(rounds);
-        session.judged(0, rounds as usize, margin, level, last)
-    })
-}
-
-/// Simulates all arms of one run, which share A and A'. Each is final at its own look.
-pub fn run_family(
-    effects: &[f64],
-    noise: &NoiseModel,
-    margin: f64,
-    max_rounds: u32,
-    seed: u64,
-) -> Vec<Outcome> {
-    let plan = LookPlan::new(max_rounds);
-    let level = plan.level(effects.len());
-    let mut session = Session::new(noise, effects, seed);
-    let one = |arm| {
-        run_to_verdict(&plan, |rounds, last| {
-            session.run_until(rounds);
-            session.judged(arm, rounds as usize, margin, level, last)
-        })
-    };
-    (0..effects.len()).map(one).collect()
-}
-
-fn run_to_verdict(plan: &LookPlan, mut look: impl FnMut(u32, bool) -> (Decision, Outcome)) -> Outcome {
-    let mut rounds = 0;
-    loop {
-        rounds = plan.next_after(rounds).unwrap_or(plan.last());
-        let last = rounds == plan.last();
-        match look(rounds, last) {
-            (Decision::Final(_), outcome) => return outcome,
-            (Decision::GoOn, outcome) if last => return outcome, // judge() never goes on here
-            (Decision::GoOn, _) => {}
-        }
+impl Outcome {
+    fn of(judgement: Judgement, rounds: u32) -> Outcome {
+        Outcome { verdict: judgement.verdict().unwrap_or_default(), rounds, cost: judgement.cost }
     }
 }
 
@@ -149,9 +130,8 @@ struct Session<'a> {
     luck: Vec<f64>,
     /// The start of each round.
     starts: Vec<u32>,
-    null_d: Vec<f64>,
-    /// Log ratios per arm and round.
-    d: Vec<Vec<f64>>,
+    null: Rounds,
+    arms: Vec<Rounds>,
 }
 
 impl<'a> Session<'a> {
@@ -162,35 +142,37 @@ impl<'a> Session<'a> {
             rng: SplitMix64::new(seed),
             luck: vec![0.0; effects.len() + 2],
             starts: Vec::new(),
-            null_d: Vec::new(),
-            d: vec![Vec::new(); effects.len()],
+            null: Rounds::default(),
+            arms: vec![Rounds::default(); effects.len()],
         }
     }
 
-    fn run_until(&mut self, rounds: u32) {
-        while self.null_d.len() < rounds as usize {
-            self.round();
-        }
+    fn rounds(&self) -> u32 {
+        self.starts.len() as u32
     }
 
-    /// One round, as figures (CPU per request, say) that go through the real log ratios.
-    fn round(&mut self) {
+    /// One round, as figures (CPU per request, say) that go through the real log ratios and differences. What it
+    /// takes: one for an ordinary slice.
+    fn round(&mut self) -> f64 {
         let noise = self.noise;
         self.start();
         let level = noise.round_sd * self.rng.normal();
         let whole = noise.contamination == Contamination::Rounds && self.disturbed();
         let a = (level + self.luck[0] + self.slice(whole)).exp();
         let a2 = (level + self.luck[1] + noise.aa_bias + self.slice(whole)).exp();
-        self.null_d.push(log_ratio(a2, a));
+        append(&mut self.null, Rounds::of_twins(&[a2], &[a]));
+        let mut took = a + a2;
         for arm in 0..self.truths.len() {
             let s = (level + self.luck[arm + 2] + self.truths[arm] + self.slice(whole)).exp();
-            self.d[arm].extend(log_ratios(&[s], &[a], &[a2]));
+            append(&mut self.arms[arm], Rounds::of(&[s], &[a], &[a2]));
+            took += s;
         }
+        took
     }
 
     /// Starts the processes before the next round, if it is time.
     fn start(&mut self) {
-        let round = self.starts.len() as u32;
+        let round = self.rounds();
         let is_first = match self.noise.rounds_per_start {
             Some(rounds) => round < self.noise.each_until || round % rounds == 0,
             None => round == 0,
@@ -212,77 +194,86 @@ impl<'a> Session<'a> {
         factor * self.noise.paired_sd / PAIRED_VARIANCE.sqrt() * self.rng.normal()
     }
 
-    fn judged(&self, arm: usize, n: usize, margin: f64, level: Level, last: bool) -> (Decision, Outcome) {
-        let (null_d, d) = (&self.null_d[..n], &self.d[arm][..n]);
-        let starts = &self.starts[..n];
-        let j = judge(&Question { margin, invalid: None, null_d, d, starts, level, last_look: last });
-        let (effect, interval) = match &j.effect {
-            Some(e) => (e.effect, e.interval),
-            None => (0.0, Interval { low: -1.0, high: f64::INFINITY }), // under three rounds
-        };
-        let verdict = j.verdict().unwrap_or(Verdict::NotResolved);
-        (j.decision, Outcome { verdict, rounds: n as u32, effect, interval })
+    fn judged(
+        &self,
+        arm: usize,
+        rounds: u32,
+        margin: Margin,
+        level: Level,
+        last: bool,
+    ) -> (Decision, Outcome) {
+        let first = |all: &Rounds| all.clone().first(rounds as usize);
+        let (null, arm) = (first(&self.null), first(&self.arms[arm]));
+        let starts = &self.starts[..rounds as usize];
+        let question =
+            Question { margin, invalid: None, null: &null, arm: &arm, starts, level, last_look: last };
+        let judgement = judge(&question);
+        (judgement.decision, Outcome::of(judgement, rounds))
     }
 }
 
-/// What to simulate many times.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scenario {
-    /// The true effect of the arm, a fraction.
-    pub effect: f64,
-    /// The machine.
-    pub noise: NoiseModel,
-    /// The margin, a fraction.
-    pub margin: f64,
-    /// Arms the level is shared among.
-    pub arms: usize,
-    /// Where the run ends at the latest.
-    pub max_rounds: u32,
+fn append(all: &mut Rounds, more: Rounds) {
+    all.ratios.extend(more.ratios);
+    all.amounts.extend(more.amounts);
+}
+
+/// Drawn between two bounds, each doubling as likely as any other.
+fn between((least, most): (f64, f64), rng: &mut SplitMix64) -> f64 {
+    least * (most / least).powf(rng.unit())
 }
 
 /// Shares over many simulated runs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Calibration {
+pub(crate) struct Calibration {
     /// Runs simulated.
-    pub runs: u32,
+    pub(crate) runs: u32,
     /// Per verdict, in the order of [`Verdict::ALL`], how many runs ended in it.
-    pub counts: [u32; 7],
-    /// Runs whose final interval holds the true effect.
-    pub covered: u32,
+    counts: [u32; 7],
+    /// Runs whose final interval holds the truth: of the share, of the amount.
+    held: [u32; 2],
     /// Median number of rounds at the verdict.
-    pub median_rounds: u32,
+    pub(crate) median_rounds: u32,
 }
 
 impl Calibration {
     /// Share of runs that ended in `verdict`.
-    pub fn share(&self, verdict: Verdict) -> f64 {
-        f64::from(self.counts[verdict as usize]) / f64::from(self.runs.max(1))
+    pub(crate) fn share(&self, verdict: Verdict) -> f64 {
+        self.of_runs(self.counts[verdict as usize])
     }
 
-    /// Share of final intervals that hold the truth.
-    pub fn coverage(&self) -> f64 {
-        f64::from(self.covered) / f64::from(self.runs.max(1))
+    /// Share of runs that ended in `costs` or `saves`.
+    pub(crate) fn differs(&self) -> f64 {
+        self.share(Verdict::Costs) + self.share(Verdict::Saves)
+    }
+
+    /// Share of final intervals that hold the truth: of the share, of the amount.
+    pub(crate) fn coverage(&self) -> [f64; 2] {
+        self.held.map(|held| self.of_runs(held))
+    }
+
+    fn of_runs(&self, count: u32) -> f64 {
+        f64::from(count) / f64::from(self.runs.max(1))
     }
 }
 
 /// Simulates a scenario `runs` times, each run from its own seed derived from `seed`.
-pub fn calibrate(runs: u32, scenario: &Scenario, seed: u64) -> Calibration {
-    let Scenario { effect, noise, margin, arms, max_rounds } = *scenario;
-    tally(runs, effect, seed, |seed| run_rule(effect, &noise, margin, arms, max_rounds, seed))
+pub(crate) fn calibrate(runs: u32, scenario: &Scenario, seed: u64) -> Calibration {
+    tally(runs, scenario.effect, seed, |seed| run_rule(scenario, seed))
 }
 
 /// Counts what becomes of `runs` runs of an arm with a true `effect`.
 fn tally(runs: u32, effect: f64, seed: u64, mut run: impl FnMut(u64) -> Outcome) -> Calibration {
     let mut seeds = SplitMix64::new(seed);
-    let mut counts = [0; 7];
-    let (mut covered, mut rounds) = (0, Vec::new());
+    let (mut counts, mut held, mut rounds) = ([0; 7], [0; 2], Vec::new());
     for _ in 0..runs {
-        let outcome = run(seeds.next_u64());
-        counts[outcome.verdict as usize] += 1;
-        covered += u32::from(outcome.interval.contains(effect));
-        rounds.push(outcome.rounds);
+        let Outcome { verdict, rounds: n, cost } = run(seeds.next_u64());
+        counts[verdict as usize] += 1;
+        for (held, margin) in held.iter_mut().zip([Margin::Share(0.0), Margin::Amount(0.0)]) {
+            *held += u32::from(cost.as_ref().is_none_or(|cost| cost.on(margin).interval.contains(effect)));
+        }
+        rounds.push(n);
     }
     rounds.sort_unstable();
     let median_rounds = rounds.get(rounds.len() / 2).copied().unwrap_or(0);
-    Calibration { runs, counts, covered, median_rounds }
+    Calibration { runs, counts, held, median_rounds }
 }
