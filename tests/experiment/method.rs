@@ -76,7 +76,7 @@ fn a_duet_concludes_a_large_effect_and_rounds_in_turn_do_not_contradict_it() {
     assert!(low < amount && amount < high && (250e3..500e3).contains(&amount), "300 us were planted: {row}");
     let sentence = row["sentence"].as_str().unwrap();
     assert!(
-        sentence.contains("us CPU per request more than plain (") && sentence.contains("of plain's"),
+        sentence.contains("us CPU per request more than plain (") && sentence.contains(" times plain's "),
         "{sentence}"
     );
     assert!(row["beside"].as_str().unwrap().contains("two equal plain's differ by"), "{row}");
@@ -115,10 +115,10 @@ fn a_short_budget_ends_in_a_verdict_and_is_kept() {
     let arms = "[arm.plain]\nserver = \"origin\"\n\n[arm.burning]\nserver = \"origin\"\nburn = \"300us\"";
     for design in ["duet", "pairs"] {
         let text = plan(&format!("max_rounds = 80\nslice_requests = 100\ndesign = \"{design}\""), GET, arms);
-        let (results, _) = run(&text.replace("150s", "8s"));
+        let (results, _) = run(&text.replace("150s", "15s"));
         let row = row(&results, "burning", CPU);
         assert_eq!(row["verdict"], "costs", "{design}: {row}");
-        assert!(number(&results["duration_ns"]) < 10e9, "{design}: {}", results["duration_ns"]);
+        assert!(number(&results["duration_ns"]) < 17e9, "{design}: {}", results["duration_ns"]);
         let looks: Vec<u64> =
             results["looks"].as_array().unwrap().iter().map(|look| look.as_u64().unwrap()).collect();
         assert!(looks.len() <= 7 && looks.is_sorted(), "{looks:?}");

@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(looks(&planned, &slices(2)).looks, [10, 14, 20, 28, 40]);
         // 7 s spent; 88.35 s left: seven rounds of 2.5 s, then 2 s and every third 2.5: 17.5 + 70.85 s for 32 more.
         let after = looks(&planned, &slices(3)).looks;
-        assert_eq!(after, [10, 14, 20, 28, 42]);
+        assert_eq!(after, [10, 14, 20, 29, 42], "five looks as before, not six");
         assert_eq!(looks(&planned, &slices(9)).looks, after, "later rounds do not change it");
         assert_eq!(
             looks(&setup(25, vec![10, 14]), &slices(3)).looks,

@@ -101,7 +101,6 @@ pub(crate) fn duet(given: &Given<'_>, rate: f64, together: &Together) -> Rounds 
     let later = given.restarts_later();
     let paired = given.slice(usable * PAIRED_SHARE, wanted.max(1), &later);
     let kept = given.time_of_pairs(paired.requests).of_first(wanted, &later);
-    let kept = if wanted == 0 { 0.0 } else { kept.min(usable * PAIRED_SHARE) };
     let round = |slice: f64| RoundTime {
         round: slice + together.overhead.get() as f64,
         restart: given.restart.get() as f64,
@@ -111,6 +110,9 @@ pub(crate) fn duet(given: &Given<'_>, rate: f64, together: &Together) -> Rounds 
         Sizing::Free => ((rate * wall.as_secs_f64()) as usize).clamp(DUET_REQUESTS, MOST),
     };
     let time_of = |requests: usize| round(requests as f64 / rate * 1e9);
+    // The cost comes first: what fourteen short rounds need is not kept from them.
+    let spare = (usable - time_of(slice_of(SHORT_DUET_SLICE)).of_first(ROUNDS, given.restarts)).max(0.0);
+    let kept = if wanted == 0 { 0.0 } else { kept.min(usable * PAIRED_SHARE).min(spare) };
     let long = slice_of(DUET_SLICE);
     let enough = time_of(long).of_first(ROUNDS, given.restarts) <= usable - kept;
     let requests = if enough { long } else { slice_of(SHORT_DUET_SLICE) };
@@ -312,8 +314,8 @@ mod tests {
         assert_eq!(pairs(&case.given(Sizing::Free, &[], 90)).looks.last(), 68);
         case.restarts = RestartSetup { every: 3, each_until: 10, reason: String::new() };
         case.restart = Nanos::from_secs(1);
-        // Ten rounds take 12.45 + 9 s, and three more 4.735 s: 64.05 s are left for 40 of those.
-        assert_eq!(pairs(&case.given(Sizing::Free, &[], 90)).looks.last(), 50);
+        // Ten rounds take 12.45 + 9 s, and three more 4.735 s: 64.05 s are left for 41.
+        assert_eq!(pairs(&case.given(Sizing::Free, &[], 90)).looks.last(), 51);
     }
 
     #[test]

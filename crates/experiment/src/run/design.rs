@@ -225,7 +225,8 @@ mod tests {
     }
 
     fn facts<'a>(plan: &'a Plan, tried: &'a [Tried]) -> Facts<'a> {
-        Facts { plan, primary: SUBJECT_CPU, tried, of: 1000, subject_cores: 1, generator_cores: 1 }
+        let primary = plan.primary.as_deref().unwrap_or(SUBJECT_CPU);
+        Facts { plan, primary, tried, of: 1000, subject_cores: 1, generator_cores: 1 }
     }
 
     fn chosen(plan: &Plan, tried: &[Tried]) -> Result<Chosen, RunError> {

@@ -139,7 +139,7 @@ fn what_the_analysis_writes_fits_the_terminal() {
     for width in [80, 40] {
         let report = text(&bundle, width, false);
         assert!(report.lines().all(|line| line.chars().count() <= width), "{report}");
-        assert!(report.contains("tls     costs") && report.contains("INVALID"), "{report}");
+        assert!(report.contains("tls    costs 2") && report.contains("INVALID"), "{report}");
     }
 }
 
