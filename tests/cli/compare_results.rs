@@ -22,7 +22,7 @@ fn what_an_arm_costs_then_and_now_is_told_with_the_change() {
     ran(&yard, "old", plan(rounds, GET, &arms("100us", 200)));
     ran(&yard, "new", plan(rounds, GET, &arms("600us", 200)));
     let json = yard.run(&["compare-results", "old", "new", "--json"]).exits(0).json();
-    assert_eq!(json["schema"], "bakeoff-compare-results/1");
+    assert_eq!(json["schema"], "bakeoff-compare-results/2");
     let row = |arm: &str| -> Value {
         let rows = json["rows"].as_array().unwrap();
         rows.iter().find(|row| row["arm"] == arm).unwrap_or_else(|| panic!("{arm}: {json}")).clone()

@@ -113,7 +113,7 @@ fn the_report_stands_on_standard_output_and_ends_with_the_directory() {
     yard.write("plan.toml", plan("", GET, ORIGINS));
     let said = yard.run(&["run", "plan.toml", "--out", "a/new/out"]).exits(0);
     assert_eq!(said.last_line(), "results: a/new/out");
-    for word in ["what does tls cost?", "plain'", "noise floor", "3 of at most 3"] {
+    for word in ["what does tls cost?", "plain'", "noise floor", "3 of 3 planned rounds"] {
         assert!(said.stdout.contains(word), "{word}:\n{}", said.stdout);
     }
     // What is no report is on the other stream, in plain lines.

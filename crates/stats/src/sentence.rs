@@ -138,8 +138,9 @@ impl Words<'_> {
             None => {
                 let time = time(outlook.least).map(|a| format!(" ({a})")).unwrap_or_default();
                 let least = outlook.least;
+                let rounds = if least == 1 { "round" } else { "rounds" };
                 format!(
-                    "; at least {least} more rounds{time}, perhaps many times that, would settle a margin of {margin}"
+                    "; at least {least} more {rounds}{time}, perhaps many times that, would settle a margin of {margin}"
                 )
             }
         }

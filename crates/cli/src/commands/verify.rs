@@ -5,11 +5,11 @@ use crate::args::VerifyArgs;
 use crate::exit::Exit;
 use crate::{Failure, terminal};
 use bakeoff_experiment::directory::{DirectoryError, RESULTS, ResultsDir};
-use bakeoff_experiment::verify::{Verified, verify as ask};
+use bakeoff_experiment::verify::{Finding, Verified, verify as ask};
 use std::path::Path;
 
-/// Findings that are printed; one changed slice can change hundreds of figures.
-const SHOWN: usize = 30;
+/// Findings of a file that are printed; one changed slice can change hundreds of figures.
+const SHOWN: usize = 20;
 
 /// Prints what is not as it was written, a line each. Writes nothing.
 pub(crate) fn verify(args: &VerifyArgs) -> Result<Exit, Failure> {
@@ -22,10 +22,12 @@ pub(crate) fn verify(args: &VerifyArgs) -> Result<Exit, Failure> {
     let mut verified = ask(&args.dir).map_err(Failure::usage)?;
     let printed = printed(&args.dir, &mut verified)?;
     verified.notes.iter().for_each(|note| terminal::note(&format!("note: {note}")));
-    let lines = verified.findings.iter().take(SHOWN).map(ToString::to_string);
-    lines.for_each(|line| terminal::say(&line));
-    if let Some(more) = verified.findings.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-        terminal::say(&format!("... and {more} more"));
+    let file = |finding: &Finding| finding.place.split([' ', ':']).next().unwrap_or_default().to_owned();
+    for of_file in verified.findings.chunk_by(|a, b| file(a) == file(b)) {
+        of_file.iter().take(SHOWN).for_each(|finding| terminal::say(&finding.to_string()));
+        if let Some(more) = of_file.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+            terminal::say(&format!("... and {more} more of {}", file(&of_file[0])));
+        }
     }
     let dir = args.dir.display();
     if !verified.findings.is_empty() {

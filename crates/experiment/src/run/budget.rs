@@ -81,7 +81,7 @@ pub(crate) fn pairs(given: &Given<'_>) -> Rounds {
     let time = given.time_of_pairs(sized.requests);
     let fit = time.fitting(usable, 0, given.plan.max_rounds, given.restarts);
     let looks = planned(fit, given.plan.max_rounds);
-    warnings.extend(few_rounds(fit, looks.last(), time));
+    warnings.extend(few_rounds(fit, given.plan.max_rounds, looks.last(), time));
     let parts = given.parts(sized.requests);
     Rounds {
         requests: sized.requests,
@@ -130,7 +130,7 @@ pub(crate) fn duet(given: &Given<'_>, rate: f64, together: &Together) -> Rounds 
         requests,
         reason: format!("all arms at once take about {wall} for it"),
         parts: given.parts(paired.requests),
-        warnings: few_rounds(fit, looks.last(), time).into_iter().collect(),
+        warnings: few_rounds(fit, given.plan.max_rounds, looks.last(), time).into_iter().collect(),
         looks,
         duet: Some(duet),
     }
@@ -222,8 +222,9 @@ fn small_slices(requests: usize, wanted: usize) -> Warning {
     }
 }
 
-fn few_rounds(fit: u32, planned: u32, time: RoundTime) -> Option<Warning> {
-    (fit < LOOKS[0]).then(|| Warning {
+/// Where it is the budget that bears no more.
+fn few_rounds(fit: u32, max_rounds: u32, planned: u32, time: RoundTime) -> Option<Warning> {
+    (fit < LOOKS[0].min(max_rounds)).then(|| Warning {
         label: "few-rounds".to_owned(),
         sentence: format!(
             "a round takes {}: only about {planned} fit the budget, judged once at the end; a larger budget allows \
