@@ -5,13 +5,17 @@
 
 use bakeoff_sys::thread::cpu_time;
 use bakeoff_units::Nanos;
+use std::collections::VecDeque;
 use std::hint::black_box;
 
-/// One request in so many is a sample of what the loop takes.
-const SAMPLE: u64 = 16_384;
-/// A sample burns so many times in a row: reading the clock costs as much as a short burn, and here
-/// it hardly counts.
-const BATCH: u64 = 64;
+/// One burn in so many is timed.
+const SAMPLE: u64 = 16;
+/// A sample lasts at least so long, if need be by burning more than once in a row: reading the clock costs as much as a
+/// short burn, and here it hardly counts.
+const LASTING: Nanos = Nanos::from_micros(2);
+/// So many samples are kept. The mean of their middle half is what a burn takes: whatever else was done in a sample, such
+/// as another's packets, is no cost of burning.
+const KEPT: usize = 32;
 /// Turns of the loop that calibrate it: some tenths of a millisecond.
 const TRIAL: u64 = 200_000;
 /// Trials; the quickest is the one that nobody disturbed.
@@ -23,6 +27,12 @@ pub(crate) struct Burner {
     turns: u64,
     burned: u64,
     clock: Nanos,
+    /// Burns of a sample.
+    batch: u64,
+    /// The last samples, per burn.
+    samples: VecDeque<Nanos>,
+    /// What a burn takes.
+    each: Nanos,
 }
 
 impl Burner {
@@ -31,21 +41,34 @@ impl Burner {
         let quickest = (0..TRIALS).map(|_| timed(TRIAL).get()).min().unwrap_or(TRIAL).max(1);
         let turns = each.get() as f64 * TRIAL as f64 / quickest as f64;
         let clock = (0..100).map(|_| timed(0)).min().unwrap_or(Nanos::ZERO);
-        Self { turns: turns.round() as u64, burned: 0, clock }
+        let batch = LASTING.get().div_ceil(each.get().max(1)).max(1);
+        Self { turns: turns.round() as u64, burned: 0, clock, batch, samples: VecDeque::new(), each }
     }
 
-    /// Burns once. Returns what is to be added to the total: a sample stands for the requests
-    /// around it, the others for nothing.
+    /// Burns once, or as often as a sample needs. Returns what that took, as far as samples tell.
     pub(crate) fn burn(&mut self) -> Nanos {
-        let sampled = self.burned.is_multiple_of(SAMPLE);
+        let sampled = self.burned.is_multiple_of(SAMPLE * self.batch);
         self.burned += 1;
-        if sampled {
-            let each = timed(self.turns * BATCH).since(self.clock).times(1.0 / BATCH as f64);
-            return each.times((SAMPLE - 1 + BATCH) as f64);
+        if !sampled {
+            spin(self.turns);
+            return self.each;
         }
-        spin(self.turns);
-        Nanos::ZERO
+        let took = timed(self.turns * self.batch).since(self.clock);
+        self.samples.push_back(took.times(1.0 / self.batch as f64));
+        if self.samples.len() > KEPT {
+            self.samples.pop_front();
+        }
+        self.each = middle(self.samples.iter().copied().collect());
+        self.each.times(self.batch as f64)
     }
+}
+
+/// The mean of the middle half.
+fn middle(mut samples: Vec<Nanos>) -> Nanos {
+    samples.sort_unstable();
+    let quarter = samples.len() / 4;
+    let half = &samples[quarter..samples.len() - quarter];
+    Nanos::new(half.iter().map(|sample| sample.get()).sum::<u64>() / half.len().max(1) as u64)
 }
 
 fn timed(turns: u64) -> Nanos {
@@ -67,6 +90,13 @@ fn spin(turns: u64) {
 mod tests {
     use super::*;
 
+    #[test]
+    fn what_else_was_done_in_a_sample_is_no_cost_of_burning() {
+        let samples = [5, 4, 900, 6, 5, 4, 1, 6].map(Nanos::new).to_vec();
+        assert_eq!(middle(samples), Nanos::new(5));
+        assert_eq!(middle(vec![Nanos::new(7)]), Nanos::new(7));
+    }
+
     /// Wide bounds: a neighbour on the same physical core can halve or double what a turn takes.
     #[test]
     fn burning_takes_about_what_was_asked_for() {
@@ -74,7 +104,7 @@ mod tests {
         let quickest = (0..20).map(|_| timed(burner.turns * 100)).min().unwrap();
         assert!(quickest > Nanos::from_micros(100) && quickest < Nanos::from_millis(5), "{quickest}");
         let total = (0..SAMPLE).fold(Nanos::ZERO, |sum, _| sum + burner.burn());
-        let each = total.times(1.0 / (SAMPLE - 1 + BATCH) as f64);
+        let each = total.times(1.0 / SAMPLE as f64);
         assert!(each > Nanos::from_micros(1) && each < Nanos::from_micros(50), "{each}");
     }
 }

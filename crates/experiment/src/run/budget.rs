@@ -35,7 +35,7 @@ const PAIRED: u32 = 10;
 /// The same where a quantile is asked for: fewer have no interval.
 const PAIRED_FOR_QUANTILES: u32 = 20;
 /// Share of the budget that may be kept for them.
-const PAIRED_SHARE: f64 = 0.4;
+const PAIRED_SHARE: f64 = 0.25;
 
 /// What rounds are planned from.
 pub(crate) struct Given<'a> {
@@ -356,7 +356,7 @@ mod tests {
         assert_eq!((rounds.requests, rounds.looks.last()), (800, 56));
         let kept = rounds.duet.unwrap();
         assert_eq!((kept.paired_rounds, kept.paired_requests, kept.paired_ns), (10, 12_500, 8_700_000_000));
-        // 15 s: smaller pairs, 5.7 s for them, and slices of 0.3 s for the duet.
+        // 15 s: smaller pairs, 3.6 s for them, and slices of 0.3 s for the duet.
         let short = duet(&case.given(Sizing::Free, &[], 15), 1000.0, &together);
         assert_eq!((short.requests, short.looks.last()), (300, 24));
         let given = Given { quantiles: true, ..case.given(Sizing::Free, &[], 60) };

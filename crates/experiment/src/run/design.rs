@@ -23,6 +23,9 @@ const IO_BOUND: f64 = 0.1;
 const MOST_ARMS: usize = 8;
 /// Rounds of one start, where nothing else is said.
 const RESTART_EVERY: u32 = 3;
+/// Rounds up to which each is a start of its own, where nothing else is said: the third look. Few starts make wide
+/// intervals, and more cost less time than more rounds of few.
+const EACH_UNTIL: u32 = LOOKS[2];
 /// A start that takes longer is not repeated.
 const QUICK_START: Nanos = Nanos::from_secs(1);
 
@@ -189,7 +192,7 @@ pub(crate) fn restarts(plan: &Plan, start_time: Option<Nanos>) -> RestartSetup {
         (_, Some(0)) => setup(0, "as the plan says: one start of each".to_owned()),
         (_, Some(every)) => setup(every, "as the plan says".to_owned()),
         (Some(time), None) if time < QUICK_START => RestartSetup {
-            each_until: LOOKS[0],
+            each_until: EACH_UNTIL,
             ..setup(RESTART_EVERY, format!("the slowest start takes {time}"))
         },
         (Some(time), None) => setup(
@@ -301,7 +304,8 @@ mod tests {
         assert_eq!(every("restart_every = 0", Some(Nanos::from_millis(80))), 0);
         assert_eq!(every("restart_every = 5", None), 0);
         let quick = restarts(&plan(""), Some(Nanos::from_millis(80)));
-        let due: Vec<u32> = (0..17).filter(|round| quick.is_due(*round)).collect();
-        assert_eq!(due, [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15], "ten starts at the first look");
+        let due: Vec<u32> = (0..28).filter(|round| quick.is_due(*round)).collect();
+        assert_eq!(due[..19], (1..20).collect::<Vec<u32>>(), "twenty starts at the third look");
+        assert_eq!(due[19..], [21, 24, 27]);
     }
 }
