@@ -358,7 +358,7 @@ mod tests {
         assert_eq!((kept.paired_rounds, kept.paired_requests, kept.paired_ns), (10, 12_500, 8_700_000_000));
         // 15 s: smaller pairs, 3.6 s for them, and slices of 0.3 s for the duet.
         let short = duet(&case.given(Sizing::Free, &[], 15), 1000.0, &together);
-        assert_eq!((short.requests, short.looks.last()), (300, 24));
+        assert_eq!((short.requests, short.looks.last()), (300, 30));
         let given = Given { quantiles: true, ..case.given(Sizing::Free, &[], 60) };
         assert_eq!(duet(&given, 1000.0, &together).duet.unwrap().paired_rounds, 20);
         let mut none = Case::of(&[40, 40, 40], 2000);
