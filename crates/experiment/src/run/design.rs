@@ -95,6 +95,11 @@ fn of_the_arms(plan: &Plan) -> Option<String> {
         if plan.baselines.is(index) && matches!(arm.what, ArmKind::Server(Spec::Url { .. })) {
             return Some(format!("{name} and {name}' are one process, whose CPU cannot be told apart"));
         }
+        if arm.client.reuse.at_most() == Some(1) || arm.fresh == Fresh::Connection {
+            return Some(format!(
+                "{name} makes a connection for each request, which costs far more where little is to do"
+            ));
+        }
         if !arm.limits.is_none() {
             return Some(format!("{name} has limits, and what it fills or waits for touches the others"));
         }
@@ -276,6 +281,7 @@ mod tests {
         for (from, to, why) in [
             ("burn = \"1us\"", "slice_requests = 50\nburn = \"1us\"", "numbers of requests of their own"),
             ("burn = \"1us\"", "fresh = \"start\"\nburn = \"1us\"", "fresh in b"),
+            ("urls = [\"/\"]", "urls = [\"/\"]\nkeep_alive = false", "makes a connection for each request"),
             ("[workload]", "link = \"100Mbit\"\n[workload]", "share the link"),
             ("[workload]", "primary = \"response_p50\"\n[workload]", "stands on response_p50"),
             ("urls = [\"/\"]", "urls = [\"/\"]\nclock = \"constant\"\nrate = \"5000/s\"", "rate of 5000/s"),
