@@ -208,14 +208,9 @@ pub fn standing(stored: &Stored) -> Result<Standing, AnalyseError> {
         arms.push(ArmStanding { arm: name.to_owned(), so_far });
         decided.push(arm);
     }
-    let max_rounds = table.looks.last() + setup_pairs(&stored.setup);
+    let max_rounds = table.looks.last() + stored.setup.design.paired_rounds() as u32;
     let next = next(&stored.setup, &table, &decided);
     Ok(Standing { rounds: table.rounds() as u32, max_rounds, next, arms })
-}
-
-/// Rounds of pairs after a duet.
-fn setup_pairs(setup: &Setup) -> u32 {
-    setup.design.paired_rounds() as u32
 }
 
 /// First the rounds of the design, until every arm is decided or all are run; after a duet those of pairs.

@@ -123,7 +123,7 @@ fn finish_exploratory(of: &Of<'_>, arm: &str, meter: &Meter, mut row: Comparison
     // Times and rates get no verdict from fewer rounds than a first look has.
     let too_few =
         setup.design.duet.is_some() && row.design == Design::Pairs && series.rounds() < LOOKS[0] as usize;
-    let is_null = setup.is_second(arm) || too_few;
+    let is_null = setup.is_second(arm);
     row.verdict = match why {
         Some(_) => Verdict::Invalid,
         None if too_few => Verdict::NotResolved,
