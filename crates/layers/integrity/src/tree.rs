@@ -52,7 +52,7 @@ impl Tree {
         self.mounts.write().unwrap_or_else(std::sync::PoisonError::into_inner).insert(mount);
     }
 
-    fn alone(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
         self.arming.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
@@ -122,7 +122,7 @@ pub(crate) fn arm(enforcer: &Enforcer, manifest: Arc<Manifest>) -> Result<Listed
     let _alone = tree.alone();
     let mark_failed = |source| EnforceError::Mark { path: tree.path.clone(), source };
     enforcer.group.add(Mark::Children, &tree.root).map_err(mark_failed)?;
-    let dirs = arm_dirs(enforcer);
+    let dirs = arm_dirs(enforcer, Mounts::Taken);
     let unfrozen = u64::from(!enforcer.freezes() && !enforcer.is_read_only());
     enforcer.gaps.set(Gap::Marks, dirs.unmarked);
     enforcer.gaps.set(Gap::NotFrozen, unfrozen + dirs.unfrozen);
@@ -154,11 +154,20 @@ pub(crate) fn look_again(enforcer: &Enforcer) {
     if frozen || enforcer.is_read_only() || enforcer.ended.load(Ordering::Relaxed) {
         return;
     }
-    let dirs = arm_dirs(enforcer);
+    let dirs = arm_dirs(enforcer, Mounts::Known);
     if dirs.unmarked > 0 && !enforcer.gaps.is_open(Gap::Marks) {
         enforcer.gaps.set(Gap::Marks, dirs.unmarked);
     }
     note_odd(enforcer, &enforcer.listed().manifest, &dirs.walked);
+}
+
+/// Which mounts belong to the tree.
+#[derive(Clone, Copy)]
+enum Mounts {
+    /// Those that are there now: somebody has asked for the tree to be taken as it is.
+    Taken,
+    /// Those that were taken before. What was put over the tree since is a gap, and stays one.
+    Known,
 }
 
 /// What became of the directories.
@@ -172,7 +181,7 @@ struct Dirs {
 /// Marks and freezes every directory before it is listed: from then on nothing appears in it that is
 /// not in the list, and one turn is enough. Where something cannot be frozen there are more, until one
 /// finds nothing new.
-fn arm_dirs(enforcer: &Enforcer) -> Dirs {
+fn arm_dirs(enforcer: &Enforcer, mounts: Mounts) -> Dirs {
     /// Whoever makes directories faster than they are looked at is found by the next look through the tree.
     const TURNS: usize = 8;
     let mut known = HashSet::new();
@@ -182,12 +191,17 @@ fn arm_dirs(enforcer: &Enforcer) -> Dirs {
         let walked = enforcer.tree.walk(&enforcer.settings.exclude, |dir| {
             let Ok(facts) = inode::facts(dir) else {
                 unmarked += 1;
-                return;
+                return false;
             };
+            match mounts {
+                Mounts::Taken => enforcer.tree.learn_mount(facts.mount),
+                Mounts::Known if enforcer.tree.knows_mount(facts.mount) => {}
+                Mounts::Known => return false,
+            }
             known.insert(key(&facts));
-            enforcer.tree.learn_mount(facts.mount);
             unmarked += u64::from(enforcer.group.add(Mark::Children, dir).is_err());
             unfrozen += u64::from(freeze(enforcer, dir, key(&facts)).is_err());
+            true
         });
         unmarked += walked.closed;
         dirs = Dirs { walked, unmarked, unfrozen };
@@ -257,7 +271,7 @@ fn thaw_all(enforcer: &Enforcer) {
     if enforcer.guard.len() == 0 {
         return;
     }
-    let dirs = enforcer.tree.walk(&enforcer.settings.exclude, |_| {}).dirs;
+    let dirs = enforcer.tree.walk(&enforcer.settings.exclude, |_| true).dirs;
     let listed = enforcer.listed();
     let files = listed.manifest.entries().map(|entry| Path::new(entry.path));
     for path in files.chain(dirs.iter().rev().map(PathBuf::as_path)) {

@@ -40,8 +40,9 @@ pub(crate) struct Walked {
 
 impl Tree {
     /// Lists all directories but the excluded ones. `enter` is handed each before it is listed: where it
-    /// freezes the directory, nothing can appear in it afterwards that is not listed.
-    pub(crate) fn walk(&self, exclude: &[String], mut enter: impl FnMut(&OwnedFd)) -> Walked {
+    /// freezes the directory, nothing can appear in it afterwards that is not listed. Where it says no,
+    /// nothing is listed.
+    pub(crate) fn walk(&self, exclude: &[String], mut enter: impl FnMut(&OwnedFd) -> bool) -> Walked {
         let mut rest = vec![PathBuf::new()];
         let mut walked = Walked::default();
         let began = Instant::now();
@@ -59,7 +60,9 @@ impl Tree {
                     continue;
                 }
             };
-            enter(&file);
+            if !enter(&file) {
+                continue;
+            }
             match list(&file) {
                 Ok(entries) => sort(entries, &dir, exclude, &mut rest, &mut walked),
                 Err(_) => walked.closed += 1,
