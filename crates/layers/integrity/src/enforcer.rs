@@ -18,7 +18,7 @@ use bakeoff_sys::inode::{self, For};
 use std::collections::HashMap;
 use std::os::fd::{OwnedFd, RawFd};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Instant;
 
@@ -47,6 +47,8 @@ pub(crate) struct Enforcer {
     /// Nobody can write to any file of the tree, so no lease is needed.
     pub(crate) read_only: AtomicBool,
     pub(crate) started: Instant,
+    /// Files that have no mark, since nothing can change them: see [`crate::rest`].
+    pub(crate) unasked: AtomicU64,
     /// The marks are gone.
     pub(crate) ended: AtomicBool,
     /// Files on which no lease was to be had when they were last looked at.
@@ -89,6 +91,7 @@ impl Enforcer {
             supervisor,
             read_only: AtomicBool::new(read_only),
             started: Instant::now(),
+            unasked: AtomicU64::new(0),
             ended: AtomicBool::new(false),
             unheld: Mutex::new(HashMap::new()),
             listed: RwLock::new(Arc::new(first)),

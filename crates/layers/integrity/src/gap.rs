@@ -121,6 +121,11 @@ impl Gaps {
         self.count(gap) > 0
     }
 
+    /// Whether anything is not enforced.
+    pub(crate) fn any_open(&self) -> bool {
+        self.open().next().is_some()
+    }
+
     fn count(&self, gap: Gap) -> u64 {
         self.counts.get(gap as usize).map_or(0, |count| count.load(Ordering::Relaxed))
     }

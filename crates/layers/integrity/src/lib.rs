@@ -25,6 +25,7 @@ mod preflight;
 mod queue;
 mod reload;
 mod respond;
+mod rest;
 mod rights;
 mod settings;
 mod status;

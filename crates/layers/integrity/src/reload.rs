@@ -8,11 +8,12 @@ use crate::enforcer::Enforcer;
 use crate::error::{EnforceError, escaped};
 use crate::gap::Gap;
 use crate::settings::Settings;
-use crate::tree;
+use crate::tree::{self, Listed};
 use bakeoff_layers_base::manifest::load::{self, Trust};
 use bakeoff_layers_base::manifest::signature::PublicKey;
 use bakeoff_layers_base::manifest::{HighWater, Manifest};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Reads the manifest; an older one than `seen` or than the high-water mark is refused.
@@ -51,7 +52,7 @@ fn take(enforcer: &Enforcer, manifest: Manifest) -> String {
         enforcer.gaps.set(Gap::OpenForChanges, 1);
         tree::thaw(enforcer);
     }
-    let odd = arm(enforcer, manifest);
+    let odd = take_rules(enforcer, tree::arm(enforcer, Arc::new(manifest)));
     enforcer.counters.add(Count::Reloads);
     let open = if frozen { "; the tree is open for changes until the next SIGHUP" } else { "" };
     format!("took version {version}{open}{odd}")
@@ -62,17 +63,23 @@ fn close(enforcer: &Enforcer, manifest: Manifest) -> String {
     let version = manifest.header().version;
     let frozen = enforcer.settings.freeze && !enforcer.is_read_only();
     enforcer.guard.switch(frozen);
-    let odd = arm(enforcer, manifest);
+    let odd = take_rules(enforcer, tree::arm(enforcer, Arc::new(manifest)));
     enforcer.gaps.set(Gap::OpenForChanges, 0);
     format!("version {version} goes on{}{odd}", if frozen { "; the tree is closed" } else { "" })
+}
+
+/// Puts all marks back that were taken away, and lets the kernel ask about everything again.
+pub(crate) fn rouse(enforcer: &Enforcer) {
+    take_rules(enforcer, tree::arm_again(enforcer));
 }
 
 /// Marks first, then the new rules, then the old verdicts go: at no time is a file opened unasked that
 /// the rules of that time would not allow. Returns what is to be said of something that must not be
 /// there: now that a server relies on us, it is a gap and no end.
-fn arm(enforcer: &Enforcer, manifest: Manifest) -> String {
-    match tree::arm(enforcer, Arc::new(manifest)) {
+fn take_rules(enforcer: &Enforcer, armed: Result<Listed, EnforceError>) -> String {
+    match armed {
         Ok(mut listed) => {
+            enforcer.unasked.store(0, Ordering::Relaxed);
             let odd = listed.odd.take();
             enforcer.replace_listed(listed);
             enforcer.void_all();

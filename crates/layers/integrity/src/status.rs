@@ -21,6 +21,7 @@ pub(crate) fn text(enforcer: &Enforcer) -> String {
     let _ = writeln!(text, "verdicts-kept {}", enforcer.verdicts.kept());
     let _ = writeln!(text, "leases-held {}", enforcer.leases.len());
     let _ = writeln!(text, "frozen {}", enforcer.guard.len());
+    let _ = writeln!(text, "unasked {}", enforcer.unasked.load(Ordering::Relaxed));
     let _ = writeln!(text, "worker-pid {}", enforcer.own);
     let _ = writeln!(text, "supervisor-pid {}", enforcer.supervisor);
     let ended = enforcer.ended.load(Ordering::Relaxed);

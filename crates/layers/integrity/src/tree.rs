@@ -118,11 +118,23 @@ pub(crate) const fn key(facts: &Facts) -> Key {
 /// # Errors
 /// The root cannot be marked: then nothing would be enforced.
 pub(crate) fn arm(enforcer: &Enforcer, manifest: Arc<Manifest>) -> Result<Listed, EnforceError> {
+    arm_with(enforcer, manifest, Mounts::Taken)
+}
+
+/// Puts all marks back that were taken away, and looks at what is there now.
+///
+/// # Errors
+/// As [`arm`].
+pub(crate) fn arm_again(enforcer: &Enforcer) -> Result<Listed, EnforceError> {
+    arm_with(enforcer, enforcer.listed().manifest.clone(), Mounts::Known)
+}
+
+fn arm_with(enforcer: &Enforcer, manifest: Arc<Manifest>, mounts: Mounts) -> Result<Listed, EnforceError> {
     let tree = &enforcer.tree;
     let _alone = tree.alone();
     let mark_failed = |source| EnforceError::Mark { path: tree.path.clone(), source };
     enforcer.group.add(Mark::Children, &tree.root).map_err(mark_failed)?;
-    let dirs = arm_dirs(enforcer, Mounts::Taken);
+    let dirs = arm_dirs(enforcer, mounts);
     let unfrozen = u64::from(!enforcer.freezes() && !enforcer.is_read_only());
     enforcer.gaps.set(Gap::Marks, dirs.unmarked);
     enforcer.gaps.set(Gap::NotFrozen, unfrozen + dirs.unfrozen);
@@ -132,7 +144,7 @@ pub(crate) fn arm(enforcer: &Enforcer, manifest: Arc<Manifest>) -> Result<Listed
     let mut owned = 0;
     for index in 0..manifest.len() {
         let Some(entry) = manifest.entry(index) else { continue };
-        match arm_file(enforcer, Path::new(entry.path)) {
+        match arm_file(enforcer, Path::new(entry.path), mounts) {
             Some(key) => listed.note(key, index as u32),
             None => listed.missing += 1,
         }
@@ -223,9 +235,11 @@ fn note_odd(enforcer: &Enforcer, manifest: &Manifest, walked: &Walked) -> Option
     (!odd.is_empty()).then(|| odd.swap_remove(0))
 }
 
-fn arm_file(enforcer: &Enforcer, path: &Path) -> Option<Key> {
+fn arm_file(enforcer: &Enforcer, path: &Path, mounts: Mounts) -> Option<Key> {
     let open = |purpose| inode::open_below(&enforcer.tree.root, path, purpose).ok();
-    let regular = |file: &OwnedFd| inode::facts(file).ok().filter(|facts| facts.kind == Kind::File);
+    let known = |facts: &Facts| matches!(mounts, Mounts::Taken) || enforcer.tree.knows_mount(facts.mount);
+    let regular =
+        |file: &OwnedFd| inode::facts(file).ok().filter(|facts| facts.kind == Kind::File && known(facts));
     // First to know what it is: to open a device for reading may do something.
     let mut file = open(For::Knowing)?;
     let mut facts = regular(&file)?;

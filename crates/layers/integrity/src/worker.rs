@@ -11,7 +11,7 @@ use crate::error::EnforceError;
 use crate::gap::Gap;
 use crate::settings::{Links, Settings};
 use crate::tree::Listed;
-use crate::{place, reload, respond, rights, status, tree};
+use crate::{place, reload, respond, rest, rights, status, tree};
 use bakeoff_layers_base::manifest::Action;
 use bakeoff_sys::fanotify::{Group, Mark};
 use bakeoff_sys::inode;
@@ -22,6 +22,7 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// What the supervisor hands to a worker.
@@ -75,6 +76,7 @@ pub fn run(mut settings: Settings, inherited: Inherited) -> Result<(), EnforceEr
     }
     let mut watch = Watch::new(enforcer, breaks, inherited.supervisor)?;
     watch.look_ahead();
+    watch.rest();
     watch.armed();
     watch.run();
     watch.end();
@@ -150,6 +152,10 @@ struct Watch {
     told: Instant,
     /// When the place was last looked at.
     placed: Instant,
+    /// There may be marks that need not be.
+    may_rest: bool,
+    /// Marks were put back since there was a gap.
+    roused: bool,
     /// When events began to wait while no thread was free.
     crowded_since: Option<Instant>,
 }
@@ -179,6 +185,8 @@ impl Watch {
             status_written: Instant::now(),
             told: Instant::now(),
             placed: Instant::now(),
+            may_rest: false,
+            roused: false,
             crowded_since: None,
         };
         watch.look_at_place();
@@ -187,6 +195,7 @@ impl Watch {
 
     /// Hashes everything before it is asked for, while the main thread goes on with its own work.
     fn look_ahead(&mut self) {
+        self.may_rest = false;
         if !self.enforcer.settings.ahead {
             return;
         }
@@ -246,6 +255,7 @@ impl Watch {
         if supervisor {
             self.read_supervisor();
         }
+        self.rest_or_rouse();
         self.answer_late();
         if self.told.elapsed() >= HEARTBEAT / 2 {
             self.told = Instant::now();
@@ -257,6 +267,36 @@ impl Watch {
         go_on
     }
 
+    /// Everything was looked at: marks that need not be go now, or as soon as there is no gap any more.
+    fn rest(&mut self) {
+        self.may_rest = true;
+        self.rest_or_rouse();
+    }
+
+    fn rest_or_rouse(&mut self) {
+        let enforcer = self.enforcer.clone();
+        let resting = enforcer.unasked.load(Ordering::Relaxed) > 0;
+        match enforcer.gaps.any_open() {
+            true if resting => self.rouse(),
+            false if self.may_rest => {
+                if self.roused {
+                    // What a mount lay over has no marks yet.
+                    self.rouse();
+                    self.roused = false;
+                }
+                self.may_rest = false;
+                enforcer.unasked.store(rest::rest(&enforcer), Ordering::Relaxed);
+            }
+            _ => {}
+        }
+    }
+
+    fn rouse(&mut self) {
+        reload::rouse(&self.enforcer);
+        self.look_ahead();
+        (self.roused, self.may_rest) = (true, true);
+    }
+
     /// Leases that are asked back, and signals.
     fn hear(&mut self) -> bool {
         while let Ok(Some(arrived)) = self.breaks.next() {
@@ -266,6 +306,7 @@ impl Watch {
                 Arrived::Signal(libc::SIGHUP) => {
                     let said = reload::reload(&self.enforcer);
                     self.look_ahead();
+                    self.rest();
                     self.write_status();
                     self.tell(&format!("note {said}"));
                 }
@@ -318,7 +359,7 @@ impl Watch {
             let over: Vec<String> = place.over.iter().map(u64::to_string).collect();
             self.tell(&format!("over {}", over.join(" ")));
         }
-        let before = enforcer.read_only.swap(place.read_only, std::sync::atomic::Ordering::Relaxed);
+        let before = enforcer.read_only.swap(place.read_only, Ordering::Relaxed);
         if before && !place.read_only {
             // It can be written to from now on: no verdict holds that was kept without a lease.
             enforcer.void_all();
@@ -357,7 +398,7 @@ impl Watch {
     /// Leaves nothing behind: neither marks nor immutable files. Says so before the first open passes.
     fn end(mut self) {
         let enforcer = self.enforcer.clone();
-        enforcer.ended.store(true, std::sync::atomic::Ordering::Relaxed);
+        enforcer.ended.store(true, Ordering::Relaxed);
         self.write_status();
         tree::disarm(&enforcer);
         self.write_status();
