@@ -1,6 +1,6 @@
 //! Ways around a check at the open, each against what closes it.
 
-use crate::site::{EPERM, Guard, Mounted, Site, may_run, open, python, wait_until};
+use crate::site::{EPERM, Guard, Mounted, Site, is_frozen, may_run, open, python, wait_until};
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
@@ -158,6 +158,7 @@ fn a_mount_over_the_tree_is_noticed_and_asked_about() {
     wait_until("a refusal below the mount", || open(&site.file("sub/c")) == Err(EPERM));
     wait_until("partial", || guard.number("gap-mounted-over") == 1 && guard.degree() == "partial");
     drop(over);
+    assert!(!is_frozen(&site.path("evil/c")) && !is_frozen(&site.path("evil")), "it is not ours");
     assert_eq!(open(&site.file("sub/c")).unwrap(), "good sub/c");
     wait_until("full", || guard.degree() == "full");
 }

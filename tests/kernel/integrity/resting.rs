@@ -1,6 +1,6 @@
 //! Where everything is right and frozen nobody is asked, and everybody is again as soon as that does not hold.
 
-use crate::site::{EPERM, Guard, Mounted, Site, may_run, open, wait_until};
+use crate::site::{EPERM, Guard, Mounted, Site, is_frozen, may_run, open, wait_until};
 use std::fs;
 
 /// Marks that the kernel has of the group.
@@ -32,6 +32,7 @@ fn a_frozen_right_tree_has_no_marks_until_something_changes() {
     assert_eq!(open(&site.file("a")).unwrap(), "good a");
     drop(over);
     wait_until("rest", || guard.number("unasked") == 3 && guard.degree() == "full");
+    assert!(!is_frozen(&site.path("evil/c")) && !is_frozen(&site.path("evil")), "it is not ours");
     // A tree that is open for changes.
     site.seal(2, &[]);
     guard.signal("-HUP");

@@ -164,6 +164,10 @@ pub(crate) fn look_ahead(enforcer: &Enforcer, first: usize, step: usize) {
         let path = std::path::Path::new(entry.path);
         let Ok(file) = inode::open_below(&enforcer.tree.root, path, inode::For::Reading) else { continue };
         let Ok(facts) = inode::facts(&file) else { continue };
+        // What lies on a mount that was put over the tree is not ours to freeze.
+        if !enforcer.tree.knows_mount(facts.mount) {
+            continue;
+        }
         let index = index as u32;
         if enforcer.leases.is_full() && !enforcer.is_read_only() {
             // What is hashed now would be forgotten at once.

@@ -1,7 +1,7 @@
 //! A symbolic link in the place of a signed file, or on the way to it, showed another file under the
 //! signed name: the kernel tells what was opened, not by which link.
 
-use crate::site::{Site, may_run, open, wait_until};
+use crate::site::{Mounted, Site, may_run, open, wait_until};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -67,7 +67,10 @@ fn taken_on_it_is_a_gap_and_one_that_comes_later_is_found() {
     symlink("../evil/b", site.file("b")).unwrap();
     fs::create_dir(site.file("later")).unwrap();
     fs::write(site.file("later/x"), "x").unwrap();
+    let _over = Mounted::bind(&site.path("evil"), &site.file("sub"));
+    guard.wait_for("gap-mounted-over", 1);
     guard.wait_for("gap-links", 1);
+    assert_eq!(guard.number("gap-mounted-over"), 1, "a look through the tree takes nothing on");
     // The same look through the tree has marked what came since.
     wait_until("a mark", || open(&site.file("later/x")).is_err());
 }
