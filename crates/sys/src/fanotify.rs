@@ -49,7 +49,8 @@ pub enum Mark {
 
 impl Group {
     /// A group without marks. Its queue and its marks have no limit: a full queue would allow what
-    /// could not be asked about. Reading does not touch access times, and does not wait.
+    /// could not be asked about. Reading does not touch access times, and does not wait; nor does the
+    /// kernel when it opens a file for an event, be it a FIFO that nobody writes to.
     ///
     /// # Errors
     /// `EPERM` without `CAP_SYS_ADMIN`, `ENOSYS` on a kernel without permission events.
@@ -59,7 +60,7 @@ impl Group {
             | libc::FAN_NONBLOCK
             | libc::FAN_UNLIMITED_QUEUE
             | libc::FAN_UNLIMITED_MARKS;
-        let files = libc::O_RDONLY | libc::O_LARGEFILE | libc::O_CLOEXEC | libc::O_NOATIME;
+        let files = libc::O_RDONLY | libc::O_LARGEFILE | libc::O_CLOEXEC | libc::O_NOATIME | libc::O_NONBLOCK;
         // SAFETY: fanotify_init takes integers and returns a new descriptor or -1.
         let fd = unsafe { libc::fanotify_init(flags, files as libc::c_uint) };
         if fd < 0 {
@@ -140,7 +141,8 @@ impl Group {
     /// Reads one event; `WouldBlock` when there is none.
     ///
     /// # Errors
-    /// `EMFILE` when there is no descriptor for the file: the kernel has then refused the open.
+    /// `EMFILE` when there is no descriptor for the file, `ENXIO` or `ENODEV` when it is a socket, or a
+    /// device that is not there: the kernel has then refused the open.
     pub fn read(&self) -> io::Result<Event> {
         let mut buffer = Record([0; RECORD_BYTES]);
         // SAFETY: the buffer is writable for the length that is given.

@@ -1,28 +1,23 @@
 //! Ways around a check at the open, each against what closes it.
 
-use crate::site::{EPERM, Guard, Site, may_run, open, python, wait_until};
+use crate::site::{EPERM, Guard, Mounted, Site, may_run, open, python, wait_until};
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt, symlink};
 use std::path::Path;
-use std::process::Command;
 
-/// Mounts that go when a test ends.
-struct Mounted(std::path::PathBuf);
-
-impl Mounted {
-    fn bind(what: &Path, at: &Path) -> Self {
-        assert!(Command::new("mount").arg("--bind").args([what, at]).status().unwrap().success());
-        Self(at.to_owned())
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
-}
+mod a_directory_without_a_readable_name;
+mod a_fifo_in_the_tree;
+mod a_link_that_hides_what_is_opened;
+mod a_reused_mount_number;
+mod deep_directories;
+mod files_planted_while_arming;
+mod one_inode_with_two_signed_names;
+mod read_only_that_is_not;
+mod rights_beside_the_mode;
+mod the_admins_own_immutable_file;
+mod the_directory_above_is_exchanged;
 
 #[test]
 fn frozen_files_are_neither_written_nor_renamed_nor_removed_nor_linked() {

@@ -45,12 +45,19 @@ pub(crate) fn layers(arguments: &[&str]) -> std::process::Output {
 /// Two good files and one below, a key pair, and nothing enforced yet.
 pub(crate) struct Site {
     pub(crate) dir: TempDir,
+    /// Where the tree is, below `dir`.
+    root: &'static str,
 }
 
 impl Site {
     pub(crate) fn new() -> Self {
-        let site = Self { dir: tempfile::Builder::new().prefix("bakeoff-int-").tempdir().unwrap() };
-        fs::create_dir_all(site.path("site/sub")).unwrap();
+        Self::at("site")
+    }
+
+    /// With its tree there, below its directory.
+    pub(crate) fn at(root: &'static str) -> Self {
+        let site = Self { dir: tempfile::Builder::new().prefix("bakeoff-int-").tempdir().unwrap(), root };
+        fs::create_dir_all(site.file("sub")).unwrap();
         for name in ["a", "b", "sub/c"] {
             site.write(name, &format!("good {name}"));
         }
@@ -79,7 +86,7 @@ impl Site {
 
     /// A file of the tree.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.path("site").join(name)
+        self.path(self.root).join(name)
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) {
@@ -96,7 +103,7 @@ impl Site {
     }
 
     pub(crate) fn seal(&self, number: u64, further: &[&str]) {
-        let (root, key, out) = (self.text("site"), self.text("key"), self.text("manifest"));
+        let (root, key, out) = (self.text(self.root), self.text("key"), self.text("manifest"));
         let number = number.to_string();
         let mut arguments =
             vec!["integrity", "seal", &root, "--key", &key, "--out", &out, "--number", &number];
@@ -107,16 +114,76 @@ impl Site {
 
     /// Starts enforcing; returns when it is armed.
     pub(crate) fn enforce(&self, further: &[&str]) -> Guard {
-        let (root, manifest, public) = (self.text("site"), self.text("manifest"), self.text("pub"));
-        let status = self.text("status");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"));
-        command.args(["integrity", "enforce", &root, "--manifest", &manifest, "--pub", &public]);
-        command.args(["--status", &status]).args(further);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = self.enforcing(further).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert!(line.starts_with("armed "), "{line:?}");
-        Guard::new(child, self.path("status"), self.path("site"), line)
+        Guard::new(child, self.path("status"), self.path(self.root), line)
+    }
+
+    /// What it says when it does not start; nothing is left frozen then.
+    pub(crate) fn refusal(&self, further: &[&str]) -> String {
+        let mut command = self.enforcing(further);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut armed = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut armed).unwrap();
+        if !armed.is_empty() {
+            drop(Guard::new(child, self.path("status"), self.path(self.root), armed.clone()));
+            panic!("it has started: {armed}");
+        }
+        let done = child.wait_with_output().unwrap();
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(3), "{said}");
+        assert!(
+            !is_frozen(&self.file("")) && !is_frozen(&self.file("a")),
+            "something was left frozen: {said}"
+        );
+        said
+    }
+
+    fn enforcing(&self, further: &[&str]) -> Command {
+        let (root, manifest, public) = (self.text(self.root), self.text("manifest"), self.text("pub"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"));
+        command.args(["integrity", "enforce", &root, "--manifest", &manifest, "--pub", &public]);
+        command.args(["--status", &self.text("status")]).args(further);
+        command
+    }
+}
+
+pub(crate) fn is_frozen(path: &Path) -> bool {
+    use std::os::unix::fs::OpenOptionsExt;
+    let file = fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).unwrap();
+    bakeoff_sys::inode::is_immutable(file).unwrap()
+}
+
+/// Made changeable when a test ends.
+pub(crate) struct Thawed(pub(crate) PathBuf);
+
+impl Drop for Thawed {
+    fn drop(&mut self) {
+        let _ = layers(&["integrity", "thaw", self.0.to_str().unwrap()]);
+    }
+}
+
+/// Mounts that go when a test ends.
+pub(crate) struct Mounted(PathBuf);
+
+impl Mounted {
+    pub(crate) fn bind(what: &Path, at: &Path) -> Self {
+        Self::new(&["--bind", what.to_str().unwrap()], at)
+    }
+
+    /// `mount` with these arguments.
+    pub(crate) fn new(arguments: &[&str], at: &Path) -> Self {
+        let done = Command::new("mount").args(arguments).arg(at).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        Self(at.to_owned())
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }
 
@@ -180,6 +247,11 @@ impl Guard {
 
     /// Ends it as a user does.
     pub(crate) fn end(mut self) -> Option<i32> {
+        self.stop()
+    }
+
+    /// The same, before what it left behind is cleared away.
+    pub(crate) fn stop(&mut self) -> Option<i32> {
         self.signal("-TERM");
         let status = self.child.wait().unwrap();
         self.done.store(true, Ordering::Relaxed);
@@ -201,7 +273,7 @@ impl Drop for Guard {
         self.pids().iter().for_each(|pid| kill(*pid, "-KILL"));
         let _ = self.child.wait();
         self.done.store(true, Ordering::Relaxed);
-        let _ = layers(&["integrity", "thaw", self.root.to_str().unwrap()]);
+        drop(Thawed(self.root.clone()));
     }
 }
 

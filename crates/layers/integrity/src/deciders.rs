@@ -66,6 +66,10 @@ pub(crate) fn decide(enforcer: &Enforcer, slot: usize) {
             Ok(Event::Other) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait(enforcer),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // A socket, or a device that is not there. Nobody could open it anyhow.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENXIO | libc::ENODEV)) => {
+                respond::wrong(enforcer, "?", Wrong::NotAFile, Action::Deny);
+            }
             // The kernel has refused the open: there was no descriptor for it.
             Err(_) => enforcer.gaps.add(Gap::Descriptors),
         }

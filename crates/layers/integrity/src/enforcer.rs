@@ -7,6 +7,7 @@ use crate::gap::{Gap, Gaps};
 use crate::guard::Guard;
 use crate::judge::Verdict;
 use crate::leases::{Key, Leases};
+use crate::place;
 use crate::queue::Queue;
 use crate::respond::Orders;
 use crate::settings::Settings;
@@ -43,7 +44,7 @@ pub(crate) struct Enforcer {
     /// The worker, whose own opens are not asked about.
     pub(crate) own: u32,
     pub(crate) supervisor: u32,
-    /// Nobody can write to the file system by any mount of it, so no lease is needed.
+    /// Nobody can write to any file of the tree, so no lease is needed.
     pub(crate) read_only: AtomicBool,
     pub(crate) started: Instant,
     /// The marks are gone.
@@ -63,17 +64,18 @@ impl Enforcer {
         group: Group,
         first: Listed,
         supervisor: u32,
-        adopt: bool,
+        adopt_since_ns: Option<u64>,
     ) -> Result<Self, EnforceError> {
         let tree = Tree::open(&settings.root)?;
-        let read_only =
-            inode::is_read_only(&tree.root).map_err(EnforceError::system("/proc/self/mountinfo"))?;
+        let place = place::look(&tree, &settings.exclude);
+        let place = place.map_err(EnforceError::system("/proc/self/mountinfo"))?;
+        let read_only = place.read_only;
         let limit = bakeoff_sys::rlimit::raise_open_files(u64::MAX)
             .map_err(EnforceError::system("the limit on open files"))?;
         let most = usize::try_from(limit.soft).unwrap_or(usize::MAX).saturating_sub(SPARE_DESCRIPTORS);
         let leases = settings.keep.map_or(most, |keep| keep.min(most));
         Ok(Self {
-            guard: Guard::new(settings.freeze && !read_only, adopt),
+            guard: Guard::new(settings.freeze && !read_only, adopt_since_ns),
             // Where no lease is held the number of verdicts has no descriptors behind it.
             verdicts: Verdicts::new(4_000_000, 64),
             leases: Leases::new(leases),

@@ -27,10 +27,22 @@ pub(crate) enum Gap {
     NoSupervisor,
     /// The kernel lost events: those opens were not asked about.
     KernelOverflow,
+    /// Symbolic links by which something else is opened than it seems, unseen.
+    Links,
+    /// FIFOs and devices, which the kernel opens without asking.
+    Special,
+    /// Directories too deep to be opened by their path: what is in and below them is not asked about.
+    Deep,
+    /// The tree's path leads somewhere else now.
+    Moved,
+    /// Mounts of the tree whose files can change without passing them: overlays, networks, FUSE.
+    Elsewhere,
+    /// Listed files with set-user-id or set-group-id: their owner is not signed.
+    Owners,
 }
 
 impl Gap {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::NotFrozen,
         Self::WriterOpen,
         Self::NoLease,
@@ -40,6 +52,12 @@ impl Gap {
         Self::OpenForChanges,
         Self::NoSupervisor,
         Self::KernelOverflow,
+        Self::Links,
+        Self::Special,
+        Self::Deep,
+        Self::Moved,
+        Self::Elsewhere,
+        Self::Owners,
     ];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -53,6 +71,12 @@ impl Gap {
             Self::OpenForChanges => "open-for-changes",
             Self::NoSupervisor => "no-supervisor",
             Self::KernelOverflow => "kernel-overflow",
+            Self::Links => "links",
+            Self::Special => "special",
+            Self::Deep => "deep",
+            Self::Moved => "moved",
+            Self::Elsewhere => "elsewhere",
+            Self::Owners => "owners",
         }
     }
 }

@@ -52,9 +52,10 @@ pub(crate) enum Which {
 pub(crate) type Turn<'a> = Option<MutexGuard<'a, ()>>;
 
 /// Finds out which file was opened: by its inode where that has one name which cannot change, else by
-/// its path where that can be trusted, else by its inode.
+/// its path where that can be trusted, else by its inode. Whatever it is: a device or a FIFO in the
+/// place of a file gives what nobody signed, too.
 pub(crate) fn which(enforcer: &Enforcer, listed: &Listed, file: &OwnedFd, facts: &Facts) -> Which {
-    if facts.kind != Kind::File {
+    if facts.kind == Kind::Dir {
         return Which::Excluded;
     }
     if let Some(index) = fixed(enforcer, listed, facts) {
@@ -75,9 +76,10 @@ pub(crate) fn which(enforcer: &Enforcer, listed: &Listed, file: &OwnedFd, facts:
         };
     }
     match (listed.of(key(facts)), enforcer.settings.unlisted) {
-        (Some(index), _) => Which::Listed(index),
-        (None, Unlisted::Deny) => Which::Unlisted(path.to_string_lossy().into_owned()),
+        (Some(index), _) if listed.agree(key(facts), index) => Which::Listed(index),
         (None, Unlisted::Allow) => Which::Excluded,
+        // Of two signed names that became one inode, either may be meant.
+        _ => Which::Unlisted(path.to_string_lossy().into_owned()),
     }
 }
 
@@ -86,7 +88,7 @@ pub(crate) fn which(enforcer: &Enforcer, listed: &Listed, file: &OwnedFd, facts:
 fn fixed(enforcer: &Enforcer, listed: &Listed, facts: &Facts) -> Option<u32> {
     let closed = enforcer.freezes() && listed.exact && enforcer.guard.holds(key(facts));
     let closed = closed && !enforcer.gaps.is_open(Gap::NotFrozen);
-    let one_name = facts.links == 1 && (closed || enforcer.is_read_only());
+    let one_name = facts.kind == Kind::File && facts.links == 1 && (closed || enforcer.is_read_only());
     one_name.then(|| listed.of(key(facts)))?
 }
 
@@ -102,8 +104,7 @@ pub(crate) fn remembered(
     index: u32,
 ) -> Option<Option<Wrong>> {
     let verdict = enforcer.verdicts.look_up(&key(facts), 0)?;
-    let same = verdict.index == index || listed.agree(key(facts), verdict.index);
-    same.then_some(verdict.wrong)
+    listed.are_alike(verdict.index, index).then_some(verdict.wrong)
 }
 
 /// Looks at a file; keeps the verdict if it can be kept. `None` when it changed twice meanwhile.
@@ -115,6 +116,9 @@ pub(crate) fn look(
     index: u32,
     turn: &mut Turn<'_>,
 ) -> Option<Option<Wrong>> {
+    if facts.kind != Kind::File {
+        return Some(Some(Wrong::NotAFile));
+    }
     for _ in 0..2 {
         let ticket = enforcer.verdicts.ticket(key(facts));
         let held = hold(enforcer, file, facts);
@@ -192,6 +196,11 @@ fn examine(
     }
     if facts.mode != entry.mode {
         return Some(Wrong::Mode);
+    }
+    match inode::has_capabilities(file) {
+        Ok(false) => {}
+        Ok(true) => return Some(Wrong::Capabilities),
+        Err(_) => return Some(Wrong::Unreadable),
     }
     if facts.size_bytes > QUICK_BYTES {
         *turn = None;

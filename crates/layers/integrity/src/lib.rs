@@ -20,6 +20,7 @@ mod gap;
 mod guard;
 mod judge;
 mod leases;
+mod place;
 mod preflight;
 mod queue;
 mod reload;
@@ -29,8 +30,9 @@ mod settings;
 mod status;
 pub mod supervisor;
 mod tree;
+mod walk;
 pub mod worker;
 
 pub use error::EnforceError;
 pub use guard::thaw;
-pub use settings::{OnTimeout, Settings, Unlisted};
+pub use settings::{Links, OnTimeout, Settings, Unlisted};

@@ -5,7 +5,7 @@
 
 use crate::counters::Count;
 use crate::enforcer::Enforcer;
-use crate::error::EnforceError;
+use crate::error::{EnforceError, escaped};
 use crate::gap::Gap;
 use crate::settings::Settings;
 use crate::tree;
@@ -48,14 +48,13 @@ fn take(enforcer: &Enforcer, manifest: Manifest) -> String {
     let frozen = enforcer.settings.freeze && !enforcer.is_read_only();
     if frozen {
         // First, so that from now on no verdict relies on names or files that stay as they are.
-        enforcer.guard.switch(false);
-        tree::thaw_all(enforcer, &enforcer.listed());
         enforcer.gaps.set(Gap::OpenForChanges, 1);
+        tree::thaw(enforcer);
     }
-    arm(enforcer, manifest);
+    let odd = arm(enforcer, manifest);
     enforcer.counters.add(Count::Reloads);
     let open = if frozen { "; the tree is open for changes until the next SIGHUP" } else { "" };
-    format!("took version {version}{open}")
+    format!("took version {version}{open}{odd}")
 }
 
 /// The tree was changed: what is there now is marked and frozen again.
@@ -63,20 +62,26 @@ fn close(enforcer: &Enforcer, manifest: Manifest) -> String {
     let version = manifest.header().version;
     let frozen = enforcer.settings.freeze && !enforcer.is_read_only();
     enforcer.guard.switch(frozen);
+    let odd = arm(enforcer, manifest);
     enforcer.gaps.set(Gap::OpenForChanges, 0);
-    arm(enforcer, manifest);
-    format!("version {version} goes on{}", if frozen { "; the tree is closed" } else { "" })
+    format!("version {version} goes on{}{odd}", if frozen { "; the tree is closed" } else { "" })
 }
 
-/// Marks first, then the new rules, then the old verdicts go: at no time is a file opened unasked
-/// that the rules of that time would not allow.
-fn arm(enforcer: &Enforcer, manifest: Manifest) {
+/// Marks first, then the new rules, then the old verdicts go: at no time is a file opened unasked that
+/// the rules of that time would not allow. Returns what is to be said of something that must not be
+/// there: now that a server relies on us, it is a gap and no end.
+fn arm(enforcer: &Enforcer, manifest: Manifest) -> String {
     match tree::arm(enforcer, Arc::new(manifest)) {
-        Ok(listed) => {
+        Ok(mut listed) => {
+            let odd = listed.odd.take();
             enforcer.replace_listed(listed);
             enforcer.void_all();
+            odd.map_or(String::new(), |(path, what)| format!("; {}: {what}", escaped(&path)))
         }
         // The root was marked before, so this is the kernel's want of memory: the old rules hold.
-        Err(_) => enforcer.counters.add(Count::ReloadsRefused),
+        Err(_) => {
+            enforcer.counters.add(Count::ReloadsRefused);
+            String::new()
+        }
     }
 }

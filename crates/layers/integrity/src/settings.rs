@@ -23,6 +23,8 @@ pub struct Settings {
     pub exclude: Vec<String>,
     /// What becomes of files that are there and not listed.
     pub unlisted: Unlisted,
+    /// Whether a tree is armed in which symbolic links hide what is opened, or FIFOs or devices are.
+    pub links: Links,
     /// Whether verified files are made immutable while they are guarded.
     pub freeze: bool,
     /// Whether all files are hashed before the first open asks for it.
@@ -45,6 +47,16 @@ pub enum Unlisted {
     /// They are wrong.
     Deny,
     /// They are not looked at.
+    Allow,
+}
+
+/// What becomes of symbolic links by which something else could be opened than it seems, and of what is
+/// opened without asking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// With one the tree is not armed, unless nothing is refused anyhow.
+    Deny,
+    /// They are a named gap.
     Allow,
 }
 

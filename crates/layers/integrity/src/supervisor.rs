@@ -183,7 +183,7 @@ impl Supervisor<'_> {
             // Nobody is asked whether it may be opened so: the worker could be waiting for us.
             let top = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(&mount.point);
             let Ok(top) = top else { continue };
-            let number = inode::facts(&top).map(|facts| facts.mount.to_string()).unwrap_or_default();
+            let number = inode::mount_of(&top).map(|mount| mount.to_string()).unwrap_or_default();
             if numbers.split(' ').any(|over| over == number) {
                 let _ = self.group.add(Mark::Mount, &top);
             }

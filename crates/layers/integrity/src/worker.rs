@@ -9,9 +9,9 @@ use crate::deciders::{self, drain};
 use crate::enforcer::{Enforcer, threads};
 use crate::error::EnforceError;
 use crate::gap::Gap;
-use crate::settings::Settings;
+use crate::settings::{Links, Settings};
 use crate::tree::Listed;
-use crate::{reload, respond, rights, status, tree};
+use crate::{place, reload, respond, rights, status, tree};
 use bakeoff_layers_base::manifest::Action;
 use bakeoff_sys::fanotify::{Group, Mark};
 use bakeoff_sys::inode;
@@ -22,7 +22,7 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// What the supervisor hands to a worker.
 #[derive(Debug)]
@@ -35,6 +35,8 @@ pub struct Inherited {
     pub supervisor_pid: u32,
     /// Workers before this one that died.
     pub restarts: u64,
+    /// When enforcing began, in nanoseconds since 1970.
+    pub began_unix_ns: u64,
 }
 
 /// Enforces until SIGTERM.
@@ -51,14 +53,23 @@ pub fn run(mut settings: Settings, inherited: Inherited) -> Result<(), EnforceEr
     let adopt = inherited.restarts > 0;
     let group = Group::inherited(inherited.group).map_err(EnforceError::system("the group's descriptor"))?;
     let first = Listed::new(manifest.clone());
-    let enforcer = Enforcer::new(settings, group, first, inherited.supervisor_pid, adopt)?;
+    let adopt_since_ns = adopt.then_some(inherited.began_unix_ns);
+    let enforcer = Enforcer::new(settings, group, first, inherited.supervisor_pid, adopt_since_ns)?;
     let enforcer = Arc::new(enforcer);
     if adopt {
         restore(&enforcer, inherited.restarts);
     }
     start_threads(&enforcer)?;
-    let listed = tree::arm(&enforcer, manifest)?;
+    wait_for_tick(inherited.began_unix_ns);
+    let mut listed = tree::arm(&enforcer, manifest)?;
+    let odd = listed.odd.take();
     enforcer.replace_listed(listed);
+    let strict = enforcer.settings.links == Links::Deny && enforcer.settings.mode != Action::Log;
+    // One worker after another must not end because of something that came meanwhile.
+    if let Some((path, what)) = odd.filter(|_| strict && !adopt) {
+        tree::disarm(&enforcer);
+        return Err(EnforceError::Odd { path, what });
+    }
     if adopt {
         forget_marks(&enforcer);
     }
@@ -68,6 +79,16 @@ pub fn run(mut settings: Settings, inherited: Inherited) -> Result<(), EnforceEr
     watch.run();
     watch.end();
     Ok(())
+}
+
+/// Waits until the clock of change times has moved on since enforcing began: what becomes immutable
+/// from now on is later than what was so before.
+fn wait_for_tick(began_unix_ns: u64) {
+    /// The slowest that Linux is built with.
+    const TICK: Duration = Duration::from_millis(10);
+    let began = UNIX_EPOCH + Duration::from_nanos(began_unix_ns);
+    let passed = SystemTime::now().duration_since(began).unwrap_or(TICK);
+    std::thread::sleep(TICK.saturating_sub(passed));
 }
 
 /// The numbers of the workers before this one.
@@ -88,11 +109,21 @@ fn start_threads(enforcer: &Arc<Enforcer>) -> Result<(), EnforceError> {
         let enforcer = enforcer.clone();
         start("decide", Box::new(move || deciders::decide(&enforcer, slot)))?;
     }
+    let looked_at = enforcer.clone();
+    start("walk", Box::new(move || look_through(&looked_at)))?;
     if enforcer.settings.mode == Action::Log {
         let enforcer = enforcer.clone();
         start("look", Box::new(move || deciders::look_afterwards(&enforcer)))?;
     }
     Ok(())
+}
+
+/// Looks through a tree that is not frozen, for ever. A thread of its own: what is mounted there need not answer.
+fn look_through(enforcer: &Enforcer) {
+    loop {
+        std::thread::sleep(LOOK_THROUGH);
+        tree::look_again(enforcer);
+    }
 }
 
 /// The verdicts of a worker that died were kept under leases that died with it: the kernel asks again.
@@ -117,6 +148,8 @@ struct Watch {
     status_written: Instant,
     /// When the supervisor last heard from us.
     told: Instant,
+    /// When the place was last looked at.
+    placed: Instant,
     /// When events began to wait while no thread was free.
     crowded_since: Option<Instant>,
 }
@@ -125,6 +158,12 @@ struct Watch {
 const HEARTBEAT: Duration = Duration::from_millis(500);
 /// The status is as old as this at most.
 const STATUS_AGE: Duration = Duration::from_millis(200);
+/// A tree that is not frozen is looked through so often.
+const LOOK_THROUGH: Duration = Duration::from_secs(10);
+/// How long nobody may notice that the place of the tree is another one, where nothing tells of it.
+const PLACE_AGE: Duration = Duration::from_secs(10);
+/// The same while nothing but a file system that is read-only keeps files from being changed.
+const READ_ONLY_AGE: Duration = Duration::from_secs(1);
 
 impl Watch {
     fn new(enforcer: Arc<Enforcer>, breaks: Breaks, supervisor: UnixStream) -> Result<Self, EnforceError> {
@@ -139,9 +178,10 @@ impl Watch {
             supervised: true,
             status_written: Instant::now(),
             told: Instant::now(),
+            placed: Instant::now(),
             crowded_since: None,
         };
-        watch.read_mounts();
+        watch.look_at_place();
         Ok(watch)
     }
 
@@ -199,8 +239,9 @@ impl Watch {
         if let Some(said) = respond::carry_out(&self.enforcer) {
             self.tell(&format!("note {said}"));
         }
-        if mounts {
-            self.read_mounts();
+        let age = if self.enforcer.is_read_only() { READ_ONLY_AGE } else { PLACE_AGE };
+        if mounts || self.placed.elapsed() >= age {
+            self.look_at_place();
         }
         if supervisor {
             self.read_supervisor();
@@ -259,31 +300,26 @@ impl Watch {
         }
     }
 
-    /// Which mounts lie on the tree: more than when it was armed is a gap; opens there are asked about
-    /// from now on.
-    fn read_mounts(&mut self) {
-        let mut text = Vec::new();
+    /// Mounts that were put on the tree since it was armed are a gap, and asked about from now on; and
+    /// what else is known of the place may have changed.
+    fn look_at_place(&mut self) {
+        self.placed = Instant::now();
+        // Read to the end, it tells of the next change.
         let mut again = &self.mounts;
         let _ = std::io::Seek::rewind(&mut again);
-        let _ = again.read_to_end(&mut text);
+        let _ = again.read_to_end(&mut Vec::new());
         let enforcer = &self.enforcer;
-        let Ok(below) = bakeoff_sys::mount::below(&enforcer.tree.path) else { return };
-        let mut over = Vec::new();
-        for mount in below {
-            let Ok(top) = File::open(&mount.point) else { continue };
-            match inode::facts(&top) {
-                Ok(facts) if enforcer.tree.knows_mount(facts.mount) => {}
-                found => over.push(found.map_or(0, |facts| facts.mount).to_string()),
-            }
-        }
-        enforcer.gaps.set(Gap::MountedOver, over.len() as u64);
-        if !over.is_empty() {
+        let Ok(place) = place::look(&enforcer.tree, &enforcer.settings.exclude) else { return };
+        enforcer.gaps.set(Gap::MountedOver, place.over.len() as u64);
+        enforcer.gaps.set(Gap::Elsewhere, place.elsewhere);
+        enforcer.gaps.set(Gap::Moved, u64::from(place.moved));
+        if !place.over.is_empty() {
             // Whoever may mark a mount may do much else: that is the supervisor.
+            let over: Vec<String> = place.over.iter().map(u64::to_string).collect();
             self.tell(&format!("over {}", over.join(" ")));
         }
-        let read_only = inode::is_read_only(&enforcer.tree.root).unwrap_or(false);
-        let before = enforcer.read_only.swap(read_only, std::sync::atomic::Ordering::Relaxed);
-        if before && !read_only {
+        let before = enforcer.read_only.swap(place.read_only, std::sync::atomic::Ordering::Relaxed);
+        if before && !place.read_only {
             // It can be written to from now on: no verdict holds that was kept without a lease.
             enforcer.void_all();
             enforcer.gaps.add(Gap::NotFrozen);
@@ -318,12 +354,12 @@ impl Watch {
         let _ = (&self.supervisor).write_all(format!("{line}\n").as_bytes());
     }
 
-    /// Leaves nothing behind: neither marks nor immutable files.
+    /// Leaves nothing behind: neither marks nor immutable files. Says so before the first open passes.
     fn end(mut self) {
         let enforcer = self.enforcer.clone();
-        tree::thaw_all(&enforcer, &enforcer.listed());
-        let _ = enforcer.group.flush();
         enforcer.ended.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.write_status();
+        tree::disarm(&enforcer);
         self.write_status();
     }
 }

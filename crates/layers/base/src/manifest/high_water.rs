@@ -32,6 +32,9 @@ pub enum HighWaterError {
         /// Counted from 1.
         line: usize,
     },
+    /// The file is there, and not whole: it is never written so.
+    #[error("{}: empty or cut short, as it is never written; look who changed it, then remove the file to begin anew", .0.display())]
+    Cut(PathBuf),
 }
 
 impl HighWater {
@@ -81,6 +84,9 @@ impl HighWater {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(source) => return Err(HighWaterError::File { path: self.path.clone(), source }),
         };
+        if !text.ends_with('\n') {
+            return Err(HighWaterError::Cut(self.path.clone()));
+        }
         let mark = |(index, line): (usize, &str)| {
             let parts = line.split_once(' ');
             let parts = parts
@@ -108,5 +114,9 @@ mod tests {
         std::fs::write(&path, "nonsense\n").unwrap();
         assert!(matches!(marks.read(1), Err(HighWaterError::Format { line: 1, .. })));
         assert!(marks.raise(1, 6).is_err(), "what cannot be read is not begun anew by itself");
+        for cut in ["", "0000000000000001 5"] {
+            std::fs::write(&path, cut).unwrap();
+            assert!(matches!(marks.read(1), Err(HighWaterError::Cut(_))), "{cut:?} counted as a mark");
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::key::{KeyError, SecretKey};
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -42,7 +42,8 @@ pub enum SealError {
         /// Why not.
         source: io::Error,
     },
-    /// Neither file nor directory, and not a symbolic link that stays inside.
+    /// Neither directory nor a file that a manifest can say everything about, and not a symbolic link
+    /// that stays inside.
     #[error("{}: {what}; remove it, or leave it out with --exclude", .path.display())]
     Odd {
         /// Where.
@@ -108,7 +109,10 @@ pub fn scan(root: &Path, exclude: &[String]) -> Result<Scan, SealError> {
             match (kind.is_dir(), kind.is_file(), kind.is_symlink()) {
                 (true, ..) => rest.push(below),
                 (_, true, _) => found.files.push(below),
-                (.., true) => found.links += inside(root, &entry.path())?,
+                (.., true) => match odd_link(root, &entry.path()) {
+                    None => found.links += 1,
+                    Some(what) => return Err(SealError::Odd { path: entry.path(), what }),
+                },
                 _ => {
                     return Err(SealError::Odd {
                         path: entry.path(),
@@ -132,17 +136,39 @@ pub fn is_below_any(path: &str, tops: &[String]) -> bool {
     })
 }
 
-/// 1 when a symbolic link leads to something inside the tree. What it leads to is checked under its
-/// own path; a link to the outside would serve what nobody signed.
-fn inside(root: &Path, link: &Path) -> Result<usize, SealError> {
-    match link.canonicalize() {
-        Ok(target) if target.starts_with(root) => Ok(1),
-        Ok(_) => {
-            let what = "a symbolic link that leads out of the tree: what is there is not signed";
-            Err(SealError::Odd { path: link.to_owned(), what })
-        }
-        Err(_) => Err(SealError::Odd { path: link.to_owned(), what: "a symbolic link that leads nowhere" }),
+/// What is wrong with a symbolic link, if anything is. What it leads to is checked under its own path; a
+/// link to the outside would serve what nobody signed. `root` must be without symbolic links.
+pub fn odd_link(root: &Path, link: &Path) -> Option<&'static str> {
+    const OUT: &str = "a symbolic link that leads out of the tree: what is there is not signed";
+    const NOWHERE: &str = "a symbolic link that leads nowhere";
+    let Ok(target) = std::fs::read_link(link) else { return Some(NOWHERE) };
+    if !stays_below(root, &link.parent().unwrap_or(root).join(target)) {
+        return Some(OUT);
     }
+    match link.canonicalize() {
+        Ok(target) if target.starts_with(root) => None,
+        Ok(_) => Some(OUT),
+        Err(_) => Some(NOWHERE),
+    }
+}
+
+/// Whether a path stays below the root by its words: a way that leaves the tree and comes back can be
+/// led astray outside.
+fn stays_below(root: &Path, path: &Path) -> bool {
+    let Ok(below) = path.strip_prefix(root) else { return false };
+    let mut depth = 0_usize;
+    below.components().all(|part| match part {
+        Component::ParentDir => {
+            let inside = depth > 0;
+            depth = depth.saturating_sub(1);
+            inside
+        }
+        Component::Normal(_) => {
+            depth += 1;
+            true
+        }
+        _ => true,
+    })
 }
 
 /// How many threads hash.
@@ -247,6 +273,10 @@ fn hash(path: &Path, algorithm: Algorithm) -> Result<Facts, SealError> {
     let after = file.metadata().map_err(failed)?;
     if stamp(&before) != stamp(&after) || size_bytes != after.len() || !after.is_file() {
         return Err(SealError::Changed(path.to_owned()));
+    }
+    if bakeoff_sys::inode::has_capabilities(&file).map_err(failed)? {
+        let what = "has file capabilities (setcap), which a manifest does not sign";
+        return Err(SealError::Odd { path: path.to_owned(), what });
     }
     let mode = (after.permissions().mode() & 0o7777) as u16;
     Ok(Facts { digest, size_bytes, mode })

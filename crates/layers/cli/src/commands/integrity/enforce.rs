@@ -5,12 +5,12 @@ use crate::terminal;
 use bakeoff_layers_base::manifest::Action;
 use bakeoff_layers_integrity::supervisor::{self, Start};
 use bakeoff_layers_integrity::worker::{self, Inherited};
-use bakeoff_layers_integrity::{OnTimeout, Settings, Unlisted};
+use bakeoff_layers_integrity::{Links, OnTimeout, Settings, Unlisted};
 use clap::{Args, ValueEnum};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 #[derive(Args, Debug)]
 pub(crate) struct EnforceArgs {
@@ -40,6 +40,10 @@ pub(crate) struct EnforceArgs {
     /// Files that are there and not in the manifest
     #[arg(long, value_enum, value_name = "deny|allow", default_value_t = Allowed::Deny)]
     unlisted: Allowed,
+    /// Symbolic links in the place of signed files, on the way to them, or out of the tree; FIFOs and
+    /// devices, too: deny does not start with one, allow names them as a gap
+    #[arg(long, value_enum, value_name = "deny|allow", default_value_t = Allowed::Deny)]
+    links: Allowed,
     /// Do not make files immutable while they are guarded: the tree can be written to, and what is
     /// written after an open is seen at the next one
     #[arg(long)]
@@ -80,6 +84,8 @@ pub(crate) struct WorkerArgs {
     group_fd: i32,
     #[arg(long)]
     restarts: u64,
+    #[arg(long)]
+    began_unix_ns: u64,
 }
 
 #[derive(Args, Debug)]
@@ -90,12 +96,14 @@ pub(crate) struct ThawArgs {
 }
 
 pub(crate) fn enforce(args: EnforceArgs) -> Result<Exit, Failure> {
+    let began_unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos());
     let settings = settings(args);
     // The worker reads the same words again; the executable by the kernel's name for it, so that it
     // is the same one even if the file was replaced meanwhile.
     let mut arguments = vec!["integrity".into(), "worker".into()];
     arguments.extend(std::env::args_os().skip_while(|word| word != "enforce").skip(1));
     arguments.push(format!("--supervisor-pid={}", std::process::id()).into());
+    arguments.push(format!("--began-unix-ns={began_unix_ns}").into());
     let start = Start { program: "/proc/self/exe".into(), arguments };
     supervisor::run(&settings, &start, terminal::say, terminal::note).map_err(Failure::failed)?;
     Ok(Exit::Done)
@@ -108,6 +116,7 @@ pub(crate) fn worker(args: WorkerArgs) -> Result<Exit, Failure> {
         supervisor: UnixStream::from(socket),
         supervisor_pid: args.supervisor_pid,
         restarts: args.restarts,
+        began_unix_ns: args.began_unix_ns,
     };
     worker::run(settings(args.enforce), inherited).map_err(Failure::failed)?;
     Ok(Exit::Done)
@@ -131,6 +140,10 @@ fn settings(args: EnforceArgs) -> Settings {
         unlisted: match args.unlisted {
             Allowed::Deny => Unlisted::Deny,
             Allowed::Allow => Unlisted::Allow,
+        },
+        links: match args.links {
+            Allowed::Deny => Links::Deny,
+            Allowed::Allow => Links::Allow,
         },
         freeze: !args.no_freeze,
         ahead: !args.no_ahead,
