@@ -45,7 +45,10 @@ def late(unique):
 
 def serve():
     while True:
-        request = os.read(fuse, 1 << 20)
+        try:
+            request = os.read(fuse, 1 << 20)
+        except OSError:  # it was taken off
+            return
         _, code, unique, node = struct.unpack_from("<IIQQ", request)
         if code == INIT:
             answer(unique, struct.pack("<IIIIHHIIHHI7I", 7, 31, 0, 0, 8, 8, PAGE, 1, 1, 0, *[0] * 8))

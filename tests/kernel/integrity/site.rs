@@ -278,11 +278,14 @@ impl Attacker {
 
 impl Drop for Attacker {
     fn drop(&mut self) {
+        if let Some(point) = &self.point {
+            // First, and by force: a thread that waits for an answer of its own process cannot be killed.
+            for how in ["-f", "-l"] {
+                let _ = Command::new("umount").arg(how).arg(point).stderr(Stdio::null()).status();
+            }
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
-        if let Some(point) = &self.point {
-            let _ = Command::new("umount").arg("-l").arg(point).status();
-        }
     }
 }
 
