@@ -41,7 +41,7 @@ pub(crate) struct Walked {
 impl Tree {
     /// Lists all directories but the excluded ones. `enter` is handed each before it is listed: where it
     /// freezes the directory, nothing can appear in it afterwards that is not listed.
-    pub(crate) fn walk(&self, exclude: &[String], mut enter: impl FnMut(&OwnedFd)) -> Walked {
+    pub(crate) fn walk(&self, exclude: &[String], mut enter: impl FnMut(&Path, &OwnedFd)) -> Walked {
         let mut rest = vec![PathBuf::new()];
         let mut walked = Walked::default();
         let began = Instant::now();
@@ -59,7 +59,7 @@ impl Tree {
                     continue;
                 }
             };
-            enter(&file);
+            enter(&dir, &file);
             match list(&file) {
                 Ok(entries) => sort(entries, &dir, exclude, &mut rest, &mut walked),
                 Err(_) => walked.closed += 1,
