@@ -99,7 +99,7 @@ impl EnforceError {
 
 /// A path from the tree, whose name may hold anything, for one line of text.
 pub(crate) fn escaped(path: &Path) -> String {
-    path.to_string_lossy().escape_debug().to_string()
+    crate::words::plain(&path.to_string_lossy())
 }
 
 fn fanotify(error: &io::Error) -> String {
