@@ -150,6 +150,8 @@ fn two_factors_have_main_effects_and_an_interaction() {
     let main = results["factors"]["main"].as_array().unwrap();
     let much = main.iter().find(|row| row["level"] == "much").unwrap();
     assert!(number(&much["estimate"]["effect"]) > 1.0, "{much}");
+    let of_planted = |end: &str| number(&much["amount"][end]) / 300_000.0;
+    assert!(of_planted("low") < 1.5 && of_planted("high") > 0.7, "{much}");
     let both = results["factors"]["interactions"].as_array().unwrap();
     assert_eq!(both.len(), 1);
     // Burning costs as much with TLS as without, so in proportion it costs less.

@@ -11,7 +11,7 @@ use bakeoff_experiment::results::{
     RestartSetup, SETUP_SCHEMA, Setup, SliceRecord, SubjectSetup, WorkloadSetup,
 };
 use bakeoff_meter::{Counters, HostShare, Recorder, ReplyTimes, Times};
-use bakeoff_stats::{LookPlan, SplitMix64};
+use bakeoff_stats::{LookPlan, SplitMix64, level};
 use bakeoff_units::Nanos;
 use std::error::Error;
 use std::path::Path;
@@ -107,7 +107,7 @@ fn setup(plan_sha256: String) -> Setup {
         budget_ns: 7_200_000_000_000,
         rounds_budget_ns: 7_200_000_000_000,
         max_rounds: ROUNDS,
-        level: looks.level(SLICES_A_ROUND - 2).get(),
+        level: level(SLICES_A_ROUND - 2).get(),
         looks: looks.looks,
         primary: "subject_cpu_per_request".to_owned(),
         baseline: "plain".to_owned(),

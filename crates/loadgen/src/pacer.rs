@@ -50,6 +50,18 @@ impl Poisson {
             random: SplitMix64::for_purpose(seed, 0x9015_5017 + lane as u64),
         }
     }
+
+    /// The same process, given that the last of `requests` comes when it does on the mean: gaps stay as independent as
+    /// they can be, and two processes of one rate have that rate exactly, and end together.
+    #[must_use]
+    pub fn of_exactly(mut self, requests: usize) -> Self {
+        let mut ahead = self.random.clone();
+        let sum: f64 = (0..requests).map(|_| ahead.exponential()).sum();
+        if sum > 0.0 {
+            self.mean_gap_ns *= requests as f64 / sum;
+        }
+        self
+    }
 }
 
 impl Pacer for Poisson {
@@ -105,6 +117,23 @@ mod tests {
         let gaps: Vec<f64> = dues.windows(2).map(|w| (w[1] - w[0]) * 1000.0).collect();
         let variance = gaps.iter().map(|g| (g - 1.0).powi(2)).sum::<f64>() / gaps.len() as f64;
         assert!((variance - 1.0).abs() < 0.05, "{variance}");
+    }
+
+    #[test]
+    fn poisson_of_exactly_so_many_ends_when_it_should_and_is_one_all_the_same() {
+        let n = 2000;
+        let (mut ends, mut first) = (Vec::new(), Vec::new());
+        for seed in 0..200 {
+            let mut pacer = Poisson::new(rate(1000.0), seed, 0, 1).of_exactly(n);
+            let dues: Vec<f64> = (0..n).map(|_| pacer.due(Nanos::ZERO).as_secs_f64()).collect();
+            ends.push(dues[n - 1]);
+            first.push(dues[n / 2 - 1] - 1.0);
+        }
+        assert!(ends.iter().all(|end| (end - 2.0).abs() < 1e-6), "{ends:?}");
+        // In the middle it may be early or late as a Brownian bridge is: by sqrt(n / 4) gaps.
+        let sd = (first.iter().map(|x| x * x).sum::<f64>() / 200.0).sqrt();
+        assert!((0.018..0.027).contains(&sd), "{sd}");
+        assert_eq!(Poisson::new(rate(10.0), 1, 0, 1).of_exactly(0).mean_gap_ns, 1e8);
     }
 
     #[test]

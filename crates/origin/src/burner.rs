@@ -1,20 +1,21 @@
 //! The planted cost: a known amount of CPU beside each request, for tests of the method itself.
 //!
 //! A loop of arithmetic and no system calls: reading a clock around every request would cost as much
-//! again, unseen by that clock. What the loop takes on the thread's own clock is sampled.
+//! again, unseen by that clock. What the loop takes is sampled, on the clock of the wall, which costs no system call
+//! either: the thread's own does, and one that comes out of the blue costs more than those it was calibrated by.
 
-use bakeoff_sys::thread::cpu_time;
 use bakeoff_units::Nanos;
 use std::collections::VecDeque;
 use std::hint::black_box;
+use std::time::Instant;
 
+/// No burn is shorter: one that is asked for is done for several requests at once. Of a hundred nanoseconds the
+/// processor does a quarter beside what it waits for anyway, and nobody can say what that cost.
+const SHORTEST: Nanos = Nanos::from_micros(2);
 /// One burn in so many is timed.
-const SAMPLE: u64 = 16;
-/// A sample lasts at least so long, if need be by burning more than once in a row: reading the clock costs as much as a
-/// short burn, and here it hardly counts.
-const LASTING: Nanos = Nanos::from_micros(2);
-/// So many samples are kept. The mean of their middle half is what a burn takes: whatever else was done in a sample, such
-/// as another's packets, is no cost of burning.
+const SAMPLE: u64 = 4;
+/// So many samples are kept. The mean of their middle half is what a burn takes: whatever else was done in a sample, by
+/// others or for their packets, is no cost of burning.
 const KEPT: usize = 32;
 /// Turns of the loop that calibrate it: some tenths of a millisecond.
 const TRIAL: u64 = 200_000;
@@ -25,41 +26,46 @@ const TRIALS: usize = 7;
 #[derive(Debug)]
 pub(crate) struct Burner {
     turns: u64,
+    /// Requests that one burn is for.
+    batch: u64,
+    requests: u64,
     burned: u64,
     clock: Nanos,
-    /// Burns of a sample.
-    batch: u64,
-    /// The last samples, per burn.
+    /// The last samples.
     samples: VecDeque<Nanos>,
     /// What a burn takes.
     each: Nanos,
 }
 
 impl Burner {
-    /// Burns about `each` at a time, on this machine when it is not disturbed.
+    /// Burns about `each` a request, on this machine when it is not disturbed.
     pub(crate) fn new(each: Nanos) -> Self {
         let quickest = (0..TRIALS).map(|_| timed(TRIAL).get()).min().unwrap_or(TRIAL).max(1);
+        let batch = SHORTEST.get().div_ceil(each.get().max(1)).max(1);
+        let each = each.times(batch as f64);
         let turns = each.get() as f64 * TRIAL as f64 / quickest as f64;
         let clock = (0..100).map(|_| timed(0)).min().unwrap_or(Nanos::ZERO);
-        let batch = LASTING.get().div_ceil(each.get().max(1)).max(1);
-        Self { turns: turns.round() as u64, burned: 0, clock, batch, samples: VecDeque::new(), each }
+        let turns = turns.round() as u64;
+        Self { turns, batch, requests: 0, burned: 0, clock, samples: VecDeque::new(), each }
     }
 
-    /// Burns once, or as often as a sample needs. Returns what that took, as far as samples tell.
+    /// For a request: burns, or leaves it to a later one. Returns what that took, as far as samples tell.
     pub(crate) fn burn(&mut self) -> Nanos {
-        let sampled = self.burned.is_multiple_of(SAMPLE * self.batch);
+        self.requests += 1;
+        if !self.requests.is_multiple_of(self.batch) {
+            return Nanos::ZERO;
+        }
         self.burned += 1;
-        if !sampled {
+        if !self.burned.is_multiple_of(SAMPLE) {
             spin(self.turns);
             return self.each;
         }
-        let took = timed(self.turns * self.batch).since(self.clock);
-        self.samples.push_back(took.times(1.0 / self.batch as f64));
+        self.samples.push_back(timed(self.turns).since(self.clock));
         if self.samples.len() > KEPT {
             self.samples.pop_front();
         }
         self.each = middle(self.samples.iter().copied().collect());
-        self.each.times(self.batch as f64)
+        self.each
     }
 }
 
@@ -72,9 +78,9 @@ fn middle(mut samples: Vec<Nanos>) -> Nanos {
 }
 
 fn timed(turns: u64) -> Nanos {
-    let start = cpu_time();
+    let start = Instant::now();
     spin(turns);
-    cpu_time().since(start)
+    Nanos::new(start.elapsed().as_nanos() as u64)
 }
 
 /// A chain in which each turn waits for the one before.
@@ -95,6 +101,15 @@ mod tests {
         let samples = [5, 4, 900, 6, 5, 4, 1, 6].map(Nanos::new).to_vec();
         assert_eq!(middle(samples), Nanos::new(5));
         assert_eq!(middle(vec![Nanos::new(7)]), Nanos::new(7));
+    }
+
+    #[test]
+    fn short_burns_are_done_for_several_requests_at_once() {
+        let mut burner = Burner::new(Nanos::new(300));
+        assert_eq!(burner.batch, 7);
+        let burns: Vec<bool> = (0..21).map(|_| burner.burn() > Nanos::ZERO).collect();
+        let at: Vec<usize> = (0..21).filter(|&request| burns[request]).collect();
+        assert_eq!(at, [6, 13, 20]);
     }
 
     /// Wide bounds: a neighbour on the same physical core can halve or double what a turn takes.

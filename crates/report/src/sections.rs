@@ -8,8 +8,8 @@ use crate::figures;
 use crate::handshakes;
 use crate::operations;
 use crate::reading::Reading;
-use bakeoff_experiment::results::{ArmResult, Comparison, Estimate, StratumSetup};
-use bakeoff_stats::change_in_words;
+use bakeoff_experiment::results::{AmountEstimate, ArmResult, Comparison, Estimate, StratumSetup};
+use bakeoff_stats::{Amounts, change_in_words};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -171,22 +171,38 @@ fn change(estimate: Option<&Estimate>) -> [String; 2] {
     })
 }
 
+fn amount(estimate: Option<&AmountEstimate>) -> [String; 2] {
+    estimate.map_or([figures::NONE.to_owned(), String::new()], |e| {
+        let amounts = Amounts::between(e.amount, e.low, e.high, 0.0, &e.unit);
+        let unit = amounts.unit();
+        let range = format!("{}..{}{unit}", amounts.signed(e.low), amounts.signed(e.high));
+        [format!("{}{unit}", amounts.signed(e.amount)), range]
+    })
+}
+
 fn main_effects(reading: &Reading<'_>) -> Option<Section> {
     let factors = reading.bundle.results.factors.as_ref()?;
     let rows = factors.main.iter().map(|row| {
+        let [more, between] = amount(row.amount.as_ref());
         let [effect, interval] = change(row.estimate.as_ref());
         vec![
             format!("{} = {}", row.factor, row.level),
+            more,
+            between,
             effect,
             interval,
             format!("against {}", row.reference),
         ]
     });
-    let table = Table { head: vec!["level", "change", "interval", "of"], rows: rows.collect(), figures: 2 };
+    let table = Table {
+        head: vec!["level", "more", "interval", "change", "interval", "of"],
+        rows: rows.collect(),
+        figures: 4,
+    };
     Some(Section {
         title: "Factors: main effects",
         note: format!(
-            "Mean over the settings of the other factors, on the log scale. Intervals at {}, so that all rows hold together.",
+            "Mean over the settings of the other factors; changes on the log scale. Intervals at {}, so that all rows hold together.",
             figures::level(factors.level)
         ),
         table: Some(table),

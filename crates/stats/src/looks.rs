@@ -62,15 +62,10 @@ impl LookPlan {
     pub fn last(&self) -> u32 {
         self.looks.last().copied().unwrap_or(1)
     }
-
-    /// The level of every interval when `arms` arms besides the baseline are judged:
-    /// 1 - 0.0125 / arms, also when there is one look only.
-    pub fn level(&self, arms: usize) -> Level {
-        level(arms)
-    }
 }
 
-/// The level of each look's intervals, which depends on no plan: see [`LookPlan::level`].
+/// The level of every interval when `arms` arms besides the baseline are judged: 1 - 0.0125 / arms, whatever the number of
+/// looks.
 pub fn level(arms: usize) -> Level {
     Level::new(1.0 - ALPHA_PER_LOOK / arms.max(1) as f64).unwrap_or(Level::NULL)
 }
@@ -147,10 +142,8 @@ mod tests {
 
     #[test]
     fn the_level_is_shared_among_the_arms() {
-        let plan = LookPlan::new(80);
-        assert_eq!(plan.level(1).get(), 0.9875);
-        assert_eq!(plan.level(0).get(), 0.9875);
-        assert_eq!(plan.level(40).get(), 1.0 - 0.0003125);
-        assert_eq!(LookPlan::new(5).level(1).get(), 0.9875);
+        assert_eq!(level(1).get(), 0.9875);
+        assert_eq!(level(0).get(), 0.9875);
+        assert_eq!(level(40).get(), 1.0 - 0.0003125);
     }
 }

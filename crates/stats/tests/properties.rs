@@ -1,8 +1,8 @@
 //! What must hold for any data.
 
 use bakeoff_stats::{
-    CountsByRound, Decision, Level, LookPlan, Margin, Quantile, Question, Resampling, Rounds, Scale, Verdict,
-    effect, effect_of, judge, judge_null, quantile_ratio,
+    CountsByRound, Decision, Level, Margin, Quantile, Question, Resampling, Rounds, Scale, Verdict, effect,
+    effect_of, judge, judge_null, level, quantile_ratio,
 };
 use proptest::prelude::*;
 
@@ -70,7 +70,7 @@ proptest! {
     fn the_last_look_always_decides(
         d in values(90), null_d in values(90), margin in 0.0..0.1_f64, arms in 1_usize..50
     ) {
-        let level = LookPlan::new(80).level(arms);
+        let level = level(arms);
         let rounds = |ratios: Vec<f64>| Rounds { amounts: ratios.clone(), ratios };
         let (null, arm, margin) = (rounds(null_d), rounds(d), Margin::Share(margin));
         let q = Question { margin, invalid: None, null: &null, arm: &arm, starts: &[], level, last_look: true };

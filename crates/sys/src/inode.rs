@@ -43,12 +43,13 @@ pub enum Kind {
     Other,
 }
 
-/// Asks for the facts of an open file; one call, nothing is allocated.
+/// Asks for the facts of an open file; one call, nothing is allocated, and no server of a file system is
+/// asked, which could let us wait.
 ///
 /// # Errors
 /// What the file system reports.
 pub fn facts(file: impl AsFd) -> io::Result<Facts> {
-    let found = statx(file.as_fd(), 0, libc::STATX_BASIC_STATS | UNIQUE_MOUNT)?;
+    let found = statx(file.as_fd(), libc::AT_STATX_DONT_SYNC, libc::STATX_BASIC_STATS | UNIQUE_MOUNT)?;
     let changed = found.stx_ctime;
     let changed_unix_s = u64::try_from(changed.tv_sec).unwrap_or(0);
     let kind = match libc::mode_t::from(found.stx_mode) & libc::S_IFMT {

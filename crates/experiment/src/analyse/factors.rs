@@ -6,9 +6,11 @@
 use super::compare::{change, percent, points, range};
 use super::decide::level;
 use super::series::{Series, primary};
-use crate::results::{Estimate, FactorsResult, Interaction, MainEffect, Setup, second};
+use crate::results::{AmountEstimate, Estimate, FactorsResult, Interaction, MainEffect, Setup, second};
 use bakeoff_meter::Meter;
-use bakeoff_stats::{Contrast, Design, Effect, FactorLevel, Level, Scale, Term, contrasts, effect_of};
+use bakeoff_stats::{
+    Amounts, Contrast, Design, Effect, FactorLevel, Level, Scale, Term, contrasts, effect_of,
+};
 
 /// What rounding may leave of a contrast that is none.
 const SAME_SIZE: f64 = 1e-9;
@@ -66,12 +68,11 @@ pub(super) fn figures(series: &Series, setup: &Setup, arm: &str, meter: &Meter) 
 pub(super) fn factors(setup: &Setup, series: &Series) -> Option<FactorsResult> {
     let cells = Cells::of(setup)?;
     let meter = primary(setup);
-    let logs: Option<Vec<Vec<f64>>> = cells
-        .names
-        .iter()
-        .map(|name| Some(figures(series, setup, name, meter)?.iter().map(|x| x.ln()).collect()))
-        .collect();
-    let logs = logs?;
+    let raw: Option<Vec<Vec<f64>>> =
+        cells.names.iter().map(|name| figures(series, setup, name, meter)).collect();
+    let raw = raw?;
+    let logs: Vec<Vec<f64>> = raw.iter().map(|cell| cell.iter().map(|x| x.ln()).collect()).collect();
+    let raw: Vec<&[f64]> = raw.iter().map(Vec::as_slice).collect();
     let logs: Vec<&[f64]> = logs.iter().map(Vec::as_slice).collect();
     let found = contrasts(&cells.design);
     let alpha = (1.0 - level(setup).get()) / found.estimable.len().max(1) as f64;
@@ -87,7 +88,11 @@ pub(super) fn factors(setup: &Setup, series: &Series) -> Option<FactorsResult> {
         }
         let effect = effect_of(&contrast.per_round(&logs), series.starts(), level, Scale::LogRatio);
         match contrast.term {
-            Term::Main(at) => result.main.push(main_effect(&cells, contrast, at, effect.as_ref(), meter)),
+            Term::Main(at) => {
+                let amount = effect_of(&contrast.per_round(&raw), series.starts(), level, Scale::Difference);
+                let effects = effect.as_ref().zip(amount.as_ref());
+                result.main.push(main_effect(&cells, contrast, at, effects, meter));
+            }
             Term::Interaction { first, second } => {
                 let square = cells.design.square(first, second).filter(|_| one_size);
                 let together = square.and_then(|square| square.together(&logs, level));
@@ -133,26 +138,39 @@ fn main_effect(
     cells: &Cells<'_>,
     contrast: &Contrast,
     at: FactorLevel,
-    effect: Option<&Effect>,
+    effects: Option<(&Effect, &Effect)>,
     meter: &Meter,
 ) -> MainEffect {
     let (factor, level) = cells.pair(at);
     let reference = cells.setup.factors[at.factor].levels[0].clone();
     let over = match contrast.settings {
         1 => String::new(),
-        settings => format!(", mean of {settings} settings of the other factors"),
+        settings => format!("; mean of {settings} settings of the other factors"),
     };
-    let sentence = effect.map_or_else(
+    let unit = meter.unit.as_str();
+    let sentence = effects.map_or_else(
         || format!("{factor} = {level}: too few rounds"),
-        |e| {
-            let words = change(e);
+        |(share, amount)| {
+            let (words, amounts) = (change(share), Amounts::of(amount, 0.0, unit));
             format!(
-                "{factor} = {level} against {reference}: {} {} (CI {}{over})",
-                words.effect, meter.noun, words.interval
+                "{factor} = {level} against {reference}: {}{} {} ({}), {} ({}){over}",
+                amounts.signed(amount.effect),
+                amounts.unit(),
+                meter.noun,
+                amounts.range(amount),
+                words.effect,
+                words.interval
             )
         },
     );
-    MainEffect { factor, level, reference, estimate: effect.map(estimate), sentence }
+    let (estimate, amount) = (effects.map(|(share, _)| estimate(share)), effects.map(|(_, amount)| amount));
+    let amount = amount.map(|e| AmountEstimate {
+        amount: e.effect,
+        low: e.interval.low,
+        high: e.interval.high,
+        unit: unit.to_owned(),
+    });
+    MainEffect { factor, level, reference, estimate, amount, sentence }
 }
 
 fn interaction_in_words(

@@ -28,6 +28,7 @@ use crate::results::{Comparison, RESULTS_SCHEMA, Results, WorkloadResult};
 use crate::study;
 use bakeoff_meter::Meter;
 use bakeoff_meter::catalogue::RESPONSE_P50;
+use bakeoff_stats::{Decision, Verdict};
 use decide::{Decided, Progress};
 use series::{Depth, Table};
 
@@ -223,5 +224,7 @@ fn next(setup: &Setup, table: &Table, decided: &[Decided]) -> Next {
     if table.paired.rounds() < setup.design.paired_rounds() {
         return Next::Round(Design::Pairs);
     }
-    if settled { Next::Settled } else { Next::AllRounds }
+    let unresolved = Decision::Final(Verdict::NotResolved);
+    let told = |arm: &Decided| arm.is_final && arm.judgement.decision != unresolved;
+    if decided.iter().all(told) { Next::Settled } else { Next::AllRounds }
 }

@@ -35,6 +35,19 @@ pub struct Estimate {
     pub high: f64,
 }
 
+/// A difference with its interval, in the unit of the figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AmountEstimate {
+    /// How much more.
+    pub amount: f64,
+    /// Low end.
+    pub low: f64,
+    /// High end.
+    pub high: f64,
+    /// As in the catalogue of meters.
+    pub unit: String,
+}
+
 /// Main effects and interactions of the primary figure, on the log scale.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FactorsResult {
@@ -59,6 +72,8 @@ pub struct MainEffect {
     pub reference: String,
     /// Its effect; `None` with too few rounds.
     pub estimate: Option<Estimate>,
+    /// The same as an amount: the mean difference over the settings of the other factors.
+    pub amount: Option<AmountEstimate>,
     /// In words.
     pub sentence: String,
 }

@@ -24,9 +24,9 @@ pub(super) const ROUNDS: u32 = LOOKS[1];
 const PART: Nanos = Nanos::from_millis(50);
 /// Most parts of a slice.
 const PARTS: u32 = 8;
-/// Wall time of a duet's slice.
+/// Wall time of a duet's slice at most.
 const DUET_SLICE: Nanos = Nanos::from_millis(800);
-/// The same where the budget is short.
+/// The same at least.
 const SHORT_DUET_SLICE: Nanos = Nanos::from_millis(300);
 /// Fewest requests of it.
 const DUET_REQUESTS: usize = 200;
@@ -113,9 +113,10 @@ pub(crate) fn duet(given: &Given<'_>, rate: f64, together: &Together) -> Rounds 
     // The cost comes first: what fourteen short rounds need is not kept from them.
     let spare = (usable - time_of(slice_of(SHORT_DUET_SLICE)).of_first(ROUNDS, given.restarts)).max(0.0);
     let kept = if wanted == 0 { 0.0 } else { kept.min(usable * PAIRED_SHARE).min(spare) };
-    let long = slice_of(DUET_SLICE);
-    let enough = time_of(long).of_first(ROUNDS, given.restarts) <= usable - kept;
-    let requests = if enough { long } else { slice_of(SHORT_DUET_SLICE) };
+    // As long as fourteen of them fit: noise that belongs to a slice's ends and to starts does not shrink with its length.
+    let beside = time_of(0).of_first(ROUNDS, given.restarts);
+    let affordable = ((usable - kept - beside) / f64::from(ROUNDS)).max(0.0) as u64;
+    let requests = slice_of(Nanos::new(affordable).clamp(SHORT_DUET_SLICE, DUET_SLICE));
     let time = time_of(requests);
     let fit = time.fitting(usable - kept, 0, given.plan.max_rounds, given.restarts);
     let looks = planned(fit, given.plan.max_rounds);
@@ -237,16 +238,8 @@ fn few_rounds(fit: u32, max_rounds: u32, planned: u32, time: RoundTime) -> Optio
 #[cfg(test)]
 mod tests {
     use super::super::bench::Tried;
+    use super::super::design::tests::plan;
     use super::*;
-    use std::path::Path;
-
-    fn plan(line: &str) -> Plan {
-        let text = format!(
-            "[experiment]\nbaseline = \"a\"\n{line}\n[workload]\nkind = \"get\"\nurls = [\"/\"]\n\
-             [arm.a]\nserver = \"origin\"\n[arm.b]\nserver = \"origin\"\nburn = \"1us\"\n"
-        );
-        Plan::parse("t", "t.toml", &text, Path::new("/")).unwrap()
-    }
 
     /// Arms that take so many ms for `of` requests, and 40 ms beside each slice.
     fn pilot(ms: &[u64], of: usize) -> Pilot {
@@ -356,9 +349,10 @@ mod tests {
         assert_eq!((rounds.requests, rounds.looks.last()), (800, 56));
         let kept = rounds.duet.unwrap();
         assert_eq!((kept.paired_rounds, kept.paired_requests, kept.paired_ns), (10, 12_500, 8_700_000_000));
-        // 15 s: smaller pairs, 3.6 s for them, and slices of 0.3 s for the duet.
-        let short = duet(&case.given(Sizing::Free, &[], 15), 1000.0, &together);
-        assert_eq!((short.requests, short.looks.last()), (300, 30));
+        // 15 s: smaller pairs, 3.6 s for them, and fourteen slices of 0.71 s for the duet; never less than 0.3 s.
+        let short = |seconds| duet(&case.given(Sizing::Free, &[], seconds), 1000.0, &together);
+        assert_eq!((short(15).requests, short(15).looks.last()), (713, 14));
+        assert_eq!(short(5).requests, 300);
         let given = Given { quantiles: true, ..case.given(Sizing::Free, &[], 60) };
         assert_eq!(duet(&given, 1000.0, &together).duet.unwrap().paired_rounds, 20);
         let mut none = Case::of(&[40, 40, 40], 2000);

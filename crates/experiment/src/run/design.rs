@@ -17,6 +17,9 @@ use bakeoff_units::{Nanos, PerSecond, Ratio};
 /// Share of its cores that all arms together, or the generator, may need in a duet: below it,
 /// waiting for one another does not change what a request costs.
 const BUSY: f64 = 0.6;
+/// A planned rate of so many times what the arms seem to bear one by one is not even tried: what a request costs where
+/// little is to do was never seen to be three times what it costs where much is.
+const NOT_TRIED: f64 = 3.0;
 /// Share of the time that waits for storage above which a cell counts as bound by it.
 const IO_BOUND: f64 = 0.1;
 /// More arms than this leave each too little of a core.
@@ -55,10 +58,17 @@ pub(crate) fn choose(facts: &Facts<'_>) -> Result<Chosen, RunError> {
     let as_planned = || "as the plan says".to_owned();
     match (facts.plan.design, obstacle(facts, work)) {
         (DesignChoice::Pairs, _) => Ok(Chosen::Pairs(as_planned())),
-        (DesignChoice::Duet, Some(why)) => Err(RunError::DuetRefused { why }),
+        (_, Some(why)) => no_duet(facts.plan, why).map(Chosen::Pairs),
         (DesignChoice::Duet, None) => Ok(Chosen::Duet(as_planned())),
-        (DesignChoice::Auto, Some(why)) => Ok(Chosen::Pairs(format!("no duet: {why}"))),
         (DesignChoice::Auto, None) => Ok(Chosen::Duet("nothing but their own work differs".to_owned())),
+    }
+}
+
+/// What is said of rounds in turn where a duet would not be honest; an error where the plan wants one.
+pub(crate) fn no_duet(plan: &Plan, why: String) -> Result<String, RunError> {
+    match plan.design {
+        DesignChoice::Duet => Err(RunError::DuetRefused { why }),
+        DesignChoice::Auto | DesignChoice::Pairs => Ok(format!("no duet: {why}")),
     }
 }
 
@@ -122,11 +132,11 @@ fn of_the_machine(facts: &Facts<'_>, work: &RequestWork) -> Option<String> {
         let share = Ratio::new(waits).map_or_else(String::new, |share| share.to_string());
         return Some(format!("the arms wait for storage ({share} of the time in the pilot)"));
     }
-    planned_rate(work).filter(|planned| *planned > facts.most()).map(|planned| {
-        format!(
-            "the plan's rate of {planned:.0}/s for every arm at once is more than 60 % of the cores can do"
-        )
-    })
+    planned_rate(work).filter(|planned| *planned > NOT_TRIED * facts.most()).map(too_fast)
+}
+
+fn too_fast(planned: f64) -> String {
+    format!("the plan's rate of {planned:.0}/s for every arm at once is more than 60 % of the cores can do")
 }
 
 fn planned_rate(work: &RequestWork) -> Option<f64> {
@@ -155,6 +165,12 @@ impl Facts<'_> {
     pub(crate) fn rate(&self, together: &Together) -> PerSecond {
         let (subject, generator) = (together.subject_ns, together.generator_ns);
         whole(self.planned().unwrap_or_else(|| self.bearable(subject, generator).min(self.most())))
+    }
+
+    /// Whether the plan's rate left the cores too busy in the rehearsal.
+    pub(crate) fn too_busy(&self, together: &Together) -> Option<String> {
+        let bearable = self.bearable(together.subject_ns, together.generator_ns);
+        self.planned().filter(|planned| *planned > bearable).map(too_fast)
     }
 
     fn most(&self) -> f64 {
@@ -210,11 +226,12 @@ pub(crate) fn restarts(plan: &Plan, start_time: Option<Nanos>) -> RestartSetup {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use std::path::Path;
 
-    fn plan(line: &str) -> Plan {
+    /// A plan of two arms, with this line in `[experiment]`.
+    pub(in crate::run) fn plan(line: &str) -> Plan {
         let text = format!(
             "[experiment]\nbaseline = \"a\"\n{line}\n[workload]\nkind = \"get\"\nurls = [\"/\"]\n\
              [arm.a]\nserver = \"origin\"\n[arm.b]\nserver = \"origin\"\nburn = \"1us\"\n"
@@ -265,6 +282,22 @@ mod tests {
     }
 
     #[test]
+    fn a_planned_rate_is_judged_by_what_a_request_costs_all_at_once() {
+        let line = "urls = [\"/\"]";
+        let text = plan("").text.replace(line, &format!("{line}\nclock = \"constant\"\nrate = \"2500/s\""));
+        let plan = Plan::parse("t", "t.toml", &text, Path::new("/")).unwrap();
+        // One by one the arms bear 1960/s.
+        let tried = tried([100, 101, 105]);
+        let facts = facts(&plan, &tried);
+        assert!(matches!(choose(&facts).unwrap(), Chosen::Duet(_)));
+        let busy = |subject_ns| {
+            facts.too_busy(&Together { subject_ns, generator_ns: 30_000.0, overhead: Nanos::ZERO })
+        };
+        assert_eq!(busy(200_000.0), None);
+        assert!(busy(250_000.0).unwrap().contains("rate of 2500/s"));
+    }
+
+    #[test]
     fn a_duet_that_would_not_be_honest_is_refused_and_the_reason_is_named() {
         let mut waiting = tried([100, 100, 100]);
         waiting[2].io_wait = 0.3;
@@ -284,7 +317,7 @@ mod tests {
             ("urls = [\"/\"]", "urls = [\"/\"]\nkeep_alive = false", "makes a connection for each request"),
             ("[workload]", "link = \"100Mbit\"\n[workload]", "share the link"),
             ("[workload]", "primary = \"response_p50\"\n[workload]", "stands on response_p50"),
-            ("urls = [\"/\"]", "urls = [\"/\"]\nclock = \"constant\"\nrate = \"5000/s\"", "rate of 5000/s"),
+            ("urls = [\"/\"]", "urls = [\"/\"]\nclock = \"constant\"\nrate = \"6000/s\"", "rate of 6000/s"),
             (
                 "kind = \"get\"\nurls = [\"/\"]",
                 "kind = \"replay\"\nlog = \"builtin:weblog\"\nclock = \"constant\"\nrate = \"10/s\"",

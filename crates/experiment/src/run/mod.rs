@@ -213,7 +213,11 @@ impl Run<'_> {
         let (reason, together) = match design::choose(&facts)? {
             design::Chosen::Pairs(reason) => (reason, None),
             design::Chosen::Duet(reason) => {
-                (reason, Some(pilot::rehearse_duet(self, bench, facts.first_rate())?))
+                let seen = pilot::rehearse_duet(self, bench, facts.first_rate())?;
+                match facts.too_busy(&seen) {
+                    None => (reason, Some(seen)),
+                    Some(why) => (design::no_duet(self.plan, why)?, None),
+                }
             }
         };
         let given = budget::Given {

@@ -62,6 +62,14 @@ pub enum EnforceError {
         /// Which flag.
         needs: &'static str,
     },
+    /// The process that `stop` ends.
+    #[error("--stop-pid {pid}: {source}; give the number of the server's first process, while it runs")]
+    Server {
+        /// Its number.
+        pid: u32,
+        /// Why it cannot be told from others.
+        source: io::Error,
+    },
     /// A file that is written while enforcing.
     #[error("{}: {source}; give a path that can be written", .path.display())]
     Write {
@@ -91,7 +99,7 @@ impl EnforceError {
 
 /// A path from the tree, whose name may hold anything, for one line of text.
 pub(crate) fn escaped(path: &Path) -> String {
-    path.to_string_lossy().escape_debug().to_string()
+    crate::words::plain(&path.to_string_lossy())
 }
 
 fn fanotify(error: &io::Error) -> String {

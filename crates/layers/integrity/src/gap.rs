@@ -39,10 +39,17 @@ pub(crate) enum Gap {
     Elsewhere,
     /// Listed files with set-user-id or set-group-id: their owner is not signed.
     Owners,
+    /// Files of which somebody held a page when they were looked at, so that a write that began before
+    /// may still land: hashed at each open.
+    Pinned,
+    /// Files that somebody held a write lease on when they were looked at: refused until he lets go.
+    Leased,
+    /// The manifest has expired since it was taken.
+    Expired,
 }
 
 impl Gap {
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::NotFrozen,
         Self::WriterOpen,
         Self::NoLease,
@@ -58,6 +65,9 @@ impl Gap {
         Self::Moved,
         Self::Elsewhere,
         Self::Owners,
+        Self::Pinned,
+        Self::Leased,
+        Self::Expired,
     ];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -77,6 +87,9 @@ impl Gap {
             Self::Moved => "moved",
             Self::Elsewhere => "elsewhere",
             Self::Owners => "owners",
+            Self::Pinned => "pinned",
+            Self::Leased => "leased",
+            Self::Expired => "expired",
         }
     }
 }

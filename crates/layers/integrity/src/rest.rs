@@ -23,7 +23,7 @@ pub(crate) fn rest(enforcer: &Enforcer) -> u64 {
     if !enforcer.freezes() || !listed.exact || enforcer.gaps.any_open() {
         return 0;
     }
-    let dirs = enforcer.tree.walk(&enforcer.settings.exclude, |_| true).dirs;
+    let dirs = enforcer.tree.walk(&enforcer.settings.exclude, |_, _| true).dirs;
     dirs.iter().filter_map(|dir| rest_dir(enforcer, &listed, dir)).sum()
 }
 

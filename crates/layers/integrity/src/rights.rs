@@ -6,8 +6,8 @@
 use crate::error::EnforceError;
 use crate::settings::Settings;
 use bakeoff_sys::privilege::{Capability, keep_only};
-use std::fs::{self, File};
-use std::io;
+use nix::fcntl::{AT_FDCWD, AtFlags};
+use nix::unistd::{AccessFlags, faccessat};
 use std::path::Path;
 use std::thread;
 
@@ -32,14 +32,14 @@ pub(crate) fn give_up(settings: &Settings, further: &[Capability]) -> Result<(),
     Ok(())
 }
 
-/// Tried by a thread that has no other rights.
+/// Whether a file can be made and renamed there: asked of the kernel by a thread that has no other rights.
+/// Nothing is made for it: the directory may be one in which others have laid a link or a fifo.
 fn may_write_beside(path: &Path, kept: &[Capability]) -> bool {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let attempt = || -> io::Result<()> {
-        keep_only(kept)?;
-        File::create(&beside)?;
-        fs::remove_file(&beside)
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or_else(|| Path::new("."));
+    let may = || {
+        let wanted = AccessFlags::W_OK | AccessFlags::X_OK;
+        keep_only(kept).is_ok() && faccessat(AT_FDCWD, folder, wanted, AtFlags::AT_EACCESS).is_ok()
     };
-    thread::scope(|scope| scope.spawn(attempt).join().is_ok_and(|done| done.is_ok()))
+    thread::scope(|scope| scope.spawn(may).join().unwrap_or(false))
 }

@@ -5,6 +5,7 @@
 //! about, and every listed file by itself, so that it is asked about whatever the way to it: a hard
 //! link, another mount, a file handle.
 
+use crate::deciders::open_listed;
 use crate::enforcer::Enforcer;
 use crate::error::EnforceError;
 use crate::gap::Gap;
@@ -144,7 +145,7 @@ fn arm_with(enforcer: &Enforcer, manifest: Arc<Manifest>, mounts: Mounts) -> Res
     let mut owned = 0;
     for index in 0..manifest.len() {
         let Some(entry) = manifest.entry(index) else { continue };
-        match arm_file(enforcer, Path::new(entry.path), mounts) {
+        match arm_file(enforcer, entry.path, mounts) {
             Some(key) => listed.note(key, index as u32),
             None => listed.missing += 1,
         }
@@ -152,6 +153,7 @@ fn arm_with(enforcer: &Enforcer, manifest: Arc<Manifest>, mounts: Mounts) -> Res
     }
     enforcer.gaps.set(Gap::Owners, owned);
     listed.odd = note_odd(enforcer, manifest, &dirs.walked);
+    enforcer.progress.done();
     Ok(listed)
 }
 
@@ -167,6 +169,7 @@ pub(crate) fn look_again(enforcer: &Enforcer) {
         return;
     }
     let dirs = arm_dirs(enforcer, Mounts::Known);
+    enforcer.progress.done();
     if dirs.unmarked > 0 && !enforcer.gaps.is_open(Gap::Marks) {
         enforcer.gaps.set(Gap::Marks, dirs.unmarked);
     }
@@ -200,7 +203,8 @@ fn arm_dirs(enforcer: &Enforcer, mounts: Mounts) -> Dirs {
     let mut dirs = Dirs::default();
     for _ in 0..TURNS {
         let (mut unmarked, mut unfrozen, before) = (0, 0, known.len());
-        let walked = enforcer.tree.walk(&enforcer.settings.exclude, |dir| {
+        let walked = enforcer.tree.walk(&enforcer.settings.exclude, |path, dir| {
+            enforcer.progress.at(&path.to_string_lossy());
             let Ok(facts) = inode::facts(dir) else {
                 unmarked += 1;
                 return false;
@@ -235,22 +239,26 @@ fn note_odd(enforcer: &Enforcer, manifest: &Manifest, walked: &Walked) -> Option
     (!odd.is_empty()).then(|| odd.swap_remove(0))
 }
 
-fn arm_file(enforcer: &Enforcer, path: &Path, mounts: Mounts) -> Option<Key> {
-    let open = |purpose| inode::open_below(&enforcer.tree.root, path, purpose).ok();
+fn arm_file(enforcer: &Enforcer, name: &str, mounts: Mounts) -> Option<Key> {
+    enforcer.progress.at(name);
     let known = |facts: &Facts| matches!(mounts, Mounts::Taken) || enforcer.tree.knows_mount(facts.mount);
     let regular =
         |file: &OwnedFd| inode::facts(file).ok().filter(|facts| facts.kind == Kind::File && known(facts));
     // First to know what it is: to open a device for reading may do something.
-    let mut file = open(For::Knowing)?;
+    let mut file = inode::open_below(&enforcer.tree.root, Path::new(name), For::Knowing).ok()?;
     let mut facts = regular(&file)?;
     let mut frozen = !enforcer.freezes();
     // Freezing takes a real descriptor; whoever reads the events lets our own opens pass.
-    if enforcer.freezes()
-        && let Some(real) = open(For::Reading)
-    {
-        facts = regular(&real)?;
-        file = real;
-        frozen = freeze(enforcer, &file, key(&facts)).is_ok();
+    if enforcer.freezes() {
+        match open_listed(enforcer, name) {
+            Some(real) => {
+                facts = regular(&real)?;
+                file = real;
+                frozen = freeze(enforcer, &file, key(&facts)).is_ok();
+            }
+            // A gap of its own: it is frozen as soon as its holder lets go.
+            None => frozen = enforcer.held_by_others().contains(&key(&facts)),
+        }
     }
     if enforcer.group.add(Mark::File, &file).is_err() {
         enforcer.gaps.add(Gap::Marks);
@@ -285,7 +293,8 @@ fn thaw_all(enforcer: &Enforcer) {
     if enforcer.guard.len() == 0 {
         return;
     }
-    let dirs = enforcer.tree.walk(&enforcer.settings.exclude, |_| true).dirs;
+    enforcer.forget_let_go();
+    let dirs = enforcer.tree.walk(&enforcer.settings.exclude, |_, _| true).dirs;
     let listed = enforcer.listed();
     let files = listed.manifest.entries().map(|entry| Path::new(entry.path));
     for path in files.chain(dirs.iter().rev().map(PathBuf::as_path)) {

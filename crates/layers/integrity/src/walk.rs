@@ -42,7 +42,7 @@ impl Tree {
     /// Lists all directories but the excluded ones. `enter` is handed each before it is listed: where it
     /// freezes the directory, nothing can appear in it afterwards that is not listed. Where it says no,
     /// nothing is listed.
-    pub(crate) fn walk(&self, exclude: &[String], mut enter: impl FnMut(&OwnedFd) -> bool) -> Walked {
+    pub(crate) fn walk(&self, exclude: &[String], mut enter: impl FnMut(&Path, &OwnedFd) -> bool) -> Walked {
         let mut rest = vec![PathBuf::new()];
         let mut walked = Walked::default();
         let began = Instant::now();
@@ -60,7 +60,7 @@ impl Tree {
                     continue;
                 }
             };
-            if !enter(&file) {
+            if !enter(&dir, &file) {
                 continue;
             }
             match list(&file) {

@@ -362,12 +362,11 @@ fn load(reading: &Reading<'_>) -> String {
     };
     let mut said = reading.bundle.results.load.clone();
     if let Some(duet) = &reading.bundle.setup.design.duet {
-        let all: f64 = reading.arms().filter_map(|arm| reading.figure(arm, "subject_busy")).sum();
-        return format!(
-            "all at once: open loop, poisson {:.0}/s each, subjects {:.0} % busy together; in turn: {said}",
-            duet.rate_per_s,
-            all * 100.0
-        );
+        let all = reading.arms().filter_map(|arm| reading.figure(arm, "subject_busy")).reduce(|a, b| a + b);
+        let busy =
+            all.map(|all| format!(", subjects {:.0} % busy together", all * 100.0)).unwrap_or_default();
+        let rate = duet.rate_per_s;
+        return format!("all at once: open loop, poisson {rate:.0}/s each{busy}; in turn: {said}");
     }
     for (meter, who) in [("subject_busy", "subjects"), ("generator_busy", "generator")] {
         if let Some(share) = busy(meter).filter(|share| *share > 0.0) {

@@ -9,7 +9,7 @@ use crate::results::{Comparison, CoresAt, LevelsResult, Setup, second};
 use bakeoff_meter::Meter;
 use bakeoff_meter::catalogue::{self, PATH_CPU, SUBJECT_CPU};
 use bakeoff_stats::{
-    Amounts, Contradiction, Cost, Decision, Verdict, Wording, floor_in_words, levels, sentence,
+    Amounts, Contradiction, Cost, Decision, Effect, Verdict, Wording, floor_in_words, levels, sentence,
 };
 use bakeoff_units::PerSecond;
 
@@ -243,8 +243,11 @@ fn path(of: &Of<'_>, arm: &str, decided: &Decided) -> String {
         return String::new();
     }
     let amounts = Amounts::of(path, path.effect, "ns");
+    let is_clear = |e: &Effect| e.interval.low > 0.0 || e.interval.high < 0.0;
+    let moved = is_clear(path) && is_clear(own) && path.effect * own.effect < 0.0;
+    let moved = if moved { ", so work went from one side of the connection to the other" } else { "" };
     format!(
-        "; the whole path (subject, generator, soft interrupts): {}{} ({})",
+        "; the whole path (subject, generator, soft interrupts): {}{} ({}){moved}",
         amounts.signed(path.effect),
         amounts.unit(),
         amounts.range(path)

@@ -28,6 +28,11 @@ impl Context<'_> {
     }
 
     /// A share of the baseline's figure, or a time where the figure is one.
+    fn margin_share(&self, value: &Spanned<String>) -> Checked<Ratio> {
+        let hint = "a time such as \"0.5us\" would do, too; the default is \"1%\"";
+        value.as_ref().parse::<Ratio>().or_else(|why| self.wrong(value.span(), why.to_string(), hint))
+    }
+
     pub(super) fn margin(&self, e: &ExperimentSection) -> Checked<Margin> {
         let Some(value) = &e.margin else { return Ok(Margin::Share(DEFAULT_MARGIN)) };
         let is_time = value.as_ref().trim_end().ends_with('s');
@@ -41,7 +46,7 @@ impl Context<'_> {
         }
         let margin = match is_time {
             true => Margin::Amount(self.quantity::<Nanos>(Some(value), "1%")?.get() as f64),
-            false => Margin::Share(self.quantity::<Ratio>(Some(value), "1%")?.get()),
+            false => Margin::Share(self.margin_share(value)?.get()),
         };
         if margin.size() > 0.0 {
             return Ok(margin);

@@ -52,7 +52,7 @@ fn errors_point_at_the_line_name_the_key_and_suggest_the_near_miss() {
         ("margin", "margn", &["margn", "did you mean `margin`", "plan.toml:4"][..]),
         ("baseline = \"plain\"", "baseline = \"plian\"", &["plian", "did you mean `plain`", "plan.toml:3"]),
         ("baseline = \"plain\"\n", "", &["`baseline` is missing"]),
-        ("margin = \"2%\"", "margin = \"2\"", &["`2` is not a share", "plan.toml:4"]),
+        ("margin = \"2%\"", "margin = \"2\"", &["`2` is not a share", "plan.toml:4", "0.5us"]),
         ("margin = \"2%\"", "margin = \"0%\"", &["above zero"]),
         ("margin = \"2%\"", "max_rounds = 2", &["3 or more"]),
         (

@@ -142,10 +142,11 @@ impl<'a> Jobs<'a> {
         Ok(())
     }
 
-    /// The slices at all arms at the same time, each at `rate` on the mean; begun in the order of `begin`.
+    /// The slices at all arms at the same time, each at `rate`; begun in the order of `begin`.
     ///
     /// Each arm's requests come in an order and at moments of their own. With the same for all, the first arm to touch a
-    /// file would pay for the others, in every round.
+    /// file would pay for the others, in every round. All arms get their last request at the same time: an arm whose
+    /// requests happen to come faster shares more wake-ups, and one that is left alone at the end fewer caches.
     pub(super) fn duet(
         &self,
         places: &mut [Place],
@@ -161,14 +162,15 @@ impl<'a> Jobs<'a> {
             for &arm in begin {
                 let Some(place) = waiting[arm].take() else { continue };
                 let threads = place.station.threads();
+                let Voice { slice, order } = &voices[arm];
                 let pacers = (0..threads)
                     .map(|lane| -> Box<dyn Pacer> {
-                        Box::new(Poisson::new(rate, voices[arm].order, lane, threads))
+                        let requests = slice.len().saturating_sub(lane).div_ceil(threads.max(1));
+                        Box::new(Poisson::new(rate, *order, lane, threads).of_exactly(requests))
                     })
                     .collect();
                 let connections = self.work.connections_of(&place.client);
-                let job =
-                    self.open(&voices[arm].slice, threads, connections, pacers, BodyCheck::Start, limit);
+                let job = self.open(slice, threads, connections, pacers, BodyCheck::Start, limit);
                 running.push((arm, scope.spawn(move || place.station.run(job))));
             }
             let panicked = || Err(std::io::Error::other("a generator thread panicked"));

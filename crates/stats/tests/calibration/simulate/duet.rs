@@ -5,7 +5,7 @@
 //! little, so is the noise. Where the two amounts contradict each other, the verdict is taken back.
 
 use super::{Calibration, NoiseModel, Outcome, Scenario, Session, between, run_rule, tally};
-use bakeoff_stats::{Contradiction, Effect, LookPlan, Scale, SplitMix64, Verdict, contradiction, effect_of};
+use bakeoff_stats::{Contradiction, Effect, Scale, SplitMix64, Verdict, contradiction, effect_of, level};
 
 /// A duet to simulate many times.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,6 +64,6 @@ fn amount_in_turns(s: &DuetScenario, seed: u64) -> Option<Effect> {
         session.round();
     }
     let amounts: Vec<f64> = session.arms[0].amounts.iter().map(|x| x * baseline).collect();
-    let level = LookPlan::new(s.rounds).level(s.duet.arms);
+    let level = level(s.duet.arms);
     effect_of(&amounts, &session.starts, level, Scale::Difference)
 }

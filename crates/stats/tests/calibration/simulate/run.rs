@@ -4,7 +4,7 @@
 //! what is left of the budget. How long rounds take goes along with their noise, so the clock is part of the rule.
 
 use super::{Outcome, Scenario, Session, between};
-use bakeoff_stats::{Decision, LookPlan};
+use bakeoff_stats::{Decision, LookPlan, level};
 
 /// What a pilot takes the cost of a round for, in units of it.
 const PILOT: (f64, f64) = (0.5, 2.0);
@@ -58,7 +58,7 @@ impl<'a> Run<'a> {
         loop {
             rounds = self.look_after(rounds);
             let last = rounds == self.plan.last();
-            let level = self.plan.level(arms);
+            let level = level(arms);
             let (decision, outcome) = self.session.judged(arm, rounds, margin, level, last);
             if last || decision != Decision::GoOn {
                 return outcome;
