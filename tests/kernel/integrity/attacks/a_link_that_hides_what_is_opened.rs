@@ -38,7 +38,7 @@ fn such_a_link_ends_arming_with_a_sentence_that_names_it() {
         ("/etc/passwd", "sub/p", "sub/p: a symbolic link that leads out of the tree"),
         // Whoever may rename what is above the tree leads it elsewhere.
         ("../site/a", "new", "new: a symbolic link that leads out of the tree"),
-        ("nothing", "new\nnoted", "new\\nnoted: a symbolic link that leads nowhere"),
+        ("nothing", "new\nnoted", "new\\u{a}noted: a symbolic link that leads nowhere"),
     ] {
         let site = link(Path::new(target), at);
         let said = site.refusal(&["--mode", "deny"]);
