@@ -78,10 +78,9 @@ fn child_of(supervisor: u32) -> u32 {
     let began = Instant::now();
     loop {
         let children = fs::read_to_string(format!("/proc/{supervisor}/task/{supervisor}/children")).unwrap();
-        if let Some(Ok(pid)) = children.split_whitespace().next().map(str::parse) {
-            if is_alive(pid) {
-                return pid;
-            }
+        let first = children.split_whitespace().next().and_then(|pid| pid.parse().ok());
+        if let Some(pid) = first.filter(|pid| is_alive(*pid)) {
+            return pid;
         }
         assert!(began.elapsed() < DEADLINE, "no worker");
         std::thread::yield_now();
