@@ -5,7 +5,7 @@
 use crate::site::{DEADLINE, EPERM, Server, Site, kill, may_run, open, wait_until};
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const FILES: usize = 40;
 const DEATHS: u64 = 12;
@@ -48,13 +48,20 @@ fn no_right_file_is_refused_however_often_the_worker_dies() {
             })
             .collect();
         for death in 0..DEATHS {
-            // Every second one dies as soon as it is there, the others when they have armed, or have
-            // begun to decide what waited.
+            // The first two of three die as soon as they have threads that read what waits, before they have
+            // armed or at that moment; the third when it has armed and everything is verified.
             let worker = child_of(supervisor);
-            if death % 2 == 0 {
+            if death % 3 == 2 {
                 wait_until("a worker that has armed", || guard.pids()[1] == worker);
                 let before = opened.load(Ordering::Relaxed);
                 wait_until("opens", || opened.load(Ordering::Relaxed) > before + 100);
+            } else {
+                let began = Instant::now();
+                while !bakeoff_sys::process::stat(worker).is_ok_and(|stat| stat.threads > 2) {
+                    assert!(began.elapsed() < DEADLINE, "no threads");
+                    std::thread::yield_now();
+                }
+                std::thread::sleep(Duration::from_millis(death));
             }
             kill(worker, "-KILL");
             wait_until("its end", || !is_alive(worker));
