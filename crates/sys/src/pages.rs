@@ -92,7 +92,7 @@ mod tests {
         let gone = give_up(&file, 10_000).unwrap();
         let on_tmpfs = !gone && give_up(&file, 0).unwrap();
         if gone {
-            let (reader, writer) = std::io::pipe().unwrap();
+            let (reader, writer) = io::pipe().unwrap();
             let mut from = 0;
             // SAFETY: descriptors that are open, and a place that lives through the call.
             let moved = unsafe {

@@ -97,7 +97,7 @@ pub fn run(
                 return Err(EnforceError::Worker(how));
             }
             End::Died(how) => {
-                let orphans = supervisor.bury(&mut worker)?;
+                let orphans = supervisor.bury(worker)?;
                 note(&format!(
                     "the worker {how}; starting another, which decides {orphans} opens that it left"
                 ));
@@ -267,8 +267,8 @@ impl Supervisor<'_> {
     }
 
     /// Makes sure that a worker is gone, and takes over the opens that it had read. Returns how many the
-    /// next one is to decide.
-    fn bury(&mut self, worker: &mut Worker) -> Result<usize, EnforceError> {
+    /// next one is to decide. The socket to it is closed by then: its number may be a file's of the next.
+    fn bury(&mut self, mut worker: Worker) -> Result<usize, EnforceError> {
         worker.end_now();
         self.restarts += 1;
         self.unarmed = if worker.armed { 0 } else { self.unarmed + 1 };
