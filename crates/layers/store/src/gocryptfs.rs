@@ -6,8 +6,9 @@
 //! sizes, and cannot tell an older state of the directory from the newest.
 
 use crate::cipher::password;
-use crate::mount::keeper::Keeper;
-use crate::mount::{End, Event, MountError, STATUS_DELAY, is_locked, point, watch_signals};
+use crate::mount::{End, Event, MountError, STATUS_DELAY, is_locked, watch_signals};
+use bakeoff_layers_base::daemon::keeper::Keeper;
+use bakeoff_layers_base::daemon::point;
 use bakeoff_layers_base::release::StoreKey;
 use nix::unistd::Uid;
 use std::io::{self, BufRead, BufReader, Write};
@@ -78,7 +79,7 @@ pub fn serve(
     options: Options,
     ready: impl FnOnce(),
 ) -> Result<End, GocryptfsError> {
-    let (at, _) = point::prepare(at)?;
+    let (at, _) = point::prepare(at).map_err(MountError::from)?;
     let mut words = password(key, b"bakeoff gocryptfs 1").map_err(|_| GocryptfsError::Cipher)?;
     words.push('\n');
     if !cipher.join("gocryptfs.conf").exists() {

@@ -7,25 +7,22 @@
 mod counters;
 mod error;
 mod filesystem;
-pub(crate) mod keeper;
-pub(crate) mod point;
-mod rights;
 mod status;
 
 pub use counters::{Count, Counters};
 pub use error::MountError;
-pub use keeper::keeper_main;
+pub use bakeoff_layers_base::daemon::keeper::keeper_main;
 pub use status::STATUS_DELAY;
 
 use crate::tree::NodeId;
 use crate::vault::Vault;
+use bakeoff_layers_base::daemon::keeper::Keeper;
+use bakeoff_layers_base::daemon::point::{self, Mounted, Taken};
+use bakeoff_layers_base::daemon::rights::Rights;
 use bakeoff_layers_base::release::SealedFile;
 use filesystem::{Filesystem, inode};
-use fuser::{BackgroundSession, Config, MountOption, Notifier, Session, SessionACL};
-use keeper::Keeper;
+use fuser::{Config, MountOption, Notifier, Session, SessionACL};
 use nix::unistd::Uid;
-use point::Mounted;
-use rights::Rights;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use status::Status;
@@ -75,6 +72,16 @@ pub enum End {
     Locked,
 }
 
+impl From<Taken> for End {
+    fn from(taken: Taken) -> Self {
+        match taken {
+            Taken::Off => Self::Signal,
+            Taken::OutOfSight => Self::SignalBusy,
+            Taken::Left => Self::Left,
+        }
+    }
+}
+
 /// What the caller may say when the mount is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
@@ -112,13 +119,12 @@ pub fn serve(
     let vault = Arc::new(vault);
     let counters = Arc::new(Counters::default());
     let mut status = Status::new(options.status, vault.clone(), counters.clone())?;
-    let session = start(&vault, &counters, &at, (options.threads, rights), sender)?;
-    let notifier = session.notifier();
+    let notifier = start(&vault, &counters, &at, (options.threads, rights), sender)?;
     // From here on the mount is there, and this guard takes it away whatever happens.
-    let mut mount = Mounted::new(at.clone(), session, keeper, rights.are_least());
+    let mut mount = Mounted::new(at.clone(), keeper, rights.are_least());
     let read_ahead_kib = point::raise_read_ahead(&at, READ_AHEAD_KIB);
     mount.tell_keeper();
-    rights.give_up()?;
+    rights.give_up().map_err(MountError::Serve)?;
     status.state("mounted");
     status.write_if_changed();
     ready(Ready { cleared, read_ahead_kib });
@@ -134,7 +140,7 @@ fn start(
     at: &Path,
     (threads, rights): (usize, Rights),
     over: Sender<Event>,
-) -> Result<BackgroundSession, MountError> {
+) -> Result<Notifier, MountError> {
     let failed = |error| MountError::Fuse { path: at.to_owned(), error };
     let mut config = Config::default();
     config.mount_options = vec![
@@ -153,7 +159,11 @@ fn start(
     let filesystem = Filesystem::new(vault.clone(), counters.clone());
     let filesystem = filesystem.at_end(move || drop(over.send(Event::SessionOver)));
     let session = Session::new(filesystem, at, &config).map_err(failed)?;
-    rights.within(|| session.spawn()).map_err(failed)
+    let session = rights.within(|| session.spawn()).map_err(failed)?;
+    let notifier = session.notifier();
+    // Its drop would unmount, which is the guard's, and might hit what lies below.
+    std::mem::forget(session);
+    Ok(notifier)
 }
 
 fn wait(
@@ -166,7 +176,7 @@ fn wait(
     let mut locked = false;
     loop {
         match events.recv_timeout(STATUS_DELAY) {
-            Ok(Event::Signal) => return mount.unmount(),
+            Ok(Event::Signal) => return mount.unmount().into(),
             Ok(Event::SessionOver) | Err(RecvTimeoutError::Disconnected) => {
                 mount.is_gone();
                 return End::Unmounted;

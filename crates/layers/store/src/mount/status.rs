@@ -1,12 +1,10 @@
-//! The status file: what the daemon is and has counted, as lines of a name and a value.
+//! What the status file says of a mount.
 //!
-//! Measured side. Written under another name and renamed, so that a reader sees a whole one; not
-//! synced, as it says nothing after a crash. Only when something changed, so that an idle mount does
-//! nothing.
+//! Measured side, cold.
 
 use super::{Counters, MountError};
 use crate::vault::Vault;
-use std::fs;
+use bakeoff_layers_base::daemon::status::StatusFile;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,13 +14,12 @@ use std::time::Duration;
 /// about a ten-thousandth of a core.
 pub const STATUS_DELAY: Duration = Duration::from_millis(100);
 
-/// The status file, or none.
+/// What it says, and where.
 pub(super) struct Status {
-    path: Option<PathBuf>,
+    file: StatusFile,
     vault: Arc<Vault>,
     counters: Arc<Counters>,
     state: &'static str,
-    written: String,
 }
 
 impl Status {
@@ -32,10 +29,11 @@ impl Status {
         vault: Arc<Vault>,
         counters: Arc<Counters>,
     ) -> Result<Self, MountError> {
-        let mut status = Self { path, vault, counters, state: "starting", written: String::new() };
+        let named = path.clone().unwrap_or_default();
+        let mut status = Self { file: StatusFile::new(path), vault, counters, state: "starting" };
         match status.write() {
             Ok(()) => Ok(status),
-            Err(error) => Err(MountError::Status { path: status.path.unwrap_or_default(), error }),
+            Err(error) => Err(MountError::Status { path: named, error }),
         }
     }
 
@@ -50,21 +48,12 @@ impl Status {
     }
 
     fn write(&mut self) -> io::Result<()> {
-        let Some(path) = &self.path else { return Ok(()) };
-        let text = format!(
+        self.file.write(format!(
             "state {}\nsequence {}\nfiles {}\n{}",
             self.state,
             self.vault.header().sequence,
             self.vault.tree().len(),
             self.counters.text()
-        );
-        if text != self.written {
-            let mut temporary = path.clone().into_os_string();
-            temporary.push(".new");
-            fs::write(&temporary, &text)?;
-            fs::rename(&temporary, path)?;
-            self.written = text;
-        }
-        Ok(())
+        ))
     }
 }

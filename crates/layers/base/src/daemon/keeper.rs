@@ -22,14 +22,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// The daemon's end.
-pub(crate) struct Keeper {
+#[derive(Debug)]
+pub struct Keeper {
     socket: Option<UnixStream>,
     child: Option<Child>,
 }
 
 impl Keeper {
     /// Starts it, if there is a command for it. It gets the mount point as its last argument.
-    pub(crate) fn start(command: Option<Command>, at: &Path) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// What starting a process reports.
+    pub fn start(command: Option<Command>, at: &Path) -> io::Result<Self> {
         let Some(mut command) = command else { return Ok(Self { socket: None, child: None }) };
         let (own, theirs) = UnixStream::pair()?;
         // A group of its own: Ctrl-C of a terminal is for the daemon alone.
@@ -39,14 +43,14 @@ impl Keeper {
     }
 
     /// Tells it which device the mount is.
-    pub(crate) fn tell(&mut self, device: Option<u64>) {
+    pub fn tell(&mut self, device: Option<u64>) {
         if let (Some(socket), Some(device)) = (&mut self.socket, device) {
             let _ = writeln!(socket, "{}:{}", major(device), minor(device));
         }
     }
 
     /// Lets it unmount, and ends it; whether files were open, or `None` when it is gone or could not.
-    pub(crate) fn unmount(&mut self) -> Option<bool> {
+    pub fn unmount(&mut self) -> Option<bool> {
         let mut socket = self.socket.take()?;
         socket.shutdown(Shutdown::Write).ok()?;
         let mut answer = String::new();

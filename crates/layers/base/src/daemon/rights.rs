@@ -1,11 +1,10 @@
-//! What the daemon may do: nothing but serve.
+//! What a daemon may do: nothing but serve.
 //!
 //! Measured side, cold. To serve it needs descriptors that it has; to unmount is left to its keeper. So
 //! the daemon's threads have no capability, and a hole in them gives away what its user may do, not
 //! what root may. The user stays: status and lock are files of his.
 
-use super::MountError;
-use bakeoff_layers_base::release::SealedFile;
+use crate::release::SealedFile;
 use bakeoff_sys::privilege::{Capability, keep_only};
 use nix::unistd::Uid;
 use std::fs::{self, File};
@@ -16,14 +15,14 @@ use std::thread;
 
 /// The capabilities that stay.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rights(Option<&'static [Capability]>);
+pub struct Rights(Option<&'static [Capability]>);
 
 impl Rights {
     /// Everything stays: there is nobody else who unmounts, or nothing to give up.
-    pub(super) const ALL: Self = Self(None);
+    pub const ALL: Self = Self(None);
 
     /// As few as the status file and the lock need.
-    pub(super) fn least(status: Option<&Path>, sealed: Option<&Path>) -> Self {
+    pub fn least(status: Option<&Path>, sealed: Option<&Path>) -> Self {
         if !Uid::effective().is_root() {
             return Self::ALL;
         }
@@ -36,20 +35,26 @@ impl Rights {
     }
 
     /// Whether something is given up.
-    pub(super) fn are_least(self) -> bool {
+    pub fn are_least(self) -> bool {
         self.0.is_some()
     }
 
     /// Does something without the rest, as does every thread that it starts.
-    pub(super) fn within<T: Send>(self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    ///
+    /// # Errors
+    /// What `work` reports, or giving up the rest.
+    pub fn within<T: Send>(self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         let Some(kept) = self.0 else { return work() };
         let inside = || keep_only(kept).and_then(|()| work());
         thread::scope(|scope| scope.spawn(inside).join().unwrap_or_else(|panic| resume_unwind(panic)))
     }
 
     /// Gives up the rest, for the calling thread.
-    pub(super) fn give_up(self) -> Result<(), MountError> {
-        self.0.map_or(Ok(()), keep_only).map_err(MountError::Serve)
+    ///
+    /// # Errors
+    /// What the kernel reports.
+    pub fn give_up(self) -> io::Result<()> {
+        self.0.map_or(Ok(()), keep_only)
     }
 }
 
