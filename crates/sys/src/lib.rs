@@ -20,5 +20,7 @@ pub mod net;
 pub mod privilege;
 pub mod process;
 pub mod rlimit;
+pub mod seccomp;
+pub mod secret;
 pub mod tap;
 pub mod thread;
