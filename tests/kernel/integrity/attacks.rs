@@ -8,6 +8,8 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
+mod what_lies_in_place_of_the_status;
+
 /// Mounts that go when a test ends.
 struct Mounted(std::path::PathBuf);
 

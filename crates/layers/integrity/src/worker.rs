@@ -64,6 +64,7 @@ pub fn run(mut settings: Settings, inherited: Inherited) -> Result<(), EnforceEr
     }
     let mut watch = Watch::new(enforcer, breaks, inherited.supervisor)?;
     watch.look_ahead();
+    rights::confine_worker(&watch.enforcer.settings)?;
     watch.armed();
     watch.run();
     watch.end();
@@ -73,7 +74,7 @@ pub fn run(mut settings: Settings, inherited: Inherited) -> Result<(), EnforceEr
 /// The numbers of the workers before this one.
 fn restore(enforcer: &Enforcer, restarts: u64) {
     if let Some(path) = &enforcer.settings.status {
-        enforcer.counters.restore(&std::fs::read_to_string(path).unwrap_or_default());
+        enforcer.counters.restore(&bakeoff_layers_base::daemon::status::read_back(path));
     }
     let before = enforcer.counters.get(Count::Restarts);
     enforcer.counters.add_many(Count::Restarts, restarts.saturating_sub(before));

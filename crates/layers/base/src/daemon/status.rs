@@ -2,23 +2,30 @@
 //!
 //! Measured side. Written under another name and renamed, so that a reader sees a whole one; not
 //! synced, as it says nothing after a crash. Only when something changed, so that an idle daemon does
-//! nothing. What it says is the caller's.
+//! nothing. It may lie where others can write ([`crate::plain`]). What it says is the caller's.
 
-use std::fs;
+use crate::plain::{self, For, Place};
 use std::io;
-use std::path::PathBuf;
+use std::path::Path;
+
+/// The longest that is read back.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// The status file, or none.
 #[derive(Debug)]
 pub struct StatusFile {
-    path: Option<PathBuf>,
+    place: Option<Place>,
     written: String,
 }
 
 impl StatusFile {
-    /// At this path, if there is to be one.
-    pub fn new(path: Option<PathBuf>) -> Self {
-        Self { path, written: String::new() }
+    /// At this path, if there is to be one. Its directory is opened once: what becomes of the path later
+    /// does not matter.
+    ///
+    /// # Errors
+    /// There is no such directory.
+    pub fn open(path: Option<&Path>) -> io::Result<Self> {
+        Ok(Self { place: path.map(Place::of).transpose()?, written: String::new() })
     }
 
     /// Writes it, if it would say something else than before.
@@ -26,14 +33,16 @@ impl StatusFile {
     /// # Errors
     /// What writing reports; the old one is left.
     pub fn write(&mut self, text: String) -> io::Result<()> {
-        let Some(path) = &self.path else { return Ok(()) };
+        let Some(place) = &self.place else { return Ok(()) };
         if text != self.written {
-            let mut temporary = path.clone().into_os_string();
-            temporary.push(".new");
-            fs::write(&temporary, &text)?;
-            fs::rename(&temporary, path)?;
+            place.replace(text.as_bytes(), For::Readers)?;
             self.written = text;
         }
         Ok(())
     }
+}
+
+/// What an earlier process left there; nothing where there is no regular file.
+pub fn read_back(path: &Path) -> String {
+    plain::read(path, MOST_BYTES).map_or(String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
 }

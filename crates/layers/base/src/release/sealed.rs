@@ -7,13 +7,16 @@
 use super::secret::{Secret, Stretch, derive};
 use super::text::{self, Memory, WrapHead, to_hex};
 use super::{AdminKey, Counter, Policy, Refusal, Release, State, StoreKey, judge};
+use crate::plain::{self, For, Place};
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::{hmac, rand};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
+
+/// The longest reason for a lock that is read.
+const MOST_BYTES: u64 = 4096;
 
 /// A sealed key in a file, and the secret that opens it.
 #[derive(Debug)]
@@ -55,17 +58,30 @@ impl SealedFile {
         write_whole(&Self::lock_path(path), &format!("{}\n", reason.replace('\n', " ")))
     }
 
+    /// Whether there is a lock: anything that has its name is one. Opens nothing, so nothing in its place
+    /// can hold us up.
+    ///
+    /// # Errors
+    /// When that cannot be told: then nothing is given out.
+    pub fn is_locked(path: &Path) -> io::Result<bool> {
+        match fs::symlink_metadata(Self::lock_path(path)) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Why it is locked, if it is.
     ///
     /// # Errors
     /// When that cannot be told: then nothing is given out.
     pub fn locked(path: &Path) -> Result<Option<String>, Refusal> {
-        let path = Self::lock_path(path);
-        match fs::read(&path) {
-            Ok(reason) => Ok(Some(String::from_utf8_lossy(&reason).trim_end().to_owned())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Refusal::Io { path, error }),
+        let lock = Self::lock_path(path);
+        if !Self::is_locked(path).map_err(|error| Refusal::Io { path: lock.clone(), error })? {
+            return Ok(None);
         }
+        let reason = plain::read(&lock, MOST_BYTES).unwrap_or_else(|error| format!("{error}").into_bytes());
+        Ok(Some(String::from_utf8_lossy(&reason).trim_end().to_owned()))
     }
 
     /// The policy as it stands in the file; authenticated only by a release.
@@ -274,17 +290,9 @@ fn read_text(path: &Path, missing: impl Fn() -> Refusal) -> Result<String, Refus
     }
 }
 
-/// Under another name first, synced, then renamed: the file is the old one or the new one.
+/// Synced, and all at once: the file is the old one or the new one.
 fn write_whole(path: &Path, text: &str) -> Result<(), Refusal> {
-    let temporary = beside(path, &format!(".{}", std::process::id()));
-    let write = || -> io::Result<()> {
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
-    };
-    write().map_err(|error| Refusal::Io { path: path.to_owned(), error })
+    Place::of(path)
+        .and_then(|place| place.replace(text.as_bytes(), For::Owner))
+        .map_err(|error| Refusal::Io { path: path.to_owned(), error })
 }

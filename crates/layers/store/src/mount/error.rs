@@ -27,6 +27,9 @@ pub enum MountError {
     /// Signals, threads, the keeper.
     #[error("cannot serve: {0}")]
     Serve(io::Error),
+    /// The filter of system calls.
+    #[error("the kernel takes no filter of system calls ({0}); it needs CONFIG_SECCOMP_FILTER")]
+    Confine(io::Error),
     /// The status file.
     #[error("cannot write the status file {}: {error}", path.display())]
     Status {

@@ -2,11 +2,12 @@
 //!
 //! Measured side, cold.
 
+use super::locking::Dropped;
 use super::{Counters, MountError};
 use crate::vault::Vault;
 use bakeoff_layers_base::daemon::status::StatusFile;
 use std::io;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,21 +21,23 @@ pub(super) struct Status {
     vault: Arc<Vault>,
     counters: Arc<Counters>,
     state: &'static str,
+    /// What a lock has taken away so far.
+    pub(super) dropped: Dropped,
 }
 
 impl Status {
     /// Writes the first one, so that a path that cannot be written is found out before mounting.
     pub(super) fn new(
-        path: Option<PathBuf>,
+        path: Option<&Path>,
         vault: Arc<Vault>,
         counters: Arc<Counters>,
     ) -> Result<Self, MountError> {
-        let named = path.clone().unwrap_or_default();
-        let mut status = Self { file: StatusFile::new(path), vault, counters, state: "starting" };
-        match status.write() {
-            Ok(()) => Ok(status),
-            Err(error) => Err(MountError::Status { path: named, error }),
-        }
+        let failed = |error| MountError::Status { path: path.unwrap_or(Path::new("")).to_owned(), error };
+        let file = StatusFile::open(path).map_err(failed)?;
+        let dropped = Dropped::default();
+        let mut status = Self { file, vault, counters, state: "starting", dropped };
+        status.write().map_err(failed)?;
+        Ok(status)
     }
 
     /// Changes the first line.
@@ -49,8 +52,9 @@ impl Status {
 
     fn write(&mut self) -> io::Result<()> {
         self.file.write(format!(
-            "state {}\nsequence {}\nfiles {}\n{}",
+            "state {}\ndropped {}\nsequence {}\nfiles {}\n{}",
             self.state,
+            self.dropped.word(),
             self.vault.header().sequence,
             self.vault.tree().len(),
             self.counters.text()
