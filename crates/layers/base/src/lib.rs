@@ -10,6 +10,7 @@ pub mod daemon;
 pub mod digest;
 pub mod key;
 pub mod manifest;
+pub mod name;
 pub mod plain;
 pub mod release;
 mod sync;
