@@ -8,8 +8,8 @@ use crate::plain::{self, For, Place};
 use std::io;
 use std::path::Path;
 
-/// The longest that is read back.
-const MOST_BYTES: u64 = 1 << 20;
+/// The longest that is read back: one may have a line for each file of a tree.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// The status file, or none.
 #[derive(Debug)]
