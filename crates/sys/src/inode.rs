@@ -39,13 +39,15 @@ pub enum Kind {
     Other,
 }
 
-/// Asks for the facts of an open file; one call, nothing is allocated.
+/// Asks for the facts of an open file; one call, nothing is allocated, and no server of a file system is
+/// asked, which could let us wait.
 ///
 /// # Errors
 /// What the file system reports.
 pub fn facts(file: impl AsFd) -> io::Result<Facts> {
     let mut found = std::mem::MaybeUninit::<libc::statx>::zeroed();
-    let (flags, wanted) = (libc::AT_EMPTY_PATH, libc::STATX_BASIC_STATS | libc::STATX_MNT_ID);
+    let flags = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
+    let wanted = libc::STATX_BASIC_STATS | libc::STATX_MNT_ID;
     // SAFETY: the path is an empty string with its zero, the record is writable.
     let done =
         unsafe { libc::statx(file.as_fd().as_raw_fd(), c"".as_ptr(), flags, wanted, found.as_mut_ptr()) };

@@ -17,6 +17,7 @@ pub mod lines;
 pub mod mount;
 pub mod namespace;
 pub mod net;
+pub mod pages;
 pub mod privilege;
 pub mod process;
 pub mod rlimit;

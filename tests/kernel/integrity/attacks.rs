@@ -1,4 +1,14 @@
-//! Ways around a check at the open, each against what closes it.
+//! Ways around a check at the open, each against what closes it; those that got through once have a
+//! file each, named after what went wrong.
+
+mod a_locked_directory_holds_up_arming;
+mod a_manifest_expires_while_it_is_enforced;
+mod a_name_with_a_line_end;
+mod a_reused_process_id;
+mod a_write_begun_before_arming;
+mod a_write_lease;
+mod opens_that_waited_hardly_at_all;
+mod right_files_after_a_workers_death;
 
 use crate::site::{EPERM, Guard, Site, may_run, open, python, wait_until};
 use std::fs::{self, OpenOptions};

@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -87,6 +87,11 @@ impl Site {
         fs::set_permissions(self.file(name), fs::Permissions::from_mode(0o644)).unwrap();
     }
 
+    /// What enforcement said on standard error.
+    pub(crate) fn said(&self) -> String {
+        fs::read_to_string(self.path("said")).unwrap_or_default()
+    }
+
     /// Puts another file in the place of one, as a deployment must: complete, by renaming.
     pub(crate) fn replace(&self, name: &str, text: &str) {
         let beside = self.path("staged");
@@ -105,17 +110,18 @@ impl Site {
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     }
 
-    /// Starts enforcing; returns when it is armed.
+    /// Starts enforcing; returns when it is armed. What is said besides is in the file `said`.
     pub(crate) fn enforce(&self, further: &[&str]) -> Guard {
         let (root, manifest, public) = (self.text("site"), self.text("manifest"), self.text("pub"));
         let status = self.text("status");
         let mut command = Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"));
         command.args(["integrity", "enforce", &root, "--manifest", &manifest, "--pub", &public]);
         command.args(["--status", &status]).args(further);
+        command.stderr(fs::File::create(self.path("said")).unwrap());
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert!(line.starts_with("armed "), "{line:?}");
+        assert!(line.starts_with("armed "), "{line:?} {}", self.said());
         Guard::new(child, self.path("status"), self.path("site"), line)
     }
 }
@@ -225,6 +231,83 @@ pub(crate) fn open(path: &Path) -> Result<String, i32> {
 
 /// "Operation not permitted".
 pub(crate) const EPERM: i32 = 1;
+
+/// An attacker in Python that goes on beside the test, from a line that it prints to the next, and ends
+/// with the test.
+pub(crate) struct Attacker {
+    child: Child,
+    says: BufReader<ChildStdout>,
+    /// Where he has mounted something.
+    point: Option<PathBuf>,
+}
+
+impl Attacker {
+    /// Starts one; he has printed this line when it returns.
+    pub(crate) fn start(code: &str, arguments: &[&str], ready: &str) -> Self {
+        let mut command = Command::new("python3");
+        command.args(["-c", code]).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let says = BufReader::new(child.stdout.take().unwrap());
+        let mut attacker = Self { child, says, point: None };
+        attacker.hear(ready);
+        attacker
+    }
+
+    /// One with a FUSE file system of his own, mounted beside the tree: see `own_fuse.py`.
+    pub(crate) fn with_fuse(site: &Site, how: &str, target: &Path) -> Self {
+        let point = site.path("own");
+        fs::create_dir(&point).unwrap();
+        let arguments = [how, point.to_str().unwrap(), target.to_str().unwrap()];
+        let mut attacker = Self::start(include_str!("own_fuse.py"), &arguments, "ready");
+        attacker.point = Some(point);
+        attacker
+    }
+
+    fn hear(&mut self, line: &str) {
+        let mut heard = String::new();
+        self.says.read_line(&mut heard).unwrap();
+        assert_eq!(heard.trim_end(), line);
+    }
+
+    /// Lets him go on until he prints this line.
+    pub(crate) fn go_on(&mut self, until: &str) {
+        self.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+        self.hear(until);
+    }
+}
+
+impl Drop for Attacker {
+    fn drop(&mut self) {
+        if let Some(point) = &self.point {
+            // First, and by force: a thread that waits for an answer of its own process cannot be killed.
+            for how in ["-f", "-l"] {
+                let _ = Command::new("umount").arg(how).arg(point).stderr(Stdio::null()).status();
+            }
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A process that is to be protected, ended with the test.
+pub(crate) struct Server(pub(crate) Child);
+
+impl Server {
+    pub(crate) fn start() -> Self {
+        Self(Command::new("sleep").arg("300").spawn().unwrap())
+    }
+
+    pub(crate) fn is_alive(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_none()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
 
 /// Runs an attacker in Python: it has system calls that we forbid ourselves. Returns what it prints.
 pub(crate) fn python(code: &str, arguments: &[&str]) -> String {

@@ -54,6 +54,14 @@ pub enum EnforceError {
         /// Which flag.
         needs: &'static str,
     },
+    /// The process that `stop` ends.
+    #[error("--stop-pid {pid}: {source}; give the number of the server's first process, while it runs")]
+    Server {
+        /// Its number.
+        pid: u32,
+        /// Why it cannot be told from others.
+        source: io::Error,
+    },
     /// A file that is written while enforcing.
     #[error("{}: {source}; give a path that can be written", .path.display())]
     Write {

@@ -27,10 +27,17 @@ pub(crate) enum Gap {
     NoSupervisor,
     /// The kernel lost events: those opens were not asked about.
     KernelOverflow,
+    /// Files of which somebody held a page when they were looked at, so that a write that began before
+    /// may still land: hashed at each open.
+    Pinned,
+    /// Files that somebody held a write lease on when they were looked at: refused until he lets go.
+    Leased,
+    /// The manifest has expired since it was taken.
+    Expired,
 }
 
 impl Gap {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::NotFrozen,
         Self::WriterOpen,
         Self::NoLease,
@@ -40,6 +47,9 @@ impl Gap {
         Self::OpenForChanges,
         Self::NoSupervisor,
         Self::KernelOverflow,
+        Self::Pinned,
+        Self::Leased,
+        Self::Expired,
     ];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -53,6 +63,9 @@ impl Gap {
             Self::OpenForChanges => "open-for-changes",
             Self::NoSupervisor => "no-supervisor",
             Self::KernelOverflow => "kernel-overflow",
+            Self::Pinned => "pinned",
+            Self::Leased => "leased",
+            Self::Expired => "expired",
         }
     }
 }

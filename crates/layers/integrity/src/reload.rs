@@ -9,24 +9,36 @@ use crate::error::EnforceError;
 use crate::gap::Gap;
 use crate::settings::Settings;
 use crate::tree;
-use bakeoff_layers_base::manifest::load::{self, Trust};
+use bakeoff_layers_base::manifest::load::{self, LoadError, Trust};
 use bakeoff_layers_base::manifest::signature::PublicKey;
-use bakeoff_layers_base::manifest::{HighWater, Manifest};
+use bakeoff_layers_base::manifest::{HighWater, Manifest, Refusal};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Reads the manifest; an older one than `seen` or than the high-water mark is refused.
+/// Reads the manifest; an older one than `seen` or than the high-water mark is refused, and one that has
+/// expired, unless it is version `seen` itself: that was taken in its time, and goes on.
 pub(crate) fn read(settings: &Settings, seen: u64) -> Result<Manifest, EnforceError> {
     let key = PublicKey::read(&settings.public_key)?;
     let marks = settings.high_water.as_deref().map(HighWater::at);
     let kept = marks.as_ref().map_or(Ok(0), |marks| marks.read(key.id()))?;
-    let now_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
-    let trust = Trust { key: &key, now_unix_s, seen_version: seen.max(kept) };
-    let manifest = load::load(&settings.manifest, &trust)?;
+    let mut trust = Trust { key: &key, now_unix_s: now_unix_s(), seen_version: seen.max(kept) };
+    let manifest = match load::load(&settings.manifest, &trust) {
+        Err(refused @ LoadError::Refused { refusal: Refusal::Expired { .. }, .. }) => {
+            trust.now_unix_s = 0;
+            let expired = load::load(&settings.manifest, &trust)?;
+            if expired.header().version == seen { expired } else { return Err(refused.into()) }
+        }
+        loaded => loaded?,
+    };
     if let Some(marks) = marks {
         marks.raise(key.id(), manifest.header().version)?;
     }
     Ok(manifest)
+}
+
+/// Seconds since 1970.
+pub(crate) fn now_unix_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs())
 }
 
 /// What SIGHUP asks for; what is to be said of it.

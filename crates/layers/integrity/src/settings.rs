@@ -31,7 +31,8 @@ pub struct Settings {
     pub time_limit: Duration,
     /// What becomes of an open that waited so long, or found too many before it.
     pub on_timeout: OnTimeout,
-    /// Root of the process tree that `stop` ends.
+    /// Root of the process tree that `stop` ends; it must be running when enforcing begins, so that its
+    /// number is told from the same number of a later process.
     pub stop_pid: Option<u32>,
     /// Key file of the store that `lock` locks.
     pub lock_store: Option<PathBuf>,

@@ -5,6 +5,7 @@
 //! about, and every listed file by itself, so that it is asked about whatever the way to it: a hard
 //! link, another mount, a file handle.
 
+use crate::deciders::open_listed;
 use crate::enforcer::Enforcer;
 use crate::error::EnforceError;
 use crate::gap::Gap;
@@ -135,16 +136,18 @@ pub(crate) fn arm(enforcer: &Enforcer, manifest: Arc<Manifest>) -> Result<Listed
     listed.exact = enforcer.freezes();
     for index in 0..manifest.len() {
         let Some(entry) = manifest.entry(index) else { continue };
-        match arm_file(enforcer, Path::new(entry.path)) {
+        match arm_file(enforcer, entry.path) {
             Some(key) => listed.note(key, index as u32),
             None => listed.missing += 1,
         }
     }
+    enforcer.progress.done();
     Ok(listed)
 }
 
 /// An error in the error when it was the mark that was refused.
 fn arm_dir(enforcer: &Enforcer, dir: &str) -> Result<(), Option<std::io::Error>> {
+    enforcer.progress.at(dir);
     let file = inode::open_below(&enforcer.tree.root, Path::new(dir), For::Reading).map_err(Some)?;
     let facts = inode::facts(&file).map_err(Some)?;
     enforcer.tree.mounts.write().unwrap_or_else(std::sync::PoisonError::into_inner).insert(facts.mount);
@@ -152,10 +155,9 @@ fn arm_dir(enforcer: &Enforcer, dir: &str) -> Result<(), Option<std::io::Error>>
     freeze(enforcer, &file, key(&facts)).map_err(|_| None)
 }
 
-fn arm_file(enforcer: &Enforcer, path: &Path) -> Option<Key> {
-    // With freezing a real descriptor is needed; whoever reads the events lets our own opens pass.
-    let purpose = if enforcer.freezes() { For::Reading } else { For::Knowing };
-    let file = inode::open_below(&enforcer.tree.root, path, purpose).ok()?;
+fn arm_file(enforcer: &Enforcer, name: &str) -> Option<Key> {
+    enforcer.progress.at(name);
+    let file = inode::open_below(&enforcer.tree.root, Path::new(name), For::Knowing).ok()?;
     let facts = inode::facts(&file).ok()?;
     if facts.kind != inode::Kind::File {
         return None;
@@ -163,7 +165,11 @@ fn arm_file(enforcer: &Enforcer, path: &Path) -> Option<Key> {
     if enforcer.group.add(Mark::File, &file).is_err() {
         enforcer.gaps.add(Gap::Marks);
     }
-    if freeze(enforcer, &file, key(&facts)).is_err() {
+    // That needs a real descriptor; whoever reads the events lets our own opens pass.
+    if enforcer.freezes()
+        && let Some(file) = open_listed(enforcer, name)
+        && inode::facts(&file).and_then(|facts| enforcer.guard.freeze(&file, key(&facts))).is_err()
+    {
         enforcer.gaps.add(Gap::NotFrozen);
     }
     Some(key(&facts))
@@ -178,6 +184,7 @@ pub(crate) fn thaw_all(enforcer: &Enforcer, listed: &Listed) {
     if enforcer.guard.len() == 0 {
         return;
     }
+    enforcer.forget_let_go();
     let dirs = enforcer.tree.dirs(&enforcer.settings.exclude);
     let files = listed.manifest.entries().map(|entry| entry.path);
     for path in dirs.iter().map(String::as_str).chain(files) {
