@@ -21,5 +21,7 @@ pub mod pages;
 pub mod privilege;
 pub mod process;
 pub mod rlimit;
+pub mod seccomp;
+pub mod secret;
 pub mod tap;
 pub mod thread;

@@ -1,14 +1,26 @@
 //! Ways around a check at the open, each against what closes it; those that got through once have a
 //! file each, named after what went wrong.
 
+mod a_directory_without_a_readable_name;
+mod a_fifo_in_the_tree;
+mod a_link_that_hides_what_is_opened;
 mod a_locked_directory_holds_up_arming;
 mod a_manifest_expires_while_it_is_enforced;
 mod a_name_with_a_line_end;
+mod a_reused_mount_number;
 mod a_reused_process_id;
 mod a_write_begun_before_arming;
 mod a_write_lease;
+mod deep_directories;
+mod files_planted_while_arming;
+mod one_inode_with_two_signed_names;
 mod opens_that_waited_hardly_at_all;
+mod read_only_that_is_not;
 mod right_files_after_a_workers_death;
+mod rights_beside_the_mode;
+mod the_admins_own_immutable_file;
+mod the_directory_above_is_exchanged;
+mod what_lies_in_place_of_the_status;
 
 use crate::site::{EPERM, Guard, Mounted, Site, is_frozen, may_run, open, python, wait_until};
 use std::fs::{self, OpenOptions};
@@ -16,18 +28,6 @@ use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt, symlink};
 use std::path::Path;
-
-mod a_directory_without_a_readable_name;
-mod a_fifo_in_the_tree;
-mod a_link_that_hides_what_is_opened;
-mod a_reused_mount_number;
-mod deep_directories;
-mod files_planted_while_arming;
-mod one_inode_with_two_signed_names;
-mod read_only_that_is_not;
-mod rights_beside_the_mode;
-mod the_admins_own_immutable_file;
-mod the_directory_above_is_exchanged;
 
 #[test]
 fn frozen_files_are_neither_written_nor_renamed_nor_removed_nor_linked() {

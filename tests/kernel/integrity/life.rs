@@ -87,7 +87,7 @@ fn both_processes_keep_few_rights_and_still_leave_nothing_behind() {
             let masks = ["CapEff:", "CapPrm:", "CapInh:", "CapAmb:"].map(mask);
             assert_eq!(masks, [wanted, wanted, 0, 0], "{pid}: {text}");
             assert_eq!(mask("CapBnd:"), few | 1 << 21, "{pid}: {text}");
-            assert_eq!(line("NoNewPrivs:"), "1");
+            assert_eq!((line("NoNewPrivs:"), line("Seccomp:")), ("1", "2"), "{pid}: {text}");
         }
     }
     assert_eq!((open(&site.file("a")).unwrap().as_str(), open(&site.file("b"))), ("good a", Err(EPERM)));

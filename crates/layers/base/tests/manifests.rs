@@ -51,6 +51,7 @@ impl Yard {
             not_after_unix_s: 200,
             action: Action::Lock,
             exclude: vec!["cache".to_owned()],
+            name: None,
         };
         seal::seal(&self.path("site"), &sealing, &key, &self.path("site.manifest"))
     }

@@ -66,6 +66,7 @@ pub fn run(
     let _ = std::fs::write("/proc/self/oom_score_adj", "-900");
     let group = Group::new().map_err(EnforceError::Fanotify)?;
     rights::give_up(settings, &[Capability::SysAdmin])?;
+    rights::confine_supervisor()?;
     let mut supervisor = Supervisor {
         settings,
         group,

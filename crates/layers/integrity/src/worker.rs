@@ -90,6 +90,7 @@ fn enforce(mut settings: Settings, inherited: Inherited) -> Result<(), EnforceEr
     let mut watch = Watch::new(enforcer, breaks, inherited.supervisor)?;
     watch.arm(manifest, restarts > 0)?;
     watch.look_ahead();
+    rights::confine_worker(&watch.enforcer.settings)?;
     watch.may_rest = true;
     watch.rest_or_rouse();
     watch.armed();

@@ -23,6 +23,7 @@ fn an_expired_manifest_is_a_gap_and_goes_on_also_when_the_worker_dies() {
         not_after_unix_s: now + 4,
         action: Action::Lock,
         exclude: Vec::new(),
+        name: None,
     };
     let key = read_secret(&site.path("key"), None).unwrap();
     seal(&site.path("site"), &sealing, &key, &site.path("manifest")).unwrap();

@@ -6,6 +6,7 @@ use super::load::signature_path;
 use super::{Action, Entry, Header, Manifest, Refusal, load, signature, write};
 use crate::digest::{Algorithm, Digest};
 use crate::key::{KeyError, SecretKey};
+use crate::name::Name;
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -28,6 +29,8 @@ pub struct Sealing {
     pub action: Action,
     /// Paths below the root that are left out, with all that is below them.
     pub exclude: Vec<String>,
+    /// What the manifest is of, the same for each newer version; the directory's full path when `None`.
+    pub name: Option<Name>,
 }
 
 /// Why a tree is not sealed.
@@ -211,13 +214,28 @@ pub fn tree(root: &Path, sealing: &Sealing, key_id: u64) -> Result<Vec<u8>, Seal
 pub fn seal(root: &Path, sealing: &Sealing, key: &SecretKey, out: &Path) -> Result<Manifest, SealError> {
     let text = tree(root, sealing, signature::id_of(key))?;
     let manifest = load::parse_unverified(text.clone()).map_err(SealError::Refused)?;
-    let comment = format!("bakeoff manifest, version {}", sealing.version);
+    let failed = |source| SealError::Read { path: root.to_owned(), source };
+    let name = match &sealing.name {
+        Some(name) => name.clone(),
+        None => Name::of(root.canonicalize().map_err(failed)?),
+    };
+    let comment = format!("bakeoff manifest, version {}{NAMED}{name}", sealing.version);
     let signature = signature::sign(&text, key, &comment)?;
     // The signature first: between the two renames an old manifest has a new signature and is
     // refused, which is the safe one of the two orders to be caught in.
     write_whole(&signature_path(out), signature.as_bytes())?;
     write_whole(out, &text)?;
     Ok(manifest)
+}
+
+/// In the comment of a signature, before the manifest's name.
+const NAMED: &str = ", of ";
+
+/// What a manifest is of, by the comment that is signed with it. To be believed once the signature was
+/// verified.
+pub fn name_in(signature: &str) -> Option<Name> {
+    let signature = minisign_verify::Signature::decode(signature).ok()?;
+    signature.trusted_comment().split_once(NAMED).and_then(|(_, name)| Name::read(name))
 }
 
 /// What is found out about a file.
