@@ -2,8 +2,8 @@
 //! which system calls they may make.
 //!
 //! Cold. To mark files, to read events and to answer them the group's descriptor is enough, so the worker
-//! has no `CAP_SYS_ADMIN`. The supervisor keeps it for one thing: marks on mounts. Since it starts workers,
-//! its table holds what a program needs to start and to arm; the worker's is shorter, once it has armed.
+//! has no `CAP_SYS_ADMIN`. The supervisor keeps it for one thing: marks on mounts. Since its
+//! workers are copies of it, its table holds what they need to arm; a worker's is shorter, once it has armed.
 
 use crate::error::EnforceError;
 use crate::settings::Settings;
@@ -73,9 +73,6 @@ const DECIDING: &[Rule] = &[
 const ENDING: &[Rule] =
     &[allow(libc::SYS_pidfd_open), allow(libc::SYS_pidfd_send_signal), allow(libc::SYS_kill)];
 
-/// No memory that can be written to and executed; the loader of programs needs the latter.
-const NOT_WRITABLE: &[Argument] = &[Argument::long(2, libc::PROT_WRITE as u64, 0)];
-
 /// Namespaces that a new process could have to itself, in which it would be root.
 const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
@@ -87,32 +84,13 @@ const NAMESPACES: u64 = (libc::CLONE_NEWNS
 
 /// To start a worker, and what it does until it has armed: it gives up its own rights.
 const STARTING: &[Rule] = &[
-    allow(libc::SYS_execve),
     allow_if(libc::SYS_clone, &[Argument::long(0, NAMESPACES, 0)]),
-    #[cfg(target_arch = "x86_64")]
-    allow(libc::SYS_vfork),
-    #[cfg(target_arch = "x86_64")]
-    allow(libc::SYS_fork),
-    #[cfg(target_arch = "x86_64")]
-    allow(libc::SYS_dup2),
-    #[cfg(target_arch = "x86_64")]
-    allow(libc::SYS_access),
-    #[cfg(target_arch = "x86_64")]
-    allow(libc::SYS_arch_prctl),
     allow(libc::SYS_wait4),
     allow(libc::SYS_waitid),
     allow_if(libc::SYS_socketpair, &[Argument::int(0, u32::MAX, libc::AF_UNIX as u32)]),
-    allow(libc::SYS_pipe2),
-    allow(libc::SYS_dup),
-    allow(libc::SYS_dup3),
-    allow_if(libc::SYS_mmap, NOT_WRITABLE),
-    allow_if(libc::SYS_mprotect, NOT_WRITABLE),
-    allow(libc::SYS_set_tid_address),
     allow(libc::SYS_faccessat),
     allow(libc::SYS_faccessat2),
     allow(libc::SYS_getcwd),
-    allow(libc::SYS_uname),
-    allow(libc::SYS_sysinfo),
     allow(libc::SYS_getuid),
     allow(libc::SYS_getgid),
     allow(libc::SYS_getegid),
