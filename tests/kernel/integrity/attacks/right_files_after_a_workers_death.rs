@@ -95,8 +95,9 @@ fn child_of(supervisor: u32) -> u32 {
     }
 }
 
+/// Neither ended nor, for the moment that takes, being waited for.
 fn is_alive(pid: u32) -> bool {
-    bakeoff_sys::process::stat(pid).is_ok_and(|stat| stat.state != 'Z')
+    bakeoff_sys::process::stat(pid).is_ok_and(|stat| !"ZXx".contains(stat.state))
 }
 
 /// What the dead one had read is decided by what it is, not let through.
