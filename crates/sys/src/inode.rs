@@ -192,28 +192,14 @@ fn attributes(file: impl AsFd) -> io::Result<libc::c_long> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(found) }
 }
 
-/// Whether reading may wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waiting {
-    /// What is not in memory is `WouldBlock`.
-    Never,
-    /// As long as the disk takes.
-    Allowed,
-}
-
 /// Reads from a place in a file.
 ///
 /// # Errors
-/// `EOPNOTSUPP` where the file system cannot tell what is in memory; otherwise what reading reports.
-pub fn read_at(file: impl AsFd, buffer: &mut [u8], at: u64, waiting: Waiting) -> io::Result<usize> {
-    let part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+/// What reading reports.
+pub fn read_at(file: impl AsFd, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     let at = libc::off_t::try_from(at).map_err(|_| io::ErrorKind::InvalidInput)?;
-    let flags = match waiting {
-        Waiting::Never => libc::RWF_NOWAIT,
-        Waiting::Allowed => 0,
-    };
-    // SAFETY: the vector names one buffer, which is writable for its length.
-    let read = unsafe { libc::preadv2(file.as_fd().as_raw_fd(), &raw const part, 1, at, flags) };
+    // SAFETY: the buffer is writable for its length.
+    let read = unsafe { libc::pread(file.as_fd().as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), at) };
     usize::try_from(read).map_err(|_| io::Error::last_os_error())
 }
 
@@ -236,7 +222,7 @@ mod tests {
         let whole = facts(open("").unwrap()).unwrap();
         let mut buffer = [0; 8];
         let file = open_below(&root, Path::new("d/f"), For::Reading).unwrap();
-        let cached = read_at(&file, &mut buffer, 1, Waiting::Allowed);
+        let cached = read_at(&file, &mut buffer, 1);
         std::fs::remove_dir_all(&dir).unwrap();
         assert_eq!((found.kind, found.size_bytes, found.links), (Kind::File, 3, 1));
         assert_eq!(whole.kind, Kind::Dir);

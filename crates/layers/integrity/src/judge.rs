@@ -14,7 +14,7 @@ use bakeoff_layers_base::manifest::check::Wrong;
 use bakeoff_layers_base::manifest::seal::is_below_any;
 use bakeoff_layers_base::verdict::Kept;
 use bakeoff_sys::fanotify::Mark;
-use bakeoff_sys::inode::{self, Facts, Kind, Waiting};
+use bakeoff_sys::inode::{self, Facts, Kind};
 use bakeoff_sys::lease::no_writer;
 use bakeoff_sys::pages;
 use std::io;
@@ -240,7 +240,7 @@ fn read_all(file: &OwnedFd, hasher: &mut Hasher) -> io::Result<u64> {
     BUFFER.with_borrow_mut(|buffer| {
         let mut at = 0;
         loop {
-            let length = match inode::read_at(file, buffer, at, Waiting::Allowed) {
+            let length = match inode::read_at(file, buffer, at) {
                 Ok(length) => length,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),

@@ -56,9 +56,6 @@ const DECIDING: &[Rule] = &[
     allow(libc::SYS_fstatfs),
     allow(libc::SYS_fgetxattr),
     allow(libc::SYS_fdatasync),
-    // The high-water file.
-    #[cfg(target_arch = "x86_64")]
-    allow(libc::SYS_rename),
     allow(libc::SYS_fadvise64),
     allow(libc::SYS_mincore),
     ioctl::<{ libc::FS_IOC_GETFLAGS as u32 }>(),

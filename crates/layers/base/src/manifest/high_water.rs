@@ -3,7 +3,8 @@
 //! Whoever can write the file can undo it; a back end with a counter in hardware would not have that
 //! hole.
 
-use std::io::{self, Write};
+use crate::plain::{For, Place};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A file of lines `KEY VERSION`.
@@ -64,18 +65,8 @@ impl HighWater {
             None => marks.push((key_id, version)),
         }
         let text: String = marks.iter().map(|(key, version)| format!("{key:016X} {version}\n")).collect();
-        self.write(&text).map_err(|source| HighWaterError::File { path: self.path.clone(), source })
-    }
-
-    fn write(&self, text: &str) -> io::Result<()> {
-        let mut beside = self.path.clone().into_os_string();
-        beside.push(".new");
-        let mut file = std::fs::File::create(&beside)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&beside, &self.path)?;
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        std::fs::File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()
+        let written = Place::of(&self.path).and_then(|place| place.replace(text.as_bytes(), For::Owner));
+        written.map_err(|source| HighWaterError::File { path: self.path.clone(), source })
     }
 
     fn marks(&self) -> Result<Vec<(u64, u64)>, HighWaterError> {
