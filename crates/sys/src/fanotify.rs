@@ -17,6 +17,15 @@ pub struct Group(OwnedFd);
 pub enum Event {
     /// Somebody opens a file and waits.
     Open(Open),
+    /// An open that the kernel has refused, since it could not open the file for us: `WouldBlock` when
+    /// somebody holds a write lease on it, who is asked to let go. Before Linux 6.13 the read itself fails
+    /// with this error.
+    Unopened {
+        /// The process that wanted to open it; 0 when it is in another pid namespace.
+        pid: u32,
+        /// Why the kernel could not.
+        error: io::Error,
+    },
     /// The kernel lost events: its queue was full.
     Overflow,
     /// Something that was not asked for.
@@ -47,9 +56,45 @@ pub enum Mark {
     Ignored,
 }
 
+impl Open {
+    /// One that a process read which has ended, by the descriptor that it left open. While the descriptor
+    /// keeps its number no other event gets the same one.
+    pub fn left(file: OwnedFd) -> Self {
+        Self { number: file.as_raw_fd(), file, pid: 0 }
+    }
+}
+
+/// Notes on a file that an event brought that its open was answered, and the file is kept for something
+/// else: see [`is_answered`].
+///
+/// # Errors
+/// What the kernel reports.
+pub fn set_answered(file: impl AsFd) -> io::Result<()> {
+    let fd = file.as_fd().as_raw_fd();
+    // SAFETY: fcntl with integers; the descriptor is open for as long as it is borrowed.
+    if unsafe { libc::fcntl(fd, libc::F_SETFL, flags(fd)? & !libc::O_NONBLOCK) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Whether no open can be waiting for an answer to this descriptor. The kernel opens the files of events
+/// with `O_NONBLOCK`, which does nothing to a regular file and stays until [`set_answered`].
+pub fn is_answered(file: impl AsFd) -> bool {
+    flags(file.as_fd().as_raw_fd()).is_ok_and(|flags| flags & libc::O_NONBLOCK == 0)
+}
+
+fn flags(fd: RawFd) -> io::Result<libc::c_int> {
+    // SAFETY: fcntl with integers; a number that is not open is an error.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    if flags < 0 { Err(io::Error::last_os_error()) } else { Ok(flags) }
+}
+
 impl Group {
     /// A group without marks. Its queue and its marks have no limit: a full queue would allow what
-    /// could not be asked about. Reading does not touch access times, and does not wait.
+    /// could not be asked about. Reading does not touch access times, and does not wait: neither for an
+    /// event nor, in the kernel's own open, for whoever holds a lease on the file or for the other end of
+    /// a fifo.
     ///
     /// # Errors
     /// `EPERM` without `CAP_SYS_ADMIN`, `ENOSYS` on a kernel without permission events.
@@ -59,9 +104,13 @@ impl Group {
             | libc::FAN_NONBLOCK
             | libc::FAN_UNLIMITED_QUEUE
             | libc::FAN_UNLIMITED_MARKS;
-        let files = libc::O_RDONLY | libc::O_LARGEFILE | libc::O_CLOEXEC | libc::O_NOATIME;
+        let files = libc::O_RDONLY | libc::O_LARGEFILE | libc::O_CLOEXEC | libc::O_NOATIME | libc::O_NONBLOCK;
         // SAFETY: fanotify_init takes integers and returns a new descriptor or -1.
-        let fd = unsafe { libc::fanotify_init(flags, files as libc::c_uint) };
+        let init = |flags| unsafe { libc::fanotify_init(flags, files as libc::c_uint) };
+        let mut fd = init(flags | REPORT_FD_ERROR);
+        if fd < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
+            fd = init(flags);
+        }
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -69,19 +118,12 @@ impl Group {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// One that the parent process made and left open as this number. Not left open for children of
-    /// this process. To be called once for a number, by the process it was meant for.
+    /// The same group by another descriptor.
     ///
     /// # Errors
-    /// No such descriptor is open.
-    pub fn inherited(number: RawFd) -> io::Result<Self> {
-        // SAFETY: fcntl with integers; a number that is not open is an error.
-        if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: it is open, and was left open by the parent for this one purpose: nothing in this
-        // process knows the number but its command line.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(number) }))
+    /// Too many open files.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self(self.0.try_clone()?))
     }
 
     /// Puts a mark on what `target` stands for; a descriptor opened with `O_PATH` will do.
@@ -140,7 +182,10 @@ impl Group {
     /// Reads one event; `WouldBlock` when there is none.
     ///
     /// # Errors
-    /// `EMFILE` when there is no descriptor for the file: the kernel has then refused the open.
+    /// `EMFILE` when there is no descriptor for the file, `ENXIO` or `ENODEV` when it is a socket, or a
+    /// device that is not there: the kernel has then refused
+    /// the open.
+    /// Before Linux 6.13: why the kernel could not open the file, and has refused the open.
     pub fn read(&self) -> io::Result<Event> {
         let mut buffer = Record([0; RECORD_BYTES]);
         // SAFETY: the buffer is writable for the length that is given.
@@ -156,15 +201,20 @@ impl Group {
         if event.mask & libc::FAN_Q_OVERFLOW != 0 {
             return Ok(Event::Overflow);
         }
+        let pid = u32::try_from(event.pid).unwrap_or(0);
         if event.fd < 0 {
-            return Ok(Event::Other);
+            // The error in the descriptor's place; FAN_NOFD is -1, which no failing open reports.
+            return Ok(match event.fd {
+                libc::FAN_NOFD => Event::Other,
+                error => Event::Unopened { pid, error: io::Error::from_raw_os_error(-error) },
+            });
         }
         // SAFETY: the kernel opened this descriptor for us with the event.
         let file = unsafe { OwnedFd::from_raw_fd(event.fd) };
         if event.mask & libc::FAN_OPEN_PERM == 0 {
             return Ok(Event::Other);
         }
-        Ok(Event::Open(Open { file, pid: u32::try_from(event.pid).unwrap_or(0), number: event.fd }))
+        Ok(Event::Open(Open { file, pid, number: event.fd }))
     }
 
     /// Answers an open, by the number of its event. Any process that has the group may do so.
@@ -186,6 +236,9 @@ impl AsFd for Group {
         self.0.as_fd()
     }
 }
+
+/// `FAN_REPORT_FD_ERROR` of `linux/fanotify.h` (6.13): an event whose file could not be opened says why.
+const REPORT_FD_ERROR: libc::c_uint = 0x2000;
 
 /// A group of this class has no further records behind an event.
 const RECORD_BYTES: usize = size_of::<libc::fanotify_event_metadata>();

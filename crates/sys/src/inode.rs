@@ -5,7 +5,7 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -24,8 +24,12 @@ pub struct Facts {
     pub kind: Kind,
     /// Names that it has.
     pub links: u32,
-    /// The mount it was opened on.
+    /// The mount it was opened on, by a number that no other mount ever has; before Linux 6.8 by one
+    /// that is used again.
     pub mount: u64,
+    /// When content, attributes or names last changed, in nanoseconds since 1970: as the clock was
+    /// then, which moves on in ticks of some milliseconds.
+    pub changed_unix_ns: u64,
 }
 
 /// What an inode can be.
@@ -39,21 +43,15 @@ pub enum Kind {
     Other,
 }
 
-/// Asks for the facts of an open file; one call, nothing is allocated.
+/// Asks for the facts of an open file; one call, nothing is allocated, and no server of a file system is
+/// asked, which could let us wait.
 ///
 /// # Errors
 /// What the file system reports.
 pub fn facts(file: impl AsFd) -> io::Result<Facts> {
-    let mut found = std::mem::MaybeUninit::<libc::statx>::zeroed();
-    let (flags, wanted) = (libc::AT_EMPTY_PATH, libc::STATX_BASIC_STATS | libc::STATX_MNT_ID);
-    // SAFETY: the path is an empty string with its zero, the record is writable.
-    let done =
-        unsafe { libc::statx(file.as_fd().as_raw_fd(), c"".as_ptr(), flags, wanted, found.as_mut_ptr()) };
-    if done < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: zeroed, then written to by the kernel.
-    let found = unsafe { found.assume_init() };
+    let found = statx(file.as_fd(), libc::AT_STATX_DONT_SYNC, libc::STATX_BASIC_STATS | UNIQUE_MOUNT)?;
+    let changed = found.stx_ctime;
+    let changed_unix_s = u64::try_from(changed.tv_sec).unwrap_or(0);
     let kind = match libc::mode_t::from(found.stx_mode) & libc::S_IFMT {
         libc::S_IFREG => Kind::File,
         libc::S_IFDIR => Kind::Dir,
@@ -67,7 +65,39 @@ pub fn facts(file: impl AsFd) -> io::Result<Facts> {
         kind,
         links: found.stx_nlink,
         mount: found.stx_mnt_id,
+        changed_unix_ns: changed_unix_s.saturating_mul(1_000_000_000) + u64::from(changed.tv_nsec),
     })
+}
+
+/// The mount as in [`Facts::mount`], without asking the file system, which need not answer.
+///
+/// # Errors
+/// As [`facts`].
+pub fn mount_of(file: impl AsFd) -> io::Result<u64> {
+    Ok(statx(file.as_fd(), libc::AT_STATX_DONT_SYNC, UNIQUE_MOUNT)?.stx_mnt_id)
+}
+
+/// The mount by its number in `mountinfo`, which may be another mount's once it is gone.
+///
+/// # Errors
+/// As [`facts`].
+pub fn mount_number(file: impl AsFd) -> io::Result<u64> {
+    Ok(statx(file.as_fd(), libc::AT_STATX_DONT_SYNC, libc::STATX_MNT_ID)?.stx_mnt_id)
+}
+
+/// The unique one where the kernel has it: it then leaves the other out.
+const UNIQUE_MOUNT: libc::c_uint = libc::STATX_MNT_ID | libc::STATX_MNT_ID_UNIQUE;
+
+fn statx(file: BorrowedFd<'_>, flags: libc::c_int, wanted: libc::c_uint) -> io::Result<libc::statx> {
+    let mut found = std::mem::MaybeUninit::<libc::statx>::zeroed();
+    let flags = flags | libc::AT_EMPTY_PATH;
+    // SAFETY: the path is an empty string with its zero, the record is writable.
+    let done = unsafe { libc::statx(file.as_raw_fd(), c"".as_ptr(), flags, wanted, found.as_mut_ptr()) };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: zeroed, then written to by the kernel.
+    Ok(unsafe { found.assume_init() })
 }
 
 /// What to open a name below a directory for.
@@ -77,6 +107,8 @@ pub enum For {
     Knowing,
     /// To read it.
     Reading,
+    /// To list it: what is no directory is not opened.
+    Listing,
 }
 
 /// Opens `path` below `dir`, without following a symbolic link and without leaving the directory.
@@ -87,7 +119,8 @@ pub fn open_below(dir: impl AsFd, path: &Path, purpose: For) -> io::Result<Owned
     let path = CString::new(if path.as_os_str().is_empty() { b"." } else { path.as_os_str().as_bytes() })?;
     let flags = match purpose {
         For::Knowing => libc::O_PATH,
-        For::Reading => libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOATIME,
+        For::Reading => READING,
+        For::Listing => READING | libc::O_DIRECTORY,
     };
     // SAFETY: the structure is plain integers; zero is what the kernel asks for in the rest of it.
     let mut how: libc::open_how = unsafe { std::mem::zeroed() };
@@ -103,6 +136,25 @@ pub fn open_below(dir: impl AsFd, path: &Path, purpose: For) -> io::Result<Owned
     }
     // SAFETY: a descriptor that was just made and that nobody else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
+
+const READING: libc::c_int = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOATIME;
+
+/// Whether whoever executes the file gets rights from it that its permission bits do not show (`setcap`).
+///
+/// # Errors
+/// What the file system reports, but not that it has no such attributes.
+pub fn has_capabilities(file: impl AsFd) -> io::Result<bool> {
+    let (fd, name) = (file.as_fd().as_raw_fd(), c"security.capability");
+    // SAFETY: the name is a string with its zero; with a length of 0 nothing is written.
+    if unsafe { libc::fgetxattr(fd, name.as_ptr(), std::ptr::null_mut(), 0) } >= 0 {
+        return Ok(true);
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::ENODATA | libc::EOPNOTSUPP) => Ok(false),
+        _ => Err(error),
+    }
 }
 
 /// Whether nothing may change the inode (`chattr +i`).
@@ -140,43 +192,14 @@ fn attributes(file: impl AsFd) -> io::Result<libc::c_long> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(found) }
 }
 
-/// Whether nobody can write to the file system that `file` lies on, by any mount of it.
-///
-/// # Errors
-/// What `fstatfs` reports.
-pub fn is_read_only(file: impl AsFd) -> io::Result<bool> {
-    // The flag of statvfs is set for a read-only mount, too; that of the file system itself stands in
-    // the second half of the options.
-    let facts = facts(&file)?;
-    let own = format!("{} ", facts.mount);
-    let text = std::fs::read_to_string("/proc/self/mountinfo")?;
-    let line = text.lines().find(|line| line.starts_with(&own));
-    let options = line.and_then(|line| line.split_once(" - ")).and_then(|(_, rest)| rest.split(' ').nth(2));
-    Ok(options.is_some_and(|options| options.split(',').any(|option| option == "ro")))
-}
-
-/// Whether reading may wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waiting {
-    /// What is not in memory is `WouldBlock`.
-    Never,
-    /// As long as the disk takes.
-    Allowed,
-}
-
 /// Reads from a place in a file.
 ///
 /// # Errors
-/// `EOPNOTSUPP` where the file system cannot tell what is in memory; otherwise what reading reports.
-pub fn read_at(file: impl AsFd, buffer: &mut [u8], at: u64, waiting: Waiting) -> io::Result<usize> {
-    let part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+/// What reading reports.
+pub fn read_at(file: impl AsFd, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     let at = libc::off_t::try_from(at).map_err(|_| io::ErrorKind::InvalidInput)?;
-    let flags = match waiting {
-        Waiting::Never => libc::RWF_NOWAIT,
-        Waiting::Allowed => 0,
-    };
-    // SAFETY: the vector names one buffer, which is writable for its length.
-    let read = unsafe { libc::preadv2(file.as_fd().as_raw_fd(), &raw const part, 1, at, flags) };
+    // SAFETY: the buffer is writable for its length.
+    let read = unsafe { libc::pread(file.as_fd().as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), at) };
     usize::try_from(read).map_err(|_| io::Error::last_os_error())
 }
 
@@ -199,7 +222,7 @@ mod tests {
         let whole = facts(open("").unwrap()).unwrap();
         let mut buffer = [0; 8];
         let file = open_below(&root, Path::new("d/f"), For::Reading).unwrap();
-        let cached = read_at(&file, &mut buffer, 1, Waiting::Allowed);
+        let cached = read_at(&file, &mut buffer, 1);
         std::fs::remove_dir_all(&dir).unwrap();
         assert_eq!((found.kind, found.size_bytes, found.links), (Kind::File, 3, 1));
         assert_eq!(whole.kind, Kind::Dir);

@@ -13,6 +13,12 @@ use std::path::{Path, PathBuf};
 /// One mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
+    /// Its number; once it is gone another mount may get it.
+    pub number: u64,
+    /// Major number of the file system's device; 0 when the kernel made it up.
+    pub major: u32,
+    /// Nobody can write to the file system, by this mount or another one.
+    pub read_only: bool,
     /// Where it is mounted.
     pub point: PathBuf,
     /// Kind of file system: `ext4`, `tmpfs`, `fuse.gocryptfs`.
@@ -21,6 +27,22 @@ pub struct Mount {
     pub source: String,
     /// Its options, those of this mount and those of the file system.
     pub options: String,
+}
+
+impl Mount {
+    /// Whether its files lie on a block device, and this kernel alone says what they are.
+    pub fn is_on_block_device(&self) -> bool {
+        // These have several devices, and a number that the kernel makes up. A fuseblk has a device,
+        // and a process that says what its files are.
+        let several = ["btrfs", "bcachefs", "zfs"].contains(&self.kind.as_str());
+        several || self.major != 0 && !self.kind.starts_with("fuse")
+    }
+
+    /// Whether its files change by way of it alone: they lie neither in another file system, as those
+    /// of an overlay do, nor with another computer or process.
+    pub fn keeps_its_files(&self) -> bool {
+        self.is_on_block_device() || ["tmpfs", "ramfs"].contains(&self.kind.as_str())
+    }
 }
 
 /// All mounts, in the order in which they were made.
@@ -90,12 +112,18 @@ fn unfollowed(path: &Path) -> io::Result<PathBuf> {
 /// A line of `mountinfo` (proc(5)): fields, optional fields, ` - `, kind, source, options.
 fn parse(line: &[u8]) -> Option<Mount> {
     let apart = line.windows(3).position(|window| window == b" - ")?;
-    let mut place = line[..apart].split(|&byte| byte == b' ').skip(4);
-    let (point, own) = (place.next()?, place.next()?);
+    let mut place = line[..apart].split(|&byte| byte == b' ');
+    let number = std::str::from_utf8(place.next()?).ok()?.parse().ok()?;
+    let device = std::str::from_utf8(place.nth(1)?).ok()?;
+    let major = device.split_once(':')?.0.parse().ok()?;
+    let (point, own) = (place.nth(1)?, place.next()?);
     let mut system = line[apart + 3..].split(|&byte| byte == b' ');
     let (kind, source, whole) = (system.next()?, system.next()?, system.next().unwrap_or_default());
     let text = |bytes: &[u8]| String::from_utf8_lossy(&unescape(bytes)).into_owned();
     Some(Mount {
+        number,
+        major,
+        read_only: whole.split(|&byte| byte == b',').any(|option| option == b"ro"),
         point: OsString::from_vec(unescape(point)).into(),
         kind: text(kind),
         source: text(source),
@@ -137,9 +165,24 @@ mod tests {
             assert_eq!(mount.point, Path::new("/mnt/a b"));
             assert_eq!((mount.kind.as_str(), mount.source.as_str()), ("fuse.x", "host:/\\"));
             assert_eq!(mount.options, "rw,noatime; rw,user_id=0");
+            assert_eq!((mount.number, mount.major, mount.read_only), (36, 98, false));
         }
         assert_eq!(parse(b""), None);
         assert_eq!(parse(b"36 35 98:0 / /mnt rw - "), None);
+    }
+
+    #[test]
+    fn read_only_is_the_file_system_and_a_device_alone_is_no_proof() {
+        let mount = |line: &str| parse(line.as_bytes()).unwrap();
+        let image = mount("9 1 7:0 / /mnt ro - squashfs /dev/loop0 ro");
+        assert!(image.read_only && image.is_on_block_device());
+        assert!(!mount("9 1 7:0 / /mnt ro - ext4 /dev/loop0 rw").read_only, "one of its mounts is");
+        assert!(!mount("9 1 7:0 / /mnt ro - fuseblk /dev/loop0 ro").is_on_block_device());
+        assert!(mount("9 1 0:41 / /mnt rw - btrfs /dev/sda rw").is_on_block_device());
+        assert!(mount("9 1 0:42 / /mnt rw - tmpfs tmpfs rw").keeps_its_files());
+        for kind in ["overlay", "nfs4", "fuse.sshfs", "9p", "virtiofs"] {
+            assert!(!mount(&format!("9 1 0:43 / /mnt ro - {kind} x ro")).keeps_its_files(), "{kind}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@
 mod attacks;
 mod life;
 mod races;
+mod resting;
 mod site;
 
 use site::{EPERM, Site, layers, may_run, open, wait_until};

@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -45,12 +45,19 @@ pub(crate) fn layers(arguments: &[&str]) -> std::process::Output {
 /// Two good files and one below, a key pair, and nothing enforced yet.
 pub(crate) struct Site {
     pub(crate) dir: TempDir,
+    /// Where the tree is, below `dir`.
+    root: &'static str,
 }
 
 impl Site {
     pub(crate) fn new() -> Self {
-        let site = Self { dir: tempfile::Builder::new().prefix("bakeoff-int-").tempdir().unwrap() };
-        fs::create_dir_all(site.path("site/sub")).unwrap();
+        Self::at("site")
+    }
+
+    /// With its tree there, below its directory.
+    pub(crate) fn at(root: &'static str) -> Self {
+        let site = Self { dir: tempfile::Builder::new().prefix("bakeoff-int-").tempdir().unwrap(), root };
+        fs::create_dir_all(site.file("sub")).unwrap();
         for name in ["a", "b", "sub/c"] {
             site.write(name, &format!("good {name}"));
         }
@@ -79,12 +86,17 @@ impl Site {
 
     /// A file of the tree.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.path("site").join(name)
+        self.path(self.root).join(name)
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) {
         fs::write(self.file(name), text).unwrap();
         fs::set_permissions(self.file(name), fs::Permissions::from_mode(0o644)).unwrap();
+    }
+
+    /// What enforcement said on standard error.
+    pub(crate) fn said(&self) -> String {
+        fs::read_to_string(self.path("said")).unwrap_or_default()
     }
 
     /// Puts another file in the place of one, as a deployment must: complete, by renaming.
@@ -96,7 +108,7 @@ impl Site {
     }
 
     pub(crate) fn seal(&self, number: u64, further: &[&str]) {
-        let (root, key, out) = (self.text("site"), self.text("key"), self.text("manifest"));
+        let (root, key, out) = (self.text(self.root), self.text("key"), self.text("manifest"));
         let number = number.to_string();
         let mut arguments =
             vec!["integrity", "seal", &root, "--key", &key, "--out", &out, "--number", &number];
@@ -105,18 +117,80 @@ impl Site {
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     }
 
-    /// Starts enforcing; returns when it is armed.
+    /// Starts enforcing; returns when it is armed. What is said besides is in the file `said`.
     pub(crate) fn enforce(&self, further: &[&str]) -> Guard {
-        let (root, manifest, public) = (self.text("site"), self.text("manifest"), self.text("pub"));
-        let status = self.text("status");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"));
-        command.args(["integrity", "enforce", &root, "--manifest", &manifest, "--pub", &public]);
-        command.args(["--status", &status]).args(further);
+        let mut command = self.enforcing(further);
+        command.stderr(fs::File::create(self.path("said")).unwrap());
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert!(line.starts_with("armed "), "{line:?}");
-        Guard::new(child, self.path("status"), self.path("site"), line)
+        assert!(line.starts_with("armed "), "{line:?} {}", self.said());
+        Guard::new(child, self.path("status"), self.path(self.root), line)
+    }
+
+    /// What it says when it does not start; nothing is left frozen then.
+    pub(crate) fn refusal(&self, further: &[&str]) -> String {
+        let mut command = self.enforcing(further);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut armed = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut armed).unwrap();
+        if !armed.is_empty() {
+            drop(Guard::new(child, self.path("status"), self.path(self.root), armed.clone()));
+            panic!("it has started: {armed}");
+        }
+        let done = child.wait_with_output().unwrap();
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(3), "{said}");
+        assert!(
+            !is_frozen(&self.file("")) && !is_frozen(&self.file("a")),
+            "something was left frozen: {said}"
+        );
+        said
+    }
+
+    fn enforcing(&self, further: &[&str]) -> Command {
+        let (root, manifest, public) = (self.text(self.root), self.text("manifest"), self.text("pub"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"));
+        command.args(["integrity", "enforce", &root, "--manifest", &manifest, "--pub", &public]);
+        command.args(["--status", &self.text("status")]).args(further);
+        command
+    }
+}
+
+pub(crate) fn is_frozen(path: &Path) -> bool {
+    use std::os::unix::fs::OpenOptionsExt;
+    let file = fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).unwrap();
+    bakeoff_sys::inode::is_immutable(file).unwrap()
+}
+
+/// Made changeable when a test ends.
+pub(crate) struct Thawed(pub(crate) PathBuf);
+
+impl Drop for Thawed {
+    fn drop(&mut self) {
+        let _ = layers(&["integrity", "thaw", self.0.to_str().unwrap()]);
+    }
+}
+
+/// Mounts that go when a test ends.
+pub(crate) struct Mounted(PathBuf);
+
+impl Mounted {
+    pub(crate) fn bind(what: &Path, at: &Path) -> Self {
+        Self::new(&["--bind", what.to_str().unwrap()], at)
+    }
+
+    /// `mount` with these arguments.
+    pub(crate) fn new(arguments: &[&str], at: &Path) -> Self {
+        let done = Command::new("mount").args(arguments).arg(at).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        Self(at.to_owned())
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }
 
@@ -180,6 +254,11 @@ impl Guard {
 
     /// Ends it as a user does.
     pub(crate) fn end(mut self) -> Option<i32> {
+        self.stop()
+    }
+
+    /// The same, before what it left behind is cleared away.
+    pub(crate) fn stop(&mut self) -> Option<i32> {
         self.signal("-TERM");
         let status = self.child.wait().unwrap();
         self.done.store(true, Ordering::Relaxed);
@@ -201,7 +280,7 @@ impl Drop for Guard {
         self.pids().iter().for_each(|pid| kill(*pid, "-KILL"));
         let _ = self.child.wait();
         self.done.store(true, Ordering::Relaxed);
-        let _ = layers(&["integrity", "thaw", self.root.to_str().unwrap()]);
+        drop(Thawed(self.root.clone()));
     }
 }
 
@@ -225,6 +304,83 @@ pub(crate) fn open(path: &Path) -> Result<String, i32> {
 
 /// "Operation not permitted".
 pub(crate) const EPERM: i32 = 1;
+
+/// An attacker in Python that goes on beside the test, from a line that it prints to the next, and ends
+/// with the test.
+pub(crate) struct Attacker {
+    child: Child,
+    says: BufReader<ChildStdout>,
+    /// Where he has mounted something.
+    point: Option<PathBuf>,
+}
+
+impl Attacker {
+    /// Starts one; he has printed this line when it returns.
+    pub(crate) fn start(code: &str, arguments: &[&str], ready: &str) -> Self {
+        let mut command = Command::new("python3");
+        command.args(["-c", code]).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let says = BufReader::new(child.stdout.take().unwrap());
+        let mut attacker = Self { child, says, point: None };
+        attacker.hear(ready);
+        attacker
+    }
+
+    /// One with a FUSE file system of his own, mounted beside the tree: see `own_fuse.py`.
+    pub(crate) fn with_fuse(site: &Site, how: &str, target: &Path) -> Self {
+        let point = site.path("own");
+        fs::create_dir(&point).unwrap();
+        let arguments = [how, point.to_str().unwrap(), target.to_str().unwrap()];
+        let mut attacker = Self::start(include_str!("own_fuse.py"), &arguments, "ready");
+        attacker.point = Some(point);
+        attacker
+    }
+
+    fn hear(&mut self, line: &str) {
+        let mut heard = String::new();
+        self.says.read_line(&mut heard).unwrap();
+        assert_eq!(heard.trim_end(), line);
+    }
+
+    /// Lets him go on until he prints this line.
+    pub(crate) fn go_on(&mut self, until: &str) {
+        self.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+        self.hear(until);
+    }
+}
+
+impl Drop for Attacker {
+    fn drop(&mut self) {
+        if let Some(point) = &self.point {
+            // First, and by force: a thread that waits for an answer of its own process cannot be killed.
+            for how in ["-f", "-l"] {
+                let _ = Command::new("umount").arg(how).arg(point).stderr(Stdio::null()).status();
+            }
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A process that is to be protected, ended with the test.
+pub(crate) struct Server(pub(crate) Child);
+
+impl Server {
+    pub(crate) fn start() -> Self {
+        Self(Command::new("sleep").arg("300").spawn().unwrap())
+    }
+
+    pub(crate) fn is_alive(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_none()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
 
 /// Runs an attacker in Python: it has system calls that we forbid ourselves. Returns what it prints.
 pub(crate) fn python(code: &str, arguments: &[&str]) -> String {

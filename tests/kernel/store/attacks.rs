@@ -1,4 +1,13 @@
-//! The vault's file changed under a running daemon: EIO and a count, never a wrong byte.
+//! The vault's file changed under a running daemon: EIO and a count, never a wrong byte. And, one file each,
+//! what a red team found.
+
+mod a_fifo_in_place_of_a_file;
+mod a_link_in_place_of_the_status;
+mod a_reader_holds_a_directory_at_the_lock;
+mod another_manifest_of_the_same_admin;
+mod calls_that_a_daemon_does_not_need;
+mod keys_in_the_daemons_memory;
+mod the_vault_of_another_site;
 
 use crate::support::{FILES, Mount, Site, can_mount, text_of};
 use nix::errno::Errno;

@@ -20,6 +20,7 @@ fn a_lock_takes_away_what_was_read_already() {
     let vault = site.vault().display().to_string();
     assert_done(&site.layers(&["lock", &vault, "--reason", "index.html was changed"]));
     until("the daemon notices", || mount.state() == "state locked");
+    until("the kernel has dropped all of it", || mount.dropped() == "names");
     // The page cache is empty: neither a new open nor an old descriptor brings bytes.
     let mut byte = [0];
     let error = std::os::unix::fs::FileExt::read_at(&open, &mut byte, 0).unwrap_err();
@@ -95,10 +96,7 @@ fn a_key_that_is_bound_to_an_admin_needs_a_machine_as_the_admin_signed_it() {
     fs::remove_file(site.path("site.vault.key")).unwrap();
     fs::create_dir(site.path("bin")).unwrap();
     fs::write(site.path("bin/server"), "the server").unwrap();
-    let integrity = |words: &[&str]| {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"));
-        assert_done(&command.arg("integrity").args(words).output().unwrap());
-    };
+    let integrity = |words: &[&str]| site.integrity(words);
     integrity(&["keygen", "--key", &path("admin.key"), "--pub", &path("admin.pub")]);
     integrity(&["keygen", "--key", &path("other.key"), "--pub", &path("other.pub")]);
     integrity(&["seal", &path("bin"), "--key", &path("admin.key"), "--out", &path("good")]);

@@ -10,6 +10,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -130,6 +131,12 @@ impl Site {
         String::from_utf8(output.stderr).unwrap()
     }
 
+    /// `bakeoff-layers integrity ...`, to its end.
+    pub(crate) fn integrity(&self, words: &[&str]) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"));
+        assert_done(&command.arg("integrity").args(words).output().unwrap());
+    }
+
     pub(crate) fn key_flags(&self) -> [String; 2] {
         ["--key-file".to_owned(), self.text("key")]
     }
@@ -155,8 +162,13 @@ pub(crate) struct Mount {
 impl Mount {
     pub(crate) fn of(mut command: Command, at: PathBuf, status: PathBuf) -> Self {
         let mut daemon = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(daemon.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let (mut said, (told, hears)) = (BufReader::new(daemon.stdout.take().unwrap()), channel());
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            let _ = said.read_line(&mut line).map(|_| told.send(line));
+        });
+        // A daemon that hangs says nothing for ever.
+        let line = hears.recv_timeout(PATIENCE).unwrap_or_default();
         let mount = Self { daemon, at, status };
         assert!(line.starts_with("mounted "), "{line}: {:?}", mount.stderr_after_end());
         mount
@@ -195,6 +207,12 @@ impl Mount {
     /// The status file's first line.
     pub(crate) fn state(&self) -> String {
         fs::read_to_string(&self.status).unwrap().lines().next().unwrap().to_owned()
+    }
+
+    /// What a lock has taken away so far.
+    pub(crate) fn dropped(&self) -> String {
+        let text = fs::read_to_string(&self.status).unwrap();
+        text.lines().find_map(|line| line.strip_prefix("dropped ")).unwrap().to_owned()
     }
 
     /// Waits for the daemon's end; its exit code.

@@ -1,13 +1,17 @@
-//! What several layers share: digests, signing keys, signed manifests, kept verdicts, key release.
+//! What several layers share: digests, signing keys, signed manifests, kept verdicts, key release, and
+//! what a daemon needs.
 //!
 //! Measured side. No layer is named here, and nothing that measures. Whoever links it decides what a
 //! digest or a signature is needed for; errors say what was wrong and what to do next.
 
 #![forbid(unsafe_code)]
 
+pub mod daemon;
 pub mod digest;
 pub mod key;
 pub mod manifest;
+pub mod name;
+pub mod plain;
 pub mod release;
 mod sync;
 pub mod verdict;

@@ -51,6 +51,7 @@ impl Yard {
             not_after_unix_s: 200,
             action: Action::Lock,
             exclude: vec!["cache".to_owned()],
+            name: None,
         };
         seal::seal(&self.path("site"), &sealing, &key, &self.path("site.manifest"))
     }
@@ -142,6 +143,12 @@ fn what_a_manifest_cannot_name_is_not_sealed() {
     };
     let said = odd(&|site| symlink("/etc/passwd", site.join("p")).unwrap());
     assert!(said.contains("leads out of the tree"), "{said}");
+    let said = odd(&|site| {
+        // By a link outside, which its owner may lead elsewhere.
+        symlink(site.join("index.html"), site.with_file_name("outside")).unwrap();
+        symlink("../outside", site.join("p")).unwrap();
+    });
+    assert!(said.contains("leads out of the tree"), "{said}");
     let said = odd(&|site| symlink("nowhere", site.join("p")).unwrap());
     assert!(said.contains("leads nowhere"), "{said}");
     let said = odd(&|site| drop(std::os::unix::net::UnixListener::bind(site.join("s")).unwrap()));
@@ -152,6 +159,7 @@ fn what_a_manifest_cannot_name_is_not_sealed() {
     assert!(said.contains("a name with a control character"), "{said}");
     let yard = Yard::new();
     symlink("../index.html", yard.path("site/sub/link")).unwrap();
+    symlink(yard.path("site/sub"), yard.path("site/other")).unwrap();
     assert_eq!(yard.seal(1).unwrap().len(), 3, "a link inside the tree is no file of its own");
 }
 

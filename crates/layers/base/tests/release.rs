@@ -5,8 +5,9 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 
+use bakeoff_layers_base::name::Name;
 use bakeoff_layers_base::release::{
-    AdminKey, Counter, Policy, Refusal, Release, SealedFile, Secret, State, StoreKey, make_key_file,
+    AdminKey, Counter, Policy, Refusal, Release, SealedFile, Secret, State, StoreKey, Wanted, make_key_file,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,8 +25,27 @@ trait Place {
 const ADMIN: AdminKey = [1; 32];
 const OTHER_ADMIN: AdminKey = [2; 32];
 
+const VAULT: &str = "site.vault";
+
+/// Bound to the manifest of `/srv` that the admin signed, from version 5 on.
+fn policy() -> Policy {
+    let (name, root) = (Name::of("system"), Name::of("/srv"));
+    let wanted = Wanted { admin: ADMIN, name, root, least_version: 5 };
+    Policy { vault: Name::of(VAULT), manifest: Some(wanted) }
+}
+
+fn of(name: &str, root: &str, admin: AdminKey, version: u64, wrong: &[&str]) -> State {
+    let wrong = wrong.iter().map(|path| (*path).to_owned()).collect();
+    State::Measured { admin, name: Name::of(name), root: Name::of(root), version, wrong }
+}
+
 fn measured(admin: AdminKey, version: u64, wrong: &[&str]) -> State {
-    State::Measured { admin, version, wrong: wrong.iter().map(|path| (*path).to_owned()).collect() }
+    of("system", "/srv", admin, version, wrong)
+}
+
+/// What becomes of a wish for the right vault's key.
+fn release(mut place: impl Release, state: &State) -> Result<StoreKey, Refusal> {
+    place.release(&Name::of(VAULT), state)
 }
 
 fn label(result: Result<StoreKey, Refusal>) -> &'static str {
@@ -35,35 +55,51 @@ fn label(result: Result<StoreKey, Refusal>) -> &'static str {
 fn contract(place: &impl Place) {
     let key = StoreKey::generate().unwrap();
     let good = measured(ADMIN, 7, &[]);
-    place.open().keep(&key, Policy { admin: Some(ADMIN), least_version: 5 }).unwrap();
+    place.open().keep(&key, policy()).unwrap();
 
     // The right state gets the key, after a restart, too.
     for _ in 0..2 {
-        assert_eq!(place.open().release(&good).unwrap().bytes(), key.bytes());
+        assert_eq!(release(place.open(), &good).unwrap().bytes(), key.bytes());
     }
     // Anything else does not, each for its own reason.
-    assert_eq!(label(place.open_wrongly().release(&good)), "wrong-secret");
-    assert_eq!(label(place.open().release(&State::Unmeasured)), "unmeasured");
-    assert_eq!(label(place.open().release(&measured(OTHER_ADMIN, 7, &[]))), "wrong-admin");
-    assert_eq!(label(place.open().release(&measured(ADMIN, 7, &["bin/x"]))), "long-lived-changed");
+    assert_eq!(label(release(place.open_wrongly(), &good)), "wrong-secret");
+    assert_eq!(label(release(place.open(), &State::Unmeasured)), "unmeasured");
+    assert_eq!(label(release(place.open(), &measured(OTHER_ADMIN, 7, &[]))), "wrong-admin");
+    assert_eq!(label(release(place.open(), &measured(ADMIN, 7, &["bin/x"]))), "long-lived-changed");
     // Version 7 was used, so 6 is a rollback although the policy would take 5; 4 never was good.
-    assert_eq!(label(place.open().release(&measured(ADMIN, 6, &[]))), "rolled-back");
-    assert_eq!(label(place.open().release(&measured(ADMIN, 4, &[]))), "rolled-back");
+    assert_eq!(label(release(place.open(), &measured(ADMIN, 6, &[]))), "rolled-back");
+    assert_eq!(label(release(place.open(), &measured(ADMIN, 4, &[]))), "rolled-back");
     // A refusal raises nothing.
-    assert_eq!(label(place.open().release(&measured(OTHER_ADMIN, 99, &[]))), "wrong-admin");
-    assert_eq!(label(place.open().release(&measured(ADMIN, 99, &["bin/x"]))), "long-lived-changed");
+    assert_eq!(label(release(place.open(), &measured(OTHER_ADMIN, 99, &[]))), "wrong-admin");
+    assert_eq!(label(release(place.open(), &measured(ADMIN, 99, &["bin/x"]))), "long-lived-changed");
     assert_eq!(place.open().newest(Counter::Manifest).unwrap(), 7);
-    assert_eq!(label(place.open().release(&measured(ADMIN, 8, &[]))), "released");
-    assert_eq!(label(place.open().release(&good)), "rolled-back");
+    assert_eq!(label(release(place.open(), &measured(ADMIN, 8, &[]))), "released");
+    assert_eq!(label(release(place.open(), &good)), "rolled-back");
 
+    nothing_else_is_taken_for_it(place);
     counters_only_rise(place);
     locks_hold(place, &measured(ADMIN, 8, &[]));
 
     // A key that is kept anew, for a policy without an admin, needs the secret alone.
     let next = StoreKey::generate().unwrap();
-    place.open().keep(&next, Policy::default()).unwrap();
-    assert_eq!(place.open().release(&State::Unmeasured).unwrap().bytes(), next.bytes());
-    assert_eq!(label(place.open_wrongly().release(&State::Unmeasured)), "wrong-secret");
+    place.open().keep(&next, Policy { vault: Name::of(VAULT), manifest: None }).unwrap();
+    // A manifest would protect nothing, and who gives one believes that it does.
+    assert_eq!(label(release(place.open(), &good)), "not-bound");
+    assert_eq!(release(place.open(), &State::Unmeasured).unwrap().bytes(), next.bytes());
+    assert_eq!(label(release(place.open_wrongly(), &State::Unmeasured)), "wrong-secret");
+}
+
+/// Neither another vault, nor another manifest of the same admin, nor the same one of another directory; and
+/// none of them makes the honest one an old one.
+fn nothing_else_is_taken_for_it(place: &impl Place) {
+    let good = measured(ADMIN, 8, &[]);
+    let other = place.open().release(&Name::of("other.vault"), &good);
+    assert_eq!(label(other), "wrong-vault");
+    let another = of("other", "/srv", ADMIN, u64::MAX, &[]);
+    assert_eq!(label(release(place.open(), &another)), "wrong-manifest");
+    let elsewhere = of("system", "/tmp/srv", ADMIN, u64::MAX, &[]);
+    assert_eq!(label(release(place.open(), &elsewhere)), "wrong-root");
+    assert_eq!(label(release(place.open(), &good)), "released");
 }
 
 fn counters_only_rise(place: &impl Place) {
@@ -77,7 +113,7 @@ fn counters_only_rise(place: &impl Place) {
 
 fn locks_hold(place: &impl Place, good: &State) {
     place.open_wrongly().lock("a file was changed").unwrap();
-    let refused = place.open().release(good).unwrap_err();
+    let refused = release(place.open(), good).unwrap_err();
     assert_eq!(refused.label(), "locked");
     assert!(refused.to_string().contains("a file was changed"), "{refused}");
     assert_eq!(place.open_wrongly().unlock(Some(&ADMIN)).unwrap_err().label(), "wrong-secret");
@@ -85,9 +121,9 @@ fn locks_hold(place: &impl Place, good: &State) {
     for other in [None, Some(&[7; 32])] {
         assert_eq!(place.open().unlock(other).unwrap_err().label(), "not-the-admin");
     }
-    assert_eq!(label(place.open().release(good)), "locked");
+    assert_eq!(label(release(place.open(), good)), "locked");
     place.open().unlock(Some(&ADMIN)).unwrap();
-    assert_eq!(label(place.open().release(good)), "released");
+    assert_eq!(label(release(place.open(), good)), "released");
 }
 
 /// A sealed key in a file.
@@ -110,7 +146,7 @@ impl InFile {
 
     fn with(&self, word: &str) -> SealedFile {
         let secret = match self.by_passphrase {
-            true => Secret::passphrase(format!("{word} horse\n").into_bytes()),
+            true => Secret::passphrase(format!("{word} horse\n").into_bytes()).unwrap(),
             false => Secret::key_file(&self.folder.path().join(word)).unwrap(),
         };
         SealedFile::new(&self.path(), secret)
@@ -141,8 +177,7 @@ fn a_file_under_a_passphrase_keeps_the_contract() {
 
 fn kept() -> InFile {
     let place = InFile::new(false);
-    let policy = Policy { admin: Some(ADMIN), least_version: 5 };
-    place.open().keep(&StoreKey::from_bytes([9; 32]), policy).unwrap();
+    place.open().keep(&StoreKey::from_bytes(&[9; 32]).unwrap(), policy()).unwrap();
     place
 }
 
@@ -154,12 +189,12 @@ fn every_changed_character_of_the_sealed_key_is_refused() {
         let mut other = text.clone();
         other[at] = if other[at] == b'0' { b'1' } else { b'0' };
         fs::write(place.path(), &other).unwrap();
-        let result = place.open().release(&measured(ADMIN, 7, &[]));
+        let result = release(place.open(), &measured(ADMIN, 7, &[]));
         assert!(matches!(label(result), "damaged" | "wrong-secret" | "altered"), "character {at}");
     }
     for end in 0..text.len() {
         fs::write(place.path(), &text[..end]).unwrap();
-        assert_eq!(label(place.open().release(&measured(ADMIN, 7, &[]))), "damaged", "{end}");
+        assert_eq!(label(release(place.open(), &measured(ADMIN, 7, &[]))), "damaged", "{end}");
     }
 }
 
@@ -167,9 +202,38 @@ fn every_changed_character_of_the_sealed_key_is_refused() {
 fn a_policy_cannot_be_written_out_of_the_file() {
     let place = kept();
     let text = fs::read_to_string(place.path()).unwrap();
-    let open = text.lines().map(|line| if line.starts_with("admin ") { "admin none" } else { line });
-    fs::write(place.path(), open.collect::<Vec<_>>().join("\n") + "\n").unwrap();
-    assert_eq!(label(place.open().release(&State::Unmeasured)), "altered");
+    let without = |words: &[&str]| -> String {
+        let kept = text.lines().filter(|line| !words.iter().any(|word| line.starts_with(word)));
+        kept.map(|line| format!("{line}\n")).collect()
+    };
+    let open = without(&["manifest ", "root ", "version "]).replace(&line(&text, "admin "), "admin none");
+    fs::write(place.path(), open).unwrap();
+    assert_eq!(label(release(place.open(), &State::Unmeasured)), "altered");
+    for (word, other, state) in [
+        ("manifest ", "manifest other", of("other", "/srv", ADMIN, 7, &[])),
+        ("root ", "root /tmp", of("system", "/tmp", ADMIN, 7, &[])),
+        ("version ", "version 1", measured(ADMIN, 7, &[])),
+    ] {
+        fs::write(place.path(), text.replace(&line(&text, word), other)).unwrap();
+        assert_eq!(label(release(place.open(), &state)), "altered", "{word}");
+    }
+    fs::write(place.path(), text.replace("vault site.vault", "vault other.vault")).unwrap();
+    let other = place.open().release(&Name::of("other.vault"), &measured(ADMIN, 7, &[]));
+    assert_eq!(label(other), "altered");
+}
+
+fn line(text: &str, word: &str) -> String {
+    text.lines().find(|line| line.starts_with(word)).unwrap().to_owned()
+}
+
+#[test]
+fn a_key_of_before_is_refused_and_says_what_to_do() {
+    let place = kept();
+    let text = fs::read_to_string(place.path()).unwrap();
+    fs::write(place.path(), text.replace("bakeoff sealed key 2", "bakeoff sealed key 1")).unwrap();
+    let refused = release(place.open(), &measured(ADMIN, 7, &[])).unwrap_err();
+    assert_eq!(refused.label(), "old-format");
+    assert!(refused.to_string().contains("seal the tree again"), "{refused}");
 }
 
 #[test]
@@ -178,14 +242,14 @@ fn a_lost_key_and_a_lost_memory_are_a_sentence_each() {
     let memory = PathBuf::from(format!("{}.memory", place.path().display()));
     fs::remove_file(&memory).unwrap();
     let good = measured(ADMIN, 7, &[]);
-    let refused = place.open().release(&good).unwrap_err();
+    let refused = release(place.open(), &good).unwrap_err();
     assert_eq!(refused.label(), "memory-lost");
     assert!(refused.to_string().contains("store unlock"), "{refused}");
     assert_eq!(place.open().unlock(None).unwrap_err().label(), "not-the-admin");
     place.open().unlock(Some(&ADMIN)).unwrap();
-    assert_eq!(label(place.open().release(&good)), "released");
+    assert_eq!(label(release(place.open(), &good)), "released");
     fs::remove_file(place.path()).unwrap();
-    let refused = place.open().release(&good).unwrap_err();
+    let refused = release(place.open(), &good).unwrap_err();
     assert_eq!(refused.label(), "key-lost");
     assert!(refused.to_string().contains("nobody can read the vault"), "{refused}");
 }
@@ -193,11 +257,11 @@ fn a_lost_key_and_a_lost_memory_are_a_sentence_each() {
 #[test]
 fn the_memory_cannot_be_set_back_without_the_secret() {
     let place = kept();
-    place.open().release(&measured(ADMIN, 7, &[])).unwrap();
+    release(place.open(), &measured(ADMIN, 7, &[])).unwrap();
     let memory = PathBuf::from(format!("{}.memory", place.path().display()));
     let text = fs::read_to_string(&memory).unwrap().replace("manifest 7", "manifest 6");
     fs::write(&memory, text).unwrap();
-    assert_eq!(label(place.open().release(&measured(ADMIN, 6, &[]))), "altered");
+    assert_eq!(label(release(place.open(), &measured(ADMIN, 6, &[]))), "altered");
 }
 
 #[test]

@@ -29,7 +29,8 @@ fn main() {
     for size_bytes in [1_024, 34_000, 131_072] {
         first_opens(&dir, size_bytes);
     }
-    remembered_opens(&dir);
+    remembered_opens(&dir, None);
+    remembered_opens(&dir, Some(&dir.join("site/unsigned")));
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
@@ -38,6 +39,11 @@ struct Guard(Child, PathBuf);
 
 impl Guard {
     fn start(dir: &Path, flags: &[&str]) -> Self {
+        Self::start_beside(dir, flags, None)
+    }
+
+    /// With a file in the tree that nobody signed.
+    fn start_beside(dir: &Path, flags: &[&str], unsigned: Option<&Path>) -> Self {
         let layers = std::env::current_exe().unwrap().parent().unwrap().with_file_name("bakeoff-layers");
         let run = |arguments: &[&str]| {
             let done = Command::new(&layers).arg("integrity").args(arguments).current_dir(dir).output();
@@ -48,6 +54,7 @@ impl Guard {
         }
         run(&["keygen", "--key", "key", "--pub", "pub"]);
         run(&["seal", "site", "--key", "key", "--out", "manifest"]);
+        unsigned.into_iter().for_each(|path| std::fs::write(path, "x").unwrap());
         let mut command = Command::new(&layers);
         command.args(["integrity", "enforce", "site", "--manifest", "manifest", "--pub", "pub"]);
         command.args(["--mode", "deny", "--status", "status"]).args(flags).current_dir(dir);
@@ -118,13 +125,14 @@ fn one_after_the_other(paths: &[PathBuf], worker: u32) -> (f64, f64) {
     (opener / paths.len() as f64, (process_us(worker) - before) / paths.len() as f64)
 }
 
-/// Opens of files with a verdict, and of the same files in a tree that is not enforced.
-fn remembered_opens(dir: &Path) {
+/// Opens of files with a verdict, and of the same files in a tree that is not enforced. Beside a file that
+/// nobody signed their marks stay.
+fn remembered_opens(dir: &Path, unsigned: Option<&Path>) {
     const SOME: usize = 100;
     for name in ["site", "free"] {
         fill(&dir.join(name), SOME, 34_000);
     }
-    let guard = Guard::start(dir, &[]);
+    let guard = Guard::start_beside(dir, &[], unsigned);
     let block = |name: &str| {
         let paths: Vec<PathBuf> = (0..SOME).map(|at| dir.join(name).join(at.to_string())).collect();
         let before = cpu_time();
@@ -151,8 +159,9 @@ fn remembered_opens(dir: &Path) {
     }
     ratios.sort_by(f64::total_cmp);
     println!(
-        "open and close with a verdict: {:.3} us, {:.3} us unenforced; ratio {:.4} (median of {PAIRS} pairs, \
+        "open and close with a verdict, {}: {:.3} us, {:.3} us unenforced; ratio {:.4} (median of {PAIRS} pairs, \
          quartiles {:.4} to {:.4})",
+        if unsigned.is_some() { "with marks" } else { "without marks" },
         median(enforced),
         median(free),
         ratios[PAIRS / 2],
@@ -160,6 +169,9 @@ fn remembered_opens(dir: &Path) {
         ratios[PAIRS * 3 / 4]
     );
     drop(guard);
+    for name in ["site", "free"] {
+        std::fs::remove_dir_all(dir.join(name)).unwrap();
+    }
 }
 
 fn fill(dir: &Path, files: usize, size_bytes: usize) {

@@ -3,6 +3,7 @@
 //! Hot: one atomic addition a decision. The numbers are the layer's own word and stand beside what is
 //! seen from outside.
 
+use crate::words::plain;
 use bakeoff_layers_base::manifest::check::Wrong;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -39,7 +40,9 @@ pub(crate) enum Count {
     Unchecked,
     /// Opens that changed while they were looked at, twice.
     Changing,
-    /// Opens that waited when a worker died.
+    /// Opens that the kernel refused, since somebody holds a write lease on the file.
+    Leased,
+    /// Opens that waited when a worker died, and were decided by the next.
     Orphaned,
     /// Workers that were started after the first.
     Restarts,
@@ -56,7 +59,7 @@ pub(crate) enum Count {
 }
 
 impl Count {
-    pub(crate) const ALL: [Self; 20] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::Decided,
         Self::Allowed,
         Self::Denied,
@@ -70,6 +73,7 @@ impl Count {
         Self::Overflow,
         Self::Unchecked,
         Self::Changing,
+        Self::Leased,
         Self::Orphaned,
         Self::Restarts,
         Self::Reloads,
@@ -94,6 +98,7 @@ impl Count {
             Self::Overflow => "overflow",
             Self::Unchecked => "unchecked",
             Self::Changing => "changing",
+            Self::Leased => "leased",
             Self::Orphaned => "orphaned",
             Self::Restarts => "restarts",
             Self::Reloads => "reloads",
@@ -142,8 +147,7 @@ impl Counters {
 
     /// A file was wrong when it was opened.
     pub(crate) fn violation(&self, path: &str, wrong: Wrong) {
-        // A name that nobody signed may hold anything, a line end too.
-        let path = &path.chars().map(|c| if c.is_control() { '?' } else { c }).collect::<String>();
+        let path = &plain(path);
         let index = Wrong::ALL.iter().position(|known| *known == wrong);
         if let Some(number) = index.and_then(|index| self.wrong.get(index)) {
             number.fetch_add(1, Ordering::Relaxed);

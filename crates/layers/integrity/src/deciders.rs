@@ -3,7 +3,7 @@
 //!
 //! Hot. They open nothing by a path, so that none waits for another. Each has a slot that says which
 //! open it is busy with; the main thread answers in its place when the time limit is over, and what is
-//! answered first counts.
+//! answered first counts. Before the tree is armed they allow our own opens and put all others by.
 
 use crate::counters::Count;
 use crate::enforcer::Enforcer;
@@ -12,44 +12,74 @@ use crate::judge::{self, Turn, Which};
 use crate::queue::Job;
 use crate::respond;
 use crate::tree::{Listed, key};
+use crate::words::plain;
 use bakeoff_layers_base::manifest::Action;
 use bakeoff_layers_base::manifest::check::Wrong;
-use bakeoff_sys::fanotify::{Event, Open};
+use bakeoff_sys::fanotify::{Event, Open, set_answered};
 use bakeoff_sys::inode;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// What each thread is busy with.
 #[derive(Debug)]
-pub(crate) struct Slots(Vec<Slot>);
-
-#[derive(Debug)]
-struct Slot {
-    /// Number of the open that waits for an answer; below zero when none does.
-    number: AtomicI32,
-    /// When it was read, in nanoseconds since the worker began.
-    since_ns: AtomicU64,
-}
+pub(crate) struct Slots(Vec<AtomicU64>);
 
 /// No open.
-const NONE: RawFd = -1;
+const NONE: u64 = u64::MAX;
+/// One that is just being answered by the main thread. Both are above all opens, whose numbers are not
+/// below zero.
+const TAKEN: u64 = u64::MAX - 1;
+
+/// The number of an open that waits for an answer and the millisecond in which it was read, both in one
+/// word: what is taken away is then what was looked at, and not a later one of the same number.
+const fn packed(number: RawFd, since_ms: u32) -> u64 {
+    (since_ms as u64) << 32 | number as u32 as u64
+}
 
 impl Slots {
     pub(crate) fn new(threads: usize) -> Self {
-        let slot = || Slot { number: AtomicI32::new(NONE), since_ns: AtomicU64::new(0) };
-        Self((0..threads).map(|_| slot()).collect())
+        Self((0..threads).map(|_| AtomicU64::new(NONE)).collect())
     }
 
-    /// The opens that wait for longer than `limit_ns`; each is taken, and must be answered.
-    pub(crate) fn take_late(&self, now_ns: u64, limit_ns: u64) -> Vec<RawFd> {
-        let late = |slot: &&Slot| now_ns.saturating_sub(slot.since_ns.load(Ordering::Acquire)) > limit_ns;
-        let taken = self.0.iter().filter(late).map(|slot| slot.number.swap(NONE, Ordering::AcqRel));
-        taken.filter(|number| *number != NONE).collect()
+    fn begin(&self, slot: usize, number: RawFd, since_ms: u32) {
+        if let Some(slot) = self.0.get(slot) {
+            slot.store(packed(number, since_ms), Ordering::Release);
+        }
     }
+
+    /// Whether its open is still to be answered. When it was answered by [`Self::answer_late`] that is over
+    /// when this returns: only then may the number be another open's.
+    fn finish(&self, slot: usize) -> bool {
+        let Some(slot) = self.0.get(slot) else { return false };
+        loop {
+            match slot.load(Ordering::Acquire) {
+                NONE => return false,
+                TAKEN => std::thread::yield_now(),
+                open if take(slot, open, NONE) => return true,
+                _ => {}
+            }
+        }
+    }
+
+    /// Answers the opens that wait for longer than `limit_ms`.
+    pub(crate) fn answer_late(&self, now_ms: u32, limit_ms: u32, mut answer: impl FnMut(RawFd)) {
+        for slot in &self.0 {
+            let open = slot.load(Ordering::Acquire);
+            let late = open < TAKEN && now_ms.wrapping_sub((open >> 32) as u32) > limit_ms;
+            if late && take(slot, open, TAKEN) {
+                answer(open as u32 as RawFd);
+                slot.store(NONE, Ordering::Release);
+            }
+        }
+    }
+}
+
+fn take(slot: &AtomicU64, open: u64, leave: u64) -> bool {
+    slot.compare_exchange(open, leave, Ordering::AcqRel, Ordering::Relaxed).is_ok()
 }
 
 /// Answers opens, for ever.
@@ -60,37 +90,121 @@ pub(crate) fn decide(enforcer: &Enforcer, slot: usize) {
         if turn.is_none() {
             turn = Some(enforcer.turn.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
         }
-        match enforcer.group.read() {
-            Ok(Event::Open(open)) => handle(enforcer, slot, open, &mut turn),
-            Ok(Event::Overflow) => enforcer.gaps.add(Gap::KernelOverflow),
-            Ok(Event::Other) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait(enforcer),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // The kernel has refused the open: there was no descriptor for it.
-            Err(_) => enforcer.gaps.add(Gap::Descriptors),
+        let decided = enforcer.waiting.is_decided();
+        if let Some((open, since)) = enforcer.waiting.next() {
+            handle(enforcer, slot, open, since, &mut turn);
+            continue;
+        }
+        match next(enforcer) {
+            Next::Open(open) if decided => handle(enforcer, slot, open, Instant::now(), &mut turn),
+            Next::Open(open) => put_by(enforcer, open),
+            Next::Seen => {}
+            Next::None => wait(enforcer, decided),
         }
     }
 }
 
-/// Waits for the next event.
-fn wait(enforcer: &Enforcer) {
-    let mut ready = [PollFd::new(enforcer.group.as_fd(), PollFlags::POLLIN)];
-    let _ = poll(&mut ready, PollTimeout::NONE);
+/// What the kernel had.
+enum Next {
+    /// Somebody else's open.
+    Open(Open),
+    /// Something that is dealt with.
+    Seen,
+    /// Nothing.
+    None,
 }
 
-fn handle(enforcer: &Enforcer, slot: usize, open: Open, turn: &mut Turn<'_>) {
-    if enforcer.own == open.pid {
-        let _ = enforcer.group.answer(open.number, true);
-        enforcer.counters.add(Count::Own);
-        return;
+/// Reads an event. Our own opens are allowed at once: arming waits for some.
+fn next(enforcer: &Enforcer) -> Next {
+    match enforcer.group.read() {
+        Ok(Event::Open(open)) if open.pid == enforcer.own => {
+            let _ = enforcer.group.answer(open.number, true);
+            enforcer.counters.add(Count::Own);
+        }
+        Ok(Event::Open(open)) => return Next::Open(open),
+        Ok(Event::Unopened { pid, error }) => unopened(enforcer, pid, &error),
+        Ok(Event::Overflow) => enforcer.gaps.add(Gap::KernelOverflow),
+        Ok(Event::Other) => {}
+        // Or it has refused the open of a leased file, and is too old to say so.
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Next::None,
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+        // Too old again: it was a socket, or there was no descriptor for the file.
+        Err(error) if is_nothing(&error) => {
+            respond::wrong(enforcer, "?", Wrong::NotAFile, Action::Deny);
+        }
+        Err(_) => enforcer.gaps.add(Gap::Descriptors),
     }
-    let began = Instant::now();
-    enforcer.begin(slot, open.number, began);
+    Next::Seen
+}
+
+/// A socket, or a device that is not there: nobody could open it anyhow.
+fn is_nothing(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENXIO | libc::ENODEV))
+}
+
+/// The kernel could not open the file for us, and has refused the open. To wait for whoever holds a lease
+/// would make all others wait with us.
+fn unopened(enforcer: &Enforcer, pid: u32, error: &io::Error) {
+    let leased = error.kind() == io::ErrorKind::WouldBlock;
+    if is_nothing(error) {
+        respond::wrong(enforcer, "?", Wrong::NotAFile, Action::Deny);
+    } else if !leased {
+        enforcer.gaps.add(Gap::Descriptors);
+    }
+    if pid != enforcer.own {
+        if leased {
+            enforcer.counters.add(Count::Leased);
+        }
+        enforcer.counters.add(Count::Decided);
+        enforcer.counters.add(Count::Denied);
+    }
+}
+
+/// An open for which no thread is free now; its time runs.
+fn put_by(enforcer: &Enforcer, open: Open) {
+    if let Err(open) = enforcer.waiting.put(open, Instant::now()) {
+        enforcer.counters.add(Count::Overflow);
+        enforcer.answer(open.number, enforcer.settings.allows_undecided());
+    }
+}
+
+/// Takes all events over that wait in the kernel, where nobody knows since when they do.
+pub(crate) fn gather(enforcer: &Enforcer) {
+    loop {
+        match next(enforcer) {
+            Next::Open(open) => put_by(enforcer, open),
+            Next::Seen => {}
+            Next::None => return,
+        }
+    }
+}
+
+/// Waits for the next event; before the tree is armed, also for that.
+fn wait(enforcer: &Enforcer, decided: bool) {
+    let mut ready = [
+        PollFd::new(enforcer.group.as_fd(), PollFlags::POLLIN),
+        PollFd::new(enforcer.waiting.as_woken(), PollFlags::POLLIN),
+    ];
+    let used = if decided { 1 } else { 2 };
+    let _ = poll(ready.get_mut(..used).unwrap_or_default(), PollTimeout::NONE);
+}
+
+/// Decides an open that was read at that time.
+fn handle(enforcer: &Enforcer, slot: usize, open: Open, since: Instant, turn: &mut Turn<'_>) {
+    enforcer.slots.begin(slot, open.number, enforcer.elapsed_ms(since));
     // The file stays open until its open was answered: the answer is addressed to the number of the
     // descriptor, and another event would get the same one.
     let (number, file) = (open.number, Arc::new(open.file));
     let (allow, later) = judge(enforcer, &file, turn);
-    enforcer.finish(slot, number, allow, began);
+    // Otherwise the main thread has answered, whose patience was over.
+    if enforcer.slots.finish(slot) {
+        enforcer.answer(number, allow);
+        enforcer.counters.add_many(Count::DecisionNs, since.elapsed().as_nanos() as u64);
+    }
+    if Arc::strong_count(&file) > 1 {
+        // Kept, for its lease or to be looked at: nothing waits for it, if we die now.
+        let _ = set_answered(&*file);
+    }
     if let Some(job) = later
         && enforcer.queue.put(job).is_err()
     {
@@ -156,10 +270,17 @@ pub(crate) fn look_afterwards(enforcer: &Enforcer) {
 pub(crate) fn look_ahead(enforcer: &Enforcer, first: usize, step: usize) {
     let listed = enforcer.listed();
     for index in (first..listed.manifest.len()).step_by(step.max(1)) {
+        if enforcer.ending.load(Ordering::Relaxed) {
+            break;
+        }
         let Some(entry) = listed.manifest.entry(index) else { continue };
-        let path = std::path::Path::new(entry.path);
-        let Ok(file) = inode::open_below(&enforcer.tree.root, path, inode::For::Reading) else { continue };
+        enforcer.progress.at(entry.path);
+        let Some(file) = open_listed(enforcer, entry.path) else { continue };
         let Ok(facts) = inode::facts(&file) else { continue };
+        // What lies on a mount that was put over the tree is not ours to freeze.
+        if !enforcer.tree.knows_mount(facts.mount) {
+            continue;
+        }
         let index = index as u32;
         if enforcer.leases.is_full() && !enforcer.is_read_only() {
             // What is hashed now would be forgotten at once.
@@ -171,45 +292,85 @@ pub(crate) fn look_ahead(enforcer: &Enforcer, first: usize, step: usize) {
             let _ = judge::look(enforcer, &listed, &Arc::new(file), &facts, index, &mut None);
         }
     }
+    enforcer.progress.done();
+}
+
+/// Looks again at files that somebody held when they were looked at, and has let go meanwhile.
+pub(crate) fn look_again(enforcer: &Enforcer) {
+    let listed = enforcer.listed();
+    for key in enforcer.held_by_others() {
+        let Some(index) = listed.of(key) else { continue };
+        let Some(entry) = listed.manifest.entry(index as usize) else { continue };
+        let Some(file) = open_listed(enforcer, entry.path) else { continue };
+        let Ok(facts) = inode::facts(&file) else { continue };
+        // To hash what is held still would be in vain.
+        if judge::let_go(enforcer, &file, key) && !enforcer.ending.load(Ordering::Relaxed) {
+            let _ = judge::look(enforcer, &listed, &Arc::new(file), &facts, index, &mut None);
+        }
+    }
+}
+
+/// Opens a listed file to read it, if it can be without waiting for anybody. Nobody's open waits for it,
+/// if it is kept and we die. One that somebody holds a
+/// write lease on is a gap until he lets go, as the kernel asks him to.
+pub(crate) fn open_listed(enforcer: &Enforcer, name: &str) -> Option<OwnedFd> {
+    let path = std::path::Path::new(name);
+    let error = match inode::open_below(&enforcer.tree.root, path, inode::For::Reading) {
+        Ok(file) => {
+            let _ = set_answered(&file);
+            return Some(file);
+        }
+        Err(error) => error.kind(),
+    };
+    // Where a mark lies already the kernel has to open it for us first, cannot, and refuses our own open.
+    if matches!(error, io::ErrorKind::WouldBlock | io::ErrorKind::PermissionDenied) {
+        let file = inode::open_below(&enforcer.tree.root, path, inode::For::Knowing).ok()?;
+        let facts = inode::facts(file).ok()?;
+        if enforcer.note_unheld(key(&facts), Some(Gap::Leased)) {
+            enforcer.say(format!(
+                "{} is leased by somebody: opens of it are refused until he lets go",
+                plain(name)
+            ));
+        }
+    }
+    None
 }
 
 impl Enforcer {
-    fn begin(&self, slot: usize, number: RawFd, now: Instant) {
-        if let Some(slot) = self.slots.0.get(slot) {
-            slot.since_ns.store(self.elapsed_ns(now), Ordering::Release);
-            slot.number.store(number, Ordering::Release);
-        }
-    }
-
-    /// Answers, unless the main thread has done so; which open it is stands in the slot.
-    fn finish(&self, slot: usize, number: RawFd, allow: bool, began: Instant) {
-        let own = self.slots.0.get(slot).map(|slot| slot.number.swap(NONE, Ordering::AcqRel));
-        if own == Some(number) {
-            self.answer(number, allow);
-            self.counters.add_many(Count::DecisionNs, began.elapsed().as_nanos() as u64);
-        }
-    }
-
-    /// Answers somebody else's open and counts it.
+    /// Answers somebody else's open and counts it, unless nobody waits for it any more.
     pub(crate) fn answer(&self, number: RawFd, allow: bool) {
-        let _ = self.group.answer(number, allow);
-        self.counters.add(Count::Decided);
-        self.counters.add(if allow { Count::Allowed } else { Count::Denied });
+        if self.group.answer(number, allow).is_ok() {
+            self.counters.add(Count::Decided);
+            self.counters.add(if allow { Count::Allowed } else { Count::Denied });
+        }
     }
 
-    pub(crate) fn elapsed_ns(&self, now: Instant) -> u64 {
-        now.duration_since(self.started).as_nanos() as u64
+    /// Since the worker began; it wraps after 49 days, and only differences are asked for.
+    pub(crate) fn elapsed_ms(&self, now: Instant) -> u32 {
+        now.duration_since(self.started).as_millis() as u32
     }
 }
 
-/// Answers all that waits unseen, when no thread was free for the length of the time limit.
-pub(crate) fn drain(enforcer: &Enforcer) {
-    while let Ok(Event::Open(open)) = enforcer.group.read() {
-        if enforcer.own == open.pid {
-            let _ = enforcer.group.answer(open.number, true);
-            continue;
-        }
-        enforcer.counters.add(Count::Overflow);
-        enforcer.answer(open.number, enforcer.settings.allows_undecided());
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An idle thread's last open was taken for a late one, and a new one that began at that moment refused.
+    #[test]
+    fn only_what_waits_for_too_long_itself_is_answered() {
+        let slots = Slots::new(2);
+        let late = |now_ms| {
+            let mut late = Vec::new();
+            slots.answer_late(now_ms, 50, |number| late.push(number));
+            late
+        };
+        slots.begin(0, 7, u32::MAX - 10);
+        slots.begin(1, 8, 5);
+        assert!(late(20).is_empty());
+        assert_eq!(late(50), [7], "the clock wraps");
+        assert!(!slots.finish(0) && slots.finish(1) && !slots.finish(1));
+        slots.begin(0, 7, 1000);
+        assert!(late(1050).is_empty(), "the same number, and a later open");
+        assert_eq!(late(1051), [7]);
     }
 }

@@ -7,22 +7,27 @@ use crate::gap::{Gap, Gaps};
 use crate::guard::Guard;
 use crate::judge::Verdict;
 use crate::leases::{Key, Leases};
+use crate::place;
+use crate::progress::Progress;
 use crate::queue::Queue;
 use crate::respond::Orders;
 use crate::settings::Settings;
 use crate::tree::{Listed, Tree};
+use crate::waiting::Waiting;
 use bakeoff_layers_base::verdict::Verdicts;
 use bakeoff_sys::fanotify::{Group, Mark};
 use bakeoff_sys::inode::{self, For};
-use std::collections::HashMap;
+use bakeoff_sys::process::Stat;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::{OwnedFd, RawFd};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Instant;
 
-/// Descriptors that are kept back from leases: events that are being decided, and our own files.
-const SPARE_DESCRIPTORS: usize = 256;
+/// Descriptors that are kept back from leases, a quarter of all within these limits: events that wait or
+/// are being decided, and our own files.
+const SPARE_DESCRIPTORS: (usize, usize) = (256, 8192);
 
 #[derive(Debug)]
 pub(crate) struct Enforcer {
@@ -36,6 +41,8 @@ pub(crate) struct Enforcer {
     pub(crate) counters: Counters,
     pub(crate) gaps: Gaps,
     pub(crate) slots: Slots,
+    /// Opens that are not decided yet.
+    pub(crate) waiting: Waiting,
     /// Whose turn it is to wait for an event.
     pub(crate) turn: Mutex<()>,
     pub(crate) queue: Queue,
@@ -43,14 +50,29 @@ pub(crate) struct Enforcer {
     /// The worker, whose own opens are not asked about.
     pub(crate) own: u32,
     pub(crate) supervisor: u32,
-    /// Nobody can write to the file system by any mount of it, so no lease is needed.
+    /// Nobody can write to any file of the tree, so no lease is needed.
     pub(crate) read_only: AtomicBool,
     pub(crate) started: Instant,
+    /// Files that have no mark, since nothing can change them: see [`crate::rest`].
+    pub(crate) unasked: AtomicU64,
     /// The marks are gone.
     pub(crate) ended: AtomicBool,
-    /// Files on which no lease was to be had when they were last looked at.
+    /// The worker is asked to end: what takes long is given up.
+    pub(crate) ending: AtomicBool,
+    /// What arming is at.
+    pub(crate) progress: Progress,
+    /// Root of the process tree that `stop` ends, as it was when enforcing began.
+    pub(crate) server: Option<Stat>,
+    /// Files that were not to be held when they were last looked at.
     unheld: Mutex<HashMap<Key, Gap>>,
+    /// Frozen files of which nobody held a page since they are.
+    let_go: Mutex<HashSet<Key>>,
+    /// What the main thread is to say.
+    notes: Mutex<Vec<String>>,
 }
+
+/// Notes that may wait to be said; more are dropped.
+const MAX_NOTES: usize = 100;
 
 /// How many threads decide: a core each, and two at least, so that one may wait for a disk.
 pub(crate) fn threads() -> usize {
@@ -63,20 +85,25 @@ impl Enforcer {
         group: Group,
         first: Listed,
         supervisor: u32,
-        adopt: bool,
+        adopt_since_ns: Option<u64>,
+        server: Option<Stat>,
     ) -> Result<Self, EnforceError> {
         let tree = Tree::open(&settings.root)?;
-        let read_only =
-            inode::is_read_only(&tree.root).map_err(EnforceError::system("/proc/self/mountinfo"))?;
+        let place = place::look(&tree, &settings.exclude);
+        let place = place.map_err(EnforceError::system("/proc/self/mountinfo"))?;
+        let read_only = place.read_only;
         let limit = bakeoff_sys::rlimit::raise_open_files(u64::MAX)
             .map_err(EnforceError::system("the limit on open files"))?;
-        let most = usize::try_from(limit.soft).unwrap_or(usize::MAX).saturating_sub(SPARE_DESCRIPTORS);
+        let limit = usize::try_from(limit.soft).unwrap_or(usize::MAX);
+        let spare = (limit / 4).clamp(SPARE_DESCRIPTORS.0, SPARE_DESCRIPTORS.1);
+        let most = limit.saturating_sub(spare);
         let leases = settings.keep.map_or(most, |keep| keep.min(most));
         Ok(Self {
-            guard: Guard::new(settings.freeze && !read_only, adopt),
+            guard: Guard::new(settings.freeze && !read_only, adopt_since_ns),
             // Where no lease is held the number of verdicts has no descriptors behind it.
             verdicts: Verdicts::new(4_000_000, 64),
             leases: Leases::new(leases),
+            waiting: Waiting::new(spare / 2).map_err(EnforceError::system("a pair of sockets"))?,
             counters: Counters::default(),
             gaps: Gaps::default(),
             slots: Slots::new(threads()),
@@ -87,8 +114,14 @@ impl Enforcer {
             supervisor,
             read_only: AtomicBool::new(read_only),
             started: Instant::now(),
+            unasked: AtomicU64::new(0),
             ended: AtomicBool::new(false),
+            ending: AtomicBool::new(false),
+            progress: Progress::default(),
+            server,
             unheld: Mutex::new(HashMap::new()),
+            let_go: Mutex::new(HashSet::new()),
+            notes: Mutex::new(Vec::new()),
             listed: RwLock::new(Arc::new(first)),
             settings,
             group,
@@ -123,9 +156,9 @@ impl Enforcer {
         }
     }
 
-    /// Notes why there is no lease on a file, or that there is one.
-    pub(crate) fn note_unheld(&self, key: Key, gap: Option<Gap>) {
-        let mut unheld = self.unheld.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    /// Notes why a file is not held, or that it is; says whether that is new.
+    pub(crate) fn note_unheld(&self, key: Key, gap: Option<Gap>) -> bool {
+        let mut unheld = lock(&self.unheld);
         let before = match gap {
             Some(gap) => unheld.insert(key, gap),
             None => unheld.remove(&key),
@@ -134,6 +167,39 @@ impl Enforcer {
             before.into_iter().for_each(|gap| self.gaps.close_one(gap));
             gap.into_iter().for_each(|gap| self.gaps.add(gap));
         }
+        before != gap
+    }
+
+    /// The files that somebody held without being able to write to them from now on.
+    pub(crate) fn held_by_others(&self) -> Vec<Key> {
+        let unheld = lock(&self.unheld);
+        let held = unheld.iter().filter(|(_, gap)| matches!(gap, Gap::Pinned | Gap::Leased));
+        held.map(|(key, _)| *key).collect()
+    }
+
+    pub(crate) fn was_let_go(&self, key: Key) -> bool {
+        lock(&self.let_go).contains(&key)
+    }
+
+    pub(crate) fn note_let_go(&self, key: Key) {
+        lock(&self.let_go).insert(key);
+    }
+
+    /// Files are changeable from now on, so that anybody may begin a write.
+    pub(crate) fn forget_let_go(&self) {
+        lock(&self.let_go).clear();
+    }
+
+    /// Leaves something that the main thread is to say.
+    pub(crate) fn say(&self, note: String) {
+        let mut notes = lock(&self.notes);
+        if notes.len() < MAX_NOTES {
+            notes.push(note);
+        }
+    }
+
+    pub(crate) fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.notes))
     }
 
     /// Every verdict is void.
@@ -154,4 +220,9 @@ impl Enforcer {
             }
         });
     }
+}
+
+/// A panic of another holder leaves these whole: every change to them is complete.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -4,7 +4,7 @@ use bakeoff_layers_base::key::KeyError;
 use bakeoff_layers_base::manifest::HighWaterError;
 use bakeoff_layers_base::manifest::load::LoadError;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why there is no enforcement.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +37,14 @@ pub enum EnforceError {
         /// Why not.
         why: String,
     },
+    /// Something about which nobody would be asked, or not about what it seems to be.
+    #[error("{}: {what}; nobody would be asked about what is opened there: remove it, or take the gap on with --links allow", escaped(.path))]
+    Odd {
+        /// Below the tree's root.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
     /// No such manifest.
     #[error(transparent)]
     Manifest(#[from] LoadError),
@@ -53,6 +61,14 @@ pub enum EnforceError {
         mode: &'static str,
         /// Which flag.
         needs: &'static str,
+    },
+    /// The process that `stop` ends.
+    #[error("--stop-pid {pid}: {source}; give the number of the server's first process, while it runs")]
+    Server {
+        /// Its number.
+        pid: u32,
+        /// Why it cannot be told from others.
+        source: io::Error,
     },
     /// A file that is written while enforcing.
     #[error("{}: {source}; give a path that can be written", .path.display())]
@@ -79,6 +95,11 @@ impl EnforceError {
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { what, source }
     }
+}
+
+/// A path from the tree, whose name may hold anything, for one line of text.
+pub(crate) fn escaped(path: &Path) -> String {
+    crate::words::plain(&path.to_string_lossy())
 }
 
 fn fanotify(error: &io::Error) -> String {

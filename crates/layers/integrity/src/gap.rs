@@ -27,10 +27,29 @@ pub(crate) enum Gap {
     NoSupervisor,
     /// The kernel lost events: those opens were not asked about.
     KernelOverflow,
+    /// Symbolic links by which something else is opened than it seems, unseen.
+    Links,
+    /// FIFOs and devices, which the kernel opens without asking.
+    Special,
+    /// Directories too deep to be opened by their path: what is in and below them is not asked about.
+    Deep,
+    /// The tree's path leads somewhere else now.
+    Moved,
+    /// Mounts of the tree whose files can change without passing them: overlays, networks, FUSE.
+    Elsewhere,
+    /// Listed files with set-user-id or set-group-id: their owner is not signed.
+    Owners,
+    /// Files of which somebody held a page when they were looked at, so that a write that began before
+    /// may still land: hashed at each open.
+    Pinned,
+    /// Files that somebody held a write lease on when they were looked at: refused until he lets go.
+    Leased,
+    /// The manifest has expired since it was taken.
+    Expired,
 }
 
 impl Gap {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::NotFrozen,
         Self::WriterOpen,
         Self::NoLease,
@@ -40,6 +59,15 @@ impl Gap {
         Self::OpenForChanges,
         Self::NoSupervisor,
         Self::KernelOverflow,
+        Self::Links,
+        Self::Special,
+        Self::Deep,
+        Self::Moved,
+        Self::Elsewhere,
+        Self::Owners,
+        Self::Pinned,
+        Self::Leased,
+        Self::Expired,
     ];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -53,6 +81,15 @@ impl Gap {
             Self::OpenForChanges => "open-for-changes",
             Self::NoSupervisor => "no-supervisor",
             Self::KernelOverflow => "kernel-overflow",
+            Self::Links => "links",
+            Self::Special => "special",
+            Self::Deep => "deep",
+            Self::Moved => "moved",
+            Self::Elsewhere => "elsewhere",
+            Self::Owners => "owners",
+            Self::Pinned => "pinned",
+            Self::Leased => "leased",
+            Self::Expired => "expired",
         }
     }
 }
@@ -95,6 +132,11 @@ impl Gaps {
 
     pub(crate) fn is_open(&self, gap: Gap) -> bool {
         self.count(gap) > 0
+    }
+
+    /// Whether anything is not enforced.
+    pub(crate) fn any_open(&self) -> bool {
+        self.open().next().is_some()
     }
 
     fn count(&self, gap: Gap) -> u64 {

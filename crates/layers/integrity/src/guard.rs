@@ -2,16 +2,17 @@
 //! is guarded, whatever the way to it, by whoever does not take the attribute off first.
 //!
 //! It is on disk and outlives a killed machine; [`thaw`] is the way out. What was immutable before is
-//! left as it was.
+//! left as it was, also by a worker that comes after one that died: it goes by the time of the last change.
 
 use crate::error::EnforceError;
 use crate::leases::Key;
+use crate::walk::list;
 use bakeoff_sys::inode::{self, For, Kind};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -19,22 +20,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct Guard {
     /// Freezing is wanted now.
     on: AtomicBool,
-    /// What is immutable already is ours: a worker before this one did it.
-    adopt: bool,
+    /// What became immutable since then is ours: a worker before this one did it.
+    adopt_since_ns: Option<u64>,
     frozen: Mutex<HashSet<Key>>,
 }
 
 impl Guard {
-    pub(crate) fn new(on: bool, adopt: bool) -> Self {
-        Self { on: AtomicBool::new(on), adopt, frozen: Mutex::new(HashSet::new()) }
+    pub(crate) fn new(on: bool, adopt_since_ns: Option<u64>) -> Self {
+        Self { on: AtomicBool::new(on), adopt_since_ns, frozen: Mutex::new(HashSet::new()) }
     }
 
     pub(crate) fn is_on(&self) -> bool {
-        self.on.load(Ordering::Relaxed)
+        self.on.load(Ordering::SeqCst)
     }
 
     pub(crate) fn switch(&self, on: bool) {
-        self.on.store(on, Ordering::Relaxed);
+        self.on.store(on, Ordering::SeqCst);
     }
 
     /// Makes an inode immutable, if freezing is wanted and it was not done before.
@@ -43,12 +44,22 @@ impl Guard {
             return Ok(());
         }
         let file = file.as_fd();
-        if inode::is_immutable(file)? && !self.adopt {
+        if inode::is_immutable(file)? && !self.adopts(file)? {
             return Ok(());
         }
         inode::set_immutable(file, true)?;
         self.frozen().insert(key);
+        if !self.is_on() {
+            // Whoever thaws everything may have passed here before it was noted.
+            self.thaw(file, key);
+        }
         Ok(())
+    }
+
+    /// Whether a worker before this one made it immutable: that was the last change.
+    fn adopts(&self, file: impl AsFd) -> io::Result<bool> {
+        let Some(since) = self.adopt_since_ns else { return Ok(false) };
+        Ok(inode::facts(file)?.changed_unix_ns >= since)
     }
 
     /// Makes it changeable again, if it was made immutable here; says whether it was.
@@ -81,24 +92,28 @@ impl Guard {
 /// # Errors
 /// Something cannot be read or changed.
 pub fn thaw(root: &Path) -> Result<u64, EnforceError> {
-    let mut rest = vec![root.to_owned()];
+    let failed = |source| EnforceError::Root { path: root.to_owned(), source };
+    let top = File::open(root).map_err(failed)?;
+    let mut rest = vec![PathBuf::new()];
     let mut thawed = 0;
     while let Some(path) = rest.pop() {
-        let failed = |source| EnforceError::Root { path: path.clone(), source };
-        let kind = std::fs::symlink_metadata(&path).map_err(failed)?.file_type();
-        if !kind.is_dir() && !kind.is_file() {
+        let failed = |source| EnforceError::Root { path: root.join(&path), source };
+        let known = match inode::open_below(&top, &path, For::Knowing) {
+            // Too deep to be opened, and so never frozen here; or removed meanwhile.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENAMETOOLONG | libc::ENOENT)) => continue,
+            known => known.map_err(failed)?,
+        };
+        let kind = inode::facts(&known).map_err(failed)?.kind;
+        if kind == Kind::Other {
             continue;
         }
-        let parent = File::open(path.parent().unwrap_or(&path)).map_err(failed)?;
-        let name = path.file_name().map_or(Path::new(""), Path::new);
-        let file = inode::open_below(&parent, name, For::Reading).map_err(failed)?;
+        let file = inode::open_below(&top, &path, For::Reading).map_err(failed)?;
         if inode::is_immutable(&file).unwrap_or(false) {
             inode::set_immutable(&file, false).map_err(failed)?;
             thawed += 1;
         }
-        if inode::facts(&file).map_err(failed)?.kind == Kind::Dir {
-            let entries = std::fs::read_dir(&path).map_err(failed)?;
-            rest.extend(entries.filter_map(Result::ok).map(|entry| entry.path()));
+        if kind == Kind::Dir {
+            rest.extend(list(&file).map_err(failed)?.flatten().map(|entry| path.join(entry.file_name())));
         }
     }
     Ok(thawed)

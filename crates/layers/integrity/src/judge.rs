@@ -1,12 +1,12 @@
 //! Which listed file an open file is, and whether it is as it should be.
 //!
 //! Hot at a first open: facts, name, lease, hash, mark. Opens nothing by a path: whoever did so here
-//! would wait for itself.
+//! would wait for itself. What is hashed was read from the disk: see [`let_go`].
 
 use crate::counters::Count;
 use crate::enforcer::Enforcer;
 use crate::gap::Gap;
-use crate::leases::NoLease;
+use crate::leases::{Key, NoLease};
 use crate::settings::Unlisted;
 use crate::tree::{Listed, key};
 use bakeoff_layers_base::digest::Hasher;
@@ -14,17 +14,15 @@ use bakeoff_layers_base::manifest::check::Wrong;
 use bakeoff_layers_base::manifest::seal::is_below_any;
 use bakeoff_layers_base::verdict::Kept;
 use bakeoff_sys::fanotify::Mark;
-use bakeoff_sys::inode::{self, Facts, Kind, Waiting};
+use bakeoff_sys::inode::{self, Facts, Kind};
 use bakeoff_sys::lease::no_writer;
+use bakeoff_sys::pages;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, MutexGuard};
 
-/// A file larger than this is hashed while others wait for events: about the time that handing the
-/// turn on takes (some ten microseconds, at a gigabyte and more a second).
-const QUICK_BYTES: u64 = 128 * 1024;
 /// Bytes hashed at a time.
 const PART_BYTES: usize = 64 * 1024;
 
@@ -52,9 +50,10 @@ pub(crate) enum Which {
 pub(crate) type Turn<'a> = Option<MutexGuard<'a, ()>>;
 
 /// Finds out which file was opened: by its inode where that has one name which cannot change, else by
-/// its path where that can be trusted, else by its inode.
+/// its path where that can be trusted, else by its inode. Whatever it is: a device or a FIFO in the
+/// place of a file gives what nobody signed, too.
 pub(crate) fn which(enforcer: &Enforcer, listed: &Listed, file: &OwnedFd, facts: &Facts) -> Which {
-    if facts.kind != Kind::File {
+    if facts.kind == Kind::Dir {
         return Which::Excluded;
     }
     if let Some(index) = fixed(enforcer, listed, facts) {
@@ -75,9 +74,10 @@ pub(crate) fn which(enforcer: &Enforcer, listed: &Listed, file: &OwnedFd, facts:
         };
     }
     match (listed.of(key(facts)), enforcer.settings.unlisted) {
-        (Some(index), _) => Which::Listed(index),
-        (None, Unlisted::Deny) => Which::Unlisted(path.to_string_lossy().into_owned()),
+        (Some(index), _) if listed.agree(key(facts), index) => Which::Listed(index),
         (None, Unlisted::Allow) => Which::Excluded,
+        // Of two signed names that became one inode, either may be meant.
+        _ => Which::Unlisted(path.to_string_lossy().into_owned()),
     }
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn which(enforcer: &Enforcer, listed: &Listed, file: &OwnedFd, facts:
 fn fixed(enforcer: &Enforcer, listed: &Listed, facts: &Facts) -> Option<u32> {
     let closed = enforcer.freezes() && listed.exact && enforcer.guard.holds(key(facts));
     let closed = closed && !enforcer.gaps.is_open(Gap::NotFrozen);
-    let one_name = facts.links == 1 && (closed || enforcer.is_read_only());
+    let one_name = facts.kind == Kind::File && facts.links == 1 && (closed || enforcer.is_read_only());
     one_name.then(|| listed.of(key(facts)))?
 }
 
@@ -102,8 +102,7 @@ pub(crate) fn remembered(
     index: u32,
 ) -> Option<Option<Wrong>> {
     let verdict = enforcer.verdicts.look_up(&key(facts), 0)?;
-    let same = verdict.index == index || listed.agree(key(facts), verdict.index);
-    same.then_some(verdict.wrong)
+    listed.are_alike(verdict.index, index).then_some(verdict.wrong)
 }
 
 /// Looks at a file; keeps the verdict if it can be kept. `None` when it changed twice meanwhile.
@@ -115,10 +114,15 @@ pub(crate) fn look(
     index: u32,
     turn: &mut Turn<'_>,
 ) -> Option<Option<Wrong>> {
+    if facts.kind != Kind::File {
+        return Some(Some(Wrong::NotAFile));
+    }
+    // The disk is waited for.
+    *turn = None;
     for _ in 0..2 {
         let ticket = enforcer.verdicts.ticket(key(facts));
         let held = hold(enforcer, file, facts);
-        let wrong = examine(enforcer, listed, file, facts, index, turn);
+        let wrong = examine(enforcer, listed, file, facts, index);
         if !held {
             return Some(wrong);
         }
@@ -149,39 +153,55 @@ fn ask_no_more(enforcer: &Enforcer, file: &OwnedFd, facts: &Facts) -> io::Result
     enforcer.group.add(Mark::Ignored, file)
 }
 
-/// Makes sure that nobody can write to the file without our knowing before; says whether it is so.
+/// Makes sure that nobody can write to the file without our knowing before, and that no write is on its
+/// way that began before; says whether it is so.
 fn hold(enforcer: &Enforcer, file: &Arc<OwnedFd>, facts: &Facts) -> bool {
-    if enforcer.is_read_only() {
-        return true;
+    let key = key(facts);
+    let mut gap = if enforcer.is_read_only() { None } else { keep_writers_out(enforcer, file, key) };
+    if gap.is_none() && !let_go(enforcer, file, key) {
+        enforcer.leases.give_back(file.as_raw_fd(), |_, _| {});
+        gap = Some(Gap::Pinned);
     }
-    if enforcer.freezes() && enforcer.guard.freeze(&**file, key(facts)).is_err() {
+    enforcer.note_unheld(key, gap);
+    gap.is_none()
+}
+
+fn keep_writers_out(enforcer: &Enforcer, file: &Arc<OwnedFd>, key: Key) -> Option<Gap> {
+    if enforcer.freezes() && enforcer.guard.freeze(&**file, key).is_err() {
         enforcer.gaps.add(Gap::NotFrozen);
     }
     // Frozen, a file that nobody has open for writing stays so: it is enough to have seen that. A lease
     // would cost every further open half a microsecond and us a descriptor.
-    let taken = match enforcer.guard.holds(key(facts)) {
+    let taken = match enforcer.guard.holds(key) {
         true => no_writer(&**file).map_err(|error| NoLease::of(&error)),
-        false => enforcer.leases.take(key(facts), file),
+        false => enforcer.leases.take(key, file),
     };
-    enforcer.note_unheld(
-        key(facts),
-        taken.err().map(|why| match why {
-            NoLease::Writer => Gap::WriterOpen,
-            NoLease::Unsupported => Gap::NoLease,
-            NoLease::Full => Gap::Descriptors,
-        }),
-    );
-    taken.is_ok()
+    taken.err().map(|why| match why {
+        NoLease::Writer => Gap::WriterOpen,
+        NoLease::Unsupported => Gap::NoLease,
+        NoLease::Full => Gap::Descriptors,
+    })
 }
 
-fn examine(
-    enforcer: &Enforcer,
-    listed: &Listed,
-    file: &OwnedFd,
-    facts: &Facts,
-    index: u32,
-    turn: &mut Turn<'_>,
-) -> Option<Wrong> {
+/// Whether nobody holds a page of the file, so that it is what is read from its disk from now on. Whoever
+/// began a read from elsewhere into a mapping of the file holds that page until the read ends, and then
+/// the file changes, long after mapping and descriptor are gone: no lease and no attribute tell of it. A
+/// page that nobody holds can be given up. While a file stays frozen it is enough to have seen that once.
+pub(crate) fn let_go(enforcer: &Enforcer, file: &OwnedFd, key: Key) -> bool {
+    let frozen = enforcer.guard.holds(key);
+    if frozen && enforcer.was_let_go(key) {
+        return true;
+    }
+    // The facts of the event are older than the lease.
+    let gone = inode::facts(file).and_then(|facts| pages::give_up(file, facts.size_bytes));
+    let gone = gone.unwrap_or(false);
+    if frozen && gone {
+        enforcer.note_let_go(key);
+    }
+    gone
+}
+
+fn examine(enforcer: &Enforcer, listed: &Listed, file: &OwnedFd, facts: &Facts, index: u32) -> Option<Wrong> {
     let Some(entry) = listed.manifest.entry(index as usize) else { return Some(Wrong::Unlisted) };
     // The facts of the event are older than the lease.
     let Ok(facts) = (if enforcer.is_read_only() { Ok(*facts) } else { inode::facts(file) }) else {
@@ -193,11 +213,13 @@ fn examine(
     if facts.mode != entry.mode {
         return Some(Wrong::Mode);
     }
-    if facts.size_bytes > QUICK_BYTES {
-        *turn = None;
+    match inode::has_capabilities(file) {
+        Ok(false) => {}
+        Ok(true) => return Some(Wrong::Capabilities),
+        Err(_) => return Some(Wrong::Unreadable),
     }
     let mut hasher = Hasher::new(listed.manifest.algorithm());
-    match read_all(file, &mut hasher, turn) {
+    match read_all(file, &mut hasher) {
         Err(_) => Some(Wrong::Unreadable),
         Ok(read_bytes) => {
             enforcer.counters.add(Count::Hashed);
@@ -211,21 +233,15 @@ fn examine(
     }
 }
 
-/// Reads what is in memory first; gives up the turn when the disk is needed.
-fn read_all(file: &OwnedFd, hasher: &mut Hasher, turn: &mut Turn<'_>) -> io::Result<u64> {
+fn read_all(file: &OwnedFd, hasher: &mut Hasher) -> io::Result<u64> {
     thread_local! {
         static BUFFER: std::cell::RefCell<Vec<u8>> = std::cell::RefCell::new(vec![0; PART_BYTES]);
     }
     BUFFER.with_borrow_mut(|buffer| {
         let mut at = 0;
         loop {
-            let waiting = if turn.is_some() { Waiting::Never } else { Waiting::Allowed };
-            let length = match inode::read_at(file, buffer, at, waiting) {
+            let length = match inode::read_at(file, buffer, at) {
                 Ok(length) => length,
-                Err(_) if turn.is_some() => {
-                    *turn = None;
-                    continue;
-                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };

@@ -1,10 +1,10 @@
 //! The integrity layer: a file opens only if it is what a signed manifest says.
 //!
-//! Measured side. Two processes: a worker that decides ([`worker`]), and a supervisor above it
-//! ([`supervisor`]) that holds the same group of permission events, so that nothing opens unasked when
-//! the worker dies. Owns the decisions; digests, manifests and the discipline of kept verdicts are
-//! those of `layers/base`, system calls those of `sys`. docs/layers.md states the threat model, what
-//! each defence buys and what remains open.
+//! Measured side. Two processes: a worker that decides, and a supervisor above it ([`supervisor`]) that
+//! holds the same group of permission events, so that nothing opens unasked when the worker dies, and
+//! the same open files, so that the next worker decides what the dead one had read. Owns the decisions;
+//! digests, manifests and the discipline of kept verdicts are those of `layers/base`, system calls those
+//! of `sys`. docs/layers.md states the threat model, what each defence buys and what remains open.
 //!
 //! A decision ends in a verdict that the kernel keeps as an ignore mark: such a file opens without
 //! asking until the verdict is void. A verdict is kept only under a read lease (nobody can write) or
@@ -20,17 +20,23 @@ mod gap;
 mod guard;
 mod judge;
 mod leases;
+mod place;
 mod preflight;
+mod progress;
 mod queue;
 mod reload;
 mod respond;
+mod rest;
 mod rights;
 mod settings;
 mod status;
 pub mod supervisor;
 mod tree;
-pub mod worker;
+mod waiting;
+mod walk;
+mod words;
+mod worker;
 
 pub use error::EnforceError;
 pub use guard::thaw;
-pub use settings::{OnTimeout, Settings, Unlisted};
+pub use settings::{Links, OnTimeout, Settings, Unlisted};

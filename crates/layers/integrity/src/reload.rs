@@ -5,28 +5,41 @@
 
 use crate::counters::Count;
 use crate::enforcer::Enforcer;
-use crate::error::EnforceError;
+use crate::error::{EnforceError, escaped};
 use crate::gap::Gap;
 use crate::settings::Settings;
-use crate::tree;
-use bakeoff_layers_base::manifest::load::{self, Trust};
+use crate::tree::{self, Listed};
+use bakeoff_layers_base::manifest::load::{self, LoadError, Trust};
 use bakeoff_layers_base::manifest::signature::PublicKey;
-use bakeoff_layers_base::manifest::{HighWater, Manifest};
+use bakeoff_layers_base::manifest::{HighWater, Manifest, Refusal};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Reads the manifest; an older one than `seen` or than the high-water mark is refused.
+/// Reads the manifest; an older one than `seen` or than the high-water mark is refused, and one that has
+/// expired, unless it is version `seen` itself: that was taken in its time, and goes on.
 pub(crate) fn read(settings: &Settings, seen: u64) -> Result<Manifest, EnforceError> {
     let key = PublicKey::read(&settings.public_key)?;
     let marks = settings.high_water.as_deref().map(HighWater::at);
     let kept = marks.as_ref().map_or(Ok(0), |marks| marks.read(key.id()))?;
-    let now_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
-    let trust = Trust { key: &key, now_unix_s, seen_version: seen.max(kept) };
-    let manifest = load::load(&settings.manifest, &trust)?;
+    let mut trust = Trust { key: &key, now_unix_s: now_unix_s(), seen_version: seen.max(kept) };
+    let manifest = match load::load(&settings.manifest, &trust) {
+        Err(refused @ LoadError::Refused { refusal: Refusal::Expired { .. }, .. }) => {
+            trust.now_unix_s = 0;
+            let expired = load::load(&settings.manifest, &trust)?;
+            if expired.header().version == seen { expired } else { return Err(refused.into()) }
+        }
+        loaded => loaded?,
+    };
     if let Some(marks) = marks {
         marks.raise(key.id(), manifest.header().version)?;
     }
     Ok(manifest)
+}
+
+/// Seconds since 1970.
+pub(crate) fn now_unix_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs())
 }
 
 /// What SIGHUP asks for; what is to be said of it.
@@ -48,14 +61,13 @@ fn take(enforcer: &Enforcer, manifest: Manifest) -> String {
     let frozen = enforcer.settings.freeze && !enforcer.is_read_only();
     if frozen {
         // First, so that from now on no verdict relies on names or files that stay as they are.
-        enforcer.guard.switch(false);
-        tree::thaw_all(enforcer, &enforcer.listed());
         enforcer.gaps.set(Gap::OpenForChanges, 1);
+        tree::thaw(enforcer);
     }
-    arm(enforcer, manifest);
+    let odd = take_rules(enforcer, tree::arm(enforcer, Arc::new(manifest)));
     enforcer.counters.add(Count::Reloads);
     let open = if frozen { "; the tree is open for changes until the next SIGHUP" } else { "" };
-    format!("took version {version}{open}")
+    format!("took version {version}{open}{odd}")
 }
 
 /// The tree was changed: what is there now is marked and frozen again.
@@ -63,20 +75,32 @@ fn close(enforcer: &Enforcer, manifest: Manifest) -> String {
     let version = manifest.header().version;
     let frozen = enforcer.settings.freeze && !enforcer.is_read_only();
     enforcer.guard.switch(frozen);
+    let odd = take_rules(enforcer, tree::arm(enforcer, Arc::new(manifest)));
     enforcer.gaps.set(Gap::OpenForChanges, 0);
-    arm(enforcer, manifest);
-    format!("version {version} goes on{}", if frozen { "; the tree is closed" } else { "" })
+    format!("version {version} goes on{}{odd}", if frozen { "; the tree is closed" } else { "" })
 }
 
-/// Marks first, then the new rules, then the old verdicts go: at no time is a file opened unasked
-/// that the rules of that time would not allow.
-fn arm(enforcer: &Enforcer, manifest: Manifest) {
-    match tree::arm(enforcer, Arc::new(manifest)) {
-        Ok(listed) => {
+/// Puts all marks back that were taken away, and lets the kernel ask about everything again.
+pub(crate) fn rouse(enforcer: &Enforcer) {
+    take_rules(enforcer, tree::arm_again(enforcer));
+}
+
+/// Marks first, then the new rules, then the old verdicts go: at no time is a file opened unasked that
+/// the rules of that time would not allow. Returns what is to be said of something that must not be
+/// there: now that a server relies on us, it is a gap and no end.
+fn take_rules(enforcer: &Enforcer, armed: Result<Listed, EnforceError>) -> String {
+    match armed {
+        Ok(mut listed) => {
+            enforcer.unasked.store(0, Ordering::Relaxed);
+            let odd = listed.odd.take();
             enforcer.replace_listed(listed);
             enforcer.void_all();
+            odd.map_or(String::new(), |(path, what)| format!("; {}: {what}", escaped(&path)))
         }
         // The root was marked before, so this is the kernel's want of memory: the old rules hold.
-        Err(_) => enforcer.counters.add(Count::ReloadsRefused),
+        Err(_) => {
+            enforcer.counters.add(Count::ReloadsRefused);
+            String::new()
+        }
     }
 }

@@ -5,13 +5,14 @@
 
 use crate::counters::Count;
 use crate::enforcer::Enforcer;
+use crate::words::plain;
 use bakeoff_layers_base::manifest::Action;
 use bakeoff_layers_base::manifest::check::Wrong;
+use bakeoff_layers_base::release::SealedFile;
 use bakeoff_sys::process::{Signal, Stat, descendants, send, stat};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::sync::Mutex;
 
 /// Orders to the main thread.
@@ -66,40 +67,35 @@ pub(crate) fn wrong(enforcer: &Enforcer, path: &str, wrong: Wrong, action: Actio
 /// Carries out what was ordered; for the main thread.
 pub(crate) fn carry_out(enforcer: &Enforcer) -> Option<String> {
     let (action, path) = enforcer.orders.take()?;
+    let path = plain(&path);
     let mut said = format!("{path} is not as the manifest says");
     if action >= Action::Lock
         && let Some(key) = &enforcer.settings.lock_store
     {
-        match lock(key, &path) {
+        // The lock file beside the key, `KEY.locked`, which key release looks for.
+        match SealedFile::lock_file(key, &format!("{path} is not as its manifest says")) {
             Ok(()) => enforcer.counters.add(Count::Locked),
             Err(error) => said = format!("{said}; the store could not be locked: {error}"),
         }
     }
-    if let Some(pid) = enforcer.settings.stop_pid {
-        let ended = end_tree(pid);
+    if let Some(server) = &enforcer.server {
+        let ended = end_tree(server);
         enforcer.counters.add_many(Count::Stopped, ended);
         said = format!("{said}; ended {ended} processes");
     }
     Some(said)
 }
 
-/// Leaves the lock file that key release looks for beside the key: `KEY.locked`, with the reason.
-fn lock(key: &Path, path: &str) -> io::Result<()> {
-    let mut beside = key.as_os_str().to_owned();
-    beside.push(".locked");
-    let mut file = std::fs::File::create(beside)?;
-    writeln!(file, "{} is not as its manifest says", path.escape_debug())?;
-    file.sync_all()
-}
-
-/// Kills a process and all below it. Again until nothing is left: who forks meanwhile is found in the
-/// next turn.
-fn end_tree(pid: u32) -> u64 {
+/// Kills a process and all below it, if its number is still its own. Again until nothing is left: who
+/// forks meanwhile is found in the next turn.
+fn end_tree(server: &Stat) -> u64 {
     const TURNS: usize = 20;
     let mut ended = 0;
     for _ in 0..TURNS {
-        let mut tree: Vec<Stat> = stat(pid).into_iter().collect();
-        tree.extend(descendants(pid).unwrap_or_default());
+        let root = stat(server.pid).ok().filter(|now| now.start_ticks == server.start_ticks);
+        let Some(root) = root else { break };
+        let mut tree = vec![root];
+        tree.extend(descendants(server.pid).unwrap_or_default());
         tree.retain(|process| process.state != 'Z');
         if tree.is_empty() {
             break;

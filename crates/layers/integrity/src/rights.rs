@@ -1,15 +1,17 @@
-//! What both processes may do beyond what their user may, once the group of permission events is made.
+//! What both processes may do beyond what their user may, once the group of permission events is made; and
+//! which system calls they may make.
 //!
 //! Cold. To mark files, to read events and to answer them the group's descriptor is enough, so the worker
-//! has no `CAP_SYS_ADMIN`. The supervisor keeps it for one thing: marks on mounts.
+//! has no `CAP_SYS_ADMIN`. The supervisor keeps it for one thing: marks on mounts. Since its
+//! workers are copies of it, its table holds what they need to arm; a worker's is shorter, once it has armed.
 
 use crate::error::EnforceError;
 use crate::settings::Settings;
-use bakeoff_sys::privilege::{Capability, keep_only};
-use std::fs::{self, File};
-use std::io;
-use std::path::Path;
-use std::thread;
+use bakeoff_layers_base::daemon::calls::{CONNECTED, FACTS, REPLACING, RUNTIME};
+use bakeoff_layers_base::daemon::rights::{Rights, forbid_dumps};
+use bakeoff_layers_base::plain::Place;
+use bakeoff_sys::privilege::Capability;
+use bakeoff_sys::seccomp::{Argument, Filter, Rule, allow, allow_if};
 
 /// To read whatever is listed, to hold it and to freeze it, whoever owns it.
 const ALWAYS: [Capability; 4] =
@@ -22,24 +24,92 @@ pub(crate) fn give_up(settings: &Settings, further: &[Capability]) -> Result<(),
         kept.push(Capability::Kill);
     }
     let written = [&settings.status, &settings.high_water, &settings.lock_store];
-    if !written.into_iter().flatten().all(|path| may_write_beside(path, &kept)) {
-        kept.push(Capability::DacOverride);
-    }
-    keep_only(&kept).map_err(EnforceError::system("giving up capabilities"))?;
-    // Nobody without root's rights may look into the process. Where that cannot be said it is as safe as
-    // any other process of its user.
-    let _ = nix::sys::prctl::set_dumpable(false);
+    let mut written = written.into_iter().flatten();
+    let rights = Rights::least(&kept, || written.try_for_each(|path| Place::of(path)?.try_writing()));
+    rights.give_up().map_err(EnforceError::system("giving up capabilities"))?;
+    forbid_dumps();
     Ok(())
 }
 
-/// Tried by a thread that has no other rights.
-fn may_write_beside(path: &Path, kept: &[Capability]) -> bool {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let attempt = || -> io::Result<()> {
-        keep_only(kept)?;
-        File::create(&beside)?;
-        fs::remove_file(&beside)
-    };
-    thread::scope(|scope| scope.spawn(attempt).join().is_ok_and(|done| done.is_ok()))
+/// One of the requests that are made of files: their attributes, whether reading waits.
+const fn ioctl<const REQUEST: u32>() -> Rule {
+    allow_if(libc::SYS_ioctl, const { &[Argument::int(1, u32::MAX, REQUEST)] })
+}
+
+/// To decide: events, files, marks, leases, attributes. What every open takes comes first.
+const DECIDING: &[Rule] = &[
+    allow(libc::SYS_read),
+    allow(libc::SYS_write),
+    allow(libc::SYS_statx),
+    allow(libc::SYS_fcntl),
+    allow(libc::SYS_fanotify_mark),
+    allow(libc::SYS_pread64),
+    allow(libc::SYS_preadv2),
+    allow(libc::SYS_openat),
+    allow(libc::SYS_openat2),
+    allow(libc::SYS_readlinkat),
+    #[cfg(target_arch = "x86_64")]
+    allow(libc::SYS_readlink),
+    allow(libc::SYS_getdents64),
+    allow(libc::SYS_lseek),
+    allow(libc::SYS_statfs),
+    allow(libc::SYS_fstatfs),
+    allow(libc::SYS_fgetxattr),
+    allow(libc::SYS_fdatasync),
+    allow(libc::SYS_fadvise64),
+    allow(libc::SYS_mincore),
+    ioctl::<{ libc::FS_IOC_GETFLAGS as u32 }>(),
+    ioctl::<{ libc::FS_IOC_SETFLAGS as u32 }>(),
+    ioctl::<{ libc::FIONBIO as u32 }>(),
+    allow(libc::SYS_getppid),
+    allow(libc::SYS_geteuid),
+    allow(libc::SYS_prlimit64),
+];
+
+/// To end the server, with `--stop-pid`; the supervisor, its worker.
+const ENDING: &[Rule] =
+    &[allow(libc::SYS_pidfd_open), allow(libc::SYS_pidfd_send_signal), allow(libc::SYS_kill)];
+
+/// Namespaces that a new process could have to itself, in which it would be root.
+const NAMESPACES: u64 = (libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET) as u64;
+
+/// To start a worker, and what it does until it has armed: it gives up its own rights.
+const STARTING: &[Rule] = &[
+    allow_if(libc::SYS_clone, &[Argument::long(0, NAMESPACES, 0)]),
+    allow(libc::SYS_wait4),
+    allow(libc::SYS_waitid),
+    allow_if(libc::SYS_socketpair, &[Argument::int(0, u32::MAX, libc::AF_UNIX as u32)]),
+    allow(libc::SYS_faccessat),
+    allow(libc::SYS_faccessat2),
+    allow(libc::SYS_getcwd),
+    allow(libc::SYS_getuid),
+    allow(libc::SYS_getgid),
+    allow(libc::SYS_getegid),
+    allow(libc::SYS_signalfd4),
+    allow(libc::SYS_prctl),
+    allow(libc::SYS_capget),
+    allow(libc::SYS_capset),
+    allow(libc::SYS_seccomp),
+];
+
+/// The worker's calls, once it has armed.
+pub(crate) fn confine_worker(settings: &Settings) -> Result<(), EnforceError> {
+    let ending = if settings.stop_pid.is_some() { ENDING } else { &[] };
+    confine(&[DECIDING, RUNTIME, CONNECTED, REPLACING, FACTS, ending])
+}
+
+/// The supervisor's calls, and all that its workers ever get.
+pub(crate) fn confine_supervisor() -> Result<(), EnforceError> {
+    confine(&[DECIDING, RUNTIME, CONNECTED, REPLACING, FACTS, ENDING, STARTING])
+}
+
+fn confine(tables: &[&[Rule]]) -> Result<(), EnforceError> {
+    const WHAT: &str = "the filter of system calls (CONFIG_SECCOMP_FILTER of the kernel)";
+    Filter::new(tables).apply().map_err(EnforceError::system(WHAT))
 }

@@ -23,6 +23,8 @@ pub struct Settings {
     pub exclude: Vec<String>,
     /// What becomes of files that are there and not listed.
     pub unlisted: Unlisted,
+    /// Whether a tree is armed in which symbolic links hide what is opened, or FIFOs or devices are.
+    pub links: Links,
     /// Whether verified files are made immutable while they are guarded.
     pub freeze: bool,
     /// Whether all files are hashed before the first open asks for it.
@@ -31,7 +33,8 @@ pub struct Settings {
     pub time_limit: Duration,
     /// What becomes of an open that waited so long, or found too many before it.
     pub on_timeout: OnTimeout,
-    /// Root of the process tree that `stop` ends.
+    /// Root of the process tree that `stop` ends; it must be running when enforcing begins, so that its
+    /// number is told from the same number of a later process.
     pub stop_pid: Option<u32>,
     /// Key file of the store that `lock` locks.
     pub lock_store: Option<PathBuf>,
@@ -45,6 +48,16 @@ pub enum Unlisted {
     /// They are wrong.
     Deny,
     /// They are not looked at.
+    Allow,
+}
+
+/// What becomes of symbolic links by which something else could be opened than it seems, and of what is
+/// opened without asking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// With one the tree is not armed, unless nothing is refused anyhow.
+    Deny,
+    /// They are a named gap.
     Allow,
 }
 

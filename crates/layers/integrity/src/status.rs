@@ -1,6 +1,7 @@
 //! The status: lines `name value` in a file that is always whole.
 
 use crate::enforcer::Enforcer;
+use bakeoff_layers_base::plain::{For, Place};
 use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
@@ -21,6 +22,7 @@ pub(crate) fn text(enforcer: &Enforcer) -> String {
     let _ = writeln!(text, "verdicts-kept {}", enforcer.verdicts.kept());
     let _ = writeln!(text, "leases-held {}", enforcer.leases.len());
     let _ = writeln!(text, "frozen {}", enforcer.guard.len());
+    let _ = writeln!(text, "unasked {}", enforcer.unasked.load(Ordering::Relaxed));
     let _ = writeln!(text, "worker-pid {}", enforcer.own);
     let _ = writeln!(text, "supervisor-pid {}", enforcer.supervisor);
     let ended = enforcer.ended.load(Ordering::Relaxed);
@@ -30,10 +32,7 @@ pub(crate) fn text(enforcer: &Enforcer) -> String {
     text
 }
 
-/// Writes it beside its name and renames it.
+/// Writes it, whatever somebody may have put in its place.
 pub(crate) fn write(enforcer: &Enforcer, path: &Path) -> io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    std::fs::write(&beside, text(enforcer))?;
-    std::fs::rename(&beside, path)
+    Place::of(path)?.replace(text(enforcer).as_bytes(), For::Readers)
 }

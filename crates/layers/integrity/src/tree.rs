@@ -5,19 +5,21 @@
 //! about, and every listed file by itself, so that it is asked about whatever the way to it: a hard
 //! link, another mount, a file handle.
 
+use crate::deciders::open_listed;
 use crate::enforcer::Enforcer;
 use crate::error::EnforceError;
 use crate::gap::Gap;
 use crate::leases::Key;
+use crate::walk::Walked;
 use bakeoff_layers_base::manifest::Manifest;
-use bakeoff_layers_base::manifest::seal::is_below_any;
 use bakeoff_sys::fanotify::Mark;
-use bakeoff_sys::inode::{self, Facts, For};
-use std::collections::{BTreeSet, HashMap};
+use bakeoff_sys::inode::{self, Facts, For, Kind};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, RwLock};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 /// Where the tree is.
 #[derive(Debug)]
@@ -26,7 +28,9 @@ pub(crate) struct Tree {
     pub(crate) path: PathBuf,
     pub(crate) root: File,
     /// The mounts on which a path below `path` says which file it is.
-    pub(crate) mounts: RwLock<BTreeSet<u64>>,
+    mounts: RwLock<BTreeSet<u64>>,
+    /// Held by whoever arms the tree or takes the marks away.
+    arming: Mutex<()>,
 }
 
 impl Tree {
@@ -37,7 +41,7 @@ impl Tree {
         if !root.metadata().map_err(failed)?.is_dir() {
             return Err(failed(std::io::ErrorKind::NotADirectory.into()));
         }
-        Ok(Self { path, root, mounts: RwLock::new(BTreeSet::new()) })
+        Ok(Self { path, root, mounts: RwLock::default(), arming: Mutex::default() })
     }
 
     /// Whether a path that was opened on this mount can be taken at its word.
@@ -45,24 +49,12 @@ impl Tree {
         self.mounts.read().unwrap_or_else(std::sync::PoisonError::into_inner).contains(&mount)
     }
 
-    /// All directories, the root as the empty path; those that cannot be listed are left out.
-    pub(crate) fn dirs(&self, exclude: &[String]) -> Vec<String> {
-        let mut rest = vec![String::new()];
-        let mut found = Vec::new();
-        while let Some(dir) = rest.pop() {
-            let entries = std::fs::read_dir(self.path.join(&dir)).into_iter().flatten().flatten();
-            for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-                let name = entry.file_name();
-                // Nothing below such a name can be listed; what is opened there is not asked about.
-                let Some(name) = name.to_str() else { continue };
-                let below = if dir.is_empty() { name.to_owned() } else { format!("{dir}/{name}") };
-                if !is_below_any(&below, exclude) {
-                    rest.push(below);
-                }
-            }
-            found.push(dir);
-        }
-        found
+    fn learn_mount(&self, mount: u64) {
+        self.mounts.write().unwrap_or_else(std::sync::PoisonError::into_inner).insert(mount);
+    }
+
+    pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
+        self.arming.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
@@ -77,11 +69,13 @@ pub(crate) struct Listed {
     pub(crate) exact: bool,
     /// Listed files that were not there.
     pub(crate) missing: u64,
+    /// What must not be in the tree, since nobody is asked about it, and why.
+    pub(crate) odd: Option<(PathBuf, &'static str)>,
 }
 
 impl Listed {
     pub(crate) fn new(manifest: Arc<Manifest>) -> Self {
-        Self { manifest, inodes: HashMap::new(), twice: HashMap::new(), exact: false, missing: 0 }
+        Self { manifest, inodes: HashMap::new(), twice: HashMap::new(), exact: false, missing: 0, odd: None }
     }
 
     /// The file that an inode was, by the first of its names.
@@ -94,13 +88,18 @@ impl Listed {
         if self.of(key) == Some(index) && !self.twice.contains_key(&key) {
             return true;
         }
+        let first = self.inodes.get(&key).copied().into_iter();
+        let others = self.twice.get(&key).into_iter().flatten().copied();
+        first.chain(others).all(|other| self.are_alike(other, index))
+    }
+
+    /// Whether two entries ask for the same.
+    pub(crate) fn are_alike(&self, one: u32, other: u32) -> bool {
         let wanted = |index: u32| {
             let entry = self.manifest.entry(index as usize);
             entry.map(|entry| (entry.digest, entry.size_bytes, entry.mode))
         };
-        let first = self.inodes.get(&key).copied().into_iter();
-        let others = self.twice.get(&key).into_iter().flatten().copied();
-        first.chain(others).all(|other| wanted(other) == wanted(index))
+        one == other || wanted(one) == wanted(other)
     }
 
     fn note(&mut self, key: Key, index: u32) {
@@ -120,50 +119,151 @@ pub(crate) const fn key(facts: &Facts) -> Key {
 /// # Errors
 /// The root cannot be marked: then nothing would be enforced.
 pub(crate) fn arm(enforcer: &Enforcer, manifest: Arc<Manifest>) -> Result<Listed, EnforceError> {
+    arm_with(enforcer, manifest, Mounts::Taken)
+}
+
+/// Puts all marks back that were taken away, and looks at what is there now.
+///
+/// # Errors
+/// As [`arm`].
+pub(crate) fn arm_again(enforcer: &Enforcer) -> Result<Listed, EnforceError> {
+    arm_with(enforcer, enforcer.listed().manifest.clone(), Mounts::Known)
+}
+
+fn arm_with(enforcer: &Enforcer, manifest: Arc<Manifest>, mounts: Mounts) -> Result<Listed, EnforceError> {
     let tree = &enforcer.tree;
+    let _alone = tree.alone();
     let mark_failed = |source| EnforceError::Mark { path: tree.path.clone(), source };
     enforcer.group.add(Mark::Children, &tree.root).map_err(mark_failed)?;
-    enforcer.gaps.set(Gap::Marks, 0);
-    enforcer.gaps.set(Gap::NotFrozen, u64::from(!enforcer.freezes() && !enforcer.is_read_only()));
-    for dir in tree.dirs(&enforcer.settings.exclude) {
-        if let Err(error) = arm_dir(enforcer, &dir) {
-            enforcer.gaps.add(if error.is_some() { Gap::Marks } else { Gap::NotFrozen });
-        }
-    }
+    let dirs = arm_dirs(enforcer, mounts);
+    let unfrozen = u64::from(!enforcer.freezes() && !enforcer.is_read_only());
+    enforcer.gaps.set(Gap::Marks, dirs.unmarked);
+    enforcer.gaps.set(Gap::NotFrozen, unfrozen + dirs.unfrozen);
     let manifest = &manifest;
     let mut listed = Listed::new(manifest.clone());
     listed.exact = enforcer.freezes();
+    let mut owned = 0;
     for index in 0..manifest.len() {
         let Some(entry) = manifest.entry(index) else { continue };
-        match arm_file(enforcer, Path::new(entry.path)) {
+        match arm_file(enforcer, entry.path, mounts) {
             Some(key) => listed.note(key, index as u32),
             None => listed.missing += 1,
         }
+        owned += u64::from(entry.mode & SET_ID != 0);
     }
+    enforcer.gaps.set(Gap::Owners, owned);
+    listed.odd = note_odd(enforcer, manifest, &dirs.walked);
+    enforcer.progress.done();
     Ok(listed)
 }
 
-/// An error in the error when it was the mark that was refused.
-fn arm_dir(enforcer: &Enforcer, dir: &str) -> Result<(), Option<std::io::Error>> {
-    let file = inode::open_below(&enforcer.tree.root, Path::new(dir), For::Reading).map_err(Some)?;
-    let facts = inode::facts(&file).map_err(Some)?;
-    enforcer.tree.mounts.write().unwrap_or_else(std::sync::PoisonError::into_inner).insert(facts.mount);
-    enforcer.group.add(Mark::Children, &file).map_err(Some)?;
-    freeze(enforcer, &file, key(&facts)).map_err(|_| None)
+/// Set-user-id and set-group-id.
+const SET_ID: u16 = 0o6000;
+
+/// Looks through a tree that is not frozen: what came since it was armed is marked, what must not be
+/// there is noted.
+pub(crate) fn look_again(enforcer: &Enforcer) {
+    let _alone = enforcer.tree.alone();
+    let frozen = enforcer.freezes() && !enforcer.gaps.is_open(Gap::NotFrozen);
+    if frozen || enforcer.is_read_only() || enforcer.ended.load(Ordering::Relaxed) {
+        return;
+    }
+    let dirs = arm_dirs(enforcer, Mounts::Known);
+    enforcer.progress.done();
+    if dirs.unmarked > 0 && !enforcer.gaps.is_open(Gap::Marks) {
+        enforcer.gaps.set(Gap::Marks, dirs.unmarked);
+    }
+    note_odd(enforcer, &enforcer.listed().manifest, &dirs.walked);
 }
 
-fn arm_file(enforcer: &Enforcer, path: &Path) -> Option<Key> {
-    // With freezing a real descriptor is needed; whoever reads the events lets our own opens pass.
-    let purpose = if enforcer.freezes() { For::Reading } else { For::Knowing };
-    let file = inode::open_below(&enforcer.tree.root, path, purpose).ok()?;
-    let facts = inode::facts(&file).ok()?;
-    if facts.kind != inode::Kind::File {
-        return None;
+/// Which mounts belong to the tree.
+#[derive(Clone, Copy)]
+enum Mounts {
+    /// Those that are there now: somebody has asked for the tree to be taken as it is.
+    Taken,
+    /// Those that were taken before. What was put over the tree since is a gap, and stays one.
+    Known,
+}
+
+/// What became of the directories.
+#[derive(Default)]
+struct Dirs {
+    walked: Walked,
+    unmarked: u64,
+    unfrozen: u64,
+}
+
+/// Marks and freezes every directory before it is listed: from then on nothing appears in it that is
+/// not in the list, and one turn is enough. Where something cannot be frozen there are more, until one
+/// finds nothing new.
+fn arm_dirs(enforcer: &Enforcer, mounts: Mounts) -> Dirs {
+    /// Whoever makes directories faster than they are looked at is found by the next look through the tree.
+    const TURNS: usize = 8;
+    let mut known = HashSet::new();
+    let mut dirs = Dirs::default();
+    for _ in 0..TURNS {
+        let (mut unmarked, mut unfrozen, before) = (0, 0, known.len());
+        let walked = enforcer.tree.walk(&enforcer.settings.exclude, |path, dir| {
+            enforcer.progress.at(&path.to_string_lossy());
+            let Ok(facts) = inode::facts(dir) else {
+                unmarked += 1;
+                return false;
+            };
+            match mounts {
+                Mounts::Taken => enforcer.tree.learn_mount(facts.mount),
+                Mounts::Known if enforcer.tree.knows_mount(facts.mount) => {}
+                Mounts::Known => return false,
+            }
+            known.insert(key(&facts));
+            unmarked += u64::from(enforcer.group.add(Mark::Children, dir).is_err());
+            unfrozen += u64::from(freeze(enforcer, dir, key(&facts)).is_err());
+            true
+        });
+        unmarked += walked.closed;
+        dirs = Dirs { walked, unmarked, unfrozen };
+        let stays = enforcer.is_read_only() || enforcer.freezes() && dirs.unfrozen == 0;
+        if stays || known.len() == before {
+            break;
+        }
+    }
+    dirs
+}
+
+/// Notes what no mark helps against. Returns the first of it.
+fn note_odd(enforcer: &Enforcer, manifest: &Manifest, walked: &Walked) -> Option<(PathBuf, &'static str)> {
+    let mut odd = enforcer.tree.odd(manifest, walked);
+    let special = walked.special.len() as u64;
+    enforcer.gaps.set(Gap::Special, special);
+    enforcer.gaps.set(Gap::Links, odd.len() as u64 - special);
+    enforcer.gaps.set(Gap::Deep, walked.deep);
+    (!odd.is_empty()).then(|| odd.swap_remove(0))
+}
+
+fn arm_file(enforcer: &Enforcer, name: &str, mounts: Mounts) -> Option<Key> {
+    enforcer.progress.at(name);
+    let known = |facts: &Facts| matches!(mounts, Mounts::Taken) || enforcer.tree.knows_mount(facts.mount);
+    let regular =
+        |file: &OwnedFd| inode::facts(file).ok().filter(|facts| facts.kind == Kind::File && known(facts));
+    // First to know what it is: to open a device for reading may do something.
+    let mut file = inode::open_below(&enforcer.tree.root, Path::new(name), For::Knowing).ok()?;
+    let mut facts = regular(&file)?;
+    let mut frozen = !enforcer.freezes();
+    // Freezing takes a real descriptor; whoever reads the events lets our own opens pass.
+    if enforcer.freezes() {
+        match open_listed(enforcer, name) {
+            Some(real) => {
+                facts = regular(&real)?;
+                file = real;
+                frozen = freeze(enforcer, &file, key(&facts)).is_ok();
+            }
+            // A gap of its own: it is frozen as soon as its holder lets go.
+            None => frozen = enforcer.held_by_others().contains(&key(&facts)),
+        }
     }
     if enforcer.group.add(Mark::File, &file).is_err() {
         enforcer.gaps.add(Gap::Marks);
     }
-    if freeze(enforcer, &file, key(&facts)).is_err() {
+    if !frozen {
         enforcer.gaps.add(Gap::NotFrozen);
     }
     Some(key(&facts))
@@ -173,15 +273,32 @@ fn freeze(enforcer: &Enforcer, file: impl AsFd, key: Key) -> std::io::Result<()>
     if enforcer.freezes() { enforcer.guard.freeze(file, key) } else { Ok(()) }
 }
 
-/// Makes everything changeable again that was frozen here.
-pub(crate) fn thaw_all(enforcer: &Enforcer, listed: &Listed) {
+/// Takes the marks away, and then makes everything changeable again: what is put into the tree from now
+/// on opens, and nothing could be put into it before.
+pub(crate) fn disarm(enforcer: &Enforcer) {
+    let _alone = enforcer.tree.alone();
+    let _ = enforcer.group.flush();
+    thaw_all(enforcer);
+}
+
+/// Makes everything changeable again, and leaves the marks.
+pub(crate) fn thaw(enforcer: &Enforcer) {
+    let _alone = enforcer.tree.alone();
+    thaw_all(enforcer);
+}
+
+/// Files first, then directories from below, so that nothing can be moved away before its turn.
+fn thaw_all(enforcer: &Enforcer) {
+    enforcer.guard.switch(false);
     if enforcer.guard.len() == 0 {
         return;
     }
-    let dirs = enforcer.tree.dirs(&enforcer.settings.exclude);
-    let files = listed.manifest.entries().map(|entry| entry.path);
-    for path in dirs.iter().map(String::as_str).chain(files) {
-        let file = inode::open_below(&enforcer.tree.root, Path::new(path), For::Reading);
+    enforcer.forget_let_go();
+    let dirs = enforcer.tree.walk(&enforcer.settings.exclude, |_, _| true).dirs;
+    let listed = enforcer.listed();
+    let files = listed.manifest.entries().map(|entry| Path::new(entry.path));
+    for path in files.chain(dirs.iter().rev().map(PathBuf::as_path)) {
+        let file = inode::open_below(&enforcer.tree.root, path, For::Reading);
         let Ok(file) = file else { continue };
         if let Ok(facts) = inode::facts(&file) {
             let key = key(&facts);

@@ -1,82 +1,135 @@
 //! The worker: arms the tree, starts the deciding threads, and keeps watch beside them.
 //!
 //! Its main thread hears of leases that are asked back, of signals, of mounts, of the supervisor's
-//! end; it answers opens whose time is over. It never opens anything below the tree while it could be
-//! waited for, but for arming, where the deciding threads let it pass.
+//! end; it answers opens whose time is over. It never opens anything below the tree, and nothing that
+//! could be waited for: arming, hashing and reloading have threads of their own.
 
 use crate::counters::Count;
-use crate::deciders::{self, drain};
+use crate::deciders::{self, gather};
 use crate::enforcer::{Enforcer, threads};
 use crate::error::EnforceError;
 use crate::gap::Gap;
-use crate::settings::Settings;
+use crate::settings::{Links, Settings};
 use crate::tree::Listed;
-use crate::{reload, respond, rights, status, tree};
-use bakeoff_layers_base::manifest::Action;
-use bakeoff_sys::fanotify::{Group, Mark};
+use crate::words::plain;
+use crate::{place, reload, respond, rest, rights, status, tree};
+use bakeoff_layers_base::manifest::{Action, Manifest};
+use bakeoff_sys::fanotify::{Group, Mark, Open};
 use bakeoff_sys::inode;
 use bakeoff_sys::lease::{Arrived, Breaks};
+use bakeoff_sys::process::{self, Stat};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, RawFd};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// What the supervisor hands to a worker.
 #[derive(Debug)]
-pub struct Inherited {
-    /// Number of the descriptor of the group of permission events, which it holds, too.
-    pub group: RawFd,
-    /// Its end of a pair of sockets: alive as long as it lives.
-    pub supervisor: UnixStream,
+pub(crate) struct Inherited {
+    /// The group of permission events, which it holds, too.
+    pub(crate) group: Group,
+    /// Where it hears what we say: a packet for each thing.
+    pub(crate) supervisor: UnixStream,
     /// Its process id.
-    pub supervisor_pid: u32,
+    pub(crate) supervisor_pid: u32,
     /// Workers before this one that died.
-    pub restarts: u64,
+    pub(crate) restarts: u64,
+    /// Opens that the last of them had read.
+    pub(crate) orphans: Vec<Open>,
+    /// Version of the manifest that was in force then; 0 at first.
+    pub(crate) version: u64,
+    /// Root of the process tree that `stop` ends.
+    pub(crate) server: Option<Stat>,
+    /// When enforcing began, in nanoseconds since 1970.
+    pub(crate) began_unix_ns: u64,
 }
 
-/// Enforces until SIGTERM.
-///
-/// # Errors
-/// The tree cannot be armed.
-pub fn run(mut settings: Settings, inherited: Inherited) -> Result<(), EnforceError> {
+/// Enforces until SIGTERM; the process's exit code. Why it could not is said to the supervisor.
+pub(crate) fn run(settings: Settings, inherited: Inherited) -> i32 {
+    let supervisor = inherited.supervisor.try_clone();
+    match enforce(settings, inherited) {
+        Ok(()) => 0,
+        Err(error) => {
+            let _ = supervisor.map(|supervisor| tell(&supervisor, &format!("failed {error}")));
+            3
+        }
+    }
+}
+
+fn enforce(mut settings: Settings, inherited: Inherited) -> Result<(), EnforceError> {
     let breaks = Breaks::new(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1])
         .map_err(EnforceError::system("signals"))?;
     rights::give_up(&settings, &[])?;
     // What refuses nothing changes nothing either.
     settings.freeze &= settings.mode != Action::Log;
-    let manifest = Arc::new(reload::read(&settings, 0)?);
-    let adopt = inherited.restarts > 0;
-    let group = Group::inherited(inherited.group).map_err(EnforceError::system("the group's descriptor"))?;
+    let manifest = Arc::new(reload::read(&settings, inherited.version)?);
+    let (restarts, supervisor_pid) = (inherited.restarts, inherited.supervisor_pid);
     let first = Listed::new(manifest.clone());
-    let enforcer = Enforcer::new(settings, group, first, inherited.supervisor_pid, adopt)?;
+    let (group, server) = (inherited.group, inherited.server);
+    let adopt_since_ns = (restarts > 0).then_some(inherited.began_unix_ns);
+    let enforcer = Enforcer::new(settings, group, first, supervisor_pid, adopt_since_ns, server)?;
     let enforcer = Arc::new(enforcer);
-    if adopt {
-        restore(&enforcer, inherited.restarts);
+    if restarts > 0 {
+        restore(&enforcer, restarts);
+    }
+    let now = Instant::now();
+    for open in inherited.orphans {
+        enforcer.counters.add(Count::Orphaned);
+        if let Err(open) = enforcer.waiting.put(open, now) {
+            enforcer.answer(open.number, enforcer.settings.allows_undecided());
+        }
     }
     start_threads(&enforcer)?;
-    let listed = tree::arm(&enforcer, manifest)?;
-    enforcer.replace_listed(listed);
-    if adopt {
-        forget_marks(&enforcer);
-    }
+    wait_for_tick(inherited.began_unix_ns);
     let mut watch = Watch::new(enforcer, breaks, inherited.supervisor)?;
+    watch.arm(manifest, restarts > 0)?;
     watch.look_ahead();
+    rights::confine_worker(&watch.enforcer.settings)?;
+    watch.may_rest = true;
+    watch.rest_or_rouse();
     watch.armed();
     watch.run();
     watch.end();
     Ok(())
 }
 
+/// Waits until the clock of change times has moved on since enforcing began: what becomes immutable
+/// from now on is later than what was so before.
+fn wait_for_tick(began_unix_ns: u64) {
+    /// The slowest that Linux is built with.
+    const TICK: Duration = Duration::from_millis(10);
+    let began = UNIX_EPOCH + Duration::from_nanos(began_unix_ns);
+    let passed = SystemTime::now().duration_since(began).unwrap_or(TICK);
+    std::thread::sleep(TICK.saturating_sub(passed));
+}
+/// Longest status that is read.
+const MAX_STATUS_BYTES: u64 = 64 << 20;
+
 /// The numbers of the workers before this one.
 fn restore(enforcer: &Enforcer, restarts: u64) {
     if let Some(path) = &enforcer.settings.status {
-        enforcer.counters.restore(&std::fs::read_to_string(path).unwrap_or_default());
+        enforcer.counters.restore(&read_status(path).unwrap_or_default());
     }
     let before = enforcer.counters.get(Count::Restarts);
     enforcer.counters.add_many(Count::Restarts, restarts.saturating_sub(before));
+}
+
+/// Somebody may have laid a link or a fifo there.
+fn read_status(path: &Path) -> std::io::Result<String> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(std::io::ErrorKind::InvalidInput.into());
+    }
+    let mut text = String::new();
+    file.take(MAX_STATUS_BYTES).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 fn start_threads(enforcer: &Arc<Enforcer>) -> Result<(), EnforceError> {
@@ -88,6 +141,8 @@ fn start_threads(enforcer: &Arc<Enforcer>) -> Result<(), EnforceError> {
         let enforcer = enforcer.clone();
         start("decide", Box::new(move || deciders::decide(&enforcer, slot)))?;
     }
+    let looked_at = enforcer.clone();
+    start("walk", Box::new(move || look_through(&looked_at)))?;
     if enforcer.settings.mode == Action::Log {
         let enforcer = enforcer.clone();
         start("look", Box::new(move || deciders::look_afterwards(&enforcer)))?;
@@ -95,12 +150,19 @@ fn start_threads(enforcer: &Arc<Enforcer>) -> Result<(), EnforceError> {
     Ok(())
 }
 
+/// Looks through a tree that is not frozen, for ever. A thread of its own: what is mounted there need not answer.
+fn look_through(enforcer: &Enforcer) {
+    loop {
+        std::thread::sleep(LOOK_THROUGH);
+        tree::look_again(enforcer);
+    }
+}
+
 /// The verdicts of a worker that died were kept under leases that died with it: the kernel asks again.
 fn forget_marks(enforcer: &Enforcer) {
     let listed = enforcer.listed();
     for entry in listed.manifest.entries() {
-        let path = std::path::Path::new(entry.path);
-        if let Ok(file) = inode::open_below(&enforcer.tree.root, path, inode::For::Knowing) {
+        if let Ok(file) = inode::open_below(&enforcer.tree.root, Path::new(entry.path), inode::For::Knowing) {
             let _ = enforcer.group.remove(Mark::Ignored, &file);
         }
     }
@@ -111,55 +173,123 @@ struct Watch {
     enforcer: Arc<Enforcer>,
     breaks: Breaks,
     supervisor: UnixStream,
+    /// Can be read when the supervisor has ended.
+    supervisors_end: OwnedFd,
     /// Readable when a mount was made or taken off.
     mounts: File,
     supervised: bool,
+    /// SIGHUP came.
+    reload: bool,
     status_written: Instant,
     /// When the supervisor last heard from us.
     told: Instant,
-    /// When events began to wait while no thread was free.
-    crowded_since: Option<Instant>,
+    /// When the place was last looked at.
+    placed: Instant,
+    /// There may be marks that need not be.
+    may_rest: bool,
+    /// Marks were put back since there was a gap.
+    roused: bool,
+    /// When it was last looked whether somebody has let go of what he held.
+    looked_again: Instant,
 }
 
 /// The supervisor hears from us so often.
 const HEARTBEAT: Duration = Duration::from_millis(500);
 /// The status is as old as this at most.
 const STATUS_AGE: Duration = Duration::from_millis(200);
+/// A tree that is not frozen is looked through so often.
+const LOOK_THROUGH: Duration = Duration::from_secs(10);
+/// How long nobody may notice that the place of the tree is another one, where nothing tells of it.
+const PLACE_AGE: Duration = Duration::from_secs(10);
+/// The same while nothing but a file system that is read-only keeps files from being changed.
+const READ_ONLY_AGE: Duration = Duration::from_secs(1);
+/// Arming that is at one file for longer says which.
+const HELD_UP: Duration = Duration::from_secs(3);
+/// How often it is looked whether somebody has let go of a file.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// How long a lease is waited for at the end, so that no file stays frozen: `fs.lease-break-time` is 45 s.
+const LEASES_END: Duration = Duration::from_secs(50);
 
 impl Watch {
     fn new(enforcer: Arc<Enforcer>, breaks: Breaks, supervisor: UnixStream) -> Result<Self, EnforceError> {
         let mounts =
             File::open("/proc/self/mountinfo").map_err(EnforceError::system("/proc/self/mountinfo"))?;
-        supervisor.set_nonblocking(true).map_err(EnforceError::system("the supervisor"))?;
-        let mut watch = Self {
+        // Its socket does not tell: both processes have all descriptors in common.
+        let supervisors_end =
+            process::end_of(enforcer.supervisor).map_err(EnforceError::system("the supervisor"))?;
+        let now = Instant::now();
+        Ok(Self {
             enforcer,
             breaks,
             supervisor,
+            supervisors_end,
             mounts,
             supervised: true,
-            status_written: Instant::now(),
-            told: Instant::now(),
-            crowded_since: None,
-        };
-        watch.read_mounts();
-        Ok(watch)
+            reload: false,
+            status_written: now,
+            told: now.checked_sub(HEARTBEAT).unwrap_or(now),
+            placed: now,
+            may_rest: false,
+            roused: false,
+            looked_again: now,
+        })
     }
 
-    /// Hashes everything before it is asked for, while the main thread goes on with its own work.
+    /// Does something that may wait for others in a thread of its own, and goes on with the main thread's
+    /// work until it is done. None when it panicked.
+    fn beside<T: Send + 'static>(&mut self, work: impl FnOnce(&Enforcer) -> T + Send + 'static) -> Option<T> {
+        let enforcer = self.enforcer.clone();
+        let thread = std::thread::spawn(move || work(&enforcer));
+        while !thread.is_finished() {
+            self.turn(Duration::from_millis(5));
+            for path in self.enforcer.progress.held_up(HELD_UP) {
+                let place = self.enforcer.tree.path.join(path);
+                let place = plain(&place.to_string_lossy());
+                self.tell(&format!(
+                    "note {place} holds everything up: a process that reads or writes it keeps it locked"
+                ));
+            }
+        }
+        thread.join().ok()
+    }
+
+    /// Marks and freezes the tree. From then on what waits is decided.
+    fn arm(&mut self, manifest: Arc<Manifest>, again: bool) -> Result<(), EnforceError> {
+        let armed = self.beside(move |enforcer| -> Result<(), EnforceError> {
+            let mut listed = tree::arm(enforcer, manifest)?;
+            let odd = listed.odd.take();
+            enforcer.replace_listed(listed);
+            let strict = enforcer.settings.links == Links::Deny && enforcer.settings.mode != Action::Log;
+            // One worker after another must not end because of something that came meanwhile.
+            if let Some((path, what)) = odd.filter(|_| strict && !again) {
+                tree::disarm(enforcer);
+                return Err(EnforceError::Odd { path, what });
+            }
+            if again {
+                forget_marks(enforcer);
+            }
+            Ok(())
+        });
+        armed.unwrap_or_else(|| Err(EnforceError::Worker("arming panicked".to_owned())))?;
+        self.enforcer.waiting.decide();
+        self.look_at_place();
+        Ok(())
+    }
+
+    /// Hashes everything before it is asked for.
     fn look_ahead(&mut self) {
+        self.may_rest = false;
         if !self.enforcer.settings.ahead {
             return;
         }
-        let threads = threads();
-        let workers: Vec<_> = (0..threads)
-            .map(|first| {
-                let enforcer = self.enforcer.clone();
-                std::thread::spawn(move || deciders::look_ahead(&enforcer, first, threads))
-            })
-            .collect();
-        while workers.iter().any(|worker| !worker.is_finished()) {
-            self.turn(Duration::from_millis(20));
-        }
+        self.beside(|enforcer| {
+            let threads = threads();
+            std::thread::scope(|scope| {
+                for first in 0..threads {
+                    scope.spawn(move || deciders::look_ahead(enforcer, first, threads));
+                }
+            });
+        });
     }
 
     fn armed(&mut self) {
@@ -173,39 +303,68 @@ impl Watch {
             enforcer.gaps.line(enforcer.settings.mode)
         );
         self.write_status();
+        self.tell_version();
         self.tell(&line);
     }
 
     fn run(&mut self) {
-        while self.turn(HEARTBEAT) {}
+        while !self.is_ending() {
+            self.turn(HEARTBEAT);
+            if std::mem::take(&mut self.reload) {
+                let said = self.beside(reload::reload);
+                self.look_ahead();
+                self.may_rest = true;
+                self.write_status();
+                self.tell_version();
+                self.tell(&format!("note {}", said.as_deref().unwrap_or("reloading panicked")));
+            }
+            self.rest_or_rouse();
+            if self.looked_again.elapsed() > LOOK_AGAIN {
+                if !self.enforcer.held_by_others().is_empty() {
+                    self.beside(deciders::look_again);
+                }
+                self.looked_again = Instant::now();
+            }
+        }
     }
 
-    /// Waits for something, and does what is due. False when it is time to end.
-    fn turn(&mut self, longest: Duration) -> bool {
+    fn is_ending(&self) -> bool {
+        self.enforcer.ending.load(Ordering::Relaxed)
+    }
+
+    /// Waits for something, and does what is due.
+    fn turn(&mut self, longest: Duration) {
         let busy = self.enforcer.settings.time_limit / 4;
         let timeout = longest.min(busy).min(if self.is_status_due() { STATUS_AGE } else { longest });
         let mut ready = [
             PollFd::new(self.breaks.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.enforcer.orders.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.mounts.as_fd(), PollFlags::POLLPRI),
-            PollFd::new(self.supervisor.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.supervisors_end.as_fd(), PollFlags::POLLIN),
         ];
         let used = if self.supervised { ready.len() } else { ready.len() - 1 };
         let timeout = PollTimeout::try_from(timeout).unwrap_or(PollTimeout::ZERO);
         let _ = poll(ready.get_mut(..used).unwrap_or_default(), timeout);
         let is_ready = |at: usize| ready.get(at).and_then(PollFd::any).unwrap_or(false);
         let (mounts, supervisor) = (is_ready(2), self.supervised && is_ready(3));
-        let go_on = self.hear();
+        self.hear();
         if let Some(said) = respond::carry_out(&self.enforcer) {
             self.tell(&format!("note {said}"));
         }
-        if mounts {
-            self.read_mounts();
+        for said in self.enforcer.take_notes() {
+            self.tell(&format!("note {said}"));
+        }
+        let age = if self.enforcer.is_read_only() { READ_ONLY_AGE } else { PLACE_AGE };
+        if (mounts || self.placed.elapsed() >= age) && self.enforcer.waiting.is_decided() {
+            self.look_at_place();
         }
         if supervisor {
-            self.read_supervisor();
+            self.supervised = false;
+            self.enforcer.gaps.set(Gap::NoSupervisor, 1);
+            self.write_status();
         }
         self.answer_late();
+        self.look_at_the_date();
         if self.told.elapsed() >= HEARTBEAT / 2 {
             self.told = Instant::now();
             self.tell("alive");
@@ -213,89 +372,108 @@ impl Watch {
         if self.status_written.elapsed() >= STATUS_AGE && self.is_status_due() {
             self.write_status();
         }
-        go_on
+    }
+
+    /// Marks that need not be are taken away as soon as everything was looked at and there is no gap, and
+    /// put back as soon as there is one. Never while a manifest is read again.
+    fn rest_or_rouse(&mut self) {
+        let resting = self.enforcer.unasked.load(Ordering::Relaxed) > 0;
+        match self.enforcer.gaps.any_open() {
+            true if resting => self.rouse(),
+            false if self.may_rest => {
+                if self.roused {
+                    // What a mount lay over has no marks yet.
+                    self.rouse();
+                    self.roused = false;
+                }
+                self.may_rest = false;
+                let unasked = self.beside(rest::rest).unwrap_or(0);
+                self.enforcer.unasked.store(unasked, Ordering::Relaxed);
+            }
+            _ => {}
+        }
+    }
+
+    fn rouse(&mut self) {
+        self.beside(reload::rouse);
+        self.look_ahead();
+        (self.roused, self.may_rest) = (true, true);
     }
 
     /// Leases that are asked back, and signals.
-    fn hear(&mut self) -> bool {
+    fn hear(&mut self) {
         while let Ok(Some(arrived)) = self.breaks.next() {
             match arrived {
                 Arrived::Break(fd) => self.enforcer.broken(fd),
                 Arrived::Lost => self.enforcer.void_all(),
-                Arrived::Signal(libc::SIGHUP) => {
-                    let said = reload::reload(&self.enforcer);
-                    self.look_ahead();
-                    self.write_status();
-                    self.tell(&format!("note {said}"));
-                }
+                Arrived::Signal(libc::SIGHUP) => self.reload = true,
                 Arrived::Signal(libc::SIGUSR1) => self.write_status(),
-                Arrived::Signal(_) => return false,
+                Arrived::Signal(_) => self.enforcer.ending.store(true, Ordering::Relaxed),
             }
         }
-        true
     }
 
-    /// Opens that waited too long for their thread, and those that no thread was free for.
+    /// Opens that waited too long for their thread, and those that no thread was free for; each by its own
+    /// time.
     fn answer_late(&mut self) {
         let enforcer = &self.enforcer;
         let limit = enforcer.settings.time_limit;
-        let now = enforcer.elapsed_ns(Instant::now());
-        for number in enforcer.slots.take_late(now, limit.as_nanos() as u64) {
+        let limit_ms = u32::try_from(limit.as_millis()).unwrap_or(u32::MAX);
+        let allow = enforcer.settings.allows_undecided();
+        enforcer.slots.answer_late(enforcer.elapsed_ms(Instant::now()), limit_ms, |number| {
             enforcer.counters.add(Count::Timeout);
-            enforcer.answer(number, enforcer.settings.allows_undecided());
+            enforcer.answer(number, allow);
+        });
+        // Somebody holds the turn while he waits for an event; if nobody does, all threads are at work.
+        if let Ok(_turn) = enforcer.turn.try_lock() {
+            gather(enforcer);
         }
-        // Somebody holds the turn while he waits for an event; if nobody does and events wait, all
-        // threads are at work.
-        let mut waiting = [PollFd::new(enforcer.group.as_fd(), PollFlags::POLLIN)];
-        let crowded = poll(&mut waiting, PollTimeout::ZERO).is_ok_and(|ready| ready > 0);
-        match (crowded, self.crowded_since) {
-            (false, _) => self.crowded_since = None,
-            (true, None) => self.crowded_since = Some(Instant::now()),
-            (true, Some(since)) if since.elapsed() > limit => {
-                drain(enforcer);
-                self.crowded_since = None;
-            }
-            (true, Some(_)) => {}
+        let why = if enforcer.waiting.is_decided() { Count::Overflow } else { Count::Timeout };
+        for open in enforcer.waiting.take_late(limit) {
+            enforcer.counters.add(why);
+            enforcer.answer(open.number, allow);
         }
     }
 
-    /// Which mounts lie on the tree: more than when it was armed is a gap; opens there are asked about
-    /// from now on.
-    fn read_mounts(&mut self) {
-        let mut text = Vec::new();
+    /// A manifest that expires while it is enforced goes on: to refuse everything at a date would be an
+    /// outage, and to allow everything no protection. It is a gap.
+    fn look_at_the_date(&self) {
+        let enforcer = &self.enforcer;
+        let listed = enforcer.listed();
+        let header = listed.manifest.header();
+        let expired = header.not_after_unix_s < reload::now_unix_s();
+        if expired && !enforcer.gaps.is_open(Gap::Expired) {
+            self.tell(&format!(
+                "note version {} of the manifest has expired, and is enforced until there is a newer one: seal it again, then SIGHUP",
+                header.version
+            ));
+        }
+        enforcer.gaps.set(Gap::Expired, u64::from(expired));
+    }
+
+    /// Mounts that were put on the tree since it was armed are a gap, and asked about from now on; and
+    /// what else is known of the place may have changed.
+    fn look_at_place(&mut self) {
+        self.placed = Instant::now();
+        // Read to the end, it tells of the next change.
         let mut again = &self.mounts;
         let _ = std::io::Seek::rewind(&mut again);
-        let _ = again.read_to_end(&mut text);
+        let _ = again.read_to_end(&mut Vec::new());
         let enforcer = &self.enforcer;
-        let Ok(below) = bakeoff_sys::mount::below(&enforcer.tree.path) else { return };
-        let mut over = Vec::new();
-        for mount in below {
-            let Ok(top) = File::open(&mount.point) else { continue };
-            match inode::facts(&top) {
-                Ok(facts) if enforcer.tree.knows_mount(facts.mount) => {}
-                found => over.push(found.map_or(0, |facts| facts.mount).to_string()),
-            }
-        }
-        enforcer.gaps.set(Gap::MountedOver, over.len() as u64);
-        if !over.is_empty() {
+        let Ok(place) = place::look(&enforcer.tree, &enforcer.settings.exclude) else { return };
+        enforcer.gaps.set(Gap::MountedOver, place.over.len() as u64);
+        enforcer.gaps.set(Gap::Elsewhere, place.elsewhere);
+        enforcer.gaps.set(Gap::Moved, u64::from(place.moved));
+        if !place.over.is_empty() {
             // Whoever may mark a mount may do much else: that is the supervisor.
+            let over: Vec<String> = place.over.iter().map(u64::to_string).collect();
             self.tell(&format!("over {}", over.join(" ")));
         }
-        let read_only = inode::is_read_only(&enforcer.tree.root).unwrap_or(false);
-        let before = enforcer.read_only.swap(read_only, std::sync::atomic::Ordering::Relaxed);
-        if before && !read_only {
+        let before = enforcer.read_only.swap(place.read_only, Ordering::Relaxed);
+        if before && !place.read_only {
             // It can be written to from now on: no verdict holds that was kept without a lease.
             enforcer.void_all();
             enforcer.gaps.add(Gap::NotFrozen);
-        }
-    }
-
-    fn read_supervisor(&mut self) {
-        let mut seen = [0; 64];
-        if self.supervisor.read(&mut seen).is_ok_and(|length| length == 0) {
-            self.supervised = false;
-            self.enforcer.gaps.set(Gap::NoSupervisor, 1);
-            self.write_status();
         }
     }
 
@@ -313,17 +491,31 @@ impl Watch {
         }
     }
 
-    /// A line to the supervisor. When it does not read, it does not need to know.
-    fn tell(&self, line: &str) {
-        let _ = (&self.supervisor).write_all(format!("{line}\n").as_bytes());
+    fn tell_version(&self) {
+        self.tell(&format!("version {}", self.enforcer.listed().manifest.header().version));
     }
 
-    /// Leaves nothing behind: neither marks nor immutable files.
+    fn tell(&self, what: &str) {
+        tell(&self.supervisor, what);
+    }
+
+    /// Leaves nothing behind: neither marks nor immutable files. Says so before the first open passes.
     fn end(mut self) {
-        let enforcer = self.enforcer.clone();
-        tree::thaw_all(&enforcer, &enforcer.listed());
-        let _ = enforcer.group.flush();
-        enforcer.ended.store(true, std::sync::atomic::Ordering::Relaxed);
+        let began = Instant::now();
+        self.enforcer.ended.store(true, Ordering::Relaxed);
+        self.write_status();
+        self.beside(tree::disarm);
+        // Somebody may hold a lease on a file, and was asked to let go.
+        while self.enforcer.guard.len() > 0 && began.elapsed() < LEASES_END {
+            self.turn(Duration::from_millis(100));
+            self.beside(tree::thaw);
+        }
         self.write_status();
     }
+}
+
+/// Says something to the supervisor: a packet, which comes whole or not at all, whatever stands in it.
+/// When he does not read, he does not need to know.
+fn tell(mut supervisor: &UnixStream, what: &str) {
+    let _ = supervisor.write(what.as_bytes());
 }

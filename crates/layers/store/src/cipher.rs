@@ -14,6 +14,7 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::error::Unspecified;
 use aws_lc_rs::hkdf::{self, HKDF_SHA256, Salt};
 use bakeoff_layers_base::release::StoreKey;
+use bakeoff_sys::secret::SecretBytes;
 use std::fmt::Write;
 use zeroize::Zeroizing;
 
@@ -102,9 +103,10 @@ pub(crate) fn key_id(key: &StoreKey) -> Result<[u8; KEY_ID_BYTES], Unspecified> 
 
 /// A password for another program that encrypts, from which nothing of the store key follows.
 pub(crate) fn password(key: &StoreKey, purpose: &[u8]) -> Result<Zeroizing<String>, Unspecified> {
-    let mut bytes = Zeroizing::new([0_u8; 32]);
-    derive(key, b"", purpose, bytes.as_mut_slice())?;
-    let mut text = Zeroizing::new(String::with_capacity(2 * bytes.len()));
+    let mut bytes = SecretBytes::zeroed(32).map_err(|_| Unspecified)?;
+    derive(key, b"", purpose, &mut bytes)?;
+    // With room for a line end: a text that grew would leave a copy behind.
+    let mut text = Zeroizing::new(String::with_capacity(2 * bytes.len() + 1));
     for byte in bytes.iter() {
         let _ = write!(text, "{byte:02x}");
     }
@@ -112,9 +114,9 @@ pub(crate) fn password(key: &StoreKey, purpose: &[u8]) -> Result<Zeroizing<Strin
 }
 
 fn aead_key(key: &StoreKey, vault_id: &[u8], purpose: &[u8]) -> Result<LessSafeKey, Unspecified> {
-    let mut bytes = Zeroizing::new([0_u8; 32]);
-    derive(key, vault_id, purpose, bytes.as_mut_slice())?;
-    Ok(LessSafeKey::new(UnboundKey::new(&AES_256_GCM, bytes.as_slice())?))
+    let mut bytes = SecretBytes::zeroed(32).map_err(|_| Unspecified)?;
+    derive(key, vault_id, purpose, &mut bytes)?;
+    Ok(LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &bytes)?))
 }
 
 fn derive(key: &StoreKey, salt: &[u8], purpose: &[u8], out: &mut [u8]) -> Result<(), Unspecified> {
@@ -149,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_block_opens_only_in_its_place_in_its_vault_under_its_key() {
-        let key = StoreKey::from_bytes([1; 32]);
+        let key = StoreKey::from_bytes(&[1; 32]).unwrap();
         let cipher = Cipher::new(&key, [9; 32]).unwrap();
         let block = sealed(&cipher, 5, b"text");
         let mut plain = [0; 4];
@@ -158,13 +160,13 @@ mod tests {
         assert_eq!(cipher.open(6, &block, &mut plain), Err(NotGenuine));
         let later = Cipher::new(&key, [8; 32]).unwrap();
         assert_eq!(later.open(5, &block, &mut plain), Err(NotGenuine));
-        let stranger = Cipher::new(&StoreKey::from_bytes([2; 32]), [9; 32]).unwrap();
+        let stranger = Cipher::new(&StoreKey::from_bytes(&[2; 32]).unwrap(), [9; 32]).unwrap();
         assert_eq!(stranger.open(5, &block, &mut plain), Err(NotGenuine));
     }
 
     #[test]
     fn every_flipped_bit_is_noticed() {
-        let cipher = Cipher::new(&StoreKey::from_bytes([1; 32]), [9; 32]).unwrap();
+        let cipher = Cipher::new(&StoreKey::from_bytes(&[1; 32]).unwrap(), [9; 32]).unwrap();
         let block = sealed(&cipher, 0, b"text");
         for bit in 0..block.len() * 8 {
             let mut other = block.clone();
@@ -175,10 +177,10 @@ mod tests {
 
     #[test]
     fn blocks_and_names_of_one_key_differ_by_vault() {
-        let key = StoreKey::from_bytes([1; 32]);
+        let key = StoreKey::from_bytes(&[1; 32]).unwrap();
         let one = sealed(&Cipher::new(&key, [1; 32]).unwrap(), 0, &[0; 32]);
         let two = sealed(&Cipher::new(&key, [2; 32]).unwrap(), 0, &[0; 32]);
         assert_ne!(one, two);
-        assert_ne!(key_id(&key).unwrap(), key_id(&StoreKey::from_bytes([2; 32])).unwrap());
+        assert_ne!(key_id(&key).unwrap(), key_id(&StoreKey::from_bytes(&[2; 32]).unwrap()).unwrap());
     }
 }

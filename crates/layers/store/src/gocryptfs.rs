@@ -6,9 +6,10 @@
 //! sizes, and cannot tell an older state of the directory from the newest.
 
 use crate::cipher::password;
-use crate::mount::keeper::Keeper;
-use crate::mount::{End, Event, MountError, STATUS_DELAY, is_locked, point, watch_signals};
-use bakeoff_layers_base::release::StoreKey;
+use crate::mount::{End, Event, MountError, STATUS_DELAY, is_locked, watch_signals};
+use bakeoff_layers_base::daemon::keeper::Keeper;
+use bakeoff_layers_base::daemon::point;
+use bakeoff_layers_base::release::{StoreKey, burn_stack};
 use nix::unistd::Uid;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -74,13 +75,14 @@ pub enum GocryptfsError {
 pub fn serve(
     cipher: &Path,
     at: &Path,
-    key: &StoreKey,
+    key: StoreKey,
     options: Options,
     ready: impl FnOnce(),
 ) -> Result<End, GocryptfsError> {
-    let (at, _) = point::prepare(at)?;
-    let mut words = password(key, b"bakeoff gocryptfs 1").map_err(|_| GocryptfsError::Cipher)?;
+    let (at, _) = point::prepare(at).map_err(MountError::from)?;
+    let mut words = password(&key, b"bakeoff gocryptfs 1").map_err(|_| GocryptfsError::Cipher)?;
     words.push('\n');
+    drop(key);
     if !cipher.join("gocryptfs.conf").exists() {
         initialise(cipher, &words)?;
     }
@@ -89,6 +91,7 @@ pub fn serve(
     let mut keeper = Keeper::start(options.keeper, &at).map_err(MountError::Serve)?;
     let mut running = Running { at: at.clone(), child: start(cipher, &at, &words)? };
     drop(words);
+    burn_stack();
     running.mounted()?;
     keeper.tell(point::device(&at));
     ready();

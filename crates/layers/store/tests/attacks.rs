@@ -50,7 +50,7 @@ impl Fixture {
             fs::write(tree.join(path), text_of(path, bytes)).unwrap();
         }
         symlink("../a.html", tree.join("b/link")).unwrap();
-        let key = StoreKey::from_bytes([3; 32]);
+        let key = StoreKey::from_bytes(&[3; 32]).unwrap();
         let vault = folder.path().join("site.vault");
         seal(&tree, &vault, &key, options(1)).unwrap();
         Self { folder, vault, key }
@@ -275,7 +275,7 @@ fn a_vault_that_is_cut_short_while_it_is_open_refuses_what_is_gone() {
 #[test]
 fn another_key_is_named_as_such() {
     let fixture = Fixture::new();
-    let stranger = StoreKey::from_bytes([4; 32]);
+    let stranger = StoreKey::from_bytes(&[4; 32]).unwrap();
     let refused = Vault::open(&fixture.vault, &stranger, Caching::Direct);
     assert!(matches!(refused, Err(OpenError::WrongKey)));
 }

@@ -363,7 +363,8 @@ fn load(reading: &Reading<'_>) -> String {
     let mut said = reading.bundle.results.load.clone();
     if let Some(duet) = &reading.bundle.setup.design.duet {
         let all = reading.arms().filter_map(|arm| reading.figure(arm, "subject_busy")).reduce(|a, b| a + b);
-        let busy = all.map(|all| format!(", subjects {:.0} % busy together", all * 100.0)).unwrap_or_default();
+        let busy =
+            all.map(|all| format!(", subjects {:.0} % busy together", all * 100.0)).unwrap_or_default();
         let rate = duet.rate_per_s;
         return format!("all at once: open loop, poisson {rate:.0}/s each{busy}; in turn: {said}");
     }

@@ -60,6 +60,14 @@ fn hold(pid: u32) -> Option<OwnedFd> {
     (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
+/// A descriptor that can be read (as far as `poll` says) once the process that has this number now ends.
+///
+/// # Errors
+/// There is no such process; `ENOSYS` before Linux 5.3.
+pub fn end_of(pid: u32) -> io::Result<OwnedFd> {
+    hold(pid).ok_or_else(io::Error::last_os_error)
+}
+
 fn raw(fd: &OwnedFd) -> libc::c_int {
     std::os::fd::AsRawFd::as_raw_fd(fd)
 }

@@ -30,11 +30,13 @@ pub enum Wrong {
     Unlisted,
     /// Listed, and cannot be read.
     Unreadable,
+    /// Whoever executes it gets rights that nobody signed (`setcap`).
+    Capabilities,
 }
 
 impl Wrong {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Digest,
         Self::Size,
         Self::Mode,
@@ -42,6 +44,7 @@ impl Wrong {
         Self::NotAFile,
         Self::Unlisted,
         Self::Unreadable,
+        Self::Capabilities,
     ];
 
     /// The counter's label.
@@ -54,6 +57,7 @@ impl Wrong {
             Self::NotAFile => "not-a-file",
             Self::Unlisted => "unlisted",
             Self::Unreadable => "unreadable",
+            Self::Capabilities => "capabilities",
         }
     }
 }
@@ -115,6 +119,11 @@ pub fn file(path: &Path, entry: &Entry<'_>, algorithm: Algorithm) -> Result<(), 
         _ => Wrong::Unreadable,
     })?;
     about(&file.metadata().map_err(|_| Wrong::Unreadable)?, entry)?;
+    match bakeoff_sys::inode::has_capabilities(&file) {
+        Ok(false) => {}
+        Ok(true) => return Err(Wrong::Capabilities),
+        Err(_) => return Err(Wrong::Unreadable),
+    }
     let (digest, read_bytes) = algorithm.digest_reader(&file).map_err(|_| Wrong::Unreadable)?;
     match (read_bytes == entry.size_bytes, digest == entry.digest) {
         (false, _) => Err(Wrong::Size),

@@ -3,7 +3,8 @@
 //! Whoever can write the file can undo it; a back end with a counter in hardware would not have that
 //! hole.
 
-use std::io::{self, Write};
+use crate::plain::{For, Place};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A file of lines `KEY VERSION`.
@@ -32,6 +33,9 @@ pub enum HighWaterError {
         /// Counted from 1.
         line: usize,
     },
+    /// The file is there, and not whole: it is never written so.
+    #[error("{}: empty or cut short, as it is never written; look who changed it, then remove the file to begin anew", .0.display())]
+    Cut(PathBuf),
 }
 
 impl HighWater {
@@ -61,18 +65,8 @@ impl HighWater {
             None => marks.push((key_id, version)),
         }
         let text: String = marks.iter().map(|(key, version)| format!("{key:016X} {version}\n")).collect();
-        self.write(&text).map_err(|source| HighWaterError::File { path: self.path.clone(), source })
-    }
-
-    fn write(&self, text: &str) -> io::Result<()> {
-        let mut beside = self.path.clone().into_os_string();
-        beside.push(".new");
-        let mut file = std::fs::File::create(&beside)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&beside, &self.path)?;
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        std::fs::File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()
+        let written = Place::of(&self.path).and_then(|place| place.replace(text.as_bytes(), For::Owner));
+        written.map_err(|source| HighWaterError::File { path: self.path.clone(), source })
     }
 
     fn marks(&self) -> Result<Vec<(u64, u64)>, HighWaterError> {
@@ -81,6 +75,9 @@ impl HighWater {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(source) => return Err(HighWaterError::File { path: self.path.clone(), source }),
         };
+        if !text.ends_with('\n') {
+            return Err(HighWaterError::Cut(self.path.clone()));
+        }
         let mark = |(index, line): (usize, &str)| {
             let parts = line.split_once(' ');
             let parts = parts
@@ -108,5 +105,9 @@ mod tests {
         std::fs::write(&path, "nonsense\n").unwrap();
         assert!(matches!(marks.read(1), Err(HighWaterError::Format { line: 1, .. })));
         assert!(marks.raise(1, 6).is_err(), "what cannot be read is not begun anew by itself");
+        for cut in ["", "0000000000000001 5"] {
+            std::fs::write(&path, cut).unwrap();
+            assert!(matches!(marks.read(1), Err(HighWaterError::Cut(_))), "{cut:?} counted as a mark");
+        }
     }
 }

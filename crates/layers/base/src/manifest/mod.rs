@@ -166,6 +166,13 @@ impl Manifest {
         self.lines.binary_search_by(|line| self.path(*line).cmp(path)).ok()
     }
 
+    /// Whether `path` is a directory on the way to a file.
+    pub fn has_below(&self, path: &[u8]) -> bool {
+        let top = [path, b"/"].concat();
+        let first = self.lines.partition_point(|line| self.path(*line) < top.as_slice());
+        self.lines.get(first).is_some_and(|line| self.path(*line).starts_with(&top))
+    }
+
     fn path(&self, line: Line) -> &[u8] {
         let start = line.start as usize + usize::from(line.before_path);
         let rest = self.text.get(start..).unwrap_or_default();

@@ -214,6 +214,8 @@ mod tests {
         assert_eq!(manifest.header(), &header());
         assert_eq!(manifest.find(b"a/b"), Some(1));
         assert_eq!(manifest.find(b"a/c"), None);
+        let below = [&b"a"[..], b"a/b", b"b", b"", b"a/"].map(|path| manifest.has_below(path));
+        assert_eq!(below, [true, false, false, false, false]);
         let entries: Vec<Entry<'_>> = manifest.entries().collect();
         assert_eq!(super::super::text(&header(), entries.into_iter()), text);
         assert!(parse(manifest_of(&[])).unwrap().is_empty());

@@ -6,10 +6,11 @@ use super::load::signature_path;
 use super::{Action, Entry, Header, Manifest, Refusal, load, signature, write};
 use crate::digest::{Algorithm, Digest};
 use crate::key::{KeyError, SecretKey};
+use crate::name::Name;
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -28,6 +29,8 @@ pub struct Sealing {
     pub action: Action,
     /// Paths below the root that are left out, with all that is below them.
     pub exclude: Vec<String>,
+    /// What the manifest is of, the same for each newer version; the directory's full path when `None`.
+    pub name: Option<Name>,
 }
 
 /// Why a tree is not sealed.
@@ -42,7 +45,8 @@ pub enum SealError {
         /// Why not.
         source: io::Error,
     },
-    /// Neither file nor directory, and not a symbolic link that stays inside.
+    /// Neither directory nor a file that a manifest can say everything about, and not a symbolic link
+    /// that stays inside.
     #[error("{}: {what}; remove it, or leave it out with --exclude", .path.display())]
     Odd {
         /// Where.
@@ -108,7 +112,10 @@ pub fn scan(root: &Path, exclude: &[String]) -> Result<Scan, SealError> {
             match (kind.is_dir(), kind.is_file(), kind.is_symlink()) {
                 (true, ..) => rest.push(below),
                 (_, true, _) => found.files.push(below),
-                (.., true) => found.links += inside(root, &entry.path())?,
+                (.., true) => match odd_link(root, &entry.path()) {
+                    None => found.links += 1,
+                    Some(what) => return Err(SealError::Odd { path: entry.path(), what }),
+                },
                 _ => {
                     return Err(SealError::Odd {
                         path: entry.path(),
@@ -132,17 +139,39 @@ pub fn is_below_any(path: &str, tops: &[String]) -> bool {
     })
 }
 
-/// 1 when a symbolic link leads to something inside the tree. What it leads to is checked under its
-/// own path; a link to the outside would serve what nobody signed.
-fn inside(root: &Path, link: &Path) -> Result<usize, SealError> {
-    match link.canonicalize() {
-        Ok(target) if target.starts_with(root) => Ok(1),
-        Ok(_) => {
-            let what = "a symbolic link that leads out of the tree: what is there is not signed";
-            Err(SealError::Odd { path: link.to_owned(), what })
-        }
-        Err(_) => Err(SealError::Odd { path: link.to_owned(), what: "a symbolic link that leads nowhere" }),
+/// What is wrong with a symbolic link, if anything is. What it leads to is checked under its own path; a
+/// link to the outside would serve what nobody signed. `root` must be without symbolic links.
+pub fn odd_link(root: &Path, link: &Path) -> Option<&'static str> {
+    const OUT: &str = "a symbolic link that leads out of the tree: what is there is not signed";
+    const NOWHERE: &str = "a symbolic link that leads nowhere";
+    let Ok(target) = std::fs::read_link(link) else { return Some(NOWHERE) };
+    if !stays_below(root, &link.parent().unwrap_or(root).join(target)) {
+        return Some(OUT);
     }
+    match link.canonicalize() {
+        Ok(target) if target.starts_with(root) => None,
+        Ok(_) => Some(OUT),
+        Err(_) => Some(NOWHERE),
+    }
+}
+
+/// Whether a path stays below the root by its words: a way that leaves the tree and comes back can be
+/// led astray outside.
+fn stays_below(root: &Path, path: &Path) -> bool {
+    let Ok(below) = path.strip_prefix(root) else { return false };
+    let mut depth = 0_usize;
+    below.components().all(|part| match part {
+        Component::ParentDir => {
+            let inside = depth > 0;
+            depth = depth.saturating_sub(1);
+            inside
+        }
+        Component::Normal(_) => {
+            depth += 1;
+            true
+        }
+        _ => true,
+    })
 }
 
 /// How many threads hash.
@@ -185,13 +214,28 @@ pub fn tree(root: &Path, sealing: &Sealing, key_id: u64) -> Result<Vec<u8>, Seal
 pub fn seal(root: &Path, sealing: &Sealing, key: &SecretKey, out: &Path) -> Result<Manifest, SealError> {
     let text = tree(root, sealing, signature::id_of(key))?;
     let manifest = load::parse_unverified(text.clone()).map_err(SealError::Refused)?;
-    let comment = format!("bakeoff manifest, version {}", sealing.version);
+    let failed = |source| SealError::Read { path: root.to_owned(), source };
+    let name = match &sealing.name {
+        Some(name) => name.clone(),
+        None => Name::of(root.canonicalize().map_err(failed)?),
+    };
+    let comment = format!("bakeoff manifest, version {}{NAMED}{name}", sealing.version);
     let signature = signature::sign(&text, key, &comment)?;
     // The signature first: between the two renames an old manifest has a new signature and is
     // refused, which is the safe one of the two orders to be caught in.
     write_whole(&signature_path(out), signature.as_bytes())?;
     write_whole(out, &text)?;
     Ok(manifest)
+}
+
+/// In the comment of a signature, before the manifest's name.
+const NAMED: &str = ", of ";
+
+/// What a manifest is of, by the comment that is signed with it. To be believed once the signature was
+/// verified.
+pub fn name_in(signature: &str) -> Option<Name> {
+    let signature = minisign_verify::Signature::decode(signature).ok()?;
+    signature.trusted_comment().split_once(NAMED).and_then(|(_, name)| Name::read(name))
 }
 
 /// What is found out about a file.
@@ -247,6 +291,10 @@ fn hash(path: &Path, algorithm: Algorithm) -> Result<Facts, SealError> {
     let after = file.metadata().map_err(failed)?;
     if stamp(&before) != stamp(&after) || size_bytes != after.len() || !after.is_file() {
         return Err(SealError::Changed(path.to_owned()));
+    }
+    if bakeoff_sys::inode::has_capabilities(&file).map_err(failed)? {
+        let what = "has file capabilities (setcap), which a manifest does not sign";
+        return Err(SealError::Odd { path: path.to_owned(), what });
     }
     let mode = (after.permissions().mode() & 0o7777) as u16;
     Ok(Facts { digest, size_bytes, mode })

@@ -3,26 +3,38 @@
 //! Measured side, cold: reads every file of the set once. Owns nothing but the order: the signature
 //! first, then the files. Rollback is the key's place's to refuse, which remembers the newest version.
 
-use super::State;
+use super::{Refusal, State};
 use crate::manifest::check;
-use crate::manifest::load::{LoadError, Trust, load};
+use crate::manifest::load::{LoadError, Trust, from_bytes, signature_path};
+use crate::manifest::seal::name_in;
 use crate::manifest::signature::PublicKey;
+use crate::name::Name;
+use std::fs;
 use std::path::Path;
 
 /// Compares the files below `root` with a manifest that `public` signed. Files that are not listed do
-/// not count: the set is what the manifest names.
+/// not count: the set is what the manifest names, and one that names none says nothing.
 ///
 /// # Errors
-/// The manifest cannot be read, or is refused by name: then nothing was measured.
-pub fn measure(
-    manifest: &Path,
-    public: &PublicKey,
-    root: &Path,
-    now_unix_s: u64,
-) -> Result<State, LoadError> {
-    let manifest = load(manifest, &Trust { key: public, now_unix_s, seen_version: 0 })?;
+/// The manifest cannot be read, is refused by name, is empty, or does not say what it is of: then nothing
+/// was measured.
+pub fn measure(manifest: &Path, public: &PublicKey, root: &Path, now_unix_s: u64) -> Result<State, Refusal> {
+    let read =
+        |path: &Path| fs::read(path).map_err(|source| LoadError::File { path: path.to_owned(), source });
+    let signature = read(&signature_path(manifest))?;
+    let signature = String::from_utf8_lossy(&signature);
+    let trust = Trust { key: public, now_unix_s, seen_version: 0 };
+    let refused = |refusal| LoadError::Refused { path: manifest.to_owned(), refusal };
+    let found = from_bytes(read(manifest)?, &signature, &trust).map_err(refused)?;
+    if found.is_empty() {
+        return Err(Refusal::EmptyManifest(manifest.to_owned()));
+    }
+    // Signed with the rest: verified just now.
+    let name = name_in(&signature).ok_or_else(|| Refusal::NamelessManifest(manifest.to_owned()))?;
+    let root = root.canonicalize().map_err(|error| Refusal::Io { path: root.to_owned(), error })?;
     let mut wrong: Vec<String> =
-        check::listed(&manifest, root).into_iter().map(|finding| finding.path).collect();
+        check::listed(&found, &root).into_iter().map(|finding| finding.path).collect();
     wrong.sort();
-    Ok(State::Measured { admin: public.bytes(), version: manifest.header().version, wrong })
+    let version = found.header().version;
+    Ok(State::Measured { admin: public.bytes(), name, root: Name::of(&root), version, wrong })
 }

@@ -15,39 +15,46 @@ mod sealed;
 mod secret;
 mod text;
 
+pub use bakeoff_sys::secret::{burn_stack, lock_heap};
 pub use measure::measure;
 pub use sealed::SealedFile;
 pub use secret::{KEY_FILE_BYTES, Secret, make_key_file};
 
+use crate::manifest::load::LoadError;
+use crate::name::Name;
 use aws_lc_rs::rand;
+use bakeoff_sys::secret::SecretBytes;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use thiserror::Error;
-use zeroize::Zeroizing;
 
-/// The key of a store, wiped when it goes.
+/// The key of a store: 32 bytes in locked memory, wiped when the last copy of it goes.
 #[derive(Clone)]
-pub struct StoreKey(Zeroizing<[u8; 32]>);
+pub struct StoreKey(Arc<SecretBytes>);
 
 impl StoreKey {
     /// A new one from the kernel's random numbers.
     ///
     /// # Errors
-    /// When there are none.
+    /// When there are none, or no memory may be locked.
     pub fn generate() -> Result<Self, Refusal> {
-        let mut bytes = Zeroizing::new([0; 32]);
-        rand::fill(bytes.as_mut_slice()).map_err(|_| Refusal::Cipher)?;
-        Ok(Self(bytes))
+        let mut bytes = SecretBytes::zeroed(32).map_err(Refusal::Memory)?;
+        rand::fill(&mut bytes).map_err(|_| Refusal::Cipher)?;
+        Ok(Self(Arc::new(bytes)))
     }
 
     /// One that is known.
-    pub fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(Zeroizing::new(bytes))
+    ///
+    /// # Errors
+    /// No memory may be locked.
+    pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, Refusal> {
+        SecretBytes::copy_of(bytes).map(|bytes| Self(Arc::new(bytes))).map_err(Refusal::Memory)
     }
 
     /// Its bytes, for deriving keys from.
-    pub fn bytes(&self) -> &[u8; 32] {
+    pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 }
@@ -61,12 +68,25 @@ impl fmt::Debug for StoreKey {
 /// The admin's public key: 32 bytes of Ed25519.
 pub type AdminKey = [u8; 32];
 
-/// What must be so before the key is given out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a key is bound to: what must be so before it is given out.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Whose manifest of the long-lived set must verify; `None` asks for the secret alone.
-    pub admin: Option<AdminKey>,
-    /// The lowest version of that manifest.
+    /// The one vault that it opens.
+    pub vault: Name,
+    /// The manifest of the long-lived set; `None` asks for the secret alone.
+    pub manifest: Option<Wanted>,
+}
+
+/// The manifest that must verify. Another one is refused, though the same admin signed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Who must have signed it.
+    pub admin: AdminKey,
+    /// What it says that it is of.
+    pub name: Name,
+    /// The directory that its paths are below.
+    pub root: Name,
+    /// Its lowest version.
     pub least_version: u64,
 }
 
@@ -79,6 +99,10 @@ pub enum State {
     Measured {
         /// Whose signature it is.
         admin: AdminKey,
+        /// What the manifest says that it is of.
+        name: Name,
+        /// The directory that was looked at.
+        root: Name,
         /// The manifest's version.
         version: u64,
         /// Paths of the set that are not as the manifest says.
@@ -113,12 +137,13 @@ pub trait Release {
     /// When it cannot be kept.
     fn keep(&mut self, key: &StoreKey, policy: Policy) -> Result<(), Refusal>;
 
-    /// Gives the key out if the secret is right, nothing is locked and the state is what the policy
-    /// asks for. The version of a measured state counts from then on as the newest.
+    /// Gives the key of this vault out if the secret is right, nothing is locked and the state is what the
+    /// policy asks for. The version of a measured state counts from then on as the newest: no other manifest
+    /// ever raises it.
     ///
     /// # Errors
     /// With the first thing that is not right.
-    fn release(&mut self, state: &State) -> Result<StoreKey, Refusal>;
+    fn release(&mut self, vault: &Name, state: &State) -> Result<StoreKey, Refusal>;
 
     /// Notes that this number was seen; it must not be lower than any before.
     ///
@@ -164,6 +189,60 @@ pub enum Refusal {
         /// What is wrong with it.
         what: &'static str,
     },
+    /// The sealed key was made when keys were not yet bound to a vault.
+    #[error(
+        "{} was made by an earlier bakeoff, which bound it neither to its vault nor to one manifest. Move it away with its .memory, and seal the tree again: that makes a new one",
+        .0.display()
+    )]
+    OldFormat(PathBuf),
+    /// Another vault's key.
+    #[error(
+        "the sealed key is the one of the vault {wanted}, not of {is}: each vault has a key of its own; if it was renamed, say --name {wanted}"
+    )]
+    WrongVault {
+        /// What was asked for.
+        is: Name,
+        /// What the key is bound to.
+        wanted: Name,
+    },
+    /// A manifest was given, and the key asks for none.
+    #[error(
+        "the store's key was made without a manifest, so --manifest would protect nothing; leave it out, or move the sealed key away with its .memory and seal the tree again with the manifest"
+    )]
+    NotBound,
+    /// Another manifest of the same admin.
+    #[error(
+        "the manifest is of {is}, and the store's key is bound to the one of {wanted}; if it is a newer one of the same, seal it with --name {wanted}"
+    )]
+    WrongManifest {
+        /// What it says that it is of.
+        is: Name,
+        /// What the key is bound to.
+        wanted: Name,
+    },
+    /// The manifest was compared with another directory.
+    #[error("--root is {is}, and the store's key is bound to {wanted}")]
+    WrongRoot {
+        /// What was looked at.
+        is: Name,
+        /// What the key is bound to.
+        wanted: Name,
+    },
+    /// A manifest of no file.
+    #[error("{} names no file, so nothing would be measured; seal what the key is to be bound to", .0.display())]
+    EmptyManifest(PathBuf),
+    /// A manifest that does not say what it is of.
+    #[error(
+        "{} does not say what it is of, so another one could stand in for it; seal it again: bakeoff layer integrity seal",
+        .0.display()
+    )]
+    NamelessManifest(PathBuf),
+    /// The manifest itself.
+    #[error(transparent)]
+    Manifest(#[from] LoadError),
+    /// No memory may be locked.
+    #[error("the kernel locks no memory for keys ({0}); allow it some: ulimit -l")]
+    Memory(io::Error),
     /// Wrong passphrase or key file.
     #[error("the {0} is not the one that the store's key was sealed with")]
     WrongSecret(&'static str),
@@ -239,6 +318,15 @@ impl Refusal {
         match self {
             Self::KeyLost(_) => "key-lost",
             Self::Damaged { .. } => "damaged",
+            Self::OldFormat(_) => "old-format",
+            Self::WrongVault { .. } => "wrong-vault",
+            Self::NotBound => "not-bound",
+            Self::WrongManifest { .. } => "wrong-manifest",
+            Self::WrongRoot { .. } => "wrong-root",
+            Self::EmptyManifest(_) => "empty-manifest",
+            Self::NamelessManifest(_) => "nameless-manifest",
+            Self::Manifest(_) => "manifest",
+            Self::Memory(_) => "no-locked-memory",
             Self::WrongSecret(_) => "wrong-secret",
             Self::Altered(_) => "altered",
             Self::Locked(_) => "locked",
@@ -256,18 +344,33 @@ impl Refusal {
     }
 }
 
-/// Whether a policy is content with a state; the counter is the place's own business.
+/// Whether a policy is content with a vault and a state; the counter is the place's own business.
 ///
 /// # Errors
 /// With the first thing that is not right.
-pub fn judge(policy: Policy, state: &State) -> Result<Option<u64>, Refusal> {
-    let Some(wanted) = policy.admin else { return Ok(None) };
-    let State::Measured { admin, version, wrong } = state else { return Err(Refusal::Unmeasured) };
-    if *admin != wanted {
+pub fn judge(policy: &Policy, vault: &Name, state: &State) -> Result<Option<u64>, Refusal> {
+    if *vault != policy.vault {
+        return Err(Refusal::WrongVault { is: vault.clone(), wanted: policy.vault.clone() });
+    }
+    let (wanted, admin, name, root, version, wrong) = match (&policy.manifest, state) {
+        (None, State::Unmeasured) => return Ok(None),
+        (None, State::Measured { .. }) => return Err(Refusal::NotBound),
+        (Some(_), State::Unmeasured) => return Err(Refusal::Unmeasured),
+        (Some(wanted), State::Measured { admin, name, root, version, wrong }) => {
+            (wanted, admin, name, root, version, wrong)
+        }
+    };
+    if *admin != wanted.admin {
         return Err(Refusal::WrongAdmin);
     }
-    if *version < policy.least_version {
-        let (is, newest) = (*version, policy.least_version);
+    if *name != wanted.name {
+        return Err(Refusal::WrongManifest { is: name.clone(), wanted: wanted.name.clone() });
+    }
+    if *root != wanted.root {
+        return Err(Refusal::WrongRoot { is: root.clone(), wanted: wanted.root.clone() });
+    }
+    if *version < wanted.least_version {
+        let (is, newest) = (*version, wanted.least_version);
         return Err(Refusal::RolledBack { what: Counter::Manifest.word(), is, newest });
     }
     match wrong.split_first() {

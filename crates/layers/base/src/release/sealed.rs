@@ -5,15 +5,21 @@
 //! secret, so that a layer that finds a violation can set it; taking it away does.
 
 use super::secret::{Secret, Stretch, derive};
-use super::text::{self, Memory, WrapHead, to_hex};
+use super::text::{self, Memory, NoWrap, WrapHead, to_hex};
 use super::{AdminKey, Counter, Policy, Refusal, Release, State, StoreKey, judge};
+use crate::name::Name;
+use crate::plain::{self, For, Place};
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::{hmac, rand};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use bakeoff_sys::secret::SecretBytes;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use zeroize::Zeroizing;
+
+/// The longest reason for a lock that is read.
+const MOST_BYTES: u64 = 4096;
 
 /// A sealed key in a file, and the secret that opens it.
 #[derive(Debug)]
@@ -21,7 +27,7 @@ pub struct SealedFile {
     path: PathBuf,
     secret: Secret,
     /// The wrapping key and the salt it was made with: stretching is slow on purpose.
-    wrapping: Option<([u8; 16], Zeroizing<[u8; 32]>)>,
+    wrapping: Option<([u8; 16], Arc<SecretBytes>)>,
 }
 
 /// The wrap as it was read.
@@ -55,17 +61,30 @@ impl SealedFile {
         write_whole(&Self::lock_path(path), &format!("{}\n", reason.replace('\n', " ")))
     }
 
+    /// Whether there is a lock: anything that has its name is one. Opens nothing, so nothing in its place
+    /// can hold us up.
+    ///
+    /// # Errors
+    /// When that cannot be told: then nothing is given out.
+    pub fn is_locked(path: &Path) -> io::Result<bool> {
+        match fs::symlink_metadata(Self::lock_path(path)) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Why it is locked, if it is.
     ///
     /// # Errors
     /// When that cannot be told: then nothing is given out.
     pub fn locked(path: &Path) -> Result<Option<String>, Refusal> {
-        let path = Self::lock_path(path);
-        match fs::read(&path) {
-            Ok(reason) => Ok(Some(String::from_utf8_lossy(&reason).trim_end().to_owned())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Refusal::Io { path, error }),
+        let lock = Self::lock_path(path);
+        if !Self::is_locked(path).map_err(|error| Refusal::Io { path: lock.clone(), error })? {
+            return Ok(None);
         }
+        let reason = plain::read(&lock, MOST_BYTES).unwrap_or_else(|error| format!("{error}").into_bytes());
+        Ok(Some(String::from_utf8_lossy(&reason).trim_end().to_owned()))
     }
 
     /// The policy as it stands in the file; authenticated only by a release.
@@ -78,13 +97,16 @@ impl SealedFile {
 
     fn read_wrap(&self) -> Result<Wrap, Refusal> {
         let text = read_text(&self.path, || Refusal::KeyLost(self.path.clone()))?;
-        let damaged = |what| Refusal::Damaged { path: self.path.clone(), what };
-        let (head, wrapped, bound) = text::read_wrap(&text).map_err(damaged)?;
+        let refused = |why| match why {
+            NoWrap::Old => Refusal::OldFormat(self.path.clone()),
+            NoWrap::Damaged(what) => Refusal::Damaged { path: self.path.clone(), what },
+        };
+        let (head, wrapped, bound) = text::read_wrap(&text).map_err(refused)?;
         Ok(Wrap { head, wrapped, bound: bound.to_owned() })
     }
 
     /// The wrapping key for this wrap; refuses when the secret is not the one it was made with.
-    fn wrapping(&mut self, head: &WrapHead) -> Result<Zeroizing<[u8; 32]>, Refusal> {
+    fn wrapping(&mut self, head: &WrapHead) -> Result<Arc<SecretBytes>, Refusal> {
         if let Some((salt, key)) = &self.wrapping
             && *salt == head.salt
         {
@@ -98,7 +120,7 @@ impl SealedFile {
         if !right_kind {
             return Err(wrong);
         }
-        let key = self.secret.stretch(&head.salt, head.stretch.unwrap_or(Stretch::USUAL))?;
+        let key = Arc::new(self.secret.stretch(&head.salt, head.stretch.unwrap_or(Stretch::USUAL))?);
         if check_of(&key)? != head.check {
             return Err(wrong);
         }
@@ -110,15 +132,15 @@ impl SealedFile {
     fn open_wrap(&mut self) -> Result<(StoreKey, Policy), Refusal> {
         let wrap = self.read_wrap()?;
         let wrapping = self.wrapping(&wrap.head)?;
-        let mut body = Zeroizing::new(wrap.wrapped.key);
+        let mut body = SecretBytes::copy_of(&wrap.wrapped.key).map_err(Refusal::Memory)?;
         let plain = aead(&wrapping)?
             .open_in_place(
                 Nonce::assume_unique_for_key(wrap.wrapped.nonce),
                 Aad::from(wrap.bound.as_bytes()),
-                body.as_mut_slice(),
+                &mut body,
             )
             .map_err(|_| Refusal::Altered(self.path.clone()))?;
-        let key = plain.first_chunk().copied().map(StoreKey::from_bytes).ok_or(Refusal::Cipher)?;
+        let key = StoreKey::from_bytes(plain.first_chunk().ok_or(Refusal::Cipher)?)?;
         Ok((key, wrap.head.policy))
     }
 
@@ -160,29 +182,28 @@ impl Release for SealedFile {
             check: [0; 8],
             policy,
         };
-        let wrapping = self.secret.stretch(&head.salt, Stretch::USUAL)?;
+        let wrapping = Arc::new(self.secret.stretch(&head.salt, Stretch::USUAL)?);
         head.check = check_of(&wrapping)?;
         let lines = head.lines();
         let nonce: [u8; 12] = random()?;
-        let mut body = Zeroizing::new(*key.bytes());
+        let mut body = SecretBytes::copy_of(key.bytes()).map_err(Refusal::Memory)?;
         let tag = aead(&wrapping)?
             .seal_in_place_separate_tag(
                 Nonce::assume_unique_for_key(nonce),
                 Aad::from(lines.as_bytes()),
-                body.as_mut_slice(),
+                &mut body,
             )
             .map_err(|_| Refusal::Cipher)?;
-        let wrapped =
-            format!("wrapped {} {}{}\n", to_hex(&nonce), to_hex(body.as_slice()), to_hex(tag.as_ref()));
+        let wrapped = format!("wrapped {} {}{}\n", to_hex(&nonce), to_hex(&body), to_hex(tag.as_ref()));
         write_whole(&self.path, &format!("{lines}{wrapped}"))?;
         self.wrapping = Some((head.salt, wrapping));
-        self.write_memory(Memory { manifest: policy.least_version, vault: 0 })
+        self.write_memory(Memory { manifest: least_version(&head.policy), vault: 0 })
     }
 
-    fn release(&mut self, state: &State) -> Result<StoreKey, Refusal> {
+    fn release(&mut self, vault: &Name, state: &State) -> Result<StoreKey, Refusal> {
         self.refuse_locked()?;
         let (key, policy) = self.open_wrap()?;
-        let version = judge(policy, state)?;
+        let version = judge(&policy, vault, state)?;
         match version {
             Some(version) => self.advance(Counter::Manifest, version)?,
             None => drop(self.read_memory()?),
@@ -220,12 +241,12 @@ impl Release for SealedFile {
 
     fn unlock(&mut self, admin: Option<&AdminKey>) -> Result<(), Refusal> {
         let (_, policy) = self.open_wrap()?;
-        if policy.admin.is_some() && policy.admin.as_ref() != admin {
+        if policy.manifest.as_ref().is_some_and(|wanted| Some(&wanted.admin) != admin) {
             return Err(Refusal::NotTheAdmin);
         }
         match self.read_memory() {
             Err(Refusal::MemoryLost(_)) => {
-                self.write_memory(Memory { manifest: policy.least_version, vault: 0 })?;
+                self.write_memory(Memory { manifest: least_version(&policy), vault: 0 })?;
             }
             other => drop(other?),
         }
@@ -237,19 +258,24 @@ impl Release for SealedFile {
     }
 }
 
-fn aead(key: &[u8; 32]) -> Result<LessSafeKey, Refusal> {
+/// What a memory that is begun anew knows of the manifest.
+fn least_version(policy: &Policy) -> u64 {
+    policy.manifest.as_ref().map_or(0, |wanted| wanted.least_version)
+}
+
+fn aead(key: &[u8]) -> Result<LessSafeKey, Refusal> {
     UnboundKey::new(&AES_256_GCM, key).map(LessSafeKey::new).map_err(|_| Refusal::Cipher)
 }
 
-fn check_of(wrapping: &[u8; 32]) -> Result<[u8; 8], Refusal> {
+fn check_of(wrapping: &[u8]) -> Result<[u8; 8], Refusal> {
     let mut out = [0; 32];
     derive(wrapping, b"", b"bakeoff check 1", &mut out)?;
     out.first_chunk().copied().ok_or(Refusal::Cipher)
 }
 
-fn memory_key(wrapping: &[u8; 32]) -> Result<hmac::Key, Refusal> {
+fn memory_key(wrapping: &[u8]) -> Result<hmac::Key, Refusal> {
     let mut key = Zeroizing::new([0; 32]);
-    derive(wrapping, b"", b"bakeoff memory 1", &mut key)?;
+    derive(wrapping, b"", b"bakeoff memory 1", key.as_mut_slice())?;
     Ok(hmac::Key::new(hmac::HMAC_SHA256, key.as_slice()))
 }
 
@@ -274,17 +300,9 @@ fn read_text(path: &Path, missing: impl Fn() -> Refusal) -> Result<String, Refus
     }
 }
 
-/// Under another name first, synced, then renamed: the file is the old one or the new one.
+/// Synced, and all at once: the file is the old one or the new one.
 fn write_whole(path: &Path, text: &str) -> Result<(), Refusal> {
-    let temporary = beside(path, &format!(".{}", std::process::id()));
-    let write = || -> io::Result<()> {
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
-    };
-    write().map_err(|error| Refusal::Io { path: path.to_owned(), error })
+    Place::of(path)
+        .and_then(|place| place.replace(text.as_bytes(), For::Owner))
+        .map_err(|error| Refusal::Io { path: path.to_owned(), error })
 }

@@ -8,9 +8,10 @@ use super::Refusal;
 use argon2::{Algorithm, Argon2, Params, Version};
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 use aws_lc_rs::rand;
+use bakeoff_sys::secret::SecretBytes;
 use std::fmt;
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use zeroize::{Zeroize, Zeroizing};
@@ -36,18 +37,21 @@ impl Stretch {
 /// What the owner knows or has.
 pub enum Secret {
     /// Something typed.
-    Passphrase(Zeroizing<Vec<u8>>),
+    Passphrase(SecretBytes),
     /// The key of a key file.
-    KeyFile(Zeroizing<[u8; KEY_FILE_BYTES]>),
+    KeyFile(SecretBytes),
 }
 
 impl Secret {
-    /// A passphrase, without the line end it may have been typed with.
-    pub fn passphrase(mut typed: Vec<u8>) -> Self {
-        while typed.last().is_some_and(|last| matches!(last, b'\n' | b'\r')) {
-            typed.pop();
-        }
-        Self::Passphrase(Zeroizing::new(typed))
+    /// A passphrase, without the line end it may have been typed with. What was handed in is wiped.
+    ///
+    /// # Errors
+    /// No memory may be locked for it.
+    pub fn passphrase(mut typed: Vec<u8>) -> Result<Self, Refusal> {
+        let end = typed.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
+        let kept = SecretBytes::copy_of(typed.get(..end).unwrap_or_default()).map_err(Refusal::Memory);
+        typed.zeroize();
+        kept.map(Self::Passphrase)
     }
 
     /// Reads a key file that only its owner may read.
@@ -56,14 +60,19 @@ impl Secret {
     /// When it cannot be read, others can read it, or it is none.
     pub fn key_file(path: &Path) -> Result<Self, Refusal> {
         let failed = |error| Refusal::Io { path: path.to_owned(), error };
-        let metadata = fs::metadata(path).map_err(failed)?;
-        if metadata.mode() & 0o077 != 0 {
+        let file = File::open(path).map_err(failed)?;
+        if file.metadata().map_err(failed)?.mode() & 0o077 != 0 {
             return Err(Refusal::OpenKeyFile(path.to_owned()));
         }
-        let mut digits = fs::read(path).map_err(failed)?;
-        let key = std::str::from_utf8(&digits).ok().and_then(|text| super::text::from_hex(text.trim_end()));
-        digits.zeroize();
-        key.map(|key| Self::KeyFile(Zeroizing::new(key))).ok_or_else(|| Refusal::NoKeyFile(path.to_owned()))
+        // What fills the room may go on behind it.
+        let mut room = SecretBytes::zeroed(2 * KEY_FILE_BYTES + 8).map_err(Refusal::Memory)?;
+        let length = read_all(&file, &mut room).map_err(failed)?;
+        let mut key = SecretBytes::zeroed(KEY_FILE_BYTES).map_err(Refusal::Memory)?;
+        let digits = room.get(..length).filter(|whole| whole.len() < room.len()).unwrap_or_default();
+        match super::text::fill_from_hex(digits.trim_ascii_end(), &mut key) {
+            Some(()) => Ok(Self::KeyFile(key)),
+            None => Err(Refusal::NoKeyFile(path.to_owned())),
+        }
     }
 
     /// The word for it.
@@ -75,20 +84,34 @@ impl Secret {
     }
 
     /// The wrapping key.
-    pub(super) fn stretch(&self, salt: &[u8], stretch: Stretch) -> Result<Zeroizing<[u8; 32]>, Refusal> {
-        let mut key = Zeroizing::new([0; 32]);
+    pub(super) fn stretch(&self, salt: &[u8], stretch: Stretch) -> Result<SecretBytes, Refusal> {
+        let mut key = SecretBytes::zeroed(32).map_err(Refusal::Memory)?;
         match self {
             Self::Passphrase(words) => {
                 let params = Params::new(stretch.memory_kib, stretch.passes, stretch.lanes, Some(32))
                     .map_err(|_| Refusal::Cipher)?;
                 Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
-                    .hash_password_into(words, salt, key.as_mut_slice())
+                    .hash_password_into(words, salt, &mut key)
                     .map_err(|_| Refusal::Cipher)?;
             }
-            Self::KeyFile(bytes) => derive(bytes.as_slice(), salt, b"bakeoff key file 1", &mut key)?,
+            Self::KeyFile(bytes) => derive(bytes, salt, b"bakeoff key file 1", &mut key)?,
         }
         Ok(key)
     }
+}
+
+/// Reads until the file's end, or until there is no more room; how much it was.
+fn read_all(mut file: &File, room: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while let Some(rest) = room.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match file.read(rest) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
 }
 
 impl fmt::Debug for Secret {
@@ -98,7 +121,7 @@ impl fmt::Debug for Secret {
 }
 
 /// HKDF-SHA-256 of a secret into 32 bytes for one purpose.
-pub(super) fn derive(secret: &[u8], salt: &[u8], purpose: &[u8], out: &mut [u8; 32]) -> Result<(), Refusal> {
+pub(super) fn derive(secret: &[u8], salt: &[u8], purpose: &[u8], out: &mut [u8]) -> Result<(), Refusal> {
     let prk = Salt::new(HKDF_SHA256, salt).extract(secret);
     prk.expand(&[purpose], HKDF_SHA256).and_then(|okm| okm.fill(out)).map_err(|_| Refusal::Cipher)
 }
@@ -111,7 +134,7 @@ pub fn make_key_file(path: &Path) -> Result<(), Refusal> {
     let mut key = Zeroizing::new([0_u8; KEY_FILE_BYTES]);
     rand::fill(key.as_mut_slice()).map_err(|_| Refusal::Cipher)?;
     let line = Zeroizing::new(format!("{}\n", super::text::to_hex(key.as_slice())));
-    let write = || -> std::io::Result<()> {
+    let write = || -> io::Result<()> {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         file.write_all(line.as_bytes())?;
         file.sync_all()

@@ -5,13 +5,33 @@
 //! computed over all lines before it as they stand.
 
 use super::secret::Stretch;
-use super::{AdminKey, Policy};
+use super::{AdminKey, Policy, Wanted};
+use crate::name::Name;
 
-const WRAP_TITLE: &str = "bakeoff sealed key 1";
+const WRAP_TITLE: &str = "bakeoff sealed key 2";
+/// Of wraps that were bound neither to a vault nor to one manifest.
+const OLD_TITLE: &str = "bakeoff sealed key 1";
+/// What the key is for: none of another purpose is ever taken for it.
+const PURPOSE: &str = "store";
 const MEMORY_TITLE: &str = "bakeoff release memory 1";
 
-/// The wrap without its last line.
+/// Why a text is no wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoWrap {
+    /// Made before keys were bound to what they open.
+    Old,
+    /// This is wrong with it.
+    Damaged(&'static str),
+}
+
+impl From<&'static str> for NoWrap {
+    fn from(what: &'static str) -> Self {
+        Self::Damaged(what)
+    }
+}
+
+/// The wrap without its last line.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WrapHead {
     /// `None` for a key file.
     pub(super) stretch: Option<Stretch>,
@@ -43,22 +63,31 @@ impl WrapHead {
             Some(stretch) => format!("argon2id {} {} {}", stretch.memory_kib, stretch.passes, stretch.lanes),
             None => "key-file".to_owned(),
         };
-        let admin = self.policy.admin.map_or("none".to_owned(), |admin| to_hex(&admin));
+        let (salt, check) = (to_hex(&self.salt), to_hex(&self.check));
+        let vault = &self.policy.vault;
+        let manifest = match &self.policy.manifest {
+            None => "admin none\n".to_owned(),
+            Some(Wanted { admin, name, root, least_version }) => {
+                format!("admin {}\nmanifest {name}\nroot {root}\nversion {least_version}\n", to_hex(admin))
+            }
+        };
         format!(
-            "{WRAP_TITLE}\nunder {stretch}\nsalt {}\ncheck {}\nadmin {admin}\nversion {}\n",
-            to_hex(&self.salt),
-            to_hex(&self.check),
-            self.policy.least_version,
+            "{WRAP_TITLE}\npurpose {PURPOSE}\nunder {stretch}\nsalt {salt}\ncheck {check}\nvault {vault}\n{manifest}"
         )
     }
 }
 
 /// Reads a wrap; the text before its last line comes back too, as the wrapped key is bound to it.
-pub(super) fn read_wrap(text: &str) -> Result<(WrapHead, Wrapped, &str), &'static str> {
+pub(super) fn read_wrap(text: &str) -> Result<(WrapHead, Wrapped, &str), NoWrap> {
     let (head_text, last) = split_last(text)?;
     let mut lines = head_text.lines();
-    if lines.next() != Some(WRAP_TITLE) {
-        return Err("it is no sealed key, or of another bakeoff");
+    match lines.next() {
+        Some(WRAP_TITLE) => {}
+        Some(OLD_TITLE) => return Err(NoWrap::Old),
+        _ => return Err("it is no sealed key, or of another bakeoff".into()),
+    }
+    if value(lines.next(), "purpose")? != PURPOSE {
+        return Err("purpose".into());
     }
     let stretch = match value(lines.next(), "under")? {
         "key-file" => None,
@@ -66,17 +95,29 @@ pub(super) fn read_wrap(text: &str) -> Result<(WrapHead, Wrapped, &str), &'stati
     };
     let salt = from_hex(value(lines.next(), "salt")?).ok_or("salt")?;
     let check = from_hex(value(lines.next(), "check")?).ok_or("check")?;
-    let admin: Option<AdminKey> = match value(lines.next(), "admin")? {
+    let vault = Name::read(value(lines.next(), "vault")?).ok_or("vault")?;
+    let manifest = match value(lines.next(), "admin")? {
         "none" => None,
-        digits => Some(from_hex(digits).ok_or("admin")?),
+        digits => Some(read_wanted(from_hex(digits).ok_or("admin")?, &mut lines)?),
     };
-    let least_version = value(lines.next(), "version")?.parse().map_err(|_| "version")?;
     if lines.next().is_some() {
-        return Err("a line too many");
+        return Err("a line too many".into());
     }
     let (nonce, key) = value(Some(last), "wrapped")?.split_once(' ').ok_or("wrapped")?;
     let wrapped = Wrapped { nonce: from_hex(nonce).ok_or("wrapped")?, key: from_hex(key).ok_or("wrapped")? };
-    Ok((WrapHead { stretch, salt, check, policy: Policy { admin, least_version } }, wrapped, head_text))
+    Ok((WrapHead { stretch, salt, check, policy: Policy { vault, manifest } }, wrapped, head_text))
+}
+
+fn read_wanted<'a>(
+    admin: AdminKey,
+    lines: &mut impl Iterator<Item = &'a str>,
+) -> Result<Wanted, &'static str> {
+    Ok(Wanted {
+        admin,
+        name: Name::read(value(lines.next(), "manifest")?).ok_or("manifest")?,
+        root: Name::read(value(lines.next(), "root")?).ok_or("root")?,
+        least_version: value(lines.next(), "version")?.parse().map_err(|_| "version")?,
+    })
 }
 
 fn read_stretch(text: &str) -> Option<Stretch> {
@@ -135,28 +176,39 @@ pub(super) fn to_hex(bytes: &[u8]) -> String {
 
 /// Exactly `N` bytes of lower-case hexadecimal.
 pub(super) fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let mut out = [0; N];
+    fill_from_hex(text.as_bytes(), &mut out).map(|()| out)
+}
+
+/// The same into a place of the caller's, where nothing is copied on the way.
+pub(super) fn fill_from_hex(text: &[u8], out: &mut [u8]) -> Option<()> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),
         b'a'..=b'f' => Some(byte - b'a' + 10),
         _ => None,
     };
-    let mut out = [0; N];
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if pairs.len() != N || !rest.is_empty() {
+    let (pairs, rest) = text.as_chunks::<2>();
+    if pairs.len() != out.len() || !rest.is_empty() {
         return None;
     }
     for (to, [high, low]) in out.iter_mut().zip(pairs) {
         *to = digit(*high)? << 4 | digit(*low)?;
     }
-    Some(out)
+    Some(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn policy(admin: Option<AdminKey>) -> Policy {
+        let wanted =
+            |admin| Wanted { admin, name: Name::of("a b"), root: Name::of("/x\ny"), least_version: 7 };
+        Policy { vault: Name::of("site.vault"), manifest: admin.map(wanted) }
+    }
+
     fn wrap(stretch: Option<Stretch>, admin: Option<AdminKey>) -> String {
-        let policy = Policy { admin, least_version: 7 };
+        let policy = policy(admin);
         let head = WrapHead { stretch, salt: [1; 16], check: [2; 8], policy };
         format!("{}wrapped {} {}\n", head.lines(), to_hex(&[3; 12]), to_hex(&[4; 48]))
     }
@@ -166,7 +218,7 @@ mod tests {
         for (stretch, admin) in [(None, None), (Some(Stretch::USUAL), Some([9; 32]))] {
             let text = wrap(stretch, admin);
             let (head, wrapped, prefix) = read_wrap(&text).unwrap();
-            assert_eq!((head.stretch, head.policy.admin, head.policy.least_version), (stretch, admin, 7));
+            assert_eq!((head.stretch, &head.policy), (stretch, &policy(admin)));
             assert_eq!((wrapped.nonce, wrapped.key), ([3; 12], [4; 48]));
             assert_eq!(prefix, head.lines());
         }
@@ -178,6 +230,14 @@ mod tests {
         for end in 0..text.len() {
             assert!(read_wrap(&text[..end]).is_err(), "{end}");
         }
+    }
+
+    #[test]
+    fn a_wrap_of_before_is_told_from_a_damaged_one() {
+        let text = wrap(None, None).replace(WRAP_TITLE, OLD_TITLE);
+        assert_eq!(read_wrap(&text).unwrap_err(), NoWrap::Old);
+        let text = wrap(None, None).replace("purpose store", "purpose other");
+        assert_eq!(read_wrap(&text).unwrap_err(), NoWrap::Damaged("purpose"));
     }
 
     #[test]

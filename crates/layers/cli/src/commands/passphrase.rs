@@ -2,7 +2,13 @@
 
 use crate::exit::Failure;
 use clap::Args;
+use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
+use zeroize::Zeroizing;
+
+/// The longest file that is read.
+const MOST_BYTES: usize = 4096;
 
 /// Where a passphrase comes from.
 #[derive(Args, Debug)]
@@ -16,7 +22,10 @@ impl PassphraseArgs {
     /// The first line without its end, if a file was given.
     pub(crate) fn read(&self) -> Result<Option<String>, Failure> {
         let Some(path) = &self.passphrase_file else { return Ok(None) };
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        // With room for any passphrase at once: what grows leaves copies behind.
+        let mut text = Zeroizing::new(String::with_capacity(MOST_BYTES));
+        let file = File::open(path).map(|file| file.take(MOST_BYTES as u64));
+        file.and_then(|mut file| file.read_to_string(&mut text)).map_err(|error| {
             Failure::failed(format!("{}: {error}; give a file that can be read", path.display()))
         })?;
         match text.lines().next() {

@@ -2,6 +2,7 @@
 //!
 //! Measured side, cold.
 
+use bakeoff_layers_base::daemon::point::PointError;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -9,26 +10,9 @@ use thiserror::Error;
 /// Why nothing was mounted.
 #[derive(Debug, Error)]
 pub enum MountError {
-    /// The mount point cannot be used.
-    #[error("cannot mount on {}: {error}", path.display())]
-    Point {
-        /// Where.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
-    /// A mount whose daemon is dead, and we may not take it away.
-    #[error(
-        "{} is a mount whose daemon is dead, and it cannot be unmounted ({error}); as root: umount -l {}",
-        path.display(),
-        path.display()
-    )]
-    Dead {
-        /// Where.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    /// The mount point.
+    #[error(transparent)]
+    Point(#[from] PointError),
     /// FUSE is missing or refuses.
     #[error(
         "cannot mount on {} through FUSE: {error}; it needs /dev/fuse, and root or fusermount3",
@@ -43,6 +27,9 @@ pub enum MountError {
     /// Signals, threads, the keeper.
     #[error("cannot serve: {0}")]
     Serve(io::Error),
+    /// The filter of system calls.
+    #[error("the kernel takes no filter of system calls ({0}); it needs CONFIG_SECCOMP_FILTER")]
+    Confine(io::Error),
     /// The status file.
     #[error("cannot write the status file {}: {error}", path.display())]
     Status {

@@ -4,35 +4,33 @@
 //! then mounted, served, watched for a lock, and unmounted. One thread waits here; the threads of
 //! the session serve. Prints nothing; the caller's hook says that it is ready.
 
+mod calls;
 mod counters;
 mod error;
 mod filesystem;
-pub(crate) mod keeper;
-pub(crate) mod point;
-mod rights;
+mod locking;
 mod status;
 
+pub use bakeoff_layers_base::daemon::keeper::keeper_main;
+pub use bakeoff_layers_base::daemon::rights::forbid_dumps;
 pub use counters::{Count, Counters};
 pub use error::MountError;
-pub use keeper::keeper_main;
 pub use status::STATUS_DELAY;
 
-use crate::tree::NodeId;
 use crate::vault::Vault;
+use bakeoff_layers_base::daemon::keeper::Keeper;
+use bakeoff_layers_base::daemon::point::{self, Mounted, Taken};
+use bakeoff_layers_base::daemon::rights::Rights;
+use bakeoff_layers_base::plain::Place;
 use bakeoff_layers_base::release::SealedFile;
-use filesystem::{Filesystem, inode};
-use fuser::{BackgroundSession, Config, MountOption, Notifier, Session, SessionACL};
-use keeper::Keeper;
+use filesystem::Filesystem;
+use fuser::{Config, MountOption, Notifier, Session, SessionACL};
 use nix::unistd::Uid;
-use point::Mounted;
-use rights::Rights;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use status::Status;
-use std::ffi::OsStr;
 use std::io;
 use std::num::NonZeroUsize;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -75,6 +73,16 @@ pub enum End {
     Locked,
 }
 
+impl From<Taken> for End {
+    fn from(taken: Taken) -> Self {
+        match taken {
+            Taken::Off => Self::Signal,
+            Taken::OutOfSight => Self::SignalBusy,
+            Taken::Left => Self::Left,
+        }
+    }
+}
+
 /// What the caller may say when the mount is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
@@ -103,22 +111,26 @@ pub fn serve(
     let (at, cleared) = point::prepare(at)?;
     let (sender, events) = channel();
     let rights = match options.keeper {
-        Some(_) => Rights::least(options.status.as_deref(), options.sealed.as_deref()),
-        None => Rights::ALL,
+        Some(_) if Uid::effective().is_root() => {
+            let (status, sealed) = (options.status.as_deref(), options.sealed.as_deref());
+            Rights::least(&[], || try_files(status, sealed))
+        }
+        _ => Rights::ALL,
     };
     let keeper = Keeper::start(options.keeper, &at).map_err(MountError::Serve)?;
     rights.within(|| watch_signals(sender.clone())).map_err(MountError::Serve)?;
 
     let vault = Arc::new(vault);
     let counters = Arc::new(Counters::default());
-    let mut status = Status::new(options.status, vault.clone(), counters.clone())?;
-    let session = start(&vault, &counters, &at, (options.threads, rights), sender)?;
-    let notifier = session.notifier();
+    let mut status = Status::new(options.status.as_deref(), vault.clone(), counters.clone())?;
+    let notifier = start(&vault, &counters, &at, (options.threads, &rights), sender)?;
     // From here on the mount is there, and this guard takes it away whatever happens.
-    let mut mount = Mounted::new(at.clone(), session, keeper, rights.are_least());
+    let mut mount = Mounted::new(at.clone(), keeper, rights.are_least());
     let read_ahead_kib = point::raise_read_ahead(&at, READ_AHEAD_KIB);
+    // That the mount answers says, too, that the threads which serve have all that they open.
     mount.tell_keeper();
-    rights.give_up()?;
+    rights.give_up().map_err(MountError::Serve)?;
+    calls::confine(rights.are_least()).map_err(MountError::Confine)?;
     status.state("mounted");
     status.write_if_changed();
     ready(Ready { cleared, read_ahead_kib });
@@ -128,13 +140,21 @@ pub fn serve(
     Ok(end)
 }
 
+/// What is written and looked for while the mount is there.
+fn try_files(status: Option<&Path>, sealed: Option<&Path>) -> io::Result<()> {
+    if let Some(status) = status {
+        Place::of(status)?.try_writing()?;
+    }
+    sealed.map_or(Ok(false), SealedFile::is_locked).map(drop)
+}
+
 fn start(
     vault: &Arc<Vault>,
     counters: &Arc<Counters>,
     at: &Path,
-    (threads, rights): (usize, Rights),
+    (threads, rights): (usize, &Rights),
     over: Sender<Event>,
-) -> Result<BackgroundSession, MountError> {
+) -> Result<Notifier, MountError> {
     let failed = |error| MountError::Fuse { path: at.to_owned(), error };
     let mut config = Config::default();
     config.mount_options = vec![
@@ -153,12 +173,16 @@ fn start(
     let filesystem = Filesystem::new(vault.clone(), counters.clone());
     let filesystem = filesystem.at_end(move || drop(over.send(Event::SessionOver)));
     let session = Session::new(filesystem, at, &config).map_err(failed)?;
-    rights.within(|| session.spawn()).map_err(failed)
+    let session = rights.within(|| session.spawn()).map_err(failed)?;
+    let notifier = session.notifier();
+    // Its drop would unmount, which is the guard's, and might hit what lies below.
+    std::mem::forget(session);
+    Ok(notifier)
 }
 
 fn wait(
     mut mount: Mounted,
-    vault: &Vault,
+    vault: &Arc<Vault>,
     (sealed, notifier): (Option<&Path>, &Notifier),
     status: &mut Status,
     events: &Receiver<Event>,
@@ -166,7 +190,7 @@ fn wait(
     let mut locked = false;
     loop {
         match events.recv_timeout(STATUS_DELAY) {
-            Ok(Event::Signal) => return mount.unmount(),
+            Ok(Event::Signal) => return mount.unmount().into(),
             Ok(Event::SessionOver) | Err(RecvTimeoutError::Disconnected) => {
                 mount.is_gone();
                 return End::Unmounted;
@@ -175,35 +199,16 @@ fn wait(
         }
         if !locked && sealed.is_some_and(is_locked) {
             locked = true;
-            lock(vault, notifier);
+            locking::lock(vault, notifier, &status.dropped);
             status.state("locked");
         }
         status.write_if_changed();
     }
 }
 
-/// A lock that cannot be read is a lock.
+/// A lock that cannot be looked for is a lock.
 pub(crate) fn is_locked(sealed: &Path) -> bool {
-    !matches!(SealedFile::locked(sealed), Ok(None))
-}
-
-/// Drops the keys, then everything the kernel has of the vault.
-fn lock(vault: &Vault, notifier: &Notifier) {
-    vault.lock();
-    let tree = vault.tree();
-    for (id, node) in tree.nodes() {
-        // ENOENT says that the kernel does not have it.
-        let _ = notifier.inval_inode(inode(id), 0, 0);
-        if id != NodeId::ROOT {
-            let _ = notifier.inval_entry(inode(tree.parent(node)), OsStr::from_bytes(tree.name(node)));
-        }
-    }
-}
-
-/// Keeps the key out of core dumps, and of the reach of debuggers without root.
-pub fn forbid_dumps() {
-    // Where it cannot be done the key is as safe as any other process's memory.
-    let _ = nix::sys::prctl::set_dumpable(false);
+    !matches!(SealedFile::is_locked(sealed), Ok(false))
 }
 
 fn usual_threads() -> usize {

@@ -1,14 +1,13 @@
-//! The status file: what the daemon is and has counted, as lines of a name and a value.
+//! What the status file says of a mount.
 //!
-//! Measured side. Written under another name and renamed, so that a reader sees a whole one; not
-//! synced, as it says nothing after a crash. Only when something changed, so that an idle mount does
-//! nothing.
+//! Measured side, cold.
 
+use super::locking::Dropped;
 use super::{Counters, MountError};
 use crate::vault::Vault;
-use std::fs;
+use bakeoff_layers_base::daemon::status::StatusFile;
 use std::io;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,27 +15,29 @@ use std::time::Duration;
 /// about a ten-thousandth of a core.
 pub const STATUS_DELAY: Duration = Duration::from_millis(100);
 
-/// The status file, or none.
+/// What it says, and where.
 pub(super) struct Status {
-    path: Option<PathBuf>,
+    file: StatusFile,
     vault: Arc<Vault>,
     counters: Arc<Counters>,
     state: &'static str,
-    written: String,
+    /// What a lock has taken away so far.
+    pub(super) dropped: Dropped,
 }
 
 impl Status {
     /// Writes the first one, so that a path that cannot be written is found out before mounting.
     pub(super) fn new(
-        path: Option<PathBuf>,
+        path: Option<&Path>,
         vault: Arc<Vault>,
         counters: Arc<Counters>,
     ) -> Result<Self, MountError> {
-        let mut status = Self { path, vault, counters, state: "starting", written: String::new() };
-        match status.write() {
-            Ok(()) => Ok(status),
-            Err(error) => Err(MountError::Status { path: status.path.unwrap_or_default(), error }),
-        }
+        let failed = |error| MountError::Status { path: path.unwrap_or(Path::new("")).to_owned(), error };
+        let file = StatusFile::open(path).map_err(failed)?;
+        let dropped = Dropped::default();
+        let mut status = Self { file, vault, counters, state: "starting", dropped };
+        status.write().map_err(failed)?;
+        Ok(status)
     }
 
     /// Changes the first line.
@@ -50,21 +51,13 @@ impl Status {
     }
 
     fn write(&mut self) -> io::Result<()> {
-        let Some(path) = &self.path else { return Ok(()) };
-        let text = format!(
-            "state {}\nsequence {}\nfiles {}\n{}",
+        self.file.write(format!(
+            "state {}\ndropped {}\nsequence {}\nfiles {}\n{}",
             self.state,
+            self.dropped.word(),
             self.vault.header().sequence,
             self.vault.tree().len(),
             self.counters.text()
-        );
-        if text != self.written {
-            let mut temporary = path.clone().into_os_string();
-            temporary.push(".new");
-            fs::write(&temporary, &text)?;
-            fs::rename(&temporary, path)?;
-            self.written = text;
-        }
-        Ok(())
+        ))
     }
 }

@@ -1,14 +1,10 @@
-//! `enforce` and `thaw`; and the worker that `enforce` starts.
+//! `enforce` and `thaw`.
 
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_base::manifest::Action;
-use bakeoff_layers_integrity::supervisor::{self, Start};
-use bakeoff_layers_integrity::worker::{self, Inherited};
-use bakeoff_layers_integrity::{OnTimeout, Settings, Unlisted};
+use bakeoff_layers_integrity::{Links, OnTimeout, Settings, Unlisted, supervisor};
 use clap::{Args, ValueEnum};
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -40,6 +36,10 @@ pub(crate) struct EnforceArgs {
     /// Files that are there and not in the manifest
     #[arg(long, value_enum, value_name = "deny|allow", default_value_t = Allowed::Deny)]
     unlisted: Allowed,
+    /// Symbolic links in the place of signed files, on the way to them, or out of the tree; FIFOs and
+    /// devices, too: deny does not start with one, allow names them as a gap
+    #[arg(long, value_enum, value_name = "deny|allow", default_value_t = Allowed::Deny)]
+    links: Allowed,
     /// Do not make files immutable while they are guarded: the tree can be written to, and what is
     /// written after an open is seen at the next one
     #[arg(long)]
@@ -53,7 +53,7 @@ pub(crate) struct EnforceArgs {
     /// Opens that waited so long [default: allow in mode log, deny otherwise]
     #[arg(long, value_enum, value_name = "deny|allow")]
     on_timeout: Option<Allowed>,
-    /// With --mode stop: root of the process tree that is ended
+    /// With --mode stop: root of the process tree that is ended; it must be running
     #[arg(long, value_name = "PID")]
     stop_pid: Option<u32>,
     /// With --mode lock: key file of the store that is locked
@@ -71,18 +71,6 @@ enum Allowed {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct WorkerArgs {
-    #[command(flatten)]
-    enforce: EnforceArgs,
-    #[arg(long)]
-    supervisor_pid: u32,
-    #[arg(long)]
-    group_fd: i32,
-    #[arg(long)]
-    restarts: u64,
-}
-
-#[derive(Args, Debug)]
 pub(crate) struct ThawArgs {
     /// The tree
     #[arg(value_name = "DIR")]
@@ -90,26 +78,7 @@ pub(crate) struct ThawArgs {
 }
 
 pub(crate) fn enforce(args: EnforceArgs) -> Result<Exit, Failure> {
-    let settings = settings(args);
-    // The worker reads the same words again; the executable by the kernel's name for it, so that it
-    // is the same one even if the file was replaced meanwhile.
-    let mut arguments = vec!["integrity".into(), "worker".into()];
-    arguments.extend(std::env::args_os().skip_while(|word| word != "enforce").skip(1));
-    arguments.push(format!("--supervisor-pid={}", std::process::id()).into());
-    let start = Start { program: "/proc/self/exe".into(), arguments };
-    supervisor::run(&settings, &start, terminal::say, terminal::note).map_err(Failure::failed)?;
-    Ok(Exit::Done)
-}
-
-pub(crate) fn worker(args: WorkerArgs) -> Result<Exit, Failure> {
-    let socket = std::io::stdin().as_fd().try_clone_to_owned().map_err(Failure::failed)?;
-    let inherited = Inherited {
-        group: args.group_fd,
-        supervisor: UnixStream::from(socket),
-        supervisor_pid: args.supervisor_pid,
-        restarts: args.restarts,
-    };
-    worker::run(settings(args.enforce), inherited).map_err(Failure::failed)?;
+    supervisor::run(&settings(args), terminal::say, terminal::note).map_err(Failure::failed)?;
     Ok(Exit::Done)
 }
 
@@ -131,6 +100,10 @@ fn settings(args: EnforceArgs) -> Settings {
         unlisted: match args.unlisted {
             Allowed::Deny => Unlisted::Deny,
             Allowed::Allow => Unlisted::Allow,
+        },
+        links: match args.links {
+            Allowed::Deny => Links::Deny,
+            Allowed::Allow => Links::Allow,
         },
         freeze: !args.no_freeze,
         ahead: !args.no_ahead,

@@ -9,6 +9,7 @@ use bakeoff_layers_base::manifest::load::{self, Trust};
 use bakeoff_layers_base::manifest::seal::{self, Sealing};
 use bakeoff_layers_base::manifest::signature::PublicKey;
 use bakeoff_layers_base::manifest::{Action, Manifest, check};
+use bakeoff_layers_base::name::Name;
 use clap::Args;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -47,6 +48,10 @@ pub(crate) struct SealArgs {
     /// Path below DIR that is left out; may be given more than once
     #[arg(long, value_name = "PATH")]
     exclude: Vec<String>,
+    /// What the manifest is of, the same for each newer version: a store's key that is bound to it is given
+    /// out with no other one [default: the full path of DIR]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
 }
 
 #[derive(Args, Debug)]
@@ -100,6 +105,7 @@ pub(crate) fn seal(args: SealArgs) -> Result<Exit, Failure> {
         not_after_unix_s: now + args.days * 24 * 60 * 60,
         action: args.action,
         exclude: args.exclude,
+        name: args.name.map(Name::of),
     };
     let manifest = seal::seal(&args.dir, &sealing, &key, &args.out).map_err(Failure::failed)?;
     terminal::say(&format!("{}: {}", args.out.display(), about(&manifest)));

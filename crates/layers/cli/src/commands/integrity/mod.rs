@@ -26,9 +26,6 @@ pub(crate) enum Command {
     Enforce(enforce::EnforceArgs),
     /// Make a tree changeable again whose enforcement was killed
     Thaw(enforce::ThawArgs),
-    /// Not for people: decides, below the supervisor
-    #[command(hide = true)]
-    Worker(enforce::WorkerArgs),
 }
 
 #[derive(Args, Debug)]
@@ -53,7 +50,6 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Show(args) => manifest::show(&args),
         Command::Enforce(args) => enforce::enforce(args),
         Command::Thaw(args) => enforce::thaw(&args),
-        Command::Worker(args) => enforce::worker(args),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `store gocryptfs`: the same key for a directory that can be written.
 
-use super::key::{SecretArgs, StateArgs, new_key, release_or_make, sealed_beside};
+use super::key::{NameArgs, SecretArgs, StateArgs, new_key, release_or_make, sealed_beside};
 use super::mount::keeper_command;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
@@ -22,6 +22,8 @@ pub(crate) struct GocryptfsArgs {
     #[arg(long, value_name = "FILE")]
     sealed: Option<PathBuf>,
     #[command(flatten)]
+    name: NameArgs,
+    #[command(flatten)]
     secret: SecretArgs,
     #[command(flatten)]
     state: StateArgs,
@@ -31,7 +33,8 @@ pub(super) fn gocryptfs(args: &GocryptfsArgs) -> Result<Exit, Failure> {
     forbid_dumps();
     let sealed = sealed_beside(&args.cipher, args.sealed.as_deref());
     let mut place = SealedFile::new(&sealed, args.secret.need()?);
-    let (key, fresh) = release_or_make(&mut place, &sealed, &args.state)?;
+    let name = args.name.of(&args.cipher)?;
+    let (key, fresh) = release_or_make(&mut place, &sealed, &name, &args.state)?;
     drop(place);
     if fresh {
         terminal::complain(&new_key(&sealed));
@@ -40,7 +43,7 @@ pub(super) fn gocryptfs(args: &GocryptfsArgs) -> Result<Exit, Failure> {
     let ready = || {
         terminal::say(&format!("mounted {} on {} by gocryptfs", args.cipher.display(), args.at.display()));
     };
-    match serve(&args.cipher, &args.at, &key, options, ready).map_err(Failure::failed)? {
+    match serve(&args.cipher, &args.at, key, options, ready).map_err(Failure::failed)? {
         End::Signal | End::Left => {}
         End::SignalBusy => terminal::complain("files were open: whoever has one gets an error from now on"),
         End::Unmounted => terminal::complain("gocryptfs ended, or somebody else unmounted it"),

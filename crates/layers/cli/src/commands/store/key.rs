@@ -7,10 +7,12 @@ use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_base::key::read_secret;
 use bakeoff_layers_base::manifest::signature::{PublicKey, proven_public};
+use bakeoff_layers_base::name::Name;
 use bakeoff_layers_base::release::{
-    AdminKey, Policy, Release, SealedFile, Secret, State, StoreKey, judge, make_key_file, measure,
+    AdminKey, Policy, Release, SealedFile, Secret, State, StoreKey, Wanted, judge, make_key_file, measure,
 };
 use clap::Args;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -29,7 +31,8 @@ impl SecretArgs {
         if let Some(path) = &self.key_file {
             return Secret::key_file(path).map(Some).map_err(Failure::failed);
         }
-        Ok(self.passphrase.read()?.map(|words| Secret::passphrase(words.into_bytes())))
+        let words = self.passphrase.read()?;
+        words.map(|words| Secret::passphrase(words.into_bytes())).transpose().map_err(Failure::failed)
     }
 
     pub(super) fn need(&self) -> Result<Secret, Failure> {
@@ -68,14 +71,36 @@ impl StateArgs {
     }
 }
 
-/// What a new key is bound to: the admin whose manifest is given, from this version on.
-fn policy_of(state: &State) -> Result<Policy, Failure> {
-    let policy = match state {
-        State::Unmeasured => Policy::default(),
-        State::Measured { admin, version, .. } => Policy { admin: Some(*admin), least_version: *version },
+/// What a new key is bound to: its vault, and the manifest that is given, from this version on.
+fn policy_of(vault: &Name, state: &State) -> Result<Policy, Failure> {
+    let manifest = match state {
+        State::Unmeasured => None,
+        State::Measured { admin, name, root, version, .. } => {
+            Some(Wanted { admin: *admin, name: name.clone(), root: root.clone(), least_version: *version })
+        }
     };
-    judge(policy, state).map_err(Failure::failed)?;
+    let policy = Policy { vault: vault.clone(), manifest };
+    judge(&policy, vault, state).map_err(Failure::failed)?;
     Ok(policy)
+}
+
+/// What a vault is called.
+#[derive(Args, Debug)]
+pub(super) struct NameArgs {
+    /// The vault's name, which its key is bound to: vaults cannot stand in for each other [default: the name
+    /// of its file]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+}
+
+impl NameArgs {
+    /// The name of what lies there.
+    pub(super) fn of(&self, vault: &Path) -> Result<Name, Failure> {
+        let given = self.name.as_ref().map(OsStr::new).filter(|name| !name.is_empty());
+        given.or(vault.file_name()).map(Name::of).ok_or_else(|| {
+            Failure::usage(format!("{} has no name of its own; give one with --name", vault.display()))
+        })
+    }
 }
 
 /// A vault and its sealed key.
@@ -87,6 +112,8 @@ pub(super) struct VaultArgs {
     /// The sealed key [default: VAULT.key]
     #[arg(long, value_name = "FILE")]
     sealed: Option<PathBuf>,
+    #[command(flatten)]
+    name: NameArgs,
     #[command(flatten)]
     pub(super) secret: SecretArgs,
     #[command(flatten)]
@@ -101,7 +128,8 @@ impl VaultArgs {
     /// The store's key, if it is given out.
     pub(super) fn release(&self) -> Result<(SealedFile, StoreKey), Failure> {
         let mut place = SealedFile::new(&self.sealed(), self.secret.need()?);
-        let key = place.release(&self.state.measure()?).map_err(Failure::failed)?;
+        let name = self.name.of(&self.vault)?;
+        let key = place.release(&name, &self.state.measure()?).map_err(Failure::failed)?;
         Ok((place, key))
     }
 }
@@ -110,14 +138,15 @@ impl VaultArgs {
 pub(super) fn release_or_make(
     place: &mut SealedFile,
     sealed: &Path,
+    vault: &Name,
     state: &StateArgs,
 ) -> Result<(StoreKey, bool), Failure> {
     let state = state.measure()?;
     if sealed.exists() {
-        return Ok((place.release(&state).map_err(Failure::failed)?, false));
+        return Ok((place.release(vault, &state).map_err(Failure::failed)?, false));
     }
     let key = StoreKey::generate().map_err(Failure::failed)?;
-    place.keep(&key, policy_of(&state)?).map_err(Failure::failed)?;
+    place.keep(&key, policy_of(vault, &state)?).map_err(Failure::failed)?;
     Ok((key, true))
 }
 

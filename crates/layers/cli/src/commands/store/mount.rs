@@ -3,7 +3,7 @@
 use super::key::VaultArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
-use bakeoff_layers_base::release::{Counter, Release};
+use bakeoff_layers_base::release::{Counter, Refusal, Release, burn_stack, lock_heap};
 use bakeoff_layers_store::mount::{End, Options, Ready, forbid_dumps, keeper_main, serve};
 use bakeoff_layers_store::{Caching, Vault};
 use clap::Args;
@@ -31,13 +31,10 @@ pub(crate) struct MountArgs {
 
 pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
     forbid_dumps();
-    let (mut place, key) = args.vault.release()?;
-    let caching = if args.keep_encrypted { Caching::Page } else { Caching::Direct };
-    let vault = Vault::open(&args.vault.vault, &key, caching).map_err(Failure::failed)?;
-    drop(key);
-    // The number is genuine only now: it is part of the header that the key opened.
-    place.advance(Counter::Vault, vault.header().sequence).map_err(Failure::failed)?;
-    drop(place);
+    let vault = open(&args)?;
+    burn_stack();
+    // The vault's own keys are the cipher library's, and that keeps them where it likes.
+    lock_heap().map_err(Refusal::Memory).map_err(Failure::failed)?;
     let contents = vault.contents();
     let (name, at) = (args.vault.vault.display().to_string(), args.at.display().to_string());
     let options = Options {
@@ -70,6 +67,16 @@ pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
         End::Unmounted | End::Locked => terminal::complain("somebody else unmounted it"),
     }
     Ok(Exit::Done)
+}
+
+/// The vault, with the keys of its own; the store's is gone again when this returns.
+fn open(args: &MountArgs) -> Result<Vault, Failure> {
+    let (mut place, key) = args.vault.release()?;
+    let caching = if args.keep_encrypted { Caching::Page } else { Caching::Direct };
+    let vault = Vault::open(&args.vault.vault, &key, caching).map_err(Failure::failed)?;
+    // The number is genuine only now: it is part of the header that the key opened.
+    place.advance(Counter::Vault, vault.header().sequence).map_err(Failure::failed)?;
+    Ok(vault)
 }
 
 pub(super) fn keeper_command() -> Result<Command, Failure> {

@@ -1,6 +1,6 @@
 //! `store seal`: a directory becomes a vault.
 
-use super::key::{SecretArgs, StateArgs, new_key, release_or_make, sealed_beside};
+use super::key::{NameArgs, SecretArgs, StateArgs, new_key, release_or_make, sealed_beside};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_base::release::{Counter, Release, SealedFile};
@@ -20,6 +20,8 @@ pub(crate) struct SealArgs {
     #[arg(long, value_name = "FILE")]
     sealed: Option<PathBuf>,
     #[command(flatten)]
+    name: NameArgs,
+    #[command(flatten)]
     secret: SecretArgs,
     #[command(flatten)]
     state: StateArgs,
@@ -34,7 +36,8 @@ pub(super) fn seal(args: &SealArgs) -> Result<Exit, Failure> {
     })?;
     let sealed = sealed_beside(&args.out, args.sealed.as_deref());
     let mut place = SealedFile::new(&sealed, args.secret.need()?);
-    let (key, fresh) = release_or_make(&mut place, &sealed, &args.state)?;
+    let name = args.name.of(&args.out)?;
+    let (key, fresh) = release_or_make(&mut place, &sealed, &name, &args.state)?;
     let sequence = place.newest(Counter::Vault).map_err(Failure::failed)?.saturating_add(1);
     let options = sealing::Options { block, sequence };
     let done = sealing::seal(&args.directory, &args.out, &key, options).map_err(Failure::failed)?;

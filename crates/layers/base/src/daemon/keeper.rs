@@ -2,15 +2,17 @@
 //!
 //! Measured side, a process of its own that sleeps in one read. It holds the end of a pair of sockets
 //! whose other end only the daemon has. When the daemon says that it is over, or is gone, however it
-//! went, the read ends; if the very mount of the daemon is still there, it is taken away. Without it, every process that touches the
-//! mount point would get ENOTCONN until somebody unmounts.
+//! went, the read ends; if the very mount of the daemon is still there, it is taken away. Without it, every
+//! process that touches the mount point would get ENOTCONN until somebody unmounts. It may unmount, and make
+//! hardly another system call.
 
-use super::point;
+use super::{calls, point};
+use bakeoff_sys::seccomp::{Filter, Rule, allow};
 use nix::errno::Errno;
 use nix::sys::stat::{major, minor};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -22,14 +24,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// The daemon's end.
-pub(crate) struct Keeper {
+#[derive(Debug)]
+pub struct Keeper {
     socket: Option<UnixStream>,
     child: Option<Child>,
 }
 
 impl Keeper {
     /// Starts it, if there is a command for it. It gets the mount point as its last argument.
-    pub(crate) fn start(command: Option<Command>, at: &Path) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// What starting a process reports.
+    pub fn start(command: Option<Command>, at: &Path) -> io::Result<Self> {
         let Some(mut command) = command else { return Ok(Self { socket: None, child: None }) };
         let (own, theirs) = UnixStream::pair()?;
         // A group of its own: Ctrl-C of a terminal is for the daemon alone.
@@ -39,14 +45,14 @@ impl Keeper {
     }
 
     /// Tells it which device the mount is.
-    pub(crate) fn tell(&mut self, device: Option<u64>) {
+    pub fn tell(&mut self, device: Option<u64>) {
         if let (Some(socket), Some(device)) = (&mut self.socket, device) {
             let _ = writeln!(socket, "{}:{}", major(device), minor(device));
         }
     }
 
     /// Lets it unmount, and ends it; whether files were open, or `None` when it is gone or could not.
-    pub(crate) fn unmount(&mut self) -> Option<bool> {
+    pub fn unmount(&mut self) -> Option<bool> {
         let mut socket = self.socket.take()?;
         socket.shutdown(Shutdown::Write).ok()?;
         let mut answer = String::new();
@@ -72,26 +78,37 @@ impl Drop for Keeper {
 const BUSY: &str = "busy";
 const DONE: &str = "done";
 
+/// All that it does once it waits: read, look at the mounts, take one off, answer.
+const CALLS: &[Rule] =
+    &[allow(libc::SYS_read), allow(libc::SYS_write), allow(libc::SYS_lseek), allow(libc::SYS_umount2)];
+
 /// The keeper's whole life: waits for the daemon's end, then takes its mount away if it is there, and
 /// says whether files were open.
 ///
 /// # Errors
-/// When the mount is there and cannot be taken away.
+/// When the mount is there and cannot be taken away, or the kernel takes no filter of system calls.
 pub fn keeper_main(at: &Path) -> io::Result<()> {
     for signal in [SIGTERM, SIGINT] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
+    let mut daemon = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let mut mounts = File::open("/proc/self/mountinfo")?;
+    Filter::new(&[CALLS, calls::FACTS, calls::RUNTIME]).apply()?;
     let mut device = String::new();
-    io::stdin().read_to_string(&mut device)?;
-    let there =
-        || Ok::<_, io::Error>(is_mounted(&std::fs::read("/proc/self/mountinfo")?, device.trim_end(), at));
+    daemon.read_to_string(&mut device)?;
+    let mut there = || {
+        let mut text = Vec::new();
+        // Read anew from its beginning it tells the mounts of now.
+        mounts.rewind()?;
+        mounts.read_to_end(&mut text)?;
+        Ok::<_, io::Error>(is_mounted(&text, device.trim_end(), at))
+    };
     let busy = there()? && point::unmount(at);
     if there()? {
         return Err(Errno::EBUSY.into());
     }
     // A daemon that was killed hears nothing any more.
-    let _ = File::from(io::stdin().as_fd().try_clone_to_owned()?)
-        .write_all(if busy { BUSY } else { DONE }.as_bytes());
+    let _ = daemon.write_all(if busy { BUSY } else { DONE }.as_bytes());
     Ok(())
 }
 

@@ -4,8 +4,6 @@
 //! one is made.
 
 use super::keeper::Keeper;
-use super::{End, MountError};
-use fuser::BackgroundSession;
 use nix::errno::Errno;
 use nix::mount::{MntFlags, umount2};
 use nix::sys::statvfs::statvfs;
@@ -13,11 +11,48 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why there is no mount point.
+#[derive(Debug, Error)]
+pub enum PointError {
+    /// The mount point cannot be used.
+    #[error("cannot mount on {}: {error}", path.display())]
+    Unfit {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A mount whose daemon is dead, and we may not take it away.
+    #[error(
+        "{} is a mount whose daemon is dead, and it cannot be unmounted ({error}); as root: umount -l {}",
+        path.display(),
+        path.display()
+    )]
+    Dead {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// What became of a mount that was to be taken off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It is gone.
+    Off,
+    /// Files were open: it is out of sight, and what is open gets ENOTCONN.
+    OutOfSight,
+    /// It is there still, dead: the keeper, who alone may unmount, was gone.
+    Left,
+}
 
 /// A mount of ours; unmounts when it goes.
-pub(super) struct Mounted {
+#[derive(Debug)]
+pub struct Mounted {
     at: PathBuf,
-    session: Option<BackgroundSession>,
     keeper: Keeper,
     /// We may not unmount ourselves.
     by_keeper: bool,
@@ -25,24 +60,25 @@ pub(super) struct Mounted {
 }
 
 impl Mounted {
-    pub(super) fn new(at: PathBuf, session: BackgroundSession, keeper: Keeper, by_keeper: bool) -> Self {
-        Self { at, session: Some(session), keeper, by_keeper, gone: false }
+    /// What was mounted there just now; `by_keeper` when this process may not unmount.
+    pub fn new(at: PathBuf, keeper: Keeper, by_keeper: bool) -> Self {
+        Self { at, keeper, by_keeper, gone: false }
     }
 
     /// Tells the keeper which mount it is; the mount must answer.
-    pub(super) fn tell_keeper(&mut self) {
+    pub fn tell_keeper(&mut self) {
         self.keeper.tell(device(&self.at));
     }
 
     /// Unmounts. When files are open the mount is only taken out of sight, and this says so.
-    pub(super) fn unmount(&mut self) -> End {
+    pub fn unmount(&mut self) -> Taken {
         self.gone = true;
         let busy = if self.by_keeper { self.keeper.unmount() } else { Some(unmount(&self.at)) };
-        busy.map_or(End::Left, |busy| if busy { End::SignalBusy } else { End::Signal })
+        busy.map_or(Taken::Left, |busy| if busy { Taken::OutOfSight } else { Taken::Off })
     }
 
     /// Somebody else unmounted.
-    pub(super) fn is_gone(&mut self) {
+    pub fn is_gone(&mut self) {
         self.gone = true;
     }
 }
@@ -52,13 +88,11 @@ impl Drop for Mounted {
         if !self.gone {
             self.unmount();
         }
-        // The session's own drop would unmount once more, and might hit what lies below.
-        std::mem::forget(self.session.take());
     }
 }
 
 /// Unmounts; when files are open it takes the mount out of sight and ends its connection, and says so.
-pub(crate) fn unmount(at: &Path) -> bool {
+pub fn unmount(at: &Path) -> bool {
     let busy = umount2(at, MntFlags::empty()) == Err(Errno::EBUSY);
     if busy {
         // By force, so that whoever waits for an answer gets an error. It may be the daemon itself:
@@ -69,8 +103,11 @@ pub(crate) fn unmount(at: &Path) -> bool {
 }
 
 /// The mount point's full path, and whether a dead mount was taken away from it.
-pub(crate) fn prepare(at: &Path) -> Result<(PathBuf, bool), MountError> {
-    let unfit = |error| MountError::Point { path: at.to_owned(), error };
+///
+/// # Errors
+/// It is no directory, or a dead mount that we may not take away.
+pub fn prepare(at: &Path) -> Result<(PathBuf, bool), PointError> {
+    let unfit = |error| PointError::Unfit { path: at.to_owned(), error };
     let cleared = clear_dead(at)?;
     if !fs::metadata(at).map_err(unfit)?.is_dir() {
         return Err(unfit(io::ErrorKind::NotADirectory.into()));
@@ -78,12 +115,12 @@ pub(crate) fn prepare(at: &Path) -> Result<(PathBuf, bool), MountError> {
     Ok((at.canonicalize().map_err(unfit)?, cleared))
 }
 
-fn clear_dead(at: &Path) -> Result<bool, MountError> {
+fn clear_dead(at: &Path) -> Result<bool, PointError> {
     // Not `stat`: the kernel may still have the answer of the dead daemon.
     match statvfs(at) {
         Err(Errno::ENOTCONN) => {
             umount2(at, MntFlags::MNT_DETACH)
-                .map_err(|error| MountError::Dead { path: at.to_owned(), error: error.into() })?;
+                .map_err(|error| PointError::Dead { path: at.to_owned(), error: error.into() })?;
             Ok(true)
         }
         _ => Ok(false),
@@ -91,13 +128,13 @@ fn clear_dead(at: &Path) -> Result<bool, MountError> {
 }
 
 /// The device number of what is mounted there.
-pub(crate) fn device(at: &Path) -> Option<u64> {
+pub fn device(at: &Path) -> Option<u64> {
     fs::metadata(at).ok().map(|metadata| metadata.dev())
 }
 
 /// FUSE mounts begin with the kernel's default of 128 KiB, which costs a round trip each. Without
 /// root it stays.
-pub(super) fn raise_read_ahead(at: &Path, kib: u32) -> Option<u32> {
+pub fn raise_read_ahead(at: &Path, kib: u32) -> Option<u32> {
     let device = device(at)?;
     let (major, minor) = (nix::sys::stat::major(device), nix::sys::stat::minor(device));
     let setting = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");

@@ -1,0 +1,138 @@
+//! System calls that every daemon needs, whatever it serves: parts of the tables that daemons live under.
+//!
+//! Measured side. A table names calls and how they may be made ([`bakeoff_sys::seccomp`]); what is not
+//! named is refused. None of these parts lets a process execute a program, reach another process or the
+//! network, open a file that is there, or have memory that is executable.
+
+use bakeoff_sys::seccomp::{Argument, Rule, allow, allow_if, unknown};
+
+/// Not to be executed.
+const NO_CODE: &[Argument] = &[Argument::long(2, libc::PROT_EXEC as u64, 0)];
+
+/// A thread of this process: memory, handlers of signals and all else are shared.
+const THREAD: u64 = (libc::CLONE_VM | libc::CLONE_SIGHAND | libc::CLONE_THREAD) as u64;
+
+/// What the C library and Rust's do by themselves: memory, locks, threads, time, signals, the end.
+pub const RUNTIME: &[Rule] = &[
+    allow(libc::SYS_futex),
+    allow(libc::SYS_close),
+    allow(libc::SYS_clock_gettime),
+    allow(libc::SYS_clock_nanosleep),
+    allow(libc::SYS_sched_yield),
+    allow_if(libc::SYS_mmap, NO_CODE),
+    allow_if(libc::SYS_mprotect, NO_CODE),
+    allow(libc::SYS_munmap),
+    allow(libc::SYS_mremap),
+    allow(libc::SYS_madvise),
+    allow(libc::SYS_brk),
+    allow(libc::SYS_mlock),
+    allow(libc::SYS_munlock),
+    allow(libc::SYS_rt_sigprocmask),
+    allow(libc::SYS_rt_sigaction),
+    allow(libc::SYS_rt_sigreturn),
+    allow(libc::SYS_sigaltstack),
+    allow(libc::SYS_restart_syscall),
+    // Its arguments lie in memory, where a filter cannot see them.
+    unknown(libc::SYS_clone3),
+    allow_if(libc::SYS_clone, &[Argument::long(0, THREAD, THREAD)]),
+    allow(libc::SYS_set_robust_list),
+    allow(libc::SYS_rseq),
+    allow(libc::SYS_gettid),
+    allow(libc::SYS_getpid),
+    allow(libc::SYS_sched_getaffinity),
+    allow_if(libc::SYS_prctl, &[Argument::int(0, u32::MAX, libc::PR_SET_NAME as u32)]),
+    allow(libc::SYS_getrandom),
+    allow(libc::SYS_exit),
+    allow(libc::SYS_exit_group),
+];
+
+/// Facts about files, by a path or a descriptor; nothing is opened.
+pub const FACTS: &[Rule] = &[allow(libc::SYS_statx), allow(libc::SYS_fstat), allow(libc::SYS_newfstatat)];
+
+/// A new file that nobody had before.
+const NEW: u32 = (libc::O_CREAT | libc::O_EXCL) as u32;
+
+/// To put a file in place of another ([`crate::plain::Place`]).
+pub const REPLACING: &[Rule] = &[
+    allow(libc::SYS_write),
+    allow_if(libc::SYS_openat, &[Argument::int(2, NEW, NEW)]),
+    #[cfg(target_arch = "x86_64")]
+    allow(libc::SYS_renameat),
+    allow(libc::SYS_renameat2),
+    allow(libc::SYS_unlinkat),
+    allow(libc::SYS_fsync),
+];
+
+/// To speak over sockets that are connected: no address is named.
+pub const CONNECTED: &[Rule] = &[
+    allow(libc::SYS_read),
+    allow(libc::SYS_recvfrom),
+    allow_if(libc::SYS_sendto, &[Argument::long(4, u64::MAX, 0)]),
+    allow(libc::SYS_shutdown),
+    #[cfg(target_arch = "x86_64")]
+    allow(libc::SYS_poll),
+    allow(libc::SYS_ppoll),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bakeoff_sys::seccomp::Filter;
+    use std::fs::File;
+    use std::io;
+    use std::process::Command;
+
+    /// What a thread under all these parts gets; it lives on.
+    fn tried<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+        let under = move || {
+            Filter::new(&[RUNTIME, FACTS, REPLACING, CONNECTED]).apply_to_this_thread().unwrap();
+            work()
+        };
+        std::thread::spawn(under).join().unwrap()
+    }
+
+    fn code<T>(result: io::Result<T>) -> Option<i32> {
+        result.err().and_then(|error| error.raw_os_error())
+    }
+
+    #[test]
+    fn what_a_hijacked_daemon_would_want_is_refused() {
+        let refused = tried(|| {
+            [
+                code(Command::new("/bin/true").spawn()),
+                code(File::open("/etc/hostname")),
+                code(File::options().write(true).open("/dev/null")),
+                code(std::net::UdpSocket::bind("127.0.0.1:0")),
+                code(std::os::unix::net::UnixStream::pair()),
+                code(nix::sys::signal::kill(nix::unistd::Pid::this(), None).map_err(io::Error::from)),
+                code(nix::unistd::chroot("/").map_err(io::Error::from)),
+                code(std::fs::read_dir("/")),
+                code(std::os::unix::fs::symlink("/etc", "/tmp/bakeoff-never")),
+                code(std::fs::hard_link("/etc/hostname", "/tmp/bakeoff-never")),
+            ]
+        });
+        assert_eq!(refused, [Some(libc::EPERM); 10]);
+    }
+
+    #[test]
+    fn what_a_daemon_does_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("status");
+        let place = crate::plain::Place::of(&path).unwrap();
+        let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
+        let length = tried(move || {
+            use std::io::{Read, Write};
+            place.replace(b"state", crate::plain::For::Readers).unwrap();
+            (&one).write_all(b"12345").unwrap();
+            one.shutdown(std::net::Shutdown::Write).unwrap();
+            let mut heard = String::new();
+            (&other).read_to_string(&mut heard).unwrap();
+            // Threads, memory that grows, time.
+            let thread = std::thread::Builder::new().name("another".to_owned());
+            let large = thread.spawn(|| vec![1_u8; 40 << 20].len()).unwrap().join().unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            (heard.len(), large, std::fs::metadata(path).unwrap().len())
+        });
+        assert_eq!(length, (5, 40 << 20, 5));
+    }
+}

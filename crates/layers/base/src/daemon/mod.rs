@@ -1,0 +1,11 @@
+//! What a layer needs as a process of its own: a mount point, a keeper who takes the mount off, few
+//! rights, few system calls, a status.
+//!
+//! Measured side, cold. Names no layer: what is mounted, what is served and what the status says is the
+//! caller's. Prints nothing.
+
+pub mod calls;
+pub mod keeper;
+pub mod point;
+pub mod rights;
+pub mod status;

@@ -1,0 +1,48 @@
+//! The status file: what a daemon is and has counted, as lines of a name and a value.
+//!
+//! Measured side. Written under another name and renamed, so that a reader sees a whole one; not
+//! synced, as it says nothing after a crash. Only when something changed, so that an idle daemon does
+//! nothing. It may lie where others can write ([`crate::plain`]). What it says is the caller's.
+
+use crate::plain::{self, For, Place};
+use std::io;
+use std::path::Path;
+
+/// The longest that is read back: one may have a line for each file of a tree.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// The status file, or none.
+#[derive(Debug)]
+pub struct StatusFile {
+    place: Option<Place>,
+    written: String,
+}
+
+impl StatusFile {
+    /// At this path, if there is to be one. Its directory is opened once: what becomes of the path later
+    /// does not matter.
+    ///
+    /// # Errors
+    /// There is no such directory.
+    pub fn open(path: Option<&Path>) -> io::Result<Self> {
+        Ok(Self { place: path.map(Place::of).transpose()?, written: String::new() })
+    }
+
+    /// Writes it, if it would say something else than before.
+    ///
+    /// # Errors
+    /// What writing reports; the old one is left.
+    pub fn write(&mut self, text: String) -> io::Result<()> {
+        let Some(place) = &self.place else { return Ok(()) };
+        if text != self.written {
+            place.replace(text.as_bytes(), For::Readers)?;
+            self.written = text;
+        }
+        Ok(())
+    }
+}
+
+/// What an earlier process left there; nothing where there is no regular file.
+pub fn read_back(path: &Path) -> String {
+    plain::read(path, MOST_BYTES).map_or(String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
+}

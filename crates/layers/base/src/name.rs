@@ -1,0 +1,46 @@
+//! Names that are signed, bound to and compared: of a vault, a manifest, a directory.
+//!
+//! Cold. One line of printable ASCII, whatever the name itself is made of: what is equal as text is equal.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+
+/// A name, escaped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name(String);
+
+impl Name {
+    /// Of a file or directory, or whatever somebody typed.
+    pub fn of(name: impl AsRef<OsStr>) -> Self {
+        Self(name.as_ref().as_bytes().escape_ascii().to_string())
+    }
+
+    /// One that was escaped before; `None` when it was not.
+    pub fn read(text: &str) -> Option<Self> {
+        let plain = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
+        (!text.is_empty() && text.bytes().all(plain)).then(|| Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_line_and_no_two_are_the_same() {
+        let names = ["a b", "a\nb", "a\\nb", "é", "e"].map(Name::of);
+        for (at, name) in names.iter().enumerate() {
+            assert_eq!(Name::read(&name.to_string()).as_ref(), Some(name));
+            assert!(!names[..at].contains(name), "{name}");
+        }
+        assert_eq!(Name::read(""), None);
+        assert_eq!(Name::read("a\nb"), None);
+    }
+}

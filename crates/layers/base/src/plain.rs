@@ -1,0 +1,194 @@
+//! Files in directories that others may write to: read and replaced so that neither a link, a FIFO nor a
+//! device in their place is ever followed, waited for or written to.
+//!
+//! Measured side, cold, as root among others' files. Owns how such a file is opened. A temporary file
+//! beside it is made anew (`O_EXCL`, `O_NOFOLLOW`, `O_NONBLOCK`) below a descriptor of the directory, and
+//! renamed over whatever is there. Whoever may write to the directory can still take the file away.
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open, openat, renameat};
+use nix::sys::stat::Mode;
+use nix::unistd::{UnlinkatFlags, fsync, unlinkat};
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Where a file is or will be: its directory, opened, and its name there.
+#[derive(Debug)]
+pub struct Place {
+    folder: OwnedFd,
+    name: OsString,
+}
+
+/// Who a file is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum For {
+    /// Everybody may read it; whether it outlives a crash does not matter.
+    Readers,
+    /// Its owner alone; on the disk when writing returns.
+    Owner,
+}
+
+impl Place {
+    /// Opens the directory that a file lies in.
+    ///
+    /// # Errors
+    /// There is no such directory, or the path names none of its files.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        Ok(Self { folder: open(folder.unwrap_or(Path::new(".")), flags, Mode::empty())?, name })
+    }
+
+    /// Puts a file with these bytes in place of whatever has its name, all at once.
+    ///
+    /// # Errors
+    /// What the kernel reports; what was there is there still.
+    pub fn replace(&self, bytes: &[u8], reader: For) -> io::Result<()> {
+        let beside = self.beside();
+        let mut file = self.make(&beside, reader)?;
+        let written = file.write_all(bytes).and_then(|()| match reader {
+            For::Owner => file.sync_all(),
+            For::Readers => Ok(()),
+        });
+        let name = self.name.as_os_str();
+        if let Err(error) =
+            written.and_then(|()| Ok(renameat(&self.folder, beside.as_os_str(), &self.folder, name)?))
+        {
+            let _ = unlinkat(&self.folder, beside.as_os_str(), UnlinkatFlags::NoRemoveDir);
+            return Err(error);
+        }
+        match reader {
+            For::Owner => self.sync(),
+            For::Readers => Ok(()),
+        }
+    }
+
+    /// Whether a file could be written there: tried, and taken away again.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn try_writing(&self) -> io::Result<()> {
+        let beside = self.beside();
+        drop(self.make(&beside, For::Owner)?);
+        Ok(unlinkat(&self.folder, beside.as_os_str(), UnlinkatFlags::NoRemoveDir)?)
+    }
+
+    /// A name of its own for each process: two that write the same file do not meet.
+    fn beside(&self) -> OsString {
+        let mut name = self.name.clone();
+        name.push(format!(".{}.new", std::process::id()));
+        name
+    }
+
+    fn make(&self, name: &OsStr, reader: For) -> io::Result<File> {
+        let flags = OFlag::O_WRONLY
+            | OFlag::O_CREAT
+            | OFlag::O_EXCL
+            | OFlag::O_NOFOLLOW
+            | OFlag::O_NONBLOCK
+            | OFlag::O_CLOEXEC;
+        let mode = Mode::from_bits_truncate(match reader {
+            For::Readers => 0o644,
+            For::Owner => 0o600,
+        });
+        let made = match openat(&self.folder, name, flags, mode) {
+            // Left by a process that was killed, or put there by somebody: its name goes, not what it leads to.
+            Err(Errno::EEXIST) => {
+                unlinkat(&self.folder, name, UnlinkatFlags::NoRemoveDir)?;
+                openat(&self.folder, name, flags, mode)?
+            }
+            other => other?,
+        };
+        Ok(made.into())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        Ok(fsync(openat(&self.folder, ".", flags, Mode::empty())?)?)
+    }
+}
+
+/// Reads a regular file of at most so many bytes, and nothing else that has its name.
+///
+/// # Errors
+/// It is not there, no regular file, or larger.
+pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > most_bytes {
+        true => Err(io::ErrorKind::FileTooLarge.into()),
+        false => Ok(bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::unistd::mkfifo;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+
+    /// A directory, the path of a file in it, and that of the temporary one beside it.
+    fn place() -> (tempfile::TempDir, PathBuf, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let beside = dir.path().join(format!("status.{}.new", std::process::id()));
+        let path = dir.path().join("status");
+        (dir, path, beside)
+    }
+
+    #[test]
+    fn a_link_is_replaced_and_what_it_leads_to_is_not_written_to() {
+        let (dir, path, beside) = place();
+        let victim = dir.path().join("victim");
+        fs::write(&victim, "of root").unwrap();
+        for link in [&path, &beside] {
+            symlink(&victim, link).unwrap();
+            Place::of(&path).unwrap().replace(b"new", For::Readers).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), b"new");
+            assert!(path.symlink_metadata().unwrap().is_file());
+            assert_eq!(fs::read(&victim).unwrap(), b"of root");
+        }
+        Place::of(&path).unwrap().try_writing().unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "something was left beside it");
+    }
+
+    #[test]
+    fn a_fifo_is_replaced_without_waiting_and_never_read() {
+        let (_dir, path, beside) = place();
+        for fifo in [&path, &beside] {
+            let _ = fs::remove_file(fifo);
+            mkfifo(fifo, Mode::from_bits_truncate(0o666)).unwrap();
+            assert_eq!(read(fifo, 10).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+            Place::of(&path).unwrap().replace(b"new", For::Owner).unwrap();
+            assert_eq!(read(&path, 3).unwrap(), b"new");
+        }
+        assert_eq!(read(&path, 2).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        symlink(&path, &beside).unwrap();
+        assert_eq!(read(&beside, 10).unwrap_err().raw_os_error(), Some(libc::ELOOP));
+    }
+
+    #[test]
+    fn the_directory_is_the_one_that_was_opened() {
+        let (dir, path, _) = place();
+        let (real, elsewhere) = (dir.path().join("real"), dir.path().join("elsewhere"));
+        fs::create_dir(&real).unwrap();
+        fs::create_dir(&elsewhere).unwrap();
+        let place = Place::of(&real.join("status")).unwrap();
+        fs::rename(&real, &path).unwrap();
+        symlink(&elsewhere, &real).unwrap();
+        place.replace(b"new", For::Readers).unwrap();
+        assert_eq!(fs::read(path.join("status")).unwrap(), b"new");
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+    }
+}

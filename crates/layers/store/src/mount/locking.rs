@@ -1,0 +1,59 @@
+//! What becomes of a mounted vault when its store is locked.
+//!
+//! Measured side, once. Keys go first: from then on no read is answered. Then the kernel drops what it was
+//! given, contents before names: for a name it waits for the directory's lock, which any reader can hold for
+//! as long as he likes (a page of his own file system under the buffer of his `getdents`), for contents it
+//! does not. All this in a thread of its own, so that nobody who is waited for holds up the rest.
+
+use super::filesystem::inode;
+use crate::tree::NodeId;
+use crate::vault::Vault;
+use fuser::Notifier;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread;
+
+/// How far a lock has come.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Dropped(Arc<AtomicU8>);
+
+/// Words for it, in this order.
+const STAGES: [&str; 4] = ["nothing", "keys", "contents", "names"];
+
+impl Dropped {
+    /// The last that is gone.
+    pub(super) fn word(&self) -> &'static str {
+        STAGES.get(usize::from(self.0.load(Ordering::Relaxed))).copied().unwrap_or_default()
+    }
+
+    fn next(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Drops the keys, and lets a thread drop everything that the kernel has of the vault.
+pub(super) fn lock(vault: &Arc<Vault>, notifier: &Notifier, dropped: &Dropped) {
+    vault.lock();
+    dropped.next();
+    let (own, its, seen) = (vault.clone(), notifier.clone(), dropped.clone());
+    let apart = thread::Builder::new().name("lock".to_owned());
+    if apart.spawn(move || forget(&own, &its, &seen)).is_err() {
+        // No thread is to be had: here, then.
+        forget(vault, notifier, dropped);
+    }
+}
+
+fn forget(vault: &Vault, notifier: &Notifier, dropped: &Dropped) {
+    let tree = vault.tree();
+    // ENOENT says that the kernel does not have it.
+    for (id, _) in tree.nodes() {
+        let _ = notifier.inval_inode(inode(id), 0, 0);
+    }
+    dropped.next();
+    for (_, node) in tree.nodes().filter(|(id, _)| *id != NodeId::ROOT) {
+        let _ = notifier.inval_entry(inode(tree.parent(node)), OsStr::from_bytes(tree.name(node)));
+    }
+    dropped.next();
+}

@@ -1,0 +1,76 @@
+//! A symbolic link in the place of a signed file, or on the way to it, showed another file under the
+//! signed name: the kernel tells what was opened, not by which link.
+
+use crate::site::{Mounted, Site, may_run, open, wait_until};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+/// A sealed tree, and beside it what an attacker would like to show.
+fn site() -> Site {
+    let site = Site::tampered(&[]);
+    fs::create_dir(site.path("evil")).unwrap();
+    for name in ["b", "c"] {
+        fs::write(site.path("evil").join(name), "evil").unwrap();
+    }
+    site
+}
+
+#[test]
+fn such_a_link_ends_arming_with_a_sentence_that_names_it() {
+    if !may_run("such_a_link_ends_arming_with_a_sentence_that_names_it") {
+        return;
+    }
+    let link = |target: &Path, at: &str| {
+        let site = site();
+        let place = site.file(at);
+        let _ = fs::remove_file(&place);
+        if place.is_dir() {
+            fs::rename(&place, site.path("away")).unwrap();
+        }
+        symlink(target, &place).unwrap();
+        site
+    };
+    for (target, at, what) in [
+        ("../evil/b", "b", "b: a symbolic link in the place of a signed file"),
+        ("a", "b", "b: a symbolic link in the place of a signed file"),
+        ("../evil", "sub", "sub: a symbolic link on the way to signed files"),
+        ("/etc/passwd", "sub/p", "sub/p: a symbolic link that leads out of the tree"),
+        // Whoever may rename what is above the tree leads it elsewhere.
+        ("../site/a", "new", "new: a symbolic link that leads out of the tree"),
+        ("nothing", "new\nnoted", "new\\u{a}noted: a symbolic link that leads nowhere"),
+    ] {
+        let site = link(Path::new(target), at);
+        let said = site.refusal(&["--mode", "deny"]);
+        assert!(said.contains(what) && said.contains("--links allow"), "{said}");
+    }
+    // What leads to what is signed, by the inside, hides nothing.
+    let site = link(Path::new("sub/../a"), "new");
+    assert_eq!(site.enforce(&["--mode", "deny"]).degree(), "full");
+}
+
+#[test]
+fn taken_on_it_is_a_gap_and_one_that_comes_later_is_found() {
+    if !may_run("taken_on_it_is_a_gap_and_one_that_comes_later_is_found") {
+        return;
+    }
+    let site = site();
+    symlink("/etc/passwd", site.file("p")).unwrap();
+    let guard = site.enforce(&["--mode", "deny", "--links", "allow"]);
+    assert_eq!((guard.degree().as_str(), guard.number("gap-links")), ("partial", 1), "{}", guard.armed);
+    assert_eq!(guard.end(), Some(0));
+    fs::remove_file(site.file("p")).unwrap();
+    // Nothing is refused: nothing is a reason not to start.
+    let guard = site.enforce(&["--mode", "deny", "--no-freeze"]);
+    assert_eq!(guard.number("gap-links"), 0);
+    fs::remove_file(site.file("b")).unwrap();
+    symlink("../evil/b", site.file("b")).unwrap();
+    fs::create_dir(site.file("later")).unwrap();
+    fs::write(site.file("later/x"), "x").unwrap();
+    let _over = Mounted::bind(&site.path("evil"), &site.file("sub"));
+    guard.wait_for("gap-mounted-over", 1);
+    guard.wait_for("gap-links", 1);
+    assert_eq!(guard.number("gap-mounted-over"), 1, "a look through the tree takes nothing on");
+    // The same look through the tree has marked what came since.
+    wait_until("a mark", || open(&site.file("later/x")).is_err());
+}
