@@ -117,7 +117,7 @@ pub struct Question<'a> {
     /// The start of the measured processes that each round belongs to, at least one entry per round;
     /// empty when all were started once.
     pub starts: &'a [u32],
-    /// The level of this look, from [`crate::LookPlan::level`].
+    /// The level of this look, from [`crate::level`].
     pub level: Level,
     /// Rounds or budget end here.
     pub last_look: bool,
