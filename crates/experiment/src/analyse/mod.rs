@@ -85,6 +85,8 @@ pub enum Next {
     Round(Design),
     /// Nothing: every arm has its verdict.
     Settled,
+    /// All rounds were run that the budget bears.
+    NoTime,
     /// Nothing: all rounds were run.
     AllRounds,
 }
@@ -226,5 +228,9 @@ fn next(setup: &Setup, table: &Table, decided: &[Decided]) -> Next {
     }
     let unresolved = Decision::Final(Verdict::NotResolved);
     let told = |arm: &Decided| arm.is_final && arm.judgement.decision != unresolved;
-    if decided.iter().all(told) { Next::Settled } else { Next::AllRounds }
+    match decided.iter().all(told) {
+        true => Next::Settled,
+        false if table.looks.last() < setup.max_rounds => Next::NoTime,
+        false => Next::AllRounds,
+    }
 }

@@ -86,6 +86,7 @@ impl<'a> Rounds<'a> {
         loop {
             let design = match standing.next {
                 Next::Settled => return Ok(StoppedBy::Verdicts),
+                Next::NoTime => return Ok(StoppedBy::Budget),
                 Next::AllRounds => return Ok(StoppedBy::Rounds),
                 Next::Round(design) => design,
             };
