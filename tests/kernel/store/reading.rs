@@ -1,6 +1,6 @@
 //! What a mounted store is to those who read it.
 
-use crate::support::{FILES, Site, can_mount, text_of};
+use crate::support::{FILES, Site, can_mount, text_of, until};
 use nix::errno::Errno;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -28,6 +28,23 @@ fn a_mounted_tree_is_the_tree() {
         fs::read_dir(mount.at.join("img")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["empty", "large.bin", "link", "other.bin"]);
+}
+
+/// Each of them woke the daemon.
+#[test]
+fn a_name_that_is_not_there_is_asked_about_once() {
+    if !can_mount("a_name_that_is_not_there_is_asked_about_once") {
+        return;
+    }
+    let site = Site::new();
+    let mount = site.mount();
+    for _ in 0..100 {
+        assert_eq!(mount.read("nothing").unwrap_err().kind(), std::io::ErrorKind::NotFound);
+    }
+    mount.read("index.html").unwrap();
+    until("both names", || mount.count("lookups") >= 2);
+    let lookups = mount.count("lookups");
+    assert!(lookups < 10, "{lookups}");
 }
 
 #[test]
