@@ -112,7 +112,7 @@ impl Change {
         let unit = amounts.unit();
         Self {
             effect: format!("{}{unit}", amounts.signed(at)),
-            interval: format!("{}..{}{unit}", amounts.signed(low), amounts.signed(high)),
+            interval: format!("{}{unit}", amounts.range(low, high)),
         }
     }
 }

@@ -175,7 +175,7 @@ fn amount(estimate: Option<&AmountEstimate>) -> [String; 2] {
     estimate.map_or([figures::NONE.to_owned(), String::new()], |e| {
         let amounts = Amounts::between(e.amount, e.low, e.high, 0.0, &e.unit);
         let unit = amounts.unit();
-        let range = format!("{}..{}{unit}", amounts.signed(e.low), amounts.signed(e.high));
+        let range = format!("{}{unit}", amounts.range(e.low, e.high));
         [format!("{}{unit}", amounts.signed(e.amount)), range]
     })
 }

@@ -87,8 +87,8 @@ impl Amounts {
     }
 
     /// `+2.3..+2.9`
-    pub fn range(&self, effect: &Effect) -> String {
-        format!("{}..{}", self.signed(effect.interval.low), self.signed(effect.interval.high))
+    pub fn range(&self, low: f64, high: f64) -> String {
+        format!("{}..{}", self.signed(low), self.signed(high))
     }
 
     /// `us`, with a space before it; empty where the figure has no unit.

@@ -55,7 +55,7 @@ pub fn floor_in_words(null: &Cost, effect: Option<&Cost>, wording: &Wording<'_>)
         wording.baseline,
         amounts.signed(null.amount.effect),
         amounts.unit(),
-        amounts.range(&null.amount)
+        amounts.range(null.amount.interval.low, null.amount.interval.high)
     );
     let reach = null.amount.interval.low.abs().max(null.amount.interval.high.abs());
     let hides =
@@ -79,7 +79,7 @@ impl Words<'_> {
         let range = match low > 0.0 || high < 0.0 {
             true if low.abs() <= high.abs() => format!("{}..{}", amounts.plain(low), amounts.plain(high)),
             true => format!("{}..{}", amounts.plain(high), amounts.plain(low)),
-            false => amounts.range(amount),
+            false => amounts.range(amount.interval.low, amount.interval.high),
         };
         format!(
             "{does} {}{} {figure} {than} {baseline} ({range}): {}{}",
@@ -154,7 +154,12 @@ impl Words<'_> {
     fn amount_signed(&self) -> String {
         let (amount, amounts) = (&self.cost.amount, self.amounts());
         let unit = amounts.unit();
-        format!("{}{unit} {} ({})", amounts.signed(amount.effect), self.wording.figure, amounts.range(amount))
+        format!(
+            "{}{unit} {} ({})",
+            amounts.signed(amount.effect),
+            self.wording.figure,
+            amounts.range(amount.interval.low, amount.interval.high)
+        )
     }
 
     /// `+7.8 % of a's 33.3 us`, `3.4 times a's 33.3 us`

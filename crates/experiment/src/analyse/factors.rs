@@ -157,7 +157,7 @@ fn main_effect(
                 amounts.signed(amount.effect),
                 amounts.unit(),
                 meter.noun,
-                amounts.range(amount),
+                amounts.range(amount.interval.low, amount.interval.high),
                 words.effect,
                 words.interval
             )

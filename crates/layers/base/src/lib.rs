@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod clock;
 pub mod daemon;
 pub mod digest;
 pub mod key;

@@ -28,6 +28,8 @@ pub struct Place {
 pub enum For {
     /// Everybody may read it; whether it outlives a crash does not matter.
     Readers,
+    /// Everybody may read it; on the disk when writing returns.
+    Everybody,
     /// Its owner alone; on the disk when writing returns.
     Owner,
 }
@@ -52,7 +54,7 @@ impl Place {
         let beside = self.beside();
         let mut file = self.make(&beside, reader)?;
         let written = file.write_all(bytes).and_then(|()| match reader {
-            For::Owner => file.sync_all(),
+            For::Owner | For::Everybody => file.sync_all(),
             For::Readers => Ok(()),
         });
         let name = self.name.as_os_str();
@@ -63,7 +65,7 @@ impl Place {
             return Err(error);
         }
         match reader {
-            For::Owner => self.sync(),
+            For::Owner | For::Everybody => self.sync(),
             For::Readers => Ok(()),
         }
     }
@@ -93,7 +95,7 @@ impl Place {
             | OFlag::O_NONBLOCK
             | OFlag::O_CLOEXEC;
         let mode = Mode::from_bits_truncate(match reader {
-            For::Readers => 0o644,
+            For::Readers | For::Everybody => 0o644,
             For::Owner => 0o600,
         });
         let made = match openat(&self.folder, name, flags, mode) {

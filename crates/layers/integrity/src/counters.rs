@@ -3,6 +3,7 @@
 //! Hot: one atomic addition a decision. The numbers are the layer's own word and stand beside what is
 //! seen from outside.
 
+use crate::enforcer::lock;
 use crate::words::plain;
 use bakeoff_layers_base::manifest::check::Wrong;
 use std::collections::BTreeMap;
@@ -152,7 +153,7 @@ impl Counters {
         if let Some(number) = index.and_then(|index| self.wrong.get(index)) {
             number.fetch_add(1, Ordering::Relaxed);
         }
-        let mut violations = self.violations.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut violations = lock(&self.violations);
         if let Some(known) = violations.paths.get_mut(path) {
             *known = (wrong, known.1 + 1);
         } else if violations.paths.len() < MAX_PATHS {
@@ -184,7 +185,7 @@ impl Counters {
         for (wrong, number) in Wrong::ALL.into_iter().zip(&self.wrong) {
             let _ = writeln!(text, "{} {}", wrong.name(), number.load(Ordering::Relaxed));
         }
-        let violations = self.violations.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let violations = lock(&self.violations);
         let _ = writeln!(text, "violated-paths {}", violations.paths.len());
         let _ = writeln!(text, "violations-unnamed {}", violations.unnamed);
         for (path, (wrong, number)) in &violations.paths {
@@ -218,7 +219,7 @@ impl Counters {
         };
         let wrong = Wrong::ALL.into_iter().find(|wrong| wrong.name() == name);
         if let (Ok(number), Some(wrong)) = (number.parse(), wrong) {
-            let mut violations = self.violations.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut violations = lock(&self.violations);
             violations.paths.insert(path.to_owned(), (wrong, number));
         }
     }

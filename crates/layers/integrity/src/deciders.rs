@@ -6,13 +6,12 @@
 //! answered first counts. Before the tree is armed they allow our own opens and put all others by.
 
 use crate::counters::Count;
-use crate::enforcer::Enforcer;
+use crate::enforcer::{Enforcer, lock};
 use crate::gap::Gap;
 use crate::judge::{self, Turn, Which};
 use crate::queue::Job;
 use crate::respond;
-use crate::tree::{Listed, key};
-use crate::words::plain;
+use crate::tree::{Listed, key, open_listed};
 use bakeoff_layers_base::manifest::Action;
 use bakeoff_layers_base::manifest::check::Wrong;
 use bakeoff_sys::fanotify::{Event, Open, set_answered};
@@ -88,7 +87,7 @@ pub(crate) fn decide(enforcer: &Enforcer, slot: usize) {
     let mut turn: Turn<'_> = None;
     loop {
         if turn.is_none() {
-            turn = Some(enforcer.turn.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+            turn = Some(lock(&enforcer.turn));
         }
         let decided = enforcer.waiting.is_decided();
         if let Some((open, since)) = enforcer.waiting.next() {
@@ -308,32 +307,6 @@ pub(crate) fn look_again(enforcer: &Enforcer) {
             let _ = judge::look(enforcer, &listed, &Arc::new(file), &facts, index, &mut None);
         }
     }
-}
-
-/// Opens a listed file to read it, if it can be without waiting for anybody. Nobody's open waits for it,
-/// if it is kept and we die. One that somebody holds a
-/// write lease on is a gap until he lets go, as the kernel asks him to.
-pub(crate) fn open_listed(enforcer: &Enforcer, name: &str) -> Option<OwnedFd> {
-    let path = std::path::Path::new(name);
-    let error = match inode::open_below(&enforcer.tree.root, path, inode::For::Reading) {
-        Ok(file) => {
-            let _ = set_answered(&file);
-            return Some(file);
-        }
-        Err(error) => error.kind(),
-    };
-    // Where a mark lies already the kernel has to open it for us first, cannot, and refuses our own open.
-    if matches!(error, io::ErrorKind::WouldBlock | io::ErrorKind::PermissionDenied) {
-        let file = inode::open_below(&enforcer.tree.root, path, inode::For::Knowing).ok()?;
-        let facts = inode::facts(file).ok()?;
-        if enforcer.note_unheld(key(&facts), Some(Gap::Leased)) {
-            enforcer.say(format!(
-                "{} is leased by somebody: opens of it are refused until he lets go",
-                plain(name)
-            ));
-        }
-    }
-    None
 }
 
 impl Enforcer {

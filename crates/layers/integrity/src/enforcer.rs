@@ -23,7 +23,7 @@ use std::os::fd::{OwnedFd, RawFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 /// Descriptors that are kept back from leases, a quarter of all within these limits: events that wait or
 /// are being decided, and our own files.
@@ -85,7 +85,7 @@ impl Enforcer {
         group: Group,
         first: Listed,
         supervisor: u32,
-        adopt_since_ns: Option<u64>,
+        adopt_since: Option<SystemTime>,
         server: Option<Stat>,
     ) -> Result<Self, EnforceError> {
         let tree = Tree::open(&settings.root)?;
@@ -99,7 +99,7 @@ impl Enforcer {
         let most = limit.saturating_sub(spare);
         let leases = settings.keep.map_or(most, |keep| keep.min(most));
         Ok(Self {
-            guard: Guard::new(settings.freeze && !read_only, adopt_since_ns),
+            guard: Guard::new(settings.freeze && !read_only, adopt_since),
             // Where no lease is held the number of verdicts has no descriptors behind it.
             verdicts: Verdicts::new(4_000_000, 64),
             leases: Leases::new(leases),
@@ -223,6 +223,6 @@ impl Enforcer {
 }
 
 /// A panic of another holder leaves these whole: every change to them is complete.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

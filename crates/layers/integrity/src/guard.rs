@@ -4,6 +4,7 @@
 //! It is on disk and outlives a killed machine; [`thaw`] is the way out. What was immutable before is
 //! left as it was, also by a worker that comes after one that died: it goes by the time of the last change.
 
+use crate::enforcer::lock;
 use crate::error::EnforceError;
 use crate::leases::Key;
 use crate::walk::list;
@@ -15,19 +16,20 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 #[derive(Debug)]
 pub(crate) struct Guard {
     /// Freezing is wanted now.
     on: AtomicBool,
     /// What became immutable since then is ours: a worker before this one did it.
-    adopt_since_ns: Option<u64>,
+    adopt_since: Option<SystemTime>,
     frozen: Mutex<HashSet<Key>>,
 }
 
 impl Guard {
-    pub(crate) fn new(on: bool, adopt_since_ns: Option<u64>) -> Self {
-        Self { on: AtomicBool::new(on), adopt_since_ns, frozen: Mutex::new(HashSet::new()) }
+    pub(crate) fn new(on: bool, adopt_since: Option<SystemTime>) -> Self {
+        Self { on: AtomicBool::new(on), adopt_since, frozen: Mutex::new(HashSet::new()) }
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -58,8 +60,8 @@ impl Guard {
 
     /// Whether a worker before this one made it immutable: that was the last change.
     fn adopts(&self, file: impl AsFd) -> io::Result<bool> {
-        let Some(since) = self.adopt_since_ns else { return Ok(false) };
-        Ok(inode::facts(file)?.changed_unix_ns >= since)
+        let Some(since) = self.adopt_since else { return Ok(false) };
+        Ok(UNIX_EPOCH + Duration::from_nanos(inode::facts(file)?.changed_unix_ns) >= since)
     }
 
     /// Makes it changeable again, if it was made immutable here; says whether it was.
@@ -82,7 +84,7 @@ impl Guard {
     }
 
     fn frozen(&self) -> std::sync::MutexGuard<'_, HashSet<Key>> {
-        self.frozen.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        lock(&self.frozen)
     }
 }
 

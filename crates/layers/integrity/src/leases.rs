@@ -4,6 +4,7 @@
 //! comes late when the file was closed meanwhile: it may then be about another file, under which a new
 //! lease was just taken. That one may be given back, too, but only together with its verdict.
 
+use crate::enforcer::lock;
 use bakeoff_sys::lease;
 use std::collections::HashMap;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -89,7 +90,7 @@ impl Leases {
     }
 
     fn held(&self) -> MutexGuard<'_, HashMap<RawFd, (Key, Arc<OwnedFd>)>> {
-        self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        lock(&self.held)
     }
 }
 

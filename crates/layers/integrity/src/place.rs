@@ -61,6 +61,7 @@ fn leads_to(tree: &Tree) -> io::Result<bool> {
     Ok(inode::facts(found)?.inode == inode::facts(&tree.root)?.inode)
 }
 
-fn path_only(path: &Path) -> io::Result<File> {
+/// Opens it so that nobody is asked and nothing is waited for; no link is followed.
+pub(crate) fn path_only(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)
 }

@@ -4,6 +4,7 @@
 //! copies from or to his memory meanwhile, and that may be a file of his own FUSE file system. Whoever
 //! freezes it waits for that lock, and nothing can wake him.
 
+use crate::enforcer::lock;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 use std::thread::{self, ThreadId};
@@ -32,6 +33,6 @@ impl Progress {
     }
 
     fn threads(&self) -> MutexGuard<'_, HashMap<ThreadId, (String, Instant)>> {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        lock(&self.0)
     }
 }

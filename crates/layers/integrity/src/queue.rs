@@ -1,5 +1,6 @@
 //! What is looked at after it was allowed: the queue of `log` mode, where no open waits.
 
+use crate::enforcer::lock;
 use bakeoff_sys::inode::Facts;
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -26,7 +27,7 @@ pub(crate) struct Queue {
 impl Queue {
     /// Takes a job, or gives it back when too many wait.
     pub(crate) fn put(&self, job: Job) -> Result<(), Job> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut waiting = lock(&self.waiting);
         if waiting.len() >= MAX_WAITING {
             return Err(job);
         }
@@ -37,7 +38,7 @@ impl Queue {
 
     /// The next job; waits until there is one.
     pub(crate) fn take(&self) -> Job {
-        let mut waiting = self.waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut waiting = lock(&self.waiting);
         loop {
             if let Some(job) = waiting.pop_front() {
                 return job;

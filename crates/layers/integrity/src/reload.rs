@@ -9,12 +9,12 @@ use crate::error::{EnforceError, escaped};
 use crate::gap::Gap;
 use crate::settings::Settings;
 use crate::tree::{self, Listed};
+use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::manifest::load::{self, LoadError, Trust};
 use bakeoff_layers_base::manifest::signature::PublicKey;
 use bakeoff_layers_base::manifest::{HighWater, Manifest, Refusal};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Reads the manifest; an older one than `seen` or than the high-water mark is refused, and one that has
 /// expired, unless it is version `seen` itself: that was taken in its time, and goes on.
@@ -35,11 +35,6 @@ pub(crate) fn read(settings: &Settings, seen: u64) -> Result<Manifest, EnforceEr
         marks.raise(key.id(), manifest.header().version)?;
     }
     Ok(manifest)
-}
-
-/// Seconds since 1970.
-pub(crate) fn now_unix_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs())
 }
 
 /// What SIGHUP asks for; what is to be said of it.

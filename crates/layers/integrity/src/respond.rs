@@ -4,7 +4,7 @@
 //! Deciding threads only leave an order; the main thread carries it out, so that no open waits for it.
 
 use crate::counters::Count;
-use crate::enforcer::Enforcer;
+use crate::enforcer::{Enforcer, lock};
 use crate::words::plain;
 use bakeoff_layers_base::manifest::Action;
 use bakeoff_layers_base::manifest::check::Wrong;
@@ -33,7 +33,7 @@ impl Orders {
     }
 
     fn leave(&self, action: Action, path: &str) {
-        let mut next = self.next.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut next = lock(&self.next);
         if next.as_ref().is_none_or(|(waiting, _)| *waiting < action) {
             *next = Some((action, path.to_owned()));
         }
@@ -44,7 +44,7 @@ impl Orders {
     fn take(&self) -> Option<(Action, String)> {
         let mut seen = [0; 64];
         while (&self.woken).read(&mut seen).is_ok_and(|length| length > 0) {}
-        self.next.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+        lock(&self.next).take()
     }
 }
 

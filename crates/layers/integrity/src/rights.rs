@@ -44,7 +44,6 @@ const DECIDING: &[Rule] = &[
     allow(libc::SYS_fcntl),
     allow(libc::SYS_fanotify_mark),
     allow(libc::SYS_pread64),
-    allow(libc::SYS_preadv2),
     allow(libc::SYS_openat),
     allow(libc::SYS_openat2),
     allow(libc::SYS_readlinkat),

@@ -10,6 +10,7 @@
 //! takes to start one.
 
 use crate::error::EnforceError;
+use crate::place::path_only;
 use crate::preflight;
 use crate::rights;
 use crate::settings::Settings;
@@ -24,12 +25,11 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::unistd::Pid;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
 /// A worker that says nothing for so long, beside its time limit, is ended: whoever opens waits for it.
 const SILENCE: Duration = Duration::from_secs(3);
@@ -76,9 +76,7 @@ pub fn run(
         unarmed: 0,
         version: 0,
         orphans: Vec::new(),
-        began_unix_ns: SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |now| u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)),
+        began: SystemTime::now(),
     };
     let mut worker = supervisor.start()?;
     let mut armed = false;
@@ -126,7 +124,7 @@ struct Supervisor<'a> {
     /// Opens that the last worker had read.
     orphans: Vec<Open>,
     /// When enforcing began.
-    began_unix_ns: u64,
+    began: SystemTime,
 }
 
 struct Worker {
@@ -195,7 +193,7 @@ impl Supervisor<'_> {
             orphans: std::mem::take(&mut self.orphans),
             version: self.version,
             server: self.server,
-            began_unix_ns: self.began_unix_ns,
+            began: self.began,
         };
         let settings = self.settings.clone();
         let pid = process::share_files(move || worker::run(settings, inherited))?;
@@ -258,8 +256,7 @@ impl Supervisor<'_> {
         let Ok(root) = self.settings.root.canonicalize() else { return };
         for mount in bakeoff_sys::mount::below(&root).unwrap_or_default() {
             // Nobody is asked whether it may be opened so: the worker could be waiting for us.
-            let top = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(&mount.point);
-            let Ok(top) = top else { continue };
+            let Ok(top) = path_only(&mount.point) else { continue };
             let number = inode::mount_of(&top).map(|mount| mount.to_string()).unwrap_or_default();
             if numbers.split(' ').any(|over| over == number) {
                 let _ = self.group.add(Mark::Mount, &top);

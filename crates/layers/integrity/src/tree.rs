@@ -5,17 +5,18 @@
 //! about, and every listed file by itself, so that it is asked about whatever the way to it: a hard
 //! link, another mount, a file handle.
 
-use crate::deciders::open_listed;
-use crate::enforcer::Enforcer;
+use crate::enforcer::{Enforcer, lock};
 use crate::error::EnforceError;
 use crate::gap::Gap;
 use crate::leases::Key;
 use crate::walk::Walked;
+use crate::words::plain;
 use bakeoff_layers_base::manifest::Manifest;
-use bakeoff_sys::fanotify::Mark;
+use bakeoff_sys::fanotify::{Mark, set_answered};
 use bakeoff_sys::inode::{self, Facts, For, Kind};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -39,7 +40,7 @@ impl Tree {
         let path = path.canonicalize().map_err(failed)?;
         let root = File::open(&path).map_err(failed)?;
         if !root.metadata().map_err(failed)?.is_dir() {
-            return Err(failed(std::io::ErrorKind::NotADirectory.into()));
+            return Err(failed(io::ErrorKind::NotADirectory.into()));
         }
         Ok(Self { path, root, mounts: RwLock::default(), arming: Mutex::default() })
     }
@@ -54,7 +55,7 @@ impl Tree {
     }
 
     pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
-        self.arming.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        lock(&self.arming)
     }
 }
 
@@ -269,7 +270,7 @@ fn arm_file(enforcer: &Enforcer, name: &str, mounts: Mounts) -> Option<Key> {
     Some(key(&facts))
 }
 
-fn freeze(enforcer: &Enforcer, file: impl AsFd, key: Key) -> std::io::Result<()> {
+fn freeze(enforcer: &Enforcer, file: impl AsFd, key: Key) -> io::Result<()> {
     if enforcer.freezes() { enforcer.guard.freeze(file, key) } else { Ok(()) }
 }
 
@@ -308,4 +309,30 @@ fn thaw_all(enforcer: &Enforcer) {
             }
         }
     }
+}
+
+/// Opens a listed file to read it, if it can be without waiting for anybody; nobody's open waits for it,
+/// if it is kept and we die. One that somebody holds a write lease on is a gap until he lets go, as the
+/// kernel asks him to.
+pub(crate) fn open_listed(enforcer: &Enforcer, name: &str) -> Option<OwnedFd> {
+    let path = Path::new(name);
+    let error = match inode::open_below(&enforcer.tree.root, path, For::Reading) {
+        Ok(file) => {
+            let _ = set_answered(&file);
+            return Some(file);
+        }
+        Err(error) => error.kind(),
+    };
+    // Where a mark lies already the kernel has to open it for us first, cannot, and refuses our own open.
+    if matches!(error, io::ErrorKind::WouldBlock | io::ErrorKind::PermissionDenied) {
+        let file = inode::open_below(&enforcer.tree.root, path, For::Knowing).ok()?;
+        let facts = inode::facts(file).ok()?;
+        if enforcer.note_unheld(key(&facts), Some(Gap::Leased)) {
+            enforcer.say(format!(
+                "{} is leased by somebody: opens of it are refused until he lets go",
+                plain(name)
+            ));
+        }
+    }
+    None
 }

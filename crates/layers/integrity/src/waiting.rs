@@ -3,6 +3,7 @@
 //!
 //! Hot, but while nothing waits a look costs one load. Decides nothing.
 
+use crate::enforcer::lock;
 use bakeoff_sys::fanotify::Open;
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -90,7 +91,7 @@ impl Waiting {
     }
 
     fn opens(&self) -> MutexGuard<'_, VecDeque<(Open, Instant)>> {
-        self.opens.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        lock(&self.opens)
     }
 }
 

@@ -7,12 +7,13 @@
 use crate::counters::Count;
 use crate::deciders::{self, gather};
 use crate::enforcer::{Enforcer, threads};
-use crate::error::EnforceError;
+use crate::error::{EnforceError, escaped};
 use crate::gap::Gap;
 use crate::settings::{Links, Settings};
 use crate::tree::Listed;
-use crate::words::plain;
 use crate::{place, reload, respond, rest, rights, status, tree};
+use bakeoff_layers_base::clock::now_unix_s;
+use bakeoff_layers_base::daemon::status::read_back;
 use bakeoff_layers_base::manifest::{Action, Manifest};
 use bakeoff_sys::fanotify::{Group, Mark, Open};
 use bakeoff_sys::inode;
@@ -22,12 +23,11 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
 /// What the supervisor hands to a worker.
 #[derive(Debug)]
@@ -46,8 +46,8 @@ pub(crate) struct Inherited {
     pub(crate) version: u64,
     /// Root of the process tree that `stop` ends.
     pub(crate) server: Option<Stat>,
-    /// When enforcing began, in nanoseconds since 1970.
-    pub(crate) began_unix_ns: u64,
+    /// When enforcing began.
+    pub(crate) began: SystemTime,
 }
 
 /// Enforces until SIGTERM; the process's exit code. Why it could not is said to the supervisor.
@@ -72,8 +72,8 @@ fn enforce(mut settings: Settings, inherited: Inherited) -> Result<(), EnforceEr
     let (restarts, supervisor_pid) = (inherited.restarts, inherited.supervisor_pid);
     let first = Listed::new(manifest.clone());
     let (group, server) = (inherited.group, inherited.server);
-    let adopt_since_ns = (restarts > 0).then_some(inherited.began_unix_ns);
-    let enforcer = Enforcer::new(settings, group, first, supervisor_pid, adopt_since_ns, server)?;
+    let adopt_since = (restarts > 0).then_some(inherited.began);
+    let enforcer = Enforcer::new(settings, group, first, supervisor_pid, adopt_since, server)?;
     let enforcer = Arc::new(enforcer);
     if restarts > 0 {
         restore(&enforcer, restarts);
@@ -86,7 +86,7 @@ fn enforce(mut settings: Settings, inherited: Inherited) -> Result<(), EnforceEr
         }
     }
     start_threads(&enforcer)?;
-    wait_for_tick(inherited.began_unix_ns);
+    wait_for_tick(inherited.began);
     let mut watch = Watch::new(enforcer, breaks, inherited.supervisor)?;
     watch.arm(manifest, restarts > 0)?;
     watch.look_ahead();
@@ -101,35 +101,20 @@ fn enforce(mut settings: Settings, inherited: Inherited) -> Result<(), EnforceEr
 
 /// Waits until the clock of change times has moved on since enforcing began: what becomes immutable
 /// from now on is later than what was so before.
-fn wait_for_tick(began_unix_ns: u64) {
+fn wait_for_tick(began: SystemTime) {
     /// The slowest that Linux is built with.
     const TICK: Duration = Duration::from_millis(10);
-    let began = UNIX_EPOCH + Duration::from_nanos(began_unix_ns);
     let passed = SystemTime::now().duration_since(began).unwrap_or(TICK);
     std::thread::sleep(TICK.saturating_sub(passed));
 }
-/// Longest status that is read.
-const MAX_STATUS_BYTES: u64 = 64 << 20;
 
 /// The numbers of the workers before this one.
 fn restore(enforcer: &Enforcer, restarts: u64) {
     if let Some(path) = &enforcer.settings.status {
-        enforcer.counters.restore(&read_status(path).unwrap_or_default());
+        enforcer.counters.restore(&read_back(path));
     }
     let before = enforcer.counters.get(Count::Restarts);
     enforcer.counters.add_many(Count::Restarts, restarts.saturating_sub(before));
-}
-
-/// Somebody may have laid a link or a fifo there.
-fn read_status(path: &Path) -> std::io::Result<String> {
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    let file = File::options().read(true).custom_flags(flags).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(std::io::ErrorKind::InvalidInput.into());
-    }
-    let mut text = String::new();
-    file.take(MAX_STATUS_BYTES).read_to_string(&mut text)?;
-    Ok(text)
 }
 
 fn start_threads(enforcer: &Arc<Enforcer>) -> Result<(), EnforceError> {
@@ -244,7 +229,7 @@ impl Watch {
             self.turn(Duration::from_millis(5));
             for path in self.enforcer.progress.held_up(HELD_UP) {
                 let place = self.enforcer.tree.path.join(path);
-                let place = plain(&place.to_string_lossy());
+                let place = escaped(&place);
                 self.tell(&format!(
                     "note {place} holds everything up: a process that reads or writes it keeps it locked"
                 ));
@@ -441,7 +426,7 @@ impl Watch {
         let enforcer = &self.enforcer;
         let listed = enforcer.listed();
         let header = listed.manifest.header();
-        let expired = header.not_after_unix_s < reload::now_unix_s();
+        let expired = header.not_after_unix_s < now_unix_s();
         if expired && !enforcer.gaps.is_open(Gap::Expired) {
             self.tell(&format!(
                 "note version {} of the manifest has expired, and is enforced until there is a newer one: seal it again, then SIGHUP",

@@ -66,15 +66,8 @@ fn amount(row: &Row, cost: &Changed) -> String {
         cost.old.abs().max(cost.new.abs()),
         &row.unit,
     );
-    let told = |at, low, high| {
-        format!(
-            "{}{} ({}..{})",
-            amounts.signed(at),
-            amounts.unit(),
-            amounts.signed(low),
-            amounts.signed(high)
-        )
-    };
+    let told =
+        |at, low, high| format!("{}{} ({})", amounts.signed(at), amounts.unit(), amounts.range(low, high));
     let (then, now) =
         (told(cost.old, cost.old_low, cost.old_high), told(cost.new, cost.new_low, cost.new_high));
     let change = told(cost.change, cost.change_low, cost.change_high);

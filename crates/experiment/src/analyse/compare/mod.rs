@@ -147,7 +147,12 @@ pub(super) fn so_far(setup: &Setup, table: &Table, arm: &str, cost: &Cost) -> St
     let meter = primary_meter(setup);
     let of = table.main.figures(setup.baseline_of(arm), meter).and_then(median).unwrap_or(0.0);
     let amounts = Amounts::of(&cost.amount, of, meter.unit.as_str());
-    format!("{}{} ({})", amounts.signed(cost.amount.effect), amounts.unit(), amounts.range(&cost.amount))
+    format!(
+        "{}{} ({})",
+        amounts.signed(cost.amount.effect),
+        amounts.unit(),
+        amounts.range(cost.amount.interval.low, cost.amount.interval.high)
+    )
 }
 
 /// Estimate and interval in one form for their size.

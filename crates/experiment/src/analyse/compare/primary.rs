@@ -97,15 +97,14 @@ fn contradicted(row: &Comparison, in_what: Contradiction, pairs: Option<&Cost>) 
     let amounts = Amounts::of(&pairs.amount, row.baseline_value, &row.unit);
     let unit = amounts.unit();
     let duet = row.amount_low.zip(row.amount_high);
-    let duet = duet
-        .map_or_else(String::new, |(low, high)| format!("{}..{}", amounts.signed(low), amounts.signed(high)));
+    let duet = duet.map_or_else(String::new, |(low, high)| amounts.range(low, high));
     let how = match in_what {
         Contradiction::Signs => "one says more and the other less",
         Contradiction::Sizes => "the two are further apart than their loads explain",
     };
     format!(
         "the paired rounds contradict the duet: {}{unit} a request against {duet}{unit}; {how}",
-        amounts.range(&pairs.amount)
+        amounts.range(pairs.amount.interval.low, pairs.amount.interval.high)
     )
 }
 
@@ -250,6 +249,6 @@ fn path(of: &Of<'_>, arm: &str, decided: &Decided) -> String {
         "; the whole path (subject, generator, soft interrupts): {}{} ({}){moved}",
         amounts.signed(path.effect),
         amounts.unit(),
-        amounts.range(path)
+        amounts.range(path.interval.low, path.interval.high)
     )
 }

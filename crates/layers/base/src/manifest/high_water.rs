@@ -3,9 +3,12 @@
 //! Whoever can write the file can undo it; a back end with a counter in hardware would not have that
 //! hole.
 
-use crate::plain::{For, Place};
+use crate::plain::{self, For, Place};
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// Longest that is read; a line for each key has some 30 bytes.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// A file of lines `KEY VERSION`.
 #[derive(Clone, Debug)]
@@ -70,7 +73,7 @@ impl HighWater {
     }
 
     fn marks(&self) -> Result<Vec<(u64, u64)>, HighWaterError> {
-        let text = match std::fs::read_to_string(&self.path) {
+        let text = match plain::read(&self.path, MOST_BYTES).and_then(in_words) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(source) => return Err(HighWaterError::File { path: self.path.clone(), source }),
@@ -86,6 +89,10 @@ impl HighWater {
         };
         text.lines().enumerate().map(mark).collect()
     }
+}
+
+fn in_words(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 #[cfg(test)]

@@ -53,12 +53,21 @@ pub fn signature_path(manifest: &Path) -> PathBuf {
 /// # Errors
 /// A file that cannot be read; or it is refused, by name.
 pub fn load(path: &Path, trust: &Trust<'_>) -> Result<Manifest, LoadError> {
+    load_signed(path, trust).map(|(manifest, _)| manifest)
+}
+
+/// The same, with the text of its signature, which was verified.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_signed(path: &Path, trust: &Trust<'_>) -> Result<(Manifest, String), LoadError> {
     let beside = signature_path(path);
     let signature = read(&beside, MAX_SIGNATURE_BYTES)?;
     let bytes = read(path, u64::from(u32::MAX) + 1)?;
     let refused = |refusal| LoadError::Refused { path: path.to_owned(), refusal };
-    let signature = std::str::from_utf8(&signature).map_err(|_| refused(Refusal::UnreadableSignature))?;
-    from_bytes(bytes, signature, trust).map_err(refused)
+    let signature = String::from_utf8(signature).map_err(|_| refused(Refusal::UnreadableSignature))?;
+    let manifest = from_bytes(bytes, &signature, trust).map_err(refused)?;
+    Ok((manifest, signature))
 }
 
 /// The same from bytes that were read before.

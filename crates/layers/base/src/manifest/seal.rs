@@ -7,8 +7,9 @@ use super::{Action, Entry, Header, Manifest, Refusal, load, signature, write};
 use crate::digest::{Algorithm, Digest};
 use crate::key::{KeyError, SecretKey};
 use crate::name::Name;
+use crate::plain::{For, Place};
 use std::fs::{File, Metadata};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
@@ -306,12 +307,6 @@ fn stamp(metadata: &Metadata) -> (u64, i64, i64, u64) {
 }
 
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), SealError> {
-    let failed = |source| SealError::Write { path: path.to_owned(), source };
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let mut file = File::create(&beside).map_err(failed)?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(failed)?;
-    std::fs::rename(&beside, path).map_err(failed)?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or_else(|| Path::new("."))).and_then(|dir| dir.sync_all()).map_err(failed)
+    let written = Place::of(path).and_then(|place| place.replace(bytes, For::Everybody));
+    written.map_err(|source| SealError::Write { path: path.to_owned(), source })
 }

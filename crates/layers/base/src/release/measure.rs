@@ -5,11 +5,10 @@
 
 use super::{Refusal, State};
 use crate::manifest::check;
-use crate::manifest::load::{LoadError, Trust, from_bytes, signature_path};
+use crate::manifest::load::{Trust, load_signed};
 use crate::manifest::seal::name_in;
 use crate::manifest::signature::PublicKey;
 use crate::name::Name;
-use std::fs;
 use std::path::Path;
 
 /// Compares the files below `root` with a manifest that `public` signed. Files that are not listed do
@@ -19,13 +18,8 @@ use std::path::Path;
 /// The manifest cannot be read, is refused by name, is empty, or does not say what it is of: then nothing
 /// was measured.
 pub fn measure(manifest: &Path, public: &PublicKey, root: &Path, now_unix_s: u64) -> Result<State, Refusal> {
-    let read =
-        |path: &Path| fs::read(path).map_err(|source| LoadError::File { path: path.to_owned(), source });
-    let signature = read(&signature_path(manifest))?;
-    let signature = String::from_utf8_lossy(&signature);
     let trust = Trust { key: public, now_unix_s, seen_version: 0 };
-    let refused = |refusal| LoadError::Refused { path: manifest.to_owned(), refusal };
-    let found = from_bytes(read(manifest)?, &signature, &trust).map_err(refused)?;
+    let (found, signature) = load_signed(manifest, &trust)?;
     if found.is_empty() {
         return Err(Refusal::EmptyManifest(manifest.to_owned()));
     }

@@ -13,13 +13,13 @@ use crate::cipher::{Cipher, key_id};
 use crate::layout::{BlockSize, Extent, Header, SEALED_BYTES, TAG_BYTES, VAULT_ID_BYTES};
 use crate::tree;
 use aws_lc_rs::rand;
+use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::release::StoreKey;
 use output::Output;
 use scan::Scan;
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 
 /// The file is rounded up to this, so that its length tells little of the tree's.
@@ -118,7 +118,7 @@ pub fn seal(directory: &Path, out: &Path, key: &StoreKey, options: Options) -> R
     };
     let cipher = Cipher::new(key, header.vault_id).map_err(|_| SealError::Cipher)?;
     let extent =
-        Extent { stream_bytes: scan.stream_bytes, tree_bytes: list.len() as u64, sealed_at_s: now_s() };
+        Extent { stream_bytes: scan.stream_bytes, tree_bytes: list.len() as u64, sealed_at_s: now_unix_s() };
     header.sealed =
         cipher.seal_header(&header.open_part(), &extent.encode()).map_err(|_| SealError::Cipher)?;
 
@@ -149,10 +149,6 @@ fn random_id() -> Result<[u8; VAULT_ID_BYTES], SealError> {
     let mut id = [0; VAULT_ID_BYTES];
     rand::fill(&mut id).map_err(|_| SealError::Cipher)?;
     Ok(id)
-}
-
-fn now_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 fn threads() -> usize {

@@ -3,6 +3,7 @@
 use super::PassphraseArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
+use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::digest::Algorithm;
 use bakeoff_layers_base::key;
 use bakeoff_layers_base::manifest::load::{self, Trust};
@@ -13,7 +14,6 @@ use bakeoff_layers_base::name::Name;
 use clap::Args;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Days for which a manifest is good unless something else is said.
 const DAYS: u64 = 365;
@@ -172,8 +172,4 @@ fn about(manifest: &Manifest) -> String {
         header.algorithm,
         header.key_id
     )
-}
-
-fn now_unix_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs())
 }

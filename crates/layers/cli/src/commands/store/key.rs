@@ -5,6 +5,7 @@
 use super::super::passphrase::PassphraseArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
+use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::key::read_secret;
 use bakeoff_layers_base::manifest::signature::{PublicKey, proven_public};
 use bakeoff_layers_base::name::Name;
@@ -14,7 +15,6 @@ use bakeoff_layers_base::release::{
 use clap::Args;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What opens a sealed key.
 #[derive(Args, Debug)]
@@ -66,8 +66,7 @@ impl StateArgs {
             return Ok(State::Unmeasured);
         };
         let public = PublicKey::read(public).map_err(Failure::failed)?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        measure(manifest, &public, root, now).map_err(Failure::failed)
+        measure(manifest, &public, root, now_unix_s()).map_err(Failure::failed)
     }
 }
 
