@@ -7,7 +7,7 @@ help: ## this list
 
 run: ## build, then the quickstart: what TLS costs the built-in origin (half a minute)
 	@test -x target/release/bakeoff || echo "The first build takes some 10 minutes on two cores, once, and longer beside other work."
-	cargo build --release -p bakeoff-cli
+	cargo build --release -p bakeoff-cli -p bakeoff-layers
 	target/release/bakeoff run quickstart
 
 test: ## everything CI runs: formatting, lints, all tests

@@ -11,7 +11,6 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(30);
-const DRIVERS: [&str; 2] = ["epoll", "io_uring"];
 /// Neither a whole number of frames nor of TLS records.
 const SIZE: usize = 20_003;
 
@@ -122,8 +121,8 @@ fn own_count(ended: Ended, code: i32) -> (Count, Value) {
     (Count { requests: of("requests"), replies: of("replies") }, json)
 }
 
-fn drained(yard: &Yard, url: &str, manner: &Manner, driver: &str) -> Count {
-    let mut command = yard.bakeoff(&["load", url, "--json", "-n", "1000", "--driver", driver]);
+fn drained(yard: &Yard, url: &str, manner: &Manner) -> Count {
+    let mut command = yard.bakeoff(&["load", url, "--json", "-n", "1000"]);
     command.args(manner.flags);
     let (count, json) = own_count(yard.start(command).wait(), 0);
     assert_eq!(count, Count { requests: 1000, replies: 1000 }, "{json}");
@@ -131,14 +130,8 @@ fn drained(yard: &Yard, url: &str, manner: &Manner, driver: &str) -> Count {
 }
 
 /// SIGINT as soon as the server is at work.
-fn stopped(
-    yard: &Yard,
-    url: &str,
-    manner: &Manner,
-    driver: &str,
-    is_at_work: impl Fn() -> bool,
-) -> (Count, u64) {
-    let mut command = yard.bakeoff(&["load", url, "--json", "-d", "60s", "--driver", driver]);
+fn stopped(yard: &Yard, url: &str, manner: &Manner, is_at_work: impl Fn() -> bool) -> (Count, u64) {
+    let mut command = yard.bakeoff(&["load", url, "--json", "-d", "60s"]);
     command.args(manner.flags);
     let started = yard.start(command);
     wait_until(PATIENCE, || is_at_work().then_some(()).ok_or("the server has nothing to do".to_owned()));
@@ -162,12 +155,10 @@ fn after_a_drain_nginx_has_logged_what_was_counted() {
         return;
     }
     for manner in &MANNERS {
-        for driver in DRIVERS {
-            let yard = Yard::new();
-            let nginx = Nginx::start(&yard, manner.listen);
-            let ours = drained(&yard, &nginx.url(), manner, driver);
-            assert_eq!(ours, nginx.count(&yard), "{:?} {driver}", manner.flags);
-        }
+        let yard = Yard::new();
+        let nginx = Nginx::start(&yard, manner.listen);
+        let ours = drained(&yard, &nginx.url(), manner);
+        assert_eq!(ours, nginx.count(&yard), "{:?}", manner.flags);
     }
 }
 
@@ -177,35 +168,31 @@ fn after_a_hard_stop_nginx_has_logged_that_and_what_was_cut_off_at_most() {
         return;
     }
     for manner in &MANNERS {
-        for driver in DRIVERS {
-            let yard = Yard::new();
-            let nginx = Nginx::start(&yard, manner.listen);
-            let logged = || yard.path("access.log").metadata().is_ok_and(|log| log.len() > 20_000);
-            let (ours, cut) = stopped(&yard, &nginx.url(), manner, driver, logged);
-            let what = format!("{:?} {driver}, {cut} cut off", manner.flags);
-            differ_by_those_cut_off(&ours, &nginx.count(&yard), &what);
-        }
+        let yard = Yard::new();
+        let nginx = Nginx::start(&yard, manner.listen);
+        let logged = || yard.path("access.log").metadata().is_ok_and(|log| log.len() > 20_000);
+        let (ours, cut) = stopped(&yard, &nginx.url(), manner, logged);
+        let what = format!("{:?}, {cut} cut off", manner.flags);
+        differ_by_those_cut_off(&ours, &nginx.count(&yard), &what);
     }
 }
 
 #[test]
 fn the_origins_closing_lines_agree_after_a_drain_and_after_a_hard_stop() {
     for manner in &MANNERS {
-        for driver in DRIVERS {
-            let yard = Yard::new();
-            let tls = if manner.listen.contains("ssl") { &["--tls"][..] } else { &[] };
-            let [one, two] = [Origin::start(&yard, tls), Origin::start(&yard, tls)];
-            let url = |origin: &Origin| format!("{}/bytes/{SIZE}", origin.url);
-            let ours = drained(&yard, &url(&one), manner, driver);
-            assert_eq!(ours, count_of(one), "{:?} {driver}", manner.flags);
+        let yard = Yard::new();
+        let tls = if manner.listen.contains("ssl") { &["--tls"][..] } else { &[] };
+        let [one, two] = [Origin::start(&yard, tls), Origin::start(&yard, tls)];
+        let url = |origin: &Origin| format!("{}/bytes/{SIZE}", origin.url);
+        let ours = drained(&yard, &url(&one), manner);
+        assert_eq!(ours, count_of(one), "{:?}", manner.flags);
 
-            let pid = two.pid().parse().unwrap();
-            let spent = || bakeoff_sys::cpu_clock::process(pid).unwrap().get();
-            let before = spent();
-            let busy = || spent() - before > 50_000_000;
-            let (ours, cut) = stopped(&yard, &url(&two), manner, driver, busy);
-            let what = format!("{:?} {driver}, {cut} cut off", manner.flags);
-            differ_by_those_cut_off(&ours, &count_of(two), &what);
-        }
+        let pid = two.pid().parse().unwrap();
+        let spent = || bakeoff_sys::cpu_clock::process(pid).unwrap().get();
+        let before = spent();
+        let busy = || spent() - before > 50_000_000;
+        let (ours, cut) = stopped(&yard, &url(&two), manner, busy);
+        let what = format!("{:?}, {cut} cut off", manner.flags);
+        differ_by_those_cut_off(&ours, &count_of(two), &what);
     }
 }

@@ -2,8 +2,6 @@
 
 use crate::support::{Origin, Yard};
 
-const DRIVERS: [&str; 2] = ["epoll", "io_uring"];
-
 /// 300 connections and what the process itself needs (64) fit under 400, with none to spare for such as are
 /// being closed while others are opened.
 #[test]
@@ -12,17 +10,15 @@ fn two_thousand_robots_share_three_hundred_connections_under_a_tight_limit() {
     let origin = Origin::start(&yard, &[]);
     let url = format!("{}/bytes/1000", origin.url);
     let robots = ["load", &url, "--json", "--robots", "2000", "-c", "300", "--think", "50ms", "-n", "6000"];
-    for driver in DRIVERS {
-        for more in [&[][..], &["--no-keepalive"]] {
-            let args = [&robots[..], &["--driver", driver], more].concat();
-            let json = yard.start(yard.shell("ulimit -n 400; exec \"$@\"", &args)).wait().exits(0).json();
-            assert_eq!((json["replies"].as_u64(), json["errors"].as_u64()), (Some(6000), Some(0)), "{json}");
-            let connections = json["connections"].as_u64().unwrap();
-            if more.is_empty() {
-                assert!(connections <= 300, "{json}");
-            } else {
-                assert_eq!(connections, 6000, "{json}");
-            }
+    for more in [&[][..], &["--no-keepalive"]] {
+        let args = [&robots[..], more].concat();
+        let json = yard.start(yard.shell("ulimit -n 400; exec \"$@\"", &args)).wait().exits(0).json();
+        assert_eq!((json["replies"].as_u64(), json["errors"].as_u64()), (Some(6000), Some(0)), "{json}");
+        let connections = json["connections"].as_u64().unwrap();
+        if more.is_empty() {
+            assert!(connections <= 300, "{json}");
+        } else {
+            assert_eq!(connections, 6000, "{json}");
         }
     }
 }
@@ -33,18 +29,16 @@ fn a_rate_that_cannot_be_is_accounted_for_to_the_request() {
     let yard = Yard::new();
     let origin = Origin::start(&yard, &["--burn", "1ms", "--threads", "1"]);
     let url = format!("{}/bytes/10", origin.url);
-    for driver in DRIVERS {
-        let args = ["load", &url, "--json", "--rate", "10000/s", "-c", "20", "-d", "1s", "--driver", driver];
-        // 0, or 4 when the generator itself was late on a busy machine.
-        let ended = yard.start(yard.bakeoff(&args)).wait();
-        assert!(matches!(ended.code(), Some(0 | 4)), "{ended:?}");
-        let json = ended.json();
-        let of = |key: &str| json[key].as_u64().unwrap();
-        let unsent = json["errors_by_class"]["not-sent"].as_u64().unwrap();
-        assert_eq!((of("requests"), of("errors")), (10_000, unsent), "{json}");
-        assert_eq!(of("replies") + unsent, 10_000, "{json}");
-        // 1 ms each of one thread's time, as fast as that was when the origin measured it.
-        assert!(of("replies") <= 2000, "{json}");
-        assert!(of("postponed") > 0, "{json}");
-    }
+    let args = ["load", &url, "--json", "--rate", "10000/s", "-c", "20", "-d", "1s"];
+    // 0, or 4 when the generator itself was late on a busy machine.
+    let ended = yard.start(yard.bakeoff(&args)).wait();
+    assert!(matches!(ended.code(), Some(0 | 4)), "{ended:?}");
+    let json = ended.json();
+    let of = |key: &str| json[key].as_u64().unwrap();
+    let unsent = json["errors_by_class"]["not-sent"].as_u64().unwrap();
+    assert_eq!((of("requests"), of("errors")), (10_000, unsent), "{json}");
+    assert_eq!(of("replies") + unsent, 10_000, "{json}");
+    // 1 ms each of one thread's time, as fast as that was when the origin measured it.
+    assert!(of("replies") <= 2000, "{json}");
+    assert!(of("postponed") > 0, "{json}");
 }

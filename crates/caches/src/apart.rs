@@ -6,7 +6,7 @@
 
 use crate::directory::Directory;
 use crate::plan::{CachePlan, Course};
-use crate::records::{EntrantRecord, PartRecord, Purpose, RunRecord, Setup};
+use crate::records::{End, EntrantRecord, PartRecord, Purpose, RunRecord, Setup};
 use crate::run::load::{Ended, Load, LogOf, Way};
 use crate::run::observer::{self, Counted, Elsewhere, Observer, Sides};
 use crate::run::parts::Member;
@@ -163,9 +163,9 @@ impl Apart<'_> {
         let mut directory = log.map(|dir| Directory::begin(dir, &self.plan.text, setup)).transpose()?;
         let result = self.ask(rate, fixed, directory.as_mut(), progress);
         let how = match &result {
-            _ if self.interrupted.load(Ordering::Relaxed) => "interrupted".to_owned(),
-            Ok(_) => "complete".to_owned(),
-            Err(error) => error.to_string(),
+            _ if self.interrupted.load(Ordering::Relaxed) => End::Interrupted,
+            Ok(_) => End::Complete,
+            Err(error) => End::Failed(error.to_string()),
         };
         let written = directory.map_or(Ok(()), |directory| directory.end(&how));
         let record = result?;

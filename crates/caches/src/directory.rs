@@ -4,7 +4,7 @@
 //! a run that is broken off or killed can be read to its last interval.
 
 use crate::conformance::{self, Kept};
-use crate::records::{IntervalLine, RunRecord, Setup};
+use crate::records::{End, IntervalLine, RunRecord, Setup};
 use crate::results::FORMAT;
 use bakeoff_experiment::directory::{DirectoryError, ResultsDir};
 use serde::de::DeserializeOwned;
@@ -45,7 +45,7 @@ pub struct Stored {
     /// Every interval that closed.
     pub intervals: Vec<IntervalLine>,
     /// How it ended; `None`: it was killed.
-    pub ended: Option<String>,
+    pub ended: Option<End>,
     /// What the HTTP cache suite said of its products, if it was run.
     pub conformance: Option<Kept>,
 }
@@ -98,8 +98,8 @@ impl<'d> Directory<'d> {
     ///
     /// # Errors
     /// The disk is full.
-    pub fn end(self, how: &str) -> Result<(), DirectoryError> {
-        self.dir.write(END, how.as_bytes())
+    pub fn end(self, how: &End) -> Result<(), DirectoryError> {
+        self.dir.write(END, how.to_string().as_bytes())
     }
 }
 
@@ -117,7 +117,7 @@ pub fn load(path: &Path) -> Result<Stored, DirectoryError> {
         intervals: lines(path, INTERVALS)?,
         ended: match fs::read_to_string(path.join(END)) {
             Err(why) if why.kind() == ErrorKind::NotFound => None,
-            other => Some(other.map_err(|why| unreadable(path, END, why))?),
+            other => Some(other.map_err(|why| unreadable(path, END, why))?.into()),
         },
     })
 }

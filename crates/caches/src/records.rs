@@ -6,8 +6,10 @@ use crate::results::{Achievable, Tls};
 use crate::transactions::Logged;
 use bakeoff_experiment::results::Fact;
 use bakeoff_robots::ledger::Record;
+use bakeoff_robots::phases::EndReason;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// What was fixed before the first request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -68,7 +70,7 @@ pub enum Purpose {
         /// Requests due per second.
         rate_per_s: f64,
         /// How the search judged it.
-        verdict: String,
+        verdict: TrialVerdict,
         /// Whether it was a longer one, of what the search had found.
         #[serde(default)]
         confirming: bool,
@@ -193,6 +195,67 @@ pub struct EntrantRecord {
     pub config: Option<String>,
 }
 
+/// How the search for the peak judged a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TrialVerdict {
+    /// It counts as passed.
+    #[serde(rename = "sustained")]
+    Sustained,
+    /// More failed than may.
+    #[serde(rename = "requests failed")]
+    RequestsFailed,
+    /// It did not come to its end.
+    #[serde(rename = "broken off")]
+    BrokenOff,
+    /// The mean response time was above its bound.
+    #[serde(rename = "too slow")]
+    TooSlow,
+    /// Replies did not keep up with what was due.
+    #[serde(rename = "requests piled up")]
+    PiledUp,
+    /// Nothing was measured.
+    #[serde(rename = "not judged")]
+    NotJudged,
+}
+
+/// How a bake-off ended. In words in files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum End {
+    /// All was run.
+    Complete,
+    /// By Ctrl-C.
+    Interrupted,
+    /// It could not say.
+    Killed,
+    /// For this reason.
+    Failed(String),
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Complete => "complete",
+            Self::Interrupted => "interrupted",
+            Self::Killed => "it was killed",
+            Self::Failed(why) => why,
+        })
+    }
+}
+
+impl From<String> for End {
+    fn from(words: String) -> Self {
+        let known = [Self::Complete, Self::Interrupted, Self::Killed];
+        known.into_iter().find(|end| end.to_string() == words).unwrap_or(Self::Failed(words))
+    }
+}
+
+impl From<End> for String {
+    fn from(end: End) -> Self {
+        end.to_string()
+    }
+}
+
 /// A phase, and what was read outside of the robots when it ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PhaseLine {
@@ -200,9 +263,9 @@ pub struct PhaseLine {
     pub phase: Record,
     /// Whether it counts.
     pub measured: bool,
-    /// What ended it, in words; empty where it was cut short.
-    #[serde(default)]
-    pub ended: String,
+    /// What ended it; `None` where it was cut short. In words in the file, none for `None`.
+    #[serde(default, with = "end_reason")]
+    pub ended: Option<EndReason>,
     /// What was used and served in it.
     pub used: Used,
     /// Hit ratios of simulated caches over its requests, where it counts and they were kept.
@@ -287,4 +350,27 @@ pub struct IntervalLine {
     pub cache_cpu_ns: Option<u64>,
     /// As the robots recorded it.
     pub interval: Record,
+}
+
+/// What ended a phase, as records have it.
+mod end_reason {
+    use bakeoff_robots::phases::EndReason;
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+
+    #[allow(clippy::trivially_copy_pass_by_ref)] // serde hands it over so
+    pub(super) fn serialize<S: Serializer>(ended: &Option<EndReason>, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(ended.map_or("", EndReason::meaning))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<EndReason>, D::Error> {
+        let words = String::deserialize(from)?;
+        match words.as_str() {
+            "" => Ok(None),
+            known => match EndReason::of_meaning(known) {
+                Some(reason) => Ok(Some(reason)),
+                None => Err(D::Error::custom(format!("no phase ends so: {words}"))),
+            },
+        }
+    }
 }

@@ -10,16 +10,16 @@ pub use downtime::Downtime;
 pub use point::{Achievable, CutShort, Gzip, Pages, Point, Rule, Tls};
 
 use crate::conformance::Conformance;
+use crate::records::{End, TrialVerdict};
 use crate::transactions::Logged;
 use bakeoff_experiment::results::Fact;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of the form.
 pub const FORMAT: u32 = 1;
 
 /// A bake-off.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// Version of this form.
     pub format: u32,
@@ -58,14 +58,14 @@ pub struct Results {
     /// What spoils figures.
     pub warnings: Vec<String>,
     /// How it ended: `complete`, `interrupted`, or why it failed.
-    pub ended: String,
+    pub ended: End,
     /// How the products did in the public HTTP cache suite, where that was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conformance: Option<Conformance>,
 }
 
 /// The way to the origin without any cache, measured before anything else.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Path {
     /// Replies per second of robots that ask as fast as they can, without think time.
     pub replies_per_s: f64,
@@ -80,7 +80,7 @@ pub struct Path {
 }
 
 /// One that took part.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entrant {
     /// Its name in the plan: a product, `none`, or an address.
     pub name: String,
@@ -127,7 +127,7 @@ impl Entrant {
 }
 
 /// A fill.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fill {
     /// How long it took.
     pub seconds: f64,
@@ -147,25 +147,22 @@ pub struct Fill {
     pub ended: String,
 }
 
-/// The verdict of a trial that the search counts as passed.
-pub const SUSTAINED: &str = "sustained";
-
 /// The rate that the others are shares of: the highest that was sustained, unless `how` says otherwise.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Peak {
     /// That rate; `None` where trials are all that there was.
     pub rate_per_s: Option<f64>,
     /// How it was found, in words.
     pub how: String,
     /// Its trials: rate, mean response time in ns where there was a reply, verdict.
-    pub trials: Vec<(f64, Option<u64>, String)>,
+    pub trials: Vec<(f64, Option<u64>, TrialVerdict)>,
     /// The longer trials in which what the search found was held, in the same form.
     #[serde(default)]
-    pub confirming: Vec<(f64, Option<u64>, String)>,
+    pub confirming: Vec<(f64, Option<u64>, TrialVerdict)>,
 }
 
 /// What requests cost a cache, CPU.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// A hit.
     pub hit_ns: Option<f64>,
@@ -188,7 +185,7 @@ pub struct Cost {
 }
 
 /// A kind of fault or failure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
     /// Its name, which is its counter's label.
     pub label: String,

@@ -4,9 +4,10 @@
 
 use bakeoff_caches::directory::{self, Directory};
 use bakeoff_caches::records::{
-    EntrantRecord, IntervalLine, Moments, Outage, PhaseLine, Purpose, RunRecord, Setup, Store, Used,
+    End, EntrantRecord, IntervalLine, Moments, Outage, PhaseLine, Purpose, RunRecord, Setup, Store,
+    TrialVerdict, Used,
 };
-use bakeoff_caches::results::{Achievable, CutShort, Point, Results, SUSTAINED};
+use bakeoff_caches::results::{Achievable, CutShort, Point, Results};
 use bakeoff_caches::transactions::Logged;
 use bakeoff_caches::{NothingChosen, Wanted, analyse, choose, shipped};
 use bakeoff_experiment::directory::ResultsDir;
@@ -63,7 +64,7 @@ fn run(hits: u64) -> RunRecord {
         phases: vec![PhaseLine {
             phase: record(Scope::Phase, 60, hits),
             measured: true,
-            ended: "its time was over".to_owned(),
+            ended: Some(EndReason::Duration),
             used: cpu,
             achievable: None,
         }],
@@ -93,7 +94,7 @@ fn a_directory_gives_its_figures_back() {
         directory.interval(&IntervalLine { run: 0, cache_cpu_ns: None, interval }).unwrap();
     }
     directory.run(&run(3_300)).unwrap();
-    directory.end("complete").unwrap();
+    directory.end(&End::Complete).unwrap();
     let results = analyse(&directory::load(temp.path()).unwrap()).unwrap();
     let point = &results.entrants[0].points[0];
     assert_eq!((point.rate_per_s, point.asked_rate_per_s), (Some(100.0), Some(100.0)));
@@ -108,7 +109,7 @@ fn a_directory_gives_its_figures_back() {
     assert_eq!(miss, (Some(3_000_000_000), Some(3_000_000_000), Some(3_000_000_000)));
     assert_eq!(point.cpu_per_request_ns, Some(100_000));
     assert_eq!(point.passed(), Some(true));
-    assert_eq!((results.ended.as_str(), results.scale.as_str()), ("complete", "1/60"));
+    assert_eq!((results.ended, results.scale.as_str()), (End::Complete, "1/60"));
     let said = &results.entrants[0].sentence;
     assert!(said.contains("passes at every rate, up to 100/s") && said.contains("1.36 s"), "{said}");
 }
@@ -137,7 +138,7 @@ fn the_cost_of_a_hit_has_the_error_of_the_miss_in_it() {
         directory.interval(&interval(1, 275, 275 * 200_000 + 225 * 1_000_000)).unwrap();
     }
     directory.run(&rate).unwrap();
-    directory.end("complete").unwrap();
+    directory.end(&End::Complete).unwrap();
     let results = analyse(&directory::load(temp.path()).unwrap()).unwrap();
     let cost = results.entrants[0].cost.as_ref().unwrap();
     let is = |found: Option<f64>, expected: f64| assert!((found.unwrap() - expected).abs() < 1.0, "{cost:?}");
@@ -193,7 +194,7 @@ fn too_few_hits_fail_the_rule_of_1999() {
     let plan = shipped::PLANS.iter().find(|plan| plan.name == "polymix-1").unwrap().text;
     let mut directory = Directory::begin(&dir, plan, &setup()).unwrap();
     directory.run(&run(3_000)).unwrap();
-    directory.end("complete").unwrap();
+    directory.end(&End::Complete).unwrap();
     let results = analyse(&directory::load(temp.path()).unwrap()).unwrap();
     let rule = results.entrants[0].points[0].rule.unwrap();
     assert_eq!((rule.hit_ratio, rule.mean, rule.reply_rate), (Some(false), true, true));
@@ -214,8 +215,8 @@ fn half_a_line_is_what_a_killed_run_leaves() {
     let mut file = std::fs::OpenOptions::new().append(true).open(temp.path().join(directory::RUNS)).unwrap();
     file.write_all(b"{\"entrant\": {").unwrap();
     let stored = directory::load(temp.path()).unwrap();
-    assert_eq!((stored.runs.len(), stored.ended.as_deref()), (1, None));
-    assert_eq!(analyse(&stored).unwrap().ended, "it was killed");
+    assert_eq!((stored.runs.len(), stored.ended.as_ref()), (1, None));
+    assert_eq!(analyse(&stored).unwrap().ended, End::Killed);
     // A whole line that is none is no half one.
     file.write_all(b"\n").unwrap();
     let why = directory::load(temp.path()).unwrap_err().to_string();
@@ -237,7 +238,7 @@ fn results_of_text(plan: &str, runs: &[RunRecord]) -> Results {
     for run in runs {
         directory.run(run).unwrap();
     }
-    directory.end("complete").unwrap();
+    directory.end(&End::Complete).unwrap();
     analyse(&directory::load(temp.path()).unwrap()).unwrap()
 }
 
@@ -256,7 +257,7 @@ fn a_rate_that_was_too_much_is_told_before_all_else() {
 #[test]
 fn a_rate_at_which_a_cache_broke_down_is_told_before_all_else() {
     let mut broken = run(3_300);
-    broken.phases[0].ended = EndReason::TooManyErrors.meaning().to_owned();
+    broken.phases[0].ended = Some(EndReason::TooManyErrors);
     broken.phases[0].phase.sums.failed = broken.phases[0].phase.sums.finished * 3 / 10;
     let said = &results_of("polymix-1", &[broken]).entrants[0].sentence;
     assert!(said.starts_with("broke down at 100/s, where 30 % of the requests failed; "), "{said}");
@@ -266,11 +267,11 @@ fn a_rate_at_which_a_cache_broke_down_is_told_before_all_else() {
 fn what_was_broken_off_neither_passes_nor_fails_and_what_had_too_many_errors_fails() {
     let mut cut = run(3_300);
     for (ended, why, failed_from) in [
-        ("", CutShort::BrokenOff, None),
-        (EndReason::TooManyErrors.meaning(), CutShort::TooManyErrors, Some(100.0)),
-        (EndReason::TookTooLong.meaning(), CutShort::TookTooLong, Some(100.0)),
+        (None, CutShort::BrokenOff, None),
+        (Some(EndReason::TooManyErrors), CutShort::TooManyErrors, Some(100.0)),
+        (Some(EndReason::TookTooLong), CutShort::TookTooLong, Some(100.0)),
     ] {
-        ended.clone_into(&mut cut.phases[0].ended);
+        cut.phases[0].ended = ended;
         let results = results_of("polymix-1", std::slice::from_ref(&cut));
         let entrant = &results.entrants[0];
         assert_eq!(entrant.points[0].cut_short, Some(why));
@@ -349,7 +350,7 @@ fn filling(seconds: u64, ended: EndReason) -> RunRecord {
     let mut run = RunRecord { purpose: Purpose::BestEffort, ..run(0) };
     run.phases[0].phase = record(Scope::Phase, seconds, 0);
     run.phases[0].phase.sums.fill.bytes.add(2_000_000);
-    ended.meaning().clone_into(&mut run.phases[0].ended);
+    run.phases[0].ended = Some(ended);
     run.store = Some(Store {
         used_bytes: 960_000_000,
         capacity_bytes: 1_000_000_000,
@@ -437,31 +438,34 @@ fn through_tunnels_nothing_is_a_hit_nobody_passes_and_a_refusal_is_shown_whole()
 
 #[test]
 fn a_peak_says_whether_it_was_ever_sustained() {
-    let tried = |rate_per_s: f64, verdict: &str, confirming| RunRecord {
-        purpose: Purpose::Trial { rate_per_s, verdict: verdict.to_owned(), confirming },
+    let tried = |rate_per_s: f64, verdict, confirming| RunRecord {
+        purpose: Purpose::Trial { rate_per_s, verdict, confirming },
         ..run(3_300)
     };
     let trial = |rate_per_s, verdict| tried(rate_per_s, verdict, false);
     let at_100 = RunRecord { purpose: Purpose::Rate { order: 1, rate_per_s: 100.0 }, ..run(3_300) };
-    let failed =
-        RunRecord { failed: Some("it went away".to_owned()), phases: Vec::new(), ..trial(50.0, "x") };
+    let failed = RunRecord {
+        failed: Some("it went away".to_owned()),
+        phases: Vec::new(),
+        ..trial(50.0, TrialVerdict::NotJudged)
+    };
     for (runs, rate, how) in [
         (
-            vec![trial(100.0, SUSTAINED), trial(200.0, "too slow"), at_100.clone()],
+            vec![trial(100.0, TrialVerdict::Sustained), trial(200.0, TrialVerdict::TooSlow), at_100.clone()],
             Some(100.0),
             "found in 2 trials",
         ),
-        (vec![trial(100.0, SUSTAINED), at_100.clone()], Some(100.0), "found in one trial"),
+        (vec![trial(100.0, TrialVerdict::Sustained), at_100.clone()], Some(100.0), "found in one trial"),
         (
-            vec![trial(400.0, "too slow"), trial(200.0, "too slow"), at_100.clone()],
+            vec![trial(400.0, TrialVerdict::TooSlow), trial(200.0, TrialVerdict::TooSlow), at_100.clone()],
             Some(100.0),
             "not sustained in 2 trials; half of the lowest",
         ),
         (
             vec![
-                trial(50.0, SUSTAINED),
-                trial(100.0, SUSTAINED),
-                tried(100.0, SUSTAINED, true),
+                trial(50.0, TrialVerdict::Sustained),
+                trial(100.0, TrialVerdict::Sustained),
+                tried(100.0, TrialVerdict::Sustained, true),
                 at_100.clone(),
             ],
             Some(100.0),
@@ -469,10 +473,10 @@ fn a_peak_says_whether_it_was_ever_sustained() {
         ),
         (
             vec![
-                trial(62.5, SUSTAINED),
-                trial(125.0, SUSTAINED),
-                tried(125.0, "too slow", true),
-                tried(100.0, SUSTAINED, true),
+                trial(62.5, TrialVerdict::Sustained),
+                trial(125.0, TrialVerdict::Sustained),
+                tried(125.0, TrialVerdict::TooSlow, true),
+                tried(100.0, TrialVerdict::Sustained, true),
                 at_100.clone(),
             ],
             Some(100.0),
@@ -480,15 +484,15 @@ fn a_peak_says_whether_it_was_ever_sustained() {
         ),
         (
             vec![
-                trial(125.0, SUSTAINED),
-                trial(250.0, "too slow"),
-                tried(125.0, "too slow", true),
+                trial(125.0, TrialVerdict::Sustained),
+                trial(250.0, TrialVerdict::TooSlow),
+                tried(125.0, TrialVerdict::TooSlow, true),
                 at_100.clone(),
             ],
             Some(100.0),
             "found in 2 trials, but not even 125/s held for a minute",
         ),
-        (vec![trial(100.0, "too slow"), failed], None, "no rate was measured in 2 trials"),
+        (vec![trial(100.0, TrialVerdict::TooSlow), failed], None, "no rate was measured in 2 trials"),
     ] {
         let searching = |run: &&RunRecord| matches!(run.purpose, Purpose::Trial { confirming: false, .. });
         let tried = runs.iter().filter(searching).count();
@@ -512,7 +516,7 @@ fn phases_of_several_runs_are_listed_once() {
     two.phases.push(cool);
     directory.run(&two).unwrap();
     directory.run(&two).unwrap();
-    directory.end("complete").unwrap();
+    directory.end(&End::Complete).unwrap();
     let stored = directory::load(temp.path()).unwrap();
     let wanted = Wanted { phase: Some("warm".to_owned()), ..Wanted::default() };
     assert_eq!(choose(&stored, &wanted).unwrap_err(), NothingChosen::NoSuchPhase("meas, cool".to_owned()));

@@ -465,7 +465,7 @@ fn what_is_advised_for_one_of_two_phases_does_for_both() {
 
 #[test]
 fn a_comment_behind_its_table_makes_it_no_other_plan() {
-    for line in ["[bakeoff]", "  [bakeoff] # caches", "[bakeoff]#"] {
+    for line in ["[bakeoff]", "  [bakeoff] # caches", "[bakeoff]#", "[ bakeoff ]"] {
         assert!(is_one(&format!("# mine\n{line}\n")), "{line}");
     }
     assert!(!is_one("[bakeoffs]\n") && !is_one("# [bakeoff]\n") && !is_one("[bakeoff] x"));

@@ -6,10 +6,9 @@ use bakeoff_caches::plan::Entrant;
 use bakeoff_caches::transactions::Encode;
 use bakeoff_experiment::rule::Rule;
 use bakeoff_loadgen::{LocalAddresses, LocalPorts, Share};
-use bakeoff_units::{Bytes, Nanos, PerSecond};
+use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_wire::parts::Part;
 use clap::{Args, Parser, Subcommand};
-use std::net::SocketAddr;
 use std::num::{NonZeroU16, NonZeroU64};
 use std::path::PathBuf;
 
@@ -44,7 +43,7 @@ pub(crate) enum Command {
     Conformance(ConformanceArgs),
     /// Use one of the layers by itself; executes `bakeoff-layers`
     Layer(LayerArgs),
-    /// Look for what spoils measurements here, or at the network to another host; changes nothing
+    /// Look for what spoils measurements here; changes nothing
     Doctor(DoctorArgs),
     /// List the shipped plans
     Plans,
@@ -365,9 +364,6 @@ pub(crate) struct LoadArgs {
     /// [default: --timeout]
     #[arg(long, value_name = "TIME")]
     pub(crate) connect_timeout: Option<Nanos>,
-    /// How the kernel is asked: epoll or io_uring; where that is refused, epoll is taken and it says why
-    #[arg(long, value_name = "NAME", default_value = "epoll", value_parser = ["epoll", "io_uring"], hide_possible_values = true)]
-    pub(crate) driver: String,
     /// Look at each reply as it comes, not at several at once
     #[arg(long)]
     pub(crate) no_batching: bool,
@@ -594,25 +590,9 @@ pub(crate) struct DoctorArgs {
     /// Connections at once that the machine is judged by
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) connections: u64,
-    /// New connections per second that it is judged by; with --to and --size: replies per second
+    /// New connections per second that it is judged by
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<PerSecond>,
-    /// Serve one `doctor --to` of another host, then end; nothing else is served, and never more is
-    /// sent than was received
-    #[arg(long, value_name = "ADDR:PORT", conflicts_with_all = ["to", "time", "size", "rate", "json"])]
-    pub(crate) listen: Option<SocketAddr>,
-    /// How long to listen for it
-    #[arg(long, value_name = "TIME", default_value = "5min", requires = "listen")]
-    pub(crate) wait: Nanos,
-    /// Measure the network to the host where `doctor --listen` runs
-    #[arg(long, value_name = "HOST:PORT", conflicts_with = "connections")]
-    pub(crate) to: Option<String>,
-    /// How long to measure
-    #[arg(long, value_name = "TIME", default_value = "5s", requires = "to")]
-    pub(crate) time: Nanos,
-    /// Mean size of a reply, such as 23KB: says whether the network carries --rate of them
-    #[arg(long, value_name = "SIZE", requires_all = ["to", "rate"])]
-    pub(crate) size: Option<Bytes>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -4,6 +4,7 @@
 //!
 //!     cargo run --release -p bakeoff-experiment --example long_run -- DIR
 
+use bakeoff_content::SplitMix64;
 use bakeoff_experiment::directory::{PLAN, ResultsDir, StoppedBy};
 use bakeoff_experiment::environment::sha256_of;
 use bakeoff_experiment::plan::Design;
@@ -11,7 +12,7 @@ use bakeoff_experiment::results::{
     RestartSetup, SETUP_SCHEMA, Setup, SliceRecord, SubjectSetup, WorkloadSetup,
 };
 use bakeoff_meter::{Counters, HostShare, Recorder, ReplyTimes, Times};
-use bakeoff_stats::{LookPlan, SplitMix64, level};
+use bakeoff_stats::{LookPlan, level};
 use bakeoff_units::Nanos;
 use std::error::Error;
 use std::path::Path;

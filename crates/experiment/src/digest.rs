@@ -1,8 +1,6 @@
 //! SHA-256: which executable was measured, and whether a results directory is as it was written.
 
-use rustls::SupportedCipherSuite;
-use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
-use rustls::crypto::hash::Context;
+use aws_lc_rs::digest::{Context, SHA256};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -10,7 +8,7 @@ use std::path::Path;
 /// SHA-256 of a file, in hexadecimal. Links are followed.
 pub fn sha256_of(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
-    let mut hash = begin();
+    let mut hash = Context::new(&SHA256);
     let mut buffer = vec![0; 128 * 1024];
     loop {
         match file.read(&mut buffer) {
@@ -25,18 +23,9 @@ pub fn sha256_of(path: &Path) -> io::Result<String> {
 
 /// SHA-256 of these bytes one behind the other, in hexadecimal.
 pub(crate) fn sha256(parts: &[&[u8]]) -> String {
-    let mut hash = begin();
+    let mut hash = Context::new(&SHA256);
     parts.iter().for_each(|part| hash.update(part));
     hex(hash.finish().as_ref())
-}
-
-/// The TLS library's own SHA-256; a second implementation would be a dependency for nothing.
-fn begin() -> Box<dyn Context> {
-    let suite = match TLS13_AES_128_GCM_SHA256 {
-        SupportedCipherSuite::Tls13(suite) => &suite.common,
-        SupportedCipherSuite::Tls12(suite) => &suite.common,
-    };
-    suite.hash_provider.start()
 }
 
 fn hex(bytes: &[u8]) -> String {

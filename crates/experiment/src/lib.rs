@@ -11,7 +11,6 @@ mod digest;
 pub mod directory;
 pub mod environment;
 mod looks;
-pub mod network;
 pub mod plan;
 pub mod results;
 pub mod rule;

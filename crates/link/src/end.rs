@@ -1,7 +1,7 @@
 //! One end of a link: a namespace with a device in it, its addresses, its shaping, its counters.
 
 use crate::LinkError;
-use crate::counters::{Counters, Discipline};
+use crate::counters::{self, Discipline};
 use crate::reading::Traffic;
 use crate::settings;
 use crate::shape::{FRAME, Shape};
@@ -17,7 +17,6 @@ use std::time::Duration;
 pub(crate) struct End {
     pub(crate) namespace: Namespace,
     pub(crate) address: Ipv4Addr,
-    counters: Counters,
 }
 
 /// The device's name, in both namespaces.
@@ -36,8 +35,7 @@ impl End {
     pub(crate) fn new(address: Ipv4Addr) -> Result<Self, LinkError> {
         let namespace = Namespace::create().map_err(LinkError::Namespace)?;
         settings::carry_over(&namespace)?;
-        let counters = Counters::open(&namespace).map_err(LinkError::Counters)?;
-        Ok(Self { namespace, address, counters })
+        Ok(Self { namespace, address })
     }
 
     /// Does something with sockets inside.
@@ -70,19 +68,17 @@ impl End {
     /// Waits until nothing waits in front of the link.
     pub(crate) fn drain(&self) -> Result<(), LinkError> {
         let clock = MonotonicClock::new();
-        while self.disciplines()?.iter().any(|discipline| discipline.waiting > 0) && clock.now() < DRAINING {
-            std::thread::sleep(Duration::from_millis(2));
+        while counters::read(&self.namespace)?.iter().any(|discipline| discipline.waiting > 0)
+            && clock.now() < DRAINING
+        {
+            std::thread::sleep(Duration::from_millis(20));
         }
         Ok(())
     }
 
-    fn disciplines(&self) -> Result<Vec<Discipline>, LinkError> {
-        self.counters.read().map_err(LinkError::Counters)
-    }
-
     pub(crate) fn traffic(&self) -> Result<Traffic, LinkError> {
         let mut traffic = Traffic::default();
-        for Discipline { kind, bytes, packets, drops, .. } in self.disciplines()? {
+        for Discipline { kind, bytes, packets, drops, .. } in counters::read(&self.namespace)? {
             match kind.as_str() {
                 "tbf" => (traffic.bytes, traffic.packets, traffic.overflowed) = (bytes, packets, drops),
                 "netem" => traffic.lost = drops,

@@ -8,15 +8,20 @@ use std::process::{Command, Stdio};
 
 /// `ip WORDS`. No word holds white space.
 pub(crate) fn ip(inside: &Namespace, words: &str) -> Result<(), LinkError> {
-    run(inside, "ip", words)
+    run(inside, "ip", words).map(drop)
 }
 
 /// `tc WORDS`. No word holds white space.
 pub(crate) fn tc(inside: &Namespace, words: &str) -> Result<(), LinkError> {
+    tc_says(inside, words).map(drop)
+}
+
+/// The same; what it prints.
+pub(crate) fn tc_says(inside: &Namespace, words: &str) -> Result<Vec<u8>, LinkError> {
     run(inside, "tc", words)
 }
 
-fn run(inside: &Namespace, program: &'static str, words: &str) -> Result<(), LinkError> {
+fn run(inside: &Namespace, program: &'static str, words: &str) -> Result<Vec<u8>, LinkError> {
     let path = find(program).ok_or(LinkError::NoTool { program })?;
     let mut command = Command::new(path);
     command.args(words.split_whitespace()).stdin(Stdio::null());
@@ -26,7 +31,7 @@ fn run(inside: &Namespace, program: &'static str, words: &str) -> Result<(), Lin
     };
     let output = inside.run(|| command.output()).map_err(LinkError::Namespace)?;
     match output {
-        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) if output.status.success() => Ok(output.stdout),
         Ok(output) => Err(failed(String::from_utf8_lossy(&output.stderr).replace('\n', " "))),
         Err(error) => Err(failed(error.to_string())),
     }

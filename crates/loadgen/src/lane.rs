@@ -37,7 +37,7 @@ pub(crate) struct LaneJob<'a, S> {
 
 /// What a lane lives with from job to job: connections stay open between slices.
 pub(crate) struct Lane {
-    pub(crate) driver: Box<dyn Driver>,
+    pub(crate) driver: Driver,
     /// By slot.
     pub(crate) connections: Vec<Option<Connection>>,
     pub(crate) clock: MonotonicClock,
@@ -76,7 +76,7 @@ pub(crate) struct LaneReport {
 
 impl Lane {
     pub(crate) fn new(
-        driver: Box<dyn Driver>,
+        driver: Driver,
         clock: MonotonicClock,
         place: (usize, usize),
         ports: Option<LocalPorts>,

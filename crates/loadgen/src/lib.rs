@@ -30,7 +30,7 @@ mod wheel;
 /// From this share of its core on, a thread of a closed loop was the limit, and not the server.
 pub const GENERATOR_LIMIT: f64 = 0.97;
 
-pub use bakeoff_sys::driver::{Choice, SystemCalls};
+pub use bakeoff_sys::driver::SystemCalls;
 pub use delay::OwnLateness;
 #[doc(hidden)]
 pub use dry::DryRun; // for benches/generate.rs
@@ -40,7 +40,7 @@ pub use local::{AddressError, LocalAddresses};
 pub use pacer::{Constant, Original, Pacer, Poisson};
 pub use ports::{LocalPorts, PortsError, PortsRefused};
 pub use profile::{Profile, Stage};
-pub use station::{Engine, Recording, Station, driver_in_words};
+pub use station::{DRIVER, Engine, Recording, Station};
 pub use tls::{
     Alpn, HandshakeKind, HandshakeLedger, HandshakeSummary, HandshakeTally, Identity, ParseShareError,
     ParseVersionError, Share, TlsClient, TlsOptions, TlsProgress, TlsSession, TlsSettings, TlsSetupError,

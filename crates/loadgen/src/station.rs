@@ -9,7 +9,7 @@ use crate::profile::Profile;
 use crate::sampler;
 use crate::tls::HandshakeLedger;
 use bakeoff_meter::{Counters, Recorder, Times};
-use bakeoff_sys::driver::{Choice, Kind, SystemCalls, best};
+use bakeoff_sys::driver::{Driver, SystemCalls};
 use bakeoff_sys::namespace::Namespace;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use bakeoff_workload::Source;
@@ -25,14 +25,11 @@ pub struct Station {
     lanes: Vec<Lane>,
     clock: MonotonicClock,
     engine: Engine,
-    why_not: Option<String>,
 }
 
 /// How the generator works, where that is not left to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Engine {
-    /// How the kernel is asked.
-    pub driver: Choice,
     /// Whether replies may gather, with stamps of the kernel, before they are looked at.
     pub batching: bool,
     /// Whether it is noted where its own time goes.
@@ -43,7 +40,7 @@ pub struct Engine {
 
 impl Default for Engine {
     fn default() -> Self {
-        Self { driver: Choice::default(), batching: true, profile: false, connect_timeout: None }
+        Self { batching: true, profile: false, connect_timeout: None }
     }
 }
 
@@ -74,14 +71,8 @@ pub struct Recording {
     pub profile: Option<Profile>,
 }
 
-/// Which driver a station gets where nothing is said, as reports say it.
-///
-/// # Errors
-/// As [`Station::new`].
-pub fn driver_in_words() -> io::Result<String> {
-    let (driver, _) = best(MonotonicClock::new(), Choice::default())?;
-    Ok(driver.kind().as_str().to_owned())
-}
+/// How the kernel is asked, as results say it.
+pub const DRIVER: &str = "epoll";
 
 /// Threads start their work together, so long after they were made.
 const HEAD_START: Nanos = Nanos::from_micros(300);
@@ -96,9 +87,8 @@ impl Station {
         Self::with(target, threads, cores, Engine::default())
     }
 
-    /// The same with a say in how the kernel is asked. Whether the kernel keeps to a range of ports by itself is looked
-    /// at in the network of whoever makes the station. Instead of a driver that the kernel does not let us
-    /// have it gets another, and says [why](Station::why_not_better).
+    /// The same with a say in how it works. Whether the kernel keeps to a range of ports by itself is looked at in the
+    /// network of whoever makes the station.
     ///
     /// # Errors
     /// As [`Station::new`].
@@ -106,23 +96,10 @@ impl Station {
         let clock = MonotonicClock::new();
         let threads = threads.max(1);
         let mut lanes = Vec::with_capacity(threads);
-        let mut why_not = None;
         for place in 0..threads {
-            let (driver, why) = best(clock, engine.driver)?;
-            why_not = why_not.or(why);
-            lanes.push(Lane::new(driver, clock, (place, threads), target.ports));
+            lanes.push(Lane::new(Driver::new(clock)?, clock, (place, threads), target.ports));
         }
-        Ok(Self { target, cores, network: None, lanes, clock, engine, why_not })
-    }
-
-    /// Which driver it runs on.
-    pub fn driver(&self) -> Kind {
-        self.lanes[0].driver.kind()
-    }
-
-    /// Why that is not the one that was asked for, in words.
-    pub fn why_not_better(&self) -> Option<&str> {
-        self.why_not.as_deref()
+        Ok(Self { target, cores, network: None, lanes, clock, engine })
     }
 
     /// The same, with its connections made in another network than bakeoff's own.

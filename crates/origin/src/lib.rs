@@ -36,7 +36,6 @@ mod waiting;
 mod worker;
 mod world;
 
-pub use bakeoff_sys::driver::Choice;
 pub use conversation::Conversation;
 pub use pulse::Busy;
 pub use server::{Options, Origin, OriginError};

@@ -11,7 +11,7 @@ use crate::waiting::Waiting;
 use crate::worker::{Wanted, Worker};
 use crate::world::{OfAll, World, WorldDesk};
 use bakeoff_content::Catalogue;
-use bakeoff_sys::driver::{Choice, best};
+use bakeoff_sys::driver::Driver;
 use bakeoff_sys::net;
 use bakeoff_units::{MonotonicClock, Nanos};
 use std::io;
@@ -33,8 +33,6 @@ pub struct Options {
     pub tls: Option<(PathBuf, PathBuf)>,
     /// Whether HTTP/2 is spoken with those who begin with it, and offered over TLS.
     pub http2: bool,
-    /// What the threads ask the kernel by.
-    pub driver: Choice,
     /// Objects that follow from their names, beside all others. It is served over HTTP/1.1 only.
     pub world: Option<World>,
     /// CPU time to spend on each request besides serving it.
@@ -111,7 +109,7 @@ impl Origin {
                 OfAll { waiting: waiting.clone(), everyone: threads.clone(), meeting: meeting.clone() };
             let of_thread = |world| WorldDesk::new(world, of_all, index as u64);
             let desk = desk.with_world(world.clone().map(of_thread));
-            let (driver, _) = best(MonotonicClock::new(), options.driver)?;
+            let driver = Driver::new(MonotonicClock::new())?;
             let worker =
                 Worker::new(driver, listener, desk, Wanted { tls: tls.clone(), http2, idle_timeout })?;
             thread::Builder::new().name(format!("origin-{index}")).spawn(move || worker.serve())?;

@@ -29,7 +29,7 @@ const DRAINED_AT_MOST: usize = 16 << 20;
 const WAITS_PER_LOOK: u32 = 16;
 
 pub(crate) struct Worker {
-    driver: Box<dyn Driver>,
+    driver: Driver,
     places: Vec<Place>,
     free: Vec<Slot>,
     /// Connections that have more to send at once.
@@ -68,7 +68,7 @@ enum After {
 
 impl Worker {
     pub(crate) fn new(
-        mut driver: Box<dyn Driver>,
+        mut driver: Driver,
         listener: TcpListener,
         desk: Desk,
         wanted: Wanted,

@@ -34,7 +34,7 @@ pub use peak::trials_csv;
 pub use slices::csv;
 #[cfg(feature = "parquet")]
 pub use slices::parquet;
-pub use text::{between, caches_text, conformance_text, doctor, network, studies, study, text};
+pub use text::{between, caches_text, conformance_text, doctor, studies, study, text};
 #[cfg(feature = "parquet")]
 pub use transactions::transactions_parquet;
 

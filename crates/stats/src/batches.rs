@@ -42,7 +42,7 @@ pub fn of_batches(batches: &[(f64, f64)], level: Level) -> Option<OfBatches> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SplitMix64;
+    use bakeoff_content::SplitMix64;
 
     #[test]
     fn equal_batches_are_the_plain_t_interval() {

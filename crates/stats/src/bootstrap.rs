@@ -5,7 +5,8 @@
 //! only the buckets between these are laid out (`Band`), as running totals: a resample is then some
 //! log2(buckets) weighted sums over rounds. All numbers are counts below 2^53, which f64 holds exactly.
 
-use crate::{CountsByRound, SplitMix64};
+use crate::CountsByRound;
+use bakeoff_content::SplitMix64;
 
 /// Which rounds make up each resample: drawn once, used for all arms.
 #[derive(Clone, Debug)]
@@ -22,7 +23,7 @@ impl Resampling {
         let mut rng = SplitMix64::new(seed);
         let mut weights = vec![0.0; rounds * resamples as usize];
         for resample in weights.chunks_exact_mut(rounds.max(1)) {
-            (0..rounds).for_each(|_| resample[rng.below(rounds)] += 1.0);
+            (0..rounds).for_each(|_| resample[rng.below(rounds as u64) as usize] += 1.0);
         }
         Resampling { rounds, weights }
     }

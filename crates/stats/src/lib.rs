@@ -38,7 +38,6 @@ mod price;
 mod quantile;
 mod resolution;
 mod restarts;
-mod rng;
 mod sentence;
 mod signed_rank;
 mod steady;
@@ -68,7 +67,6 @@ pub use quantile::{
 };
 pub use resolution::{Outlook, outlook, rounds_for, rounds_from_sd, rounds_to_settle, smallest_detectable};
 pub use restarts::{Levels, STARTS_FOR_LUCK, effect_of, levels};
-pub use rng::SplitMix64;
 pub use sentence::{Wording, floor_in_words, sentence};
 pub use steady::{FEWEST_WINDOWS, SMALLEST_SHIFT, Segment, Shift, Steadiness, steady};
 pub use unpaired::{Estimate, OfRun, Unpaired, change_of_effect, change_of_figure, change_of_quantile};

@@ -170,8 +170,8 @@ fn mean(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SplitMix64;
     use crate::trimmed::tests::SAMPLE;
+    use bakeoff_content::SplitMix64;
 
     fn close(a: f64, b: f64) {
         assert!((a - b).abs() < 1e-12, "{a} {b}");

@@ -151,7 +151,7 @@ mod tests {
     /// Every average that there is, by writing them all down; ties, zeros and both signs among them.
     #[test]
     fn the_search_finds_what_sorting_finds() {
-        let mut rng = crate::SplitMix64::new(3);
+        let mut rng = bakeoff_content::SplitMix64::new(3);
         for n in 1..40 {
             let mut values: Vec<f64> = (0..n)
                 .map(|i| if i % 3 == 0 { (rng.normal() * 3.0).round() / 4.0 } else { rng.normal() })

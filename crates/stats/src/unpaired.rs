@@ -124,8 +124,8 @@ fn t_of_change(middles: [&Middle; 2], errors: [f64; 2], level: Level) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SplitMix64;
     use crate::trimmed::tests::SAMPLE;
+    use bakeoff_content::SplitMix64;
 
     const OTHER: [f64; 10] = [0.021, 0.047, 0.052, 0.061, 0.066, 0.071, 0.083, 0.090, 0.095, 0.240];
 

@@ -2,9 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 
-use bakeoff_stats::{
-    Contrast, Design, FactorLevel, Level, NotEstimable, SplitMix64, Square, Term, contrasts, effect,
-};
+use bakeoff_content::SplitMix64;
+use bakeoff_stats::{Contrast, Design, FactorLevel, Level, NotEstimable, Square, Term, contrasts, effect};
 
 fn at(factor: usize, level: usize) -> FactorLevel {
     FactorLevel { factor, level }

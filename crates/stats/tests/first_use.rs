@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 
-use bakeoff_stats::{Crossing, Level, SessionCosts, SplitMix64, Which, break_even, first_use};
+use bakeoff_content::SplitMix64;
+use bakeoff_stats::{Crossing, Level, SessionCosts, Which, break_even, first_use};
 
 fn level() -> Level {
     Level::new(0.95).unwrap()

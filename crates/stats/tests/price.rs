@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 
-use bakeoff_stats::{Level, Price, Shape, SplitMix64, price};
+use bakeoff_content::SplitMix64;
+use bakeoff_stats::{Level, Price, Shape, price};
 
 /// Rules of a filter.
 const RULES: [f64; 5] = [0.0, 1.0, 10.0, 1000.0, 10_000.0];

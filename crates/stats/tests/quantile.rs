@@ -1,9 +1,10 @@
 //! Quantile ratios where the truth is known.
 
+use bakeoff_content::SplitMix64;
 use bakeoff_stats::QuantileRefusal::{NotAQuantile, ShapesDiffer, TooFewReplies, TooFewRounds};
 use bakeoff_stats::{
-    CountsByRound, Level, Quantile, QuantileEffect, QuantileRefusal, Resampling, SHIFT, SplitMix64,
-    quantile_ratio, shift_function,
+    CountsByRound, Level, Quantile, QuantileEffect, QuantileRefusal, Resampling, SHIFT, quantile_ratio,
+    shift_function,
 };
 use std::sync::LazyLock;
 

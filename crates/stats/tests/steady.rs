@@ -6,7 +6,8 @@
 
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 
-use bakeoff_stats::{SMALLEST_SHIFT, Segment, SplitMix64, Steadiness, steady};
+use bakeoff_content::SplitMix64;
+use bakeoff_stats::{SMALLEST_SHIFT, Segment, Steadiness, steady};
 
 /// Noise of unit variance whose neighbours correlate by `r`.
 struct Noise {

@@ -13,7 +13,7 @@ mod words;
 use crate::conformance::shown;
 use crate::directory::Stored;
 use crate::plan::{CachePlan, Changes, PlanError, TUNNELS};
-use crate::records::{EntrantRecord, Purpose, RunRecord};
+use crate::records::{End, EntrantRecord, Purpose, RunRecord};
 use crate::results::{CutShort, Entrant, FORMAT, Fill, Path, Point, Results};
 use crate::transactions::Logged;
 use bakeoff_robots::ledger::Record;
@@ -69,7 +69,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
         entrants,
         facts: setup.facts.clone(),
         warnings,
-        ended: stored.ended.clone().unwrap_or_else(|| "it was killed".to_owned()),
+        ended: stored.ended.clone().unwrap_or(End::Killed),
         conformance: stored.conformance.as_ref().map(|kept| shown(kept, Some(&measured(&stored.runs)))),
     })
 }
@@ -147,7 +147,7 @@ fn fill_of(plan: &CachePlan, run: &RunRecord) -> Option<Fill> {
         |name: &str| plan.phases().iter().any(|phase| phase.name == name && phase.goal.fill_bytes.is_some());
     let line = run.phases.iter().rfind(|line| line.measured && fills(&line.phase.phase))?;
     // What was cut short has no reason of its own.
-    let ended = if line.ended.is_empty() { &run.ended } else { &line.ended };
+    let ended = line.ended.map_or(run.ended.as_str(), |reason| reason.meaning());
     Some(filled(run, &line.phase, ended))
 }
 

@@ -4,8 +4,9 @@
 
 use super::words::rate;
 use crate::plan::{CachePlan, Course, Peak as PlanPeak};
+use crate::records::TrialVerdict;
 use crate::records::{Purpose, RunRecord};
-use crate::results::{Peak, SUSTAINED};
+use crate::results::Peak;
 
 /// The rate that the others are shares of, and how it was found.
 pub(super) fn peak(plan: &CachePlan, runs: &[(usize, &RunRecord)]) -> Option<Peak> {
@@ -30,7 +31,7 @@ pub(super) fn peak(plan: &CachePlan, runs: &[(usize, &RunRecord)]) -> Option<Pea
 }
 
 /// Rate, mean response time in ns where there was a reply, verdict: of a trial.
-type Trial = (f64, Option<u64>, String);
+type Trial = (f64, Option<u64>, TrialVerdict);
 
 /// The trials of the search, and those that were to confirm what it found.
 fn trials(runs: &[(usize, &RunRecord)]) -> (Vec<Trial>, Vec<Trial>) {
@@ -39,7 +40,7 @@ fn trials(runs: &[(usize, &RunRecord)]) -> (Vec<Trial>, Vec<Trial>) {
         let Purpose::Trial { rate_per_s, verdict, confirming: confirms } = &run.purpose else { continue };
         let mean = run.last_phase().and_then(|line| line.phase.sums.replies.traffic.response_ns.mean());
         let list = if *confirms { &mut confirming } else { &mut searching };
-        list.push((*rate_per_s, mean.map(|ns| ns as u64), verdict.clone()));
+        list.push((*rate_per_s, mean.map(|ns| ns as u64), *verdict));
     }
     (searching, confirming)
 }
@@ -50,7 +51,7 @@ fn counted(trials: usize) -> String {
 
 /// How a search found the peak, in words.
 fn found(trials: &[Trial], confirming: &[Trial], measured: bool) -> String {
-    let passed = |(_, _, verdict): &Trial| verdict == SUSTAINED;
+    let passed = |(_, _, verdict): &Trial| *verdict == TrialVerdict::Sustained;
     let tried = trials.len();
     if !measured {
         return format!("no rate was measured in {}", counted(tried + confirming.len()));

@@ -83,11 +83,18 @@ fn achievable(run: &RunRecord, line: &PhaseLine) -> Option<Achievable> {
 
 /// Why a phase did not go to its end.
 fn cut_short(line: &PhaseLine) -> Option<CutShort> {
-    match line.ended.as_str() {
-        "" => Some(CutShort::BrokenOff),
-        why if why == EndReason::TooManyErrors.meaning() => Some(CutShort::TooManyErrors),
-        why if why == EndReason::TookTooLong.meaning() => Some(CutShort::TookTooLong),
-        _ => None,
+    match line.ended {
+        None => Some(CutShort::BrokenOff),
+        Some(EndReason::TooManyErrors) => Some(CutShort::TooManyErrors),
+        Some(EndReason::TookTooLong) => Some(CutShort::TookTooLong),
+        Some(
+            EndReason::Duration
+            | EndReason::Transactions
+            | EndReason::Fill
+            | EndReason::Frozen
+            | EndReason::Told
+            | EndReason::WithoutOthers,
+        ) => None,
     }
 }
 

@@ -6,7 +6,6 @@
 use super::record::{Came, Examined, Kept};
 use super::score::{Kind, Outcome, Tally};
 use crate::records::EntrantRecord;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,7 +14,7 @@ use std::collections::btree_map::Entry;
 const DIGITS: usize = 12;
 
 /// How products did in the public HTTP cache suite.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Conformance {
     /// The suite and what ran it, in words.
     pub suite: String,
@@ -26,7 +25,7 @@ pub struct Conformance {
 }
 
 /// How one did.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Conforms {
     /// Its name, as an entrant.
     pub name: String,
@@ -51,7 +50,7 @@ pub struct Conforms {
 }
 
 /// A test that failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedTest {
     /// Its name in the suite.
     pub id: String,

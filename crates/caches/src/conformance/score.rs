@@ -3,7 +3,6 @@
 //! Measuring side, cold, pure. The rules are the suite's own (`determineTestResult` in its `results.mjs`), so that
 //! these figures are those that its web page would show.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -138,7 +137,7 @@ impl Scored {
 }
 
 /// How many of a kind.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Those that were to be run.
     pub all: u64,

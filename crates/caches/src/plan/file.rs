@@ -1,12 +1,11 @@
 //! A bake-off's plan as it is typed, but for what robots, content and origin are: those sections are read by
 //! the crates that own them.
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 use std::num::NonZeroU32;
 
 /// `[bakeoff]`: what the user sets.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BakeoffSection {
     /// What it is, for the head of the report.
@@ -61,7 +60,7 @@ pub(super) struct BakeoffSection {
 }
 
 /// `[population]`: robots and servers that are as many as a run's rate takes.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PopulationSection {
     /// Rate of a robot, such as "0.4/s": there are as many robots as the run's rate takes.
@@ -77,7 +76,7 @@ pub(super) struct PopulationSection {
 }
 
 /// `[fill]`: how a store is filled before anything is measured; left out, it is not.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FillSection {
     /// Robots that ask as fast as replies come.

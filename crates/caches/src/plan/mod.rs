@@ -27,13 +27,9 @@ use bakeoff_robots::{PhaseFile, Spec, SpecError};
 use bakeoff_subject::ProxyMode as Mode;
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
 
-/// Whether a text is a plan of this kind.
+/// Whether a text is a plan of this kind. One that is no TOML is none of any kind.
 pub fn is_one(text: &str) -> bool {
-    let behind = |line: &str| {
-        let behind = line.trim().strip_prefix("[bakeoff]")?.trim_start();
-        Some(behind.is_empty() || behind.starts_with('#'))
-    };
-    text.lines().any(|line| behind(line) == Some(true))
+    text.parse::<toml::Table>().is_ok_and(|plan| plan.contains_key("bakeoff"))
 }
 
 /// What will be done.

@@ -1,13 +1,12 @@
 //! What an outage came to, as it stands in `results.json`.
 
 use super::Entrant;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// An outage: the cache was killed, and started again after a while. Times run to the end of a reply, and say when
 /// robots found it back: they ask now and then, and it may have been back since the request before.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Downtime {
     /// Place of its run in the order of the runs, from 1.
     pub order: u32,

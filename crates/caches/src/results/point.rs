@@ -1,10 +1,9 @@
 //! What a measured phase came to, as it stands in `results.json`.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A measured phase: at a rate, or as fast as replies came.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Its place in the order of the runs, from 1.
     pub order: u32,
@@ -103,7 +102,7 @@ impl Point {
 }
 
 /// Basic requests with good replies about objects that exist in gzip, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gzip {
     /// Those of robots that accept it.
     pub asked: u64,
@@ -112,7 +111,7 @@ pub struct Gzip {
 }
 
 /// Pages: what was asked for directly, each with all that it embeds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pages {
     /// Complete without a failure.
     pub good: u64,
@@ -135,7 +134,7 @@ pub struct Pages {
 }
 
 /// Why a phase did not go to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CutShort {
     /// It was broken off, by Ctrl-C or by what went wrong elsewhere: it neither passed nor failed.
@@ -158,7 +157,7 @@ impl CutShort {
 }
 
 /// Hit ratios of simulated caches on the same requests; those by bytes behind those by documents.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Achievable {
     /// An endless cache that has an object as soon as it was asked for.
     pub at_once: (f64, f64),
@@ -175,7 +174,7 @@ pub struct Achievable {
 }
 
 /// TLS of a run's connections, over all of its phases.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tls {
     /// What was agreed on first: version, cipher suite, key-exchange group; `None` where nothing ever was.
     pub agreed: Option<String>,
@@ -192,7 +191,7 @@ pub struct Tls {
 }
 
 /// Whether a rate counted as passed in 1999.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
     /// The phase went to its end.
     pub whole: bool,

@@ -198,7 +198,7 @@ impl Load<'_> {
         };
         let named = phases.iter_mut().filter(|line| line.is_of_the_plan());
         for (line, reason) in named.zip(reasons) {
-            reason.meaning().clone_into(&mut line.ended);
+            line.ended = Some(reason);
         }
         let recording = recording.as_ref();
         let kept = kept.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default();

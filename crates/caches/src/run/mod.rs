@@ -26,6 +26,7 @@ pub use parts::PartsError;
 
 use crate::directory::Directory;
 use crate::plan::{CachePlan, Course, Entrant, Kind, Peak};
+use crate::records::End;
 use crate::transactions::{Encode, Log};
 use bakeoff_content::mix64;
 use bakeoff_experiment::directory::ResultsDir;
@@ -107,9 +108,9 @@ impl Bakeoff<'_> {
         let given = Given { placement, connections, transactions: log.as_ref() };
         let result = self.procedure(&mut directory, given, progress);
         let how = match &result {
-            Ok(()) => "complete".to_owned(),
-            Err(_) if self.interrupted.load(Ordering::Relaxed) => "interrupted".to_owned(),
-            Err(error) => error.to_string(),
+            Ok(()) => End::Complete,
+            Err(_) if self.interrupted.load(Ordering::Relaxed) => End::Interrupted,
+            Err(error) => End::Failed(error.to_string()),
         };
         let written = directory.end(&how);
         result.and(written.map_err(CachesError::from))

@@ -198,7 +198,7 @@ impl Watch for Observer<'_, '_> {
         let used = used(&now, &self.before);
         self.before = now;
         let measured = self.measured.contains(&phase.phase);
-        Ok(PhaseLine { phase, measured, ended: String::new(), used, achievable: None })
+        Ok(PhaseLine { phase, measured, ended: None, used, achievable: None })
     }
 
     fn turn(&mut self, ended: &str) -> Result<(), CachesError> {

@@ -9,8 +9,7 @@ use super::started::Started;
 use super::steps::Work;
 use super::{Bench, CachesError};
 use crate::chance;
-use crate::records::{Purpose, RunRecord};
-use crate::results::SUSTAINED;
+use crate::records::{Purpose, RunRecord, TrialVerdict};
 use bakeoff_robots::Spec;
 use bakeoff_units::{Nanos, PerSecond};
 
@@ -51,7 +50,7 @@ impl Bench<'_, '_> {
             };
             self.progress.stage(&format!("{}: {what}", entrant.record.name));
             let verdict = self.trial(entrant, rate, attempt.confirming)?;
-            search.told(attempt, verdict == SUSTAINED);
+            search.told(attempt, verdict == TrialVerdict::Sustained);
         }
         Ok(PerSecond::new(search.found()).unwrap_or(first))
     }
@@ -61,7 +60,7 @@ impl Bench<'_, '_> {
         entrant: &Started,
         rate: PerSecond,
         confirming: bool,
-    ) -> Result<&'static str, CachesError> {
+    ) -> Result<TrialVerdict, CachesError> {
         let judged = if confirming { CONFIRMED } else { JUDGED };
         let text = format!(
             "[robots]\n[[phase]]\nname = \"warm\"\nmeasured = false\ngoal = {{ duration = \"{WARM}\" }}\n[[phase]]\nname = \
@@ -72,32 +71,32 @@ impl Bench<'_, '_> {
         let spec = Spec { phases, ..plan.robots_at(rate) };
         let leeway = if self.may_hit(entrant) { 1.0 } else { BOUND_WITHOUT_CACHE };
         let bound = plan.mean_bound.times(leeway);
-        let mut verdict = "not judged";
+        let mut verdict = TrialVerdict::NotJudged;
         self.asked(entrant, Work::plain(&spec, &plan.model), |record| {
             verdict = judge(record, rate, bound);
-            Purpose::Trial { rate_per_s: rate.get(), verdict: verdict.to_owned(), confirming }
+            Purpose::Trial { rate_per_s: rate.get(), verdict, confirming }
         })?;
         Ok(verdict)
     }
 }
 
-fn judge(record: &RunRecord, rate: PerSecond, bound: Nanos) -> &'static str {
-    let Some(line) = record.phases.iter().rfind(|line| line.measured) else { return "not judged" };
+fn judge(record: &RunRecord, rate: PerSecond, bound: Nanos) -> TrialVerdict {
+    let Some(line) = record.phases.iter().rfind(|line| line.measured) else { return TrialVerdict::NotJudged };
     let sums = &line.phase.sums;
     let mean = sums.replies.traffic.response_ns.mean().unwrap_or(f64::INFINITY);
     // Not what the robots have counted as asked: a request that waits for a connection is not among them.
     let due = rate.get() * line.phase.span().as_secs_f64();
     let least = chance::fewest(KEEPS_UP, due);
     if (sums.failed as f64) > FAILURES * sums.finished as f64 {
-        "requests failed"
+        TrialVerdict::RequestsFailed
     } else if record.failed.is_some() {
-        "broken off"
+        TrialVerdict::BrokenOff
     } else if mean >= bound.get() as f64 {
-        "too slow"
+        TrialVerdict::TooSlow
     } else if (sums.good as f64) < least {
-        "requests piled up"
+        TrialVerdict::PiledUp
     } else {
-        SUSTAINED
+        TrialVerdict::Sustained
     }
 }
 
@@ -206,7 +205,7 @@ mod tests {
             sums,
         };
         let used = Used::default();
-        let line = PhaseLine { phase, measured: true, ended: String::new(), used, achievable: None };
+        let line = PhaseLine { phase, measured: true, ended: None, used, achievable: None };
         let squid = EntrantRecord { name: "squid".to_owned(), version: None, config: None };
         RunRecord { phases: vec![line], ..RunRecord::of(squid, Purpose::Fill) }
     }
@@ -215,23 +214,26 @@ mod tests {
     fn replies_are_held_against_what_was_due_and_not_against_what_was_handed_out() {
         let rate = PerSecond::new(4_000.0).unwrap();
         let of = |asked, good, failed| judge(&trial(asked, good, failed), rate, Nanos::from_secs(3));
-        assert_eq!(of(40_000, 40_000, 0), SUSTAINED);
+        assert_eq!(of(40_000, 40_000, 0), TrialVerdict::Sustained);
         // 98 % of 40,000: chance alone would explain 516 fewer.
-        assert_eq!((of(40_000, 39_200, 0), of(40_000, 39_199, 0)), (SUSTAINED, "requests piled up"));
+        assert_eq!(
+            (of(40_000, 39_200, 0), of(40_000, 39_199, 0)),
+            (TrialVerdict::Sustained, TrialVerdict::PiledUp)
+        );
         // A line of requests that wait for a connection: all that were handed out were answered.
-        assert_eq!(of(30_000, 30_000, 0), "requests piled up");
-        assert_eq!(of(40_000, 39_500, 500), "requests failed");
+        assert_eq!(of(30_000, 30_000, 0), TrialVerdict::PiledUp);
+        assert_eq!(of(40_000, 39_500, 500), TrialVerdict::RequestsFailed);
         let too_slow = judge(&trial(40_000, 40_000, 0), rate, Nanos::from_secs(1));
-        assert_eq!(too_slow, "too slow");
+        assert_eq!(too_slow, TrialVerdict::TooSlow);
         let broken = RunRecord { failed: Some("it died".to_owned()), ..trial(40_000, 40_000, 0) };
-        assert_eq!(judge(&broken, rate, Nanos::from_secs(3)), "broken off");
+        assert_eq!(judge(&broken, rate, Nanos::from_secs(3)), TrialVerdict::BrokenOff);
     }
 
     #[test]
     fn chance_is_no_backlog() {
         // 1,000 requests are due, give or take 2.58 x 31.6.
         let of = |good| judge(&trial(good, good, 0), PerSecond::new(100.0).unwrap(), Nanos::from_secs(3));
-        assert_eq!((of(919), of(918)), (SUSTAINED, "requests piled up"));
+        assert_eq!((of(919), of(918)), (TrialVerdict::Sustained, TrialVerdict::PiledUp));
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(crate) fn setup(
     let allowed = bakeoff_sys::affinity::allowed().map_err(CachesError::System)?;
     let placement = environment::placement(None, None, &allowed, &environment::siblings(), 0)?;
     let (mut facts, seen) = environment::examine();
-    let driver = bakeoff_loadgen::driver_in_words().map_err(CachesError::Robots)?;
+    let driver = bakeoff_loadgen::DRIVER.to_owned();
     facts.push(Fact { name: "generator_driver".to_owned(), value: driver.clone() });
     let connections = connections(plan)?;
     ports::ensure(plan, connections)?;

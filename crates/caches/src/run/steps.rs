@@ -241,7 +241,7 @@ pub(crate) const BROKEN_OFF: &str = "broken off";
 pub(crate) fn words(ended: &Ended) -> String {
     match ended.phases.iter().rfind(|line| line.is_of_the_plan()) {
         _ if ended.gave_up => "every request failed".to_owned(),
-        Some(line) => line.ended.clone(),
+        Some(line) => line.ended.map_or_else(String::new, |reason| reason.meaning().to_owned()),
         None => "nothing was asked".to_owned(),
     }
 }

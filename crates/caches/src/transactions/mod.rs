@@ -20,7 +20,6 @@ pub(crate) use writer::Writer;
 
 use bakeoff_experiment::directory::DirectoryError;
 use bakeoff_units::Nanos;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -73,7 +72,7 @@ pub struct Part<'a> {
 }
 
 /// What of a run's log was written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Logged {
     /// Rows that were written, one a request that ended.
     pub rows: u64,

@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::terminal::{self, Console};
 use bakeoff_caches::directory::{self, Stored};
 use bakeoff_caches::plan::{CachePlan, Changes, Entrant};
+use bakeoff_caches::records::End;
 use bakeoff_caches::results::{Entrant as Outcome, Results};
 use bakeoff_caches::{Bakeoff, CachesError, Progress, analyse, shipped};
 use bakeoff_experiment::directory::ResultsDir;
@@ -198,7 +199,7 @@ pub(super) fn show(dir: &ResultsDir, quiet: bool) -> Result<Exit, Failure> {
 /// That somebody gave no figure, or nobody did, is said by the exit code too. What was broken off ends as it
 /// was broken off.
 fn exit(results: &Results) -> Exit {
-    if results.ended != "complete" {
+    if results.ended != End::Complete {
         return Exit::Verdicts;
     }
     let all = results.entrants.len();

@@ -10,8 +10,7 @@ use crate::exit::Exit;
 use crate::{Failure, signals, terminal};
 use bakeoff_experiment::environment;
 use bakeoff_loadgen::{
-    BodyCheck, Choice, Constant, Engine, Job, LocalAddresses, Pace, Pacer, Protocol, Reuse, Share, Station,
-    Target,
+    BodyCheck, Constant, Engine, Job, LocalAddresses, Pace, Pacer, Protocol, Reuse, Share, Station, Target,
 };
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{Ask, CycleSource, GetUrl, Source, Statuses};
@@ -34,21 +33,14 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Exit, Failure> {
     if let Some(sentence) = room::ports(size.connections, &target)? {
         terminal::note(&sentence);
     }
-    let engine = Engine {
-        driver: match args.driver.as_str() {
-            "io_uring" => Choice::Uring,
-            _ => Choice::Epoll, // the parser lets no other through
-        },
-        batching: !args.no_batching,
-        profile: args.profile,
-        connect_timeout: args.connect_timeout,
-    };
+    let engine =
+        Engine { batching: !args.no_batching, profile: args.profile, connect_timeout: args.connect_timeout };
     let mut station = Station::with(target, size.threads, Vec::new(), engine).map_err(Failure::failed)?;
     let time_wait = room::time_wait();
     let cores = bakeoff_sys::affinity::allowed().map_err(Failure::failed)?;
     let claim = environment::claim("load", &cores);
     let recording = station.run(job(args, &url, &size, &interrupted)?).map_err(Failure::failed)?;
-    let mut report = Report::of(&recording, args.rate, &station);
+    let mut report = Report::of(&recording, args.rate);
     report.handshakes = recording.handshakes.summary(args.tls.resume.unwrap_or(Share::ALL));
     report.time_wait = time_wait.zip(room::time_wait());
     if args.json {

@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::{Failure, terminal};
 use bakeoff_caches::plan::{CachePlan, Changes};
 use bakeoff_content::Catalogue;
-use bakeoff_origin::{Busy, Choice, Options, Origin, World};
+use bakeoff_origin::{Busy, Options, Origin, World};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fmt::Display;
@@ -45,7 +45,6 @@ pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
         catalogue: catalogue(args.catalogue.as_ref())?,
         tls,
         http2: true,
-        driver: Choice::Epoll,
         world,
         burn: args.burn,
     })

@@ -180,6 +180,6 @@ fn phase(line: &PhaseLine, to: &str) -> String {
         share(sums.offered_document_hit_ratio()),
         sums.failed,
         line.used.origin_replies,
-        if line.ended.is_empty() { String::new() } else { format!("; ended: {}", line.ended) }
+        line.ended.map_or_else(String::new, |reason| format!("; ended: {}", reason.meaning()))
     )
 }

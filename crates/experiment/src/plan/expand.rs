@@ -8,9 +8,9 @@ use super::file::{
     ArmSection, Extents, FactorLevel, Http2Entry, LimitsSection, OneOrMany, PlanFile, TlsClientSection,
     UrlEntry, Words,
 };
+use crate::plan::file::Spanned;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use toml::Spanned;
 
 /// A factor, checked.
 #[derive(Clone, Debug, PartialEq)]

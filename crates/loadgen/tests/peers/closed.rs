@@ -16,7 +16,7 @@ fn every_request_is_made_once_in_each_robots_order() {
     within_patience(|| {
         for threads in [1, 2, 3] {
             let peer = Peer::new(|talk| talk.answer_all(OK));
-            let mut station = crate::station(peer.target(), threads, Vec::new()).unwrap();
+            let mut station = crate::Station::new(peer.target(), threads, Vec::new()).unwrap();
             let slice = lists(7, 30);
             let recording = run(&mut station, closed(&slice, threads));
             assert_eq!(totals(&recording), (210, 210, 7));
@@ -39,7 +39,7 @@ fn every_request_is_made_once_in_each_robots_order() {
 fn connections_live_from_job_to_job() {
     within_patience(|| {
         let peer = Peer::new(|talk| talk.answer_all(OK));
-        let mut station = crate::station(peer.target(), 2, Vec::new()).unwrap();
+        let mut station = crate::Station::new(peer.target(), 2, Vec::new()).unwrap();
         let slice = lists(5, 10);
         assert_eq!(totals(&run(&mut station, closed(&slice, 2))), (50, 50, 5));
         assert_eq!(totals(&run(&mut station, closed(&slice, 2))), (50, 50, 0));
@@ -291,9 +291,9 @@ fn a_station_in_another_network_connects_there() {
         let mut peers = (0..50).map(|_| network.run(|| Peer::new(|talk| talk.answer_all(OK))).unwrap());
         let peer = peers.find(is_free).unwrap();
         let slice = lists(3, 10);
-        let outside = run(&mut crate::station(peer.target(), 2, Vec::new()).unwrap(), closed(&slice, 2));
+        let outside = run(&mut crate::Station::new(peer.target(), 2, Vec::new()).unwrap(), closed(&slice, 2));
         assert_eq!(errors(&outside), [("connect-refused", 30)]);
-        let mut station = crate::station(peer.target(), 2, Vec::new()).unwrap().inside(Some(network));
+        let mut station = crate::Station::new(peer.target(), 2, Vec::new()).unwrap().inside(Some(network));
         assert_eq!(totals(&run(&mut station, closed(&slice, 2))), (30, 30, 3));
     });
 }

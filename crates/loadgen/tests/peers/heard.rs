@@ -250,7 +250,7 @@ fn a_page_and_what_it_embeds_before_the_next_page() {
 fn two_threads_have_a_source_each_and_give_them_back_in_order() {
     within_patience(|| {
         let peer = Peer::new(|talk| talk.answer_all(OK));
-        let mut station = crate::station(peer.target(), 2, Vec::new()).unwrap();
+        let mut station = crate::Station::new(peer.target(), 2, Vec::new()).unwrap();
         let source = |lane: u64| Planned::of((0..20 + lane).map(|i| (MS(i), lane as u32, get("/"))));
         let pace = Pace::Sourced { connections: 2 };
         let job = Job { sources: vec![source(0), source(1)], ..heard(Planned::default(), pace) };
@@ -265,7 +265,7 @@ fn two_threads_have_a_source_each_and_give_them_back_in_order() {
 fn http2_is_refused() {
     let streams = NonZeroU16::new(4).unwrap();
     let target = Target { protocol: Protocol::Http2 { streams }, ..Nobody::new().station().target().clone() };
-    let mut station = crate::station(target, 1, Vec::new()).unwrap();
+    let mut station = crate::Station::new(target, 1, Vec::new()).unwrap();
     let refused = station.run_heard(sourced(Planned::default(), 1)).err().unwrap();
     assert_eq!(refused.kind(), std::io::ErrorKind::Unsupported);
 }

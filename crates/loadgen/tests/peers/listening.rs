@@ -158,7 +158,7 @@ pub(crate) fn hear_one(peer: &Peer, job: Job<'_, Planned>) -> (Recording, Planne
 
 /// The same with a target of one's own.
 pub(crate) fn hear_at(target: Target, job: Job<'_, Planned>) -> (Recording, Planned) {
-    let mut station = crate::station(target, 1, Vec::new()).unwrap();
+    let mut station = Station::new(target, 1, Vec::new()).unwrap();
     let (recording, mut sources) = hear(&mut station, job);
     (recording, sources.pop().unwrap())
 }

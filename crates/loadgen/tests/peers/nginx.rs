@@ -139,7 +139,7 @@ fn is_counted_alike(tls: bool, keep_alive: bool) {
     });
     let host = "localhost".to_owned();
     let target = Target { tls, reuse: Reuse::kept(keep_alive), ..Target::plain(nginx.address, host) };
-    let mut station = crate::station(target, 2, Vec::new()).unwrap();
+    let mut station = crate::Station::new(target, 2, Vec::new()).unwrap();
     let recording = run(&mut station, closed(&slice(), 2));
     drop(station);
     assert_eq!(errors(&recording), []);

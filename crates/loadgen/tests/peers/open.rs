@@ -89,7 +89,7 @@ fn what_is_in_flight_is_seen_at_every_moment() {
         });
         // Nobody is answered before everybody has asked, which is at 600 ms.
         let slice = numbered(REQUESTS);
-        let mut station = crate::station(peer.target(), 2, Vec::new()).unwrap();
+        let mut station = crate::Station::new(peer.target(), 2, Vec::new()).unwrap();
         let job =
             Job { until: Some(Nanos::from_millis(800)), ..open(&slice, 2, REQUESTS, constant(RATE, 2)) };
         let opener = std::thread::spawn(move || all_asked.wait());
@@ -169,7 +169,7 @@ fn every_request_is_made_once_at_its_time() {
             (stamped, (0..2).map(original).collect(), 199),
         ] {
             let peer = Peer::new(|talk| talk.answer_all(OK));
-            let mut station = crate::station(peer.target(), 2, Vec::new()).unwrap();
+            let mut station = crate::Station::new(peer.target(), 2, Vec::new()).unwrap();
             let recording = run(&mut station, open(&slice, 2, 32, pacers));
             assert_eq!((recording.counters.requests, recording.counters.replies), (200, 200));
             let mut expected: Vec<_> = (0..200).map(|i| format!("/{i}")).collect();
@@ -192,7 +192,7 @@ fn no_more_connections_than_allowed() {
             talk.answer_all(OK);
         });
         let slice = numbered(100);
-        let mut station = crate::station(peer.target(), 2, Vec::new()).unwrap();
+        let mut station = crate::Station::new(peer.target(), 2, Vec::new()).unwrap();
         let recording = run(&mut station, open(&slice, 2, 3, constant(5000.0, 2)));
         assert_eq!(totals(&recording), (100, 100, 3));
         assert_eq!(peer.connections(), 3);
@@ -217,7 +217,7 @@ fn open_connections_are_used_before_new_ones_are_made() {
 fn an_empty_list_ends_at_once_and_a_lane_without_work_too() {
     within_patience(|| {
         let peer = Peer::new(|talk| talk.answer_all(OK));
-        let mut station = crate::station(peer.target(), 2, Vec::new()).unwrap();
+        let mut station = crate::Station::new(peer.target(), 2, Vec::new()).unwrap();
         for requests in [0, 1] {
             let slice = numbered(requests);
             let recording = run(&mut station, open(&slice, 2, 4, constant(1000.0, 2)));

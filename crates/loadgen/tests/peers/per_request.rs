@@ -57,7 +57,7 @@ fn lets_the_server_close_first(authority: Option<Authority>, size: usize) {
         }
     };
     let target = Target { reuse: Reuse::Never, tls, ..peer.target() };
-    let mut station = crate::station(target, 1, Vec::new()).unwrap();
+    let mut station = crate::Station::new(target, 1, Vec::new()).unwrap();
     let recording = run(&mut station, closed(&lists(2, 5), 1));
     assert_eq!(totals(&recording), (10, 10, 10));
     let known: Vec<bool> = (0..10).filter_map(|_| who.recv().unwrap()).collect();

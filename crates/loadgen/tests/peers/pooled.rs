@@ -187,7 +187,7 @@ fn robots_are_dealt_to_threads_with_their_addresses() {
                 talk.say(format!("HTTP/1.1 200 OK\r\nX-Caller: {caller}\r\nContent-Length: 0\r\n\r\n"));
             }
         });
-        let mut station = crate::station(with_addresses(peer.target()), 2, Vec::new()).unwrap();
+        let mut station = crate::Station::new(with_addresses(peer.target()), 2, Vec::new()).unwrap();
         let pace = Pace::Pooled(Pools { robots: 5, each: 1 });
         let sources = vec![Planned::of(at_once(3, 4)), Planned::of(at_once(2, 4))];
         let (recording, sources) = hear(&mut station, Job { sources, ..heard(Planned::default(), pace) });
@@ -221,7 +221,7 @@ fn pools_begin_anew_with_each_job_and_need_nobody_to_listen() {
 fn pools_over_http2_are_refused() {
     let streams = NonZeroU16::new(4).unwrap();
     let target = Target { protocol: Protocol::Http2 { streams }, ..Nobody::new().station().target().clone() };
-    let mut station = crate::station(target, 1, Vec::new()).unwrap();
+    let mut station = crate::Station::new(target, 1, Vec::new()).unwrap();
     let slice = lists(1, 1);
     let pace = Pace::Pooled(Pools { robots: 1, each: 1 });
     let job = Job { sources: slice.by_request(1), pace, refused: Statuses::default(), ..closed(&slice, 1) };

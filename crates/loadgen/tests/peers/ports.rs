@@ -32,7 +32,7 @@ fn connections_come_from_the_ports_that_were_named_of_each_address() {
                 ports: Some(ports),
                 ..peer.target()
             };
-            let mut station = crate::station(once, threads, Vec::new()).unwrap();
+            let mut station = crate::Station::new(once, threads, Vec::new()).unwrap();
             let recording = run(&mut station, closed(&lists(2, 30), threads));
             assert_eq!((errors(&recording), totals(&recording)), (vec![], (60, 60, 60)));
             let callers = callers.lock().unwrap().clone();
@@ -62,7 +62,7 @@ fn a_range_that_is_used_up_is_a_connection_that_failed() {
         });
         let two =
             Target { from: "127.0.4.3".parse().unwrap(), ports: "21128:21129".parse().ok(), ..peer.target() };
-        let mut station = crate::station(two, 1, Vec::new()).unwrap();
+        let mut station = crate::Station::new(two, 1, Vec::new()).unwrap();
         let recording = run(&mut station, closed(&lists(3, 1), 1));
         assert_eq!((errors(&recording), totals(&recording)), (vec![("connect-failed", 1)], (3, 2, 2)));
     });

@@ -48,7 +48,7 @@ fn robots_that_share_connections_wait_in_line() {
     within_patience(|| {
         for streams in [1, 3] {
             let peer = Peer::new(move |talk| in_waves(talk, streams, DELAY));
-            let mut station = crate::station(asks(&peer, streams as u16), 1, Vec::new()).unwrap();
+            let mut station = Station::new(asks(&peer, streams as u16), 1, Vec::new()).unwrap();
             let recording = shared(&mut station, 12, 1, 2);
             assert_eq!((errors(&recording), totals(&recording)), (vec![], (12, 12, 2)));
             let seats = 2 * streams as u64;
@@ -75,7 +75,7 @@ fn every_robot_is_served_to_its_last_request() {
                     frames.serve();
                 }
             });
-            let mut station = crate::station(asks(&peer, streams), 1, Vec::new()).unwrap();
+            let mut station = Station::new(asks(&peer, streams), 1, Vec::new()).unwrap();
             let recording = shared(&mut station, robots, 10, connections);
             let used = connections.min(robots.div_ceil(usize::from(streams))) as u64;
             assert_eq!((errors(&recording), totals(&recording)), (vec![], (500, 500, used)));
@@ -99,7 +99,7 @@ fn a_line_of_robots_whose_connections_fail() {
         // Addresses of networks under test: not this machine's (RFC 2544).
         from.add(&"198.18.0.0/15".parse().unwrap());
         let single = Target { reuse: Reuse::Never, from, ..peer.target() };
-        let mut station = crate::station(single, 1, Vec::new()).unwrap();
+        let mut station = Station::new(single, 1, Vec::new()).unwrap();
         let recording = shared(&mut station, 20_000, 1, 1);
         assert_eq!(
             (errors(&recording), totals(&recording)),
@@ -130,8 +130,7 @@ fn a_connection_carries_as_many_requests_as_it_should() {
                 (_, true) => tls_target(&peer, &authority, streams),
                 (_, false) => asks(&peer, streams),
             };
-            let mut station =
-                crate::station(Target { reuse: reuse.clone(), ..target }, 1, Vec::new()).unwrap();
+            let mut station = Station::new(Target { reuse: reuse.clone(), ..target }, 1, Vec::new()).unwrap();
             let recording = run(&mut station, closed(&lists(3, 10), 1));
             // Each robot's ten in fours, or all thirty.
             let connections = if streams == 1 { 9 } else { 8 };
@@ -161,7 +160,7 @@ fn connections_come_from_the_given_addresses_in_turn() {
             });
             let from = "127.0.0.2-127.0.0.4".parse().unwrap();
             let target = Target { from, reuse: reuse.clone(), ..asks(&peer, streams) };
-            let mut station = crate::station(target, threads, Vec::new()).unwrap();
+            let mut station = Station::new(target, threads, Vec::new()).unwrap();
             let each = if reuse == Reuse::Never { 1 } else { 3 };
             let recording = run(&mut station, closed(&lists(6, each), threads));
             let connections = 6 / usize::from(streams);

@@ -105,12 +105,12 @@ impl Peer {
 
     /// A station of one thread.
     pub(crate) fn station(&self) -> Station {
-        crate::station(self.target(), 1, Vec::new()).unwrap()
+        Station::new(self.target(), 1, Vec::new()).unwrap()
     }
 
     /// A station of one thread with a connection per request.
     pub(crate) fn station_per_request(&self) -> Station {
-        crate::station(Target { reuse: Reuse::Never, ..self.target() }, 1, Vec::new()).unwrap()
+        Station::new(Target { reuse: Reuse::Never, ..self.target() }, 1, Vec::new()).unwrap()
     }
 
     /// The target over TLS, by this name, trusting this authority.
@@ -120,7 +120,7 @@ impl Peer {
     }
 
     pub(crate) fn tls_station(&self, authority: &Authority) -> Station {
-        crate::station(self.tls_target(authority, "localhost"), 1, Vec::new()).unwrap()
+        Station::new(self.tls_target(authority, "localhost"), 1, Vec::new()).unwrap()
     }
 }
 
@@ -146,7 +146,7 @@ impl Nobody {
 
 /// A station of one thread towards any address.
 pub(crate) fn station_to(address: SocketAddr) -> Station {
-    crate::station(Target::plain(address, "localhost".to_owned()), 1, Vec::new()).unwrap()
+    Station::new(Target::plain(address, "localhost".to_owned()), 1, Vec::new()).unwrap()
 }
 
 /// Somebody who signs its own certificate for `localhost`.

@@ -17,7 +17,8 @@ fn connections_are_kept_and_described() {
     within_patience(|| {
         let authority = Authority::new("one");
         let peer = Peer::tls(&authority, |talk| talk.answer_all(OK));
-        let mut station = crate::station(peer.tls_target(&authority, "localhost"), 2, Vec::new()).unwrap();
+        let mut station =
+            crate::Station::new(peer.tls_target(&authority, "localhost"), 2, Vec::new()).unwrap();
         let slice = lists(4, 10);
         let recording = run(&mut station, closed(&slice, 2));
         assert_eq!(totals(&recording), (40, 40, 4));
@@ -149,7 +150,7 @@ fn the_first_byte_is_the_replys() {
 }
 
 fn class_of(target: Target) -> Vec<(String, u64)> {
-    let mut station = crate::station(target, 1, Vec::new()).unwrap();
+    let mut station = crate::Station::new(target, 1, Vec::new()).unwrap();
     let job = Job { timeout: Nanos::from_secs(2), ..closed(&lists(1, 2), 1) };
     let recording = run(&mut station, job);
     assert_eq!((recording.counters.requests, recording.counters.replies), (2, 0));
@@ -195,7 +196,7 @@ fn anyone_is_trusted_when_told_so() {
         let peer = Peer::tls(&authority, |talk| talk.answer_all(OK));
         let name = ServerName::try_from("elsewhere").unwrap();
         let tls = Some((TlsOptions::new(Trust::Anyone).load().unwrap(), name));
-        let mut station = crate::station(Target { tls, ..peer.target() }, 1, Vec::new()).unwrap();
+        let mut station = crate::Station::new(Target { tls, ..peer.target() }, 1, Vec::new()).unwrap();
         assert_eq!(totals(&run(&mut station, closed(&lists(2, 2), 1))), (4, 4, 2));
     });
 }
@@ -220,7 +221,7 @@ fn connections_that_open_together_find_a_session_each_whatever_the_first_job_was
             talk.notify_close();
         });
         let target = Target { reuse: Reuse::Never, ..peer.tls_target(&authority, "localhost") };
-        let mut station = crate::station(target, 1, Vec::new()).unwrap();
+        let mut station = crate::Station::new(target, 1, Vec::new()).unwrap();
         let mut handshakes = |robots: usize| {
             let recording = run(&mut station, closed(&lists(robots, 1), 1));
             assert_eq!(totals(&recording), (robots as u64, robots as u64, robots as u64));

@@ -61,7 +61,7 @@ fn a_tunnel_carries_tls_and_is_kept() {
         let server = Peer::tls(&authority, |talk| talk.answer_all(OK));
         let proxy = proxy();
         let target = through(&proxy, server.tls_target(&authority, "localhost"));
-        let mut station = crate::station(target, 2, Vec::new()).unwrap();
+        let mut station = crate::Station::new(target, 2, Vec::new()).unwrap();
         let slice = lists(4, 10);
         let recording = run(&mut station, closed(&slice, 2));
         assert_eq!((errors(&recording), totals(&recording)), (vec![], (40, 40, 4)));
@@ -86,7 +86,7 @@ fn a_tunnel_for_each_request() {
         let proxy = proxy();
         let target = through(&proxy, server.tls_target(&authority, "localhost"));
         let target = Target { reuse: Reuse::Never, ..target };
-        let mut station = crate::station(target, 1, Vec::new()).unwrap();
+        let mut station = crate::Station::new(target, 1, Vec::new()).unwrap();
         let recording = run(&mut station, closed(&lists(2, 5), 1));
         assert_eq!((errors(&recording), totals(&recording)), (vec![], (10, 10, 10)));
         assert_eq!((proxy.connections(), server.connections()), (10, 10));
@@ -98,7 +98,7 @@ fn a_tunnel_for_each_request() {
 fn what_is_in_the_tunnel_need_not_be_tls() {
     within_patience(|| {
         let (server, proxy) = (Peer::new(|talk| talk.answer_all(OK)), proxy());
-        let mut station = crate::station(through(&proxy, server.target()), 1, Vec::new()).unwrap();
+        let mut station = crate::Station::new(through(&proxy, server.target()), 1, Vec::new()).unwrap();
         let recording = run(&mut station, closed(&lists(3, 4), 1));
         assert_eq!((errors(&recording), totals(&recording)), (vec![], (12, 12, 3)));
         assert_eq!((recording.times.connect.count(), recording.times.handshake.count()), (3, 0));
@@ -123,7 +123,7 @@ fn the_proxys_yes_split_at_every_byte() {
             carry(talk, to);
         });
         let target = Target { reuse: Reuse::Never, ..through(&proxy, server.target()) };
-        let mut station = crate::station(target, 1, Vec::new()).unwrap();
+        let mut station = crate::Station::new(target, 1, Vec::new()).unwrap();
         let all = YES.len() as u64;
         let recording = run(&mut station, closed(&one_robot(vec![get("/"); YES.len()]), 1));
         assert_eq!((errors(&recording), totals(&recording)), (vec![], (all, all, all)));
@@ -143,7 +143,7 @@ fn one_failure(script: impl Fn(&mut Talk) + Send + Sync + 'static) -> Recording 
         carry(talk, to);
     });
     let target = through(&proxy, server.tls_target(&authority, "localhost"));
-    let mut station = crate::station(target, 1, Vec::new()).unwrap();
+    let mut station = crate::Station::new(target, 1, Vec::new()).unwrap();
     let job = Job { timeout: Nanos::from_millis(500), ..closed(&lists(1, 2), 1) };
     let recording = run(&mut station, job);
     assert_eq!(totals(&recording), (2, 1, 2), "{:?}", errors(&recording));
@@ -219,7 +219,8 @@ fn a_proxy_that_is_not_there() {
         let server = Peer::new(|talk| talk.answer_all(OK));
         let nobody = Nobody::new();
         let target = Target { via: Some(nobody.address), ..server.target() };
-        let recording = run(&mut crate::station(target, 1, Vec::new()).unwrap(), closed(&lists(1, 3), 1));
+        let recording =
+            run(&mut crate::Station::new(target, 1, Vec::new()).unwrap(), closed(&lists(1, 3), 1));
         assert_eq!((errors(&recording), totals(&recording)), (vec![("connect-refused", 3)], (3, 0, 0)));
         assert_eq!(server.connections(), 0);
     });
@@ -256,7 +257,7 @@ fn a_tunnel_that_was_closed_while_idle_is_replaced() {
         });
         let proxy = proxy();
         let target = through(&proxy, server.tls_target(&authority, "localhost"));
-        let mut station = crate::station(target, 1, Vec::new()).unwrap();
+        let mut station = crate::Station::new(target, 1, Vec::new()).unwrap();
         let recording = run(&mut station, closed(&lists(2, 5), 1));
         assert_eq!((errors(&recording), recording.counters.replies), (vec![], 10));
     });
@@ -274,7 +275,7 @@ fn the_tunnels_set_up_is_in_the_response_time() {
                 carry(talk, to);
             }
         });
-        let mut station = crate::station(through(&proxy, server.target()), 1, Vec::new()).unwrap();
+        let mut station = crate::Station::new(through(&proxy, server.target()), 1, Vec::new()).unwrap();
         let times = run(&mut station, closed(&lists(1, 1), 1)).times;
         // A histogram's steps are finer than a twentieth.
         let least = SLOW.times(0.95);
@@ -291,7 +292,7 @@ fn http2_is_refused() {
         protocol,
         ..Target::plain(nobody.address, "localhost".to_owned())
     };
-    let mut station = crate::station(target, 1, Vec::new()).unwrap();
+    let mut station = crate::Station::new(target, 1, Vec::new()).unwrap();
     let refused = station.run(any(closed(&lists(1, 1), 1))).err().unwrap();
     assert_eq!(refused.kind(), io::ErrorKind::Unsupported);
 }

@@ -107,7 +107,6 @@ fn a_taken_port_is_an_error_that_says_so() {
         catalogue: bakeoff_content::Catalogue::default(),
         tls: None,
         http2: true,
-        driver: bakeoff_origin::Choice::Epoll,
         world: None,
         burn: None,
     };

@@ -1,10 +1,7 @@
 //! A running origin, a client that sends what it is told, and replies taken apart.
 
 use bakeoff_content::{Body, Catalogue, ObjectId};
-use bakeoff_origin::{Choice, Options, Origin, World};
-use bakeoff_sys::driver::UringDriver;
-use bakeoff_units::MonotonicClock;
-use std::cell::Cell;
+use bakeoff_origin::{Options, Origin, World};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::PathBuf;
@@ -14,33 +11,18 @@ use std::time::{Duration, Instant};
 /// Whoever takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-thread_local! {
-    /// What origins of this test ask the kernel by.
-    static DRIVER: Cell<Choice> = const { Cell::new(Choice::Epoll) };
-}
-
-/// Runs a test once for each driver; it fails when it takes too long.
-pub(crate) fn within_patience(test: impl Fn() + Copy + Send + 'static) {
-    for driver in [Choice::Epoll, Choice::Uring] {
-        if driver == Choice::Uring && UringDriver::new(MonotonicClock::new()).is_err() {
-            assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "the kernel refuses io_uring");
-            let current = std::thread::current();
-            println!("SKIP {} with io_uring: the kernel refuses it", current.name().unwrap_or_default());
-            return;
-        }
-        let (done, end) = channel();
-        let thread = std::thread::spawn(move || {
-            DRIVER.set(driver);
-            test();
-            let _ = done.send(());
-        });
-        match end.recv_timeout(PATIENCE) {
-            Err(RecvTimeoutError::Timeout) => panic!("it hangs with {driver:?}: no end after {PATIENCE:?}"),
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => {
-                if let Err(panic) = thread.join() {
-                    println!("with {driver:?}:");
-                    std::panic::resume_unwind(panic);
-                }
+/// Runs a test; it fails when it takes too long.
+pub(crate) fn within_patience(test: impl Fn() + Send + 'static) {
+    let (done, end) = channel();
+    let thread = std::thread::spawn(move || {
+        test();
+        let _ = done.send(());
+    });
+    match end.recv_timeout(PATIENCE) {
+        Err(RecvTimeoutError::Timeout) => panic!("it hangs: no end after {PATIENCE:?}"),
+        Ok(()) | Err(RecvTimeoutError::Disconnected) => {
+            if let Err(panic) = thread.join() {
+                std::panic::resume_unwind(panic);
             }
         }
     }
@@ -76,7 +58,6 @@ fn options() -> Options {
         catalogue: Catalogue::default(),
         tls: None,
         http2: true,
-        driver: DRIVER.get(),
         world: None,
         burn: None,
     }

@@ -159,7 +159,6 @@ fn a_certificate_that_is_none_is_an_error_that_says_which() {
         catalogue: bakeoff_content::Catalogue::default(),
         tls: Some((broken, secure.dir.path().join("key.pem"))),
         http2: true,
-        driver: bakeoff_origin::Choice::Epoll,
         world: None,
         burn: None,
     };

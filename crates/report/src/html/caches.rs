@@ -9,6 +9,7 @@ use crate::caches::{
 use crate::downtime::{LOSSES, TIMES, losses, times};
 use crate::{conformance, figures};
 use bakeoff_caches::conformance::{Conformance, FailedTest};
+use bakeoff_caches::records::End;
 use bakeoff_caches::results::{CutShort, Entrant, Point, Results};
 use bakeoff_experiment::results::Fact;
 use bakeoff_experiment::study::{self, Study};
@@ -122,7 +123,7 @@ impl View {
             extent: extent(results),
             started: results.started.clone(),
             bakeoff: results.bakeoff.clone(),
-            partial: (results.ended != "complete").then(|| results.ended.clone()),
+            partial: (results.ended != End::Complete).then(|| results.ended.to_string()),
             flags: crate::caches::flags(results),
             entrants: results
                 .entrants

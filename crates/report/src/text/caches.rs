@@ -8,13 +8,14 @@ use crate::caches::{
     preparation, published,
 };
 use crate::downtime::{LOSSES, TIMES, losses, times};
+use bakeoff_caches::records::End;
 use bakeoff_caches::results::{Entrant, Results};
 
 /// The report, lines of at most `width` columns.
 pub fn caches_text(results: &Results, width: usize, colour: bool) -> String {
     let mut page = Page::new(width, colour);
     page.title(&format!("{}: {}", results.name, results.title), &extent(results));
-    if results.ended != "complete" {
+    if results.ended != End::Complete {
         page.paragraph(&format!("PARTIAL RESULTS: {}.", results.ended), Paint::Alarm);
     }
     if let Some(flags) = caches::flags(results) {

@@ -14,7 +14,7 @@ mod study;
 pub use between::between;
 pub use caches::caches_text;
 pub use conformance::conformance_text;
-pub use doctor::{doctor, network};
+pub use doctor::doctor;
 pub use study::{studies, study};
 
 use crate::Bundle;

@@ -1,6 +1,7 @@
 //! Reports of bake-offs of caches, from made-up results.
 
 use bakeoff_caches::conformance::{Conformance, Conforms, FailedTest, Tally};
+use bakeoff_caches::records::End;
 use bakeoff_caches::results::{
     Cost, CutShort, Downtime, Entrant, FORMAT, Gzip, Pages, Peak, Point, Results, Rule, Tls,
 };
@@ -93,7 +94,7 @@ fn results(points: Vec<Point>) -> Results {
         entrants: vec![entrant],
         facts: Vec::new(),
         warnings: Vec::new(),
-        ended: "complete".to_owned(),
+        ended: End::Complete,
         conformance: None,
     }
 }

@@ -5,7 +5,6 @@
 use super::{ErrorGoal, Goal, Lock, Phase, Ramp, outage};
 use crate::spec::{SpecError, typed};
 use bakeoff_units::{Bytes, Nanos, Ratio};
-use schemars::JsonSchema;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -13,7 +12,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// `[[phase]]`
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseFile {
     /// Its name in reports; no two phases have the same.
@@ -67,23 +66,20 @@ impl PhaseFile {
 }
 
 /// `goal = { .. }`
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoalFile {
     /// So long, such as "54min".
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub duration: Option<Nanos>,
     /// So many requests, failed ones included.
     pub transactions: Option<u64>,
     /// So many bytes that went into the cache, such as "20GB" or "20GiB", or in a bake-off a share of the
     /// cache's store, such as "200%": of basic requests for cachable objects that were no hits.
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub fill: Option<FillGoal>,
     /// So many errors end the whole test: a share such as "30%" (or 0.3) of the phase's requests, looked
     /// at from 1000 requests on, or a number of them.
-    #[schemars(with = "Option<String>")]
     pub errors: Option<ErrorGoal>,
 }
 
@@ -121,7 +117,7 @@ impl FromStr for FillGoal {
 }
 
 /// `lock = { .. }`
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockFile {
     /// What must have come: "frozen" (the working set stopped growing), "told" (the cache is full). Left out:
@@ -130,12 +126,11 @@ pub struct LockFile {
     pub until: BTreeSet<Awaited>,
     /// The phase ends after this nevertheless, and says so.
     #[serde(deserialize_with = "typed::text")]
-    #[schemars(with = "String")]
     pub at_most: Nanos,
 }
 
 /// What a phase can wait for.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "kebab-case")]
 pub enum Awaited {
     /// The working set stopped growing.
@@ -145,16 +140,14 @@ pub enum Awaited {
 }
 
 /// `{ begin = "10%", end = "100%" }`
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RampFile {
     /// Default: where the phase before stopped, 100% in the first.
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub begin: Option<Ratio>,
     /// Default: as at the beginning. A ramp goes in a straight line over the phase's duration.
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub end: Option<Ratio>,
 }
 

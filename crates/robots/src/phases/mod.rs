@@ -135,7 +135,24 @@ pub enum EndReason {
 }
 
 impl EndReason {
-    /// A line for people.
+    /// All there are.
+    pub const ALL: [Self; 8] = [
+        Self::Duration,
+        Self::Transactions,
+        Self::Fill,
+        Self::Frozen,
+        Self::Told,
+        Self::TookTooLong,
+        Self::WithoutOthers,
+        Self::TooManyErrors,
+    ];
+
+    /// The reason that has this line.
+    pub fn of_meaning(meaning: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.meaning() == meaning)
+    }
+
+    /// A line for people; records have it, too.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Duration => "its time was over",

@@ -4,14 +4,13 @@ use super::typed;
 use crate::popularity::Popularity;
 use bakeoff_content::Distribution;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt;
 use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use std::str::FromStr;
 
 /// `[robots]`
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RobotsFile {
     /// How many robots there are. Default 1.
@@ -19,59 +18,48 @@ pub struct RobotsFile {
     /// Requests, those for embedded objects included: "250/s" of all robots, "0.4/s per robot" of each.
     /// Left out: best effort; each robot asks again as soon as its page is complete.
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub rate: Option<RateFile>,
     /// Gaps between requests: "poisson" (default), "const", or a distribution such as "unif:0s,2s", of which the shape
     /// alone counts: it is stretched to the rate.
     #[serde(default, deserialize_with = "typed::text")]
-    #[schemars(with = "Option<String>")]
     pub inter_arrival: Gaps,
     /// Probability that a robot asks for an object that was asked for before, of the same server and
     /// kind. Times the share of cachable objects it is the hit ratio of an ideal cache. Default 0%.
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub recurrence: Option<Ratio>,
     /// Which object is asked again: "unif" (default), "zipf:0.8" (the rank never changes) or
     /// "zipf-recency:1" (the newest most).
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub popularity: Option<Popularity>,
     /// A part of the working set that is asked more often.
     pub hot_set: Option<HotSetFile>,
     /// Probability that of an object and four neighbours on either side the smallest cachable one is
     /// asked: lowers the hit ratio by bytes. Default 0%.
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub byte_hit_discrimination: Option<Ratio>,
     /// Share of the robots that accept gzip, in all that they ask for but ranges and POST; the others say that they
     /// accept no content coding. Only where a kind of content has it. Default 0%: nobody says anything of it.
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub accept_gzip: Option<Ratio>,
     /// Shares of requests that are not basic; the rest is.
     #[serde(default)]
     pub special: SpecialFile,
     /// Size of the bodies that POST sends, such as "unif:0,8KB". Default none.
     #[serde(default, deserialize_with = "typed::sizes")]
-    #[schemars(with = "Option<String>")]
     pub post_body: Option<Distribution>,
     /// Probability that an embedded object is asked for; always the same ones of a page. Default 100%.
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub embedded: Option<Ratio>,
     /// Most requests that a connection carries, such as "zipf:64", drawn for each; "const:1" is a
     /// connection a request. Left out: as many as the server lets it.
     #[serde(default, deserialize_with = "typed::counts")]
-    #[schemars(with = "Option<String>")]
     pub requests_per_connection: Option<Distribution>,
     /// Connections without a request for so long are closed, such as "15s". Left out: robots close none.
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub idle_timeout: Option<Nanos>,
     /// Most connections: "4 per robot", or "1000" of all together. Who finds none free waits, and its
     /// response time runs on. Default "8192".
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub connections: Option<ConnectionsFile>,
     /// How many servers the URLs show; each is asked as often. Default 1.
     pub servers: Option<NonZeroU16>,
@@ -80,69 +68,57 @@ pub struct RobotsFile {
 }
 
 /// `hot_set = { .. }`
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HotSetFile {
     /// Share of the working set that is hot.
     #[serde(deserialize_with = "typed::text")]
-    #[schemars(with = "String")]
     pub share: Ratio,
     /// Probability that a repeated request goes there.
     #[serde(deserialize_with = "typed::text")]
-    #[schemars(with = "String")]
     pub probability: Ratio,
 }
 
 /// `special = { .. }`
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpecialFile {
     /// If-Modified-Since a second before the object's last change: 200 is right.
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub ims200: Option<Ratio>,
     /// If-Modified-Since a second after the object's last change: 304 is right.
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub ims304: Option<Ratio>,
     /// If-None-Match with another entity tag than the object's: 200 is right.
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub etag200: Option<Ratio>,
     /// If-None-Match with the object's entity tag: 304 is right.
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub etag304: Option<Ratio>,
     /// `Cache-Control: no-cache` and `Pragma: no-cache`: the cache must ask the origin.
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub reload: Option<Ratio>,
     /// A range of the object's bytes.
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub range: Option<Ratio>,
     /// GETs whose connection is closed in the midst of the reply's body.
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub abort: Option<Ratio>,
     /// POST, of what is asked directly; each to a URL of its own, as a cache drops what it holds of a URL
     /// that something is posted to (RFC 9111 section 4.4).
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub post: Option<Ratio>,
     /// HEAD in place of GET, of what is asked directly.
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub head: Option<Ratio>,
 }
 
 /// `working_set = { .. }`: one of both.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkingSetFile {
     /// So long after the start, such as "4h".
     #[serde(default, deserialize_with = "typed::maybe")]
-    #[schemars(with = "Option<String>")]
     pub length: Option<Nanos>,
     /// When so many objects have gone into the cache.
     pub objects: Option<NonZeroU64>,

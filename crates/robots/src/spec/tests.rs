@@ -162,19 +162,6 @@ fn a_phase_without_its_own_beginning_goes_on_where_the_last_one_ended() {
 }
 
 #[test]
-fn every_key_has_a_line_in_the_schema() {
-    let schemas = [schemars::schema_for!(RobotsFile), schemars::schema_for!(PhaseFile)];
-    for schema in schemas {
-        let schema = serde_json::to_value(schema).unwrap();
-        let properties = schema["properties"].as_object().unwrap();
-        assert!(properties.len() >= 8);
-        for (key, value) in properties {
-            assert!(value["description"].is_string(), "{key}: {value}");
-        }
-    }
-}
-
-#[test]
 fn connections_are_the_load_generators_words_for_them() {
     use bakeoff_loadgen::{Pace, Pools, Reuse};
     let spec = |robots: &str| {

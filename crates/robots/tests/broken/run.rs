@@ -4,7 +4,7 @@ use crate::breakage::Breakage;
 use crate::proxy::{Account, Proxy};
 use bakeoff_content::Catalogue;
 use bakeoff_loadgen::{BodyCheck, Job, Station, Target};
-use bakeoff_origin::{Choice, Options, Origin, World};
+use bakeoff_origin::{Options, Origin, World};
 use bakeoff_robots::judge::{Fault, Judged};
 use bakeoff_robots::ledger::{INTERVAL, Ledger, Scope, Sums};
 use bakeoff_robots::phases::FillGate;
@@ -50,7 +50,6 @@ pub(crate) fn origin(world: &str) -> (Origin, World) {
         catalogue: Catalogue::default(),
         tls: None,
         http2: false,
-        driver: Choice::default(),
         world: Some(world.clone()),
         burn: None,
     };

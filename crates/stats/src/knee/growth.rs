@@ -114,7 +114,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SplitMix64;
+    use bakeoff_content::SplitMix64;
 
     fn level() -> Level {
         Level::new(0.9).unwrap()

@@ -19,7 +19,6 @@ mod plan;
 mod posterior;
 mod refine;
 mod search;
-pub mod simulate;
 
 pub use criteria::{Criteria, Criterion, Judged, Observation, Slo, VoidReason};
 pub use growth::{Slope, growth};

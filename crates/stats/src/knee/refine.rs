@@ -5,7 +5,7 @@ use super::grid::{Cell, cells_in};
 use super::plan::{Purpose, Trial};
 use super::posterior::Estimate;
 use super::search::Search;
-use crate::SplitMix64;
+use bakeoff_content::SplitMix64;
 use bakeoff_units::Nanos;
 use std::ops::Range;
 
@@ -34,7 +34,8 @@ pub(crate) fn next(search: &Search) -> Option<Trial> {
     let is_refining = |purpose| matches!(purpose, Purpose::Refine | Purpose::Lower);
     let done = search.tried.iter().filter(|tried| is_refining(tried.trial.purpose)).count();
     if done % LOWER_EVERY == LOWER_EVERY - 1 {
-        let pick = SplitMix64::new(search.plan.seed.wrapping_add(done as u64)).below(LOWER.len());
+        let pick =
+            SplitMix64::new(search.plan.seed.wrapping_add(done as u64)).below(LOWER.len() as u64) as usize;
         let cell = Cell(estimate.at as i32).min(top).up(cells_in(LOWER[pick]));
         let rate = cell.rate();
         return Some(Trial { rate, time: search.plan.shortest, purpose: Purpose::Lower });

@@ -102,7 +102,7 @@ pub(super) fn calm(series: &[f64]) -> Calm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SplitMix64;
+    use bakeoff_content::SplitMix64;
 
     /// AR(1) of variance 1 around 100.
     fn alike(r: f64, windows: usize, seed: u64) -> Vec<f64> {

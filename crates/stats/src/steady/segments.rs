@@ -116,7 +116,7 @@ impl Squares {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SplitMix64;
+    use bakeoff_content::SplitMix64;
 
     const UNIT: Noise = Noise { local_sd: 1.0, long_run_variance: 1.0 };
 

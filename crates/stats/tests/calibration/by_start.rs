@@ -3,7 +3,8 @@
 //! Rounds are `luck of the start + noise of the round`, three rounds a start and the last start
 //! perhaps cut short, 10 % of the rounds with four-fold noise; the truth is 0.
 
-use bakeoff_stats::{Interval, Level, Scale, SplitMix64, effect_of};
+use bakeoff_content::SplitMix64;
+use bakeoff_stats::{Interval, Level, Scale, effect_of};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 const LEVEL: f64 = 0.9875;
@@ -158,7 +159,8 @@ fn studentised(starts: &Starts, rng: &mut SplitMix64) -> Interval {
 fn resampled(starts: &Starts, rng: &mut SplitMix64, statistic: impl Fn(&Starts) -> f64) -> Vec<f64> {
     let mut values: Vec<f64> = (0..RESAMPLES)
         .map(|_| {
-            let resample = starts.iter().map(|_| starts[rng.below(starts.len())].clone()).collect();
+            let resample =
+                starts.iter().map(|_| starts[rng.below(starts.len() as u64) as usize].clone()).collect();
             statistic(&resample)
         })
         .collect();

@@ -13,8 +13,9 @@ mod worst;
 
 use std::num::NonZeroU32;
 
+use bakeoff_content::SplitMix64;
+use bakeoff_stats::Margin;
 use bakeoff_stats::Verdict::{Costs, NoCost, NoVerdict, NotResolved, NotWorse, Saves};
-use bakeoff_stats::{Margin, SplitMix64};
 use simulate::{Contamination, NoiseModel, Scenario, calibrate, run_family, run_rule};
 
 /// 0.2-s slices on two shared cores, CPU per request.

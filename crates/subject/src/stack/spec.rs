@@ -27,8 +27,6 @@ pub struct LayerSpec {
     pub status: Option<String>,
     /// The counter of violations noticed.
     pub violations: Option<String>,
-    /// It works on the tree itself, so an arm cannot share that with others.
-    pub in_place: bool,
     /// Kernel threads that work for it, in words: their CPU is nobody's.
     pub kernel_threads: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The driver for every kernel: epoll, edge-triggered, plain reads and writes.
+//! The driver: epoll, edge-triggered, plain reads and writes.
 //!
 //! A connection is registered once; no system call a request but its read and its write. The price of
 //! edges is that a socket is read until it comes back short, and that one with more to say is remembered.
@@ -6,15 +6,15 @@
 
 mod read;
 
-use super::found::Found as AnyFound;
+use super::found::Found;
 use super::links::Links;
 use super::stamp::{Moment, Stamping};
 use super::unsent::{Flushed, Unsent, write};
-use super::{Connecting, Data, Driver, Event, Kind, LISTENER, Sending, Slot, SystemCalls, Wait, Wish};
+use super::{Connecting, Event, LISTENER, Sending, Slot, SystemCalls, Wait, Wish};
 use crate::epoll::{Interest, Poller, Ready};
 use crate::net;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
-use read::{Read, Reading};
+use read::Reading;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -24,9 +24,9 @@ const BUFFER_BYTES: usize = 64 * 1024;
 /// Events taken from the kernel at a time.
 const EVENTS: usize = 256;
 
-/// See the module.
+/// Connections by number. All errors returned at once are the kernel's. It may go on on another thread.
 #[derive(Debug)]
-pub struct EpollDriver {
+pub struct Driver {
     poller: Poller,
     links: Links<Link>,
     listener: Option<TcpListener>,
@@ -67,9 +67,7 @@ impl Link {
     }
 }
 
-type Found = AnyFound<Read>;
-
-impl EpollDriver {
+impl Driver {
     /// A driver with no connections; stamps are told on this clock.
     ///
     /// # Errors
@@ -217,12 +215,18 @@ impl EpollDriver {
     }
 }
 
-impl Driver for EpollDriver {
-    fn kind(&self) -> Kind {
-        Kind::Epoll
-    }
-
-    fn connect(&mut self, slot: Slot, to: SocketAddr, wish: Wish, first: &[u8]) -> io::Result<Connecting> {
+impl Driver {
+    /// Begins a connection and hands over its first bytes, to be sent as soon as it stands.
+    ///
+    /// # Errors
+    /// When not even the attempt can be made: no descriptor, no free port, refused at once.
+    pub fn connect(
+        &mut self,
+        slot: Slot,
+        to: SocketAddr,
+        wish: Wish,
+        first: &[u8],
+    ) -> io::Result<Connecting> {
         self.close(slot);
         let stream = net::begin(to, wish.from, wish.no_delay)?;
         self.calls.connections += 3 + u64::from(wish.no_delay) + wish.from.calls();
@@ -245,41 +249,67 @@ impl Driver for EpollDriver {
         Ok(if done { Connecting::Done(stood) } else { Connecting::Begun })
     }
 
-    fn listen(&mut self, listener: TcpListener) -> io::Result<()> {
+    /// Listens, once a driver; those who connect come as [`Event::Accepted`] in slot [`LISTENER`].
+    ///
+    /// # Errors
+    /// What the registration reports.
+    pub fn listen(&mut self, listener: TcpListener) -> io::Result<()> {
         self.poller.add_listener(&listener, u64::from(LISTENER))?;
         self.listener = Some(listener);
         Ok(())
     }
 
-    fn adopt(&mut self, slot: Slot, stream: TcpStream) -> io::Result<()> {
+    /// Takes a connection that stands and does not block.
+    ///
+    /// # Errors
+    /// What the registration reports.
+    pub fn adopt(&mut self, slot: Slot, stream: TcpStream) -> io::Result<()> {
         self.close(slot);
         self.calls.connections += 1;
         self.watch(slot, Link::new(stream, false), Interest::Reading)
     }
 
-    fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<()> {
+    /// Hands bytes over behind those that were before; they are with the kernel at once or by the next
+    /// [`Driver::wait`]. What it does not take then is kept and sent later; the caller has to bound how much
+    /// that can be.
+    ///
+    /// # Errors
+    /// When the connection cannot carry them any more, as far as that is known at once.
+    pub fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<()> {
         self.hand_over(slot, bytes, &[], false).map(|_| ())
     }
 
-    fn send_body(&mut self, slot: Slot, head: &[u8], body: &'static [u8]) -> io::Result<Sending> {
+    /// The same with bytes that need no copy, and word of the end.
+    ///
+    /// # Errors
+    /// As [`Driver::send`].
+    pub fn send_body(&mut self, slot: Slot, head: &[u8], body: &'static [u8]) -> io::Result<Sending> {
         self.hand_over(slot, head, body, true)
     }
 
-    fn end(&mut self, slot: Slot) {
+    /// Ends our half: what was handed over still goes out.
+    pub fn end(&mut self, slot: Slot) {
         if let Some((_, link)) = self.links.get(slot) {
             self.calls.connections += 1;
             link.unsent.end(&link.stream);
         }
     }
 
-    fn close(&mut self, slot: Slot) {
+    /// Closes a connection, if there is one. What was [sent](Driver::send) still goes out, as far as the kernel
+    /// takes it at once.
+    pub fn close(&mut self, slot: Slot) {
         if self.links.remove(slot).is_some() {
             // Dropped, thereby closed, thereby off the event queue.
             self.calls.connections += 1;
         }
     }
 
-    fn wait(&mut self, wait: Wait) -> io::Result<()> {
+    /// Waits until something has happened. What happened before and was not asked for yet ends the wait at
+    /// once. Now and then a wait ends with nothing, though there was time left.
+    ///
+    /// # Errors
+    /// When the kernel's queue fails; being interrupted by a signal is none.
+    pub fn wait(&mut self, wait: Wait) -> io::Result<()> {
         if self.taken < self.ready || self.current.is_some() || self.turns > 0 || self.sent.is_some() {
             return Ok(()); // an edge is told once: what was not asked for would be lost
         }
@@ -307,15 +337,16 @@ impl Driver for EpollDriver {
         Ok(())
     }
 
-    fn next(&mut self) -> Option<(Slot, Event<'_>)> {
+    /// The next thing that happened; `None`: wait again. A connection that has much to read gives way to
+    /// the others now and then.
+    #[allow(clippy::should_implement_trait)] // what it gives borrows its buffer
+    pub fn next(&mut self) -> Option<(Slot, Event<'_>)> {
         let (slot, found) = self.find()?;
-        let buffer = &self.buffer;
-        let event =
-            found.event(|Read { len, arrived, ended }| Data { bytes: &buffer[..len], arrived, ended });
-        Some((slot, event))
+        Some((slot, found.event(&self.buffer)))
     }
 
-    fn system_calls(&self) -> SystemCalls {
+    /// Totals since the start.
+    pub const fn system_calls(&self) -> SystemCalls {
         self.calls
     }
 }

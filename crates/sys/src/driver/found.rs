@@ -1,15 +1,15 @@
-//! What a driver found: an event whose bytes are still named by where they lie.
+//! What the driver found: an event whose bytes are still named by where they lie.
 
 use super::{Data, Event};
 use bakeoff_units::Nanos;
 use std::io;
 use std::net::TcpStream;
 
-/// An [`Event`] that borrows nothing; `D` says where the bytes are.
-pub(super) enum Found<D> {
+/// An [`Event`] that borrows nothing.
+pub(super) enum Found {
     Connected(Nanos),
     NotConnected(io::Error),
-    Data(D),
+    Data(Read),
     Sent,
     Ended,
     Broken(io::Error),
@@ -18,12 +18,21 @@ pub(super) enum Found<D> {
     NotAccepted(io::Error),
 }
 
-impl<D> Found<D> {
-    pub(super) fn event<'d>(self, data: impl FnOnce(D) -> Data<'d>) -> Event<'d> {
+/// Bytes at the start of the buffer.
+pub(super) struct Read {
+    pub(super) len: usize,
+    pub(super) arrived: Option<Nanos>,
+    pub(super) ended: bool,
+}
+
+impl Found {
+    pub(super) fn event(self, buffer: &[u8]) -> Event<'_> {
         match self {
             Self::Connected(stood) => Event::Connected(stood),
             Self::NotConnected(error) => Event::NotConnected(error),
-            Self::Data(place) => Event::Data(data(place)),
+            Self::Data(Read { len, arrived, ended }) => {
+                Event::Data(Data { bytes: &buffer[..len], arrived, ended })
+            }
             Self::Sent => Event::Sent,
             Self::Ended => Event::Ended,
             Self::Broken(error) => Event::Broken(error),

@@ -1,28 +1,24 @@
 //! The seam between event loops and the kernel: connections by number, bytes in, bytes out.
 //!
 //! Hot; used by the load generator and the origin. A driver owns the sockets, what is not yet sent on
-//! them, and the wait for what happens next; the caller owns everything that the bytes mean. Drivers do
-//! the same by different means and are run by the same tests; none of them decides how long to wait.
+//! them, and the wait for what happens next; the caller owns everything that the bytes mean, and decides
+//! how long to wait.
 //!
 //! A connection is a [`Slot`], a number that the caller chooses. After [`Driver::close`] the number can
 //! be used again at once: nothing that belongs to the old connection is told of the new one.
 
-mod choice;
 mod epoll;
 mod found;
 mod links;
 mod stamp;
 mod unsent;
-mod uring;
 
 use crate::net::Local;
 use bakeoff_units::Nanos;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::TcpStream;
 
-pub use choice::{Choice, best};
-pub use epoll::EpollDriver;
-pub use uring::UringDriver;
+pub use epoll::Driver;
 
 /// The caller's number of a connection; small, as drivers keep tables by it.
 pub type Slot = u32;
@@ -117,7 +113,7 @@ pub struct SystemCalls {
     pub reads: u64,
     /// Writes to connections.
     pub writes: u64,
-    /// Waits for events; with io_uring what is queued is handed over by the same call.
+    /// Waits for events.
     pub waits: u64,
     /// Sleeps that let events gather.
     pub naps: u64,
@@ -151,87 +147,6 @@ impl SystemCalls {
         self.naps += more.naps;
         self.connections += more.connections;
     }
-}
-
-/// Which driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// epoll, edge-triggered.
-    Epoll,
-    /// io_uring, receives that stand.
-    Uring,
-}
-
-impl Kind {
-    /// As it stands in reports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Epoll => "epoll",
-            Self::Uring => "io_uring",
-        }
-    }
-}
-
-/// Connections by number. All errors returned at once are the kernel's.
-///
-/// A driver may go on on another thread, but should not do so for every wait: with io_uring it takes some
-/// hundred microseconds, and of the connections nothing is lost.
-pub trait Driver: Send {
-    /// Which one it is.
-    fn kind(&self) -> Kind;
-
-    /// Begins a connection and hands over its first bytes, to be sent as soon as it stands.
-    ///
-    /// # Errors
-    /// When not even the attempt can be made: no descriptor, no free port, refused at once.
-    fn connect(&mut self, slot: Slot, to: SocketAddr, wish: Wish, first: &[u8]) -> io::Result<Connecting>;
-
-    /// Listens, once a driver; those who connect come as [`Event::Accepted`] in slot [`LISTENER`].
-    ///
-    /// # Errors
-    /// What the registration reports.
-    fn listen(&mut self, listener: TcpListener) -> io::Result<()>;
-
-    /// Takes a connection that stands and does not block.
-    ///
-    /// # Errors
-    /// What the registration reports.
-    fn adopt(&mut self, slot: Slot, stream: TcpStream) -> io::Result<()>;
-
-    /// Hands bytes over behind those that were before; they are with the kernel at once or by the next
-    /// [`Driver::wait`]. What it does not take then is kept and sent later; the caller has to bound how much
-    /// that can be.
-    ///
-    /// # Errors
-    /// When the connection cannot carry them any more, as far as that is known at once.
-    fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<()>;
-
-    /// The same with bytes that need no copy, and word of the end.
-    ///
-    /// # Errors
-    /// As [`Driver::send`].
-    fn send_body(&mut self, slot: Slot, head: &[u8], body: &'static [u8]) -> io::Result<Sending>;
-
-    /// Ends our half: what was handed over still goes out.
-    fn end(&mut self, slot: Slot);
-
-    /// Closes a connection, if there is one. What was [sent](Driver::send) still goes out, as far as the kernel
-    /// takes it at once.
-    fn close(&mut self, slot: Slot);
-
-    /// Waits until something has happened. What happened before and was not asked for yet ends the wait at
-    /// once. Now and then a wait ends with nothing, though there was time left.
-    ///
-    /// # Errors
-    /// When the kernel's queue fails; being interrupted by a signal is none.
-    fn wait(&mut self, wait: Wait) -> io::Result<()>;
-
-    /// The next thing that happened; `None`: wait again. A connection that has much to read gives way to
-    /// the others now and then.
-    fn next(&mut self) -> Option<(Slot, Event<'_>)>;
-
-    /// Totals since the start.
-    fn system_calls(&self) -> SystemCalls;
 }
 
 /// The slot of the listener's events.

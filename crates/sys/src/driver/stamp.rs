@@ -106,20 +106,6 @@ pub(super) fn stamp_of(message: &libc::msghdr) -> Option<Nanos> {
     Some(nanos(time))
 }
 
-/// The stamp among control bytes as the kernel writes them: one message of length, level, type, timespec.
-pub(super) fn in_control(control: &[u8]) -> Option<Nanos> {
-    let (length, rest) = control.split_first_chunk::<8>()?;
-    let (level, rest) = rest.split_first_chunk::<4>()?;
-    let (kind, rest) = rest.split_first_chunk::<4>()?;
-    let (secs, rest) = rest.split_first_chunk::<8>()?;
-    let (nanoseconds, _) = rest.split_first_chunk::<8>()?;
-    let is_stamp = usize::from_ne_bytes(*length) >= 32
-        && libc::c_int::from_ne_bytes(*level) == libc::SOL_SOCKET
-        && libc::c_int::from_ne_bytes(*kind) == libc::SCM_TIMESTAMPNS;
-    let (tv_sec, tv_nsec) = (i64::from_ne_bytes(*secs), i64::from_ne_bytes(*nanoseconds));
-    is_stamp.then(|| nanos(libc::timespec { tv_sec, tv_nsec }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

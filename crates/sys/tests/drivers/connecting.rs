@@ -1,7 +1,8 @@
 //! Connections come to stand, or do not.
 
 use crate::stage::{
-    Crowd, Told, accept, bytes_of, count, each, each_alone, expect, expect_end, has, listener, say, short,
+    Crowd, Told, accept, bytes_of, count, expect, expect_end, has, listener, on_a_stage, on_a_stage_alone,
+    say, short,
 };
 use bakeoff_sys::driver::{Connecting, Wish};
 use bakeoff_sys::net::{Local, LocalPort};
@@ -10,7 +11,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 
 #[test]
 fn a_connection_carries_bytes_both_ways() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let (mut peer, _) = stage.pair(3, Wish::default());
         stage.driver.send(3, b" again").unwrap();
         stage.hand_over();
@@ -24,7 +25,7 @@ fn a_connection_carries_bytes_both_ways() {
 
 #[test]
 fn nobody_there_is_refused() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let (gone, address) = listener();
         drop(gone);
         match stage.driver.connect(0, address, Wish::default(), b"x") {
@@ -42,7 +43,7 @@ fn nobody_there_is_refused() {
 
 #[test]
 fn a_connection_without_first_bytes_stands_too() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let (listener, address) = listener();
         stage.connect(0, address, Wish::default(), b"");
         let mut peer = accept(&listener);
@@ -54,7 +55,7 @@ fn a_connection_without_first_bytes_stands_too() {
 
 #[test]
 fn what_is_sent_while_connecting_follows_in_order() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let crowd = Crowd::gather();
         let begun = stage.driver.connect(0, crowd.address, Wish::default(), b"one ").unwrap();
         assert_eq!(begun, Connecting::Begun);
@@ -75,7 +76,7 @@ fn what_is_sent_while_connecting_follows_in_order() {
 
 #[test]
 fn one_that_is_closed_while_connecting_is_not_heard_of() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let crowd = Crowd::gather();
         stage.driver.connect(0, crowd.address, Wish::default(), b"x").unwrap();
         stage.hand_over();
@@ -87,7 +88,7 @@ fn one_that_is_closed_while_connecting_is_not_heard_of() {
 
 #[test]
 fn the_local_address_is_as_wished() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let from = Local { address: Some("127.0.0.5".parse().unwrap()), port: LocalPort::Any };
         let (peer, _) = stage.pair(0, Wish { from, no_delay: true, stamped: false });
         assert_eq!(Some(peer.peer_addr().unwrap().ip()), from.address);
@@ -96,7 +97,7 @@ fn the_local_address_is_as_wished() {
 
 #[test]
 fn the_local_port_is_as_wished_and_one_that_is_taken_is_said_at_once() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let address: IpAddr = "127.0.0.6".parse().unwrap();
         let any = SocketAddr::new(address, 0);
         let free = bakeoff_sys::net::listen(any, false).unwrap().local_addr().unwrap().port();
@@ -116,7 +117,7 @@ fn the_local_port_is_as_wished_and_one_that_is_taken_is_said_at_once() {
 
 #[test]
 fn a_connection_in_a_slot_takes_the_place_of_the_one_before() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let (mut old, _) = stage.pair(0, Wish::default());
         let (mut new, _) = stage.pair(0, Wish::default());
         expect_end(&mut old);
@@ -127,7 +128,7 @@ fn a_connection_in_a_slot_takes_the_place_of_the_one_before() {
 
 #[test]
 fn two_thousand_at_once_have_each_their_own_bytes() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         const MANY: u32 = 2000;
         bakeoff_sys::rlimit::raise_open_files(3 * u64::from(MANY)).unwrap();
         let listener = bakeoff_sys::net::listen("127.0.0.1:0".parse().unwrap(), false).unwrap();
@@ -162,7 +163,7 @@ fn is_data(told: &Told) -> bool {
 
 #[test]
 fn descriptors_go_with_their_connections_and_with_the_driver() {
-    each_alone(|mut stage| {
+    on_a_stage_alone(|mut stage| {
         let (listener, address) = listener();
         stage.driver.wait(short(0)).unwrap(); // whatever a driver makes late is made
         let before = descriptors();
@@ -193,7 +194,7 @@ fn descriptors() -> usize {
 
 #[test]
 fn system_calls_are_counted() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let start = stage.driver.system_calls();
         let (mut peer, _) = stage.pair(0, Wish::default());
         let stands = stage.driver.system_calls();

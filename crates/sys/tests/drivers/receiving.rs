@@ -1,8 +1,8 @@
 //! What comes, ends and breaks is told of its own connection, once, in order.
 
 use crate::stage::{
-    PATIENCE, Story, Told, accept, bytes_of, count, each, expect, expect_end, has, listener, pattern, say,
-    short,
+    PATIENCE, Story, Told, accept, bytes_of, count, expect, expect_end, has, listener, on_a_stage, pattern,
+    say, short,
 };
 use bakeoff_sys::driver::{Slot, Wish};
 use std::io::{ErrorKind, Write};
@@ -19,7 +19,7 @@ fn over(story: &Story, slot: Slot) -> bool {
 
 #[test]
 fn interleaved_replies_find_their_slots() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let mut peers: Vec<_> = (0..50).map(|slot| stage.pair(slot, Wish::default()).0).collect();
         for round in 0..20_u8 {
             for slot in 0..50_u8 {
@@ -42,7 +42,7 @@ fn interleaved_replies_find_their_slots() {
 
 #[test]
 fn nothing_of_an_old_connection_is_told_of_the_new_one() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let (mut first, _) = stage.pair(7, Wish::default());
         say(&mut first, b"old");
         stage.driver.close(7);
@@ -64,7 +64,7 @@ fn nothing_of_an_old_connection_is_told_of_the_new_one() {
 
 #[test]
 fn the_end_is_told_once_and_the_other_half_goes_on() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let (mut peer, _) = stage.pair(0, Wish::default());
         say(&mut peer, b"bye");
         stage.until(|story| bytes_of(story, 0) == b"bye");
@@ -83,7 +83,7 @@ fn the_end_is_told_once_and_the_other_half_goes_on() {
 
 #[test]
 fn bytes_that_come_together_with_the_end_come_before_it() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         for slot in 0..20 {
             let (mut peer, _) = stage.pair(slot, Wish { stamped: slot % 2 == 1, ..Wish::default() });
             say(&mut peer, b"all I have");
@@ -100,7 +100,7 @@ fn bytes_that_come_together_with_the_end_come_before_it() {
 
 #[test]
 fn a_reset_is_told_as_such() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         for stamped in [false, true] {
             let (listener, address) = listener();
             stage.connect(0, address, Wish { stamped, ..Wish::default() }, b"never read");
@@ -118,7 +118,7 @@ fn a_reset_is_told_as_such() {
 
 #[test]
 fn a_peer_that_leaves_before_the_connection_is_used_is_noticed() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let (listener, address) = listener();
         stage.connect(0, address, Wish::default(), b"");
         drop(accept(&listener));
@@ -137,7 +137,7 @@ fn a_peer_that_leaves_before_the_connection_is_used_is_noticed() {
 
 #[test]
 fn a_large_reply_is_whole_and_others_get_their_turn() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         for stamped in [false, true] {
             let wish = Wish { stamped, ..Wish::default() };
             let (mut large, _) = stage.pair(0, wish);
@@ -162,7 +162,7 @@ fn a_large_reply_is_whole_and_others_get_their_turn() {
 
 #[test]
 fn large_replies_on_many_connections_are_whole() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let mut peers: Vec<_> = (0..20).map(|slot| stage.pair(slot, Wish::default()).0).collect();
         let bytes = pattern(300_000);
         let sent = bytes.clone();

@@ -1,6 +1,8 @@
 //! What is handed over goes out, all of it, in order, however slowly it is read.
 
-use crate::stage::{Stage, Story, Told, accept, count, each, expect, has, listener, pattern, say, short};
+use crate::stage::{
+    Stage, Story, Told, accept, count, expect, has, listener, on_a_stage, pattern, say, short,
+};
 use bakeoff_sys::driver::{Event, Sending, Wish};
 use std::io::{ErrorKind, Read};
 use std::net::TcpStream;
@@ -21,7 +23,7 @@ fn read_all(mut peer: TcpStream) -> JoinHandle<Vec<u8>> {
 
 #[test]
 fn a_large_body_waits_for_its_reader_and_the_end_waits_for_the_body() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let (peer, _) = stage.pair(0, Wish::default());
         let body: &'static [u8] = pattern(20_000_000).leak();
         assert_eq!(stage.driver.send_body(0, b"head:", body).unwrap(), Sending::Pending);
@@ -36,7 +38,7 @@ fn a_large_body_waits_for_its_reader_and_the_end_waits_for_the_body() {
 
 #[test]
 fn small_bodies_are_with_the_kernel_at_once_or_told_of() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let (mut peer, _) = stage.pair(0, Wish::default());
         for _ in 0..5 {
             if stage.driver.send_body(0, b"head:", b"body").unwrap() == Sending::Pending {
@@ -50,7 +52,7 @@ fn small_bodies_are_with_the_kernel_at_once_or_told_of() {
 
 #[test]
 fn bytes_behind_blocked_ones_keep_their_order() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let (mut peer, _) = stage.pair(0, Wish::default());
         let all = pattern(20_000_000);
         for (number, piece) in all.chunks(100_003).enumerate() {
@@ -78,7 +80,7 @@ fn bytes_behind_blocked_ones_keep_their_order() {
 
 #[test]
 fn a_mixture_of_sends_and_bodies_keeps_its_order() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let (peer, _) = stage.pair(0, Wish::default());
         stage.driver.send(0, b"1").unwrap();
         stage.driver.send_body(0, b"2", b"3").unwrap();
@@ -94,7 +96,7 @@ fn a_mixture_of_sends_and_bodies_keeps_its_order() {
 
 #[test]
 fn a_body_given_while_a_send_is_cut_short_comes_after_it() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let (mut peer, _) = stage.pair(0, Wish::default());
         let piece = pattern(700_001);
         let mut expected = Vec::new();
@@ -127,7 +129,7 @@ fn a_body_given_while_a_send_is_cut_short_comes_after_it() {
 
 #[test]
 fn what_was_sent_goes_out_though_the_connection_is_closed_at_once() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let (peer, _) = stage.pair(0, Wish::default());
         stage.driver.send(0, b"last words").unwrap();
         stage.driver.close(0);
@@ -137,7 +139,7 @@ fn what_was_sent_goes_out_though_the_connection_is_closed_at_once() {
 
 #[test]
 fn a_closed_slot_takes_nothing() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         stage.pair(0, Wish::default());
         stage.driver.close(0);
         stage.driver.close(0);
@@ -152,7 +154,7 @@ fn a_closed_slot_takes_nothing() {
 
 #[test]
 fn a_reader_that_goes_away_under_a_large_body_is_told() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let (peer, _) = stage.pair(0, Wish::default());
         let body: &'static [u8] = pattern(20_000_000).leak();
         stage.driver.send_body(0, b"", body).unwrap();
@@ -172,7 +174,7 @@ fn no_more_of(stage: &mut Stage) {
 
 #[test]
 fn small_writes_are_not_held_back_when_wished_so() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let (listener, address) = listener();
         let wish = Wish { no_delay: true, ..Wish::default() };
         stage.connect(0, address, wish, b"a");

@@ -1,6 +1,6 @@
 //! The other role: those who connect are taken in.
 
-use crate::stage::{PATIENCE, Told, bytes_of, each, expect, expect_end, say};
+use crate::stage::{PATIENCE, Told, bytes_of, expect, expect_end, on_a_stage, say};
 use bakeoff_sys::driver::{LISTENER, Sending};
 use bakeoff_sys::net;
 use std::io::Read;
@@ -8,7 +8,7 @@ use std::net::TcpStream;
 
 #[test]
 fn who_connects_is_accepted_adopted_and_answered() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let listener = net::listen("127.0.0.1:0".parse().unwrap(), false).unwrap();
         let address = listener.local_addr().unwrap();
         stage.driver.listen(listener).unwrap();
@@ -41,7 +41,7 @@ fn who_connects_is_accepted_adopted_and_answered() {
 
 #[test]
 fn what_came_before_the_adoption_is_told_after_it() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let listener = net::listen("127.0.0.1:0".parse().unwrap(), false).unwrap();
         let address = listener.local_addr().unwrap();
         stage.driver.listen(listener).unwrap();
@@ -58,7 +58,7 @@ fn what_came_before_the_adoption_is_told_after_it() {
 
 #[test]
 fn who_connects_and_is_never_taken_goes_with_the_driver() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let listener = net::listen("127.0.0.1:0".parse().unwrap(), false).unwrap();
         let address = listener.local_addr().unwrap();
         stage.driver.listen(listener).unwrap();

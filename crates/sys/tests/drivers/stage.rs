@@ -1,6 +1,6 @@
 //! Where a driver is tried: the driver, a clock, peers, and what was told so far.
 
-use bakeoff_sys::driver::{Connecting, Driver, EpollDriver, Event, Kind, Slot, UringDriver, Wait, Wish};
+use bakeoff_sys::driver::{Connecting, Driver, Event, Slot, Wait, Wish};
 use bakeoff_units::{MonotonicClock, Nanos};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,43 +13,16 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// Tests that count descriptors of the process have it to themselves.
 static PROCESS: RwLock<()> = RwLock::new(());
 
-/// Runs a test over every driver.
-pub(crate) fn each(test: impl Fn(Stage)) {
+/// Runs a test over a new driver.
+pub(crate) fn on_a_stage(test: impl Fn(Stage)) {
     let _shared = PROCESS.read().unwrap_or_else(PoisonError::into_inner);
-    stages(test);
+    test(Stage::new());
 }
 
 /// The same while no other test runs.
-pub(crate) fn each_alone(test: impl Fn(Stage)) {
+pub(crate) fn on_a_stage_alone(test: impl Fn(Stage)) {
     let _alone = PROCESS.write().unwrap_or_else(PoisonError::into_inner);
-    stages(test);
-}
-
-fn stages(test: impl Fn(Stage)) {
-    for make in [epoll, uring] {
-        let clock = MonotonicClock::new();
-        if let Some(driver) = make(clock) {
-            println!("with {}", driver.kind().as_str());
-            test(Stage { driver, clock });
-        }
-    }
-}
-
-fn epoll(clock: MonotonicClock) -> Option<Box<dyn Driver>> {
-    Some(Box::new(EpollDriver::new(clock).unwrap()))
-}
-
-fn uring(clock: MonotonicClock) -> Option<Box<dyn Driver>> {
-    match UringDriver::new(clock) {
-        Ok(driver) => Some(Box::new(driver)),
-        Err(error) => {
-            use ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
-            let refused = matches!(error.kind(), PermissionDenied | Unsupported | InvalidInput);
-            assert!(refused, "neither refused nor too old: {error}");
-            println!("skipped: {error}");
-            None
-        }
-    }
+    test(Stage::new());
 }
 
 /// An event that outlives the driver's buffer.
@@ -71,13 +44,14 @@ pub(crate) enum Told {
 pub(crate) type Story = Vec<(Slot, Told)>;
 
 pub(crate) struct Stage {
-    pub(crate) driver: Box<dyn Driver>,
+    pub(crate) driver: Driver,
     pub(crate) clock: MonotonicClock,
 }
 
 impl Stage {
-    pub(crate) fn kind(&self) -> Kind {
-        self.driver.kind()
+    fn new() -> Self {
+        let clock = MonotonicClock::new();
+        Self { driver: Driver::new(clock).unwrap(), clock }
     }
 
     /// What one wait brings.

@@ -1,6 +1,6 @@
 //! When bytes arrived, as the kernel saw it.
 
-use crate::stage::{PATIENCE, Stage, Story, Told, bytes_of, each, expect, say};
+use crate::stage::{PATIENCE, Stage, Story, Told, bytes_of, expect, on_a_stage, say};
 use bakeoff_sys::driver::{Batch, Wait, Wish};
 use bakeoff_units::{Clock, Nanos};
 use std::net::TcpStream;
@@ -31,7 +31,7 @@ fn stamped(stage: &mut Stage) -> TcpStream {
 
 #[test]
 fn a_stamp_lies_between_the_sending_and_now() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let mut peer = stamped(&mut stage);
         for _ in 0..20 {
             let before = stage.clock.now();
@@ -51,7 +51,7 @@ fn a_stamp_lies_between_the_sending_and_now() {
 
 #[test]
 fn a_long_wait_does_not_move_a_stamp() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let mut peer = stamped(&mut stage);
         say(&mut peer, b"here already");
         let there = stage.clock.now();
@@ -67,7 +67,7 @@ fn a_long_wait_does_not_move_a_stamp() {
 
 #[test]
 fn later_connections_are_stamped_from_their_first_bytes() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         drop(stamped(&mut stage));
         for slot in 0..20 {
             stage.driver.close(slot);
@@ -81,7 +81,7 @@ fn later_connections_are_stamped_from_their_first_bytes() {
 
 #[test]
 fn bytes_of_others_have_no_stamp() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let (mut peer, _) = stage.pair(1, Wish::default());
         let _stamped = stamped(&mut stage);
         say(&mut peer, b"x");

@@ -1,6 +1,6 @@
 //! A driver may go on on another thread, as a lane does from slice to slice.
 
-use crate::stage::{Crowd, Stage, Told, accept, bytes_of, each, expect, has, pattern, say};
+use crate::stage::{Crowd, Stage, Told, accept, bytes_of, expect, has, on_a_stage, pattern, say};
 use bakeoff_sys::driver::{LISTENER, Wish};
 use bakeoff_sys::net;
 use std::io::Read;
@@ -20,7 +20,7 @@ fn elsewhere<T: Send>(stage: Stage, work: impl FnOnce(&mut Stage) -> T + Send) -
 
 #[test]
 fn what_waits_for_its_reader_or_for_a_peer_goes_on_elsewhere() {
-    each(|stage| {
+    on_a_stage(|stage| {
         let crowd = Crowd::gather();
         let listening = net::listen("127.0.0.1:0".parse().unwrap(), false).unwrap();
         let address = listening.local_addr().unwrap();
@@ -52,7 +52,7 @@ fn what_waits_for_its_reader_or_for_a_peer_goes_on_elsewhere() {
 
 #[test]
 fn connections_outlive_the_thread_that_used_them() {
-    each(|stage| {
+    on_a_stage(|stage| {
         let (mut stage, mut peer) = elsewhere(stage, |stage| stage.pair(0, Wish::default()).0);
         for round in 0..5_u8 {
             if round % 2 == 0 {

@@ -1,7 +1,7 @@
 //! Waits last as long as they are told to.
 
-use crate::stage::{Story, Told, bytes_of, each, say, short};
-use bakeoff_sys::driver::{Batch, Kind, Wait, Wish};
+use crate::stage::{Story, Told, bytes_of, on_a_stage, say, short};
+use bakeoff_sys::driver::{Batch, Wait, Wish};
 use bakeoff_units::Nanos;
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ fn batch(events: u32, within: Nanos) -> Option<Batch> {
 
 #[test]
 fn a_wait_with_nothing_ends_in_time() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let (_peer, _) = stage.pair(0, Wish::default());
         for (at_most, batch) in [
             (Nanos::ZERO, None),
@@ -33,7 +33,7 @@ fn a_wait_with_nothing_ends_in_time() {
 
 #[test]
 fn a_batch_gathers_for_its_time_and_brings_all() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let mut peers: Vec<_> = (0..3).map(|slot| stage.pair(slot, Wish::default()).0).collect();
         let within = Nanos::from_millis(30);
         for at_most in [None, Some(Nanos::from_secs(60))] {
@@ -49,7 +49,7 @@ fn a_batch_gathers_for_its_time_and_brings_all() {
 
 #[test]
 fn a_batch_ends_at_the_limit_of_the_wait() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let (mut peer, _) = stage.pair(0, Wish::default());
         say(&mut peer, b"x");
         let start = Instant::now();
@@ -60,23 +60,8 @@ fn a_batch_ends_at_the_limit_of_the_wait() {
 }
 
 #[test]
-fn enough_events_end_a_batch_where_the_driver_counts() {
-    each(|mut stage| {
-        if stage.kind() == Kind::Epoll {
-            return; // naps: it cannot be woken by the last one
-        }
-        let mut peers: Vec<_> = (0..3).map(|slot| stage.pair(slot, Wish::default()).0).collect();
-        peers.iter_mut().for_each(|peer| say(peer, b"x"));
-        let start = Instant::now();
-        let story = stage.wait(Wait { at_most: None, batch: batch(3, Nanos::from_secs(60)) });
-        assert!(start.elapsed() < LONG);
-        (0..3).for_each(|slot| assert_eq!(bytes_of(&story, slot), b"x"));
-    });
-}
-
-#[test]
 fn a_wait_without_limit_outlasts_its_batch() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let (mut peer, _) = stage.pair(0, Wish::default());
         let late = Duration::from_millis(60);
         let start = Instant::now();
@@ -95,7 +80,7 @@ fn a_wait_without_limit_outlasts_its_batch() {
 
 #[test]
 fn what_was_not_asked_for_is_there_after_the_next_wait() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let mut peers: Vec<_> = (0..3).map(|slot| stage.pair(slot, Wish::default()).0).collect();
         peers.iter_mut().for_each(|peer| say(peer, b"x"));
         let all = Wait { at_most: None, batch: batch(3, Nanos::from_millis(10)) };
@@ -109,7 +94,7 @@ fn what_was_not_asked_for_is_there_after_the_next_wait() {
 
 #[test]
 fn a_wait_whose_events_are_known_does_not_sleep() {
-    each(|mut stage| {
+    on_a_stage(|mut stage| {
         let (mut peer, _) = stage.pair(0, Wish::default());
         let start = Instant::now();
         say(&mut peer, b"x");

@@ -2,7 +2,7 @@
 //!
 //! Cold. Decides nothing about figures but whether they say anything of the server.
 
-use bakeoff_loadgen::{GENERATOR_LIMIT, HandshakeSummary, Profile, Recording, Stage, Station};
+use bakeoff_loadgen::{GENERATOR_LIMIT, HandshakeSummary, Profile, Recording, Stage};
 use bakeoff_meter::{ErrorClass, Quantiles};
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
 use serde::Serialize;
@@ -46,8 +46,6 @@ pub(super) struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) http2_violation: Option<String>,
     pub(super) driver: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) why_not_io_uring: Option<String>,
     pub(super) system_calls_per_request: f64,
     /// Connections in TIME_WAIT on this machine, before and after.
     pub(super) time_wait: Option<(u64, u64)>,
@@ -68,7 +66,7 @@ pub(super) struct ProfileRow {
 }
 
 impl Report {
-    pub(super) fn of(recording: &Recording, rate: Option<PerSecond>, station: &Station) -> Self {
+    pub(super) fn of(recording: &Recording, rate: Option<PerSecond>) -> Self {
         let (counters, times) = (&recording.counters, &recording.times);
         let invalid_reason = invalid(recording, rate);
         let own = recording.own_lateness.as_ref().filter(|own| own.intervals > 0);
@@ -97,8 +95,7 @@ impl Report {
             tls: recording.tls.clone(),
             handshakes: None,
             http2_violation: recording.violation.clone(),
-            driver: station.driver().as_str(),
-            why_not_io_uring: station.why_not_better().map(str::to_owned),
+            driver: bakeoff_loadgen::DRIVER,
             system_calls_per_request: counters.per_request(recording.calls.total()).unwrap_or(0.0),
             time_wait: None,
             profile: recording.profile.as_ref().map(|profile| profile_rows(profile, recording)),
@@ -245,9 +242,6 @@ fn conditions(report: &Report) -> String {
     }
     text +=
         &format!("  driver {}, {:.2} system calls a request", report.driver, report.system_calls_per_request);
-    if let Some(why) = &report.why_not_io_uring {
-        text += &format!(" (no io_uring: {why})");
-    }
     text += "\n";
     if let Some((before, after)) = report.time_wait.filter(|(before, after)| after > before) {
         text += &format!("  connections in TIME_WAIT: {before} before, {after} after\n");

@@ -5,9 +5,9 @@ use super::super::expand::Cell;
 use super::super::file::{ArmSection, OneOrMany, WorkloadSection};
 use super::super::{Arm, ArmCommand, ArmKind, Work};
 use super::{Checked, Context};
+use crate::plan::file::Spanned;
 use bakeoff_loadgen::Trust;
 use bakeoff_subject::{LayerSpec, Spec};
-use toml::Spanned;
 
 /// What an arm of a `command` workload may say.
 const COMMAND_KEYS: [&str; 6] = ["command", "wrap", "env", "setup", "prepare", "cleanup"];

@@ -5,8 +5,8 @@ use super::super::expand::{Cell, Factor};
 use super::super::file::BaselineEntry;
 use super::super::{Arm, Baselines};
 use super::{Checked, Context};
+use crate::plan::file::Spanned;
 use std::ops::Range;
-use toml::Spanned;
 
 impl Context<'_> {
     pub(super) fn baselines(

@@ -6,12 +6,12 @@
 use super::super::file::{ArmSection, Http2Entry, Http2Section, TlsClientSection, Words, WorkloadSection};
 use super::super::{Arm, ArmKind, ClientPlan, Fresh};
 use super::{Checked, Context};
+use crate::plan::file::Spanned;
 use bakeoff_loadgen::{
     Alpn, Identity, LocalAddresses, Protocol, Reuse, Share, TlsOptions, TlsSetupError, Trust, Versions,
 };
 use std::num::{NonZeroU16, NonZeroU64};
 use std::ops::Range;
-use toml::Spanned;
 
 /// What a share is written as.
 const SHARES: &str = "such as \"60%\"; with \"0%\" every handshake is a full one";

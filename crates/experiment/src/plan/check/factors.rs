@@ -4,8 +4,8 @@ use super::super::error::suggestion;
 use super::super::expand::{self, Cell, Factor};
 use super::super::file::{FactorLevel, PlanFile};
 use super::{Checked, Context};
+use crate::plan::file::Spanned;
 use std::collections::BTreeMap;
-use toml::Spanned;
 
 /// More arms than any round can hold.
 const MOST_CELLS: usize = 100;

@@ -4,8 +4,8 @@ use super::super::error::suggestion;
 use super::super::file::{ArmSection, TreeSection, WorkloadSection};
 use super::super::{ArmFiles, CacheState, FilesWork, Fsync, Operation, TreeShape};
 use super::{Checked, Context};
+use crate::plan::file::Spanned;
 use bakeoff_units::Bytes;
-use toml::Spanned;
 
 /// What is done and how large where the plan does not say.
 const OPERATIONS: [Operation; 2] = [Operation::Read, Operation::Write];

@@ -4,12 +4,12 @@ use super::super::error::suggestion;
 use super::super::file::{ArmSection, LayerSection, OneOrMany, PlanFile};
 use super::super::{ArmKind, Extent, PlanError};
 use super::{Checked, Context};
+use crate::plan::file::Spanned;
 use crate::shipped;
 use bakeoff_subject::{LayerSpec, Spec};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
-use toml::Spanned;
 
 /// The file with the layers that come with bakeoff.
 #[derive(Deserialize)]
@@ -62,7 +62,6 @@ impl Context<'_> {
             proof: section.proof.as_ref().map(|argv| self.argv(argv)).transpose()?,
             status: text(&section.status),
             violations: text(&section.violations),
-            in_place: section.in_place.as_ref().is_some_and(|flag| *flag.as_ref()),
             kernel_threads: text(&section.kernel_threads),
         };
         self.refuse_idle_layer(name, section, &layer)?;

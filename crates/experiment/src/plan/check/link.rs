@@ -3,9 +3,9 @@
 use super::super::file::ExperimentSection;
 use super::super::{Arm, ArmKind, LinkPlan, Work};
 use super::{Checked, Context};
+use crate::plan::file::Spanned;
 use bakeoff_subject::Spec;
 use bakeoff_units::{BitsPerSecond, Nanos, Ratio};
-use toml::Spanned;
 
 /// At a lower rate the check of the link alone takes longer than people wait; above, no kernel
 /// shapes.

@@ -6,11 +6,11 @@ use super::super::{
     Arm, Baselines, DEFAULT_MARGIN, DesignChoice, RequestSource, RequestWork, ViolationPlan, Violations, Work,
 };
 use super::{Checked, Context};
+use crate::plan::file::Spanned;
 use crate::study;
 use bakeoff_meter::{Unit, catalogue};
 use bakeoff_stats::Margin;
 use bakeoff_units::{Nanos, Ratio};
-use toml::Spanned;
 
 /// What servers and layers answer when they refuse. Not 404: that also means never there.
 const REFUSED: [u16; 4] = [403, 451, 500, 503];

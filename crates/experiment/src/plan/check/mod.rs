@@ -19,10 +19,10 @@ use super::error::suggestion;
 use super::expand::Cell;
 use super::file::{Extents, PlanFile};
 use super::{Arm, Extent, Kind, Plan, PlanError};
+use crate::plan::file::Spanned;
 use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
-use toml::Spanned;
 
 struct Context<'a> {
     origin: &'a str,

@@ -4,7 +4,7 @@ use super::super::error::suggestion;
 use super::super::file::{ArmSection, LimitsSection};
 use super::super::{Fresh, LimitsPlan, LoadClock, OwnRequests, RequestSource, Work};
 use super::{Checked, Context};
-use toml::Spanned;
+use crate::plan::file::Spanned;
 
 impl Context<'_> {
     pub(super) fn limits(&self, limits: Option<&Spanned<LimitsSection>>) -> Checked<LimitsPlan> {

@@ -4,9 +4,9 @@ use super::super::expand::Cell;
 use super::super::file::{BaselineEntry, ExperimentSection, PeakSection, PlanFile, WorkloadSection};
 use super::super::{Kind, LoadClock, PeakPlan, Work};
 use super::{Checked, Context};
+use crate::plan::file::Spanned;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 use std::ops::Range;
-use toml::Spanned;
 
 /// Share of the budget that the confirmations of all arms may take.
 const CONFIRMING: f64 = 0.6;

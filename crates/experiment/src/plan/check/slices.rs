@@ -3,9 +3,9 @@
 use super::super::expand::Cell;
 use super::super::{Arm, DesignChoice, Plan};
 use super::{Checked, Context};
+use crate::plan::file::Spanned;
 use bakeoff_meter::catalogue;
 use std::ops::Range;
-use toml::Spanned;
 
 impl Context<'_> {
     /// `cells` are those that the plan's arms were made from.

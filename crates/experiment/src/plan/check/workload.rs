@@ -4,11 +4,37 @@ use super::super::error::suggestion;
 use super::super::file::{UrlEntry, WorkloadSection};
 use super::super::{CommandWork, LoadClock, RequestSource, RequestWork, Work};
 use super::{Checked, Context};
+use crate::plan::file::Spanned;
 use crate::shipped;
 use bakeoff_units::{Bytes, PerSecond};
 use bakeoff_workload::replay::LogSource;
 use bakeoff_workload::{GetUrl, Shape};
-use toml::Spanned;
+
+/// The kinds of workload, by the words of `kind`.
+#[derive(Clone, Copy)]
+enum Kind {
+    Get,
+    Replay,
+    Walk,
+    Webstone,
+    Command,
+    Files,
+}
+
+impl Kind {
+    const ALL: [Self; 6] = [Self::Get, Self::Replay, Self::Walk, Self::Webstone, Self::Command, Self::Files];
+
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Replay => "replay",
+            Self::Walk => "walk",
+            Self::Webstone => "webstone",
+            Self::Command => "command",
+            Self::Files => "files",
+        }
+    }
+}
 
 impl Context<'_> {
     pub(super) fn work(
@@ -17,46 +43,39 @@ impl Context<'_> {
         slice: Option<&Spanned<u64>>,
         peak: bool,
     ) -> Checked<Work> {
-        const KINDS: [&str; 6] = ["get", "replay", "walk", "webstone", "command", "files"];
-        let kind = w.kind.as_ref().as_str();
-        if !KINDS.contains(&kind) {
-            return self.wrong(
-                w.kind.span(),
-                format!("there is no workload `{kind}`"),
-                suggestion(kind, &KINDS),
-            );
-        }
-        self.refuse_strangers(w, kind)?;
-        if kind == "files" {
-            return Ok(Work::Files(self.files_work(w, slice)?));
-        }
-        if kind == "command" {
-            if let Some(slice) = slice {
-                return self.wrong(slice.span(), "a command has no requests to count", "take the line out");
-            }
-            let cold = w.cold.as_ref().is_some_and(|cold| *cold.as_ref());
-            return Ok(Work::Command(CommandWork {
-                cold,
-                time_limit: self.quantity(w.time_limit.as_ref(), "10min")?,
-            }));
-        }
+        let typed = w.kind.as_ref().as_str();
+        let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.label() == typed) else {
+            let help = suggestion(typed, &Kind::ALL.map(Kind::label));
+            return self.wrong(w.kind.span(), format!("there is no workload `{typed}`"), help);
+        };
+        self.refuse_strangers(w, typed)?;
         let source = match kind {
-            "get" => self.get_source(w)?,
-            "replay" => self.replay_source(w)?,
-            "walk" if peak => {
+            Kind::Files => return Ok(Work::Files(self.files_work(w, slice)?)),
+            Kind::Command => return Ok(Work::Command(self.command_work(w, slice)?)),
+            Kind::Get => self.get_source(w)?,
+            Kind::Replay => self.replay_source(w)?,
+            Kind::Walk if peak => {
                 let what = "a walk has robots in a closed loop, and a search for peaks sets the rate";
                 return self.wrong(w.kind.span(), what, "use a `replay` or `get` workload");
             }
-            "walk" => self.walk_source(w)?,
-            _ => RequestSource::Webstone,
+            Kind::Walk => self.walk_source(w)?,
+            Kind::Webstone => RequestSource::Webstone,
         };
         Ok(Work::Requests(RequestWork {
             source,
-            clock: if peak { self.peak_clock(w)? } else { self.clock(w, kind)? },
+            clock: if peak { self.peak_clock(w)? } else { self.clock(w, typed)? },
             timeout: self.quantity(w.timeout.as_ref(), "10s")?,
             connections: self.at_least(w.connections.as_ref(), 1000, 1)?,
             slice_requests: slice.map(|n| self.at_least(Some(n), 1, 1)).transpose()?,
         }))
+    }
+
+    fn command_work(&self, w: &WorkloadSection, slice: Option<&Spanned<u64>>) -> Checked<CommandWork> {
+        if let Some(slice) = slice {
+            return self.wrong(slice.span(), "a command has no requests to count", "take the line out");
+        }
+        let cold = w.cold.as_ref().is_some_and(|cold| *cold.as_ref());
+        Ok(CommandWork { cold, time_limit: self.quantity(w.time_limit.as_ref(), "10min")? })
     }
 
     /// Keys that mean nothing for this kind are errors, not ornaments.

@@ -1,28 +1,24 @@
 //! `[arm.NAME]` as it is typed; a level of a factor has the same keys.
 
 use super::Extents;
+use super::Spanned;
 use super::client::{Http2Entry, TlsClientSection, Words};
 use super::workload::{OneOrMany, UrlEntry};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use toml::Spanned;
 
 /// `limits = { ... }` of an arm.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitsSection {
     /// Memory, page cache included, such as "512MB".
-    #[schemars(with = "Option<String>")]
     pub memory: Option<Spanned<String>>,
     /// CPU time in cores, such as 0.5.
-    #[schemars(with = "Option<f64>")]
     pub cpus: Option<Spanned<f64>>,
     /// Reading from storage, such as "20MB/s".
-    #[schemars(with = "Option<String>")]
     pub read: Option<Spanned<String>>,
     /// Writing to storage.
-    #[schemars(with = "Option<String>")]
     pub write: Option<Spanned<String>>,
 }
 
@@ -31,115 +27,82 @@ pub struct LimitsSection {
 #[serde(deny_unknown_fields)]
 pub struct ArmSection {
     /// `origin`, `nginx` or `apache`.
-    #[schemars(with = "Option<String>")]
     pub server: Option<Spanned<String>>,
     /// nginx and apache: your configuration; `{host}`, `{port}`, `{root}`, `{cert}`, `{key}` and
     /// `{dir}` are filled in.
-    #[schemars(with = "Option<String>")]
     pub config: Option<Spanned<String>>,
     /// nginx and apache: lines for the server block of our own configuration, with the same
     /// substitutions.
-    #[schemars(with = "Option<String>")]
     pub directives: Option<Spanned<String>>,
     /// Whether the server speaks TLS. Default false.
-    #[schemars(with = "Option<bool>")]
     pub tls: Option<Spanned<bool>>,
     /// A server of your own: program and arguments, the same substitutions. In the command
     /// workload: what is measured.
-    #[schemars(with = "Option<Vec<String>>")]
     pub command: Option<Spanned<Vec<String>>>,
     /// command workload: put before the workload's command, as a layer would be.
-    #[schemars(with = "Option<Vec<String>>")]
     pub wrap: Option<Spanned<Vec<String>>>,
     /// Environment variables of the command.
-    #[schemars(with = "Option<BTreeMap<String, String>>")]
     pub env: Option<Spanned<BTreeMap<String, String>>>,
     /// command server: a path that answers below 500 when it is ready. Default: its port accepts.
-    #[schemars(with = "Option<String>")]
     pub ready: Option<Spanned<String>>,
     /// Time to get ready. Default "10s".
-    #[schemars(with = "Option<String>")]
     pub start_timeout: Option<Spanned<String>>,
     /// A running server.
-    #[schemars(with = "Option<String>")]
     pub url: Option<Spanned<String>>,
     /// url: its process, so that its CPU can be read.
-    #[schemars(with = "Option<u32>")]
     pub pid: Option<Spanned<u32>>,
     /// url, and servers with certificates of their own: PEM file with the authority.
-    #[schemars(with = "Option<String>")]
     pub cacert: Option<Spanned<String>>,
     /// Accept any certificate. Default false.
-    #[schemars(with = "Option<bool>")]
     pub insecure: Option<Spanned<bool>>,
     /// origin: extra CPU time on each request, such as "2us".
-    #[schemars(with = "Option<String>")]
     pub burn: Option<Spanned<String>>,
     /// Lines added to every request's head, such as ["Accept-Encoding: gzip"].
-    #[schemars(with = "Option<Vec<String>>")]
     pub headers: Option<Spanned<Vec<String>>>,
     /// get: instead of the workload's.
-    #[schemars(with = "Option<Vec<UrlEntry>>")]
     pub urls: Option<Spanned<Vec<Spanned<UrlEntry>>>>,
     /// Instead of the workload's.
-    #[schemars(with = "Option<bool>")]
     pub keep_alive: Option<Spanned<bool>>,
     /// Servers, instead of the workload's: what the load generator asks of TLS, where an arm speaks
     /// it. Key by key.
-    #[schemars(with = "Option<TlsClientSection>")]
     pub tls_client: Option<Spanned<TlsClientSection>>,
     /// Servers, instead of the workload's: HTTP/2: true, or `{ streams = 10 }` for so many requests
     /// in flight on a connection. Over TLS as the server agrees to it, else as known beforehand.
-    #[schemars(with = "Option<Http2Entry>")]
     pub http2: Option<Spanned<Http2Entry>>,
     /// Servers, instead of the workload's: most requests of a connection.
-    #[schemars(with = "Option<u64>")]
     pub requests_per_connection: Option<Spanned<u64>>,
     /// Servers, instead of the workload's: local addresses of the connections, used in turn, such as
     /// "127.0.0.0/16" or a list of ranges; each has ports of its own.
-    #[schemars(with = "Option<Words>")]
     pub from: Option<Spanned<Words>>,
     /// Servers, instead of the workload's: a connection that does not stand after this long has
     /// failed.
-    #[schemars(with = "Option<String>")]
     pub connect_timeout: Option<Spanned<String>>,
     /// Servers: requests of a slice of this arm, instead of `[experiment]`'s.
-    #[schemars(with = "Option<Extents<u64>>")]
     pub slice_requests: Option<Spanned<Extents<u64>>>,
     /// What is new in every slice: `connection`, `start` (the server itself) or `page-cache`.
-    #[schemars(with = "Option<String>")]
     pub fresh: Option<Spanned<String>>,
     /// This arm is the first use of that one: the report tells what a first use costs more, and
     /// after how many requests that no longer matters.
-    #[schemars(with = "Option<String>")]
     pub first_use_of: Option<Spanned<String>>,
     /// What the subject may use.
-    #[schemars(with = "Option<LimitsSection>")]
     pub limits: Option<Spanned<LimitsSection>>,
     /// Servers: what stands between the site and the server, from the files up: names of
     /// `[layer.NAME]`, or of the layers that come with bakeoff.
-    #[schemars(with = "Option<Vec<String>>")]
     pub layers: Option<Spanned<Vec<Spanned<String>>>>,
     /// A command that tells whether the layer is on: it exits with 0, and may print `full`,
     /// `partial: REASON` or `none: REASON`.
-    #[schemars(with = "Option<Vec<String>>")]
     pub proof: Option<Spanned<Vec<String>>>,
     /// files workload: the directory under test, below `{dir}` or that of a mounted file system.
     /// Default "{dir}", the arm's private directory.
-    #[schemars(with = "Option<String>")]
     pub path: Option<Spanned<String>>,
     /// command workload: instead of the workload's. files workload: run once before anything is
     /// written; what it leaves running belongs to the arm.
-    #[schemars(with = "Option<OneOrMany>")]
     pub setup: Option<Spanned<OneOrMany>>,
     /// files workload with cold caches: run each time before the caches are dropped.
-    #[schemars(with = "Option<OneOrMany>")]
     pub drop: Option<Spanned<OneOrMany>>,
     /// Servers: run before each start. command workload: instead of the workload's.
-    #[schemars(with = "Option<OneOrMany>")]
     pub prepare: Option<Spanned<OneOrMany>>,
     /// command workload: instead of the workload's. files workload: run once at the end.
-    #[schemars(with = "Option<OneOrMany>")]
     pub cleanup: Option<Spanned<OneOrMany>>,
 }
 
@@ -151,35 +114,23 @@ pub struct ArmSection {
 #[serde(deny_unknown_fields)]
 pub struct LayerSection {
     /// Run once for each arm.
-    #[schemars(with = "Option<OneOrMany>")]
     pub build: Option<Spanned<OneOrMany>>,
     /// Run before each start; what they leave running or mounted belongs to the arm, and goes with
     /// it.
-    #[schemars(with = "Option<OneOrMany>")]
     pub up: Option<Spanned<OneOrMany>>,
     /// Runs as long as the arm.
-    #[schemars(with = "Option<Vec<String>>")]
     pub daemon: Option<Spanned<Vec<String>>>,
     /// The daemon is ready when it prints a line that begins so. Default: at once.
-    #[schemars(with = "Option<String>")]
     pub ready: Option<Spanned<String>>,
     /// Where the server, or the next layer, finds the files. Default "{under}".
-    #[schemars(with = "Option<String>")]
     pub root: Option<Spanned<String>>,
     /// A command that tells whether the layer is on, as the arm's own `proof`.
-    #[schemars(with = "Option<Vec<String>>")]
     pub proof: Option<Spanned<Vec<String>>>,
     /// A file with a line `NAME NUMBER` for each of its counters.
-    #[schemars(with = "Option<String>")]
     pub status: Option<Spanned<String>>,
     /// The counter of violations that it noticed.
-    #[schemars(with = "Option<String>")]
     pub violations: Option<Spanned<String>>,
-    /// It works on the site's own files, so the arm needs a copy of its own. Default false.
-    #[schemars(with = "Option<bool>")]
-    pub in_place: Option<Spanned<bool>>,
     /// Kernel threads that work for it, in words: the report says that their CPU is not the
     /// subject's.
-    #[schemars(with = "Option<String>")]
     pub kernel_threads: Option<Spanned<String>>,
 }

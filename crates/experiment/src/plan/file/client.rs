@@ -1,35 +1,29 @@
 //! How requests come to an arm, as it is typed: keys of `[workload]` and of arms.
 
+use super::Spanned;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toml::Spanned;
 
 /// `tls_client = { ... }`: what the load generator asks of TLS.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TlsClientSection {
     /// Offer this version alone: "1.2" or "1.3". Default: both.
-    #[schemars(with = "Option<String>")]
     pub version: Option<Spanned<String>>,
     /// Offer these cipher suites, the preferred one first, such as "TLS13_AES_128_GCM_SHA256". Default:
     /// all, AES-256 first.
-    #[schemars(with = "Option<Words>")]
     pub cipher: Option<Spanned<Words>>,
     /// Offer these key-exchange groups, the preferred one first, such as "X25519". Default: all, X25519
     /// first.
-    #[schemars(with = "Option<Words>")]
     pub group: Option<Spanned<Words>>,
     /// Whether post-quantum groups may be offered. Default true.
     pub post_quantum: Option<bool>,
     /// PEM file of the client's own certificate chain, for servers that ask for one.
-    #[schemars(with = "Option<String>")]
     pub cert: Option<Spanned<String>>,
     /// PEM file of its private key.
-    #[schemars(with = "Option<String>")]
     pub key: Option<Spanned<String>>,
     /// Share of the connections that go on with an earlier one's session, such as "60%"; an arm that is
     /// off by more than stated is invalid. Default: all that can, and nothing is demanded.
-    #[schemars(with = "Option<String>")]
     pub resume: Option<Spanned<String>>,
 }
 

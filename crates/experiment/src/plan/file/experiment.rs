@@ -1,76 +1,58 @@
 //! `[experiment]`, `[peak]` and `[violations]` as they are typed.
 
+use super::Spanned;
 use super::{Extents, FactorLevel};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use toml::Spanned;
 
 /// `[experiment]`
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentSection {
     /// `compare` (default): what the arms cost; `peak`: the highest rate each sustains.
-    #[schemars(with = "Option<String>")]
     pub kind: Option<Spanned<String>>,
     /// `auto` (default): a duet where it is honest; `duet`: all arms at once, which tells CPU per request
     /// sharply, then rounds of pairs for times and rates; `pairs`: one arm after the other.
-    #[schemars(with = "Option<String>")]
     pub design: Option<Spanned<String>>,
     /// Rounds of pairs after a duet. Default 10, and 20 where a rule names a quantile; 0: none.
-    #[schemars(with = "Option<u32>")]
     pub paired_rounds: Option<Spanned<u32>>,
     /// The rate at which a cost is also told in cores. Default "1000/s".
-    #[schemars(with = "Option<String>")]
     pub at: Option<Spanned<String>>,
     /// All arms are started anew every so many rounds; 0: never. Default: 3 if a start takes less
     /// than 1 s, else never.
-    #[schemars(with = "Option<u32>")]
     pub restart_every: Option<Spanned<u32>>,
     /// The meter that the verdict stands on. Default: CPU per request, for commands the time they
     /// take.
-    #[schemars(with = "Option<String>")]
     pub primary: Option<Spanned<String>>,
     /// Rate of the link between generator and subject, such as "100Mbit". Default: loopback.
-    #[schemars(with = "Option<String>")]
     pub link: Option<Spanned<String>>,
     /// Delay of the link, one way, such as "10ms". Default none.
-    #[schemars(with = "Option<String>")]
     pub delay: Option<Spanned<String>>,
     /// Share of packets that the link loses, such as "0.1%". Default none.
-    #[schemars(with = "Option<String>")]
     pub loss: Option<Spanned<String>>,
     /// The published study that the report sets the figures beside.
-    #[schemars(with = "Option<String>")]
     pub study: Option<Spanned<String>>,
     /// Seed of everything that is drawn. Default 1.
     pub seed: Option<u64>,
     /// Name of the arm that the others are compared with; or levels of factors, such as
     /// `{ state = "off" }`: then each arm is compared with the one that has these levels and
     /// otherwise its own. A baseline runs as two processes.
-    #[schemars(with = "BaselineEntry")]
     pub baseline: Spanned<BaselineEntry>,
     /// The smallest cost that matters: a share, such as "1%" (the default), or a time, such as "0.5us".
-    #[schemars(with = "Option<String>")]
     pub margin: Option<Spanned<String>>,
     /// Wall time of the whole command, such as "5min" (the default).
-    #[schemars(with = "Option<Extents<String>>")]
     pub budget: Option<Spanned<Extents<String>>>,
     /// Most rounds, 3 or more. Default 80.
-    #[schemars(with = "Option<Extents<u32>>")]
     pub max_rounds: Option<Spanned<Extents<u32>>>,
     /// Share of failed requests above which an arm is invalid. Default "0.1%".
-    #[schemars(with = "Option<String>")]
     pub max_errors: Option<Spanned<String>>,
     /// Cores of the load generator. Default: chosen apart from the subjects'.
-    #[schemars(with = "Option<Vec<usize>>")]
     pub generator_cores: Option<Spanned<Vec<usize>>>,
     /// Cores of the subjects. Default: chosen.
-    #[schemars(with = "Option<Vec<usize>>")]
     pub subject_cores: Option<Spanned<Vec<usize>>>,
     /// Requests of a slice. Default: sized in the pilot.
-    #[schemars(with = "Option<Extents<u64>>")]
     pub slice_requests: Option<Spanned<Extents<u64>>>,
     /// Allow arms that do not differ: for calibration, where no difference must be found.
     pub allow_equal_arms: Option<bool>,
@@ -82,20 +64,15 @@ pub struct ExperimentSection {
 pub struct PeakSection {
     /// Bound on the quantile of the response time. Default: five times that of the unloaded arm,
     /// at least "50ms".
-    #[schemars(with = "Option<String>")]
     pub slo: Option<Spanned<String>>,
     /// Which quantile, such as "99%" (the default).
-    #[schemars(with = "Option<String>")]
     pub quantile: Option<Spanned<String>>,
     /// How narrow the interval of the highest rate must be. Default "3%".
-    #[schemars(with = "Option<String>")]
     pub precision: Option<Spanned<String>>,
     /// How long the last trial takes, just below the rate that was found; never less than twenty times `slo`. Default
     /// "60s".
-    #[schemars(with = "Option<String>")]
     pub confirm: Option<Spanned<String>>,
     /// No higher rate is tried, such as "5000/s". Default: found by a closed loop.
-    #[schemars(with = "Option<String>")]
     pub max_rate: Option<Spanned<String>>,
 }
 
@@ -105,24 +82,18 @@ pub struct PeakSection {
 pub struct ViolationsSection {
     /// urls and files: share of the requests that ask for something the layer must refuse. Default
     /// "0.5%".
-    #[schemars(with = "Option<String>")]
     pub share: Option<Spanned<String>>,
     /// Paths that must be refused. One of `urls`, `files` and `digests`.
-    #[schemars(with = "Option<Vec<String>>")]
     pub urls: Option<Spanned<Vec<Spanned<String>>>>,
     /// So many files of the site are altered on disk after the site was written: an integrity
     /// layer must refuse them.
-    #[schemars(with = "Option<u64>")]
     pub files: Option<Spanned<u64>>,
     /// So many files in the tree that the owner signs are not as those that are served: a layer
     /// that only notes violations must count every request for one of them.
-    #[schemars(with = "Option<u64>")]
     pub digests: Option<Spanned<u64>>,
     /// Statuses that mean refused. Default [403, 451, 500, 503].
-    #[schemars(with = "Option<Vec<u16>>")]
     pub refused: Option<Spanned<Vec<u16>>>,
     /// Arms in which the layer is on and must notice. Default: all but the baseline.
-    #[schemars(with = "Option<Vec<String>>")]
     pub enforced_by: Option<Spanned<Vec<Spanned<String>>>>,
 }
 

@@ -1,9 +1,9 @@
 //! A value, or two: one for a stated sample and one for the whole.
 
 use super::PlanFile;
+use super::Spanned;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toml::Spanned;
 
 /// A key of which a plan may give two values.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -5,6 +5,7 @@ mod client;
 mod experiment;
 mod extent;
 mod factors;
+mod spanned;
 mod workload;
 
 pub(super) use arm::{ArmSection, LayerSection, LimitsSection};
@@ -12,6 +13,7 @@ pub(super) use client::{Http2Entry, Http2Section, TlsClientSection, Words};
 pub(super) use experiment::{BaselineEntry, ExperimentSection, PeakSection, ViolationsSection};
 pub(super) use extent::Extents;
 pub(super) use factors::FactorLevel;
+pub(super) use spanned::Spanned;
 pub(super) use workload::{OneOrMany, TreeSection, UrlEntry, WorkloadSection};
 
 use super::PlanError;
@@ -21,7 +23,6 @@ use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
-use toml::Spanned;
 
 /// A plan file.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -39,18 +40,15 @@ pub struct PlanFile {
     pub factors: Vec<(Spanned<String>, Vec<Spanned<FactorLevel>>)>,
     /// What an arm has at a level of a factor: `[level.FACTOR.LEVEL]` with the keys of an arm.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, BTreeMap<String, ArmSection>>")]
     pub level: BTreeMap<Spanned<String>, BTreeMap<Spanned<String>, ArmSection>>,
     /// The combinations of levels that are run, where it is not all of them. One stands for all
     /// levels of the factors that it leaves out.
     #[serde(default)]
-    #[schemars(with = "Vec<BTreeMap<String, FactorLevel>>")]
     pub cell: Vec<Spanned<BTreeMap<Spanned<String>, Spanned<FactorLevel>>>>,
     /// Violations that a layer must notice.
     pub violations: Option<ViolationsSection>,
     /// Layers of your own, by name.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, LayerSection>")]
     pub layer: BTreeMap<Spanned<String>, LayerSection>,
     /// The arms, by name.
     #[serde(deserialize_with = "in_order")]

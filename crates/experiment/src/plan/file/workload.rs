@@ -1,122 +1,88 @@
 //! `[workload]` as it is typed.
 
+use super::Spanned;
 use super::client::{Http2Entry, TlsClientSection, Words};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toml::Spanned;
 
 /// `[workload]`
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadSection {
     /// `get`, `replay`, `walk`, `webstone`, `command` or `files`.
-    #[schemars(with = "String")]
     pub kind: Spanned<String>,
     /// get: paths, each a string or a table with `path` and `weight`.
-    #[schemars(with = "Option<Vec<UrlEntry>>")]
     pub urls: Option<Spanned<Vec<Spanned<UrlEntry>>>>,
     /// replay: the access log, plain, .gz or .zst; `builtin:weblog` is the bundled one.
-    #[schemars(with = "Option<String>")]
     pub log: Option<Spanned<String>>,
     /// replay: `common`, `combined`, `vhost-combined`, `nginx-json` or `squid`. Default: told from
     /// the log.
-    #[schemars(with = "Option<String>")]
     pub format: Option<Spanned<String>>,
     /// replay: `shuffled` (default), `original`, `constant` or `poisson`; get: `closed` (default),
     /// `constant` or `poisson`.
-    #[schemars(with = "Option<String>")]
     pub clock: Option<Spanned<String>>,
     /// Closed loop and shuffled: how many ask at the same time. Default 15, webstone 32.
-    #[schemars(with = "Option<usize>")]
     pub robots: Option<Spanned<usize>>,
     /// Closed loop: time between a reply and the robot's next request. Default none.
-    #[schemars(with = "Option<String>")]
     pub think: Option<Spanned<String>>,
     /// constant and poisson: such as "1000/s".
-    #[schemars(with = "Option<String>")]
     pub rate: Option<Spanned<String>>,
     /// original: how many times as fast as the log. Default 1.
-    #[schemars(with = "Option<f64>")]
     pub speed: Option<Spanned<f64>>,
     /// walk: what the made-up site is like.
-    #[schemars(with = "Option<SiteSection>")]
     pub site: Option<Spanned<SiteSection>>,
     /// shuffled and walk: a slice is the whole log or site, walked so many times by every robot.
-    #[schemars(with = "Option<u32>")]
     pub passes: Option<Spanned<u32>>,
     /// replay: ask for a logged 304 with `If-Modified-Since` and for a logged 206 with `Range`.
-    #[schemars(with = "Option<bool>")]
     pub conditional: Option<Spanned<bool>>,
     /// replay and walk: largest site to make, on disk. Default "2GB".
-    #[schemars(with = "Option<String>")]
     pub max_site: Option<Spanned<String>>,
     /// replay: share of lines that may be unreadable. Default "10%".
-    #[schemars(with = "Option<String>")]
     pub max_unparsable: Option<Spanned<String>>,
     /// Whether connections carry more than one request. Default true, webstone false.
-    #[schemars(with = "Option<bool>")]
     pub keep_alive: Option<Spanned<bool>>,
     /// Requests: what the load generator asks of TLS, where an arm speaks it.
-    #[schemars(with = "Option<TlsClientSection>")]
     pub tls_client: Option<Spanned<TlsClientSection>>,
     /// Requests: HTTP/2: true, or `{ streams = 10 }` for so many requests in flight on a connection.
     /// Over TLS as the server agrees to it, else as known beforehand. Default false.
-    #[schemars(with = "Option<Http2Entry>")]
     pub http2: Option<Spanned<Http2Entry>>,
     /// Requests: most requests of a connection. Default: as many as the server lets it.
-    #[schemars(with = "Option<u64>")]
     pub requests_per_connection: Option<Spanned<u64>>,
     /// Requests: local addresses of the connections, used in turn, such as "127.0.0.0/16" or a list
     /// of ranges; each has ports of its own. Default: the kernel chooses.
-    #[schemars(with = "Option<Words>")]
     pub from: Option<Spanned<Words>>,
     /// Requests: a connection that does not stand after this long has failed. Default: `timeout`.
-    #[schemars(with = "Option<String>")]
     pub connect_timeout: Option<Spanned<String>>,
     /// Time limit of a request. Default "10s".
-    #[schemars(with = "Option<String>")]
     pub timeout: Option<Spanned<String>>,
     /// Open loop: most connections. Default 1000.
-    #[schemars(with = "Option<usize>")]
     pub connections: Option<Spanned<usize>>,
     /// command: what every arm runs that gives no command of its own; program and arguments.
-    #[schemars(with = "Option<Vec<String>>")]
     pub command: Option<Spanned<Vec<String>>>,
     /// command: run once for each arm before the first run.
-    #[schemars(with = "Option<OneOrMany>")]
     pub setup: Option<Spanned<OneOrMany>>,
     /// command: run before each run.
-    #[schemars(with = "Option<OneOrMany>")]
     pub prepare: Option<Spanned<OneOrMany>>,
     /// command: run once for each arm after the last run.
-    #[schemars(with = "Option<OneOrMany>")]
     pub cleanup: Option<Spanned<OneOrMany>>,
     /// command: drop the page cache before each run (needs root).
-    #[schemars(with = "Option<bool>")]
     pub cold: Option<Spanned<bool>>,
     /// command: a run that takes longer is ended and fails. Default "10min". files: a hook or an
     /// operation that takes longer ends the run. Default "1min".
-    #[schemars(with = "Option<String>")]
     pub time_limit: Option<Spanned<String>>,
     /// files: of `read`, `write`, `create`, `remove`, `stat`, `list`, `tree-walk`, `tree-read` and
     /// `tree-copy`. Default ["read", "write"].
-    #[schemars(with = "Option<Vec<String>>")]
     pub operations: Option<Spanned<Vec<Spanned<String>>>>,
     /// files: sizes of the files. Default ["1B", "10MB"].
-    #[schemars(with = "Option<Vec<String>>")]
     pub sizes: Option<Spanned<Vec<Spanned<String>>>>,
     /// files: how many of each size. Default: as many as 64 MB hold, 8 to 1000.
-    #[schemars(with = "Option<usize>")]
     pub files: Option<Spanned<usize>>,
     /// files: what the caches hold when operations begin: `cold` (nothing; needs root), `warm`
     /// (names and attributes; needs root) or `cached` (everything; the default).
-    #[schemars(with = "Option<String>")]
     pub cache: Option<Spanned<String>>,
     /// files: when what is written is on disk: `none` (the default), `file`, `file+dir` or `dsync`.
-    #[schemars(with = "Option<String>")]
     pub fsync: Option<Spanned<String>>,
     /// files: the tree that `tree-walk`, `tree-read` and `tree-copy` are about.
-    #[schemars(with = "Option<TreeSection>")]
     pub tree: Option<Spanned<TreeSection>>,
 }
 
@@ -125,19 +91,14 @@ pub struct WorkloadSection {
 #[serde(deny_unknown_fields)]
 pub struct SiteSection {
     /// Files.
-    #[schemars(with = "usize")]
     pub files: Spanned<usize>,
     /// Their bytes together, such as "664MB".
-    #[schemars(with = "String")]
     pub bytes: Spanned<String>,
     /// Distinct URLs that are asked for.
-    #[schemars(with = "usize")]
     pub urls: Spanned<usize>,
     /// Share of them for files that do not exist. Default none.
-    #[schemars(with = "Option<String>")]
     pub missing: Option<Spanned<String>>,
     /// Bytes of a reply's body over all URLs, missing ones counted as empty.
-    #[schemars(with = "String")]
     pub mean_reply: Spanned<String>,
 }
 
@@ -146,13 +107,10 @@ pub struct SiteSection {
 #[serde(deny_unknown_fields)]
 pub struct TreeSection {
     /// Files. Default 1000.
-    #[schemars(with = "Option<usize>")]
     pub files: Option<Spanned<usize>>,
     /// Directories below the tree's root. Default 50.
-    #[schemars(with = "Option<usize>")]
     pub directories: Option<Spanned<usize>>,
     /// Mean size of a file. Default "13KB".
-    #[schemars(with = "Option<String>")]
     pub mean: Option<Spanned<String>>,
 }
 

@@ -1,9 +1,10 @@
 //! Trees of the site: the common one, the one that the owner signed, and one for each arm that
 //! cannot share.
 //!
-//! Before anything is measured. An arm has a tree of its own when a layer works on the files
-//! themselves, or when its memory is limited: what is in the page cache belongs to whoever read it
-//! first, so that arms on one tree would read each other's pages.
+//! Before anything is measured. An arm has a tree of its own when its memory is limited, as what is in the
+//! page cache belongs to whoever read it first, so that arms on one tree would read each other's pages; and when
+//! any arm has layers. Arms that share a tree keep it in memory for each other, and a layer that has one of its own
+//! would be charged with reading that again.
 
 use super::files::Files;
 use crate::plan::{Arm, ArmKind, Plan};
@@ -24,15 +25,15 @@ pub(super) fn write(
 ) -> Result<(), RunError> {
     super::violations::alter(&files.root, altered)?;
     let Some(site) = workload.site() else { return Ok(()) };
-    let seals = plan.arms.iter().any(|arm| !arm.layers.is_empty());
-    if seals && !(unsigned.is_empty() && altered.is_empty()) {
+    let layered = plan.arms.iter().any(|arm| !arm.layers.is_empty());
+    if layered && !(unsigned.is_empty() && altered.is_empty()) {
         progress.stage("writing the tree that its owner signs");
         let tree = another(site, scratch, "reference")?;
         super::violations::alter(&tree, unsigned)?;
         files.reference = tree;
     }
     for name in plan.names() {
-        if plan.arm_of(&name).is_some_and(needs_own) {
+        if plan.arm_of(&name).is_some_and(|arm| serves_files(arm) && (layered || is_limited(arm))) {
             progress.stage(&format!("writing a site of its own for {name}"));
             let tree = another(site, scratch, &format!("{}.site", super::place::directory_name(&name)))?;
             super::violations::alter(&tree, altered)?;
@@ -42,9 +43,8 @@ pub(super) fn write(
     Ok(())
 }
 
-fn needs_own(arm: &Arm) -> bool {
-    let in_place = arm.layers.iter().any(|layer| layer.in_place);
-    arm.serves_site && matches!(arm.what, ArmKind::Server(_)) && (in_place || is_limited(arm))
+fn serves_files(arm: &Arm) -> bool {
+    arm.serves_site && matches!(arm.what, ArmKind::Server(_))
 }
 
 /// Its memory is limited: what the page cache holds matters.

@@ -141,7 +141,7 @@ fn tls_ends_in(class: &str, authority: &Authority, trusted: &Authority, protocol
             frames.serve();
         }
     });
-    let mut station = crate::station(tls_target(&peer, trusted, 4), 1, Vec::new()).unwrap();
+    let mut station = crate::Station::new(tls_target(&peer, trusted, 4), 1, Vec::new()).unwrap();
     let recording = run(&mut station, closed(&lists(4, 3), 1));
     assert_eq!((errors(&recording), totals(&recording).1), (vec![(class, 12)], 0));
 }
@@ -175,7 +175,7 @@ fn a_handshake_in_several_flights() {
                 ..TlsOptions::new(Trust::File(authority.file.path().to_owned()))
             };
             target.tls.as_mut().unwrap().0 = options.load().unwrap();
-            let mut station = crate::station(target, 1, Vec::new()).unwrap();
+            let mut station = crate::Station::new(target, 1, Vec::new()).unwrap();
             let recording = run(&mut station, closed(&lists(4, 3), 1));
             assert_eq!((errors(&recording), totals(&recording)), (vec![], (12, 12, 1)));
         }

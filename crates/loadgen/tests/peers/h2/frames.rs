@@ -177,7 +177,7 @@ pub(crate) fn target(peer: &Peer, streams: u16) -> Target {
 }
 
 pub(crate) fn station(peer: &Peer, streams: u16) -> Station {
-    crate::station(target(peer, streams), 1, Vec::new()).unwrap()
+    Station::new(target(peer, streams), 1, Vec::new()).unwrap()
 }
 
 /// Over TLS.

@@ -75,7 +75,7 @@ fn a_goaway_at_once_on_every_connection_is_given_up() {
                 let target = target(&peer, 3);
                 (peer, target)
             };
-            let mut station = crate::station(target, 1, Vec::new()).unwrap();
+            let mut station = crate::Station::new(target, 1, Vec::new()).unwrap();
             let recording = run(&mut station, closed(&lists(3, 1_000), 1));
             assert!(recording.gave_up);
             let requests = recording.counters.requests;
@@ -146,7 +146,7 @@ fn an_end_by_tls_inside_a_reply() {
             }
             frames.serve();
         });
-        let mut station = crate::station(tls_target(&peer, &authority, 3), 1, Vec::new()).unwrap();
+        let mut station = crate::Station::new(tls_target(&peer, &authority, 3), 1, Vec::new()).unwrap();
         let recording = run(&mut station, closed(&lists(3, 2), 1));
         let expected = vec![("closed-early", 2), ("truncated", 1)];
         assert_eq!((errors(&recording), totals(&recording)), (expected, (6, 3, 2)));
@@ -178,7 +178,7 @@ fn a_ping_between_jobs_is_answered() {
                 }
             }
         });
-        let mut station = crate::station(tls_target(&peer, &authority, 1), 1, Vec::new()).unwrap();
+        let mut station = crate::Station::new(tls_target(&peer, &authority, 1), 1, Vec::new()).unwrap();
         assert_eq!(totals(&run(&mut station, closed(&lists(1, 1), 1))), (1, 1, 1));
         asks.send(()).unwrap();
         pinged.recv().unwrap();
@@ -200,7 +200,8 @@ fn a_connection_that_has_carried_all_it_should_is_replaced() {
                 }
             });
             let reuse = Reuse::UpTo(NonZeroU64::new(4).unwrap());
-            let mut station = crate::station(Target { reuse, ..target(&peer, 3) }, 1, Vec::new()).unwrap();
+            let mut station =
+                crate::Station::new(Target { reuse, ..target(&peer, 3) }, 1, Vec::new()).unwrap();
             let recording = run(&mut station, closed(&lists(3, 10), 1));
             // 30 requests in fours: seven whole connections, and one with two.
             let failed = if fails { 7 } else { 0 };
@@ -213,7 +214,7 @@ fn a_connection_that_has_carried_all_it_should_is_replaced() {
         }
         let peer = peer(|frames| frames.serve());
         let single = Target { reuse: Reuse::Never, ..target(&peer, 3) };
-        let mut station = crate::station(single, 1, Vec::new()).unwrap();
+        let mut station = crate::Station::new(single, 1, Vec::new()).unwrap();
         assert_eq!(totals(&run(&mut station, closed(&lists(3, 5), 1))), (15, 15, 15));
     });
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 fn station_to(address: SocketAddr, streams: u16) -> Station {
     let protocol = Protocol::Http2 { streams: NonZeroU16::new(streams).unwrap() };
     let target = Target { protocol, ..Target::plain(address, "localhost".to_owned()) };
-    crate::station(target, 1, Vec::new()).unwrap()
+    Station::new(target, 1, Vec::new()).unwrap()
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn what_waited_for_the_connection_is_sent_when_it_stands() {
 fn handshake_fails(class: &str, script: impl Fn(&mut Talk) + Send + Sync + 'static) {
     let authority = Authority::new("one");
     let peer = Peer::new(script);
-    let mut station = crate::station(tls_target(&peer, &authority, 4), 1, Vec::new()).unwrap();
+    let mut station = Station::new(tls_target(&peer, &authority, 4), 1, Vec::new()).unwrap();
     let recording = run(&mut station, Job { timeout: SHORT, ..closed(&lists(4, 2), 1) });
     assert_eq!((errors(&recording), totals(&recording)), (vec![(class, 8)], (8, 0, 2)));
     assert_eq!(peer.connections(), 2, "those that wait for one connection fail with it");

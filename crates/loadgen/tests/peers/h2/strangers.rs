@@ -99,7 +99,7 @@ fn counts_what_we_count(kind: Kind, tls: bool, more: &str) {
             let threads = connections.min(THREADS);
             let target = target(&server, authority.as_ref(), streams as u16);
             let lanes = if is_open { THREADS } else { threads };
-            let mut station = crate::station(target, lanes, Vec::new()).unwrap();
+            let mut station = crate::Station::new(target, lanes, Vec::new()).unwrap();
             let job = if is_open { open(&slice, 4_000.0, connections) } else { closed(&slice, threads) };
             let recording = run(&mut station, job);
             assert_eq!(recording.counters.requests, (robots * each) as u64);
@@ -161,7 +161,7 @@ fn large_bodies_come_whole_over_http2() {
             let server = Server::start(kind, None, "");
             let large = request(Method::Get, "/5000000?large", Expect::Body(object(5_000_000)));
             let slice = lists_of(vec![large], 6, 2);
-            let mut station = crate::station(target(&server, None, 3), 1, Vec::new()).unwrap();
+            let mut station = crate::Station::new(target(&server, None, 3), 1, Vec::new()).unwrap();
             let recording = run(&mut station, closed(&slice, 1));
             assert!(recording.counters.bytes > 60_000_000 && recording.counters.connections == 2);
             agrees(&recording, &server.stop(12), "large");
@@ -186,7 +186,7 @@ fn a_limit_of_requests_for_a_connection_fails_nothing() {
                 let robots = streams * connections;
                 let slice = mixed(Kind::Nginx, robots, (2_000_usize).div_ceil(robots), &tag);
                 let target = target(&server, authority.as_ref(), streams as u16);
-                let mut station = crate::station(target, 1, Vec::new()).unwrap();
+                let mut station = crate::Station::new(target, 1, Vec::new()).unwrap();
                 let recording = run(&mut station, closed(&slice, 1));
                 assert!(recording.counters.connections >= recording.counters.requests / 100, "{tag}");
                 seen.push((tag, recording));
@@ -208,7 +208,7 @@ fn fewer_streams_than_asked_for_fail_nothing() {
     }
     within_patience(|| {
         let server = Server::start(Kind::Nginx, None, "http2_max_concurrent_streams 3;");
-        let mut station = crate::station(target(&server, None, 10), 2, Vec::new()).unwrap();
+        let mut station = crate::Station::new(target(&server, None, 10), 2, Vec::new()).unwrap();
         let slice = mixed(Kind::Nginx, 20, 30, "three");
         let recording = run(&mut station, closed(&slice, 2));
         agrees(&recording, &server.stop(600), "three");
@@ -224,7 +224,7 @@ fn a_reload_under_load_fails_nothing() {
     within_patience(|| {
         let server = Server::start(Kind::Nginx, None, "keepalive_requests 100000;");
         let slice = mixed(Kind::Nginx, 1, 1_200, "reload");
-        let mut station = crate::station(target(&server, None, 4), THREADS, Vec::new()).unwrap();
+        let mut station = crate::Station::new(target(&server, None, 4), THREADS, Vec::new()).unwrap();
         let job = open(&slice, 2_000.0, 4);
         let recording = std::thread::scope(|scope| {
             let running = scope.spawn(move || run(&mut station, job));
@@ -247,7 +247,7 @@ fn a_restart_under_load_is_counted_to_the_last_request() {
     within_patience(|| {
         let mut server = Server::start(Kind::Nginx, None, "keepalive_requests 100000;");
         let slice = mixed(Kind::Nginx, 1, 1_600, "restart");
-        let mut station = crate::station(target(&server, None, 4), THREADS, Vec::new()).unwrap();
+        let mut station = crate::Station::new(target(&server, None, 4), THREADS, Vec::new()).unwrap();
         let job = open(&slice, 2_000.0, 4);
         let recording = std::thread::scope(|scope| {
             let running = scope.spawn(move || run(&mut station, job));

@@ -5,7 +5,8 @@
 //! little, so is the noise. Where the two amounts contradict each other, the verdict is taken back.
 
 use super::{Calibration, NoiseModel, Outcome, Scenario, Session, between, run_rule, tally};
-use bakeoff_stats::{Contradiction, Effect, Scale, SplitMix64, Verdict, contradiction, effect_of, level};
+use bakeoff_content::SplitMix64;
+use bakeoff_stats::{Contradiction, Effect, Scale, Verdict, contradiction, effect_of, level};
 
 /// A duet to simulate many times.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -18,7 +18,8 @@ use std::num::NonZeroU32;
 pub(crate) use duet::{DuetScenario, calibrate_duet};
 pub(crate) use run::{run_family, run_rule};
 
-use bakeoff_stats::{Cost, Decision, Judgement, Level, Margin, Question, Rounds, SplitMix64, Verdict, judge};
+use bakeoff_content::SplitMix64;
+use bakeoff_stats::{Cost, Decision, Judgement, Level, Margin, Question, Rounds, Verdict, judge};
 
 /// Variance of `ln s - (ln a + ln a')/2` in units of the variance of one slice: 1 + 1/2.
 const PAIRED_VARIANCE: f64 = 1.5;

@@ -1,10 +1,10 @@
-//! Reading of the epoll driver: a socket is read until it comes back short, but not for ever.
+//! Reading: a socket is read until it comes back short, but not for ever.
 
 use super::super::Slot;
+use super::super::found::{Found, Read};
 use super::super::stamp::{self, Moment};
-use super::{EpollDriver, Found};
+use super::Driver;
 use crate::epoll::Ready;
-use bakeoff_units::Nanos;
 use std::io::{ErrorKind, Read as _};
 use std::os::fd::AsFd;
 
@@ -29,14 +29,7 @@ impl Reading {
     }
 }
 
-/// Bytes at the start of the buffer.
-pub(super) struct Read {
-    pub(super) len: usize,
-    pub(super) arrived: Option<Nanos>,
-    pub(super) ended: bool,
-}
-
-impl EpollDriver {
+impl Driver {
     pub(super) fn read(&mut self, reading: Reading) -> Option<(Slot, Found)> {
         let Some((slot, link)) = self.links.by_token(reading.token).filter(|(_, link)| !link.over) else {
             self.current = None;

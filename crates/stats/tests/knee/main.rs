@@ -5,12 +5,14 @@
 
 #![allow(clippy::print_stdout)] // the table is what the ignored test is for
 
-use bakeoff_stats::knee::simulate::{Calibration, Kind, SLO, Server, calibrate, run};
+mod simulate;
+
 use bakeoff_stats::knee::{
     Confirmation, Criteria, Criterion, Finding, Limit, Outcome, Purpose, Search, SearchPlan, Step, Trial,
     VoidReason, ratio_of_knees,
 };
 use bakeoff_units::{Nanos, PerSecond};
+use simulate::{Calibration, Kind, SLO, Server, calibrate, run};
 
 const KNEE: f64 = 10_000.0;
 const GUESS: f64 = 12_000.0;

@@ -1,14 +1,14 @@
 //! Servers with a known knee: how often a search finds it, and in how many trials.
 //!
-//! Part of the crate and not of a test, because MEASURING.md quotes what `make calibrate` prints.
+//! MEASURING.md quotes what `make calibrate` prints of it.
 
-use super::grid::Cell;
-use super::{Criteria, Finding, Observation, Search, SearchPlan, Slo, Step, Trial, growth};
-use crate::{Level, SplitMix64};
+use bakeoff_content::SplitMix64;
+use bakeoff_stats::Level;
+use bakeoff_stats::knee::{Criteria, Finding, Observation, Search, SearchPlan, Slo, Step, Trial, growth};
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 
 /// The SLO of all simulated servers.
-pub const SLO: Slo = Slo { quantile: 0.99, limit: Nanos::from_millis(50) };
+pub(crate) const SLO: Slo = Slo { quantile: 0.99, limit: Nanos::from_millis(50) };
 
 /// How often the number in flight is looked at.
 const SAMPLE: Nanos = Nanos::from_millis(20);
@@ -18,7 +18,7 @@ const HIT_RATIO: f64 = 0.8;
 
 /// How a server behaves at its knee.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Every trial up to the knee passes, none above.
     Clean,
     /// Trials pass by chance, with a logistic curve of this width in the logarithm of the rate;
@@ -58,7 +58,7 @@ pub enum Kind {
 
 /// A simulated server.
 #[derive(Clone, Debug)]
-pub struct Server {
+pub(crate) struct Server {
     kind: Kind,
     knee: f64,
     guess: f64,
@@ -67,12 +67,12 @@ pub struct Server {
 
 impl Server {
     /// A server whose knee and whose closed-loop guess are given, in requests per second.
-    pub fn new(kind: Kind, knee: f64, guess: f64, seed: u64) -> Server {
+    pub(crate) fn new(kind: Kind, knee: f64, guess: f64, seed: u64) -> Server {
         Server { kind, knee, guess, rng: SplitMix64::new(seed) }
     }
 
     /// Runs a trial.
-    pub fn observe(&mut self, trial: &Trial) -> Observation {
+    pub(crate) fn observe(&mut self, trial: &Trial) -> Observation {
         let rate = trial.rate.get();
         let knee = self.knee;
         match self.kind {
@@ -113,11 +113,11 @@ impl Server {
         let (mut arrival, mut free_at) = (0.0, 0.0_f64);
         let mut spans = Vec::new();
         loop {
-            arrival += self.exponential() / trial.rate.get();
+            arrival += self.rng.exponential() / trial.rate.get();
             if arrival >= end {
                 break;
             }
-            free_at = free_at.max(arrival) + self.exponential() / capacity;
+            free_at = free_at.max(arrival) + self.rng.exponential() / capacity;
             spans.push((arrival, free_at));
         }
         let in_flight = in_flight(&spans, trial.time);
@@ -131,10 +131,6 @@ impl Server {
             growth: Level::new(0.9).and_then(|level| growth(&in_flight, level)),
             ..flat(trial, true)
         }
-    }
-
-    fn exponential(&mut self) -> f64 {
-        -(1.0 - self.rng.unit()).ln()
     }
 }
 
@@ -168,9 +164,9 @@ fn flat(trial: &Trial, passes: bool) -> Observation {
 }
 
 /// Runs a whole search; `change` has the last word on its plan.
-pub fn run(server: &mut Server, seed: u64, change: impl FnOnce(&mut SearchPlan)) -> Search {
+pub(crate) fn run(server: &mut Server, seed: u64, change: impl FnOnce(&mut SearchPlan)) -> Search {
     let hit_ratio = (server.kind == Kind::Bypass).then(|| Ratio::new(HIT_RATIO)).flatten();
-    let guess = PerSecond::new(server.guess).unwrap_or(Cell(0).rate());
+    let guess = PerSecond::new(server.guess).expect("above zero");
     let mut plan = SearchPlan::new(guess, Criteria::new(SLO, hit_ratio), seed);
     change(&mut plan);
     let mut search = Search::new(plan);
@@ -183,24 +179,24 @@ pub fn run(server: &mut Server, seed: u64, change: impl FnOnce(&mut SearchPlan))
 
 /// Many searches for servers of one kind.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Calibration {
+pub(crate) struct Calibration {
     /// Searches.
-    pub runs: u32,
+    pub(crate) runs: u32,
     /// How many came within 3 % of the knee.
-    pub within: u32,
+    pub(crate) within: u32,
     /// How many intervals hold the knee.
-    pub covered: u32,
+    pub(crate) covered: u32,
     /// How many were as precise as was asked for.
-    pub precise: u32,
+    pub(crate) precise: u32,
     /// Median number of trials before confirmation and curve.
-    pub median_trials: u32,
+    pub(crate) median_trials: u32,
     /// Median time of these trials.
-    pub median_time: Nanos,
+    pub(crate) median_time: Nanos,
 }
 
 /// Searches `runs` servers of a kind, each with a knee and a guess of its own, drawn from `seed`:
 /// knees between 3000 and 30,000 per second, guesses from 0.7 to 1.6 times the knee.
-pub fn calibrate(runs: u32, kind: Kind, seed: u64) -> Calibration {
+pub(crate) fn calibrate(runs: u32, kind: Kind, seed: u64) -> Calibration {
     let mut rng = SplitMix64::new(seed);
     let mut sum =
         Calibration { runs, within: 0, covered: 0, precise: 0, median_trials: 0, median_time: Nanos::ZERO };
