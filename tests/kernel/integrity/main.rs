@@ -11,7 +11,7 @@ mod races;
 mod resting;
 mod site;
 
-use site::{EPERM, Site, layers, may_run, open, wait_until};
+use site::{EPERM, Site, is_frozen, layers, may_run, open, wait_until};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -73,6 +73,25 @@ fn log_refuses_nothing_counts_every_open_and_calls_its_degree_none() {
         assert_eq!((guard.number("denied"), guard.number("violated-paths")), (0, 1));
         site.write("a", "good a");
     }
+}
+
+#[test]
+fn a_log_that_freezes_holds_no_descriptor_for_a_file_and_asks_about_the_wrong_ones_only() {
+    if !may_run("a_log_that_freezes_holds_no_descriptor_for_a_file_and_asks_about_the_wrong_ones_only") {
+        return;
+    }
+    let site = Site::tampered(&["b"]);
+    let guard = site.enforce(&["--mode", "log", "--freeze"]);
+    assert_eq!((guard.degree().as_str(), guard.number("leases-held"), guard.number("unasked")), ("none", 0, 1));
+    for _ in 0..3 {
+        assert_eq!(open(&site.file("b")).unwrap(), "evil b");
+        assert_eq!(open(&site.file("sub/c")).unwrap(), "good sub/c");
+    }
+    wait_until("three violations", || guard.says("violation 3 wrong-digest b"));
+    assert_eq!((guard.number("decided"), guard.number("denied")), (3, 0));
+    assert!(is_frozen(&site.file("a")));
+    assert_eq!(guard.end(), Some(0));
+    site.write("a", "can be changed again");
 }
 
 #[test]

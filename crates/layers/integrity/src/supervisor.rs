@@ -64,6 +64,9 @@ pub fn run(
     // Whoever is killed for want of memory should be another one. Without the right to say so the
     // chance is as large as for any process.
     let _ = std::fs::write("/proc/self/oom_score_adj", "-900");
+    // What cannot be frozen takes a descriptor a file, of a large site more than administrators allow a process; a file
+    // without one is hashed at each open.
+    let _ = bakeoff_sys::rlimit::raise_open_files_beyond();
     let group = Group::new().map_err(EnforceError::Fanotify)?;
     rights::give_up(settings, &[Capability::SysAdmin])?;
     rights::confine_supervisor()?;

@@ -62,12 +62,10 @@ pub(crate) fn run(settings: Settings, inherited: Inherited) -> i32 {
     }
 }
 
-fn enforce(mut settings: Settings, inherited: Inherited) -> Result<(), EnforceError> {
+fn enforce(settings: Settings, inherited: Inherited) -> Result<(), EnforceError> {
     let breaks = Breaks::new(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1])
         .map_err(EnforceError::system("signals"))?;
     rights::give_up(&settings, &[])?;
-    // What refuses nothing changes nothing either.
-    settings.freeze &= settings.mode != Action::Log;
     let manifest = Arc::new(reload::read(&settings, inherited.version)?);
     let (restarts, supervisor_pid) = (inherited.restarts, inherited.supervisor_pid);
     let first = Listed::new(manifest.clone());

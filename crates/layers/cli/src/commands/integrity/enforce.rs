@@ -44,6 +44,9 @@ pub(crate) struct EnforceArgs {
     /// written after an open is seen at the next one
     #[arg(long)]
     no_freeze: bool,
+    /// With --mode log: freeze all the same. Otherwise log changes nothing, and holds a lease and a descriptor for each file
+    #[arg(long, conflicts_with = "no_freeze")]
+    freeze: bool,
     /// Do not hash files before somebody opens them
     #[arg(long)]
     no_ahead: bool,
@@ -105,7 +108,8 @@ fn settings(args: EnforceArgs) -> Settings {
             Allowed::Deny => Links::Deny,
             Allowed::Allow => Links::Allow,
         },
-        freeze: !args.no_freeze,
+        // What refuses nothing changes nothing either, unless it is told.
+        freeze: args.freeze || (!args.no_freeze && args.mode != Action::Log),
         ahead: !args.no_ahead,
         time_limit: Duration::from_millis(args.time_limit),
         on_timeout: match args.on_timeout {
