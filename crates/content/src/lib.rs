@@ -70,6 +70,11 @@ impl Body {
         let _ = pool(self.filler_percent);
     }
 
+    /// Which object it is of.
+    pub const fn id(&self) -> ObjectId {
+        self.id
+    }
+
     /// Length in bytes.
     pub const fn len(&self) -> u64 {
         self.len

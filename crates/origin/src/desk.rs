@@ -57,6 +57,11 @@ impl Desk {
         self.burner.is_some()
     }
 
+    /// With these heads in place of plain ones.
+    pub(crate) fn with_heads(self, heads: Heads) -> Self {
+        Self { heads, ..self }
+    }
+
     /// With the world that is served beside the site.
     pub(crate) fn with_world(self, world: Option<WorldDesk>) -> Self {
         Self { world, ..self }

@@ -2,9 +2,11 @@
 //!
 //! Hot: three copies and the digits of a length; nothing is formatted.
 
-use crate::site::Answer;
+use crate::site::{Answer, Piece};
 use bakeoff_content::LAST_MODIFIED;
-use bakeoff_wire::digits::push_decimal;
+use bakeoff_units::Nanos;
+use bakeoff_wire::digits::{parse_hex16, push_decimal, push_hex16};
+use bakeoff_wire::stamp;
 
 /// The header line that says whether the connection goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,35 +36,65 @@ const NOT_MODIFIED: &[u8] = b"HTTP/1.1 304 Not Modified";
 const NOT_FOUND: &[u8] = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n";
 const NOT_ALLOWED: &[u8] = b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\nAllow: GET, HEAD\r\n";
 
+/// What replies about a site say for a cache that stands before the origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForCaches {
+    /// They are fresh for so long, in whole seconds; `ETag` stands beside `Last-Modified`.
+    pub max_age: Nanos,
+}
+
 /// What stands behind the length, prepared once.
 #[derive(Clone, Debug)]
 pub(crate) struct Heads {
-    /// The end of the line before, and when the object was modified.
+    /// The end of the line before, when the object was modified, and how long it is fresh.
     modified: Vec<u8>,
     /// The same with the end of the head.
     modified_end: Vec<u8>,
+    /// Numbers of replies, where a cache stands before the origin.
+    serials: Option<Serials>,
+}
+
+/// Numbers that no two replies of an origin have: each of its threads counts in steps of their number.
+#[derive(Clone, Copy, Debug)]
+struct Serials {
+    next: u64,
+    step: u64,
 }
 
 impl Heads {
+    /// For replies that say nothing for caches but when an object was modified.
     pub(crate) fn new() -> Self {
-        let modified = format!("\r\nLast-Modified: {LAST_MODIFIED}\r\n");
-        Self { modified_end: format!("{modified}\r\n").into(), modified: modified.into() }
+        Self::with(&format!("\r\nLast-Modified: {LAST_MODIFIED}\r\n"), None)
     }
 
-    pub(crate) fn write(&self, answer: &Answer, going: Going, head: &mut Vec<u8>) {
+    /// For replies that a cache may keep, by the `thread`-th of so many threads.
+    pub(crate) fn for_caches(caches: ForCaches, thread: usize, threads: usize) -> Self {
+        let seconds = caches.max_age.get() / 1_000_000_000;
+        let lines =
+            format!("\r\nLast-Modified: {LAST_MODIFIED}\r\nCache-Control: public, max-age={seconds}\r\n");
+        Self::with(&lines, Some(Serials { next: thread as u64 + 1, step: threads.max(1) as u64 }))
+    }
+
+    fn with(modified: &str, serials: Option<Serials>) -> Self {
+        Self { modified_end: format!("{modified}\r\n").into(), modified: modified.into(), serials }
+    }
+
+    pub(crate) fn write(&mut self, answer: &Answer, going: Going, head: &mut Vec<u8>) {
         match answer {
             Answer::Whole(piece) => {
                 head.extend_from_slice(WHOLE);
                 push_decimal(piece.len(), head);
-                if going == Going::On {
+                if going == Going::On && self.serials.is_none() {
                     return head.extend_from_slice(&self.modified_end);
                 }
                 head.extend_from_slice(&self.modified);
+                self.push_tag(piece, head);
             }
             Answer::Part(piece, whole) => {
                 head.extend_from_slice(PART);
                 push_decimal(piece.len(), head);
                 head.extend_from_slice(&self.modified);
+                self.push_tag(piece, head);
                 head.extend_from_slice(b"Content-Range: ");
                 push_range(piece.start, piece.end, *whole, head);
                 head.extend_from_slice(b"\r\n");
@@ -74,9 +106,42 @@ impl Heads {
             Answer::NotFound => head.extend_from_slice(NOT_FOUND),
             Answer::NotAllowed => head.extend_from_slice(NOT_ALLOWED),
         }
+        if !matches!(answer, Answer::NotModified) {
+            self.push_serial(head);
+        }
         head.extend_from_slice(going.line());
         head.extend_from_slice(b"\r\n");
     }
+
+    fn push_tag(&self, piece: &Piece, head: &mut Vec<u8>) {
+        if self.serials.is_some() {
+            head.extend_from_slice(b"ETag: \"");
+            push_hex16(tag_of(piece), head);
+            head.extend_from_slice(b"\"\r\n");
+        }
+    }
+
+    fn push_serial(&mut self, head: &mut Vec<u8>) {
+        let Some(serials) = &mut self.serials else { return };
+        head.extend_from_slice(stamp::NAME.as_bytes());
+        head.extend_from_slice(b": ");
+        stamp::write_serial(serials.next, head);
+        head.extend_from_slice(b"\r\n");
+        serials.next += serials.step;
+    }
+}
+
+fn tag_of(piece: &Piece) -> u64 {
+    piece.body.id().get()
+}
+
+/// Whether a list as of `If-None-Match` has the tag of this object, weak or strong (RFC 9110 section 13.1.2), or `*`.
+pub(crate) fn has_tag_of(list: &[u8], piece: &Piece) -> bool {
+    list.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).any(|tag| {
+        let strong = tag.strip_prefix(b"W/").unwrap_or(tag);
+        let bare = strong.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
+        tag == b"*" || bare.and_then(parse_hex16) == Some(tag_of(piece))
+    })
 }
 
 /// The reply to bytes that are no request; the connection ends with it.
@@ -106,6 +171,29 @@ mod tests {
         let mut head = Vec::new();
         Heads::new().write(&answer, going, &mut head);
         String::from_utf8(head).unwrap()
+    }
+
+    #[test]
+    fn for_caches_replies_have_a_lifetime_a_tag_and_numbers_of_their_own() {
+        let piece = Piece::of(Body::new(ObjectId::of_name(b"/a"), 1000));
+        let mut heads = Heads::for_caches(ForCaches { max_age: Nanos::from_secs(3600) }, 1, 4);
+        let mut write = |answer| {
+            let mut head = Vec::new();
+            heads.write(&answer, Going::On, &mut head);
+            String::from_utf8(head).unwrap()
+        };
+        let first = write(Answer::Whole(piece));
+        let tag = first.split("ETag: ").nth(1).unwrap().split("\r\n").next().unwrap().to_owned();
+        assert!(has_tag_of(format!("\"x\", W/{tag}").as_bytes(), &piece) && has_tag_of(b"*", &piece));
+        assert!(!has_tag_of(b"\"0000000000000000\"", &piece));
+        assert!(first.contains("\r\nCache-Control: public, max-age=3600\r\n"), "{first}");
+        let serials = [first, write(Answer::NotFound), write(Answer::Whole(piece))];
+        assert_eq!(serials.map(|head| stamp::serial_of(head.as_bytes())), [Some(2), Some(6), Some(10)]);
+        assert_eq!(
+            stamp::serial_of(write(Answer::NotModified).as_bytes()),
+            None,
+            "the stored one keeps its own"
+        );
     }
 
     #[test]

@@ -334,6 +334,7 @@ impl Http1 {
             method: request.method,
             target: request.target,
             if_modified_since: request.if_modified_since,
+            if_none_match: request.if_none_match,
             range: request.range,
         });
         desk.heads.write(&answer, going, desk.out.bytes());

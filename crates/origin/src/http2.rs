@@ -57,6 +57,7 @@ impl Http2 {
                         method: head.method,
                         target: head.path,
                         if_modified_since: head.if_modified_since,
+                        if_none_match: None, // no reply over HTTP/2 has a tag
                         range: head.range,
                     });
                     let with_body = head.method == ServerMethod::Get;

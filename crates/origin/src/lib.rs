@@ -37,6 +37,7 @@ mod worker;
 mod world;
 
 pub use conversation::Conversation;
+pub use head::ForCaches;
 pub use pulse::Busy;
 pub use server::{Options, Origin, OriginError};
 pub use tally::Tally;

@@ -3,6 +3,7 @@
 use crate::burner::Burner;
 use crate::certificate::server_config;
 use crate::desk::Desk;
+use crate::head::{ForCaches, Heads};
 use crate::meeting::Meeting;
 use crate::pulse::Busy;
 use crate::site::Site;
@@ -37,6 +38,8 @@ pub struct Options {
     pub world: Option<World>,
     /// CPU time to spend on each request besides serving it.
     pub burn: Option<Nanos>,
+    /// A cache stands before it: what replies about the catalogue's objects and `/bytes/N` say for that, over HTTP/1.1.
+    pub for_caches: Option<ForCaches>,
 }
 
 /// Why it cannot serve.
@@ -105,6 +108,8 @@ impl Origin {
         let threads: Everyone = listeners.iter().map(|_| Arc::<Counters>::default()).collect();
         for (index, (listener, counters)) in listeners.into_iter().zip(&*threads).enumerate() {
             let desk = Desk::new(site.clone(), counters.clone(), options.burn.map(Burner::new));
+            let heads = |caches| Heads::for_caches(caches, index, threads.len());
+            let desk = desk.with_heads(options.for_caches.map_or_else(Heads::new, heads));
             let of_all =
                 OfAll { waiting: waiting.clone(), everyone: threads.clone(), meeting: meeting.clone() };
             let of_thread = |world| WorldDesk::new(world, of_all, index as u64);

@@ -2,6 +2,7 @@
 //!
 //! Hot: no allocation, but for paths with an escape whose decoded form is longer than any before.
 
+use crate::head::has_tag_of;
 use crate::range::{Part, Range};
 use bakeoff_content::{Body, Catalogue, MODIFIED_SECS, ObjectId};
 use bakeoff_wire::digits::decimal;
@@ -13,6 +14,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) method: ServerMethod,
     pub(crate) target: &'a [u8],
     pub(crate) if_modified_since: Option<&'a [u8]>,
+    pub(crate) if_none_match: Option<&'a [u8]>,
     pub(crate) range: Option<&'a [u8]>,
 }
 
@@ -84,7 +86,12 @@ impl Site {
             return Answer::NotAllowed;
         }
         let Some(body) = self.find(asked.target, scratch) else { return Answer::NotFound };
-        if not_modified(asked.if_modified_since) {
+        // A tag goes before a date (RFC 9110 section 13.2.2).
+        let is_the_same = match asked.if_none_match {
+            Some(tags) => has_tag_of(tags, &Piece::of(body)),
+            None => not_modified(asked.if_modified_since),
+        };
+        if is_the_same {
             return Answer::NotModified;
         }
         match asked.range.and_then(Range::parse).map(|range| range.of(body.len())) {
@@ -152,6 +159,7 @@ mod tests {
                 method: ServerMethod::Get,
                 target: b"/bytes/100",
                 if_modified_since: None,
+                if_none_match: None,
                 range: Some(range.as_bytes()),
             };
             match site.answer(&asked, &mut Vec::new()) {

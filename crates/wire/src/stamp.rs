@@ -6,16 +6,39 @@
 //! A request says `ask=<16 hex>`, a number that no other request of the run has and that is never 0. The
 //! origin repeats it in a reply that it made (`made=`), or in a 304 (`valid=`), which a cache puts into the
 //! reply that it stored (RFC 9111 section 3.2). Who asked thus sees for whom the reply was made.
+//!
+//! An origin that serves a site numbers its replies instead (`serial=<16 hex>`), whatever is asked: the first reply
+//! with a number was fetched, and each further one with the same number came from a store. A 304 has none, so that a
+//! stored reply keeps the number that it was made with.
 
 use crate::digits::{decimal, parse_hex16, push_decimal, push_hex16};
 
 /// Name of the header field.
 pub const NAME: &str = "X-Bakeoff";
 
+const SERIAL: &[u8] = b"serial=";
+
 /// Writes the value of a request's field.
 pub fn write_ask(ask: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"ask=");
     push_hex16(ask, out);
+}
+
+/// Writes the value of a numbered reply's field.
+pub fn write_serial(serial: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(SERIAL);
+    push_hex16(serial, out);
+}
+
+/// The number of a reply whose head this is, status line and fields; `None` where it has none.
+pub fn serial_of(head: &[u8]) -> Option<u64> {
+    let mut lines = head.split(|&byte| byte == b'\n').skip(1);
+    let value = lines.find_map(|line| {
+        let (name, value) = line.split_at_checked(NAME.len())?;
+        name.eq_ignore_ascii_case(NAME.as_bytes()).then(|| value.strip_prefix(b":"))?
+    })?;
+    let (first, _) = item(value);
+    parse_hex16(first.strip_prefix(SERIAL)?)
 }
 
 /// The stamp in the value of a request's field; `None` when it is none, or 0, which no request has. What stands
@@ -106,6 +129,28 @@ mod tests {
             assert_eq!(parse_ask(&out), Some(ask));
         }
         assert_eq!(parse_ask(b" ask=00000000000000AB ; more=1 "), Some(0xab));
+    }
+
+    #[test]
+    fn a_numbered_reply_is_known_again_whatever_stands_around_its_field() {
+        let mut value = Vec::new();
+        write_serial(0x1f, &mut value);
+        let value = String::from_utf8(value).unwrap();
+        for head in [
+            format!("HTTP/1.1 200 OK\r\nAge: 3\r\nx-bakeoff: {value}\r\nVia: a\r\n\r\n"),
+            format!("HTTP/1.1 200 OK\r\nX-Bakeoff:{value}; more\r\n\r\n"),
+        ] {
+            assert_eq!(serial_of(head.as_bytes()), Some(0x1f), "{head}");
+        }
+        for head in [
+            format!("X-Bakeoff: {value}\r\n"),
+            format!("HTTP/1.1 200 OK\r\nX-Bakeoff-Too: {value}\r\n\r\n"),
+            "HTTP/1.1 200 OK\r\nX-Bakeoff: serial=1\r\n\r\n".to_owned(),
+            "HTTP/1.1 200 OK\r\nX-Bakeoff: made=000000000000001f\r\n\r\n".to_owned(),
+            String::new(),
+        ] {
+            assert_eq!(serial_of(head.as_bytes()), None, "{head}");
+        }
     }
 
     #[test]

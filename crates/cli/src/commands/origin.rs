@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::{Failure, terminal};
 use bakeoff_caches::plan::{CachePlan, Changes};
 use bakeoff_content::Catalogue;
-use bakeoff_origin::{Busy, Options, Origin, World};
+use bakeoff_origin::{Busy, ForCaches, Options, Origin, World};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fmt::Display;
@@ -47,6 +47,7 @@ pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
         http2: true,
         world,
         burn: args.burn,
+        for_caches: args.max_age.map(|max_age| ForCaches { max_age }),
     })
     .map_err(Failure::failed)?;
     terminal::say(&format!("listening: {}", origin.url()));

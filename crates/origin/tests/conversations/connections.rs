@@ -102,6 +102,7 @@ fn open_sockets(port: u16) -> usize {
 fn a_taken_port_is_an_error_that_says_so() {
     let first = origin();
     let options = bakeoff_origin::Options {
+        for_caches: None,
         address: address(&first),
         threads: 1,
         catalogue: bakeoff_content::Catalogue::default(),

@@ -60,6 +60,7 @@ fn options() -> Options {
         http2: true,
         world: None,
         burn: None,
+        for_caches: None,
     }
 }
 

@@ -154,6 +154,7 @@ fn a_certificate_that_is_none_is_an_error_that_says_which() {
     let broken = secure.dir.path().join("broken.pem");
     std::fs::write(&broken, "nothing").unwrap();
     let options = Options {
+        for_caches: None,
         address: "127.0.0.1:0".parse().unwrap(),
         threads: 1,
         catalogue: bakeoff_content::Catalogue::default(),

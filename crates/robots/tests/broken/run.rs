@@ -52,6 +52,7 @@ pub(crate) fn origin(world: &str) -> (Origin, World) {
         http2: false,
         world: Some(world.clone()),
         burn: None,
+        for_caches: None,
     };
     (Origin::start(options).unwrap(), world)
 }
