@@ -83,6 +83,17 @@ pub struct Meter {
     pub of_slice: fn(&Counters) -> Option<f64>,
     /// For histograms: the quantile, 0 to 1.
     pub quantile: Option<f64>,
+    /// For shares of a count: part and whole. Arms are then compared in points, as a share may be 0.
+    pub part_of: Option<fn(&Counters) -> Option<PartOf>>,
+}
+
+/// So many of so many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartOf {
+    /// The part.
+    pub part: u64,
+    /// The whole.
+    pub of: u64,
 }
 
 /// The name of the primary figure of request workloads.
@@ -95,6 +106,8 @@ pub const ELAPSED: &str = "elapsed";
 pub const OPERATION_TIME: &str = "operation_time";
 /// How full a link with a rate was.
 pub const LINK_BUSY: &str = "link_busy";
+/// The share of replies that came from a store before the server.
+pub const HIT_RATIO: &str = "hit_ratio";
 /// The primary figure where no CPU can be read.
 pub const RESPONSE_P50: &str = "response_p50";
 

@@ -62,6 +62,12 @@ pub struct Counters {
     pub storage_limit_used: Option<f64>,
     /// What else the subject's processes used.
     pub usage: SubjectUsage,
+    /// Of that the CPU of what stands before the server, where something does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub front_cpu_ns: Option<u64>,
+    /// What came from a store before the server, where that can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hits: Option<HitCounts>,
     /// Planted violations, where the plan has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub violations: Option<ViolationCounts>,
@@ -75,6 +81,43 @@ pub struct Counters {
     pub user_ns: Option<u64>,
     /// `command` workload: CPU in the kernel of the whole process tree.
     pub system_ns: Option<u64>,
+}
+
+/// What became of good replies that a server behind has numbered. A number that comes for the first time was fetched for
+/// this reply; one that came before, from a store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HitCounts {
+    /// Good replies, but those of 304, which have no number.
+    pub replies: u64,
+    /// Of them those that came from a store.
+    pub hits: u64,
+    /// Bytes of the bodies of those replies.
+    pub bytes: u64,
+    /// The same of the hits.
+    pub hit_bytes: u64,
+    /// Replies without a number: no server behind has made them.
+    pub unnumbered: u64,
+}
+
+impl HitCounts {
+    /// Adds another part's.
+    pub fn add(&mut self, other: &Self) {
+        self.replies += other.replies;
+        self.hits += other.hits;
+        self.bytes += other.bytes;
+        self.hit_bytes += other.hit_bytes;
+        self.unnumbered += other.unnumbered;
+    }
+
+    /// Hits among the replies, 0 to 1; `None` without replies.
+    pub fn ratio(&self) -> Option<f64> {
+        (self.replies > 0).then(|| self.hits as f64 / self.replies as f64)
+    }
+
+    /// Bytes of hits among all bytes of bodies, 0 to 1; `None` without bytes.
+    pub fn byte_ratio(&self) -> Option<f64> {
+        (self.bytes > 0).then(|| self.hit_bytes as f64 / self.bytes as f64)
+    }
 }
 
 /// One kind of file operation in one slice.
@@ -230,6 +273,10 @@ impl Counters {
         if let Some(more) = &part.handshakes {
             self.handshakes.get_or_insert_default().add(more);
         }
+        if let Some(more) = &part.hits {
+            self.hits.get_or_insert_default().add(more);
+        }
+        self.front_cpu_ns = sum(self.front_cpu_ns, part.front_cpu_ns);
         if let Some(more) = &part.violations {
             self.violations.get_or_insert_default().add(more);
         }
@@ -238,6 +285,11 @@ impl Counters {
         usage.disk_write_bytes = sum(usage.disk_write_bytes, more.disk_write_bytes);
         usage.context_switches = sum(usage.context_switches, more.context_switches);
         (usage.rss_bytes, usage.processes) = (more.rss_bytes, more.processes);
+    }
+
+    /// CPU of the server behind all that stands before it.
+    pub fn server_cpu_ns(&self) -> Option<u64> {
+        Some(self.subject_cpu_ns?.saturating_sub(self.front_cpu_ns?))
     }
 
     /// Number of failures of all classes.

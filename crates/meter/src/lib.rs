@@ -20,7 +20,9 @@ mod recorder;
 
 pub use buckets::{Buckets, Decoder, Sum};
 pub use catalogue::{CATALOGUE, Kind, Meter, Side, Unit};
-pub use counters::{Counters, HostShare, LinkCounts, OperationCounts, SubjectUsage, ViolationCounts};
+pub use counters::{
+    Counters, HitCounts, HostShare, LinkCounts, OperationCounts, SubjectUsage, ViolationCounts,
+};
 pub use error_class::ErrorClass;
 pub use handshakes::HandshakeCounts;
 pub use histogram::{DecodeError, Histogram, Quantiles};

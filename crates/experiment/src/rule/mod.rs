@@ -48,6 +48,8 @@ enum Test {
 enum Bound {
     /// Fraction; points for figures that are shares.
     Share(f64),
+    /// Points of a figure that is a share, as a fraction.
+    Points(f64),
     /// In the unit of a figure that is a time, ns.
     Time(f64),
 }
@@ -177,6 +179,13 @@ fn by_figure(row: &Comparison, end: End, order: Order, bound: Bound) -> (Ruled, 
     let is_time = matches!(bound, Bound::Time(_));
     let (change, bound) = match bound {
         Bound::Share(share) => ((row.effect, row.low, row.high), share),
+        Bound::Points(_) if row.unit != "share" => {
+            return (
+                Ruled::NotJudged,
+                format!("has no points in {}, which is no share: give the bound in percent", row.meter),
+            );
+        }
+        Bound::Points(points) => ((row.effect, row.low, row.high), points),
         Bound::Time(_) if row.unit != "ns" => {
             return (Ruled::NotJudged, format!("has no time in {}: give the bound in percent", row.meter));
         }

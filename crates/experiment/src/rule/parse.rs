@@ -107,11 +107,17 @@ fn read_bound(bound: &str) -> Result<Bound, String> {
     if let Some(number) = percent.filter(|number| number.is_finite()) {
         return Ok(Bound::Share(number / 100.0));
     }
+    let points = bound.strip_suffix("points").or_else(|| bound.strip_suffix("point"));
+    if let Some(number) =
+        points.and_then(|number| number.trim().parse::<f64>().ok()).filter(|n| n.is_finite())
+    {
+        return Ok(Bound::Points(number / 100.0));
+    }
     let (sign, size) = bound.strip_prefix('-').map_or((1.0, bound), |size| (-1.0, size.trim_start()));
     size.parse::<Nanos>().map(|time| Bound::Time(sign * time.get() as f64)).map_err(|_| {
         format!(
-            "`{bound}` is no bound; give it in percent, such as `2%` or `-0.5%` (points for shares), or as a time more, \
-             such as `1.5us`"
+            "`{bound}` is no bound; give it in percent, such as `2%` or `-0.5%`, of a share in points, such as `-2 points`, \
+             or as a time more, such as `1.5us`"
         )
     })
 }

@@ -1,7 +1,8 @@
 //! The table itself: a row a meter.
 
 use super::{
-    ELAPSED, Kind, LINK_BUSY, Meter, OPERATION_TIME, PATH_CPU, RESPONSE_P50, SUBJECT_CPU, Side, Unit,
+    ELAPSED, HIT_RATIO, Kind, LINK_BUSY, Meter, OPERATION_TIME, PATH_CPU, PartOf, RESPONSE_P50, SUBJECT_CPU,
+    Side, Unit,
 };
 use crate::Counters;
 
@@ -25,6 +26,7 @@ const fn meter(
         help,
         of_slice,
         quantile: None,
+        part_of: None,
     }
 }
 
@@ -52,6 +54,7 @@ const fn quantile(name: &'static str, noun: &'static str, q: f64, help: &'static
         help,
         of_slice: |_| None,
         quantile: Some(q),
+        part_of: None,
     }
 }
 
@@ -160,14 +163,61 @@ pub const CATALOGUE: &[Meter] = &[
         "median time from when a request was sent to its reply's last byte",
     ),
     quantile("service_p99", "99th percentile service time", 0.99, "the same, 99th percentile"),
+    Meter {
+        part_of: Some(|c| Some(PartOf { part: c.error_count(), of: c.requests })),
+        ..meter(
+            "errors",
+            "failed requests",
+            Unit::Share,
+            Kind::Counter,
+            Side::Client,
+            "requests without a good reply, as a share of all; classes stand beside it",
+            |c| c.per_request(c.error_count()),
+        )
+    },
+    Meter {
+        more_is_worse: false,
+        part_of: Some(|c| c.hits.map(|hits| PartOf { part: hits.hits, of: hits.replies })),
+        ..meter(
+            HIT_RATIO,
+            "hits",
+            Unit::Share,
+            Kind::Counter,
+            Side::Client,
+            "replies that came from a store before the server, as a share of good replies; told by numbers that the server behind gives its replies, and only where that is ours",
+            |c| c.hits?.ratio(),
+        )
+    },
+    Meter {
+        more_is_worse: false,
+        part_of: Some(|c| c.hits.map(|hits| PartOf { part: hits.hit_bytes, of: hits.bytes })),
+        ..meter(
+            "byte_hit_ratio",
+            "bytes from a store",
+            Unit::Share,
+            Kind::Counter,
+            Side::Client,
+            "the same by bytes of bodies",
+            |c| c.hits?.byte_ratio(),
+        )
+    },
     meter(
-        "errors",
-        "failed requests",
-        Unit::Share,
+        "front_cpu_per_request",
+        "CPU per request of what stands before the server",
+        Unit::Nanoseconds,
         Kind::Counter,
-        Side::Client,
-        "requests without a good reply, as a share of all; classes stand beside it",
-        |c| c.per_request(c.error_count()),
+        Side::Subject,
+        "arms with a front: CPU time of all that stands before the server, per request; part of the subject's",
+        |c| c.per_request(c.front_cpu_ns?),
+    ),
+    meter(
+        "server_cpu_per_request",
+        "CPU per request of the server behind",
+        Unit::Nanoseconds,
+        Kind::Counter,
+        Side::Subject,
+        "arms with a front: CPU time of the server behind it, per request that clients made; part of the subject's",
+        |c| c.per_request(c.server_cpu_ns()?),
     ),
     state(
         "subject_busy",

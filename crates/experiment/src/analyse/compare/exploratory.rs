@@ -6,8 +6,9 @@ use super::quantiles::Quantiles;
 use super::{blank, fill, fill_cost, points, range, sums, times_invalid};
 use crate::plan::Design;
 use crate::results::{ArmResult, Comparison, Setup, second};
+use bakeoff_meter::catalogue::PartOf;
 use bakeoff_meter::catalogue::{self, ELAPSED, OPERATION_TIME, SUBJECT_CPU};
-use bakeoff_meter::{Meter, Unit};
+use bakeoff_meter::{Counters, Meter, Unit};
 use bakeoff_stats::{
     Interval, LOOKS, Proportion, Verdict, change_in_words, difference_of_proportions, proportion_differences,
     quantile_ratio,
@@ -54,12 +55,10 @@ pub(super) fn exploratory(
     arm: &str,
     meter: &Meter,
 ) -> Option<Comparison> {
-    if meter.name == "errors" {
-        return errors_row(of, arm);
-    }
-    match meter.quantile {
-        Some(_) => quantile_row(of, quantiles, arm, meter),
-        None => per_slice(of, arm, meter),
+    match (meter.quantile, meter.part_of) {
+        (Some(_), _) => quantile_row(of, quantiles, arm, meter),
+        (None, Some(part_of)) => share_row(of, arm, meter, part_of),
+        (None, None) => per_slice(of, arm, meter),
     }
 }
 
@@ -81,15 +80,20 @@ pub(in super::super) fn per_slice(of: &Of<'_>, arm: &str, meter: &Meter) -> Opti
     finish_exploratory(of, arm, meter, row)
 }
 
-fn errors_row(of: &Of<'_>, arm: &str) -> Option<Comparison> {
+/// A share of a count, in points; `None` where it could not be told of some slice.
+fn share_row(
+    of: &Of<'_>,
+    arm: &str,
+    meter: &Meter,
+    part_of: fn(&Counters) -> Option<PartOf>,
+) -> Option<Comparison> {
     let Of { setup, series, .. } = *of;
-    let meter = catalogue::find("errors")?;
-    let parts = |name: &str| -> Vec<Proportion> {
-        let of = |c: &bakeoff_meter::Counters| Proportion { part: c.error_count(), of: c.requests };
-        series.column(name).counters.iter().map(of).collect()
+    let parts = |name: &str| -> Option<Vec<Proportion>> {
+        let proportion = |c: &Counters| part_of(c).map(|PartOf { part, of }| Proportion { part, of });
+        series.column(name).counters.iter().map(proportion).collect()
     };
     let baseline = setup.baseline_of(arm);
-    let (a, a2, s) = (parts(baseline), parts(&second(baseline)), parts(arm));
+    let (a, a2, s) = (parts(baseline)?, parts(&second(baseline))?, parts(arm)?);
     let found = difference_of_proportions(&s, &a, &a2, level(setup))?;
     let mut row = blank(of, arm, meter, series.rounds());
     fill(&mut row, Some(&found));
