@@ -63,6 +63,8 @@ pub struct Context<'a> {
     /// Whether our own nginx or Apache configuration has it speak HTTP/2: over TLS as client and server
     /// agree, else with prior knowledge. The origin always does; other subjects are what they are.
     pub http2: bool,
+    /// How long caches may keep what our own servers send, where something stands before them.
+    pub max_age: Option<Nanos>,
     /// What the subject may use at most. It does not hold for `prepare`.
     pub limits: Limits,
     /// The network that the subject is in; none: bakeoff's own, where it listens on 127.0.0.1.
@@ -105,6 +107,7 @@ impl<'a> Context<'a> {
             prepare: Vec::new(),
             directives: None,
             http2: false,
+            max_age: None,
             limits: Limits::default(),
             network: None,
             executable: None,

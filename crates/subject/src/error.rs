@@ -21,6 +21,14 @@ pub enum SubjectError {
         /// The kernel's word.
         source: io::Error,
     },
+    /// What stands before a server asks it over plain HTTP.
+    #[error(
+        "arm `{arm}`: what stands before its server asks it over plain HTTP; take `tls` from the arm, and say `tls = true` in the [front.NAME] that clients ask"
+    )]
+    FrontAsksPlain {
+        /// Which arm.
+        arm: String,
+    },
     /// A server program is not installed.
     #[error("arm `{arm}`: no program `{program}` on this machine; {remedy}")]
     NoProgram {

@@ -8,6 +8,7 @@ use crate::config::{demand_port, quoted, sets};
 use crate::includes;
 use crate::program::{self, Place, Recipe, Subject};
 use crate::user::Runner;
+use bakeoff_units::Nanos;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -90,6 +91,7 @@ impl Nginx {
         };
         let (listen_http2, http2) = if place.context.http2 { http2(&place.arm(), build)? } else { ("", "") };
         let directives = place.directives("the directives for nginx")?;
+        let (numbers, for_caches) = for_caches(place.context.max_age);
         let (host, port, root) = (place.context.host(), place.port, quoted(&place.root));
         let workers = place.context.cpus.len().max(1); // one a core it may use
         let connections = place.context.connections.saturating_mul(2).max(1024); // each opens a file too
@@ -110,11 +112,11 @@ http {{
     default_type application/octet-stream;
     types {{
 {types}    }}
-    server {{
+{numbers}    server {{
         listen {host}:{port}{listen}{listen_http2};
         server_name localhost;
 {tls}{http2}        root {root};
-{directives}        location / {{
+{for_caches}{directives}        location / {{
             try_files $uri $uri/index.html =404;
         }}
     }}
@@ -128,6 +130,22 @@ http {{
                 .fold(String::new(), |all, (kind, ends)| all + &format!("        {kind} {ends};\n")),
         ))
     }
+}
+
+/// Lines before and in the server block: how long replies may be kept, and a number for each, by which hits are told. Half
+/// of nginx's own is random enough; a 304 has none, so that a stored reply keeps the number that it was made with.
+fn for_caches(max_age: Option<Nanos>) -> (&'static str, String) {
+    let Some(age) = max_age else { return ("", String::new()) };
+    let seconds = age.get() / 1_000_000_000;
+    let lines = format!(
+        "        add_header Cache-Control \"public, max-age={seconds}\";\n        add_header X-Bakeoff $bakeoff_serial always;\n"
+    );
+    let numbers = "    map \"$status $request_id\" $bakeoff_serial {
+        \"~^304 \" \"\";
+        \"~ (?<half>[0-9a-f]{16})\" \"serial=$half\";
+    }
+";
+    (numbers, lines)
 }
 
 /// From this version on HTTP/2 is a directive of its own, and the word behind `listen` is not liked.

@@ -36,6 +36,9 @@ impl Subject for Origin {
         if let Some(burn) = self.burn {
             option("--burn", format!("{}ns", burn.get()));
         }
+        if let Some(age) = place.context.max_age {
+            option("--max-age", format!("{}ns", age.get()));
+        }
         if self.tls {
             let made = place.demand_certificate()?;
             option("--cert", made.cert.display().to_string());

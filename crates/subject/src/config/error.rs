@@ -34,6 +34,8 @@ pub enum ConfigError {
         /// What to write where there is no such line.
         example: String,
     },
+    /// What stands before a server would ask somebody else.
+    NoUpstream,
     /// An empty command.
     Empty,
 }
@@ -57,6 +59,10 @@ impl fmt::Display for ConfigError {
                 write!(f, "`{name}` needs a certificate, which is made only for arms with `tls = true`")
             }
             Self::NoPort { listens, example } => no_port(f, listens, example),
+            Self::NoUpstream => f.write_str(
+                "it never says {upstream}, so that it would not ask the server behind it; write {upstream} for its address \
+                 and port, or {upstream_host} and {upstream_port}",
+            ),
             Self::Empty => f.write_str("the command is empty"),
         }
     }

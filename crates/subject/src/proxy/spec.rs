@@ -116,6 +116,11 @@ impl Product {
         }
     }
 
+    /// Those that can stand before a server.
+    pub fn fronts() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter()
+    }
+
     /// It can be asked with whole URLs.
     pub const fn can_forward(self) -> bool {
         matches!(self, Self::Squid | Self::Apache | Self::TrafficServer)

@@ -19,6 +19,7 @@ pub(crate) use status::{fallen, violations_noted};
 use crate::cgroup::Ceiling;
 use crate::config::Substitutions;
 use crate::context::Context;
+use crate::front::FrontSpec;
 use crate::guardian::Guardian;
 use crate::program;
 use crate::run_command::{Job, Status, guard_in, guard_with, wait};
@@ -29,7 +30,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Name of the executable that holds our own layers, beside bakeoff's.
-const LAYERS: &str = "bakeoff-layers";
+pub(crate) const LAYERS: &str = "bakeoff-layers";
 
 /// A stack that is up, or is being put up.
 #[derive(Debug)]
@@ -48,6 +49,18 @@ pub(crate) struct Standing {
     pub(crate) substitutions: Substitutions,
     /// Its process, when it has one that stays.
     pub(crate) daemon: Option<u32>,
+}
+
+impl Standing {
+    /// Of something before a server: what it tells of itself, and how it is proved. `None` where it tells nothing.
+    pub(crate) fn of_front(front: &FrontSpec, substitutions: &Substitutions) -> Option<Self> {
+        let FrontSpec { name, proof, status, violations, .. } = front.clone();
+        if proof.is_none() && status.is_none() {
+            return None;
+        }
+        let spec = LayerSpec { name, proof, status, violations, ..LayerSpec::default() };
+        Some(Self { spec, substitutions: substitutions.clone(), daemon: None })
+    }
 }
 
 /// Puts up the stack of an arm. `dir` is the private directory of this start. Nothing is left when

@@ -1,0 +1,162 @@
+//! What is attached to a running server: a program beside it, without a port of its own.
+//!
+//! Measuring side, cold path. Started when the server is ready, as bakeoff's own user and in the server's network, under a
+//! guardian of its own. It is told whom it is attached to; what it does there is its own affair.
+
+use crate::SubjectError;
+use crate::cgroup::{Ceiling, HitMeter};
+use crate::config::Substitutions;
+use crate::context::Context;
+use crate::cpu::Account;
+use crate::front::{FrontKind, FrontSpec};
+use crate::guardian::Guardian;
+use crate::limits::Limits;
+use crate::program;
+use crate::run_command::{Job, guard};
+use crate::running::{Litter, Running, still_there};
+use crate::stack::Standing;
+use crate::start::private_dir;
+use crate::words::last_words;
+use bakeoff_units::{Clock, MonotonicClock};
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+/// Between two looks at what it printed.
+const GLANCE: Duration = Duration::from_millis(10);
+
+/// Starts it and returns when it is ready. Nothing of it is left when this fails, except what it printed.
+pub(crate) fn start(
+    front: &FrontSpec,
+    server: &Running,
+    context: &Context<'_>,
+) -> Result<Running, SubjectError> {
+    context.inside(|| start_here(front, server, context))
+}
+
+fn start_here(front: &FrontSpec, server: &Running, context: &Context<'_>) -> Result<Running, SubjectError> {
+    let clock = MonotonicClock::new();
+    let arm = format!("{}.{}", context.arm, front.name);
+    let FrontKind::Attached { argv, ready } = &front.what else {
+        return Err(SubjectError::FrontAsksPlain { arm }); // it has a port: never asked for here
+    };
+    let dir_error =
+        |path: &Path, source| SubjectError::Dir { arm: arm.clone(), path: path.to_owned(), source };
+    let dir = private_dir(&context.base, &arm).map_err(|source| dir_error(&context.base, source))?;
+    let substitutions = substitutions(server, context, &dir)?;
+    let cwd = context.home.clone().unwrap_or_else(|| dir.clone());
+    let job = Job {
+        arm: arm.clone(),
+        argv: program::command(&arm, &substitutions, argv, &format!("front {}", front.name), &cwd)?,
+        env: Vec::new(),
+        cwd,
+        dir: dir.clone(),
+        cpus: context.cpus.clone(),
+        time_limit: Some(context.start_timeout),
+        cpu_source: context.cpu_source,
+        grace: context.grace,
+        executable: context.executable.clone(),
+        interrupted: context.interrupted,
+    };
+    let guardian = guard(None, &job)?;
+    await_ready(&job, &guardian, ready.as_deref(), &clock)?;
+    let lost = |source| SubjectError::Guardian { arm: arm.clone(), source, log: dir.join("guardian.log") };
+    let account = Account::of(&guardian).map_err(lost)?;
+    let hits = HitMeter::open(guardian.groups(), &Ceiling::default());
+    let standing = Standing::of_front(front, &substitutions);
+    Ok(Running {
+        arm: arm.clone(),
+        kind: "attached",
+        address: server.address,
+        tls: false,
+        server_name: server.server_name.clone(),
+        version: None,
+        command_line: job.argv.clone(),
+        config: None,
+        dir: Some(dir.clone()),
+        user: None,
+        start_time: clock.now(),
+        limits: Limits::default(),
+        substitutions,
+        hits,
+        logs: Vec::new(),
+        guardian: Some(guardian),
+        again: None,
+        layers: standing.into_iter().collect(),
+        account,
+        pid: None,
+        litter: Litter::default(),
+    })
+}
+
+/// What it is told of the server.
+fn substitutions(server: &Running, context: &Context<'_>, dir: &Path) -> Result<Substitutions, SubjectError> {
+    let mut known = server.substitutions.clone();
+    let executable = context.executable().map_err(|source| SubjectError::Read {
+        arm: context.arm.clone(),
+        path: "/proc/self/exe".into(),
+        source,
+    })?;
+    let layers = executable.with_file_name(crate::stack::LAYERS).display().to_string();
+    let pid = server.main_process().map_or(String::new(), |pid| pid.to_string());
+    let pids: Vec<String> = server.processes().iter().map(u32::to_string).collect();
+    let interface = interface_of(server.address.ip())
+        .map_err(|source| SubjectError::Network { arm: context.arm.clone(), source })?;
+    let values = [("pid", pid), ("pids", pids.join(",")), ("interface", interface), ("layers", layers)];
+    known.values.extend(values.map(|(name, value)| (name.to_owned(), value)));
+    known.dir = dir.display().to_string();
+    Ok(known)
+}
+
+/// The device that has this address, in the network of the calling thread.
+fn interface_of(address: IpAddr) -> io::Result<String> {
+    let mut devices = nix::ifaddrs::getifaddrs()?;
+    let has_it = |device: &nix::ifaddrs::InterfaceAddress| {
+        let found =
+            device.address.as_ref().and_then(|address| address.as_sockaddr_in().map(|a| IpAddr::V4(a.ip())));
+        found == Some(address) || (address.is_loopback() && device.interface_name == "lo")
+    };
+    let found = devices.find(has_it).map(|device| device.interface_name);
+    found.ok_or_else(|| io::Error::other(format!("no device has the address {address}")))
+}
+
+fn await_ready(
+    job: &Job<'_>,
+    guardian: &Guardian,
+    ready: Option<&str>,
+    clock: &MonotonicClock,
+) -> Result<(), SubjectError> {
+    loop {
+        let arm = || job.arm.clone();
+        let ended = still_there(guardian).map_err(|source| SubjectError::Guardian {
+            arm: arm(),
+            source,
+            log: job.dir.join("guardian.log"),
+        })?;
+        if let Some(ending) = ended {
+            return Err(SubjectError::DiedAtStart { arm: arm(), ending, said: last_words(&job.dir, &[]) });
+        }
+        let printed = fs::read(job.dir.join("stdout.log")).unwrap_or_default();
+        let has_printed =
+            |ready: &str| String::from_utf8_lossy(&printed).lines().any(|line| line.starts_with(ready));
+        if ready.is_none_or(has_printed) {
+            return Ok(());
+        }
+        if job.interrupted.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(SubjectError::Interrupted { arm: arm() });
+        }
+        if let Some(waited) = job.time_limit.filter(|limit| clock.now() >= *limit) {
+            let missing =
+                format!("it has not printed a line that begins with `{}`", ready.unwrap_or_default());
+            return Err(SubjectError::NotReady {
+                arm: arm(),
+                waited,
+                missing,
+                said: last_words(&job.dir, &[]),
+            });
+        }
+        std::thread::sleep(GLANCE);
+    }
+}

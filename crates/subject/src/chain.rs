@@ -1,0 +1,209 @@
+//! An arm's server with all that stands before it: started from the server outwards, read as one, ended from outside inwards.
+//!
+//! Measuring side, cold path; only the readings are between slices. Every part is a subject of its own, under a guardian of its
+//! own: the chain is who asks whom. Knows no product.
+
+use crate::SubjectError;
+use crate::config::ConfigError;
+use crate::context::Context;
+use crate::cpu::{CpuMissing, CpuReading};
+use crate::front::{FrontKind, FrontSpec};
+use crate::running::{Running, StopReport};
+use crate::spec::Spec;
+use crate::stack::Standing;
+use crate::start::start;
+use crate::{LimitsHit, attached};
+use bakeoff_units::Nanos;
+use std::net::SocketAddr;
+use std::path::Path;
+
+/// A server and what stands before it, running. Dropping it ends all of it.
+#[derive(Debug)]
+pub struct Chain {
+    /// With a port of their own, outermost first. Dropped before what they ask.
+    fronts: Vec<Running>,
+    /// Without one, in the order of the plan.
+    attached: Vec<Running>,
+    server: Running,
+}
+
+/// Starts the server, then what stands before it from the innermost to the outermost; `fronts`: outermost first. Nothing is
+/// left when this fails, except what was printed.
+///
+/// # Errors
+/// As [`start`], naming the part that did not start.
+pub fn start_chain(spec: &Spec, fronts: &[FrontSpec], context: &Context<'_>) -> Result<Chain, SubjectError> {
+    let with_port = || fronts.iter().filter(|front| front.what.has_port());
+    if with_port().next().is_some() && spec.speaks_tls() {
+        return Err(SubjectError::FrontAsksPlain { arm: context.arm.clone() });
+    }
+    let mut chain = Chain { fronts: Vec::new(), attached: Vec::new(), server: start(spec, context)? };
+    for front in fronts.iter().filter(|front| !front.what.has_port()) {
+        let running = attached::start(front, &chain.server, context)?;
+        chain.attached.push(running);
+    }
+    for front in with_port().collect::<Vec<_>>().into_iter().rev() {
+        let upstream = chain.entry().address;
+        let running = start_front(front, upstream, context)?;
+        chain.fronts.insert(0, running);
+    }
+    Ok(chain)
+}
+
+/// Starts one front that asks `upstream`.
+fn start_front(
+    front: &FrontSpec,
+    upstream: SocketAddr,
+    around: &Context<'_>,
+) -> Result<Running, SubjectError> {
+    let mut context = around.clone();
+    context.arm = format!("{}.{}", around.arm, front.name);
+    // They are the server's.
+    (context.layers, context.prepare, context.directives) = (Vec::new(), Vec::new(), None);
+    (context.http2, context.padding) = (false, 0);
+    let values = [
+        ("upstream", upstream.to_string()),
+        ("upstream_host", upstream.ip().to_string()),
+        ("upstream_port", upstream.port().to_string()),
+    ];
+    context.values.extend(values.map(|(name, value)| (name.to_owned(), value)));
+    let spec = match &front.what {
+        FrontKind::Product { config, directives, .. } => {
+            context.directives.clone_from(directives);
+            if let Some(config) = config {
+                demand_upstream(config, &context)?;
+            }
+            front.what.proxy(upstream).map(Spec::Proxy)
+        }
+        FrontKind::Command { argv, ready, env, tls } => {
+            Some(Spec::Command { argv: argv.clone(), ready: ready.clone(), env: env.clone(), tls: *tls })
+        }
+        FrontKind::Attached { .. } => None,
+    };
+    match spec {
+        Some(spec) => {
+            let mut running = start(&spec, &context)?;
+            running.layers.extend(Standing::of_front(front, &running.substitutions));
+            Ok(running)
+        }
+        None => Err(SubjectError::FrontAsksPlain { arm: context.arm }), // has no port: never asked for here
+    }
+}
+
+/// A configuration that never says whom it asks would ask somebody else.
+fn demand_upstream(config: &Path, context: &Context<'_>) -> Result<(), SubjectError> {
+    let path = context.at_home(config);
+    let text = std::fs::read_to_string(&path).map_err(|source| SubjectError::Read {
+        arm: context.arm.clone(),
+        path: path.clone(),
+        source,
+    })?;
+    let names = ["{upstream}", "{upstream_port}", "{origin}", "{origin_port}"];
+    if text
+        .lines()
+        .any(|line| names.iter().any(|name| line.split('#').next().unwrap_or_default().contains(name)))
+    {
+        return Ok(());
+    }
+    let source = ConfigError::NoUpstream;
+    Err(SubjectError::Config { arm: context.arm.clone(), origin: path.display().to_string(), source })
+}
+
+impl Chain {
+    /// What is behind all.
+    pub const fn server(&self) -> &Running {
+        &self.server
+    }
+
+    /// With a port of their own, outermost first.
+    pub fn fronts(&self) -> &[Running] {
+        &self.fronts
+    }
+
+    /// Whether anything stands before the server.
+    pub fn has_front(&self) -> bool {
+        !self.fronts.is_empty() || !self.attached.is_empty()
+    }
+
+    /// Whom clients ask.
+    pub fn entry(&self) -> &Running {
+        self.fronts.first().unwrap_or(&self.server)
+    }
+
+    fn before(&self) -> impl Iterator<Item = &Running> {
+        self.fronts.iter().chain(&self.attached)
+    }
+
+    /// The server last.
+    pub fn parts(&self) -> impl Iterator<Item = &Running> {
+        self.before().chain([&self.server])
+    }
+
+    /// CPU of all of it.
+    ///
+    /// # Errors
+    /// Why there is none of some part.
+    pub fn cpu(&self) -> Result<CpuReading, CpuMissing> {
+        self.before().try_fold(self.server.cpu()?, |sum, part| Ok(together(sum, part.cpu()?)))
+    }
+
+    /// CPU of what stands before the server.
+    ///
+    /// # Errors
+    /// The same; and when nothing stands there.
+    pub fn cpu_of_fronts(&self) -> Result<CpuReading, CpuMissing> {
+        let mut parts = self.before();
+        let first = parts.next().ok_or(CpuMissing::Ended)?.cpu()?;
+        parts.try_fold(first, |sum, part| Ok(together(sum, part.cpu()?)))
+    }
+
+    /// How often the server met its limits.
+    pub fn limits_hit(&self) -> LimitsHit {
+        self.server.limits_hit()
+    }
+
+    /// Violations that all parts say they have noted; `None` when none counts them.
+    pub fn violations_noted(&self) -> Option<u64> {
+        self.parts().filter_map(Running::violations_noted).reduce(|sum, noted| sum + noted)
+    }
+
+    /// The processes of all parts at this moment.
+    pub fn processes(&self) -> Vec<u32> {
+        self.parts().flat_map(Running::processes).collect()
+    }
+
+    /// The guardian of the server; `None` where it ran before.
+    pub fn guardian_process(&self) -> Option<u32> {
+        self.server.guardian_process()
+    }
+
+    /// From start to ready, one part after the other.
+    pub fn start_time(&self) -> Nanos {
+        self.parts().fold(Nanos::ZERO, |sum, part| sum + part.start_time)
+    }
+
+    /// An error when some part has ended, naming it.
+    ///
+    /// # Errors
+    /// As [`Running::alive`].
+    pub fn alive(&self) -> Result<(), SubjectError> {
+        self.parts().try_for_each(Running::alive)
+    }
+
+    /// Ends all of it, the outermost first; a report of all parts together.
+    pub fn stop(self) -> StopReport {
+        let Self { fronts, attached, server } = self;
+        let parts = fronts.into_iter().chain(attached).chain([server]).map(Running::stop);
+        parts.fold(StopReport::default(), |sum, part| StopReport {
+            killed: sum.killed + part.killed,
+            left: sum.left + part.left,
+            user: sum.user + part.user,
+            system: sum.system + part.system,
+        })
+    }
+}
+
+/// The source is that of the first; they are started alike.
+fn together(a: CpuReading, b: CpuReading) -> CpuReading {
+    CpuReading { nanos: a.nanos + b.nanos, source: a.source, resolution: a.resolution.max(b.resolution) }
+}

@@ -1,0 +1,94 @@
+//! What may stand before a server: a product, a program of the user's, or something attached to it.
+//!
+//! Measuring side, cold path, no I/O. Owns what a plan can say of it, and what cannot be done.
+
+use crate::proxy::{Product, ProxyMode, ProxyRefusal, ProxySpec};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+/// Something before a server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FrontSpec {
+    /// Its name in the plan.
+    pub name: String,
+    /// What it is.
+    pub what: FrontKind,
+    /// A command that tells whether it is on, as a layer's.
+    pub proof: Option<Vec<String>>,
+    /// A file with a line `NAME NUMBER` for each of its counters.
+    pub status: Option<String>,
+    /// The counter of violations that it noticed.
+    pub violations: Option<String>,
+}
+
+/// What stands before a server.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FrontKind {
+    /// A product that bakeoff knows, asked as if it were the server.
+    Product {
+        /// Which.
+        product: Product,
+        /// The user's configuration; none: ours.
+        config: Option<PathBuf>,
+        /// Lines for ours.
+        directives: Option<String>,
+        /// It speaks TLS with clients.
+        tls: bool,
+        /// Room for objects in memory.
+        memory_bytes: u64,
+        /// Room for objects on disk; none: in memory, where the product can.
+        disk_bytes: Option<u64>,
+    },
+    /// Any program that listens on `{host}:{port}` and asks `{upstream}`.
+    Command {
+        /// Program and arguments with substitutions; no shell.
+        argv: Vec<String>,
+        /// Ready when this path answers below 500; none: when the port accepts.
+        ready: Option<String>,
+        /// Added to its environment, values with substitutions.
+        env: Vec<(String, String)>,
+        /// It speaks TLS with clients.
+        tls: bool,
+    },
+    /// A program without a port of its own, started beside the running server.
+    Attached {
+        /// Program and arguments with substitutions; no shell.
+        argv: Vec<String>,
+        /// Ready when it prints a line that begins so; none: at once.
+        ready: Option<String>,
+    },
+}
+
+impl FrontKind {
+    /// Whether clients or another front can ask it.
+    pub const fn has_port(&self) -> bool {
+        !matches!(self, Self::Attached { .. })
+    }
+
+    /// Whether who asks it speaks TLS.
+    pub const fn speaks_tls(&self) -> bool {
+        match self {
+            Self::Product { tls, .. } | Self::Command { tls, .. } => *tls,
+            Self::Attached { .. } => false,
+        }
+    }
+
+    /// What the product cannot do; a plan is refused with it before anything starts.
+    pub fn refusal(&self) -> Option<ProxyRefusal> {
+        self.proxy(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?.refusal()
+    }
+
+    /// The product between clients and this server.
+    pub(crate) fn proxy(&self, upstream: SocketAddr) -> Option<ProxySpec> {
+        let Self::Product { product, config, memory_bytes, disk_bytes, .. } = self else { return None };
+        let spec = ProxySpec {
+            product: *product,
+            origin: upstream,
+            mode: ProxyMode::Reverse,
+            memory_bytes: *memory_bytes,
+            disk_bytes: *disk_bytes,
+            config: config.clone(),
+        };
+        Some(spec.with_room(*memory_bytes, *disk_bytes))
+    }
+}
