@@ -34,7 +34,8 @@ pub fn raise_open_files(wanted: u64) -> io::Result<OpenFiles> {
 /// Raises both limits to what the kernel allows a process (`fs.nr_open`) where privilege lets it, else the soft one as
 /// far as it goes; returns what is in force then. Never lowers them.
 pub fn raise_open_files_beyond() -> io::Result<OpenFiles> {
-    let most: u64 = std::fs::read_to_string("/proc/sys/fs/nr_open")?.trim().parse().map_err(io::Error::other)?;
+    let most: u64 =
+        std::fs::read_to_string("/proc/sys/fs/nr_open")?.trim().parse().map_err(io::Error::other)?;
     let now = open_files()?;
     if most > now.hard && setrlimit(Resource::RLIMIT_NOFILE, most, most).is_ok() {
         return open_files();

@@ -82,7 +82,10 @@ fn a_log_that_freezes_holds_no_descriptor_for_a_file_and_asks_about_the_wrong_on
     }
     let site = Site::tampered(&["b"]);
     let guard = site.enforce(&["--mode", "log", "--freeze"]);
-    assert_eq!((guard.degree().as_str(), guard.number("leases-held"), guard.number("unasked")), ("none", 0, 1));
+    assert_eq!(
+        (guard.degree().as_str(), guard.number("leases-held"), guard.number("unasked")),
+        ("none", 0, 1)
+    );
     for _ in 0..3 {
         assert_eq!(open(&site.file("b")).unwrap(), "evil b");
         assert_eq!(open(&site.file("sub/c")).unwrap(), "good sub/c");
