@@ -18,6 +18,7 @@ mod contract;
 mod doctor;
 mod environment_gone_wrong;
 mod files;
+mod fronts;
 mod layers;
 mod links;
 mod load;

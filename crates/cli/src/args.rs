@@ -205,11 +205,19 @@ pub(crate) struct RuleArgs {
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
     /// Two or more configuration files (with --server), or two or more URLs; the first is the
-    /// baseline
-    #[arg(value_name = "CONFIG|URL", num_args = 2.., required = true)]
+    /// baseline. With --front: configurations of the one product in front, or the one server behind
+    #[arg(value_name = "CONFIG|URL", required_unless_present = "fronts")]
     pub(crate) sides: Vec<String>,
     #[command(flatten)]
     pub(crate) work: WorkArgs,
+    /// What stands before the server: a product such as varnish, haproxy, squid or nginx, with a configuration of yours
+    /// behind `=`, or none. Given more than once: what each costs and gains, with an empty store and with a full one; given
+    /// once: two configurations of it before the built-in origin
+    #[arg(long = "front", value_name = "NAME[=CONFIG]")]
+    pub(crate) fronts: Vec<String>,
+    /// With --front: how long caches may keep what the built-in origin sends [default: 1day]
+    #[arg(long, value_name = "TIME", requires = "fronts")]
+    pub(crate) max_age: Option<String>,
     /// Robots asking at the same time
     #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(crate) robots: u64,
@@ -442,6 +450,10 @@ pub(crate) struct OriginArgs {
     /// Extra CPU time on each request, such as 2us: a planted cost
     #[arg(long, value_name = "TIME")]
     pub(crate) burn: Option<Nanos>,
+    /// Replies may be kept by a cache for so long, in whole seconds: they have Cache-Control, ETag, and a number of their
+    /// own by which `bakeoff run` tells hits
+    #[arg(long, value_name = "TIME")]
+    pub(crate) max_age: Option<Nanos>,
 }
 
 #[derive(Args, Debug)]

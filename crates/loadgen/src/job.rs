@@ -242,11 +242,16 @@ pub struct Job<'a, S> {
 }
 
 impl<'a, S> Job<'a, S> {
+    /// The same job with each source in another one, such as one that listens.
+    pub fn with_sources<T>(self, each: impl FnMut(S) -> T) -> Job<'a, T> {
+        let Self { sources, robots, pace, timeout, until, check, refused, interrupted } = self;
+        let sources = sources.into_iter().map(each).collect();
+        Job { sources, robots, pace, timeout, until, check, refused, interrupted }
+    }
+
     /// The same job with nobody who listens.
     pub(crate) fn unheard(self) -> Job<'a, Deaf<S>> {
-        let Self { sources, robots, pace, timeout, until, check, refused, interrupted } = self;
-        let sources = sources.into_iter().map(Deaf).collect();
-        Job { sources, robots, pace, timeout, until, check, refused, interrupted }
+        self.with_sources(Deaf)
     }
 }
 

@@ -93,12 +93,12 @@ pub(crate) struct Change {
 impl Change {
     const NONE: fn() -> Self = || Self { effect: NONE.to_owned(), interval: NONE.to_owned() };
 
-    /// The relative change: percent, from twice as much on a factor; failures in points.
+    /// The relative change: percent, from twice as much on a factor; shares in points.
     pub(crate) fn of(comparison: &Comparison) -> Self {
         let ends = finite(comparison.low).zip(finite(comparison.high));
         let Some((effect, (low, high))) = finite(comparison.effect).zip(ends) else { return Self::NONE() };
-        let words = match comparison.meter.as_str() {
-            "errors" => points_in_words(effect, low, high),
+        let words = match comparison.unit.as_str() {
+            "share" => points_in_words(effect, low, high),
             _ => change_in_words(effect, low, high),
         };
         Self { effect: words.effect, interval: words.interval }

@@ -44,6 +44,7 @@ pub(crate) fn all(reading: &Reading<'_>) -> Vec<Section> {
         operations::times(reading),
         operations::cpu(reading),
         layer(reading),
+        fronts(reading),
         main_effects(reading),
         interactions(reading),
         prices(reading),
@@ -137,6 +138,51 @@ fn letters(groups: &[Vec<String>]) -> BTreeMap<String, String> {
         group.iter().for_each(|arm| letters.entry(arm.clone()).or_default().push(letter));
     }
     letters
+}
+
+/// What stands before servers, where anything does: whose CPU it was, and what came from a store.
+fn fronts(reading: &Reading<'_>) -> Option<Section> {
+    let has_front = |arm: &str| reading.arm(arm).is_some_and(|arm| !arm.subject.fronts.is_empty());
+    if !reading.arms().any(has_front) {
+        return None;
+    }
+    let meters = [
+        "subject_cpu_per_request",
+        "front_cpu_per_request",
+        "server_cpu_per_request",
+        "hit_ratio",
+        "byte_hit_ratio",
+    ];
+    let shown = |arm: &str, meter: &str| {
+        reading
+            .figure(arm, meter)
+            .map_or(figures::NONE.to_owned(), |x| figures::value(reading.unit(meter), x))
+    };
+    let row = |arm: &str| {
+        let cells = meters.iter().map(|meter| shown(arm, meter));
+        std::iter::once(arm.to_owned()).chain(cells).collect()
+    };
+    let rows: Vec<Vec<String>> = reading.arms().map(row).collect();
+    let told = rows.iter().any(|row| row.get(4).is_some_and(|cell| cell != figures::NONE));
+    let note = if told {
+        "CPU of an arm is that of all that stands before its server and of the server. Hits are told by numbers that the \
+         server behind gives its replies, not by what a product says of itself."
+    } else {
+        "CPU of an arm is that of all that stands before its server and of the server. Hits can be told only where the \
+         server behind is the built-in origin or nginx with our configuration."
+    };
+    let head = vec!["arm", "CPU/request", "front", "server", "hits", "bytes from store"];
+    let table = Table { head, rows, figures: 5 };
+    let entries = arms(reading, |arm| {
+        let all: Vec<String> = arm
+            .subject
+            .fronts
+            .iter()
+            .map(|front| front.version.clone().unwrap_or_else(|| front.front.clone()))
+            .collect();
+        (!all.is_empty()).then(|| format!("{}, before {}", all.join(" before "), arm.subject.server))
+    });
+    Some(Section { title: "In front", note: note.to_owned(), table: Some(table), entries })
 }
 
 /// Whether the layer was on, and what it noticed.

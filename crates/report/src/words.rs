@@ -112,6 +112,10 @@ pub(crate) fn short<'m>(kind: &str, meter: &'m str) -> &'m str {
         "service_p50" => "service p50",
         "service_p99" => "service p99",
         "errors" => "failed requests",
+        "hit_ratio" => "hits",
+        "byte_hit_ratio" => "bytes from a store",
+        "front_cpu_per_request" => "front CPU/request",
+        "server_cpu_per_request" => "server CPU/request",
         "context_switches_per_request" => "switches/request",
         other => other,
     }

@@ -22,14 +22,20 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
 }
 
 fn plan_text(args: &CompareArgs) -> Result<String, Failure> {
-    let sides = Sides { sides: &args.sides, work: &args.work, urls: &args.urls };
+    let sides = Sides { sides: &args.sides, work: &args.work, urls: &args.urls, fronts: &args.fronts };
+    if args.fronts.is_empty() && args.sides.len() < 2 {
+        return Err(Failure::usage(
+            "there is nothing to compare: give two configurations (with --server), two URLs, or --front twice",
+        ));
+    }
     let arms = sides.arms()?;
     let robots = args.robots;
     let clock = if args.work.log.is_some() { "clock = \"shuffled\"\n" } else { "" };
+    let max_age = args.max_age.as_ref().map_or(String::new(), |age| format!("max_age = {}\n", quoted(age)));
     Ok(format!(
-        "[experiment]\nseed = {}\nbaseline = {}\nmargin = {}\nbudget = {}\ndesign = {}\nat = {}\n\n{}{clock}robots = {robots}\n{arms}",
+        "[experiment]\nseed = {}\nbaseline = {}\nmargin = {}\nbudget = {}\ndesign = {}\nat = {}\n\n{}{clock}robots = {robots}\n{max_age}{arms}",
         args.seed,
-        quoted(&sides.baseline()),
+        quoted(&sides.baseline()?),
         quoted(&args.margin),
         quoted(&args.budget),
         quoted(&args.design),

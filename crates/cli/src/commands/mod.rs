@@ -7,6 +7,7 @@ pub(crate) mod conformance;
 pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod extract;
+mod fronts;
 pub(crate) mod layer;
 pub(crate) mod load;
 pub(crate) mod origin;

@@ -22,7 +22,7 @@ pub(crate) fn peak(args: &PeakArgs) -> Result<Exit, Failure> {
 }
 
 fn plan_text(args: &PeakArgs) -> Result<String, Failure> {
-    let sides = Sides { sides: &args.sides, work: &args.work, urls: &args.urls };
+    let sides = Sides { sides: &args.sides, work: &args.work, urls: &args.urls, fronts: &[] };
     let arms = sides.arms()?;
     let key = |name: &str, value: &Option<String>| {
         value.as_ref().map_or_else(String::new, |value| format!("{name} = {}\n", quoted(value)))
@@ -30,7 +30,7 @@ fn plan_text(args: &PeakArgs) -> Result<String, Failure> {
     Ok(format!(
         "[experiment]\nkind = \"peak\"\nseed = {}\nbaseline = {}\nbudget = {}\n\n[peak]\n{}precision = {}\nconfirm = {}\n{}\n{}{arms}",
         args.seed,
-        quoted(&sides.baseline()),
+        quoted(&sides.baseline()?),
         quoted(&args.budget),
         key("slo", &args.slo),
         quoted(&args.precision),

@@ -2,6 +2,7 @@
 //!
 //! From words to the text of a plan; everything is checked as a plan afterwards.
 
+use super::fronts;
 use crate::Failure;
 use crate::args::{UrlArgs, WorkArgs};
 use std::collections::BTreeSet;
@@ -12,16 +13,28 @@ pub(super) struct Sides<'a> {
     pub(super) sides: &'a [String],
     pub(super) work: &'a WorkArgs,
     pub(super) urls: &'a UrlArgs,
+    /// What stands before the servers; empty: nothing.
+    pub(super) fronts: &'a [String],
 }
 
 impl Sides<'_> {
     /// Name of the first one.
-    pub(super) fn baseline(&self) -> String {
-        names(self.sides).into_iter().next().unwrap_or_default()
+    pub(super) fn baseline(&self) -> Result<String, Failure> {
+        if !self.fronts.is_empty() {
+            return Ok(fronts::fronts(self.fronts, self.sides)?
+                .into_iter()
+                .next()
+                .map(|front| front.name)
+                .unwrap_or_default());
+        }
+        Ok(names(self.sides).into_iter().next().unwrap_or_default())
     }
 
     /// `[arm.NAME]` of each.
     pub(super) fn arms(&self) -> Result<String, Failure> {
+        if !self.fronts.is_empty() {
+            return self.arms_behind_fronts();
+        }
         let urls = self.sides.iter().filter(|side| is_url(side)).count();
         if urls != 0 && urls != self.sides.len() {
             return Err(Failure::usage("give either configuration files or URLs, not one with the other"));
@@ -55,30 +68,59 @@ impl Sides<'_> {
         Ok(format!("[workload]\nkind = \"get\"\nurls = [{}]\n", list.join(", ")))
     }
 
+    /// One server, and what stands before it in each arm.
+    fn arms_behind_fronts(&self) -> Result<String, Failure> {
+        let all = fronts::fronts(self.fronts, self.sides)?;
+        let are_of_fronts = self.fronts.len() == 1;
+        let server = match self.sides {
+            [] => format!("server = {}\n", quoted(self.work.server.as_deref().unwrap_or("origin"))),
+            _ if are_of_fronts => {
+                if let Some(server) = self.work.server.as_deref().filter(|server| *server != "origin") {
+                    return Err(Failure::usage(format!(
+                        "the configurations are those of what stands in front, so that {server} has none: leave --server out, \
+                         and the built-in origin stands behind"
+                    )));
+                }
+                "server = \"origin\"\n".to_owned()
+            }
+            [url] if is_url(url) => {
+                format!("url = {}\n", quoted(url.strip_suffix(&path_of(url)).unwrap_or(url)))
+            }
+            [config] => self.server_lines(config)?,
+            _ => {
+                return Err(Failure::usage(
+                    "with several --front there is one server behind: give one configuration, or none",
+                ));
+            }
+        };
+        let mut text = String::new();
+        for front in &all {
+            text += &front.section()?;
+        }
+        Ok(all.iter().fold(text, |text, front| text + &front.arms(&server, !are_of_fronts)))
+    }
+
     fn config_arms(&self) -> Result<String, Failure> {
+        let mut text = String::new();
+        for (name, config) in names(self.sides).iter().zip(self.sides) {
+            text += &format!("\n[arm.{}]\n{}", quoted(name), self.server_lines(config)?);
+        }
+        Ok(text)
+    }
+
+    /// The lines of an arm that has this configuration.
+    fn server_lines(&self, config: &str) -> Result<String, Failure> {
         let Some(server) = &self.work.server else {
             return Err(Failure::usage(
                 "say which server the configurations are for: --server nginx or --server apache",
             ));
         };
-        let mut text = String::new();
-        for (name, config) in names(self.sides).iter().zip(self.sides) {
-            let content = std::fs::read_to_string(config).map_err(|why| {
-                Failure::usage(format!("{config}: {why}; give a configuration file that can be read"))
-            })?;
-            let path =
-                std::path::absolute(config).map_err(|why| Failure::usage(format!("{config}: {why}")))?;
-            text += &format!(
-                "\n[arm.{}]\nserver = {}\nconfig = {}\n",
-                quoted(name),
-                quoted(server),
-                quoted(&path.display().to_string())
-            );
-            if content.contains("{cert}") {
-                text += "tls = true\n";
-            }
-        }
-        Ok(text)
+        let content = std::fs::read_to_string(config).map_err(|why| {
+            Failure::usage(format!("{config}: {why}; give a configuration file that can be read"))
+        })?;
+        let path = std::path::absolute(config).map_err(|why| Failure::usage(format!("{config}: {why}")))?;
+        let tls = if content.contains("{cert}") { "tls = true\n" } else { "" };
+        Ok(format!("server = {}\nconfig = {}\n{tls}", quoted(server), quoted(&path.display().to_string())))
     }
 
     fn url_arms(&self) -> Result<String, Failure> {
@@ -119,7 +161,7 @@ fn is_url(side: &str) -> bool {
 }
 
 /// A name for each side: the file's stem or the authority, told apart by numbers where equal.
-fn names(sides: &[String]) -> Vec<String> {
+pub(super) fn names(sides: &[String]) -> Vec<String> {
     let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
     let plain: Vec<String> = sides
         .iter()

@@ -4,7 +4,7 @@ use super::handshakes;
 use super::series::{Series, Table};
 use crate::results::{Setup, WRONG_BYTES, second};
 use bakeoff_loadgen::GENERATOR_LIMIT;
-use bakeoff_meter::{Counters, ErrorClass};
+use bakeoff_meter::{Counters, ErrorClass, HitCounts};
 use bakeoff_units::{Nanos, Ratio};
 use std::collections::BTreeMap;
 
@@ -47,6 +47,9 @@ fn own_reason(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
     if other > 0 {
         return Some(format!("{other} files held other bytes than were written ({WRONG_BYTES})"));
     }
+    if let Some(why) = by_itself(setup, &slices) {
+        return Some(why);
+    }
     let share = errors as f64 / requests as f64;
     if share > setup.max_errors {
         let (class, count) = most_frequent(&slices)?;
@@ -57,6 +60,17 @@ fn own_reason(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
     handshakes::off(setup, arm, slices.iter().copied())
         // The arms of a duet wait for one another, and no time of theirs is judged.
         .or_else(|| if setup.design.duet.is_none() { late(setup, &table.main, arm) } else { None })
+}
+
+/// A server of ours numbers each of its replies: what has no number came from somebody else.
+fn by_itself(setup: &Setup, slices: &[&Counters]) -> Option<String> {
+    let mut sum = HitCounts::default();
+    slices.iter().filter_map(|c| c.hits.as_ref()).for_each(|hits| sum.add(hits));
+    let HitCounts { replies, unnumbered, .. } = sum;
+    let share = Ratio::new(unnumbered as f64 / replies.max(1) as f64)?;
+    (share.get() > setup.max_errors).then(|| {
+        format!("{share} of its replies ({unnumbered}) were not made by the server behind: what stands before it answers by itself")
+    })
 }
 
 /// Open loop: the generator sent later than it should have.

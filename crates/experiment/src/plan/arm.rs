@@ -2,7 +2,7 @@
 
 use super::{ArmFiles, ClientPlan, Fresh, LimitsPlan, OwnRequests};
 use bakeoff_loadgen::Trust;
-use bakeoff_subject::{LayerSpec, Spec};
+use bakeoff_subject::{FrontKind, FrontSpec, LayerSpec, Spec};
 use bakeoff_units::Nanos;
 use std::collections::BTreeMap;
 
@@ -25,6 +25,8 @@ pub struct Arm {
     pub values: BTreeMap<String, String>,
     /// Servers: what stands between the site and the server, from the files up.
     pub layers: Vec<LayerSpec>,
+    /// Servers: what stands before the server, outermost first.
+    pub fronts: Vec<FrontSpec>,
     /// Servers: run before each start.
     pub prepare: Vec<Vec<String>>,
     /// Lines for the server block of our own configuration.
@@ -71,7 +73,21 @@ pub struct ArmCommand {
     pub env: Vec<(String, String)>,
 }
 
+/// Whether clients speak TLS with the outermost front that has a port, or with the server itself.
+pub(super) fn is_asked_over_tls(server: &Spec, fronts: &[FrontSpec]) -> bool {
+    let of_front = |front: &FrontSpec| match &front.what {
+        FrontKind::Product { tls, .. } | FrontKind::Command { tls, .. } => Some(*tls),
+        FrontKind::Attached { .. } => None,
+    };
+    fronts.iter().find_map(of_front).unwrap_or_else(|| server.speaks_tls())
+}
+
 impl Arm {
+    /// Whether clients speak TLS with it.
+    pub fn is_asked_over_tls(&self) -> bool {
+        matches!(&self.what, ArmKind::Server(server) if is_asked_over_tls(server, &self.fronts))
+    }
+
     /// Whether it is the same but for its name and what its levels are called.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let ways = |arm: &Self| (arm.fresh, arm.limits, arm.first_use_of.clone());
@@ -81,6 +97,7 @@ impl Arm {
             && self.values == other.values
             && self.prepare == other.prepare
             && self.layers == other.layers
+            && self.fronts == other.fronts
             && self.directives == other.directives
             && self.requests == other.requests
             && self.client == other.client

@@ -234,6 +234,20 @@ fn on_top<T: Clone>(own: Option<Spanned<Vec<T>>>, over: Option<&Spanned<Vec<T>>>
     }
 }
 
+/// Both lists, the level's before the arm's: outermost first.
+fn outside<T: Clone>(
+    own: Option<Spanned<Vec<T>>>,
+    over: Option<&Spanned<Vec<T>>>,
+) -> Option<Spanned<Vec<T>>> {
+    match (own, over) {
+        (Some(own), Some(over)) => {
+            let all = over.as_ref().iter().chain(own.as_ref()).cloned().collect();
+            Some(Spanned::new(over.span(), all))
+        }
+        (own, over) => own.or_else(|| over.cloned()),
+    }
+}
+
 /// The level's keys over the arm's, so that two factors may each say something of TLS.
 fn over_tls(
     own: Option<Spanned<TlsClientSection>>,
@@ -249,12 +263,13 @@ fn over_tls(
 macro_rules! each_key {
     ($($key:ident),*) => {
         impl ArmSection {
-            /// These keys with those of a level put over them; its layers are put on top, and what it
+            /// These keys with those of a level put over them; its layers are put on top, its fronts outside, and what it
             /// asks of TLS goes over the arm's key by key.
             fn under(self, over: &Self) -> Self {
                 let layers = on_top(self.layers.clone(), over.layers.as_ref());
+                let front = outside(self.front.clone(), over.front.as_ref());
                 let tls_client = over_tls(self.tls_client.clone(), over.tls_client.as_ref());
-                Self { layers, tls_client, ..Self { $($key: over.$key.clone().or(self.$key)),* } }
+                Self { layers, front, tls_client, ..Self { $($key: over.$key.clone().or(self.$key)),* } }
             }
 
             fn fill(&mut self, values: &BTreeMap<String, String>) {
@@ -298,6 +313,7 @@ each_key!(
     first_use_of,
     limits,
     layers,
+    front,
     proof,
     path,
     setup,

@@ -18,6 +18,8 @@ pub struct RequestWork {
     pub timeout: Nanos,
     /// Open loop: most connections.
     pub connections: usize,
+    /// How long caches may keep what the origin sends; `None`: it says nothing of that.
+    pub max_age: Option<Nanos>,
     /// Requests of a slice; `None`: sized in the pilot.
     pub slice_requests: Option<u64>,
 }

@@ -155,6 +155,24 @@ pub struct SubjectSetup {
     pub levels: Vec<usize>,
     /// Whether the arm's layer was on when the run began, as its proof said.
     pub proof: Option<ProofRecord>,
+    /// What stands before it with a port of its own, outermost first; `server` is what is behind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fronts: Vec<FrontSetup>,
+}
+
+/// How something before a server was started.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FrontSetup {
+    /// The product, or `command`.
+    pub front: String,
+    /// Product version as the product says it.
+    pub version: Option<String>,
+    /// Address at the first start.
+    pub url: String,
+    /// What was executed.
+    pub command: Vec<String>,
+    /// The configuration text that it ran with, substitutions made.
+    pub config: Option<String>,
 }
 
 /// How the slices of a round are taken.

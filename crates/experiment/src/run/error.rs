@@ -6,6 +6,7 @@ use crate::environment::{EnvironmentError, PlacementError};
 use bakeoff_link::LinkError;
 use bakeoff_loadgen::TlsSetupError;
 use bakeoff_subject::SubjectError;
+use bakeoff_units::Nanos;
 use bakeoff_workload::WorkloadError;
 use std::io;
 
@@ -59,6 +60,28 @@ pub enum RunError {
         classes: String,
         /// What helps.
         hint: &'static str,
+    },
+    /// What stands before a server keeps everything to itself.
+    #[error(
+        "{arm}: what stands before its server was asked for everything once, and the server behind it used no CPU meanwhile: it was never asked. Look at the address in the configuration of the front: it is {{upstream}}"
+    )]
+    NeverAsked {
+        /// Arm.
+        arm: String,
+    },
+    /// A store before a server.
+    #[error(
+        "{arm}: its store was not filled within {within}: {asked} of {of} objects had been asked for. Use a smaller site, or `fresh = \"start\"`, for which nothing is filled"
+    )]
+    NotFilled {
+        /// Arm.
+        arm: String,
+        /// Objects that were asked for.
+        asked: u64,
+        /// Of so many.
+        of: u64,
+        /// Time allowed.
+        within: Nanos,
     },
     /// A command.
     #[error("{arm}: `{command}` {status}\n{said}")]
@@ -145,13 +168,13 @@ pub enum RunError {
         /// Where.
         path: String,
         /// The time limit.
-        patience: bakeoff_units::Nanos,
+        patience: Nanos,
     },
     /// The budget.
     #[error("the budget of {budget} ended before the first slice ({stage}); give a larger budget")]
     NoTime {
         /// Budget of the plan.
-        budget: bakeoff_units::Nanos,
+        budget: Nanos,
         /// What took so long.
         stage: &'static str,
     },
@@ -162,11 +185,11 @@ pub enum RunError {
     )]
     NoTimeToSearch {
         /// Bound on the quantile of the response time.
-        slo: bakeoff_units::Nanos,
+        slo: Nanos,
         /// Least time of a search.
-        needed: bakeoff_units::Nanos,
+        needed: Nanos,
         /// An arm's share of what is left.
-        budget: bakeoff_units::Nanos,
+        budget: Nanos,
     },
     /// Resuming on another log.
     #[error("the log is not the one that the run began with; put it back, or start a new run")]

@@ -3,7 +3,7 @@
 use bakeoff_meter::host::{Accounting, Charged, Host, HostChange, HostMeter};
 use bakeoff_meter::process::Usage;
 use bakeoff_meter::{Counters, HostShare, SubjectUsage};
-use bakeoff_subject::{LimitsHit, Running};
+use bakeoff_subject::{Chain, LimitsHit};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use std::time::Duration;
 
@@ -20,6 +20,8 @@ pub(crate) struct Reader {
 pub(crate) struct Snapshot {
     at: Nanos,
     subject: Option<Nanos>,
+    /// Of what stands before the server, where something does.
+    front: Option<Nanos>,
     others: Nanos,
     host: Host,
     usage: Usage,
@@ -42,7 +44,7 @@ impl Reader {
     }
 
     /// Waits until the subject has stopped working, then reads everything.
-    pub(crate) fn read(&self, subject: &Running, others: &[&Running]) -> Snapshot {
+    pub(crate) fn read(&self, subject: &Chain, others: &[&Chain]) -> Snapshot {
         let mut cpu = subject.cpu().ok().map(|reading| reading.nanos);
         for _ in 0..PATIENCE {
             std::thread::sleep(STILL);
@@ -55,13 +57,14 @@ impl Reader {
         Snapshot {
             at: self.clock.now(),
             subject: cpu,
+            front: if subject.has_front() { subject.cpu_of_fronts().ok().map(|r| r.nanos) } else { None },
             others: others
                 .iter()
                 .filter_map(|other| other.cpu().ok())
                 .fold(Nanos::ZERO, |sum, r| sum + r.nanos),
             host: self.host.read(),
             usage: Usage::of(&subject.processes()),
-            capacity: subject.limits.cpus.unwrap_or(f64::INFINITY).min(self.subject_cores as f64),
+            capacity: subject.server().limits.cpus.unwrap_or(f64::INFINITY).min(self.subject_cores as f64),
             hits: subject.limits_hit(),
         }
     }
@@ -70,6 +73,7 @@ impl Reader {
     pub(crate) fn fill(&self, counters: &mut Counters, before: &Snapshot, after: &Snapshot) {
         let wall = after.at.since(before.at);
         counters.subject_cpu_ns = before.subject.zip(after.subject).map(|(a, b)| b.since(a).get());
+        counters.front_cpu_ns = before.front.zip(after.front).map(|(a, b)| b.since(a).get());
         let capacity = counters.wall_ns as f64 * after.capacity;
         counters.subject_busy =
             counters.subject_cpu_ns.filter(|_| capacity > 0.0).map(|ns| ns as f64 / capacity);

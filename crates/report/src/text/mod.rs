@@ -28,8 +28,15 @@ use bakeoff_stats::Verdict;
 use layout::{Page, Paint};
 
 /// Exploratory figures worth a line in the terminal; the page has them all.
-const ALSO: [&str; 5] =
-    ["path_cpu_per_request", "replies_per_second", "response_p50", "response_p99", "errors"];
+const ALSO: [&str; 7] = [
+    "path_cpu_per_request",
+    "replies_per_second",
+    "response_p50",
+    "response_p99",
+    "errors",
+    "hit_ratio",
+    "byte_hit_ratio",
+];
 /// The same for the `command` workload.
 const ALSO_OF_COMMANDS: [&str; 3] = ["user_cpu", "system_cpu", "errors"];
 
@@ -264,7 +271,7 @@ fn also_rows(reading: &Reading<'_>, arm: &str, meters: &[&str]) -> Vec<Vec<Strin
 }
 
 fn tells_something(comparison: &Comparison) -> bool {
-    comparison.meter != "errors" || comparison.value > 0.0 || comparison.baseline_value > 0.0
+    comparison.unit != "share" || comparison.value > 0.0 || comparison.baseline_value > 0.0
 }
 
 fn also_row(reading: &Reading<'_>, comparison: &Comparison) -> Vec<String> {

@@ -7,19 +7,19 @@ use super::super::{Arm, ArmCommand, ArmKind, Work};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use bakeoff_loadgen::Trust;
-use bakeoff_subject::{LayerSpec, Spec};
+use bakeoff_subject::{FrontSpec, LayerSpec, Spec};
 
 /// What an arm of a `command` workload may say.
 const COMMAND_KEYS: [&str; 6] = ["command", "wrap", "env", "setup", "prepare", "cleanup"];
 
+/// What arms may name.
+pub(super) struct Known {
+    pub(super) layers: Vec<LayerSpec>,
+    pub(super) fronts: Vec<FrontSpec>,
+}
+
 impl Context<'_> {
-    pub(super) fn arm(
-        &self,
-        cell: &Cell,
-        w: &WorkloadSection,
-        work: &Work,
-        own_layers: &[LayerSpec],
-    ) -> Checked<Arm> {
+    pub(super) fn arm(&self, cell: &Cell, w: &WorkloadSection, work: &Work, known: &Known) -> Checked<Arm> {
         let (name, arm) = (&cell.name, &cell.section);
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.as_ref().is_empty() || !name.as_ref().chars().all(fits) || name.as_ref().starts_with('.') {
@@ -39,6 +39,7 @@ impl Context<'_> {
             _ => Vec::new(),
         };
         let fresh = self.fresh(arm)?;
+        let fronts = self.fronts(arm, &what, &known.fronts)?;
         let insecure = arm.insecure.as_ref().is_some_and(|value| *value.as_ref());
         let trust = match &arm.cacert {
             _ if insecure => Some(Trust::Anyone),
@@ -52,8 +53,9 @@ impl Context<'_> {
             start_timeout: self.quantity(arm.start_timeout.as_ref(), "10s")?,
             levels: cell.levels.clone(),
             values: cell.values.clone(),
-            layers: self.layers(name, arm, &what, own_layers)?,
-            client: self.client(arm, w, &what, fresh)?,
+            layers: self.layers(name, arm, &what, &known.layers)?,
+            client: self.client(arm, w, &what, (&fronts, fresh))?,
+            fronts,
             what,
             prepare,
             directives: self.directives(arm)?,

@@ -3,6 +3,7 @@
 //!
 //! Names of TLS and ranges of addresses are checked by `loadgen`, which knows them.
 
+use super::super::arm::is_asked_over_tls;
 use super::super::file::{ArmSection, Http2Entry, Http2Section, TlsClientSection, Words, WorkloadSection};
 use super::super::{Arm, ArmKind, ClientPlan, Fresh};
 use super::{Checked, Context};
@@ -10,6 +11,7 @@ use crate::plan::file::Spanned;
 use bakeoff_loadgen::{
     Alpn, Identity, LocalAddresses, Protocol, Reuse, Share, TlsOptions, TlsSetupError, Trust, Versions,
 };
+use bakeoff_subject::FrontSpec;
 use std::num::{NonZeroU16, NonZeroU64};
 use std::ops::Range;
 
@@ -22,7 +24,7 @@ impl Context<'_> {
         arm: &ArmSection,
         w: &WorkloadSection,
         what: &ArmKind,
-        fresh: Fresh,
+        (fronts, fresh): (&[FrontSpec], Fresh),
     ) -> Checked<ClientPlan> {
         let ArmKind::Server(spec) = what else { return Ok(ClientPlan::default()) };
         let reuse = self.reuse(arm, w, fresh)?;
@@ -34,7 +36,12 @@ impl Context<'_> {
             connect_timeout: self.optional(arm.connect_timeout.as_ref().or(w.connect_timeout.as_ref()))?,
             ..ClientPlan::default()
         };
-        if !spec.speaks_tls() {
+        if protocol != Protocol::Http1 && !fronts.is_empty() {
+            let span = arm.http2.as_ref().or(w.http2.as_ref()).map_or(0..0, Spanned::span);
+            let what = "what stands before a server is asked over HTTP/1.1";
+            return self.wrong(span, what, "take `http2` or `front` out");
+        }
+        if !is_asked_over_tls(spec, fronts) {
             return match &arm.tls_client {
                 Some(section) => self.wrong(
                     section.span(),
@@ -60,7 +67,7 @@ impl Context<'_> {
 
     /// What is said of TLS for all arms must be of use to one.
     pub(super) fn some_arm_speaks_tls(&self, w: &WorkloadSection, arms: &[Arm]) -> Checked<()> {
-        let spoken = arms.iter().any(|arm| matches!(&arm.what, ArmKind::Server(spec) if spec.speaks_tls()));
+        let spoken = arms.iter().any(Arm::is_asked_over_tls);
         match &w.tls_client {
             Some(section) if !spoken => self.wrong(
                 section.span(),

@@ -5,6 +5,7 @@ mod baselines;
 mod client;
 mod factors;
 mod files;
+mod fronts;
 mod layers;
 mod link;
 mod method;
@@ -49,11 +50,12 @@ fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
     let peak = e.kind.as_ref().is_some_and(|kind| kind.as_ref() == "peak");
     let work = cx.work(&file.workload, cx.pick(e.slice_requests.as_ref()).as_ref(), peak)?;
     let (factors, cells) = cx.expand(file)?;
-    let layers = cx.own_layers(file)?;
+    let known = arm::Known { layers: cx.own_layers(file)?, fronts: cx.own_fronts(file)? };
     let mut arms = Vec::new();
     for cell in &cells {
-        arms.push(cx.arm(cell, &file.workload, &work, &layers)?);
+        arms.push(cx.arm(cell, &file.workload, &work, &known)?);
     }
+    let work = cx.for_caches(&file.workload, work, &arms)?;
     cx.some_arm_speaks_tls(&file.workload, &arms)?;
     let baselines = cx.baselines(&e.baseline, &factors, &cells, &arms)?;
     let order = baselines.by_stratum();

@@ -95,6 +95,57 @@ fn errors_point_at_the_line_name_the_key_and_suggest_the_near_miss() {
     }
 }
 
+/// What stands in front, and what is wrong with it.
+#[test]
+fn fronts_are_products_sections_or_none_and_what_they_cannot_do_is_said_at_its_line() {
+    let good = GOOD.replace("tls = true", "front = [\"outer\", \"varnish\"]")
+        + "[front.outer]\nproduct = \"haproxy\"\n";
+    let plan = parse(&good).unwrap();
+    let names: Vec<&str> = plan.arms[1].fronts.iter().map(|front| front.name.as_str()).collect();
+    assert_eq!(names, ["outer", "varnish"]);
+    let Work::Requests(work) = plan.work else { panic!("no requests") };
+    assert_eq!(
+        work.max_age,
+        Some(bakeoff_units::Nanos::from_secs(86_400)),
+        "for both arms, printed in the plan's check"
+    );
+    let Work::Requests(work) = parse(GOOD).unwrap().work else { panic!("no requests") };
+    assert_eq!(work.max_age, None, "where nothing stands in front nothing is said of it");
+    let none = good.replace("\"outer\", \"varnish\"", "\"none\"");
+    assert!(parse(&none).unwrap_err().contains("are equal"), "`none` is nothing");
+    for (from, to, expected) in [
+        ("\"varnish\"", "\"varnsh\"", &["no front `varnsh`", "did you mean `varnish`"][..]),
+        ("\"varnish\"", "\"outer\"", &["twice"]),
+        ("\"haproxy\"", "\"haprxy\"", &["no product `haprxy`", "did you mean `haproxy`"]),
+        ("[front.outer]", "[front.none]", &["no name for a front"]),
+        ("product = \"haproxy\"", "product = \"haproxy\"\nenv = {}", &["`env` has no meaning"]),
+        ("product = \"haproxy\"", "product = \"haproxy\"\nmemory = \"1MB\"", &["HAProxy"]),
+        ("product = \"haproxy\"", "product = \"haproxy\"\ntls = true", &["speaks no TLS"]),
+        ("product = \"haproxy\"", "command = [\"a\"]\nattach = [\"b\"]", &["two programs"]),
+        ("product = \"haproxy\"", "attach = [\"b\"]\ntls = true", &["`tls` has no meaning"]),
+        ("front = [", "tls = true\nfront = [", &["plain HTTP"]),
+        ("front = [", "limits = { cpus = 1.0 }\nfront = [", &["limits hold for one server"]),
+        ("front = [", "http2 = true\nfront = [", &["HTTP/1.1"]),
+    ] {
+        let text = good.replacen(from, to, 1);
+        assert_ne!(text, good, "nothing was changed: {from}");
+        let message = parse(&text).expect_err(to);
+        for word in expected {
+            assert!(message.contains(word), "{to}\nshould say {word}\n{message}");
+        }
+    }
+}
+
+#[test]
+fn a_level_of_a_factor_puts_its_fronts_outside_those_of_the_arm() {
+    let text = "[experiment]\nbaseline = \"none\"\n[workload]\nkind = \"get\"\nurls = [\"/f\"]\n\
+                [factors]\ncache = [\"none\", \"squid\"]\n[level.cache.squid]\nfront = [\"haproxy\"]\n\
+                [arm.a]\nserver = \"nginx\"\nfront = [\"{cache}\"]\n";
+    let plan = parse(text).unwrap();
+    let names = |arm: usize| plan.arms[arm].fronts.iter().map(|front| front.name.clone()).collect::<Vec<_>>();
+    assert_eq!((names(0), names(1)), (Vec::new(), vec!["haproxy".to_owned(), "squid".to_owned()]));
+}
+
 const FACTORS: &str = r#"
 [experiment]
 baseline = "nginx"

@@ -66,6 +66,7 @@ impl Context<'_> {
             clock: if peak { self.peak_clock(w)? } else { self.clock(w, typed)? },
             timeout: self.quantity(w.timeout.as_ref(), "10s")?,
             connections: self.at_least(w.connections.as_ref(), 1000, 1)?,
+            max_age: None,
             slice_requests: slice.map(|n| self.at_least(Some(n), 1, 1)).transpose()?,
         }))
     }
@@ -105,6 +106,7 @@ impl Context<'_> {
             ("requests_per_connection", w.requests_per_connection.as_ref().map(Spanned::span), requests),
             ("from", w.from.as_ref().map(Spanned::span), requests),
             ("connect_timeout", w.connect_timeout.as_ref().map(Spanned::span), requests),
+            ("max_age", w.max_age.as_ref().map(Spanned::span), requests),
             ("timeout", w.timeout.as_ref().map(Spanned::span), requests),
             ("command", w.command.as_ref().map(Spanned::span), command),
             ("setup", w.setup.as_ref().map(Spanned::span), command),

@@ -89,6 +89,9 @@ pub struct ArmSection {
     /// Servers: what stands between the site and the server, from the files up: names of
     /// `[layer.NAME]`, or of the layers that come with bakeoff.
     pub layers: Option<Spanned<Vec<Spanned<String>>>>,
+    /// Servers: what stands before the server, outermost first: products such as `varnish` or `haproxy`, or names of
+    /// `[front.NAME]`; `none` is nothing.
+    pub front: Option<Spanned<Vec<Spanned<String>>>>,
     /// A command that tells whether the layer is on: it exits with 0, and may print `full`,
     /// `partial: REASON` or `none: REASON`.
     pub proof: Option<Spanned<Vec<String>>>,

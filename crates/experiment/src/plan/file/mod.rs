@@ -5,6 +5,7 @@ mod client;
 mod experiment;
 mod extent;
 mod factors;
+mod front;
 mod spanned;
 mod workload;
 
@@ -13,6 +14,7 @@ pub(super) use client::{Http2Entry, Http2Section, TlsClientSection, Words};
 pub(super) use experiment::{BaselineEntry, ExperimentSection, PeakSection, ViolationsSection};
 pub(super) use extent::Extents;
 pub(super) use factors::FactorLevel;
+pub(super) use front::FrontSection;
 pub(super) use spanned::Spanned;
 pub(super) use workload::{OneOrMany, TreeSection, UrlEntry, WorkloadSection};
 
@@ -50,6 +52,9 @@ pub struct PlanFile {
     /// Layers of your own, by name.
     #[serde(default)]
     pub layer: BTreeMap<Spanned<String>, LayerSection>,
+    /// What may stand before servers, by name; products that bakeoff knows need no section.
+    #[serde(default)]
+    pub front: BTreeMap<Spanned<String>, FrontSection>,
     /// The arms, by name.
     #[serde(deserialize_with = "in_order")]
     #[schemars(with = "BTreeMap<String, ArmSection>")]

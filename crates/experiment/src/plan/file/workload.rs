@@ -53,6 +53,9 @@ pub struct WorkloadSection {
     pub from: Option<Spanned<Words>>,
     /// Requests: a connection that does not stand after this long has failed. Default: `timeout`.
     pub connect_timeout: Option<Spanned<String>>,
+    /// Requests: how long caches may keep what the built-in origin sends, and our own nginx. Default "1day" where an arm has
+    /// a front, else nothing is said of it.
+    pub max_age: Option<Spanned<String>>,
     /// Time limit of a request. Default "10s".
     pub timeout: Option<Spanned<String>>,
     /// Open loop: most connections. Default 1000.

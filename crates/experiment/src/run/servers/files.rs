@@ -35,11 +35,8 @@ pub(super) fn prepare(
     }
     let text = workload.catalogue().map_or_else(String::new, |catalogue| catalogue.to_text());
     let catalogue = Some(write(scratch.path(), "catalogue", text.as_bytes())?);
-    let certificate = if arms.iter().filter_map(spec).any(makes_tls) {
-        Some(Certificate::create(scratch.path())?)
-    } else {
-        None
-    };
+    let certificate =
+        if arms.iter().any(makes_tls) { Some(Certificate::create(scratch.path())?) } else { None };
     Ok(Files { reference: root.clone(), root, own: BTreeMap::new(), catalogue, certificate })
 }
 
@@ -54,8 +51,9 @@ const fn needs_files(spec: &Spec) -> bool {
     !matches!(spec, Spec::Origin { .. } | Spec::Proxy(_) | Spec::Url { .. })
 }
 
-fn makes_tls(spec: &Spec) -> bool {
-    spec.speaks_tls() && !matches!(spec, Spec::Url { .. })
+/// What of it speaks TLS is started by us.
+fn makes_tls(arm: &Arm) -> bool {
+    arm.is_asked_over_tls() && !(arm.fronts.is_empty() && matches!(spec(arm), Some(Spec::Url { .. })))
 }
 
 fn write(dir: &Path, name: &str, content: &[u8]) -> Result<PathBuf, RunError> {

@@ -1,5 +1,6 @@
 //! From a slice to jobs for stations: one arm at a time, or all at once, each in an order of its own.
 
+use super::hits::Numbered;
 use super::place::Place;
 use crate::plan::{LoadClock, RequestWork};
 use crate::run::RunError;
@@ -10,7 +11,7 @@ use bakeoff_meter::{Counters, ErrorClass};
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{ListSource, Slice, Statuses};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 /// Connections that a server is settled over where the clock has no robots.
@@ -19,6 +20,8 @@ const SETTLERS: usize = 8;
 const OWN_ORDER: u64 = 0x0da7;
 /// Longest that an arm is settled.
 const SETTLE_WITHIN: Nanos = Nanos::from_secs(60);
+/// Longest that a store is filled.
+const FILL_WITHIN: Nanos = Nanos::from_secs(600);
 
 /// What all jobs of a run have in common.
 #[derive(Clone, Copy)]
@@ -100,8 +103,35 @@ impl<'a> Jobs<'a> {
     ) -> Result<Recording, RunError> {
         place.running.alive()?;
         let job = self.as_planned(slice, place.station.threads(), check, limit);
-        let recording = place.station.run(job).map_err(RunError::Generator)?;
+        let recording = ask(place, job)?;
         finished(place, recording)
+    }
+
+    /// Robots that ask a server of ours whatever the clock.
+    pub(super) fn settlers(&self) -> usize {
+        self.work.clock.robots().unwrap_or(SETTLERS.min(self.work.connections))
+    }
+
+    /// Everything once, so that a store holds it: replies that do not count.
+    pub(super) fn fill(&self, place: &mut Place, pass: &Slice) -> Result<(), RunError> {
+        let job = self.closed(pass, place.station.threads(), Nanos::ZERO, BodyCheck::Start, FILL_WITHIN);
+        let behind = |place: &Place| place.running.server().cpu().ok().map(|reading| reading.nanos);
+        let before = behind(place);
+        let recording = ask(place, job)?;
+        if before.is_some() && behind(place) == before {
+            return Err(RunError::NeverAsked { arm: place.name.clone() });
+        }
+        let recording = finished(place, recording)?;
+        let asked = recording.counters.requests;
+        if asked < pass.len() as u64 && !self.interrupted.load(Ordering::Relaxed) {
+            return Err(RunError::NotFilled {
+                arm: place.name.clone(),
+                asked,
+                of: pass.len() as u64,
+                within: FILL_WITHIN,
+            });
+        }
+        Ok(())
     }
 
     /// The whole slice as fast as the arm answers, whatever the clock: replies that do not count,
@@ -111,7 +141,7 @@ impl<'a> Jobs<'a> {
         let threads = place.station.threads();
         let dealt = match self.work.clock {
             LoadClock::Closed { .. } => slice,
-            _ => &in_lists(slice, SETTLERS.min(self.work.connections)),
+            _ => &in_lists(slice, self.settlers()),
         };
         let is_ours = place.running.guardian_process().is_some();
         let job = if is_ours {
@@ -119,7 +149,7 @@ impl<'a> Jobs<'a> {
         } else {
             self.as_planned(slice, threads, BodyCheck::Start, SETTLE_WITHIN)
         };
-        let recording = place.station.run(job).map_err(RunError::Generator)?;
+        let recording = ask(place, job)?;
         finished(place, recording).map(drop)
     }
 
@@ -138,8 +168,7 @@ impl<'a> Jobs<'a> {
         };
         let few = Slice { table: slice.table.clone(), lists: Arc::new(lists), at: Arc::default() };
         let job = self.closed(&few, place.station.threads(), Nanos::ZERO, BodyCheck::Start, limit);
-        place.station.run(job).map_err(RunError::Generator)?;
-        Ok(())
+        ask(place, job).map(drop)
     }
 
     /// The slices at all arms at the same time, each at `rate`; begun in the order of `begin`.
@@ -155,7 +184,7 @@ impl<'a> Jobs<'a> {
         rate: PerSecond,
         limit: Nanos,
     ) -> Result<Vec<Recording>, RunError> {
-        let mut recordings: Vec<Option<std::io::Result<Recording>>> = places.iter().map(|_| None).collect();
+        let mut recordings: Vec<Option<std::io::Result<Heard>>> = places.iter().map(|_| None).collect();
         let mut waiting: Vec<Option<&mut Place>> = places.iter_mut().map(Some).collect();
         thread::scope(|scope| {
             let mut running = Vec::new();
@@ -171,7 +200,7 @@ impl<'a> Jobs<'a> {
                     .collect();
                 let connections = self.work.connections_of(&place.client);
                 let job = self.open(slice, threads, connections, pacers, BodyCheck::Start, limit);
-                running.push((arm, scope.spawn(move || place.station.run(job))));
+                running.push((arm, scope.spawn(move || hear(place, job))));
             }
             let panicked = || Err(std::io::Error::other("a generator thread panicked"));
             for (arm, thread) in running {
@@ -182,9 +211,33 @@ impl<'a> Jobs<'a> {
         places
             .iter_mut()
             .zip(recordings)
-            .map(|(place, recording)| finished(place, recording.map_err(RunError::Generator)?))
+            .map(|(place, heard)| {
+                let recording = judged(place, heard.map_err(RunError::Generator)?);
+                finished(place, recording)
+            })
             .collect()
     }
+}
+
+/// What a job came to, and the numbers of its replies where they are watched.
+type Heard = (Recording, Vec<Numbered<ListSource>>);
+
+fn hear(place: &mut Place, job: Job<'_, ListSource>) -> std::io::Result<Heard> {
+    if place.seen.is_none() {
+        return place.station.run(job).map(|recording| (recording, Vec::new()));
+    }
+    place.station.run_heard(job.with_sources(Numbered::new))
+}
+
+/// Not while anything is measured: it takes the generator's core.
+fn judged(place: &mut Place, (mut recording, noted): Heard) -> Recording {
+    recording.counters.hits = place.seen.as_mut().map(|seen| seen.judge(noted));
+    recording
+}
+
+fn ask(place: &mut Place, job: Job<'_, ListSource>) -> Result<Recording, RunError> {
+    let heard = hear(place, job).map_err(RunError::Generator)?;
+    Ok(judged(place, heard))
 }
 
 /// What one arm is asked in a round of a duet.

@@ -1,6 +1,7 @@
 //! Servers as arms: site, processes, stations, and one slice at a time or all at once.
 
 mod files;
+mod hits;
 mod jobs;
 mod noted;
 mod place;
@@ -19,7 +20,7 @@ use crate::plan::{Arm, Fresh, LoadClock, RequestSource, RequestWork, Violations}
 use crate::results::{LinkSetup, ProofRecord, SubjectSetup, WorkloadSetup};
 use bakeoff_content::SplitMix64;
 use bakeoff_loadgen::BodyCheck;
-use bakeoff_subject::Running;
+use bakeoff_subject::Chain;
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::replay::LogSource;
 use bakeoff_workload::{Slice, Workload};
@@ -154,6 +155,7 @@ impl<'a> ServerBench<'a> {
             place.demand_layer()?;
             bench.arms.push(place);
         }
+        bench.fill()?;
         Ok(bench)
     }
 
@@ -216,6 +218,20 @@ impl<'a> ServerBench<'a> {
         if layered { SETTLING.max(files.min(SETTLING_LAYERS) as usize) } else { SETTLING }
     }
 
+    /// What keeps replies before a server is asked for everything once, so that its store is full from then on.
+    fn fill(&mut self) -> Result<(), RunError> {
+        for arm in 0..self.arms.len() {
+            let Share { workload, .. } = self.workloads.share(arm);
+            let place = &mut self.arms[arm];
+            if place.has_store && place.fresh != Fresh::Start {
+                let robots = self.jobs.settlers();
+                let pass = hits::whole_pass(self.workloads.all[workload].as_mut(), PILOT_ROUND, robots)?;
+                self.jobs.fill(place, &pass)?;
+            }
+        }
+        Ok(())
+    }
+
     fn settle(&mut self, slices: &[Slice]) -> Result<(), RunError> {
         for (place, of) in self.arms.iter_mut().zip(&self.workloads.of) {
             self.jobs.settle(place, &slices[*of])?;
@@ -233,7 +249,7 @@ impl<'a> ServerBench<'a> {
     }
 
     fn read(&self, arm: usize) -> Snapshot {
-        let others: Vec<&Running> = self
+        let others: Vec<&Chain> = self
             .arms
             .iter()
             .enumerate()
@@ -351,6 +367,7 @@ impl Bench for ServerBench<'_> {
             started[arm] = Some(self.starter.start(&names[arm], padding)?);
         }
         self.arms = started.into_iter().flatten().collect();
+        self.fill()?;
         let settling = self.settling();
         let slices = self.slices_of(PILOT_ROUND, |_| settling)?;
         self.settle(&slices)

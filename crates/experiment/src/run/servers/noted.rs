@@ -6,7 +6,7 @@
 use crate::run::RunError;
 use bakeoff_content::Body;
 use bakeoff_meter::ViolationCounts;
-use bakeoff_subject::Running;
+use bakeoff_subject::Chain;
 use bakeoff_workload::{Request, Slice, Workload};
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ impl Noted {
     }
 
     /// What the layers have noted so far, once nothing is added to it any more.
-    pub(super) fn settled(&self, running: &Running) -> Option<u64> {
+    pub(super) fn settled(&self, running: &Chain) -> Option<u64> {
         let mut seen = running.violations_noted()?;
         let mut quiet = Duration::ZERO;
         while quiet < SETTLE / 4 {
@@ -59,7 +59,7 @@ impl Noted {
     }
 
     /// What a slice planted, and what of it was noted: waits a little for the rest.
-    pub(super) fn count(&self, running: &Running, before: Option<u64>, slice: &Slice) -> ViolationCounts {
+    pub(super) fn count(&self, running: &Chain, before: Option<u64>, slice: &Slice) -> ViolationCounts {
         let planted = self.expected(slice);
         let mut noted = 0;
         let mut waited = Duration::ZERO;

@@ -1,14 +1,18 @@
 //! One arm's server, running: started, proved, and ended with what it printed kept.
 
 use super::files::Files;
+use super::hits::Seen;
 use crate::directory::LOGS;
 use crate::environment::{self, Placement};
 use crate::plan::{Arm, ArmKind, ClientPlan, Fresh, LimitsPlan, RequestWork};
-use crate::results::{ClientSetup, ProofRecord, SubjectSetup};
+use crate::results::{ClientSetup, FrontSetup, ProofRecord, SubjectSetup};
 use crate::run::link::Wire;
 use crate::run::{Run, RunError};
 use bakeoff_loadgen::{Engine, Protocol, Station, Target, TlsOptions, Trust};
-use bakeoff_subject::{Certificate, Context, Limits, Proof, Running, build_layers, prove, prove_layers};
+use bakeoff_subject::{
+    Certificate, Chain, Context, FrontKind, Limits, Proof, Running, Spec, build_layers, prove, prove_layers,
+    start_chain,
+};
 use bakeoff_units::Nanos;
 use rustls::pki_types::ServerName;
 use std::cell::RefCell;
@@ -20,7 +24,7 @@ use std::path::{Path, PathBuf};
 /// A server with the generator towards it.
 pub(super) struct Place {
     pub(super) name: String,
-    pub(super) running: Running,
+    pub(super) running: Chain,
     pub(super) station: Station,
     /// What TLS agreed on.
     pub(super) tls: Option<String>,
@@ -28,6 +32,10 @@ pub(super) struct Place {
     pub(super) client: ClientPlan,
     pub(super) fresh: Fresh,
     pub(super) proof: Option<ProofRecord>,
+    /// Something before the server keeps what passes.
+    pub(super) has_store: bool,
+    /// Numbers of replies, where the server gives them any.
+    pub(super) seen: Option<Seen>,
 }
 
 /// What every start needs.
@@ -48,16 +56,36 @@ impl Starter<'_> {
         let arm = plan.arm_of(name).ok_or_else(unknown)?;
         let ArmKind::Server(spec) = &arm.what else { return Err(unknown()) };
         let context = self.context(name, arm, padding);
-        let running = bakeoff_subject::start(spec, &context)?;
+        let running = start_chain(spec, &arm.fronts, &context)?;
         let proof = proof(arm, &running, &context)?;
-        let target = target(arm, &running, self.files.certificate.as_ref())?;
+        let target = target(arm, running.entry(), self.files.certificate.as_ref())?;
         let client = arm.client.clone();
         let connections = self.work.connections_of(&client);
         let cores = &self.placement.generator;
         let engine = Engine { connect_timeout: client.connect_timeout, ..Engine::default() };
         let station = Station::with(target, cores.len().min(connections), cores.clone(), engine);
         let station = station.map_err(RunError::Generator)?.inside(self.wire.of_generator());
-        Ok(Place { name: name.to_owned(), running, station, tls: None, client, fresh: arm.fresh, proof })
+        Ok(Place {
+            name: name.to_owned(),
+            running,
+            station,
+            tls: None,
+            seen: self.numbers_replies(spec, &client).then(Seen::default),
+            client,
+            fresh: arm.fresh,
+            proof,
+            has_store: arm.fronts.iter().any(|front| has_store(&front.what)),
+        })
+    }
+
+    /// Whether a server numbers its replies: ours do where caches may stand before them. Heads of HTTP/2 are not kept.
+    fn numbers_replies(&self, spec: &Spec, client: &ClientPlan) -> bool {
+        let is_ours = match spec {
+            Spec::Origin { .. } => true,
+            Spec::Nginx { config, .. } => config.is_none(),
+            Spec::Apache { .. } | Spec::Command { .. } | Spec::Proxy(_) | Spec::Url { .. } => false,
+        };
+        is_ours && self.work.max_age.is_some() && client.protocol == Protocol::Http1
     }
 
     /// Whether anything stands under the arm's server.
@@ -88,6 +116,7 @@ impl Starter<'_> {
             values: arm.values.clone(),
             prepare: arm.prepare.clone(),
             directives: arm.directives.clone(),
+            max_age: self.work.max_age,
             http2: arm.client.protocol != Protocol::Http1,
             limits: limits(&arm.limits),
             reference: self.files.reference.clone(),
@@ -98,10 +127,16 @@ impl Starter<'_> {
 
     /// Ends an arm and keeps what it printed.
     pub(super) fn stop(&self, place: Place) {
-        let (name, dir) = (directory_name(&place.name), place.running.dir.clone());
+        let logs = self.run.dir.path().join(LOGS).join(directory_name(&place.name));
+        let server = place.running.server().arm.clone();
+        let of = |part: &Running| {
+            let name = part.arm.rsplit('.').next().filter(|_| part.arm != server);
+            Some((part.dir.clone()?, name.map_or_else(|| logs.clone(), |name| logs.join(name))))
+        };
+        let dirs: Vec<(PathBuf, PathBuf)> = place.running.parts().filter_map(of).collect();
         let _ = place.running.stop();
-        if let Some(dir) = dir {
-            keep_logs(&dir, &self.run.dir.path().join(LOGS).join(name));
+        for (dir, logs) in dirs {
+            keep_logs(&dir, &logs);
             let _ = std::fs::remove_dir_all(&dir);
         }
     }
@@ -110,24 +145,25 @@ impl Starter<'_> {
 impl Place {
     /// How it was started, for `setup.json`.
     pub(super) fn setup(&self, levels: Vec<usize>, executables: &Executables) -> SubjectSetup {
-        let running = &self.running;
-        let scheme = if running.tls { "https" } else { "http" };
-        let cpu = match running.cpu() {
+        let (running, entry) = (self.running.server(), self.running.entry());
+        let scheme = if entry.tls { "https" } else { "http" };
+        let cpu = match self.running.cpu() {
             Ok(reading) => reading.source.label().to_owned(),
             Err(missing) => format!("cannot be read: {missing}"),
         };
         SubjectSetup {
             server: running.kind.to_owned(),
             version: running.version.clone(),
-            url: format!("{scheme}://{}", running.address),
+            url: format!("{scheme}://{}", entry.address),
             command: running.command_line.clone(),
             config: running.config.clone(),
             binary_sha256: running.main_process().and_then(|pid| executables.sha256_of(pid)),
             cpu_source: Some(cpu),
             tls: self.tls.clone(),
-            client: ClientSetup::of(&self.client, running.tls),
+            client: ClientSetup::of(&self.client, entry.tls),
             levels,
             proof: self.proof.clone(),
+            fronts: self.running.fronts().iter().map(front_setup).collect(),
         }
     }
 
@@ -143,16 +179,37 @@ impl Place {
 }
 
 /// What the arm's own proof and those of its layers say, as one.
-fn proof(arm: &Arm, running: &Running, context: &Context<'_>) -> Result<Option<ProofRecord>, RunError> {
-    let mut proofs = prove_layers(running, context)?;
+fn proof(arm: &Arm, running: &Chain, context: &Context<'_>) -> Result<Option<ProofRecord>, RunError> {
+    let mut proofs = Vec::new();
+    for part in running.parts() {
+        proofs.extend(prove_layers(part, context)?);
+    }
     if let Some(argv) = &arm.proof {
-        let own = prove(running, context, argv)?;
+        let own = prove(running.server(), context, argv)?;
         if proofs.is_empty() {
             return Ok(Some(own.into()));
         }
         proofs.push((arm.name.clone(), own));
     }
     Ok(Proof::all(proofs).map(Into::into))
+}
+
+fn has_store(front: &FrontKind) -> bool {
+    match front {
+        // Of a program that nobody knows it is not known either; to ask for everything once does no harm.
+        FrontKind::Product { .. } | FrontKind::Command { .. } => true,
+        FrontKind::Attached { .. } => false,
+    }
+}
+
+fn front_setup(front: &Running) -> FrontSetup {
+    FrontSetup {
+        front: front.kind.to_owned(),
+        version: front.version.clone(),
+        url: front.address.to_string(),
+        command: front.command_line.clone(),
+        config: front.config.clone(),
+    }
 }
 
 fn limits(plan: &LimitsPlan) -> Limits {
@@ -233,5 +290,5 @@ fn append(from: &Path, to: &Path) -> io::Result<()> {
 
 /// How long the slowest start took.
 pub(super) fn slowest_start(places: &[Place]) -> Option<Nanos> {
-    places.iter().map(|place| place.running.start_time).max()
+    places.iter().map(|place| place.running.start_time()).max()
 }

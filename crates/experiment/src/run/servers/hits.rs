@@ -1,0 +1,125 @@
+//! Which replies came from a store before the server, and a store that is filled before it is measured.
+//!
+//! Measuring side, the generator's process. While load runs only the number of each reply is noted, on the generator's
+//! threads; judged is afterwards. A server of ours numbers the replies that it makes: a number that comes for the first
+//! time was fetched for this reply, a number that came before is from a store. So no product's own words count, and
+//! requests need no mark. What a proxy that makes up numbers could claim is seen by the bodies, which are compared.
+
+use crate::run::RunError;
+use bakeoff_loadgen::{Ended, Listener};
+use bakeoff_meter::HitCounts;
+use bakeoff_units::Nanos;
+use bakeoff_wire::stamp::serial_of;
+use bakeoff_workload::{Ask, Slice, Source, Workload};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// What a stored reply is answered with where the client has it already: it has no number of its own.
+const NOT_MODIFIED: u16 = 304;
+
+/// A source of requests, with the numbers of their good replies.
+pub(super) struct Numbered<S> {
+    source: S,
+    replies: Vec<ReplyOf>,
+}
+
+/// A good reply.
+#[derive(Clone, Copy, Debug)]
+struct ReplyOf {
+    serial: Option<u64>,
+    body_bytes: u64,
+}
+
+impl<S> Numbered<S> {
+    pub(super) fn new(source: S) -> Self {
+        Self { source, replies: Vec::new() }
+    }
+}
+
+impl<S: Source> Source for Numbered<S> {
+    fn next(&mut self, robot: usize) -> Option<Ask<'_>> {
+        self.source.next(robot)
+    }
+
+    fn upcoming(&self, robot: usize) -> Option<Nanos> {
+        self.source.upcoming(robot)
+    }
+}
+
+impl<S> Listener for Numbered<S> {
+    fn ended(&mut self, ended: &Ended<'_>) {
+        let Ok(reply) = ended.result else { return };
+        if reply.status != NOT_MODIFIED {
+            self.replies.push(ReplyOf { serial: serial_of(reply.head), body_bytes: reply.body_bytes });
+        }
+    }
+}
+
+/// Numbers that have come back since the arm was started.
+#[derive(Debug, Default)]
+pub(super) struct Seen(HashSet<u64>);
+
+impl Seen {
+    /// Counts what all threads have noted.
+    pub(super) fn judge<S>(&mut self, noted: impl IntoIterator<Item = Numbered<S>>) -> HitCounts {
+        let mut counts = HitCounts::default();
+        for ReplyOf { serial, body_bytes } in noted.into_iter().flat_map(|source| source.replies) {
+            counts.replies += 1;
+            counts.bytes += body_bytes;
+            match serial {
+                None => counts.unnumbered += 1,
+                Some(serial) if self.0.insert(serial) => {}
+                Some(_) => {
+                    counts.hits += 1;
+                    counts.hit_bytes += body_bytes;
+                }
+            }
+        }
+        counts
+    }
+}
+
+/// Every distinct request of a workload once, dealt to so many robots.
+pub(super) fn whole_pass(workload: &mut dyn Workload, round: u64, robots: usize) -> Result<Slice, RunError> {
+    // A workload with robots knows all its requests at once; one in a log's order has those of the stretch that is read.
+    let requests = match workload.closed() {
+        Some(_) => 1,
+        None => workload.total().and_then(|total| usize::try_from(total).ok()).unwrap_or(1),
+    };
+    let slice = workload.slice(round, requests)?;
+    let all = slice.table.requests.len() as u32; // at most 2^32 by its contract
+    let robots = robots.max(1);
+    let lists: Vec<Vec<u32>> =
+        (0..robots).map(|robot| (robot as u32..all).step_by(robots).collect()).collect();
+    Ok(Slice { table: slice.table, lists: Arc::new(lists), at: Arc::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bakeoff_workload::{Get, GetUrl};
+
+    fn noted(replies: &[(Option<u64>, u64)]) -> Numbered<()> {
+        let replies = replies.iter().map(|&(serial, body_bytes)| ReplyOf { serial, body_bytes }).collect();
+        Numbered { source: (), replies }
+    }
+
+    #[test]
+    fn the_first_reply_with_a_number_was_fetched_and_every_further_one_is_a_hit() {
+        let mut seen = Seen::default();
+        let two_threads =
+            [noted(&[(Some(1), 10), (Some(2), 20), (Some(1), 10)]), noted(&[(Some(2), 20), (None, 5)])];
+        let first = seen.judge(two_threads);
+        assert_eq!(first, HitCounts { replies: 5, hits: 2, bytes: 65, hit_bytes: 30, unnumbered: 1 });
+        let later = seen.judge([noted(&[(Some(2), 20), (Some(3), 1)])]);
+        assert_eq!((later.hits, later.hit_bytes), (1, 20), "a number of an earlier slice is still known");
+    }
+
+    #[test]
+    fn a_whole_pass_asks_for_everything_once() {
+        let url = |path: &str| GetUrl { path: path.to_owned(), weight: 1 };
+        let mut get = Get::new(&[url("/a"), url("/b"), url("/c")], Some(2), 7).unwrap();
+        let pass = whole_pass(&mut get, 1, 2).unwrap();
+        assert_eq!(*pass.lists, [vec![0, 2], vec![1]]);
+    }
+}

@@ -1,0 +1,161 @@
+//! What stands before a server: whose CPU it is, what came from a store, and each way in which it is none.
+
+use crate::support::{Ended, Yard, has, plan};
+use serde_json::Value;
+
+const WALK: &str = "kind = \"walk\"\nrobots = 3\n\
+    site = { files = 40, bytes = \"200KB\", urls = 30, missing = \"0%\", mean_reply = \"3KB\" }";
+
+/// A page takes the origin 300 us: what a cache saves it is worth more than the cache costs.
+const ORIGIN: &str = "server = \"origin\"\nburn = \"300us\"\n";
+
+fn arms(fronts: &str, arm: &str) -> String {
+    format!("{fronts}\n[arm.plain]\n{ORIGIN}\n[arm.front]\n{ORIGIN}{arm}")
+}
+
+fn run(yard: &Yard, text: &str) -> Ended {
+    yard.write("plan.toml", text);
+    yard.run(&["run", "plan.toml", "--out", "out"])
+}
+
+fn meters(results: &Value, arm: &str) -> Value {
+    results["arms"][arm]["meters"].clone()
+}
+
+/// Everything but the last is passed on; `rest` stands in the section that listens.
+fn haproxy(rest: &str) -> String {
+    format!(
+        "defaults\n  mode http\n  timeout connect 5s\n  timeout client 5s\n  timeout server 5s\n\
+         frontend f\n  bind {{host}}:{{port}}\n{rest}  default_backend b\nbackend b\n  server s {{upstream}}\n"
+    )
+}
+
+#[test]
+fn a_full_store_saves_the_server_and_an_empty_one_does_not() {
+    if !has("varnishd", "a_full_store_saves_the_server_and_an_empty_one_does_not") {
+        return;
+    }
+    let yard = Yard::new();
+    let first = format!(
+        "front = [\"varnish\"]\n\n[arm.first]\n{ORIGIN}front = [\"varnish\"]\nfresh = \"start\"\nfirst_use_of = \"front\"\n"
+    );
+    let ended = run(&yard, &plan("slice_requests = 60", WALK, &arms("", &first)));
+    let said = ended.exits(0).stdout;
+    assert!(said.contains("In front") && said.contains("before origin"), "{said}");
+    let results = yard.results("out");
+    let of = |arm: &str, meter: &str| meters(&results, arm)[meter].as_f64();
+    assert_eq!(of("plain", "hit_ratio"), Some(0.0));
+    assert_eq!((of("front", "hit_ratio"), of("front", "byte_hit_ratio")), (Some(1.0), Some(1.0)));
+    // Of 60 requests for 30 objects half are first ones; robots that ask together may each fetch.
+    let first = of("first", "hit_ratio").unwrap();
+    assert!((0.2..=0.5).contains(&first), "{first}");
+    let (sum, before, behind) = (
+        of("front", "subject_cpu_per_request").unwrap(),
+        of("front", "front_cpu_per_request").unwrap(),
+        of("front", "server_cpu_per_request").unwrap(),
+    );
+    assert!((before + behind - sum).abs() < 0.1 * sum, "{before} + {behind} is not {sum}");
+    assert!(behind < 50_000.0, "a full store asks nobody, and a page costs 300 us: {behind}");
+    assert!(of("plain", "subject_cpu_per_request").unwrap() > 300_000.0);
+    assert_eq!(of("plain", "front_cpu_per_request"), None, "nothing stands there");
+    let fronts = &results["arms"]["front"]["subject"]["fronts"];
+    assert_eq!(fronts[0]["front"], "varnish", "{fronts}");
+    let hits = results["comparisons"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| (row["arm"].as_str(), row["meter"].as_str()) == (Some("front"), Some("hit_ratio")));
+    assert!(hits.is_some_and(|row| row["unit"] == "share"), "{hits:?}");
+    yard.run(&["report", "out", "--fail-if", "front: hit_ratio < 50 points"]).exits(0);
+    yard.run(&["report", "out", "--fail-if", "front: hit_ratio > 50 points"]).exits(5);
+}
+
+#[test]
+fn fronts_are_asked_one_through_the_other_and_each_keeps_its_own_words() {
+    if !has("haproxy", "fronts_are_asked_one_through_the_other_and_each_keeps_its_own_words")
+        || !has("nginx", "fronts_are_asked_one_through_the_other_and_each_keeps_its_own_words")
+    {
+        return;
+    }
+    let yard = Yard::new();
+    yard.write("a.cfg", haproxy("  http-response set-header X-Way outer\n"));
+    let fronts = "[front.outer]\nproduct = \"haproxy\"\nconfig = \"a.cfg\"\n";
+    let text = plan(
+        "",
+        WALK,
+        &arms(fronts, "front = [\"outer\", \"nginx\"]\n").replace("origin\"\nburn = \"300us", "nginx"),
+    );
+    run(&yard, &text).exits(0);
+    let subject = yard.results("out")["arms"]["front"]["subject"].clone();
+    let names: Vec<&str> =
+        subject["fronts"].as_array().unwrap().iter().filter_map(|f| f["front"].as_str()).collect();
+    assert_eq!((subject["server"].as_str(), names), (Some("nginx"), vec!["haproxy", "nginx"]));
+    let inner = subject["fronts"][1]["url"].as_str().unwrap();
+    assert!(
+        subject["fronts"][0]["config"].as_str().unwrap().contains(inner),
+        "the outer asks the inner: {subject}"
+    );
+    // nginx with our configuration numbers its replies, too.
+    assert_eq!(meters(&yard.results("out"), "front")["hit_ratio"], 1.0);
+}
+
+#[test]
+fn what_answers_by_itself_makes_its_arm_invalid() {
+    if !has("haproxy", "what_answers_by_itself_makes_its_arm_invalid") {
+        return;
+    }
+    let yard = Yard::new();
+    yard.write("a.cfg", haproxy("  http-response del-header X-Bakeoff\n"));
+    let fronts = "[front.forger]\nproduct = \"haproxy\"\nconfig = \"a.cfg\"\n";
+    let ended = run(&yard, &plan("", WALK, &arms(fronts, "front = [\"forger\"]\n")));
+    let said = ended.exits(4).stdout;
+    assert!(said.contains("answers by itself"), "{said}");
+}
+
+#[test]
+fn what_does_not_ask_the_server_behind_is_no_front() {
+    if !has("haproxy", "what_does_not_ask_the_server_behind_is_no_front") {
+        return;
+    }
+    let yard = Yard::new();
+    // It says {upstream}, and never uses it.
+    let rest = "  http-request return status 200 content-type text/plain string x\n";
+    yard.write("never.cfg", haproxy(rest));
+    yard.write("nowhere.cfg", haproxy("").replace("{upstream}", "127.0.0.1:9"));
+    let fronts = |config: &str| format!("[front.f]\nproduct = \"haproxy\"\nconfig = \"{config}\"\n");
+    let text = |config| plan("", WALK, &arms(&fronts(config), "front = [\"f\"]\n"));
+    run(&yard, &text("never.cfg")).exits(3).says(&["never asked"]);
+    let again = Yard::new();
+    again.write("nowhere.cfg", yard.read("nowhere.cfg"));
+    run(&again, &text("nowhere.cfg")).exits(3).says(&["{upstream}", "nowhere.cfg"]);
+}
+
+#[test]
+fn a_front_that_dies_ends_the_run_by_its_name() {
+    let yard = Yard::new();
+    let fronts = "[front.watcher]\nattach = [\"sh\", \"-c\", \"echo ready {pid} {interface} {port}; sleep 1\"]\nready = \"ready \"\n";
+    let ended = run(
+        &yard,
+        &plan("max_rounds = 60\nslice_requests = 2000", WALK, &arms(fronts, "front = [\"watcher\"]\n")),
+    );
+    ended.exits(3).says(&["front.watcher"]);
+    assert!(yard.read("out/logs/front/watcher/stdout.log").contains(" lo "), "it was told the device");
+}
+
+#[test]
+fn two_configurations_of_a_proxy_are_compared_before_one_origin() {
+    if !has("haproxy", "two_configurations_of_a_proxy_are_compared_before_one_origin") {
+        return;
+    }
+    let yard = Yard::new();
+    yard.write("a.cfg", haproxy(""));
+    yard.write("b.cfg", haproxy("  http-request set-header X-Seen yes\n"));
+    let common = ["--path", "/bytes/500", "--budget", "15s", "--design", "pairs", "--out", "out"];
+    yard.run(&[&["compare", "--front", "haproxy", "a.cfg", "b.cfg"][..], &common].concat()).exits(0);
+    let results = yard.results("out");
+    for arm in ["a", "b"] {
+        assert_eq!(results["arms"][arm]["subject"]["fronts"][0]["front"], "haproxy");
+        assert_eq!(meters(&results, arm)["hit_ratio"], 0.0, "these configurations keep nothing");
+    }
+    yard.run(&["compare", "--front", "none"]).exits(2).says(&["nothing to compare"]);
+}
