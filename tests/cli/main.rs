@@ -41,3 +41,4 @@ mod transactions;
 mod verify;
 mod words;
 mod workloads;
+mod wraps;

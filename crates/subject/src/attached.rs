@@ -14,7 +14,6 @@ use crate::limits::Limits;
 use crate::program;
 use crate::run_command::{Job, guard};
 use crate::running::{Litter, Running, still_there};
-use crate::stack::Standing;
 use crate::start::private_dir;
 use crate::words::last_words;
 use bakeoff_units::{Clock, MonotonicClock};
@@ -65,7 +64,7 @@ fn start_here(front: &FrontSpec, server: &Running, context: &Context<'_>) -> Res
     let lost = |source| SubjectError::Guardian { arm: arm.clone(), source, log: dir.join("guardian.log") };
     let account = Account::of(&guardian).map_err(lost)?;
     let hits = HitMeter::open(guardian.groups(), &Ceiling::default());
-    let standing = Standing::of_front(front, &substitutions);
+    let standing = front.standing(&substitutions);
     Ok(Running {
         arm: arm.clone(),
         kind: "attached",

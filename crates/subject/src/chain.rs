@@ -10,7 +10,6 @@ use crate::cpu::{CpuMissing, CpuReading};
 use crate::front::{FrontKind, FrontSpec};
 use crate::running::{Running, StopReport};
 use crate::spec::Spec;
-use crate::stack::Standing;
 use crate::start::start;
 use crate::{LimitsHit, attached};
 use bakeoff_units::Nanos;
@@ -59,7 +58,8 @@ fn start_front(
     let mut context = around.clone();
     context.arm = format!("{}.{}", around.arm, front.name);
     // They are the server's.
-    (context.layers, context.prepare, context.directives) = (Vec::new(), Vec::new(), None);
+    (context.layers, context.wraps) = (Vec::new(), Vec::new());
+    (context.prepare, context.directives) = (Vec::new(), None);
     (context.http2, context.padding) = (false, 0);
     let values = [
         ("upstream", upstream.to_string()),
@@ -83,7 +83,7 @@ fn start_front(
     match spec {
         Some(spec) => {
             let mut running = start(&spec, &context)?;
-            running.layers.extend(Standing::of_front(front, &running.substitutions));
+            running.layers.extend(front.standing(&running.substitutions));
             Ok(running)
         }
         None => Err(SubjectError::FrontAsksPlain { arm: context.arm }), // has no port: never asked for here

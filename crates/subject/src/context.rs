@@ -5,6 +5,7 @@ use crate::certificate::Certificate;
 use crate::cpu::CpuChoice;
 use crate::limits::Limits;
 use crate::stack::LayerSpec;
+use crate::wrap::WrapSpec;
 use bakeoff_sys::namespace::Namespace;
 use bakeoff_units::Nanos;
 use std::collections::BTreeMap;
@@ -30,6 +31,8 @@ pub struct Context<'a> {
     pub reference: PathBuf,
     /// What stands between the site and the server, from the files up. Built beforehand.
     pub layers: Vec<LayerSpec>,
+    /// Words put before the server's own, the outermost first.
+    pub wraps: Vec<WrapSpec>,
     /// Needed for TLS.
     pub certificate: Option<Certificate>,
     /// Cores for the subject and its children; empty: wherever bakeoff may run.
@@ -94,6 +97,7 @@ impl<'a> Context<'a> {
             root: root.to_owned(),
             reference: root.to_owned(),
             layers: Vec::new(),
+            wraps: Vec::new(),
             certificate: None,
             cpus: Vec::new(),
             catalogue: None,

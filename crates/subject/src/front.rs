@@ -2,7 +2,9 @@
 //!
 //! Measuring side, cold path, no I/O. Owns what a plan can say of it, and what cannot be done.
 
+use crate::config::Substitutions;
 use crate::proxy::{Product, ProxyMode, ProxyRefusal, ProxySpec};
+use crate::stack::Standing;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -19,6 +21,12 @@ pub struct FrontSpec {
     pub status: Option<String>,
     /// The counter of violations that it noticed.
     pub violations: Option<String>,
+}
+
+impl FrontSpec {
+    pub(crate) fn standing(&self, known: &Substitutions) -> Option<Standing> {
+        Standing::telling(&self.name, (&self.proof, &self.status, &self.violations), known)
+    }
 }
 
 /// What stands before a server.

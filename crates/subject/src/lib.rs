@@ -45,6 +45,7 @@ mod start;
 mod url;
 mod user;
 mod words;
+mod wrap;
 
 pub use again::{Killed, Starting};
 pub use certificate::{Certificate, NAMES as CERTIFICATE_NAMES};
@@ -67,3 +68,4 @@ pub use running::{Running, StopReport};
 pub use spec::Spec;
 pub use stack::{LayerSpec, build as build_layers};
 pub use start::start;
+pub use wrap::{WrapSpec, prove_wraps, wrapped};

@@ -20,6 +20,7 @@ use crate::spec::Spec;
 use crate::stack;
 use crate::url;
 use crate::user::Runner;
+use crate::wrap::wrapped;
 use bakeoff_units::{Clock, MonotonicClock};
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -93,9 +94,11 @@ fn launch_once(
     let env = subject.environment(&place)?;
     hand_over(runner.as_ref(), &place)?;
     prepare::run(&place, runner.as_ref(), &env)?;
-    let recipe = subject.recipe(&place)?;
+    let mut recipe = subject.recipe(&place)?;
     give_files(runner.as_ref(), &place)?;
     prepare::run_own(&place, runner.as_ref(), &env, &recipe)?;
+    let substitutions = place.substitutions();
+    recipe.argv = wrapped(&context.wraps, recipe.argv, (&context.arm, &substitutions, &place.cwd()))?;
     let plan = plan(&place, &recipe, env, runner.as_ref(), ceiling.clone());
     let guardian = guard(&place, &recipe, plan.clone(), stack.guardian)?;
     let address = SocketAddr::from((context.host(), place.port));
@@ -119,7 +122,8 @@ fn launch_once(
         source,
         log: place.dir.join("guardian.log"),
     })?;
-    let substitutions = place.substitutions();
+    let told = context.wraps.iter().filter_map(|wrap| wrap.standing(&substitutions));
+    let layers = stack.layers.into_iter().chain(told).collect();
     let hits = HitMeter::open(guardian.groups(), &ceiling);
     Ok(Running {
         arm: context.arm.clone(),
@@ -138,7 +142,7 @@ fn launch_once(
         hits,
         logs: recipe.logs,
         guardian: Some(guardian),
-        layers: stack.layers,
+        layers,
         account,
         pid: None,
         again,

@@ -25,7 +25,7 @@ fn plan_text(args: &CompareArgs) -> Result<String, Failure> {
     let sides = Sides { sides: &args.sides, work: &args.work, urls: &args.urls, fronts: &args.fronts };
     if args.fronts.is_empty() && args.sides.len() < 2 {
         return Err(Failure::usage(
-            "there is nothing to compare: give two configurations (with --server), two URLs, or --front twice",
+            "there is nothing to compare: give two CONFIG files (with --server), two URLs, or --front twice",
         ));
     }
     let arms = sides.arms()?;

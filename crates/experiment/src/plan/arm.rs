@@ -2,7 +2,7 @@
 
 use super::{ArmFiles, ClientPlan, Fresh, LimitsPlan, OwnRequests};
 use bakeoff_loadgen::Trust;
-use bakeoff_subject::{FrontKind, FrontSpec, LayerSpec, Spec};
+use bakeoff_subject::{FrontKind, FrontSpec, LayerSpec, Spec, WrapSpec};
 use bakeoff_units::Nanos;
 use std::collections::BTreeMap;
 
@@ -27,6 +27,8 @@ pub struct Arm {
     pub layers: Vec<LayerSpec>,
     /// Servers: what stands before the server, outermost first.
     pub fronts: Vec<FrontSpec>,
+    /// What the server or the command is started through, outermost first.
+    pub wraps: Vec<WrapSpec>,
     /// Servers: run before each start.
     pub prepare: Vec<Vec<String>>,
     /// Lines for the server block of our own configuration.
@@ -98,6 +100,7 @@ impl Arm {
             && self.prepare == other.prepare
             && self.layers == other.layers
             && self.fronts == other.fronts
+            && self.wraps == other.wraps
             && self.directives == other.directives
             && self.requests == other.requests
             && self.client == other.client

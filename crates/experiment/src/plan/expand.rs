@@ -263,13 +263,14 @@ fn over_tls(
 macro_rules! each_key {
     ($($key:ident),*) => {
         impl ArmSection {
-            /// These keys with those of a level put over them; its layers are put on top, its fronts outside, and what it
+            /// These keys with those of a level put over them; its layers are put on top, its fronts and wraps outside, and what it
             /// asks of TLS goes over the arm's key by key.
             fn under(self, over: &Self) -> Self {
                 let layers = on_top(self.layers.clone(), over.layers.as_ref());
                 let front = outside(self.front.clone(), over.front.as_ref());
+                let wraps = outside(self.wraps.clone(), over.wraps.as_ref());
                 let tls_client = over_tls(self.tls_client.clone(), over.tls_client.as_ref());
-                Self { layers, front, tls_client, ..Self { $($key: over.$key.clone().or(self.$key)),* } }
+                Self { layers, front, wraps, tls_client, ..Self { $($key: over.$key.clone().or(self.$key)),* } }
             }
 
             fn fill(&mut self, values: &BTreeMap<String, String>) {
@@ -292,6 +293,7 @@ each_key!(
     tls,
     command,
     wrap,
+    wraps,
     env,
     ready,
     start_timeout,

@@ -8,12 +8,14 @@ use super::{Progress, Run, RunError};
 use crate::directory::LOGS;
 use crate::environment::Placement;
 use crate::plan::{ArmCommand, ArmKind, CommandWork};
-use crate::results::{SubjectSetup, WorkloadSetup};
+use crate::results::{ProofRecord, SubjectSetup, WorkloadSetup};
 use bakeoff_meter::host::HostMeter;
 use bakeoff_meter::{Counters, Times};
-use bakeoff_subject::{Job, Outcome, Status, Substitutions, run_command};
+use bakeoff_subject::{
+    Job, Outcome, Proof, Status, Substitutions, WrapSpec, prove_wraps, run_command, wrapped,
+};
 use bakeoff_units::Nanos;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 /// The class of a command that ended with anything but 0.
@@ -37,6 +39,9 @@ struct Place {
     dir: PathBuf,
     logs: PathBuf,
     command: ArmCommand,
+    /// What the command is started through, outermost first.
+    wraps: Vec<WrapSpec>,
+    proof: Option<ProofRecord>,
 }
 
 impl<'a> CommandBench<'a> {
@@ -53,9 +58,8 @@ impl<'a> CommandBench<'a> {
         }
         let mut arms = Vec::new();
         for name in run.plan.names() {
-            let Some(ArmKind::Command(command)) = run.plan.arm_of(&name).map(|arm| arm.what.clone()) else {
-                continue;
-            };
+            let Some(arm) = run.plan.arm_of(&name) else { continue };
+            let ArmKind::Command(command) = arm.what.clone() else { continue };
             let on_disk = name.replace('\'', ".second");
             let dir = scratch.subdirectory(&on_disk)?;
             let logs = run.dir.path().join(LOGS).join(&on_disk);
@@ -63,9 +67,9 @@ impl<'a> CommandBench<'a> {
                 path: logs.display().to_string(),
                 why: why.to_string(),
             })?;
-            arms.push(Place { name, dir, logs, command });
+            arms.push(Place { name, dir, logs, command, wraps: arm.wraps.clone(), proof: None });
         }
-        let bench = Self {
+        let mut bench = Self {
             work,
             arms,
             host: HostMeter::new(),
@@ -77,6 +81,9 @@ impl<'a> CommandBench<'a> {
         for place in &bench.arms {
             progress.stage(&format!("setting up {}", place.name));
             bench.hooks(place, &place.command.setup)?;
+        }
+        for arm in 0..bench.arms.len() {
+            bench.arms[arm].proof = bench.prove(&bench.arms[arm])?;
         }
         Ok(bench)
     }
@@ -92,7 +99,7 @@ impl<'a> CommandBench<'a> {
 
     fn hooks(&self, place: &Place, commands: &[Vec<String>]) -> Result<(), RunError> {
         for argv in commands {
-            let outcome = self.execute(place, argv, self.work.time_limit)?;
+            let outcome = self.execute(place, argv, &[], self.work.time_limit)?;
             if outcome.status != Status::Exited(0) {
                 return Err(failed(place, argv, &outcome));
             }
@@ -100,27 +107,53 @@ impl<'a> CommandBench<'a> {
         Ok(())
     }
 
-    fn execute(&self, place: &Place, argv: &[String], time_limit: Nanos) -> Result<Outcome, RunError> {
-        let dir = place.dir.display().to_string();
-        let known = Substitutions { root: dir.clone(), dir, ..Substitutions::default() };
+    fn execute(
+        &self,
+        place: &Place,
+        argv: &[String],
+        wraps: &[WrapSpec],
+        time_limit: Nanos,
+    ) -> Result<Outcome, RunError> {
+        let known = place.known();
         let argv = argv
             .iter()
             .map(|word| known.word(word))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|why| RunError::System(std::io::Error::other(format!("{}: {why}", place.name))))?;
-        Ok(run_command(&Job {
+        let argv = wrapped(wraps, argv, (&place.name, &known, &self.cwd))?;
+        Ok(run_command(&self.job(place, argv, &place.logs, time_limit))?)
+    }
+
+    fn job(&self, place: &Place, argv: Vec<String>, prints: &Path, time_limit: Nanos) -> Job<'a> {
+        Job {
             arm: place.name.clone(),
             argv,
             env: place.command.env.clone(),
             cwd: self.cwd.clone(),
-            dir: place.logs.clone(),
+            dir: prints.to_owned(),
             cpus: self.cpus.clone(),
             time_limit: Some(time_limit),
             cpu_source: Default::default(),
             grace: Nanos::from_secs(2),
             executable: None,
             interrupted: self.interrupted,
-        })?)
+        }
+    }
+
+    /// What the wraps of an arm say of themselves, as one.
+    fn prove(&self, place: &Place) -> Result<Option<ProofRecord>, RunError> {
+        let prints = place.logs.join("proof");
+        std::fs::create_dir_all(&prints)
+            .map_err(|why| RunError::Scratch { path: prints.display().to_string(), why: why.to_string() })?;
+        let job = self.job(place, Vec::new(), &prints, self.work.time_limit);
+        let proof: Option<ProofRecord> =
+            Proof::all(prove_wraps(&place.wraps, &place.known(), &job)?).map(Into::into);
+        match proof {
+            Some(proof) if !proof.active => {
+                Err(RunError::LayerOff { arm: place.name.clone(), said: proof.words })
+            }
+            proof => Ok(proof),
+        }
     }
 
     fn run_once(&self, arm: usize, time_limit: Nanos) -> Result<(Outcome, Counters), RunError> {
@@ -130,7 +163,7 @@ impl<'a> CommandBench<'a> {
             drop_caches(Caches::Everything).map_err(RunError::Cold)?;
         }
         let before = self.host.read();
-        let outcome = self.execute(place, &place.command.argv, time_limit)?;
+        let outcome = self.execute(place, &place.command.argv, &place.wraps, time_limit)?;
         let host = self.host.read().since(&before);
         let cores = self.cpus.len().max(1) as f64;
         let cpu = outcome.cpu.map_or(outcome.user + outcome.system, |reading| reading.nanos);
@@ -207,9 +240,26 @@ impl Bench for CommandBench<'_> {
         }
     }
 
+    fn proof(&self, arm: usize) -> Option<ProofRecord> {
+        self.arms[arm].proof.clone()
+    }
+
     fn subject(&self, arm: usize) -> SubjectSetup {
-        let command = self.arms[arm].command.argv.clone();
-        SubjectSetup { server: "command".to_owned(), command, ..SubjectSetup::default() }
+        let place = &self.arms[arm];
+        let words = place.wraps.iter().flat_map(|wrap| &wrap.words).chain(&place.command.argv);
+        SubjectSetup {
+            server: "command".to_owned(),
+            command: words.cloned().collect(),
+            proof: place.proof.clone(),
+            ..SubjectSetup::default()
+        }
+    }
+}
+
+impl Place {
+    fn known(&self) -> Substitutions {
+        let dir = self.dir.display().to_string();
+        Substitutions { root: dir.clone(), dir, ..Substitutions::default() }
     }
 }
 

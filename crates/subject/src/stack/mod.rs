@@ -19,7 +19,6 @@ pub(crate) use status::{fallen, violations_noted};
 use crate::cgroup::Ceiling;
 use crate::config::Substitutions;
 use crate::context::Context;
-use crate::front::FrontSpec;
 use crate::guardian::Guardian;
 use crate::program;
 use crate::run_command::{Job, Status, guard_in, guard_with, wait};
@@ -52,13 +51,18 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// Of something before a server: what it tells of itself, and how it is proved. `None` where it tells nothing.
-    pub(crate) fn of_front(front: &FrontSpec, substitutions: &Substitutions) -> Option<Self> {
-        let FrontSpec { name, proof, status, violations, .. } = front.clone();
+    /// Of something that is no layer under a server: its proof, its status, its counter of violations. `None` where it
+    /// tells nothing.
+    pub(crate) fn telling(
+        name: &str,
+        (proof, status, violations): (&Option<Vec<String>>, &Option<String>, &Option<String>),
+        substitutions: &Substitutions,
+    ) -> Option<Self> {
         if proof.is_none() && status.is_none() {
             return None;
         }
-        let spec = LayerSpec { name, proof, status, violations, ..LayerSpec::default() };
+        let (proof, status, violations) = (proof.clone(), status.clone(), violations.clone());
+        let spec = LayerSpec { name: name.to_owned(), proof, status, violations, ..LayerSpec::default() };
         Some(Self { spec, substitutions: substitutions.clone(), daemon: None })
     }
 }

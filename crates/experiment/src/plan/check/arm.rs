@@ -7,15 +7,16 @@ use super::super::{Arm, ArmCommand, ArmKind, Work};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use bakeoff_loadgen::Trust;
-use bakeoff_subject::{FrontSpec, LayerSpec, Spec};
+use bakeoff_subject::{FrontSpec, LayerSpec, Spec, WrapSpec};
 
 /// What an arm of a `command` workload may say.
-const COMMAND_KEYS: [&str; 6] = ["command", "wrap", "env", "setup", "prepare", "cleanup"];
+const COMMAND_KEYS: [&str; 7] = ["command", "wrap", "wraps", "env", "setup", "prepare", "cleanup"];
 
 /// What arms may name.
 pub(super) struct Known {
     pub(super) layers: Vec<LayerSpec>,
     pub(super) fronts: Vec<FrontSpec>,
+    pub(super) wraps: Vec<WrapSpec>,
 }
 
 impl Context<'_> {
@@ -56,6 +57,7 @@ impl Context<'_> {
             layers: self.layers(name, arm, &what, &known.layers)?,
             client: self.client(arm, w, &what, (&fronts, fresh))?,
             fronts,
+            wraps: self.wraps(arm, &what, &known.wraps)?,
             what,
             prepare,
             directives: self.directives(arm)?,
@@ -145,7 +147,6 @@ impl Context<'_> {
             ("prepare", arm.prepare.as_ref().map(Spanned::span), !is(&["url"])),
             ("limits", arm.limits.as_ref().map(Spanned::span), !is(&["url"])),
             ("layers", arm.layers.as_ref().map(Spanned::span), is(&["nginx", "apache", "command"])),
-            ("wrap", arm.wrap.as_ref().map(Spanned::span), false),
             ("setup", arm.setup.as_ref().map(Spanned::span), false),
             ("cleanup", arm.cleanup.as_ref().map(Spanned::span), false),
             ("path", arm.path.as_ref().map(Spanned::span), false),
@@ -157,7 +158,7 @@ impl Context<'_> {
                 let help = match key {
                     "tls" => "a url says https:// itself",
                     "layers" => "layers stand under `nginx`, `apache` or a `command`, which serve files",
-                    "wrap" | "setup" | "cleanup" => "it belongs to the `command` workload",
+                    "setup" | "cleanup" => "it belongs to the `command` workload",
                     "path" | "drop" => "it belongs to the `files` workload",
                     _ => "take the line out",
                 };
@@ -184,8 +185,7 @@ impl Context<'_> {
             let what = format!("the arm `{}` has no command", name.as_ref());
             return self.wrong(name.span(), what, "give it `command`, or give the workload one");
         };
-        let mut argv = arm.wrap.as_ref().map(|wrap| self.argv(wrap)).transpose()?.unwrap_or_default();
-        argv.extend(self.argv(command)?);
+        let argv = self.argv(command)?;
         let hook = |own: &Option<Spanned<OneOrMany>>, common: &Option<Spanned<OneOrMany>>| {
             own.as_ref().or(common.as_ref()).map_or(Ok(Vec::new()), |commands| self.hook(commands))
         };

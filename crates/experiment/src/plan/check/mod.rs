@@ -15,6 +15,7 @@ mod slices;
 #[cfg(test)]
 mod tests;
 mod workload;
+mod wraps;
 
 use super::error::suggestion;
 use super::expand::Cell;
@@ -50,7 +51,8 @@ fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
     let peak = e.kind.as_ref().is_some_and(|kind| kind.as_ref() == "peak");
     let work = cx.work(&file.workload, cx.pick(e.slice_requests.as_ref()).as_ref(), peak)?;
     let (factors, cells) = cx.expand(file)?;
-    let known = arm::Known { layers: cx.own_layers(file)?, fronts: cx.own_fronts(file)? };
+    let known =
+        arm::Known { layers: cx.own_layers(file)?, fronts: cx.own_fronts(file)?, wraps: cx.own_wraps(file)? };
     let mut arms = Vec::new();
     for cell in &cells {
         arms.push(cx.arm(cell, &file.workload, &work, &known)?);

@@ -3,7 +3,7 @@
 use crate::plan::*;
 use bakeoff_stats::Margin;
 use bakeoff_subject::Spec;
-use bakeoff_units::{Bytes, PerSecond};
+use bakeoff_units::{Bytes, Nanos, PerSecond};
 use bakeoff_workload::replay::LogSource;
 
 const GOOD: &str = r#"
@@ -104,11 +104,7 @@ fn fronts_are_products_sections_or_none_and_what_they_cannot_do_is_said_at_its_l
     let names: Vec<&str> = plan.arms[1].fronts.iter().map(|front| front.name.as_str()).collect();
     assert_eq!(names, ["outer", "varnish"]);
     let Work::Requests(work) = plan.work else { panic!("no requests") };
-    assert_eq!(
-        work.max_age,
-        Some(bakeoff_units::Nanos::from_secs(86_400)),
-        "for both arms, printed in the plan's check"
-    );
+    assert_eq!(work.max_age, Some(Nanos::from_secs(86_400)), "for both arms, printed in the plan's check");
     let Work::Requests(work) = parse(GOOD).unwrap().work else { panic!("no requests") };
     assert_eq!(work.max_age, None, "where nothing stands in front nothing is said of it");
     let none = good.replace("\"outer\", \"varnish\"", "\"none\"");
@@ -133,6 +129,27 @@ fn fronts_are_products_sections_or_none_and_what_they_cannot_do_is_said_at_its_l
         for word in expected {
             assert!(message.contains(word), "{to}\nshould say {word}\n{message}");
         }
+    }
+}
+
+#[test]
+fn wraps_are_sections_outermost_first_and_words_without_a_name_the_innermost() {
+    let sections = "[wrap.a]\nwords = [\"outer\"]\n[wrap.b]\nwords = [\"inner\", \"-x\"]\n";
+    let good = GOOD.replace("tls = true", "wraps = [\"a\", \"b\"]\nwrap = [\"nice\"]") + sections;
+    let plan = parse(&good).unwrap();
+    let names: Vec<&str> = plan.arms[1].wraps.iter().map(|wrap| wrap.name.as_str()).collect();
+    assert_eq!(names, ["a", "b", "wrap"]);
+    for (from, to, expected) in [
+        ("\"b\"]", "\"c\"]", "no wrap `c`"),
+        ("\"b\"]", "\"a\"]", "twice"),
+        ("[\"inner\", \"-x\"]", "[]", "no program"),
+        ("[wrap.a]", "[wrap.\"a b\"]", "no name for a wrap"),
+        ("server = \"origin\"\nwraps", "url = \"http://127.0.0.1:1\"\nwraps", "not started through"),
+    ] {
+        let text = good.replacen(from, to, 1);
+        assert_ne!(text, good, "nothing was changed: {from}");
+        let message = parse(&text).expect_err(to);
+        assert!(message.contains(expected), "{to}: {message}");
     }
 }
 

@@ -39,8 +39,10 @@ pub struct ArmSection {
     /// A server of your own: program and arguments, the same substitutions. In the command
     /// workload: what is measured.
     pub command: Option<Spanned<Vec<String>>>,
-    /// command workload: put before the workload's command, as a layer would be.
+    /// Words put before those of the server or the command.
     pub wrap: Option<Spanned<Vec<String>>>,
+    /// What the server or the command is started through, outermost first: names of `[wrap.NAME]`.
+    pub wraps: Option<Spanned<Vec<Spanned<String>>>>,
     /// Environment variables of the command.
     pub env: Option<Spanned<BTreeMap<String, String>>>,
     /// command server: a path that answers below 500 when it is ready. Default: its port accepts.

@@ -8,6 +8,7 @@ mod factors;
 mod front;
 mod spanned;
 mod workload;
+mod wrap;
 
 pub(super) use arm::{ArmSection, LayerSection, LimitsSection};
 pub(super) use client::{Http2Entry, Http2Section, TlsClientSection, Words};
@@ -17,6 +18,7 @@ pub(super) use factors::FactorLevel;
 pub(super) use front::FrontSection;
 pub(super) use spanned::Spanned;
 pub(super) use workload::{OneOrMany, TreeSection, UrlEntry, WorkloadSection};
+pub(super) use wrap::WrapSection;
 
 use super::PlanError;
 use schemars::JsonSchema;
@@ -55,6 +57,9 @@ pub struct PlanFile {
     /// What may stand before servers, by name; products that bakeoff knows need no section.
     #[serde(default)]
     pub front: BTreeMap<Spanned<String>, FrontSection>,
+    /// What servers and commands may be started through, by name.
+    #[serde(default)]
+    pub wrap: BTreeMap<Spanned<String>, WrapSection>,
     /// The arms, by name.
     #[serde(deserialize_with = "in_order")]
     #[schemars(with = "BTreeMap<String, ArmSection>")]

@@ -121,6 +121,7 @@ impl Starter<'_> {
             limits: limits(&arm.limits),
             reference: self.files.reference.clone(),
             layers: arm.layers.clone(),
+            wraps: arm.wraps.clone(),
             ..Context::new(&directory_name(name), &self.scratch, root, self.run.interrupted)
         }
     }

@@ -1,0 +1,70 @@
+//! Words that a guardian puts before a program's own: a sandbox, a launcher, a profiler.
+//!
+//! Measuring side, cold path. Owns how several are nested and what each tells of itself. The program that is started is the
+//! outermost wrap; whatever it becomes stays below the guardian, in its account.
+
+use crate::SubjectError;
+use crate::config::Substitutions;
+use crate::program;
+use crate::prove::{Proof, prove_by};
+use crate::run_command::Job;
+use crate::stack::Standing;
+use std::path::Path;
+
+/// A wrap as a plan describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WrapSpec {
+    /// Its name.
+    pub name: String,
+    /// Program and arguments, with the substitutions of what they are put before; no shell.
+    pub words: Vec<String>,
+    /// A command that tells whether it is on, as a layer's.
+    pub proof: Option<Vec<String>>,
+    /// A file with a line `NAME NUMBER` for each of its counters.
+    pub status: Option<String>,
+    /// The counter of violations that it noticed.
+    pub violations: Option<String>,
+}
+
+/// A command with these wraps before it, the outermost first; their programs are found from `cwd` or the `PATH`.
+///
+/// # Errors
+/// A word that cannot be filled in, a program that is not there.
+pub fn wrapped(
+    wraps: &[WrapSpec],
+    argv: Vec<String>,
+    (arm, known, cwd): (&str, &Substitutions, &Path),
+) -> Result<Vec<String>, SubjectError> {
+    let words = wraps
+        .iter()
+        .map(|wrap| program::command(arm, known, &wrap.words, &format!("wrap {}", wrap.name), cwd));
+    let mut all = words.collect::<Result<Vec<_>, _>>()?.concat();
+    all.extend(argv);
+    Ok(all)
+}
+
+/// What the wraps of a command say of themselves, by name. `job` is a command of the same arm in everything but its
+/// words, with a directory that holds no output yet.
+///
+/// # Errors
+/// As [`prove_by`].
+pub fn prove_wraps(
+    wraps: &[WrapSpec],
+    known: &Substitutions,
+    job: &Job<'_>,
+) -> Result<Vec<(String, Proof)>, SubjectError> {
+    let mut proofs = Vec::new();
+    for wrap in wraps {
+        if let Some(argv) = &wrap.proof {
+            let argv = program::command(&job.arm, known, argv, "proof", &job.cwd)?;
+            proofs.push((wrap.name.clone(), prove_by(&Job { argv, ..job.clone() })?));
+        }
+    }
+    Ok(proofs)
+}
+
+impl WrapSpec {
+    pub(crate) fn standing(&self, known: &Substitutions) -> Option<Standing> {
+        Standing::telling(&self.name, (&self.proof, &self.status, &self.violations), known)
+    }
+}
