@@ -159,3 +159,26 @@ fn two_configurations_of_a_proxy_are_compared_before_one_origin() {
     }
     yard.run(&["compare", "--front", "none"]).exits(2).says(&["nothing to compare"]);
 }
+
+#[test]
+fn a_cache_that_is_passed_by_at_higher_rates_has_its_peak_where_that_begins() {
+    if !has("haproxy", "a_cache_that_is_passed_by_at_higher_rates_has_its_peak_where_that_begins") {
+        return;
+    }
+    let yard = Yard::new();
+    // Above 300 requests a second nothing is looked for in the store any more.
+    let rest = "  http-request cache-use store if { fe_req_rate lt 300 }\n  http-response cache-store store\n";
+    let store = "cache store\n  total-max-size 16\n  max-object-size 100000\n  max-age 3600\n";
+    yard.write("a.cfg", format!("{store}{}", haproxy(rest)));
+    let text = "[experiment]\nseed = 7\nkind = \"peak\"\nbaseline = \"cache\"\nbudget = \"40s\"\n\n\
+                [peak]\nslo = \"50ms\"\nmax_rate = \"1200/s\"\nconfirm = \"2s\"\nprecision = \"10%\"\n\n\
+                [workload]\nkind = \"get\"\nclock = \"constant\"\nurls = [\"/bytes/500\", \"/bytes/600\"]\n\n\
+                [front.shy]\nproduct = \"haproxy\"\nconfig = \"a.cfg\"\n\n\
+                [arm.cache]\nserver = \"origin\"\nfront = [\"shy\"]\n";
+    run(&yard, text).exits(0);
+    let peak = yard.results("out")["peak"].clone();
+    let arm = &peak["arms"]["cache"];
+    let rate = arm["sustained_per_s"].as_f64().or(arm["rate_per_s"].as_f64());
+    assert!(rate.is_some_and(|rate| (100.0..=330.0).contains(&rate)), "{arm}");
+    assert!(arm.to_string().contains("hit-ratio"), "{arm}");
+}

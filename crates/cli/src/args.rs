@@ -215,7 +215,7 @@ pub(crate) struct CompareArgs {
     /// once: two configurations of it before the built-in origin
     #[arg(long = "front", value_name = "NAME[=CONFIG]")]
     pub(crate) fronts: Vec<String>,
-    /// With --front: how long caches may keep what the built-in origin sends [default: 1day]
+    /// With --front: how long caches may keep what the built-in origin sends [default: 24h]
     #[arg(long, value_name = "TIME", requires = "fronts")]
     pub(crate) max_age: Option<String>,
     /// Robots asking at the same time

@@ -149,9 +149,24 @@ impl Station {
     /// As [`Station::run`]; also for HTTP/2, whose heads are not kept.
     pub fn run_heard<S: Source + Listener>(&mut self, job: Job<'_, S>) -> io::Result<(Recording, Vec<S>)> {
         if S::LISTENS && self.target.protocol != Protocol::Http1 {
-            return Err(unsupported("a source that listens needs HTTP/1.1: heads of HTTP/2 are not kept"));
+            return Err(unsupported(NEEDS_HTTP1));
         }
         self.run_lanes(job, None)
+    }
+
+    /// Both: sources that listen, and the number in flight every so often.
+    ///
+    /// # Errors
+    /// As [`Station::run_heard`].
+    pub fn run_heard_sampled<S: Source + Listener>(
+        &mut self,
+        job: Job<'_, S>,
+        every: Nanos,
+    ) -> io::Result<(Recording, Vec<S>)> {
+        if S::LISTENS && self.target.protocol != Protocol::Http1 {
+            return Err(unsupported(NEEDS_HTTP1));
+        }
+        self.run_lanes(job, Some(every))
     }
 
     fn run_lanes<S: Source + Listener>(
@@ -202,6 +217,8 @@ impl Station {
         Ok((sum_up(told, start), sources))
     }
 }
+
+const NEEDS_HTTP1: &str = "a source that listens needs HTTP/1.1: heads of HTTP/2 are not kept";
 
 fn unsupported(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, why)

@@ -73,6 +73,9 @@ pub struct Unloaded {
     pub p50_ns: u64,
     /// The quantile that is bounded, ns.
     pub quantile_ns: u64,
+    /// Share of replies that came from a store, where that can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hit_ratio: Option<f64>,
 }
 
 /// One trial: a line of `trials.jsonl`.

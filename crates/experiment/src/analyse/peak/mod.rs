@@ -21,7 +21,7 @@ use bakeoff_stats::knee::{
     Budget, Confirmation, Criteria, Finding, Judged, LEVEL, Limit, Observation, Outcome, Purpose, Search,
     SearchPlan, Slo, Trial, VoidReason, growth, ratio_of_knees,
 };
-use bakeoff_units::{Nanos, PerSecond};
+use bakeoff_units::{Nanos, PerSecond, Ratio};
 use std::collections::BTreeMap;
 
 /// Each bound of the growth in flight errs in 5 %.
@@ -69,7 +69,8 @@ impl ArmSearch {
 fn search_plan(setup: &PeakSetup, arm: &str, seed: u64) -> Option<SearchPlan> {
     let start = setup.arms.get(arm)?;
     let slo = Slo { quantile: setup.quantile, limit: Nanos::new(setup.slo_ns) };
-    let criteria = Criteria { replies: setup.replies, errors: setup.errors, ..Criteria::new(slo, None) };
+    let hit_ratio = start.unloaded.hit_ratio.and_then(Ratio::new);
+    let criteria = Criteria { replies: setup.replies, errors: setup.errors, ..Criteria::new(slo, hit_ratio) };
     Some(SearchPlan {
         lowest: PerSecond::new(start.lowest_per_s)?,
         most: setup.max_rate_per_s.and_then(PerSecond::new),
@@ -103,7 +104,7 @@ fn observation(
         lateness_p99,
         own_lateness_p99: None,
         slo_quantile: quantile(setup.quantile),
-        hit_ratio: None,
+        hit_ratio: counters.hits.and_then(|hits| Ratio::new(hits.ratio()?)),
         growth,
         generator_limited: counters.generator_busy >= GENERATOR_LIMIT,
         took: Nanos::new(record.took_ns),

@@ -53,7 +53,7 @@ pub struct WorkloadSection {
     pub from: Option<Spanned<Words>>,
     /// Requests: a connection that does not stand after this long has failed. Default: `timeout`.
     pub connect_timeout: Option<Spanned<String>>,
-    /// Requests: how long caches may keep what the built-in origin sends, and our own nginx. Default "1day" where an arm has
+    /// Requests: how long caches may keep what the built-in origin sends, and our own nginx. Default "24h" where an arm has
     /// a front, else nothing is said of it.
     pub max_age: Option<Spanned<String>>,
     /// Time limit of a request. Default "10s".

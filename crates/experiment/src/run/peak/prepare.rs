@@ -199,7 +199,8 @@ impl Scout<'_, '_, '_> {
         }
         let quantile = |q: f64| response.quantile(q).get();
         let (p50_ns, quantile_ns) = (quantile(0.5), quantile(self.quest.plan.quantile));
-        let unloaded = Unloaded { replies_per_s: replies_per_s(&measured), p50_ns, quantile_ns };
+        let hit_ratio = measured.counters.hits.and_then(|hits| hits.ratio());
+        let unloaded = Unloaded { replies_per_s: replies_per_s(&measured), p50_ns, quantile_ns, hit_ratio };
         let closed = closed.to_vec();
         Ok(PeakStart { guess_per_s: guess.get(), lowest_per_s: lowest, closed, unloaded })
     }

@@ -4,6 +4,7 @@
 //! followed to its end.
 
 use super::ServerBench;
+use super::hits::Numbered;
 use super::jobs::{Jobs, no_replies, pacer};
 use crate::plan::LoadClock;
 use crate::results::{InFlight, TrialLateness};
@@ -137,7 +138,15 @@ impl ServerBench<'_> {
             refused,
             interrupted,
         };
-        let mut recording = place.station.run_sampled(job, every).map_err(RunError::Generator)?;
+        let mut recording = match &mut place.seen {
+            None => place.station.run_sampled(job, every).map_err(RunError::Generator)?,
+            Some(seen) => {
+                let heard = place.station.run_heard_sampled(job.with_sources(Numbered::new), every);
+                let (mut recording, noted) = heard.map_err(RunError::Generator)?;
+                recording.counters.hits = Some(seen.judge(noted));
+                recording
+            }
+        };
         recording.counters.handshakes = recording.handshakes.counts();
         place.tls = place.tls.take().or_else(|| recording.tls.clone());
         place.running.alive()?;
