@@ -21,6 +21,7 @@ pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "tls-connections", text: include_str!("../../../plans/tls-connections.toml") },
     ShippedPlan { name: "tls-first-use", text: include_str!("../../../plans/tls-first-use.toml") },
     ShippedPlan { name: "url-rules", text: include_str!("../../../plans/url-rules.toml") },
+    ShippedPlan { name: "cache-verdict", text: include_str!("../../../plans/cache-verdict.toml") },
     ShippedPlan { name: "compile", text: include_str!("../../../plans/compile.toml") },
     ShippedPlan { name: "enforcer", text: include_str!("../../../plans/enforcer.toml") },
     ShippedPlan { name: "enforcer-cpu", text: include_str!("../../../plans/enforcer-cpu.toml") },
