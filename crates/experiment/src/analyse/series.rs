@@ -52,10 +52,10 @@ impl Table {
     }
 
     /// The rounds in which a figure is measured as it is: in a duet the arms share the machine, so of it only what a
-    /// subject uses for its own requests holds.
+    /// subject uses for its own requests holds, and what became of them.
     pub(super) fn valid_for(&self, meter: &Meter) -> &Series {
         let of_subject = meter.side == Side::Subject && meter.kind != Kind::Histogram && !meter.is_speed();
-        if of_subject { &self.main } else { self.timed() }
+        if of_subject || meter.part_of.is_some() { &self.main } else { self.timed() }
     }
 
     /// The rounds of which times and rates hold.
