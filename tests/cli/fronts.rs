@@ -167,7 +167,8 @@ fn a_cache_that_is_passed_by_at_higher_rates_has_its_peak_where_that_begins() {
     }
     let yard = Yard::new();
     // Above 300 requests a second nothing is looked for in the store any more.
-    let rest = "  http-request cache-use store if { fe_req_rate lt 300 }\n  http-response cache-store store\n";
+    let rest =
+        "  http-request cache-use store if { fe_req_rate lt 300 }\n  http-response cache-store store\n";
     let store = "cache store\n  total-max-size 16\n  max-object-size 100000\n  max-age 3600\n";
     yard.write("a.cfg", format!("{store}{}", haproxy(rest)));
     let text = "[experiment]\nseed = 7\nkind = \"peak\"\nbaseline = \"cache\"\nbudget = \"40s\"\n\n\

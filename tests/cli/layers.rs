@@ -226,3 +226,32 @@ fn wrong_layers_are_refused_with_the_line() {
     yard.write("plan.toml", plan("", WALK, "[arm.plain]\nserver = \"origin\"\nlayers = [\"loop-ext4\"]"));
     yard.run(&["check", "plan.toml"]).exits(2).says(&["`layers`", "serve files"]);
 }
+
+#[test]
+fn a_command_runs_over_its_layers_and_finds_what_they_show() {
+    if !is_root("a_command_runs_over_its_layers_and_finds_what_they_show") {
+        return;
+    }
+    let yard = Yard::new();
+    let workload = "kind = \"command\"\nsetup = [\"sh\", \"-c\", \"mkdir {dir}/in; echo plain > {dir}/in/f\"]\n\
+        command = [\"sh\", \"-c\", \"cat {dir}/in/f\"]";
+    // What it shows is a copy in which the file says something else; a mount that nobody else sees; a daemon.
+    let layers = "[layer.copy]\nbuild = [\"sh\", \"-c\", \"cp -r {under}/in {dir}/copy; echo copied > {dir}/copy/f\"]\nroot = \"{dir}/copy\"\n\n\
+        [layer.bound]\nbuild = [\"mkdir\", \"{dir}/bound\"]\nup = [\"mount\", \"--bind\", \"{under}\", \"{dir}/bound\"]\nroot = \"{dir}/bound\"\n\
+        proof = [\"test\", \"-d\", \"{dir}/bound\"]\n\n\
+        [layer.watching]\ndaemon = [\"sh\", \"-c\", \"echo ready; exec sleep 1000\"]\nready = \"ready\"\n";
+    let arms = format!(
+        "{layers}\n[arm.plain]\n\n[arm.layered]\nlayers = [\"copy\", \"bound\", \"watching\"]\n\
+         command = [\"sh\", \"-c\", \"cat {{root}}/f; grep -c bound /proc/self/mountinfo\"]\n"
+    );
+    run(&yard, &plan("", workload, &arms)).exits(0);
+    let said = |arm: &str| yard.read(&format!("out/logs/{arm}/stdout.log"));
+    assert!(said("layered").starts_with("copied\n1\n"), "{}", said("layered"));
+    assert!(said("plain").starts_with("plain\n"), "{}", said("plain"));
+    let layered = arm(&yard, "layered");
+    assert_eq!(layered["proof"]["active"], true, "{layered}");
+    assert!(layered["meters"]["subject_cpu_per_request"].as_f64().unwrap() > 0.0, "{layered}");
+    let fallen = Yard::new();
+    let text = plan("", workload, &arms.replace("exec sleep 1000", "sleep 0.05"));
+    run(&fallen, &text).exits(3).says(&["watching"]);
+}

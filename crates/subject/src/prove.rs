@@ -12,6 +12,7 @@ use crate::cpu::CpuChoice;
 use crate::program;
 use crate::run_command::{Job, Status, run_command};
 use crate::running::Running;
+use crate::stack::Standing;
 use crate::start::private_dir;
 use crate::words::{first_line, last_words};
 use std::fs;
@@ -70,10 +71,19 @@ impl Proof {
 /// # Errors
 /// As [`prove`].
 pub fn prove_layers(running: &Running, context: &Context<'_>) -> Result<Vec<(String, Proof)>, SubjectError> {
+    prove_standing(&running.layers, |known| with_pid(known, running), context)
+}
+
+/// The same of a stack; `known` adds what a proof may say besides the layer's own words.
+pub(crate) fn prove_standing(
+    layers: &[Standing],
+    known: impl Fn(&Substitutions) -> Substitutions,
+    context: &Context<'_>,
+) -> Result<Vec<(String, Proof)>, SubjectError> {
     let mut proofs = Vec::new();
-    for layer in &running.layers {
+    for layer in layers {
         if let Some(argv) = &layer.spec.proof {
-            let proof = prove_with(&with_pid(&layer.substitutions, running), context, argv)?;
+            let proof = prove_with(&known(&layer.substitutions), context, argv)?;
             proofs.push((layer.spec.name.clone(), proof));
         }
     }

@@ -12,7 +12,8 @@ use crate::results::{ProofRecord, SubjectSetup, WorkloadSetup};
 use bakeoff_meter::host::HostMeter;
 use bakeoff_meter::{Counters, Times};
 use bakeoff_subject::{
-    Job, Outcome, Proof, Status, Substitutions, WrapSpec, prove_wraps, run_command, wrapped,
+    Context, Job, LayerSpec, Layered, Outcome, Proof, Status, Substitutions, WrapSpec, prove_wraps,
+    run_command, wrapped,
 };
 use bakeoff_units::Nanos;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,7 @@ pub(crate) struct CommandBench<'a> {
     cpus: Vec<usize>,
     cwd: PathBuf,
     interrupted: &'a AtomicBool,
-    _scratch: Scratch,
+    scratch: Scratch,
 }
 
 struct Place {
@@ -42,6 +43,9 @@ struct Place {
     /// What the command is started through, outermost first.
     wraps: Vec<WrapSpec>,
     proof: Option<ProofRecord>,
+    layers: Vec<LayerSpec>,
+    /// The layers over its directory, once they are up.
+    layered: Option<Layered>,
 }
 
 impl<'a> CommandBench<'a> {
@@ -67,7 +71,16 @@ impl<'a> CommandBench<'a> {
                 path: logs.display().to_string(),
                 why: why.to_string(),
             })?;
-            arms.push(Place { name, dir, logs, command, wraps: arm.wraps.clone(), proof: None });
+            arms.push(Place {
+                name,
+                dir,
+                logs,
+                command,
+                wraps: arm.wraps.clone(),
+                proof: None,
+                layers: arm.layers.clone(),
+                layered: None,
+            });
         }
         let mut bench = Self {
             work,
@@ -76,13 +89,17 @@ impl<'a> CommandBench<'a> {
             cpus: placement.subject.clone(),
             cwd: run.plan.base_dir.clone(),
             interrupted: run.interrupted,
-            _scratch: scratch,
+            scratch,
         };
         for place in &bench.arms {
             progress.stage(&format!("setting up {}", place.name));
             bench.hooks(place, &place.command.setup)?;
         }
         for arm in 0..bench.arms.len() {
+            if !bench.arms[arm].layers.is_empty() {
+                progress.stage(&format!("putting up the layers of {}", bench.arms[arm].name));
+                bench.raise(arm)?;
+            }
             bench.arms[arm].proof = bench.prove(&bench.arms[arm])?;
         }
         Ok(bench)
@@ -91,6 +108,7 @@ impl<'a> CommandBench<'a> {
     /// Runs the cleanup of every arm.
     pub(crate) fn stop(mut self) -> Result<(), RunError> {
         self.interrupted = &NOT_INTERRUPTED;
+        self.arms.iter_mut().for_each(|place| place.layered = None);
         for place in &self.arms {
             self.hooks(place, &place.command.cleanup)?;
         }
@@ -124,6 +142,42 @@ impl<'a> CommandBench<'a> {
         Ok(run_command(&self.job(place, argv, &place.logs, time_limit))?)
     }
 
+    /// The command that is measured, over its layers. A stack that went with a command that took too long is put up anew.
+    fn execute_layered(&mut self, arm: usize, time_limit: Nanos) -> Result<Outcome, RunError> {
+        if self.arms[arm].layered.is_none() {
+            self.raise(arm)?;
+        }
+        let Some(mut layered) = self.arms[arm].layered.take() else { return Err(RunError::Interrupted) };
+        let place = &self.arms[arm];
+        let known = Substitutions { root: layered.root().display().to_string(), ..place.known() };
+        let argv = place.command.argv.iter().map(|word| known.word(word)).collect::<Result<Vec<_>, _>>();
+        let argv =
+            argv.map_err(|why| RunError::System(std::io::Error::other(format!("{}: {why}", place.name))))?;
+        let argv = wrapped(&place.wraps, argv, (&place.name, &known, &self.cwd))?;
+        let outcome = layered.run(&self.job(place, argv, &place.logs, time_limit))?;
+        let stands = matches!(outcome.status, Status::Exited(_) | Status::Killed(_));
+        self.arms[arm].layered = Some(layered).filter(|_| stands);
+        Ok(outcome)
+    }
+
+    fn raise(&mut self, arm: usize) -> Result<(), RunError> {
+        let layered = Layered::raise(&self.around(&self.arms[arm]))?;
+        self.arms[arm].layered = Some(layered);
+        Ok(())
+    }
+
+    /// The surroundings of an arm's layers.
+    fn around(&self, place: &Place) -> Context<'a> {
+        let name = place.name.replace('\'', ".second");
+        Context {
+            home: Some(self.cwd.clone()),
+            cpus: self.cpus.clone(),
+            start_timeout: self.work.time_limit,
+            layers: place.layers.clone(),
+            ..Context::new(&name, self.scratch.path(), &place.dir, self.interrupted)
+        }
+    }
+
     fn job(&self, place: &Place, argv: Vec<String>, prints: &Path, time_limit: Nanos) -> Job<'a> {
         Job {
             arm: place.name.clone(),
@@ -146,8 +200,12 @@ impl<'a> CommandBench<'a> {
         std::fs::create_dir_all(&prints)
             .map_err(|why| RunError::Scratch { path: prints.display().to_string(), why: why.to_string() })?;
         let job = self.job(place, Vec::new(), &prints, self.work.time_limit);
-        let proof: Option<ProofRecord> =
-            Proof::all(prove_wraps(&place.wraps, &place.known(), &job)?).map(Into::into);
+        let mut proofs = match &place.layered {
+            Some(layered) => layered.prove(&self.around(place))?,
+            None => Vec::new(),
+        };
+        proofs.extend(prove_wraps(&place.wraps, &place.known(), &job)?);
+        let proof: Option<ProofRecord> = Proof::all(proofs).map(Into::into);
         match proof {
             Some(proof) if !proof.active => {
                 Err(RunError::LayerOff { arm: place.name.clone(), said: proof.words })
@@ -156,14 +214,18 @@ impl<'a> CommandBench<'a> {
         }
     }
 
-    fn run_once(&self, arm: usize, time_limit: Nanos) -> Result<(Outcome, Counters), RunError> {
+    fn run_once(&mut self, arm: usize, time_limit: Nanos) -> Result<(Outcome, Counters), RunError> {
         let place = &self.arms[arm];
         self.hooks(place, &place.command.prepare)?;
         if self.work.cold {
             drop_caches(Caches::Everything).map_err(RunError::Cold)?;
         }
         let before = self.host.read();
-        let outcome = self.execute(place, &place.command.argv, &place.wraps, time_limit)?;
+        let outcome = if place.layers.is_empty() {
+            self.execute(place, &place.command.argv, &place.wraps, time_limit)?
+        } else {
+            self.execute_layered(arm, time_limit)?
+        };
         let host = self.host.read().since(&before);
         let cores = self.cpus.len().max(1) as f64;
         let cpu = outcome.cpu.map_or(outcome.user + outcome.system, |reading| reading.nanos);

@@ -10,7 +10,7 @@ use bakeoff_loadgen::Trust;
 use bakeoff_subject::{FrontSpec, LayerSpec, Spec, WrapSpec};
 
 /// What an arm of a `command` workload may say.
-const COMMAND_KEYS: [&str; 7] = ["command", "wrap", "wraps", "env", "setup", "prepare", "cleanup"];
+const COMMAND_KEYS: [&str; 8] = ["command", "wrap", "wraps", "layers", "env", "setup", "prepare", "cleanup"];
 
 /// What arms may name.
 pub(super) struct Known {
@@ -197,7 +197,9 @@ impl Context<'_> {
             env: env(arm),
         };
         let hooks = planned.setup.iter().chain(&planned.prepare).chain(&planned.cleanup).flatten();
-        self.only_dir(name, planned.argv.iter().chain(hooks))?;
+        // What layers show of the directory has a name of its own.
+        let shown = |word: &&String| arm.layers.is_some() && word.contains("{root}");
+        self.only_dir(name, planned.argv.iter().filter(|word| !shown(word)).chain(hooks))?;
         Ok(planned)
     }
 

@@ -96,8 +96,15 @@ impl Context<'_> {
         known: &[LayerSpec],
     ) -> Checked<Vec<LayerSpec>> {
         let Some(list) = &arm.layers else { return Ok(Vec::new()) };
-        if !matches!(what, ArmKind::Server(Spec::Nginx { .. } | Spec::Apache { .. } | Spec::Command { .. })) {
-            let help = "layers stand under `nginx`, `apache` or a `command`, which serve files";
+        let reads_files = match what {
+            ArmKind::Server(server) => {
+                matches!(server, Spec::Nginx { .. } | Spec::Apache { .. } | Spec::Command { .. })
+            }
+            ArmKind::Command(_) => true,
+            ArmKind::Files(_) => false,
+        };
+        if !reads_files {
+            let help = "layers stand under `nginx`, `apache` or a `command`";
             return self.wrong(list.span(), "this arm serves no files", help);
         }
         let mut layers: Vec<LayerSpec> = Vec::new();

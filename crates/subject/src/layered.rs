@@ -1,0 +1,110 @@
+//! A stack of layers that commands run over, one command after the other.
+//!
+//! Measuring side, cold path. The stack is up for all runs of an arm; each command runs below the guardian of the stack, in
+//! its mount namespace, so that it finds what the layers show. What a daemon of the stack does meanwhile is the command's.
+
+use crate::config::Substitutions;
+use crate::context::Context;
+use crate::cpu::Account;
+use crate::prove::{Proof, prove_standing};
+use crate::run_command::{Job, Outcome, Status, guard_with, run_command, wait};
+use crate::stack::{self, Stack};
+use crate::words::last_lines;
+use crate::{SubjectError, build_layers};
+use bakeoff_units::{Bytes, MonotonicClock, Nanos};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A stack that is up. Dropping it ends it.
+#[derive(Debug)]
+pub struct Layered {
+    arm: String,
+    /// Where what its daemons print goes.
+    dir: PathBuf,
+    stack: Stack,
+    account: Option<Account>,
+}
+
+impl Layered {
+    /// Builds the layers of the context over its root, and puts them up.
+    ///
+    /// # Errors
+    /// A command of a layer failed; nothing is left up then.
+    pub fn raise(context: &Context<'_>) -> Result<Self, SubjectError> {
+        build_layers(context)?;
+        let dir = context.base.join(format!("{}.stack", context.arm));
+        let made = fs::create_dir_all(&dir);
+        made.map_err(|source| SubjectError::Dir { arm: context.arm.clone(), path: dir.clone(), source })?;
+        let ceiling = context.limits.ceiling(context, &dir)?;
+        let stack = stack::raise(context, &dir, &ceiling)?;
+        let lost = |source| SubjectError::Guardian {
+            arm: context.arm.clone(),
+            source,
+            log: dir.join("guardian.log"),
+        };
+        let account = stack.guardian.as_ref().map(Account::of).transpose().map_err(lost)?;
+        Ok(Self { arm: context.arm.clone(), dir, stack, account })
+    }
+
+    /// Where a command finds the files.
+    pub fn root(&self) -> &Path {
+        &self.stack.root
+    }
+
+    /// Runs a command to its end. One that takes too long, or that the user does not want to wait for, is ended with the
+    /// whole stack: what comes after needs another.
+    ///
+    /// # Errors
+    /// It could not be started, or a layer has fallen. A status other than 0 is no error here.
+    pub fn run(&mut self, job: &Job<'_>) -> Result<Outcome, SubjectError> {
+        let (Some(guardian), Some(account)) = (&mut self.stack.guardian, &self.account) else {
+            return run_command(job); // nothing of it stays up
+        };
+        let lost = |source| SubjectError::Guardian {
+            arm: self.arm.clone(),
+            source,
+            log: self.dir.join("guardian.log"),
+        };
+        let before = (guardian.reaped().map_err(lost)?, account.read(Some(guardian)).ok());
+        guard_with(job, guardian)?;
+        let (status, elapsed) = wait(job, guardian, &MonotonicClock::new())?;
+        if matches!(status, Status::TimedOut | Status::Interrupted) {
+            guardian.kill().map_err(lost)?;
+        }
+        let after = (guardian.reaped().map_err(lost)?, account.read(Some(guardian)).ok());
+        let fallen = stack::fallen(&self.stack.layers)
+            .filter(|_| matches!(status, Status::Exited(_) | Status::Killed(_)));
+        if let Some(layer) = fallen {
+            return Err(SubjectError::LayerDied { arm: self.arm.clone(), layer: layer.spec.name.clone() });
+        }
+        let cpu = after.1.zip(before.1).map(|(mut after, before)| {
+            after.nanos = after.nanos.since(before.nanos);
+            after
+        });
+        let used = |after: Nanos, before: Nanos| after.since(before);
+        Ok(Outcome {
+            status,
+            elapsed,
+            user: used(after.0.user, before.0.user),
+            system: used(after.0.system, before.0.system),
+            cpu,
+            max_rss: Bytes::new(after.0.max_rss),
+            killed: 0,
+            stdout_tail: last_lines(&job.dir.join("stdout.log"), 20),
+            stderr_tail: last_lines(&job.dir.join("stderr.log"), 20),
+        })
+    }
+
+    /// What the proofs of its layers say, by layer.
+    ///
+    /// # Errors
+    /// As [`crate::prove`].
+    pub fn prove(&self, context: &Context<'_>) -> Result<Vec<(String, Proof)>, SubjectError> {
+        prove_standing(&self.stack.layers, Substitutions::clone, context)
+    }
+
+    /// Violations that its layers say they have noted; `None` when none counts them.
+    pub fn violations_noted(&self) -> Option<u64> {
+        stack::violations_noted(&self.stack.layers)
+    }
+}
