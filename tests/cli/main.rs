@@ -29,6 +29,7 @@ mod parquet;
 mod peak;
 mod plans_gone_wrong;
 mod reconcile;
+mod refusals;
 mod report;
 mod resume;
 mod rules;

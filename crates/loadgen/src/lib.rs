@@ -21,6 +21,7 @@ mod local;
 mod pacer;
 mod ports;
 mod profile;
+mod refusals;
 mod sampler;
 mod station;
 mod tls;
@@ -40,6 +41,7 @@ pub use local::{AddressError, LocalAddresses};
 pub use pacer::{Constant, Original, Pacer, Poisson};
 pub use ports::{LocalPorts, PortsError, PortsRefused};
 pub use profile::{Profile, Stage};
+pub use refusals::Refusals;
 pub use station::{DRIVER, Engine, Recording, Station};
 pub use tls::{
     Alpn, HandshakeKind, HandshakeLedger, HandshakeSummary, HandshakeTally, Identity, ParseShareError,

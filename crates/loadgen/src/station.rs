@@ -6,6 +6,7 @@ use crate::job::{Job, Pace, Protocol, Target};
 use crate::lane::{Lane, LaneJob, LaneReport};
 use crate::listener::Listener;
 use crate::profile::Profile;
+use crate::refusals::Refusals;
 use crate::sampler;
 use crate::tls::HandshakeLedger;
 use bakeoff_meter::{Counters, Recorder, Times};
@@ -36,11 +37,13 @@ pub struct Engine {
     pub profile: bool,
     /// A connection that does not stand after this long has failed; `None`: the request's time limit.
     pub connect_timeout: Option<Nanos>,
+    /// What counts as refused, and not as failed.
+    pub refusals: Refusals,
 }
 
 impl Default for Engine {
     fn default() -> Self {
-        Self { batching: true, profile: false, connect_timeout: None }
+        Self { batching: true, profile: false, connect_timeout: None, refusals: Refusals::default() }
     }
 }
 

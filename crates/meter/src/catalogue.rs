@@ -98,6 +98,8 @@ pub struct PartOf {
 
 /// The name of the primary figure of request workloads.
 pub const SUBJECT_CPU: &str = "subject_cpu_per_request";
+/// The same where requests may be refused.
+pub const SUBJECT_CPU_PER_REPLY: &str = "subject_cpu_per_reply";
 /// The same for the whole path.
 pub const PATH_CPU: &str = "path_cpu_per_request";
 /// The primary figure of the `command` workload.

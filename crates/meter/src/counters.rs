@@ -13,8 +13,11 @@ pub struct Counters {
     pub requests: u64,
     /// Good replies.
     pub replies: u64,
-    /// Failures by class; `requests == replies + sum of errors`.
+    /// Failures by class; `requests == replies + sum of errors + sum of refused`.
     pub errors: BTreeMap<String, u64>,
+    /// Requests that were refused in a way that the plan names, by status or class: no failures, and no replies.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<String, u64>,
     /// Bytes of good replies, heads included.
     pub bytes: u64,
     /// Replies by status code, good or not.
@@ -267,6 +270,9 @@ impl Counters {
         for (class, count) in &part.errors {
             *self.errors.entry(class.clone()).or_default() += count;
         }
+        for (name, count) in &part.refused {
+            *self.refused.entry(name.clone()).or_default() += count;
+        }
         for (status, count) in &part.statuses {
             *self.statuses.entry(*status).or_default() += count;
         }
@@ -295,6 +301,11 @@ impl Counters {
     /// Number of failures of all classes.
     pub fn error_count(&self) -> u64 {
         self.errors.values().sum()
+    }
+
+    /// Number of refusals of all names.
+    pub fn refused_count(&self) -> u64 {
+        self.refused.values().sum()
     }
 
     /// Counts one failure.

@@ -27,4 +27,4 @@ pub use error_class::ErrorClass;
 pub use handshakes::HandshakeCounts;
 pub use histogram::{DecodeError, Histogram, Quantiles};
 pub use layout::edges_ns;
-pub use recorder::{EncodedTimes, Recorder, ReplyTimes, Times};
+pub use recorder::{EncodedTimes, Recorder, Refusal, ReplyTimes, Times};

@@ -4,6 +4,7 @@ use crate::{Counters, DecodeError, ErrorClass, Histogram};
 use bakeoff_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The six times that are kept as histograms.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +46,26 @@ pub struct Recorder {
     pub counters: Counters,
     statuses: StatusCounts,
     errors: [u64; ErrorClass::ALL.len()],
+    refused: BTreeMap<Refusal, u64>,
+}
+
+/// How a request was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Refusal {
+    /// By a reply with this status.
+    Status(u16),
+    /// By what is otherwise a failure.
+    Class(ErrorClass),
+}
+
+impl Refusal {
+    /// Its name in counters: `429`, `reset`.
+    pub fn label(self) -> String {
+        match self {
+            Self::Status(status) => status.to_string(),
+            Self::Class(class) => class.as_str().to_owned(),
+        }
+    }
 }
 
 /// Statuses 100 to 599 without a map lookup per reply; others count as 0.
@@ -97,6 +118,15 @@ impl Recorder {
         self.errors[class as usize] += 1;
     }
 
+    /// A request that was refused, in a way that was asked for. Its time enters no histogram.
+    pub fn refused(&mut self, refusal: Refusal) {
+        self.counters.requests += 1;
+        *self.refused.entry(refusal).or_default() += 1;
+        if let Refusal::Status(status) = refusal {
+            self.status(status);
+        }
+    }
+
     /// The status of a reply that counts as an error.
     pub fn status(&mut self, status: u16) {
         let index = usize::from(status);
@@ -122,6 +152,9 @@ impl Recorder {
         for (sum, more) in self.errors.iter_mut().zip(other.errors) {
             *sum += more;
         }
+        for (refusal, more) in &other.refused {
+            *self.refused.entry(*refusal).or_default() += more;
+        }
     }
 
     /// Ends recording: the counters with statuses and error classes spelled out.
@@ -132,6 +165,8 @@ impl Recorder {
         for class in ErrorClass::ALL.into_iter().filter(|class| self.errors[*class as usize] > 0) {
             self.counters.errors.insert(class.as_str().to_owned(), self.errors[class as usize]);
         }
+        self.counters.refused =
+            self.refused.iter().map(|(refusal, count)| (refusal.label(), *count)).collect();
         (self.times, self.counters)
     }
 }

@@ -8,6 +8,7 @@ use crate::figures;
 use crate::handshakes;
 use crate::operations;
 use crate::reading::Reading;
+use crate::words;
 use bakeoff_experiment::results::{AmountEstimate, ArmResult, Comparison, Estimate, StratumSetup};
 use bakeoff_stats::{Amounts, change_in_words};
 use serde::Serialize;
@@ -45,6 +46,7 @@ pub(crate) fn all(reading: &Reading<'_>) -> Vec<Section> {
         operations::cpu(reading),
         layer(reading),
         fronts(reading),
+        refused(reading),
         main_effects(reading),
         interactions(reading),
         prices(reading),
@@ -138,6 +140,28 @@ fn letters(groups: &[Vec<String>]) -> BTreeMap<String, String> {
         group.iter().for_each(|arm| letters.entry(arm.clone()).or_default().push(letter));
     }
     letters
+}
+
+/// What was refused in the ways that the workload names, where anything was.
+fn refused(reading: &Reading<'_>) -> Option<Section> {
+    if !reading.arms().any(|arm| reading.arm(arm).is_some_and(|arm| !arm.refused.is_empty())) {
+        return None;
+    }
+    let shown = |arm: &str, meter: &str| {
+        reading
+            .figure(arm, meter)
+            .map_or(figures::NONE.to_owned(), |x| figures::value(reading.unit(meter), x))
+    };
+    let row = |name: &str| {
+        let by = reading.arm(name).map(|arm| words::tally(arm.refused.iter())).unwrap_or_default();
+        let figures = ["refused", "refused_per_second", "replies_per_second", "subject_cpu_per_reply"];
+        std::iter::once(name.to_owned()).chain(figures.map(|meter| shown(name, meter))).chain([by]).collect()
+    };
+    let head = vec!["arm", "refused", "refusals/s", "replies/s", "CPU/served", "by"];
+    let table = Table { head, rows: reading.arms().map(row).collect(), figures: 4 };
+    let note =
+        "A refusal is no reply and no failure; CPU is of all requests, divided by those that were served.";
+    Some(Section { title: "Refused", note: note.to_owned(), table: Some(table), entries: Vec::new() })
 }
 
 /// What stands before servers, where anything does: whose CPU it was, and what came from a store.

@@ -112,6 +112,7 @@ pub(crate) fn short<'m>(kind: &str, meter: &'m str) -> &'m str {
         "service_p50" => "service p50",
         "service_p99" => "service p99",
         "errors" => "failed requests",
+        "subject_cpu_per_reply" => "CPU/served",
         "hit_ratio" => "hits",
         "byte_hit_ratio" => "bytes from a store",
         "front_cpu_per_request" => "front CPU/request",

@@ -33,8 +33,12 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Exit, Failure> {
     if let Some(sentence) = room::ports(size.connections, &target)? {
         terminal::note(&sentence);
     }
-    let engine =
-        Engine { batching: !args.no_batching, profile: args.profile, connect_timeout: args.connect_timeout };
+    let engine = Engine {
+        batching: !args.no_batching,
+        profile: args.profile,
+        connect_timeout: args.connect_timeout,
+        ..Engine::default()
+    };
     let mut station = Station::with(target, size.threads, Vec::new(), engine).map_err(Failure::failed)?;
     let time_wait = room::time_wait();
     let cores = bakeoff_sys::affinity::allowed().map_err(Failure::failed)?;

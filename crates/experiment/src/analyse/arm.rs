@@ -38,6 +38,9 @@ fn result(setup: &Setup, table: &Table, off: &BTreeMap<String, String>, arm: &st
         for (class, count) in &counters.errors {
             *sum.errors.entry(class.clone()).or_default() += count;
         }
+        for (name, count) in &counters.refused {
+            *sum.refused.entry(name.clone()).or_default() += count;
+        }
         for (status, count) in &counters.statuses {
             *sum.statuses.entry(*status).or_default() += count;
         }

@@ -1,6 +1,7 @@
 //! Workloads of requests, checked: which, and when they are due.
 
 use super::ClientPlan;
+use bakeoff_loadgen::Refusals;
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
 use bakeoff_wire::access_log::Format;
 use bakeoff_workload::replay::LogSource;
@@ -20,6 +21,8 @@ pub struct RequestWork {
     pub connections: usize,
     /// How long caches may keep what the origin sends; `None`: it says nothing of that.
     pub max_age: Option<Nanos>,
+    /// What counts as refused.
+    pub refusals: Refusals,
     /// Requests of a slice; `None`: sized in the pilot.
     pub slice_requests: Option<u64>,
 }

@@ -111,6 +111,9 @@ pub struct ArmResult {
     pub replies: u64,
     /// Failures by class.
     pub errors: BTreeMap<String, u64>,
+    /// Refusals that the workload names, by status or class.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<String, u64>,
     /// Bytes of good replies.
     pub bytes: u64,
     /// Replies by status.

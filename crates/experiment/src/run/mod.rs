@@ -33,7 +33,7 @@ use crate::results::{
     DesignSetup, Environment, Fact, FactorSetup, RestartSetup, SETUP_SCHEMA, Setup, StratumSetup,
     SubjectSetup, ViolationSetup, Warning, WorkloadSetup,
 };
-use bakeoff_meter::catalogue::{ELAPSED, OPERATION_TIME, RESPONSE_P50, SUBJECT_CPU};
+use bakeoff_meter::catalogue::{ELAPSED, OPERATION_TIME, RESPONSE_P50, SUBJECT_CPU, SUBJECT_CPU_PER_REPLY};
 use bakeoff_stats::{Margin, level};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use bench::Bench;
@@ -401,6 +401,7 @@ fn primary(work: &Work, bench: &dyn Bench) -> &'static str {
         Work::Command(_) => ELAPSED,
         Work::Files(files) if files.cache != CacheState::Cold && bench.has_cpu() => SUBJECT_CPU,
         Work::Files(_) => OPERATION_TIME,
+        Work::Requests(work) if bench.has_cpu() && !work.refusals.is_empty() => SUBJECT_CPU_PER_REPLY,
         Work::Requests(_) if bench.has_cpu() => SUBJECT_CPU,
         Work::Requests(_) => RESPONSE_P50,
     }

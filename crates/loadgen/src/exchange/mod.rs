@@ -9,6 +9,7 @@ pub(crate) use words::Words;
 
 use crate::flow::Turn;
 use crate::job::BodyCheck;
+use crate::refusals::Refusals;
 use bakeoff_content::Body;
 use bakeoff_meter::{ErrorClass, Recorder, ReplyTimes};
 use bakeoff_units::Nanos;
@@ -226,6 +227,14 @@ impl Exchange {
         // Without a byte there is not even the end of the coding.
         let coded = self.rare.as_ref().and_then(|rare| rare.coded.as_ref());
         coded.map_or(Err(ErrorClass::WrongBody), Coded::judge)
+    }
+
+    /// The status, where it is one that counts as refused. A planted violation is judged by its own rule.
+    pub(crate) fn refused_with(&self, refusals: &Refusals) -> Option<u16> {
+        if refusals.is_empty() || self.expect == Expect::Refusal {
+            return None;
+        }
+        self.head.map(|head| head.status).filter(|status| refusals.has_status(*status))
     }
 
     /// The reply is complete: counts it as good or under the class of what is wrong with it, which is

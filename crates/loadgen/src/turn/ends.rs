@@ -8,7 +8,7 @@ use crate::exchange::Exchange;
 use crate::flow::Turn;
 use crate::listener::{Ended, Listener, Reply};
 use crate::profile::Stage;
-use bakeoff_meter::ErrorClass;
+use bakeoff_meter::{ErrorClass, Refusal};
 use bakeoff_sys::driver::Slot;
 use bakeoff_units::{Clock, Nanos};
 use bakeoff_workload::Source;
@@ -18,13 +18,21 @@ const BACK_OFF: Nanos = Nanos::from_millis(1);
 
 impl<S: Source + Listener> Run<'_, '_, S> {
     pub(super) fn complete(&mut self, slot: Slot, exchange: Exchange, at: Nanos) {
-        let judged = exchange.finish(at, &self.terms.refused, &mut self.recorder);
+        let refusal = exchange.refused_with(&self.terms.refusals);
+        let judged = match refusal {
+            Some(status) => {
+                self.recorder.refused(Refusal::Status(status));
+                Err(ErrorClass::WrongStatus)
+            }
+            None => exchange.finish(at, &self.terms.refused, &mut self.recorder),
+        };
         self.batching.served(at.since(exchange.sent));
         self.last_reply = self.last_reply.max(at);
         self.in_flight -= 1;
         self.profiler.count();
         match judged {
             Ok(()) => self.failures_in_a_row = 0,
+            Err(_) if refusal.is_some() => {}
             Err(_) => self.count_failure(),
         }
         self.tell(slot, &exchange, at, judged);
@@ -42,9 +50,13 @@ impl<S: Source + Listener> Run<'_, '_, S> {
 
     pub(super) fn fail(&mut self, exchange: Exchange, class: ErrorClass) {
         let now = self.lane.clock.now();
-        self.recorder.error(class);
+        if self.terms.refusals.has_class(class) {
+            self.recorder.refused(Refusal::Class(class));
+        } else {
+            self.recorder.error(class);
+            self.count_failure();
+        }
         self.in_flight -= 1;
-        self.count_failure();
         let slot = exchange.turn.seat as usize / self.manner.target.protocol.streams();
         self.tell(slot as Slot, &exchange, now, Err(class));
         let opening = matches!(

@@ -22,6 +22,7 @@ use crate::job::Reuse;
 use crate::lane::{Lane, LaneJob, LaneReport};
 use crate::listener::Listener;
 use crate::profile::{Profiler, Stage};
+use crate::refusals::Refusals;
 use crate::sampler::Sampler;
 use crate::tls::HandshakeLedger;
 use bakeoff_meter::Recorder;
@@ -79,6 +80,7 @@ struct Terms<'j> {
     end: Option<Nanos>,
     timeout: Nanos,
     refused: Statuses,
+    refusals: Refusals,
     interrupted: &'j AtomicBool,
     /// Replies may gather, and are stamped.
     batched: bool,
@@ -92,6 +94,7 @@ impl<'l, 'j, S: Source + Listener> Run<'l, 'j, S> {
             end: job.until.map(|until| job.start + until),
             timeout: job.timeout,
             refused: job.refused,
+            refusals: job.engine.refusals,
             interrupted: job.interrupted,
             // A connection a request leaves nothing to gather: setting it up is what costs.
             batched: job.engine.batching && manner.target.reuse != Reuse::Never && seats >= FEWEST_IN_FLIGHT,

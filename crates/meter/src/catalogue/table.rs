@@ -2,7 +2,7 @@
 
 use super::{
     ELAPSED, HIT_RATIO, Kind, LINK_BUSY, Meter, OPERATION_TIME, PATH_CPU, PartOf, RESPONSE_P50, SUBJECT_CPU,
-    Side, Unit,
+    SUBJECT_CPU_PER_REPLY, Side, Unit,
 };
 use crate::Counters;
 
@@ -175,6 +175,36 @@ pub const CATALOGUE: &[Meter] = &[
             |c| c.per_request(c.error_count()),
         )
     },
+    Meter {
+        part_of: Some(|c| Some(PartOf { part: c.refused_count(), of: c.requests })),
+        ..meter(
+            "refused",
+            "refused requests",
+            Unit::Share,
+            Kind::Counter,
+            Side::Client,
+            "requests that were refused in a way that the workload's `refused` names, as a share of all: neither replies nor failures",
+            |c| c.per_request(c.refused_count()),
+        )
+    },
+    meter(
+        "refused_per_second",
+        "refusals per second",
+        Unit::PerSecond,
+        Kind::Counter,
+        Side::Client,
+        "the same divided by the slice's wall time",
+        |c| (c.wall_ns > 0 && c.refused_count() > 0).then(|| c.refused_count() as f64 / c.wall_secs()),
+    ),
+    meter(
+        SUBJECT_CPU_PER_REPLY,
+        "CPU per served request",
+        Unit::Nanoseconds,
+        Kind::Counter,
+        Side::Subject,
+        "CPU time of all processes of the subject, divided by the good replies of the slice: refusing is no saving",
+        |c| (c.replies > 0).then_some(c.subject_cpu_ns? as f64 / c.replies as f64),
+    ),
     Meter {
         more_is_worse: false,
         part_of: Some(|c| c.hits.map(|hits| PartOf { part: hits.hits, of: hits.replies })),

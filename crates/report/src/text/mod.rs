@@ -28,12 +28,13 @@ use bakeoff_stats::Verdict;
 use layout::{Page, Paint};
 
 /// Exploratory figures worth a line in the terminal; the page has them all.
-const ALSO: [&str; 7] = [
+const ALSO: [&str; 8] = [
     "path_cpu_per_request",
     "replies_per_second",
     "response_p50",
     "response_p99",
     "errors",
+    "refused",
     "hit_ratio",
     "byte_hit_ratio",
 ];

@@ -133,6 +133,22 @@ fn fronts_are_products_sections_or_none_and_what_they_cannot_do_is_said_at_its_l
 }
 
 #[test]
+fn refusals_are_statuses_and_classes_and_nothing_else() {
+    let with = |list: &str| GOOD.replace("kind = \"get\"", &format!("kind = \"get\"\nrefused = {list}"));
+    let Work::Requests(work) = parse(&with("[429, \"reset\"]")).unwrap().work else { panic!("no requests") };
+    assert_eq!(work.refusals, bakeoff_loadgen::Refusals::of(&[429], &[bakeoff_meter::ErrorClass::Reset]));
+    for (list, expected) in [
+        ("[200]", "no status that refuses"),
+        ("[\"rest\"]", "did you mean `reset`"),
+        ("[]", "nothing is named"),
+        ("[true]", "expected a status such as 429"),
+    ] {
+        let message = parse(&with(list)).expect_err(list);
+        assert!(message.contains(expected), "{list}: {message}");
+    }
+}
+
+#[test]
 fn wraps_are_sections_outermost_first_and_words_without_a_name_the_innermost() {
     let sections = "[wrap.a]\nwords = [\"outer\"]\n[wrap.b]\nwords = [\"inner\", \"-x\"]\n";
     let good = GOOD.replace("tls = true", "wraps = [\"a\", \"b\"]\nwrap = [\"nice\"]") + sections;

@@ -1,11 +1,13 @@
 //! `[workload]`: which requests or commands, and when.
 
 use super::super::error::suggestion;
-use super::super::file::{UrlEntry, WorkloadSection};
+use super::super::file::{RefusedEntry, UrlEntry, WorkloadSection};
 use super::super::{CommandWork, LoadClock, RequestSource, RequestWork, Work};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use crate::shipped;
+use bakeoff_loadgen::Refusals;
+use bakeoff_meter::ErrorClass;
 use bakeoff_units::{Bytes, PerSecond};
 use bakeoff_workload::replay::LogSource;
 use bakeoff_workload::{GetUrl, Shape};
@@ -67,8 +69,36 @@ impl Context<'_> {
             timeout: self.quantity(w.timeout.as_ref(), "10s")?,
             connections: self.at_least(w.connections.as_ref(), 1000, 1)?,
             max_age: None,
+            refusals: self.refusals(w)?,
             slice_requests: slice.map(|n| self.at_least(Some(n), 1, 1)).transpose()?,
         }))
+    }
+
+    /// What counts as refused: statuses that could be nothing else, and classes of failures.
+    fn refusals(&self, w: &WorkloadSection) -> Checked<Refusals> {
+        let Some(list) = &w.refused else { return Ok(Refusals::default()) };
+        let (mut statuses, mut classes) = (Vec::new(), Vec::new());
+        for entry in list.as_ref() {
+            match entry.as_ref() {
+                RefusedEntry::Status(status @ 400..=599) => statuses.push(*status),
+                RefusedEntry::Status(status) => {
+                    let what = format!("{status} is no status that refuses");
+                    return self.wrong(entry.span(), what, "those are 400 to 599, such as 429 and 503");
+                }
+                RefusedEntry::Class(name) => {
+                    let Some(class) = ErrorClass::ALL.into_iter().find(|class| class.as_str() == name) else {
+                        let known = ErrorClass::ALL.map(ErrorClass::as_str);
+                        let what = format!("there is no class of failures `{name}`");
+                        return self.wrong(entry.span(), what, suggestion(name, &known));
+                    };
+                    classes.push(class);
+                }
+            }
+        }
+        if statuses.is_empty() && classes.is_empty() {
+            return self.wrong(list.span(), "nothing is named", "such as [429, 503, \"reset\"]");
+        }
+        Ok(Refusals::of(&statuses, &classes))
     }
 
     fn command_work(&self, w: &WorkloadSection, slice: Option<&Spanned<u64>>) -> Checked<CommandWork> {
@@ -106,6 +136,7 @@ impl Context<'_> {
             ("requests_per_connection", w.requests_per_connection.as_ref().map(Spanned::span), requests),
             ("from", w.from.as_ref().map(Spanned::span), requests),
             ("connect_timeout", w.connect_timeout.as_ref().map(Spanned::span), requests),
+            ("refused", w.refused.as_ref().map(Spanned::span), requests),
             ("max_age", w.max_age.as_ref().map(Spanned::span), requests),
             ("timeout", w.timeout.as_ref().map(Spanned::span), requests),
             ("command", w.command.as_ref().map(Spanned::span), command),

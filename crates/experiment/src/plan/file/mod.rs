@@ -17,7 +17,7 @@ pub(super) use extent::Extents;
 pub(super) use factors::FactorLevel;
 pub(super) use front::FrontSection;
 pub(super) use spanned::Spanned;
-pub(super) use workload::{OneOrMany, TreeSection, UrlEntry, WorkloadSection};
+pub(super) use workload::{OneOrMany, RefusedEntry, TreeSection, UrlEntry, WorkloadSection};
 pub(super) use wrap::WrapSection;
 
 use super::PlanError;

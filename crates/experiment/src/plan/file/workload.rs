@@ -53,6 +53,9 @@ pub struct WorkloadSection {
     pub from: Option<Spanned<Words>>,
     /// Requests: a connection that does not stand after this long has failed. Default: `timeout`.
     pub connect_timeout: Option<Spanned<String>>,
+    /// Requests: what counts as refused, and not as failed: statuses such as 429, or classes of failures such as "reset" and
+    /// "connect-timeout". The verdict then stands on CPU per served request. Default: nothing, every refusal is a failure.
+    pub refused: Option<Spanned<Vec<Spanned<RefusedEntry>>>>,
     /// Requests: how long caches may keep what the built-in origin sends, and our own nginx. Default "24h" where an arm has
     /// a front, else nothing is said of it.
     pub max_age: Option<Spanned<String>>,
@@ -115,6 +118,16 @@ pub struct TreeSection {
     pub directories: Option<Spanned<usize>>,
     /// Mean size of a file. Default "13KB".
     pub mean: Option<Spanned<String>>,
+}
+
+/// What counts as refused.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected a status such as 429 or a class of failures such as \"reset\"")]
+pub enum RefusedEntry {
+    /// Of a reply.
+    Status(u16),
+    /// Of a failure.
+    Class(String),
 }
 
 /// A path of the `get` workload.

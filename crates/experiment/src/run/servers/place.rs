@@ -62,7 +62,11 @@ impl Starter<'_> {
         let client = arm.client.clone();
         let connections = self.work.connections_of(&client);
         let cores = &self.placement.generator;
-        let engine = Engine { connect_timeout: client.connect_timeout, ..Engine::default() };
+        let engine = Engine {
+            connect_timeout: client.connect_timeout,
+            refusals: self.work.refusals,
+            ..Engine::default()
+        };
         let station = Station::with(target, cores.len().min(connections), cores.clone(), engine);
         let station = station.map_err(RunError::Generator)?.inside(self.wire.of_generator());
         Ok(Place {

@@ -1,0 +1,56 @@
+//! Which endings of a request are refusals that were asked for, and no failures.
+//!
+//! Measuring side, hot: looked at once for each reply, and only where something is named. A server that sheds load answers
+//! 429 or 503, or resets: what a plan names is counted by its name, is neither a good reply nor a failure, and its time
+//! enters no histogram. Not to be confused with the refusals of planted violations, which a layer must make.
+
+use bakeoff_meter::ErrorClass;
+use bakeoff_workload::Statuses;
+
+/// What counts as refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refusals {
+    statuses: Statuses,
+    /// A bit for each class, by its place in [`ErrorClass::ALL`].
+    classes: u32,
+    any: bool,
+}
+
+impl Refusals {
+    /// Replies with these statuses, and failures of these classes.
+    pub fn of(statuses: &[u16], classes: &[ErrorClass]) -> Self {
+        Self {
+            statuses: Statuses::of(statuses),
+            classes: classes.iter().fold(0, |bits, class| bits | 1 << *class as u32),
+            any: !statuses.is_empty() || !classes.is_empty(),
+        }
+    }
+
+    /// Whether nothing is named.
+    pub const fn is_empty(&self) -> bool {
+        !self.any
+    }
+
+    pub(crate) fn has_status(&self, status: u16) -> bool {
+        self.any && self.statuses.contains(status)
+    }
+
+    pub(crate) const fn has_class(&self, class: ErrorClass) -> bool {
+        self.classes & 1 << class as u32 != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_named_is_refused_and_nothing_else() {
+        let refusals = Refusals::of(&[429, 503], &[ErrorClass::Reset]);
+        assert!(refusals.has_status(429) && refusals.has_status(503) && !refusals.has_status(500));
+        assert!(refusals.has_class(ErrorClass::Reset) && !refusals.has_class(ErrorClass::CutOff));
+        let none = Refusals::default();
+        assert!(none.is_empty() && !none.has_status(429) && !none.has_class(ErrorClass::Reset));
+        assert!(ErrorClass::ALL.len() <= 32, "a bit for each");
+    }
+}

@@ -1,0 +1,56 @@
+//! Requests that a server turns away: by name where the workload says so, else failures.
+
+use crate::support::{Yard, has, plan};
+
+/// One request each 10 ms is served, whatever comes besides is told 429.
+const NGINX: &str = "events {}\nhttp {\n  access_log off;\n  limit_req_zone $binary_remote_addr zone=z:1m rate=100r/s;\n\
+    server {\n    listen {host}:{port};\n    root {root};\n    location / {\n      limit_req zone=z;\n      limit_req_status 429;\n\
+    try_files $uri $uri/index.html =404;\n    }\n  }\n}\n";
+
+fn text(refused: &str) -> String {
+    let workload = format!("kind = \"get\"\nrobots = 4\nthink = \"10ms\"\nurls = [\"/\"]\n{refused}");
+    let arms =
+        "[arm.plain]\nserver = \"nginx\"\n\n[arm.limited]\nserver = \"nginx\"\nconfig = \"limited.conf\"\n";
+    plan("", &workload, arms)
+}
+
+#[test]
+fn what_is_named_is_refused_at_the_rate_that_arithmetic_tells() {
+    if !has("nginx", "what_is_named_is_refused_at_the_rate_that_arithmetic_tells") {
+        return;
+    }
+    let yard = Yard::new();
+    yard.write("limited.conf", NGINX);
+    yard.write("plan.toml", text("refused = [429]"));
+    let said = yard.run(&["run", "plan.toml", "--out", "out"]).exits(0).stdout;
+    assert!(said.contains("CPU per served request") && said.contains("Refused"), "{said}");
+    let results = yard.results("out");
+    let arm = &results["arms"]["limited"];
+    let count = |name: &str| arm[name].as_u64().unwrap();
+    let refused = arm["refused"]["429"].as_u64().unwrap();
+    assert_eq!(count("requests"), count("replies") + refused, "{arm}");
+    assert_eq!(arm["errors"], serde_json::json!({}));
+    assert_eq!(arm["response_ns"]["count"].as_u64(), Some(count("replies")), "no time of a refusal is kept");
+    let meters = &arm["meters"];
+    let per = |name: &str| meters[name].as_f64().unwrap();
+    // Four robots with 10 ms of thought ask nearly 400 times a second, fewer on a busy machine.
+    let (served, turned_away) = (per("replies_per_second"), per("refused_per_second"));
+    assert!((served - (served + turned_away).min(100.0)).abs() < 10.0, "{meters}");
+    let [reply, request] = ["subject_cpu_per_reply", "subject_cpu_per_request"].map(per);
+    let requests = (served + turned_away) / served;
+    assert!((reply / request / requests - 1.0).abs() < 0.1, "{meters}");
+    assert_eq!(results["comparisons"][0]["meter"], "subject_cpu_per_reply");
+    assert_eq!(results["arms"]["plain"]["refused"], serde_json::Value::Null);
+}
+
+#[test]
+fn what_is_not_named_stays_a_failure_and_makes_its_arm_invalid() {
+    if !has("nginx", "what_is_not_named_stays_a_failure_and_makes_its_arm_invalid") {
+        return;
+    }
+    let yard = Yard::new();
+    yard.write("limited.conf", NGINX.replace("429", "503"));
+    yard.write("plan.toml", text("refused = [429]"));
+    let said = yard.run(&["run", "plan.toml", "--out", "out"]).exits(4).stdout;
+    assert!(said.contains("server-error"), "{said}");
+}
