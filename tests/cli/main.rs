@@ -38,6 +38,7 @@ mod scale;
 mod schema;
 mod servers_gone_wrong;
 mod support;
+mod timed;
 mod transactions;
 mod verify;
 mod words;

@@ -13,11 +13,14 @@ pub struct Counters {
     pub requests: u64,
     /// Good replies.
     pub replies: u64,
-    /// Failures by class; `requests == replies + sum of errors + sum of refused`.
+    /// Failures by class; `requests == replies + sum of errors + sum of refused + cut`.
     pub errors: BTreeMap<String, u64>,
     /// Requests that were refused in a way that the plan names, by status or class: no failures, and no replies.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<String, u64>,
+    /// Slices by time: requests in flight when time was up, neither good nor bad.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut: u64,
     /// Bytes of good replies, heads included.
     pub bytes: u64,
     /// Replies by status code, good or not.
@@ -84,6 +87,12 @@ pub struct Counters {
     pub user_ns: Option<u64>,
     /// `command` workload: CPU in the kernel of the whole process tree.
     pub system_ns: Option<u64>,
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What became of good replies that a server behind has numbered. A number that comes for the first time was fetched for
@@ -262,6 +271,7 @@ impl Counters {
         self.wall_ns += part.wall_ns;
         self.connections += part.connections;
         self.postponed += part.postponed;
+        self.cut += part.cut;
         self.generator_cpu_ns += part.generator_cpu_ns;
         self.subject_cpu_ns = sum(self.subject_cpu_ns, part.subject_cpu_ns);
         self.softirq_cpu_ns = sum(self.softirq_cpu_ns, part.softirq_cpu_ns);

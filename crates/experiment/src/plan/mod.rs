@@ -28,7 +28,7 @@ pub use method::{
     Violations,
 };
 
-pub use requests::{LoadClock, RequestSource, RequestWork};
+pub use requests::{LoadClock, RequestSource, RequestWork, Timed};
 
 use bakeoff_stats::Margin;
 use bakeoff_subject::Product;

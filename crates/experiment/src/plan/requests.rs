@@ -25,6 +25,17 @@ pub struct RequestWork {
     pub refusals: Refusals,
     /// Requests of a slice; `None`: sized in the pilot.
     pub slice_requests: Option<u64>,
+    /// Slices end with time and not with work.
+    pub timed: Option<Timed>,
+}
+
+/// How long a slice is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timed {
+    /// What counts.
+    pub slice: Nanos,
+    /// The same load before it.
+    pub warm: Nanos,
 }
 
 impl RequestWork {

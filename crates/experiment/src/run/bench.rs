@@ -144,6 +144,8 @@ pub(crate) trait Bench {
 pub(crate) enum Sizing {
     /// As many as are good.
     Free,
+    /// As long as this, whatever number that is.
+    Timed(Nanos),
     /// This many: the plan says so, or the work is what it is.
     Fixed(usize),
 }

@@ -107,7 +107,7 @@ pub(crate) fn duet(given: &Given<'_>, rate: f64, together: &Together) -> Rounds 
     };
     let slice_of = |wall: Nanos| match given.sizing {
         Sizing::Fixed(requests) => requests,
-        Sizing::Free => ((rate * wall.as_secs_f64()) as usize).clamp(DUET_REQUESTS, MOST),
+        Sizing::Free | Sizing::Timed(_) => ((rate * wall.as_secs_f64()) as usize).clamp(DUET_REQUESTS, MOST),
     };
     let time_of = |requests: usize| round(requests as f64 / rate * 1e9);
     // The cost comes first: what fourteen short rounds need is not kept from them.
@@ -159,6 +159,10 @@ impl Given<'_> {
         let fixed = match (all_own.filter(|own| own.len() == self.pilot.tried.len()), self.sizing) {
             (Some(own), _) => own.into_iter().max(),
             (None, Sizing::Fixed(requests)) => Some(requests),
+            (None, Sizing::Timed(length)) => {
+                let reason = format!("each arm is asked for {length}, what is not counted included");
+                return Sized { requests: 0, reason, wanted: None };
+            }
             (None, Sizing::Free) => None,
         };
         if let Some(requests) = fixed {
@@ -179,7 +183,12 @@ impl Given<'_> {
     }
 
     fn time_of_pairs(&self, requests: usize) -> RoundTime {
-        let slices: f64 = self.per_request().map(|(time, own)| time * own.unwrap_or(requests) as f64).sum();
+        let slices: f64 = match self.sizing {
+            Sizing::Timed(length) => length.get() as f64 * self.pilot.tried.len() as f64,
+            Sizing::Free | Sizing::Fixed(_) => {
+                self.per_request().map(|(time, own)| time * own.unwrap_or(requests) as f64).sum()
+            }
+        };
         let parts = f64::from(self.parts(requests));
         let beside = self.pilot.overhead.get() as f64 * self.pilot.tried.len() as f64 * parts;
         RoundTime { round: slices + beside, restart: self.restart.get() as f64 }

@@ -89,6 +89,9 @@ fn of_the_plan(plan: &Plan, work: &RequestWork) -> Option<String> {
     if matches!(work.clock, LoadClock::Closed { passes: Some(_), .. }) {
         return Some("a slice is the whole log, walked by every robot".to_owned());
     }
+    if work.timed.is_some() {
+        return Some("slices end with time, so that arms get different requests".to_owned());
+    }
     plan.link.is_some().then(|| "the arms would share the link".to_owned())
 }
 

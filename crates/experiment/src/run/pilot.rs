@@ -52,7 +52,7 @@ pub(crate) fn try_arms(run: &Run<'_>, bench: &mut dyn Bench) -> Result<Pilot, Ru
     let warnings = bench.calibrate(run.left())?;
     let mut of = match bench.sized() {
         Sizing::Fixed(requests) => requests,
-        Sizing::Free => FIRST,
+        Sizing::Free | Sizing::Timed(_) => FIRST,
     };
     let mut began = run.clock.now();
     let mut tried = bench.try_out(of, run.left())?;

@@ -14,6 +14,7 @@ mod peak;
 mod slices;
 #[cfg(test)]
 mod tests;
+mod timed;
 mod workload;
 mod wraps;
 
@@ -57,6 +58,7 @@ fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
     for cell in &cells {
         arms.push(cx.arm(cell, &file.workload, &work, &known)?);
     }
+    let work = cx.timed(file, work, &cells)?;
     let work = cx.for_caches(&file.workload, work, &arms)?;
     cx.some_arm_speaks_tls(&file.workload, &arms)?;
     let baselines = cx.baselines(&e.baseline, &factors, &cells, &arms)?;

@@ -133,6 +133,32 @@ fn fronts_are_products_sections_or_none_and_what_they_cannot_do_is_said_at_its_l
 }
 
 #[test]
+fn a_slice_by_time_takes_no_list_and_is_longer_than_a_request_may_take() {
+    let good = GOOD.replace("margin = \"2%\"", "slice = \"20s\"");
+    let Work::Requests(work) = parse(&good).unwrap().work else { panic!("no requests") };
+    assert_eq!(work.timed, Some(Timed { slice: Nanos::from_secs(20), warm: Nanos::from_secs(2) }));
+    for (from, to, expected) in [
+        (
+            "slice = \"20s\"",
+            "slice = \"20s\"\nslice_requests = 7",
+            "`slice_requests` is about slices with a fixed list",
+        ),
+        ("slice = \"20s\"", "slice = \"10s\"", "cannot see a request through that may take 10 s"),
+        ("slice = \"20s\"", "warm = \"1s\"", "there is none"),
+        ("slice = \"20s\"", "slice = \"20s\"\nprimary = \"elapsed\"", "`elapsed`"),
+        ("slice = \"20s\"", "slice = \"20s\"\ndesign = \"duet\"", "same requests"),
+        ("slice = \"20s\"", "slice = \"0s\"", "above zero"),
+        ("tls = true", "tls = true\nfresh = \"start\"", "`fresh`"),
+        ("tls = true", "tls = true\nslice_requests = 9", "`slice_requests`"),
+    ] {
+        let text = good.replacen(from, to, 1);
+        assert_ne!(text, good, "nothing was changed: {from}");
+        let message = parse(&text).expect_err(to);
+        assert!(message.contains(expected), "{to}\nshould say {expected}\n{message}");
+    }
+}
+
+#[test]
 fn refusals_are_statuses_and_classes_and_nothing_else() {
     let with = |list: &str| GOOD.replace("kind = \"get\"", &format!("kind = \"get\"\nrefused = {list}"));
     let Work::Requests(work) = parse(&with("[429, \"reset\"]")).unwrap().work else { panic!("no requests") };

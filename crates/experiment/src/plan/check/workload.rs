@@ -70,6 +70,7 @@ impl Context<'_> {
             connections: self.at_least(w.connections.as_ref(), 1000, 1)?,
             max_age: None,
             refusals: self.refusals(w)?,
+            timed: None,
             slice_requests: slice.map(|n| self.at_least(Some(n), 1, 1)).transpose()?,
         }))
     }

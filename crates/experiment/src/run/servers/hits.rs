@@ -6,7 +6,7 @@
 //! requests need no mark. What a proxy that makes up numbers could claim is seen by the bodies, which are compared.
 
 use crate::run::RunError;
-use bakeoff_loadgen::{Ended, Listener};
+use bakeoff_loadgen::{Course, Ended, Listener};
 use bakeoff_meter::HitCounts;
 use bakeoff_units::Nanos;
 use bakeoff_wire::stamp::serial_of;
@@ -21,6 +21,8 @@ const NOT_MODIFIED: u16 = 304;
 pub(super) struct Numbered<S> {
     source: S,
     replies: Vec<ReplyOf>,
+    /// Everything ends then, and what is in flight is cut off; `None`: with the requests.
+    until: Option<Nanos>,
 }
 
 /// A good reply.
@@ -32,7 +34,12 @@ struct ReplyOf {
 
 impl<S> Numbered<S> {
     pub(super) fn new(source: S) -> Self {
-        Self { source, replies: Vec::new() }
+        Self::until(source, None)
+    }
+
+    /// The same of a load that is cut off at this time from the job's start.
+    pub(super) fn until(source: S, until: Option<Nanos>) -> Self {
+        Self { source, replies: Vec::new(), until }
     }
 }
 
@@ -52,6 +59,10 @@ impl<S> Listener for Numbered<S> {
         if reply.status != NOT_MODIFIED {
             self.replies.push(ReplyOf { serial: serial_of(reply.head), body_bytes: reply.body_bytes });
         }
+    }
+
+    fn course(&mut self, now: Nanos) -> Course {
+        if self.until.is_some_and(|until| now >= until) { Course::Stop } else { Course::GoOn }
     }
 }
 
@@ -101,7 +112,7 @@ mod tests {
 
     fn noted(replies: &[(Option<u64>, u64)]) -> Numbered<()> {
         let replies = replies.iter().map(|&(serial, body_bytes)| ReplyOf { serial, body_bytes }).collect();
-        Numbered { source: (), replies }
+        Numbered { source: (), replies, until: None }
     }
 
     #[test]

@@ -260,6 +260,17 @@ pub(super) fn in_own_order(slice: &Slice, seed: u64) -> Slice {
     Slice { table: slice.table.clone(), lists: Arc::new(vec![list]), at: Arc::default() }
 }
 
+/// All requests of a slice as one list, in the order in which robots would come to them.
+pub(super) fn in_one_list(slice: &Slice) -> Slice {
+    if slice.lists.len() <= 1 {
+        return slice.clone();
+    }
+    let longest = slice.lists.iter().map(Vec::len).max().unwrap_or(0);
+    let in_turn = |place: usize| slice.lists.iter().filter_map(move |list| list.get(place)).copied();
+    let list = (0..longest).flat_map(in_turn).collect();
+    Slice { table: slice.table.clone(), lists: Arc::new(vec![list]), at: Arc::default() }
+}
+
 /// A part of a slice: of each robot's list the stretch that is its turn.
 pub(super) fn part_of(slice: &Slice, part: Part) -> Slice {
     if part.of <= 1 {

@@ -16,7 +16,7 @@ use super::scratch::Scratch;
 use super::snapshot::{Reader, Snapshot};
 use super::{Progress, Run, RunError, workloads};
 use crate::environment::{self, Placement};
-use crate::plan::{Arm, Fresh, LoadClock, RequestSource, RequestWork, Violations};
+use crate::plan::{Arm, Fresh, LoadClock, RequestSource, RequestWork, Timed, Violations};
 use crate::results::{LinkSetup, ProofRecord, SubjectSetup, WorkloadSetup};
 use bakeoff_content::SplitMix64;
 use bakeoff_loadgen::BodyCheck;
@@ -284,13 +284,17 @@ impl Bench for ServerBench<'_> {
     /// periods, passes an end, and a layer's own counter takes a second to stand still.
     fn has_parts(&self) -> bool {
         let plain =
-            matches!(self.jobs.work.clock, LoadClock::Closed { think: Nanos::ZERO, passes: None, .. });
+            matches!(self.jobs.work.clock, LoadClock::Closed { think: Nanos::ZERO, passes: None, .. })
+                && self.jobs.work.timed.is_none();
         let plan = self.starter.run.plan;
         let bare = |arm: &Arm| arm.limits.is_none() && arm.fresh == Fresh::Nothing;
         plain && self.noted.is_none() && plan.link.is_none() && plan.arms.iter().all(bare)
     }
 
     fn measure(&mut self, arm: usize, part: Part, limit: Nanos) -> Result<Measured, RunError> {
+        if let Some(timed) = self.jobs.work.timed {
+            return self.measure_for(arm, timed, limit);
+        }
         let slice = jobs::part_of(&self.slice(arm)?, part);
         self.arms[arm].running.alive()?;
         self.freshen(arm)?;
@@ -405,6 +409,9 @@ impl Bench for ServerBench<'_> {
     }
 
     fn sized(&self) -> Sizing {
+        if let Some(Timed { slice, warm }) = self.jobs.work.timed {
+            return Sizing::Timed(slice + warm);
+        }
         match self.jobs.work.clock {
             LoadClock::Closed { passes: Some(_), .. } => Sizing::Fixed(
                 usize::try_from(self.workloads.all[0].total().unwrap_or(1)).unwrap_or(usize::MAX),

@@ -5,12 +5,12 @@
 
 use super::ServerBench;
 use super::hits::Numbered;
-use super::jobs::{Jobs, no_replies, pacer};
-use crate::plan::LoadClock;
+use super::jobs::{self, Jobs, no_replies, pacer};
+use crate::plan::{LoadClock, Timed};
 use crate::results::{InFlight, TrialLateness};
-use crate::run::RunError;
-use bakeoff_loadgen::{BodyCheck, Job, OwnLateness, Pace, Recording};
-use bakeoff_meter::{Counters, Times};
+use crate::run::{RunError, bench};
+use bakeoff_loadgen::{BodyCheck, Job, OwnLateness, Pace, Protocol, Recording};
+use bakeoff_meter::{Counters, ErrorClass, Times};
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{EndlessSource, Slice};
 use std::sync::atomic::Ordering;
@@ -60,6 +60,15 @@ pub(crate) struct Measured {
     pub(crate) own_lateness: Option<TrialLateness>,
 }
 
+/// What becomes of requests that are in flight when time is up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AtTheEnd {
+    /// They are followed to their end.
+    Followed,
+    /// They are cut off, and counted apart.
+    Cut,
+}
+
 /// One stretch of a load: the warm-up, or the trial itself.
 struct Stretch<'a> {
     slice: &'a Slice,
@@ -69,9 +78,46 @@ struct Stretch<'a> {
     time: Nanos,
     every: Nanos,
     seed: u64,
+    at_the_end: AtTheEnd,
 }
 
 impl ServerBench<'_> {
+    /// A slice by time: the same load for a while, rest, and then what counts. Every arm begins with the same requests of
+    /// the round, and gets as far as it gets.
+    pub(super) fn measure_for(
+        &mut self,
+        arm: usize,
+        Timed { slice: length, warm }: Timed,
+        limit: Nanos,
+    ) -> Result<bench::Measured, RunError> {
+        let load = match self.jobs.work.clock {
+            LoadClock::Closed { robots, think, .. } => Load::Closed { robots, think },
+            LoadClock::Constant(rate) => Load::Open { rate, gaps: Gaps::Constant },
+            LoadClock::Poisson(rate) => Load::Open { rate, gaps: Gaps::Poisson },
+            LoadClock::Original { .. } => {
+                return Err(RunError::System(std::io::Error::other("no slice by time")));
+            }
+        };
+        let time = length.min(limit);
+        let workload = self.workloads.share(arm).workload;
+        let requests = requests(load, warm + length);
+        let slice = jobs::in_one_list(&self.workloads.all[workload].slice(self.round, requests)?);
+        let seed = self.jobs.seed.wrapping_add(self.round.wrapping_mul(2));
+        let at_the_end = AtTheEnd::Followed;
+        let warming = Stretch { slice: &slice, from: 0, load, time: warm, every: length, seed, at_the_end };
+        let from = self.cut_by_time(arm, &warming)?.counters.requests as usize;
+        let before = self.read(arm);
+        let stretch =
+            Stretch { from, time, seed: seed.wrapping_add(1), at_the_end: AtTheEnd::Cut, ..warming };
+        let recording = self.cut_by_time(arm, &stretch)?;
+        let after = self.read(arm);
+        let mut counters = recording.counters;
+        counters.cut = counters.errors.remove(ErrorClass::CutOff.as_str()).unwrap_or(0);
+        self.reader.fill(&mut counters, &before, &after);
+        let complete = time == length && !self.jobs.interrupted.load(Ordering::Relaxed);
+        Ok(bench::Measured { counters, times: recording.times, complete, order_seed: None })
+    }
+
     /// Warms up, waits for rest, runs the trial, waits for rest. `number` chooses the requests.
     pub(crate) fn trial(
         &mut self,
@@ -86,7 +132,8 @@ impl ServerBench<'_> {
         let slice = workload.slice(u64::from(number), requests(load, warm_up + time))?;
         let every = time.times(1.0 / SAMPLES).clamp(Nanos::from_millis(10), Nanos::from_millis(250));
         let seed = self.jobs.seed.wrapping_add(2 * u64::from(number));
-        let warming = Stretch { slice: &slice, from: 0, load, time: warm_up, every, seed };
+        let at_the_end = AtTheEnd::Followed;
+        let warming = Stretch { slice: &slice, from: 0, load, time: warm_up, every, seed, at_the_end };
         let warmed = self.cut_by_time(arm, &warming)?;
         self.rest(arm);
         let from = warmed.counters.requests as usize;
@@ -108,7 +155,7 @@ impl ServerBench<'_> {
     }
 
     fn cut_by_time(&mut self, arm: usize, stretch: &Stretch<'_>) -> Result<Recording, RunError> {
-        let Stretch { slice, from, load, time, every, seed } = *stretch;
+        let Stretch { slice, from, load, time, every, seed, at_the_end } = *stretch;
         let Jobs { work, refused, interrupted, .. } = self.jobs;
         let connections = work.connections;
         let place = &mut self.arms[arm];
@@ -138,14 +185,16 @@ impl ServerBench<'_> {
             refused,
             interrupted,
         };
-        let mut recording = match &mut place.seen {
-            None => place.station.run_sampled(job, every).map_err(RunError::Generator)?,
-            Some(seen) => {
-                let heard = place.station.run_heard_sampled(job.with_sources(Numbered::new), every);
-                let (mut recording, noted) = heard.map_err(RunError::Generator)?;
-                recording.counters.hits = Some(seen.judge(noted));
-                recording
-            }
+        let is_heard = place.station.target().protocol == Protocol::Http1;
+        let cut_at = (at_the_end == AtTheEnd::Cut).then_some(time);
+        let mut recording = if (place.seen.is_some() || cut_at.is_some()) && is_heard {
+            let job = job.with_sources(|source| Numbered::until(source, cut_at));
+            let (mut recording, noted) =
+                place.station.run_heard_sampled(job, every).map_err(RunError::Generator)?;
+            recording.counters.hits = place.seen.as_mut().map(|seen| seen.judge(noted));
+            recording
+        } else {
+            place.station.run_sampled(job, every).map_err(RunError::Generator)?
         };
         recording.counters.handshakes = recording.handshakes.counts();
         place.tls = place.tls.take().or_else(|| recording.tls.clone());

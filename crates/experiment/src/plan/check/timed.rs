@@ -1,0 +1,97 @@
+//! `slice` and `warm`: slices that end with time, and what does not go with them.
+
+use super::super::expand::Cell;
+use super::super::file::PlanFile;
+use super::super::{LoadClock, Timed, Work};
+use super::{Checked, Context};
+use crate::plan::file::Spanned;
+use bakeoff_meter::catalogue;
+use bakeoff_units::Nanos;
+use std::ops::Range;
+
+/// The part of a slice that runs before it where a plan says nothing.
+const WARM: f64 = 0.1;
+
+impl Context<'_> {
+    /// `cells` are those that the plan's arms were made from.
+    pub(super) fn timed(&self, file: &PlanFile, work: Work, cells: &[Cell]) -> Checked<Work> {
+        let e = &file.experiment;
+        let Some(slice) = &e.slice else {
+            return match &e.warm {
+                Some(warm) => self.wrong(
+                    warm.span(),
+                    "`warm` comes before a slice by time, and there is none",
+                    "add slice = \"10s\"",
+                ),
+                None => Ok(work),
+            };
+        };
+        if let Some((span, what)) = self.against_time(file, &work, cells) {
+            return self.wrong(span, what, "take one of both out");
+        }
+        let Work::Requests(mut work) = work else {
+            return self.wrong(slice.span(), "only requests have slices by time", "take the line out");
+        };
+        let length: Nanos = self.positive(Some(slice), "10s", |time: Nanos| time.get() as f64)?;
+        if work.timeout >= length {
+            let what = format!(
+                "a slice of {length} cannot see a request through that may take {} (`timeout`)",
+                work.timeout
+            );
+            return self.wrong(
+                slice.span(),
+                what,
+                "make the slice longer than `timeout`, or `timeout` shorter",
+            );
+        }
+        let warm = self.optional(e.warm.as_ref())?.unwrap_or_else(|| length.times(WARM));
+        work.timed = Some(Timed { slice: length, warm });
+        Ok(Work::Requests(work))
+    }
+
+    /// The first thing in a plan that needs slices with a fixed list of requests.
+    fn against_time(&self, file: &PlanFile, work: &Work, cells: &[Cell]) -> Option<(Range<usize>, String)> {
+        let e = &file.experiment;
+        let and = |what: &str| {
+            format!("{what} is about slices with a fixed list of requests, and `slice` ends them with time")
+        };
+        if let Some(requests) = &e.slice_requests {
+            return Some((requests.span(), and("`slice_requests`")));
+        }
+        if let Some(kind) = e.kind.as_ref().filter(|kind| kind.as_ref() == "peak") {
+            return Some((kind.span(), "a search for peaks has trials of its own length".to_owned()));
+        }
+        if let Some(design) = e.design.as_ref().filter(|design| design.as_ref() == "duet") {
+            return Some((
+                design.span(),
+                "all arms at once get the same requests, and a slice by time has none beforehand".to_owned(),
+            ));
+        }
+        let of_slice = |name: &str| catalogue::find(name).is_some_and(|meter| meter.is_of_whole_slice());
+        if let Some(primary) = e.primary.as_ref().filter(|primary| of_slice(primary.as_ref())) {
+            return Some((primary.span(), and(&format!("`{}`", primary.as_ref()))));
+        }
+        if let Some(violations) = &file.violations {
+            return Some((violations.span(), and("[violations]")));
+        }
+        let key = |cell: &Cell| {
+            let section = &cell.section;
+            let requests = section.slice_requests.as_ref().map(|key| (key.span(), "`slice_requests`"));
+            requests.or_else(|| section.fresh.as_ref().map(|key| (key.span(), "`fresh`")))
+        };
+        if let Some((span, name)) = cells.iter().find_map(key) {
+            return Some((span, and(name)));
+        }
+        let Work::Requests(requests) = work else { return None };
+        let w = &file.workload;
+        match requests.clock {
+            LoadClock::Closed { passes: Some(_), .. } => Some((span(w.passes.as_ref()), and("`passes`"))),
+            LoadClock::Original { .. } => Some((span(w.clock.as_ref()), and("the clock `original`"))),
+            LoadClock::Closed { passes: None, .. } | LoadClock::Constant(_) | LoadClock::Poisson(_) => None,
+        }
+    }
+}
+
+fn span<T>(key: Option<&Spanned<T>>) -> Range<usize> {
+    key.map_or(0..0, Spanned::span)
+}

@@ -1,0 +1,73 @@
+//! Slices that end with time: how many requests they have follows from rate and time, and what is in flight is cut.
+
+use crate::support::{Yard, plan};
+use serde_json::Value;
+
+fn counters(yard: &Yard, arm: &str) -> Vec<Value> {
+    let lines = yard.read("out/slices.jsonl");
+    let records = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    records.filter(|record| record["arm"] == arm).map(|record| record["counters"].clone()).collect()
+}
+
+fn run(workload: &str, arms: &str) -> Yard {
+    let yard = Yard::new();
+    let text = plan(
+        "slice = \"1s\"",
+        &format!("kind = \"get\"\nurls = [\"/bytes/500\"]\ntimeout = \"900ms\"\n{workload}"),
+        arms,
+    );
+    yard.write("plan.toml", text.replace("slice_requests = 200\n", ""));
+    yard.run(&["run", "plan.toml", "--out", "out"]).exits(0);
+    yard
+}
+
+const ARMS: &str = "[arm.plain]\nserver = \"origin\"\n\n[arm.other]\nserver = \"origin\"\nburn = \"20us\"\n";
+
+#[test]
+fn a_second_of_two_hundred_a_second_has_two_hundred_requests() {
+    let workload = "clock = \"constant\"\nrate = \"200/s\"\n";
+    // Late by a millisecond on a busy machine is no matter here.
+    let yard = Yard::new();
+    let text = plan(
+        "slice = \"1s\"",
+        &format!("kind = \"get\"\nurls = [\"/bytes/500\"]\ntimeout = \"900ms\"\n{workload}"),
+        ARMS,
+    );
+    yard.write("plan.toml", text.replace("slice_requests = 200\n", ""));
+    yard.run(&["run", "plan.toml", "--out", "out"]);
+    for counters in counters(&yard, "other") {
+        let requests = counters["requests"].as_u64().unwrap();
+        assert!((199..=201).contains(&requests), "{counters}");
+        let sum = counters["replies"].as_u64().unwrap() + counters["cut"].as_u64().unwrap_or(0);
+        assert_eq!((requests, &counters["errors"]), (sum, &serde_json::json!({})), "{counters}");
+    }
+}
+
+#[test]
+fn robots_that_think_ask_as_often_as_their_law_says() {
+    // Four robots that think for 20 ms ask 200 times a second at most; what a reply takes comes off it.
+    let yard = run("robots = 4\nthink = \"20ms\"\n", ARMS);
+    for counters in counters(&yard, "plain") {
+        let (requests, wall) =
+            (counters["requests"].as_f64().unwrap(), counters["wall_ns"].as_f64().unwrap());
+        let most = 4.0 * (wall / 20e6 + 1.0);
+        assert!(requests <= most && requests > 0.5 * most, "{requests} of {most} in {wall} ns");
+    }
+    let setup: Value = serde_json::from_str(&yard.read("out/setup.json")).unwrap();
+    assert!(setup["load"].as_str().unwrap().contains("slices of 1 s"), "{}", setup["load"]);
+    assert!(setup["design"]["design"] == "pairs");
+}
+
+#[test]
+fn what_is_in_flight_when_time_is_up_is_cut_and_no_failure() {
+    let slow = ARMS.replace("20us", "10ms");
+    let yard = run("robots = 2\n", &slow);
+    let slices = counters(&yard, "other");
+    assert_eq!(slices.len(), 3);
+    for counters in slices {
+        let of = |name: &str| counters[name].as_u64().unwrap_or(0);
+        assert!((1..=2).contains(&of("cut")), "{counters}");
+        assert_eq!(of("requests"), of("replies") + of("cut"), "{counters}");
+        assert_eq!(counters["errors"], serde_json::json!({}));
+    }
+}
