@@ -25,6 +25,7 @@ mod logs_gone_wrong;
 mod origin;
 mod outages;
 mod parquet;
+mod passes;
 mod peak;
 mod plans_gone_wrong;
 mod reconcile;

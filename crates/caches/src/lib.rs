@@ -25,5 +25,5 @@ pub mod transactions;
 pub use analyse::{CLOCKS_AGREE_S, analyse, clock_in_words};
 pub use apart::{Apart, NotApart, Parts};
 pub use choose::{Chosen, Headline, NothingChosen, Wanted, choose};
-pub use run::{Bakeoff, CachesError, PartsError, Progress};
+pub use run::{Bakeoff, CachesError, PartsError, Progress, Takes};
 pub use scale::{FEWEST_REPLIES, NoScale, SHORTEST, Scale, TooShort};
