@@ -291,7 +291,7 @@ fn passes_and_both_starts_of_the_baseline_are_shown_with_what_they_differ_by() {
     let pass = |number, mean_ns| Point { pass: Some(number), mean_ns, ..point(1, "meas") };
     let passes = vec![pass(1, 1_400_000_000), pass(2, 1_600_000_000)];
     let mut twice = results(vec![Point { passes, ..point(1, "meas") }]);
-    shows(&results(vec![point(1, "meas")]), &[], &["apart", "The baseline, twice", "2 passes"]);
+    shows(&results(vec![point(1, "meas")]), &[], &["passes apart", "The baseline, twice", "2 passes"]);
     let apart = |median| Some(Apart { median, most: 2.0 * median });
     let spread = Spread { points: 10, mean: apart(0.04), hit_ratio: apart(0.005), cpu: None };
     twice.passes = 2;
