@@ -6,7 +6,6 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 
-mod apart;
 mod bake_off_plans;
 mod batching;
 mod caches;
@@ -36,6 +35,7 @@ mod run;
 mod scale;
 mod schema;
 mod servers_gone_wrong;
+mod standalone;
 mod support;
 mod transactions;
 mod verify;

@@ -1,6 +1,6 @@
 //! From what was written down to what it came to: a pure function of a directory.
 //!
-//! Measuring side, cold. Owns which figure is which; words are [`words`]'s, a rate's figures [`point`]'s.
+//! Measuring side, cold. Owns which figure is which; sentences are [`sentences`]'s, a rate's figures [`point`]'s.
 
 mod cost;
 mod downtime;
@@ -9,7 +9,7 @@ mod overload;
 mod passes;
 mod peak;
 mod point;
-mod words;
+mod sentences;
 
 use crate::conformance::shown;
 use crate::directory::Stored;
@@ -20,7 +20,7 @@ use crate::transactions::Logged;
 use bakeoff_robots::ledger::Record;
 use bakeoff_subject::ProxyMode as Mode;
 use bakeoff_units::{PerSecond, Ratio};
-pub use words::{CLOCKS_AGREE_S, clock_in_words};
+pub use sentences::{CLOCKS_AGREE_S, clock_in_words};
 
 /// What a stored bake-off came to.
 ///
@@ -41,7 +41,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
         entrants.push(entrant(&plan, stored, &runs));
     }
     let mut warnings = setup.warnings.clone();
-    warnings.extend(words::warnings(&plan, stored, &entrants));
+    warnings.extend(sentences::warnings(&plan, stored, &entrants));
     Ok(Results {
         format: FORMAT,
         name: setup.name.clone(),
@@ -128,7 +128,7 @@ fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> E
         transactions: runs.iter().filter_map(|(_, run)| run.transactions).reduce(Logged::with),
         points,
     };
-    entrant.sentence = words::sentence(plan, &entrant);
+    entrant.sentence = sentences::sentence(plan, &entrant);
     entrant
 }
 

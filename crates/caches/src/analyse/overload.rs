@@ -3,7 +3,7 @@
 //! Measuring side, cold, pure. Stands before all other warnings: every other figure of such a rate is that of a line
 //! that grows.
 
-use super::words::{place, rate};
+use super::sentences::{place, rate};
 use crate::chance;
 use crate::results::{CutShort, Entrant, Point};
 

@@ -2,7 +2,7 @@
 //!
 //! Measuring side, cold, pure.
 
-use super::words::rate;
+use super::sentences::rate;
 use crate::plan::{CachePlan, Course, Peak as PlanPeak};
 use crate::records::TrialVerdict;
 use crate::records::{Purpose, RunRecord};

@@ -4,11 +4,11 @@
 //! the next begins. Looks at figures only to find the peak.
 
 mod achievable;
-mod aside;
 mod duration;
 mod error;
 mod filling;
 pub(crate) mod launch;
+mod listeners;
 pub(crate) mod load;
 pub(crate) mod observer;
 pub(crate) mod origin;
