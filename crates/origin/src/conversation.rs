@@ -6,6 +6,7 @@ use crate::tally::Counters;
 use crate::workspace::Workspace;
 use crate::world::{OfAll, World, WorldWorkspace};
 use bakeoff_content::Catalogue;
+use rustls::ServerConfig;
 use std::sync::Arc;
 
 /// What the origin makes of bytes; the same code that serves, and a kernel that takes everything.
@@ -19,6 +20,16 @@ impl Conversation {
     pub fn new(catalogue: Catalogue) -> Self {
         let workspace = Workspace::new(Arc::new(Site::new(catalogue)), Arc::new(Counters::default()), None);
         Self { connection: Connection::without_tls(true, u64::MAX), workspace }
+    }
+
+    /// The same over TLS.
+    ///
+    /// # Panics
+    /// The library has no random numbers, or cannot use the settings.
+    pub fn over_tls(catalogue: Catalogue, config: &Arc<ServerConfig>) -> Self {
+        let Self { workspace, .. } = Self::new(catalogue);
+        let connection = Connection::new(Some(config), true, u64::MAX);
+        Self { connection: connection.expect("there are random numbers"), workspace }
     }
 
     /// The same with the origin of a world, which may let replies wait: they go with a later call.
