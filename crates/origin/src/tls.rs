@@ -27,6 +27,7 @@ impl Sealed {
 }
 
 impl Output for Sealed {
+    #[inline]
     fn append<E>(
         &mut self,
         bytes: usize,

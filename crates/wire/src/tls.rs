@@ -88,6 +88,7 @@ pub trait Output {
 }
 
 impl Output for Vec<u8> {
+    #[inline]
     fn append<E>(
         &mut self,
         bytes: usize,
@@ -155,6 +156,7 @@ impl<T: End> Session<T> {
     /// # Errors
     /// Whatever is wrong with the bytes, or what `plain` returns. The session is of no more use then, and must not be
     /// given more.
+    #[inline]
     pub fn receive<E>(
         &mut self,
         bytes: &[u8],
@@ -203,6 +205,7 @@ impl<T: End> Session<T> {
     ///
     /// # Errors
     /// The handshake lasts, or both have ended the session.
+    #[inline]
     pub fn write(&mut self, pieces: &[&[u8]], out: &mut impl Output) -> Result<(), NotOpen> {
         self.when_open(out, |traffic, out| {
             for plain in pieces {
@@ -224,6 +227,7 @@ impl<T: End> Session<T> {
         })
     }
 
+    #[inline]
     fn when_open<O: Output>(
         &mut self,
         out: &mut O,
@@ -307,6 +311,7 @@ fn encode<D>(mut flight: EncodeTlsData<'_, D>, out: &mut impl Output) {
 }
 
 /// Appends plaintext as records.
+#[inline]
 fn encrypt<D>(
     traffic: &mut WriteTraffic<'_, D>,
     plaintext: &[u8],
