@@ -220,7 +220,7 @@ impl<T: End> Session<T> {
     /// Tells the peer that nothing more will come.
     ///
     /// # Errors
-    /// The handshake lasts, or it was told.
+    /// The handshake lasts, or both have ended the session.
     pub fn say_goodbye(&mut self, out: &mut impl Output) -> Result<(), NotOpen> {
         self.when_open(out, |traffic, out| {
             out.append(OVERHEAD_BYTES, |room| traffic.queue_close_notify(room)).map_err(|_| NotOpen)
