@@ -6,7 +6,6 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 
-mod apart;
 mod bake_off_plans;
 mod batching;
 mod caches;
@@ -26,9 +25,11 @@ mod logs_gone_wrong;
 mod origin;
 mod outages;
 mod parquet;
+mod passes;
 mod peak;
 mod plans_gone_wrong;
 mod reconcile;
+mod reference;
 mod refusals;
 mod report;
 mod resume;
@@ -37,10 +38,10 @@ mod run;
 mod scale;
 mod schema;
 mod servers_gone_wrong;
+mod standalone;
 mod support;
 mod timed;
 mod transactions;
 mod verify;
-mod words;
 mod workloads;
 mod wraps;

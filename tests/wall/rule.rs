@@ -108,9 +108,12 @@ const ONLY: &[(&str, &[&str], &str)] = &[
 /// Crates that must not name these external packages, not even in tests.
 const NEVER: &[(&str, &[&str], &str)] = &[
     ("workload", IO, "sees no socket"),
+    ("workload", TLS, "sees no connection"),
     ("wire", IO, "no I/O: bytes come in, messages go out"),
     ("content", IO, "pure functions of an id"),
+    ("content", TLS, "pure functions of an id"),
     ("stats", IO, "no I/O"),
+    ("stats", TLS, "no connection"),
 ];
 
 /// Packages that open sockets or run event loops.
@@ -124,12 +127,14 @@ const IO: &[&str] = &[
     "polling",
     "reqwest",
     "rustix",
-    "rustls",
     "smol",
     "socket2",
     "tokio",
     "ureq",
 ];
+
+/// What makes records of bytes, without a socket: `wire` has it for both sides.
+const TLS: &[&str] = &["rustls"];
 
 /// All that is wrong with a graph; empty when nothing is.
 pub(crate) fn refusals(graph: &[Node]) -> Vec<String> {

@@ -115,7 +115,7 @@ fn list(words: impl Iterator<Item = impl Display>) -> String {
     words.map(|word| word.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// Number, entrant and purpose of a run.
+/// Number, entrant and purpose of a run, and its pass where there are several.
 #[derive(Clone, Copy, Debug)]
 pub struct Headline<'s> {
     /// Its number.
@@ -129,14 +129,18 @@ impl Display for Headline<'_> {
         write!(f, "run {} ({}, ", self.number, self.run.entrant.name)?;
         let rate = |rate: f64| PerSecond::new(rate).map_or_else(|| rate.to_string(), |rate| rate.to_string());
         match &self.run.purpose {
-            Purpose::Path { robots } => write!(f, "the way with {robots} robots)"),
-            Purpose::Fill => f.write_str("fill)"),
+            Purpose::Path { robots } => write!(f, "the way with {robots} robots"),
+            Purpose::Fill => f.write_str("fill"),
             Purpose::Trial { rate_per_s, confirming: false, .. } => {
-                write!(f, "trial at {})", rate(*rate_per_s))
+                write!(f, "trial at {}", rate(*rate_per_s))
             }
-            Purpose::Trial { rate_per_s, .. } => write!(f, "a minute at {})", rate(*rate_per_s)),
-            Purpose::Rate { rate_per_s, .. } => write!(f, "{})", rate(*rate_per_s)),
-            Purpose::BestEffort => f.write_str("best effort)"),
+            Purpose::Trial { rate_per_s, .. } => write!(f, "a minute at {}", rate(*rate_per_s)),
+            Purpose::Rate { rate_per_s, .. } => write!(f, "{}", rate(*rate_per_s)),
+            Purpose::BestEffort => f.write_str("best effort"),
+        }?;
+        match self.run.pass {
+            Some(pass) => write!(f, ", pass {pass})"),
+            None => f.write_str(")"),
         }
     }
 }

@@ -8,7 +8,6 @@
 #![forbid(unsafe_code)]
 
 mod analyse;
-mod apart;
 mod chance;
 mod choose;
 pub mod conformance;
@@ -20,10 +19,11 @@ pub mod results;
 mod run;
 mod scale;
 pub mod shipped;
+mod standalone;
 pub mod transactions;
 
 pub use analyse::{CLOCKS_AGREE_S, analyse, clock_in_words};
-pub use apart::{Apart, NotApart, Parts};
 pub use choose::{Chosen, Headline, NothingChosen, Wanted, choose};
-pub use run::{Bakeoff, CachesError, PartsError, Progress};
+pub use run::{Bakeoff, CachesError, PartsError, Progress, Takes};
 pub use scale::{FEWEST_REPLIES, NoScale, SHORTEST, Scale, TooShort};
+pub use standalone::{NotStandalone, Parts, Standalone};

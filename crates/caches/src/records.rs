@@ -2,6 +2,7 @@
 //!
 //! Measuring side, cold. Data alone.
 
+use crate::plan::Turn;
 use crate::results::{Achievable, Tls};
 use crate::transactions::Logged;
 use bakeoff_experiment::results::Fact;
@@ -10,6 +11,9 @@ use bakeoff_robots::phases::EndReason;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+
+/// The entrant that is no cache: robots ask the origin itself.
+pub(crate) const NOBODY: &str = "none";
 
 /// What was fixed before the first request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -41,6 +45,12 @@ pub struct Setup {
     pub subject_cores: Vec<usize>,
     /// Version of the event driver.
     pub driver: String,
+    /// Who takes part, in the order of the report; none in older directories, and of robots by themselves.
+    #[serde(default)]
+    pub entrants: Vec<String>,
+    /// Whose turn it is after whom, as it was drawn.
+    #[serde(default)]
+    pub turns: Vec<Turn>,
 }
 
 /// One of several processes that make a run together, all with records of their own.
@@ -77,7 +87,7 @@ pub enum Purpose {
     },
     /// A rate that is measured.
     Rate {
-        /// Its place in the order of the runs, from 1.
+        /// Its place among the plan's rates, from 1.
         order: u32,
         /// Requests due per second.
         rate_per_s: f64,
@@ -87,7 +97,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Of a run whose measured phases are results: its place in the order of the runs, from 1, and its rate, if it
+    /// Of a run whose measured phases are results: the place of its rate in the plan, from 1, and its rate, if it
     /// had one.
     pub const fn measured(&self) -> Option<(u32, Option<f64>)> {
         match self {
@@ -103,6 +113,12 @@ impl Purpose {
 pub struct RunRecord {
     /// Who was asked, as in [`EntrantRecord::name`].
     pub entrant: EntrantRecord,
+    /// The baseline that this was the second start of, if it was.
+    #[serde(default)]
+    pub second_of: Option<String>,
+    /// Which pass it was part of, from 1, where there are several.
+    #[serde(default)]
+    pub pass: Option<u32>,
     /// What it was for.
     pub purpose: Purpose,
     /// Its phases, in their order.
@@ -286,6 +302,8 @@ impl RunRecord {
     pub fn of(entrant: EntrantRecord, purpose: Purpose) -> Self {
         Self {
             entrant,
+            second_of: None,
+            pass: None,
             purpose,
             phases: Vec::new(),
             store: None,
@@ -301,6 +319,11 @@ impl RunRecord {
             tls: None,
             without: Vec::new(),
         }
+    }
+
+    /// Whether the origin itself was asked, without any cache.
+    pub fn is_direct(&self) -> bool {
+        self.second_of.as_deref().unwrap_or(&self.entrant.name) == NOBODY
     }
 
     /// The last phase of the plan.

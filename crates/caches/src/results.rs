@@ -5,12 +5,14 @@
 
 mod downtime;
 mod point;
+mod spread;
 
 pub use downtime::Downtime;
 pub use point::{Achievable, CutShort, Gzip, Pages, Point, Rule, Tls};
+pub use spread::{Apart, Baselines, Spread};
 
 use crate::conformance::Conformance;
-use crate::records::{End, TrialVerdict};
+use crate::records::{End, NOBODY, TrialVerdict};
 use crate::transactions::Logged;
 use bakeoff_experiment::results::Fact;
 use serde::{Deserialize, Serialize};
@@ -51,8 +53,14 @@ pub struct Results {
     pub mean_bound_ns: u64,
     /// The way to the origin without any cache.
     pub path: Option<Path>,
-    /// Who took part, in the order of the runs.
+    /// How often all of them had their turns; 0 in older files.
+    #[serde(default)]
+    pub passes: u32,
+    /// Who took part, the baseline first and its second start behind it.
     pub entrants: Vec<Entrant>,
+    /// How far the two starts of the baseline are apart, where it had two.
+    #[serde(default)]
+    pub baselines: Option<Baselines>,
     /// The machine.
     pub facts: Vec<Fact>,
     /// What spoils figures.
@@ -84,18 +92,28 @@ pub struct Path {
 pub struct Entrant {
     /// Its name in the plan: a product, `none`, or an address.
     pub name: String,
+    /// Name of the baseline that it is the second start of, if it is.
+    #[serde(default)]
+    pub second_of: Option<String>,
     /// What came of it, in a sentence.
     pub sentence: String,
     /// What the program says of its version.
     pub version: Option<String>,
     /// File in the results directory with the configuration it ran with.
     pub config: Option<String>,
-    /// How its store was filled.
+    /// How its store was filled, in the first of its passes.
     pub fill: Option<Fill>,
+    /// The same in later passes.
+    #[serde(default)]
+    pub later_fills: Vec<Fill>,
     /// The rate that its others are shares of.
     pub peak: Option<Peak>,
-    /// What was measured, a phase each: in the order of the runs, of one run in the order of its phases.
+    /// What was measured, a phase each: in the order of the plan's rates, of one run in the order of its phases. Where
+    /// there were several passes, the mean of them.
     pub points: Vec<Point>,
+    /// How far its passes are apart, where it had several.
+    #[serde(default)]
+    pub spread: Option<Spread>,
     /// The highest of them that passed by the rule of 1999, in every measured phase.
     pub passed_up_to_per_s: Option<f64>,
     /// The lowest of them that did not; what was broken off neither passed nor failed.
@@ -120,6 +138,16 @@ pub struct Entrant {
 }
 
 impl Entrant {
+    /// Whether the origin itself was asked, without any cache.
+    pub fn is_direct(&self) -> bool {
+        self.second_of.as_deref().unwrap_or(&self.name) == NOBODY
+    }
+
+    /// What was measured in each pass; the points themselves where there was but one.
+    pub fn runs(&self) -> impl Iterator<Item = &Point> + Clone {
+        self.points.iter().flat_map(Point::runs)
+    }
+
     /// Whether a run of it has several measured phases, so that the rate alone does not name a point.
     pub fn has_phases(&self) -> bool {
         self.points.windows(2).any(|two| two[0].order == two[1].order)
@@ -129,6 +157,9 @@ impl Entrant {
 /// A fill.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fill {
+    /// Which pass it is of, from 1, where there are several.
+    #[serde(default)]
+    pub pass: Option<u32>,
     /// How long it took.
     pub seconds: f64,
     /// Replies.

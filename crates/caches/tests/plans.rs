@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 
 use bakeoff_caches::plan::{CachePlan, Changes, Course, Entrant, Kind, Peak, is_one};
-use bakeoff_caches::{Scale, shipped};
+use bakeoff_caches::{Scale, Takes, shipped};
 use bakeoff_content::Distribution;
 use bakeoff_robots::Connections;
 use bakeoff_robots::phases::Phase;
@@ -480,4 +480,89 @@ fn entrants_are_products_or_nobody() {
     for wrong in ["", "squid=", "=x", "Squid", "none=x"] {
         assert!(wrong.parse::<Entrant>().unwrap_err().to_string().contains("trafficserver"), "{wrong}");
     }
+}
+
+#[test]
+fn the_order_is_drawn_from_the_seed_anew_for_every_pass() {
+    let of = |changed: &str| parse(&text("cache-bakeoff").replacen("passes = 2", changed, 1)).unwrap();
+    let plan = of("passes = 2");
+    let turns = plan.turns();
+    assert_eq!(turns, plan.turns(), "the same whenever it is asked for");
+    assert_ne!(turns, of("passes = 2\nseed = 2").turns());
+    let all = ["none", "none'", "squid", "varnish", "nginx"];
+    let names: Vec<String> = plan.taking_part().into_iter().map(|entrant| entrant.name).collect();
+    assert_eq!(names, all);
+    let pass = |number| turns.iter().filter(|turn| turn.pass == number).collect::<Vec<_>>();
+    let order = |number| pass(number).iter().map(|turn| turn.entrant.clone()).collect::<Vec<_>>();
+    assert_ne!(order(1), order(2));
+    for number in [1, 2] {
+        let mut sorted = order(number);
+        sorted.sort();
+        assert_eq!(sorted, ["nginx", "none", "none'", "squid", "varnish"], "each once a pass");
+    }
+    for turn in &turns {
+        let mut rates = turn.rates.clone();
+        rates.sort_unstable();
+        assert_eq!(rates, (1..=10).collect::<Vec<u32>>(), "each rate once a turn");
+    }
+    assert_ne!(turns[0].rates, turns[1].rates);
+    // The first pass is the same however many follow it.
+    assert_eq!(of("passes = 1").turns(), pass(1).into_iter().cloned().collect::<Vec<_>>());
+}
+
+#[test]
+fn one_by_itself_runs_once_and_in_the_order_of_its_plan() {
+    let alone = Changes { entrants: vec!["squid".parse().unwrap()], ..Changes::default() };
+    let text = text("cache-bakeoff").replacen("order = \"random\" ", "#", 1);
+    let once = text.replacen("passes = 2 ", "#", 1).replacen("baseline_twice = true", "#", 1);
+    let plan = parse_with(&once, &alone).unwrap();
+    assert_eq!((plan.passes, plan.baseline_twice), (1, false));
+    let turns = plan.turns();
+    assert_eq!((turns.len(), &turns[0].rates), (1, &(1..=10).collect::<Vec<u32>>()));
+    assert!(!plan.in_words().contains("order"), "{}", plan.in_words());
+    // Whoever asks for it has it twice, and in two passes.
+    let turns = parse_with(&text, &alone).unwrap().turns();
+    let named: Vec<(u32, &str)> = turns.iter().map(|turn| (turn.pass, turn.entrant.as_str())).collect();
+    assert_eq!(named, [(1, "squid"), (1, "squid'"), (2, "squid"), (2, "squid'")]);
+}
+
+#[test]
+fn what_is_no_order_and_too_many_passes_are_refused() {
+    for (typed, words) in [
+        ("passes = 0", "nonzero"),
+        ("passes = 100", "at most 99"),
+        ("passes = 2\norder = \"blocked\"", "blocked"),
+    ] {
+        let text =
+            text("cache-bakeoff").replacen("order = ", "#", if typed.contains("order") { 1 } else { 0 });
+        let said = parse(&text.replacen("passes = 2", typed, 1)).unwrap_err();
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+/// Five turns a pass of ten minutes and nine times ten seconds idle; three seconds for each look at the way.
+#[test]
+fn two_passes_take_twice_as_long_but_for_the_second_search() {
+    let sixtieth = at_scale("1/60");
+    let takes = |changed: &str| {
+        let text = text("cache-bakeoff").replacen("passes = 2", changed, 1);
+        Takes::of(&parse_with(&text, &sixtieth).unwrap()).unwrap()
+    };
+    let (one, two) = (takes("passes = 1"), takes("passes = 2"));
+    // Warm-up 10 s, 54 s, 1 s.
+    let turn = 10 * 65 + 9 * 10;
+    assert_eq!(one.rates, Nanos::from_secs(6 + 5 * turn));
+    assert_eq!(two.rates, Nanos::from_secs(6 + 10 * turn));
+    // Eight trials of 18 s and 68 s to confirm, once for each of four.
+    assert_eq!((one.searches, two.searches), (Nanos::from_secs(4 * 212), Nanos::from_secs(4 * 212)));
+    assert_eq!((one.fills, two.fills, two.longest_fill), (3, 6, Nanos::from_secs(300)));
+    assert_eq!(
+        two.to_string(),
+        "2.29 h, 14.1 min of it at most to search for peaks; beside it the starts, and 6 fills of up to 5 min each"
+    );
+    assert_eq!(
+        Takes::of(&parse(text("polyfill")).unwrap()),
+        None,
+        "a fill that is measured ends when it ends"
+    );
 }

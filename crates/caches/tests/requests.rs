@@ -7,7 +7,7 @@ use bakeoff_caches::plan::{CachePlan, Changes, Course};
 use bakeoff_caches::shipped;
 use bakeoff_content::world::Model;
 use bakeoff_robots::judge::RequestKind;
-use bakeoff_robots::population::Outcome;
+use bakeoff_robots::population::FlightEnd;
 use bakeoff_robots::{FillGate, Lane, Population, Setting, Spec, TargetForm};
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::Source;
@@ -100,7 +100,7 @@ fn answer(population: &mut Population, ticket: u32, at: Nanos) {
     let filled = flight.kind == RequestKind::Basic && object.cachable && !flight.repeat;
     let whole = matches!(flight.kind, RequestKind::Basic | RequestKind::Reload);
     let fill_bytes = if filled { object.body.len() } else { 0 };
-    population.finish(ticket, at, Outcome { failed: false, whole, fill_bytes });
+    population.finish(ticket, at, FlightEnd { failed: false, whole, fill_bytes });
 }
 
 /// Fowler, Noll and Vo's hash of 64 bits, variant 1a (RFC 9923).

@@ -3,17 +3,22 @@
 //! `constant` and `poisson` are the pacers of the open loop, called as the loop calls them, through
 //! their trait: when is the next one due. `render` takes a request from its source and writes its head.
 //! `exchange-http1` and `exchange-http2` are all that the program does for a request but to wait, to send
-//! and to receive: the request is made, the reply of 1000 bytes is read, judged and recorded. With
+//! and to receive: the request is made, the reply of 1000 bytes is read, judged and recorded. `tls` encrypts a
+//! request and decrypts a reply, and what the library does on the server's side in between. With
 //! `-- --callgrind N constant` exactly N of them are done and nothing else, for `benches/instructions`.
 
 #![allow(clippy::print_stdout, reason = "a benchmark talks to whoever runs it")]
 
-use bakeoff_loadgen::{Constant, DryRun, Pacer, Poisson, Protocol, Target};
+use bakeoff_loadgen::{Constant, DryRun, Pacer, Poisson, Protocol, Target, TlsOptions, TlsSession, Trust};
 use bakeoff_sys::thread::cpu_time;
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{CycleSource, GetUrl};
+use rustls::pki_types::{PrivatePkcs8KeyDer, ServerName};
+use rustls::{ServerConfig, ServerConnection};
 use std::hint::black_box;
+use std::io::{Read, Write};
 use std::num::NonZeroU16;
+use std::sync::Arc;
 
 const OPERATIONS: usize = 1 << 20;
 const REPETITIONS: usize = 7;
@@ -22,12 +27,13 @@ const BODY_BYTES: usize = 1000;
 /// Name, and what does so many.
 type Work = (&'static str, fn(usize));
 
-const ALL: [Work; 5] = [
+const ALL: [Work; 6] = [
     ("constant", |count| ask(&mut Constant::new(rate(), 0, 1), count)),
     ("poisson", |count| ask(&mut Poisson::new(rate(), 1, 0, 1), count)),
     ("render", render),
     ("exchange-http1", http1),
     ("exchange-http2", http2),
+    ("tls", tls),
 ];
 
 fn main() {
@@ -124,6 +130,69 @@ fn http2(count: usize) {
         run.hear(black_box(&reply));
     }
     assert_eq!(run.replies(), count as u64, "all were good");
+}
+
+const REQUEST: &[u8] = b"GET /bytes/1000 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
+
+fn tls(count: usize) {
+    let (mut client, mut server) = (tls_client(), tls_server());
+    let (mut flight, mut heard) = (Vec::new(), 0);
+    while client.is_handshaking() || server.is_handshaking() {
+        flight.clear();
+        client.take_output(&mut flight);
+        take(&mut server, &flight);
+        tell(&mut server, &mut client, &mut flight, &mut heard);
+    }
+    let (reply, mut asked) = ([REPLY_HEAD, &[b'x'; BODY_BYTES]].concat(), Vec::new());
+    heard = 0;
+    for _ in 0..count {
+        flight.clear();
+        client.write(black_box(REQUEST), &mut flight).expect("the session stands");
+        take(&mut server, &flight);
+        asked.resize(REQUEST.len(), 0);
+        server.reader().read_exact(&mut asked).expect("the whole request came");
+        server.writer().write_all(&reply).expect("its buffer has room");
+        tell(&mut server, &mut client, &mut flight, &mut heard);
+    }
+    assert_eq!(heard, count * reply.len(), "every byte came");
+}
+
+/// Has the server read what a client sent.
+fn take(server: &mut ServerConnection, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        server.read_tls(&mut bytes).expect("a slice is read");
+        server.process_new_packets().expect("they are records");
+    }
+}
+
+/// Carries what the server has to say to the client, and counts what that says.
+fn tell(server: &mut ServerConnection, client: &mut TlsSession, flight: &mut Vec<u8>, heard: &mut usize) {
+    flight.clear();
+    while server.wants_write() {
+        server.write_tls(flight).expect("a vector takes all");
+    }
+    let plain = &mut |plain: &[u8]| {
+        *heard += black_box(plain).len();
+        Ok(())
+    };
+    client.receive(black_box(flight), plain).expect("they are records");
+}
+
+fn tls_client() -> TlsSession {
+    let settings = TlsOptions::new(Trust::Anyone).load().expect("nothing is read");
+    let name = ServerName::try_from("localhost").expect("a name");
+    settings.client(name, 1).session().expect("there are random numbers")
+}
+
+fn tls_server() -> ServerConnection {
+    let key = rcgen::KeyPair::generate().expect("there are random numbers");
+    let names = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+    let certificate = names.self_signed(&key).expect("it signs itself");
+    let key = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
+    let chain = vec![certificate.der().clone()];
+    let builder = ServerConfig::builder().with_no_client_auth();
+    let config = builder.with_single_cert(chain, key).expect("they go together");
+    ServerConnection::new(Arc::new(config)).expect("there are random numbers")
 }
 
 fn cost(work: fn(usize)) -> f64 {

@@ -4,7 +4,7 @@
 //! source, exchange, connection, recorder. Decides nothing that they do not.
 
 use crate::connection::{Arrival, Connection, Done, Manner, Outcome, Renderer};
-use crate::exchange::{Exchange, Words};
+use crate::exchange::{Exchange, RequestText};
 use crate::flow::Turn;
 use crate::job::{BodyCheck, Target};
 use bakeoff_meter::Recorder;
@@ -23,7 +23,7 @@ pub struct DryRun<'t, S> {
     refused: Statuses,
     out: Vec<u8>,
     done: Vec<Done>,
-    words: Vec<Words>,
+    words: Vec<RequestText>,
 }
 
 impl<'t, S: Source> DryRun<'t, S> {

@@ -4,7 +4,7 @@
 
 use crate::connection::{Connection, Done, Manner, Renderer};
 use crate::delay::OwnLateness;
-use crate::exchange::Words;
+use crate::exchange::RequestText;
 use crate::flow::Plan;
 use crate::job::{BodyCheck, Reuse, Target};
 use crate::listener::Listener;
@@ -57,7 +57,7 @@ pub(crate) struct Lane {
 pub(crate) struct Memory {
     pub(crate) out: Vec<u8>,
     pub(crate) done: Vec<Done>,
-    pub(crate) words: Vec<Words>,
+    pub(crate) words: Vec<RequestText>,
 }
 
 /// What a lane did.

@@ -2,8 +2,9 @@
 //!
 //! `http1` is a request as wrk sends it for 13 KB; `http2` is one as h2load sends it when the
 //! compression tables know its fields; `world` is one for an object of a world that may be cached, as a proxy
-//! sends it on, and `valid` the same with a condition that holds. With `-- --callgrind N http1` exactly N of them are answered and
-//! nothing else happens but the start, for `benches/instructions`.
+//! sends it on, and `valid` the same with a condition that holds. `tls` is `http1` over TLS, and what the library does on the
+//! client's side. With `-- --callgrind N http1` exactly N of them are answered and nothing else happens but the start,
+//! for `benches/instructions`.
 
 #![allow(clippy::print_stdout, reason = "a benchmark talks to whoever runs it")]
 
@@ -11,7 +12,11 @@ use bakeoff_content::Catalogue;
 use bakeoff_content::world::Name;
 use bakeoff_origin::{Conversation, World};
 use bakeoff_sys::thread::cpu_time;
+use rustls::pki_types::{PrivatePkcs8KeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig};
 use std::hint::black_box;
+use std::io::{Read, Write};
+use std::sync::Arc;
 
 const REQUEST: &[u8] = b"GET /bytes/13000 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
 const BODY_BYTES: usize = 13_000;
@@ -22,14 +27,15 @@ const REPETITIONS: usize = 7;
 /// Name, and what answers so many requests.
 type Answering = (&'static str, fn(usize));
 
-const ALL: [Answering; 4] = [("http1", http1), ("http2", http2), ("world", world), ("valid", valid)];
+const ALL: [Answering; 5] =
+    [("http1", http1), ("http2", http2), ("world", world), ("valid", valid), ("tls", tls)];
 
 fn main() {
     let mut arguments = std::env::args().skip_while(|argument| argument != "--callgrind").skip(1);
     if let Some(count) = arguments.next() {
         let count = count.parse().expect("--callgrind takes a number of requests");
         let name = arguments.next().unwrap_or_else(|| "http1".to_owned());
-        let (_, answer) = ALL.iter().find(|(known, _)| *known == name).expect("http1, http2, world or valid");
+        let (_, answer) = ALL.iter().find(|(known, _)| *known == name).expect("one of those in ALL");
         return answer(count);
     }
     println!("{OPERATIONS} requests, {REPETITIONS} times; ns of CPU each, the median");
@@ -104,6 +110,50 @@ fn of_world(count: usize, condition: &str) {
             talk.receive(black_box(request.as_bytes()), &mut |head, body| bytes += head.len() + body.len());
         assert!(open && bytes > 100, "the whole reply was written");
     }
+}
+
+fn tls(count: usize) {
+    let (config, mut client) = ends();
+    let mut talk = Conversation::over_tls(Catalogue::default(), &config);
+    let (mut flight, mut plain) = (Vec::new(), vec![0; 2 * BODY_BYTES]);
+    let mut carry = |client: &mut ClientConnection| {
+        flight.clear();
+        while client.wants_write() {
+            client.write_tls(&mut flight).expect("a vector takes all");
+        }
+        let open = talk.receive(black_box(&flight), &mut |mut records, _| {
+            while !records.is_empty() {
+                client.read_tls(&mut records).expect("a slice is read");
+                client.process_new_packets().expect("they are records");
+            }
+        });
+        assert!(open, "it goes on");
+    };
+    while client.is_handshaking() {
+        carry(&mut client);
+    }
+    for _ in 0..count {
+        client.writer().write_all(black_box(REQUEST)).expect("its buffer has room");
+        carry(&mut client);
+        let read = client.reader().read(&mut plain).expect("something came");
+        assert!(read > BODY_BYTES, "the whole reply was written");
+    }
+}
+
+/// What a server needs, and a client that trusts it.
+fn ends() -> (Arc<ServerConfig>, ClientConnection) {
+    let key = rcgen::KeyPair::generate().expect("there are random numbers");
+    let names = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+    let certificate = names.self_signed(&key).expect("it signs itself");
+    let key = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
+    let chain = vec![certificate.der().clone()];
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate.der().clone()).expect("a certificate");
+    let server = ServerConfig::builder().with_no_client_auth().with_single_cert(chain, key);
+    let client = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    let name = ServerName::try_from("localhost").expect("a name");
+    let client = ClientConnection::new(Arc::new(client), name).expect("there are random numbers");
+    (Arc::new(server.expect("they go together")), client)
 }
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {

@@ -4,7 +4,7 @@
 
 use crate::outgoing::Outgoing;
 
-/// Most bytes that are put on the desk at a time, as they are copied there.
+/// Most bytes that are put in the workspace at a time, as they are copied there.
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// See the module.
@@ -20,7 +20,7 @@ impl Coded {
         Self { bytes, at: 0 }
     }
 
-    /// Puts the next bytes on the desk. Whether they were the last.
+    /// Puts the next bytes in the workspace. Whether they were the last.
     pub(crate) fn put(&mut self, out: &mut Outgoing) -> bool {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let piece = &rest[..rest.len().min(PIECE_BYTES)];

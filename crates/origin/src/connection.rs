@@ -2,12 +2,12 @@
 //!
 //! Hot, fed by strangers. Owns which protocols are spoken on it, one upon the other, and when it is over.
 
-use crate::desk::Desk;
 use crate::ending::Ending;
 use crate::http1::{Course, Http1, Received};
 use crate::http2::Http2;
 use crate::outgoing::Account;
 use crate::tls::Session;
+use crate::workspace::Workspace;
 use bakeoff_units::Nanos;
 use rustls::ServerConfig;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const TLS_PIECE_BYTES: usize = 64 * 1024;
 /// What a connection wants next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// That what is on the desk is sent; then to be asked again.
+    /// That what is in the workspace is sent; then to be asked again.
     Send,
     /// That something comes.
     Wait,
@@ -71,16 +71,16 @@ impl Connection {
     }
 
     /// Takes what came. Unless something [is being sent](Self::is_sending), the beginning of a reply may
-    /// be on the desk then.
-    pub(crate) fn received(&mut self, bytes: &[u8], desk: &mut Desk) {
+    /// be in the workspace then.
+    pub(crate) fn received(&mut self, bytes: &[u8], workspace: &mut Workspace) {
         if self.failed.is_some() {
             return;
         }
         let at_once = self.sending.is_none();
         let talk = &mut self.talk;
         let taken = match &mut self.tls {
-            None => talk.received(bytes, at_once, desk),
-            Some(tls) => tls.receive(bytes, &mut |plain| talk.received(plain, at_once, desk)),
+            None => talk.received(bytes, at_once, workspace),
+            Some(tls) => tls.receive(bytes, &mut |plain| talk.received(plain, at_once, workspace)),
         };
         self.failed = taken.err();
         self.peer_done |= self.tls.as_ref().is_some_and(|tls| tls.has_ended());
@@ -91,22 +91,22 @@ impl Connection {
         self.peer_done = true;
     }
 
-    /// What to do next, with what is to be sent on the desk. Not while something is being sent.
-    pub(crate) fn next(&mut self, desk: &mut Desk) -> Next {
+    /// What to do next, with what is to be sent in the workspace. Not while something is being sent.
+    pub(crate) fn next(&mut self, workspace: &mut Workspace) -> Next {
         let most = if self.tls.is_some() { TLS_PIECE_BYTES } else { PIECE_BYTES };
         let course = match (self.failed, &mut self.talk) {
             (Some(why), _) => {
-                desk.out.clear(); // a reply that was begun
+                workspace.out.clear(); // a reply that was begun
                 Course::Last(Some(why))
             }
-            (None, Talk::Http1(http1)) => http1.fill(most, self.peer_done, desk),
-            (None, Talk::Http2(http2)) => http2.fill(self.peer_done, &mut desk.out),
+            (None, Talk::Http1(http1)) => http1.fill(most, self.peer_done, workspace),
+            (None, Talk::Http2(http2)) => http2.fill(self.peer_done, &mut workspace.out),
         };
-        if let Some(why) = self.seal(course, desk) {
+        if let Some(why) = self.seal(course, workspace) {
             self.failed = Some(why);
             return Next::Finish { why: Some(why), unread: !self.peer_done };
         }
-        let (head, body) = self.on_desk(desk);
+        let (head, body) = self.in_workspace(workspace);
         if !head.is_empty() || !body.is_empty() {
             return Next::Send;
         }
@@ -117,11 +117,11 @@ impl Connection {
     }
 
     /// What is to be sent, after [`Next::Send`].
-    pub(crate) fn on_desk<'d>(&self, desk: &'d Desk) -> (&'d [u8], &'static [u8]) {
-        if self.tls.is_some() { (desk.sealed.bytes(), &[]) } else { desk.out.parts() }
+    pub(crate) fn in_workspace<'d>(&self, workspace: &'d Workspace) -> (&'d [u8], &'static [u8]) {
+        if self.tls.is_some() { (workspace.sealed.bytes(), &[]) } else { workspace.out.parts() }
     }
 
-    /// What was on the desk is not all with the kernel yet.
+    /// What was in the workspace is not all with the kernel yet.
     pub(crate) const fn sends(&mut self, account: Account) {
         self.sending = Some(account);
     }
@@ -159,20 +159,20 @@ impl Connection {
         }
     }
 
-    /// Over TLS: encrypts what is on the desk, with a goodbye behind the last. Returns why not.
-    fn seal(&mut self, course: Course, desk: &mut Desk) -> Option<Ending> {
+    /// Over TLS: encrypts what is in the workspace, with a goodbye behind the last. Returns why not.
+    fn seal(&mut self, course: Course, workspace: &mut Workspace) -> Option<Ending> {
         let tls = self.tls.as_mut()?;
-        desk.sealed.clear();
-        tls.take_output(&mut desk.sealed);
-        if !desk.out.is_empty() {
-            let (head, body) = desk.out.for_encryption();
-            if let Err(why) = tls.write(head, body, &mut desk.sealed) {
+        workspace.sealed.clear();
+        tls.take_output(&mut workspace.sealed);
+        if !workspace.out.is_empty() {
+            let (head, body) = workspace.out.for_encryption();
+            if let Err(why) = tls.write(head, body, &mut workspace.sealed) {
                 return Some(why);
             }
         }
         if course != Course::Open && !self.said_goodbye {
             self.said_goodbye = true;
-            tls.say_goodbye(&mut desk.sealed);
+            tls.say_goodbye(&mut workspace.sealed);
         }
         None
     }
@@ -187,14 +187,14 @@ impl Connection {
 }
 
 impl Talk {
-    fn received(&mut self, bytes: &[u8], at_once: bool, desk: &mut Desk) -> Result<(), Ending> {
+    fn received(&mut self, bytes: &[u8], at_once: bool, workspace: &mut Workspace) -> Result<(), Ending> {
         match self {
-            Self::Http2(http2) => http2.received(bytes, desk),
+            Self::Http2(http2) => http2.received(bytes, workspace),
             Self::Http1(http1) => {
-                if http1.received(bytes, at_once, desk)? == Received::Http2 {
+                if http1.received(bytes, at_once, workspace)? == Received::Http2 {
                     let mut http2 = Box::new(Http2::new());
-                    http2.received(&http1.take_input(), desk);
-                    http2.received(bytes, desk);
+                    http2.received(&http1.take_input(), workspace);
+                    http2.received(bytes, workspace);
                     *self = Self::Http2(http2);
                 }
             }

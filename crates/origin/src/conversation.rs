@@ -1,48 +1,59 @@
 //! A client's connection without a socket and without a thread: for benches and fuzzing.
 
 use crate::connection::{Connection, Next};
-use crate::desk::Desk;
 use crate::site::Site;
 use crate::tally::Counters;
-use crate::world::{OfAll, World, WorldDesk};
+use crate::workspace::Workspace;
+use crate::world::{OfAll, World, WorldWorkspace};
 use bakeoff_content::Catalogue;
+use rustls::ServerConfig;
 use std::sync::Arc;
 
 /// What the origin makes of bytes; the same code that serves, and a kernel that takes everything.
 pub struct Conversation {
     connection: Connection,
-    desk: Desk,
+    workspace: Workspace,
 }
 
 impl Conversation {
     /// A client that just connected.
     pub fn new(catalogue: Catalogue) -> Self {
-        let desk = Desk::new(Arc::new(Site::new(catalogue)), Arc::new(Counters::default()), None);
-        Self { connection: Connection::without_tls(true, u64::MAX), desk }
+        let workspace = Workspace::new(Arc::new(Site::new(catalogue)), Arc::new(Counters::default()), None);
+        Self { connection: Connection::without_tls(true, u64::MAX), workspace }
+    }
+
+    /// The same over TLS.
+    ///
+    /// # Panics
+    /// The library has no random numbers, or cannot use the settings.
+    pub fn over_tls(catalogue: Catalogue, config: &Arc<ServerConfig>) -> Self {
+        let Self { workspace, .. } = Self::new(catalogue);
+        let connection = Connection::new(Some(config), true, u64::MAX);
+        Self { connection: connection.expect("there are random numbers"), workspace }
     }
 
     /// The same with the origin of a world, which may let replies wait: they go with a later call.
     pub fn with_world(world: World) -> Self {
-        let Self { desk, .. } = Self::new(Catalogue::default());
-        let mut world = WorldDesk::new(Arc::new(world), OfAll::default(), 0);
+        let Self { workspace, .. } = Self::new(Catalogue::default());
+        let mut world = WorldWorkspace::new(Arc::new(world), OfAll::default(), 0);
         let connection = Connection::without_tls(false, world.requests());
-        Self { connection, desk: desk.with_world(Some(world)) }
+        Self { connection, workspace: workspace.with_world(Some(world)) }
     }
 
     /// Takes what the client sends and hands out what it is sent, one call for each write: a head, and
     /// a body behind it. Returns whether the connection goes on.
     pub fn receive(&mut self, bytes: &[u8], write: &mut dyn FnMut(&[u8], &'static [u8])) -> bool {
-        self.desk.clear();
-        self.connection.received(bytes, &mut self.desk);
+        self.workspace.clear();
+        self.connection.received(bytes, &mut self.workspace);
         loop {
-            match self.connection.next(&mut self.desk) {
+            match self.connection.next(&mut self.workspace) {
                 Next::Wait => return true,
                 Next::Finish { .. } => return false,
                 Next::Send => {
-                    let (head, body) = self.connection.on_desk(&self.desk);
+                    let (head, body) = self.connection.in_workspace(&self.workspace);
                     write(head, body);
-                    self.desk.counters.sent(self.desk.out.account());
-                    self.desk.clear();
+                    self.workspace.counters.sent(self.workspace.out.account());
+                    self.workspace.clear();
                 }
             }
         }
@@ -86,14 +97,16 @@ mod tests {
     fn requests_are_not_kept_without_a_bound() {
         let mut talk = Conversation::new(Catalogue::default());
         // A reply that is under way; then bytes of requests without end.
-        talk.desk.clear();
-        talk.connection.received(b"GET /bytes/9 HTTP/1.1\r\n\r\n", &mut talk.desk);
-        talk.connection.sends(talk.desk.out.account());
+        talk.workspace.clear();
+        talk.connection.received(b"GET /bytes/9 HTTP/1.1\r\n\r\n", &mut talk.workspace);
+        talk.connection.sends(talk.workspace.out.account());
         for _ in 0..100 {
-            talk.connection.received(&[b'x'; 20_000], &mut talk.desk);
+            talk.connection.received(&[b'x'; 20_000], &mut talk.workspace);
         }
         talk.connection.sent();
-        let Next::Finish { why, unread } = talk.connection.next(&mut talk.desk) else { panic!("it goes on") };
+        let Next::Finish { why, unread } = talk.connection.next(&mut talk.workspace) else {
+            panic!("it goes on")
+        };
         assert_eq!((why, unread), (Some(crate::ending::Ending::TooMuchAhead), true));
     }
 }

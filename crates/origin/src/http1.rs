@@ -5,12 +5,12 @@
 //! behind it think meanwhile, and go after it.
 
 use crate::coded::Coded;
-use crate::desk::Desk;
 use crate::ending::Ending;
 use crate::head::{Going, refuse};
 use crate::site::{Answer, Asked, Piece};
 use crate::unread::Unread;
 use crate::waiting::Seat;
+use crate::workspace::Workspace;
 use crate::world::{Content, Request};
 use bakeoff_units::Nanos;
 use bakeoff_wire::http1::{RequestError, RequestHead, RequestReader, ServerMethod};
@@ -124,9 +124,9 @@ impl Http1 {
         &mut self,
         bytes: &[u8],
         at_once: bool,
-        desk: &mut Desk,
+        workspace: &mut Workspace,
     ) -> Result<Received, Ending> {
-        self.arrived = desk.now();
+        self.arrived = workspace.now();
         if self.undecided {
             match self.decide(bytes) {
                 Some(Received::Http2) => return Ok(Received::Http2),
@@ -140,7 +140,7 @@ impl Http1 {
         }
         let mut bytes = &bytes[self.pass_over(bytes)..];
         if at_once && matches!(self.reply, Reply::None) && self.input.is_empty() && !bytes.is_empty() {
-            bytes = &bytes[self.answer(bytes, desk)..];
+            bytes = &bytes[self.answer(bytes, workspace)..];
             bytes = &bytes[self.pass_over(bytes)..];
         }
         if self.input.len() - self.at + bytes.len() > AHEAD_AT_MOST {
@@ -156,29 +156,29 @@ impl Http1 {
         std::mem::take(&mut self.input)
     }
 
-    /// Puts on the desk what can be sent now, bodies in pieces of at most `most` bytes.
-    pub(crate) fn fill(&mut self, most: usize, peer_done: bool, desk: &mut Desk) -> Course {
-        while !self.over && !desk.out.is_full() {
+    /// Puts in the workspace what can be sent now, bodies in pieces of at most `most` bytes.
+    pub(crate) fn fill(&mut self, most: usize, peer_done: bool, workspace: &mut Workspace) -> Course {
+        while !self.over && !workspace.out.is_full() {
             let is_whole = match &mut self.reply {
                 Reply::Goes(piece) => {
                     if !piece.is_empty() {
-                        desk.out.put_body(piece.take(most));
+                        workspace.out.put_body(piece.take(most));
                     }
                     piece.is_empty()
                 }
-                Reply::GoesCoded(coded) => coded.put(&mut desk.out),
+                Reply::GoesCoded(coded) => coded.put(&mut workspace.out),
                 Reply::None | Reply::Waits(_) => {
-                    if self.begin(peer_done, desk) {
+                    if self.begin(peer_done, workspace) {
                         continue;
                     }
                     break;
                 }
             };
             if is_whole {
-                desk.out.end_replies(1);
+                workspace.out.end_replies(1);
                 self.reply = Reply::None;
                 self.over = !self.keep_alive;
-                if desk.burns() {
+                if workspace.burns() {
                     break; // a reply does not wait for what the next request costs
                 }
             }
@@ -237,10 +237,10 @@ impl Http1 {
     }
 
     /// Gets on with the reply under way, or with the next one. When there is none and none can come, it is over.
-    fn begin(&mut self, peer_done: bool, desk: &mut Desk) -> bool {
+    fn begin(&mut self, peer_done: bool, workspace: &mut Workspace) -> bool {
         let begun = match self.reply {
-            Reply::Waits(_) => self.go_if_due(desk),
-            _ => self.answer_kept(desk),
+            Reply::Waits(_) => self.go_if_due(workspace),
+            _ => self.answer_kept(workspace),
         };
         // Who has ended its half may still wait for a reply, but sends no more of a body.
         let is_waited_for = matches!(self.reply, Reply::Waits(_)) && self.skip.is_over();
@@ -253,10 +253,10 @@ impl Http1 {
     }
 
     /// Begins the reply to the next request that was kept, if all its head is there.
-    fn answer_kept(&mut self, desk: &mut Desk) -> bool {
+    fn answer_kept(&mut self, workspace: &mut Workspace) -> bool {
         if self.at < self.input.len() && !self.undecided {
             let input = std::mem::take(&mut self.input);
-            let used = self.answer(&input[self.at..], desk);
+            let used = self.answer(&input[self.at..], workspace);
             self.at += used;
             self.at += self.pass_over(&input[self.at..]);
             self.input = input;
@@ -274,34 +274,34 @@ impl Http1 {
 
     /// Begins the reply to the request at the start of `bytes`. Returns its length, 0 when it is not
     /// complete.
-    fn answer(&mut self, bytes: &[u8], desk: &mut Desk) -> usize {
+    fn answer(&mut self, bytes: &[u8], workspace: &mut Workspace) -> usize {
         match RequestReader::head(bytes) {
             Ok(None) => 0,
             // The objects of a site are only read, and no request for one needs such a body.
-            Ok(Some(request)) if request.chunked && desk.world.is_none() => {
-                self.refuse(RequestError::Coding, desk);
+            Ok(Some(request)) if request.chunked && workspace.world.is_none() => {
+                self.refuse(RequestError::Coding, workspace);
                 bytes.len()
             }
             Ok(Some(request)) => {
-                self.reply(&request, desk);
+                self.reply(&request, workspace);
                 request.head_bytes
             }
             Err(error) => {
-                self.refuse(error, desk);
+                self.refuse(error, workspace);
                 bytes.len()
             }
         }
     }
 
-    fn refuse(&mut self, error: RequestError, desk: &mut Desk) {
-        refuse(&error.to_string(), desk.out.bytes());
+    fn refuse(&mut self, error: RequestError, workspace: &mut Workspace) {
+        refuse(&error.to_string(), workspace.out.bytes());
         self.reply = Reply::Goes(Piece::nothing());
         self.keep_alive = false;
         self.unread = true;
         self.why = Some(error.into());
     }
 
-    fn reply(&mut self, request: &RequestHead<'_>, desk: &mut Desk) {
+    fn reply(&mut self, request: &RequestHead<'_>, workspace: &mut Workspace) {
         self.requests_left = self.requests_left.saturating_sub(1);
         self.keep_alive = request.keep_alive && self.requests_left > 0;
         if request.keep_alive && !self.keep_alive {
@@ -313,31 +313,31 @@ impl Http1 {
             true if request.http_1_0 => Going::OnAsAsked,
             true => Going::On,
         };
-        if desk.tell_tally(request, going) {
+        if workspace.tell_tally(request, going) {
             self.reply = Reply::Goes(Piece::nothing());
             return;
         }
-        if let Some(met) = desk.meet(request, going) {
+        if let Some(met) = workspace.meet(request, going) {
             self.reply = Reply::Goes(Piece::nothing());
             if let Err(why) = met {
                 (self.keep_alive, self.why) = (false, Some(why));
             }
             return;
         }
-        if let Some(of_world) = desk.world.as_ref().and_then(|world| world.read(request)) {
+        if let Some(of_world) = workspace.world.as_ref().and_then(|world| world.read(request)) {
             if request.expects_continue {
-                desk.out.bytes().extend_from_slice(CONTINUE);
+                workspace.out.bytes().extend_from_slice(CONTINUE);
             }
-            return self.think(of_world, going, desk);
+            return self.think(of_world, going, workspace);
         }
-        let answer = desk.answer(&Asked {
+        let answer = workspace.answer(&Asked {
             method: request.method,
             target: request.target,
             if_modified_since: request.if_modified_since,
             if_none_match: request.if_none_match,
             range: request.range,
         });
-        desk.heads.write(&answer, going, desk.out.bytes());
+        workspace.heads.write(&answer, going, workspace.out.bytes());
         self.reply = Reply::Goes(match answer {
             Answer::Whole(piece) | Answer::Part(piece, _) if request.method == ServerMethod::Get => piece,
             _ => Piece::nothing(),
@@ -345,11 +345,11 @@ impl Http1 {
     }
 
     /// Has the reply wait, or begins it when there is nothing to wait for.
-    fn think(&mut self, request: Request, going: Going, desk: &mut Desk) {
-        let Some(world) = &mut desk.world else { return };
+    fn think(&mut self, request: Request, going: Going, workspace: &mut Workspace) {
+        let Some(world) = &mut workspace.world else { return };
         let think = world.think_time(&request);
         if think == Nanos::ZERO && self.skip.is_over() {
-            self.reply = desk.answer_of_world(&request, going).into();
+            self.reply = workspace.answer_of_world(&request, going).into();
             return;
         }
         let seat = (think > Nanos::ZERO).then(|| world.seat());
@@ -357,15 +357,15 @@ impl Http1 {
     }
 
     /// Begins the reply that waits if its time has come.
-    fn go_if_due(&mut self, desk: &mut Desk) -> bool {
+    fn go_if_due(&mut self, workspace: &mut Workspace) -> bool {
         let Reply::Waits(waits) = &mut self.reply else { return false };
         if !self.skip.is_over() {
             return false;
         }
-        if waits.seat.is_some() && desk.now() < waits.due {
+        if waits.seat.is_some() && workspace.now() < waits.due {
             return false;
         }
-        self.reply = desk.answer_of_world(&waits.request, waits.going).into();
+        self.reply = workspace.answer_of_world(&waits.request, waits.going).into();
         true
     }
 }

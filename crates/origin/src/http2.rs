@@ -2,12 +2,12 @@
 //!
 //! Hot, fed by strangers. Owns which stream sends next; what may be sent when is for `wire` to say.
 
-use crate::desk::Desk;
 use crate::ending::Ending;
 use crate::head::push_range;
 use crate::http1::Course;
 use crate::outgoing::Outgoing;
 use crate::site::{Answer, Asked, Piece};
+use crate::workspace::Workspace;
 use bakeoff_content::LAST_MODIFIED;
 use bakeoff_wire::digits::push_decimal;
 use bakeoff_wire::h2::{ConnectionError, Grant, ServerConnection, ServerStep, Settings, StreamId};
@@ -48,12 +48,12 @@ impl Http2 {
     }
 
     /// Takes what came.
-    pub(crate) fn received(&mut self, mut bytes: &[u8], desk: &mut Desk) {
+    pub(crate) fn received(&mut self, mut bytes: &[u8], workspace: &mut Workspace) {
         while self.failure.is_none() {
             let used = match self.wire.step(bytes) {
                 Ok(ServerStep::More) => return,
                 Ok(ServerStep::Request { used, stream, head, .. }) => {
-                    let answer = desk.answer(&Asked {
+                    let answer = workspace.answer(&Asked {
                         method: head.method,
                         target: head.path,
                         if_modified_since: head.if_modified_since,
@@ -80,7 +80,7 @@ impl Http2 {
         }
     }
 
-    /// Puts on the desk what can be sent now.
+    /// Puts in the workspace what can be sent now.
     pub(crate) fn fill(&mut self, peer_done: bool, out: &mut Outgoing) -> Course {
         for stream in self.wire.unblocked() {
             if let Some(at) = self.blocked.iter().position(|reply| reply.stream == stream) {

@@ -8,23 +8,22 @@
 //! From the socket to the object: `worker` owns a driver and its connections; `connection` is TLS, if
 //! any, with `http1` or `http2` upon it, bytes in and bytes out; `site` decides what is replied; `head`
 //! and `outgoing` hold what is sent. `world` beside the site answers for objects that nobody listed; its replies
-//! may have to wait, for which `timers` wake the worker. In `meeting` robots of several processes agree on their phases.
+//! may have to wait, for which `timers` wake the worker. In `barrier` robots of several processes agree on their phases.
 
 #![forbid(unsafe_code)]
 
+mod barrier;
 mod burner;
+mod busy;
 mod certificate;
 mod coded;
 mod connection;
 mod conversation;
-mod desk;
 mod ending;
 mod head;
 mod http1;
 mod http2;
-mod meeting;
 mod outgoing;
-mod pulse;
 mod range;
 mod server;
 mod site;
@@ -34,11 +33,12 @@ mod tls;
 mod unread;
 mod waiting;
 mod worker;
+mod workspace;
 mod world;
 
+pub use busy::Busy;
 pub use conversation::Conversation;
 pub use head::ForCaches;
-pub use pulse::Busy;
 pub use server::{Options, Origin, OriginError};
 pub use tally::Tally;
 pub use world::{World, WorldError};

@@ -1,16 +1,16 @@
 //! Listening, threads, and the planted cost.
 
+use crate::barrier::Barrier;
 use crate::burner::Burner;
+use crate::busy::Busy;
 use crate::certificate::server_config;
-use crate::desk::Desk;
 use crate::head::{ForCaches, Heads};
-use crate::meeting::Meeting;
-use crate::pulse::Busy;
 use crate::site::Site;
 use crate::tally::{Counters, Everyone, Tally, sum};
 use crate::waiting::Waiting;
 use crate::worker::{Wanted, Worker};
-use crate::world::{OfAll, World, WorldDesk};
+use crate::workspace::Workspace;
+use crate::world::{OfAll, World, WorldWorkspace};
 use bakeoff_content::Catalogue;
 use bakeoff_sys::driver::Driver;
 use bakeoff_sys::net;
@@ -104,19 +104,19 @@ impl Origin {
         }
         let idle_timeout = world.as_ref().and_then(|world| world.idle_timeout);
         let waiting = Arc::new(Waiting::default());
-        let meeting = Arc::<Mutex<Meeting>>::default();
+        let barrier = Arc::<Mutex<Barrier>>::default();
         let threads: Everyone = listeners.iter().map(|_| Arc::<Counters>::default()).collect();
         for (index, (listener, counters)) in listeners.into_iter().zip(&*threads).enumerate() {
-            let desk = Desk::new(site.clone(), counters.clone(), options.burn.map(Burner::new));
+            let workspace = Workspace::new(site.clone(), counters.clone(), options.burn.map(Burner::new));
             let heads = |caches| Heads::for_caches(caches, index, threads.len());
-            let desk = desk.with_heads(options.for_caches.map_or_else(Heads::new, heads));
+            let workspace = workspace.with_heads(options.for_caches.map_or_else(Heads::new, heads));
             let of_all =
-                OfAll { waiting: waiting.clone(), everyone: threads.clone(), meeting: meeting.clone() };
-            let of_thread = |world| WorldDesk::new(world, of_all, index as u64);
-            let desk = desk.with_world(world.clone().map(of_thread));
+                OfAll { waiting: waiting.clone(), everyone: threads.clone(), barrier: barrier.clone() };
+            let of_thread = |world| WorldWorkspace::new(world, of_all, index as u64);
+            let workspace = workspace.with_world(world.clone().map(of_thread));
             let driver = Driver::new(MonotonicClock::new())?;
             let worker =
-                Worker::new(driver, listener, desk, Wanted { tls: tls.clone(), http2, idle_timeout })?;
+                Worker::new(driver, listener, workspace, Wanted { tls: tls.clone(), http2, idle_timeout })?;
             thread::Builder::new().name(format!("origin-{index}")).spawn(move || worker.serve())?;
         }
         Ok(Self { address, tls: tls.is_some(), threads, waiting })

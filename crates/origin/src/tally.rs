@@ -4,9 +4,9 @@
 //! their own, so that counting costs an addition. They are no meters of a comparison: a load run can be
 //! reconciled with them.
 
+use crate::busy::{Busy, BusySamples};
 use crate::ending::Ending;
 use crate::outgoing::Account;
-use crate::pulse::{Busy, Pulse};
 use bakeoff_units::Nanos;
 use bakeoff_wire::tally::Sent;
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ pub(crate) struct Counters {
     connections: AtomicU64,
     burned_ns: AtomicU64,
     endings: Mutex<BTreeMap<&'static str, u64>>,
-    pub(crate) pulse: Mutex<Pulse>,
+    pub(crate) busy_samples: Mutex<BusySamples>,
 }
 
 impl Counters {
@@ -90,7 +90,7 @@ impl Counters {
 
     /// How busy the thread was in the last seconds in which there was traffic.
     pub(crate) fn busy(&self) -> Option<Busy> {
-        self.pulse.lock().ok()?.busy()
+        self.busy_samples.lock().ok()?.busy()
     }
 }
 

@@ -3,12 +3,12 @@
 //! Hot. Owns slots, turns and what is to be woken when; what bytes mean is for connections to say. It never lets events gather
 //! first: that would delay replies, and a server that is worth it finds several at each wait anyway.
 
+use crate::busy::{APART, Busy};
 use crate::connection::{Connection, Next};
-use crate::desk::Desk;
 use crate::ending::Ending;
-use crate::pulse::{APART, Busy};
 use crate::timers::{Alarm, Timers};
-use crate::world::WorldDesk;
+use crate::workspace::Workspace;
+use crate::world::WorldWorkspace;
 use bakeoff_sys::driver::{Driver, Event, LISTENER, Sending, Slot, Wait};
 use bakeoff_sys::thread::cpu_time;
 use bakeoff_units::{Clock, Nanos};
@@ -34,7 +34,7 @@ pub(crate) struct Worker {
     free: Vec<Slot>,
     /// Connections that have more to send at once.
     busy: Vec<Slot>,
-    desk: Desk,
+    workspace: Workspace,
     wanted: Wanted,
     timers: Timers,
     waits: u32,
@@ -70,7 +70,7 @@ impl Worker {
     pub(crate) fn new(
         mut driver: Driver,
         listener: TcpListener,
-        desk: Desk,
+        workspace: Workspace,
         wanted: Wanted,
     ) -> io::Result<Self> {
         driver.listen(listener)?;
@@ -79,7 +79,7 @@ impl Worker {
             places: Vec::new(),
             free: Vec::new(),
             busy: Vec::new(),
-            desk,
+            workspace,
             wanted,
             timers: Timers::default(),
             waits: 0,
@@ -105,13 +105,13 @@ impl Worker {
 
     /// How long there is nothing to do but what comes.
     fn until_alarm(&self) -> Option<Nanos> {
-        self.timers.next_at().map(|at| at.since(self.desk.clock.now()))
+        self.timers.next_at().map(|at| at.since(self.workspace.clock.now()))
     }
 
     /// Wakes the connections whose moment has come.
     fn ring(&mut self) {
         let Some(first) = self.timers.next_at() else { return };
-        let now = self.desk.clock.now();
+        let now = self.workspace.clock.now();
         if first > now {
             return;
         }
@@ -122,7 +122,7 @@ impl Worker {
                 _ => continue,
             };
             if alarm == Alarm::Due {
-                self.desk.counters.late(self.desk.clock.now().since(at));
+                self.workspace.counters.late(self.workspace.clock.now().since(at));
             }
             let idle = idle && alarm == Alarm::Idle;
             match self.wanted.idle_timeout.map(|timeout| active + timeout) {
@@ -139,7 +139,7 @@ impl Worker {
             connection.leave(Ending::Idle);
             return self.go_on(slot);
         }
-        self.desk.counters.ended(Ending::StayedOpen);
+        self.workspace.counters.ended(Ending::StayedOpen);
         self.close(slot);
     }
 
@@ -150,7 +150,7 @@ impl Worker {
             self.timers.set(slot, Alarm::Due, due);
         }
         if let Some(timeout) = self.wanted.idle_timeout {
-            *active = self.desk.clock.now();
+            *active = self.workspace.clock.now();
             // One that is set already is put off when it rings: most connections never hear one.
             if connection.is_idle() && !self.timers.has(slot, Alarm::Idle) {
                 self.timers.set(slot, Alarm::Idle, *active + timeout);
@@ -163,13 +163,13 @@ impl Worker {
         let Some((slot, event)) = self.driver.next() else { return false };
         let none = &mut Place::Free;
         let place = self.places.get_mut(slot as usize).unwrap_or(none);
-        match after(place, event, &mut self.desk) {
+        match after(place, event, &mut self.workspace) {
             After::Nothing => {}
             After::GoOn => self.go_on(slot),
             After::Take(stream) => self.take(stream),
             After::Close(why) => {
                 if let Some(why) = why {
-                    self.desk.counters.ended(why);
+                    self.workspace.counters.ended(why);
                 }
                 if slot == LISTENER {
                     // The listener stays ready: without a pause this would spin.
@@ -183,10 +183,10 @@ impl Worker {
     }
 
     fn take(&mut self, stream: TcpStream) {
-        let requests = self.desk.world.as_mut().map_or(u64::MAX, WorldDesk::requests);
+        let requests = self.workspace.world.as_mut().map_or(u64::MAX, WorldWorkspace::requests);
         let connection = match Connection::new(self.wanted.tls.as_ref(), self.wanted.http2, requests) {
             Ok(connection) => connection,
-            Err(why) => return self.desk.counters.ended(why),
+            Err(why) => return self.workspace.counters.ended(why),
         };
         let slot = self.free.pop().unwrap_or_else(|| {
             self.places.push(Place::Free);
@@ -194,38 +194,38 @@ impl Worker {
         });
         match self.driver.adopt(slot, stream) {
             Ok(()) => {
-                self.desk.counters.connection();
+                self.workspace.counters.connection();
                 self.places[slot as usize] = Place::Open(Box::new(connection), Nanos::ZERO);
                 self.set_alarms(slot);
             }
             Err(_) => {
-                self.desk.counters.ended(Ending::NotTaken);
+                self.workspace.counters.ended(Ending::NotTaken);
                 self.close(slot);
             }
         }
     }
 
-    /// Sends what a connection has to send, as far as its turn goes. Something may be on the desk.
+    /// Sends what a connection has to send, as far as its turn goes. Something may be in the workspace.
     fn go_on(&mut self, slot: Slot) {
         for _ in 0..PIECES_PER_TURN {
             let Some(Place::Open(connection, _)) = self.places.get_mut(slot as usize) else { return };
             if connection.is_sending() {
                 return;
             }
-            match connection.next(&mut self.desk) {
+            match connection.next(&mut self.workspace) {
                 Next::Wait => return self.set_alarms(slot),
                 Next::Finish { why, unread } => return self.finish(slot, why, unread),
                 Next::Send => {}
             }
-            let (head, body) = connection.on_desk(&self.desk);
+            let (head, body) = connection.in_workspace(&self.workspace);
             let sending = self.driver.send_body(slot, head, body);
-            let account = self.desk.out.account();
-            self.desk.clear();
+            let account = self.workspace.out.account();
+            self.workspace.clear();
             match sending {
-                Ok(Sending::Done) => self.desk.counters.sent(account),
+                Ok(Sending::Done) => self.workspace.counters.sent(account),
                 Ok(Sending::Pending) => return connection.sends(account),
                 Err(_) => {
-                    self.desk.counters.ended(Ending::NotSent);
+                    self.workspace.counters.ended(Ending::NotSent);
                     return self.close(slot);
                 }
             }
@@ -237,14 +237,14 @@ impl Worker {
 
     /// All is sent.
     fn finish(&mut self, slot: Slot, why: Option<Ending>, unread: bool) {
-        self.desk.clear();
+        self.workspace.clear();
         if let Some(why) = why {
-            self.desk.counters.ended(why);
+            self.workspace.counters.ended(why);
         }
         if unread {
             self.driver.end(slot);
             self.timers.forget(slot);
-            let now = self.desk.clock.now();
+            let now = self.workspace.clock.now();
             self.places[slot as usize] = Place::Draining(DRAINED_AT_MOST, now);
             // A client that neither closes nor sends would keep its descriptor for ever.
             if let Some(timeout) = self.wanted.idle_timeout {
@@ -271,40 +271,40 @@ impl Worker {
             return;
         }
         self.waits = 0;
-        let wall = self.desk.clock.now();
+        let wall = self.workspace.clock.now();
         if wall.since(self.noted) >= APART {
             self.noted = wall;
-            if let Ok(mut pulse) = self.desk.counters.pulse.lock() {
-                pulse.note(Busy { cpu: cpu_time(), wall });
+            if let Ok(mut busy_samples) = self.workspace.counters.busy_samples.lock() {
+                busy_samples.note(Busy { cpu: cpu_time(), wall });
             }
         }
     }
 }
 
-/// What an event means to a connection. Afterwards there may be something on the desk.
-fn after(place: &mut Place, event: Event<'_>, desk: &mut Desk) -> After {
+/// What an event means to a connection. Afterwards there may be something in the workspace.
+fn after(place: &mut Place, event: Event<'_>, workspace: &mut Workspace) -> After {
     match (event, place) {
         (Event::Accepted(stream), _) => After::Take(stream),
         (Event::NotAccepted(_), _) => After::Close(Some(Ending::NotTaken)),
         (Event::Data(data), Place::Open(connection, _)) => {
-            desk.clear();
-            connection.received(data.bytes, desk);
+            workspace.clear();
+            connection.received(data.bytes, workspace);
             if connection.is_sending() { After::Nothing } else { After::GoOn }
         }
         (Event::Data(data), Place::Draining(left, active)) => match left.checked_sub(data.bytes.len()) {
             Some(less) => {
-                (*left, *active) = (less, desk.clock.now());
+                (*left, *active) = (less, workspace.clock.now());
                 After::Nothing
             }
             None => After::Close(Some(Ending::WentOnSending)),
         },
         (Event::Sent, Place::Open(connection, _)) => {
-            desk.clear();
-            desk.counters.sent(connection.sent());
+            workspace.clear();
+            workspace.counters.sent(connection.sent());
             After::GoOn
         }
         (Event::Ended, Place::Open(connection, _)) => {
-            desk.clear();
+            workspace.clear();
             connection.ended();
             After::GoOn
         }

@@ -1,8 +1,9 @@
 //! A bake-off of caches: its tables, for the terminal and the page alike.
 
 use crate::figures;
+use crate::passes::{apart, spread};
 use bakeoff_caches::clock_in_words;
-use bakeoff_caches::results::{Entrant, Pages, Path, Point, Results, Rule};
+use bakeoff_caches::results::{Entrant, Fill, Pages, Path, Point, Results, Rule};
 use bakeoff_caches::transactions::DROPPED;
 use bakeoff_experiment::study::{self, Study};
 
@@ -30,7 +31,7 @@ pub(crate) fn time(ns: Option<u64>) -> String {
 
 /// `1.37 s ± 0.02 s`: a mean and half the width of its interval, where that is known. The upper half, as the lower end
 /// is cut off at 0.
-fn mean(ns: Option<u64>, high_ns: Option<u64>) -> String {
+pub(crate) fn mean(ns: Option<u64>, high_ns: Option<u64>) -> String {
     let half = ns.zip(high_ns).map(|(ns, high)| high.saturating_sub(ns));
     time(ns) + &half.map_or(String::new(), |half| format!(" \u{b1} {}", time(Some(half))))
 }
@@ -63,7 +64,7 @@ pub(crate) fn by_rate(entrant: &Entrant) -> Vec<&Point> {
 }
 
 /// The rate of a point, with its phase where a run has several.
-fn named(entrant: &Entrant, point: &Point) -> String {
+pub(crate) fn named(entrant: &Entrant, point: &Point) -> String {
     let rate = point.rate_per_s.map_or("best effort".to_owned(), rate);
     match entrant.has_phases() {
         true => format!("{rate} {}", point.phase),
@@ -77,7 +78,7 @@ pub(crate) fn is_judged<'p>(mut points: impl Iterator<Item = &'p Point>) -> bool
 }
 
 /// `no: mean`, or why it was not measured to its end.
-fn passed(point: &Point) -> String {
+pub(crate) fn passed(point: &Point) -> String {
     match (point.cut_short, &point.rule) {
         (Some(why), _) => format!("cut short: {}", why.in_words()),
         (None, Some(judged)) => rule(judged),
@@ -86,9 +87,9 @@ fn passed(point: &Point) -> String {
 }
 
 /// The head of the column of [`passed`], where it has anything to say.
-fn passed_head(points: &[Point]) -> Option<&'static str> {
-    let cut = points.iter().any(|point| point.cut_short.is_some());
-    match is_judged(points.iter()) {
+pub(crate) fn passed_head<'p>(points: impl Iterator<Item = &'p Point> + Clone) -> Option<&'static str> {
+    let cut = points.clone().any(|point| point.cut_short.is_some());
+    match is_judged(points) {
         true => Some("passed in 1999"),
         false => cut.then_some("ended"),
     }
@@ -106,23 +107,23 @@ pub(crate) fn performance(entrant: &Entrant) -> Table {
     let points = &entrant.points;
     let less = points.iter().any(asks_for_less);
     let fails = points.iter().any(|point| point.error_share > 0.0);
-    let words = passed_head(points);
+    let words = passed_head(points.iter());
+    let passes = points.iter().any(|point| point.passes.len() > 1);
     let row = |point: &&Point| {
         let mut row = vec![named(entrant, point)];
         row.extend(less.then(|| point.asked_rate_per_s.map_or(figures::NONE.to_owned(), rate)));
-        row.extend([
-            rate(point.reply_rate_per_s),
-            mean(Some(point.mean_ns), point.mean_high_ns),
-            time(Some(point.p99_ns)),
-            ratio(point.hit_ratio),
-        ]);
+        row.extend([rate(point.reply_rate_per_s), mean(Some(point.mean_ns), point.mean_high_ns)]);
+        row.extend(passes.then(|| apart(point)));
+        row.extend([time(Some(point.p99_ns)), ratio(point.hit_ratio)]);
         row.extend(fails.then(|| failures(point.error_share)));
         row.extend(words.map(|_| passed(point)));
         row
     };
     let mut head = vec!["rate"];
     head.extend(less.then_some("asked"));
-    head.extend(["replies", "mean", "p99", "hits"]);
+    head.extend(["replies", "mean"]);
+    head.extend(passes.then_some("passes apart"));
+    head.extend(["p99", "hits"]);
     head.extend(fails.then_some("failed"));
     head.extend(words);
     Table { rows: by_rate(entrant).iter().map(row).collect(), head }
@@ -275,25 +276,7 @@ pub(crate) fn faults(entrant: &Entrant) -> Table {
 /// How the store was filled and the peak was found, in words.
 pub(crate) fn preparation(entrant: &Entrant) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(fill) = &entrant.fill {
-        let stored = match (fill.stored_bytes, fill.capacity_bytes) {
-            (Some(stored), Some(capacity)) => format!(
-                ", {} of {} in the store",
-                figures::value("B", stored as f64),
-                figures::value("B", capacity as f64)
-            ),
-            _ => String::new(),
-        };
-        let evicted = fill.evictions.map(|n| format!(", {} objects thrown out", figures::count(n)));
-        lines.push(format!(
-            "fill: {} replies with {} of cachable objects in {}{stored}{}; {}",
-            figures::count(fill.replies),
-            figures::value("B", fill.bytes as f64),
-            figures::span((fill.seconds * 1e9) as u64),
-            evicted.unwrap_or_default(),
-            fill.ended
-        ));
-    }
+    lines.extend(entrant.fill.iter().chain(&entrant.later_fills).map(filled));
     if let Some(why) = &entrant.store_unreadable {
         lines.push(format!("store: how full it is could not be read: {why}"));
     }
@@ -301,6 +284,7 @@ pub(crate) fn preparation(entrant: &Entrant) -> Vec<String> {
         let found = peak.rate_per_s.map_or("none".to_owned(), rate);
         lines.push(format!("peak: {found}, {}", peak.how));
     }
+    lines.extend(spread(entrant));
     if let Some(cost) = &entrant.cost {
         let whole = |ns: f64| ns.round() as u64;
         lines.push(format!(
@@ -325,6 +309,28 @@ pub(crate) fn preparation(entrant: &Entrant) -> Vec<String> {
     lines
 }
 
+/// `fill in pass 2: 12,345 replies ...`
+fn filled(fill: &Fill) -> String {
+    let stored = match (fill.stored_bytes, fill.capacity_bytes) {
+        (Some(stored), Some(capacity)) => format!(
+            ", {} of {} in the store",
+            figures::value("B", stored as f64),
+            figures::value("B", capacity as f64)
+        ),
+        _ => String::new(),
+    };
+    let evicted = fill.evictions.map(|n| format!(", {} objects thrown out", figures::count(n)));
+    let which = fill.pass.map_or_else(String::new, |pass| format!(" in pass {pass}"));
+    format!(
+        "fill{which}: {} replies with {} of cachable objects in {}{stored}{}; {}",
+        figures::count(fill.replies),
+        figures::value("B", fill.bytes as f64),
+        figures::span((fill.seconds * 1e9) as u64),
+        evicted.unwrap_or_default(),
+        fill.ended
+    )
+}
+
 /// The published study that the plan names, of its tables those of the bake-off.
 pub(crate) fn published(results: &Results) -> Option<Study> {
     let mut study = study::find(results.study.as_deref()?).ok().flatten()?;
@@ -332,9 +338,9 @@ pub(crate) fn published(results: &Results) -> Option<Study> {
     Some(study)
 }
 
-/// `4 entrants, 10 rates, scale 1/60`
+/// `4 entrants, the baseline twice, 10 rates, 2 passes, scale 1/60`
 pub(crate) fn extent(results: &Results) -> String {
-    let caches = results.entrants.len();
+    let caches = results.entrants.iter().filter(|entrant| entrant.second_of.is_none()).count();
     let points = || results.entrants.iter().flat_map(|entrant| &entrant.points);
     let rates = |entrant: &Entrant| entrant.points.chunk_by(|a, b| a.order == b.order).count();
     let rates = results.entrants.iter().map(rates).max().unwrap_or(0);
@@ -343,7 +349,9 @@ pub(crate) fn extent(results: &Results) -> String {
         true => "best effort".to_owned(),
         false => plural(rates, "rate"),
     };
-    format!("{}, {rates}, scale {}", plural(caches, "entrant"), results.scale)
+    let twice = if results.baselines.is_some() { ", the baseline twice" } else { "" };
+    let passes = if results.passes > 1 { format!(", {} passes", results.passes) } else { String::new() };
+    format!("{}{twice}, {rates}{passes}, scale {}", plural(caches, "entrant"), results.scale)
 }
 
 /// The flags that changed the plan, if any did.

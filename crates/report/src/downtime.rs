@@ -54,10 +54,11 @@ pub(crate) fn losses(entrant: &Entrant) -> Option<Table> {
     (!rows.is_empty()).then_some(Table { head, rows })
 }
 
-/// Its phase, with the rate where there are several.
+/// Its phase, with the rate where there are several, and the pass.
 fn named(entrant: &Entrant, downtime: &Downtime) -> String {
-    match entrant.downtime.iter().any(|other| other.order != downtime.order) {
+    let named = match entrant.downtime.iter().any(|other| other.order != downtime.order) {
         true => format!("{} {}", rate(downtime.rate_per_s), downtime.phase),
         false => downtime.phase.clone(),
-    }
+    };
+    named + &downtime.pass.map_or_else(String::new, |pass| format!(" (pass {pass})"))
 }

@@ -19,6 +19,7 @@ mod html;
 mod json;
 mod link;
 mod operations;
+mod passes;
 mod peak;
 mod reading;
 mod sections;

@@ -4,11 +4,9 @@
 //! ([`Ledger`]), and decides nothing itself. One a lane.
 
 use crate::judge::status_of;
-use crate::judge::{
-    Asked, Came, Fault, Faults, Fields, Judged, Outcome as Verdict, RequestKind, Truth, judge,
-};
+use crate::judge::{Asked, Came, Fault, Faults, Fields, Judged, Outcome, RequestKind, Truth, judge};
 use crate::ledger::{Entry, Ledger};
-use crate::population::{Flight, Outcome, Population};
+use crate::population::{Flight, FlightEnd, Population};
 use bakeoff_content::world::Object;
 use bakeoff_loadgen::{Course, Ended, Listener, Reuse, Target};
 use bakeoff_units::Nanos;
@@ -26,7 +24,7 @@ pub struct Robots {
     /// The latest moment that was heard of.
     now: Nanos,
     id: Vec<u8>,
-    aside: Aside,
+    on_ended: OnEnded,
 }
 
 /// A request that has ended, as whoever is told of it besides the ledger hears of it.
@@ -45,7 +43,7 @@ pub struct Heard<'a> {
 }
 
 /// Is told of every request when it has ended, besides the ledger.
-pub type Aside = Option<Box<dyn FnMut(&Heard<'_>) + Send>>;
+pub type OnEnded = Option<Box<dyn FnMut(&Heard<'_>) + Send>>;
 
 impl Robots {
     /// A population whose requests go to `target` and whose accounts are kept in `ledger`, which is fresh.
@@ -60,14 +58,14 @@ impl Robots {
             ledger,
             now: Nanos::ZERO,
             id: Vec::with_capacity(64),
-            aside: None,
+            on_ended: None,
         }
     }
 
     /// The same, and somebody else is told of every request.
     #[must_use]
-    pub fn telling(mut self, aside: impl FnMut(&Heard<'_>) + Send + 'static) -> Self {
-        self.aside = Some(Box::new(aside));
+    pub fn telling(mut self, on_ended: impl FnMut(&Heard<'_>) + Send + 'static) -> Self {
+        self.on_ended = Some(Box::new(on_ended));
         self
     }
 
@@ -179,9 +177,9 @@ impl Listener for Robots {
         };
         let population = &self.population;
         self.ledger.ended(&entry, || population.request_text(&flight));
-        if let Some(aside) = &mut self.aside {
+        if let Some(on_ended) = &mut self.on_ended {
             let (phase, robot, object_bytes) = (self.phase, ended.robot, object.body.len());
-            aside(&Heard { flight: &flight, entry: &entry, phase, robot, object_bytes });
+            on_ended(&Heard { flight: &flight, entry: &entry, phase, robot, object_bytes });
         }
         let page = self.population.finish(ended.ticket, ended.done, outcome(&judged, &entry));
         // In the phase in which it ended, as its last request is: this may have ended the phase.
@@ -199,10 +197,10 @@ impl Listener for Robots {
 }
 
 /// What the next request depends on.
-fn outcome(judged: &Judged, entry: &Entry<'_>) -> Outcome {
-    let good = judged.outcome == Verdict::Good;
-    Outcome {
-        failed: !good && judged.outcome != Verdict::Aborted,
+fn outcome(judged: &Judged, entry: &Entry<'_>) -> FlightEnd {
+    let good = judged.outcome == Outcome::Good;
+    FlightEnd {
+        failed: !good && judged.outcome != Outcome::Aborted,
         whole: good && entry.status == Some(200) && has_the_object(judged.kind),
         fill_bytes: if good && judged.fill() { entry.reply_bytes } else { 0 },
     }

@@ -1,7 +1,8 @@
 //! Bytes to messages and back, for both roles, without I/O.
 //!
 //! Both sides of the wall. Owns protocol grammar: HTTP/1.1, HTTP/2, the stamps in their
-//! messages, what an origin says it has sent, how the parts of a run agree, and the formats of access logs. One
+//! messages, what an origin says it has sent, how the parts of a run agree, the formats of access logs, and how records
+//! of TLS go through the library that makes them. One
 //! parser on both sides could hide a bug from itself, which is why both roles are also run against
 //! curl, wrk, ab, nginx and Apache.
 
@@ -14,3 +15,4 @@ pub mod http1;
 pub mod parts;
 pub mod stamp;
 pub mod tally;
+pub mod tls;

@@ -11,7 +11,7 @@
 
 use super::point::telling;
 use crate::directory::Stored;
-use crate::records::{Purpose, RunRecord};
+use crate::records::{PhaseLine, Purpose, RunRecord};
 use crate::results::{Cost, Point};
 use bakeoff_robots::ledger::{Scope, Sums};
 use bakeoff_stats::{Level, of_batches};
@@ -36,9 +36,9 @@ impl Known {
 pub(super) fn of(stored: &Stored, runs: &[(usize, &RunRecord)], points: &[Point]) -> Option<Cost> {
     let point = busiest(points)?;
     let per_request = point.cpu_per_request_ns? as f64;
-    let is_its_run = |run: &RunRecord| run.purpose.measured().is_some_and(|(order, _)| order == point.order);
-    let number = runs.iter().find(|(_, run)| is_its_run(run)).map(|(number, _)| *number)?;
-    let batches = cpu(stored, number, &point.phase);
+    let is_of_rate = |run: &RunRecord| run.purpose.measured().is_some_and(|(order, _)| order == point.order);
+    let of_rate = runs.iter().filter(|(_, run)| is_of_rate(run));
+    let batches = cpu(stored, of_rate.map(|(number, _)| (*number, point.phase.as_str())));
     let at = point.rate_per_s.map_or("robots without a rate".to_owned(), |rate| format!("{rate:.0}/s"));
     let Some(miss) = miss(stored, runs) else {
         let all = Known { ns: per_request, half: half_width(&batches, of_all) };
@@ -83,23 +83,35 @@ fn hit(hits: f64, per_request: f64, miss: Known, batches: &[(f64, &Sums)]) -> Kn
     }
 }
 
-/// CPU per request of the fill.
+/// CPU per request of all fills.
 fn miss(stored: &Stored, runs: &[(usize, &RunRecord)]) -> Option<Known> {
-    let (number, fill) = runs.iter().find(|(_, run)| run.purpose == Purpose::Fill)?;
-    let line = fill.last_phase()?;
-    let sums = &line.phase.sums;
-    let few = sums.document_hit_ratio()? < FEW_HITS;
-    let ns = (few && sums.finished > 0).then_some(line.used.cache_cpu_ns? as f64 / sums.finished as f64)?;
-    Some(Known { ns, half: half_width(&cpu(stored, *number, &line.phase.phase), of_all) })
+    let fills = runs.iter().filter(|(_, run)| run.purpose == Purpose::Fill);
+    let fills: Vec<(usize, &PhaseLine)> =
+        fills.filter_map(|(number, run)| Some((*number, run.last_phase()?))).collect();
+    let (mut cpu_ns, mut finished) = (0, 0);
+    for (_, line) in &fills {
+        let sums = &line.phase.sums;
+        if sums.document_hit_ratio()? >= FEW_HITS {
+            return None;
+        }
+        cpu_ns += line.used.cache_cpu_ns?;
+        finished += sums.finished;
+    }
+    let batches = cpu(stored, fills.iter().map(|(number, line)| (*number, line.phase.phase.as_str())));
+    (finished > 0).then(|| Known { ns: cpu_ns as f64 / finished as f64, half: half_width(&batches, of_all) })
 }
 
-/// CPU and sums of each interval of a phase; none where one of them has no CPU.
-fn cpu<'s>(stored: &'s Stored, number: usize, phase: &str) -> Vec<(f64, &'s Sums)> {
-    let of_run = stored.intervals.iter().filter(|line| line.run as usize == number);
-    let of_phase =
-        of_run.filter(|line| line.interval.scope == Scope::Interval && line.interval.phase == phase);
-    let read = of_phase.map(|line| Some((line.cache_cpu_ns? as f64, &line.interval.sums)));
-    read.collect::<Option<Vec<_>>>().unwrap_or_default()
+/// CPU and sums of each interval of these phases of runs; none where one of them has no CPU.
+fn cpu<'s, 'p>(stored: &'s Stored, of: impl Iterator<Item = (usize, &'p str)>) -> Vec<(f64, &'s Sums)> {
+    let mut batches = Vec::new();
+    for (number, phase) in of {
+        let of_run = stored.intervals.iter().filter(|line| line.run as usize == number);
+        let of_phase =
+            of_run.filter(|line| line.interval.scope == Scope::Interval && line.interval.phase == phase);
+        let read = of_phase.map(|line| Some((line.cache_cpu_ns? as f64, &line.interval.sums)));
+        batches.extend(read);
+    }
+    batches.into_iter().collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 
 fn of_all(cpu_ns: f64, sums: &Sums) -> (f64, f64) {

@@ -14,6 +14,7 @@ pub(super) fn of(run: &RunRecord) -> Vec<Downtime> {
         let since_kill = |ns: Option<u64>| Some(ns?.saturating_sub(outage.killed_ns));
         Downtime {
             order,
+            pass: run.pass,
             rate_per_s,
             phase: outage.phase.clone(),
             away_ns: since_kill(outage.started_ns),

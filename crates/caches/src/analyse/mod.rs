@@ -1,14 +1,15 @@
 //! From what was written down to what it came to: a pure function of a directory.
 //!
-//! Measuring side, cold. Owns which figure is which; words are [`words`]'s, a rate's figures [`point`]'s.
+//! Measuring side, cold. Owns which figure is which; sentences are [`sentences`]'s, a rate's figures [`point`]'s.
 
 mod cost;
 mod downtime;
 mod faults;
 mod overload;
+mod passes;
 mod peak;
 mod point;
-mod words;
+mod sentences;
 
 use crate::conformance::shown;
 use crate::directory::Stored;
@@ -19,7 +20,7 @@ use crate::transactions::Logged;
 use bakeoff_robots::ledger::Record;
 use bakeoff_subject::ProxyMode as Mode;
 use bakeoff_units::{PerSecond, Ratio};
-pub use words::{CLOCKS_AGREE_S, clock_in_words};
+pub use sentences::{CLOCKS_AGREE_S, clock_in_words};
 
 /// What a stored bake-off came to.
 ///
@@ -34,19 +35,13 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
     };
     let plan = CachePlan::of_a_run(&setup.name, crate::directory::PLAN, &stored.plan, &changes)?;
     let mut entrants: Vec<Entrant> = Vec::new();
-    let mut names: Vec<&str> = Vec::new();
-    for run in &stored.runs {
-        if !names.contains(&run.entrant.name.as_str()) && !matches!(run.purpose, Purpose::Path { .. }) {
-            names.push(&run.entrant.name);
-        }
-    }
-    for name in names {
+    for name in names(stored) {
         let runs: Vec<(usize, &RunRecord)> =
             stored.runs.iter().enumerate().filter(|(_, run)| run.entrant.name == name).collect();
         entrants.push(entrant(&plan, stored, &runs));
     }
     let mut warnings = setup.warnings.clone();
-    warnings.extend(words::warnings(&plan, stored, &entrants));
+    warnings.extend(sentences::warnings(&plan, stored, &entrants));
     Ok(Results {
         format: FORMAT,
         name: setup.name.clone(),
@@ -66,6 +61,8 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
         hit_ratio_asked: plan.hit_ratio.map(Ratio::get),
         mean_bound_ns: plan.mean_bound.get(),
         path: path(&stored.runs),
+        passes: plan.passes,
+        baselines: passes::baselines(&entrants),
         entrants,
         facts: setup.facts.clone(),
         warnings,
@@ -74,17 +71,33 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
     })
 }
 
+/// Who took part, in the order of the plan, as far as it is known who that was; else in that of the runs.
+fn names(stored: &Stored) -> Vec<&str> {
+    let took_part = |run: &&RunRecord| !matches!(run.purpose, Purpose::Path { .. });
+    let ran = || stored.runs.iter().filter(took_part).map(|run| run.entrant.name.as_str());
+    let planned =
+        stored.setup.entrants.iter().map(String::as_str).filter(|name| ran().any(|ran| ran == *name));
+    let mut names: Vec<&str> = planned.collect();
+    for name in ran() {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
 /// Who was measured, once a run.
 fn measured(runs: &[RunRecord]) -> Vec<&EntrantRecord> {
     runs.iter().map(|run| &run.entrant).collect()
 }
 
 fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> Entrant {
-    let first = &runs[0].1.entrant;
+    let (_, run) = runs[0];
+    let first = &run.entrant;
     // What goes through a tunnel no cache sees.
-    let is_cache = first.name != "none" && !plan.tls;
-    let points: Vec<Point> =
-        runs.iter().flat_map(|(number, run)| point::of(plan, stored, *number, run, is_cache)).collect();
+    let is_cache = !run.is_direct() && !plan.tls;
+    let points = runs.iter().flat_map(|(number, run)| point::of(plan, stored, *number, run, is_cache));
+    let points: Vec<Point> = passes::together(points.collect());
     // A rate passes when all of its phases do; what was broken off says nothing.
     let all_of = |order: u32| points.iter().filter(move |point| point.order == order);
     let passes = |point: &&Point| all_of(point.order).all(|point| point.passed() == Some(true));
@@ -92,12 +105,16 @@ fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> E
         |point: &&Point| point.passed() == Some(false) && point.cut_short != Some(CutShort::BrokenOff);
     let passed = points.iter().filter(passes).filter_map(|point| point.rate_per_s);
     let failed = points.iter().filter(fails).filter_map(|point| point.rate_per_s);
+    let mut fills = runs.iter().filter_map(|(_, run)| fill(run).or_else(|| fill_of(plan, run)));
     let mut entrant = Entrant {
         name: first.name.clone(),
+        second_of: run.second_of.clone(),
         sentence: String::new(),
         version: first.version.clone(),
         config: first.config.clone(),
-        fill: runs.iter().find_map(|(_, run)| fill(run).or_else(|| fill_of(plan, run))),
+        fill: fills.next(),
+        later_fills: fills.collect(),
+        spread: passes::spread(&points),
         peak: peak::peak(plan, runs),
         passed_up_to_per_s: passed.reduce(f64::max),
         failed_from_per_s: failed.reduce(f64::min),
@@ -106,13 +123,19 @@ fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> E
         // Without a cache everything is a miss, and nobody's.
         faults: faults::of(runs).into_iter().filter(|fault| is_cache || !fault.only_counted).collect(),
         errors: faults::errors(runs),
-        failed: runs.iter().rev().find_map(|(_, run)| run.failed.clone()),
+        failed: runs.iter().rev().find_map(|(_, run)| why_failed(run)),
         store_unreadable: runs.iter().find_map(|(_, run)| run.store_unreadable.clone()),
         transactions: runs.iter().filter_map(|(_, run)| run.transactions).reduce(Logged::with),
         points,
     };
-    entrant.sentence = words::sentence(plan, &entrant);
+    entrant.sentence = sentences::sentence(plan, &entrant);
     entrant
+}
+
+/// Why it could not go on; a later pass of it may have.
+fn why_failed(run: &RunRecord) -> Option<String> {
+    let why = run.failed.as_ref()?;
+    Some(run.pass.map_or_else(|| why.clone(), |pass| format!("pass {pass}: {why}")))
 }
 
 fn path(runs: &[RunRecord]) -> Option<Path> {
@@ -154,6 +177,7 @@ fn fill_of(plan: &CachePlan, run: &RunRecord) -> Option<Fill> {
 fn filled(run: &RunRecord, phase: &Record, ended: &str) -> Fill {
     let store = run.store.as_ref();
     Fill {
+        pass: run.pass,
         seconds: phase.span().as_secs_f64(),
         replies: phase.sums.good,
         bytes: phase.sums.fill.bytes.sum,

@@ -3,7 +3,7 @@
 //! Measuring side, cold, pure. Stands before all other warnings: every other figure of such a rate is that of a line
 //! that grows.
 
-use super::words::{place, rate};
+use super::sentences::{place, rate};
 use crate::chance;
 use crate::results::{CutShort, Entrant, Point};
 
@@ -13,7 +13,7 @@ const KEEPS_UP: f64 = 0.95;
 
 /// A line for each of them.
 pub(super) fn warnings(entrants: &[Entrant]) -> impl Iterator<Item = String> {
-    let points = entrants.iter().flat_map(|entrant| entrant.points.iter().map(move |point| (entrant, point)));
+    let points = entrants.iter().flat_map(|entrant| entrant.runs().map(move |point| (entrant, point)));
     points.filter_map(|(entrant, point)| {
         let share = overloaded(point)?;
         Some(format!(
@@ -32,7 +32,7 @@ pub(super) fn first_words(entrant: &Entrant) -> Option<String> {
     let too_much = |point: &&Point| overloaded(point).is_some() || broke_down(point);
     let due = |point: &Point| point.asked_rate_per_s.unwrap_or(f64::INFINITY);
     let by_rate = |a: &&Point, b: &&Point| due(a).total_cmp(&due(b));
-    let lowest = entrant.points.iter().filter(too_much).min_by(by_rate)?;
+    let lowest = entrant.runs().filter(too_much).min_by(by_rate)?;
     let place = place(entrant, lowest);
     Some(match overloaded(lowest) {
         Some(share) => {

@@ -2,7 +2,7 @@
 //!
 //! Measuring side, cold, pure.
 
-use super::words::rate;
+use super::sentences::rate;
 use crate::plan::{CachePlan, Course, Peak as PlanPeak};
 use crate::records::TrialVerdict;
 use crate::records::{Purpose, RunRecord};
@@ -22,9 +22,11 @@ pub(super) fn peak(plan: &CachePlan, runs: &[(usize, &RunRecord)]) -> Option<Pea
     if measured.is_none() && trials.is_empty() {
         return None;
     }
+    let elsewhere = trials.is_empty() && confirming.is_empty();
     let how = match peak {
         PlanPeak::Given(_) if plan.rate_changed.is_some() => "as --rate says".to_owned(),
         PlanPeak::Given(_) => "as the plan says".to_owned(),
+        PlanPeak::Searched { .. } if elsewhere => "as found for the other start of the baseline".to_owned(),
         PlanPeak::Searched { .. } => found(&trials, &confirming, measured.is_some()),
     };
     Some(Peak { rate_per_s: measured, how, trials, confirming })

@@ -126,6 +126,7 @@ impl Measured<'_> {
         let seen = self.seen()?;
         Some(Point {
             order: self.order,
+            pass: self.run.pass,
             rate_per_s: self.rate_per_s,
             asked_rate_per_s: self.asked_per_s,
             phase: phase.phase.clone(),
@@ -165,6 +166,7 @@ impl Measured<'_> {
             lateness_p99_ns: self.run.lateness_p99_ns,
             tls: self.run.tls.clone(),
             rule: rule(self.plan, self.asked_per_s, &seen),
+            passes: Vec::new(),
         })
     }
 

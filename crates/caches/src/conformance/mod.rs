@@ -4,14 +4,14 @@
 //! what of it a report shows. The suite judges: its server is the origin, its client asks, its rules say what
 //! passed. It is a stranger's program and runs under guardians, as subjects do.
 
-mod beside;
+mod comparison;
 mod error;
 mod record;
 mod run;
 mod score;
 mod suite;
 
-pub use beside::{Conformance, Conforms, FailedTest, shown};
+pub use comparison::{Conformance, Conforms, FailedTest, shown};
 pub use error::ConformanceError;
 pub use record::{Came, Examined, FILE, Kept, Record, SuiteFacts, is_one, load};
 pub use run::{Examination, examinable, plan_of};

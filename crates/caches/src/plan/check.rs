@@ -4,7 +4,8 @@ use super::course::course;
 use super::file::{BakeoffSection, FillSection, PopulationSection};
 use super::length::Length;
 use super::secure::take_tls;
-use super::{CachePlan, Changes, Course, Entrant, Fill, Growth, PlanError};
+use super::turns::MOST_PASSES;
+use super::{CachePlan, Changes, Course, Entrant, Fill, Growth, Order, PlanError};
 use crate::scale::Scale;
 use bakeoff_content::Distribution;
 use bakeoff_content::world::{Model, TypedKind};
@@ -14,6 +15,7 @@ use bakeoff_subject::ProxyMode as Mode;
 use bakeoff_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
+use std::num::NonZeroU32;
 use std::str::FromStr;
 
 /// No warm-up is shorter, unless it is published so.
@@ -96,11 +98,16 @@ pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> 
     let (tls, origin_section) = take_tls(&reader, &file.origin)?;
     let world = WorldFile { origin: &origin_section, content: &model.typed() };
     let world = toml::to_string(&world).map_err(|why| reader.wrong("origin", why))?;
+    let entrants = entrants(&reader, section, changes)?;
+    let several = entrants.len() > 1;
     let plan = CachePlan {
         name: name.to_owned(),
         text: text.to_owned(),
         title: section.title.clone(),
-        entrants: entrants(&reader, section, changes)?,
+        entrants,
+        passes: passes(&reader, section)?,
+        order: section.order.unwrap_or(if several { Order::Random } else { Order::Plan }),
+        baseline_twice: section.baseline_twice.unwrap_or(several),
         mode: mode(&reader, section)?,
         memory_bytes,
         disk_bytes,
@@ -175,6 +182,13 @@ fn entrants(
         return Err(reader.wrong("products", "nobody takes part; name a product, or `none`"));
     }
     Ok(entrants)
+}
+
+fn passes(reader: &Reader<'_>, section: &BakeoffSection) -> Result<u32, PlanError> {
+    match section.passes.map_or(1, NonZeroU32::get) {
+        passes @ 1..=MOST_PASSES => Ok(passes),
+        more => Err(reader.wrong("passes", format!("{more} are too many; at most {MOST_PASSES}"))),
+    }
 }
 
 /// All that take part can be killed and started again, where that is done.

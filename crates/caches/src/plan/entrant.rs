@@ -1,5 +1,6 @@
 //! Who takes part in a bake-off.
 
+use crate::records::NOBODY;
 use bakeoff_subject::{Product, ProxyMode as Mode};
 use std::fmt;
 use std::net::SocketAddr;
@@ -16,6 +17,8 @@ pub struct Entrant {
     pub name: String,
     /// What it is.
     pub kind: Kind,
+    /// Name of the baseline that it is the second start of, if it is.
+    pub second_of: Option<String>,
 }
 
 /// What it is.
@@ -54,7 +57,18 @@ fn known() -> String {
 impl Entrant {
     /// One that runs already.
     pub fn running(address: SocketAddr, mode: Mode) -> Self {
-        Self { name: address.to_string(), kind: Kind::Running { address, mode } }
+        Self { name: address.to_string(), kind: Kind::Running { address, mode }, second_of: None }
+    }
+
+    /// The same once more, as an entrant of its own: started anew, where bakeoff starts it.
+    #[must_use]
+    pub fn second(&self) -> Self {
+        Self { name: format!("{}'", self.name), kind: self.kind.clone(), second_of: Some(self.name.clone()) }
+    }
+
+    /// The name that both starts of a baseline have in common.
+    pub fn subject(&self) -> &str {
+        self.second_of.as_deref().unwrap_or(&self.name)
     }
 
     /// As it is typed.
@@ -86,8 +100,8 @@ impl FromStr for Entrant {
     type Err = NoEntrant;
 
     fn from_str(text: &str) -> Result<Self, NoEntrant> {
-        if text == "none" {
-            return Ok(Self { name: text.to_owned(), kind: Kind::Direct });
+        if text == NOBODY {
+            return Ok(Self { name: text.to_owned(), kind: Kind::Direct, second_of: None });
         }
         let (name, config) = match text.split_once('=') {
             Some((name, path)) if !path.is_empty() => (name, Some(PathBuf::from(path))),
@@ -97,7 +111,7 @@ impl FromStr for Entrant {
         let product = Product::ALL.into_iter().find(|product| product.label() == name);
         let product = product.ok_or_else(|| NoEntrant(text.to_owned()))?;
         let name = config.as_deref().map_or_else(|| name.to_owned(), |config| named_after(name, config));
-        Ok(Self { name, kind: Kind::Product { product, config } })
+        Ok(Self { name, kind: Kind::Product { product, config }, second_of: None })
     }
 }
 

@@ -1,6 +1,7 @@
 //! A bake-off's plan as it is typed, but for what robots, content and origin are: those sections are read by
 //! the crates that own them.
 
+use super::turns::Order;
 use serde::Deserialize;
 use std::num::NonZeroU32;
 
@@ -10,9 +11,17 @@ use std::num::NonZeroU32;
 pub(super) struct BakeoffSection {
     /// What it is, for the head of the report.
     pub title: String,
-    /// Who takes part, in the order of the runs: `none` (robots ask the origin itself), `squid`, `varnish`,
+    /// Who takes part, the baseline first: `none` (robots ask the origin itself), `squid`, `varnish`,
     /// `nginx`, `apache`, `trafficserver`, `haproxy`. `--product` replaces them.
     pub products: Vec<String>,
+    /// How often all of them have their turns, each pass with a start and a fill of its own. Default 1, at most 99.
+    pub passes: Option<NonZeroU32>,
+    /// In which order entrants have their turns, and each its rates: "random" (drawn from the seed, anew for every
+    /// pass) or "plan". Default: random where more than one takes part.
+    pub order: Option<Order>,
+    /// Whether the first of them, the baseline, has two turns in each pass, so that the report can say by what two
+    /// equal ones differ. Default: where more than one takes part.
+    pub baseline_twice: Option<bool>,
     /// How requests reach a cache: `reverse` (the default) or `forward`.
     pub mode: Option<String>,
     /// Memory of each cache's store. Default "64MB".
@@ -24,7 +33,7 @@ pub(super) struct BakeoffSection {
     /// One run at this rate, such as "50/s", which `--rate` replaces; or "best effort": each robot asks again as
     /// soon as its page is complete.
     pub rate: Option<String>,
-    /// Several runs, at these shares of the peak, such as ["100%", "10%"], in this order.
+    /// Several runs, at these shares of the peak, such as ["100%", "10%"].
     pub rates: Option<Vec<String>>,
     /// With `rates`: the peak, such as "250/s"; left out, it is searched for.
     pub peak: Option<String>,

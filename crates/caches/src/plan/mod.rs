@@ -9,12 +9,14 @@ mod file;
 mod length;
 mod population;
 mod secure;
+mod turns;
 
 pub use course::{Course, Peak};
 pub use population::Growth;
 
 pub use entrant::{Entrant, Kind, NoEntrant};
 pub use secure::TUNNELS;
+pub use turns::{Order, Turn};
 
 use crate::not_scaled::{self, Grows};
 use crate::scale::{Scale, TooShort};
@@ -41,8 +43,14 @@ pub struct CachePlan {
     pub text: String,
     /// What it is, for the head of the report.
     pub title: String,
-    /// Who takes part, in the order of the runs.
+    /// Who takes part. With the first, the baseline, the others are compared.
     pub entrants: Vec<Entrant>,
+    /// How often all of them have their turns, from 1 on.
+    pub passes: u32,
+    /// In which order.
+    pub order: Order,
+    /// Whether the baseline has two turns in each pass, the second as an entrant of its own.
+    pub baseline_twice: bool,
     /// How requests reach a cache.
     pub mode: Mode,
     /// Bytes of memory of each store.
@@ -200,6 +208,9 @@ impl CachePlan {
             self.scale,
             self.seed
         );
+        if let Some(order) = self.order_in_words() {
+            words += &format!("\n  order: {order}");
+        }
         if self.tls {
             words += &format!("\n  over TLS: {TUNNELS}");
         }
@@ -257,14 +268,22 @@ impl CachePlan {
     /// How long the measured phases of a run are to take, by their times or by their requests at the plan's highest
     /// rate; `None` where that shows only when they are run.
     pub fn measured_time(&self) -> Option<Nanos> {
-        let rate = self.course.known_highest();
+        self.time(self.course.known_highest(), |phase| phase.measured)
+    }
+
+    /// The same of all phases of a run at this rate.
+    pub(crate) fn run_time(&self, rate: Option<PerSecond>) -> Option<Nanos> {
+        self.time(rate, |_| true)
+    }
+
+    fn time(&self, rate: Option<PerSecond>, counts: fn(&&Phase) -> bool) -> Option<Nanos> {
         let planned = |goal: &Goal| {
             let requests = goal.transactions.zip(rate);
             let by_requests = requests.map(|(all, rate)| Nanos::from_secs_f64(all as f64 / rate.get()));
             [goal.duration, by_requests].into_iter().flatten().min()
         };
-        let measured = self.phases().iter().filter(|phase| phase.measured);
-        measured.map(|phase| planned(&phase.goal)).try_fold(Nanos::ZERO, |sum, time| Some(sum + time?))
+        let phases = self.phases().iter().filter(counts);
+        phases.map(|phase| planned(&phase.goal)).try_fold(Nanos::ZERO, |sum, time| Some(sum + time?))
     }
 
     /// Whether a cache is away in one of the phases.

@@ -8,8 +8,11 @@ use std::collections::BTreeMap;
 /// robots found it back: they ask now and then, and it may have been back since the request before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Downtime {
-    /// Place of its run in the order of the runs, from 1.
+    /// The place of its run's rate in the plan, from 1.
     pub order: u32,
+    /// Which pass it is of, from 1, where there are several.
+    #[serde(default)]
+    pub pass: Option<u32>,
     /// The rate that was asked for.
     pub rate_per_s: f64,
     /// The outage's phase.

@@ -5,8 +5,11 @@ use serde::{Deserialize, Serialize};
 /// A measured phase: at a rate, or as fast as replies came.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Its place in the order of the runs, from 1.
+    /// The place of its rate in the plan, from 1.
     pub order: u32,
+    /// Which pass it is of, from 1; `None`: of all.
+    #[serde(default)]
+    pub pass: Option<u32>,
     /// The rate of its run; `None`: robots asked as fast as replies came.
     pub rate_per_s: Option<f64>,
     /// What the phase asked for of that rate on average: by its load and its share of the robots.
@@ -15,13 +18,13 @@ pub struct Point {
     pub phase: String,
     /// Why it did not go to its end, if it did not.
     pub cut_short: Option<CutShort>,
-    /// How long it was measured.
+    /// How long it was measured, in all passes together.
     pub seconds: f64,
     /// Requests that were due, per second.
     pub request_rate_per_s: f64,
     /// Good replies per second.
     pub reply_rate_per_s: f64,
-    /// Good replies.
+    /// Good replies, in all passes together.
     pub replies: u64,
     /// Requests that failed, as a share of those that ended.
     pub error_share: f64,
@@ -92,9 +95,24 @@ pub struct Point {
     pub tls: Option<Tls>,
     /// The rule of 1999, where the plan has runs judged by it; over TLS, where nothing can be a hit, none is.
     pub rule: Option<Rule>,
+    /// The same of each pass, where the plan has several. The figures above are the means of those that went to their
+    /// end; what did not hold in one of them does not hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passes: Vec<Point>,
 }
 
 impl Point {
+    /// The one of these that was measured at the same rate, in a phase of the same name.
+    pub fn like<'p>(&self, others: &'p [Self]) -> Option<&'p Self> {
+        others.iter().find(|other| (other.order, &other.phase) == (self.order, &self.phase))
+    }
+
+    /// Itself, or each of its passes.
+    pub fn runs(&self) -> impl Iterator<Item = &Self> + Clone {
+        let itself = self.passes.is_empty().then_some(self);
+        itself.into_iter().chain(&self.passes)
+    }
+
     /// Whether it passed by the rule of 1999, where it was judged by it.
     pub fn passed(&self) -> Option<bool> {
         self.rule.map(|rule| rule.passed())

@@ -4,11 +4,11 @@
 //! reads what was used elsewhere when a phase ends.
 
 use super::CachesError;
-use super::aside::{Keeps, Kept, aside};
+use super::listeners::{Keeps, Kept, with_listeners};
 use super::outage::Trace;
 use crate::records::PhaseLine;
 use crate::results::Tls;
-use crate::transactions::{Fate, Log, Logged, OfRun, Teller, Writer};
+use crate::transactions::{Batcher, Fate, Log, Logged, OfRun, Writer};
 use bakeoff_content::world::Model;
 use bakeoff_experiment::directory::DirectoryError;
 use bakeoff_loadgen::{
@@ -169,7 +169,7 @@ impl Load<'_> {
         let ledger = Ledger::new(0, INTERVAL, Nanos::ZERO, sender);
         let (spec, model) = (Arc::new(self.spec.clone()), Arc::new(self.model.clone()));
         let setting = self.setting(&gate);
-        let (teller, writer) = self.log_of(setting.start_unix).unzip();
+        let (batcher, writer) = self.log_of(setting.start_unix).unzip();
         let population = Population::new(spec, model, setting);
         let population = match self.parts {
             Some(parts) => population.agreeing(parts.clone()),
@@ -178,7 +178,7 @@ impl Load<'_> {
         let target = self.target();
         let kept = Arc::new(Mutex::new(Kept::default()));
         let keeps = Keeps { stream: self.keeps_stream, trace: self.keeps_trace };
-        let robots = aside(Robots::new(population, ledger, &target), keeps, kept.clone(), teller);
+        let robots = with_listeners(Robots::new(population, ledger, &target), keeps, kept.clone(), batcher);
         let fate = writer.as_ref().map(Writer::fate);
         let mut phases: Vec<PhaseLine> = Vec::new();
         let (ended, failed, logged) = std::thread::scope(|scope| {
@@ -217,7 +217,7 @@ impl Load<'_> {
     }
 
     /// Both ends of the log of transactions, if there is one.
-    fn log_of(&self, began_unix: Nanos) -> Option<(Teller, Writer)> {
+    fn log_of(&self, began_unix: Nanos) -> Option<(Batcher, Writer)> {
         let LogOf { log, run, entrant } = self.log.as_ref()?;
         Some(log.open(OfRun {
             run: *run,

@@ -1,13 +1,14 @@
-//! The procedure: the path, then each entrant: fill, peak, rates.
+//! The procedure: the path, then turn by turn an entrant: fill, peak, rates.
 //!
 //! Measuring side, the bakeoff process. Owns what is run after what, and that all of it is on disk before
 //! the next begins. Looks at figures only to find the peak.
 
 mod achievable;
-mod aside;
+mod duration;
 mod error;
 mod filling;
 pub(crate) mod launch;
+mod listeners;
 pub(crate) mod load;
 pub(crate) mod observer;
 pub(crate) mod origin;
@@ -21,11 +22,12 @@ mod started;
 pub(crate) mod steps;
 pub(crate) mod tally;
 
+pub use duration::Takes;
 pub use error::CachesError;
 pub use parts::PartsError;
 
 use crate::directory::Directory;
-use crate::plan::{CachePlan, Course, Entrant, Kind, Peak};
+use crate::plan::{CachePlan, Course, Entrant, Kind, Peak, Turn};
 use crate::records::End;
 use crate::transactions::{Encode, Log};
 use bakeoff_content::mix64;
@@ -33,9 +35,10 @@ use bakeoff_experiment::directory::ResultsDir;
 use bakeoff_experiment::environment::{self, Placement};
 use bakeoff_experiment::run::Scratch;
 use bakeoff_robots::ledger::Record;
-use bakeoff_units::{Nanos, PerSecond};
+use bakeoff_units::{Nanos, PerSecond, Ratio};
 use origin::{Origin, Place};
 use started::Started;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -83,6 +86,10 @@ struct Bench<'a, 'd> {
     run: u32,
     /// Every run asks for objects of another world.
     world: u64,
+    /// The pass that it is in, from 1, where there are several.
+    pass: Option<u32>,
+    /// The peaks that were found: both starts of a baseline, and all passes, are asked at the same rates.
+    peaks: BTreeMap<String, PerSecond>,
     /// Whether the last record says why its entrant could not go on.
     told_failure: bool,
 }
@@ -100,6 +107,8 @@ impl Bakeoff<'_> {
         };
         let loopback = self.plan.entrants.iter().all(here);
         let (mut setup, placement, connections) = setup::setup(self.plan, &self.flags, loopback)?;
+        setup.entrants = self.plan.taking_part().into_iter().map(|entrant| entrant.name).collect();
+        setup.turns = self.plan.turns();
         let cores = [&placement.subject[..], &placement.generator].concat();
         let claim = environment::claim(&self.plan.name, &cores);
         setup.warnings.splice(0..0, claim.found().iter().map(|other| other.sentence.clone()));
@@ -127,6 +136,9 @@ impl Bakeoff<'_> {
         if let Some(words) = ports::in_words(self.plan, connections) {
             progress.stage(&words);
         }
+        if let Some(takes) = Takes::of(self.plan) {
+            progress.stage(&format!("it takes {takes}"));
+        }
         progress.stage("starting the origin");
         let place = Place {
             scratch: scratch.path(),
@@ -147,26 +159,43 @@ impl Bakeoff<'_> {
             interrupted: self.interrupted,
             run: 0,
             world: fresh_world(self.plan.seed),
+            pass: None,
+            peaks: BTreeMap::new(),
             told_failure: false,
         };
         bench.path()?;
-        for entrant in &self.plan.entrants {
-            bench.entrant(entrant)?;
-        }
-        Ok(())
+        bench.turns()
     }
 }
 
 impl Bench<'_, '_> {
-    /// All of one entrant. What it breaks is its own affair: the next one has its turn all the same.
-    fn entrant(&mut self, entrant: &Entrant) -> Result<(), CachesError> {
+    fn turns(&mut self) -> Result<(), CachesError> {
+        let (all, turns) = (self.plan.taking_part(), self.plan.turns());
+        for (at, turn) in turns.iter().enumerate() {
+            let Some(entrant) = all.iter().find(|entrant| entrant.name == turn.entrant) else { continue };
+            if turns.len() > 1 {
+                let (pass, passes) = (turn.pass, self.plan.passes);
+                self.progress.stage(&format!(
+                    "turn {} of {}, pass {pass} of {passes}: {entrant}",
+                    at + 1,
+                    turns.len()
+                ));
+            }
+            self.turn(entrant, turn)?;
+        }
+        Ok(())
+    }
+
+    /// All of one entrant in a pass. What it breaks is its own affair: the next one has its turn all the same.
+    fn turn(&mut self, entrant: &Entrant, turn: &Turn) -> Result<(), CachesError> {
         self.told_failure = false;
+        self.pass = (self.plan.passes > 1).then_some(turn.pass);
         let started = match self.start(entrant) {
             Err(error) if self.is_over(&error) => return Err(error),
             Err(error) => return self.failed(entrant, &error),
             Ok(started) => started,
         };
-        let outcome = self.course(&started);
+        let outcome = self.course(&started, entrant, &turn.rates);
         started.stop();
         match outcome {
             Err(error) if self.is_over(&error) => Err(error),
@@ -175,29 +204,54 @@ impl Bench<'_, '_> {
         }
     }
 
-    fn course(&mut self, entrant: &Started) -> Result<(), CachesError> {
-        if entrant.is_cache && self.plan.fills() {
-            self.fill(entrant)?;
+    fn course(&mut self, started: &Started, entrant: &Entrant, order: &[u32]) -> Result<(), CachesError> {
+        if started.is_cache && self.plan.fills() {
+            self.fill(started)?;
         }
         match &self.plan.course {
-            Course::Single(rate) => self.rate(entrant, 1, *rate),
-            Course::BestEffort => self.best_effort(entrant),
+            Course::Single(rate) => self.rate(started, 1, *rate),
+            Course::BestEffort => self.best_effort(started),
             Course::Shares { shares, peak, idle } => {
-                let peak = match peak {
-                    Peak::Given(peak) => *peak,
-                    Peak::Searched { first, trials } => self.peak(entrant, *first, *trials)?,
-                };
+                let peak = self.peak_of(started, entrant.subject(), *peak)?;
                 self.demand_length(peak)?;
-                for (at, share) in shares.iter().enumerate() {
-                    if at > 0 {
-                        self.rest(*idle)?;
-                    }
-                    let rate = PerSecond::new(peak.get() * share.get()).unwrap_or(peak);
-                    self.rate(entrant, at as u32 + 1, rate)?;
-                }
-                Ok(())
+                self.rates(started, peak, shares, order, *idle)
             }
         }
+    }
+
+    /// As the plan says, or as it was found before, or it is searched for now.
+    fn peak_of(&mut self, started: &Started, subject: &str, peak: Peak) -> Result<PerSecond, CachesError> {
+        let (first, trials) = match peak {
+            Peak::Given(peak) => return Ok(peak),
+            Peak::Searched { first, trials } => (first, trials),
+        };
+        if let Some(found) = self.peaks.get(subject) {
+            return Ok(*found);
+        }
+        let found = self.peak(started, first, trials)?;
+        self.peaks.insert(subject.to_owned(), found);
+        Ok(found)
+    }
+
+    /// Shares of a peak, by their places from 1, in this order.
+    fn rates(
+        &mut self,
+        started: &Started,
+        peak: PerSecond,
+        shares: &[Ratio],
+        order: &[u32],
+        idle: Nanos,
+    ) -> Result<(), CachesError> {
+        let mut before = false;
+        for place in order {
+            let Some(share) = place.checked_sub(1).and_then(|at| shares.get(at as usize)) else { continue };
+            if std::mem::replace(&mut before, true) {
+                self.rest(idle)?;
+            }
+            let rate = PerSecond::new(peak.get() * share.get()).unwrap_or(peak);
+            self.rate(started, *place, rate)?;
+        }
+        Ok(())
     }
 
     /// Whether a reply may come from its store: there is one, and it sees what it passes on.

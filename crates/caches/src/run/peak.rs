@@ -32,6 +32,11 @@ const CONFIRM_AT_MOST: u32 = 4;
 /// would be sustained. Half as much again leaves room for the way and for a line at the origin.
 const BOUND_WITHOUT_CACHE: f64 = 1.5;
 
+/// How long a search takes that has all of its trials, and whose peak holds at once.
+pub(super) fn longest(trials: u32) -> Nanos {
+    (WARM + JUDGED).times(f64::from(trials)) + WARM + CONFIRMED
+}
+
 impl Bench<'_, '_> {
     /// The highest rate of all trials that was sustained and then held; half of the last trial's when none was
     /// sustained, and a step below the last that was tried when none held.

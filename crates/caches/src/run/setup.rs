@@ -54,6 +54,8 @@ pub(crate) fn setup(
         generator_cores: placement.generator.clone(),
         subject_cores: placement.subject.clone(),
         driver,
+        entrants: Vec::new(),
+        turns: Vec::new(),
     };
     Ok((setup, placement, connections))
 }

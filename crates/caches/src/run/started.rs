@@ -14,6 +14,8 @@ use std::path::Path;
 /// See the module.
 pub(super) struct Started {
     pub(super) record: EntrantRecord,
+    /// The baseline that it is the second start of, if it is.
+    pub(super) second_of: Option<String>,
     pub(super) is_cache: bool,
     pub(super) address: SocketAddr,
     pub(super) mode: ProxyMode,
@@ -34,6 +36,7 @@ impl Started {
     fn running_at(name: &str, address: SocketAddr, mode: ProxyMode) -> Self {
         Self {
             record: EntrantRecord { name: name.to_owned(), version: None, config: None },
+            second_of: None,
             is_cache: true,
             address,
             mode,
@@ -73,25 +76,27 @@ impl Bench<'_, '_> {
     /// Starts an entrant.
     pub(super) fn start(&mut self, entrant: &Entrant) -> Result<Started, CachesError> {
         self.progress.stage(&format!("{entrant}: starting"));
-        match &entrant.kind {
-            Kind::Direct => Ok(Started::direct(&entrant.name, self.origin.address)),
-            Kind::Running { address, mode } => Ok(Started::running_at(&entrant.name, *address, *mode)),
-            Kind::Product { product, config } => self.product(&entrant.name, *product, config.as_deref()),
-        }
+        let started = match &entrant.kind {
+            Kind::Direct => Started::direct(&entrant.name, self.origin.address),
+            Kind::Running { address, mode } => Started::running_at(&entrant.name, *address, *mode),
+            Kind::Product { product, config } => self.product(entrant, *product, config.as_deref())?,
+        };
+        Ok(Started { second_of: entrant.second_of.clone(), ..started })
     }
 
     fn product(
         &mut self,
-        name: &str,
+        entrant: &Entrant,
         product: Product,
         config: Option<&Path>,
     ) -> Result<Started, CachesError> {
+        let name = &entrant.name;
         let (spec, elsewhere) = self.launch().spec(product, config);
         if let Some(words) = elsewhere {
             self.progress.stage(&words);
         }
         let running = self.launch().start(name, &spec)?;
-        let config = running.config.as_ref().map(|text| (format!("{name}.conf"), text));
+        let config = running.config.as_ref().map(|text| (self.config_file(entrant), text));
         if let Some((file, text)) = &config {
             self.dir.write(file, text.as_bytes())?;
         }
@@ -101,6 +106,14 @@ impl Bench<'_, '_> {
         started.capacity_bytes = Some(self.room_bytes());
         started.proxy = Some((spec, running));
         Ok(started)
+    }
+
+    /// Each start has a file of its own. No name of an entrant has an `@` in it.
+    fn config_file(&self, entrant: &Entrant) -> String {
+        let second = if entrant.second_of.is_some() { "@second" } else { "" };
+        let pass =
+            self.pass.filter(|pass| *pass > 1).map_or_else(String::new, |pass| format!("@pass-{pass}"));
+        format!("{}{second}{pass}.conf", entrant.subject())
     }
 
     fn launch(&self) -> Launch<'_> {

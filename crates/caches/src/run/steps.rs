@@ -9,8 +9,8 @@ use super::observer::{Learnt, Log, Observer, Sides};
 use super::power::Power;
 use super::started::Started;
 use super::{Bench, CachesError, achievable, outage};
-use crate::plan::{Course, Entrant, Peak};
-use crate::records::{EntrantRecord, PhaseLine, Purpose, RunRecord, Store};
+use crate::plan::{CachePlan, Course, Entrant, Peak};
+use crate::records::{EntrantRecord, NOBODY, PhaseLine, Purpose, RunRecord, Store};
 use bakeoff_content::mix64;
 use bakeoff_content::world::Model;
 use bakeoff_robots::{Lane, Spec};
@@ -20,6 +20,8 @@ use std::sync::atomic::Ordering;
 
 /// Robots that see how fast the way is.
 pub(super) const CROWD: usize = 32;
+/// One after the other.
+const ON_THE_WAY: [usize; 2] = [CROWD, 1];
 /// How long they ask: the first, or as long as the phases are measured that they are beside, which must be more than
 /// nothing.
 const PATH_TIME: Nanos = Nanos::from_secs(3);
@@ -46,10 +48,10 @@ impl<'w> Work<'w> {
 impl Bench<'_, '_> {
     /// The way to the origin, without a cache and without think time.
     pub(super) fn path(&mut self) -> Result<(), CachesError> {
-        let direct = Started::direct("none", self.origin.address);
+        let direct = Started::direct(NOBODY, self.origin.address);
         let plan = self.plan;
-        let time = plan.measured_time().map_or(PATH_TIME, |time| time.clamp(SHORTEST_PATH_TIME, PATH_TIME));
-        for robots in [CROWD, 1] {
+        let time = way_time(plan);
+        for robots in ON_THE_WAY {
             self.progress.stage(&format!("the way to the origin, {robots} robots"));
             let text = format!(
                 "[robots]\nrobots = {robots}\n[[phase]]\nname = \"path\"\ngoal = {{ duration = \"{}ms\" }}\n",
@@ -74,7 +76,7 @@ impl Bench<'_, '_> {
         Ok(())
     }
 
-    /// Measures a rate.
+    /// Measures a rate; `order` is its place in the plan, from 1.
     pub(super) fn rate(&mut self, entrant: &Started, order: u32, rate: PerSecond) -> Result<(), CachesError> {
         self.progress.stage(&format!("{}: {rate}", entrant.record.name));
         let spec = self.plan.robots_at(rate);
@@ -196,6 +198,8 @@ impl Bench<'_, '_> {
             transactions: ended.logged,
             tls: ended.tls,
             phases: ended.phases,
+            second_of: entrant.second_of.clone(),
+            pass: self.pass,
             ..RunRecord::of(entrant.record.clone(), Purpose::Fill)
         }
     }
@@ -216,6 +220,8 @@ impl Bench<'_, '_> {
         self.write(&RunRecord {
             ended: "failed".to_owned(),
             failed: Some(error.to_string()),
+            second_of: entrant.second_of.clone(),
+            pass: self.pass,
             ..RunRecord::of(nobody, Purpose::Fill)
         })
     }
@@ -232,6 +238,16 @@ impl Bench<'_, '_> {
         self.world = mix64(self.world);
         self.world
     }
+}
+
+/// How long each look at the way to the origin takes.
+fn way_time(plan: &CachePlan) -> Nanos {
+    plan.measured_time().map_or(PATH_TIME, |time| time.clamp(SHORTEST_PATH_TIME, PATH_TIME))
+}
+
+/// How long all of them take.
+pub(super) fn ways_time(plan: &CachePlan) -> Nanos {
+    way_time(plan).times(ON_THE_WAY.len() as f64)
 }
 
 /// Why a run ended that did not come to its end.

@@ -1,6 +1,6 @@
 //! The log of transactions: a row for every request of every run, on disk while the run goes on.
 //!
-//! Measuring side. Three pieces: [`Teller`] is hot, on the robots' thread, and fills batches; [`Writer`] is a thread
+//! Measuring side. Three pieces: [`Batcher`] is hot, on the robots' thread, and fills batches; [`Writer`] is a thread
 //! of its own that gathers them into parts and writes those; [`COLUMNS`] is what a row says. How a part looks on
 //! disk is not decided here: whoever wants the log brings an [`Encode`].
 //!
@@ -8,14 +8,14 @@
 //! name and then renamed: whatever ends the run, every file that has its name is whole, and what is lost is what was
 //! not yet in one.
 
+mod batcher;
 mod columns;
 mod row;
-mod teller;
 mod writer;
 
+pub(crate) use batcher::Batcher;
 pub use columns::{COLUMNS, Cells, Column};
 pub use row::Transaction;
-pub(crate) use teller::Teller;
 pub(crate) use writer::Writer;
 
 use bakeoff_experiment::directory::DirectoryError;
@@ -115,15 +115,15 @@ impl Log {
     }
 
     /// Both ends of a run's log.
-    pub(crate) fn open(&self, of: OfRun) -> (Teller, Writer) {
+    pub(crate) fn open(&self, of: OfRun) -> (Batcher, Writer) {
         self.open_for(of, WAITING)
     }
 
-    fn open_for(&self, of: OfRun, waiting: usize) -> (Teller, Writer) {
+    fn open_for(&self, of: OfRun, waiting: usize) -> (Batcher, Writer) {
         let (to, from) = sync_channel(waiting);
         let fate = Fate::default();
-        let teller = Teller::new(to, fate.clone());
-        (teller, Writer { from, log: self.clone(), of, fate })
+        let batcher = Batcher::new(to, fate.clone());
+        (batcher, Writer { from, log: self.clone(), of, fate })
     }
 }
 

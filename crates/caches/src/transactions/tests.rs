@@ -63,7 +63,7 @@ fn told(
 ) -> (tempfile::TempDir, Logged, Option<DirectoryError>) {
     let dir = tempfile::tempdir().unwrap();
     let log = Log::begin(dir.path(), encode).unwrap();
-    let (mut teller, writer) = log.open_for(of_run(), waiting.unwrap_or(WAITING));
+    let (mut batcher, writer) = log.open_for(of_run(), waiting.unwrap_or(WAITING));
     let fate = writer.fate();
     let (logged, failed) = thread::scope(|scope| {
         let (go, gone) = sync_channel(1);
@@ -74,11 +74,11 @@ fn told(
         if waiting.is_none() {
             go.send(()).unwrap();
         }
-        (0..rows).for_each(|_| teller.tell(row(0)));
+        (0..rows).for_each(|_| batcher.tell(row(0)));
         if waiting.is_some() {
             go.send(()).unwrap();
         }
-        drop(teller);
+        drop(batcher);
         writing.join().unwrap()
     });
     assert_eq!(fate.has_failed(), failed.is_some());
@@ -136,8 +136,8 @@ fn after_an_error_nothing_is_written_and_all_is_counted() {
 #[test]
 fn at_a_low_rate_rows_do_not_wait_for_a_batch_to_fill() {
     let dir = tempfile::tempdir().unwrap();
-    let (mut teller, writer) = Log::begin(dir.path(), in_words).unwrap().open(of_run());
-    [0, 500, 1_200, 1_300].into_iter().for_each(|done_ms| teller.tell(row(done_ms)));
+    let (mut batcher, writer) = Log::begin(dir.path(), in_words).unwrap().open(of_run());
+    [0, 500, 1_200, 1_300].into_iter().for_each(|done_ms| batcher.tell(row(done_ms)));
     assert_eq!(writer.from.try_recv().unwrap().len(), 3);
     assert!(writer.from.try_recv().is_err());
 }

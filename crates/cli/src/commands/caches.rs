@@ -11,7 +11,7 @@ use bakeoff_caches::directory::{self, Stored};
 use bakeoff_caches::plan::{CachePlan, Changes, Entrant};
 use bakeoff_caches::records::End;
 use bakeoff_caches::results::{Entrant as Outcome, Results};
-use bakeoff_caches::{Bakeoff, CachesError, Progress, analyse, shipped};
+use bakeoff_caches::{Bakeoff, CachesError, Progress, Takes, analyse, shipped};
 use bakeoff_experiment::directory::ResultsDir;
 use bakeoff_experiment::run::Progress as _;
 use bakeoff_loadgen::LocalAddresses;
@@ -113,7 +113,8 @@ fn refuse(rules: &RuleArgs, others: &[(bool, &str)]) -> Result<(), Failure> {
 /// Checks a plan and says what it would do.
 pub(crate) fn check(name: &str) -> Result<Exit, Failure> {
     let plan = parse(name, &Changes::default())?;
-    terminal::say(&plan.in_words());
+    let takes = Takes::of(&plan).map(|takes| format!("\n  takes {takes}"));
+    terminal::say(&(plan.in_words() + &takes.unwrap_or_default()));
     Ok(Exit::Verdicts)
 }
 

@@ -10,7 +10,7 @@ use crate::{Failure, signals};
 use bakeoff_caches::plan::{CachePlan, Changes};
 use bakeoff_caches::records::{PhaseLine, RunRecord};
 use bakeoff_caches::transactions::{DROPPED, Logged};
-use bakeoff_caches::{Apart, CLOCKS_AGREE_S, CachesError, Parts, clock_in_words};
+use bakeoff_caches::{CLOCKS_AGREE_S, CachesError, Parts, Standalone, clock_in_words};
 use bakeoff_experiment::directory::{DirectoryError, ResultsDir};
 use bakeoff_loadgen::LocalAddresses;
 use bakeoff_robots::judge::{Fault, Weight};
@@ -32,7 +32,7 @@ pub(crate) fn robots(args: &RobotsArgs) -> Result<Exit, Failure> {
         ..Changes::default()
     };
     let plan = caches::parse(&args.plan, &changes)?;
-    let apart = Apart {
+    let standalone = Standalone {
         plan: &plan,
         origin: resolve(&args.origin)?,
         cache: cache(args)?,
@@ -41,16 +41,16 @@ pub(crate) fn robots(args: &RobotsArgs) -> Result<Exit, Failure> {
         transactions: args.encode(),
         interrupted: &interrupted,
     };
-    apart.rate().map_err(|why| Failure::usage(format!("{}: {why}", args.plan)))?;
-    if let Some(why) = apart.cache.and_then(|(_, mode)| plan.refusal(mode)) {
+    standalone.rate().map_err(|why| Failure::usage(format!("{}: {why}", args.plan)))?;
+    if let Some(why) = standalone.cache.and_then(|(_, mode)| plan.refusal(mode)) {
         return Err(Failure::usage(format!("{}: {why}", args.plan)));
     }
-    say_clock(apart.origin, apart.clock_ahead_s().map_err(failed)?);
+    say_clock(standalone.origin, standalone.clock_ahead_s().map_err(failed)?);
     let log = args.log.as_deref().map(ResultsDir::create).transpose().map_err(|why| match why {
         DirectoryError::NotEmpty(_) => Failure::usage(why),
         other => Failure::failed(other),
     })?;
-    let record = run(&apart, &plan, args, log.as_ref())?;
+    let record = run(&standalone, &plan, args, log.as_ref())?;
     terminal::say(&totals(&record, args.part.is_some()));
     if let Some(log) = &args.log {
         super::report::say_where(log);
@@ -58,19 +58,19 @@ pub(crate) fn robots(args: &RobotsArgs) -> Result<Exit, Failure> {
     if interrupted.load(Ordering::Relaxed) {
         return Ok(Exit::Interrupted);
     }
-    Apart::demand_replies(&record).map_err(failed)?;
+    Standalone::demand_replies(&record).map_err(failed)?;
     Ok(Exit::Verdicts)
 }
 
 fn run(
-    apart: &Apart<'_>,
+    standalone: &Standalone<'_>,
     plan: &CachePlan,
     args: &RobotsArgs,
     log: Option<&ResultsDir>,
 ) -> Result<RunRecord, Failure> {
     let lines = args.console.as_deref().and_then(caches::generation);
     let mut watcher = Watcher { console: Console::new(&plan.name, false), lines };
-    let result = apart.run(log, &mut watcher);
+    let result = standalone.run(log, &mut watcher);
     watcher.console.finish();
     result.map_err(failed)
 }

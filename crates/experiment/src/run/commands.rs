@@ -1,7 +1,7 @@
 //! Commands as arms: run to their end, one at a time.
 
 use super::bench::{Bench, Measured, Part, Sizing, Tried};
-use super::caches::{Caches, drop_caches};
+use super::page_cache::{Caches, drop_caches};
 use super::scratch::Scratch;
 use super::snapshot::fill_host;
 use super::{Progress, Run, RunError};

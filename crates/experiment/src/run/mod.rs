@@ -6,13 +6,13 @@
 
 mod bench;
 mod budget;
-mod caches;
 mod commands;
 mod design;
 mod error;
 mod files;
 mod link;
 mod need;
+mod page_cache;
 mod peak;
 mod pilot;
 mod rounds;

@@ -3,9 +3,9 @@
 //! Measuring side, hot. Knows no protocol and no connection; whoever reads the reply tells it what came.
 
 mod coded;
-mod words;
+mod request_text;
 
-pub(crate) use words::Words;
+pub(crate) use request_text::RequestText;
 
 use crate::flow::Turn;
 use crate::job::BodyCheck;
@@ -53,7 +53,7 @@ pub(crate) struct Exchange {
     /// The source's mark of it.
     pub(crate) ticket: u32,
     pub(crate) method: Method,
-    pub(crate) words: Words,
+    pub(crate) words: RequestText,
     expect: Expect,
     pub(crate) due: Nanos,
     pub(crate) sent: Nanos,
@@ -96,7 +96,7 @@ impl Rare {
 }
 
 impl Exchange {
-    pub(crate) fn new(ask: &Ask<'_>, words: Words, turn: Turn, due: Nanos, deadline: Nanos) -> Self {
+    pub(crate) fn new(ask: &Ask<'_>, words: RequestText, turn: Turn, due: Nanos, deadline: Nanos) -> Self {
         Self {
             turn,
             ticket: ask.ticket,
@@ -321,7 +321,7 @@ mod tests {
         check: BodyCheck,
     ) -> String {
         let mut exchange =
-            Exchange::new(ask, Words::default(), Turn { seat: 0, robot: 0 }, Nanos::ZERO, Nanos::MAX);
+            Exchange::new(ask, RequestText::default(), Turn { seat: 0, robot: 0 }, Nanos::ZERO, Nanos::MAX);
         let content_length = Some(body.len() as u64);
         exchange.head = Some(Head { status, content_length, coding, keep_alive: true, bytes: 10 });
         body.chunks(7).for_each(|piece| exchange.body(piece, check));
@@ -341,7 +341,7 @@ mod tests {
     fn the_head_of_the_final_reply_is_kept_whatever_its_pieces_were() {
         let ask = Ask { target: b"/a", headers: b"X: y\r\n", ..Ask::default() };
         let turn = Turn { seat: 0, robot: 0 };
-        let mut exchange = Exchange::new(&ask, Words::default(), turn, Nanos::ZERO, Nanos::MAX);
+        let mut exchange = Exchange::new(&ask, RequestText::default(), turn, Nanos::ZERO, Nanos::MAX);
         exchange.keep_part(b"HTTP/1.1 100 Go on\r\n\r\nHTTP/1.1 2");
         exchange.keep_head(b"00 OK\r\n\r\n", 19);
         assert_eq!(exchange.kept_head(), b"", "it has not been judged whole");
@@ -397,7 +397,7 @@ mod tests {
         let packed = GzipPacker::default().pack(&body).unwrap();
         let ask = Ask { target: b"/", expect: Expect::Body(body), ..Ask::default() };
         let turn = Turn { seat: 0, robot: 0 };
-        let mut exchange = Exchange::new(&ask, Words::default(), turn, Nanos::ZERO, Nanos::MAX);
+        let mut exchange = Exchange::new(&ask, RequestText::default(), turn, Nanos::ZERO, Nanos::MAX);
         let coding = ContentCoding::Gzip;
         let head = Head { status: 200, content_length: None, coding, keep_alive: true, bytes: 10 };
         exchange.head = Some(head);

@@ -11,10 +11,10 @@ mod request;
 pub use file::WorldError;
 pub(crate) use request::Request;
 
+use crate::barrier::Barrier;
 use crate::coded::Coded;
 use crate::ending::Ending;
 use crate::head::Going;
-use crate::meeting::Meeting;
 use crate::site::{Piece, path_of};
 use crate::tally::{Everyone, sum};
 use crate::waiting::{Seat, Waiting};
@@ -83,11 +83,11 @@ pub(crate) struct OfAll {
     /// Everybody's counters.
     pub(crate) everyone: Everyone,
     /// Where the parts of a run meet.
-    pub(crate) meeting: Arc<Mutex<Meeting>>,
+    pub(crate) barrier: Arc<Mutex<Barrier>>,
 }
 
 /// A thread's view of the world.
-pub(crate) struct WorldDesk {
+pub(crate) struct WorldWorkspace {
     world: Arc<World>,
     random: SplitMix64,
     of_all: OfAll,
@@ -98,7 +98,7 @@ pub(crate) struct WorldDesk {
     packer: Option<GzipPacker>,
 }
 
-impl WorldDesk {
+impl WorldWorkspace {
     /// Of the thread of this number.
     pub(crate) fn new(world: Arc<World>, of_all: OfAll, thread: u64) -> Self {
         let random = SplitMix64::for_purpose(thread, CONNECTIONS);
@@ -153,8 +153,8 @@ impl WorldDesk {
             write_text(b"400 Bad Request", self.date.text(), b"", Going::End, out);
             return Err(Ending::NoPart);
         };
-        let mut meeting = self.of_all.meeting.lock().unwrap_or_else(PoisonError::into_inner);
-        match meeting.hear(&word, now) {
+        let mut barrier = self.of_all.barrier.lock().unwrap_or_else(PoisonError::into_inner);
+        match barrier.hear(&word, now) {
             Ok(answer) => {
                 let mut lines = Vec::new();
                 answer.write(&mut lines);

@@ -7,6 +7,7 @@ use crate::caches::{
     pages, performance, phases, preparation, published,
 };
 use crate::downtime::{LOSSES, TIMES, losses, times};
+use crate::passes::{PASSES, TWICE, baselines, noise, passes};
 use crate::{conformance, figures};
 use bakeoff_caches::conformance::{Conformance, FailedTest};
 use bakeoff_caches::records::End;
@@ -38,6 +39,7 @@ struct View {
     charts: Vec<Chart>,
     // Whether the rule of 1999 was judged.
     judged: bool,
+    twice: Option<Twice>,
     conformance: Option<Examined>,
     path: Option<String>,
     published: Vec<Published>,
@@ -72,6 +74,13 @@ struct Grid {
     caption: &'static str,
     head: Vec<&'static str>,
     rows: Vec<Vec<String>>,
+}
+
+/// The baseline beside itself.
+#[derive(Serialize)]
+struct Twice {
+    noise: String,
+    table: Grid,
 }
 
 /// The first fault of a kind, whole.
@@ -133,6 +142,9 @@ impl View {
                 .collect(),
             charts: charts(results),
             judged: is_judged(results.entrants.iter().flat_map(|entrant| &entrant.points)),
+            twice: noise(results)
+                .zip(baselines(results))
+                .map(|(noise, table)| Twice { noise, table: grid(TWICE, table) }),
             conformance: results.conformance.as_ref().map(Examined::of),
             path: results.path.as_ref().map(crate::caches::path),
             published: study.as_ref().map_or_else(Vec::new, tables),
@@ -194,6 +206,7 @@ impl Card {
         if !entrant.points.is_empty() {
             let judged = is_judged(entrant.points.iter());
             tables.push(grid(if judged { JUDGED } else { NOT_JUDGED }, performance(entrant)));
+            tables.extend(passes(entrant).map(|passes| grid(PASSES, passes)));
             tables.extend(hit_ratios(entrant).map(|ratios| grid("Hit ratios: as the robots saw them, as the origin's count says, by bytes, what the workload offered; and of caches that are simulated on the same requests: endless, LRU and Belady's with the room of the store", ratios)));
             tables.extend(hits_and_misses(entrant).map(|times| {
                 grid("Mean response times of hits and of misses, with their 95 % intervals", times)

@@ -8,6 +8,7 @@ use crate::caches::{
     preparation, published,
 };
 use crate::downtime::{LOSSES, TIMES, losses, times};
+use crate::passes::{PASSES, TWICE, baselines, noise, passes};
 use bakeoff_caches::records::End;
 use bakeoff_caches::results::{Entrant, Results};
 
@@ -26,6 +27,7 @@ pub fn caches_text(results: &Results, width: usize, colour: bool) -> String {
     for entrant in &results.entrants {
         one(&mut page, entrant);
     }
+    twice(&mut page, results);
     if let Some(found) = &results.conformance {
         conformance::section(&mut page, found);
     }
@@ -47,7 +49,7 @@ fn sentence(entrant: &Entrant) -> (String, String, Paint) {
 }
 
 fn one(page: &mut Page, entrant: &Entrant) {
-    let direct = (entrant.name == "none").then_some("the origin itself, without a cache");
+    let direct = entrant.is_direct().then_some("the origin itself, without a cache");
     match entrant.version.as_deref().or(direct) {
         Some(what) => page.heading(&format!("{} ({what})", entrant.name)),
         None => page.heading(&entrant.name),
@@ -63,6 +65,10 @@ fn one(page: &mut Page, entrant: &Entrant) {
     if !entrant.points.is_empty() {
         let performance = performance(entrant);
         table(page, &performance, performance.head.len() - 1);
+        if let Some(passes) = passes(entrant) {
+            page.note(PASSES);
+            table(page, &passes, passes.head.len() - 1);
+        }
         if let Some(ratios) = hit_ratios(entrant) {
             table(page, &ratios, 8);
         }
@@ -84,6 +90,15 @@ fn one(page: &mut Page, entrant: &Entrant) {
     if !faults.rows.is_empty() {
         table(page, &faults, 2);
     }
+}
+
+/// The baseline beside itself.
+fn twice(page: &mut Page, results: &Results) {
+    let Some((baselines, noise)) = baselines(results).zip(noise(results)) else { return };
+    page.heading("The baseline, twice");
+    page.note(TWICE);
+    page.note(&noise);
+    table(page, &baselines, baselines.head.len() - 1);
 }
 
 fn table(page: &mut Page, table: &Table, figures: usize) {

@@ -3,7 +3,8 @@
 use bakeoff_caches::conformance::{Conformance, Conforms, FailedTest, Tally};
 use bakeoff_caches::records::End;
 use bakeoff_caches::results::{
-    Cost, CutShort, Downtime, Entrant, FORMAT, Gzip, Pages, Peak, Point, Results, Rule, Tls,
+    Apart, Baselines, Cost, CutShort, Downtime, Entrant, FORMAT, Gzip, Pages, Peak, Point, Results, Rule,
+    Spread, Tls,
 };
 use bakeoff_caches::transactions::Logged;
 use bakeoff_report::{caches_html, caches_text, conformance_text};
@@ -15,6 +16,7 @@ const RULE: Rule =
 fn point(order: u32, phase: &str) -> Point {
     Point {
         order,
+        pass: None,
         rate_per_s: Some(f64::from(order) * 50.0),
         asked_rate_per_s: Some(f64::from(order) * 50.0),
         phase: phase.to_owned(),
@@ -54,18 +56,22 @@ fn point(order: u32, phase: &str) -> Point {
         lateness_p99_ns: 20,
         tls: None,
         rule: Some(RULE),
+        passes: Vec::new(),
     }
 }
 
 fn results(points: Vec<Point>) -> Results {
     let entrant = Entrant {
         name: "squid".to_owned(),
+        second_of: None,
         sentence: "passes".to_owned(),
         version: None,
         config: None,
         fill: None,
+        later_fills: Vec::new(),
         peak: None,
         points,
+        spread: None,
         passed_up_to_per_s: Some(50.0),
         failed_from_per_s: None,
         downtime: Vec::new(),
@@ -91,6 +97,8 @@ fn results(points: Vec<Point>) -> Results {
         mean_bound_ns: 3_000_000_000,
         study: Some("polygraph".to_owned()),
         path: None,
+        passes: 1,
+        baselines: None,
         entrants: vec![entrant],
         facts: Vec::new(),
         warnings: Vec::new(),
@@ -211,6 +219,7 @@ fn an_outage_has_its_tables_and_says_how_exactly_it_is_known() {
     shows(&away, &[], &["known to", "still there", "came back"]);
     away.entrants[0].downtime = vec![Downtime {
         order: 1,
+        pass: None,
         rate_per_s: 50.0,
         phase: "dark".to_owned(),
         away_ns: Some(5_010_000_000),
@@ -274,6 +283,42 @@ fn pages_hits_and_misses_have_their_times_where_there_are_any() {
     for width in [80, 40] {
         let text = caches_text(&results, width, false);
         assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+    }
+}
+
+#[test]
+fn passes_and_both_starts_of_the_baseline_are_shown_with_what_they_differ_by() {
+    let pass = |number, mean_ns| Point { pass: Some(number), mean_ns, ..point(1, "meas") };
+    let passes = vec![pass(1, 1_400_000_000), pass(2, 1_600_000_000)];
+    let mut twice = results(vec![Point { passes, ..point(1, "meas") }]);
+    shows(&results(vec![point(1, "meas")]), &[], &["passes apart", "The baseline, twice", "2 passes"]);
+    let apart = |median| Some(Apart { median, most: 2.0 * median });
+    let spread = Spread { points: 10, mean: apart(0.04), hit_ratio: apart(0.005), cpu: None };
+    twice.passes = 2;
+    twice.entrants[0].spread = Some(spread);
+    let mut second = twice.entrants[0].clone();
+    "squid'".clone_into(&mut second.name);
+    second.second_of = Some("squid".to_owned());
+    second.points[0].mean_ns = 1_450_000_000;
+    second.points[0].hit_ratio = Some(0.538);
+    twice.entrants.push(second);
+    let (first, second) = ("squid".to_owned(), "squid'".to_owned());
+    twice.baselines = Some(Baselines { first, second, spread });
+    let there = [
+        "1 entrant, the baseline twice, 1 rate, 2 passes, scale 1/60",
+        "1.4 s",
+        "1.6 s",
+        "13.3 %",
+        "passes: mean response times 4.0 % apart (8.0 at most), hits 0.5 points apart (1.0 at most); the median of 10",
+        "The baseline, twice",
+        "3.4 %",
+        "53.8 %",
+    ];
+    let text = caches_text(&twice, 100, false).split_whitespace().collect::<Vec<_>>().join(" ");
+    let page = caches_html(&twice, "").replace("&#x2f;", "/");
+    for words in there {
+        assert!(text.contains(words), "should show `{words}`:\n{text}");
+        assert!(page.contains(words), "should show `{words}`:\n{page}");
     }
 }
 

@@ -8,18 +8,18 @@ mod file;
 mod gate;
 mod loads;
 mod outage;
+mod parts_gate;
 mod schedule;
 mod stretch;
 #[cfg(test)]
 mod tests;
-mod together;
 
 pub(crate) use file::check;
 pub use file::{Awaited, FillGoal, GoalFile, LockFile, PhaseFile, RampFile};
 pub use gate::FillGate;
 pub use loads::{mean_loads, planned_loads};
+pub use parts_gate::PartsGate;
 pub use schedule::{Ended, Finished, Schedule};
-pub use together::PartsGate;
 
 use bakeoff_units::{Nanos, Ratio};
 

@@ -4,8 +4,8 @@
 
 use super::agents;
 use super::choose::Chooser;
+use super::request_text::{self, RequestText};
 use super::stamps::serial;
-use super::words::{self, Words};
 use super::{Child, EMBEDDED, Flight, Next, PAGES, Page, Population, WANTED};
 use crate::judge::{Accepts, RequestKind};
 use bakeoff_content::world::Object;
@@ -150,13 +150,13 @@ impl Source for Population {
     }
 }
 
-fn ask<'a>(words: &'a Words, object: &Object, flight: &Flight, ticket: u32, robot: u32) -> Ask<'a> {
+fn ask<'a>(words: &'a RequestText, object: &Object, flight: &Flight, ticket: u32, robot: u32) -> Ask<'a> {
     let abort = flight.kind == RequestKind::Abort;
     Ask {
-        method: words::method(flight.kind),
+        method: request_text::method(flight.kind),
         target: &words.target,
         headers: &words.headers,
-        expect: words::expect(object, flight.kind),
+        expect: request_text::expect(object, flight.kind),
         at: flight.due,
         ticket,
         robot,

@@ -2,7 +2,7 @@
 //!
 //! Measuring side, hot. Tables that grow to what is in flight at a time and then stay; no maps.
 
-use super::words::method;
+use super::request_text::method;
 use crate::judge::{Accepts, RequestKind};
 use bakeoff_content::world::Name;
 use bakeoff_units::Nanos;

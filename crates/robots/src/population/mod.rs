@@ -16,14 +16,14 @@ mod choose;
 mod flights;
 mod lane;
 mod launcher;
+mod request_text;
 mod stamps;
 #[cfg(test)]
 mod tests;
-mod words;
 
 pub use flights::{Flight, Page};
 pub use lane::Lane;
-pub use words::TargetForm;
+pub use request_text::TargetForm;
 
 use crate::phases::{FillGate, Finished, PartsGate, Schedule};
 use crate::spec::Spec;
@@ -32,10 +32,10 @@ use bakeoff_content::world::{Model, Name, Object};
 use bakeoff_units::Nanos;
 use flights::Slab;
 use launcher::Launcher;
+use request_text::RequestText;
 use stamps::Stamps;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use words::Words;
 
 /// Purposes of random bits.
 const PAGES: u64 = 0x9A6E;
@@ -61,7 +61,7 @@ pub struct Setting {
 
 /// What became of a request, as far as it changes what is asked next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct FlightEnd {
     /// It was an error.
     pub failed: bool,
     /// The whole object came back (status 200, a body): what it embeds can be asked for.
@@ -94,7 +94,7 @@ pub struct Population {
     flights: Slab<Flight>,
     pages: Slab<Page>,
     tally: Tally,
-    words: Words,
+    words: RequestText,
 }
 
 /// An embedded object that is to be asked for.
@@ -133,7 +133,7 @@ impl Population {
             flights: Slab::new(),
             pages: Slab::new(),
             tally: Tally::default(),
-            words: Words::default(),
+            words: RequestText::default(),
         }
     }
 
@@ -160,7 +160,7 @@ impl Population {
     }
 
     /// A request has ended. Its page, if that is over, too.
-    pub fn finish(&mut self, ticket: u32, done: Nanos, outcome: Outcome) -> Option<Page> {
+    pub fn finish(&mut self, ticket: u32, done: Nanos, outcome: FlightEnd) -> Option<Page> {
         let flight = self.flights.remove(ticket.checked_sub(1)?)?;
         if outcome.fill_bytes > 0 {
             self.set.fill();
@@ -168,7 +168,7 @@ impl Population {
         if outcome.whole && !flight.embedded && !self.is_over() {
             self.embed(&flight, done);
         }
-        let Outcome { failed, fill_bytes, .. } = outcome;
+        let FlightEnd { failed, fill_bytes, .. } = outcome;
         self.schedule.note(Finished { failed, fill_bytes });
         let page = self.leave_page(flight.page, done, failed);
         self.see(done);
@@ -204,7 +204,7 @@ impl Population {
     pub fn request_text(&self, flight: &Flight) -> Vec<u8> {
         let Some(object) = self.model.object(&flight.name) else { return Vec::new() };
         let unix_secs = self.unix(flight.due).whole_secs();
-        let mut words = Words::default();
+        let mut words = RequestText::default();
         words.write(&object, flight, (&self.model, &self.setting.form, unix_secs));
         words.text(flight.kind)
     }

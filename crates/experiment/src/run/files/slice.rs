@@ -12,7 +12,7 @@ use super::tally::{Around, Tally};
 use super::watch::Watch;
 use crate::plan::{CacheState, FilesWork};
 use crate::run::RunError;
-use crate::run::caches::{Caches, drop_caches};
+use crate::run::page_cache::{Caches, drop_caches};
 use crate::run::snapshot::{PATIENCE, STILL, host_share};
 use bakeoff_meter::host::{Host, HostMeter};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};

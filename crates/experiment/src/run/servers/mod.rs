@@ -10,8 +10,8 @@ pub(crate) mod trial;
 mod violations;
 
 use super::bench::{Bench, Measured, Part, Sizing, Tried};
-use super::caches::{Caches, drop_caches};
 use super::link::Wire;
+use super::page_cache::{Caches, drop_caches};
 use super::scratch::Scratch;
 use super::snapshot::{Reader, Snapshot};
 use super::{Progress, Run, RunError, workloads};

@@ -2,6 +2,6 @@
 
 mod best_effort;
 mod mixes;
+mod request_text;
 mod schedule;
 mod stage;
-mod words;

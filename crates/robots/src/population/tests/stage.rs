@@ -2,7 +2,7 @@
 
 use crate::judge::RequestKind;
 use crate::phases::FillGate;
-use crate::population::{Flight, Lane, Outcome, Page, Population, Setting, TargetForm};
+use crate::population::{Flight, FlightEnd, Lane, Page, Population, Setting, TargetForm};
 use crate::spec::Spec;
 use bakeoff_content::world::{Model, Name};
 use bakeoff_units::Nanos;
@@ -171,7 +171,7 @@ fn answer(population: &mut Population, ticket: u32, at: Nanos, good: bool) -> Op
     let fill = good && flight.kind == RequestKind::Basic && object.cachable && !flight.repeat;
     let whole = good && !matches!(flight.kind, RequestKind::Head | RequestKind::Ims304);
     let fill_bytes = if fill { object.body.len().max(1) } else { 0 };
-    population.finish(ticket, at, Outcome { failed: !good, whole, fill_bytes })
+    population.finish(ticket, at, FlightEnd { failed: !good, whole, fill_bytes })
 }
 
 /// At once, and good.

@@ -9,13 +9,13 @@ use crate::outgoing::Outgoing;
 use crate::site::{Answer, Asked, Piece, Site};
 use crate::tally::Counters;
 use crate::tls::Sealed;
-use crate::world::{Content, Request, WorldDesk};
+use crate::world::{Content, Request, WorldWorkspace};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use bakeoff_wire::http1::RequestHead;
 use std::sync::Arc;
 
 /// See the module.
-pub(crate) struct Desk {
+pub(crate) struct Workspace {
     site: Arc<Site>,
     pub(crate) heads: Heads,
     /// In plain text.
@@ -26,12 +26,12 @@ pub(crate) struct Desk {
     /// Shared by all that this thread times.
     pub(crate) clock: MonotonicClock,
     /// Of a world, if one is served.
-    pub(crate) world: Option<WorldDesk>,
+    pub(crate) world: Option<WorldWorkspace>,
     burner: Option<Burner>,
     decoded: Vec<u8>,
 }
 
-impl Desk {
+impl Workspace {
     pub(crate) fn new(site: Arc<Site>, counters: Arc<Counters>, burner: Option<Burner>) -> Self {
         Self {
             site,
@@ -63,7 +63,7 @@ impl Desk {
     }
 
     /// With the world that is served beside the site.
-    pub(crate) fn with_world(self, world: Option<WorldDesk>) -> Self {
+    pub(crate) fn with_world(self, world: Option<WorldWorkspace>) -> Self {
         Self { world, ..self }
     }
 
@@ -72,7 +72,7 @@ impl Desk {
         if self.world.is_some() { self.clock.now() } else { Nanos::ZERO }
     }
 
-    /// Puts the head of a reply about an object of the world on the desk, and returns its body; the request
+    /// Puts the head of a reply about an object of the world in the workspace, and returns its body; the request
     /// counts as answered from now on.
     pub(crate) fn answer_of_world(&mut self, request: &Request, going: Going) -> Content {
         self.count_and_burn();
@@ -84,7 +84,7 @@ impl Desk {
         content
     }
 
-    /// Puts the whole reply on the desk if the request is for what was sent so far.
+    /// Puts the whole reply in the workspace if the request is for what was sent so far.
     pub(crate) fn tell_tally(&mut self, request: &RequestHead<'_>, going: Going) -> bool {
         match &mut self.world {
             Some(world) if world.is_about_the_tally(request) => {
@@ -95,7 +95,7 @@ impl Desk {
         }
     }
 
-    /// Puts the whole reply on the desk if the request is of the parts of a run; an error ends the connection with it.
+    /// Puts the whole reply in the workspace if the request is of the parts of a run; an error ends the connection with it.
     pub(crate) fn meet(&mut self, request: &RequestHead<'_>, going: Going) -> Option<Result<(), Ending>> {
         let world = self.world.as_mut().filter(|world| world.is_about_parts(request))?;
         Some(world.write_meeting(request, self.clock.now(), going, self.out.bytes()))

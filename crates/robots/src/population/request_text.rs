@@ -21,12 +21,12 @@ pub enum TargetForm {
 
 /// Buffers of one request.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Words {
+pub(super) struct RequestText {
     pub(super) target: Vec<u8>,
     pub(super) headers: Vec<u8>,
 }
 
-impl Words {
+impl RequestText {
     /// Writes a request; `unix_secs` is the moment at which it is sent, or almost.
     pub(super) fn write(
         &mut self,

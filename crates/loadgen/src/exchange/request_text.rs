@@ -8,7 +8,7 @@ use bakeoff_workload::Ask;
 /// What is asked for, kept until the reply is there: a request may have to be sent twice. Behind it the
 /// head of the reply, where somebody listens.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Words {
+pub(crate) struct RequestText {
     bytes: Vec<u8>,
     /// Where the target ends, ...
     target: u32,
@@ -16,7 +16,7 @@ pub(crate) struct Words {
     asked: u32,
 }
 
-impl Words {
+impl RequestText {
     /// The request target.
     pub(crate) fn target(&self) -> &[u8] {
         &self.bytes[..self.target as usize]

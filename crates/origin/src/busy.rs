@@ -34,11 +34,11 @@ impl Busy {
 
 /// The last pairs of times.
 #[derive(Debug, Default)]
-pub(crate) struct Pulse {
+pub(crate) struct BusySamples {
     pairs: VecDeque<Busy>,
 }
 
-impl Pulse {
+impl BusySamples {
     /// Notes what both clocks say; neither goes back.
     pub(crate) fn note(&mut self, now: Busy) {
         if self.pairs.len() == KEPT {
@@ -59,27 +59,28 @@ impl Pulse {
 mod tests {
     use super::*;
 
-    fn pulse(pairs: impl IntoIterator<Item = (u64, u64)>) -> Pulse {
-        let mut pulse = Pulse::default();
+    fn busy_samples(pairs: impl IntoIterator<Item = (u64, u64)>) -> BusySamples {
+        let mut busy_samples = BusySamples::default();
         for (wall, cpu) in pairs {
-            pulse.note(Busy { cpu: Nanos::from_millis(cpu), wall: Nanos::from_millis(wall) });
+            busy_samples.note(Busy { cpu: Nanos::from_millis(cpu), wall: Nanos::from_millis(wall) });
         }
-        pulse
+        busy_samples
     }
 
     #[test]
     fn a_thread_that_did_nothing_else_was_at_its_limit_and_one_that_waited_was_not() {
-        let full = pulse((0..5).map(|at| (at * 200, at * 195))).busy().unwrap();
+        let full = busy_samples((0..5).map(|at| (at * 200, at * 195))).busy().unwrap();
         assert_eq!((full.wall, full.cpu), (Nanos::from_millis(800), Nanos::from_millis(780)));
         assert!(full.is_at_its_limit());
-        assert!(!pulse((0..5).map(|at| (at * 200, at * 190))).busy().unwrap().is_at_its_limit());
+        assert!(!busy_samples((0..5).map(|at| (at * 200, at * 190))).busy().unwrap().is_at_its_limit());
     }
 
     #[test]
     fn only_the_last_seconds_count_and_a_short_burst_says_nothing() {
-        let later = pulse((0..20).map(|at| (at * 200, 0)).chain((20..36).map(|at| (at * 200, at * 200))));
+        let later =
+            busy_samples((0..20).map(|at| (at * 200, 0)).chain((20..36).map(|at| (at * 200, at * 200))));
         assert!(later.busy().unwrap().is_at_its_limit());
-        assert_eq!(pulse([(0, 0), (400, 400)]).busy(), None);
-        assert_eq!(pulse([]).busy(), None);
+        assert_eq!(busy_samples([(0, 0), (400, 400)]).busy(), None);
+        assert_eq!(busy_samples([]).busy(), None);
     }
 }

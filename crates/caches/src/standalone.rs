@@ -23,7 +23,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Robots that ask at the rate of their plan, or as fast as replies come.
-pub struct Apart<'a> {
+pub struct Standalone<'a> {
     /// What they ask for and how.
     pub plan: &'a CachePlan,
     /// Who sends what was asked for.
@@ -51,7 +51,7 @@ pub struct Parts {
 
 /// Why robots do not ask by themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotApart {
+pub enum NotStandalone {
     /// There are several rates.
     #[error("robots by themselves ask at one rate, and this plan has shares of a peak; take one with `rate`")]
     Rates,
@@ -74,7 +74,7 @@ struct Fixed {
     member: Option<Member>,
 }
 
-impl Apart<'_> {
+impl Standalone<'_> {
     /// How far the origin's clock is ahead, in whole seconds, as its Date says; `None` where it has none.
     ///
     /// # Errors
@@ -87,12 +87,12 @@ impl Apart<'_> {
     ///
     /// # Errors
     /// The plan is none for robots by themselves.
-    pub fn rate(&self) -> Result<Option<PerSecond>, NotApart> {
+    pub fn rate(&self) -> Result<Option<PerSecond>, NotStandalone> {
         match self.plan.course {
-            _ if self.plan.has_outage() => Err(NotApart::Outage),
+            _ if self.plan.has_outage() => Err(NotStandalone::Outage),
             Course::Single(rate) => Ok(Some(rate)),
             Course::BestEffort => Ok(None),
-            Course::Shares { .. } => Err(NotApart::Rates),
+            Course::Shares { .. } => Err(NotStandalone::Rates),
         }
     }
 

@@ -3,7 +3,7 @@
 //! Measuring side, hot where somebody wants to hear; else nothing is in the way.
 
 use super::outage::Trace;
-use crate::transactions::{Teller, Transaction};
+use crate::transactions::{Batcher, Transaction};
 use bakeoff_robots::stream::Request;
 use bakeoff_robots::{Heard, Robots};
 use std::sync::{Arc, Mutex};
@@ -25,14 +25,14 @@ pub(super) struct Keeps {
 }
 
 /// Tells of every request where somebody wants to hear of it.
-pub(super) fn aside(
+pub(super) fn with_listeners(
     robots: Robots,
     keeps: Keeps,
     kept: Arc<Mutex<Kept>>,
-    mut teller: Option<Teller>,
+    mut batcher: Option<Batcher>,
 ) -> Robots {
     let Keeps { stream, trace } = keeps;
-    if !stream && !trace && teller.is_none() {
+    if !stream && !trace && batcher.is_none() {
         return robots;
     }
     robots.telling(move |heard: &Heard<'_>| {
@@ -44,8 +44,8 @@ pub(super) fn aside(
             }
             kept.stream.extend(Request::answered(heard).filter(|_| stream));
         }
-        if let Some(teller) = &mut teller {
-            teller.tell(Transaction::of(heard));
+        if let Some(batcher) = &mut batcher {
+            batcher.tell(Transaction::of(heard));
         }
     })
 }

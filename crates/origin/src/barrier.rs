@@ -15,7 +15,7 @@ const MOST_RUNS: usize = 16;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct Meeting {
+pub(crate) struct Barrier {
     gathering: Option<Gathering>,
     /// The oldest first.
     runs: VecDeque<Run>,
@@ -53,7 +53,7 @@ struct Member {
     gone: bool,
 }
 
-impl Meeting {
+impl Barrier {
     /// What a part is told that tells this, at this moment.
     pub(crate) fn hear(&mut self, word: &Word, now: Nanos) -> Result<Answer, Refusal> {
         if let Some(run) = self.runs.iter_mut().find(|run| run.is_of(word)) {
@@ -184,33 +184,33 @@ mod tests {
         set.numbers().collect()
     }
 
-    /// A meeting of two whose run has begun, and its number.
-    fn begun() -> (Meeting, u64) {
-        let mut meeting = Meeting::default();
-        meeting.hear(&word("1/2", 11, 0), S(0)).unwrap();
-        let id = meeting.hear(&word("2/2", 22, 0), S(1)).unwrap().run.unwrap();
-        (meeting, id)
+    /// A barrier of two whose run has begun, and its number.
+    fn begun() -> (Barrier, u64) {
+        let mut barrier = Barrier::default();
+        barrier.hear(&word("1/2", 11, 0), S(0)).unwrap();
+        let id = barrier.hear(&word("2/2", 22, 0), S(1)).unwrap().run.unwrap();
+        (barrier, id)
     }
 
     #[test]
     fn a_run_begins_when_all_are_there_and_all_hear_the_same_number() {
-        let mut meeting = Meeting::default();
-        let first = meeting.hear(&word("1/3", 11, 0), S(0)).unwrap();
+        let mut barrier = Barrier::default();
+        let first = barrier.hear(&word("1/3", 11, 0), S(0)).unwrap();
         assert_eq!((first.run, numbers(first.here)), (None, vec![1]));
-        let third = meeting.hear(&word("3/3", 33, 0), S(1)).unwrap();
+        let third = barrier.hear(&word("3/3", 33, 0), S(1)).unwrap();
         assert_eq!((third.run, numbers(third.here)), (None, vec![1, 3]));
-        let second = meeting.hear(&word("2/3", 22, 0), S(2)).unwrap();
+        let second = barrier.hear(&word("2/3", 22, 0), S(2)).unwrap();
         assert!(second.run.is_some() && numbers(second.here) == [1, 2, 3]);
         for (part, who) in [("1/3", 11), ("3/3", 33), ("2/3", 22)] {
-            assert_eq!(meeting.hear(&word(part, who, 0), S(3)).unwrap().run, second.run);
+            assert_eq!(barrier.hear(&word(part, who, 0), S(3)).unwrap().run, second.run);
         }
-        assert!(meeting.gathering.is_none());
+        assert!(barrier.gathering.is_none());
     }
 
     #[test]
     fn who_does_not_belong_is_refused_by_name_and_disturbs_nobody() {
-        let mut meeting = Meeting::default();
-        meeting.hear(&word("1/2", 11, 0), S(0)).unwrap();
+        let mut barrier = Barrier::default();
+        barrier.hear(&word("1/2", 11, 0), S(0)).unwrap();
         for (wrong, refusal) in [
             (word("1/3", 33, 0), Refusal::OtherNumber),
             (word("3/3", 33, 0), Refusal::OtherNumber),
@@ -218,58 +218,58 @@ mod tests {
             (word("1/2", 33, 0), Refusal::Taken),
             (word("2/2", 33, 1), Refusal::Unknown),
         ] {
-            assert_eq!(meeting.hear(&wrong, S(1)), Err(refusal));
+            assert_eq!(barrier.hear(&wrong, S(1)), Err(refusal));
         }
-        assert!(meeting.hear(&word("2/2", 22, 0), S(2)).unwrap().run.is_some());
+        assert!(barrier.hear(&word("2/2", 22, 0), S(2)).unwrap().run.is_some());
     }
 
     #[test]
     fn a_seat_whose_owner_is_silent_or_has_left_is_free() {
-        let mut meeting = Meeting::default();
-        meeting.hear(&word("1/2", 11, 0), S(0)).unwrap();
-        assert_eq!(meeting.hear(&word("1/2", 12, 0), S(5)), Err(Refusal::Taken));
-        let again = meeting.hear(&word("1/2", 12, 0), S(6)).unwrap();
+        let mut barrier = Barrier::default();
+        barrier.hear(&word("1/2", 11, 0), S(0)).unwrap();
+        assert_eq!(barrier.hear(&word("1/2", 12, 0), S(5)), Err(Refusal::Taken));
+        let again = barrier.hear(&word("1/2", 12, 0), S(6)).unwrap();
         assert_eq!(numbers(again.here), [1]);
         // Nobody is left of the two: another number may gather.
-        assert!(meeting.hear(&word("1/3", 13, 0), S(12)).is_ok());
-        meeting.hear(&Word { step: Step::Gone, ..word("1/3", 13, 0) }, S(12)).unwrap();
-        assert!(meeting.hear(&word("1/2", 14, 0), S(12)).is_ok());
+        assert!(barrier.hear(&word("1/3", 13, 0), S(12)).is_ok());
+        barrier.hear(&Word { step: Step::Gone, ..word("1/3", 13, 0) }, S(12)).unwrap();
+        assert!(barrier.hear(&word("1/2", 14, 0), S(12)).is_ok());
     }
 
     #[test]
     fn a_step_is_of_all_when_the_last_has_come_to_it() {
-        let (mut meeting, id) = begun();
-        let early = meeting.hear(&word("1/2", 11, 1), S(2)).unwrap();
+        let (mut barrier, id) = begun();
+        let early = barrier.hear(&word("1/2", 11, 1), S(2)).unwrap();
         assert_eq!((early.run, numbers(early.here)), (Some(id), vec![1]));
-        let late = meeting.hear(&word("2/2", 22, 1), S(3)).unwrap();
+        let late = barrier.hear(&word("2/2", 22, 1), S(3)).unwrap();
         assert_eq!(numbers(late.here), [1, 2]);
         // Further ahead is there, too, and nobody goes back.
-        assert_eq!(numbers(meeting.hear(&word("1/2", 11, 3), S(4)).unwrap().here), [1]);
-        assert_eq!(numbers(meeting.hear(&word("2/2", 22, 2), S(5)).unwrap().here), [1, 2]);
-        assert_eq!(numbers(meeting.hear(&word("1/2", 11, 1), S(6)).unwrap().here), [1], "it has told of 3");
+        assert_eq!(numbers(barrier.hear(&word("1/2", 11, 3), S(4)).unwrap().here), [1]);
+        assert_eq!(numbers(barrier.hear(&word("2/2", 22, 2), S(5)).unwrap().here), [1, 2]);
+        assert_eq!(numbers(barrier.hear(&word("1/2", 11, 1), S(6)).unwrap().here), [1], "it has told of 3");
     }
 
     #[test]
     fn one_that_has_gone_is_told_to_the_others() {
-        let (mut meeting, _) = begun();
+        let (mut barrier, _) = begun();
         let gone = Word { step: Step::Gone, ..word("2/2", 22, 0) };
-        assert_eq!(numbers(meeting.hear(&gone, S(2)).unwrap().gone), [2]);
-        let other = meeting.hear(&word("1/2", 11, 1), S(3)).unwrap();
+        assert_eq!(numbers(barrier.hear(&gone, S(2)).unwrap().gone), [2]);
+        let other = barrier.hear(&word("1/2", 11, 1), S(3)).unwrap();
         assert_eq!((numbers(other.here), numbers(other.gone)), (vec![1], vec![2]));
     }
 
     #[test]
     fn what_is_kept_is_bounded_and_who_is_forgotten_hears_that() {
-        let mut meeting = Meeting::default();
+        let mut barrier = Barrier::default();
         for run in 0..100 {
             for (part, who) in [("1/2", 2 * run), ("2/2", 2 * run + 1)] {
-                meeting.hear(&word(part, who, 0), S(run)).unwrap();
+                barrier.hear(&word(part, who, 0), S(run)).unwrap();
             }
         }
-        assert_eq!(meeting.runs.len(), MOST_RUNS);
-        assert_eq!(meeting.hear(&word("1/2", 0, 1), S(100)), Err(Refusal::Unknown));
-        assert!(meeting.hear(&word("1/2", 198, 1), S(100)).is_ok());
-        let of_most = meeting.hear(&word("64/64", 5, 0), S(100)).unwrap();
+        assert_eq!(barrier.runs.len(), MOST_RUNS);
+        assert_eq!(barrier.hear(&word("1/2", 0, 1), S(100)), Err(Refusal::Unknown));
+        assert!(barrier.hear(&word("1/2", 198, 1), S(100)).is_ok());
+        let of_most = barrier.hear(&word("64/64", 5, 0), S(100)).unwrap();
         assert_eq!(numbers(of_most.here), [64]);
     }
 }

@@ -9,13 +9,13 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 
 /// See the module. What is left is handed over when it goes.
 #[derive(Debug)]
-pub(crate) struct Teller {
+pub(crate) struct Batcher {
     to: SyncSender<Vec<Transaction>>,
     batch: Vec<Transaction>,
     fate: Fate,
 }
 
-impl Teller {
+impl Batcher {
     pub(super) fn new(to: SyncSender<Vec<Transaction>>, fate: Fate) -> Self {
         Self { to, batch: Vec::with_capacity(BATCH_ROWS), fate }
     }
@@ -42,7 +42,7 @@ impl Teller {
     }
 }
 
-impl Drop for Teller {
+impl Drop for Batcher {
     /// The robots are over: now it may wait.
     fn drop(&mut self) {
         if !self.batch.is_empty()

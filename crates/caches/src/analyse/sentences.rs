@@ -78,7 +78,7 @@ fn at_a_rate(plan: &CachePlan, entrant: &Entrant, point: &Point) -> Vec<String> 
             asked.or(offered).unwrap_or_default()
         ));
     }
-    if plan.tls && entrant.name != "none" {
+    if plan.tls && !entrant.is_direct() {
         parts.push("0 % of the replies are hits by design, as they go through tunnels".to_owned());
     }
     if let Some(cpu) = point.cpu_per_request_ns {
@@ -118,15 +118,21 @@ fn back(downtime: &Downtime) -> String {
     )
 }
 
-/// The rate, with the phase where there are several or where there is no rate: `at 50/s`, `at 400/s in top1`, `in
-/// meas`.
+/// The rate, with the phase where there are several or where there is no rate, and the pass of one: `at 50/s`, `at
+/// 400/s in top1`, `in meas`, `at 50/s (pass 2)`.
 pub(super) fn place(entrant: &Entrant, point: &Point) -> String {
     let at = point.rate_per_s.map(|asked| format!("at {}", rate(asked)));
-    match at {
+    let place = match at {
         Some(at) if entrant.has_phases() => format!("{at} in {}", point.phase),
         Some(at) => at,
         None => format!("in {}", point.phase),
-    }
+    };
+    place + &of_pass(point.pass)
+}
+
+/// ` (pass 2)`, where there are several.
+fn of_pass(pass: Option<u32>) -> String {
+    pass.map_or_else(String::new, |pass| format!(" (pass {pass})"))
 }
 
 /// By the rule of 1999; nothing where that was not judged.
@@ -157,8 +163,8 @@ pub(super) fn warnings(plan: &CachePlan, stored: &Stored, entrants: &[Entrant]) 
     warnings.extend(stored.runs.iter().flat_map(of_run));
     warnings.extend(stored.runs.iter().enumerate().filter_map(dropped));
     for entrant in entrants {
-        warnings.extend(entrant.points.iter().filter_map(|point| cut_short(entrant, point)));
-        warnings.extend(entrant.points.iter().filter_map(|point| too_short(plan, entrant, point)));
+        warnings.extend(entrant.runs().filter_map(|point| cut_short(entrant, point)));
+        warnings.extend(entrant.runs().filter_map(|point| too_short(plan, entrant, point)));
         if let Some(fill) =
             entrant.fill.as_ref().filter(|fill| fill.stored_bytes < fill.capacity_bytes.map(|c| c / 2))
         {
@@ -184,7 +190,7 @@ fn of_run(run: &RunRecord) -> Vec<String> {
     let whose = match asked {
         Some(asked) => format!("{} at {}", run.entrant.name, rate(asked)),
         None => run.entrant.name.clone(),
-    };
+    } + &of_pass(run.pass);
     // Without a rate nothing is due at a time of its own.
     if asked.is_some() && (late > LATE || run.robots_busy > BUSY) {
         warnings.push(format!(

@@ -1,0 +1,81 @@
+//! How long a bake-off takes, as far as that is known before it is run.
+//!
+//! Measuring side, cold, pure. Starts are not counted, and fills by the longest that they may take, since only a
+//! product's gauge ends them.
+
+use super::{peak, steps};
+use crate::plan::{CachePlan, Course, Peak};
+use bakeoff_units::{Nanos, PerSecond};
+use std::fmt;
+
+/// What takes time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Takes {
+    /// The way to the origin, the rates of all turns and the idle time between them.
+    pub rates: Nanos,
+    /// The searches for peaks, with all of the trials that they may have and one that confirms.
+    pub searches: Nanos,
+    /// How many times a store is filled.
+    pub fills: u32,
+    /// The longest that a fill may take; nothing where none is filled.
+    pub longest_fill: Nanos,
+}
+
+impl Takes {
+    /// `None` where a phase ends by what only its run shows.
+    pub fn of(plan: &CachePlan) -> Option<Self> {
+        let (all, passes) = (plan.taking_part(), f64::from(plan.passes));
+        let caches = all.iter().filter(|entrant| entrant.is_cache()).count() as u32;
+        let longest_fill = longest_fill(plan).filter(|_| plan.fills() && caches > 0);
+        let search = match plan.course {
+            Course::Shares { peak: Peak::Searched { trials, .. }, .. } => peak::longest(trials),
+            Course::Shares { .. } | Course::Single(_) | Course::BestEffort => Nanos::ZERO,
+        };
+        Some(Self {
+            rates: steps::ways_time(plan) + turn_time(plan)?.times(all.len() as f64 * passes),
+            // The second start of the baseline, and later passes, have the peak that was found.
+            searches: search.times(plan.entrants.len() as f64),
+            fills: longest_fill.map_or(0, |_| caches.saturating_mul(plan.passes)),
+            longest_fill: longest_fill.unwrap_or_default(),
+        })
+    }
+}
+
+/// `7 h, 21.2 min of it at most to search for peaks; beside it the starts, and 8 fills of up to 5 min each`
+impl fmt::Display for Takes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.rates + self.searches)?;
+        if self.searches > Nanos::ZERO {
+            write!(f, ", {} of it at most to search for peaks", self.searches)?;
+        }
+        f.write_str("; beside it the starts")?;
+        match self.fills {
+            0 => Ok(()),
+            1 => write!(f, ", and a fill of up to {}", self.longest_fill),
+            fills => write!(f, ", and {fills} fills of up to {} each", self.longest_fill),
+        }
+    }
+}
+
+/// All rates of a turn, and the idle time between them.
+fn turn_time(plan: &CachePlan) -> Option<Nanos> {
+    let (rates, rests) = match &plan.course {
+        Course::Single(rate) => (vec![Some(*rate)], Nanos::ZERO),
+        Course::BestEffort => (vec![None], Nanos::ZERO),
+        Course::Shares { shares, peak, idle } => {
+            let at = |share: f64| match peak {
+                Peak::Given(peak) => PerSecond::new(peak.get() * share),
+                Peak::Searched { .. } => None,
+            };
+            let rates: Vec<_> = shares.iter().map(|share| at(share.get())).collect();
+            let rests = idle.times(shares.len().saturating_sub(1) as f64);
+            (rates, rests)
+        }
+    };
+    rates.into_iter().map(|rate| plan.run_time(rate)).try_fold(rests, |sum, time| Some(sum + time?))
+}
+
+fn longest_fill(plan: &CachePlan) -> Option<Nanos> {
+    let phase = plan.fill.as_ref()?.robots.phases.first()?;
+    Some(phase.goal.lock?.at_most)
+}
