@@ -4,7 +4,7 @@
 //! 429 or 503, or resets: what a plan names is counted by its name, is neither a good reply nor a failure, and its time
 //! enters no histogram. Not to be confused with the refusals of planted violations, which a layer must make.
 
-use bakeoff_meter::ErrorClass;
+use bakeoff_meter::{ErrorClass, Refusal};
 use bakeoff_workload::Statuses;
 
 /// What counts as refused.
@@ -31,7 +31,15 @@ impl Refusals {
         !self.any
     }
 
-    pub(crate) fn has_status(&self, status: u16) -> bool {
+    /// The names under which refusals are counted.
+    pub fn labels(&self) -> impl Iterator<Item = String> {
+        let statuses = (400..600).filter(|status| self.has_status(*status)).map(Refusal::Status);
+        let classes = ErrorClass::ALL.into_iter().filter(|class| self.has_class(*class)).map(Refusal::Class);
+        statuses.chain(classes).map(Refusal::label).collect::<Vec<_>>().into_iter()
+    }
+
+    /// Whether replies with this status are refusals.
+    pub fn has_status(&self, status: u16) -> bool {
         self.any && self.statuses.contains(status)
     }
 
@@ -49,6 +57,7 @@ mod tests {
         let refusals = Refusals::of(&[429, 503], &[ErrorClass::Reset]);
         assert!(refusals.has_status(429) && refusals.has_status(503) && !refusals.has_status(500));
         assert!(refusals.has_class(ErrorClass::Reset) && !refusals.has_class(ErrorClass::CutOff));
+        assert_eq!(refusals.labels().collect::<Vec<_>>(), ["429", "503", "reset"]);
         let none = Refusals::default();
         assert!(none.is_empty() && !none.has_status(429) && !none.has_class(ErrorClass::Reset));
         assert!(ErrorClass::ALL.len() <= 32, "a bit for each");

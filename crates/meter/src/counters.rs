@@ -15,7 +15,8 @@ pub struct Counters {
     pub replies: u64,
     /// Failures by class; `requests == replies + sum of errors + sum of refused + cut`.
     pub errors: BTreeMap<String, u64>,
-    /// Requests that were refused in a way that the plan names, by status or class: no failures, and no replies.
+    /// Requests that were refused in a way that the plan names, by status or class: no failures, and no replies. Every name of
+    /// the plan is there, also with 0.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<String, u64>,
     /// Slices by time: requests in flight when time was up, neither good nor bad.

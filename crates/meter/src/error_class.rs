@@ -113,6 +113,38 @@ impl ErrorClass {
         }
     }
 
+    /// Whether it may be how a server, or what stands before it, says no; a plan can name it as refused. What comes
+    /// whole is told by its status, what has wrong bytes is no refusal, and what was never sent or was cut off is of
+    /// our own doing.
+    pub const fn may_refuse(self) -> bool {
+        match self {
+            Self::ConnectRefused
+            | Self::ConnectTimeout
+            | Self::ConnectFailed
+            | Self::TunnelRefused
+            | Self::TunnelBroken
+            | Self::TlsFailed
+            | Self::SendFailed
+            | Self::Reset
+            | Self::ClosedEarly
+            | Self::Truncated
+            | Self::Timeout
+            | Self::StreamReset => true,
+            Self::TlsName
+            | Self::TlsUntrusted
+            | Self::NotSent
+            | Self::Malformed
+            | Self::NoHttp2
+            | Self::Protocol
+            | Self::Surplus
+            | Self::ServerError
+            | Self::WrongStatus
+            | Self::WrongLength
+            | Self::WrongBody
+            | Self::CutOff => false,
+        }
+    }
+
     /// What a user can do about it.
     pub const fn hint(self) -> &'static str {
         match self {

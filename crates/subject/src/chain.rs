@@ -83,6 +83,7 @@ fn start_front(
     match spec {
         Some(spec) => {
             let mut running = start(&spec, &context)?;
+            running.tls = front.what.speaks_tls();
             running.layers.extend(front.standing(&running.substitutions));
             Ok(running)
         }

@@ -21,12 +21,14 @@ impl EndlessSource {
         (0..threads).map(source).collect()
     }
 
-    /// Closed loop: robots begin at places spread over the list; robot r goes to thread r % threads.
-    pub fn by_robot(slice: &Slice, threads: usize, robots: usize) -> Vec<EndlessSource> {
+    /// Closed loop: robots begin at places spread over the list, as if all together had made `from` requests; robot r goes to
+    /// thread r % threads.
+    pub fn by_robot(slice: &Slice, threads: usize, robots: usize, from: usize) -> Vec<EndlessSource> {
         let (threads, robots) = (threads.max(1), robots.max(1));
         let len = slice.lists.first().map_or(0, Vec::len);
         let source = |thread| {
-            let places = (thread..robots).step_by(threads).map(|robot| robot * len / robots);
+            let places =
+                (thread..robots).step_by(threads).map(|robot| robot * len / robots + from.div_ceil(robots));
             EndlessSource { slice: slice.clone(), next: places.collect(), step: 1 }
         };
         (0..threads).map(source).collect()
@@ -92,7 +94,7 @@ mod tests {
 
     #[test]
     fn robots_begin_apart_and_never_end() {
-        let mut sources = EndlessSource::by_robot(&slice(4), 2, 3);
+        let mut sources = EndlessSource::by_robot(&slice(4), 2, 3, 0);
         assert_eq!((sources[0].robots(), sources[1].robots()), (2, 1));
         assert_eq!(targets(&mut sources[0], 0, 5), "abcda");
         assert_eq!(targets(&mut sources[1], 0, 5), "bcdab");

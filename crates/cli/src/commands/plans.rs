@@ -47,7 +47,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
 
 fn comparison(plan: &Plan) -> String {
     let load = match &plan.work {
-        Work::Requests(work) => format!("{}, {}", work.kind(), work.clock.in_words()),
+        Work::Requests(work) => format!("{}, {}", work.kind(), work.in_words()),
         Work::Command(_) => "command".to_owned(),
         Work::Files(work) => {
             let operations: Vec<&str> = work.operations.iter().map(|operation| operation.as_str()).collect();

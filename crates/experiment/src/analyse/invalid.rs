@@ -4,6 +4,7 @@ use super::handshakes;
 use super::series::{Series, Table};
 use crate::results::{Setup, WRONG_BYTES, second};
 use bakeoff_loadgen::GENERATOR_LIMIT;
+use bakeoff_meter::catalogue::SUBJECT_CPU_PER_REPLY;
 use bakeoff_meter::{Counters, ErrorClass, HitCounts};
 use bakeoff_units::{Nanos, Ratio};
 use std::collections::BTreeMap;
@@ -47,7 +48,7 @@ fn own_reason(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
     if other > 0 {
         return Some(format!("{other} files held other bytes than were written ({WRONG_BYTES})"));
     }
-    if let Some(why) = by_itself(setup, &slices) {
+    if let Some(why) = by_itself(setup, &slices).or_else(|| served_nothing(setup, &slices)) {
         return Some(why);
     }
     let share = errors as f64 / requests as f64;
@@ -60,6 +61,17 @@ fn own_reason(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
     handshakes::off(setup, arm, slices.iter().copied())
         // The arms of a duet wait for one another, and no time of theirs is judged.
         .or_else(|| if setup.design.duet.is_none() { late(setup, &table.main, arm) } else { None })
+}
+
+/// A cost of what was served is none where nothing was.
+fn served_nothing(setup: &Setup, slices: &[&Counters]) -> Option<String> {
+    let empty = |c: &&Counters| c.replies == 0 && c.requests > 0 && c.refused_count() == c.requests;
+    let slice = slices.iter().copied().find(empty).filter(|_| setup.primary == SUBJECT_CPU_PER_REPLY)?;
+    let some = if slices.iter().all(|c| c.replies == 0) { "" } else { " in some slices" };
+    Some(format!(
+        "it served nothing{some} ({} requests of a slice, all refused): there is no CPU of a served request",
+        slice.requests
+    ))
 }
 
 /// A server of ours numbers each of its replies: what has no number came from somebody else.

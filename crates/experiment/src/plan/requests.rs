@@ -49,6 +49,18 @@ impl RequestWork {
         }
     }
 
+    /// The load in words, as `check` and reports tell it.
+    pub fn in_words(&self) -> String {
+        let mut words = self.clock.in_words();
+        if let Some(timed) = self.timed {
+            words += &format!(", slices of {}", timed.slice);
+        }
+        if let Some(age) = self.max_age {
+            words += &format!(", caches may keep replies for {age}");
+        }
+        words
+    }
+
     /// Most connections at once to an arm that is asked in this way.
     pub fn connections_of(&self, client: &ClientPlan) -> usize {
         self.clock.robots().map_or(self.connections, |robots| client.connections(robots))

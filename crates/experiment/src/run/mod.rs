@@ -28,9 +28,7 @@ pub use scratch::Scratch;
 use crate::digest;
 use crate::directory::{ResultsDir, StoppedBy};
 use crate::environment::{self, Claim, Placement};
-use crate::plan::{
-    CacheState, DEFAULT_MARGIN, Design, Factor, Kind, Plan, RequestWork, ViolationPlan, Violations, Work,
-};
+use crate::plan::{CacheState, DEFAULT_MARGIN, Design, Factor, Kind, Plan, ViolationPlan, Violations, Work};
 use crate::results::{
     DesignSetup, Environment, Fact, FactorSetup, RestartSetup, SETUP_SCHEMA, Setup, StratumSetup,
     SubjectSetup, ViolationSetup, Warning, WorkloadSetup,
@@ -267,10 +265,7 @@ impl Run<'_> {
             Margin::Amount(ns) => (DEFAULT_MARGIN, Some(ns)),
         };
         let load = match &plan.work {
-            Work::Requests(RequestWork { clock, timed: Some(timed), .. }) => {
-                format!("{}, slices of {}", clock.in_words(), timed.slice)
-            }
-            Work::Requests(work) => work.clock.in_words(),
+            Work::Requests(work) => work.in_words(),
             Work::Command(_) => "one command at a time".to_owned(),
             Work::Files(_) => "one operation at a time".to_owned(),
         };

@@ -229,12 +229,14 @@ impl Exchange {
         coded.map_or(Err(ErrorClass::WrongBody), Coded::judge)
     }
 
-    /// The status, where it is one that counts as refused. A planted violation is judged by its own rule.
+    /// The status, where it is one that counts as refused. A planted violation is judged by its own rule, and a status that
+    /// the workload knows to be right is no refusal.
     pub(crate) fn refused_with(&self, refusals: &Refusals) -> Option<u16> {
         if refusals.is_empty() || self.expect == Expect::Refusal {
             return None;
         }
-        self.head.map(|head| head.status).filter(|status| refusals.has_status(*status))
+        let is_right = |status: u16| self.expect == Expect::Status(status);
+        self.head.map(|head| head.status).filter(|&status| refusals.has_status(status) && !is_right(status))
     }
 
     /// The reply is complete: counts it as good or under the class of what is wrong with it, which is

@@ -176,7 +176,9 @@ pub const CATALOGUE: &[Meter] = &[
         )
     },
     Meter {
-        part_of: Some(|c| Some(PartOf { part: c.refused_count(), of: c.requests })),
+        part_of: Some(|c| {
+            (!c.refused.is_empty()).then(|| PartOf { part: c.refused_count(), of: c.requests })
+        }),
         ..meter(
             "refused",
             "refused requests",
@@ -184,7 +186,7 @@ pub const CATALOGUE: &[Meter] = &[
             Kind::Counter,
             Side::Client,
             "requests that were refused in a way that the workload's `refused` names, as a share of all: neither replies nor failures",
-            |c| c.per_request(c.refused_count()),
+            |c| (!c.refused.is_empty()).then(|| c.per_request(c.refused_count()))?,
         )
     },
     meter(
@@ -194,7 +196,7 @@ pub const CATALOGUE: &[Meter] = &[
         Kind::Counter,
         Side::Client,
         "the same divided by the slice's wall time",
-        |c| (c.wall_ns > 0 && c.refused_count() > 0).then(|| c.refused_count() as f64 / c.wall_secs()),
+        |c| (c.wall_ns > 0 && !c.refused.is_empty()).then(|| c.refused_count() as f64 / c.wall_secs()),
     ),
     meter(
         SUBJECT_CPU_PER_REPLY,
@@ -202,8 +204,8 @@ pub const CATALOGUE: &[Meter] = &[
         Unit::Nanoseconds,
         Kind::Counter,
         Side::Subject,
-        "CPU time of all processes of the subject, divided by the good replies of the slice: refusing is no saving",
-        |c| (c.replies > 0).then_some(c.subject_cpu_ns? as f64 / c.replies as f64),
+        "CPU time of all processes of the subject, divided by the good replies of the slice, where the workload names refusals: refusing is no saving",
+        |c| (c.replies > 0 && !c.refused.is_empty()).then_some(c.subject_cpu_ns? as f64 / c.replies as f64),
     ),
     Meter {
         more_is_worse: false,

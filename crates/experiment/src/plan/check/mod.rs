@@ -1,6 +1,7 @@
 //! From what was typed to what will be done. Every key is either used or refused with a reason.
 
 mod arm;
+mod arm_settings;
 mod baselines;
 mod client;
 mod factors;
@@ -9,8 +10,8 @@ mod fronts;
 mod layers;
 mod link;
 mod method;
-mod own;
 mod peak;
+mod refusals;
 mod slices;
 #[cfg(test)]
 mod tests;
@@ -96,6 +97,7 @@ fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
         full: None,
     };
     cx.slices(&plan, &cells)?;
+    cx.refusals_fit(e, &file.workload, &plan.work, plan.violations.as_ref())?;
     Ok(plan)
 }
 

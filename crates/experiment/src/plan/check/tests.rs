@@ -150,6 +150,7 @@ fn a_slice_by_time_takes_no_list_and_is_longer_than_a_request_may_take() {
         ("slice = \"20s\"", "slice = \"0s\"", "above zero"),
         ("tls = true", "tls = true\nfresh = \"start\"", "`fresh`"),
         ("tls = true", "tls = true\nslice_requests = 9", "`slice_requests`"),
+        ("tls = true", "tls = true\nhttp2 = true", "HTTP/2"),
     ] {
         let text = good.replacen(from, to, 1);
         assert_ne!(text, good, "nothing was changed: {from}");
@@ -168,10 +169,17 @@ fn refusals_are_statuses_and_classes_and_nothing_else() {
         ("[\"rest\"]", "did you mean `reset`"),
         ("[]", "nothing is named"),
         ("[true]", "expected a status such as 429"),
+        ("[\"wrong-body\"]", "is a failure and refuses nothing"),
+        ("[\"cut-off\"]", "is a failure and refuses nothing"),
+        ("[\"server-error\"]", "name the status"),
     ] {
         let message = parse(&with(list)).expect_err(list);
         assert!(message.contains(expected), "{list}: {message}");
     }
+    let both = with("[503]") + "[violations]\nurls = [\"/secret\"]\n";
+    assert!(parse(&both).expect_err("both").contains("both a violation"));
+    let primary = GOOD.replace("margin = \"2%\"", "primary = \"subject_cpu_per_reply\"");
+    assert!(parse(&primary).expect_err("no refusals").contains("may be refused"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `slice` and `warm`: slices that end with time, and what does not go with them.
 
 use super::super::expand::Cell;
-use super::super::file::PlanFile;
+use super::super::file::{Http2Entry, PlanFile};
 use super::super::{LoadClock, Timed, Work};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
@@ -73,6 +73,22 @@ impl Context<'_> {
         }
         if let Some(violations) = &file.violations {
             return Some((violations.span(), and("[violations]")));
+        }
+        // A stream that is cut off is not told apart there.
+        let http2 = |entry: &Option<Spanned<Http2Entry>>| {
+            let entry = entry.as_ref()?;
+            let is_on = !matches!(entry.as_ref(), Http2Entry::Switch(false));
+            is_on.then(|| {
+                (
+                    entry.span(),
+                    "requests of HTTP/2 are followed to their end, and `slice` cuts them".to_owned(),
+                )
+            })
+        };
+        let both =
+            http2(&file.workload.http2).or_else(|| cells.iter().find_map(|cell| http2(&cell.section.http2)));
+        if both.is_some() {
+            return both;
         }
         let key = |cell: &Cell| {
             let section = &cell.section;

@@ -1,13 +1,11 @@
 //! `[workload]`: which requests or commands, and when.
 
 use super::super::error::suggestion;
-use super::super::file::{RefusedEntry, UrlEntry, WorkloadSection};
+use super::super::file::{UrlEntry, WorkloadSection};
 use super::super::{CommandWork, LoadClock, RequestSource, RequestWork, Work};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use crate::shipped;
-use bakeoff_loadgen::Refusals;
-use bakeoff_meter::ErrorClass;
 use bakeoff_units::{Bytes, PerSecond};
 use bakeoff_workload::replay::LogSource;
 use bakeoff_workload::{GetUrl, Shape};
@@ -73,33 +71,6 @@ impl Context<'_> {
             timed: None,
             slice_requests: slice.map(|n| self.at_least(Some(n), 1, 1)).transpose()?,
         }))
-    }
-
-    /// What counts as refused: statuses that could be nothing else, and classes of failures.
-    fn refusals(&self, w: &WorkloadSection) -> Checked<Refusals> {
-        let Some(list) = &w.refused else { return Ok(Refusals::default()) };
-        let (mut statuses, mut classes) = (Vec::new(), Vec::new());
-        for entry in list.as_ref() {
-            match entry.as_ref() {
-                RefusedEntry::Status(status @ 400..=599) => statuses.push(*status),
-                RefusedEntry::Status(status) => {
-                    let what = format!("{status} is no status that refuses");
-                    return self.wrong(entry.span(), what, "those are 400 to 599, such as 429 and 503");
-                }
-                RefusedEntry::Class(name) => {
-                    let Some(class) = ErrorClass::ALL.into_iter().find(|class| class.as_str() == name) else {
-                        let known = ErrorClass::ALL.map(ErrorClass::as_str);
-                        let what = format!("there is no class of failures `{name}`");
-                        return self.wrong(entry.span(), what, suggestion(name, &known));
-                    };
-                    classes.push(class);
-                }
-            }
-        }
-        if statuses.is_empty() && classes.is_empty() {
-            return self.wrong(list.span(), "nothing is named", "such as [429, 503, \"reset\"]");
-        }
-        Ok(Refusals::of(&statuses, &classes))
     }
 
     fn command_work(&self, w: &WorkloadSection, slice: Option<&Spanned<u64>>) -> Checked<CommandWork> {

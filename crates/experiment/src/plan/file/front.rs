@@ -32,8 +32,8 @@ pub struct FrontSection {
     /// prints a line that begins so. Default: at once.
     pub ready: Option<Spanned<String>>,
     /// A program that is started beside the running server and has no port of its own. It may say `{pid}` (the server's
-    /// first process), `{pids}`, `{listeners}` (addresses, with commas), `{interface}`, `{status}` and `{layers}` (the
-    /// executable with bakeoff's own layers).
+    /// first process), `{pids}` (all, with commas), `{host}`, `{port}`, `{interface}` (the device with that address) and
+    /// `{layers}` (the executable with bakeoff's own layers).
     pub attach: Option<Spanned<Vec<String>>>,
     /// A command that tells whether it is on, as the arm's own `proof`.
     pub proof: Option<Spanned<Vec<String>>>,

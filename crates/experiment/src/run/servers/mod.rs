@@ -3,10 +3,10 @@
 mod files;
 mod hits;
 mod jobs;
-mod noted;
 mod place;
 mod trees;
 pub(crate) mod trial;
+mod violation_notes;
 mod violations;
 
 use super::bench::{Bench, Measured, Part, Sizing, Tried};
@@ -25,8 +25,8 @@ use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::replay::LogSource;
 use bakeoff_workload::{Slice, Workload};
 use jobs::Jobs;
-use noted::Noted;
 use place::{Executables, Place, Starter};
+use violation_notes::Noted;
 use violations::Planted;
 
 /// Bound on the generator's lateness where requests are close together.

@@ -8,7 +8,7 @@ use crate::plan::{Arm, ArmKind, ClientPlan, Fresh, LimitsPlan, RequestWork};
 use crate::results::{ClientSetup, FrontSetup, ProofRecord, SubjectSetup};
 use crate::run::link::Wire;
 use crate::run::{Run, RunError};
-use bakeoff_loadgen::{Engine, Protocol, Station, Target, TlsOptions, Trust};
+use bakeoff_loadgen::{Engine, Protocol, Refusals, Station, Target, TlsOptions, Trust};
 use bakeoff_subject::{
     Certificate, Chain, Context, FrontKind, Limits, Proof, Running, Spec, build_layers, prove, prove_layers,
     start_chain,
@@ -34,6 +34,8 @@ pub(super) struct Place {
     pub(super) proof: Option<ProofRecord>,
     /// Something before the server keeps what passes.
     pub(super) has_store: bool,
+    /// What counts as refused.
+    pub(super) refusals: Refusals,
     /// Numbers of replies, where the server gives them any.
     pub(super) seen: Option<Seen>,
 }
@@ -78,6 +80,7 @@ impl Starter<'_> {
             client,
             fresh: arm.fresh,
             proof,
+            refusals: self.work.refusals,
             has_store: arm.fronts.iter().any(|front| has_store(&front.what)),
         })
     }

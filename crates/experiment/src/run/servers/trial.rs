@@ -106,12 +106,17 @@ impl ServerBench<'_> {
         let at_the_end = AtTheEnd::Followed;
         let warming = Stretch { slice: &slice, from: 0, load, time: warm, every: length, seed, at_the_end };
         let from = self.cut_by_time(arm, &warming)?.counters.requests as usize;
+        self.rest(arm);
+        let link_before = self.starter.wire.quiet()?;
         let before = self.read(arm);
         let stretch =
             Stretch { from, time, seed: seed.wrapping_add(1), at_the_end: AtTheEnd::Cut, ..warming };
         let recording = self.cut_by_time(arm, &stretch)?;
+        self.rest(arm);
+        let link_after = self.starter.wire.quiet()?;
         let after = self.read(arm);
         let mut counters = recording.counters;
+        counters.link = self.starter.wire.between(link_before, link_after, counters.wall_ns);
         counters.cut = counters.errors.remove(ErrorClass::CutOff.as_str()).unwrap_or(0);
         self.reader.fill(&mut counters, &before, &after);
         let complete = time == length && !self.jobs.interrupted.load(Ordering::Relaxed);
@@ -171,7 +176,7 @@ impl ServerBench<'_> {
                 (EndlessSource::by_request(slice, threads, from), Pace::Open { pacers, connections })
             }
             Load::Closed { robots, think } => (
-                EndlessSource::by_robot(slice, threads, robots),
+                EndlessSource::by_robot(slice, threads, robots, from),
                 Pace::Closed { think, spread: Nanos::ZERO, connections: None },
             ),
         };
@@ -196,6 +201,7 @@ impl ServerBench<'_> {
         } else {
             place.station.run_sampled(job, every).map_err(RunError::Generator)?
         };
+        jobs::name_refusals(&place.refusals, &mut recording.counters);
         recording.counters.handshakes = recording.handshakes.counts();
         place.tls = place.tls.take().or_else(|| recording.tls.clone());
         place.running.alive()?;
