@@ -2,7 +2,7 @@
 //!
 //! Measuring side, cold path, no I/O. Owns what a plan can say of it, and what cannot be done.
 
-use crate::proxy::{Product, ProxyMode, ProxyRefusal, ProxySpec};
+use crate::product::{Product, ProxyMode, ProxyRefusal, ProxySpec};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 

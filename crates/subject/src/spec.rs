@@ -1,6 +1,6 @@
 //! What can be a subject.
 
-use crate::proxy::ProxySpec;
+use crate::product::ProxySpec;
 use bakeoff_units::Nanos;
 use std::path::PathBuf;
 

@@ -2,18 +2,18 @@
 
 use crate::SubjectError;
 use crate::again::Again;
-use crate::apache::Apache;
 use crate::cgroup::{Ceiling, HitMeter};
 use crate::command::Program;
 use crate::context::{Context, environment};
 use crate::cpu::Account;
 use crate::guardian::{Guardian, LaunchError, Plan};
-use crate::nginx::Nginx;
 use crate::origin::Origin;
 use crate::port;
 use crate::prepare;
+use crate::product;
+use crate::product::apache::Apache;
+use crate::product::nginx::Nginx;
 use crate::program::{Place, Recipe, Subject, no_program};
-use crate::proxy;
 use crate::ready::Waiting;
 use crate::running::{Litter, Running};
 use crate::spec::Spec;
@@ -47,7 +47,7 @@ fn start_here(spec: &Spec, context: &Context<'_>) -> Result<Running, SubjectErro
             let program = Program { argv: argv.clone(), ready: ready.clone(), env: env.clone(), tls: *tls };
             launch("command", &program, context)
         }
-        Spec::Proxy(proxy) => launch(proxy.product.label(), proxy, &proxy::context(proxy, context)),
+        Spec::Proxy(proxy) => launch(proxy.product.label(), proxy, &product::context(proxy, context)),
         Spec::Url { url, pid } => url::attach(url, *pid, context),
     }
 }

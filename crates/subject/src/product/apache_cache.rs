@@ -9,8 +9,8 @@ use super::store::{Gauge, StoreError};
 use super::{CACHE, ProxyMode, ProxySpec, StoreReading};
 use super::{connections, make_dir, program};
 use crate::SubjectError;
-use crate::apache::{load, missing_globals, modules, threads_for, users_config};
 use crate::config::quoted;
+use crate::product::apache::{load, missing_globals, modules, threads_for, users_config};
 use crate::program::{Place, Recipe};
 use std::path::Path;
 

@@ -16,9 +16,11 @@
 //! - no access log. What the product says of a hit is in a reply header, where it can.
 //! - concurrent misses as is the product's default: see [`Product`].
 
-mod apache;
+pub(crate) mod apache;
+mod apache_cache;
 mod haproxy;
-mod nginx;
+pub(crate) mod nginx;
+mod nginx_cache;
 mod spec;
 mod squid;
 mod store;
@@ -29,9 +31,9 @@ pub use spec::{Product, ProxyMode, ProxyRefusal, ProxySpec, StoresIn};
 pub use store::{StoreError, StoreReading, store};
 
 use crate::SubjectError;
-use crate::apache::debian_environment;
 use crate::config::demand_port;
 use crate::context::Context;
+use crate::product::apache::debian_environment;
 use crate::program::{self, Place, Recipe, Subject};
 use crate::user::Runner;
 use std::path::{Path, PathBuf};
@@ -81,8 +83,8 @@ impl Subject for ProxySpec {
         let recipe = match self.product {
             Product::Squid => squid::recipe(self, place),
             Product::Varnish => varnish::recipe(self, place),
-            Product::Nginx => nginx::recipe(self, place),
-            Product::Apache => apache::recipe(self, place),
+            Product::Nginx => nginx_cache::recipe(self, place),
+            Product::Apache => apache_cache::recipe(self, place),
             Product::TrafficServer => trafficserver::recipe(self, place),
             Product::HaProxy => haproxy::recipe(self, place),
         }?;

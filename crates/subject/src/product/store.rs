@@ -5,7 +5,7 @@
 //! up). Owns the reading and the ways to ask that several products share. Evicts and judges
 //! nothing.
 
-use super::{CACHE, Product, ProxySpec, apache, haproxy, nginx, squid, trafficserver, varnish};
+use super::{CACHE, Product, ProxySpec, apache_cache, haproxy, nginx_cache, squid, trafficserver, varnish};
 use crate::SubjectError;
 use crate::running::Running;
 use std::fs;
@@ -70,8 +70,8 @@ pub fn store(spec: &ProxySpec, running: &Running) -> Result<StoreReading, Subjec
         match spec.product {
             Product::Squid => squid::store(&gauge),
             Product::Varnish => varnish::store(&gauge),
-            Product::Nginx => nginx::store(&gauge),
-            Product::Apache => apache::store(&gauge),
+            Product::Nginx => nginx_cache::store(&gauge),
+            Product::Apache => apache_cache::store(&gauge),
             Product::TrafficServer => trafficserver::store(&gauge),
             Product::HaProxy => haproxy::store(&gauge),
         }

@@ -6,7 +6,7 @@
 use crate::SubjectError;
 use crate::config::{demand_port, quoted, sets};
 use crate::includes;
-use crate::nginx::MIME_TYPES;
+use crate::product::nginx::MIME_TYPES;
 use crate::program::{self, Place, Recipe, Subject};
 use crate::user::Runner;
 use std::path::{Path, PathBuf};

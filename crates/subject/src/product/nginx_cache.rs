@@ -9,7 +9,7 @@ use super::{CACHE, ProxySpec, StoreReading};
 use super::{connections, cores, descriptors, make_dir, program};
 use crate::SubjectError;
 use crate::config::quoted;
-use crate::nginx::{temporary_paths, users_config, with_config};
+use crate::product::nginx::{temporary_paths, users_config, with_config};
 use crate::program::{self as programs, Place, Recipe};
 
 /// Keys that a megabyte of the zone holds, by nginx's documentation.
