@@ -80,7 +80,7 @@ impl FrontKind {
 
     /// The product between clients and this server.
     pub(crate) fn proxy(&self, upstream: SocketAddr) -> Option<ProxySpec> {
-        let Self::Product { product, config, memory_bytes, disk_bytes, .. } = self else { return None };
+        let Self::Product { product, config, tls, memory_bytes, disk_bytes, .. } = self else { return None };
         let spec = ProxySpec {
             product: *product,
             origin: upstream,
@@ -88,6 +88,7 @@ impl FrontKind {
             memory_bytes: *memory_bytes,
             disk_bytes: *disk_bytes,
             config: config.clone(),
+            tls: *tls,
         };
         Some(spec.with_room(*memory_bytes, *disk_bytes))
     }

@@ -10,9 +10,7 @@ use crate::guardian::{Guardian, LaunchError, Plan};
 use crate::origin::Origin;
 use crate::port;
 use crate::prepare;
-use crate::product;
-use crate::product::apache::Apache;
-use crate::product::nginx::Nginx;
+use crate::product::{self, Server};
 use crate::program::{Place, Recipe, Subject, no_program};
 use crate::ready::Waiting;
 use crate::running::{Litter, Running};
@@ -39,9 +37,9 @@ pub fn start(spec: &Spec, context: &Context<'_>) -> Result<Running, SubjectError
 fn start_here(spec: &Spec, context: &Context<'_>) -> Result<Running, SubjectError> {
     match spec {
         Spec::Origin { tls, burn } => launch("origin", &Origin { tls: *tls, burn: *burn }, context),
-        Spec::Nginx { config, tls } => launch("nginx", &Nginx { config: config.clone(), tls: *tls }, context),
-        Spec::Apache { config, tls } => {
-            launch("apache", &Apache { config: config.clone(), tls: *tls }, context)
+        Spec::Product { product, config, tls } => {
+            let server = Server { product: *product, config: config.clone(), tls: *tls };
+            launch(product.label(), &server, context)
         }
         Spec::Command { argv, ready, env, tls } => {
             let program = Program { argv: argv.clone(), ready: ready.clone(), env: env.clone(), tls: *tls };

@@ -1,8 +1,9 @@
-//! Proxy caches as subjects: six products between clients and an origin, and how full each is.
+//! Products that bakeoff knows: started as servers of the site, and between clients and a server.
 //!
 //! Measuring side, cold path. Started like every subject, under a guardian, unprivileged, with all
-//! files in the private directory. `spec` is what can be asked for, one file a product writes its
-//! configuration and reads its gauge, `store` is what a gauge reading is. Judges no hits: robots
+//! files in the private directory. One file a product: a row that says what it can, its
+//! configurations, how it is started, its gauge. This file has the closed list of them; `spec` is what can be
+//! asked of one in front, `store` what a gauge reading is. Judges no hits: robots
 //! and origin do, from outside.
 //!
 //! Our configurations make a shared cache that obeys the origin and lets a reader compare products:
@@ -16,27 +17,202 @@
 //! - no access log. What the product says of a hit is in a reply header, where it can.
 //! - concurrent misses as is the product's default: see [`Product`].
 
-pub(crate) mod apache;
-mod apache_cache;
+mod apache;
 mod haproxy;
-pub(crate) mod nginx;
-mod nginx_cache;
+mod nginx;
 mod spec;
 mod squid;
 mod store;
 mod trafficserver;
 mod varnish;
 
-pub use spec::{Product, ProxyMode, ProxyRefusal, ProxySpec, StoresIn};
-pub use store::{StoreError, StoreReading, store};
+pub use spec::{ProxyMode, ProxyRefusal, ProxySpec};
+pub use store::{StoreError, StoreReading, StoresIn, store};
 
 use crate::SubjectError;
 use crate::config::demand_port;
 use crate::context::Context;
-use crate::product::apache::debian_environment;
 use crate::program::{self, Place, Recipe, Subject};
 use crate::user::Runner;
 use std::path::{Path, PathBuf};
+use store::Store;
+
+/// The programs that bakeoff can start by name, all of them Debian's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Product {
+    /// Squid. Concurrent misses each go to the origin until the first reply's head is there
+    /// (`collapsed_forwarding` is off by default); later ones share its body.
+    Squid,
+    /// Varnish. Concurrent misses wait for the first (its default, request coalescing).
+    Varnish,
+    /// nginx with `proxy_cache`. Concurrent misses each go to the origin (`proxy_cache_lock` is
+    /// off by default).
+    Nginx,
+    /// Apache httpd with `mod_cache_disk`. Concurrent misses each go to the origin (`CacheLock` is
+    /// off by default).
+    Apache,
+    /// Apache Traffic Server. A concurrent miss waits half a second for the first one's reply, to
+    /// share it (`enable_read_while_writer` is on by default, with 10 tries at 50 ms); then it goes
+    /// to the origin.
+    TrafficServer,
+    /// HAProxy with its small-object cache. Concurrent misses each go to the origin; it has no
+    /// collapsing, and it never revalidates.
+    HaProxy,
+}
+
+impl Product {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Squid, Self::Varnish, Self::Nginx, Self::Apache, Self::TrafficServer, Self::HaProxy];
+
+    /// What its file says of it.
+    const fn row(self) -> &'static Row {
+        match self {
+            Self::Squid => &squid::ROW,
+            Self::Varnish => &varnish::ROW,
+            Self::Nginx => &nginx::ROW,
+            Self::Apache => &apache::ROW,
+            Self::TrafficServer => &trafficserver::ROW,
+            Self::HaProxy => &haproxy::ROW,
+        }
+    }
+
+    /// Its name in plans and results.
+    pub const fn label(self) -> &'static str {
+        self.row().label
+    }
+
+    /// Its name in sentences.
+    pub const fn title(self) -> &'static str {
+        self.row().title
+    }
+
+    /// The product with this label.
+    pub fn from_label(label: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|product| product.label() == label)
+    }
+
+    /// The Debian packages it needs, as `apt-get install` takes them.
+    pub const fn debian_packages(self) -> &'static str {
+        self.row().debian_packages
+    }
+
+    /// Those that serve the site.
+    pub fn servers() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|product| product.row().serve.is_some())
+    }
+
+    /// Those that can stand before a server.
+    pub fn fronts() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter()
+    }
+
+    /// Those that keep replies in a store.
+    pub fn caches() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|product| product.stores_in().is_some())
+    }
+
+    /// Where its store for objects is; none: it keeps nothing.
+    pub fn stores_in(self) -> Option<StoresIn> {
+        self.row().store.as_ref().map(|store| store.stores_in)
+    }
+
+    /// It can be asked with whole URLs.
+    pub const fn can_forward(self) -> bool {
+        self.row().can_forward
+    }
+
+    /// In front of a server with our configuration, it can speak TLS with clients.
+    pub const fn can_tls(self) -> bool {
+        self.row().can_tls
+    }
+
+    /// It asks the origin whether a stale object is still good, instead of fetching it anew.
+    pub fn can_revalidate(self) -> bool {
+        self.row().store.as_ref().is_some_and(|store| store.can_revalidate)
+    }
+
+    /// The reply header in which our configuration makes it say hit or miss; the words are the
+    /// product's. (Squid from version 6 adds `Cache-Status`.)
+    pub fn verdict_header(self) -> Option<&'static str> {
+        self.row().store.as_ref().and_then(|store| store.verdict_header)
+    }
+
+    /// As a server with our configuration it numbers its replies, where caches may stand before it.
+    pub const fn numbers_replies(self) -> bool {
+        self.row().numbers_replies
+    }
+}
+
+/// What can be said of a product, and how it is started.
+struct Row {
+    label: &'static str,
+    title: &'static str,
+    debian_packages: &'static str,
+    /// As a server; none: it serves no files.
+    serve: Option<fn(&Server, &Place<'_>) -> Result<Recipe, SubjectError>>,
+    /// Between clients and a server.
+    front: fn(&ProxySpec, &Place<'_>) -> Result<Recipe, SubjectError>,
+    /// What it wants in its environment.
+    environment: Option<fn(&Place<'_>) -> Vec<(String, String)>>,
+    /// None: it keeps nothing.
+    store: Option<Store>,
+    can_forward: bool,
+    can_tls: bool,
+    numbers_replies: bool,
+}
+
+impl Row {
+    fn environment(&self, place: &Place<'_>) -> Vec<(String, String)> {
+        self.environment.map(|environment| environment(place)).unwrap_or_default()
+    }
+}
+
+/// A product as a server of the site.
+pub(crate) struct Server {
+    pub(crate) product: Product,
+    /// The user's configuration; none: ours.
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) tls: bool,
+}
+
+impl Subject for Server {
+    fn tls(&self) -> bool {
+        self.tls
+    }
+
+    fn runner(&self) -> Option<Runner> {
+        Runner::unprivileged()
+    }
+
+    fn environment(&self, place: &Place<'_>) -> Result<Vec<(String, String)>, SubjectError> {
+        Ok(self.product.row().environment(place))
+    }
+
+    fn recipe(&self, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+        let Some(serve) = self.product.row().serve else {
+            let (product, refusal) = (self.product.title(), ProxyRefusal::ServesNothing);
+            return Err(SubjectError::Proxy { arm: place.arm(), product, refusal });
+        };
+        Ok(Recipe { cwd: place.dir.clone(), ..serve(self, place)? })
+    }
+}
+
+/// The types that servers are told, so that they send the same headers.
+const MIME_TYPES: &[(&str, &str)] = &[
+    ("text/html", "html htm"),
+    ("text/css", "css"),
+    ("text/plain", "txt"),
+    ("application/javascript", "js"),
+    ("application/json", "json"),
+    ("application/pdf", "pdf"),
+    ("application/xml", "xml rss"),
+    ("image/gif", "gif"),
+    ("image/jpeg", "jpg jpeg"),
+    ("image/png", "png"),
+    ("image/svg+xml", "svg"),
+    ("image/x-icon", "ico"),
+];
 
 /// The directory for objects, in the private one; removed when the proxy has ended.
 const CACHE: &str = "cache";
@@ -60,7 +236,7 @@ pub(crate) fn context<'a>(spec: &ProxySpec, around: &Context<'a>) -> Context<'a>
 
 impl Subject for ProxySpec {
     fn tls(&self) -> bool {
-        false
+        self.tls
     }
 
     fn runner(&self) -> Option<Runner> {
@@ -68,11 +244,7 @@ impl Subject for ProxySpec {
     }
 
     fn environment(&self, place: &Place<'_>) -> Result<Vec<(String, String)>, SubjectError> {
-        Ok(match self.product {
-            Product::Apache => debian_environment(&place.dir.display().to_string()),
-            Product::TrafficServer => trafficserver::environment(place),
-            _ => Vec::new(),
-        })
+        Ok(self.product.row().environment(place))
     }
 
     fn recipe(&self, place: &Place<'_>) -> Result<Recipe, SubjectError> {
@@ -80,25 +252,23 @@ impl Subject for ProxySpec {
             let product = self.product.title();
             return Err(SubjectError::Proxy { arm: place.arm(), product, refusal });
         }
-        let recipe = match self.product {
-            Product::Squid => squid::recipe(self, place),
-            Product::Varnish => varnish::recipe(self, place),
-            Product::Nginx => nginx_cache::recipe(self, place),
-            Product::Apache => apache_cache::recipe(self, place),
-            Product::TrafficServer => trafficserver::recipe(self, place),
-            Product::HaProxy => haproxy::recipe(self, place),
-        }?;
+        let recipe = (self.product.row().front)(self, place)?;
         Ok(Recipe { cwd: place.dir.clone(), litter: Some(place.dir.join(CACHE)), ..recipe })
     }
 }
 
 /// The first of a product's programs of these names that is there.
-fn program(spec: &ProxySpec, place: &Place<'_>, names: &[&str]) -> Result<PathBuf, SubjectError> {
-    program::find(names).ok_or_else(|| SubjectError::NoProgram {
+fn program(row: &Row, place: &Place<'_>, names: &[&str]) -> Result<PathBuf, SubjectError> {
+    program::find(names).ok_or_else(|| missing(row, place, names.first().copied().unwrap_or_default()))
+}
+
+/// Some part of a product is not there.
+fn missing(row: &Row, place: &Place<'_>, what: &str) -> SubjectError {
+    SubjectError::NoProgram {
         arm: place.arm(),
-        program: names.first().copied().unwrap_or_default().to_owned(),
-        remedy: format!("install it (Debian, Ubuntu: `apt-get install {}`)", spec.product.debian_packages()),
-    })
+        program: what.to_owned(),
+        remedy: format!("install it (Debian, Ubuntu: `apt-get install {}`)", row.debian_packages),
+    }
 }
 
 /// The first line that a program says of its version that has a digit in it, without `before`;
@@ -145,5 +315,18 @@ fn cores(place: &Place<'_>) -> usize {
     match place.context.cpus.len() {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         given => given,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_lead_back_to_their_products() {
+        for product in Product::ALL {
+            assert_eq!(Product::from_label(product.label()), Some(product));
+        }
+        assert_eq!(Product::from_label("polygraph"), None);
     }
 }

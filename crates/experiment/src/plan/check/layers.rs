@@ -6,7 +6,7 @@ use super::super::{ArmKind, Extent, PlanError};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use crate::shipped;
-use bakeoff_subject::{LayerSpec, Spec};
+use bakeoff_subject::{LayerSpec, Product, Spec};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -96,9 +96,8 @@ impl Context<'_> {
         known: &[LayerSpec],
     ) -> Checked<Vec<LayerSpec>> {
         let Some(list) = &arm.layers else { return Ok(Vec::new()) };
-        if !matches!(what, ArmKind::Server(Spec::Nginx { .. } | Spec::Apache { .. } | Spec::Command { .. })) {
-            let help = "layers stand under `nginx`, `apache` or a `command`, which serve files";
-            return self.wrong(list.span(), "this arm serves no files", help);
+        if !matches!(what, ArmKind::Server(Spec::Product { .. } | Spec::Command { .. })) {
+            return self.wrong(list.span(), "this arm serves no files", under_whom());
         }
         let mut layers: Vec<LayerSpec> = Vec::new();
         for word in list.as_ref() {
@@ -118,4 +117,10 @@ impl Context<'_> {
         }
         Ok(layers)
     }
+}
+
+/// Whom layers can stand under.
+pub(super) fn under_whom() -> String {
+    let products: Vec<String> = Product::servers().map(|product| format!("`{}`", product.label())).collect();
+    format!("layers stand under {} or a `command`, which serve files", products.join(", "))
 }
