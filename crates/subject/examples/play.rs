@@ -7,7 +7,7 @@
 
 #![allow(clippy::print_stdout)] // the test that started it reads it
 
-use bakeoff_subject::{Context, Running, Spec, guardian};
+use bakeoff_subject::{Context, Product, Running, Spec, guardian};
 use bakeoff_sys::{cpu_clock, process, thread};
 use bakeoff_units::Nanos;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -43,8 +43,8 @@ fn bakeoff(base: &Path, root: &Path) {
     );
     let argv = ["sh", "-c", &script].map(str::to_owned).to_vec();
     let specs = [
-        ("nginx", Spec::Nginx { config: None, tls: false }),
-        ("apache", Spec::Apache { config: None, tls: false }),
+        ("nginx", Spec::Product { product: Product::Nginx, config: None, tls: false }),
+        ("apache", Spec::Product { product: Product::Apache, config: None, tls: false }),
         ("command", Spec::Command { argv, ready: None, env: Vec::new(), tls: false }),
     ];
     let running: Vec<Running> = specs

@@ -1,7 +1,7 @@
 //! What goes wrong with subjects: who, what, where, and what to do next.
 
 use crate::config::ConfigError;
-use crate::proxy::{ProxyRefusal, StoreError};
+use crate::product::{ProxyRefusal, StoreError};
 use crate::run_command::Status;
 use std::fmt;
 use std::io;

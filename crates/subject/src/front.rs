@@ -3,7 +3,7 @@
 //! Measuring side, cold path, no I/O. Owns what a plan can say of it, and what cannot be done.
 
 use crate::config::Substitutions;
-use crate::proxy::{Product, ProxyMode, ProxyRefusal, ProxySpec};
+use crate::product::{Product, ProxyMode, ProxyRefusal, ProxySpec};
 use crate::stack::Standing;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -88,7 +88,7 @@ impl FrontKind {
 
     /// The product between clients and this server.
     pub(crate) fn proxy(&self, upstream: SocketAddr) -> Option<ProxySpec> {
-        let Self::Product { product, config, memory_bytes, disk_bytes, .. } = self else { return None };
+        let Self::Product { product, config, tls, memory_bytes, disk_bytes, .. } = self else { return None };
         let spec = ProxySpec {
             product: *product,
             origin: upstream,
@@ -96,6 +96,7 @@ impl FrontKind {
             memory_bytes: *memory_bytes,
             disk_bytes: *disk_bytes,
             config: config.clone(),
+            tls: *tls,
         };
         Some(spec.with_room(*memory_bytes, *disk_bytes))
     }

@@ -14,7 +14,6 @@
 #![forbid(unsafe_code)]
 
 mod again;
-mod apache;
 mod attached;
 mod certificate;
 mod cgroup;
@@ -30,13 +29,12 @@ mod includes;
 mod layer;
 mod layered;
 mod limits;
-mod nginx;
 mod origin;
 mod port;
 mod prepare;
+mod product;
 mod program;
 mod prove;
-mod proxy;
 mod ready;
 mod run_command;
 mod running;
@@ -60,11 +58,11 @@ pub use front::{FrontKind, FrontSpec};
 pub use layer::{Errand, Layer};
 pub use layered::Layered;
 pub use limits::Limits;
-pub use program::find as find_program;
-pub use prove::{Enforcement, Proof, prove, prove_by, prove_layers};
-pub use proxy::{
+pub use product::{
     Product, ProxyMode, ProxyRefusal, ProxySpec, StoreError, StoreReading, StoresIn, store as read_store,
 };
+pub use program::find as find_program;
+pub use prove::{Enforcement, Proof, prove, prove_by, prove_layers};
 pub use run_command::{Job, Outcome, Status, run_command};
 pub use running::{Running, StopReport};
 pub use spec::Spec;

@@ -1,6 +1,6 @@
 //! What can be a subject.
 
-use crate::proxy::ProxySpec;
+use crate::product::{Product, ProxySpec};
 use bakeoff_units::Nanos;
 use std::path::PathBuf;
 
@@ -14,15 +14,10 @@ pub enum Spec {
         /// Extra CPU to spend on each request: a planted cost.
         burn: Option<Nanos>,
     },
-    /// nginx.
-    Nginx {
-        /// The user's configuration; none: ours.
-        config: Option<PathBuf>,
-        /// Over HTTPS. With a configuration of the user's it says what that one speaks.
-        tls: bool,
-    },
-    /// Apache httpd.
-    Apache {
+    /// A product as a server of the site.
+    Product {
+        /// Which.
+        product: Product,
         /// The user's configuration; none: ours.
         config: Option<PathBuf>,
         /// Over HTTPS. With a configuration of the user's it says what that one speaks.
@@ -54,12 +49,9 @@ impl Spec {
     /// Whether it is asked over HTTPS.
     pub fn speaks_tls(&self) -> bool {
         match self {
-            Self::Origin { tls, .. }
-            | Self::Nginx { tls, .. }
-            | Self::Apache { tls, .. }
-            | Self::Command { tls, .. } => *tls,
+            Self::Origin { tls, .. } | Self::Product { tls, .. } | Self::Command { tls, .. } => *tls,
             Self::Url { url, .. } => url.starts_with("https://"),
-            Self::Proxy(_) => false,
+            Self::Proxy(proxy) => proxy.tls,
         }
     }
 }

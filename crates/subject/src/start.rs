@@ -2,18 +2,16 @@
 
 use crate::SubjectError;
 use crate::again::Again;
-use crate::apache::Apache;
 use crate::cgroup::{Ceiling, HitMeter};
 use crate::command::Program;
 use crate::context::{Context, environment};
 use crate::cpu::Account;
 use crate::guardian::{Guardian, LaunchError, Plan};
-use crate::nginx::Nginx;
 use crate::origin::Origin;
 use crate::port;
 use crate::prepare;
+use crate::product::{self, Server};
 use crate::program::{Place, Recipe, Subject, no_program};
-use crate::proxy;
 use crate::ready::Waiting;
 use crate::running::{Litter, Running};
 use crate::spec::Spec;
@@ -40,15 +38,15 @@ pub fn start(spec: &Spec, context: &Context<'_>) -> Result<Running, SubjectError
 fn start_here(spec: &Spec, context: &Context<'_>) -> Result<Running, SubjectError> {
     match spec {
         Spec::Origin { tls, burn } => launch("origin", &Origin { tls: *tls, burn: *burn }, context),
-        Spec::Nginx { config, tls } => launch("nginx", &Nginx { config: config.clone(), tls: *tls }, context),
-        Spec::Apache { config, tls } => {
-            launch("apache", &Apache { config: config.clone(), tls: *tls }, context)
+        Spec::Product { product, config, tls } => {
+            let server = Server { product: *product, config: config.clone(), tls: *tls };
+            launch(product.label(), &server, context)
         }
         Spec::Command { argv, ready, env, tls } => {
             let program = Program { argv: argv.clone(), ready: ready.clone(), env: env.clone(), tls: *tls };
             launch("command", &program, context)
         }
-        Spec::Proxy(proxy) => launch(proxy.product.label(), proxy, &proxy::context(proxy, context)),
+        Spec::Proxy(proxy) => launch(proxy.product.label(), proxy, &product::context(proxy, context)),
         Spec::Url { url, pid } => url::attach(url, *pid, context),
     }
 }

@@ -5,7 +5,7 @@
 
 mod support;
 
-use bakeoff_subject::Spec;
+use bakeoff_subject::{Product, Spec};
 use bakeoff_units::Nanos;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,8 +18,8 @@ fn starting_again_and_again_leaves_nothing() {
     let yard = Yard::new();
     let play = play().display().to_string();
     let specs = [
-        ("nginx", Spec::Nginx { config: None, tls: true }),
-        ("apache2", Spec::Apache { config: None, tls: false }),
+        ("nginx", Spec::Product { product: Product::Nginx, config: None, tls: true }),
+        ("apache2", Spec::Product { product: Product::Apache, config: None, tls: false }),
         ("sh", command(&[&play, "http", "{port}"])),
     ];
     for (program, spec) in specs {

@@ -4,7 +4,7 @@
 
 mod support;
 
-use bakeoff_subject::{Network, Spec};
+use bakeoff_subject::{Network, Product, Spec};
 use bakeoff_sys::namespace::Namespace;
 use std::net::{Ipv4Addr, TcpStream};
 use support::{Yard, get, has, play};
@@ -48,7 +48,11 @@ fn nginx_listens_on_the_address_of_its_network() {
     let Some(network) = network(test, Ipv4Addr::new(127, 1, 2, 3)) else { return };
     let yard = Yard::new();
     let context = bakeoff_subject::Context { network: Some(network.clone()), ..yard.context("it") };
-    let running = bakeoff_subject::start(&Spec::Nginx { config: None, tls: false }, &context).unwrap();
+    let running = bakeoff_subject::start(
+        &Spec::Product { product: Product::Nginx, config: None, tls: false },
+        &context,
+    )
+    .unwrap();
     assert_eq!(network.namespace.run(|| get(&running, "/f")).unwrap(), (200, "hello".to_owned()));
     assert!(running.config.clone().unwrap().contains("listen 127.1.2.3:"));
     assert!(running.cpu().is_ok(), "control groups are reached from a network of its own");

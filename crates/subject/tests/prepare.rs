@@ -4,7 +4,7 @@
 
 mod support;
 
-use bakeoff_subject::{Context, Enforcement, Proof, Running, Spec, prove};
+use bakeoff_subject::{Context, Enforcement, Product, Proof, Running, Spec, prove};
 use bakeoff_sys::process;
 use bakeoff_units::Nanos;
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ fn with_rules(yard: &Yard) -> (Spec, Context<'static>) {
         ),
         shell("env > {dir}/env.txt"),
     ];
-    (Spec::Nginx { config, tls: false }, context)
+    (Spec::Product { product: Product::Nginx, config, tls: false }, context)
 }
 
 #[test]
@@ -60,7 +60,8 @@ fn a_name_nobody_gave_is_an_error_with_its_line() {
     }
     let yard = Yard::new();
     let config = Some(yard.write("mine.conf", "events {}\nhttp { server { listen {port}; # {rules}\n} }\n"));
-    let message = yard.start(&Spec::Nginx { config, tls: false }).unwrap_err().to_string();
+    let message =
+        yard.start(&Spec::Product { product: Product::Nginx, config, tls: false }).unwrap_err().to_string();
     assert!(message.contains("line 2: `{rules}` is none of the substitutions"), "{message}");
 }
 
@@ -95,7 +96,7 @@ fn links_in_the_private_directory_lead_nowhere() {
     let yard = Yard::new();
     let victim = yard.write("victim", "mine");
     let owner = std::fs::metadata(&victim).unwrap().uid();
-    let spec = Spec::Nginx { config: None, tls: false };
+    let spec = Spec::Product { product: Product::Nginx, config: None, tls: false };
     for name in ["nginx.conf", "error.log.link"] {
         let mut context = yard.context("it");
         context.prepare = vec![shell(&format!("ln -s {} {{dir}}/{name}", victim.display()))];

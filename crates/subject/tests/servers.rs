@@ -4,7 +4,7 @@
 
 mod support;
 
-use bakeoff_subject::{Context, Spec};
+use bakeoff_subject::{Context, Product, Spec};
 use bakeoff_sys::process;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -36,28 +36,44 @@ fn serves_the_site(yard: &Yard, spec: &Spec, tls: bool) {
 #[test]
 fn nginx_serves_the_site() {
     if has("nginx", "nginx_serves_the_site") {
-        serves_the_site(&Yard::new(), &Spec::Nginx { config: None, tls: false }, false);
+        serves_the_site(
+            &Yard::new(),
+            &Spec::Product { product: Product::Nginx, config: None, tls: false },
+            false,
+        );
     }
 }
 
 #[test]
 fn nginx_serves_the_site_over_tls() {
     if has("nginx", "nginx_serves_the_site_over_tls") && has("curl", "nginx_serves_the_site_over_tls") {
-        serves_the_site(&Yard::new(), &Spec::Nginx { config: None, tls: true }, true);
+        serves_the_site(
+            &Yard::new(),
+            &Spec::Product { product: Product::Nginx, config: None, tls: true },
+            true,
+        );
     }
 }
 
 #[test]
 fn apache_serves_the_site() {
     if has("apache2", "apache_serves_the_site") {
-        serves_the_site(&Yard::new(), &Spec::Apache { config: None, tls: false }, false);
+        serves_the_site(
+            &Yard::new(),
+            &Spec::Product { product: Product::Apache, config: None, tls: false },
+            false,
+        );
     }
 }
 
 #[test]
 fn apache_serves_the_site_over_tls() {
     if has("apache2", "apache_serves_the_site_over_tls") && has("curl", "apache_serves_the_site_over_tls") {
-        serves_the_site(&Yard::new(), &Spec::Apache { config: None, tls: true }, true);
+        serves_the_site(
+            &Yard::new(),
+            &Spec::Product { product: Product::Apache, config: None, tls: true },
+            true,
+        );
     }
 }
 
@@ -83,7 +99,7 @@ fn speaks_http2(spec: &Spec, tls: bool) {
 fn nginx_speaks_http2_when_told() {
     if has("nginx", "nginx_speaks_http2_when_told") && has("curl", "nginx_speaks_http2_when_told") {
         for tls in [false, true] {
-            speaks_http2(&Spec::Nginx { config: None, tls }, tls);
+            speaks_http2(&Spec::Product { product: Product::Nginx, config: None, tls }, tls);
         }
     }
 }
@@ -92,7 +108,7 @@ fn nginx_speaks_http2_when_told() {
 fn apache_speaks_http2_when_told() {
     if has("apache2", "apache_speaks_http2_when_told") && has("curl", "apache_speaks_http2_when_told") {
         for tls in [false, true] {
-            speaks_http2(&Spec::Apache { config: None, tls }, tls);
+            speaks_http2(&Spec::Product { product: Product::Apache, config: None, tls }, tls);
         }
     }
 }
@@ -106,7 +122,9 @@ fn nginx_takes_the_users_configuration() {
     yard.write("extra.inc", "add_header X-Extra yes;\n");
     let text = "user www-data;\nevents { worker_connections 64; }\nhttp {\n  include mime.types;\n  server {\n    listen {port} ssl;\n    ssl_certificate {cert};\n    ssl_certificate_key {key};\n    root {root};\n    include extra.inc;\n    if ($uri ~ \"^/x{2,3}$\") { return 204; }\n  }\n}\n";
     let config = Some(yard.write("mine.conf", text));
-    let running = yard.start(&Spec::Nginx { config, tls: true }).unwrap_or_else(|error| panic!("{error}"));
+    let running = yard
+        .start(&Spec::Product { product: Product::Nginx, config, tls: true })
+        .unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(get_tls(&running, &yard.certificate.ca, "/f"), (200, "hello".to_owned()));
     let dir = running.dir.clone().unwrap();
     // nginx writes the line when the reply is out.
@@ -130,7 +148,9 @@ fn apache_takes_the_users_configuration() {
         "LoadModule mpm_event_module {modules}/mod_mpm_event.so\nLoadModule authz_core_module {modules}/mod_authz_core.so\nServerName x\nListen {{port}}\nDocumentRoot {{root}}\nUser www-data\nLogFormat \"%{{cookie}}i %U\" mine\n"
     );
     let config = Some(yard.write("mine.conf", &text));
-    let running = yard.start(&Spec::Apache { config, tls: false }).unwrap_or_else(|error| panic!("{error}"));
+    let running = yard
+        .start(&Spec::Product { product: Product::Apache, config, tls: false })
+        .unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(get(&running, "/f"), (200, "hello".to_owned()));
     runs_unprivileged(&running.processes());
 }
@@ -142,7 +162,8 @@ fn a_configuration_without_port_is_refused_with_the_line_to_write() {
     }
     let yard = Yard::new();
     let config = Some(yard.write("mine.conf", "events {}\nhttp { server {\n  listen 80;\n} }\n"));
-    let message = yard.start(&Spec::Nginx { config, tls: false }).unwrap_err().to_string();
+    let message =
+        yard.start(&Spec::Product { product: Product::Nginx, config, tls: false }).unwrap_err().to_string();
     assert!(message.contains("mine.conf"), "{message}");
     assert!(message.contains("line 3: `listen 80;` as `listen {host}:{port};`"), "{message}");
 }
@@ -158,8 +179,8 @@ fn the_servers_own_words_are_in_the_error() {
         let text = format!("{}nonsense_directive {{port}};\n", if program == "nginx" { "" } else { mpm });
         let config = Some(yard.write("mine.conf", &text));
         let spec = match program {
-            "nginx" => Spec::Nginx { config, tls: false },
-            _ => Spec::Apache { config, tls: false },
+            "nginx" => Spec::Product { product: Product::Nginx, config, tls: false },
+            _ => Spec::Product { product: Product::Apache, config, tls: false },
         };
         let message = yard.start(&spec).unwrap_err().to_string();
         assert!(message.contains("ended before it was ready (exit status 1)"), "{message}");
@@ -175,7 +196,10 @@ fn a_site_the_server_may_not_read_is_refused_before_the_start() {
     }
     let yard = Yard::new();
     std::fs::set_permissions(yard.path("site"), std::fs::Permissions::from_mode(0o700)).unwrap();
-    let message = yard.start(&Spec::Nginx { config: None, tls: false }).unwrap_err().to_string();
+    let message = yard
+        .start(&Spec::Product { product: Product::Nginx, config: None, tls: false })
+        .unwrap_err()
+        .to_string();
     assert!(
         message.contains("user `nobody`, who may not enter") && message.contains("chmod o+x"),
         "{message}"
@@ -186,8 +210,8 @@ fn a_site_the_server_may_not_read_is_refused_before_the_start() {
 #[test]
 fn both_servers_hold_512_connections() {
     for (program, spec) in [
-        ("nginx", Spec::Nginx { config: None, tls: false }),
-        ("apache2", Spec::Apache { config: None, tls: false }),
+        ("nginx", Spec::Product { product: Product::Nginx, config: None, tls: false }),
+        ("apache2", Spec::Product { product: Product::Apache, config: None, tls: false }),
     ] {
         if !has(program, "both_servers_hold_512_connections") {
             continue;

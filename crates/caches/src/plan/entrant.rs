@@ -51,7 +51,7 @@ pub enum Kind {
 pub struct NoEntrant(String);
 
 fn known() -> String {
-    Product::ALL.map(Product::label).join(", ")
+    Product::caches().map(Product::label).collect::<Vec<_>>().join(", ")
 }
 
 impl Entrant {
@@ -108,7 +108,7 @@ impl FromStr for Entrant {
             Some(_) => return Err(NoEntrant(text.to_owned())),
             None => (text, None),
         };
-        let product = Product::ALL.into_iter().find(|product| product.label() == name);
+        let product = Product::caches().find(|product| product.label() == name);
         let product = product.ok_or_else(|| NoEntrant(text.to_owned()))?;
         let name = config.as_deref().map_or_else(|| name.to_owned(), |config| named_after(name, config));
         Ok(Self { name, kind: Kind::Product { product, config }, second_of: None })

@@ -41,15 +41,17 @@ impl Launch<'_> {
             memory_bytes,
             disk_bytes,
             config: config.map(Path::to_owned),
+            tls: false,
         };
         let spec = given.clone().with_room(memory_bytes, disk_bytes);
         if spec == given {
             return (spec, None);
         }
         let place = match product.stores_in() {
-            StoresIn::Memory => "in memory only",
-            StoresIn::Disk => "on disk only",
-            StoresIn::Either | StoresIn::Both => "in one place, here on disk",
+            Some(StoresIn::Memory) => "in memory only",
+            Some(StoresIn::Disk) => "on disk only",
+            Some(StoresIn::Either | StoresIn::Both) => "in one place, here on disk",
+            None => return (spec, None),
         };
         let (title, room) = (product.title(), Bytes::new(spec.store_bytes()));
         (spec, Some(format!("{title}: it keeps its store {place}, and has {room} there")))

@@ -40,7 +40,7 @@ pub const DEFAULT_MARGIN: f64 = 0.01;
 
 /// Whether this product, named as in plans, keeps replies when it stands before a server.
 pub fn front_has_store(product: &str) -> bool {
-    Product::fronts().any(|known| known.label() == product)
+    Product::caches().any(|known| known.label() == product)
 }
 
 /// An experiment, checked.

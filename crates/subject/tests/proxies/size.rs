@@ -13,7 +13,7 @@ use std::time::Instant;
 fn two_thousand_requests_wait_at_the_origin() {
     const ALL: usize = 2_000;
     bakeoff_sys::rlimit::raise_open_files(8_192).unwrap();
-    for product in Product::ALL {
+    for product in Product::caches() {
         if !has(product, "two_thousand_requests_wait_at_the_origin") {
             continue;
         }
@@ -57,7 +57,7 @@ fn begin(running: &Running, number: usize) -> TcpStream {
 /// Twice the store's size, in objects of 100 KB: the gauge comes to the capacity and stays there.
 #[test]
 fn a_full_store_reads_full() {
-    for product in Product::ALL {
+    for product in Product::caches() {
         if !has(product, "a_full_store_reads_full") {
             continue;
         }
@@ -87,7 +87,7 @@ fn a_full_store_reads_full() {
 #[ignore = "moves 30 GB"]
 fn five_gigabytes_pass_through_each() {
     const ALL: u64 = 5 << 30;
-    for product in Product::ALL {
+    for product in Product::caches() {
         if !has(product, "five_gigabytes_pass_through_each") {
             continue;
         }

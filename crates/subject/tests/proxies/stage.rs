@@ -117,6 +117,7 @@ pub(crate) fn spec(product: Product, mode: ProxyMode) -> ProxySpec {
         memory_bytes: 32 * MEGABYTE,
         disk_bytes: on_disk.then_some(128 * MEGABYTE),
         config: None,
+        tls: false,
     }
 }
 

@@ -13,7 +13,7 @@ fn nobody() -> SocketAddr {
 
 #[test]
 fn a_proxy_is_ready_before_its_origin() {
-    for product in Product::ALL {
+    for product in Product::caches() {
         if !has(product, "a_proxy_is_ready_before_its_origin") {
             continue;
         }
@@ -58,7 +58,7 @@ fn users_config(product: Product) -> String {
 
 #[test]
 fn users_configurations_are_taken() {
-    for product in Product::ALL {
+    for product in Product::caches() {
         if !has(product, "users_configurations_are_taken") {
             continue;
         }

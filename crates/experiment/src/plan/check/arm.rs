@@ -4,13 +4,26 @@ use super::super::error::suggestion;
 use super::super::expand::Cell;
 use super::super::file::{ArmSection, OneOrMany, WorkloadSection};
 use super::super::{Arm, ArmCommand, ArmKind, Work};
+use super::layers::under_whom;
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use bakeoff_loadgen::Trust;
-use bakeoff_subject::{FrontSpec, LayerSpec, Spec, WrapSpec};
+use bakeoff_subject::{FrontSpec, LayerSpec, Product, Spec, WrapSpec};
 
 /// What an arm of a `command` workload may say.
 const COMMAND_KEYS: [&str; 8] = ["command", "wrap", "wraps", "layers", "env", "setup", "prepare", "cleanup"];
+
+/// Our own server, as plans name it.
+const ORIGIN: &str = "origin";
+
+/// What an arm's server is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ServerKind {
+    Origin,
+    Product(Product),
+    Command,
+    Url,
+}
 
 /// What arms may name.
 pub(super) struct Known {
@@ -74,7 +87,7 @@ impl Context<'_> {
     fn serves_site(&self, what: &ArmKind) -> Checked<bool> {
         Ok(match what {
             ArmKind::Server(Spec::Origin { .. }) => true,
-            ArmKind::Server(Spec::Nginx { config, .. } | Spec::Apache { config, .. }) => match config {
+            ArmKind::Server(Spec::Product { config, .. }) => match config {
                 None => true,
                 // A file that cannot be read is reported by whoever starts the server.
                 Some(path) => std::fs::read_to_string(path).is_ok_and(|text| text.contains("{root}")),
@@ -89,9 +102,9 @@ impl Context<'_> {
     fn server(&self, name: &Spanned<String>, arm: &ArmSection) -> Checked<Spec> {
         let tls = arm.tls.as_ref().is_some_and(|tls| *tls.as_ref());
         let kind = match (&arm.server, &arm.command, &arm.url) {
-            (Some(server), None, None) => server.as_ref().as_str(),
-            (None, Some(_), None) => "command",
-            (None, None, Some(_)) => "url",
+            (Some(server), None, None) => self.server_kind(server)?,
+            (None, Some(_), None) => ServerKind::Command,
+            (None, None, Some(_)) => ServerKind::Url,
             (None, None, None) => {
                 let what = format!("the arm `{}` is no server", name.as_ref());
                 return self.wrong(name.span(), what, "give it `server`, `command` or `url`");
@@ -102,51 +115,63 @@ impl Context<'_> {
             }
         };
         self.refuse_arm_strangers(arm, kind)?;
-        let config = arm.config.as_ref().map(|config| self.base.join(config.as_ref()));
         let own_program = |argv: &Spanned<Vec<String>>| self.argv(argv);
-        match kind {
-            "origin" => {
+        Ok(match kind {
+            ServerKind::Origin => {
                 let burn = arm.burn.as_ref().map(|burn| self.quantity(Some(burn), "2us")).transpose()?;
-                Ok(Spec::Origin { tls, burn })
+                Spec::Origin { tls, burn }
             }
-            "nginx" => Ok(Spec::Nginx { config, tls }),
-            "apache" => Ok(Spec::Apache { config, tls }),
-            "command" => Ok(Spec::Command {
+            ServerKind::Product(product) => {
+                let config = arm.config.as_ref().map(|config| self.base.join(config.as_ref()));
+                Spec::Product { product, config, tls }
+            }
+            ServerKind::Command => Spec::Command {
                 argv: arm.command.as_ref().map(own_program).transpose()?.unwrap_or_default(),
                 ready: arm.ready.as_ref().map(|ready| ready.as_ref().clone()),
                 env: env(arm),
                 tls,
-            }),
-            "url" => Ok(Spec::Url {
+            },
+            ServerKind::Url => Spec::Url {
                 url: arm.url.as_ref().map(|url| url.as_ref().clone()).unwrap_or_default(),
                 pid: arm.pid.as_ref().map(|pid| *pid.as_ref()),
-            }),
-            other => {
-                let span = arm.server.as_ref().map_or(0..0, Spanned::span);
-                let help = suggestion(other, &["origin", "nginx", "apache"]);
-                self.wrong(
-                    span,
-                    format!("there is no server `{other}`"),
-                    format!("{help}; any other server is a `command`"),
-                )
-            }
-        }
+            },
+        })
     }
 
-    fn refuse_arm_strangers(&self, arm: &ArmSection, kind: &str) -> Checked<()> {
-        let is = |kinds: &[&str]| kinds.contains(&kind);
+    /// The server of this name.
+    fn server_kind(&self, typed: &Spanned<String>) -> Checked<ServerKind> {
+        let word = typed.as_ref().as_str();
+        if word == ORIGIN {
+            return Ok(ServerKind::Origin);
+        }
+        if let Some(product) = Product::servers().find(|product| product.label() == word) {
+            return Ok(ServerKind::Product(product));
+        }
+        let help = if Product::fronts().any(|product| product.label() == word) {
+            format!("it stands before one: give the arm a server, and `front = [\"{word}\"]`")
+        } else {
+            let known: Vec<&str> =
+                [ORIGIN].into_iter().chain(Product::servers().map(Product::label)).collect();
+            format!("{}; any other server is a `command`", suggestion(word, &known))
+        };
+        self.wrong(typed.span(), format!("there is no server `{word}`"), help)
+    }
+
+    fn refuse_arm_strangers(&self, arm: &ArmSection, kind: ServerKind) -> Checked<()> {
+        let is_product = matches!(kind, ServerKind::Product(_));
+        let (is_command, is_url) = (kind == ServerKind::Command, kind == ServerKind::Url);
         let keys = [
-            ("config", arm.config.as_ref().map(Spanned::span), is(&["nginx", "apache"])),
-            ("directives", arm.directives.as_ref().map(Spanned::span), is(&["nginx", "apache"])),
-            ("tls", arm.tls.as_ref().map(Spanned::span), !is(&["url"])),
-            ("env", arm.env.as_ref().map(Spanned::span), is(&["command"])),
-            ("ready", arm.ready.as_ref().map(Spanned::span), is(&["command"])),
-            ("pid", arm.pid.as_ref().map(Spanned::span), is(&["url"])),
-            ("burn", arm.burn.as_ref().map(Spanned::span), is(&["origin"])),
-            ("start_timeout", arm.start_timeout.as_ref().map(Spanned::span), !is(&["url"])),
-            ("prepare", arm.prepare.as_ref().map(Spanned::span), !is(&["url"])),
-            ("limits", arm.limits.as_ref().map(Spanned::span), !is(&["url"])),
-            ("layers", arm.layers.as_ref().map(Spanned::span), is(&["nginx", "apache", "command"])),
+            ("config", arm.config.as_ref().map(Spanned::span), is_product),
+            ("directives", arm.directives.as_ref().map(Spanned::span), is_product),
+            ("tls", arm.tls.as_ref().map(Spanned::span), !is_url),
+            ("env", arm.env.as_ref().map(Spanned::span), is_command),
+            ("ready", arm.ready.as_ref().map(Spanned::span), is_command),
+            ("pid", arm.pid.as_ref().map(Spanned::span), is_url),
+            ("burn", arm.burn.as_ref().map(Spanned::span), kind == ServerKind::Origin),
+            ("start_timeout", arm.start_timeout.as_ref().map(Spanned::span), !is_url),
+            ("prepare", arm.prepare.as_ref().map(Spanned::span), !is_url),
+            ("limits", arm.limits.as_ref().map(Spanned::span), !is_url),
+            ("layers", arm.layers.as_ref().map(Spanned::span), is_product || is_command),
             ("setup", arm.setup.as_ref().map(Spanned::span), false),
             ("cleanup", arm.cleanup.as_ref().map(Spanned::span), false),
             ("path", arm.path.as_ref().map(Spanned::span), false),
@@ -156,11 +181,11 @@ impl Context<'_> {
             if let Some(span) = span.filter(|_| !allowed) {
                 let what = format!("`{key}` has no meaning for this arm");
                 let help = match key {
-                    "tls" => "a url says https:// itself",
-                    "layers" => "layers stand under `nginx`, `apache` or a `command`, which serve files",
-                    "setup" | "cleanup" => "it belongs to the `command` workload",
-                    "path" | "drop" => "it belongs to the `files` workload",
-                    _ => "take the line out",
+                    "tls" => "a url says https:// itself".to_owned(),
+                    "layers" => under_whom(),
+                    "setup" | "cleanup" => "it belongs to the `command` workload".to_owned(),
+                    "path" | "drop" => "it belongs to the `files` workload".to_owned(),
+                    _ => "take the line out".to_owned(),
                 };
                 return self.wrong(span, what, help);
             }

@@ -6,7 +6,7 @@ use super::super::{ArmKind, Extent, PlanError};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use crate::shipped;
-use bakeoff_subject::{LayerSpec, Spec};
+use bakeoff_subject::{LayerSpec, Product, Spec};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -97,15 +97,12 @@ impl Context<'_> {
     ) -> Checked<Vec<LayerSpec>> {
         let Some(list) = &arm.layers else { return Ok(Vec::new()) };
         let reads_files = match what {
-            ArmKind::Server(server) => {
-                matches!(server, Spec::Nginx { .. } | Spec::Apache { .. } | Spec::Command { .. })
-            }
+            ArmKind::Server(server) => matches!(server, Spec::Product { .. } | Spec::Command { .. }),
             ArmKind::Command(_) => true,
             ArmKind::Files(_) => false,
         };
         if !reads_files {
-            let help = "layers stand under `nginx`, `apache` or a `command`";
-            return self.wrong(list.span(), "this arm serves no files", help);
+            return self.wrong(list.span(), "this arm serves no files", under_whom());
         }
         let mut layers: Vec<LayerSpec> = Vec::new();
         for word in list.as_ref() {
@@ -125,4 +122,10 @@ impl Context<'_> {
         }
         Ok(layers)
     }
+}
+
+/// Whom layers can stand under.
+pub(super) fn under_whom() -> String {
+    let products: Vec<String> = Product::servers().map(|product| format!("`{}`", product.label())).collect();
+    format!("layers stand under {} or a `command`, which serve files", products.join(", "))
 }

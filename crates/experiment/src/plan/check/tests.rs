@@ -242,7 +242,7 @@ fn factors_make_an_arm_of_every_combination() {
     assert_eq!(plan.baseline_name(), "http.rules-0");
     assert_eq!(plan.arms[3].levels, [1, 1]);
     assert_eq!(plan.factors[1].numbers, Some(vec![0.0, 10.0]));
-    let Spec::Nginx { config: Some(path), tls } = (match &plan.arms[3].what {
+    let Spec::Product { product: Product::Nginx, config: Some(path), tls } = (match &plan.arms[3].what {
         ArmKind::Server(spec) => spec.clone(),
         _ => panic!("no server"),
     }) else {

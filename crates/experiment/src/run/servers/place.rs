@@ -89,8 +89,8 @@ impl Starter<'_> {
     fn numbers_replies(&self, spec: &Spec, client: &ClientPlan) -> bool {
         let is_ours = match spec {
             Spec::Origin { .. } => true,
-            Spec::Nginx { config, .. } => config.is_none(),
-            Spec::Apache { .. } | Spec::Command { .. } | Spec::Proxy(_) | Spec::Url { .. } => false,
+            Spec::Product { product, config, .. } => product.numbers_replies() && config.is_none(),
+            Spec::Command { .. } | Spec::Proxy(_) | Spec::Url { .. } => false,
         };
         is_ours && self.work.max_age.is_some() && client.protocol == Protocol::Http1
     }
@@ -204,8 +204,9 @@ fn proof(arm: &Arm, running: &Chain, context: &Context<'_>) -> Result<Option<Pro
 
 fn has_store(front: &FrontKind) -> bool {
     match front {
-        // Of a program that nobody knows it is not known either; to ask for everything once does no harm.
-        FrontKind::Product { .. } | FrontKind::Command { .. } => true,
+        // Of a program that nobody knows this is not known either; to ask for everything once does no harm.
+        FrontKind::Product { product, .. } => product.stores_in().is_some(),
+        FrontKind::Command { .. } => true,
         FrontKind::Attached { .. } => false,
     }
 }

@@ -1,8 +1,9 @@
 //! Which proxy, between whom, with how much room: what a plan says of a cache.
 //!
-//! Measuring side, cold path, no I/O. Owns the closed list of products and what each of them cannot
-//! do at all, so that a plan is refused before anything is started. Knows no configuration syntax.
+//! Measuring side, cold path, no I/O. Owns what a product cannot do at all, so that a plan is refused
+//! before anything is started. Knows no configuration syntax.
 
+use super::{Product, StoresIn};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -26,6 +27,8 @@ pub struct ProxySpec {
     /// without) are put in. A cache directory in it should be `{dir}/cache`: that is where the
     /// gauge looks, and what is removed at the end.
     pub config: Option<PathBuf>,
+    /// It speaks TLS with clients. With a configuration of the user's it says what that one speaks.
+    pub tls: bool,
 }
 
 /// How clients ask a proxy.
@@ -36,133 +39,6 @@ pub enum ProxyMode {
     /// With paths, as if it were the origin.
     Reverse,
 }
-
-/// The proxy caches that bakeoff can start, all of them Debian's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Product {
-    /// Squid. Concurrent misses each go to the origin until the first reply's head is there
-    /// (`collapsed_forwarding` is off by default); later ones share its body.
-    Squid,
-    /// Varnish. Concurrent misses wait for the first (its default, request coalescing).
-    Varnish,
-    /// nginx with `proxy_cache`. Concurrent misses each go to the origin (`proxy_cache_lock` is
-    /// off by default).
-    Nginx,
-    /// Apache httpd with `mod_cache_disk`. Concurrent misses each go to the origin (`CacheLock` is
-    /// off by default).
-    Apache,
-    /// Apache Traffic Server. A concurrent miss waits half a second for the first one's reply, to
-    /// share it (`enable_read_while_writer` is on by default, with 10 tries at 50 ms); then it goes
-    /// to the origin.
-    TrafficServer,
-    /// HAProxy with its small-object cache. Concurrent misses each go to the origin; it has no
-    /// collapsing, and it never revalidates.
-    HaProxy,
-}
-
-impl Product {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Squid, Self::Varnish, Self::Nginx, Self::Apache, Self::TrafficServer, Self::HaProxy];
-
-    /// Its name in plans and results.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Squid => "squid",
-            Self::Varnish => "varnish",
-            Self::Nginx => "nginx",
-            Self::Apache => "apache",
-            Self::TrafficServer => "trafficserver",
-            Self::HaProxy => "haproxy",
-        }
-    }
-
-    /// Its name in sentences.
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Squid => "Squid",
-            Self::Varnish => "Varnish",
-            Self::Nginx => "nginx",
-            Self::Apache => "Apache httpd",
-            Self::TrafficServer => "Traffic Server",
-            Self::HaProxy => "HAProxy",
-        }
-    }
-
-    /// The product with this label.
-    pub fn from_label(label: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|product| product.label() == label)
-    }
-
-    /// The Debian packages it needs, as `apt-get install` takes them.
-    pub const fn debian_packages(self) -> &'static str {
-        match self {
-            Self::Squid => "squid",
-            Self::Varnish => "varnish",
-            Self::Nginx => "nginx-light",
-            Self::Apache => "apache2 apache2-utils",
-            Self::TrafficServer => "trafficserver",
-            Self::HaProxy => "haproxy",
-        }
-    }
-
-    /// Where its store for objects is.
-    pub const fn stores_in(self) -> StoresIn {
-        match self {
-            Self::HaProxy => StoresIn::Memory,
-            Self::Nginx | Self::Apache | Self::TrafficServer => StoresIn::Disk,
-            Self::Varnish => StoresIn::Either,
-            Self::Squid => StoresIn::Both,
-        }
-    }
-
-    /// Those that can stand before a server.
-    pub fn fronts() -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter()
-    }
-
-    /// It can be asked with whole URLs.
-    pub const fn can_forward(self) -> bool {
-        matches!(self, Self::Squid | Self::Apache | Self::TrafficServer)
-    }
-
-    /// It asks the origin whether a stale object is still good, instead of fetching it anew.
-    pub const fn can_revalidate(self) -> bool {
-        !matches!(self, Self::HaProxy)
-    }
-
-    /// The reply header in which our configuration makes it say hit or miss; the words are the
-    /// product's. (Squid from version 6 adds `Cache-Status`.)
-    pub const fn verdict_header(self) -> Option<&'static str> {
-        match self {
-            Self::Squid | Self::Varnish | Self::Nginx | Self::Apache | Self::TrafficServer => Some("X-Cache"),
-            Self::HaProxy => None,
-        }
-    }
-}
-
-/// Where a product keeps objects. Copies in memory of what is on disk are no room of their own: neither the
-/// page cache's nor those in Traffic Server's RAM cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum StoresIn {
-    /// In memory only.
-    Memory,
-    /// On disk only.
-    Disk,
-    /// In one store, which is in memory or on disk.
-    Either,
-    /// In memory and on disk.
-    Both,
-}
-
-/// HAProxy takes the size of its cache in whole megabytes, up to this many.
-const HAPROXY_MOST_BYTES: u64 = 4095 << 20;
-
-/// Less than that, and what the store needs for itself leaves too little for objects.
-const LEAST_BYTES: u64 = 8 << 20;
-
-/// Traffic Server keeps 8 MB of its store free.
-const TRAFFIC_SERVER_LEAST_BYTES: u64 = 32 << 20;
 
 impl ProxySpec {
     /// The same with this room for objects. A product that has one store has all of it there: on disk, where it
@@ -175,9 +51,11 @@ impl ProxySpec {
             None => memory_bytes,
         };
         let (memory_bytes, disk_bytes) = match (self.product.stores_in(), disk_bytes) {
-            (StoresIn::Memory, _) => (all, None),
-            (StoresIn::Disk, _) | (StoresIn::Either, Some(_)) => (memory_bytes, Some(all)),
-            (StoresIn::Either, None) | (StoresIn::Both, _) => (memory_bytes, disk_bytes),
+            (Some(StoresIn::Memory), _) => (all, None),
+            (Some(StoresIn::Disk), _) | (Some(StoresIn::Either), Some(_)) => (memory_bytes, Some(all)),
+            (Some(StoresIn::Either), None) | (Some(StoresIn::Both), _) | (None, _) => {
+                (memory_bytes, disk_bytes)
+            }
         };
         Self { memory_bytes, disk_bytes, ..self }
     }
@@ -200,22 +78,22 @@ impl ProxySpec {
 
     /// What the product cannot do; a plan is refused with it before anything starts.
     pub fn refusal(&self) -> Option<ProxyRefusal> {
-        let most = match self.product {
-            Product::HaProxy => HAPROXY_MOST_BYTES,
-            _ => u64::MAX,
-        };
-        let least = match self.product {
-            Product::TrafficServer => TRAFFIC_SERVER_LEAST_BYTES,
-            _ => LEAST_BYTES,
-        };
-        match (self.product.stores_in(), self.disk_bytes) {
-            _ if self.mode == ProxyMode::Forward && !self.product.can_forward() => {
-                Some(ProxyRefusal::ReverseOnly)
-            }
+        if self.mode == ProxyMode::Forward && !self.product.can_forward() {
+            return Some(ProxyRefusal::ReverseOnly);
+        }
+        if self.tls && self.config.is_none() && !self.product.can_tls() {
+            return Some(ProxyRefusal::NoTls);
+        }
+        let store = self.product.row().store.as_ref()?;
+        match (store.stores_in, self.disk_bytes) {
             (StoresIn::Disk, None) => Some(ProxyRefusal::DiskOnly),
             (StoresIn::Memory, Some(_)) => Some(ProxyRefusal::MemoryOnly),
-            _ if self.store_bytes() > most => Some(ProxyRefusal::TooLarge { most_bytes: most }),
-            _ if self.store_bytes() < least => Some(ProxyRefusal::TooSmall { least_bytes: least }),
+            _ if self.store_bytes() > store.most_bytes => {
+                Some(ProxyRefusal::TooLarge { most_bytes: store.most_bytes })
+            }
+            _ if self.store_bytes() < store.least_bytes => {
+                Some(ProxyRefusal::TooSmall { least_bytes: store.least_bytes })
+            }
             _ => None,
         }
     }
@@ -227,6 +105,15 @@ pub enum ProxyRefusal {
     /// It answers requests for paths, not for whole URLs.
     #[error("it is a reverse proxy only; ask it in reverse, or take squid, apache or trafficserver")]
     ReverseOnly,
+    /// It passes requests on, and has no files of its own.
+    #[error(
+        "it serves no files; put it in front of a server with `front`, or take {}",
+        labels(Product::servers())
+    )]
+    ServesNothing,
+    /// Its open version, or our configuration of it, has none.
+    #[error("our configuration of it speaks no TLS with clients; give it a `config` of yours, or take {}", labels(Product::fronts().filter(|product| product.can_tls())))]
+    NoTls,
     /// It has no store in memory for objects of all sizes.
     #[error("it stores on disk only; say how much with `disk_bytes`")]
     DiskOnly,
@@ -247,21 +134,17 @@ pub enum ProxyRefusal {
     },
 }
 
+fn labels(products: impl Iterator<Item = Product>) -> String {
+    products.map(Product::label).collect::<Vec<_>>().join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn spec(product: Product, mode: ProxyMode, disk_bytes: Option<u64>) -> ProxySpec {
         let origin = SocketAddr::from(([127, 0, 0, 1], 80));
-        ProxySpec { product, origin, mode, memory_bytes: 64 << 20, disk_bytes, config: None }
-    }
-
-    #[test]
-    fn labels_lead_back_to_their_products() {
-        for product in Product::ALL {
-            assert_eq!(Product::from_label(product.label()), Some(product));
-        }
-        assert_eq!(Product::from_label("polygraph"), None);
+        ProxySpec { product, origin, mode, memory_bytes: 64 << 20, disk_bytes, config: None, tls: false }
     }
 
     #[test]

@@ -1,59 +1,69 @@
-//! nginx as a subject, with our configuration or the user's.
+//! nginx as a server, and with `proxy_cache` in front of one, with our configuration or the user's.
 //!
 //! Everything it writes is below its private directory: temporary files, pid, logs. Started by
 //! root it runs wholly as `nobody` (master too), so no `user` directive is needed or obeyed.
+//! A cache is files in `{dir}/cache` and keys in shared memory; objects in memory are the page cache's.
+//! nginx keeps about `max_size` by a process of its own that cleans up afterwards, so the gauge may
+//! show more for a moment; it does not count what it throws out.
 
+use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
+use super::{CACHE, MIME_TYPES, ProxySpec, Row, Server, connections, cores, descriptors, make_dir, program};
 use crate::SubjectError;
 use crate::config::{demand_port, quoted, sets};
 use crate::includes;
-use crate::program::{self, Place, Recipe, Subject};
-use crate::user::Runner;
+use crate::program::{self as programs, Place, Recipe};
 use bakeoff_units::Nanos;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-pub(crate) struct Nginx {
-    pub(crate) config: Option<PathBuf>,
-    pub(crate) tls: bool,
+pub(super) const ROW: Row = Row {
+    label: "nginx",
+    title: "nginx",
+    debian_packages: "nginx-light",
+    serve: Some(serve),
+    front: proxy,
+    environment: None,
+    store: Some(Store {
+        stores_in: StoresIn::Disk,
+        least_bytes: Store::LEAST_BYTES,
+        most_bytes: u64::MAX,
+        gauge: store,
+        can_revalidate: true,
+        verdict_header: Some("X-Cache"),
+    }),
+    can_forward: false,
+    can_tls: true,
+    numbers_replies: true,
+};
+
+/// Keys that a megabyte of the zone holds, by nginx's documentation.
+const KEYS_PER_MEGABYTE: u64 = 8_000;
+
+/// The smallest object takes a block of the disk: so the zone never is what limits the store.
+const BLOCK_BYTES: u64 = 4_096;
+
+fn serve(server: &Server, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+    recipe(place, server.config.as_deref(), |build| server_config(server, place, build))
 }
 
-impl Subject for Nginx {
-    fn tls(&self) -> bool {
-        self.tls
-    }
-
-    fn runner(&self) -> Option<Runner> {
-        Runner::unprivileged()
-    }
-
-    fn recipe(&self, place: &Place<'_>) -> Result<Recipe, SubjectError> {
-        let missing = || SubjectError::NoProgram {
-            arm: place.arm(),
-            program: "nginx".to_owned(),
-            remedy: "install it (Debian, Ubuntu: `apt-get install nginx-light`)".to_owned(),
-        };
-        let nginx = program::find(&["nginx"]).ok_or_else(missing)?;
-        let build = program::ask(&nginx, "-V").map_err(|_| missing())?;
-        std::fs::create_dir_all(place.dir.join("tmp")).map_err(|source| SubjectError::Dir {
-            arm: place.arm(),
-            path: place.dir.join("tmp"),
-            source,
-        })?;
-        let config = match &self.config {
-            None => self.own_config(place, &build)?,
-            Some(path) => users_config(place, path, &build)?,
-        };
-        with_config(place, &nginx, &build, config)
-    }
+fn proxy(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+    make_dir(place, CACHE)?;
+    recipe(place, spec.config.as_deref(), |build| proxy_config(spec, place, build))
 }
 
-/// How nginx is started with this configuration; `build` is what `nginx -V` says.
-pub(crate) fn with_config(
+/// How nginx is started with the user's configuration, or with `ours`, which is told what `nginx -V` says.
+fn recipe(
     place: &Place<'_>,
-    nginx: &Path,
-    build: &str,
-    config: String,
+    users: Option<&Path>,
+    ours: impl FnOnce(&str) -> Result<String, SubjectError>,
 ) -> Result<Recipe, SubjectError> {
+    let nginx = program(&ROW, place, &["nginx"])?;
+    let build = programs::ask(&nginx, "-V").unwrap_or_default();
+    make_dir(place, "tmp")?;
+    let config = match users {
+        None => ours(&build)?,
+        Some(path) => users_config(place, path, &build)?,
+    };
     let file = place.write("nginx.conf", &config)?;
     let log = place.dir.join("error.log");
     let mut argv: Vec<String> = vec![nginx.display().to_string()];
@@ -76,27 +86,16 @@ pub(crate) fn with_config(
     })
 }
 
-impl Nginx {
-    fn own_config(&self, place: &Place<'_>, build: &str) -> Result<String, SubjectError> {
-        let (listen, tls) = match self.tls {
-            false => ("", String::new()),
-            true => {
-                let made = place.demand_certificate()?;
-                let (cert, key) = (quoted(&made.cert), quoted(&made.key));
-                let lines = format!(
-                    "        ssl_certificate {cert};\n        ssl_certificate_key {key};\n        ssl_protocols TLSv1.2 TLSv1.3;\n"
-                );
-                (" ssl", lines)
-            }
-        };
-        let (listen_http2, http2) = if place.context.http2 { http2(&place.arm(), build)? } else { ("", "") };
-        let directives = place.directives("the directives for nginx")?;
-        let (numbers, for_caches) = for_caches(place.context.max_age);
-        let (host, port, root) = (place.context.host(), place.port, quoted(&place.root));
-        let workers = place.context.cpus.len().max(1); // one a core it may use
-        let connections = place.context.connections.saturating_mul(2).max(1024); // each opens a file too
-        Ok(format!(
-            "worker_processes {workers};
+fn server_config(server: &Server, place: &Place<'_>, build: &str) -> Result<String, SubjectError> {
+    let (listen, tls) = tls_lines(server.tls, place)?;
+    let (listen_http2, http2) = if place.context.http2 { http2(&place.arm(), build)? } else { ("", "") };
+    let directives = place.directives("the directives for nginx")?;
+    let (numbers, for_caches) = for_caches(place.context.max_age);
+    let (host, port, root) = (place.context.host(), place.port, quoted(&place.root));
+    let workers = place.context.cpus.len().max(1); // one a core it may use
+    let connections = place.context.connections.saturating_mul(2).max(1024); // each opens a file too
+    Ok(format!(
+        "worker_processes {workers};
 pid {pid};
 error_log {log} warn;
 daemon off;
@@ -122,14 +121,110 @@ http {{
     }}
 }}
 ",
-            pid = quoted(&place.dir.join("nginx.pid")),
-            log = quoted(&place.dir.join("error.log")),
-            temporary = temporary_paths("", build, &place.dir, "\n"),
-            types = MIME_TYPES
-                .iter()
-                .fold(String::new(), |all, (kind, ends)| all + &format!("        {kind} {ends};\n")),
-        ))
+        pid = quoted(&place.dir.join("nginx.pid")),
+        log = quoted(&place.dir.join("error.log")),
+        temporary = temporary_paths("", build, &place.dir, "\n"),
+        types = MIME_TYPES
+            .iter()
+            .fold(String::new(), |all, (kind, ends)| all + &format!("        {kind} {ends};\n")),
+    ))
+}
+
+/// Behind `listen`, and lines of the server block.
+fn tls_lines(tls: bool, place: &Place<'_>) -> Result<(&'static str, String), SubjectError> {
+    if !tls {
+        return Ok(("", String::new()));
     }
+    let made = place.demand_certificate()?;
+    let (cert, key) = (quoted(&made.cert), quoted(&made.key));
+    let lines = format!(
+        "        ssl_certificate {cert};\n        ssl_certificate_key {key};\n        ssl_protocols TLSv1.2 TLSv1.3;\n"
+    );
+    Ok((" ssl", lines))
+}
+
+/// A request holds two connections, and a file each way. `proxy_max_temp_file_size` does not hold
+/// for what is cached; for the rest 0 streams at the client's pace instead of writing files.
+fn proxy_config(spec: &ProxySpec, place: &Place<'_>, build: &str) -> Result<String, SubjectError> {
+    let directives = place.directives("the directives for nginx")?;
+    let (listen, tls) = tls_lines(spec.tls, place)?;
+    let disk_bytes = spec.store_bytes();
+    let keys_megabytes = (disk_bytes / BLOCK_BYTES / KEYS_PER_MEGABYTE).max(8);
+    Ok(format!(
+        "worker_processes {workers};
+worker_rlimit_nofile {files};
+pid {pid};
+error_log {log} warn;
+daemon off;
+events {{
+    worker_connections {files};
+}}
+http {{
+{temporary}    access_log off;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_requests 1000000000;
+    keepalive_timeout 600s;
+    client_max_body_size 0;
+    proxy_cache_path {cache} levels=1:2 keys_zone=store:{keys_megabytes}m max_size={disk_bytes} inactive=365d use_temp_path=off;
+    map \"$http_cache_control $http_pragma\" $reload {{
+        default 0;
+        ~*no-cache 1;
+    }}
+    map $upstream_http_content_length $too_large {{
+        default 0;
+{too_large}    }}
+    upstream origin {{
+        server {origin} max_fails=0;
+        keepalive {connections};
+        keepalive_requests 1000000000;
+    }}
+    server {{
+        listen {host}:{port}{listen};
+        server_name localhost;
+{tls}{directives}        location / {{
+            proxy_pass http://origin;
+            proxy_http_version 1.1;
+            proxy_set_header Connection \"\";
+            proxy_set_header Host $http_host;
+            proxy_read_timeout 600s;
+            proxy_send_timeout 600s;
+            proxy_max_temp_file_size 0;
+            proxy_cache store;
+            proxy_cache_key $request_uri;
+            proxy_cache_revalidate on;
+            proxy_cache_bypass $reload;
+            proxy_no_cache $too_large;
+            add_header X-Cache $upstream_cache_status always;
+        }}
+    }}
+}}
+",
+        workers = cores(place),
+        files = descriptors(place),
+        connections = connections(place),
+        pid = quoted(&place.dir.join("nginx.pid")),
+        log = quoted(&place.dir.join("error.log")),
+        temporary = temporary_paths("", build, &place.dir, "\n"),
+        cache = quoted(&place.dir.join(CACHE)),
+        too_large = longer_than(spec.largest_object_bytes()),
+        origin = spec.origin,
+        host = place.context.host(),
+        port = place.port,
+    ))
+}
+
+/// Lines of a `map` with 1 for decimal numbers above `most`. nginx compares no numbers, so it is
+/// done by digits: more of them, or as many with a larger one after an equal beginning.
+fn longer_than(most: u64) -> String {
+    let digits = most.to_string();
+    let mut lines = format!("        \"~^[0-9]{{{},}}$\" 1;\n", digits.len() + 1);
+    for (at, digit) in digits.char_indices().filter(|&(_, digit)| digit != '9') {
+        let (same, rest) = (&digits[..at], digits.len() - at - 1);
+        let larger = char::from(digit as u8 + 1);
+        lines += &format!("        \"~^{same}[{larger}-9][0-9]{{{rest}}}$\" 1;\n");
+    }
+    lines
 }
 
 /// Lines before and in the server block: how long replies may be kept, and a number for each, by which hits are told. Half
@@ -173,23 +268,7 @@ fn version(build: &str) -> Option<[u32; 3]> {
     Some([numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?])
 }
 
-/// The types both servers are told, so that they send the same headers.
-pub(crate) const MIME_TYPES: &[(&str, &str)] = &[
-    ("text/html", "html htm"),
-    ("text/css", "css"),
-    ("text/plain", "txt"),
-    ("application/javascript", "js"),
-    ("application/json", "json"),
-    ("application/pdf", "pdf"),
-    ("application/xml", "xml rss"),
-    ("image/gif", "gif"),
-    ("image/jpeg", "jpg jpeg"),
-    ("image/png", "png"),
-    ("image/svg+xml", "svg"),
-    ("image/x-icon", "ico"),
-];
-
-pub(crate) fn users_config(place: &Place<'_>, path: &Path, build: &str) -> Result<String, SubjectError> {
+fn users_config(place: &Place<'_>, path: &Path, build: &str) -> Result<String, SubjectError> {
     let text = place.read(path)?;
     let original = place.context.at_home(path);
     let wrong =
@@ -232,7 +311,7 @@ fn http_block(text: &str) -> Option<usize> {
 }
 
 /// A directory for each kind of temporary file this build of nginx knows and `text` does not set.
-pub(crate) fn temporary_paths(text: &str, build: &str, dir: &Path, end: &str) -> String {
+fn temporary_paths(text: &str, build: &str, dir: &Path, end: &str) -> String {
     let kinds = [
         ("client_body", ""),
         ("proxy", "proxy"),
@@ -252,7 +331,7 @@ pub(crate) fn temporary_paths(text: &str, build: &str, dir: &Path, end: &str) ->
 }
 
 /// What bakeoff needs in the main context and the configuration does not say.
-pub(crate) fn missing_globals(config: &str, dir: &Path) -> String {
+fn missing_globals(config: &str, dir: &Path) -> String {
     let wanted = [
         ("daemon", "off".to_owned()),
         ("pid", quoted(&dir.join("nginx.pid"))),
@@ -264,6 +343,10 @@ pub(crate) fn missing_globals(config: &str, dir: &Path) -> String {
         .map(|(directive, value)| format!("{directive} {value};"))
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+fn store(gauge: &Gauge<'_>) -> Result<StoreReading, StoreError> {
+    gauge.directory(|name| name.len() == 32) // an MD5 of the key; files being written end in a number
 }
 
 #[cfg(test)]
@@ -302,5 +385,17 @@ mod tests {
             with_private_paths("http {\n}", build, Path::new("/d")).contains("access_log \"/d/access.log\";")
         );
         assert_eq!(with_private_paths("events {}", build, Path::new("/d")), "events {}");
+    }
+
+    #[test]
+    fn numbers_above_a_limit_are_told_by_their_digits() {
+        let lines = longer_than(1_390);
+        let expected = [
+            "\"~^[0-9]{5,}$\" 1;",
+            "\"~^[2-9][0-9]{3}$\" 1;",
+            "\"~^1[4-9][0-9]{2}$\" 1;",
+            "\"~^139[1-9][0-9]{0}$\" 1;",
+        ];
+        assert_eq!(lines.lines().map(str::trim).collect::<Vec<_>>(), expected);
     }
 }

@@ -8,13 +8,36 @@
 //! product says of hits comes from its `header_rewrite` plugin. The user's configuration is a
 //! `records.config`; store, mapping, access and plugins stay ours.
 
-use super::store::{Gauge, StoreError};
-use super::{CACHE, ProxyMode, ProxySpec, StoreReading};
+use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
+use super::{CACHE, ProxyMode, ProxySpec, Row};
 use super::{cores, descriptors, make_dir, program, users_text, version};
 use crate::SubjectError;
 use crate::program::{self as programs, Place, Recipe};
 use serde_json::Value;
 use std::path::Path;
+
+pub(super) const ROW: Row = Row {
+    label: "trafficserver",
+    title: "Traffic Server",
+    debian_packages: "trafficserver",
+    serve: None,
+    front: recipe,
+    environment: Some(environment),
+    store: Some(Store {
+        stores_in: StoresIn::Disk,
+        least_bytes: LEAST_BYTES,
+        most_bytes: u64::MAX,
+        gauge: store,
+        can_revalidate: true,
+        verdict_header: Some("X-Cache"),
+    }),
+    can_forward: true,
+    can_tls: false,
+    numbers_replies: false,
+};
+
+/// It keeps 8 MB of its store free.
+const LEAST_BYTES: u64 = 32 << 20;
 
 /// The path of the gauge, which no object of ours has.
 const GAUGE: &str = "bakeoff-gauge";
@@ -36,12 +59,12 @@ const EVERYBODY: &str = "ip_allow:
     methods: ALL
 ";
 
-pub(super) fn environment(place: &Place<'_>) -> Vec<(String, String)> {
+fn environment(place: &Place<'_>) -> Vec<(String, String)> {
     vec![("TS_RUNROOT".to_owned(), place.dir.join("runroot.yaml").display().to_string())]
 }
 
-pub(super) fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
-    let server = program(spec, place, &["traffic_server"])?;
+fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+    let server = program(&ROW, place, &["traffic_server"])?;
     for name in [CACHE, "etc", "run", "log"] {
         make_dir(place, name)?;
     }
@@ -141,7 +164,7 @@ CONFIG proxy.config.crash_log_helper STRING NULL
     ))
 }
 
-pub(super) fn store(gauge: &Gauge<'_>) -> Result<StoreReading, StoreError> {
+fn store(gauge: &Gauge<'_>) -> Result<StoreReading, StoreError> {
     let page = gauge.page(&format!("/{GAUGE}"), &gauge.address.to_string())?;
     let unclear = |wanted| StoreError::Unclear { asked: "stats_over_http".to_owned(), wanted };
     let all: Value = serde_json::from_str(&page).map_err(|_| unclear("anything in JSON"))?;

@@ -5,7 +5,7 @@
 //! up). Owns the reading and the ways to ask that several products share. Evicts and judges
 //! nothing.
 
-use super::{CACHE, Product, ProxySpec, apache, haproxy, nginx, squid, trafficserver, varnish};
+use super::{CACHE, ProxySpec};
 use crate::SubjectError;
 use crate::running::Running;
 use std::fs;
@@ -17,6 +17,40 @@ use std::time::Duration;
 
 /// How long a gauge may take to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Where a product keeps objects. Copies in memory of what is on disk are no room of their own: neither the
+/// page cache's nor those in Traffic Server's RAM cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StoresIn {
+    /// In memory only.
+    Memory,
+    /// On disk only.
+    Disk,
+    /// In one store, which is in memory or on disk.
+    Either,
+    /// In memory and on disk.
+    Both,
+}
+
+/// The store of a product.
+pub(super) struct Store {
+    pub(super) stores_in: StoresIn,
+    /// Its room, at least.
+    pub(super) least_bytes: u64,
+    /// Its room, at most.
+    pub(super) most_bytes: u64,
+    /// Reads how full it is.
+    pub(super) gauge: fn(&Gauge<'_>) -> Result<StoreReading, StoreError>,
+    /// What is stale is asked for again instead of fetched anew.
+    pub(super) can_revalidate: bool,
+    /// The reply header in which our configuration says hit or miss.
+    pub(super) verdict_header: Option<&'static str>,
+}
+
+impl Store {
+    /// Less than that, and what the store needs for itself leaves too little for objects.
+    pub(super) const LEAST_BYTES: u64 = 8 << 20;
+}
 
 /// What a gauge shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +71,9 @@ pub struct StoreReading {
 /// Why a gauge cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
+    /// It keeps nothing.
+    #[error("it keeps nothing")]
+    None,
     /// It runs already and its files are not ours.
     #[error("bakeoff did not start it, so its store cannot be seen")]
     NotOurs,
@@ -67,14 +104,8 @@ pub fn store(spec: &ProxySpec, running: &Running) -> Result<StoreReading, Subjec
         let dir = running.dir.as_deref().ok_or(StoreError::NotOurs)?;
         let config = running.config.as_deref().unwrap_or_default();
         let gauge = Gauge { spec, address: running.address, dir, config };
-        match spec.product {
-            Product::Squid => squid::store(&gauge),
-            Product::Varnish => varnish::store(&gauge),
-            Product::Nginx => nginx::store(&gauge),
-            Product::Apache => apache::store(&gauge),
-            Product::TrafficServer => trafficserver::store(&gauge),
-            Product::HaProxy => haproxy::store(&gauge),
-        }
+        let store = spec.product.row().store.as_ref().ok_or(StoreError::None)?;
+        (store.gauge)(&gauge)
     };
     let product = spec.product.title();
     read().map_err(|source| SubjectError::Store { arm: running.arm.clone(), product, source })

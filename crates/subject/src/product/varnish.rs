@@ -5,8 +5,8 @@
 //! Transient store, outside that room. Its shared-memory log stays on, as always; nothing reads it.
 //! The user's configuration is a VCL file; where it listens and what it stores is ours.
 
-use super::store::{Gauge, StoreError};
-use super::{CACHE, ProxySpec, StoreReading};
+use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
+use super::{CACHE, ProxySpec, Row};
 use super::{connections, make_dir, program, users_text, version};
 use crate::SubjectError;
 use crate::program::{self as programs, Place, Recipe};
@@ -14,6 +14,26 @@ use serde_json::Value;
 use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+pub(super) const ROW: Row = Row {
+    label: "varnish",
+    title: "Varnish",
+    debian_packages: "varnish",
+    serve: None,
+    front: recipe,
+    environment: None,
+    store: Some(Store {
+        stores_in: StoresIn::Either,
+        least_bytes: Store::LEAST_BYTES,
+        most_bytes: u64::MAX,
+        gauge: store,
+        can_revalidate: true,
+        verdict_header: Some("X-Cache"),
+    }),
+    can_forward: false,
+    can_tls: false,
+    numbers_replies: false,
+};
 
 /// The directory for its shared memory and its compiled configuration.
 const WORK: &str = "varnish";
@@ -29,8 +49,8 @@ const NUKE_LIMIT: u64 = 10_000_000;
 /// thinks.
 const LEAST_THREADS: usize = 5_000;
 
-pub(super) fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
-    let varnishd = program(spec, place, &["varnishd"])?;
+fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+    let varnishd = program(&ROW, place, &["varnishd"])?;
     let config = match &spec.config {
         None => own_config(spec, place)?,
         Some(path) => users_text(place, path, None)?,
@@ -126,7 +146,7 @@ sub vcl_deliver {{
     ))
 }
 
-pub(super) fn store(gauge: &Gauge<'_>) -> Result<StoreReading, StoreError> {
+fn store(gauge: &Gauge<'_>) -> Result<StoreReading, StoreError> {
     let silent = |source| StoreError::Silent { asked: "varnishstat".to_owned(), source };
     let stat = programs::find(&["varnishstat"])
         .ok_or_else(|| silent(io::Error::other("there is no such program")))?;

@@ -6,13 +6,33 @@
 //! they begin at 90 % of the disk store (`cache_swap_low`, Squid's default), which is therefore
 //! what the gauge gives as capacity.
 
-use super::store::{Gauge, StoreError};
-use super::{CACHE, ProxyMode, ProxySpec, StoreReading};
+use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
+use super::{CACHE, ProxyMode, ProxySpec, Row};
 use super::{descriptors, make_dir, program, users_text, version};
 use crate::SubjectError;
 use crate::config::sets;
 use crate::program::{Place, Recipe};
 use std::path::Path;
+
+pub(super) const ROW: Row = Row {
+    label: "squid",
+    title: "Squid",
+    debian_packages: "squid",
+    serve: None,
+    front: recipe,
+    environment: None,
+    store: Some(Store {
+        stores_in: StoresIn::Both,
+        least_bytes: Store::LEAST_BYTES,
+        most_bytes: u64::MAX,
+        gauge: store,
+        can_revalidate: true,
+        verdict_header: Some("X-Cache"),
+    }),
+    can_forward: true,
+    can_tls: false,
+    numbers_replies: false,
+};
 
 /// How our configuration calls it: the cache manager answers to that name only.
 const NAME: &str = "bakeoff-squid";
@@ -20,8 +40,8 @@ const NAME: &str = "bakeoff-squid";
 /// Of the disk store, from where objects are thrown out.
 const LOW_WATER_PERCENT: u64 = 90;
 
-pub(super) fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
-    let squid = program(spec, place, &["squid"])?;
+fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+    let squid = program(&ROW, place, &["squid"])?;
     let config = match &spec.config {
         None => own_config(spec, place)?,
         Some(path) => users_config(place, path)?,
@@ -119,7 +139,7 @@ fn users_config(place: &Place<'_>, path: &Path) -> Result<String, SubjectError> 
     Ok(format!("{}\n{globals}", text.trim_end()))
 }
 
-pub(super) fn store(gauge: &Gauge<'_>) -> Result<StoreReading, StoreError> {
+fn store(gauge: &Gauge<'_>) -> Result<StoreReading, StoreError> {
     let path = "/squid-internal-mgr/info";
     let page = gauge.page(path, &format!("{}:{}", manager_name(gauge.config), gauge.address.port()))?;
     let unclear = |wanted| StoreError::Unclear { asked: format!("http://{}{path}", gauge.address), wanted };

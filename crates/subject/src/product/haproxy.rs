@@ -5,8 +5,8 @@
 //! client. The gauge is `show cache` on a socket in the private directory, which lists every
 //! object: ask it rarely. It does not count what it throws out.
 
-use super::store::{Gauge, StoreError};
-use super::{CACHE, ProxySpec, StoreReading};
+use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
+use super::{CACHE, ProxySpec, Row};
 use super::{connections, cores, make_dir, program, users_text, version};
 use crate::SubjectError;
 use crate::program::{Place, Recipe};
@@ -16,6 +16,29 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
+
+pub(super) const ROW: Row = Row {
+    label: "haproxy",
+    title: "HAProxy",
+    debian_packages: "haproxy",
+    serve: None,
+    front: recipe,
+    environment: None,
+    store: Some(Store {
+        stores_in: StoresIn::Memory,
+        least_bytes: Store::LEAST_BYTES,
+        most_bytes: MOST_BYTES,
+        gauge: store,
+        can_revalidate: false,
+        verdict_header: None,
+    }),
+    can_forward: false,
+    can_tls: false,
+    numbers_replies: false,
+};
+
+/// It takes the size of its cache in whole megabytes, up to this many.
+const MOST_BYTES: u64 = 4095 << 20;
 
 /// The socket for the gauge, in the private directory, which HAProxy runs in.
 const SOCKET: &str = "stats.sock";
@@ -30,8 +53,8 @@ const BLOCK_BYTES: u64 = 1024;
 /// HAProxy caps freshness at this, by default at 60 s.
 const MOST_AGE_SECONDS: u64 = 10 * 365 * 86_400;
 
-pub(super) fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
-    let haproxy = program(spec, place, &["haproxy"])?;
+fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+    let haproxy = program(&ROW, place, &["haproxy"])?;
     make_dir(place, CACHE)?;
     let config = match &spec.config {
         None => own_config(spec, place)?,
@@ -93,7 +116,7 @@ backend origin
     ))
 }
 
-pub(super) fn store(gauge: &Gauge<'_>) -> Result<StoreReading, StoreError> {
+fn store(gauge: &Gauge<'_>) -> Result<StoreReading, StoreError> {
     let asked = || format!("`show cache` on {}", gauge.dir.join(SOCKET).display());
     let said = ask(gauge.dir, "show cache\n");
     let said = said.map_err(|source| StoreError::Silent { asked: asked(), source })?;

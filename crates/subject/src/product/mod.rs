@@ -1,0 +1,332 @@
+//! Products that bakeoff knows: started as servers of the site, and between clients and a server.
+//!
+//! Measuring side, cold path. Started like every subject, under a guardian, unprivileged, with all
+//! files in the private directory. One file a product: a row that says what it can, its
+//! configurations, how it is started, its gauge. This file has the closed list of them; `spec` is what can be
+//! asked of one in front, `store` what a gauge reading is. Judges no hits: robots
+//! and origin do, from outside.
+//!
+//! Our configurations make a shared cache that obeys the origin and lets a reader compare products:
+//! - fresh is what `Cache-Control` or `Expires` says; what says nothing is not kept by guess, and
+//!   nothing stale is given out. What is stale is kept and revalidated, where the product can.
+//! - a client's `Cache-Control: no-cache` (a reload) reaches the origin.
+//! - the largest object is an eighth of the store, larger ones are passed through (not in Traffic
+//!   Server, see [`ProxySpec::largest_object_bytes`]).
+//! - connections to clients may be idle for ten minutes; connections to the origin are kept.
+//! - 2,000 requests in flight, or `Context::connections` if that is more.
+//! - no access log. What the product says of a hit is in a reply header, where it can.
+//! - concurrent misses as is the product's default: see [`Product`].
+
+mod apache;
+mod haproxy;
+mod nginx;
+mod spec;
+mod squid;
+mod store;
+mod trafficserver;
+mod varnish;
+
+pub use spec::{ProxyMode, ProxyRefusal, ProxySpec};
+pub use store::{StoreError, StoreReading, StoresIn, store};
+
+use crate::SubjectError;
+use crate::config::demand_port;
+use crate::context::Context;
+use crate::program::{self, Place, Recipe, Subject};
+use crate::user::Runner;
+use std::path::{Path, PathBuf};
+use store::Store;
+
+/// The programs that bakeoff can start by name, all of them Debian's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Product {
+    /// Squid. Concurrent misses each go to the origin until the first reply's head is there
+    /// (`collapsed_forwarding` is off by default); later ones share its body.
+    Squid,
+    /// Varnish. Concurrent misses wait for the first (its default, request coalescing).
+    Varnish,
+    /// nginx with `proxy_cache`. Concurrent misses each go to the origin (`proxy_cache_lock` is
+    /// off by default).
+    Nginx,
+    /// Apache httpd with `mod_cache_disk`. Concurrent misses each go to the origin (`CacheLock` is
+    /// off by default).
+    Apache,
+    /// Apache Traffic Server. A concurrent miss waits half a second for the first one's reply, to
+    /// share it (`enable_read_while_writer` is on by default, with 10 tries at 50 ms); then it goes
+    /// to the origin.
+    TrafficServer,
+    /// HAProxy with its small-object cache. Concurrent misses each go to the origin; it has no
+    /// collapsing, and it never revalidates.
+    HaProxy,
+}
+
+impl Product {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Squid, Self::Varnish, Self::Nginx, Self::Apache, Self::TrafficServer, Self::HaProxy];
+
+    /// What its file says of it.
+    const fn row(self) -> &'static Row {
+        match self {
+            Self::Squid => &squid::ROW,
+            Self::Varnish => &varnish::ROW,
+            Self::Nginx => &nginx::ROW,
+            Self::Apache => &apache::ROW,
+            Self::TrafficServer => &trafficserver::ROW,
+            Self::HaProxy => &haproxy::ROW,
+        }
+    }
+
+    /// Its name in plans and results.
+    pub const fn label(self) -> &'static str {
+        self.row().label
+    }
+
+    /// Its name in sentences.
+    pub const fn title(self) -> &'static str {
+        self.row().title
+    }
+
+    /// The product with this label.
+    pub fn from_label(label: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|product| product.label() == label)
+    }
+
+    /// The Debian packages it needs, as `apt-get install` takes them.
+    pub const fn debian_packages(self) -> &'static str {
+        self.row().debian_packages
+    }
+
+    /// Those that serve the site.
+    pub fn servers() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|product| product.row().serve.is_some())
+    }
+
+    /// Those that can stand before a server.
+    pub fn fronts() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter()
+    }
+
+    /// Those that keep replies in a store.
+    pub fn caches() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|product| product.stores_in().is_some())
+    }
+
+    /// Where its store for objects is; none: it keeps nothing.
+    pub fn stores_in(self) -> Option<StoresIn> {
+        self.row().store.as_ref().map(|store| store.stores_in)
+    }
+
+    /// It can be asked with whole URLs.
+    pub const fn can_forward(self) -> bool {
+        self.row().can_forward
+    }
+
+    /// In front of a server with our configuration, it can speak TLS with clients.
+    pub const fn can_tls(self) -> bool {
+        self.row().can_tls
+    }
+
+    /// It asks the origin whether a stale object is still good, instead of fetching it anew.
+    pub fn can_revalidate(self) -> bool {
+        self.row().store.as_ref().is_some_and(|store| store.can_revalidate)
+    }
+
+    /// The reply header in which our configuration makes it say hit or miss; the words are the
+    /// product's. (Squid from version 6 adds `Cache-Status`.)
+    pub fn verdict_header(self) -> Option<&'static str> {
+        self.row().store.as_ref().and_then(|store| store.verdict_header)
+    }
+
+    /// As a server with our configuration it numbers its replies, where caches may stand before it.
+    pub const fn numbers_replies(self) -> bool {
+        self.row().numbers_replies
+    }
+}
+
+/// What can be said of a product, and how it is started.
+struct Row {
+    label: &'static str,
+    title: &'static str,
+    debian_packages: &'static str,
+    /// As a server; none: it serves no files.
+    serve: Option<fn(&Server, &Place<'_>) -> Result<Recipe, SubjectError>>,
+    /// Between clients and a server.
+    front: fn(&ProxySpec, &Place<'_>) -> Result<Recipe, SubjectError>,
+    /// What it wants in its environment.
+    environment: Option<fn(&Place<'_>) -> Vec<(String, String)>>,
+    /// None: it keeps nothing.
+    store: Option<Store>,
+    can_forward: bool,
+    can_tls: bool,
+    numbers_replies: bool,
+}
+
+impl Row {
+    fn environment(&self, place: &Place<'_>) -> Vec<(String, String)> {
+        self.environment.map(|environment| environment(place)).unwrap_or_default()
+    }
+}
+
+/// A product as a server of the site.
+pub(crate) struct Server {
+    pub(crate) product: Product,
+    /// The user's configuration; none: ours.
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) tls: bool,
+}
+
+impl Subject for Server {
+    fn tls(&self) -> bool {
+        self.tls
+    }
+
+    fn runner(&self) -> Option<Runner> {
+        Runner::unprivileged()
+    }
+
+    fn environment(&self, place: &Place<'_>) -> Result<Vec<(String, String)>, SubjectError> {
+        Ok(self.product.row().environment(place))
+    }
+
+    fn recipe(&self, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+        let Some(serve) = self.product.row().serve else {
+            let (product, refusal) = (self.product.title(), ProxyRefusal::ServesNothing);
+            return Err(SubjectError::Proxy { arm: place.arm(), product, refusal });
+        };
+        Ok(Recipe { cwd: place.dir.clone(), ..serve(self, place)? })
+    }
+}
+
+/// The types that servers are told, so that they send the same headers.
+const MIME_TYPES: &[(&str, &str)] = &[
+    ("text/html", "html htm"),
+    ("text/css", "css"),
+    ("text/plain", "txt"),
+    ("application/javascript", "js"),
+    ("application/json", "json"),
+    ("application/pdf", "pdf"),
+    ("application/xml", "xml rss"),
+    ("image/gif", "gif"),
+    ("image/jpeg", "jpg jpeg"),
+    ("image/png", "png"),
+    ("image/svg+xml", "svg"),
+    ("image/x-icon", "ico"),
+];
+
+/// The directory for objects, in the private one; removed when the proxy has ended.
+const CACHE: &str = "cache";
+
+/// Requests in flight at least: hundreds a second at an origin that thinks for 3 s.
+const LEAST_CONNECTIONS: usize = 2_000;
+
+/// The surroundings with the names that a proxy's configuration may use.
+pub(crate) fn context<'a>(spec: &ProxySpec, around: &Context<'a>) -> Context<'a> {
+    let mut context = around.clone();
+    let values = [
+        ("origin", spec.origin.to_string()),
+        ("origin_host", spec.origin.ip().to_string()),
+        ("origin_port", spec.origin.port().to_string()),
+        ("memory_bytes", spec.memory_bytes.to_string()),
+        ("disk_bytes", spec.disk_bytes.unwrap_or(0).to_string()),
+    ];
+    context.values.extend(values.map(|(name, value)| (name.to_owned(), value)));
+    context
+}
+
+impl Subject for ProxySpec {
+    fn tls(&self) -> bool {
+        self.tls
+    }
+
+    fn runner(&self) -> Option<Runner> {
+        Runner::unprivileged()
+    }
+
+    fn environment(&self, place: &Place<'_>) -> Result<Vec<(String, String)>, SubjectError> {
+        Ok(self.product.row().environment(place))
+    }
+
+    fn recipe(&self, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+        if let Some(refusal) = self.refusal() {
+            let product = self.product.title();
+            return Err(SubjectError::Proxy { arm: place.arm(), product, refusal });
+        }
+        let recipe = (self.product.row().front)(self, place)?;
+        Ok(Recipe { cwd: place.dir.clone(), litter: Some(place.dir.join(CACHE)), ..recipe })
+    }
+}
+
+/// The first of a product's programs of these names that is there.
+fn program(row: &Row, place: &Place<'_>, names: &[&str]) -> Result<PathBuf, SubjectError> {
+    program::find(names).ok_or_else(|| missing(row, place, names.first().copied().unwrap_or_default()))
+}
+
+/// Some part of a product is not there.
+fn missing(row: &Row, place: &Place<'_>, what: &str) -> SubjectError {
+    SubjectError::NoProgram {
+        arm: place.arm(),
+        program: what.to_owned(),
+        remedy: format!("install it (Debian, Ubuntu: `apt-get install {}`)", row.debian_packages),
+    }
+}
+
+/// The first line that a program says of its version that has a digit in it, without `before`;
+/// none, and no error, when it says nothing.
+fn version(program: &Path, question: &str, before: &str) -> Option<String> {
+    let said = program::ask(program, question).ok()?;
+    let line = said.lines().find(|line| line.contains(|c: char| c.is_ascii_digit()))?.trim();
+    Some(line.strip_prefix(before).unwrap_or(line).trim().to_owned())
+}
+
+/// A new directory in the private one, which becomes the server's.
+fn make_dir(place: &Place<'_>, name: &str) -> Result<PathBuf, SubjectError> {
+    let path = place.dir.join(name);
+    match std::fs::create_dir(&path) {
+        Ok(()) => Ok(path),
+        Err(source) => Err(SubjectError::Dir { arm: place.arm(), path, source }),
+    }
+}
+
+/// The user's configuration with the substitutions made. `listen` is the line that makes it listen
+/// where bakeoff looks; none: that is said elsewhere.
+fn users_text(place: &Place<'_>, path: &Path, listen: Option<&str>) -> Result<String, SubjectError> {
+    let text = place.read(path)?;
+    let origin = place.context.at_home(path).display().to_string();
+    let wrong = |source| SubjectError::Config { arm: place.arm(), origin: origin.clone(), source };
+    if let Some(example) = listen {
+        demand_port(&text, example).map_err(wrong)?;
+    }
+    place.substitutions().file(&text).map_err(wrong)
+}
+
+/// Requests that may be in flight at once.
+fn connections(place: &Place<'_>) -> usize {
+    place.context.connections.max(LEAST_CONNECTIONS)
+}
+
+/// Descriptors for that many requests: one to the client, one to the origin, one for a file.
+fn descriptors(place: &Place<'_>) -> usize {
+    connections(place).saturating_mul(3).saturating_add(1024)
+}
+
+/// The cores it may use.
+fn cores(place: &Place<'_>) -> usize {
+    match place.context.cpus.len() {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        given => given,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_lead_back_to_their_products() {
+        for product in Product::ALL {
+            assert_eq!(Product::from_label(product.label()), Some(product));
+        }
+        assert_eq!(Product::from_label("polygraph"), None);
+    }
+}
