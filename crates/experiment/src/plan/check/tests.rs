@@ -104,11 +104,7 @@ fn fronts_are_products_sections_or_none_and_what_they_cannot_do_is_said_at_its_l
     let names: Vec<&str> = plan.arms[1].fronts.iter().map(|front| front.name.as_str()).collect();
     assert_eq!(names, ["outer", "varnish"]);
     let Work::Requests(work) = plan.work else { panic!("no requests") };
-    assert_eq!(
-        work.max_age,
-        Some(bakeoff_units::Nanos::from_secs(86_400)),
-        "for both arms, printed in the plan's check"
-    );
+    assert_eq!(work.max_age, Some(Nanos::from_secs(86_400)), "for both arms, printed in the plan's check");
     let Work::Requests(work) = parse(GOOD).unwrap().work else { panic!("no requests") };
     assert_eq!(work.max_age, None, "where nothing stands in front nothing is said of it");
     let none = good.replace("\"outer\", \"varnish\"", "\"none\"");
@@ -120,7 +116,11 @@ fn fronts_are_products_sections_or_none_and_what_they_cannot_do_is_said_at_its_l
         ("[front.outer]", "[front.none]", &["no name for a front"]),
         ("product = \"haproxy\"", "product = \"haproxy\"\nenv = {}", &["`env` has no meaning"]),
         ("product = \"haproxy\"", "product = \"haproxy\"\nmemory = \"1MB\"", &["HAProxy"]),
-        ("product = \"haproxy\"", "product = \"haproxy\"\ntls = true", &["speaks no TLS"]),
+        (
+            "product = \"haproxy\"",
+            "product = \"squid\"\ntls = true",
+            &["Squid", "speaks no TLS", "or take nginx"],
+        ),
         ("product = \"haproxy\"", "command = [\"a\"]\nattach = [\"b\"]", &["two programs"]),
         ("product = \"haproxy\"", "attach = [\"b\"]\ntls = true", &["`tls` has no meaning"]),
         ("front = [", "tls = true\nfront = [", &["plain HTTP"]),
@@ -134,6 +134,25 @@ fn fronts_are_products_sections_or_none_and_what_they_cannot_do_is_said_at_its_l
             assert!(message.contains(word), "{to}\nshould say {word}\n{message}");
         }
     }
+}
+
+/// Clients speak TLS with the outermost front, and no two fronts do with one another.
+#[test]
+fn tls_is_for_the_outermost_front_of_those_that_can() {
+    let with = |product: &str, front: &str| {
+        let front = format!("front = [{front}]");
+        parse(
+            &(GOOD.replace("tls = true", &front)
+                + &format!("[front.outer]\nproduct = \"{product}\"\ntls = true\n")),
+        )
+    };
+    for product in Product::fronts() {
+        let checked = with(product.label(), "\"outer\", \"varnish\"");
+        assert_eq!(checked.is_ok(), product.can_tls(), "{product:?}");
+    }
+    assert!(with("haproxy", "\"outer\"").unwrap().arms[1].is_asked_over_tls());
+    let message = with("haproxy", "\"varnish\", \"outer\"").unwrap_err();
+    assert!(message.contains("`outer` speaks TLS") && message.contains("only the outermost"), "{message}");
 }
 
 #[test]
