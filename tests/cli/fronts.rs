@@ -99,6 +99,34 @@ fn fronts_are_asked_one_through_the_other_and_each_keeps_its_own_words() {
     assert_eq!(meters(&yard.results("out"), "front")["hit_ratio"], 1.0);
 }
 
+/// Each that can speak TLS with our configuration, beside one that speaks none.
+#[test]
+fn fronts_speak_tls_with_clients_and_plain_http_with_the_server() {
+    let test = "fronts_speak_tls_with_clients_and_plain_http_with_the_server";
+    let products = [("haproxy", "haproxy"), ("nginx", "nginx"), ("apache", "apache2")];
+    if !products.iter().all(|(_, program)| has(program, test)) {
+        return;
+    }
+    let yard = Yard::new();
+    let mut arms = "[arm.plain]\nserver = \"nginx\"\nfront = [\"haproxy\"]\n".to_owned();
+    for (product, _) in products {
+        arms += &format!(
+            "[front.{product}-tls]\nproduct = \"{product}\"\ntls = true\n\
+             [arm.{product}]\nserver = \"nginx\"\nfront = [\"{product}-tls\"]\n"
+        );
+    }
+    run(&yard, &plan("slice_requests = 60", WALK, &arms)).exits(0);
+    let results = yard.results("out");
+    let subject = |arm: &str| results["arms"][arm]["subject"].clone();
+    assert_eq!(subject("plain")["tls"], Value::Null);
+    for (product, _) in products {
+        let subject = subject(product);
+        assert!(subject["url"].as_str().is_some_and(|url| url.starts_with("https://")), "{subject}");
+        assert!(subject["tls"].as_str().is_some_and(|said| said.starts_with("TLSv1_3")), "{subject}");
+        assert_eq!(results["arms"][product]["failures"].as_u64().unwrap_or(0), 0);
+    }
+}
+
 #[test]
 fn what_answers_by_itself_makes_its_arm_invalid() {
     if !has("haproxy", "what_answers_by_itself_makes_its_arm_invalid") {

@@ -54,6 +54,16 @@ impl Certificate {
     }
 }
 
+impl Certificate {
+    /// Certificate and key in one file of that directory, mode 0600, for programs that want them so.
+    pub(crate) fn in_one_file(&self, dir: &Path) -> std::io::Result<PathBuf> {
+        let path = dir.join("both.pem");
+        let both = fs::read_to_string(&self.cert)? + &fs::read_to_string(&self.key)?;
+        write(&path, &both, 0o600)?;
+        Ok(path)
+    }
+}
+
 /// PEM of authority, certificate and key.
 fn issue() -> Result<(String, String, String), rcgen::Error> {
     let mut authority = params(&[], "bakeoff throw-away authority")?;

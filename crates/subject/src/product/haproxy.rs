@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub(super) const ROW: Row = Row {
@@ -33,7 +33,7 @@ pub(super) const ROW: Row = Row {
         verdict_header: None,
     }),
     can_forward: false,
-    can_tls: false,
+    can_tls: true,
     numbers_replies: false,
 };
 
@@ -56,8 +56,9 @@ const MOST_AGE_SECONDS: u64 = 10 * 365 * 86_400;
 fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
     let haproxy = program(&ROW, place, &["haproxy"])?;
     make_dir(place, CACHE)?;
+    let both = both(place)?;
     let config = match &spec.config {
-        None => own_config(spec, place)?,
+        None => own_config(spec, place, both.as_deref())?,
         Some(path) => users_text(place, path, Some("bind {host}:{port}"))?,
     };
     let gauge = place.write("gauge.cfg", GAUGE)?;
@@ -71,10 +72,30 @@ fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
     Ok(Recipe { argv, version, config: Some(config), ..Recipe::default() })
 }
 
+/// `{dir}/both.pem`, with certificate and key: HAProxy wants them in one file, a user's configuration's too.
+fn both(place: &Place<'_>) -> Result<Option<PathBuf>, SubjectError> {
+    let Some(made) = &place.certificate else { return Ok(None) };
+    let both = made.in_one_file(&place.dir);
+    let path = || place.dir.join("both.pem");
+    both.map(Some).map_err(|source| SubjectError::Dir { arm: place.arm(), path: path(), source })
+}
+
+/// Behind `bind`. Newer versions would offer HTTP/2, which is not asked for at a front.
+fn tls_words(tls: bool, both: Option<&Path>, place: &Place<'_>) -> Result<String, SubjectError> {
+    match (tls, both) {
+        (false, _) => Ok(String::new()),
+        (true, Some(both)) => {
+            Ok(format!(" ssl crt \"{}\" alpn http/1.1 ssl-min-ver TLSv1.2", both.display()))
+        }
+        (true, None) => Err(SubjectError::NoCertificate { arm: place.arm() }),
+    }
+}
+
 /// A reply without a lifetime would be kept for `max-age`, if it has a validator: hence the
 /// condition. A kept connection that the origin closes as a request comes is tried again, but for
 /// POST.
-fn own_config(spec: &ProxySpec, place: &Place<'_>) -> Result<String, SubjectError> {
+fn own_config(spec: &ProxySpec, place: &Place<'_>, both: Option<&Path>) -> Result<String, SubjectError> {
+    let tls = tls_words(spec.tls, both, place)?;
     let directives = place.directives("the directives for HAProxy")?;
     Ok(format!(
         "global
@@ -95,7 +116,7 @@ cache store
     process-vary on
 
 frontend clients
-    bind {host}:{port}
+    bind {host}:{port}{tls}
     http-request cache-use store
     http-response cache-store store if {{ res.hdr(Cache-Control) -m sub -i max-age s-maxage }} or {{ res.hdr(Expires) -m found }}
 {directives}    default_backend origin

@@ -5,7 +5,7 @@ use super::super::file::{ArmSection, FrontSection, PlanFile, WorkloadSection};
 use super::super::{Arm, ArmKind, Work};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
-use bakeoff_subject::{FrontKind, FrontSpec, Product, Spec};
+use bakeoff_subject::{FrontKind, FrontSpec, Product, ProxyRefusal, Spec};
 use bakeoff_units::{Bytes, Nanos};
 
 /// What an arm says that has nothing in front, where others have: so that it can be a level of a factor.
@@ -94,14 +94,6 @@ impl Context<'_> {
 
     fn front_product(&self, product: Product, section: &FrontSection) -> Checked<FrontKind> {
         let tls = section.tls.as_ref().filter(|tls| *tls.as_ref());
-        if let Some(tls) = tls.filter(|_| section.config.is_none()) {
-            let what = format!("our configuration of {} speaks no TLS with clients", product.title());
-            return self.wrong(
-                tls.span(),
-                what,
-                "give it a `config` of yours, or put another front before it",
-            );
-        }
         if let Some(lines) = section.directives.as_ref().filter(|_| section.config.is_some()) {
             let what = "`directives` are for our configuration, and this front has its own";
             return self.wrong(lines.span(), what, "write them into the file that `config` names");
@@ -117,9 +109,11 @@ impl Context<'_> {
             disk_bytes: disk.map(Bytes::get),
         };
         if let Some(refusal) = what.refusal() {
-            let key = section.disk.as_ref().or(section.memory.as_ref());
+            let room = section.disk.as_ref().or(section.memory.as_ref()).map(Spanned::span);
+            let tls = tls.map(Spanned::span);
+            let key = if refusal == ProxyRefusal::NoTls { tls } else { room };
             return self.wrong(
-                key.map_or(0..0, Spanned::span),
+                key.unwrap_or(0..0),
                 format!("{}: {refusal}", product.title()),
                 "see docs/plans.md",
             );
@@ -199,11 +193,19 @@ impl Context<'_> {
                 "take the line out",
             );
         };
-        let has_port = fronts.iter().any(|front| !matches!(front.what, FrontKind::Attached { .. }));
+        let has_port = fronts.iter().any(|front| front.what.has_port());
         if has_port && spec.speaks_tls() {
             let span = arm.tls.as_ref().map_or(list.span(), Spanned::span);
             let help = "take `tls` from the arm, and say `tls = true` in the [front.NAME] that clients ask";
             return self.wrong(span, "a front asks the server behind it over plain HTTP", help);
+        }
+        let mut with_port = fronts.iter().filter(|front| front.what.has_port());
+        if let Some(inner) =
+            with_port.nth(1).into_iter().chain(with_port).find(|front| front.what.speaks_tls())
+        {
+            let what =
+                format!("the front `{}` speaks TLS, and the one before it asks over plain HTTP", inner.name);
+            return self.wrong(list.span(), what, "only the outermost one can have `tls = true`");
         }
         if let (true, Some(limits)) = (has_port, &arm.limits) {
             let help = "take `limits` or `front` out";

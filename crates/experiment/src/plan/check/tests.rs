@@ -116,7 +116,11 @@ fn fronts_are_products_sections_or_none_and_what_they_cannot_do_is_said_at_its_l
         ("[front.outer]", "[front.none]", &["no name for a front"]),
         ("product = \"haproxy\"", "product = \"haproxy\"\nenv = {}", &["`env` has no meaning"]),
         ("product = \"haproxy\"", "product = \"haproxy\"\nmemory = \"1MB\"", &["HAProxy"]),
-        ("product = \"haproxy\"", "product = \"haproxy\"\ntls = true", &["speaks no TLS"]),
+        (
+            "product = \"haproxy\"",
+            "product = \"squid\"\ntls = true",
+            &["Squid", "speaks no TLS", "or take nginx"],
+        ),
         ("product = \"haproxy\"", "command = [\"a\"]\nattach = [\"b\"]", &["two programs"]),
         ("product = \"haproxy\"", "attach = [\"b\"]\ntls = true", &["`tls` has no meaning"]),
         ("front = [", "tls = true\nfront = [", &["plain HTTP"]),
@@ -130,6 +134,25 @@ fn fronts_are_products_sections_or_none_and_what_they_cannot_do_is_said_at_its_l
             assert!(message.contains(word), "{to}\nshould say {word}\n{message}");
         }
     }
+}
+
+/// Clients speak TLS with the outermost front, and no two fronts do with one another.
+#[test]
+fn tls_is_for_the_outermost_front_of_those_that_can() {
+    let with = |product: &str, front: &str| {
+        let front = format!("front = [{front}]");
+        parse(
+            &(GOOD.replace("tls = true", &front)
+                + &format!("[front.outer]\nproduct = \"{product}\"\ntls = true\n")),
+        )
+    };
+    for product in Product::fronts() {
+        let checked = with(product.label(), "\"outer\", \"varnish\"");
+        assert_eq!(checked.is_ok(), product.can_tls(), "{product:?}");
+    }
+    assert!(with("haproxy", "\"outer\"").unwrap().arms[1].is_asked_over_tls());
+    let message = with("haproxy", "\"varnish\", \"outer\"").unwrap_err();
+    assert!(message.contains("`outer` speaks TLS") && message.contains("only the outermost"), "{message}");
 }
 
 #[test]
