@@ -99,11 +99,28 @@ fn fronts_are_asked_one_through_the_other_and_each_keeps_its_own_words() {
     assert_eq!(meters(&yard.results("out"), "front")["hit_ratio"], 1.0);
 }
 
+/// Caddy keeps nothing: all its replies are fetched. As a server it numbers what it sends.
+#[test]
+fn caddy_stands_before_a_server_and_a_cache_stands_before_caddy() {
+    let test = "caddy_stands_before_a_server_and_a_cache_stands_before_caddy";
+    if !["caddy", "nginx", "varnishd"].iter().all(|program| has(program, test)) {
+        return;
+    }
+    let yard = Yard::new();
+    let arms = "[arm.plain]\nserver = \"caddy\"\n\n[arm.front]\nserver = \"nginx\"\nfront = [\"caddy\"]\n\n\
+                [arm.cached]\nserver = \"caddy\"\nfront = [\"varnish\"]\n";
+    run(&yard, &plan("slice_requests = 60", WALK, arms)).exits(0);
+    let results = yard.results("out");
+    let hits = |arm: &str| meters(&results, arm)["hit_ratio"].as_f64();
+    assert_eq!((hits("plain"), hits("front"), hits("cached")), (Some(0.0), Some(0.0), Some(1.0)));
+    assert_eq!(results["arms"]["front"]["subject"]["fronts"][0]["front"], "caddy");
+}
+
 /// Each that can speak TLS with our configuration, beside one that speaks none.
 #[test]
 fn fronts_speak_tls_with_clients_and_plain_http_with_the_server() {
     let test = "fronts_speak_tls_with_clients_and_plain_http_with_the_server";
-    let products = [("haproxy", "haproxy"), ("nginx", "nginx"), ("apache", "apache2")];
+    let products = [("haproxy", "haproxy"), ("nginx", "nginx"), ("apache", "apache2"), ("caddy", "caddy")];
     if !products.iter().all(|(_, program)| has(program, test)) {
         return;
     }

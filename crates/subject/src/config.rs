@@ -83,12 +83,25 @@ impl Substitutions {
 
     /// A configuration file.
     pub(crate) fn file(&self, text: &str) -> Result<String, ConfigError> {
+        self.file_by(text, |name, line| self.demand(name, Some(line)))
+    }
+
+    /// A file in a language that has names in braces of its own: those that are unknown here stay.
+    pub(crate) fn file_with_names_of_its_own(&self, text: &str) -> Result<String, ConfigError> {
+        self.file_by(text, |name, _| self.value(name).unwrap_or_else(|| Ok(format!("{{{name}}}"))))
+    }
+
+    fn file_by(
+        &self,
+        text: &str,
+        put_in: impl Fn(&str, usize) -> Result<String, ConfigError>,
+    ) -> Result<String, ConfigError> {
         let mut done = String::with_capacity(text.len());
         for (index, line) in text.split_inclusive('\n').enumerate() {
             let mut rest = line;
             while let Some((before, name, after)) = next_group(rest) {
                 done.push_str(before);
-                done.push_str(&self.demand(name, Some(index + 1))?);
+                done.push_str(&put_in(name, index + 1)?);
                 rest = after;
             }
             done.push_str(rest);
@@ -202,6 +215,13 @@ mod tests {
         let message = values().file("a\nb {prot}\n").unwrap_err().to_string();
         assert!(message.starts_with("line 2: `{prot}`") && message.contains("{port}"), "{message}");
         assert!(message.ends_with("{dir}, {h2}, {rules}"), "{message}");
+    }
+
+    #[test]
+    fn names_of_another_language_stay_where_it_has_its_own() {
+        let text = "http://{host}:{port} {\n\ttry_files {path} {uri}\n\trespond {rules}\n}\n";
+        let expected = "http://127.0.0.1:81 {\n\ttry_files {path} {uri}\n\trespond 1000\n}\n";
+        assert_eq!(values().file_with_names_of_its_own(text).unwrap(), expected);
     }
 
     #[test]

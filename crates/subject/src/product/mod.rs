@@ -18,6 +18,7 @@
 //! - concurrent misses as is the product's default: see [`Product`].
 
 mod apache;
+mod caddy;
 mod haproxy;
 mod nginx;
 mod spec;
@@ -58,12 +59,21 @@ pub enum Product {
     /// HAProxy with its small-object cache. Concurrent misses each go to the origin; it has no
     /// collapsing, and it never revalidates.
     HaProxy,
+    /// Caddy. It keeps nothing.
+    Caddy,
 }
 
 impl Product {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Squid, Self::Varnish, Self::Nginx, Self::Apache, Self::TrafficServer, Self::HaProxy];
+    pub const ALL: [Self; 7] = [
+        Self::Squid,
+        Self::Varnish,
+        Self::Nginx,
+        Self::Apache,
+        Self::TrafficServer,
+        Self::HaProxy,
+        Self::Caddy,
+    ];
 
     /// What its file says of it.
     const fn row(self) -> &'static Row {
@@ -74,6 +84,7 @@ impl Product {
             Self::Apache => &apache::ROW,
             Self::TrafficServer => &trafficserver::ROW,
             Self::HaProxy => &haproxy::ROW,
+            Self::Caddy => &caddy::ROW,
         }
     }
 

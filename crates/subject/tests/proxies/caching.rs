@@ -239,7 +239,7 @@ fn joins_a_reply_under_way(stage: &Stage) {
     let expected = match stage.spec.product {
         Product::Squid | Product::Varnish => 1..=1,
         Product::TrafficServer => 1..=2,
-        Product::Nginx | Product::Apache | Product::HaProxy => 2..=2,
+        Product::Nginx | Product::Apache | Product::HaProxy | Product::Caddy => 2..=2,
     };
     assert!(expected.contains(&stage.origin.asked(path)), "{:?}", stage.spec.product);
 }

@@ -98,6 +98,7 @@ pub(crate) fn has(product: Product, test: &str) -> bool {
         Product::Apache => "htcacheclean",
         Product::TrafficServer => "traffic_server",
         Product::HaProxy => "haproxy",
+        Product::Caddy => "caddy",
     };
     let found = find_program(&[program]).is_some();
     if !found {

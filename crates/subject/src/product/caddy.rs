@@ -1,0 +1,151 @@
+//! Caddy as a server, and as a reverse proxy that keeps nothing, with our Caddyfile or the user's.
+//!
+//! It has no port for its administration, gets no certificates of its own, and writes below its
+//! private directory only, which is its home. Types of files are those that it knows itself. Names in braces
+//! are also Caddy's own: in a Caddyfile those that bakeoff does not know stay as they are.
+
+use super::{ProxySpec, Row, Server, connections, program, version};
+use crate::SubjectError;
+use crate::config::{demand_port, quoted};
+use crate::program::{Place, Recipe};
+use std::path::Path;
+
+pub(super) const ROW: Row = Row {
+    label: "caddy",
+    title: "Caddy",
+    debian_packages: "caddy",
+    serve: Some(serve),
+    front: proxy,
+    environment: None,
+    store: None,
+    can_forward: false,
+    can_tls: true,
+    numbers_replies: true,
+};
+
+/// How long a connection to the server behind may be idle, below the origin's 15 s, so that no request is sent into a
+/// closing one.
+const IDLE_SECONDS: u64 = 10;
+
+fn serve(server: &Server, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+    let (config, tls) = (server.config.as_deref(), server.tls);
+    recipe(place, config, tls, || {
+        let root = quoted(&place.root);
+        let numbers = for_caches(place);
+        Ok(format!(
+            "{numbers}    root * {root}\n    try_files {{path}} {{path}}/index.html\n    file_server\n"
+        ))
+    })
+}
+
+/// `compression off`: what clients accept is theirs to say.
+fn proxy(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+    recipe(place, spec.config.as_deref(), spec.tls, || {
+        let (origin, most) = (spec.origin, connections(place));
+        Ok(format!(
+            "    reverse_proxy {origin} {{
+        transport http {{
+            versions 1.1
+            compression off
+            keepalive {IDLE_SECONDS}s
+            keepalive_idle_conns {most}
+            keepalive_idle_conns_per_host {most}
+        }}
+    }}
+"
+        ))
+    })
+}
+
+/// How Caddy is started with the user's configuration, or with ours, whose site has these lines.
+fn recipe(
+    place: &Place<'_>,
+    users: Option<&Path>,
+    tls: bool,
+    lines: impl FnOnce() -> Result<String, SubjectError>,
+) -> Result<Recipe, SubjectError> {
+    let caddy = program(&ROW, place, &["caddy"])?;
+    let config = match users {
+        None => own_config(place, tls, &lines()?)?,
+        Some(path) => users_config(place, path)?,
+    };
+    let file = place.write("Caddyfile", &config)?.display().to_string();
+    let words = ["run", "--adapter", "caddyfile", "--config", &file].map(str::to_owned);
+    let argv = std::iter::once(caddy.display().to_string()).chain(words).collect();
+    let version = version(&caddy, "version", "v").map(|line| {
+        let number = line.split_whitespace().next().unwrap_or_default();
+        format!("caddy/{number}")
+    });
+    let logs = vec![place.dir.join("error.log")];
+    Ok(Recipe { argv, version, config: Some(config), logs, ..Recipe::default() })
+}
+
+/// As many cores as it may use are Caddy's own default. At its end it waits for replies under way, and would so for ever.
+fn own_config(place: &Place<'_>, tls: bool, lines: &str) -> Result<String, SubjectError> {
+    let directives = place.directives("the directives for Caddy")?;
+    let (scheme, certificate) = if tls {
+        let made = place.demand_certificate()?;
+        ("https", format!("    tls {} {}\n", quoted(&made.cert), quoted(&made.key)))
+    } else {
+        ("http", String::new())
+    };
+    let protocols = match (place.context.http2, tls) {
+        (false, _) => "h1",
+        (true, false) => "h1 h2c",
+        (true, true) => "h1 h2",
+    };
+    Ok(format!(
+        "{{
+    admin off
+    auto_https off
+    storage file_system {data}
+    grace_period 1s
+    log {{
+        output file {log}
+        level WARN
+    }}
+    servers {{
+        protocols {protocols}
+        timeouts {{
+            idle 10m
+        }}
+    }}
+}}
+{scheme}://:{port} {{
+    bind {host}
+{certificate}{directives}{lines}}}
+",
+        data = quoted(&place.dir.join("data")),
+        log = quoted(&place.dir.join("error.log")),
+        host = place.context.host(),
+        port = place.port,
+    ))
+}
+
+/// How long replies may be kept, and a number for each, by which hits are told: 15 of its digits are random. What may be
+/// answered with 304 has none, so that a stored reply keeps the number that it was made with.
+fn for_caches(place: &Place<'_>) -> String {
+    let Some(age) = place.context.max_age else { return String::new() };
+    let seconds = age.get() / 1_000_000_000;
+    format!(
+        "    header Cache-Control \"public, max-age={seconds}\"
+    @whole {{
+        not header If-None-Match *
+        not header If-Modified-Since *
+    }}
+    map {{http.request.uuid}} {{serial}} {{
+        ~^(.{{8}})-(.{{4}})-(.{{4}}) \"serial=${{1}}${{2}}${{3}}\"
+    }}
+    header @whole X-Bakeoff {{serial}}
+"
+    )
+}
+
+fn users_config(place: &Place<'_>, path: &Path) -> Result<String, SubjectError> {
+    let text = place.read(path)?;
+    let origin = place.context.at_home(path).display().to_string();
+    let wrong = |source| SubjectError::Config { arm: place.arm(), origin: origin.clone(), source };
+    // (With an address in it, it would answer requests for that name only.)
+    demand_port(&text, "http://:{port} {` and `bind {host}").map_err(wrong)?;
+    place.substitutions().file_with_names_of_its_own(&text).map_err(wrong)
+}
