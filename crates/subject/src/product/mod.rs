@@ -155,17 +155,22 @@ impl Product {
     }
 }
 
+/// How it is started as a server.
+type Serve = fn(&Server, &Place<'_>) -> Result<Recipe, SubjectError>;
+/// What is added to its environment.
+type Surroundings = fn(&Place<'_>) -> Vec<(String, String)>;
+
 /// What can be said of a product, and how it is started.
 struct Row {
     label: &'static str,
     title: &'static str,
     debian_packages: &'static str,
     /// As a server; none: it serves no files.
-    serve: Option<fn(&Server, &Place<'_>) -> Result<Recipe, SubjectError>>,
+    serve: Option<Serve>,
     /// Between clients and a server.
     front: fn(&ProxySpec, &Place<'_>) -> Result<Recipe, SubjectError>,
     /// What it wants in its environment.
-    environment: Option<fn(&Place<'_>) -> Vec<(String, String)>>,
+    environment: Option<Surroundings>,
     /// None: it keeps nothing.
     store: Option<Store>,
     can_forward: bool,
