@@ -155,17 +155,23 @@ impl Product {
     }
 }
 
+/// Writes a product's files and says how it is started.
+type Start<What> = fn(&What, &Place<'_>) -> Result<Recipe, SubjectError>;
+
+/// Names and values.
+type Environment = fn(&Place<'_>) -> Vec<(String, String)>;
+
 /// What can be said of a product, and how it is started.
 struct Row {
     label: &'static str,
     title: &'static str,
     debian_packages: &'static str,
     /// As a server; none: it serves no files.
-    serve: Option<fn(&Server, &Place<'_>) -> Result<Recipe, SubjectError>>,
+    serve: Option<Start<Server>>,
     /// Between clients and a server.
-    front: fn(&ProxySpec, &Place<'_>) -> Result<Recipe, SubjectError>,
+    front: Start<ProxySpec>,
     /// What it wants in its environment.
-    environment: Option<fn(&Place<'_>) -> Vec<(String, String)>>,
+    environment: Option<Environment>,
     /// None: it keeps nothing.
     store: Option<Store>,
     can_forward: bool,
