@@ -248,7 +248,7 @@ pub(crate) struct CompareArgs {
 /// What is asked for, of `compare` and `peak`.
 #[derive(Args, Debug)]
 pub(crate) struct WorkArgs {
-    /// The server that the configurations are for: nginx or apache
+    /// The server that the configurations are for: nginx, apache or caddy
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
     /// Access log to replay

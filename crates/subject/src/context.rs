@@ -61,9 +61,9 @@ pub struct Context<'a> {
     /// each for at most `start_timeout`. They begin in `home` as a command does. What they leave
     /// running is ended. One that fails ends the start.
     pub prepare: Vec<Vec<String>>,
-    /// Lines for the server block of our own nginx or Apache configuration, with substitutions.
+    /// Lines for the server block of our own configuration of a product, with substitutions.
     pub directives: Option<String>,
-    /// Whether our own nginx or Apache configuration has it speak HTTP/2: over TLS as client and server
+    /// Whether our own configuration of a product has it speak HTTP/2: over TLS as client and server
     /// agree, else with prior knowledge. The origin always does; other subjects are what they are.
     pub http2: bool,
     /// How long caches may keep what our own servers send, where something stands before them.

@@ -5,6 +5,7 @@
 use super::fronts;
 use crate::Failure;
 use crate::args::{UrlArgs, WorkArgs};
+use bakeoff_subject::Product;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -111,9 +112,10 @@ impl Sides<'_> {
     /// The lines of an arm that has this configuration.
     fn server_lines(&self, config: &str) -> Result<String, Failure> {
         let Some(server) = &self.work.server else {
-            return Err(Failure::usage(
-                "say which server the configurations are for: --server nginx or --server apache",
-            ));
+            let known: Vec<String> =
+                Product::servers().map(|product| format!("--server {}", product.label())).collect();
+            let known = known.join(" or ");
+            return Err(Failure::usage(format!("say which server the configurations are for: {known}")));
         };
         let content = std::fs::read_to_string(config).map_err(|why| {
             Failure::usage(format!("{config}: {why}; give a configuration file that can be read"))

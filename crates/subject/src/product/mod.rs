@@ -155,10 +155,11 @@ impl Product {
     }
 }
 
-/// How it is started as a server.
-type Serve = fn(&Server, &Place<'_>) -> Result<Recipe, SubjectError>;
-/// What is added to its environment.
-type Surroundings = fn(&Place<'_>) -> Vec<(String, String)>;
+/// Writes a product's files and says how it is started.
+type Start<What> = fn(&What, &Place<'_>) -> Result<Recipe, SubjectError>;
+
+/// Names and values.
+type Environment = fn(&Place<'_>) -> Vec<(String, String)>;
 
 /// What can be said of a product, and how it is started.
 struct Row {
@@ -166,11 +167,11 @@ struct Row {
     title: &'static str,
     debian_packages: &'static str,
     /// As a server; none: it serves no files.
-    serve: Option<Serve>,
+    serve: Option<Start<Server>>,
     /// Between clients and a server.
-    front: fn(&ProxySpec, &Place<'_>) -> Result<Recipe, SubjectError>,
+    front: Start<ProxySpec>,
     /// What it wants in its environment.
-    environment: Option<Surroundings>,
+    environment: Option<Environment>,
     /// None: it keeps nothing.
     store: Option<Store>,
     can_forward: bool,

@@ -98,6 +98,12 @@ impl Context<'_> {
             let what = "`directives` are for our configuration, and this front has its own";
             return self.wrong(lines.span(), what, "write them into the file that `config` names");
         }
+        if product.stores_in().is_none()
+            && let Some(room) = section.memory.as_ref().or(section.disk.as_ref())
+        {
+            let what = format!("{} keeps nothing, and needs no room", product.title());
+            return self.wrong(room.span(), what, "take the line out");
+        }
         let memory: Bytes = self.quantity(section.memory.as_ref(), MEMORY)?;
         let disk: Option<Bytes> = self.optional(section.disk.as_ref())?;
         let what = FrontKind::Product {

@@ -121,6 +121,7 @@ fn fronts_are_products_sections_or_none_and_what_they_cannot_do_is_said_at_its_l
             "product = \"squid\"\ntls = true",
             &["Squid", "speaks no TLS", "or take nginx"],
         ),
+        ("product = \"haproxy\"", "product = \"caddy\"\ndisk = \"1GB\"", &["Caddy keeps nothing"]),
         ("product = \"haproxy\"", "command = [\"a\"]\nattach = [\"b\"]", &["two programs"]),
         ("product = \"haproxy\"", "attach = [\"b\"]\ntls = true", &["`tls` has no meaning"]),
         ("front = [", "tls = true\nfront = [", &["plain HTTP"]),

@@ -26,12 +26,12 @@ pub struct LimitsSection {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArmSection {
-    /// `origin`, `nginx` or `apache`.
+    /// `origin`, or a product that serves files, such as `nginx`.
     pub server: Option<Spanned<String>>,
-    /// nginx and apache: your configuration; `{host}`, `{port}`, `{root}`, `{cert}`, `{key}` and
+    /// A product: your configuration; `{host}`, `{port}`, `{root}`, `{cert}`, `{key}` and
     /// `{dir}` are filled in.
     pub config: Option<Spanned<String>>,
-    /// nginx and apache: lines for the server block of our own configuration, with the same
+    /// A product: lines for the server block of our own configuration, with the same
     /// substitutions.
     pub directives: Option<Spanned<String>>,
     /// Whether the server speaks TLS. Default false.
