@@ -59,7 +59,12 @@ fn recipe(
 ) -> Result<Recipe, SubjectError> {
     let nginx = program(&ROW, place, &["nginx"])?;
     let build = programs::ask(&nginx, "-V").unwrap_or_default();
-    make_dir(place, "tmp")?;
+    let temporary = place.dir.join("tmp"); // a command before the start may have made it
+    std::fs::create_dir_all(&temporary).map_err(|source| SubjectError::Dir {
+        arm: place.arm(),
+        path: temporary,
+        source,
+    })?;
     let config = match users {
         None => ours(&build)?,
         Some(path) => users_config(place, path, &build)?,
