@@ -221,10 +221,22 @@ fn a_cache_that_is_passed_by_at_higher_rates_has_its_peak_where_that_begins() {
                 [workload]\nkind = \"get\"\nclock = \"constant\"\nurls = [\"/bytes/500\", \"/bytes/600\"]\n\n\
                 [front.shy]\nproduct = \"haproxy\"\nconfig = \"a.cfg\"\n\n\
                 [arm.cache]\nserver = \"origin\"\nfront = [\"shy\"]\n";
-    run(&yard, text).exits(0);
-    let peak = yard.results("out")["peak"].clone();
-    let arm = &peak["arms"]["cache"];
-    let rate = arm["sustained_per_s"].as_f64().or(arm["rate_per_s"].as_f64());
-    assert!(rate.is_some_and(|rate| (100.0..=330.0).contains(&rate)), "{arm}");
-    assert!(arm.to_string().contains("hit-ratio"), "{arm}");
+    let said = run(&yard, text);
+    // Beside other work the search may end without a peak; what a trial that counts says is true all the same.
+    assert!(matches!(said.code(), Some(0 | 4)), "{said:?}");
+    let arm = yard.results("out")["peak"]["arms"]["cache"].clone();
+    for trial in arm["trials"].as_array().unwrap().iter().filter(|trial| trial["verdict"] != "void") {
+        let rate = trial["rate_per_s"].as_f64().unwrap();
+        let passed_by = trial["reasons"].as_array().unwrap().iter().any(|reason| reason == "hit-ratio");
+        assert!(rate < 400.0 || passed_by, "{trial}");
+        assert!(rate > 200.0 || !passed_by, "{trial}");
+    }
+    let rate = arm["rate_per_s"].as_f64();
+    assert!(rate.is_none_or(|rate| rate <= 330.0), "{arm}");
+    if arm["finding"] == "peak" {
+        assert!(rate.is_some_and(|rate| rate >= 100.0), "{arm}");
+        assert!(arm.to_string().contains("hit-ratio"), "{arm}");
+    } else {
+        assert!(arm.to_string().contains("void"), "only other work keeps it from being found: {arm}");
+    }
 }
