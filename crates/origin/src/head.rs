@@ -69,7 +69,7 @@ impl Heads {
 
     /// For replies that a cache may keep, by the `thread`-th of so many threads.
     pub(crate) fn for_caches(caches: ForCaches, thread: usize, threads: usize) -> Self {
-        let seconds = caches.max_age.get() / 1_000_000_000;
+        let seconds = caches.max_age.whole_secs();
         let lines =
             format!("\r\nLast-Modified: {LAST_MODIFIED}\r\nCache-Control: public, max-age={seconds}\r\n");
         Self::with(&lines, Some(Serials { next: thread as u64 + 1, step: threads.max(1) as u64 }))

@@ -8,7 +8,7 @@ use crate::cgroup::{Ceiling, HitMeter};
 use crate::config::Substitutions;
 use crate::context::Context;
 use crate::cpu::Account;
-use crate::front::{FrontKind, FrontSpec};
+use crate::front::FrontSpec;
 use crate::guardian::Guardian;
 use crate::limits::Limits;
 use crate::program;
@@ -26,21 +26,27 @@ use std::time::Duration;
 /// Between two looks at what it printed.
 const GLANCE: Duration = Duration::from_millis(10);
 
+/// Its words, and how the line begins that it prints when it is ready.
+type Words<'f> = (&'f [String], Option<&'f str>);
+
 /// Starts it and returns when it is ready. Nothing of it is left when this fails, except what it printed.
 pub(crate) fn start(
     front: &FrontSpec,
+    words: Words<'_>,
     server: &Running,
     context: &Context<'_>,
 ) -> Result<Running, SubjectError> {
-    context.inside(|| start_here(front, server, context))
+    context.inside(|| start_here(front, words, server, context))
 }
 
-fn start_here(front: &FrontSpec, server: &Running, context: &Context<'_>) -> Result<Running, SubjectError> {
+fn start_here(
+    front: &FrontSpec,
+    (argv, ready): Words<'_>,
+    server: &Running,
+    context: &Context<'_>,
+) -> Result<Running, SubjectError> {
     let clock = MonotonicClock::new();
     let arm = format!("{}.{}", context.arm, front.name);
-    let FrontKind::Attached { argv, ready } = &front.what else {
-        return Err(SubjectError::FrontAsksPlain { arm }); // it has a port: never asked for here
-    };
     let dir_error =
         |path: &Path, source| SubjectError::Dir { arm: arm.clone(), path: path.to_owned(), source };
     let dir = private_dir(&context.base, &arm).map_err(|source| dir_error(&context.base, source))?;
@@ -60,7 +66,7 @@ fn start_here(front: &FrontSpec, server: &Running, context: &Context<'_>) -> Res
         interrupted: context.interrupted,
     };
     let guardian = guard(None, &job)?;
-    await_ready(&job, &guardian, ready.as_deref(), &clock)?;
+    await_ready(&job, &guardian, ready, &clock)?;
     let lost = |source| SubjectError::Guardian { arm: arm.clone(), source, log: dir.join("guardian.log") };
     let account = Account::of(&guardian).map_err(lost)?;
     let hits = HitMeter::open(guardian.groups(), &Ceiling::default());

@@ -52,9 +52,7 @@ impl Certificate {
         write(&key, &fs::read_to_string(&self.key)?, 0o600)?;
         Ok(Self { ca: self.ca.clone(), cert, key })
     }
-}
 
-impl Certificate {
     /// Certificate and key in one file of that directory, mode 0600, for programs that want them so.
     pub(crate) fn in_one_file(&self, dir: &Path) -> std::io::Result<PathBuf> {
         let path = dir.join("both.pem");

@@ -32,26 +32,30 @@ pub struct Chain {
 /// # Errors
 /// As [`start`], naming the part that did not start.
 pub fn start_chain(spec: &Spec, fronts: &[FrontSpec], context: &Context<'_>) -> Result<Chain, SubjectError> {
-    let with_port = || fronts.iter().filter(|front| front.what.has_port());
-    if with_port().next().is_some() && spec.speaks_tls() {
+    if spec.speaks_tls() && fronts.iter().any(|front| front.what.has_port()) {
         return Err(SubjectError::FrontAsksPlain { arm: context.arm.clone() });
     }
     let mut chain = Chain { fronts: Vec::new(), attached: Vec::new(), server: start(spec, context)? };
-    for front in fronts.iter().filter(|front| !front.what.has_port()) {
-        let running = attached::start(front, &chain.server, context)?;
-        chain.attached.push(running);
+    for front in fronts {
+        if let FrontKind::Attached { argv, ready } = &front.what {
+            let running = attached::start(front, (argv, ready.as_deref()), &chain.server, context)?;
+            chain.attached.push(running);
+        }
     }
-    for front in with_port().collect::<Vec<_>>().into_iter().rev() {
+    for front in fronts.iter().rev() {
         let upstream = chain.entry().address;
-        let running = start_front(front, upstream, context)?;
-        chain.fronts.insert(0, running);
+        if let Some(spec) = front.what.spec(upstream) {
+            let running = start_front(front, &spec, upstream, context)?;
+            chain.fronts.insert(0, running);
+        }
     }
     Ok(chain)
 }
 
-/// Starts one front that asks `upstream`.
+/// Starts one front, by its spec, that asks `upstream`.
 fn start_front(
     front: &FrontSpec,
+    spec: &Spec,
     upstream: SocketAddr,
     around: &Context<'_>,
 ) -> Result<Running, SubjectError> {
@@ -67,28 +71,15 @@ fn start_front(
         ("upstream_port", upstream.port().to_string()),
     ];
     context.values.extend(values.map(|(name, value)| (name.to_owned(), value)));
-    let spec = match &front.what {
-        FrontKind::Product { config, directives, .. } => {
-            context.directives.clone_from(directives);
-            if let Some(config) = config {
-                demand_upstream(config, &context)?;
-            }
-            front.what.proxy(upstream).map(Spec::Proxy)
+    if let FrontKind::Product { config, directives, .. } = &front.what {
+        context.directives.clone_from(directives);
+        if let Some(config) = config {
+            demand_upstream(config, &context)?;
         }
-        FrontKind::Command { argv, ready, env, tls } => {
-            Some(Spec::Command { argv: argv.clone(), ready: ready.clone(), env: env.clone(), tls: *tls })
-        }
-        FrontKind::Attached { .. } => None,
-    };
-    match spec {
-        Some(spec) => {
-            let mut running = start(&spec, &context)?;
-            running.tls = front.what.speaks_tls();
-            running.layers.extend(front.standing(&running.substitutions));
-            Ok(running)
-        }
-        None => Err(SubjectError::FrontAsksPlain { arm: context.arm }), // has no port: never asked for here
     }
+    let mut running = start(spec, &context)?;
+    running.layers.extend(front.standing(&running.substitutions));
+    Ok(running)
 }
 
 /// A configuration that never says whom it asks would ask somebody else.

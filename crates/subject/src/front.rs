@@ -4,6 +4,7 @@
 
 use crate::config::Substitutions;
 use crate::product::{Product, ProxyMode, ProxyRefusal, ProxySpec};
+use crate::spec::Spec;
 use crate::stack::Standing;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -86,8 +87,20 @@ impl FrontKind {
         self.proxy(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?.refusal()
     }
 
+    /// How it is started between clients and this server; `None` for what is attached, which has no port.
+    pub(crate) fn spec(&self, upstream: SocketAddr) -> Option<Spec> {
+        match self {
+            Self::Product { .. } => self.proxy(upstream).map(Spec::Proxy),
+            Self::Command { argv, ready, env, tls } => {
+                let (argv, ready, env) = (argv.clone(), ready.clone(), env.clone());
+                Some(Spec::Command { argv, ready, env, tls: *tls })
+            }
+            Self::Attached { .. } => None,
+        }
+    }
+
     /// The product between clients and this server.
-    pub(crate) fn proxy(&self, upstream: SocketAddr) -> Option<ProxySpec> {
+    fn proxy(&self, upstream: SocketAddr) -> Option<ProxySpec> {
         let Self::Product { product, config, tls, memory_bytes, disk_bytes, .. } = self else { return None };
         let spec = ProxySpec {
             product: *product,

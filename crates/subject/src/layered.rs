@@ -11,7 +11,7 @@ use crate::run_command::{Job, Outcome, Status, guard_with, run_command, wait};
 use crate::stack::{self, Stack};
 use crate::words::last_lines;
 use crate::{SubjectError, build_layers};
-use bakeoff_units::{Bytes, MonotonicClock, Nanos};
+use bakeoff_units::{Bytes, MonotonicClock};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -81,12 +81,11 @@ impl Layered {
             after.nanos = after.nanos.since(before.nanos);
             after
         });
-        let used = |after: Nanos, before: Nanos| after.since(before);
         Ok(Outcome {
             status,
             elapsed,
-            user: used(after.0.user, before.0.user),
-            system: used(after.0.system, before.0.system),
+            user: after.0.user.since(before.0.user),
+            system: after.0.system.since(before.0.system),
             cpu,
             max_rss: Bytes::new(after.0.max_rss),
             killed: 0,
@@ -101,10 +100,5 @@ impl Layered {
     /// As [`crate::prove`].
     pub fn prove(&self, context: &Context<'_>) -> Result<Vec<(String, Proof)>, SubjectError> {
         prove_standing(&self.stack.layers, Substitutions::clone, context)
-    }
-
-    /// Violations that its layers say they have noted; `None` when none counts them.
-    pub fn violations_noted(&self) -> Option<u64> {
-        stack::violations_noted(&self.stack.layers)
     }
 }

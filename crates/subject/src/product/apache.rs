@@ -9,10 +9,11 @@
 
 use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
 use super::{
-    CACHE, MIME_TYPES, ProxyMode, ProxySpec, Row, Server, connections, make_dir, missing, program, version,
+    CACHE, MIME_TYPES, ProxyMode, ProxySpec, Row, Server, connections, make_dir, missing, program,
+    users_text, version,
 };
 use crate::SubjectError;
-use crate::config::{demand_port, quoted, sets};
+use crate::config::{quoted, sets};
 use crate::includes;
 use crate::program::{self as programs, Place, Recipe};
 use std::path::{Path, PathBuf};
@@ -296,15 +297,11 @@ fn mime_types() -> String {
 }
 
 fn users_config(place: &Place<'_>, path: &Path) -> Result<String, SubjectError> {
-    let text = place.read(path)?;
-    let original = place.context.at_home(path);
-    let wrong =
-        |source| SubjectError::Config { arm: place.arm(), origin: original.display().to_string(), source };
-    demand_port(&text, "Listen {host}:{port}").map_err(wrong)?;
-    let text = place.substitutions().file(&text).map_err(wrong)?;
+    let text = users_text(place, path, Some("Listen {host}:{port}"))?;
     if sets(&text, "ServerRoot") {
         return Ok(text); // relative paths mean what they meant
     }
+    let original = place.context.at_home(path);
     let homes =
         [original.parent().unwrap_or(Path::new("/")), Path::new("/etc/apache2"), Path::new("/etc/httpd")];
     Ok(includes::absolute(&text, &["includeoptional", "include"], &homes))

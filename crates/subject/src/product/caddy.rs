@@ -4,9 +4,9 @@
 //! private directory only, which is its home. Types of files are those that it knows itself. Names in braces
 //! are also Caddy's own: in a Caddyfile those that bakeoff does not know stay as they are.
 
-use super::{ProxySpec, Row, Server, connections, program, version};
+use super::{ProxySpec, Row, Server, connections, numbered_version, program, users_text_by};
 use crate::SubjectError;
-use crate::config::{demand_port, quoted};
+use crate::config::{Substitutions, quoted};
 use crate::program::{Place, Recipe};
 use std::path::Path;
 
@@ -72,10 +72,7 @@ fn recipe(
     let file = place.write("Caddyfile", &config)?.display().to_string();
     let words = ["run", "--adapter", "caddyfile", "--config", &file].map(str::to_owned);
     let argv = std::iter::once(caddy.display().to_string()).chain(words).collect();
-    let version = version(&caddy, "version", "v").map(|line| {
-        let number = line.split_whitespace().next().unwrap_or_default();
-        format!("caddy/{number}")
-    });
+    let version = numbered_version(&ROW, &caddy, "version", "v");
     let logs = vec![place.dir.join("error.log")];
     Ok(Recipe { argv, version, config: Some(config), logs, ..Recipe::default() })
 }
@@ -126,7 +123,7 @@ fn own_config(place: &Place<'_>, tls: bool, lines: &str) -> Result<String, Subje
 /// answered with 304 has none, so that a stored reply keeps the number that it was made with.
 fn for_caches(place: &Place<'_>) -> String {
     let Some(age) = place.context.max_age else { return String::new() };
-    let seconds = age.get() / 1_000_000_000;
+    let seconds = age.whole_secs();
     format!(
         "    header Cache-Control \"public, max-age={seconds}\"
     @whole {{
@@ -142,10 +139,7 @@ fn for_caches(place: &Place<'_>) -> String {
 }
 
 fn users_config(place: &Place<'_>, path: &Path) -> Result<String, SubjectError> {
-    let text = place.read(path)?;
-    let origin = place.context.at_home(path).display().to_string();
-    let wrong = |source| SubjectError::Config { arm: place.arm(), origin: origin.clone(), source };
     // (With an address in it, it would answer requests for that name only.)
-    demand_port(&text, "http://:{port} {` and `bind {host}").map_err(wrong)?;
-    place.substitutions().file_with_names_of_its_own(&text).map_err(wrong)
+    let listen = Some("http://:{port} {` and `bind {host}");
+    users_text_by(place, path, listen, Substitutions::file_with_names_of_its_own)
 }

@@ -7,14 +7,14 @@
 
 use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
 use super::{CACHE, ProxySpec, Row};
-use super::{connections, cores, make_dir, program, users_text, version};
+use super::{connections, cores, make_dir, numbered_version, program, users_text};
 use crate::SubjectError;
 use crate::program::{Place, Recipe};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 pub(super) const ROW: Row = Row {
@@ -56,46 +56,32 @@ const MOST_AGE_SECONDS: u64 = 10 * 365 * 86_400;
 fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
     let haproxy = program(&ROW, place, &["haproxy"])?;
     make_dir(place, CACHE)?;
-    let both = both(place)?;
+    let tls = if spec.tls { tls_words(place)? } else { String::new() };
     let config = match &spec.config {
-        None => own_config(spec, place, both.as_deref())?,
+        None => own_config(spec, place, &tls)?,
         Some(path) => users_text(place, path, Some("bind {host}:{port}"))?,
     };
     let gauge = place.write("gauge.cfg", GAUGE)?;
     let file = place.write("haproxy.cfg", &config)?;
     let path = |path: &Path| path.display().to_string();
     let argv = [&path(&haproxy), "-db", "-f", &path(&gauge), "-f", &path(&file)].map(str::to_owned).to_vec();
-    let version = version(&haproxy, "-v", "HAProxy version ").map(|line| {
-        let number = line.split_whitespace().next().unwrap_or_default();
-        format!("haproxy/{number}")
-    });
+    let version = numbered_version(&ROW, &haproxy, "-v", "HAProxy version ");
     Ok(Recipe { argv, version, config: Some(config), ..Recipe::default() })
 }
 
-/// `{dir}/both.pem`, with certificate and key: HAProxy wants them in one file, a user's configuration's too.
-fn both(place: &Place<'_>) -> Result<Option<PathBuf>, SubjectError> {
-    let Some(made) = &place.certificate else { return Ok(None) };
-    let both = made.in_one_file(&place.dir);
-    let path = || place.dir.join("both.pem");
-    both.map(Some).map_err(|source| SubjectError::Dir { arm: place.arm(), path: path(), source })
-}
-
-/// Behind `bind`. Newer versions would offer HTTP/2, which is not asked for at a front.
-fn tls_words(tls: bool, both: Option<&Path>, place: &Place<'_>) -> Result<String, SubjectError> {
-    match (tls, both) {
-        (false, _) => Ok(String::new()),
-        (true, Some(both)) => {
-            Ok(format!(" ssl crt \"{}\" alpn http/1.1 ssl-min-ver TLSv1.2", both.display()))
-        }
-        (true, None) => Err(SubjectError::NoCertificate { arm: place.arm() }),
-    }
+/// Behind `bind`, and `{dir}/both.pem`, with certificate and key: HAProxy wants them in one file, a user's
+/// configuration's too. Newer versions would offer HTTP/2, which is not asked for at a front.
+fn tls_words(place: &Place<'_>) -> Result<String, SubjectError> {
+    let both = place.demand_certificate()?.in_one_file(&place.dir);
+    let both =
+        both.map_err(|source| SubjectError::Dir { arm: place.arm(), path: place.dir.clone(), source })?;
+    Ok(format!(" ssl crt \"{}\" alpn http/1.1 ssl-min-ver TLSv1.2", both.display()))
 }
 
 /// A reply without a lifetime would be kept for `max-age`, if it has a validator: hence the
 /// condition. A kept connection that the origin closes as a request comes is tried again, but for
 /// POST.
-fn own_config(spec: &ProxySpec, place: &Place<'_>, both: Option<&Path>) -> Result<String, SubjectError> {
-    let tls = tls_words(spec.tls, both, place)?;
+fn own_config(spec: &ProxySpec, place: &Place<'_>, tls: &str) -> Result<String, SubjectError> {
     let directives = place.directives("the directives for HAProxy")?;
     Ok(format!(
         "global

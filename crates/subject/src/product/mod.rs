@@ -31,7 +31,7 @@ pub use spec::{ProxyMode, ProxyRefusal, ProxySpec};
 pub use store::{StoreError, StoreReading, StoresIn, store};
 
 use crate::SubjectError;
-use crate::config::demand_port;
+use crate::config::{ConfigError, Substitutions, demand_port};
 use crate::context::Context;
 use crate::program::{self, Place, Recipe, Subject};
 use crate::user::Runner;
@@ -296,6 +296,13 @@ fn version(program: &Path, question: &str, before: &str) -> Option<String> {
     Some(line.strip_prefix(before).unwrap_or(line).trim().to_owned())
 }
 
+/// The same as `NAME/NUMBER`; the number is the first word behind `before`.
+fn numbered_version(row: &Row, program: &Path, question: &str, before: &str) -> Option<String> {
+    let line = version(program, question, before)?;
+    let number = line.split_whitespace().next().unwrap_or_default();
+    Some(format!("{}/{number}", row.label))
+}
+
 /// A new directory in the private one, which becomes the server's.
 fn make_dir(place: &Place<'_>, name: &str) -> Result<PathBuf, SubjectError> {
     let path = place.dir.join(name);
@@ -308,13 +315,23 @@ fn make_dir(place: &Place<'_>, name: &str) -> Result<PathBuf, SubjectError> {
 /// The user's configuration with the substitutions made. `listen` is the line that makes it listen
 /// where bakeoff looks; none: that is said elsewhere.
 fn users_text(place: &Place<'_>, path: &Path, listen: Option<&str>) -> Result<String, SubjectError> {
+    users_text_by(place, path, listen, Substitutions::file)
+}
+
+/// The same with substitutions as the product's language wants them.
+fn users_text_by(
+    place: &Place<'_>,
+    path: &Path,
+    listen: Option<&str>,
+    put_in: fn(&Substitutions, &str) -> Result<String, ConfigError>,
+) -> Result<String, SubjectError> {
     let text = place.read(path)?;
     let origin = place.context.at_home(path).display().to_string();
     let wrong = |source| SubjectError::Config { arm: place.arm(), origin: origin.clone(), source };
     if let Some(example) = listen {
         demand_port(&text, example).map_err(wrong)?;
     }
-    place.substitutions().file(&text).map_err(wrong)
+    put_in(&place.substitutions(), &text).map_err(wrong)
 }
 
 /// Requests that may be in flight at once.

@@ -7,9 +7,11 @@
 //! show more for a moment; it does not count what it throws out.
 
 use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
-use super::{CACHE, MIME_TYPES, ProxySpec, Row, Server, connections, cores, descriptors, make_dir, program};
+use super::{
+    CACHE, MIME_TYPES, ProxySpec, Row, Server, connections, cores, descriptors, make_dir, program, users_text,
+};
 use crate::SubjectError;
-use crate::config::{demand_port, quoted, sets};
+use crate::config::{quoted, sets};
 use crate::includes;
 use crate::program::{self as programs, Place, Recipe};
 use bakeoff_units::Nanos;
@@ -81,14 +83,7 @@ fn recipe(
         option("-g", globals);
     }
     let version = build.lines().next().map(|line| line.trim_start_matches("nginx version: ").to_owned());
-    Ok(Recipe {
-        argv,
-        cwd: place.dir.clone(),
-        version,
-        config: Some(config),
-        logs: vec![log],
-        ..Recipe::default()
-    })
+    Ok(Recipe { argv, version, config: Some(config), logs: vec![log], ..Recipe::default() })
 }
 
 fn server_config(server: &Server, place: &Place<'_>, build: &str) -> Result<String, SubjectError> {
@@ -236,7 +231,7 @@ fn longer_than(most: u64) -> String {
 /// of nginx's own is random enough; a 304 has none, so that a stored reply keeps the number that it was made with.
 fn for_caches(max_age: Option<Nanos>) -> (&'static str, String) {
     let Some(age) = max_age else { return ("", String::new()) };
-    let seconds = age.get() / 1_000_000_000;
+    let seconds = age.whole_secs();
     let lines = format!(
         "        add_header Cache-Control \"public, max-age={seconds}\";\n        add_header X-Bakeoff $bakeoff_serial always;\n"
     );
@@ -274,12 +269,8 @@ fn version(build: &str) -> Option<[u32; 3]> {
 }
 
 fn users_config(place: &Place<'_>, path: &Path, build: &str) -> Result<String, SubjectError> {
-    let text = place.read(path)?;
+    let text = users_text(place, path, Some("listen {host}:{port};"))?;
     let original = place.context.at_home(path);
-    let wrong =
-        |source| SubjectError::Config { arm: place.arm(), origin: original.display().to_string(), source };
-    demand_port(&text, "listen {host}:{port};").map_err(wrong)?;
-    let text = place.substitutions().file(&text).map_err(wrong)?;
     let homes = [original.parent().unwrap_or(Path::new("/")), Path::new("/etc/nginx")];
     let text = includes::absolute(&text, &["include"], &homes);
     Ok(with_private_paths(&text, build, &place.dir))

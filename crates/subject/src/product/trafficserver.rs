@@ -10,7 +10,7 @@
 
 use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
 use super::{CACHE, ProxyMode, ProxySpec, Row};
-use super::{cores, descriptors, make_dir, program, users_text, version};
+use super::{cores, descriptors, make_dir, numbered_version, program, users_text};
 use crate::SubjectError;
 use crate::program::{self as programs, Place, Recipe};
 use serde_json::Value;
@@ -87,10 +87,7 @@ fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
     let say = place.write("etc/say.config", SAY)?;
     let plugins = format!("stats_over_http.so {GAUGE}\nheader_rewrite.so {}\n", say.display());
     place.write("etc/plugin.config", &plugins)?;
-    let version = version(&server, "-V", "Traffic Server ").map(|line| {
-        let number = line.split_whitespace().next().unwrap_or_default();
-        format!("trafficserver/{number}")
-    });
+    let version = numbered_version(&ROW, &server, "-V", "Traffic Server ");
     Ok(Recipe {
         argv: vec![server.display().to_string()],
         version,
