@@ -35,12 +35,12 @@ impl Refusals {
     pub fn labels(&self) -> impl Iterator<Item = String> {
         let statuses = (400..600).filter(|status| self.has_status(*status)).map(Refusal::Status);
         let classes = ErrorClass::ALL.into_iter().filter(|class| self.has_class(*class)).map(Refusal::Class);
-        statuses.chain(classes).map(Refusal::label).collect::<Vec<_>>().into_iter()
+        statuses.chain(classes).map(Refusal::label)
     }
 
     /// Whether replies with this status are refusals.
     pub fn has_status(&self, status: u16) -> bool {
-        self.any && self.statuses.contains(status)
+        self.statuses.contains(status)
     }
 
     pub(crate) const fn has_class(&self, class: ErrorClass) -> bool {

@@ -151,9 +151,6 @@ impl Station {
     /// # Errors
     /// As [`Station::run`]; also for HTTP/2, whose heads are not kept.
     pub fn run_heard<S: Source + Listener>(&mut self, job: Job<'_, S>) -> io::Result<(Recording, Vec<S>)> {
-        if S::LISTENS && self.target.protocol != Protocol::Http1 {
-            return Err(unsupported(NEEDS_HTTP1));
-        }
         self.run_lanes(job, None)
     }
 
@@ -166,9 +163,6 @@ impl Station {
         job: Job<'_, S>,
         every: Nanos,
     ) -> io::Result<(Recording, Vec<S>)> {
-        if S::LISTENS && self.target.protocol != Protocol::Http1 {
-            return Err(unsupported(NEEDS_HTTP1));
-        }
         self.run_lanes(job, Some(every))
     }
 
@@ -177,6 +171,9 @@ impl Station {
         job: Job<'_, S>,
         sample_every: Option<Nanos>,
     ) -> io::Result<(Recording, Vec<S>)> {
+        if S::LISTENS && self.target.protocol != Protocol::Http1 {
+            return Err(unsupported("a source that listens needs HTTP/1.1: heads of HTTP/2 are not kept"));
+        }
         if matches!(job.pace, Pace::Pooled(_)) && self.target.protocol != Protocol::Http1 {
             return Err(unsupported("robots with connections of their own need HTTP/1.1"));
         }
@@ -217,11 +214,14 @@ impl Station {
         });
         let done = reports.into_iter().map(|lane| lane.map(|(report, cpu, source)| ((report, cpu), source)));
         let (told, sources): (Vec<_>, Vec<S>) = done.collect::<io::Result<_>>()?;
-        Ok((sum_up(told, start), sources))
+        let mut recording = sum_up(told, start);
+        // What may be refused is counted also where nothing was.
+        for label in engine.refusals.labels() {
+            recording.counters.refused.entry(label).or_insert(0);
+        }
+        Ok((recording, sources))
     }
 }
-
-const NEEDS_HTTP1: &str = "a source that listens needs HTTP/1.1: heads of HTTP/2 are not kept";
 
 fn unsupported(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, why)

@@ -6,7 +6,7 @@ use crate::plan::{LoadClock, RequestWork};
 use crate::run::RunError;
 use crate::run::bench::Part;
 use bakeoff_content::SplitMix64;
-use bakeoff_loadgen::{BodyCheck, Constant, Job, Original, Pace, Pacer, Poisson, Recording, Refusals};
+use bakeoff_loadgen::{BodyCheck, Constant, Job, Original, Pace, Pacer, Poisson, Recording};
 use bakeoff_meter::{Counters, ErrorClass};
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{ListSource, Slice, Statuses};
@@ -230,17 +230,12 @@ fn hear(place: &mut Place, job: Job<'_, ListSource>) -> std::io::Result<Heard> {
 }
 
 /// Not while anything is measured: it takes the generator's core.
-fn judged(place: &mut Place, (mut recording, noted): Heard) -> Recording {
-    name_refusals(&place.refusals, &mut recording.counters);
+pub(super) fn judged<S>(
+    place: &mut Place,
+    (mut recording, noted): (Recording, Vec<Numbered<S>>),
+) -> Recording {
     recording.counters.hits = place.seen.as_mut().map(|seen| seen.judge(noted));
     recording
-}
-
-/// What may be refused is counted also where nothing was.
-pub(super) fn name_refusals(refusals: &Refusals, counters: &mut Counters) {
-    for label in refusals.labels() {
-        counters.refused.entry(label).or_insert(0);
-    }
 }
 
 fn ask(place: &mut Place, job: Job<'_, ListSource>) -> Result<Recording, RunError> {

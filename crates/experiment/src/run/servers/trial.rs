@@ -1,7 +1,7 @@
-//! One trial: a load that ends with time and not with work, from rest to rest.
+//! A load that ends with time and not with work, from rest to rest: a trial of a rate, or a slice by time.
 //!
-//! The only place where time cuts: a rate has no fixed work. Every request that came due is still
-//! followed to its end.
+//! The only place where time cuts. In a trial every request that came due is still followed to its end; in a slice by
+//! time what is in flight then is cut off, and counted apart.
 
 use super::ServerBench;
 use super::hits::Numbered;
@@ -9,7 +9,7 @@ use super::jobs::{self, Jobs, no_replies, pacer};
 use crate::plan::{LoadClock, Timed};
 use crate::results::{InFlight, TrialLateness};
 use crate::run::{RunError, bench};
-use bakeoff_loadgen::{BodyCheck, Job, OwnLateness, Pace, Protocol, Recording};
+use bakeoff_loadgen::{BodyCheck, Job, OwnLateness, Pace, Recording};
 use bakeoff_meter::{Counters, ErrorClass, Times};
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{EndlessSource, Slice};
@@ -190,18 +190,13 @@ impl ServerBench<'_> {
             refused,
             interrupted,
         };
-        let is_heard = place.station.target().protocol == Protocol::Http1;
         let cut_at = (at_the_end == AtTheEnd::Cut).then_some(time);
-        let mut recording = if (place.seen.is_some() || cut_at.is_some()) && is_heard {
-            let job = job.with_sources(|source| Numbered::until(source, cut_at));
-            let (mut recording, noted) =
-                place.station.run_heard_sampled(job, every).map_err(RunError::Generator)?;
-            recording.counters.hits = place.seen.as_mut().map(|seen| seen.judge(noted));
-            recording
+        let heard = if place.seen.is_some() || cut_at.is_some() {
+            place.station.run_heard_sampled(job.with_sources(|source| Numbered::until(source, cut_at)), every)
         } else {
-            place.station.run_sampled(job, every).map_err(RunError::Generator)?
+            place.station.run_sampled(job, every).map(|recording| (recording, Vec::new()))
         };
-        jobs::name_refusals(&place.refusals, &mut recording.counters);
+        let mut recording = jobs::judged(place, heard.map_err(RunError::Generator)?);
         recording.counters.handshakes = recording.handshakes.counts();
         place.tls = place.tls.take().or_else(|| recording.tls.clone());
         place.running.alive()?;
