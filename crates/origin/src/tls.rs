@@ -99,8 +99,8 @@ impl Session {
         let missing = (RECORD_BYTES - head.len() % RECORD_BYTES) % RECORD_BYTES;
         let (copied, rest) = body.split_at(missing.min(body.len()));
         head.extend_from_slice(copied);
-        self.take_output(sealed);
         if self.stopped.is_some() {
+            self.take_output(sealed);
             return Err(Ending::TlsFailed);
         }
         self.session.write(&[head, rest], sealed).map_err(|_| Ending::TlsFailed)

@@ -9,10 +9,11 @@
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
 use rustls::unbuffered::{
-    ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError, UnbufferedStatus,
-    WriteTraffic,
+    ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError,
+    UnbufferedConnectionCommon, UnbufferedStatus, WriteTraffic,
 };
 use std::cell::Cell;
+use std::ops::Deref;
 
 /// What encryption adds to a record at most (RFC 8446 section 5.2: header 5, content type 1, tag 16; in
 /// TLS 1.2 a nonce of 8 instead of the type), and a key update that may go before.
@@ -27,19 +28,13 @@ thread_local! {
     static WORKBENCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// The library's end of a connection: what client and server have in common and no type of its own.
-pub trait End {
+/// The library's end of a connection: the one thing that client and server have in common and no type of its own.
+pub trait End: Deref<Target = UnbufferedConnectionCommon<Self::Data>> {
     /// What is the client's or the server's alone.
     type Data;
 
     /// See [`UnbufferedClientConnection`].
     fn process<'c, 'i>(&'c mut self, records: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data>;
-
-    /// Whether the handshake lasts.
-    fn is_handshaking(&self) -> bool;
-
-    /// Whether there is something to be sent.
-    fn wants_write(&self) -> bool;
 }
 
 impl End for UnbufferedClientConnection {
@@ -49,14 +44,6 @@ impl End for UnbufferedClientConnection {
     fn process<'c, 'i>(&'c mut self, records: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data> {
         self.process_tls_records(records)
     }
-
-    fn is_handshaking(&self) -> bool {
-        (**self).is_handshaking()
-    }
-
-    fn wants_write(&self) -> bool {
-        (**self).wants_write()
-    }
 }
 
 impl End for UnbufferedServerConnection {
@@ -65,14 +52,6 @@ impl End for UnbufferedServerConnection {
     #[inline]
     fn process<'c, 'i>(&'c mut self, records: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data> {
         self.process_tls_records(records)
-    }
-
-    fn is_handshaking(&self) -> bool {
-        (**self).is_handshaking()
-    }
-
-    fn wants_write(&self) -> bool {
-        (**self).wants_write()
     }
 }
 
