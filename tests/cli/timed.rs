@@ -1,6 +1,6 @@
 //! Slices that end with time: how many requests they have follows from rate and time, and what is in flight is cut.
 
-use crate::support::{Yard, plan};
+use crate::support::{Ended, Yard, plan};
 use serde_json::Value;
 
 fn counters(yard: &Yard, arm: &str) -> Vec<Value> {
@@ -9,7 +9,7 @@ fn counters(yard: &Yard, arm: &str) -> Vec<Value> {
     records.filter(|record| record["arm"] == arm).map(|record| record["counters"].clone()).collect()
 }
 
-fn run(workload: &str, arms: &str) -> Yard {
+fn tried(workload: &str, arms: &str) -> (Yard, Ended) {
     let yard = Yard::new();
     let text = plan(
         "slice = \"1s\"",
@@ -17,7 +17,13 @@ fn run(workload: &str, arms: &str) -> Yard {
         arms,
     );
     yard.write("plan.toml", text.replace("slice_requests = 200\n", ""));
-    yard.run(&["run", "plan.toml", "--out", "out"]).exits(0);
+    let ended = yard.run(&["run", "plan.toml", "--out", "out"]);
+    (yard, ended)
+}
+
+fn run(workload: &str, arms: &str) -> Yard {
+    let (yard, ended) = tried(workload, arms);
+    ended.exits(0);
     yard
 }
 
@@ -25,17 +31,11 @@ const ARMS: &str = "[arm.plain]\nserver = \"origin\"\n\n[arm.other]\nserver = \"
 
 #[test]
 fn a_second_of_two_hundred_a_second_has_two_hundred_requests() {
-    let workload = "clock = \"constant\"\nrate = \"200/s\"\n";
     // Late by a millisecond on a busy machine is no matter here.
-    let yard = Yard::new();
-    let text = plan(
-        "slice = \"1s\"",
-        &format!("kind = \"get\"\nurls = [\"/bytes/500\"]\ntimeout = \"900ms\"\n{workload}"),
-        ARMS,
-    );
-    yard.write("plan.toml", text.replace("slice_requests = 200\n", ""));
-    yard.run(&["run", "plan.toml", "--out", "out"]);
-    for counters in counters(&yard, "other") {
+    let (yard, _) = tried("clock = \"constant\"\nrate = \"200/s\"\n", ARMS);
+    let slices = counters(&yard, "other");
+    assert_eq!(slices.len(), 3);
+    for counters in slices {
         let requests = counters["requests"].as_u64().unwrap();
         assert!((199..=201).contains(&requests), "{counters}");
         let sum = counters["replies"].as_u64().unwrap() + counters["cut"].as_u64().unwrap_or(0);
@@ -47,7 +47,9 @@ fn a_second_of_two_hundred_a_second_has_two_hundred_requests() {
 fn robots_that_think_ask_as_often_as_their_law_says() {
     // Four robots that think for 20 ms ask 200 times a second at most; what a reply takes comes off it.
     let yard = run("robots = 4\nthink = \"20ms\"\n", ARMS);
-    for counters in counters(&yard, "plain") {
+    let slices = counters(&yard, "plain");
+    assert_eq!(slices.len(), 3);
+    for counters in slices {
         let (requests, wall) =
             (counters["requests"].as_f64().unwrap(), counters["wall_ns"].as_f64().unwrap());
         let most = 4.0 * (wall / 20e6 + 1.0);

@@ -210,7 +210,7 @@ fn ends(stage: Stage) {
 #[test]
 fn concurrent_misses_go_to_the_origin_as_is_each_products_way() {
     const ALL: usize = 8;
-    for product in Product::caches() {
+    for product in Product::fronts() {
         if !has(product, "concurrent_misses_go_to_the_origin_as_is_each_products_way") {
             continue;
         }

@@ -13,7 +13,7 @@ use std::time::Instant;
 fn two_thousand_requests_wait_at_the_origin() {
     const ALL: usize = 2_000;
     bakeoff_sys::rlimit::raise_open_files(8_192).unwrap();
-    for product in Product::caches() {
+    for product in Product::fronts() {
         if !has(product, "two_thousand_requests_wait_at_the_origin") {
             continue;
         }
