@@ -133,6 +133,12 @@ impl<'b> Reading<'b> {
         self.arm(arm)?.meters.get(meter).copied().filter(|x| x.is_finite())
     }
 
+    /// The same as it is shown.
+    pub(crate) fn shown(&self, arm: &str, meter: &str) -> String {
+        let figure = self.figure(arm, meter);
+        figure.map_or(figures::NONE.to_owned(), |x| figures::value(self.unit(meter), x))
+    }
+
     /// Why an arm must not be used.
     pub(crate) fn invalid(&self, arm: &str) -> Option<&'b str> {
         self.arm(arm)?.invalid.as_deref()

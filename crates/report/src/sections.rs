@@ -92,10 +92,9 @@ fn bake_off(reading: &Reading<'_>) -> Option<Section> {
     let stratum = |arm: &str| baselines.iter().position(|baseline| *baseline == reading.baseline_of(arm));
     names.sort_by(|a, b| stratum(a).cmp(&stratum(b)).then(figure(a).total_cmp(&figure(b))));
     let letters = letters(&results.groups);
-    let shown = |arm: &str, meter: &str| match reading.figure(arm, meter) {
-        _ if reading.is_invalid(arm, meter) => "invalid".to_owned(),
-        Some(x) => figures::value(reading.unit(meter), x),
-        None => figures::NONE.to_owned(),
+    let shown = |arm: &str, meter: &str| match reading.is_invalid(arm, meter) {
+        true => "invalid".to_owned(),
+        false => reading.shown(arm, meter),
     };
     let row = |arm: &&str| {
         let change = reading.primary(arm).map_or("baseline".to_owned(), |c| figures::Change::of(c).effect);
@@ -147,15 +146,11 @@ fn refused(reading: &Reading<'_>) -> Option<Section> {
     if !reading.arms().any(|arm| reading.arm(arm).is_some_and(|arm| !arm.refused.is_empty())) {
         return None;
     }
-    let shown = |arm: &str, meter: &str| {
-        reading
-            .figure(arm, meter)
-            .map_or(figures::NONE.to_owned(), |x| figures::value(reading.unit(meter), x))
-    };
     let row = |name: &str| {
         let by = reading.arm(name).map(|arm| words::tally(arm.refused.iter())).unwrap_or_default();
         let figures = ["refused", "refused_per_second", "replies_per_second", "subject_cpu_per_reply"];
-        std::iter::once(name.to_owned()).chain(figures.map(|meter| shown(name, meter))).chain([by]).collect()
+        let figures = figures.map(|meter| reading.shown(name, meter));
+        std::iter::once(name.to_owned()).chain(figures).chain([by]).collect()
     };
     let head = vec!["arm", "refused", "refusals/s", "replies/s", "CPU/served", "by"];
     let table = Table { head, rows: reading.arms().map(row).collect(), figures: 4 };
@@ -177,24 +172,21 @@ fn fronts(reading: &Reading<'_>) -> Option<Section> {
         "hit_ratio",
         "byte_hit_ratio",
     ];
-    let shown = |arm: &str, meter: &str| {
-        reading
-            .figure(arm, meter)
-            .map_or(figures::NONE.to_owned(), |x| figures::value(reading.unit(meter), x))
-    };
     let row = |arm: &str| {
-        let cells = meters.iter().map(|meter| shown(arm, meter));
+        let cells = meters.iter().map(|meter| reading.shown(arm, meter));
         std::iter::once(arm.to_owned()).chain(cells).collect()
     };
     let rows: Vec<Vec<String>> = reading.arms().map(row).collect();
-    let told = rows.iter().any(|row| row.get(4).is_some_and(|cell| cell != figures::NONE));
-    let note = if told {
-        "CPU of an arm is that of all that stands before its server and of the server. Hits are told by numbers that the \
-         server behind gives its replies, not by what a product says of itself."
-    } else {
-        "CPU of an arm is that of all that stands before its server and of the server. Hits can be told only where the \
-         server behind is the built-in origin or nginx with our configuration."
+    let told = match reading.arms().any(|arm| reading.figure(arm, "hit_ratio").is_some()) {
+        true => {
+            "Hits are told by numbers that the server behind gives its replies, not by what a product says of itself."
+        }
+        false => {
+            "Hits are not told: the server behind gives its replies no numbers, as the built-in origin does."
+        }
     };
+    let note =
+        format!("CPU of an arm is that of all that stands before its server and of the server. {told}");
     let head = vec!["arm", "CPU/request", "front", "server", "hits", "bytes from store"];
     let table = Table { head, rows, figures: 5 };
     let entries = arms(reading, |arm| {
@@ -206,7 +198,7 @@ fn fronts(reading: &Reading<'_>) -> Option<Section> {
             .collect();
         (!all.is_empty()).then(|| format!("{}, before {}", all.join(" before "), arm.subject.server))
     });
-    Some(Section { title: "In front", note: note.to_owned(), table: Some(table), entries })
+    Some(Section { title: "In front", note, table: Some(table), entries })
 }
 
 /// Whether the layer was on, and what it noticed.

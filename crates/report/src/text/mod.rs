@@ -217,10 +217,7 @@ fn arm_row(reading: &Reading<'_>, name: &str, command: bool) -> Vec<String> {
     let failed = figures::count(arm.errors.values().sum());
     let marked =
         |meter: &str, figure: String| if reading.is_invalid(name, meter) { struck(&figure) } else { figure };
-    let meter = |meter: &str| {
-        let figure = reading.figure(name, meter).map(|x| figures::value(reading.unit(meter), x));
-        marked(meter, figure.unwrap_or(NONE.to_owned()))
-    };
+    let meter = |meter: &str| marked(meter, reading.shown(name, meter));
     if command {
         return vec![
             name.to_owned(),
