@@ -46,6 +46,16 @@ pub enum Spec {
 }
 
 impl Spec {
+    /// Whether it numbers its replies and says how long they may be kept, where caches may stand before it: our own server
+    /// does, and products with our configuration that can.
+    pub fn numbers_replies(&self) -> bool {
+        match self {
+            Self::Origin { .. } => true,
+            Self::Product { product, config, .. } => product.numbers_replies() && config.is_none(),
+            Self::Command { .. } | Self::Proxy(_) | Self::Url { .. } => false,
+        }
+    }
+
     /// Whether it is asked over HTTPS.
     pub fn speaks_tls(&self) -> bool {
         match self {

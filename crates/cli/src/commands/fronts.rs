@@ -3,10 +3,9 @@
 //! From words to the text of a plan: `--front PRODUCT[=CONFIG]`, or a product and two configurations of it. Everything is
 //! checked as a plan afterwards.
 
-use super::sides::{names, quoted};
+use super::sides::{config_lines, names, quoted};
 use crate::Failure;
-use bakeoff_experiment::plan::front_has_store;
-use std::path::Path;
+use bakeoff_subject::Product;
 
 /// The word for nothing in front.
 const NONE: &str = "none";
@@ -70,6 +69,11 @@ impl Front {
         self.product == NONE
     }
 
+    /// Whether it keeps replies.
+    fn has_store(&self) -> bool {
+        Product::caches().any(|product| product.label() == self.product)
+    }
+
     /// `[front.NAME]`; nothing where the product's own name says all.
     pub(super) fn section(&self) -> Result<String, Failure> {
         if self.is_none() || (self.config.is_none() && self.name == self.product) {
@@ -78,15 +82,7 @@ impl Front {
         let mut text =
             format!("\n[front.{}]\nproduct = {}\n", quoted(&self.section_name()), quoted(&self.product));
         if let Some(config) = &self.config {
-            let content = std::fs::read_to_string(config).map_err(|why| {
-                Failure::usage(format!("{config}: {why}; give a configuration file that can be read"))
-            })?;
-            let path = std::path::absolute(Path::new(config))
-                .map_err(|why| Failure::usage(format!("{config}: {why}")))?;
-            text += &format!("config = {}\n", quoted(&path.display().to_string()));
-            if content.contains("{cert}") {
-                text += "tls = true\n";
-            }
+            text += &config_lines(config)?;
         }
         Ok(text)
     }
@@ -105,7 +101,7 @@ impl Front {
     pub(super) fn arms(&self, server: &str, with_first_use: bool) -> String {
         let name = &self.name;
         let steady = format!("\n[arm.{}]\n{server}{}", quoted(name), self.key());
-        if !with_first_use || self.is_none() || !front_has_store(&self.product) {
+        if !with_first_use || self.is_none() || !self.has_store() {
             return steady;
         }
         let first = format!("{name}.{FIRST_USE}");

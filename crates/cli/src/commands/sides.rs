@@ -22,11 +22,8 @@ impl Sides<'_> {
     /// Name of the first one.
     pub(super) fn baseline(&self) -> Result<String, Failure> {
         if !self.fronts.is_empty() {
-            return Ok(fronts::fronts(self.fronts, self.sides)?
-                .into_iter()
-                .next()
-                .map(|front| front.name)
-                .unwrap_or_default());
+            let first = fronts::fronts(self.fronts, self.sides)?.into_iter().next();
+            return Ok(first.map(|front| front.name).unwrap_or_default());
         }
         Ok(names(self.sides).into_iter().next().unwrap_or_default())
     }
@@ -117,12 +114,7 @@ impl Sides<'_> {
             let known = known.join(" or ");
             return Err(Failure::usage(format!("say which server the configurations are for: {known}")));
         };
-        let content = std::fs::read_to_string(config).map_err(|why| {
-            Failure::usage(format!("{config}: {why}; give a configuration file that can be read"))
-        })?;
-        let path = std::path::absolute(config).map_err(|why| Failure::usage(format!("{config}: {why}")))?;
-        let tls = if content.contains("{cert}") { "tls = true\n" } else { "" };
-        Ok(format!("server = {}\nconfig = {}\n{tls}", quoted(server), quoted(&path.display().to_string())))
+        Ok(format!("server = {}\n{}", quoted(server), config_lines(config)?))
     }
 
     fn url_arms(&self) -> Result<String, Failure> {
@@ -160,6 +152,16 @@ impl Sides<'_> {
 
 fn is_url(side: &str) -> bool {
     side.starts_with("http://") || side.starts_with("https://")
+}
+
+/// `config`, and `tls` where the file asks for a certificate.
+pub(super) fn config_lines(config: &str) -> Result<String, Failure> {
+    let content = std::fs::read_to_string(config).map_err(|why| {
+        Failure::usage(format!("{config}: {why}; give a configuration file that can be read"))
+    })?;
+    let path = std::path::absolute(config).map_err(|why| Failure::usage(format!("{config}: {why}")))?;
+    let tls = if content.contains("{cert}") { "tls = true\n" } else { "" };
+    Ok(format!("config = {}\n{tls}", quoted(&path.display().to_string())))
 }
 
 /// A name for each side: the file's stem or the authority, told apart by numbers where equal.

@@ -2,7 +2,7 @@
 
 use super::{ArmFiles, ClientPlan, Fresh, LimitsPlan, OwnRequests};
 use bakeoff_loadgen::Trust;
-use bakeoff_subject::{FrontKind, FrontSpec, LayerSpec, Spec, WrapSpec};
+use bakeoff_subject::{FrontSpec, LayerSpec, Spec, WrapSpec};
 use bakeoff_units::Nanos;
 use std::collections::BTreeMap;
 
@@ -77,11 +77,8 @@ pub struct ArmCommand {
 
 /// Whether clients speak TLS with the outermost front that has a port, or with the server itself.
 pub(super) fn is_asked_over_tls(server: &Spec, fronts: &[FrontSpec]) -> bool {
-    let of_front = |front: &FrontSpec| match &front.what {
-        FrontKind::Product { tls, .. } | FrontKind::Command { tls, .. } => Some(*tls),
-        FrontKind::Attached { .. } => None,
-    };
-    fronts.iter().find_map(of_front).unwrap_or_else(|| server.speaks_tls())
+    let outermost = fronts.iter().find(|front| front.what.has_port());
+    outermost.map_or_else(|| server.speaks_tls(), |front| front.what.speaks_tls())
 }
 
 impl Arm {

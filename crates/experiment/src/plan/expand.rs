@@ -223,29 +223,24 @@ macro_rules! no_text {
 }
 no_text!(bool, u32, u64, Http2Entry, Extents<u64>);
 
+/// A list of an arm or of a level.
+type List<T> = Option<Spanned<Vec<T>>>;
+
 /// Both lists, the arm's from the files up and then the level's.
-fn on_top<T: Clone>(own: Option<Spanned<Vec<T>>>, over: Option<&Spanned<Vec<T>>>) -> Option<Spanned<Vec<T>>> {
-    match (own, over) {
-        (Some(own), Some(over)) => {
-            let all = own.as_ref().iter().chain(over.as_ref()).cloned().collect();
-            Some(Spanned::new(over.span(), all))
-        }
-        (own, over) => own.or_else(|| over.cloned()),
-    }
+fn on_top<T: Clone>(own: &List<T>, over: &List<T>) -> List<T> {
+    one_after_the_other(own, over, over)
 }
 
 /// Both lists, the level's before the arm's: outermost first.
-fn outside<T: Clone>(
-    own: Option<Spanned<Vec<T>>>,
-    over: Option<&Spanned<Vec<T>>>,
-) -> Option<Spanned<Vec<T>>> {
-    match (own, over) {
-        (Some(own), Some(over)) => {
-            let all = over.as_ref().iter().chain(own.as_ref()).cloned().collect();
-            Some(Spanned::new(over.span(), all))
-        }
-        (own, over) => own.or_else(|| over.cloned()),
-    }
+fn outside<T: Clone>(own: &List<T>, over: &List<T>) -> List<T> {
+    one_after_the_other(over, own, over)
+}
+
+/// Where both are there, messages point at the level.
+fn one_after_the_other<T: Clone>(first: &List<T>, then: &List<T>, over: &List<T>) -> List<T> {
+    let span = over.as_ref().or(first.as_ref()).or(then.as_ref())?.span();
+    let all = first.iter().chain(then).flat_map(|list| list.as_ref()).cloned().collect();
+    Some(Spanned::new(span, all))
 }
 
 /// The level's keys over the arm's, so that two factors may each say something of TLS.
@@ -266,9 +261,9 @@ macro_rules! each_key {
             /// These keys with those of a level put over them; its layers are put on top, its fronts and wraps outside, and what it
             /// asks of TLS goes over the arm's key by key.
             fn under(self, over: &Self) -> Self {
-                let layers = on_top(self.layers.clone(), over.layers.as_ref());
-                let front = outside(self.front.clone(), over.front.as_ref());
-                let wraps = outside(self.wraps.clone(), over.wraps.as_ref());
+                let layers = on_top(&self.layers, &over.layers);
+                let front = outside(&self.front, &over.front);
+                let wraps = outside(&self.wraps, &over.wraps);
                 let tls_client = over_tls(self.tls_client.clone(), over.tls_client.as_ref());
                 Self { layers, front, wraps, tls_client, ..Self { $($key: over.$key.clone().or(self.$key)),* } }
             }

@@ -31,17 +31,11 @@ pub use method::{
 pub use requests::{LoadClock, RequestSource, RequestWork, Timed};
 
 use bakeoff_stats::Margin;
-use bakeoff_subject::Product;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 use std::path::{Path, PathBuf};
 
 /// The smallest cost that matters, where a plan says nothing, as a share.
 pub const DEFAULT_MARGIN: f64 = 0.01;
-
-/// Whether this product, named as in plans, keeps replies when it stands before a server.
-pub fn front_has_store(product: &str) -> bool {
-    Product::caches().any(|known| known.label() == product)
-}
 
 /// An experiment, checked.
 #[derive(Clone, Debug)]

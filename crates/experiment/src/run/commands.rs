@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, Measured, Part, Sizing, Tried};
 use super::page_cache::{Caches, drop_caches};
-use super::scratch::Scratch;
+use super::scratch::{Scratch, on_disk};
 use super::snapshot::fill_host;
 use super::{Progress, Run, RunError};
 use crate::directory::LOGS;
@@ -64,9 +64,8 @@ impl<'a> CommandBench<'a> {
         for name in run.plan.names() {
             let Some(arm) = run.plan.arm_of(&name) else { continue };
             let ArmKind::Command(command) = arm.what.clone() else { continue };
-            let on_disk = name.replace('\'', ".second");
-            let dir = scratch.subdirectory(&on_disk)?;
-            let logs = run.dir.path().join(LOGS).join(&on_disk);
+            let dir = scratch.subdirectory(&on_disk(&name))?;
+            let logs = run.dir.path().join(LOGS).join(on_disk(&name));
             std::fs::create_dir_all(&logs).map_err(|why| RunError::Scratch {
                 path: logs.display().to_string(),
                 why: why.to_string(),
@@ -132,13 +131,7 @@ impl<'a> CommandBench<'a> {
         wraps: &[WrapSpec],
         time_limit: Nanos,
     ) -> Result<Outcome, RunError> {
-        let known = place.known();
-        let argv = argv
-            .iter()
-            .map(|word| known.word(word))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|why| RunError::System(std::io::Error::other(format!("{}: {why}", place.name))))?;
-        let argv = wrapped(wraps, argv, (&place.name, &known, &self.cwd))?;
+        let argv = self.filled(place, argv, wraps, &place.known())?;
         Ok(run_command(&self.job(place, argv, &place.logs, time_limit))?)
     }
 
@@ -150,14 +143,25 @@ impl<'a> CommandBench<'a> {
         let Some(mut layered) = self.arms[arm].layered.take() else { return Err(RunError::Interrupted) };
         let place = &self.arms[arm];
         let known = Substitutions { root: layered.root().display().to_string(), ..place.known() };
-        let argv = place.command.argv.iter().map(|word| known.word(word)).collect::<Result<Vec<_>, _>>();
-        let argv =
-            argv.map_err(|why| RunError::System(std::io::Error::other(format!("{}: {why}", place.name))))?;
-        let argv = wrapped(&place.wraps, argv, (&place.name, &known, &self.cwd))?;
+        let argv = self.filled(place, &place.command.argv, &place.wraps, &known)?;
         let outcome = layered.run(&self.job(place, argv, &place.logs, time_limit))?;
         let stands = matches!(outcome.status, Status::Exited(_) | Status::Killed(_));
         self.arms[arm].layered = Some(layered).filter(|_| stands);
         Ok(outcome)
+    }
+
+    /// Words of an arm with what is known put in, and what they are started through before them.
+    fn filled(
+        &self,
+        place: &Place,
+        argv: &[String],
+        wraps: &[WrapSpec],
+        known: &Substitutions,
+    ) -> Result<Vec<String>, RunError> {
+        let words = argv.iter().map(|word| known.word(word)).collect::<Result<Vec<_>, _>>();
+        let words =
+            words.map_err(|why| RunError::System(std::io::Error::other(format!("{}: {why}", place.name))))?;
+        Ok(wrapped(wraps, words, (&place.name, known, &self.cwd))?)
     }
 
     fn raise(&mut self, arm: usize) -> Result<(), RunError> {
@@ -168,13 +172,12 @@ impl<'a> CommandBench<'a> {
 
     /// The surroundings of an arm's layers.
     fn around(&self, place: &Place) -> Context<'a> {
-        let name = place.name.replace('\'', ".second");
         Context {
             home: Some(self.cwd.clone()),
             cpus: self.cpus.clone(),
             start_timeout: self.work.time_limit,
             layers: place.layers.clone(),
-            ..Context::new(&name, self.scratch.path(), &place.dir, self.interrupted)
+            ..Context::new(&on_disk(&place.name), self.scratch.path(), &place.dir, self.interrupted)
         }
     }
 

@@ -14,6 +14,11 @@ use std::process::{Command, Stdio};
 
 const PREFIX: &str = "bakeoff-";
 
+/// An arm's name as a directory: the prime of the second baseline is no good there.
+pub(crate) fn on_disk(arm: &str) -> String {
+    arm.replace('\'', ".second")
+}
+
 /// A directory that is removed with everything in it.
 #[derive(Debug)]
 pub struct Scratch {

@@ -5,9 +5,9 @@ use super::super::series::{Series, primary};
 use super::exploratory::Of;
 use super::{blank, change, fill_cost, sums, times_invalid};
 use crate::plan::Design;
-use crate::results::{Comparison, CoresAt, LevelsResult, Setup, second};
+use crate::results::{ArmResult, Comparison, CoresAt, LevelsResult, Setup, second};
 use bakeoff_meter::Meter;
-use bakeoff_meter::catalogue::{self, PATH_CPU, SUBJECT_CPU};
+use bakeoff_meter::catalogue::{self, HIT_RATIO, PATH_CPU, SUBJECT_CPU};
 use bakeoff_stats::{
     Amounts, Contradiction, Cost, Decision, Effect, Verdict, Wording, floor_in_words, levels, sentence,
 };
@@ -15,6 +15,8 @@ use bakeoff_units::PerSecond;
 
 /// Below this the requests of two arms are said to be the same work.
 const SAME_BYTES: f64 = 0.001;
+/// Beyond this, in hits of replies, two caches are not the same.
+const SAME_HITS: f64 = 0.01;
 
 pub(super) fn primary_row(of: &Of<'_>, arm: &str, progress: Progress) -> Comparison {
     let Of { setup, table, series, arms } = *of;
@@ -164,7 +166,13 @@ fn cores(setup: &Setup, meter: &Meter, cost: Option<&Cost>) -> Option<CoresAt> {
 fn was_it_on(of: &Of<'_>, arm: &str, decided: &Decided) -> Option<String> {
     let Of { setup, arms, .. } = *of;
     let (own, base) = (arms.get(arm)?, arms.get(setup.baseline_of(arm))?);
-    if own.proof.as_ref().is_some_and(|proof| proof.active) || own.subject.server != base.subject.server {
+    let products = |arm: &ArmResult| {
+        let fronts = arm.subject.fronts.iter().map(|front| front.front.clone());
+        fronts.chain([arm.subject.server.clone()]).collect::<Vec<_>>()
+    };
+    let hits = |arm: &ArmResult| arm.meters.get(HIT_RATIO).copied().unwrap_or(0.0);
+    let is_seen = products(own) != products(base) || (hits(own) - hits(base)).abs() > SAME_HITS;
+    if is_seen || own.proof.as_ref().is_some_and(|proof| proof.active) {
         return None;
     }
     let per_reply = |bytes: u64, replies: u64| bytes as f64 / replies.max(1) as f64;

@@ -5,6 +5,7 @@ use super::super::expand::Cell;
 use super::super::file::{ArmSection, OneOrMany, WorkloadSection};
 use super::super::{Arm, ArmCommand, ArmKind, Work};
 use super::layers::under_whom;
+use super::named::stranger;
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use bakeoff_loadgen::Trust;
@@ -177,20 +178,15 @@ impl Context<'_> {
             ("path", arm.path.as_ref().map(Spanned::span), false),
             ("drop", arm.drop.as_ref().map(Spanned::span), false),
         ];
-        for (key, span, allowed) in keys {
-            if let Some(span) = span.filter(|_| !allowed) {
-                let what = format!("`{key}` has no meaning for this arm");
-                let help = match key {
-                    "tls" => "a url says https:// itself".to_owned(),
-                    "layers" => under_whom(),
-                    "setup" | "cleanup" => "it belongs to the `command` workload".to_owned(),
-                    "path" | "drop" => "it belongs to the `files` workload".to_owned(),
-                    _ => "take the line out".to_owned(),
-                };
-                return self.wrong(span, what, help);
-            }
-        }
-        Ok(())
+        let Some((key, span)) = stranger(keys) else { return Ok(()) };
+        let help = match key {
+            "tls" => "a url says https:// itself".to_owned(),
+            "layers" => under_whom(),
+            "setup" | "cleanup" => "it belongs to the `command` workload".to_owned(),
+            "path" | "drop" => "it belongs to the `files` workload".to_owned(),
+            _ => "take the line out".to_owned(),
+        };
+        self.wrong(span, format!("`{key}` has no meaning for this arm"), help)
     }
 
     fn arm_command(

@@ -3,6 +3,7 @@
 use super::super::error::suggestion;
 use super::super::file::{ArmSection, FrontSection, PlanFile, WorkloadSection};
 use super::super::{Arm, ArmKind, Work};
+use super::named::{Named, stranger, text};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use bakeoff_subject::{FrontKind, FrontSpec, Product, ProxyRefusal, Spec};
@@ -36,20 +37,12 @@ impl Context<'_> {
     }
 
     fn front(&self, name: &Spanned<String>, section: &FrontSection) -> Checked<FrontSpec> {
-        let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if name.as_ref().is_empty() || name.as_ref() == NONE || !name.as_ref().chars().all(fits) {
-            let what = format!("`{}` is no name for a front", name.as_ref());
-            return self.wrong(
-                name.span(),
-                what,
-                "letters, digits, `-` and `_`; `none` means that there is none",
-            );
+        self.demand_name::<FrontSpec>(name)?;
+        if name.as_ref() == NONE {
+            let what = format!("`{NONE}` is no name for a front");
+            return self.wrong(name.span(), what, "it means that there is none");
         }
-        if let Some(counter) = section.violations.as_ref().filter(|_| section.status.is_none()) {
-            let what = "`violations` names a counter of its status, and there is none";
-            return self.wrong(counter.span(), what, "add `status`, the file with its counters");
-        }
-        let text = |text: &Option<Spanned<String>>| text.as_ref().map(|text| text.as_ref().clone());
+        self.demand_status(&section.violations, &section.status)?;
         Ok(FrontSpec {
             name: name.as_ref().clone(),
             what: self.front_kind(name, section)?,
@@ -61,7 +54,7 @@ impl Context<'_> {
 
     fn front_kind(&self, name: &Spanned<String>, section: &FrontSection) -> Checked<FrontKind> {
         self.refuse_front_strangers(section)?;
-        let ready = section.ready.as_ref().map(|ready| ready.as_ref().clone());
+        let ready = text(&section.ready);
         match (&section.command, &section.attach) {
             (Some(_), Some(attach)) => self.wrong(
                 attach.span(),
@@ -109,7 +102,7 @@ impl Context<'_> {
         let what = FrontKind::Product {
             product,
             config: section.config.as_ref().map(|config| self.base.join(config.as_ref())),
-            directives: section.directives.as_ref().map(|lines| lines.as_ref().clone()),
+            directives: text(&section.directives),
             tls: tls.is_some(),
             memory_bytes: memory.get(),
             disk_bytes: disk.map(Bytes::get),
@@ -141,16 +134,12 @@ impl Context<'_> {
             ("env", f.env.as_ref().map(Spanned::span), command),
             ("ready", f.ready.as_ref().map(Spanned::span), !product),
         ];
-        for (key, span, allowed) in keys {
-            if let Some(span) = span.filter(|_| !allowed) {
-                return self.wrong(
-                    span,
-                    format!("`{key}` has no meaning for this front"),
-                    "take the line out",
-                );
+        match stranger(keys) {
+            Some((key, span)) => {
+                self.wrong(span, format!("`{key}` has no meaning for this front"), "take the line out")
             }
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// What stands before an arm's server, outermost first.
@@ -161,24 +150,8 @@ impl Context<'_> {
         known: &[FrontSpec],
     ) -> Checked<Vec<FrontSpec>> {
         let Some(list) = &arm.front else { return Ok(Vec::new()) };
-        let mut fronts: Vec<FrontSpec> = Vec::new();
-        for word in list.as_ref().iter().filter(|word| word.as_ref() != NONE) {
-            let Some(front) = known.iter().find(|front| front.name == *word.as_ref()) else {
-                let names: Vec<&str> = known.iter().map(|front| front.name.as_str()).chain([NONE]).collect();
-                let help =
-                    format!("{}; one of your own is a [front.NAME]", suggestion(word.as_ref(), &names));
-                return self.wrong(word.span(), format!("there is no front `{}`", word.as_ref()), help);
-            };
-            if fronts.contains(front) {
-                let what = format!("the front `{}` stands before this arm twice", front.name);
-                return self.wrong(
-                    word.span(),
-                    what,
-                    "take one out; the fronts of an arm and of its levels add up",
-                );
-            }
-            fronts.push(front.clone());
-        }
+        let words = list.as_ref().iter().filter(|word| word.as_ref() != NONE);
+        let fronts = self.named(words, known, "stands before this arm", &[NONE])?;
         if !fronts.is_empty() {
             self.refuse_what_no_front_does(arm, what, &fronts, list)?;
         }
@@ -233,12 +206,26 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// How long what the origin sends is fresh: where any arm has something in front, or where the plan says it.
+    /// How long what our own servers send is fresh: where any arm has something in front, or where the plan says it.
     pub(super) fn for_caches(&self, w: &WorkloadSection, work: Work, arms: &[Arm]) -> Checked<Work> {
         let Work::Requests(mut work) = work else { return Ok(work) };
         let asked = self.optional::<Nanos>(w.max_age.as_ref())?;
         let is_cached = arms.iter().any(|arm| !arm.fronts.is_empty());
-        work.max_age = asked.or(is_cached.then_some(MAX_AGE));
+        let says_it = |arm: &Arm| matches!(&arm.what, ArmKind::Server(spec) if spec.numbers_replies());
+        let is_said = arms.iter().any(says_it);
+        if let Some(key) = w.max_age.as_ref().filter(|_| !is_said) {
+            let what = "no arm has a server that says it for us: they have configurations of their own, or say nothing";
+            return self.wrong(key.span(), what, "say it in theirs, or take the line out");
+        }
+        work.max_age = asked.or((is_cached && is_said).then_some(MAX_AGE));
         Ok(Work::Requests(work))
+    }
+}
+
+impl Named for FrontSpec {
+    const NOUN: &'static str = "front";
+
+    fn name(&self) -> &str {
+        &self.name
     }
 }

@@ -1,8 +1,8 @@
 //! `[layer.NAME]`, and the layers that arms name.
 
-use super::super::error::suggestion;
 use super::super::file::{ArmSection, LayerSection, OneOrMany, PlanFile};
 use super::super::{ArmKind, Extent, PlanError};
+use super::named::{Named, text};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use crate::shipped;
@@ -43,15 +43,10 @@ impl Context<'_> {
     }
 
     fn layer(&self, name: &Spanned<String>, section: &LayerSection) -> Checked<LayerSpec> {
-        let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if name.as_ref().is_empty() || !name.as_ref().chars().all(fits) {
-            let what = format!("`{}` is no name for a layer", name.as_ref());
-            return self.wrong(name.span(), what, "letters, digits, `-` and `_`");
-        }
+        self.demand_name::<LayerSpec>(name)?;
         let hook = |hook: &Option<Spanned<OneOrMany>>| {
             hook.as_ref().map_or(Ok(Vec::new()), |commands| self.hook(commands))
         };
-        let text = |text: &Option<Spanned<String>>| text.as_ref().map(|text| text.as_ref().clone());
         let layer = LayerSpec {
             name: name.as_ref().clone(),
             build: hook(&section.build)?,
@@ -77,10 +72,7 @@ impl Context<'_> {
         if let Some(ready) = section.ready.as_ref().filter(|_| layer.daemon.is_none()) {
             return self.wrong(ready.span(), "`ready` is about a daemon, and there is none", "add `daemon`");
         }
-        if let Some(counter) = section.violations.as_ref().filter(|_| layer.status.is_none()) {
-            let what = "`violations` names a counter of the layer's status, and there is none";
-            return self.wrong(counter.span(), what, "add `status`, the file with its counters");
-        }
+        self.demand_status(&section.violations, &section.status)?;
         if layer.build.is_empty() && layer.up.is_empty() && layer.daemon.is_none() {
             let what = format!("the layer `{}` does nothing", name.as_ref());
             return self.wrong(name.span(), what, "give it `build`, `up` or `daemon`");
@@ -104,23 +96,15 @@ impl Context<'_> {
         if !reads_files {
             return self.wrong(list.span(), "this arm serves no files", under_whom());
         }
-        let mut layers: Vec<LayerSpec> = Vec::new();
-        for word in list.as_ref() {
-            let Some(layer) = known.iter().find(|layer| layer.name == *word.as_ref()) else {
-                let names: Vec<&str> = known.iter().map(|layer| layer.name.as_str()).collect();
-                let what = format!("there is no layer `{}`", word.as_ref());
-                let help =
-                    format!("{}; a layer of your own is a [layer.NAME]", suggestion(word.as_ref(), &names));
-                return self.wrong(word.span(), what, help);
-            };
-            if layers.contains(layer) {
-                let what = format!("the layer `{}` stands under `{}` twice", word.as_ref(), name.as_ref());
-                let help = "take one out; the layers of an arm and of its levels add up";
-                return self.wrong(word.span(), what, help);
-            }
-            layers.push(layer.clone());
-        }
-        Ok(layers)
+        self.named(list.as_ref(), known, &format!("stands under `{}`", name.as_ref()), &[])
+    }
+}
+
+impl Named for LayerSpec {
+    const NOUN: &'static str = "layer";
+
+    fn name(&self) -> &str {
+        &self.name
     }
 }
 

@@ -10,6 +10,7 @@ mod fronts;
 mod layers;
 mod link;
 mod method;
+mod named;
 mod peak;
 mod refusals;
 mod slices;
@@ -142,7 +143,13 @@ impl Context<'_> {
         &self,
         value: Option<&Spanned<String>>,
     ) -> Checked<Option<T>> {
-        value.map(|value| self.quantity(Some(value), value.as_ref())).transpose()
+        let read = |value: &Spanned<String>| {
+            value
+                .as_ref()
+                .parse()
+                .or_else(|why: T::Err| self.wrong(value.span(), why.to_string(), "or take the line out"))
+        };
+        value.map(read).transpose()
     }
 
     fn positive<T: FromStr<Err: std::fmt::Display> + Copy>(

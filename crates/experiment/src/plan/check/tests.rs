@@ -2,7 +2,7 @@
 
 use crate::plan::*;
 use bakeoff_stats::Margin;
-use bakeoff_subject::Spec;
+use bakeoff_subject::{Product, Spec};
 use bakeoff_units::{Bytes, Nanos, PerSecond};
 use bakeoff_workload::replay::LogSource;
 
@@ -107,6 +107,13 @@ fn fronts_are_products_sections_or_none_and_what_they_cannot_do_is_said_at_its_l
     assert_eq!(work.max_age, Some(Nanos::from_secs(86_400)), "for both arms, printed in the plan's check");
     let Work::Requests(work) = parse(GOOD).unwrap().work else { panic!("no requests") };
     assert_eq!(work.max_age, None, "where nothing stands in front nothing is said of it");
+    let theirs = good.replace("server = \"origin\"", "server = \"nginx\"\nconfig = \"mine.conf\"");
+    let Work::Requests(work) = parse(&theirs).unwrap().work else { panic!("no requests") };
+    assert_eq!(work.max_age, None, "a server with a configuration of theirs says it itself");
+    let said = parse(&theirs.replace("kind = \"get\"", "kind = \"get\"\nmax_age = \"1h\"")).unwrap_err();
+    assert!(said.contains("no arm has a server that says it"), "{said}");
+    let said = parse(&good.replace("kind = \"get\"", "kind = \"get\"\nmax_age = \"soon\"")).unwrap_err();
+    assert!(said.contains("is not a time") && !said.contains("default"), "{said}");
     let none = good.replace("\"outer\", \"varnish\"", "\"none\"");
     assert!(parse(&none).unwrap_err().contains("are equal"), "`none` is nothing");
     for (from, to, expected) in [

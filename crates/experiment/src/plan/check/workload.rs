@@ -3,6 +3,7 @@
 use super::super::error::suggestion;
 use super::super::file::{UrlEntry, WorkloadSection};
 use super::super::{CommandWork, LoadClock, RequestSource, RequestWork, Work};
+use super::named::stranger;
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use crate::shipped;
@@ -124,16 +125,13 @@ impl Context<'_> {
             ("fsync", w.fsync.as_ref().map(Spanned::span), files),
             ("tree", w.tree.as_ref().map(Spanned::span), files),
         ];
-        for (key, span, allowed) in keys {
-            if let Some(span) = span.filter(|_| !allowed) {
-                return self.wrong(
-                    span,
-                    format!("`{key}` has no meaning in a `{kind}` workload"),
-                    "take the line out",
-                );
+        match stranger(keys) {
+            Some((key, span)) => {
+                let what = format!("`{key}` has no meaning in a `{kind}` workload");
+                self.wrong(span, what, "take the line out")
             }
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn clock(&self, w: &WorkloadSection, kind: &str) -> Checked<LoadClock> {
@@ -195,13 +193,13 @@ impl Context<'_> {
             ("speed", w.speed.as_ref().map(Spanned::span), clock == "original"),
             ("connections", w.connections.as_ref().map(Spanned::span), !closed),
         ];
-        for (key, span, allowed) in keys {
-            if let Some(span) = span.filter(|_| !allowed) {
-                let help = "take the line out, or choose another clock";
-                return self.wrong(span, format!("`{key}` has no meaning with the clock `{clock}`"), help);
+        match stranger(keys) {
+            Some((key, span)) => {
+                let what = format!("`{key}` has no meaning with the clock `{clock}`");
+                self.wrong(span, what, "take the line out, or choose another clock")
             }
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn get_source(&self, w: &WorkloadSection) -> Checked<RequestSource> {

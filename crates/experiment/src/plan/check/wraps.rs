@@ -1,8 +1,8 @@
 //! `[wrap.NAME]`, and the wraps that arms name.
 
 use super::super::ArmKind;
-use super::super::error::suggestion;
 use super::super::file::{ArmSection, PlanFile, WrapSection};
+use super::named::{Named, text};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use bakeoff_subject::{Spec, WrapSpec};
@@ -17,16 +17,8 @@ impl Context<'_> {
     }
 
     fn wrap(&self, name: &Spanned<String>, section: &WrapSection) -> Checked<WrapSpec> {
-        let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if name.as_ref().is_empty() || !name.as_ref().chars().all(fits) {
-            let what = format!("`{}` is no name for a wrap", name.as_ref());
-            return self.wrong(name.span(), what, "letters, digits, `-` and `_`");
-        }
-        if let Some(counter) = section.violations.as_ref().filter(|_| section.status.is_none()) {
-            let what = "`violations` names a counter of its status, and there is none";
-            return self.wrong(counter.span(), what, "add `status`, the file with its counters");
-        }
-        let text = |text: &Option<Spanned<String>>| text.as_ref().map(|text| text.as_ref().clone());
+        self.demand_name::<WrapSpec>(name)?;
+        self.demand_status(&section.violations, &section.status)?;
         Ok(WrapSpec {
             name: name.as_ref().clone(),
             words: self.argv(&section.words)?,
@@ -43,23 +35,8 @@ impl Context<'_> {
         what: &ArmKind,
         known: &[WrapSpec],
     ) -> Checked<Vec<WrapSpec>> {
-        let mut wraps: Vec<WrapSpec> = Vec::new();
-        for word in arm.wraps.iter().flat_map(|list| list.as_ref()) {
-            let Some(wrap) = known.iter().find(|wrap| wrap.name == *word.as_ref()) else {
-                let names: Vec<&str> = known.iter().map(|wrap| wrap.name.as_str()).collect();
-                let help = format!("{}; each is a [wrap.NAME]", suggestion(word.as_ref(), &names));
-                return self.wrong(word.span(), format!("there is no wrap `{}`", word.as_ref()), help);
-            };
-            if wraps.contains(wrap) {
-                let what = format!("the wrap `{}` is put before this arm twice", wrap.name);
-                return self.wrong(
-                    word.span(),
-                    what,
-                    "take one out; the wraps of an arm and of its levels add up",
-                );
-            }
-            wraps.push(wrap.clone());
-        }
+        let words = arm.wraps.iter().flat_map(|list| list.as_ref());
+        let mut wraps = self.named(words, known, "is put before this arm", &[])?;
         if let Some(words) = &arm.wrap {
             wraps.push(WrapSpec {
                 name: NAMELESS.to_owned(),
@@ -76,5 +53,13 @@ impl Context<'_> {
             ),
             _ => Ok(wraps),
         }
+    }
+}
+
+impl Named for WrapSpec {
+    const NOUN: &'static str = "wrap";
+
+    fn name(&self) -> &str {
+        &self.name
     }
 }

@@ -56,8 +56,8 @@ pub struct WorkloadSection {
     /// Requests: what counts as refused, and not as failed: statuses such as 429, or classes of failures such as "reset" and
     /// "connect-timeout". The verdict then stands on CPU per served request. Default: nothing, every refusal is a failure.
     pub refused: Option<Spanned<Vec<Spanned<RefusedEntry>>>>,
-    /// Requests: how long caches may keep what the built-in origin sends, and our own nginx. Default "24h" where an arm has
-    /// a front, else nothing is said of it.
+    /// Requests: how long caches may keep what the built-in origin sends, and servers with our configuration. Default "24h"
+    /// where an arm has a front, else nothing is said of it.
     pub max_age: Option<Spanned<String>>,
     /// Time limit of a request. Default "10s".
     pub timeout: Option<Spanned<String>>,

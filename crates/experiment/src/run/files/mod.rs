@@ -18,7 +18,7 @@ mod tree;
 mod watch;
 
 use super::bench::{Bench, Measured, Part, Sizing, Tried};
-use super::scratch::Scratch;
+use super::scratch::{Scratch, on_disk};
 use super::{Progress, RoundReport, Run, RunError};
 use crate::directory::LOGS;
 use crate::environment::Placement;
@@ -29,7 +29,7 @@ use bakeoff_units::{Bytes, Clock, MonotonicClock, Nanos};
 use block::Report;
 use hand::Check;
 use kind::{files_of, kinds};
-use place::{Place, on_disk};
+use place::Place;
 use size::Timed;
 use slice::{Course, Turn};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 //! down: our files through the file system under test, then the arm's cleanup, then what is still
 //! mounted, then the processes that are left.
 
-use super::super::scratch::{self, remove_tree, unmount};
+use super::super::scratch::{self, on_disk, remove_tree, unmount};
 use super::super::{Progress, RunError};
 use super::hooks::word;
 use super::store::Store;
@@ -291,9 +291,4 @@ impl Place {
             ..SubjectSetup::default()
         }
     }
-}
-
-/// An arm's name as a directory: the prime of the second baseline is no good there.
-pub(super) fn on_disk(name: &str) -> String {
-    name.replace('\'', ".second")
 }

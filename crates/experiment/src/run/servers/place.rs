@@ -7,8 +7,9 @@ use crate::environment::{self, Placement};
 use crate::plan::{Arm, ArmKind, ClientPlan, Fresh, LimitsPlan, RequestWork};
 use crate::results::{ClientSetup, FrontSetup, ProofRecord, SubjectSetup};
 use crate::run::link::Wire;
+use crate::run::scratch::on_disk;
 use crate::run::{Run, RunError};
-use bakeoff_loadgen::{Engine, Protocol, Refusals, Station, Target, TlsOptions, Trust};
+use bakeoff_loadgen::{Engine, Protocol, Station, Target, TlsOptions, Trust};
 use bakeoff_subject::{
     Certificate, Chain, Context, FrontKind, Limits, Proof, Running, Spec, build_layers, prove, prove_layers,
     start_chain,
@@ -34,8 +35,6 @@ pub(super) struct Place {
     pub(super) proof: Option<ProofRecord>,
     /// Something before the server keeps what passes.
     pub(super) has_store: bool,
-    /// What counts as refused.
-    pub(super) refusals: Refusals,
     /// Numbers of replies, where the server gives them any.
     pub(super) seen: Option<Seen>,
 }
@@ -80,19 +79,13 @@ impl Starter<'_> {
             client,
             fresh: arm.fresh,
             proof,
-            refusals: self.work.refusals,
             has_store: arm.fronts.iter().any(|front| has_store(&front.what)),
         })
     }
 
     /// Whether a server numbers its replies: ours do where caches may stand before them. Heads of HTTP/2 are not kept.
     fn numbers_replies(&self, spec: &Spec, client: &ClientPlan) -> bool {
-        let is_ours = match spec {
-            Spec::Origin { .. } => true,
-            Spec::Product { product, config, .. } => product.numbers_replies() && config.is_none(),
-            Spec::Command { .. } | Spec::Proxy(_) | Spec::Url { .. } => false,
-        };
-        is_ours && self.work.max_age.is_some() && client.protocol == Protocol::Http1
+        spec.numbers_replies() && self.work.max_age.is_some() && client.protocol == Protocol::Http1
     }
 
     /// Whether anything stands under the arm's server.
@@ -129,13 +122,13 @@ impl Starter<'_> {
             reference: self.files.reference.clone(),
             layers: arm.layers.clone(),
             wraps: arm.wraps.clone(),
-            ..Context::new(&directory_name(name), &self.scratch, root, self.run.interrupted)
+            ..Context::new(&on_disk(name), &self.scratch, root, self.run.interrupted)
         }
     }
 
     /// Ends an arm and keeps what it printed.
     pub(super) fn stop(&self, place: Place) {
-        let logs = self.run.dir.path().join(LOGS).join(directory_name(&place.name));
+        let logs = self.run.dir.path().join(LOGS).join(on_disk(&place.name));
         let server = place.running.server().arm.clone();
         let of = |part: &Running| {
             let name = part.arm.rsplit('.').next().filter(|_| part.arm != server);
@@ -251,12 +244,6 @@ fn target(arm: &Arm, running: &Running, certificate: Option<&Certificate>) -> Re
         ..Target::plain(running.address, host)
     })
 }
-
-/// Directories of arms: the prime of the second baseline is no good name on disk.
-pub(super) fn directory_name(name: &str) -> String {
-    name.replace('\'', ".second")
-}
-
 /// What processes run, by device and number of the file: one that several arms run is read once.
 #[derive(Default)]
 pub(super) struct Executables(RefCell<BTreeMap<(u64, u64), String>>);

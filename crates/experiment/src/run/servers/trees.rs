@@ -8,7 +8,7 @@
 
 use super::files::Files;
 use crate::plan::{Arm, ArmKind, Plan};
-use crate::run::scratch::Scratch;
+use crate::run::scratch::{Scratch, on_disk};
 use crate::run::{Progress, RunError};
 use bakeoff_workload::{Site, Workload};
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ pub(super) fn write(
     for name in plan.names() {
         if plan.arm_of(&name).is_some_and(|arm| serves_files(arm) && (layered || is_limited(arm))) {
             progress.stage(&format!("writing a site of its own for {name}"));
-            let tree = another(site, scratch, &format!("{}.site", super::place::directory_name(&name)))?;
+            let tree = another(site, scratch, &format!("{}.site", on_disk(&name)))?;
             super::violations::alter(&tree, altered)?;
             files.own.insert(name, tree);
         }

@@ -1,0 +1,82 @@
+//! What sections with a name have in common, what arms name of them, and keys that mean nothing where they stand.
+
+use super::super::error::suggestion;
+use super::{Checked, Context};
+use crate::plan::file::Spanned;
+use std::ops::Range;
+
+/// A key: its name, where it was typed, and whether it means anything there.
+type Key = (&'static str, Option<Range<usize>>, bool);
+
+/// The first key that was typed where it means nothing.
+pub(super) fn stranger(keys: impl IntoIterator<Item = Key>) -> Option<(&'static str, Range<usize>)> {
+    keys.into_iter().find_map(|(key, span, allowed)| Some((key, span.filter(|_| !allowed)?)))
+}
+
+pub(super) fn text(typed: &Option<Spanned<String>>) -> Option<String> {
+    typed.as_ref().map(|text| text.as_ref().clone())
+}
+
+/// What arms may name of sections.
+pub(super) trait Named: Clone + PartialEq {
+    /// What it is, as its section is called.
+    const NOUN: &'static str;
+
+    fn name(&self) -> &str;
+}
+
+impl Context<'_> {
+    /// The name of a section of this kind.
+    pub(super) fn demand_name<T: Named>(&self, name: &Spanned<String>) -> Checked<()> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if name.as_ref().is_empty() || !name.as_ref().chars().all(fits) {
+            let what = format!("`{}` is no name for a {}", name.as_ref(), T::NOUN);
+            return self.wrong(name.span(), what, "letters, digits, `-` and `_`");
+        }
+        Ok(())
+    }
+
+    /// Violations are counted in a status.
+    pub(super) fn demand_status(
+        &self,
+        violations: &Option<Spanned<String>>,
+        status: &Option<Spanned<String>>,
+    ) -> Checked<()> {
+        match violations {
+            Some(counter) if status.is_none() => self.wrong(
+                counter.span(),
+                "`violations` names a counter of its status, and there is none",
+                "add `status`, the file with its counters",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// Those of the known that an arm names, in its order. `place` says where they then are; `besides`: words that may
+    /// stand there, too.
+    pub(super) fn named<'w, T: Named>(
+        &self,
+        words: impl IntoIterator<Item = &'w Spanned<String>>,
+        known: &[T],
+        place: &str,
+        besides: &[&str],
+    ) -> Checked<Vec<T>> {
+        let noun = T::NOUN;
+        let mut found: Vec<T> = Vec::new();
+        for word in words {
+            let Some(one) = known.iter().find(|one| one.name() == word.as_ref()) else {
+                let names: Vec<&str> = known.iter().map(T::name).chain(besides.iter().copied()).collect();
+                let help =
+                    format!("{}; a {noun} of your own is a [{noun}.NAME]", suggestion(word.as_ref(), &names));
+                return self.wrong(word.span(), format!("there is no {noun} `{}`", word.as_ref()), help);
+            };
+            if found.contains(one) {
+                let what = format!("the {noun} `{}` {place} twice", one.name());
+                let help = format!("take one out; the {noun}s of an arm and of its levels add up");
+                return self.wrong(word.span(), what, help);
+            }
+            found.push(one.clone());
+        }
+        Ok(found)
+    }
+}
