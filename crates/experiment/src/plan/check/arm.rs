@@ -2,7 +2,7 @@
 
 use super::super::error::suggestion;
 use super::super::expand::Cell;
-use super::super::file::{ArmSection, OneOrMany, WorkloadSection};
+use super::super::file::{ArmSection, CommandSection, OneOrMany, WorkloadSection};
 use super::super::{Arm, ArmCommand, ArmKind, Work};
 use super::layers::under_whom;
 use super::named::stranger;
@@ -44,10 +44,10 @@ impl Context<'_> {
                 "letters, digits, `-`, `_` and `.`",
             );
         }
-        let what = match work {
-            Work::Command(_) => ArmKind::Command(self.arm_command(name, arm, w)?),
-            Work::Requests(_) => ArmKind::Server(self.server(name, arm)?),
-            Work::Files(files) => ArmKind::Files(self.arm_files(name, arm, files)?),
+        let what = match (w, work) {
+            (WorkloadSection::Command(command), _) => ArmKind::Command(self.arm_command(name, arm, command)?),
+            (_, Work::Files(files)) => ArmKind::Files(self.arm_files(name, arm, files)?),
+            (_, Work::Requests(_) | Work::Command(_)) => ArmKind::Server(self.server(name, arm)?),
         };
         let prepare = match (&what, &arm.prepare) {
             (ArmKind::Server(_), Some(hook)) => self.hook(hook)?,
@@ -69,7 +69,7 @@ impl Context<'_> {
             levels: cell.levels.clone(),
             values: cell.values.clone(),
             layers: self.layers(name, arm, &what, &known.layers)?,
-            client: self.client(arm, w, &what, (&fronts, fresh))?,
+            client: self.client(arm, w.requests(), &what, (&fronts, fresh))?,
             fronts,
             wraps: self.wraps(arm, &what, &known.wraps)?,
             what,
@@ -193,7 +193,7 @@ impl Context<'_> {
         &self,
         name: &Spanned<String>,
         arm: &ArmSection,
-        w: &WorkloadSection,
+        w: &CommandSection,
     ) -> Checked<ArmCommand> {
         if let Some((key, span)) = arm.stranger(&COMMAND_KEYS) {
             return self.wrong(

@@ -4,7 +4,10 @@
 //! Names of TLS and ranges of addresses are checked by `loadgen`, which knows them.
 
 use super::super::arm::is_asked_over_tls;
-use super::super::file::{ArmSection, Http2Entry, Http2Section, TlsClientSection, Words, WorkloadSection};
+use super::super::file::{
+    ArmSection, ClientSection, Http2Entry, Http2Section, RequestsSection, SourceSection, TlsClientSection,
+    Words, WorkloadSection,
+};
 use super::super::{Arm, ArmKind, ClientPlan, Fresh};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
@@ -22,12 +25,13 @@ impl Context<'_> {
     pub(super) fn client(
         &self,
         arm: &ArmSection,
-        w: &WorkloadSection,
+        w: Option<&RequestsSection>,
         what: &ArmKind,
         (fronts, fresh): (&[FrontSpec], Fresh),
     ) -> Checked<ClientPlan> {
-        let ArmKind::Server(spec) = what else { return Ok(ClientPlan::default()) };
-        let reuse = self.reuse(arm, w, fresh)?;
+        let (ArmKind::Server(spec), Some(requests)) = (what, w) else { return Ok(ClientPlan::default()) };
+        let w = &requests.client;
+        let reuse = self.reuse(arm, requests, fresh)?;
         let protocol = self.protocol(arm.http2.as_ref().or(w.http2.as_ref()), &reuse)?;
         let mut client = ClientPlan {
             protocol,
@@ -68,7 +72,7 @@ impl Context<'_> {
     /// What is said of TLS for all arms must be of use to one.
     pub(super) fn some_arm_speaks_tls(&self, w: &WorkloadSection, arms: &[Arm]) -> Checked<()> {
         let spoken = arms.iter().any(Arm::is_asked_over_tls);
-        match &w.tls_client {
+        match w.requests().and_then(|w| w.client.tls_client.as_ref()) {
             Some(section) if !spoken => self.wrong(
                 section.span(),
                 "`tls_client` is of TLS, and no arm speaks it",
@@ -94,7 +98,8 @@ impl Context<'_> {
     }
 
     /// An arm's `keep_alive` or `requests_per_connection` stands in place of both of the workload's.
-    fn reuse(&self, arm: &ArmSection, w: &WorkloadSection, fresh: Fresh) -> Checked<Reuse> {
+    fn reuse(&self, arm: &ArmSection, requests: &RequestsSection, fresh: Fresh) -> Checked<Reuse> {
+        let w = &requests.client;
         let of_workload = self.kept((w.keep_alive.as_ref(), w.requests_per_connection.as_ref()))?;
         let of_arm = self.kept((arm.keep_alive.as_ref(), arm.requests_per_connection.as_ref()))?;
         if fresh == Fresh::Connection {
@@ -107,7 +112,7 @@ impl Context<'_> {
                 None => Ok(Reuse::Never),
             };
         }
-        let default = Reuse::kept(w.kind.as_ref() != "webstone");
+        let default = Reuse::kept(!matches!(requests.source, SourceSection::Webstone));
         Ok(of_arm.or(of_workload).unwrap_or(default))
     }
 
@@ -196,7 +201,7 @@ impl Context<'_> {
 }
 
 /// The arm's over the workload's, key by key.
-fn tls_section(arm: &ArmSection, w: &WorkloadSection) -> Option<Spanned<TlsClientSection>> {
+fn tls_section(arm: &ArmSection, w: &ClientSection) -> Option<Spanned<TlsClientSection>> {
     match (&w.tls_client, &arm.tls_client) {
         (Some(common), Some(own)) => {
             Some(Spanned::new(own.span(), common.as_ref().clone().under(own.as_ref())))

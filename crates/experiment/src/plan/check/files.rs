@@ -1,7 +1,7 @@
 //! The `files` workload and its arms.
 
 use super::super::error::suggestion;
-use super::super::file::{ArmSection, TreeSection, WorkloadSection};
+use super::super::file::{ArmSection, FilesSection, TreeSection};
 use super::super::{ArmFiles, CacheState, FilesWork, Fsync, Operation, TreeShape};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
@@ -16,7 +16,7 @@ const MOST_FILES: usize = 1_000_000;
 const ARM_KEYS: [&str; 7] = ["path", "setup", "drop", "cleanup", "env", "proof", "layers"];
 
 impl Context<'_> {
-    pub(super) fn files_work(&self, w: &WorkloadSection, slice: Option<&Spanned<u64>>) -> Checked<FilesWork> {
+    pub(super) fn files_work(&self, w: &FilesSection, slice: Option<&Spanned<u64>>) -> Checked<FilesWork> {
         let operations = self.operations(w)?;
         let cache =
             self.choice(w.cache.as_ref(), "state of the caches", &CacheState::ALL, 2, |c| c.as_str())?;
@@ -34,7 +34,7 @@ impl Context<'_> {
         Ok(work)
     }
 
-    fn operations(&self, w: &WorkloadSection) -> Checked<Vec<Operation>> {
+    fn operations(&self, w: &FilesSection) -> Checked<Vec<Operation>> {
         let Some(list) = &w.operations else { return Ok(OPERATIONS.to_vec()) };
         let mut operations = Vec::new();
         for word in list.as_ref() {
@@ -55,7 +55,7 @@ impl Context<'_> {
         Ok(operations)
     }
 
-    fn sizes(&self, w: &WorkloadSection, operations: &[Operation]) -> Checked<Vec<Bytes>> {
+    fn sizes(&self, w: &FilesSection, operations: &[Operation]) -> Checked<Vec<Bytes>> {
         let Some(list) = &w.sizes else {
             let needed = operations.iter().any(|operation| !operation.of_tree());
             return Ok(if needed { SIZES.to_vec() } else { Vec::new() });
@@ -74,7 +74,7 @@ impl Context<'_> {
         Ok(sizes)
     }
 
-    fn tree(&self, w: &WorkloadSection, operations: &[Operation]) -> Checked<Option<TreeShape>> {
+    fn tree(&self, w: &FilesSection, operations: &[Operation]) -> Checked<Option<TreeShape>> {
         let asking = operations.iter().find(|operation| operation.of_tree());
         match (&w.tree, asking) {
             (Some(tree), Some(_)) => Ok(Some(self.tree_shape(tree.as_ref())?)),
@@ -108,7 +108,7 @@ impl Context<'_> {
     }
 
     /// Keys that nothing in this plan asks for.
-    fn refuse_idle_keys(&self, w: &WorkloadSection, work: &FilesWork) -> Checked<()> {
+    fn refuse_idle_keys(&self, w: &FilesSection, work: &FilesWork) -> Checked<()> {
         let writes = work.operations.iter().any(|operation| operation.writes());
         let has_files = work.operations.iter().any(|operation| !operation.of_tree());
         let keys = [

@@ -51,8 +51,7 @@ pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: Pla
 
 fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
     let e = &file.experiment;
-    let peak = e.kind.as_ref().is_some_and(|kind| kind.as_ref() == "peak");
-    let work = cx.work(&file.workload, cx.pick(e.slice_requests.as_ref()).as_ref(), peak)?;
+    let work = cx.work(&file.workload, cx.pick(e.slice_requests.as_ref()).as_ref())?;
     let (factors, cells) = cx.expand(file)?;
     let known =
         arm::Known { layers: cx.own_layers(file)?, fronts: cx.own_fronts(file)?, wraps: cx.own_wraps(file)? };

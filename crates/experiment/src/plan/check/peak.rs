@@ -1,7 +1,7 @@
 //! `kind = "peak"` and `[peak]`: a search for the highest rate, and what has no meaning in one.
 
 use super::super::expand::Cell;
-use super::super::file::{BaselineEntry, ExperimentSection, PeakSection, PlanFile, WorkloadSection};
+use super::super::file::{BaselineEntry, ExperimentSection, PeakSection, PlanFile, SearchedSection};
 use super::super::{Kind, LoadClock, PeakPlan, Work};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
@@ -82,19 +82,8 @@ impl Context<'_> {
     }
 
     /// The kind of gaps; the rates are the search's own.
-    pub(super) fn peak_clock(&self, w: &WorkloadSection) -> Checked<LoadClock> {
-        let strangers = [
-            ("rate", w.rate.as_ref().map(Spanned::span)),
-            ("robots", w.robots.as_ref().map(Spanned::span)),
-            ("think", w.think.as_ref().map(Spanned::span)),
-            ("passes", w.passes.as_ref().map(Spanned::span)),
-            ("speed", w.speed.as_ref().map(Spanned::span)),
-        ];
-        if let Some((key, span)) = strangers.into_iter().find_map(|(key, span)| Some((key, span?))) {
-            let help = "take the line out: the search chooses the rates; `max_rate` in [peak] bounds them";
-            return self.wrong(span, format!("`{key}` has no meaning for a peak"), help);
-        }
-        let word = self.one_of(w.clock.as_ref(), "clock for a peak", &["poisson", "constant"])?;
+    pub(super) fn peak_clock(&self, c: &SearchedSection) -> Checked<LoadClock> {
+        let word = self.one_of(c.clock.as_ref(), "clock for a peak", &["poisson", "constant"])?;
         let any: PerSecond = self.quantity(None, "1/s")?;
         Ok(if word == "constant" { LoadClock::Constant(any) } else { LoadClock::Poisson(any) })
     }

@@ -3,7 +3,7 @@
 //! What must not be taken for a refusal stands in [`ErrorClass::may_refuse`].
 
 use super::super::error::suggestion;
-use super::super::file::{ExperimentSection, RefusedEntry, WorkloadSection};
+use super::super::file::{ClientSection, ExperimentSection, RefusedEntry, WorkloadSection};
 use super::super::{ViolationPlan, Work};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
@@ -13,7 +13,7 @@ use bakeoff_meter::catalogue::SUBJECT_CPU_PER_REPLY;
 
 impl Context<'_> {
     /// What the workload names; nothing where it does not have the key.
-    pub(super) fn refusals(&self, w: &WorkloadSection) -> Checked<Refusals> {
+    pub(super) fn refusals(&self, w: &ClientSection) -> Checked<Refusals> {
         let Some(list) = &w.refused else { return Ok(Refusals::default()) };
         let (mut statuses, mut classes) = (Vec::new(), Vec::new());
         for entry in list.as_ref() {
@@ -69,7 +69,7 @@ impl Context<'_> {
         let both = violations.and_then(|plan| plan.refused.iter().find(|status| named.has_status(**status)));
         if let Some(status) = both {
             return self.wrong(
-                w.refused.as_ref().map_or(0..0, Spanned::span),
+                w.requests().and_then(|w| w.client.refused.as_ref()).map_or(0..0, Spanned::span),
                 format!("{status} would be both a violation that was noticed and a request that was refused"),
                 "give `refused` in [violations] without it",
             );

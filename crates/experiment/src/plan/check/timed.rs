@@ -1,8 +1,8 @@
 //! `slice` and `warm`: slices that end with time, and what does not go with them.
 
 use super::super::expand::Cell;
-use super::super::file::{Http2Entry, PlanFile};
-use super::super::{LoadClock, Timed, Work};
+use super::super::file::{ClockSection, Http2Entry, PlanFile};
+use super::super::{Timed, Work};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use bakeoff_meter::catalogue;
@@ -26,7 +26,7 @@ impl Context<'_> {
                 None => Ok(work),
             };
         };
-        if let Some((span, what)) = self.against_time(file, &work, cells) {
+        if let Some((span, what)) = against_time(file, cells) {
             return self.wrong(span, what, "take one of both out");
         }
         let Work::Requests(mut work) = work else {
@@ -48,66 +48,64 @@ impl Context<'_> {
         work.timed = Some(Timed { slice: length, warm });
         Ok(Work::Requests(work))
     }
-
-    /// The first thing in a plan that needs slices with a fixed list of requests.
-    fn against_time(&self, file: &PlanFile, work: &Work, cells: &[Cell]) -> Option<(Range<usize>, String)> {
-        let e = &file.experiment;
-        let and = |what: &str| {
-            format!("{what} is about slices with a fixed list of requests, and `slice` ends them with time")
-        };
-        if let Some(requests) = &e.slice_requests {
-            return Some((requests.span(), and("`slice_requests`")));
-        }
-        if let Some(kind) = e.kind.as_ref().filter(|kind| kind.as_ref() == "peak") {
-            return Some((kind.span(), "a search for peaks has trials of its own length".to_owned()));
-        }
-        if let Some(design) = e.design.as_ref().filter(|design| design.as_ref() == "duet") {
-            return Some((
-                design.span(),
-                "all arms at once get the same requests, and a slice by time has none beforehand".to_owned(),
-            ));
-        }
-        let of_slice = |name: &str| catalogue::find(name).is_some_and(|meter| meter.is_of_whole_slice());
-        if let Some(primary) = e.primary.as_ref().filter(|primary| of_slice(primary.as_ref())) {
-            return Some((primary.span(), and(&format!("`{}`", primary.as_ref()))));
-        }
-        if let Some(violations) = &file.violations {
-            return Some((violations.span(), and("[violations]")));
-        }
-        // A stream that is cut off is not told apart there.
-        let http2 = |entry: &Option<Spanned<Http2Entry>>| {
-            let entry = entry.as_ref()?;
-            let is_on = !matches!(entry.as_ref(), Http2Entry::Switch(false));
-            is_on.then(|| {
-                (
-                    entry.span(),
-                    "requests of HTTP/2 are followed to their end, and `slice` cuts them".to_owned(),
-                )
-            })
-        };
-        let both =
-            http2(&file.workload.http2).or_else(|| cells.iter().find_map(|cell| http2(&cell.section.http2)));
-        if both.is_some() {
-            return both;
-        }
-        let key = |cell: &Cell| {
-            let section = &cell.section;
-            let requests = section.slice_requests.as_ref().map(|key| (key.span(), "`slice_requests`"));
-            requests.or_else(|| section.fresh.as_ref().map(|key| (key.span(), "`fresh`")))
-        };
-        if let Some((span, name)) = cells.iter().find_map(key) {
-            return Some((span, and(name)));
-        }
-        let Work::Requests(requests) = work else { return None };
-        let w = &file.workload;
-        match requests.clock {
-            LoadClock::Closed { passes: Some(_), .. } => Some((span(w.passes.as_ref()), and("`passes`"))),
-            LoadClock::Original { .. } => Some((span(w.clock.as_ref()), and("the clock `original`"))),
-            LoadClock::Closed { passes: None, .. } | LoadClock::Constant(_) | LoadClock::Poisson(_) => None,
-        }
-    }
 }
 
-fn span<T>(key: Option<&Spanned<T>>) -> Range<usize> {
-    key.map_or(0..0, Spanned::span)
+/// The first thing in a plan that needs slices with a fixed list of requests.
+fn against_time(file: &PlanFile, cells: &[Cell]) -> Option<(Range<usize>, String)> {
+    let e = &file.experiment;
+    let and = |what: &str| {
+        format!("{what} is about slices with a fixed list of requests, and `slice` ends them with time")
+    };
+    if let Some(requests) = &e.slice_requests {
+        return Some((requests.span(), and("`slice_requests`")));
+    }
+    if let Some(kind) = e.kind.as_ref().filter(|kind| kind.as_ref() == "peak") {
+        return Some((kind.span(), "a search for peaks has trials of its own length".to_owned()));
+    }
+    if let Some(design) = e.design.as_ref().filter(|design| design.as_ref() == "duet") {
+        return Some((
+            design.span(),
+            "all arms at once get the same requests, and a slice by time has none beforehand".to_owned(),
+        ));
+    }
+    let of_slice = |name: &str| catalogue::find(name).is_some_and(|meter| meter.is_of_whole_slice());
+    if let Some(primary) = e.primary.as_ref().filter(|primary| of_slice(primary.as_ref())) {
+        return Some((primary.span(), and(&format!("`{}`", primary.as_ref()))));
+    }
+    if let Some(violations) = &file.violations {
+        return Some((violations.span(), and("[violations]")));
+    }
+    let requests_section = file.workload.requests();
+    // A stream that is cut off is not told apart there.
+    let http2 = |entry: &Option<Spanned<Http2Entry>>| {
+        let entry = entry.as_ref()?;
+        let is_on = !matches!(entry.as_ref(), Http2Entry::Switch(false));
+        is_on.then(|| {
+            (entry.span(), "requests of HTTP/2 are followed to their end, and `slice` cuts them".to_owned())
+        })
+    };
+    let both = requests_section
+        .and_then(|w| http2(&w.client.http2))
+        .or_else(|| cells.iter().find_map(|cell| http2(&cell.section.http2)));
+    if both.is_some() {
+        return both;
+    }
+    let key = |cell: &Cell| {
+        let section = &cell.section;
+        let requests = section.slice_requests.as_ref().map(|key| (key.span(), "`slice_requests`"));
+        requests.or_else(|| section.fresh.as_ref().map(|key| (key.span(), "`fresh`")))
+    };
+    if let Some((span, name)) = cells.iter().find_map(key) {
+        return Some((span, and(name)));
+    }
+    match &requests_section?.clock {
+        ClockSection::Shuffled(c) => c.passes.as_ref().map(|passes| (passes.span(), and("`passes`"))),
+        ClockSection::Original(c) => {
+            Some((c.clock.as_ref().map_or(0..0, Spanned::span), and("the clock `original`")))
+        }
+        ClockSection::Closed(_)
+        | ClockSection::Constant(_)
+        | ClockSection::Poisson(_)
+        | ClockSection::Searched(_) => None,
+    }
 }

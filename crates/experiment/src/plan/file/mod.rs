@@ -6,6 +6,7 @@ mod experiment;
 mod extent;
 mod factors;
 mod front;
+mod keys;
 mod spanned;
 mod workload;
 mod wrap;
@@ -17,20 +18,21 @@ pub(super) use extent::Extents;
 pub(super) use factors::FactorLevel;
 pub(super) use front::FrontSection;
 pub(super) use spanned::Spanned;
-pub(super) use workload::{OneOrMany, RefusedEntry, TreeSection, UrlEntry, WorkloadSection};
+pub(super) use workload::{
+    ClientSection, ClockSection, CommandSection, FilesSection, GetSection, OneOrMany, RateSection,
+    RefusedEntry, ReplaySection, RequestsSection, SearchedSection, SourceSection, TreeSection, UrlEntry,
+    WalkSection, WorkloadSection,
+};
 pub(super) use wrap::WrapSection;
 
 use super::PlanError;
+use keys::{Keys, Text};
 use schemars::JsonSchema;
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
-use std::fmt;
-use std::marker::PhantomData;
 
 /// A plan file.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct PlanFile {
     /// How to experiment.
     pub experiment: ExperimentSection,
@@ -39,29 +41,27 @@ pub struct PlanFile {
     /// `kind = "peak"`: what a rate must hold to be sustained.
     pub peak: Option<PeakSection>,
     /// Factors: names, each with its levels; every arm is run at every combination.
-    #[serde(default, deserialize_with = "in_order")]
-    #[schemars(with = "BTreeMap<String, Vec<FactorLevel>>")]
+    #[schemars(with = "Option<BTreeMap<String, Vec<FactorLevel>>>")]
     pub factors: Vec<(Spanned<String>, Vec<Spanned<FactorLevel>>)>,
     /// What an arm has at a level of a factor: `[level.FACTOR.LEVEL]` with the keys of an arm.
-    #[serde(default)]
+    #[schemars(with = "Option<BTreeMap<String, BTreeMap<String, ArmSection>>>")]
     pub level: BTreeMap<Spanned<String>, BTreeMap<Spanned<String>, ArmSection>>,
     /// The combinations of levels that are run, where it is not all of them. One stands for all
     /// levels of the factors that it leaves out.
-    #[serde(default)]
+    #[schemars(with = "Option<Vec<BTreeMap<String, FactorLevel>>>")]
     pub cell: Vec<Spanned<BTreeMap<Spanned<String>, Spanned<FactorLevel>>>>,
     /// Violations that a layer must notice.
     pub violations: Option<ViolationsSection>,
     /// Layers of your own, by name.
-    #[serde(default)]
+    #[schemars(with = "Option<BTreeMap<String, LayerSection>>")]
     pub layer: BTreeMap<Spanned<String>, LayerSection>,
     /// What may stand before servers, by name; products that bakeoff knows need no section.
-    #[serde(default)]
+    #[schemars(with = "Option<BTreeMap<String, FrontSection>>")]
     pub front: BTreeMap<Spanned<String>, FrontSection>,
     /// What servers and commands may be started through, by name.
-    #[serde(default)]
+    #[schemars(with = "Option<BTreeMap<String, WrapSection>>")]
     pub wrap: BTreeMap<Spanned<String>, WrapSection>,
     /// The arms, by name.
-    #[serde(deserialize_with = "in_order")]
     #[schemars(with = "BTreeMap<String, ArmSection>")]
     pub arm: Vec<(Spanned<String>, ArmSection)>,
 }
@@ -69,30 +69,27 @@ pub struct PlanFile {
 impl PlanFile {
     /// Reads the text; checks form and names of keys only.
     pub(super) fn parse(origin: &str, text: &str) -> Result<Self, PlanError> {
-        toml::from_str(text).map_err(|error| {
-            let span = error.span().unwrap_or(0..text.len().min(1));
-            PlanError::of_toml(origin, text, span, error.message())
-        })
-    }
-}
-
-/// The entries of a map in the order of the file.
-fn in_order<'de, D: Deserializer<'de>, V: Deserialize<'de>>(
-    deserializer: D,
-) -> Result<Vec<(Spanned<String>, V)>, D::Error> {
-    struct InOrder<V>(PhantomData<V>);
-    impl<'de, V: Deserialize<'de>> Visitor<'de> for InOrder<V> {
-        type Value = Vec<(Spanned<String>, V)>;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a table")
+        let mut keys = Keys::of_plan(Text { origin, text })?;
+        let experiment: ExperimentSection = keys.required("experiment")?;
+        let peak = experiment.kind.as_ref().is_some_and(|kind| kind.as_ref() == "peak");
+        let workload = keys.table("workload")?.ok_or_else(|| keys.missing("workload"))?;
+        let file = Self {
+            workload: WorkloadSection::read(workload, peak)?,
+            peak: keys.optional("peak")?,
+            factors: keys.entries("factors")?,
+            level: keys.optional("level")?.unwrap_or_default(),
+            cell: keys.optional("cell")?.unwrap_or_default(),
+            violations: keys.optional("violations")?,
+            layer: keys.optional("layer")?.unwrap_or_default(),
+            front: keys.optional("front")?.unwrap_or_default(),
+            wrap: keys.optional("wrap")?.unwrap_or_default(),
+            arm: keys.entries("arm")?,
+            experiment,
+        };
+        if file.arm.is_empty() {
+            return Err(keys.missing("arm"));
         }
-        fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
-            let mut entries = Vec::new();
-            while let Some(entry) = map.next_entry()? {
-                entries.push(entry);
-            }
-            Ok(entries)
-        }
+        keys.none_left("here", &[])?;
+        Ok(file)
     }
-    deserializer.deserialize_map(InOrder(PhantomData))
 }

@@ -1,44 +1,216 @@
-//! `[workload]` as it is typed.
+//! `[workload]` as it is typed: a kind is the groups of keys that it has.
 
 use super::Spanned;
 use super::client::{Http2Entry, TlsClientSection, Words};
+use super::keys::{Keys, names_of};
+use crate::plan::PlanError;
+use crate::plan::error::suggestion;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// `[workload]`
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WorkloadSection {
-    /// `get`, `replay`, `walk`, `webstone`, `command` or `files`.
+/// A workload that is read: its kind's groups.
+type KindReader = fn(&mut Keys<'_>, &ClockReader<'_>) -> Result<WorkloadSection, PlanError>;
+
+/// The kinds of workload, by the words of `kind`.
+const KINDS: [(&str, KindReader); 6] = [
+    ("get", |keys, clock| {
+        RequestsSection::read(SourceSection::Get(keys.group()?), keys, clock, &[CLOSED, CONSTANT, POISSON])
+    }),
+    ("replay", |keys, clock| {
+        let clocks = [SHUFFLED, ORIGINAL, CONSTANT, POISSON];
+        RequestsSection::read(SourceSection::Replay(keys.group()?), keys, clock, &clocks)
+    }),
+    ("walk", |keys, clock| {
+        RequestsSection::read(SourceSection::Walk(keys.group()?), keys, clock, &[SHUFFLED])
+    }),
+    ("webstone", |keys, clock| RequestsSection::read(SourceSection::Webstone, keys, clock, &[CLOSED])),
+    ("command", |keys, _| Ok(WorkloadSection::Command(keys.group()?))),
+    ("files", |keys, _| Ok(WorkloadSection::Files(keys.group()?))),
+];
+
+/// A clock by its word.
+type Clock = (&'static str, fn(&mut Keys<'_>) -> Result<ClockSection, PlanError>);
+
+const CLOSED: Clock = ("closed", |keys| Ok(ClockSection::Closed(keys.group()?)));
+const SHUFFLED: Clock = ("shuffled", |keys| Ok(ClockSection::Shuffled(keys.group()?)));
+const CONSTANT: Clock = ("constant", |keys| Ok(ClockSection::Constant(keys.group()?)));
+const POISSON: Clock = ("poisson", |keys| Ok(ClockSection::Poisson(keys.group()?)));
+const ORIGINAL: Clock = ("original", |keys| Ok(ClockSection::Original(keys.group()?)));
+
+/// What a workload's clock depends on besides its kind.
+struct ClockReader<'k> {
+    kind: &'k Spanned<String>,
+    /// A search for peaks sets the rates.
+    peak: bool,
+}
+
+/// Keys of some clock.
+fn clock_names() -> Vec<&'static str> {
+    let groups = [names_of::<ShuffledSection>(), names_of::<RateSection>(), names_of::<OriginalSection>()];
+    groups.concat()
+}
+
+/// Keys of some kind of workload.
+fn all_names() -> Vec<&'static str> {
+    let requests = [names_of::<GetSection>(), names_of::<ReplaySection>(), names_of::<WalkSection>()];
+    let others = [names_of::<ClientSection>(), names_of::<CommandSection>(), names_of::<FilesSection>()];
+    [requests.concat(), others.concat(), clock_names()].concat()
+}
+
+/// `[workload]`, by its `kind`.
+#[derive(Debug, JsonSchema)]
+#[schemars(tag = "kind", rename_all = "lowercase")]
+pub enum WorkloadSection {
+    /// Commands that run to their end.
+    Command(CommandSection),
+    /// Operations on files.
+    Files(FilesSection),
+    /// Requests to servers.
+    #[schemars(untagged)]
+    Requests(RequestsSection),
+}
+
+/// A workload of requests: which, when and how.
+#[derive(Debug, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct RequestsSection {
+    /// Its kind, as it is typed.
+    #[schemars(skip)]
     pub kind: Spanned<String>,
+    /// Which requests.
+    #[schemars(flatten)]
+    pub source: SourceSection,
+    /// When they are due.
+    #[schemars(flatten)]
+    pub clock: ClockSection,
+    /// How they come.
+    #[schemars(flatten)]
+    pub client: ClientSection,
+}
+
+/// Which requests.
+#[derive(Debug, JsonSchema)]
+#[schemars(tag = "kind", rename_all = "lowercase")]
+pub enum SourceSection {
+    /// Weighted paths.
+    Get(GetSection),
+    /// An access log.
+    Replay(ReplaySection),
+    /// All of a made-up site.
+    Walk(WalkSection),
+    /// The WebStone 2.5 standard file set.
+    Webstone,
+}
+
+/// `kind = "get"`
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct GetSection {
     /// get: paths, each a string or a table with `path` and `weight`.
     pub urls: Option<Spanned<Vec<Spanned<UrlEntry>>>>,
+}
+
+/// `kind = "replay"`
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct ReplaySection {
     /// replay: the access log, plain, .gz or .zst; `builtin:weblog` is the bundled one.
     pub log: Option<Spanned<String>>,
     /// replay: `common`, `combined`, `vhost-combined`, `nginx-json` or `squid`. Default: told from
     /// the log.
     pub format: Option<Spanned<String>>,
-    /// replay: `shuffled` (default), `original`, `constant` or `poisson`; get: `closed` (default),
-    /// `constant` or `poisson`.
-    pub clock: Option<Spanned<String>>,
-    /// Closed loop and shuffled: how many ask at the same time. Default 15, webstone 32.
-    pub robots: Option<Spanned<usize>>,
-    /// Closed loop: time between a reply and the robot's next request. Default none.
-    pub think: Option<Spanned<String>>,
-    /// constant and poisson: such as "1000/s".
-    pub rate: Option<Spanned<String>>,
-    /// original: how many times as fast as the log. Default 1.
-    pub speed: Option<Spanned<f64>>,
-    /// walk: what the made-up site is like.
-    pub site: Option<Spanned<SiteSection>>,
-    /// shuffled and walk: a slice is the whole log or site, walked so many times by every robot.
-    pub passes: Option<Spanned<u32>>,
     /// replay: ask for a logged 304 with `If-Modified-Since` and for a logged 206 with `Range`.
     pub conditional: Option<Spanned<bool>>,
     /// replay and walk: largest site to make, on disk. Default "2GB".
     pub max_site: Option<Spanned<String>>,
     /// replay: share of lines that may be unreadable. Default "10%".
     pub max_unparsable: Option<Spanned<String>>,
+}
+
+/// `kind = "walk"`
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct WalkSection {
+    /// walk: what the made-up site is like.
+    pub site: Option<Spanned<SiteSection>>,
+    /// replay and walk: largest site to make, on disk. Default "2GB".
+    pub max_site: Option<Spanned<String>>,
+}
+
+/// When requests are due.
+#[derive(Debug, JsonSchema)]
+#[schemars(untagged)]
+pub enum ClockSection {
+    /// Robots that ask again when they have their reply: the clock of `get` and `webstone`.
+    Closed(ClosedSection),
+    /// Robots that walk a log or a site, each in its own order: the clock of `replay` and `walk`.
+    Shuffled(ShuffledSection),
+    /// Equal gaps.
+    Constant(RateSection),
+    /// Random gaps.
+    Poisson(RateSection),
+    /// replay: the log's own gaps.
+    Original(OriginalSection),
+    /// A search for peaks sets the rates.
+    #[schemars(skip)]
+    Searched(SearchedSection),
+}
+
+/// `clock = "closed"`
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct ClosedSection {
+    /// `closed`, which is the default of `get` and `webstone`.
+    pub clock: Option<Spanned<String>>,
+    /// Closed loop and shuffled: how many ask at the same time. Default 15, webstone 32.
+    pub robots: Option<Spanned<usize>>,
+    /// Closed loop: time between a reply and the robot's next request. Default none.
+    pub think: Option<Spanned<String>>,
+}
+
+/// `clock = "shuffled"`
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct ShuffledSection {
+    /// `shuffled`, which is the default of `replay` and `walk`.
+    pub clock: Option<Spanned<String>>,
+    /// Closed loop and shuffled: how many ask at the same time. Default 15, webstone 32.
+    pub robots: Option<Spanned<usize>>,
+    /// Closed loop: time between a reply and the robot's next request. Default none.
+    pub think: Option<Spanned<String>>,
+    /// shuffled and walk: a slice is the whole log or site, walked so many times by every robot.
+    pub passes: Option<Spanned<u32>>,
+}
+
+/// `clock = "constant"` and `clock = "poisson"`
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct RateSection {
+    /// `constant` or `poisson`.
+    pub clock: Option<Spanned<String>>,
+    /// constant and poisson: such as "1000/s".
+    pub rate: Option<Spanned<String>>,
+    /// Open loop: most connections. Default 1000.
+    pub connections: Option<Spanned<usize>>,
+}
+
+/// `clock = "original"`
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct OriginalSection {
+    /// `original`.
+    pub clock: Option<Spanned<String>>,
+    /// original: how many times as fast as the log. Default 1.
+    pub speed: Option<Spanned<f64>>,
+    /// Open loop: most connections. Default 1000.
+    pub connections: Option<Spanned<usize>>,
+}
+
+/// The clock of a search for peaks: the gaps, and no rate.
+#[derive(Debug, Deserialize)]
+pub struct SearchedSection {
+    /// `poisson` (default) or `constant`.
+    pub clock: Option<Spanned<String>>,
+    /// Most connections. Default 1000.
+    pub connections: Option<Spanned<usize>>,
+}
+
+/// How requests come, whatever they are.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct ClientSection {
     /// Whether connections carry more than one request. Default true, webstone false.
     pub keep_alive: Option<Spanned<bool>>,
     /// Requests: what the load generator asks of TLS, where an arm speaks it.
@@ -61,8 +233,11 @@ pub struct WorkloadSection {
     pub max_age: Option<Spanned<String>>,
     /// Time limit of a request. Default "10s".
     pub timeout: Option<Spanned<String>>,
-    /// Open loop: most connections. Default 1000.
-    pub connections: Option<Spanned<usize>>,
+}
+
+/// `kind = "command"`
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct CommandSection {
     /// command: what every arm runs that gives no command of its own; program and arguments.
     pub command: Option<Spanned<Vec<String>>>,
     /// command: run once for each arm before the first run.
@@ -76,6 +251,11 @@ pub struct WorkloadSection {
     /// command: a run that takes longer is ended and fails. Default "10min". files: a hook or an
     /// operation that takes longer ends the run. Default "1min".
     pub time_limit: Option<Spanned<String>>,
+}
+
+/// `kind = "files"`
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct FilesSection {
     /// files: of `read`, `write`, `create`, `remove`, `stat`, `list`, `tree-walk`, `tree-read` and
     /// `tree-copy`. Default ["read", "write"].
     pub operations: Option<Spanned<Vec<Spanned<String>>>>,
@@ -90,6 +270,86 @@ pub struct WorkloadSection {
     pub fsync: Option<Spanned<String>>,
     /// files: the tree that `tree-walk`, `tree-read` and `tree-copy` are about.
     pub tree: Option<Spanned<TreeSection>>,
+    /// command: a run that takes longer is ended and fails. Default "10min". files: a hook or an
+    /// operation that takes longer ends the run. Default "1min".
+    pub time_limit: Option<Spanned<String>>,
+}
+
+impl WorkloadSection {
+    /// `peak`: a search for the highest rate, which sets the clock.
+    pub(super) fn read(mut keys: Keys<'_>, peak: bool) -> Result<Self, PlanError> {
+        let kind: Spanned<String> = keys.required("kind")?;
+        let word = kind.as_ref().as_str();
+        let Some((_, read)) = KINDS.iter().find(|(name, _)| *name == word) else {
+            let help = suggestion(word, &KINDS.map(|(name, _)| name));
+            return Err(keys.wrong(kind.span(), &format!("there is no workload `{word}`"), &help));
+        };
+        let read = read(&mut keys, &ClockReader { kind: &kind, peak })?;
+        keys.none_left(&format!("in a `{word}` workload"), &all_names())?;
+        Ok(read)
+    }
+
+    /// Where it is of requests.
+    pub(in crate::plan) const fn requests(&self) -> Option<&RequestsSection> {
+        match self {
+            Self::Requests(requests) => Some(requests),
+            Self::Command(_) | Self::Files(_) => None,
+        }
+    }
+}
+
+impl RequestsSection {
+    /// `clocks`: those of the kind, its default first.
+    fn read(
+        source: SourceSection,
+        keys: &mut Keys<'_>,
+        clock: &ClockReader<'_>,
+        clocks: &[Clock],
+    ) -> Result<WorkloadSection, PlanError> {
+        let client = keys.group()?;
+        let ClockReader { kind, peak } = clock;
+        let clock =
+            if *peak { ClockSection::searched(keys)? } else { ClockSection::read(keys, kind, clocks)? };
+        Ok(WorkloadSection::Requests(Self { kind: Spanned::clone(kind), source, clock, client }))
+    }
+}
+
+impl ClockSection {
+    fn read(keys: &mut Keys<'_>, kind: &Spanned<String>, clocks: &[Clock]) -> Result<Self, PlanError> {
+        let typed = keys.word("clock")?;
+        let word = typed.as_ref().map_or(clocks[0].0, |typed| typed.as_ref());
+        let Some((_, read)) = clocks.iter().find(|(name, _)| *name == word) else {
+            let known: Vec<&str> = clocks.iter().map(|(name, _)| *name).collect();
+            let what = format!("a `{}` workload has no clock `{word}`", kind.as_ref());
+            let span = typed.as_ref().map_or_else(|| kind.span(), Spanned::span);
+            return Err(keys.wrong(span, &what, &suggestion(word, &known)));
+        };
+        let clock = read(keys)?;
+        if let Some((key, span)) = keys.first_of(&clock_names()) {
+            let what = format!("`{key}` has no meaning with the clock `{word}`");
+            return Err(keys.wrong(span, &what, "take the line out, or choose another clock"));
+        }
+        Ok(clock)
+    }
+
+    /// Open loop: most connections.
+    pub(in crate::plan) const fn connections(&self) -> Option<&Spanned<usize>> {
+        match self {
+            Self::Closed(_) | Self::Shuffled(_) => None,
+            Self::Constant(c) | Self::Poisson(c) => c.connections.as_ref(),
+            Self::Original(c) => c.connections.as_ref(),
+            Self::Searched(c) => c.connections.as_ref(),
+        }
+    }
+
+    fn searched(keys: &mut Keys<'_>) -> Result<Self, PlanError> {
+        let clock = Self::Searched(keys.group()?);
+        if let Some((key, span)) = keys.first_of(&clock_names()) {
+            let help = "take the line out: the search chooses the rates; `max_rate` in [peak] bounds them";
+            return Err(keys.wrong(span, &format!("`{key}` has no meaning for a peak"), help));
+        }
+        Ok(clock)
+    }
 }
 
 /// A site made up from the seed: every URL is asked for once in a walk.
