@@ -28,6 +28,7 @@ mod parquet;
 mod passes;
 mod peak;
 mod plans_gone_wrong;
+mod populations;
 mod reconcile;
 mod reference;
 mod refusals;

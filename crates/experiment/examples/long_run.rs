@@ -14,6 +14,7 @@ use bakeoff_experiment::results::{
 use bakeoff_meter::{Counters, HostShare, Recorder, ReplyTimes, Times};
 use bakeoff_stats::{LookPlan, level};
 use bakeoff_units::Nanos;
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 
@@ -48,6 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 start,
                 proof: None,
                 order_seed: None,
+                populations: BTreeMap::new(),
                 ended_ns: started_ns + counters.wall_ns,
                 started_ns,
                 counters,

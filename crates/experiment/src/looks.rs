@@ -98,6 +98,7 @@ mod tests {
                 started_ns,
                 ended_ns: started_ns + SECOND,
                 order_seed: None,
+                populations: Default::default(),
                 counters: Default::default(),
                 times: Default::default(),
             }

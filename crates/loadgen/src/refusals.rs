@@ -26,6 +26,15 @@ impl Refusals {
         }
     }
 
+    /// What either names.
+    pub fn and(&self, other: &Self) -> Self {
+        Self {
+            statuses: self.statuses.and(&other.statuses),
+            classes: self.classes | other.classes,
+            any: self.any || other.any,
+        }
+    }
+
     /// Whether nothing is named.
     pub const fn is_empty(&self) -> bool {
         !self.any

@@ -304,6 +304,14 @@ impl Counters {
         (usage.rss_bytes, usage.processes) = (more.rss_bytes, more.processes);
     }
 
+    /// Adds what others counted at the same time.
+    pub fn add_beside(&mut self, other: &Self) {
+        let wall_ns = self.wall_ns.max(other.wall_ns);
+        let generator_busy = (self.generator_busy + other.generator_busy).min(1.0);
+        self.add_part(other);
+        (self.wall_ns, self.generator_busy) = (wall_ns, generator_busy);
+    }
+
     /// CPU of the server behind all that stands before it.
     pub fn server_cpu_ns(&self) -> Option<u64> {
         Some(self.subject_cpu_ns?.saturating_sub(self.front_cpu_ns?))

@@ -21,6 +21,7 @@ mod link;
 mod operations;
 mod passes;
 mod peak;
+mod populations;
 mod reading;
 mod sections;
 mod slices;

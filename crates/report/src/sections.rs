@@ -6,9 +6,9 @@
 
 use crate::figures;
 use crate::handshakes;
-use crate::operations;
 use crate::reading::Reading;
 use crate::words;
+use crate::{operations, populations};
 use bakeoff_experiment::results::{AmountEstimate, ArmResult, Comparison, Estimate, StratumSetup};
 use bakeoff_stats::{Amounts, change_in_words};
 use serde::Serialize;
@@ -47,6 +47,8 @@ pub(crate) fn all(reading: &Reading<'_>) -> Vec<Section> {
         layer(reading),
         fronts(reading),
         refused(reading),
+        populations::got(reading),
+        populations::changes(reading),
         main_effects(reading),
         interactions(reading),
         prices(reading),

@@ -88,6 +88,11 @@ impl Statuses {
         set
     }
 
+    /// Those of either.
+    pub fn and(&self, other: &Self) -> Self {
+        Self(std::array::from_fn(|word| self.0[word] | other.0[word]))
+    }
+
     /// Whether it is one of them.
     pub fn contains(&self, status: u16) -> bool {
         self.0.get(usize::from(status) / 64).is_some_and(|word| word & (1 << (status % 64)) != 0)

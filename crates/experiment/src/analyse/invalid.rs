@@ -1,7 +1,7 @@
 //! What makes an arm's figures worthless, whatever they are.
 
-use super::handshakes;
 use super::series::{Series, Table};
+use super::{handshakes, populations};
 use crate::results::{Setup, WRONG_BYTES, second};
 use bakeoff_loadgen::GENERATOR_LIMIT;
 use bakeoff_meter::catalogue::SUBJECT_CPU_PER_REPLY;
@@ -38,7 +38,6 @@ fn own_reason(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
     if requests == 0 {
         return None;
     }
-    let errors: u64 = slices.iter().map(|c| c.error_count()).sum();
     let of_class = |class: &str| -> u64 { slices.iter().filter_map(|c| c.errors.get(class)).sum() };
     let wrong = of_class(ErrorClass::WrongBody.as_str());
     if wrong > 0 {
@@ -51,16 +50,26 @@ fn own_reason(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
     if let Some(why) = by_itself(setup, &slices).or_else(|| served_nothing(setup, &slices)) {
         return Some(why);
     }
-    let share = errors as f64 / requests as f64;
-    if share > setup.max_errors {
-        let (class, count) = most_frequent(&slices)?;
-        let share = Ratio::new(share)?;
-        let noun = if setup.workload.kind == "files" { "operations" } else { "requests" };
-        return Some(format!("{share} of its {noun} failed, most by {class} ({count})"));
-    }
-    handshakes::off(setup, arm, slices.iter().copied())
+    let noun = if setup.workload.kind == "files" { "operations" } else { "requests" };
+    // Populations have limits of their own.
+    let failed = if table.populations.is_empty() { failing(&slices, setup.max_errors, noun) } else { None };
+    failed
+        .or_else(|| handshakes::off(setup, arm, slices.iter().copied()))
+        .or_else(|| populations::wrong(&table.populations, arm))
         // The arms of a duet wait for one another, and no time of theirs is judged.
         .or_else(|| if setup.design.duet.is_none() { late(setup, &table.main, arm) } else { None })
+}
+
+/// More failed than may.
+pub(super) fn failing(slices: &[&Counters], max_errors: f64, noun: &str) -> Option<String> {
+    let requests: u64 = slices.iter().map(|c| c.requests).sum();
+    let errors: u64 = slices.iter().map(|c| c.error_count()).sum();
+    let share = errors as f64 / requests.max(1) as f64;
+    if share <= max_errors {
+        return None;
+    }
+    let ((class, count), share) = (most_frequent(slices)?, Ratio::new(share)?);
+    Some(format!("{share} of its {noun} failed, most by {class} ({count})"))
 }
 
 /// A cost of what was served is none where nothing was.
@@ -87,8 +96,11 @@ fn by_itself(setup: &Setup, slices: &[&Counters]) -> Option<String> {
 
 /// Open loop: the generator sent later than it should have.
 fn late(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
+    later_than(series, arm, Nanos::new(setup.max_lateness_ns?))
+}
+
+pub(super) fn later_than(series: &Series, arm: &str, bound: Nanos) -> Option<String> {
     let lateness = series.column(arm).merged.lateness.quantile(0.99);
-    let bound = Nanos::new(setup.max_lateness_ns?);
     (lateness > bound).then(|| format!("the generator was late: 1 % of the requests were sent {lateness} or more after they were due (bound {bound})"))
 }
 

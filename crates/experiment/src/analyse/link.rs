@@ -88,6 +88,7 @@ mod tests {
             start: 0,
             proof: None,
             order_seed: None,
+            populations: Default::default(),
             ended_ns: 0,
             started_ns: 0,
             counters: Counters { link: Some(link), ..Counters::default() },

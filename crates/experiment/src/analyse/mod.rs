@@ -16,6 +16,7 @@ mod layer;
 mod link;
 mod operations;
 pub(crate) mod peak;
+mod populations;
 mod prices;
 mod series;
 mod steady;
@@ -144,6 +145,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
         },
         order: setup.arms.clone(),
         operations: operations::all(setup, &table, &arms),
+        populations: populations::all(setup, &table, &arms),
         arms,
         comparisons,
         design: setup.design.clone(),
@@ -197,7 +199,9 @@ impl Figures {
 /// # Errors
 /// As [`analyse`].
 pub fn standing(stored: &Stored) -> Result<Standing, AnalyseError> {
-    let needs_times = stored.setup.max_lateness_ns.is_some() || stored.setup.primary == RESPONSE_P50;
+    let has_lateness =
+        stored.setup.max_lateness_ns.is_some() || !stored.setup.workload.populations.is_empty();
+    let needs_times = has_lateness || stored.setup.primary == RESPONSE_P50;
     let depth = if needs_times { Depth::Histograms } else { Depth::Counters };
     let table = Table::read(&stored.setup, &stored.slices, depth)?;
     let mut arms = Vec::new();

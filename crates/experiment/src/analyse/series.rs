@@ -3,7 +3,7 @@
 use super::AnalyseError;
 use crate::looks::looks;
 use crate::plan::Design;
-use crate::results::{Setup, SliceRecord};
+use crate::results::{PopulationRecord, PopulationSetup, Setup, SliceRecord};
 use bakeoff_meter::catalogue::{self, RESPONSE_P50};
 use bakeoff_meter::{Buckets, Counters, DecodeError, Decoder, Histogram, Kind, Meter, Side, Sum, Times};
 use bakeoff_stats::LookPlan;
@@ -33,10 +33,22 @@ pub(super) struct Table {
     /// After which rounds verdicts are judged.
     pub(super) looks: LookPlan,
     is_duet: bool,
+    /// Each population as if nobody else had asked, in the order of the plan.
+    pub(super) populations: Vec<(PopulationSetup, Self)>,
 }
 
 impl Table {
     pub(super) fn read(setup: &Setup, slices: &[SliceRecord], depth: Depth) -> Result<Self, AnalyseError> {
+        let alone = |known: &PopulationSetup| {
+            let table = Self::of(setup, &slices_of(slices, &known.population), depth)?;
+            Ok((known.clone(), table))
+        };
+        let populations =
+            setup.workload.populations.iter().map(alone).collect::<Result<_, AnalyseError>>()?;
+        Ok(Self { populations, ..Self::of(setup, slices, depth)? })
+    }
+
+    fn of(setup: &Setup, slices: &[SliceRecord], depth: Depth) -> Result<Self, AnalyseError> {
         let (main, other): (Vec<_>, Vec<_>) =
             slices.iter().partition(|slice| slice.design == setup.design.design);
         Ok(Self {
@@ -44,6 +56,7 @@ impl Table {
             paired: Series::read(setup, &other, depth)?,
             looks: looks(setup, slices),
             is_duet: setup.design.design == Design::Duet,
+            populations: Vec::new(),
         })
     }
 
@@ -72,6 +85,15 @@ impl Table {
     pub(super) fn design_of(&self, series: &Series) -> Design {
         if self.is_duet && std::ptr::eq(series, &raw const self.main) { Design::Duet } else { Design::Pairs }
     }
+}
+
+/// The slices as this population counted them.
+fn slices_of(slices: &[SliceRecord], population: &str) -> Vec<SliceRecord> {
+    let of = |slice: &SliceRecord| {
+        let PopulationRecord { counters, times } = slice.populations.get(population)?.clone();
+        Some(SliceRecord { counters, times, populations: BTreeMap::new(), ..slice.clone() })
+    };
+    slices.iter().filter_map(of).collect()
 }
 
 /// All arms.

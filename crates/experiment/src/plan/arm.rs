@@ -45,6 +45,8 @@ pub struct Arm {
     pub requests: OwnRequests,
     /// Servers: how requests come to it.
     pub client: ClientPlan,
+    /// The same for each population, in the plan's order.
+    pub populations: Vec<ClientPlan>,
     /// Servers: requests of a slice, in place of the workload's.
     pub slice_requests: Option<u64>,
 }
@@ -101,6 +103,7 @@ impl Arm {
             && self.directives == other.directives
             && self.requests == other.requests
             && self.client == other.client
+            && self.populations == other.populations
             && ways(self) == ways(other)
     }
 }

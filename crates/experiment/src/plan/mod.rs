@@ -28,7 +28,7 @@ pub use method::{
     Violations,
 };
 
-pub use requests::{LoadClock, RequestSource, RequestWork, Timed};
+pub use requests::{LoadClock, Population, RequestSource, RequestWork, Timed};
 
 use bakeoff_stats::Margin;
 use bakeoff_units::{Nanos, PerSecond, Ratio};

@@ -27,6 +27,21 @@ pub struct RequestWork {
     pub slice_requests: Option<u64>,
     /// Slices end with time and not with work.
     pub timed: Option<Timed>,
+    /// Clients that ask side by side; empty: all are alike, and ask as is said here.
+    pub populations: Vec<Population>,
+}
+
+/// Clients that are alike, beside others.
+#[derive(Clone, Debug)]
+pub struct Population {
+    /// Its name.
+    pub name: String,
+    /// What it asks for and when; its populations are none.
+    pub work: RequestWork,
+    /// Whether it asks for paths of its own.
+    pub own_requests: bool,
+    /// Share of its failed requests above which an arm is invalid.
+    pub max_errors: Ratio,
 }
 
 /// How long a slice is.
@@ -51,14 +66,30 @@ impl RequestWork {
 
     /// The load in words, as `check` and reports tell it.
     pub fn in_words(&self) -> String {
-        let mut words = self.clock.in_words();
+        let mut words = match self.populations.as_slice() {
+            [] => self.clock.in_words(),
+            all => {
+                let words = |of: &Population| format!("{}: {}", of.name, of.work.clock.in_words());
+                all.iter().map(words).collect::<Vec<_>>().join("; ")
+            }
+        };
         if let Some(timed) = self.timed {
-            words += &format!(", slices of {}", timed.slice);
+            let comma = if self.populations.is_empty() { "," } else { ";" };
+            words += &format!("{comma} slices of {}", timed.slice);
         }
         if let Some(age) = self.max_age {
             words += &format!(", caches may keep replies for {age}");
         }
         words
+    }
+
+    /// Most connections at once to an arm, of all populations.
+    pub fn connections_of_all(&self) -> usize {
+        let of = |work: &Self| work.clock.robots().unwrap_or(work.connections);
+        match self.populations.as_slice() {
+            [] => of(self),
+            all => all.iter().map(|population| of(&population.work)).sum(),
+        }
     }
 
     /// Most connections at once to an arm that is asked in this way.

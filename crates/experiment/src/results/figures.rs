@@ -58,6 +58,9 @@ pub struct Results {
     pub comparisons: Vec<Comparison>,
     /// `files` workload: every kind of operation by itself.
     pub operations: Vec<OperationResult>,
+    /// Each population by itself, where the plan has several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub populations: Vec<PopulationResult>,
     /// How the slices were taken.
     pub design: DesignSetup,
     /// Starts of the arms.
@@ -223,6 +226,45 @@ pub struct OperationFigures {
     pub time_ns: Quantiles,
     /// Median over rounds of time and CPU per operation and of bytes per second. Keys are meter
     /// names.
+    pub meters: BTreeMap<String, f64>,
+}
+
+/// One population, as if nobody else had asked. Exploratory: the verdict stands on all together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PopulationResult {
+    /// Its name.
+    pub population: String,
+    /// Its load in words.
+    pub load: String,
+    /// Per arm: sums over complete rounds.
+    pub arms: BTreeMap<String, PopulationFigures>,
+    /// What it got of each arm against the baseline; of its second process among them.
+    pub comparisons: Vec<Comparison>,
+}
+
+/// What one population got of one arm.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PopulationFigures {
+    /// Requests sent or tried.
+    pub requests: u64,
+    /// Good replies.
+    pub replies: u64,
+    /// Requests in flight when a slice's time was up.
+    pub cut: u64,
+    /// Share served: good replies of the requests that ended, 0 to 1; none without any.
+    pub served: Option<f64>,
+    /// Failures by class.
+    pub errors: BTreeMap<String, u64>,
+    /// Refusals that its `refused` names, by status or class.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<String, u64>,
+    /// From due to done.
+    pub response_ns: Quantiles,
+    /// The mean of those, ns: replies per second x mean is the mean number in flight.
+    pub response_mean_ns: f64,
+    /// Lateness of the generator with its requests.
+    pub lateness_ns: Quantiles,
+    /// Median over rounds of replies and refusals per second. Keys are meter names.
     pub meters: BTreeMap<String, f64>,
 }
 

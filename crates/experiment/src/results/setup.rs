@@ -110,6 +110,22 @@ pub struct WorkloadSetup {
     pub log_sha256: Option<String>,
     /// `files` workload: its kinds of operations in the order of the plan.
     pub operations: Vec<OperationSetup>,
+    /// Clients that ask side by side, in the order of the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub populations: Vec<PopulationSetup>,
+}
+
+/// Clients that are alike, beside others.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PopulationSetup {
+    /// Its name.
+    pub population: String,
+    /// Its load in words.
+    pub load: String,
+    /// Share of its requests that may fail; above it an arm is invalid.
+    pub max_errors: f64,
+    /// Open loop: how late the generator may send, 99th percentile, ns.
+    pub max_lateness_ns: Option<u64>,
 }
 
 impl WorkloadSetup {

@@ -5,6 +5,7 @@ use crate::plan::Design;
 use bakeoff_meter::{Counters, EncodedTimes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One slice: a line of `slices.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +30,18 @@ pub struct SliceRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order_seed: Option<u64>,
     /// What was counted.
+    pub counters: Counters,
+    /// Histograms of times.
+    pub times: EncodedTimes,
+    /// Of them what each population counted, where the plan has several: by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub populations: BTreeMap<String, PopulationRecord>,
+}
+
+/// What one population counted in a slice.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PopulationRecord {
+    /// What was counted; CPU is the generator's for it.
     pub counters: Counters,
     /// Histograms of times.
     pub times: EncodedTimes,

@@ -1,9 +1,10 @@
 //! What the round loop asks of arms, be they servers or commands.
 
 use super::RunError;
-use crate::results::{LinkSetup, ProofRecord, SubjectSetup, Warning, WorkloadSetup};
+use crate::results::{LinkSetup, PopulationRecord, ProofRecord, SubjectSetup, Warning, WorkloadSetup};
 use bakeoff_meter::{Counters, Times};
 use bakeoff_units::{Nanos, PerSecond};
+use std::collections::BTreeMap;
 
 /// A slice that was measured.
 pub(crate) struct Measured {
@@ -13,9 +14,16 @@ pub(crate) struct Measured {
     pub(crate) complete: bool,
     /// Duet: seed of the order and the arrivals that the arm had in this round.
     pub(crate) order_seed: Option<u64>,
+    /// What each population counted, where the plan has several.
+    pub(crate) populations: BTreeMap<String, PopulationRecord>,
 }
 
 impl Measured {
+    /// A slice of an arm that was measured by itself.
+    pub(crate) const fn alone(counters: Counters, times: Times, complete: bool) -> Self {
+        Self { counters, times, complete, order_seed: None, populations: BTreeMap::new() }
+    }
+
     /// Adds a further part of the same slice.
     pub(crate) fn add(&mut self, part: &Self) {
         self.counters.add_part(&part.counters);

@@ -262,7 +262,7 @@ impl Bench for CommandBench<'_> {
         // Ended by the budget and not by its own time limit: no slice, and no fault of the command.
         let cut_short = outcome.status == Status::TimedOut && time_limit < self.work.time_limit;
         let complete = outcome.status != Status::Interrupted && !cut_short;
-        Ok(Measured { counters, times: Times::default(), complete, order_seed: None })
+        Ok(Measured::alone(counters, Times::default(), complete))
     }
 
     fn warm_up(&mut self, _requests: usize) -> Result<(), RunError> {

@@ -224,6 +224,7 @@ impl<'a> Rounds<'a> {
             order_seed: measured.order_seed,
             counters: measured.counters,
             times: measured.times.encode(),
+            populations: measured.populations,
         };
         self.run.dir.append(&slice)?;
         self.stored.slices.push(slice);

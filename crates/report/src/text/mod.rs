@@ -386,8 +386,17 @@ fn workload(reading: &Reading<'_>) -> String {
     if workload.kind == "command" {
         return workload.description.clone();
     }
-    let (all, slice) = (figures::count(workload.requests), words::slice(&reading.bundle.results));
-    format!("{}; {all} {} in all, {slice} a slice", workload.description, reading.requests())
+    let all = format!(
+        "{}; {} {} in all",
+        workload.description,
+        figures::count(workload.requests),
+        reading.requests()
+    );
+    match workload.slice_requests {
+        // Slices that end with time have as many as they come to.
+        0 => all,
+        _ => format!("{all}, {} a slice", words::slice(&reading.bundle.results)),
+    }
 }
 
 fn time(reading: &Reading<'_>) -> String {

@@ -51,6 +51,14 @@ pub(super) fn all(
     rows
 }
 
+/// These meters of all arms, in rounds that are looked at by themselves.
+pub(super) fn exploratory_rows(of: &Of<'_>, meters: &[&'static Meter]) -> Vec<Comparison> {
+    let quantiles = Quantiles::of(of.setup, of.series, meters);
+    let rows =
+        |arm| meters.iter().filter_map(|meter| exploratory(of, &quantiles, arm, meter)).collect::<Vec<_>>();
+    of.setup.judged().chain(of.setup.seconds()).flat_map(rows).collect()
+}
+
 /// Response times say nothing when the generator was the limit.
 fn times_invalid(of: &Of<'_>, arm: &str, meter: &Meter) -> Option<String> {
     let of_times = meter.kind == Kind::Histogram || meter.is_speed();

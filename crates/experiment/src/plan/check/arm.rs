@@ -2,7 +2,7 @@
 
 use super::super::error::suggestion;
 use super::super::expand::Cell;
-use super::super::file::{ArmSection, CommandSection, OneOrMany, WorkloadSection};
+use super::super::file::{ArmSection, CommandSection, OneOrMany, PlanFile, WorkloadSection};
 use super::super::{Arm, ArmCommand, ArmKind, Work};
 use super::layers::under_whom;
 use super::named::stranger;
@@ -34,8 +34,8 @@ pub(super) struct Known {
 }
 
 impl Context<'_> {
-    pub(super) fn arm(&self, cell: &Cell, w: &WorkloadSection, work: &Work, known: &Known) -> Checked<Arm> {
-        let (name, arm) = (&cell.name, &cell.section);
+    pub(super) fn arm(&self, cell: &Cell, file: &PlanFile, work: &Work, known: &Known) -> Checked<Arm> {
+        let (name, arm, w) = (&cell.name, &cell.section, &file.workload);
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.as_ref().is_empty() || !name.as_ref().chars().all(fits) || name.as_ref().starts_with('.') {
             return self.wrong(
@@ -70,6 +70,11 @@ impl Context<'_> {
             values: cell.values.clone(),
             layers: self.layers(name, arm, &what, &known.layers)?,
             client: self.client(arm, w.requests(), &what, (&fronts, fresh))?,
+            populations: file
+                .population
+                .iter()
+                .map(|of| self.client(arm, Some(&of.requests), &what, (&fronts, fresh)))
+                .collect::<Checked<_>>()?,
             fronts,
             wraps: self.wraps(arm, &what, &known.wraps)?,
             what,

@@ -209,11 +209,11 @@ impl Context<'_> {
     /// How long what our own servers send is fresh: where any arm has something in front, or where the plan says it.
     pub(super) fn for_caches(&self, w: &WorkloadSection, work: Work, arms: &[Arm]) -> Checked<Work> {
         let (Work::Requests(mut work), Some(w)) = (work.clone(), w.requests()) else { return Ok(work) };
-        let asked = self.optional::<Nanos>(w.client.max_age.as_ref())?;
+        let asked = self.optional::<Nanos>(w.max_age.as_ref())?;
         let is_cached = arms.iter().any(|arm| !arm.fronts.is_empty());
         let says_it = |arm: &Arm| matches!(&arm.what, ArmKind::Server(spec) if spec.numbers_replies());
         let is_said = arms.iter().any(says_it);
-        if let Some(key) = w.client.max_age.as_ref().filter(|_| !is_said) {
+        if let Some(key) = w.max_age.as_ref().filter(|_| !is_said) {
             let what = "no arm has a server that says it for us: they have configurations of their own, or say nothing";
             return self.wrong(key.span(), what, "say it in theirs, or take the line out");
         }

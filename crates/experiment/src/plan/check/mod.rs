@@ -12,6 +12,7 @@ mod link;
 mod method;
 mod named;
 mod peak;
+mod populations;
 mod refusals;
 mod slices;
 #[cfg(test)]
@@ -51,17 +52,18 @@ pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: Pla
 
 fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
     let e = &file.experiment;
-    let work = cx.work(&file.workload, cx.pick(e.slice_requests.as_ref()).as_ref())?;
+    let work = cx.work(file, cx.pick(e.slice_requests.as_ref()).as_ref())?;
     let (factors, cells) = cx.expand(file)?;
     let known =
         arm::Known { layers: cx.own_layers(file)?, fronts: cx.own_fronts(file)?, wraps: cx.own_wraps(file)? };
     let mut arms = Vec::new();
     for cell in &cells {
-        arms.push(cx.arm(cell, &file.workload, &work, &known)?);
+        arms.push(cx.arm(cell, file, &work, &known)?);
     }
     let work = cx.timed(file, work, &cells)?;
     let work = cx.for_caches(&file.workload, work, &arms)?;
     cx.some_arm_speaks_tls(&file.workload, &arms)?;
+    cx.one_list_of_urls(file, &arms)?;
     let baselines = cx.baselines(&e.baseline, &factors, &cells, &arms)?;
     let order = baselines.by_stratum();
     let (cells, arms) = (reordered(&cells, &order), reordered(&arms, &order));

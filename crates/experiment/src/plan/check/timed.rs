@@ -1,7 +1,7 @@
 //! `slice` and `warm`: slices that end with time, and what does not go with them.
 
 use super::super::expand::Cell;
-use super::super::file::{ClockSection, Http2Entry, PlanFile};
+use super::super::file::{ClockSection, Http2Entry, PlanFile, RequestsSection};
 use super::super::{Timed, Work};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
@@ -33,10 +33,11 @@ impl Context<'_> {
             return self.wrong(slice.span(), "only requests have slices by time", "take the line out");
         };
         let length: Nanos = self.positive(Some(slice), "10s", |time: Nanos| time.get() as f64)?;
-        if work.timeout >= length {
+        let timeouts = work.populations.iter().map(|population| population.work.timeout);
+        let longest = timeouts.max().unwrap_or(work.timeout);
+        if longest >= length {
             let what = format!(
-                "a slice of {length} cannot see a request through that may take {} (`timeout`)",
-                work.timeout
+                "a slice of {length} cannot see a request through that may take {longest} (`timeout`)"
             );
             return self.wrong(
                 slice.span(),
@@ -75,7 +76,8 @@ fn against_time(file: &PlanFile, cells: &[Cell]) -> Option<(Range<usize>, String
     if let Some(violations) = &file.violations {
         return Some((violations.span(), and("[violations]")));
     }
-    let requests_section = file.workload.requests();
+    let populations = file.population.iter().map(|of| &of.requests);
+    let asked: Vec<&RequestsSection> = file.workload.requests().into_iter().chain(populations).collect();
     // A stream that is cut off is not told apart there.
     let http2 = |entry: &Option<Spanned<Http2Entry>>| {
         let entry = entry.as_ref()?;
@@ -84,8 +86,9 @@ fn against_time(file: &PlanFile, cells: &[Cell]) -> Option<(Range<usize>, String
             (entry.span(), "requests of HTTP/2 are followed to their end, and `slice` cuts them".to_owned())
         })
     };
-    let both = requests_section
-        .and_then(|w| http2(&w.client.http2))
+    let both = asked
+        .iter()
+        .find_map(|w| http2(&w.client.http2))
         .or_else(|| cells.iter().find_map(|cell| http2(&cell.section.http2)));
     if both.is_some() {
         return both;
@@ -98,7 +101,7 @@ fn against_time(file: &PlanFile, cells: &[Cell]) -> Option<(Range<usize>, String
     if let Some((span, name)) = cells.iter().find_map(key) {
         return Some((span, and(name)));
     }
-    match &requests_section?.clock {
+    asked.into_iter().find_map(|w| match &w.clock {
         ClockSection::Shuffled(c) => c.passes.as_ref().map(|passes| (passes.span(), and("`passes`"))),
         ClockSection::Original(c) => {
             Some((c.clock.as_ref().map_or(0..0, Spanned::span), and("the clock `original`")))
@@ -107,5 +110,5 @@ fn against_time(file: &PlanFile, cells: &[Cell]) -> Option<(Range<usize>, String
         | ClockSection::Constant(_)
         | ClockSection::Poisson(_)
         | ClockSection::Searched(_) => None,
-    }
+    })
 }

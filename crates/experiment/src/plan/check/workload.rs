@@ -2,8 +2,8 @@
 
 use super::super::error::suggestion;
 use super::super::file::{
-    ClockSection, CommandSection, GetSection, RateSection, ReplaySection, RequestsSection, SourceSection,
-    UrlEntry, WalkSection, WorkloadSection,
+    ClockSection, CommandSection, GetSection, PlanFile, RateSection, ReplaySection, RequestsSection,
+    SourceSection, UrlEntry, WalkSection, WorkloadSection,
 };
 use super::super::{CommandWork, LoadClock, RequestSource, RequestWork, Work};
 use super::{Checked, Context};
@@ -14,15 +14,22 @@ use bakeoff_workload::replay::LogSource;
 use bakeoff_workload::{GetUrl, Shape};
 
 impl Context<'_> {
-    pub(super) fn work(&self, w: &WorkloadSection, slice: Option<&Spanned<u64>>) -> Checked<Work> {
-        match w {
-            WorkloadSection::Requests(requests) => Ok(Work::Requests(self.request_work(requests, slice)?)),
+    pub(super) fn work(&self, file: &PlanFile, slice: Option<&Spanned<u64>>) -> Checked<Work> {
+        match &file.workload {
+            WorkloadSection::Requests(requests) => {
+                let work = self.request_work(requests, slice)?;
+                Ok(Work::Requests(self.with_populations(file, work)?))
+            }
             WorkloadSection::Command(command) => Ok(Work::Command(self.command_work(command, slice)?)),
             WorkloadSection::Files(files) => Ok(Work::Files(self.files_work(files, slice)?)),
         }
     }
 
-    fn request_work(&self, w: &RequestsSection, slice: Option<&Spanned<u64>>) -> Checked<RequestWork> {
+    pub(super) fn request_work(
+        &self,
+        w: &RequestsSection,
+        slice: Option<&Spanned<u64>>,
+    ) -> Checked<RequestWork> {
         Ok(RequestWork {
             source: self.source(w)?,
             clock: self.clock(w)?,
@@ -31,6 +38,7 @@ impl Context<'_> {
             max_age: None,
             refusals: self.refusals(&w.client)?,
             timed: None,
+            populations: Vec::new(),
             slice_requests: slice.map(|n| self.at_least(Some(n), 1, 1)).transpose()?,
         })
     }

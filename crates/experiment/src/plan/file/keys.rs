@@ -149,6 +149,17 @@ impl<'t> Keys<'t> {
         }
     }
 
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
+    /// As if this had been typed where the table is named.
+    pub(super) fn say(&mut self, key: &'static str, word: &'static str) {
+        let spanned = |text| toml::Spanned::new(self.span(), text);
+        let value = toml::Spanned::new(self.span(), DeValue::String(Cow::Borrowed(word)));
+        self.table.insert(spanned(Cow::Borrowed(key)), value);
+    }
+
     /// These keys, and of another table those that are not here.
     pub(super) fn over(mut self, under: &Self) -> Self {
         for (key, value) in &under.table {

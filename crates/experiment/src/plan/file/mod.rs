@@ -7,6 +7,7 @@ mod extent;
 mod factors;
 mod front;
 mod keys;
+mod population;
 mod spanned;
 mod workload;
 mod wrap;
@@ -17,6 +18,8 @@ pub(super) use experiment::{BaselineEntry, ExperimentSection, PeakSection, Viola
 pub(super) use extent::Extents;
 pub(super) use factors::FactorLevel;
 pub(super) use front::FrontSection;
+pub(super) use population::PopulationOf;
+use population::PopulationSection;
 pub(super) use spanned::Spanned;
 pub(super) use workload::{
     ClientSection, ClockSection, CommandSection, FilesSection, GetSection, OneOrMany, RateSection,
@@ -38,6 +41,9 @@ pub struct PlanFile {
     pub experiment: ExperimentSection,
     /// What to ask for, or to run.
     pub workload: WorkloadSection,
+    /// Clients that ask side by side in one slice: keys of `[workload]`, in place of those.
+    #[schemars(with = "Option<BTreeMap<String, PopulationSection>>")]
+    pub population: Vec<PopulationOf>,
     /// `kind = "peak"`: what a rate must hold to be sustained.
     pub peak: Option<PeakSection>,
     /// Factors: names, each with its levels; every arm is run at every combination.
@@ -73,7 +79,9 @@ impl PlanFile {
         let experiment: ExperimentSection = keys.required("experiment")?;
         let peak = experiment.kind.as_ref().is_some_and(|kind| kind.as_ref() == "peak");
         let workload = keys.table("workload")?.ok_or_else(|| keys.missing("workload"))?;
+        let own = |(name, own)| PopulationOf::read(name, own, &workload);
         let file = Self {
+            population: keys.tables("population")?.into_iter().map(own).collect::<Result<_, _>>()?,
             workload: WorkloadSection::read(workload, peak)?,
             peak: keys.optional("peak")?,
             factors: keys.entries("factors")?,

@@ -44,17 +44,10 @@ struct ClockReader<'k> {
     peak: bool,
 }
 
-/// Keys of some clock.
-fn clock_names() -> Vec<&'static str> {
-    let groups = [names_of::<ShuffledSection>(), names_of::<RateSection>(), names_of::<OriginalSection>()];
-    groups.concat()
-}
-
 /// Keys of some kind of workload.
 fn all_names() -> Vec<&'static str> {
-    let requests = [names_of::<GetSection>(), names_of::<ReplaySection>(), names_of::<WalkSection>()];
     let others = [names_of::<ClientSection>(), names_of::<CommandSection>(), names_of::<FilesSection>()];
-    [requests.concat(), others.concat(), clock_names()].concat()
+    [RequestsSection::source_names(), ClockSection::names(), others.concat(), vec!["max_age"]].concat()
 }
 
 /// `[workload]`, by its `kind`.
@@ -86,6 +79,9 @@ pub struct RequestsSection {
     /// How they come.
     #[schemars(flatten)]
     pub client: ClientSection,
+    /// Requests: how long caches may keep what the built-in origin sends, and servers with our configuration. Default "24h"
+    /// where an arm has a front, else nothing is said of it.
+    pub max_age: Option<Spanned<String>>,
 }
 
 /// Which requests.
@@ -228,9 +224,6 @@ pub struct ClientSection {
     /// Requests: what counts as refused, and not as failed: statuses such as 429, or classes of failures such as "reset" and
     /// "connect-timeout". The verdict then stands on CPU per served request. Default: nothing, every refusal is a failure.
     pub refused: Option<Spanned<Vec<Spanned<RefusedEntry>>>>,
-    /// Requests: how long caches may keep what the built-in origin sends, and servers with our configuration. Default "24h"
-    /// where an arm has a front, else nothing is said of it.
-    pub max_age: Option<Spanned<String>>,
     /// Time limit of a request. Default "10s".
     pub timeout: Option<Spanned<String>>,
 }
@@ -299,6 +292,12 @@ impl WorkloadSection {
 }
 
 impl RequestsSection {
+    /// Keys that say which requests, its kind among them.
+    pub(super) fn source_names() -> Vec<&'static str> {
+        let groups = [names_of::<GetSection>(), names_of::<ReplaySection>(), names_of::<WalkSection>()];
+        [&["kind"], groups.concat().as_slice()].concat()
+    }
+
     /// `clocks`: those of the kind, its default first.
     fn read(
         source: SourceSection,
@@ -306,15 +305,22 @@ impl RequestsSection {
         clock: &ClockReader<'_>,
         clocks: &[Clock],
     ) -> Result<WorkloadSection, PlanError> {
-        let client = keys.group()?;
+        let (client, max_age) = (keys.group()?, keys.optional("max_age")?);
         let ClockReader { kind, peak } = clock;
         let clock =
             if *peak { ClockSection::searched(keys)? } else { ClockSection::read(keys, kind, clocks)? };
-        Ok(WorkloadSection::Requests(Self { kind: Spanned::clone(kind), source, clock, client }))
+        Ok(WorkloadSection::Requests(Self { kind: Spanned::clone(kind), source, clock, client, max_age }))
     }
 }
 
 impl ClockSection {
+    /// Keys of some clock.
+    pub(super) fn names() -> Vec<&'static str> {
+        let groups =
+            [names_of::<ShuffledSection>(), names_of::<RateSection>(), names_of::<OriginalSection>()];
+        groups.concat()
+    }
+
     fn read(keys: &mut Keys<'_>, kind: &Spanned<String>, clocks: &[Clock]) -> Result<Self, PlanError> {
         let typed = keys.word("clock")?;
         let word = typed.as_ref().map_or(clocks[0].0, |typed| typed.as_ref());
@@ -325,7 +331,7 @@ impl ClockSection {
             return Err(keys.wrong(span, &what, &suggestion(word, &known)));
         };
         let clock = read(keys)?;
-        if let Some((key, span)) = keys.first_of(&clock_names()) {
+        if let Some((key, span)) = keys.first_of(&ClockSection::names()) {
             let what = format!("`{key}` has no meaning with the clock `{word}`");
             return Err(keys.wrong(span, &what, "take the line out, or choose another clock"));
         }
@@ -344,7 +350,7 @@ impl ClockSection {
 
     fn searched(keys: &mut Keys<'_>) -> Result<Self, PlanError> {
         let clock = Self::Searched(keys.group()?);
-        if let Some((key, span)) = keys.first_of(&clock_names()) {
+        if let Some((key, span)) = keys.first_of(&ClockSection::names()) {
             let help = "take the line out: the search chooses the rates; `max_rate` in [peak] bounds them";
             return Err(keys.wrong(span, &format!("`{key}` has no meaning for a peak"), help));
         }

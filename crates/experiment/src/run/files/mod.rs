@@ -227,7 +227,7 @@ impl Bench for FilesBench<'_> {
         let usage = bakeoff_meter::process::Usage::of(&processes);
         counters.usage.rss_bytes = usage.rss().ok().map(Bytes::get);
         counters.usage.processes = Some(processes.len() as u64);
-        Ok(Measured { counters, times, complete, order_seed: None })
+        Ok(Measured::alone(counters, times, complete))
     }
 
     fn warm_up(&mut self, _requests: usize) -> Result<(), RunError> {

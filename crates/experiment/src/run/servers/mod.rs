@@ -4,6 +4,7 @@ mod files;
 mod hits;
 mod jobs;
 mod place;
+mod populations;
 mod trees;
 pub(crate) mod trial;
 mod violation_notes;
@@ -70,6 +71,8 @@ struct Workloads {
     shares: Vec<Share>,
     /// Which of the shares is each arm's.
     of: Vec<usize>,
+    /// The workloads of populations that ask for paths of their own.
+    own: Vec<Option<Box<dyn Workload>>>,
 }
 
 /// Slices that arms have in common.
@@ -315,7 +318,7 @@ impl Bench for ServerBench<'_> {
             counters.violations = Some(noted.count(&self.arms[arm].running, noted_before, &slice));
         }
         let complete = counters.requests == slice.len() as u64;
-        Ok(Measured { counters, times: recording.times, complete, order_seed: None })
+        Ok(Measured::alone(counters, recording.times, complete))
     }
 
     fn measure_together(&mut self, rate: PerSecond, limit: Nanos) -> Result<Vec<Measured>, RunError> {
@@ -345,12 +348,8 @@ impl Bench for ServerBench<'_> {
                     Some(noted.count(&self.arms[arm].running, noted_before[arm], &voice.slice));
             }
             let complete = counters.requests == voice.slice.len() as u64;
-            measured.push(Measured {
-                counters,
-                times: recording.times,
-                complete,
-                order_seed: Some(voice.order),
-            });
+            let order_seed = Some(voice.order);
+            measured.push(Measured { order_seed, ..Measured::alone(counters, recording.times, complete) });
         }
         Ok(measured)
     }
@@ -429,11 +428,9 @@ impl Bench for ServerBench<'_> {
     }
 
     fn max_lateness(&self) -> Option<Nanos> {
-        match self.jobs.work.clock {
-            LoadClock::Closed { .. } => None,
-            LoadClock::Constant(rate) | LoadClock::Poisson(rate) => Some(LATENESS.max(rate.gap().times(0.1))),
-            LoadClock::Original { .. } => Some(LATENESS),
-        }
+        // Of populations each has its own bound.
+        let work = self.jobs.work;
+        if work.populations.is_empty() { max_lateness(work.clock) } else { None }
     }
 
     fn workload(&self) -> WorkloadSetup {
@@ -443,7 +440,8 @@ impl Bench for ServerBench<'_> {
             description: self.description.clone(),
             total_requests: self.workloads.all[0].total(),
             skipped: self.workloads.all[0].skipped(),
-            robots: work.clock.robots().map(|robots| robots as u64),
+            robots: work.clock.robots().filter(|_| work.populations.is_empty()).map(|robots| robots as u64),
+            populations: work.populations.iter().map(populations::setup).collect(),
             log_sha256: log_hash(work),
             ..WorkloadSetup::default()
         }
@@ -456,6 +454,15 @@ impl Bench for ServerBench<'_> {
     fn subject(&self, arm: usize) -> SubjectSetup {
         let levels = self.plan_arm(arm).map_or_else(Vec::new, |arm| arm.levels.clone());
         self.arms[arm].setup(levels, &self.executables)
+    }
+}
+
+/// How late the generator may send on an open clock.
+fn max_lateness(clock: LoadClock) -> Option<Nanos> {
+    match clock {
+        LoadClock::Closed { .. } => None,
+        LoadClock::Constant(rate) | LoadClock::Poisson(rate) => Some(LATENESS.max(rate.gap().times(0.1))),
+        LoadClock::Original { .. } => Some(LATENESS),
     }
 }
 
@@ -473,7 +480,8 @@ fn own_workloads(
     work: &RequestWork,
     common: Box<dyn Workload>,
 ) -> Result<Workloads, RunError> {
-    let mut workloads = Workloads { all: vec![common], shares: Vec::new(), of: Vec::new() };
+    let own = populations::own_workloads(&work.populations, run.plan.seed)?;
+    let mut workloads = Workloads { all: vec![common], shares: Vec::new(), of: Vec::new(), own };
     for name in run.plan.names() {
         let arm = run.plan.arm_of(&name);
         let own = arm.and_then(|arm| arm.slice_requests).map(|count| count as usize);

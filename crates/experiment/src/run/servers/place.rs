@@ -4,7 +4,7 @@ use super::files::Files;
 use super::hits::Seen;
 use crate::directory::LOGS;
 use crate::environment::{self, Placement};
-use crate::plan::{Arm, ArmKind, ClientPlan, Fresh, LimitsPlan, RequestWork};
+use crate::plan::{Arm, ArmKind, ClientPlan, Fresh, LimitsPlan, Population, RequestWork};
 use crate::results::{ClientSetup, FrontSetup, ProofRecord, SubjectSetup};
 use crate::run::link::Wire;
 use crate::run::scratch::on_disk;
@@ -27,6 +27,8 @@ pub(super) struct Place {
     pub(super) name: String,
     pub(super) running: Chain,
     pub(super) station: Station,
+    /// One more for each population, in the plan's order.
+    pub(super) populations: Vec<Station>,
     /// What TLS agreed on.
     pub(super) tls: Option<String>,
     /// How requests come to it.
@@ -59,21 +61,17 @@ impl Starter<'_> {
         let context = self.context(name, arm, padding);
         let running = start_chain(spec, &arm.fronts, &context)?;
         let proof = proof(arm, &running, &context)?;
-        let target = target(arm, running.entry(), self.files.certificate.as_ref())?;
         let client = arm.client.clone();
-        let connections = self.work.connections_of(&client);
-        let cores = &self.placement.generator;
-        let engine = Engine {
-            connect_timeout: client.connect_timeout,
-            refusals: self.work.refusals,
-            ..Engine::default()
-        };
-        let station = Station::with(target, cores.len().min(connections), cores.clone(), engine);
-        let station = station.map_err(RunError::Generator)?.inside(self.wire.of_generator());
+        let station = self.station(arm, &running, self.work, &client)?;
+        let of =
+            |(population, client): (&Population, _)| self.station(arm, &running, &population.work, client);
+        let populations =
+            self.work.populations.iter().zip(&arm.populations).map(of).collect::<Result<_, _>>()?;
         Ok(Place {
             name: name.to_owned(),
             running,
             station,
+            populations,
             tls: None,
             seen: self.numbers_replies(spec, &client).then(Seen::default),
             client,
@@ -81,6 +79,23 @@ impl Starter<'_> {
             proof,
             has_store: arm.fronts.iter().any(|front| has_store(&front.what)),
         })
+    }
+
+    /// The generator towards an arm, as it is asked by these clients.
+    fn station(
+        &self,
+        arm: &Arm,
+        running: &Chain,
+        work: &RequestWork,
+        client: &ClientPlan,
+    ) -> Result<Station, RunError> {
+        let target = target(arm, running.entry(), client, self.files.certificate.as_ref())?;
+        let connections = work.connections_of(client);
+        let cores = &self.placement.generator;
+        let engine =
+            Engine { connect_timeout: client.connect_timeout, refusals: work.refusals, ..Engine::default() };
+        let station = Station::with(target, cores.len().min(connections), cores.clone(), engine);
+        Ok(station.map_err(RunError::Generator)?.inside(self.wire.of_generator()))
     }
 
     /// Whether a server numbers its replies: ours do where caches may stand before them. Heads of HTTP/2 are not kept.
@@ -103,14 +118,13 @@ impl Starter<'_> {
 
     fn context(&self, name: &str, arm: &Arm, padding: usize) -> Context<'_> {
         let root = self.files.own.get(name).unwrap_or(&self.files.root);
-        let connections = self.work.clock.robots().unwrap_or(self.work.connections);
         Context {
             home: Some(self.run.plan.base_dir.clone()),
             certificate: self.files.certificate.clone(),
             cpus: self.placement.subject.clone(),
             catalogue: self.files.catalogue.clone(),
             start_timeout: arm.start_timeout,
-            connections,
+            connections: self.work.connections_of_all(),
             network: self.wire.of_subjects(),
             padding,
             values: arm.values.clone(),
@@ -218,8 +232,12 @@ fn limits(plan: &LimitsPlan) -> Limits {
     Limits { memory: plan.memory, cpus: plan.cpus, read: plan.read, write: plan.write }
 }
 
-fn target(arm: &Arm, running: &Running, certificate: Option<&Certificate>) -> Result<Target, RunError> {
-    let client = &arm.client;
+fn target(
+    arm: &Arm,
+    running: &Running,
+    client: &ClientPlan,
+    certificate: Option<&Certificate>,
+) -> Result<Target, RunError> {
     let tls = if running.tls {
         let ours = certificate.map(|certificate| Trust::File(certificate.ca.clone()));
         let trust = arm.trust.clone().or(ours).unwrap_or_else(Trust::system);

@@ -3,17 +3,18 @@
 //! The only place where time cuts. In a trial every request that came due is still followed to its end; in a slice by
 //! time what is in flight then is cut off, and counted apart.
 
-use super::ServerBench;
 use super::hits::Numbered;
 use super::jobs::{self, Jobs, no_replies, pacer};
-use crate::plan::{LoadClock, Timed};
+use super::{ServerBench, Workloads, populations};
+use crate::plan::{LoadClock, RequestWork, Timed};
 use crate::results::{InFlight, TrialLateness};
 use crate::run::{RunError, bench};
-use bakeoff_loadgen::{BodyCheck, Job, OwnLateness, Pace, Recording};
+use bakeoff_loadgen::{BodyCheck, Job, OwnLateness, Pace, Recording, Station};
 use bakeoff_meter::{Counters, ErrorClass, Times};
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{EndlessSource, Slice};
 use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::Duration;
 
 /// The same load runs so long before each trial: connections are made and caches are warm.
@@ -51,6 +52,19 @@ pub(crate) enum Load {
     Closed { robots: usize, think: Nanos },
 }
 
+impl Load {
+    fn of(clock: LoadClock) -> Result<Self, RunError> {
+        match clock {
+            LoadClock::Closed { robots, think, .. } => Ok(Self::Closed { robots, think }),
+            LoadClock::Constant(rate) => Ok(Self::Open { rate, gaps: Gaps::Constant }),
+            LoadClock::Poisson(rate) => Ok(Self::Open { rate, gaps: Gaps::Poisson }),
+            LoadClock::Original { .. } => {
+                Err(RunError::System(std::io::Error::other("no slice by time has the clock of a log")))
+            }
+        }
+    }
+}
+
 /// A trial that was run.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
@@ -70,7 +84,8 @@ enum AtTheEnd {
 }
 
 /// One stretch of a load: the warm-up, or the trial itself.
-struct Stretch<'a> {
+#[derive(Clone, Copy)]
+pub(super) struct Stretch<'a> {
     slice: &'a Slice,
     /// The request that it begins with.
     from: usize,
@@ -79,6 +94,28 @@ struct Stretch<'a> {
     every: Nanos,
     seed: u64,
     at_the_end: AtTheEnd,
+}
+
+/// A load by time that is offered to every arm, by all clients or by one population.
+pub(super) struct Voice {
+    /// All its requests as one list.
+    pub(super) slice: Slice,
+    pub(super) load: Load,
+    pub(super) seed: u64,
+}
+
+impl Voice {
+    /// `turn`: which part of the slice it is, with random gaps of its own.
+    const fn stretch(
+        &self,
+        from: usize,
+        (time, every): (Nanos, Nanos),
+        at_the_end: AtTheEnd,
+        turn: u64,
+    ) -> Stretch<'_> {
+        let Self { slice, load, seed } = self;
+        Stretch { slice, from, load: *load, time, every, seed: seed.wrapping_add(turn), at_the_end }
+    }
 }
 
 impl ServerBench<'_> {
@@ -90,37 +127,58 @@ impl ServerBench<'_> {
         Timed { slice: length, warm }: Timed,
         limit: Nanos,
     ) -> Result<bench::Measured, RunError> {
-        let load = match self.jobs.work.clock {
-            LoadClock::Closed { robots, think, .. } => Load::Closed { robots, think },
-            LoadClock::Constant(rate) => Load::Open { rate, gaps: Gaps::Constant },
-            LoadClock::Poisson(rate) => Load::Open { rate, gaps: Gaps::Poisson },
-            LoadClock::Original { .. } => {
-                return Err(RunError::System(std::io::Error::other("no slice by time")));
-            }
-        };
         let time = length.min(limit);
-        let workload = self.workloads.share(arm).workload;
-        let requests = requests(load, warm + length);
-        let slice = jobs::in_one_list(&self.workloads.all[workload].slice(self.round, requests)?);
-        let seed = self.jobs.seed.wrapping_add(self.round.wrapping_mul(2));
-        let at_the_end = AtTheEnd::Followed;
-        let warming = Stretch { slice: &slice, from: 0, load, time: warm, every: length, seed, at_the_end };
-        let from = self.cut_by_time(arm, &warming)?.counters.requests as usize;
+        let voices = self.voices(arm, warm + length)?;
+        let warming =
+            voices.iter().map(|voice| voice.stretch(0, (warm, length), AtTheEnd::Followed, 0)).collect();
+        let warmed = self.cut_by_time(arm, warming)?;
         self.rest(arm);
         let link_before = self.starter.wire.quiet()?;
         let before = self.read(arm);
-        let stretch =
-            Stretch { from, time, seed: seed.wrapping_add(1), at_the_end: AtTheEnd::Cut, ..warming };
-        let recording = self.cut_by_time(arm, &stretch)?;
+        let from = warmed.iter().map(|recording| recording.counters.requests as usize);
+        let counting = voices
+            .iter()
+            .zip(from)
+            .map(|(voice, from)| voice.stretch(from, (time, length), AtTheEnd::Cut, 1))
+            .collect();
+        let mut heard = self.cut_by_time(arm, counting)?;
         self.rest(arm);
         let link_after = self.starter.wire.quiet()?;
         let after = self.read(arm);
-        let mut counters = recording.counters;
+        for Recording { counters, .. } in &mut heard {
+            counters.cut = counters.errors.remove(ErrorClass::CutOff.as_str()).unwrap_or(0);
+        }
+        let populations = populations::records(self.jobs.work, &heard);
+        let (mut counters, times) = populations::all_together(heard);
         counters.link = self.starter.wire.between(link_before, link_after, counters.wall_ns);
-        counters.cut = counters.errors.remove(ErrorClass::CutOff.as_str()).unwrap_or(0);
         self.reader.fill(&mut counters, &before, &after);
         let complete = time == length && !self.jobs.interrupted.load(Ordering::Relaxed);
-        Ok(bench::Measured { counters, times: recording.times, complete, order_seed: None })
+        Ok(bench::Measured { populations, ..bench::Measured::alone(counters, times, complete) })
+    }
+
+    /// What this round offers to an arm: one load, or one a population.
+    fn voices(&mut self, arm: usize, time: Nanos) -> Result<Vec<Voice>, RunError> {
+        let work = self.jobs.work;
+        let seed = self.jobs.seed.wrapping_add(self.round.wrapping_mul(2));
+        let share = self.workloads.share(arm).workload;
+        if work.populations.is_empty() {
+            let load = Load::of(work.clock)?;
+            let slice = self.workloads.all[share].slice(self.round, requests(load, time))?;
+            return Ok(vec![Voice { slice: jobs::in_one_list(&slice), load, seed }]);
+        }
+        let Workloads { all, own, .. } = &mut self.workloads;
+        work.populations
+            .iter()
+            .zip(own)
+            .enumerate()
+            .map(|(index, (population, own))| {
+                let load = Load::of(population.work.clock)?;
+                let apart = populations::apart(index);
+                let workload = own.as_mut().unwrap_or(&mut all[share]);
+                let slice = workload.slice(self.round ^ apart, requests(load, time))?;
+                Ok(Voice { slice: jobs::in_one_list(&slice), load, seed: seed ^ apart })
+            })
+            .collect()
     }
 
     /// Warms up, waits for rest, runs the trial, waits for rest. `number` chooses the requests.
@@ -139,19 +197,21 @@ impl ServerBench<'_> {
         let seed = self.jobs.seed.wrapping_add(2 * u64::from(number));
         let at_the_end = AtTheEnd::Followed;
         let warming = Stretch { slice: &slice, from: 0, load, time: warm_up, every, seed, at_the_end };
-        let warmed = self.cut_by_time(arm, &warming)?;
+        let warmed = self.cut_by_time(arm, vec![warming])?;
         self.rest(arm);
-        let from = warmed.counters.requests as usize;
+        let from = warmed.iter().map(|recording| recording.counters.requests as usize).sum();
         let before = self.read(arm);
         let stretch = Stretch { from, time, seed: seed.wrapping_add(1), ..warming };
-        let recording = self.cut_by_time(arm, &stretch)?;
+        let mut heard = self.cut_by_time(arm, vec![stretch])?;
         let after = self.read(arm);
         self.rest(arm);
-        let mut counters = recording.counters;
+        let nothing = || RunError::System(std::io::Error::other("a trial without a recording"));
+        let Recording { mut counters, times, in_flight, own_lateness, .. } =
+            heard.pop().ok_or_else(nothing)?;
         self.reader.fill(&mut counters, &before, &after);
-        let in_flight = InFlight { every_ns: every.get(), seen: recording.in_flight };
-        let own_lateness = recording.own_lateness.as_ref().map(lateness);
-        Ok(Measured { counters, times: recording.times, in_flight, own_lateness })
+        let in_flight = InFlight { every_ns: every.get(), seen: in_flight };
+        let own_lateness = own_lateness.as_ref().map(lateness);
+        Ok(Measured { counters, times, in_flight, own_lateness })
     }
 
     /// That nothing but failures came back, for this arm.
@@ -159,63 +219,87 @@ impl ServerBench<'_> {
         no_replies(&self.arms[arm].name, counters)
     }
 
-    fn cut_by_time(&mut self, arm: usize, stretch: &Stretch<'_>) -> Result<Recording, RunError> {
-        let Stretch { slice, from, load, time, every, seed, at_the_end } = *stretch;
-        let Jobs { work, refused, interrupted, .. } = self.jobs;
-        let connections = work.connections;
+    /// All stretches at the same time: one over the arm's station, or one over that of each population.
+    fn cut_by_time(&mut self, arm: usize, stretches: Vec<Stretch<'_>>) -> Result<Vec<Recording>, RunError> {
+        let jobs = self.jobs;
         let place = &mut self.arms[arm];
         place.running.alive()?;
-        let threads = place.station.threads();
-        let (sources, pace) = match load {
-            Load::Open { rate, gaps } => {
-                let clock = match gaps {
-                    Gaps::Constant => LoadClock::Constant(rate),
-                    Gaps::Poisson => LoadClock::Poisson(rate),
-                };
-                let pacers = (0..threads).map(|lane| pacer(clock, seed, lane, threads)).collect();
-                (EndlessSource::by_request(slice, threads, from), Pace::Open { pacers, connections })
-            }
-            Load::Closed { robots, think } => (
-                EndlessSource::by_robot(slice, threads, robots, from),
-                Pace::Closed { think, spread: Nanos::ZERO, connections: None },
-            ),
-        };
-        let job = Job {
-            robots: sources.iter().map(EndlessSource::robots).collect(),
-            sources,
-            pace,
-            timeout: work.timeout,
-            until: Some(time),
-            check: BodyCheck::Start,
-            refused,
-            interrupted,
-        };
-        let cut_at = (at_the_end == AtTheEnd::Cut).then_some(time);
-        let heard = if place.seen.is_some() || cut_at.is_some() {
-            place.station.run_heard_sampled(job.with_sources(|source| Numbered::until(source, cut_at)), every)
-        } else {
-            place.station.run_sampled(job, every).map(|recording| (recording, Vec::new()))
-        };
-        let mut recording = jobs::judged(place, heard.map_err(RunError::Generator)?);
-        recording.counters.handshakes = recording.handshakes.counts();
-        place.tls = place.tls.take().or_else(|| recording.tls.clone());
+        let hears = place.seen.is_some();
+        let askers = populations::askers(place, jobs.work).into_iter().zip(stretches);
+        let heard: Vec<std::io::Result<_>> = thread::scope(|scope| {
+            let start = |((station, work), stretch)| {
+                scope.spawn(move || ask_for(station, work, jobs, stretch, hears))
+            };
+            let running: Vec<_> = askers.map(start).collect();
+            let panicked = |_| Err(std::io::Error::other("a generator thread panicked"));
+            running.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)).collect()
+        });
+        let mut recordings = Vec::new();
+        for heard in heard {
+            let mut recording = jobs::judged(place, heard.map_err(RunError::Generator)?);
+            recording.counters.handshakes = recording.handshakes.counts();
+            place.tls = place.tls.take().or_else(|| recording.tls.clone());
+            recordings.push(recording);
+        }
         place.running.alive()?;
-        Ok(recording)
+        Ok(recordings)
     }
 
     /// Waits until the arm has done what it was left with: after an overload servers still work on
     /// what nobody waits for any more.
     fn rest(&self, arm: usize) {
         let cpu = || self.arms[arm].running.cpu().ok().map(|reading| reading.nanos);
-        let Some(mut last) = cpu() else { return std::thread::sleep(BLIND_REST) };
+        let Some(mut last) = cpu() else { return thread::sleep(BLIND_REST) };
         for _ in 0..PATIENCE {
-            std::thread::sleep(LOOK);
+            thread::sleep(LOOK);
             let Some(now) = cpu() else { return };
             if now.since(last) <= REST || self.jobs.interrupted.load(Ordering::Relaxed) {
                 return;
             }
             last = now;
         }
+    }
+}
+
+/// One stretch over one station.
+fn ask_for(
+    station: &mut Station,
+    work: &RequestWork,
+    Jobs { refused, interrupted, .. }: Jobs<'_>,
+    Stretch { slice, from, load, time, every, seed, at_the_end }: Stretch<'_>,
+    hears: bool,
+) -> std::io::Result<(Recording, Vec<Numbered<EndlessSource>>)> {
+    let threads = station.threads();
+    let (sources, pace) = match load {
+        Load::Open { rate, gaps } => {
+            let clock = match gaps {
+                Gaps::Constant => LoadClock::Constant(rate),
+                Gaps::Poisson => LoadClock::Poisson(rate),
+            };
+            let pacers = (0..threads).map(|lane| pacer(clock, seed, lane, threads)).collect();
+            let connections = work.connections;
+            (EndlessSource::by_request(slice, threads, from), Pace::Open { pacers, connections })
+        }
+        Load::Closed { robots, think } => (
+            EndlessSource::by_robot(slice, threads, robots, from),
+            Pace::Closed { think, spread: Nanos::ZERO, connections: None },
+        ),
+    };
+    let job = Job {
+        robots: sources.iter().map(EndlessSource::robots).collect(),
+        sources,
+        pace,
+        timeout: work.timeout,
+        until: Some(time),
+        check: BodyCheck::Start,
+        refused,
+        interrupted,
+    };
+    let cut_at = (at_the_end == AtTheEnd::Cut).then_some(time);
+    if hears || cut_at.is_some() {
+        station.run_heard_sampled(job.with_sources(|source| Numbered::until(source, cut_at)), every)
+    } else {
+        station.run_sampled(job, every).map(|recording| (recording, Vec::new()))
     }
 }
 

@@ -1,0 +1,74 @@
+//! Populations: clients of several kinds that ask one server at the same time, each over connections of its own.
+//!
+//! Measuring side, the generator's process. Each population has threads of its own on the generator's cores, so that the
+//! kernel shares those out among them and none waits in another's loop; what it still had to wait is its lateness.
+
+use super::max_lateness;
+use super::place::Place;
+use crate::plan::{Population, RequestWork};
+use crate::results::{PopulationRecord, PopulationSetup};
+use crate::run::{RunError, workloads};
+use bakeoff_loadgen::{Recording, Station};
+use bakeoff_meter::{Counters, Times};
+use bakeoff_units::Nanos;
+use bakeoff_workload::Workload;
+use std::collections::BTreeMap;
+
+/// A workload for each population that asks for paths of its own.
+pub(super) fn own_workloads(
+    populations: &[Population],
+    seed: u64,
+) -> Result<Vec<Option<Box<dyn Workload>>>, RunError> {
+    let own = |population: &Population| {
+        let is_own = population.own_requests.then_some(&population.work);
+        is_own.map(|work| Ok(workloads::build(work, seed, false)?.0)).transpose()
+    };
+    populations.iter().map(own).collect()
+}
+
+/// Keeps what populations draw apart; nothing for the first.
+pub(super) const fn apart(population: usize) -> u64 {
+    (population as u64) << 40
+}
+
+/// Who asks an arm: all clients over its station, or each population over one of its own.
+pub(super) fn askers<'p>(
+    place: &'p mut Place,
+    work: &'p RequestWork,
+) -> Vec<(&'p mut Station, &'p RequestWork)> {
+    if work.populations.is_empty() {
+        return vec![(&mut place.station, work)];
+    }
+    let works = work.populations.iter().map(|population| &population.work);
+    place.populations.iter_mut().zip(works).collect()
+}
+
+/// What each counted. Whom a fetched reply belongs to is not told: who asked first is not known.
+pub(super) fn records(work: &RequestWork, heard: &[Recording]) -> BTreeMap<String, PopulationRecord> {
+    let record = |(population, recording): (&Population, &Recording)| {
+        let counters = Counters { hits: None, ..recording.counters.clone() };
+        (population.name.clone(), PopulationRecord { counters, times: recording.times.encode() })
+    };
+    work.populations.iter().zip(heard).map(record).collect()
+}
+
+/// What all counted.
+pub(super) fn all_together(heard: Vec<Recording>) -> (Counters, Times) {
+    let mut heard = heard.into_iter();
+    let Some(first) = heard.next() else { return Default::default() };
+    heard.fold((first.counters, first.times), |(mut counters, mut times), recording| {
+        counters.add_beside(&recording.counters);
+        times.merge(&recording.times);
+        (counters, times)
+    })
+}
+
+/// For `setup.json`.
+pub(super) fn setup(population: &Population) -> PopulationSetup {
+    PopulationSetup {
+        population: population.name.clone(),
+        load: population.work.clock.in_words(),
+        max_errors: population.max_errors.get(),
+        max_lateness_ns: max_lateness(population.work.clock).map(Nanos::get),
+    }
+}

@@ -1,0 +1,82 @@
+//! Populations: what each got of each arm, and what it got more or less than of the baseline.
+//!
+//! Cold, pure: parts of the report like those of `sections`.
+
+use crate::figures::{self, Change, NONE};
+use crate::reading::Reading;
+use crate::sections::{Section, Table};
+use bakeoff_experiment::results::{PopulationFigures, PopulationResult};
+use std::collections::BTreeMap;
+
+/// What each got; `None` where all clients are alike.
+pub(crate) fn got(reading: &Reading<'_>) -> Option<Section> {
+    let head = vec!["population", "arm", "replies/s", "served", "refused", "failed", "p50", "p99", "late"];
+    let row = |_: &PopulationResult, of: &PopulationFigures, _: &str| {
+        let time = |count: u64, ns: u64| match count {
+            0 => NONE.to_owned(),
+            _ => figures::value("ns", ns as f64),
+        };
+        let share = |counts: &BTreeMap<String, u64>| {
+            let ended = of.requests.saturating_sub(of.cut).max(1);
+            figures::share(counts.values().sum::<u64>() as f64 / ended as f64)
+        };
+        let rate = of.meters.get("replies_per_second");
+        let (response, lateness) = (&of.response_ns, &of.lateness_ns);
+        vec![
+            rate.map_or(NONE.to_owned(), |rate| figures::value("1/s", *rate)),
+            of.served.map_or(NONE.to_owned(), figures::share),
+            share(&of.refused),
+            share(&of.errors),
+            time(response.count, response.p50),
+            time(response.count, response.p99),
+            time(lateness.count, lateness.p99),
+        ]
+    };
+    let loads = reading.bundle.results.populations.iter();
+    let loads: Vec<String> = loads.map(|of| format!("{}: {}", of.population, of.load)).collect();
+    let note = format!(
+        "{}. Served, refused and failed are shares of the requests that ended in a slice; late is how \
+         late the generator sent, 99th percentile. Verdicts stand on all populations together.",
+        loads.join("; ")
+    );
+    section(reading, "Populations, each by itself", note, head, row)
+}
+
+/// The same against the baseline.
+pub(crate) fn changes(reading: &Reading<'_>) -> Option<Section> {
+    let head = vec!["population", "arm", "replies/s", "interval", "p50", "interval", "p99", "interval"];
+    let row = |population: &PopulationResult, _: &PopulationFigures, arm: &str| {
+        let change = |meter: &str| {
+            let found = population.comparisons.iter().find(|c| c.arm == arm && c.meter == meter);
+            let change = found.map(Change::of);
+            change.map_or([String::new(), String::new()], |change| [change.effect, change.interval])
+        };
+        ["replies_per_second", "response_p50", "response_p99"].into_iter().flat_map(change).collect()
+    };
+    let note = "Exploratory, as all that the verdict does not stand on.".to_owned();
+    section(reading, "Populations, against the baseline", note, head, row)
+}
+
+/// A row an arm; the population stands in the first.
+fn section(
+    reading: &Reading<'_>,
+    title: &'static str,
+    note: String,
+    head: Vec<&'static str>,
+    cells: impl Fn(&PopulationResult, &PopulationFigures, &str) -> Vec<String>,
+) -> Option<Section> {
+    let rows_of = |population: &PopulationResult| {
+        let row = |arm: &str| {
+            let mut row = vec![String::new(), arm.to_owned()];
+            row.extend(cells(population, population.arms.get(arm)?, arm));
+            Some(row)
+        };
+        let mut rows: Vec<Vec<String>> = reading.arms().filter_map(row).collect();
+        rows.retain(|row| row[2..].iter().any(|cell| !cell.is_empty()));
+        rows.first_mut().into_iter().for_each(|row| row[0].clone_from(&population.population));
+        rows
+    };
+    let rows: Vec<Vec<String>> = reading.bundle.results.populations.iter().flat_map(rows_of).collect();
+    let table = Table { figures: head.len() - 1, head, rows };
+    (!table.rows.is_empty()).then(|| Section { title, note, table: Some(table), entries: Vec::new() })
+}

@@ -1,0 +1,159 @@
+//! Populations: clients of several kinds that ask one server at the same time.
+
+use crate::support::{Yard, has, plan};
+use serde_json::Value;
+
+fn yard(workload: &str, populations: &str, arms: &str) -> Yard {
+    let yard = Yard::new();
+    let text = plan("slice = \"1s\"", &format!("{workload}\ntimeout = \"900ms\""), arms);
+    let text = text
+        .replace("slice_requests = 200\n", "")
+        .replace("[arm.plain]", &format!("{populations}\n[arm.plain]"));
+    yard.write("plan.toml", text);
+    yard
+}
+
+const GET: &str = "kind = \"get\"\nurls = [\"/bytes/500\"]";
+const ARMS: &str = "[arm.plain]\nserver = \"origin\"\n\n[arm.other]\nserver = \"origin\"\nburn = \"20us\"\n";
+
+fn of<'r>(results: &'r Value, population: &str, arm: &str) -> &'r Value {
+    let all = results["populations"].as_array().unwrap();
+    let found = all.iter().find(|of| of["population"] == population).unwrap_or_else(|| panic!("{results}"));
+    &found["arms"][arm]
+}
+
+/// One queue for all clients, which serves so many requests a second whatever the machine does.
+fn queue(per_second: u32) -> String {
+    format!(
+        "events {{}}\nhttp {{\n  access_log off;\n  limit_req_zone $server_port zone=z:1m rate={per_second}r/s;\n  \
+         server {{\n    listen {{host}}:{{port}};\n    root {{root}};\n    location / {{\n      \
+         limit_req zone=z burst=1000;\n      try_files $uri $uri/index.html =404;\n    }}\n  }}\n}}\n"
+    )
+}
+
+/// All wait in one queue: robots without think time get the server in proportion to their number, N = rate x response time
+/// (Little); those that come by chance wait as long as others (arrivals see time averages), and get what they ask for.
+#[test]
+fn populations_share_one_nginx_as_queueing_says() {
+    if !has("nginx", "populations_share_one_nginx_as_queueing_says") {
+        return;
+    }
+    let populations = "[population.few]\nrobots = 6\n[population.many]\nrobots = 18\n\
+                       [population.chance]\nclock = \"poisson\"\nrate = \"40/s\"\n";
+    let arms = "[arm.plain]\nserver = \"nginx\"\nconfig = \"200.conf\"\n\n[arm.faster]\nserver = \"nginx\"\nconfig = \"400.conf\"\n";
+    let yard = yard("kind = \"get\"\nurls = [\"/\"]", populations, arms);
+    [200, 400].map(|rate| yard.write(&format!("{rate}.conf"), queue(rate)));
+    yard.run(&["run", "plan.toml", "--out", "out"]);
+    let results = yard.results("out");
+    for (arm, capacity) in [("plain", 200.0), ("faster", 400.0)] {
+        let mean =
+            |population: &str| of(&results, population, arm)["response_mean_ns"].as_f64().unwrap() / 1e9;
+        let rate = |population: &str| {
+            of(&results, population, arm)["meters"]["replies_per_second"].as_f64().unwrap()
+        };
+        let all = rate("few") + rate("many") + rate("chance");
+        assert!((all / capacity - 1.0).abs() < 0.1, "{arm}: {all} of {capacity}/s");
+        let shares = rate("many") / rate("few");
+        assert!((2.4..3.7).contains(&shares), "{arm}: 18 robots get {shares} times what 6 get");
+        for (population, robots) in [("few", 6.0), ("many", 18.0)] {
+            let in_flight = rate(population) * mean(population) / robots;
+            assert!((in_flight - 1.0).abs() < 0.15, "{arm}: {in_flight} of the robots of {population} wait");
+        }
+        let waits = mean("chance") / mean("many");
+        assert!((0.75..1.25).contains(&waits), "{arm}: who comes by chance waits {waits} times as long");
+    }
+    let setup: Value = serde_json::from_str(&yard.read("out/setup.json")).unwrap();
+    let load = setup["load"].as_str().unwrap();
+    assert_eq!(
+        load,
+        "few: closed loop, 6 robots; many: closed loop, 18 robots; \
+         chance: open loop, poisson 40/s; slices of 1 s"
+    );
+}
+
+#[test]
+fn what_all_counted_is_what_each_counted() {
+    let populations = "[population.a]\nrobots = 2\nthink = \"5ms\"\n[population.b]\nrobots = 1\nthink = \"2ms\"\n\
+                       urls = [\"/bytes/9000\"]\n";
+    let yard = yard(GET, populations, ARMS);
+    let said = yard.run(&["run", "plan.toml", "--out", "out"]).exits(0).stdout;
+    assert!(
+        said.contains("Populations, each by itself") && said.contains("a: closed loop, 2 robots"),
+        "{said}"
+    );
+    let slices = yard.read("out/slices.jsonl");
+    assert_eq!(slices.lines().count(), 9);
+    for line in slices.lines() {
+        let slice: Value = serde_json::from_str(line).unwrap();
+        for count in ["requests", "replies", "bytes", "connections"] {
+            let count = |counters: &Value| counters[count].as_u64().unwrap();
+            let each = ["a", "b"].map(|population| count(&slice["populations"][population]["counters"]));
+            assert_eq!(each[0] + each[1], count(&slice["counters"]), "{line}");
+        }
+    }
+    let results = yard.results("out");
+    let bytes_each = |slice: &Value, of: &str| {
+        let counters = &slice["populations"][of]["counters"];
+        counters["bytes"].as_u64().unwrap() / counters["replies"].as_u64().unwrap()
+    };
+    let slice: Value = serde_json::from_str(slices.lines().next().unwrap()).unwrap();
+    assert!((500..1000).contains(&bytes_each(&slice, "a")) && bytes_each(&slice, "b") > 9000);
+    let compared = &results["populations"][0]["comparisons"];
+    assert!(
+        compared
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|c| c["arm"] == "other" && c["meter"] == "replies_per_second")
+    );
+    yard.run(&["verify", "out"]).exits(0);
+}
+
+/// One request each 10 ms is served from an address, and 20 that come at once.
+const LIMITED: &str = "events {}\nhttp {\n  access_log off;\n  limit_req_zone $binary_remote_addr zone=z:1m rate=100r/s;\n\
+    server {\n    listen {host}:{port};\n    root {root};\n    location / {\n      limit_req zone=z burst=20 nodelay;\n\
+    try_files $uri $uri/index.html =404;\n    }\n  }\n}\n";
+
+/// Two populations that come from addresses of their own, before a server that limits each.
+fn limited(greedy: &str) -> Value {
+    let populations = format!(
+        "[population.preferred]\nclock = \"constant\"\nrate = \"40/s\"\nfrom = \"127.0.0.2\"\n\
+         [population.greedy]\nrobots = 4\nthink = \"5ms\"\nfrom = \"127.0.0.3\"\n{greedy}"
+    );
+    let arms =
+        "[arm.plain]\nserver = \"nginx\"\n\n[arm.limited]\nserver = \"nginx\"\nconfig = \"limited.conf\"\n";
+    let yard = yard("kind = \"get\"\nurls = [\"/\"]", &populations, arms);
+    yard.write("limited.conf", LIMITED);
+    yard.run(&["run", "plan.toml", "--out", "out"]);
+    yard.results("out")
+}
+
+#[test]
+fn who_is_refused_is_told_population_by_population() {
+    if !has("nginx", "who_is_refused_is_told_population_by_population") {
+        return;
+    }
+    let results = limited("refused = [503]\n");
+    let [preferred, greedy] = ["preferred", "greedy"].map(|name| of(&results, name, "limited"));
+    assert_eq!((&preferred["served"], &preferred["errors"]), (&Value::from(1.0), &serde_json::json!({})));
+    let (served, asked) = (greedy["replies"].as_u64().unwrap(), greedy["requests"].as_u64().unwrap());
+    let refused = greedy["refused"]["503"].as_u64().unwrap();
+    let cut = greedy["cut"].as_u64().unwrap();
+    assert_eq!(asked, served + refused + cut, "{greedy}");
+    // Three slices of a second: 100 each, and at most the burst.
+    assert!((200..=3 * 125).contains(&served) && refused > 100, "{greedy}");
+    assert_eq!(results["arms"]["limited"]["refused"]["503"], refused);
+}
+
+#[test]
+fn each_population_has_a_limit_on_errors_of_its_own() {
+    if !has("nginx", "each_population_has_a_limit_on_errors_of_its_own") {
+        return;
+    }
+    let strict = limited("");
+    let why = strict["arms"]["limited"]["invalid"].as_str().unwrap();
+    assert!(why.contains("the population greedy: ") && why.contains("most by server-error"), "{why}");
+    let lax = limited("max_errors = \"100%\"\n");
+    let why = lax["arms"]["limited"]["invalid"].as_str().unwrap_or("");
+    assert!(!why.contains("the population greedy: "), "{why}");
+}
