@@ -42,7 +42,9 @@ fn populations_share_one_nginx_as_queueing_says() {
                        [population.chance]\nclock = \"poisson\"\nrate = \"40/s\"\n";
     let arms = "[arm.plain]\nserver = \"nginx\"\nconfig = \"200.conf\"\n\n[arm.faster]\nserver = \"nginx\"\nconfig = \"400.conf\"\n";
     let yard = yard("kind = \"get\"\nurls = [\"/\"]", populations, arms);
-    [200, 400].map(|rate| yard.write(&format!("{rate}.conf"), queue(rate)));
+    for rate in [200, 400] {
+        yard.write(&format!("{rate}.conf"), queue(rate));
+    }
     yard.run(&["run", "plan.toml", "--out", "out"]);
     let results = yard.results("out");
     for (arm, capacity) in [("plain", 200.0), ("faster", 400.0)] {

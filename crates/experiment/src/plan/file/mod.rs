@@ -21,11 +21,7 @@ pub(super) use front::FrontSection;
 pub(super) use population::PopulationOf;
 use population::PopulationSection;
 pub(super) use spanned::Spanned;
-pub(super) use workload::{
-    ClientSection, ClockSection, CommandSection, FilesSection, GetSection, OneOrMany, RateSection,
-    RefusedEntry, ReplaySection, RequestsSection, SearchedSection, SourceSection, TreeSection, UrlEntry,
-    WalkSection, WorkloadSection,
-};
+pub(super) use workload::*;
 pub(super) use wrap::WrapSection;
 
 use super::PlanError;

@@ -62,7 +62,9 @@ impl PopulationOf {
             own.say("kind", "get");
         }
         match WorkloadSection::read(own.over(&common), false)? {
-            WorkloadSection::Requests(requests) => Ok(Self { name, requests, own_requests, max_errors }),
+            WorkloadSection::Requests(requests) => {
+                Ok(Self { name, requests: *requests, own_requests, max_errors })
+            }
             WorkloadSection::Command(_) | WorkloadSection::Files(_) => {
                 Err(workload.wrong(name.span(), "populations ask servers", "choose a workload of requests"))
             }

@@ -55,12 +55,14 @@ fn all_names() -> Vec<&'static str> {
 #[schemars(tag = "kind", rename_all = "lowercase")]
 pub enum WorkloadSection {
     /// Commands that run to their end.
+    #[schemars(extend("unevaluatedProperties" = false))]
     Command(CommandSection),
     /// Operations on files.
+    #[schemars(extend("unevaluatedProperties" = false))]
     Files(FilesSection),
     /// Requests to servers.
     #[schemars(untagged)]
-    Requests(RequestsSection),
+    Requests(Box<RequestsSection>),
 }
 
 /// A workload of requests: which, when and how.
@@ -283,7 +285,7 @@ impl WorkloadSection {
     }
 
     /// Where it is of requests.
-    pub(in crate::plan) const fn requests(&self) -> Option<&RequestsSection> {
+    pub(in crate::plan) fn requests(&self) -> Option<&RequestsSection> {
         match self {
             Self::Requests(requests) => Some(requests),
             Self::Command(_) | Self::Files(_) => None,
@@ -309,7 +311,8 @@ impl RequestsSection {
         let ClockReader { kind, peak } = clock;
         let clock =
             if *peak { ClockSection::searched(keys)? } else { ClockSection::read(keys, kind, clocks)? };
-        Ok(WorkloadSection::Requests(Self { kind: Spanned::clone(kind), source, clock, client, max_age }))
+        let kind = Spanned::clone(kind);
+        Ok(WorkloadSection::Requests(Box::new(Self { kind, source, clock, client, max_age })))
     }
 }
 
