@@ -1,30 +1,12 @@
 //! `[arm.NAME]`: one server or one command.
 
-use super::super::error::suggestion;
 use super::super::expand::Cell;
-use super::super::file::{ArmSection, CommandSection, OneOrMany, PlanFile, WorkloadSection};
+use super::super::file::{ArmGroups, ArmSection, ArmWhat, OneOrMany, PlanFile, RunSection, Spanned};
 use super::super::{Arm, ArmCommand, ArmKind, Work};
-use super::layers::under_whom;
-use super::named::stranger;
+use super::named::{env, text};
 use super::{Checked, Context};
-use crate::plan::file::Spanned;
 use bakeoff_loadgen::Trust;
-use bakeoff_subject::{FrontSpec, LayerSpec, Product, Spec, WrapSpec};
-
-/// What an arm of a `command` workload may say.
-const COMMAND_KEYS: [&str; 8] = ["command", "wrap", "wraps", "layers", "env", "setup", "prepare", "cleanup"];
-
-/// Our own server, as plans name it.
-const ORIGIN: &str = "origin";
-
-/// What an arm's server is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ServerKind {
-    Origin,
-    Product(Product),
-    Command,
-    Url,
-}
+use bakeoff_subject::{FrontSpec, LayerSpec, Spec, WrapSpec};
 
 /// What arms may name.
 pub(super) struct Known {
@@ -34,8 +16,8 @@ pub(super) struct Known {
 }
 
 impl Context<'_> {
-    pub(super) fn arm(&self, cell: &Cell, file: &PlanFile, work: &Work, known: &Known) -> Checked<Arm> {
-        let (name, arm, w) = (&cell.name, &cell.section, &file.workload);
+    pub(super) fn arm(&self, cell: &Cell, file: &PlanFile<'_>, work: &Work, known: &Known) -> Checked<Arm> {
+        let (name, w) = (&cell.name, &file.workload);
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.as_ref().is_empty() || !name.as_ref().chars().all(fits) || name.as_ref().starts_with('.') {
             return self.wrong(
@@ -44,187 +26,83 @@ impl Context<'_> {
                 "letters, digits, `-`, `_` and `.`",
             );
         }
-        let what = match (w, work) {
-            (WorkloadSection::Command(command), _) => ArmKind::Command(self.arm_command(name, arm, command)?),
-            (_, Work::Files(files)) => ArmKind::Files(self.arm_files(name, arm, files)?),
-            (_, Work::Requests(_) | Work::Command(_)) => ArmKind::Server(self.server(name, arm)?),
-        };
-        let prepare = match (&what, &arm.prepare) {
-            (ArmKind::Server(_), Some(hook)) => self.hook(hook)?,
-            _ => Vec::new(),
-        };
-        let fresh = self.fresh(arm)?;
-        let fronts = self.fronts(arm, &what, &known.fronts)?;
-        let insecure = arm.insecure.as_ref().is_some_and(|value| *value.as_ref());
-        let trust = match &arm.cacert {
+        let (has, asked) = (&cell.section.has, &cell.section.has.asked);
+        let what = self.what(name, &cell.section, work)?;
+        let fresh = self.fresh(&cell.section)?;
+        let fronts = self.fronts(has, &what, &known.fronts)?;
+        let insecure = asked.insecure.as_ref().is_some_and(|value| *value.as_ref());
+        let trust = match &asked.cacert {
             _ if insecure => Some(Trust::Anyone),
             Some(file) => Some(Trust::File(self.base.join(file.as_ref()))),
             None => None,
         };
         Ok(Arm {
             name: name.as_ref().clone(),
-            serves_site: self.serves_site(&what)?,
+            serves_site: serves_site(&what),
             trust,
-            start_timeout: self.quantity(arm.start_timeout.as_ref(), "10s")?,
+            start_timeout: self.quantity(has.stand.start_timeout.as_ref(), "10s")?,
             levels: cell.levels.clone(),
             values: cell.values.clone(),
-            layers: self.layers(name, arm, &what, &known.layers)?,
-            client: self.client(arm, w.requests(), &what, (&fronts, fresh))?,
+            layers: self.layers(name, &has.under, &known.layers)?,
+            client: self.client(asked, w.requests(), &what, (&fronts, fresh))?,
             populations: file
                 .population
                 .iter()
-                .map(|of| self.client(arm, Some(&of.requests), &what, (&fronts, fresh)))
+                .map(|of| self.client(asked, Some(&of.requests), &what, (&fronts, fresh)))
                 .collect::<Checked<_>>()?,
             fronts,
-            wraps: self.wraps(arm, &what, &known.wraps)?,
+            wraps: self.wraps(&has.start, &known.wraps)?,
             what,
-            prepare,
-            directives: self.directives(arm)?,
-            limits: self.limits(arm.limits.as_ref())?,
-            proof: arm.proof.as_ref().map(|argv| self.argv(argv)).transpose()?,
+            prepare: self.hook(&has.stand.prepare)?,
+            directives: self.directives(&cell.section.what)?,
+            limits: self.limits(has.stand.limits.as_ref())?,
+            proof: has.told.proof.as_ref().map(|argv| self.argv(argv)).transpose()?,
             fresh,
-            first_use_of: arm.first_use_of.as_ref().map(|steady| steady.as_ref().clone()),
-            requests: self.own_requests(arm, work)?,
-            slice_requests: self.own_slice(arm, work)?,
+            first_use_of: text(&asked.first_use_of),
+            requests: self.own_requests(asked, work)?,
+            slice_requests: self.own_slice(asked, work)?,
         })
     }
 
-    /// Our own set-ups serve the site, others do when they say `{root}`.
-    fn serves_site(&self, what: &ArmKind) -> Checked<bool> {
-        Ok(match what {
-            ArmKind::Server(Spec::Origin { .. }) => true,
-            ArmKind::Server(Spec::Product { config, .. }) => match config {
-                None => true,
-                // A file that cannot be read is reported by whoever starts the server.
-                Some(path) => std::fs::read_to_string(path).is_ok_and(|text| text.contains("{root}")),
-            },
-            ArmKind::Server(Spec::Command { argv, .. }) => argv.iter().any(|word| word.contains("{root}")),
-            ArmKind::Server(Spec::Proxy(_) | Spec::Url { .. }) | ArmKind::Command(_) | ArmKind::Files(_) => {
-                false
-            }
-        })
-    }
-
-    fn server(&self, name: &Spanned<String>, arm: &ArmSection) -> Checked<Spec> {
-        let tls = arm.tls.as_ref().is_some_and(|tls| *tls.as_ref());
-        let kind = match (&arm.server, &arm.command, &arm.url) {
-            (Some(server), None, None) => self.server_kind(server)?,
-            (None, Some(_), None) => ServerKind::Command,
-            (None, None, Some(_)) => ServerKind::Url,
-            (None, None, None) => {
-                let what = format!("the arm `{}` is no server", name.as_ref());
-                return self.wrong(name.span(), what, "give it `server`, `command` or `url`");
-            }
-            _ => {
-                let what = format!("the arm `{}` is more than one server", name.as_ref());
-                return self.wrong(name.span(), what, "give it one of `server`, `command` and `url`");
-            }
-        };
-        self.refuse_arm_strangers(arm, kind)?;
-        let own_program = |argv: &Spanned<Vec<String>>| self.argv(argv);
-        Ok(match kind {
-            ServerKind::Origin => {
-                let burn = arm.burn.as_ref().map(|burn| self.quantity(Some(burn), "2us")).transpose()?;
+    fn what(&self, name: &Spanned<String>, arm: &ArmSection, work: &Work) -> Checked<ArmKind> {
+        let tls = arm.has.stand.tls.as_ref().is_some_and(|tls| *tls.as_ref());
+        Ok(ArmKind::Server(match &arm.what {
+            ArmWhat::Origin(own) => {
+                let burn = own.burn.as_ref().map(|burn| self.quantity(Some(burn), "2us")).transpose()?;
                 Spec::Origin { tls, burn }
             }
-            ServerKind::Product(product) => {
-                let config = arm.config.as_ref().map(|config| self.base.join(config.as_ref()));
-                Spec::Product { product, config, tls }
+            ArmWhat::Product(product, own) => {
+                let config = own.config.as_ref().map(|config| self.base.join(config.as_ref()));
+                Spec::Product { product: *product, config, tls }
             }
-            ServerKind::Command => Spec::Command {
-                argv: arm.command.as_ref().map(own_program).transpose()?.unwrap_or_default(),
-                ready: arm.ready.as_ref().map(|ready| ready.as_ref().clone()),
-                env: env(arm),
-                tls,
-            },
-            ServerKind::Url => Spec::Url {
-                url: arm.url.as_ref().map(|url| url.as_ref().clone()).unwrap_or_default(),
-                pid: arm.pid.as_ref().map(|pid| *pid.as_ref()),
-            },
-        })
+            ArmWhat::Command(argv, own) => {
+                Spec::Command { argv: self.argv(argv)?, ready: text(&own.ready), env: env(&own.env), tls }
+            }
+            ArmWhat::Url(url, own) => {
+                Spec::Url { url: url.as_ref().clone(), pid: own.pid.as_ref().map(|pid| *pid.as_ref()) }
+            }
+            ArmWhat::Run(own) => return self.arm_command(name, own, &arm.has).map(ArmKind::Command),
+            ArmWhat::Directory(own) => {
+                return self.arm_files(name, own, &arm.has.told, work).map(ArmKind::Files);
+            }
+        }))
     }
 
-    /// The server of this name.
-    fn server_kind(&self, typed: &Spanned<String>) -> Checked<ServerKind> {
-        let word = typed.as_ref().as_str();
-        if word == ORIGIN {
-            return Ok(ServerKind::Origin);
-        }
-        if let Some(product) = Product::servers().find(|product| product.label() == word) {
-            return Ok(ServerKind::Product(product));
-        }
-        let help = if Product::fronts().any(|product| product.label() == word) {
-            format!("it stands before one: give the arm a server, and `front = [\"{word}\"]`")
-        } else {
-            let known: Vec<&str> =
-                [ORIGIN].into_iter().chain(Product::servers().map(Product::label)).collect();
-            format!("{}; any other server is a `command`", suggestion(word, &known))
-        };
-        self.wrong(typed.span(), format!("there is no server `{word}`"), help)
-    }
-
-    fn refuse_arm_strangers(&self, arm: &ArmSection, kind: ServerKind) -> Checked<()> {
-        let is_product = matches!(kind, ServerKind::Product(_));
-        let (is_command, is_url) = (kind == ServerKind::Command, kind == ServerKind::Url);
-        let keys = [
-            ("config", arm.config.as_ref().map(Spanned::span), is_product),
-            ("directives", arm.directives.as_ref().map(Spanned::span), is_product),
-            ("tls", arm.tls.as_ref().map(Spanned::span), !is_url),
-            ("env", arm.env.as_ref().map(Spanned::span), is_command),
-            ("ready", arm.ready.as_ref().map(Spanned::span), is_command),
-            ("pid", arm.pid.as_ref().map(Spanned::span), is_url),
-            ("burn", arm.burn.as_ref().map(Spanned::span), kind == ServerKind::Origin),
-            ("start_timeout", arm.start_timeout.as_ref().map(Spanned::span), !is_url),
-            ("prepare", arm.prepare.as_ref().map(Spanned::span), !is_url),
-            ("limits", arm.limits.as_ref().map(Spanned::span), !is_url),
-            ("layers", arm.layers.as_ref().map(Spanned::span), is_product || is_command),
-            ("setup", arm.setup.as_ref().map(Spanned::span), false),
-            ("cleanup", arm.cleanup.as_ref().map(Spanned::span), false),
-            ("path", arm.path.as_ref().map(Spanned::span), false),
-            ("drop", arm.drop.as_ref().map(Spanned::span), false),
-        ];
-        let Some((key, span)) = stranger(keys) else { return Ok(()) };
-        let help = match key {
-            "tls" => "a url says https:// itself".to_owned(),
-            "layers" => under_whom(),
-            "setup" | "cleanup" => "it belongs to the `command` workload".to_owned(),
-            "path" | "drop" => "it belongs to the `files` workload".to_owned(),
-            _ => "take the line out".to_owned(),
-        };
-        self.wrong(span, format!("`{key}` has no meaning for this arm"), help)
-    }
-
-    fn arm_command(
-        &self,
-        name: &Spanned<String>,
-        arm: &ArmSection,
-        w: &CommandSection,
-    ) -> Checked<ArmCommand> {
-        if let Some((key, span)) = arm.stranger(&COMMAND_KEYS) {
-            return self.wrong(
-                span,
-                format!("`{key}` has no meaning in a `command` workload"),
-                "an arm is a command, or wraps the workload's",
-            );
-        }
-        let Some(command) = arm.command.as_ref().or(w.command.as_ref()) else {
+    fn arm_command(&self, name: &Spanned<String>, own: &RunSection, has: &ArmGroups) -> Checked<ArmCommand> {
+        let Some(command) = &own.command else {
             let what = format!("the arm `{}` has no command", name.as_ref());
             return self.wrong(name.span(), what, "give it `command`, or give the workload one");
         };
-        let argv = self.argv(command)?;
-        let hook = |own: &Option<Spanned<OneOrMany>>, common: &Option<Spanned<OneOrMany>>| {
-            own.as_ref().or(common.as_ref()).map_or(Ok(Vec::new()), |commands| self.hook(commands))
-        };
         let planned = ArmCommand {
-            argv,
-            setup: hook(&arm.setup, &w.setup)?,
-            prepare: hook(&arm.prepare, &w.prepare)?,
-            cleanup: hook(&arm.cleanup, &w.cleanup)?,
-            env: env(arm),
+            argv: self.argv(command)?,
+            setup: self.hook(&own.setup)?,
+            prepare: self.hook(&own.prepare)?,
+            cleanup: self.hook(&own.cleanup)?,
+            env: env(&own.env),
         };
         let hooks = planned.setup.iter().chain(&planned.prepare).chain(&planned.cleanup).flatten();
         // What layers show of the directory has a name of its own.
-        let shown = |word: &&String| arm.layers.is_some() && word.contains("{root}");
+        let shown = |word: &&String| has.under.layers.is_some() && word.contains("{root}");
         self.only_dir(name, planned.argv.iter().filter(|word| !shown(word)).chain(hooks))?;
         Ok(planned)
     }
@@ -256,7 +134,9 @@ impl Context<'_> {
         Ok(argv.as_ref().clone())
     }
 
-    pub(super) fn hook(&self, hook: &Spanned<OneOrMany>) -> Checked<Vec<Vec<String>>> {
+    /// Nothing, a command, or several one after the other.
+    pub(super) fn hook(&self, hook: &Option<Spanned<OneOrMany>>) -> Checked<Vec<Vec<String>>> {
+        let Some(hook) = hook else { return Ok(Vec::new()) };
         let commands = match hook.as_ref() {
             OneOrMany::One(argv) => vec![argv.clone()],
             OneOrMany::Many(list) => list.clone(),
@@ -268,6 +148,15 @@ impl Context<'_> {
     }
 }
 
-pub(super) fn env(arm: &ArmSection) -> Vec<(String, String)> {
-    arm.env.as_ref().map(|env| env.as_ref().clone().into_iter().collect()).unwrap_or_default()
+/// Our own set-ups serve the site, others do when they say `{root}`.
+fn serves_site(what: &ArmKind) -> bool {
+    match what {
+        ArmKind::Server(Spec::Origin { .. } | Spec::Product { config: None, .. }) => true,
+        // A file that cannot be read is reported by whoever starts the server.
+        ArmKind::Server(Spec::Product { config: Some(path), .. }) => {
+            std::fs::read_to_string(path).is_ok_and(|text| text.contains("{root}"))
+        }
+        ArmKind::Server(Spec::Command { argv, .. }) => argv.iter().any(|word| word.contains("{root}")),
+        ArmKind::Server(Spec::Proxy(_) | Spec::Url { .. }) | ArmKind::Command(_) | ArmKind::Files(_) => false,
+    }
 }

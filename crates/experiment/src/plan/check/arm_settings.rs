@@ -1,8 +1,9 @@
 //! What an arm has of its own beside the server: limits, freshness, requests.
 
 use super::super::error::suggestion;
-use super::super::file::{ArmSection, LimitsSection};
+use super::super::file::{ArmSection, ArmWhat, AskedSection, LimitsSection};
 use super::super::{Fresh, LimitsPlan, LoadClock, OwnRequests, RequestSource, Work};
+use super::named::text;
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
 
@@ -30,24 +31,25 @@ impl Context<'_> {
     }
 
     /// Lines for our own configuration; a configuration of the user's has its own.
-    pub(super) fn directives(&self, arm: &ArmSection) -> Checked<Option<String>> {
-        match (&arm.directives, &arm.config) {
+    pub(super) fn directives(&self, what: &ArmWhat) -> Checked<Option<String>> {
+        let ArmWhat::Product(_, own) = what else { return Ok(None) };
+        match (&own.directives, &own.config) {
             (Some(lines), Some(_)) => {
                 let what = "`directives` are for our configuration, and this arm has its own";
                 self.wrong(lines.span(), what, "write them into the file that `config` names")
             }
-            (lines, _) => Ok(lines.as_ref().map(|lines| lines.as_ref().clone())),
+            (lines, _) => Ok(text(lines)),
         }
     }
 
     pub(super) fn fresh(&self, arm: &ArmSection) -> Checked<Fresh> {
-        let Some(word) = &arm.fresh else { return Ok(Fresh::Nothing) };
+        let Some(word) = &arm.has.asked.fresh else { return Ok(Fresh::Nothing) };
         match word.as_ref().as_str() {
             "connection" => Ok(Fresh::Connection),
-            "start" if arm.url.is_none() => Ok(Fresh::Start),
-            "start" => {
+            "start" if matches!(arm.what, ArmWhat::Url(..)) => {
                 self.wrong(word.span(), "a running server is not started", "use `server` or `command`")
             }
+            "start" => Ok(Fresh::Start),
             "page-cache" => Ok(Fresh::PageCache),
             other => {
                 let help = suggestion(other, &["connection", "start", "page-cache"]);
@@ -56,7 +58,7 @@ impl Context<'_> {
         }
     }
 
-    pub(super) fn own_requests(&self, arm: &ArmSection, work: &Work) -> Checked<OwnRequests> {
+    pub(super) fn own_requests(&self, arm: &AskedSection, work: &Work) -> Checked<OwnRequests> {
         let urls = match (&arm.urls, work) {
             (None, _) => None,
             (Some(list), Work::Requests(requests)) if matches!(requests.source, RequestSource::Get(_)) => {
@@ -71,7 +73,7 @@ impl Context<'_> {
     }
 
     /// A number of requests for this arm's slices alone.
-    pub(super) fn own_slice(&self, arm: &ArmSection, work: &Work) -> Checked<Option<u64>> {
+    pub(super) fn own_slice(&self, arm: &AskedSection, work: &Work) -> Checked<Option<u64>> {
         let (Some(count), Work::Requests(work)) = (self.pick(arm.slice_requests.as_ref()), work) else {
             return Ok(None);
         };

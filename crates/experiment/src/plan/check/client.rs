@@ -5,7 +5,7 @@
 
 use super::super::arm::is_asked_over_tls;
 use super::super::file::{
-    ArmSection, ClientSection, Http2Entry, Http2Section, RequestsSection, SourceSection, TlsClientSection,
+    AskedSection, ClientSection, Http2Entry, Http2Section, RequestsSection, SourceSection, TlsClientSection,
     Words, WorkloadSection,
 };
 use super::super::{Arm, ArmKind, ClientPlan, Fresh};
@@ -24,7 +24,7 @@ const SHARES: &str = "such as \"60%\"; with \"0%\" every handshake is a full one
 impl Context<'_> {
     pub(super) fn client(
         &self,
-        arm: &ArmSection,
+        arm: &AskedSection,
         w: Option<&RequestsSection>,
         what: &ArmKind,
         (fronts, fresh): (&[FrontSpec], Fresh),
@@ -98,7 +98,7 @@ impl Context<'_> {
     }
 
     /// An arm's `keep_alive` or `requests_per_connection` stands in place of both of the workload's.
-    fn reuse(&self, arm: &ArmSection, requests: &RequestsSection, fresh: Fresh) -> Checked<Reuse> {
+    fn reuse(&self, arm: &AskedSection, requests: &RequestsSection, fresh: Fresh) -> Checked<Reuse> {
         let w = &requests.client;
         let of_workload = self.kept((w.keep_alive.as_ref(), w.requests_per_connection.as_ref()))?;
         let of_arm = self.kept((arm.keep_alive.as_ref(), arm.requests_per_connection.as_ref()))?;
@@ -180,7 +180,7 @@ impl Context<'_> {
         }
     }
 
-    fn only_full_handshakes(&self, arm: &ArmSection) -> Checked<()> {
+    fn only_full_handshakes(&self, arm: &AskedSection) -> Checked<()> {
         let resume = arm.tls_client.as_ref().and_then(|section| section.as_ref().resume.as_ref());
         match resume {
             Some(share) if share.as_ref().parse() != Ok(Share::NONE) => self.wrong(
@@ -201,7 +201,7 @@ impl Context<'_> {
 }
 
 /// The arm's over the workload's, key by key.
-fn tls_section(arm: &ArmSection, w: &ClientSection) -> Option<Spanned<TlsClientSection>> {
+fn tls_section(arm: &AskedSection, w: &ClientSection) -> Option<Spanned<TlsClientSection>> {
     match (&w.tls_client, &arm.tls_client) {
         (Some(common), Some(own)) => {
             Some(Spanned::new(own.span(), common.as_ref().clone().under(own.as_ref())))

@@ -22,15 +22,16 @@ impl Context<'_> {
         let factors = expand::factors(file);
         let typed = &factors[factors.len() - file.factors.len()..];
         let settings = if file.cell.is_empty() { expand::crossed(typed) } else { self.listed(file, typed)? };
-        let cells = expand::cells(file, &factors, &settings);
-        if cells.len() > MOST_CELLS {
-            let what = format!("{} arms are more than {MOST_CELLS}", cells.len());
+        let arms = settings.len().saturating_mul(file.arm.len());
+        if arms > MOST_CELLS {
+            let what = format!("{arms} arms are more than {MOST_CELLS}");
             return self.wrong(
                 file.experiment.baseline.span(),
                 what,
                 "list the combinations that matter as [[cell]]",
             );
         }
+        let cells = expand::cells(file, &factors, &settings)?;
         Ok((factors, cells))
     }
 
@@ -79,7 +80,9 @@ impl Context<'_> {
             };
             let known: Vec<String> = known.iter().map(|level| level.as_ref().to_string()).collect();
             let known: Vec<&str> = known.iter().map(String::as_str).collect();
-            if let Some(wrong) = levels.keys().find(|level| !known.contains(&level.as_ref().as_str())) {
+            if let Some(wrong) =
+                levels.iter().map(|(level, _)| level).find(|level| !known.contains(&level.as_ref().as_str()))
+            {
                 let what = format!("the factor `{}` has no level `{}`", factor.as_ref(), wrong.as_ref());
                 return self.wrong(wrong.span(), what, suggestion(wrong.as_ref(), &known));
             }

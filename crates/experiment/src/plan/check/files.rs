@@ -1,8 +1,9 @@
 //! The `files` workload and its arms.
 
 use super::super::error::suggestion;
-use super::super::file::{ArmSection, FilesSection, TreeSection};
-use super::super::{ArmFiles, CacheState, FilesWork, Fsync, Operation, TreeShape};
+use super::super::file::{DirectorySection, FilesSection, ToldSection, TreeSection};
+use super::super::{ArmFiles, CacheState, FilesWork, Fsync, Operation, TreeShape, Work};
+use super::named::env;
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use bakeoff_units::Bytes;
@@ -12,8 +13,6 @@ const OPERATIONS: [Operation; 2] = [Operation::Read, Operation::Write];
 const SIZES: [Bytes; 2] = [Bytes::new(1), Bytes::new(10_000_000)];
 /// More files than anybody waits for.
 const MOST_FILES: usize = 1_000_000;
-/// What such an arm may say; layers are refused with a reason of their own.
-const ARM_KEYS: [&str; 7] = ["path", "setup", "drop", "cleanup", "env", "proof", "layers"];
 
 impl Context<'_> {
     pub(super) fn files_work(&self, w: &FilesSection, slice: Option<&Spanned<u64>>) -> Checked<FilesWork> {
@@ -146,11 +145,12 @@ impl Context<'_> {
     pub(super) fn arm_files(
         &self,
         name: &Spanned<String>,
-        arm: &ArmSection,
-        work: &FilesWork,
+        arm: &DirectorySection,
+        told: &ToldSection,
+        work: &Work,
     ) -> Checked<ArmFiles> {
-        self.refuse_files_strangers(arm)?;
-        if let Some(drop) = arm.drop.as_ref().filter(|_| work.cache != CacheState::Cold) {
+        let is_cold = matches!(work, Work::Files(work) if work.cache == CacheState::Cold);
+        if let Some(drop) = arm.drop.as_ref().filter(|_| !is_cold) {
             let help = "add cache = \"cold\" to the workload, or take the line out";
             return self.wrong(drop.span(), "nothing is dropped with these caches", help);
         }
@@ -163,28 +163,16 @@ impl Context<'_> {
             }
             Some(path) => self.base.join(path.as_ref()).display().to_string(),
         };
-        let hook = |hook: &Option<Spanned<_>>| hook.as_ref().map_or(Ok(Vec::new()), |hook| self.hook(hook));
         let planned = ArmFiles {
             path,
-            setup: hook(&arm.setup)?,
-            drop: hook(&arm.drop)?,
-            cleanup: hook(&arm.cleanup)?,
-            env: super::arm::env(arm),
+            setup: self.hook(&arm.setup)?,
+            drop: self.hook(&arm.drop)?,
+            cleanup: self.hook(&arm.cleanup)?,
+            env: env(&arm.env),
         };
         let hooks = planned.setup.iter().chain(&planned.drop).chain(&planned.cleanup).flatten();
-        let proof = arm.proof.iter().flat_map(|argv| argv.as_ref());
+        let proof = told.proof.iter().flat_map(|argv| argv.as_ref());
         self.only_dir(name, hooks.chain([&planned.path]).chain(proof))?;
         Ok(planned)
-    }
-
-    fn refuse_files_strangers(&self, arm: &ArmSection) -> Checked<()> {
-        match arm.stranger(&ARM_KEYS) {
-            Some((key, span)) => self.wrong(
-                span,
-                format!("`{key}` has no meaning in a `files` workload"),
-                "an arm is a `path`, with `setup`, `drop`, `cleanup`, `env` and `proof`",
-            ),
-            None => Ok(()),
-        }
     }
 }

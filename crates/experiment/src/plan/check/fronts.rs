@@ -1,9 +1,9 @@
 //! `[front.NAME]`, the fronts that arms name, and what caches are told by the origin.
 
 use super::super::error::suggestion;
-use super::super::file::{ArmSection, FrontSection, PlanFile, WorkloadSection};
+use super::super::file::{ArmGroups, FrontSection, FrontWhat, PlanFile, ProductFront, WorkloadSection};
 use super::super::{Arm, ArmKind, Work};
-use super::named::{Named, stranger, text};
+use super::named::{Named, env, text};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use bakeoff_subject::{FrontKind, FrontSpec, Product, ProxyRefusal, Spec};
@@ -24,7 +24,7 @@ impl Context<'_> {
             fronts.push(self.front(name, section)?);
         }
         for product in Product::fronts() {
-            let section = FrontSection::default();
+            let section = ProductFront::default();
             fronts.push(FrontSpec {
                 name: product.label().to_owned(),
                 what: self.front_product(product, &section)?,
@@ -42,50 +42,43 @@ impl Context<'_> {
             let what = format!("`{NONE}` is no name for a front");
             return self.wrong(name.span(), what, "it means that there is none");
         }
-        self.demand_status(&section.violations, &section.status)?;
+        let told = &section.told;
+        self.demand_status(&told.violations, &told.status)?;
         Ok(FrontSpec {
             name: name.as_ref().clone(),
-            what: self.front_kind(name, section)?,
-            proof: section.proof.as_ref().map(|argv| self.argv(argv)).transpose()?,
-            status: text(&section.status),
-            violations: text(&section.violations),
+            what: self.front_kind(name, &section.what)?,
+            proof: told.proof.as_ref().map(|argv| self.argv(argv)).transpose()?,
+            status: text(&told.status),
+            violations: text(&told.violations),
         })
     }
 
-    fn front_kind(&self, name: &Spanned<String>, section: &FrontSection) -> Checked<FrontKind> {
-        self.refuse_front_strangers(section)?;
-        let ready = text(&section.ready);
-        match (&section.command, &section.attach) {
-            (Some(_), Some(attach)) => self.wrong(
-                attach.span(),
-                format!("the front `{}` is two programs", name.as_ref()),
-                "give it `command` if it has a port of its own, or `attach` if it has none",
-            ),
-            (Some(argv), None) => {
-                let env = section.env.as_ref().map(|env| env.as_ref().clone().into_iter().collect());
-                let tls = section.tls.as_ref().is_some_and(|tls| *tls.as_ref());
-                Ok(FrontKind::Command { argv: self.argv(argv)?, ready, env: env.unwrap_or_default(), tls })
+    fn front_kind(&self, name: &Spanned<String>, what: &FrontWhat) -> Checked<FrontKind> {
+        match what {
+            FrontWhat::Command(front) => Ok(FrontKind::Command {
+                argv: self.argv(&front.command)?,
+                ready: text(&front.ready),
+                env: env(&front.env),
+                tls: front.tls.as_ref().is_some_and(|tls| *tls.as_ref()),
+            }),
+            FrontWhat::Attach(front) => {
+                Ok(FrontKind::Attached { argv: self.argv(&front.attach)?, ready: text(&front.ready) })
             }
-            (None, Some(argv)) => Ok(FrontKind::Attached { argv: self.argv(argv)?, ready }),
-            (None, None) => {
-                let typed = section.product.as_ref().unwrap_or(name);
-                let known: Vec<&str> = Product::fronts().map(Product::label).collect();
-                let Some(product) = Product::fronts().find(|product| product.label() == typed.as_ref())
-                else {
-                    let what =
-                        format!("there is no product `{}` that stands before a server", typed.as_ref());
-                    let help = format!(
-                        "{}; any other is a `command`, or `attach`",
-                        suggestion(typed.as_ref(), &known)
-                    );
+            FrontWhat::Product(front) => {
+                let typed = front.product.as_ref().unwrap_or(name);
+                let word = typed.as_ref().as_str();
+                let Some(product) = Product::fronts().find(|product| product.label() == word) else {
+                    let known: Vec<&str> = Product::fronts().map(Product::label).collect();
+                    let what = format!("there is no product `{word}` that stands before a server");
+                    let help = format!("{}; any other is a `command`, or `attach`", suggestion(word, &known));
                     return self.wrong(typed.span(), what, help);
                 };
-                self.front_product(product, section)
+                self.front_product(product, front)
             }
         }
     }
 
-    fn front_product(&self, product: Product, section: &FrontSection) -> Checked<FrontKind> {
+    fn front_product(&self, product: Product, section: &ProductFront) -> Checked<FrontKind> {
         let tls = section.tls.as_ref().filter(|tls| *tls.as_ref());
         if let Some(lines) = section.directives.as_ref().filter(|_| section.config.is_some()) {
             let what = "`directives` are for our configuration, and this front has its own";
@@ -120,61 +113,30 @@ impl Context<'_> {
         Ok(what)
     }
 
-    /// Keys that mean nothing for this kind of front.
-    fn refuse_front_strangers(&self, f: &FrontSection) -> Checked<()> {
-        let (command, attach) = (f.command.is_some(), f.attach.is_some());
-        let product = !command && !attach;
-        let keys = [
-            ("product", f.product.as_ref().map(Spanned::span), product),
-            ("config", f.config.as_ref().map(Spanned::span), product),
-            ("directives", f.directives.as_ref().map(Spanned::span), product),
-            ("memory", f.memory.as_ref().map(Spanned::span), product),
-            ("disk", f.disk.as_ref().map(Spanned::span), product),
-            ("tls", f.tls.as_ref().map(Spanned::span), !attach),
-            ("env", f.env.as_ref().map(Spanned::span), command),
-            ("ready", f.ready.as_ref().map(Spanned::span), !product),
-        ];
-        match stranger(keys) {
-            Some((key, span)) => {
-                self.wrong(span, format!("`{key}` has no meaning for this front"), "take the line out")
-            }
-            None => Ok(()),
-        }
-    }
-
     /// What stands before an arm's server, outermost first.
     pub(super) fn fronts(
         &self,
-        arm: &ArmSection,
+        arm: &ArmGroups,
         what: &ArmKind,
         known: &[FrontSpec],
     ) -> Checked<Vec<FrontSpec>> {
-        let Some(list) = &arm.front else { return Ok(Vec::new()) };
+        let (Some(list), ArmKind::Server(spec)) = (&arm.asked.front, what) else { return Ok(Vec::new()) };
         let words = list.as_ref().iter().filter(|word| word.as_ref() != NONE);
         let fronts = self.named(words, known, "stands before this arm", &[NONE])?;
-        if !fronts.is_empty() {
-            self.refuse_what_no_front_does(arm, what, &fronts, list)?;
-        }
+        self.refuse_what_no_front_does(arm, spec, &fronts, list)?;
         Ok(fronts)
     }
 
     fn refuse_what_no_front_does<T>(
         &self,
-        arm: &ArmSection,
-        what: &ArmKind,
+        arm: &ArmGroups,
+        spec: &Spec,
         fronts: &[FrontSpec],
         list: &Spanned<T>,
     ) -> Checked<()> {
-        let ArmKind::Server(spec) = what else {
-            return self.wrong(
-                list.span(),
-                "a front stands before a server, and this arm is none",
-                "take the line out",
-            );
-        };
         let has_port = fronts.iter().any(|front| front.what.has_port());
         if has_port && spec.speaks_tls() {
-            let span = arm.tls.as_ref().map_or(list.span(), Spanned::span);
+            let span = arm.stand.tls.as_ref().map_or(list.span(), Spanned::span);
             let help = "take `tls` from the arm, and say `tls = true` in the [front.NAME] that clients ask";
             return self.wrong(span, "a front asks the server behind it over plain HTTP", help);
         }
@@ -186,7 +148,7 @@ impl Context<'_> {
                 format!("the front `{}` speaks TLS, and the one before it asks over plain HTTP", inner.name);
             return self.wrong(list.span(), what, "only the outermost one can have `tls = true`");
         }
-        if let (true, Some(limits)) = (has_port, &arm.limits) {
+        if let (true, Some(limits)) = (has_port, &arm.stand.limits) {
             let help = "take `limits` or `front` out";
             return self.wrong(
                 limits.span(),

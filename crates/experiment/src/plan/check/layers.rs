@@ -1,12 +1,12 @@
 //! `[layer.NAME]`, and the layers that arms name.
 
-use super::super::file::{ArmSection, LayerSection, OneOrMany, PlanFile};
-use super::super::{ArmKind, Extent, PlanError};
+use super::super::file::{LayerSection, PlanFile, UnderSection};
+use super::super::{Extent, PlanError};
 use super::named::{Named, text};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use crate::shipped;
-use bakeoff_subject::{LayerSpec, Product, Spec};
+use bakeoff_subject::LayerSpec;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -44,13 +44,10 @@ impl Context<'_> {
 
     fn layer(&self, name: &Spanned<String>, section: &LayerSection) -> Checked<LayerSpec> {
         self.demand_name::<LayerSpec>(name)?;
-        let hook = |hook: &Option<Spanned<OneOrMany>>| {
-            hook.as_ref().map_or(Ok(Vec::new()), |commands| self.hook(commands))
-        };
         let layer = LayerSpec {
             name: name.as_ref().clone(),
-            build: hook(&section.build)?,
-            up: hook(&section.up)?,
+            build: self.hook(&section.build)?,
+            up: self.hook(&section.up)?,
             daemon: section.daemon.as_ref().map(|argv| self.argv(argv)).transpose()?,
             ready: text(&section.ready),
             root: text(&section.root),
@@ -83,20 +80,11 @@ impl Context<'_> {
     pub(super) fn layers(
         &self,
         name: &Spanned<String>,
-        arm: &ArmSection,
-        what: &ArmKind,
+        under: &UnderSection,
         known: &[LayerSpec],
     ) -> Checked<Vec<LayerSpec>> {
-        let Some(list) = &arm.layers else { return Ok(Vec::new()) };
-        let reads_files = match what {
-            ArmKind::Server(server) => matches!(server, Spec::Product { .. } | Spec::Command { .. }),
-            ArmKind::Command(_) => true,
-            ArmKind::Files(_) => false,
-        };
-        if !reads_files {
-            return self.wrong(list.span(), "this arm serves no files", under_whom());
-        }
-        self.named(list.as_ref(), known, &format!("stands under `{}`", name.as_ref()), &[])
+        let words = under.layers.iter().flat_map(|list| list.as_ref());
+        self.named(words, known, &format!("stands under `{}`", name.as_ref()), &[])
     }
 }
 
@@ -106,10 +94,4 @@ impl Named for LayerSpec {
     fn name(&self) -> &str {
         &self.name
     }
-}
-
-/// Whom layers can stand under.
-pub(super) fn under_whom() -> String {
-    let products: Vec<String> = Product::servers().map(|product| format!("`{}`", product.label())).collect();
-    format!("layers stand under {} or a `command`, which serve files", products.join(", "))
 }

@@ -234,7 +234,7 @@ impl Context<'_> {
         let known: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
         for (cell, arm) in cells.iter().zip(arms) {
             let Some(steady) = &arm.first_use_of else { continue };
-            let span = cell.section.first_use_of.as_ref().map_or(0..0, Spanned::span);
+            let span = cell.section.has.asked.first_use_of.as_ref().map_or(0..0, Spanned::span);
             let Some(found) = arms.iter().find(|other| other.name == *steady) else {
                 return self.wrong(span, format!("there is no arm `{steady}`"), suggestion(steady, &known));
             };

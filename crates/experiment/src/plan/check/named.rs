@@ -1,20 +1,17 @@
-//! What sections with a name have in common, what arms name of them, and keys that mean nothing where they stand.
+//! What sections with a name have in common, and what arms name of them.
 
 use super::super::error::suggestion;
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
-use std::ops::Range;
-
-/// A key: its name, where it was typed, and whether it means anything there.
-type Key = (&'static str, Option<Range<usize>>, bool);
-
-/// The first key that was typed where it means nothing.
-pub(super) fn stranger(keys: impl IntoIterator<Item = Key>) -> Option<(&'static str, Range<usize>)> {
-    keys.into_iter().find_map(|(key, span, allowed)| Some((key, span.filter(|_| !allowed)?)))
-}
+use std::collections::BTreeMap;
 
 pub(super) fn text(typed: &Option<Spanned<String>>) -> Option<String> {
     typed.as_ref().map(|text| text.as_ref().clone())
+}
+
+/// Environment variables.
+pub(super) fn env(typed: &Option<Spanned<BTreeMap<String, String>>>) -> Vec<(String, String)> {
+    typed.iter().flat_map(|env| env.as_ref().clone()).collect()
 }
 
 /// What arms may name of sections.

@@ -106,7 +106,7 @@ fn not_for_peaks(file: &PlanFile) -> Vec<Option<Key>> {
 
 /// The same for arms: a trial is no first use.
 fn not_for_arms_of_peaks(cell: &Cell) -> Vec<Option<Key>> {
-    let arm = &cell.section;
+    let arm = &cell.section.has.asked;
     let fresh = arm.fresh.as_ref().filter(|fresh| fresh.as_ref() != "connection");
     vec![
         arm.first_use_of.as_ref().map(|key| ("first_use_of", key.span())),

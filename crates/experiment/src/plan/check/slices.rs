@@ -10,7 +10,7 @@ use std::ops::Range;
 impl Context<'_> {
     /// `cells` are those that the plan's arms were made from.
     pub(super) fn slices(&self, plan: &Plan, cells: &[Cell]) -> Checked<()> {
-        let keys = || cells.iter().filter_map(|cell| cell.section.slice_requests.as_ref());
+        let keys = || cells.iter().filter_map(|cell| cell.section.has.asked.slice_requests.as_ref());
         let Some(first) = keys().next() else { return Ok(()) };
         if plan.design == DesignChoice::Duet {
             let what = "in a duet all arms are loaded at once, with the same requests";
@@ -59,5 +59,5 @@ impl Context<'_> {
 }
 
 fn span(cell: &Cell) -> Option<Range<usize>> {
-    cell.section.slice_requests.as_ref().map(Spanned::span)
+    cell.section.has.asked.slice_requests.as_ref().map(Spanned::span)
 }

@@ -89,12 +89,12 @@ fn against_time(file: &PlanFile, cells: &[Cell]) -> Option<(Range<usize>, String
     let both = asked
         .iter()
         .find_map(|w| http2(&w.client.http2))
-        .or_else(|| cells.iter().find_map(|cell| http2(&cell.section.http2)));
+        .or_else(|| cells.iter().find_map(|cell| http2(&cell.section.has.asked.http2)));
     if both.is_some() {
         return both;
     }
     let key = |cell: &Cell| {
-        let section = &cell.section;
+        let section = &cell.section.has.asked;
         let requests = section.slice_requests.as_ref().map(|key| (key.span(), "`slice_requests`"));
         requests.or_else(|| section.fresh.as_ref().map(|key| (key.span(), "`fresh`")))
     };

@@ -1,11 +1,10 @@
 //! `[wrap.NAME]`, and the wraps that arms name.
 
-use super::super::ArmKind;
-use super::super::file::{ArmSection, PlanFile, WrapSection};
+use super::super::file::{PlanFile, StartSection, WrapSection};
 use super::named::{Named, text};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
-use bakeoff_subject::{Spec, WrapSpec};
+use bakeoff_subject::WrapSpec;
 
 /// The name of the words that an arm gives without one.
 const NAMELESS: &str = "wrap";
@@ -29,30 +28,14 @@ impl Context<'_> {
     }
 
     /// What an arm's server or command is started through, outermost first; words without a name are the innermost.
-    pub(super) fn wraps(
-        &self,
-        arm: &ArmSection,
-        what: &ArmKind,
-        known: &[WrapSpec],
-    ) -> Checked<Vec<WrapSpec>> {
-        let words = arm.wraps.iter().flat_map(|list| list.as_ref());
+    pub(super) fn wraps(&self, start: &StartSection, known: &[WrapSpec]) -> Checked<Vec<WrapSpec>> {
+        let words = start.wraps.iter().flat_map(|list| list.as_ref());
         let mut wraps = self.named(words, known, "is put before this arm", &[])?;
-        if let Some(words) = &arm.wrap {
-            wraps.push(WrapSpec {
-                name: NAMELESS.to_owned(),
-                words: self.argv(words)?,
-                ..WrapSpec::default()
-            });
+        if let Some(words) = &start.wrap {
+            let words = self.argv(words)?;
+            wraps.push(WrapSpec { name: NAMELESS.to_owned(), words, ..WrapSpec::default() });
         }
-        let span = arm.wraps.as_ref().map(Spanned::span).or_else(|| arm.wrap.as_ref().map(Spanned::span));
-        match (what, span) {
-            (ArmKind::Server(Spec::Url { .. }), Some(span)) => self.wrong(
-                span,
-                "a running server is not started through anything",
-                "use `server` or `command`",
-            ),
-            _ => Ok(wraps),
-        }
+        Ok(wraps)
     }
 }
 

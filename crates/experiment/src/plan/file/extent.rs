@@ -1,7 +1,6 @@
 //! A value, or two: one for a stated sample and one for the whole.
 
 use super::PlanFile;
-use super::Spanned;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -34,16 +33,13 @@ impl<T> Extents<T> {
     }
 }
 
-impl PlanFile {
+impl PlanFile<'_> {
     /// Whether any key has two values.
     pub(in super::super) fn has_extents(&self) -> bool {
         let e = &self.experiment;
-        let levels = self.level.values().flat_map(|levels| levels.values());
-        let mut arms = self.arm.iter().map(|(_, arm)| arm).chain(levels);
-        let two = |count: &Option<Spanned<Extents<u64>>>| count.as_ref().is_some_and(|c| c.as_ref().is_two());
         e.budget.as_ref().is_some_and(|budget| budget.as_ref().is_two())
             || e.max_rounds.as_ref().is_some_and(|rounds| rounds.as_ref().is_two())
-            || two(&e.slice_requests)
-            || arms.any(|arm| two(&arm.slice_requests))
+            || e.slice_requests.as_ref().is_some_and(|requests| requests.as_ref().is_two())
+            || self.arms_and_levels().any(|keys| keys.has_table("slice_requests"))
     }
 }

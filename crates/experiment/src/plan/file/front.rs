@@ -1,6 +1,8 @@
-//! `[front.NAME]` as it is typed: what may stand before a server.
+//! `[front.NAME]` as it is typed: what may stand before a server. A kind is the groups of keys that it has.
 
 use super::Spanned;
+use super::keys::{Keys, names_of};
+use crate::plan::PlanError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -8,9 +10,32 @@ use std::collections::BTreeMap;
 /// `[front.NAME]`: a proxy or gateway with a port of its own, or what is attached to a running server. Words may hold
 /// `{host}` and `{port}` (where it listens), `{upstream}` (whom it asks, as `host:port`; `{upstream_host}`,
 /// `{upstream_port}`) and `{dir}` (its private directory).
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct FrontSection {
+    /// What it is.
+    #[schemars(flatten)]
+    pub what: FrontWhat,
+    /// What tells of it.
+    #[schemars(flatten)]
+    pub told: FrontToldSection,
+}
+
+/// What a front is.
+#[derive(Debug, JsonSchema)]
+#[schemars(untagged)]
+pub enum FrontWhat {
+    /// With a `command`.
+    Command(CommandFront),
+    /// With `attach`.
+    Attach(AttachFront),
+    /// With neither.
+    Product(ProductFront),
+}
+
+/// A front that bakeoff knows.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct ProductFront {
     /// A product that bakeoff knows, such as `varnish` or `haproxy`. Default: the section's name.
     pub product: Option<Spanned<String>>,
     /// product: your configuration, with the same substitutions. Default: one of ours, which keeps what it may and obeys
@@ -24,21 +49,61 @@ pub struct FrontSection {
     pub disk: Option<Spanned<String>>,
     /// It speaks TLS with clients, and plain HTTP with what is behind it. Default false.
     pub tls: Option<Spanned<bool>>,
+}
+
+/// A front of the user's.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct CommandFront {
     /// Any other program that listens on `{host}:{port}` and asks `{upstream}`.
-    pub command: Option<Spanned<Vec<String>>>,
+    pub command: Spanned<Vec<String>>,
+    /// It speaks TLS with clients, and plain HTTP with what is behind it. Default false.
+    pub tls: Option<Spanned<bool>>,
     /// command: environment variables.
     pub env: Option<Spanned<BTreeMap<String, String>>>,
-    /// command: a path that answers below 500 when it is ready. Default: its port accepts. attach: it is ready when it
-    /// prints a line that begins so. Default: at once.
+    /// A path that answers below 500 when it is ready. Default: its port accepts.
     pub ready: Option<Spanned<String>>,
+}
+
+/// What is started beside a server.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct AttachFront {
     /// A program that is started beside the running server and has no port of its own. It may say `{pid}` (the server's
     /// first process), `{pids}` (all, with commas), `{host}`, `{port}`, `{interface}` (the device with that address) and
     /// `{layers}` (the executable with bakeoff's own layers).
-    pub attach: Option<Spanned<Vec<String>>>,
+    pub attach: Spanned<Vec<String>>,
+    /// It is ready when it prints a line that begins so. Default: at once.
+    pub ready: Option<Spanned<String>>,
+}
+
+/// What tells of a front.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct FrontToldSection {
     /// A command that tells whether it is on, as the arm's own `proof`.
     pub proof: Option<Spanned<Vec<String>>>,
     /// A file with a line `NAME NUMBER` for each of its counters.
     pub status: Option<Spanned<String>>,
     /// The counter of violations that it noticed.
     pub violations: Option<Spanned<String>>,
+}
+
+impl FrontSection {
+    /// With its name.
+    pub(super) fn read(
+        (name, mut keys): (Spanned<String>, Keys<'_>),
+    ) -> Result<(Spanned<String>, Self), PlanError> {
+        let what = match (keys.first_of(&["command"]), keys.first_of(&["attach"])) {
+            (Some(_), Some((_, span))) => {
+                let what = format!("the front `{}` is two programs", name.as_ref());
+                let help = "give it `command` if it has a port of its own, or `attach` if it has none";
+                return Err(keys.wrong(span, &what, help));
+            }
+            (Some(_), None) => FrontWhat::Command(keys.group()?),
+            (None, Some(_)) => FrontWhat::Attach(keys.group()?),
+            (None, None) => FrontWhat::Product(keys.group()?),
+        };
+        let told = keys.group()?;
+        let all = [names_of::<ProductFront>(), names_of::<CommandFront>(), names_of::<AttachFront>()];
+        keys.none_left("for this front", &all.concat())?;
+        Ok((name, Self { what, told }))
+    }
 }

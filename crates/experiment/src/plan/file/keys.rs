@@ -11,6 +11,7 @@ use serde::de::value::Error as NoValue;
 use serde::de::{DeserializeOwned, Error as _, Visitor};
 use serde::{Deserializer, forward_to_deserialize_any};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
@@ -31,9 +32,15 @@ impl Text<'_> {
     }
 }
 
+/// What is under names, in the order of the file.
+pub(super) type Named<T> = Vec<(Spanned<String>, T)>;
+
+/// A value as it was parsed.
+type Value<'t> = toml::Spanned<DeValue<'t>>;
+
 /// A table, and which of its keys were taken.
 #[derive(Clone, Debug)]
-pub(super) struct Keys<'t> {
+pub struct Keys<'t> {
     at: Text<'t>,
     /// Where the table is named.
     span: Range<usize>,
@@ -68,7 +75,7 @@ impl<'t> Keys<'t> {
         value.map(|value| self.typed(value)).transpose()
     }
 
-    fn typed<T: DeserializeOwned>(&self, value: toml::Spanned<DeValue<'t>>) -> Result<T, PlanError> {
+    fn typed<T: DeserializeOwned>(&self, value: Value<'t>) -> Result<T, PlanError> {
         let place = value.span();
         let typed = T::deserialize(toml::de::ValueDeserializer::from(value));
         typed.map_err(|error| self.at.of_toml(&error, place))
@@ -96,9 +103,11 @@ impl<'t> Keys<'t> {
     /// The keys that a struct has fields for.
     pub(super) fn group<T: DeserializeOwned>(&mut self) -> Result<T, PlanError> {
         let names = names_of::<T>();
-        self.known.extend(names);
         let mut group = DeTable::new();
         for name in names {
+            if !self.known.contains(name) {
+                self.known.push(name);
+            }
             if let Some((key, value)) = self.table.remove_entry(*name) {
                 group.insert(key, value);
             }
@@ -111,38 +120,35 @@ impl<'t> Keys<'t> {
     /// A table under this one.
     pub(super) fn table(&mut self, key: &'static str) -> Result<Option<Self>, PlanError> {
         self.known.push(key);
-        self.table.remove_entry(key).map(|(key, value)| self.under(&key, value)).transpose()
+        self.table.remove_entry(key).map(|(key, value)| Self::under(self.at, &key, value)).transpose()
     }
 
     /// Every table of a table under this one, in the order of the file.
-    pub(super) fn tables(&mut self, key: &'static str) -> Result<Vec<(Spanned<String>, Self)>, PlanError> {
-        let Some(all) = self.table(key)? else { return Ok(Vec::new()) };
+    pub(super) fn tables(&mut self, key: &'static str) -> Result<Named<Self>, PlanError> {
+        self.table(key)?.map_or(Ok(Vec::new()), Self::all)
+    }
+
+    /// Every table of this one.
+    pub(super) fn all(self) -> Result<Named<Self>, PlanError> {
         let of = |(name, value): (toml::Spanned<Cow<'t, str>>, _)| {
-            let keys = all.under(&name, value)?;
+            let keys = Self::under(self.at, &name, value)?;
             Ok((Spanned::new(name.span(), name.into_inner().into_owned()), keys))
         };
-        all.table.clone().into_iter().map(of).collect()
+        self.table.into_iter().map(of).collect()
     }
 
     /// All that is left, each under its name, in the order of the file.
-    pub(super) fn entries<T: DeserializeOwned>(
-        &mut self,
-        key: &'static str,
-    ) -> Result<Vec<(Spanned<String>, T)>, PlanError> {
+    pub(super) fn entries<T: DeserializeOwned>(&mut self, key: &'static str) -> Result<Named<T>, PlanError> {
         let Some(all) = self.table(key)? else { return Ok(Vec::new()) };
-        let of = |(name, value): (toml::Spanned<Cow<'t, str>>, toml::Spanned<DeValue<'t>>)| {
+        let of = |(name, value): (toml::Spanned<Cow<'t, str>>, Value<'t>)| {
             let typed = self.typed(value)?;
             Ok((Spanned::new(name.span(), name.into_inner().into_owned()), typed))
         };
         all.table.into_iter().map(of).collect()
     }
 
-    fn under(
-        &self,
-        name: &toml::Spanned<Cow<'t, str>>,
-        value: toml::Spanned<DeValue<'t>>,
-    ) -> Result<Self, PlanError> {
-        let (at, span) = (self.at, name.span());
+    fn under(at: Text<'t>, name: &toml::Spanned<Cow<'t, str>>, value: Value<'t>) -> Result<Self, PlanError> {
+        let span = name.span();
         match value.into_inner() {
             DeValue::Table(table) => Ok(Self { at, span, table, known: Vec::new() }),
             _ => Err(at.wrong(span, &format!("`{}` is a table", name.as_ref()), "see docs/plans.md")),
@@ -162,12 +168,35 @@ impl<'t> Keys<'t> {
 
     /// These keys, and of another table those that are not here.
     pub(super) fn over(mut self, under: &Self) -> Self {
-        for (key, value) in &under.table {
-            if !self.table.contains_key(&**key.as_ref()) {
-                self.table.insert(key.clone(), value.clone());
+        put_under(&mut self.table, &under.table);
+        self
+    }
+
+    /// An arm's keys with those of a level put over them: its layers are put on top, its fronts and wraps outside, what it asks
+    /// of TLS goes over the arm's key by key, and all else stands in place of the arm's.
+    pub(in crate::plan) fn at_level(self, level: &Self) -> Self {
+        let mut both = level.clone();
+        for (key, over) in &mut both.table {
+            if let Some(own) = self.table.get(key) {
+                add_up(key.as_ref(), own.as_ref(), over.get_mut());
             }
         }
-        self
+        both.over(&self)
+    }
+
+    /// `{name}` becomes its value in every text.
+    pub(in crate::plan) fn fill(&mut self, values: &BTreeMap<String, String>) {
+        self.table.iter_mut().for_each(|(_, value)| fill(value.get_mut(), values));
+    }
+
+    /// Whether a table stands there.
+    pub(super) fn has_table(&self, key: &str) -> bool {
+        self.table.get(key).is_some_and(|value| value.as_ref().is_table())
+    }
+
+    /// The first that was not taken.
+    pub(super) fn left(&self) -> Option<(&str, Range<usize>)> {
+        self.table.keys().next().map(|key| (&**key.as_ref(), key.span()))
     }
 
     /// Takes keys out, whatever they hold.
@@ -180,8 +209,7 @@ impl<'t> Keys<'t> {
     /// What nobody took has no place here. `place`: "in a `get` workload"; `elsewhere`: keys that mean something in other
     /// sections of this kind.
     pub(super) fn none_left(self, place: &str, elsewhere: &[&str]) -> Result<(), PlanError> {
-        let Some(stranger) = self.table.keys().next() else { return Ok(()) };
-        let (name, span) = (stranger.as_ref().as_ref(), stranger.span());
+        let Some((name, span)) = self.left() else { return Ok(()) };
         if elsewhere.contains(&name) {
             return Err(self.at.wrong(
                 span,
@@ -191,6 +219,41 @@ impl<'t> Keys<'t> {
         }
         let what = format!("there is no key `{name}` here");
         Err(self.at.wrong(span, &what, &suggestion(name, &self.known)))
+    }
+}
+
+/// What an arm says under a key of which a level says something.
+fn add_up<'t>(key: &str, own: &DeValue<'t>, over: &mut DeValue<'t>) {
+    match (key, own, over) {
+        ("layers", DeValue::Array(own), DeValue::Array(over)) => {
+            *over = own.iter().chain(over.iter()).cloned().collect();
+        }
+        ("front" | "wraps", DeValue::Array(own), DeValue::Array(over)) => {
+            own.iter().cloned().for_each(|word| over.push(word));
+        }
+        ("tls_client", DeValue::Table(own), DeValue::Table(over)) => put_under(over, own),
+        _ => {}
+    }
+}
+
+fn put_under<'t>(over: &mut DeTable<'t>, under: &DeTable<'t>) {
+    for (key, value) in under {
+        if !over.contains_key(key) {
+            over.insert(key.clone(), value.clone());
+        }
+    }
+}
+
+fn fill(value: &mut DeValue<'_>, values: &BTreeMap<String, String>) {
+    match value {
+        DeValue::String(text) => {
+            for (name, level) in values {
+                *text = Cow::Owned(text.replace(&format!("{{{name}}}"), level));
+            }
+        }
+        DeValue::Array(list) => list.iter_mut().for_each(|value| fill(value.get_mut(), values)),
+        DeValue::Table(table) => table.iter_mut().for_each(|(_, value)| fill(value.get_mut(), values)),
+        DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_) | DeValue::Datetime(_) => {}
     }
 }
 

@@ -12,12 +12,16 @@ mod spanned;
 mod workload;
 mod wrap;
 
-pub(super) use arm::{ArmSection, LayerSection, LimitsSection};
+pub(super) use arm::{
+    ArmGroups, ArmSection, ArmWhat, AskedSection, DirectorySection, LayerSection, LimitsSection, RunSection,
+    StartSection, ToldSection, UnderSection,
+};
 pub(super) use client::{Http2Entry, Http2Section, TlsClientSection, Words};
 pub(super) use experiment::{BaselineEntry, ExperimentSection, PeakSection, ViolationsSection};
 pub(super) use extent::Extents;
 pub(super) use factors::FactorLevel;
-pub(super) use front::FrontSection;
+pub(super) use front::{FrontSection, FrontWhat, ProductFront};
+pub(super) use keys::Keys;
 pub(super) use population::PopulationOf;
 use population::PopulationSection;
 pub(super) use spanned::Spanned;
@@ -25,14 +29,15 @@ pub(super) use workload::*;
 pub(super) use wrap::WrapSection;
 
 use super::PlanError;
-use keys::{Keys, Text};
+use arm::AnyArm;
+use keys::{Named, Text};
 use schemars::JsonSchema;
 use std::collections::BTreeMap;
 
 /// A plan file.
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub struct PlanFile {
+pub struct PlanFile<'t> {
     /// How to experiment.
     pub experiment: ExperimentSection,
     /// What to ask for, or to run.
@@ -46,8 +51,8 @@ pub struct PlanFile {
     #[schemars(with = "Option<BTreeMap<String, Vec<FactorLevel>>>")]
     pub factors: Vec<(Spanned<String>, Vec<Spanned<FactorLevel>>)>,
     /// What an arm has at a level of a factor: `[level.FACTOR.LEVEL]` with the keys of an arm.
-    #[schemars(with = "Option<BTreeMap<String, BTreeMap<String, ArmSection>>>")]
-    pub level: BTreeMap<Spanned<String>, BTreeMap<Spanned<String>, ArmSection>>,
+    #[schemars(with = "Option<BTreeMap<String, BTreeMap<String, AnyArm>>>")]
+    pub level: Named<Named<Keys<'t>>>,
     /// The combinations of levels that are run, where it is not all of them. One stands for all
     /// levels of the factors that it leaves out.
     #[schemars(with = "Option<Vec<BTreeMap<String, FactorLevel>>>")]
@@ -59,41 +64,43 @@ pub struct PlanFile {
     pub layer: BTreeMap<Spanned<String>, LayerSection>,
     /// What may stand before servers, by name; products that bakeoff knows need no section.
     #[schemars(with = "Option<BTreeMap<String, FrontSection>>")]
-    pub front: BTreeMap<Spanned<String>, FrontSection>,
+    pub front: Named<FrontSection>,
     /// What servers and commands may be started through, by name.
     #[schemars(with = "Option<BTreeMap<String, WrapSection>>")]
     pub wrap: BTreeMap<Spanned<String>, WrapSection>,
     /// The arms, by name.
-    #[schemars(with = "BTreeMap<String, ArmSection>")]
-    pub arm: Vec<(Spanned<String>, ArmSection)>,
+    #[schemars(with = "BTreeMap<String, AnyArm>")]
+    pub arm: Named<Keys<'t>>,
 }
 
-impl PlanFile {
+impl<'t> PlanFile<'t> {
     /// Reads the text; checks form and names of keys only.
-    pub(super) fn parse(origin: &str, text: &str) -> Result<Self, PlanError> {
+    pub(super) fn parse(origin: &'t str, text: &'t str) -> Result<Self, PlanError> {
         let mut keys = Keys::of_plan(Text { origin, text })?;
         let experiment: ExperimentSection = keys.required("experiment")?;
         let peak = experiment.kind.as_ref().is_some_and(|kind| kind.as_ref() == "peak");
         let workload = keys.table("workload")?.ok_or_else(|| keys.missing("workload"))?;
         let own = |(name, own)| PopulationOf::read(name, own, &workload);
+        let levels = |(factor, levels): (_, Keys<'t>)| Ok((factor, levels.all()?));
         let file = Self {
             population: keys.tables("population")?.into_iter().map(own).collect::<Result<_, _>>()?,
             workload: WorkloadSection::read(workload, peak)?,
             peak: keys.optional("peak")?,
             factors: keys.entries("factors")?,
-            level: keys.optional("level")?.unwrap_or_default(),
+            level: keys.tables("level")?.into_iter().map(levels).collect::<Result<_, _>>()?,
             cell: keys.optional("cell")?.unwrap_or_default(),
             violations: keys.optional("violations")?,
             layer: keys.optional("layer")?.unwrap_or_default(),
-            front: keys.optional("front")?.unwrap_or_default(),
+            front: keys.tables("front")?.into_iter().map(FrontSection::read).collect::<Result<_, _>>()?,
             wrap: keys.optional("wrap")?.unwrap_or_default(),
-            arm: keys.entries("arm")?,
+            arm: keys.tables("arm")?,
             experiment,
         };
         if file.arm.is_empty() {
             return Err(keys.missing("arm"));
         }
         keys.none_left("here", &[])?;
+        file.arms_and_levels().try_for_each(AnyArm::check)?;
         Ok(file)
     }
 }

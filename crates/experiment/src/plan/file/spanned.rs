@@ -27,11 +27,6 @@ impl<T> Spanned<T> {
         self.0.get_ref()
     }
 
-    /// The value, to be changed.
-    pub(in crate::plan) fn get_mut(&mut self) -> &mut T {
-        self.0.get_mut()
-    }
-
     /// The same, taken out.
     pub fn into_inner(self) -> T {
         self.0.into_inner()
