@@ -10,7 +10,12 @@ use std::collections::BTreeMap;
 
 /// What each got; `None` where all clients are alike.
 pub(crate) fn got(reading: &Reading<'_>) -> Option<Section> {
-    let head = vec!["population", "arm", "replies/s", "served", "refused", "failed", "p50", "p99", "late"];
+    let all = &reading.bundle.results.populations;
+    let mut of_all = all.iter().flat_map(|population| population.arms.values());
+    let may_refuse = of_all.any(|of| !of.refused.is_empty());
+    let refused = may_refuse.then_some("refused");
+    let head = ["population", "arm", "replies/s", "served"].into_iter().chain(refused);
+    let head = head.chain(["failed", "p50", "p99", "late"]).collect();
     let row = |_: &PopulationResult, of: &PopulationFigures, _: &str| {
         let time = |count: u64, ns: u64| match count {
             0 => NONE.to_owned(),
@@ -22,21 +27,23 @@ pub(crate) fn got(reading: &Reading<'_>) -> Option<Section> {
         };
         let rate = of.meters.get("replies_per_second");
         let (response, lateness) = (&of.response_ns, &of.lateness_ns);
-        vec![
+        let mut cells = vec![
             rate.map_or(NONE.to_owned(), |rate| figures::value("1/s", *rate)),
             of.served.map_or(NONE.to_owned(), figures::share),
-            share(&of.refused),
+        ];
+        cells.extend(may_refuse.then(|| share(&of.refused)));
+        cells.extend([
             share(&of.errors),
             time(response.count, response.p50),
             time(response.count, response.p99),
             time(lateness.count, lateness.p99),
-        ]
+        ]);
+        cells
     };
-    let loads = reading.bundle.results.populations.iter();
-    let loads: Vec<String> = loads.map(|of| format!("{}: {}", of.population, of.load)).collect();
+    let loads: Vec<String> = all.iter().map(|of| format!("{}: {}", of.population, of.load)).collect();
     let note = format!(
-        "{}. Served, refused and failed are shares of the requests that ended in a slice; late is how \
-         late the generator sent, 99th percentile. Verdicts stand on all populations together.",
+        "{}. Served, refused and failed are shares of the requests that ended in a slice; late is how late the \
+         generator sent, 99th percentile. Verdicts stand on all populations together.",
         loads.join("; ")
     );
     section(reading, "Populations, each by itself", note, head, row)
