@@ -75,7 +75,7 @@ fn against_populations(
     if e.slice.is_none() {
         let what = "populations ask side by side, and none may be through before the others";
         let span = e.slice_requests.as_ref().map_or_else(|| first.name.span(), Spanned::span);
-        return Some((span, what, "add slice = \"10s\" to [experiment]: slices that end with time"));
+        return Some((span, what, "add slice = \"20s\" to [experiment]: slices that end with time"));
     }
     None
 }
@@ -164,7 +164,7 @@ tls = true
     #[test]
     fn what_does_not_go_with_populations_is_said() {
         for (from, to, expected) in [
-            ("slice = \"20s\"\n", "", &["none may be through before the others", "slice = \"10s\""][..]),
+            ("slice = \"20s\"\n", "", &["none may be through before the others", "slice = \"20s\""][..]),
             ("slice = \"20s\"\n", "slice = \"9s\"\n", &["may take 10 s (`timeout`)"]),
             ("baseline", "design = \"duet\"\nbaseline", &["all arms at once get the same requests"]),
             ("# of preferred", "log = \"b.log\"", &["`log` has no meaning in a population", "plan.toml:15"]),

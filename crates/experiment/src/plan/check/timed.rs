@@ -21,7 +21,7 @@ impl Context<'_> {
                 Some(warm) => self.wrong(
                     warm.span(),
                     "`warm` comes before a slice by time, and there is none",
-                    "add slice = \"10s\"",
+                    "add slice = \"20s\"",
                 ),
                 None => Ok(work),
             };

@@ -54,7 +54,7 @@ pub struct ExperimentSection {
     pub subject_cores: Option<Spanned<Vec<usize>>>,
     /// Requests of a slice. Default: sized in the pilot.
     pub slice_requests: Option<Spanned<Extents<u64>>>,
-    /// Length of a slice, such as "10s", in place of a number of requests: every arm is asked for so long. What is in flight at
+    /// Length of a slice, such as "20s", longer than `timeout`, in place of a number of requests: every arm is asked for so long. What is in flight at
     /// the end is cut.
     pub slice: Option<Spanned<String>>,
     /// With `slice`: how long the same load runs before it and does not count. Default: a tenth of it.
