@@ -122,6 +122,11 @@ fn fronts_are_products_sections_or_none_and_what_they_cannot_do_is_said_at_its_l
         ("\"haproxy\"", "\"haprxy\"", &["no product `haprxy`", "did you mean `haproxy`"]),
         ("[front.outer]", "[front.none]", &["no name for a front"]),
         ("product = \"haproxy\"", "product = \"haproxy\"\nenv = {}", &["`env` has no meaning"]),
+        (
+            "product = \"haproxy\"",
+            "commnd = [\"x\"]",
+            &["there is no key `commnd` here", "did you mean `command`?"],
+        ),
         ("product = \"haproxy\"", "product = \"haproxy\"\nmemory = \"1MB\"", &["HAProxy"]),
         (
             "product = \"haproxy\"",

@@ -218,7 +218,7 @@ impl<'t> Keys<'t> {
             ));
         }
         let what = format!("there is no key `{name}` here");
-        Err(self.at.wrong(span, &what, &suggestion(name, &self.known)))
+        Err(self.at.wrong(span, &what, &suggestion(name, &[&self.known, elsewhere].concat())))
     }
 }
 
