@@ -246,6 +246,14 @@ pub struct SubjectUsage {
 }
 
 impl Counters {
+    /// Of slices together, one after the other.
+    pub fn sum<'c>(slices: impl IntoIterator<Item = &'c Self>) -> Self {
+        slices.into_iter().fold(Self::default(), |mut sum, slice| {
+            sum.add_part(slice);
+            sum
+        })
+    }
+
     /// Adds a further part of the same slice: counts and times add up, shares are means by wall time, what is a state is
     /// the later one's.
     pub fn add_part(&mut self, part: &Self) {

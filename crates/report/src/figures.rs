@@ -104,6 +104,12 @@ impl Change {
         Self { effect: words.effect, interval: words.interval }
     }
 
+    /// Effect and interval of an arm in a meter, where the two were compared.
+    pub(crate) fn cells(comparisons: &[Comparison], arm: &str, meter: &str) -> [String; 2] {
+        let found = comparisons.iter().find(|c| c.arm == arm && c.meter == meter).map(Self::of);
+        found.map_or_else(Default::default, |Self { effect, interval }| [effect, interval])
+    }
+
     /// The change in the figure's own unit: `+2.6 us`, `+2.3..+2.9 us`.
     pub(crate) fn amount(comparison: &Comparison) -> Self {
         let ends = finite(comparison.amount_low).zip(finite(comparison.amount_high));
@@ -119,6 +125,11 @@ impl Change {
 
 fn finite(x: Option<f64>) -> Option<f64> {
     x.filter(|x| x.is_finite())
+}
+
+/// A quantile of so many times, in ns; of none there is none.
+pub(crate) fn time_of(count: u64, ns: u64) -> String {
+    if count == 0 { NONE.to_owned() } else { value("ns", ns as f64) }
 }
 
 /// A fraction as percent with its sign; zero has none.

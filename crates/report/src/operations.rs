@@ -2,9 +2,9 @@
 //!
 //! Cold, pure: parts of the report like those of `sections`.
 
-use crate::figures::{self, Change, NONE};
+use crate::figures::{self, Change};
 use crate::reading::Reading;
-use crate::sections::{Section, Table};
+use crate::sections::{Section, Table, rows_of};
 use bakeoff_experiment::results::OperationResult;
 
 /// Time of an operation; `None` in other workloads.
@@ -30,7 +30,9 @@ fn section(
     head: Vec<&'static str>,
 ) -> Option<Section> {
     let all = &reading.bundle.results.operations;
-    let rows: Vec<Vec<String>> = all.iter().flat_map(|kind| rows(reading, kind, meter)).collect();
+    let rows_of_kind =
+        |kind: &OperationResult| rows_of(reading, &kind.operation, |arm| cells(kind, arm, meter));
+    let rows: Vec<Vec<String>> = all.iter().flat_map(rows_of_kind).collect();
     let figures = head.len() - 1;
     let table = Table { head, rows, figures };
     (!table.rows.is_empty()).then(|| Section {
@@ -41,30 +43,13 @@ fn section(
     })
 }
 
-/// A row an arm; the kind stands in the first.
-fn rows(reading: &Reading<'_>, kind: &OperationResult, meter: &str) -> Vec<Vec<String>> {
-    let mut rows: Vec<Vec<String>> =
-        reading.arms().filter_map(|arm| row(reading, kind, arm, meter)).collect();
-    rows.iter_mut().skip(1).for_each(|row| row[0].clear());
-    rows
-}
-
-fn row(reading: &Reading<'_>, kind: &OperationResult, arm: &str, meter: &str) -> Option<Vec<String>> {
+fn cells(kind: &OperationResult, arm: &str, meter: &str) -> Option<Vec<String>> {
     let of_arm = kind.arms.get(arm)?;
-    let time = |ns: u64| match of_arm.time_ns.count {
-        0 => NONE.to_owned(),
-        _ => figures::value("ns", ns as f64),
-    };
+    let times = &of_arm.time_ns;
     let mut cells = vec![figures::value("ns", *of_arm.meters.get(meter)?)];
     if meter == "operation_time" {
-        cells.extend([time(of_arm.time_ns.p50), time(of_arm.time_ns.p99)]);
+        cells.extend([times.p50, times.p99].map(|ns| figures::time_of(times.count, ns)));
     }
-    let compared = kind.comparisons.iter().find(|c| c.arm == arm && c.meter == meter);
-    let change = compared.map(Change::of);
-    cells.extend(change.map_or([String::new(), String::new()], |change| [change.effect, change.interval]));
-    if reading.invalid(arm).is_some() {
-        // What must not be used, as everywhere in the terminal.
-        cells.iter_mut().filter(|cell| !cell.is_empty()).for_each(|cell| *cell = format!("({cell})"));
-    }
-    Some([kind.operation.clone(), arm.to_owned()].into_iter().chain(cells).collect())
+    cells.extend(Change::cells(&kind.comparisons, arm, meter));
+    Some(cells)
 }

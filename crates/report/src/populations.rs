@@ -4,8 +4,8 @@
 
 use crate::figures::{self, Change, NONE};
 use crate::reading::Reading;
-use crate::sections::{Section, Table};
-use bakeoff_experiment::results::{PopulationFigures, PopulationResult};
+use crate::sections::{Section, Table, rows_of};
+use bakeoff_experiment::results::PopulationResult;
 use std::collections::BTreeMap;
 
 /// What each got; `None` where all clients are alike.
@@ -16,11 +16,8 @@ pub(crate) fn got(reading: &Reading<'_>) -> Option<Section> {
     let refused = may_refuse.then_some("refused");
     let head = ["population", "arm", "replies/s", "served"].into_iter().chain(refused);
     let head = head.chain(["failed", "p50", "p99", "late"]).collect();
-    let row = |_: &PopulationResult, of: &PopulationFigures, _: &str| {
-        let time = |count: u64, ns: u64| match count {
-            0 => NONE.to_owned(),
-            _ => figures::value("ns", ns as f64),
-        };
+    let cells = |population: &PopulationResult, arm: &str| {
+        let of = population.arms.get(arm)?;
         let share = |counts: &BTreeMap<String, u64>| {
             let ended = of.requests.saturating_sub(of.cut).max(1);
             figures::share(counts.values().sum::<u64>() as f64 / ended as f64)
@@ -34,11 +31,11 @@ pub(crate) fn got(reading: &Reading<'_>) -> Option<Section> {
         cells.extend(may_refuse.then(|| share(&of.refused)));
         cells.extend([
             share(&of.errors),
-            time(response.count, response.p50),
-            time(response.count, response.p99),
-            time(lateness.count, lateness.p99),
+            figures::time_of(response.count, response.p50),
+            figures::time_of(response.count, response.p99),
+            figures::time_of(lateness.count, lateness.p99),
         ]);
-        cells
+        Some(cells)
     };
     let loads: Vec<String> = all.iter().map(|of| format!("{}: {}", of.population, of.load)).collect();
     let note = format!(
@@ -46,44 +43,31 @@ pub(crate) fn got(reading: &Reading<'_>) -> Option<Section> {
          generator sent, 99th percentile. Verdicts stand on all populations together.",
         loads.join("; ")
     );
-    section(reading, "Populations, each by itself", note, head, row)
+    section(reading, "Populations, each by itself", note, head, cells)
 }
 
 /// The same against the baseline.
 pub(crate) fn changes(reading: &Reading<'_>) -> Option<Section> {
     let head = vec!["population", "arm", "replies/s", "interval", "p50", "interval", "p99", "interval"];
-    let row = |population: &PopulationResult, _: &PopulationFigures, arm: &str| {
-        let change = |meter: &str| {
-            let found = population.comparisons.iter().find(|c| c.arm == arm && c.meter == meter);
-            let change = found.map(Change::of);
-            change.map_or([String::new(), String::new()], |change| [change.effect, change.interval])
-        };
-        ["replies_per_second", "response_p50", "response_p99"].into_iter().flat_map(change).collect()
+    let cells = |population: &PopulationResult, arm: &str| {
+        let change = |meter| Change::cells(&population.comparisons, arm, meter);
+        let cells = ["replies_per_second", "response_p50", "response_p99"].map(change).concat();
+        cells.iter().any(|cell| !cell.is_empty()).then_some(cells)
     };
     let note = "Exploratory, as all that the verdict does not stand on.".to_owned();
-    section(reading, "Populations, against the baseline", note, head, row)
+    section(reading, "Populations, against the baseline", note, head, cells)
 }
 
-/// A row an arm; the population stands in the first.
 fn section(
     reading: &Reading<'_>,
     title: &'static str,
     note: String,
     head: Vec<&'static str>,
-    cells: impl Fn(&PopulationResult, &PopulationFigures, &str) -> Vec<String>,
+    cells: impl Fn(&PopulationResult, &str) -> Option<Vec<String>>,
 ) -> Option<Section> {
-    let rows_of = |population: &PopulationResult| {
-        let row = |arm: &str| {
-            let mut row = vec![String::new(), arm.to_owned()];
-            row.extend(cells(population, population.arms.get(arm)?, arm));
-            Some(row)
-        };
-        let mut rows: Vec<Vec<String>> = reading.arms().filter_map(row).collect();
-        rows.retain(|row| row[2..].iter().any(|cell| !cell.is_empty()));
-        rows.first_mut().into_iter().for_each(|row| row[0].clone_from(&population.population));
-        rows
-    };
-    let rows: Vec<Vec<String>> = reading.bundle.results.populations.iter().flat_map(rows_of).collect();
+    let all = &reading.bundle.results.populations;
+    let rows: Vec<Vec<String>> =
+        all.iter().flat_map(|of| rows_of(reading, &of.population, |arm| cells(of, arm))).collect();
     let table = Table { figures: head.len() - 1, head, rows };
     (!table.rows.is_empty()).then(|| Section { title, note, table: Some(table), entries: Vec::new() })
 }

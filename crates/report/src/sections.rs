@@ -37,6 +37,25 @@ pub(crate) struct Table {
     pub(crate) figures: usize,
 }
 
+/// A row an arm of what is told by itself, a kind of operation or a population: its name stands in the first, and what must not
+/// be used is marked, as everywhere in the terminal. Arms without cells have no row.
+pub(crate) fn rows_of(
+    reading: &Reading<'_>,
+    name: &str,
+    cells: impl Fn(&str) -> Option<Vec<String>>,
+) -> Vec<Vec<String>> {
+    let row = |arm: &str| {
+        let mut cells = cells(arm)?;
+        if reading.invalid(arm).is_some() {
+            cells.iter_mut().filter(|cell| !cell.is_empty()).for_each(|cell| *cell = format!("({cell})"));
+        }
+        Some([String::new(), arm.to_owned()].into_iter().chain(cells).collect())
+    };
+    let mut rows: Vec<Vec<String>> = reading.arms().filter_map(row).collect();
+    rows.first_mut().into_iter().for_each(|row| name.clone_into(&mut row[0]));
+    rows
+}
+
 /// All parts that this run has, in reading order.
 pub(crate) fn all(reading: &Reading<'_>) -> Vec<Section> {
     [

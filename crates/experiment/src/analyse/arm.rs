@@ -21,7 +21,14 @@ pub(super) fn results(setup: &Setup, table: &Table, slices: &[SliceRecord]) -> B
 fn result(setup: &Setup, table: &Table, off: &BTreeMap<String, String>, arm: &str) -> ArmResult {
     let series = &table.main;
     let column = series.column(arm);
+    let all = Counters::sum(table.all().into_iter().flat_map(|series| &series.column(arm).counters));
     let mut sum = ArmResult {
+        requests: all.requests,
+        replies: all.replies,
+        errors: all.errors,
+        refused: all.refused,
+        bytes: all.bytes,
+        statuses: all.statuses,
         subject: setup.subjects.get(arm).cloned().unwrap_or_default(),
         invalid: invalid::reason(setup, table, off, arm),
         deviation: series.figures(arm, primary(setup)).and_then(|figures| coefficient_of_variation(&figures)),
@@ -31,20 +38,6 @@ fn result(setup: &Setup, table: &Table, off: &BTreeMap<String, String>, arm: &st
         webstone: (setup.workload.kind == "webstone").then(|| webstone(setup, column)).flatten(),
         ..ArmResult::default()
     };
-    for counters in table.all().into_iter().flat_map(|series| &series.column(arm).counters) {
-        sum.requests += counters.requests;
-        sum.replies += counters.replies;
-        sum.bytes += counters.bytes;
-        for (class, count) in &counters.errors {
-            *sum.errors.entry(class.clone()).or_default() += count;
-        }
-        for (name, count) in &counters.refused {
-            *sum.refused.entry(name.clone()).or_default() += count;
-        }
-        for (status, count) in &counters.statuses {
-            *sum.statuses.entry(*status).or_default() += count;
-        }
-    }
     quantiles(&mut sum, table.timed().column(arm));
     sum
 }

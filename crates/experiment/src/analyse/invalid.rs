@@ -34,11 +34,11 @@ pub(super) fn reason(
 fn own_reason(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
     let slices: Vec<&Counters> =
         table.all().into_iter().flat_map(|series| &series.column(arm).counters).collect();
-    let requests: u64 = slices.iter().map(|c| c.requests).sum();
-    if requests == 0 {
+    let all = Counters::sum(slices.iter().copied());
+    if all.requests == 0 {
         return None;
     }
-    let of_class = |class: &str| -> u64 { slices.iter().filter_map(|c| c.errors.get(class)).sum() };
+    let of_class = |class: &str| all.errors.get(class).copied().unwrap_or(0);
     let wrong = of_class(ErrorClass::WrongBody.as_str());
     if wrong > 0 {
         return Some(format!("{wrong} replies had bytes of something else (wrong-body)"));
@@ -47,12 +47,12 @@ fn own_reason(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
     if other > 0 {
         return Some(format!("{other} files held other bytes than were written ({WRONG_BYTES})"));
     }
-    if let Some(why) = by_itself(setup, &slices).or_else(|| served_nothing(setup, &slices)) {
+    if let Some(why) = by_itself(setup, &all).or_else(|| served_nothing(setup, &slices)) {
         return Some(why);
     }
     let noun = if setup.workload.kind == "files" { "operations" } else { "requests" };
     // Populations have limits of their own.
-    let failed = if table.populations.is_empty() { failing(&slices, setup.max_errors, noun) } else { None };
+    let failed = if table.populations.is_empty() { failing(&all, setup.max_errors, noun) } else { None };
     failed
         .or_else(|| handshakes::off(setup, arm, slices.iter().copied()))
         .or_else(|| populations::wrong(&table.populations, arm))
@@ -60,15 +60,13 @@ fn own_reason(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
         .or_else(|| if setup.design.duet.is_none() { late(setup, &table.main, arm) } else { None })
 }
 
-/// More failed than may.
-pub(super) fn failing(slices: &[&Counters], max_errors: f64, noun: &str) -> Option<String> {
-    let requests: u64 = slices.iter().map(|c| c.requests).sum();
-    let errors: u64 = slices.iter().map(|c| c.error_count()).sum();
-    let share = errors as f64 / requests.max(1) as f64;
+/// More failed than may: the share, and the class with most failures.
+pub(super) fn failing(all: &Counters, max_errors: f64, noun: &str) -> Option<String> {
+    let share = all.error_count() as f64 / all.requests.max(1) as f64;
     if share <= max_errors {
         return None;
     }
-    let ((class, count), share) = (most_frequent(slices)?, Ratio::new(share)?);
+    let ((class, count), share) = (all.errors.iter().max_by_key(|(_, count)| **count)?, Ratio::new(share)?);
     Some(format!("{share} of its {noun} failed, most by {class} ({count})"))
 }
 
@@ -84,10 +82,8 @@ fn served_nothing(setup: &Setup, slices: &[&Counters]) -> Option<String> {
 }
 
 /// A server of ours numbers each of its replies: what has no number came from somebody else.
-fn by_itself(setup: &Setup, slices: &[&Counters]) -> Option<String> {
-    let mut sum = HitCounts::default();
-    slices.iter().filter_map(|c| c.hits.as_ref()).for_each(|hits| sum.add(hits));
-    let HitCounts { replies, unnumbered, .. } = sum;
+fn by_itself(setup: &Setup, all: &Counters) -> Option<String> {
+    let HitCounts { replies, unnumbered, .. } = all.hits?;
     let share = Ratio::new(unnumbered as f64 / replies.max(1) as f64)?;
     (share.get() > setup.max_errors).then(|| {
         format!("{share} of its replies ({unnumbered}) were not made by the server behind: what stands before it answers by itself")
@@ -102,15 +98,6 @@ fn late(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
 pub(super) fn later_than(series: &Series, arm: &str, bound: Nanos) -> Option<String> {
     let lateness = series.column(arm).merged.lateness.quantile(0.99);
     (lateness > bound).then(|| format!("the generator was late: 1 % of the requests were sent {lateness} or more after they were due (bound {bound})"))
-}
-
-/// The class with most failures. By its label: commands fail in a class of their own.
-fn most_frequent<'c>(slices: &[&'c Counters]) -> Option<(&'c str, u64)> {
-    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
-    for (class, count) in slices.iter().flat_map(|c| &c.errors) {
-        *sums.entry(class).or_default() += count;
-    }
-    sums.into_iter().max_by_key(|(_, count)| *count)
 }
 
 /// Why throughput and times of the arm say nothing in these rounds, though its cost per request may.

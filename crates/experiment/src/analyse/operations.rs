@@ -4,8 +4,8 @@ use super::arm::median;
 use super::compare::{Of, per_slice};
 use super::series::{Series, Table};
 use crate::results::{ArmResult, OperationFigures, OperationResult, OperationSetup, Setup};
-use bakeoff_meter::Meter;
 use bakeoff_meter::catalogue::{self, OPERATION_TIME, SUBJECT_CPU};
+use bakeoff_meter::{Counters, Meter};
 use std::collections::BTreeMap;
 
 /// What is compared, kind by kind.
@@ -39,16 +39,14 @@ fn result(of: &Of<'_>, known: &OperationSetup) -> OperationResult {
 
 fn figures(alone: &Series, arm: &str) -> OperationFigures {
     let column = alone.column(arm);
-    let mut sum = OperationFigures { time_ns: column.merged.response.quantiles(), ..Default::default() };
-    for counters in &column.counters {
-        sum.tried += counters.requests;
-        sum.bytes += counters.bytes;
-        for (class, count) in &counters.errors {
-            *sum.errors.entry(class.clone()).or_default() += count;
-        }
-    }
+    let all = Counters::sum(&column.counters);
     let of = |meter: &Meter| median(column.counters.iter().filter_map(meter.of_slice).collect());
     let meters = SHOWN.into_iter().filter_map(catalogue::find);
-    sum.meters = meters.filter_map(|meter| Some((meter.name.to_owned(), of(meter)?))).collect();
-    sum
+    OperationFigures {
+        tried: all.requests,
+        errors: all.errors,
+        bytes: all.bytes,
+        time_ns: column.merged.response.quantiles(),
+        meters: meters.filter_map(|meter| Some((meter.name.to_owned(), of(meter)?))).collect(),
+    }
 }

@@ -3,7 +3,7 @@
 //! Pure, cold. Each is looked at as if nobody else had asked; verdicts stand on all together.
 
 use super::arm::median;
-use super::compare::{Of, exploratory_rows};
+use super::compare::{Of, Quantiles, exploratory_rows};
 use super::invalid::{failing, later_than};
 use super::series::{Column, Table};
 use crate::results::{ArmResult, PopulationFigures, PopulationResult, PopulationSetup, Setup};
@@ -22,10 +22,12 @@ pub(super) fn all(setup: &Setup, table: &Table, arms: &BTreeMap<String, ArmResul
     let result = |(known, alone): &(PopulationSetup, Table)| {
         let of = Of { setup, table: alone, series: &alone.main, arms };
         let meters: Vec<&Meter> = COMPARED.into_iter().filter_map(catalogue::find).collect();
+        let quantiles = Quantiles::of(setup, of.series, &meters);
+        let rows = |arm| exploratory_rows(&of, &quantiles, &meters, arm);
         PopulationResult {
             population: known.population.clone(),
             load: known.load.clone(),
-            comparisons: exploratory_rows(&of, &meters),
+            comparisons: setup.judged().chain(setup.seconds()).flat_map(rows).collect(),
             arms: setup.arms.iter().map(|arm| (arm.clone(), figures(alone.main.column(arm)))).collect(),
         }
     };
@@ -33,37 +35,30 @@ pub(super) fn all(setup: &Setup, table: &Table, arms: &BTreeMap<String, ArmResul
 }
 
 fn figures(column: &Column) -> PopulationFigures {
-    let mut sum = PopulationFigures {
+    let Counters { requests, replies, cut, errors, refused, .. } = Counters::sum(&column.counters);
+    let ended = requests - cut;
+    let of = |meter: &Meter| median(column.counters.iter().filter_map(meter.of_slice).collect());
+    let meters = SHOWN.into_iter().filter_map(catalogue::find);
+    PopulationFigures {
+        requests,
+        replies,
+        cut,
+        served: (ended > 0).then(|| replies as f64 / ended as f64),
+        errors,
+        refused,
         response_ns: column.merged.response.quantiles(),
         response_mean_ns: column.merged.response.mean_ns(),
         lateness_ns: column.merged.lateness.quantiles(),
-        ..PopulationFigures::default()
-    };
-    for counters in &column.counters {
-        sum.requests += counters.requests;
-        sum.replies += counters.replies;
-        sum.cut += counters.cut;
-        for (class, count) in &counters.errors {
-            *sum.errors.entry(class.clone()).or_default() += count;
-        }
-        for (name, count) in &counters.refused {
-            *sum.refused.entry(name.clone()).or_default() += count;
-        }
+        meters: meters.filter_map(|meter| Some((meter.name.to_owned(), of(meter)?))).collect(),
     }
-    let ended = sum.requests - sum.cut;
-    sum.served = (ended > 0).then(|| sum.replies as f64 / ended as f64);
-    let of = |meter: &Meter| median(column.counters.iter().filter_map(meter.of_slice).collect());
-    let meters = SHOWN.into_iter().filter_map(catalogue::find);
-    sum.meters = meters.filter_map(|meter| Some((meter.name.to_owned(), of(meter)?))).collect();
-    sum
 }
 
 /// What is wrong with one of them; then the whole arm is, whose figures come from all.
 pub(super) fn wrong(populations: &[(PopulationSetup, Table)], arm: &str) -> Option<String> {
     populations.iter().find_map(|(known, alone)| {
         let name = &known.population;
-        let slices: Vec<&Counters> = alone.main.column(arm).counters.iter().collect();
-        if let Some(why) = failing(&slices, known.max_errors, "requests") {
+        let all = Counters::sum(&alone.main.column(arm).counters);
+        if let Some(why) = failing(&all, known.max_errors, "requests") {
             return Some(format!("the population {name}: {why}"));
         }
         let late = later_than(&alone.main, arm, Nanos::new(known.max_lateness_ns?))?;
@@ -73,9 +68,7 @@ pub(super) fn wrong(populations: &[(PopulationSetup, Table)], arm: &str) -> Opti
 
 /// Who of the others had most of the generator.
 fn by_whom(populations: &[(PopulationSetup, Table)], name: &str, arm: &str) -> String {
-    let cpu = |table: &Table| -> u64 {
-        table.main.column(arm).counters.iter().map(|counters| counters.generator_cpu_ns).sum()
-    };
+    let cpu = |table: &Table| Counters::sum(&table.main.column(arm).counters).generator_cpu_ns;
     let all: u64 = populations.iter().map(|(_, table)| cpu(table)).sum();
     let others = populations.iter().filter(|(known, _)| known.population != name);
     let Some((most, table)) = others.max_by_key(|(_, table)| cpu(table)) else { return String::new() };

@@ -3,7 +3,7 @@
 use super::AnalyseError;
 use crate::looks::looks;
 use crate::plan::Design;
-use crate::results::{PopulationRecord, PopulationSetup, Setup, SliceRecord};
+use crate::results::{PopulationSetup, Setup, SliceRecord};
 use bakeoff_meter::catalogue::{self, RESPONSE_P50};
 use bakeoff_meter::{Buckets, Counters, DecodeError, Decoder, Histogram, Kind, Meter, Side, Sum, Times};
 use bakeoff_stats::LookPlan;
@@ -40,7 +40,9 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn read(setup: &Setup, slices: &[SliceRecord], depth: Depth) -> Result<Self, AnalyseError> {
         let alone = |known: &PopulationSetup| {
-            let table = Self::of(setup, &slices_of(slices, &known.population), depth)?;
+            let own: Vec<_> =
+                slices.iter().filter_map(|slice| slice.of_population(&known.population)).collect();
+            let table = Self::of(setup, &own, depth)?;
             Ok((known.clone(), table))
         };
         let populations =
@@ -85,15 +87,6 @@ impl Table {
     pub(super) fn design_of(&self, series: &Series) -> Design {
         if self.is_duet && std::ptr::eq(series, &raw const self.main) { Design::Duet } else { Design::Pairs }
     }
-}
-
-/// The slices as this population counted them.
-fn slices_of(slices: &[SliceRecord], population: &str) -> Vec<SliceRecord> {
-    let of = |slice: &SliceRecord| {
-        let PopulationRecord { counters, times } = slice.populations.get(population)?.clone();
-        Some(SliceRecord { counters, times, populations: BTreeMap::new(), ..slice.clone() })
-    };
-    slices.iter().filter_map(of).collect()
 }
 
 /// All arms.

@@ -46,3 +46,24 @@ pub struct PopulationRecord {
     /// Histograms of times.
     pub times: EncodedTimes,
 }
+
+impl SliceRecord {
+    /// The slice as this population counted it.
+    pub(crate) fn of_population(&self, name: &str) -> Option<Self> {
+        let PopulationRecord { counters, times } = self.populations.get(name)?.clone();
+        Some(Self {
+            round: self.round,
+            position: self.position,
+            arm: self.arm.clone(),
+            design: self.design,
+            start: self.start,
+            proof: None,
+            started_ns: self.started_ns,
+            ended_ns: self.ended_ns,
+            order_seed: self.order_seed,
+            counters,
+            times,
+            populations: BTreeMap::new(),
+        })
+    }
+}

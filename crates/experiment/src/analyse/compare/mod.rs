@@ -18,7 +18,7 @@ use bakeoff_stats::{
 pub(super) use exploratory::{Of, per_slice};
 use exploratory::{commands_other, exploratory, is_compared, is_of_files};
 use primary::{null_row, primary_row};
-use quantiles::Quantiles;
+pub(super) use quantiles::Quantiles;
 use std::collections::BTreeMap;
 
 pub(super) fn all(
@@ -40,9 +40,7 @@ pub(super) fn all(
     let meters: Vec<&Meter> = CATALOGUE.iter().filter(|meter| is_compared(meter)).filter(wanted).collect();
     let quantiles = Quantiles::of(setup, table.timed(), &meters);
     for arm in setup.judged().chain(setup.seconds()) {
-        rows.extend(
-            meters.iter().filter_map(|meter| exploratory(&of.valid_for(meter), &quantiles, arm, meter)),
-        );
+        rows.extend(exploratory_rows(&of, &quantiles, &meters, arm));
         if setup.design.duet.is_some() {
             // Once more where the arms took turns: at that load.
             rows.extend(per_slice(&Of { series: &table.paired, ..of }, arm, primary_meter(setup)));
@@ -51,12 +49,14 @@ pub(super) fn all(
     rows
 }
 
-/// These meters of all arms, in rounds that are looked at by themselves.
-pub(super) fn exploratory_rows(of: &Of<'_>, meters: &[&'static Meter]) -> Vec<Comparison> {
-    let quantiles = Quantiles::of(of.setup, of.series, meters);
-    let rows =
-        |arm| meters.iter().filter_map(|meter| exploratory(of, &quantiles, arm, meter)).collect::<Vec<_>>();
-    of.setup.judged().chain(of.setup.seconds()).flat_map(rows).collect()
+/// An arm in these meters, each in the rounds in which it holds.
+pub(super) fn exploratory_rows(
+    of: &Of<'_>,
+    quantiles: &Quantiles,
+    meters: &[&Meter],
+    arm: &str,
+) -> Vec<Comparison> {
+    meters.iter().filter_map(|meter| exploratory(&of.valid_for(meter), quantiles, arm, meter)).collect()
 }
 
 /// Response times say nothing when the generator was the limit.

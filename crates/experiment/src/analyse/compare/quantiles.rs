@@ -12,7 +12,7 @@ const RESAMPLES: u32 = 1000;
 /// Quantiles by meter.
 type ByMeter = BTreeMap<&'static str, Quantile>;
 
-pub(super) struct Quantiles {
+pub(in super::super) struct Quantiles {
     arms: BTreeMap<String, ByMeter>,
     /// Of both processes of each baseline together.
     both: BTreeMap<String, ByMeter>,
@@ -20,7 +20,7 @@ pub(super) struct Quantiles {
 
 impl Quantiles {
     /// Of the meters that are quantiles.
-    pub(super) fn of(setup: &Setup, series: &Series, meters: &[&'static Meter]) -> Self {
+    pub(in super::super) fn of(setup: &Setup, series: &Series, meters: &[&'static Meter]) -> Self {
         let edges = edges_ns();
         let resampling = Resampling::new(series.rounds(), RESAMPLES, setup.seed);
         let mut quantiles = Self { arms: BTreeMap::new(), both: BTreeMap::new() };

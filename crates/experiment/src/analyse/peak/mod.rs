@@ -16,6 +16,7 @@ use crate::results::{
     Results, TrialRecord, Warning, WorkloadResult,
 };
 use bakeoff_loadgen::GENERATOR_LIMIT;
+use bakeoff_meter::Counters;
 use bakeoff_stats::Level;
 use bakeoff_stats::knee::{
     Budget, Confirmation, Criteria, Finding, Judged, LEVEL, Limit, Observation, Outcome, Purpose, Search,
@@ -218,17 +219,19 @@ fn head(stored: &Stored, arms: BTreeMap<String, ArmResult>) -> Results {
 fn sums(stored: &Stored, arm: &str) -> ArmResult {
     let subject = stored.setup.subjects.get(arm).cloned().unwrap_or_default();
     let proof = subject.proof.clone();
-    let mut sum = ArmResult { subject, proof, ..ArmResult::default() };
-    let counters = || stored.trials.iter().filter(|trial| trial.arm == arm).map(|trial| &trial.counters);
-    sum.handshakes = super::handshakes::sum(counters());
-    for counters in counters() {
-        sum.requests += counters.requests;
-        sum.replies += counters.replies;
-        sum.bytes += counters.bytes;
-        counters.errors.iter().for_each(|(class, n)| *sum.errors.entry(class.clone()).or_default() += n);
-        counters.statuses.iter().for_each(|(status, n)| *sum.statuses.entry(*status).or_default() += n);
+    let of_arm = stored.trials.iter().filter(|trial| trial.arm == arm);
+    let all = Counters::sum(of_arm.map(|trial| &trial.counters));
+    ArmResult {
+        requests: all.requests,
+        replies: all.replies,
+        errors: all.errors,
+        bytes: all.bytes,
+        statuses: all.statuses,
+        handshakes: all.handshakes,
+        subject,
+        proof,
+        ..ArmResult::default()
     }
-    sum
 }
 
 fn warnings(stored: &Stored) -> Vec<Warning> {

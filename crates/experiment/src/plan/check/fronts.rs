@@ -37,7 +37,7 @@ impl Context<'_> {
     }
 
     fn front(&self, name: &Spanned<String>, section: &FrontSection) -> Checked<FrontSpec> {
-        self.demand_name::<FrontSpec>(name)?;
+        self.demand_name(name, FrontSpec::NOUN)?;
         if name.as_ref() == NONE {
             let what = format!("`{NONE}` is no name for a front");
             return self.wrong(name.span(), what, "it means that there is none");

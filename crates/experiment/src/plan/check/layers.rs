@@ -43,7 +43,7 @@ impl Context<'_> {
     }
 
     fn layer(&self, name: &Spanned<String>, section: &LayerSection) -> Checked<LayerSpec> {
-        self.demand_name::<LayerSpec>(name)?;
+        self.demand_name(name, LayerSpec::NOUN)?;
         let layer = LayerSpec {
             name: name.as_ref().clone(),
             build: self.hook(&section.build)?,

@@ -24,10 +24,10 @@ pub(super) trait Named: Clone + PartialEq {
 
 impl Context<'_> {
     /// The name of a section of this kind.
-    pub(super) fn demand_name<T: Named>(&self, name: &Spanned<String>) -> Checked<()> {
+    pub(super) fn demand_name(&self, name: &Spanned<String>, noun: &str) -> Checked<()> {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if name.as_ref().is_empty() || !name.as_ref().chars().all(fits) {
-            let what = format!("`{}` is no name for a {}", name.as_ref(), T::NOUN);
+            let what = format!("`{}` is no name for a {}", name.as_ref(), noun);
             return self.wrong(name.span(), what, "letters, digits, `-` and `_`");
         }
         Ok(())

@@ -22,15 +22,10 @@ impl Context<'_> {
     }
 
     fn population(&self, file: &PlanFile, of: &PopulationOf) -> Checked<Population> {
-        let name = of.name.as_ref();
-        let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if name.is_empty() || !name.chars().all(fits) {
-            let what = format!("`{name}` is no name for a population");
-            return self.wrong(of.name.span(), what, "letters, digits, `-` and `_`");
-        }
+        self.demand_name(&of.name, "population")?;
         let max_errors = of.max_errors.as_ref().or(file.experiment.max_errors.as_ref());
         Ok(Population {
-            name: name.clone(),
+            name: of.name.as_ref().clone(),
             work: self.request_work(&of.requests, None)?,
             own_requests: of.own_requests,
             max_errors: self.quantity(max_errors, "0.1%")?,
@@ -168,6 +163,7 @@ tls = true
             ("slice = \"20s\"\n", "slice = \"9s\"\n", &["may take 10 s (`timeout`)"]),
             ("baseline", "design = \"duet\"\nbaseline", &["all arms at once get the same requests"]),
             ("# of preferred", "log = \"b.log\"", &["`log` has no meaning in a population", "plan.toml:15"]),
+            ("# of preferred", "conditional = true", &["`conditional` has no meaning in a population"]),
             ("# of preferred", "kind = \"get\"", &["`kind` has no meaning in a population"]),
             ("# of preferred", "max_age = \"1h\"", &["`max_age` has no meaning in a population"]),
             ("# of preferred", "robot = 5", &["there is no key `robot` here", "did you mean `robots`?"]),

@@ -102,7 +102,9 @@ fn against_time(file: &PlanFile, cells: &[Cell]) -> Option<(Range<usize>, String
         return Some((span, and(name)));
     }
     asked.into_iter().find_map(|w| match &w.clock {
-        ClockSection::Shuffled(c) => c.passes.as_ref().map(|passes| (passes.span(), and("`passes`"))),
+        ClockSection::Shuffled { walk, .. } => {
+            walk.passes.as_ref().map(|passes| (passes.span(), and("`passes`")))
+        }
         ClockSection::Original(c) => {
             Some((c.clock.as_ref().map_or(0..0, Spanned::span), and("the clock `original`")))
         }

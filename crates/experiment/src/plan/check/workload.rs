@@ -3,7 +3,7 @@
 use super::super::error::suggestion;
 use super::super::file::{
     ClockSection, CommandSection, GetSection, PlanFile, RateSection, ReplaySection, RequestsSection,
-    SourceSection, UrlEntry, WalkSection, WorkloadSection,
+    RobotsSection, SourceSection, UrlEntry, WalkSection, WorkloadSection,
 };
 use super::super::{CommandWork, LoadClock, RequestSource, RequestWork, Work};
 use super::{Checked, Context};
@@ -65,18 +65,9 @@ impl Context<'_> {
     }
 
     fn clock(&self, w: &RequestsSection) -> Checked<LoadClock> {
-        let default = if matches!(w.source, SourceSection::Webstone) { 32 } else { 15 };
         match &w.clock {
-            ClockSection::Closed(c) => Ok(LoadClock::Closed {
-                robots: self.at_least(c.robots.as_ref(), default, 1)?,
-                think: self.quantity(c.think.as_ref(), "0s")?,
-                passes: None,
-            }),
-            ClockSection::Shuffled(c) => Ok(LoadClock::Closed {
-                robots: self.at_least(c.robots.as_ref(), default, 1)?,
-                think: self.quantity(c.think.as_ref(), "0s")?,
-                passes: c.passes.as_ref().map(|passes| self.at_least(Some(passes), 1, 1)).transpose()?,
-            }),
+            ClockSection::Closed(robots) => self.robots(w, robots, None),
+            ClockSection::Shuffled { robots, walk } => self.robots(w, robots, walk.passes.as_ref()),
             ClockSection::Constant(c) => Ok(LoadClock::Constant(self.rate(c)?)),
             ClockSection::Poisson(c) => Ok(LoadClock::Poisson(self.rate(c)?)),
             ClockSection::Original(c) => {
@@ -89,6 +80,20 @@ impl Context<'_> {
             }
             ClockSection::Searched(c) => self.peak_clock(c),
         }
+    }
+
+    fn robots(
+        &self,
+        w: &RequestsSection,
+        c: &RobotsSection,
+        passes: Option<&Spanned<u32>>,
+    ) -> Checked<LoadClock> {
+        let default = if matches!(w.source, SourceSection::Webstone) { 32 } else { 15 };
+        Ok(LoadClock::Closed {
+            robots: self.at_least(c.robots.as_ref(), default, 1)?,
+            think: self.quantity(c.think.as_ref(), "0s")?,
+            passes: passes.map(|passes| self.at_least(Some(passes), 1, 1)).transpose()?,
+        })
     }
 
     fn rate(&self, c: &RateSection) -> Checked<PerSecond> {

@@ -47,7 +47,10 @@ impl PopulationOf {
         mut own: Keys<'_>,
         workload: &Keys<'_>,
     ) -> Result<Self, PlanError> {
-        if let Some((key, span)) = own.first_of(&["kind", "max_age", "log", "site"]) {
+        // All that says which requests, but paths of its own.
+        let mut of_workload = [RequestsSection::source_names().as_slice(), &["max_age"]].concat();
+        of_workload.retain(|key| *key != "urls");
+        if let Some((key, span)) = own.first_of(&of_workload) {
             let help = "the servers hold what [workload] says, for all populations; `urls` are paths that one asks for";
             return Err(own.wrong(span, &format!("`{key}` has no meaning in a population"), help));
         }

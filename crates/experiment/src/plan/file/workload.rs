@@ -32,7 +32,8 @@ const KINDS: [(&str, KindReader); 6] = [
 type Clock = (&'static str, fn(&mut Keys<'_>) -> Result<ClockSection, PlanError>);
 
 const CLOSED: Clock = ("closed", |keys| Ok(ClockSection::Closed(keys.group()?)));
-const SHUFFLED: Clock = ("shuffled", |keys| Ok(ClockSection::Shuffled(keys.group()?)));
+const SHUFFLED: Clock =
+    ("shuffled", |keys| Ok(ClockSection::Shuffled { robots: keys.group()?, walk: keys.group()? }));
 const CONSTANT: Clock = ("constant", |keys| Ok(ClockSection::Constant(keys.group()?)));
 const POISSON: Clock = ("poisson", |keys| Ok(ClockSection::Poisson(keys.group()?)));
 const ORIGINAL: Clock = ("original", |keys| Ok(ClockSection::Original(keys.group()?)));
@@ -137,9 +138,16 @@ pub struct WalkSection {
 #[schemars(untagged)]
 pub enum ClockSection {
     /// Robots that ask again when they have their reply: the clock of `get` and `webstone`.
-    Closed(ClosedSection),
+    Closed(RobotsSection),
     /// Robots that walk a log or a site, each in its own order: the clock of `replay` and `walk`.
-    Shuffled(ShuffledSection),
+    Shuffled {
+        /// As in a closed loop.
+        #[schemars(flatten)]
+        robots: RobotsSection,
+        /// How long the walk is.
+        #[schemars(flatten)]
+        walk: PassesSection,
+    },
     /// Equal gaps.
     Constant(RateSection),
     /// Random gaps.
@@ -151,10 +159,10 @@ pub enum ClockSection {
     Searched(SearchedSection),
 }
 
-/// `clock = "closed"`
+/// `clock = "closed"` and `clock = "shuffled"`
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct ClosedSection {
-    /// `closed`, which is the default of `get` and `webstone`.
+pub struct RobotsSection {
+    /// `closed`, which is the default of `get` and `webstone`, or `shuffled`, which is that of `replay` and `walk`.
     pub clock: Option<Spanned<String>>,
     /// Closed loop and shuffled: how many ask at the same time. Default 15, webstone 32.
     pub robots: Option<Spanned<usize>>,
@@ -164,13 +172,7 @@ pub struct ClosedSection {
 
 /// `clock = "shuffled"`
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct ShuffledSection {
-    /// `shuffled`, which is the default of `replay` and `walk`.
-    pub clock: Option<Spanned<String>>,
-    /// Closed loop and shuffled: how many ask at the same time. Default 15, webstone 32.
-    pub robots: Option<Spanned<usize>>,
-    /// Closed loop: time between a reply and the robot's next request. Default none.
-    pub think: Option<Spanned<String>>,
+pub struct PassesSection {
     /// shuffled and walk: a slice is the whole log or site, walked so many times by every robot.
     pub passes: Option<Spanned<u32>>,
 }
@@ -319,9 +321,9 @@ impl RequestsSection {
 impl ClockSection {
     /// Keys of some clock.
     pub(super) fn names() -> Vec<&'static str> {
-        let groups =
-            [names_of::<ShuffledSection>(), names_of::<RateSection>(), names_of::<OriginalSection>()];
-        groups.concat()
+        let robots = [names_of::<RobotsSection>(), names_of::<PassesSection>()];
+        let open = [names_of::<RateSection>(), names_of::<OriginalSection>()];
+        [robots, open].concat().concat()
     }
 
     fn read(keys: &mut Keys<'_>, kind: &Spanned<String>, clocks: &[Clock]) -> Result<Self, PlanError> {
@@ -344,7 +346,7 @@ impl ClockSection {
     /// Open loop: most connections.
     pub(in crate::plan) const fn connections(&self) -> Option<&Spanned<usize>> {
         match self {
-            Self::Closed(_) | Self::Shuffled(_) => None,
+            Self::Closed(_) | Self::Shuffled { .. } => None,
             Self::Constant(c) | Self::Poisson(c) => c.connections.as_ref(),
             Self::Original(c) => c.connections.as_ref(),
             Self::Searched(c) => c.connections.as_ref(),

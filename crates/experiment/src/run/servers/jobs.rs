@@ -81,14 +81,14 @@ impl<'a> Jobs<'a> {
         self.job(slice.by_request(threads), Vec::new(), Pace::Open { pacers, connections }, check, limit)
     }
 
-    fn job(
+    pub(super) fn job<S>(
         &self,
-        sources: Vec<ListSource>,
+        sources: Vec<S>,
         robots: Vec<usize>,
         pace: Pace,
         check: BodyCheck,
         limit: Nanos,
-    ) -> Job<'a, ListSource> {
+    ) -> Job<'a, S> {
         let Jobs { work, refused, interrupted, .. } = *self;
         Job { sources, robots, pace, timeout: work.timeout, until: Some(limit), check, refused, interrupted }
     }

@@ -3,6 +3,7 @@
 //! Measuring side, the generator's process. Each population has threads of its own on the generator's cores, so that the
 //! kernel shares those out among them and none waits in another's loop; what it still had to wait is its lateness.
 
+use super::jobs::Jobs;
 use super::max_lateness;
 use super::place::Place;
 use crate::plan::{Population, RequestWork};
@@ -32,15 +33,12 @@ pub(super) const fn apart(population: usize) -> u64 {
 }
 
 /// Who asks an arm: all clients over its station, or each population over one of its own.
-pub(super) fn askers<'p>(
-    place: &'p mut Place,
-    work: &'p RequestWork,
-) -> Vec<(&'p mut Station, &'p RequestWork)> {
-    if work.populations.is_empty() {
-        return vec![(&mut place.station, work)];
+pub(super) fn askers<'p>(place: &'p mut Place, jobs: Jobs<'p>) -> Vec<(&'p mut Station, Jobs<'p>)> {
+    if jobs.work.populations.is_empty() {
+        return vec![(&mut place.station, jobs)];
     }
-    let works = work.populations.iter().map(|population| &population.work);
-    place.populations.iter_mut().zip(works).collect()
+    let of_each = jobs.work.populations.iter().map(|population| Jobs { work: &population.work, ..jobs });
+    place.populations.iter_mut().zip(of_each).collect()
 }
 
 /// What each counted. Whom a fetched reply belongs to is not told: who asked first is not known.

@@ -6,10 +6,10 @@
 use super::hits::Numbered;
 use super::jobs::{self, Jobs, no_replies, pacer};
 use super::{ServerBench, Workloads, populations};
-use crate::plan::{LoadClock, RequestWork, Timed};
+use crate::plan::{LoadClock, Timed};
 use crate::results::{InFlight, TrialLateness};
 use crate::run::{RunError, bench};
-use bakeoff_loadgen::{BodyCheck, Job, OwnLateness, Pace, Recording, Station};
+use bakeoff_loadgen::{BodyCheck, OwnLateness, Pace, Recording, Station};
 use bakeoff_meter::{Counters, ErrorClass, Times};
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{EndlessSource, Slice};
@@ -85,7 +85,7 @@ enum AtTheEnd {
 
 /// One stretch of a load: the warm-up, or the trial itself.
 #[derive(Clone, Copy)]
-pub(super) struct Stretch<'a> {
+struct Stretch<'a> {
     slice: &'a Slice,
     /// The request that it begins with.
     from: usize,
@@ -97,14 +97,14 @@ pub(super) struct Stretch<'a> {
 }
 
 /// A load by time that is offered to every arm, by all clients or by one population.
-pub(super) struct Voice {
+struct Offer {
     /// All its requests as one list.
-    pub(super) slice: Slice,
-    pub(super) load: Load,
-    pub(super) seed: u64,
+    slice: Slice,
+    load: Load,
+    seed: u64,
 }
 
-impl Voice {
+impl Offer {
     /// `turn`: which part of the slice it is, with random gaps of its own.
     const fn stretch(
         &self,
@@ -128,18 +128,18 @@ impl ServerBench<'_> {
         limit: Nanos,
     ) -> Result<bench::Measured, RunError> {
         let time = length.min(limit);
-        let voices = self.voices(arm, warm + length)?;
+        let offers = self.offers(arm, warm + length)?;
         let warming =
-            voices.iter().map(|voice| voice.stretch(0, (warm, length), AtTheEnd::Followed, 0)).collect();
+            offers.iter().map(|offer| offer.stretch(0, (warm, length), AtTheEnd::Followed, 0)).collect();
         let warmed = self.cut_by_time(arm, warming)?;
         self.rest(arm);
         let link_before = self.starter.wire.quiet()?;
         let before = self.read(arm);
         let from = warmed.iter().map(|recording| recording.counters.requests as usize);
-        let counting = voices
+        let counting = offers
             .iter()
             .zip(from)
-            .map(|(voice, from)| voice.stretch(from, (time, length), AtTheEnd::Cut, 1))
+            .map(|(offer, from)| offer.stretch(from, (time, length), AtTheEnd::Cut, 1))
             .collect();
         let mut heard = self.cut_by_time(arm, counting)?;
         self.rest(arm);
@@ -157,14 +157,14 @@ impl ServerBench<'_> {
     }
 
     /// What this round offers to an arm: one load, or one a population.
-    fn voices(&mut self, arm: usize, time: Nanos) -> Result<Vec<Voice>, RunError> {
+    fn offers(&mut self, arm: usize, time: Nanos) -> Result<Vec<Offer>, RunError> {
         let work = self.jobs.work;
         let seed = self.jobs.seed.wrapping_add(self.round.wrapping_mul(2));
         let share = self.workloads.share(arm).workload;
         if work.populations.is_empty() {
             let load = Load::of(work.clock)?;
             let slice = self.workloads.all[share].slice(self.round, requests(load, time))?;
-            return Ok(vec![Voice { slice: jobs::in_one_list(&slice), load, seed }]);
+            return Ok(vec![Offer { slice: jobs::in_one_list(&slice), load, seed }]);
         }
         let Workloads { all, own, .. } = &mut self.workloads;
         work.populations
@@ -176,7 +176,7 @@ impl ServerBench<'_> {
                 let apart = populations::apart(index);
                 let workload = own.as_mut().unwrap_or(&mut all[share]);
                 let slice = workload.slice(self.round ^ apart, requests(load, time))?;
-                Ok(Voice { slice: jobs::in_one_list(&slice), load, seed: seed ^ apart })
+                Ok(Offer { slice: jobs::in_one_list(&slice), load, seed: seed ^ apart })
             })
             .collect()
     }
@@ -225,11 +225,10 @@ impl ServerBench<'_> {
         let place = &mut self.arms[arm];
         place.running.alive()?;
         let hears = place.seen.is_some();
-        let askers = populations::askers(place, jobs.work).into_iter().zip(stretches);
+        let askers = populations::askers(place, jobs).into_iter().zip(stretches);
         let heard: Vec<std::io::Result<_>> = thread::scope(|scope| {
-            let start = |((station, work), stretch)| {
-                scope.spawn(move || ask_for(station, work, jobs, stretch, hears))
-            };
+            let start =
+                |((station, jobs), stretch)| scope.spawn(move || ask_for(station, jobs, stretch, hears));
             let running: Vec<_> = askers.map(start).collect();
             let panicked = |_| Err(std::io::Error::other("a generator thread panicked"));
             running.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)).collect()
@@ -264,8 +263,7 @@ impl ServerBench<'_> {
 /// One stretch over one station.
 fn ask_for(
     station: &mut Station,
-    work: &RequestWork,
-    Jobs { refused, interrupted, .. }: Jobs<'_>,
+    jobs: Jobs<'_>,
     Stretch { slice, from, load, time, every, seed, at_the_end }: Stretch<'_>,
     hears: bool,
 ) -> std::io::Result<(Recording, Vec<Numbered<EndlessSource>>)> {
@@ -277,7 +275,7 @@ fn ask_for(
                 Gaps::Poisson => LoadClock::Poisson(rate),
             };
             let pacers = (0..threads).map(|lane| pacer(clock, seed, lane, threads)).collect();
-            let connections = work.connections;
+            let connections = jobs.work.connections;
             (EndlessSource::by_request(slice, threads, from), Pace::Open { pacers, connections })
         }
         Load::Closed { robots, think } => (
@@ -285,16 +283,8 @@ fn ask_for(
             Pace::Closed { think, spread: Nanos::ZERO, connections: None },
         ),
     };
-    let job = Job {
-        robots: sources.iter().map(EndlessSource::robots).collect(),
-        sources,
-        pace,
-        timeout: work.timeout,
-        until: Some(time),
-        check: BodyCheck::Start,
-        refused,
-        interrupted,
-    };
+    let robots = sources.iter().map(EndlessSource::robots).collect();
+    let job = jobs.job(sources, robots, pace, BodyCheck::Start, time);
     let cut_at = (at_the_end == AtTheEnd::Cut).then_some(time);
     if hears || cut_at.is_some() {
         station.run_heard_sampled(job.with_sources(|source| Numbered::until(source, cut_at)), every)
