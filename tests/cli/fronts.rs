@@ -211,9 +211,12 @@ fn a_cache_that_is_passed_by_at_higher_rates_has_its_peak_where_that_begins() {
         return;
     }
     let yard = Yard::new();
-    // Above 300 requests a second nothing is looked for in the store any more.
-    let rest =
-        "  http-request cache-use store if { fe_req_rate lt 300 }\n  http-response cache-store store\n";
+    // Above 300 requests a second nothing is looked for in the store any more. Told within a tenth of a second: a
+    // trial may take half of one.
+    let rest = "  stick-table type integer size 10 expire 1s store http_req_rate(100ms)\n  \
+                http-request track-sc0 int(1)\n  \
+                http-request cache-use store if { sc0_http_req_rate lt 30 }\n  \
+                http-response cache-store store\n";
     let store = "cache store\n  total-max-size 16\n  max-object-size 100000\n  max-age 3600\n";
     yard.write("a.cfg", format!("{store}{}", haproxy(rest)));
     let text = "[experiment]\nseed = 7\nkind = \"peak\"\nbaseline = \"cache\"\nbudget = \"40s\"\n\n\
@@ -228,15 +231,16 @@ fn a_cache_that_is_passed_by_at_higher_rates_has_its_peak_where_that_begins() {
     for trial in arm["trials"].as_array().unwrap().iter().filter(|trial| trial["verdict"] != "void") {
         let rate = trial["rate_per_s"].as_f64().unwrap();
         let passed_by = trial["reasons"].as_array().unwrap().iter().any(|reason| reason == "hit-ratio");
-        assert!(rate < 400.0 || passed_by, "{trial}");
+        assert!(rate < 400.0 || trial["verdict"] == "failed", "{trial}");
         assert!(rate > 200.0 || !passed_by, "{trial}");
     }
     let rate = arm["rate_per_s"].as_f64();
-    assert!(rate.is_none_or(|rate| rate <= 330.0), "{arm}");
+    assert!(rate.is_none_or(|rate| rate < 400.0), "{arm}");
     if arm["finding"] == "peak" {
         assert!(rate.is_some_and(|rate| rate >= 100.0), "{arm}");
         assert!(arm.to_string().contains("hit-ratio"), "{arm}");
     } else {
-        assert!(arm.to_string().contains("void"), "only other work keeps it from being found: {arm}");
+        // Only other work keeps it from being found, and whoever did not find it does not say that there is none.
+        assert!(!matches!(arm["limit"].as_str(), Some("asked" | "range")), "{arm}");
     }
 }
