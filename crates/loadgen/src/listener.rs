@@ -61,6 +61,8 @@ pub struct Ended<'a> {
     pub result: Result<Reply<'a>, ErrorClass>,
     /// Its connection had carried requests before.
     pub reused: bool,
+    /// It was sent twice: the first time over a kept connection that turned out to be closed.
+    pub resent: bool,
     /// The head of the reply as it came, final status line and fields; empty where there was none. Also of
     /// a reply that was not as expected.
     pub head: &'a [u8],

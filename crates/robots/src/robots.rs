@@ -172,6 +172,7 @@ impl Listener for Robots {
             request_bytes: self.common_bytes + flight.words_bytes + posted_bytes(&flight),
             reply_bytes: ended.result.map_or(0, |reply| reply.head_bytes + reply.body_bytes),
             reused: ended.reused,
+            resent: ended.resent,
             id: &self.id,
             head: ended.head,
         };

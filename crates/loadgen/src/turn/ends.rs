@@ -111,6 +111,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
             done: done.since(start),
             result: judged.map(|()| reply),
             reused: connection.is_some_and(Connection::is_reused),
+            resent: exchange.resent,
             head,
         });
         self.ask_anew();
@@ -132,6 +133,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
             done,
             result: Err(ErrorClass::NotSent),
             reused: false,
+            resent: false,
             head: &[],
         });
         self.ask_anew();
