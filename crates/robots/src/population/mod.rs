@@ -238,4 +238,10 @@ impl Population {
     pub fn is_over(&self) -> bool {
         self.schedule.phase().is_none()
     }
+
+    /// Since when they are, if they are.
+    pub fn over_since(&self) -> Option<Nanos> {
+        let last = self.schedule.ended().last().map_or(Nanos::ZERO, |ended| ended.ended);
+        self.is_over().then_some(last)
+    }
 }
