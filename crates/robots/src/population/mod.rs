@@ -25,6 +25,7 @@ pub use flights::{Flight, Page};
 pub use lane::Lane;
 pub use request_text::TargetForm;
 
+use crate::judge::RequestKind;
 use crate::phases::{FillGate, Finished, PartsGate, Schedule};
 use crate::spec::Spec;
 use crate::working_set::WorkingSet;
@@ -104,6 +105,8 @@ struct Child {
     due: Nanos,
     page: u32,
     repeat: bool,
+    /// How its page was asked for.
+    asked: RequestKind,
     /// Its page's number and its own in it, as one: see [`stamps::serial`].
     serial: u64,
 }
