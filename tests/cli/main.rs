@@ -23,6 +23,7 @@ mod layers;
 mod links;
 mod load;
 mod logs_gone_wrong;
+mod machine_faults;
 mod origin;
 mod outages;
 mod parquet;

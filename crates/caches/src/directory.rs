@@ -3,10 +3,14 @@
 //! Measuring side, cold, but once a second while load runs: a line an interval, written as it closes, so that
 //! a run that is broken off or killed can be read to its last interval.
 
+mod begun;
+
 use crate::conformance::{self, Kept};
 use crate::records::{End, IntervalLine, RunRecord, Setup};
 use crate::results::FORMAT;
 use bakeoff_experiment::directory::{DirectoryError, ResultsDir};
+use bakeoff_robots::Spec;
+use begun::Begun;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
@@ -40,7 +44,7 @@ pub struct Stored {
     pub plan: String,
     /// What was fixed before the first request.
     pub setup: Setup,
-    /// The runs that ended.
+    /// The runs that ended, and as far as its intervals tell the one that was under way when all was killed.
     pub runs: Vec<RunRecord>,
     /// Every interval that closed.
     pub intervals: Vec<IntervalLine>,
@@ -77,6 +81,14 @@ impl<'d> Directory<'d> {
         line(&mut self.runs, record).and_then(|()| self.runs.sync_data()).map_err(failed(path))
     }
 
+    /// A run begins: who is asked, what for, in which phases. Its intervals are then told apart when it does not end.
+    ///
+    /// # Errors
+    /// The disk is full.
+    pub fn begins(&self, number: u32, record: RunRecord, spec: &Spec) -> Result<(), DirectoryError> {
+        Begun::write(self.dir, number, record, spec)
+    }
+
     /// An interval has closed.
     ///
     /// # Errors
@@ -108,13 +120,15 @@ impl<'d> Directory<'d> {
 /// # Errors
 /// It is none, it is in another version's form, or what stands in it cannot be read.
 pub fn load(path: &Path) -> Result<Stored, DirectoryError> {
-    let (setup, runs): (_, Vec<RunRecord>) = (setup(path)?, lines(path, RUNS)?);
+    let (setup, mut runs): (_, Vec<RunRecord>) = (setup(path)?, lines(path, RUNS)?);
+    let intervals = lines(path, INTERVALS)?;
+    runs.extend(Begun::left(path, runs.len(), &intervals)?);
     Ok(Stored {
         plan: text(path, PLAN)?,
         conformance: conformance::load(path, runs.iter().map(|run| &run.entrant))?,
         setup,
         runs,
-        intervals: lines(path, INTERVALS)?,
+        intervals,
         ended: match fs::read_to_string(path.join(END)) {
             Err(why) if why.kind() == ErrorKind::NotFound => None,
             other => Some(other.map_err(|why| unreadable(path, END, why))?.into()),

@@ -157,6 +157,9 @@ pub struct RunRecord {
     /// In a part of a run: numbers of the parts that it went on without.
     #[serde(default)]
     pub without: Vec<u8>,
+    /// It was killed, and is put together from its intervals: what was read elsewhere when phases ended is missing.
+    #[serde(skip)]
+    pub of_intervals: bool,
 }
 
 /// An outage: when the cache was killed and started again, and the requests that tell when it was back. All
@@ -322,6 +325,7 @@ impl RunRecord {
             transactions: None,
             tls: None,
             without: Vec::new(),
+            of_intervals: false,
         }
     }
 

@@ -173,12 +173,13 @@ impl Standalone<'_> {
         Ok(record)
     }
 
-    /// A run without one good reply says nothing.
+    /// A run without one good reply says nothing, and one at whose end nobody is there little.
     ///
     /// # Errors
     /// It was such a run.
-    pub fn demand_replies(record: &RunRecord) -> Result<(), CachesError> {
-        steps::demand_replies(record)
+    pub fn demand_replies(&self, record: &RunRecord) -> Result<(), CachesError> {
+        steps::demand_replies(record)?;
+        self.cache.map_or(Ok(()), |(address, _)| steps::demand_there(record, address))
     }
 
     /// The origin, with TLS as its plan says. Any certificate will do: what comes is judged byte by byte.
@@ -201,6 +202,9 @@ impl Standalone<'_> {
         progress: &mut dyn Progress,
     ) -> Result<RunRecord, CachesError> {
         let spec = self.plan.robots_at(rate);
+        if let Some(directory) = &directory {
+            directory.begins(0, self.beginning(rate), &spec)?;
+        }
         let log = observer::Log { run: 0, dir: directory.as_deref_mut(), progress };
         // Whether a store is full cannot be seen from here, nor what a cache used.
         let sides = Sides { origin: &fixed.origin, cache: None };
@@ -232,6 +236,7 @@ impl Standalone<'_> {
             from: &self.plan.from,
             ports: self.plan.ports,
             timeout: self.plan.timeout,
+            last_replies: self.plan.last_replies(),
             seed: mix64(self.plan.seed),
             world: fixed.world,
             lane: self.lane(),
@@ -255,11 +260,16 @@ impl Standalone<'_> {
         self.parts.and_then(|parts| of_part(parts.part)).unwrap_or(Lane::ONLY)
     }
 
-    fn record(&self, rate: Option<PerSecond>, clock_ahead_s: Option<i64>, ended: Ended) -> RunRecord {
+    /// Of a run of which nothing is known yet.
+    fn beginning(&self, rate: Option<PerSecond>) -> RunRecord {
         let of_part = |rate: PerSecond| rate.get() / f64::from(self.lane().count());
         let entrant = EntrantRecord { name: self.name(), version: None, config: None };
         let purpose =
             rate.map_or(Purpose::BestEffort, |rate| Purpose::Rate { order: 1, rate_per_s: of_part(rate) });
+        RunRecord::of(entrant, purpose)
+    }
+
+    fn record(&self, rate: Option<PerSecond>, clock_ahead_s: Option<i64>, ended: Ended) -> RunRecord {
         RunRecord {
             ended: steps::words(&ended),
             lateness_p99_ns: ended.lateness_p99_ns,
@@ -268,7 +278,7 @@ impl Standalone<'_> {
             transactions: ended.logged,
             tls: ended.tls,
             phases: ended.phases,
-            ..RunRecord::of(entrant, purpose)
+            ..self.beginning(rate)
         }
     }
 }

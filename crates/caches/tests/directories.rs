@@ -85,6 +85,7 @@ fn run(hits: u64) -> RunRecord {
         transactions: None,
         tls: None,
         without: Vec::new(),
+        of_intervals: false,
     }
 }
 

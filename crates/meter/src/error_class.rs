@@ -50,7 +50,7 @@ pub enum ErrorClass {
     WrongLength,
     /// Bytes other than those of the object asked for.
     WrongBody,
-    /// In flight when the run was broken off.
+    /// In flight when the run was broken off, or when its end had waited long enough.
     CutOff,
 }
 
@@ -182,7 +182,7 @@ impl ErrorClass {
             Self::WrongStatus | Self::WrongLength | Self::WrongBody => {
                 "The server does not serve the site of the workload: use {root} in its configuration."
             }
-            Self::CutOff => "The run was broken off before these had their replies.",
+            Self::CutOff => "The run ended, or was broken off, before these had their replies.",
         }
     }
 }

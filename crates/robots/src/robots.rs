@@ -25,6 +25,8 @@ pub struct Robots {
     now: Nanos,
     id: Vec<u8>,
     on_ended: OnEnded,
+    /// How long after the last phase replies are waited for; `None`: as long as requests may take.
+    last_replies: Option<Nanos>,
 }
 
 /// A request that has ended, as whoever is told of it besides the ledger hears of it.
@@ -59,7 +61,16 @@ impl Robots {
             now: Nanos::ZERO,
             id: Vec::with_capacity(64),
             on_ended: None,
+            last_replies: None,
         }
+    }
+
+    /// The same, and what has no reply so long after the last phase is cut off. A server that has stopped would
+    /// otherwise be waited for once for each request that stands in line.
+    #[must_use]
+    pub const fn waiting_at_most(mut self, last_replies: Nanos) -> Self {
+        self.last_replies = Some(last_replies);
+        self
     }
 
     /// The same, and somebody else is told of every request.
@@ -181,6 +192,9 @@ impl Listener for Robots {
         };
         let population = &self.population;
         self.ledger.ended(&entry, || population.request_text(&flight));
+        if judged.failed() && self.phase != Some(flight.phase) {
+            self.ledger.failed_late(&population.schedule().phases()[flight.phase].name);
+        }
         if let Some(on_ended) = &mut self.on_ended {
             let (phase, robot, object_bytes) = (self.phase, ended.robot, object.body.len());
             on_ended(&Heard { flight: &flight, entry: &entry, phase, robot, object_bytes });
@@ -200,7 +214,8 @@ impl Listener for Robots {
     fn course(&mut self, now: Nanos) -> Course {
         self.see(now);
         self.ledger.tick(now);
-        Course::GoOn
+        let over = self.last_replies.zip(self.population.over_since());
+        if over.is_some_and(|(patience, since)| now > since + patience) { Course::Stop } else { Course::GoOn }
     }
 }
 
@@ -208,7 +223,7 @@ impl Listener for Robots {
 fn outcome(judged: &Judged, entry: &Entry<'_>) -> FlightEnd {
     let good = judged.outcome == Outcome::Good;
     FlightEnd {
-        failed: !good && judged.outcome != Outcome::Aborted,
+        failed: judged.failed(),
         whole: good && entry.status == Some(200) && has_the_object(judged.kind),
         fill_bytes: if good && judged.fill() { entry.reply_bytes } else { 0 },
     }

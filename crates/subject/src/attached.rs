@@ -13,7 +13,7 @@ use crate::guardian::Guardian;
 use crate::limits::Limits;
 use crate::program;
 use crate::run_command::{Job, guard};
-use crate::running::{Litter, Running, still_there};
+use crate::running::{Running, still_there};
 use crate::start::private_dir;
 use crate::words::last_words;
 use bakeoff_units::{Clock, MonotonicClock};
@@ -92,7 +92,6 @@ fn start_here(
         layers: standing.into_iter().collect(),
         account,
         pid: None,
-        litter: Litter::default(),
     })
 }
 

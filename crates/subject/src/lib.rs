@@ -29,6 +29,7 @@ mod includes;
 mod layer;
 mod layered;
 mod limits;
+mod litter;
 mod origin;
 mod port;
 mod prepare;

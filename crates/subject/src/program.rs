@@ -4,6 +4,7 @@ use crate::SubjectError;
 use crate::certificate::Certificate;
 use crate::config::{ConfigError, Substitutions};
 use crate::context::Context;
+use crate::litter::Litter;
 use crate::user::Runner;
 use std::fs::File;
 use std::io::{self, Write};
@@ -111,8 +112,8 @@ pub(crate) struct Recipe {
     pub(crate) ready: Option<String>,
     /// Commands that make its files ready, run as the server is, one after the other.
     pub(crate) before: Vec<Vec<String>>,
-    /// A directory of the private one to remove when it has ended.
-    pub(crate) litter: Option<PathBuf>,
+    /// What is removed when it has ended.
+    pub(crate) litter: Litter,
 }
 
 /// Program and arguments of a plan's command, the program found from `cwd` or the `PATH`.

@@ -6,6 +6,7 @@ use crate::config::ConfigError;
 use crate::context::environment;
 use crate::cpu::{Account, CpuChoice, CpuReading};
 use crate::guardian::{Exit, Guardian, LaunchError, Plan};
+use crate::litter::Litter;
 use crate::program::{self, no_program};
 use crate::words::last_lines;
 use bakeoff_sys::process::{Ending, User};
@@ -189,6 +190,7 @@ fn plan(user: Option<User>, job: &Job<'_>) -> Result<Plan, SubjectError> {
         ceiling: Ceiling::default(),
         own_mounts: false,
         grace_ms: job.grace.get() / 1_000_000,
+        litter: Litter::default(),
     })
 }
 

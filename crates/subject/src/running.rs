@@ -54,31 +54,6 @@ pub struct Running {
     pub(crate) account: Account,
     /// Of a URL: the process that was named.
     pub(crate) pid: Option<u32>,
-    /// Dropped after the guardian, so that nobody is left who uses it.
-    pub(crate) litter: Litter,
-}
-
-/// A directory that is of no use when the subject has ended, such as gigabytes of cached objects:
-/// removed when this is dropped.
-#[derive(Debug, Default)]
-pub(crate) struct Litter(Option<PathBuf>);
-
-impl Litter {
-    pub(crate) fn new(dir: Option<PathBuf>) -> Self {
-        Self(dir)
-    }
-
-    pub(crate) fn remove(&mut self) {
-        if let Some(dir) = self.0.take() {
-            let _ = std::fs::remove_dir_all(dir); // what cannot be removed stays with the other files
-        }
-    }
-}
-
-impl Drop for Litter {
-    fn drop(&mut self) {
-        self.remove();
-    }
 }
 
 /// How a subject ended.
@@ -163,7 +138,6 @@ impl Running {
     pub fn stop(mut self) -> StopReport {
         let Some(mut guardian) = self.guardian.take() else { return StopReport::default() };
         let farewell = guardian.end();
-        self.litter.remove();
         StopReport {
             killed: farewell.killed,
             left: farewell.left,

@@ -13,7 +13,7 @@ use crate::prepare;
 use crate::product::{self, Server};
 use crate::program::{Place, Recipe, Subject, no_program};
 use crate::ready::Waiting;
-use crate::running::{Litter, Running};
+use crate::running::Running;
 use crate::spec::Spec;
 use crate::stack;
 use crate::url;
@@ -144,7 +144,6 @@ fn launch_once(
         account,
         pid: None,
         again,
-        litter: Litter::new(recipe.litter),
     })
 }
 
@@ -215,6 +214,7 @@ fn plan(
         ceiling,
         own_mounts: false,
         grace_ms: context.grace.get() / 1_000_000,
+        litter: recipe.litter.clone(),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::cgroup::HitMeter;
 use crate::config::Substitutions;
 use crate::context::Context;
 use crate::cpu::Account;
-use crate::running::{Litter, Running};
+use crate::running::Running;
 use bakeoff_units::{Clock, MonotonicClock};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
@@ -62,7 +62,6 @@ pub(crate) fn attach(url: &str, pid: Option<u32>, context: &Context<'_>) -> Resu
         layers: Vec::new(),
         account: pid.map_or(Account::None, Account::Process),
         pid,
-        litter: Litter::default(),
     })
 }
 

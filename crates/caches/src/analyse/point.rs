@@ -33,8 +33,8 @@ pub(super) fn of(
         rate_per_s.map(|rate| rate * load)
     };
     let lines = run.phases.iter().filter(|line| line.measured);
-    // What the origin sent to other parts of the run is not told apart.
-    let is_whole = stored.setup.part.is_none();
+    // What the origin sent to other parts of the run is not told apart, and was not read when all was killed.
+    let is_whole = stored.setup.part.is_none() && !run.of_intervals;
     let measured = lines.map(|line| Measured {
         plan,
         run,
@@ -136,7 +136,7 @@ impl Measured<'_> {
             request_rate_per_s: seen.request_rate,
             reply_rate_per_s: seen.reply_rate,
             replies: sums.good,
-            error_share: sums.error_ratio().unwrap_or(0.0),
+            error_share: failed_share(self.run, self.line),
             mean_ns: seen.mean_ns,
             mean_low_ns,
             mean_high_ns,
@@ -251,6 +251,14 @@ fn batches(intervals: &[&Record], of: impl Fn(&Sums) -> (f64, f64)) -> Option<Of
 fn two_sided(robots: u64, used: &Used) -> Option<f64> {
     let origin = used.origin_replies;
     (robots > 0).then(|| (robots as f64 - origin as f64) / robots as f64)
+}
+
+/// Failed requests of all that were due in the phase, whenever they failed.
+fn failed_share(run: &RunRecord, line: &PhaseLine) -> f64 {
+    let PhaseLine { phase: Record { phase, sums, .. }, .. } = line;
+    let of_earlier: u64 = sums.late_failed.values().sum();
+    let later: u64 = run.phases.iter().filter_map(|line| line.phase.sums.late_failed.get(phase)).sum();
+    (sums.failed.saturating_sub(of_earlier) + later) as f64 / sums.asked.max(1) as f64
 }
 
 /// Faults that are errors of the cache.

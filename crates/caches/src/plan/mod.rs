@@ -104,6 +104,10 @@ pub struct CachePlan {
     pub think_mean: Nanos,
 }
 
+/// How long replies are waited for at least after the last phase, and how many times the origin's mean think time.
+const LAST_REPLIES: Nanos = Nanos::from_secs(15);
+const THINKS: f64 = 5.0;
+
 /// How stores are filled.
 #[derive(Clone, Debug)]
 pub struct Fill {
@@ -284,6 +288,12 @@ impl CachePlan {
         };
         let phases = self.phases().iter().filter(counts);
         phases.map(|phase| planned(&phase.goal)).try_fold(Nanos::ZERO, |sum, time| Some(sum + time?))
+    }
+
+    /// How long replies are waited for after the last phase: no longer than a request may take, and long enough for
+    /// what a cache that works has to fetch from its origin.
+    pub(crate) fn last_replies(&self) -> Nanos {
+        LAST_REPLIES.max(self.think_mean.times(THINKS)).min(self.timeout)
     }
 
     /// Whether a cache is away in one of the phases.

@@ -26,7 +26,7 @@ pub struct Point {
     pub reply_rate_per_s: f64,
     /// Good replies, in all passes together.
     pub replies: u64,
-    /// Requests that failed, as a share of those that ended.
+    /// Requests that failed, whenever they did, as a share of those that were due in it.
     pub error_share: f64,
     /// Response time: mean, from when a request was due.
     pub mean_ns: u64,

@@ -89,6 +89,15 @@ pub enum CachesError {
         /// The most frequent failure.
         class: String,
     },
+    /// A cache that somebody else had started.
+    #[error(
+        "nobody takes connections at {address} any more: what ran there ended while it was measured; its own log may \
+         say why"
+    )]
+    Gone {
+        /// Where it was.
+        address: SocketAddr,
+    },
     /// A cache that was killed, as the plan wants, and did not get ready again.
     #[error("after its outage it did not come back: {0}")]
     NotBack(#[source] SubjectError),

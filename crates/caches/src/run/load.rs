@@ -42,6 +42,8 @@ pub(crate) struct Load<'a> {
     pub(crate) from: &'a LocalAddresses,
     pub(crate) ports: Option<LocalPorts>,
     pub(crate) timeout: Nanos,
+    /// How long replies are waited for after the last phase.
+    pub(crate) last_replies: Nanos,
     pub(crate) seed: u64,
     pub(crate) world: u64,
     /// Which of the run's robots these are.
@@ -178,7 +180,8 @@ impl Load<'_> {
         let target = self.target();
         let kept = Arc::new(Mutex::new(Kept::default()));
         let keeps = Keeps { stream: self.keeps_stream, trace: self.keeps_trace };
-        let robots = with_listeners(Robots::new(population, ledger, &target), keeps, kept.clone(), batcher);
+        let robots = Robots::new(population, ledger, &target).waiting_at_most(self.last_replies);
+        let robots = with_listeners(robots, keeps, kept.clone(), batcher);
         let fate = writer.as_ref().map(Writer::fate);
         let mut phases: Vec<PhaseLine> = Vec::new();
         let (ended, failed, logged) = std::thread::scope(|scope| {

@@ -281,6 +281,7 @@ impl Bench<'_, '_> {
             CachesError::Subject(_)
                 | CachesError::NotBack(_)
                 | CachesError::NoReply { .. }
+                | CachesError::Gone { .. }
                 | CachesError::TooShort(_)
         );
         !of_one || self.interrupted.load(Ordering::Relaxed)

@@ -77,9 +77,11 @@ impl Bench<'_, '_> {
         let leeway = if self.may_hit(entrant) { 1.0 } else { BOUND_WITHOUT_CACHE };
         let bound = plan.mean_bound.times(leeway);
         let mut verdict = TrialVerdict::NotJudged;
-        self.asked(entrant, Work::plain(&spec, &plan.model), |record| {
+        let trial = |verdict| Purpose::Trial { rate_per_s: rate.get(), verdict, confirming };
+        let work = Work::plain(&spec, &plan.model);
+        self.asked_and_judged(entrant, work, trial(verdict), |record, _| {
             verdict = judge(record, rate, bound);
-            Purpose::Trial { rate_per_s: rate.get(), verdict, confirming }
+            trial(verdict)
         })?;
         Ok(verdict)
     }

@@ -13,11 +13,15 @@ use crate::plan::{CachePlan, Course, Entrant, Peak};
 use crate::records::{EntrantRecord, NOBODY, PhaseLine, Purpose, RunRecord, Store};
 use bakeoff_content::mix64;
 use bakeoff_content::world::Model;
+use bakeoff_meter::ErrorClass;
 use bakeoff_robots::stream::hits_before_fetch;
 use bakeoff_robots::{Lane, Spec};
 use bakeoff_subject::StoreReading;
 use bakeoff_units::{Nanos, PerSecond};
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// Robots that see how fast the way is.
 pub(super) const CROWD: usize = 32;
@@ -59,7 +63,7 @@ impl Bench<'_, '_> {
                 time.get() / 1_000_000
             );
             let spec = Spec::from_toml(&text).map_err(|why| CachesError::Own(why.to_string()))?;
-            self.asked(&direct, Work::plain(&spec, &plan.quick), |_| Purpose::Path { robots })?;
+            self.asked(&direct, Work::plain(&spec, &plan.quick), Purpose::Path { robots })?;
         }
         Ok(())
     }
@@ -73,7 +77,7 @@ impl Bench<'_, '_> {
         let capacity = entrant.capacity_bytes.unwrap_or_else(|| self.room_bytes());
         let enough = (capacity as f64 * fill.times) as u64;
         let work = Work { enough_bytes: Some(enough), ..Work::plain(&fill.robots, &plan.quick) };
-        self.asked(entrant, work, |_| Purpose::Fill)?;
+        self.asked(entrant, work, Purpose::Fill)?;
         Ok(())
     }
 
@@ -94,29 +98,45 @@ impl Bench<'_, '_> {
     fn measured(&mut self, entrant: &Started, spec: &Spec, purpose: Purpose) -> Result<(), CachesError> {
         let plan = self.plan;
         let work = Work { keeps_stream: self.may_hit(entrant), ..Work::plain(spec, &plan.model) };
-        self.asked(entrant, work, |_| purpose)?;
+        self.asked(entrant, work, purpose)?;
         Ok(())
     }
 
-    /// Asks an entrant and writes the run down; what it was for may follow from what came of it. What broke it
-    /// off stands in its record, which has what was measured until then.
-    pub(super) fn asked(
+    /// Asks an entrant and writes the run down.
+    fn asked(
         &mut self,
         entrant: &Started,
         work: Work<'_>,
-        purpose: impl FnOnce(&RunRecord) -> Purpose,
+        purpose: Purpose,
+    ) -> Result<RunRecord, CachesError> {
+        self.asked_and_judged(entrant, work, purpose, |_, purpose| purpose)
+    }
+
+    /// The same where more of what it was for follows from what came of it. What broke it off stands in its record,
+    /// which has what was measured until then.
+    pub(super) fn asked_and_judged(
+        &mut self,
+        entrant: &Started,
+        work: Work<'_>,
+        purpose: Purpose,
+        judge: impl FnOnce(&RunRecord, Purpose) -> Purpose,
     ) -> Result<RunRecord, CachesError> {
         self.demand_uninterrupted()?;
+        self.dir.begins(self.run, self.beginning(entrant, purpose.clone()), work.spec)?;
         let (mut ended, learnt) = self.listened(entrant, work)?;
         // Who is interrupted breaks nothing.
         let failed = ended.failed.take().filter(|_| !self.interrupted.load(Ordering::Relaxed));
         let mut record = self.record(entrant, ended, learnt, failed.as_ref());
         let failed = match failed {
-            None if !self.interrupted.load(Ordering::Relaxed) => demand_replies(&record).err(),
+            None if !self.interrupted.load(Ordering::Relaxed) => {
+                let outside = entrant.is_cache && entrant.running().is_none();
+                let there = || if outside { demand_there(&record, entrant.address) } else { Ok(()) };
+                demand_replies(&record).and_then(|()| there()).err()
+            }
             other => other,
         };
         record.failed = failed.as_ref().map(ToString::to_string);
-        record.purpose = purpose(&record);
+        record.purpose = judge(&record, purpose);
         self.write(&record)?;
         self.demand_uninterrupted()?;
         failed.map_or(Ok(record), Err)
@@ -149,6 +169,7 @@ impl Bench<'_, '_> {
             from: &self.plan.from,
             ports: self.plan.ports,
             timeout: self.plan.timeout,
+            last_replies: self.plan.last_replies(),
             seed: mix64(self.plan.seed ^ u64::from(self.run)),
             world,
             lane: Lane::ONLY,
@@ -167,6 +188,12 @@ impl Bench<'_, '_> {
     {
         let log = self.transactions?;
         Some(LogOf { log, run: self.run, entrant: entrant.record.name.clone() })
+    }
+
+    /// Of a run of which nothing is known yet.
+    fn beginning(&self, entrant: &Started, purpose: Purpose) -> RunRecord {
+        let (second_of, pass) = (entrant.second_of.clone(), self.pass);
+        RunRecord { second_of, pass, ..RunRecord::of(entrant.record.clone(), purpose) }
     }
 
     /// Of a run that has ended. The gauge is read here once more, but of an entrant that has failed or is away.
@@ -200,9 +227,7 @@ impl Bench<'_, '_> {
             transactions: ended.logged,
             tls: ended.tls,
             phases: ended.phases,
-            second_of: entrant.second_of.clone(),
-            pass: self.pass,
-            ..RunRecord::of(entrant.record.clone(), Purpose::Fill)
+            ..self.beginning(entrant, Purpose::Fill)
         }
     }
 
@@ -252,6 +277,9 @@ pub(super) fn ways_time(plan: &CachePlan) -> Nanos {
     way_time(plan).times(ON_THE_WAY.len() as f64)
 }
 
+/// How long whoever may have gone has to take a connection.
+const KNOCK: Duration = Duration::from_secs(2);
+
 /// Why a run ended that did not come to its end.
 pub(crate) const BROKEN_OFF: &str = "broken off";
 
@@ -278,6 +306,19 @@ pub(crate) fn demand_replies(record: &RunRecord) -> Result<(), CachesError> {
         asked,
         class: worst.unwrap_or_else(|| "not what was asked for".to_owned()),
     })
+}
+
+/// Who has refused connections and still does has gone; who is there again has had a bad time, which figures tell.
+pub(crate) fn demand_there(record: &RunRecord, address: SocketAddr) -> Result<(), CachesError> {
+    let refused = ErrorClass::ConnectRefused.as_str();
+    let last = record.phases.iter().rev().find(|line| line.phase.sums.finished > 0);
+    if last.is_none_or(|line| !line.phase.sums.errors.contains_key(refused)) {
+        return Ok(());
+    }
+    match TcpStream::connect_timeout(&address, KNOCK) {
+        Err(why) if why.kind() == ErrorKind::ConnectionRefused => Err(CachesError::Gone { address }),
+        _ => Ok(()),
+    }
 }
 
 impl From<StoreReading> for Store {

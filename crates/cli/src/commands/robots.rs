@@ -58,7 +58,7 @@ pub(crate) fn robots(args: &RobotsArgs) -> Result<Exit, Failure> {
     if interrupted.load(Ordering::Relaxed) {
         return Ok(Exit::Interrupted);
     }
-    Standalone::demand_replies(&record).map_err(failed)?;
+    standalone.demand_replies(&record).map_err(failed)?;
     Ok(Exit::Verdicts)
 }
 

@@ -23,6 +23,20 @@ const COUNT_ONLY: &str = "without times and sizes";
 const SENT_ONLY: &str = "of requests that were answered";
 const OPENED_HERE: &str = "requests over connections opened in this period";
 const NOT_IN_LX: &str = "lx has no such line";
+const AFTER_CONNECTING: &str = "good replies, from when the connection stood";
+
+/// lx 1.0's names, and those of 4.9.
+const OF_1999: [(&str, &str); 9] = [
+    ("log_cnt", "log.count"),
+    ("req_rate", "baseline.req.rate"),
+    ("rep_rate", "baseline.rep.rate"),
+    ("resp_tm_mean", "baseline.rptm.mean"),
+    ("conn_ttl_mean", "conn.ttl.mean"),
+    ("req_dhr", "offered.hit.ratio.obj"),
+    ("rep_dhr", "hit.ratio.obj"),
+    ("err_cnt", "err_xact.count"),
+    ("err_pct", "err_xact.ratio"),
+];
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +77,7 @@ pub fn lines(record: &Record) -> Vec<Line> {
     transactions(&mut page, record);
     errors(&mut page, &record.sums);
     ours(&mut page, &record.sums);
+    of_1999(&mut page);
     page.lines
 }
 
@@ -144,6 +159,12 @@ fn transactions(page: &mut Page, record: &Record) {
     let span = record.span().get();
     let waiting = (span > 0).then(|| sums.waited_ns.sum as f64 / span as f64);
     page.differs(SENT_ONLY).number("wait.level.mean", waiting);
+    // A connection that carries more is not followed from its beginning to its end.
+    if sums.connections_opened > 0 && sums.connections_reused == 0 {
+        page.remark = Some(AFTER_CONNECTING);
+        page.times("conn.ttl", &sums.replies.traffic.service_ns);
+        page.remark = None;
+    }
     let requests = sums.connections_opened + sums.connections_reused;
     let use_mean = (sums.connections_opened > 0).then(|| requests as f64 / sums.connections_opened as f64);
     page.differs(OPENED_HERE).number("conn.use.mean", use_mean);
@@ -183,6 +204,14 @@ fn ours(page: &mut Page, sums: &Sums) {
         page.put(&format!("note.{}.count", fault.label()), count.to_string());
     }
     page.remark = None;
+}
+
+/// The lines of lx 1.0, with which the tables of 1999 were made: other names of what stands above.
+fn of_1999(page: &mut Page) {
+    for (name, newer) in OF_1999 {
+        let of_newer = page.lines.iter().find(|line| line.name == newer).cloned();
+        page.lines.extend(of_newer.map(|line| Line { name: name.to_owned(), ..line }));
+    }
 }
 
 /// Lines as they come.

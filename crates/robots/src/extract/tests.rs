@@ -124,3 +124,27 @@ fn notes_are_no_errors_and_faults_are() {
     let rows = lines(&record).into_iter().find(|line| line.name == "errors.tbl").unwrap().rows;
     assert_eq!(rows, ["      5  83.33 \"stale-hit\"", "      1  16.67 \"reset\""]);
 }
+
+#[test]
+fn lx_1_0_has_other_names_for_the_same_figures() {
+    let record = record(|_| ());
+    for (name, expected) in [
+        ("log_cnt", "1"),
+        ("req_rate", "2.50"),
+        ("rep_rate", "2.00"),
+        ("resp_tm_mean", "20.000"),
+        ("req_dhr", "50.00"),
+        ("rep_dhr", "50.00"),
+        ("err_cnt", "1"),
+        ("err_pct", "20.00"),
+    ] {
+        assert_eq!(value(&record, name), expected, "{name}");
+    }
+    let named = |record: &Record, name: &str| lines(record).iter().any(|line| line.name == name);
+    assert!(!named(&record, "conn_ttl_mean"), "a connection carried several requests");
+    let mut short = record.clone();
+    (short.sums.connections_opened, short.sums.connections_reused) = (5, 0);
+    for name in ["conn_ttl_mean", "conn.ttl.mean"] {
+        assert_eq!(value(&short, name), value(&short, "baseline.rptm.mean"));
+    }
+}

@@ -108,6 +108,11 @@ pub struct Judged {
 }
 
 impl Judged {
+    /// Whether the request came to nothing.
+    pub const fn failed(&self) -> bool {
+        matches!(self.outcome, Outcome::Wrong | Outcome::Failed(_))
+    }
+
     /// Whether the request counts for hit ratios.
     pub fn basic(&self) -> bool {
         self.kind == RequestKind::Basic

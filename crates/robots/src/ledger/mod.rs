@@ -99,6 +99,11 @@ impl Ledger {
         }
     }
 
+    /// The request that has just ended failed, and was due in this phase, an earlier one.
+    pub fn failed_late(&mut self, phase: &str) {
+        *self.in_interval.late_failed.entry(phase.to_owned()).or_default() += 1;
+    }
+
     /// A page is complete: its last request has just ended. `response`: from the moment its first was due.
     pub fn page_ended(&mut self, failed: bool, objects: u32, response: Nanos) {
         self.in_interval.pages.add(failed, objects, response);

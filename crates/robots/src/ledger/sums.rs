@@ -26,6 +26,9 @@ pub struct Sums {
     pub aborted: u64,
     /// Failed: no whole reply, or not what was asked for.
     pub failed: u64,
+    /// Those of them that were due in an earlier phase, by its name. Records of earlier versions have none.
+    #[serde(default)]
+    pub late_failed: BTreeMap<String, u64>,
     /// Failures by class, those of the connection.
     pub errors: BTreeMap<String, u64>,
     /// Faults of replies, of every weight.
@@ -190,6 +193,9 @@ impl Sums {
         self.merge_replies(other);
         for (class, count) in &other.errors {
             *self.errors.entry(class.clone()).or_default() += count;
+        }
+        for (phase, count) in &other.late_failed {
+            *self.late_failed.entry(phase.clone()).or_default() += count;
         }
         for (fault, count) in &other.faults {
             *self.faults.entry(*fault).or_default() += count;

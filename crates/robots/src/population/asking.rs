@@ -59,7 +59,7 @@ impl Population {
         let child = self.waiting.pop_front()?;
         let chooser = Chooser::new(&self.spec, &self.model, &self.setting, &self.schedule, child.due);
         let random = SplitMix64::for_purpose(self.setting.seed ^ EMBEDDED, child.serial);
-        let (object, kind) = chooser.embedded(&child.name, random)?;
+        let (object, kind) = chooser.embedded(&child.name, child.asked, random)?;
         self.launcher.give_way(&self.schedule);
         let robot = self.pages.get(child.page)?.robot;
         let flight = Flight {
@@ -105,8 +105,8 @@ impl Population {
             }
             (page.objects, page.pending) = (page.objects + 1, page.pending + 1);
             let serial = serial(flight.nth, Some(index as u64));
-            let (page, repeat) = (flight.page, flight.repeat);
-            self.waiting.push_back(Child { name, due: done, page, repeat, serial });
+            let (page, repeat, asked) = (flight.page, flight.repeat, flight.kind);
+            self.waiting.push_back(Child { name, due: done, page, repeat, asked, serial });
         }
     }
 

@@ -92,10 +92,11 @@ impl<'a> Chooser<'a> {
                 wanted && !repeat,
             ));
         }
-        let drawn = self.kind(&object, method == Drawn::Head, &mut random);
+        let drawn = if method == Drawn::Head { method } else { self.drawn(random.unit()) };
         // What a page embeds is marked as a repeat when its page is one: it must have come with the first.
         let is_first_page = !repeat && object.embedded().len() > 0;
-        let kind = if is_first_page { RequestKind::Basic } else { drawn };
+        let drawn = if is_first_page && !drawn.brings_the_whole() { Drawn::Basic } else { drawn };
+        let kind = self.kind(&object, drawn, &mut random);
         Some((Choice { object, kind, repeat, robot, sends: 0 }, wanted && !repeat))
     }
 
@@ -109,10 +110,20 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// A request for an embedded object of a page.
-    pub(super) fn embedded(&self, name: &Name, mut random: SplitMix64) -> Option<(Object, RequestKind)> {
+    /// A request for an embedded object of a page: it is made as its page's was, as Web Polygraph does, but that
+    /// a range is the page's own and each may be broken off.
+    pub(super) fn embedded(
+        &self,
+        name: &Name,
+        page: RequestKind,
+        mut random: SplitMix64,
+    ) -> Option<(Object, RequestKind)> {
         let object = self.model.object(name)?;
-        let kind = self.kind(&object, false, &mut random);
+        let drawn = match self.drawn(random.unit()) {
+            Drawn::Abort => Drawn::Abort,
+            _ => Drawn::inherited(page),
+        };
+        let kind = self.kind(&object, drawn, &mut random);
         Some((object, kind))
     }
 
@@ -140,13 +151,10 @@ impl<'a> Chooser<'a> {
     }
 
     /// How an object is asked for: what it cannot be asked for, it is asked for plainly.
-    fn kind(&self, object: &Object, head: bool, random: &mut SplitMix64) -> RequestKind {
-        let drawn = self.drawn(random.unit());
-        if head {
-            return RequestKind::Head;
-        }
+    fn kind(&self, object: &Object, drawn: Drawn, random: &mut SplitMix64) -> RequestKind {
         let dated = || object.at(self.unix_secs).last_modified.is_some();
         match drawn {
+            Drawn::Head => RequestKind::Head,
             Drawn::Ims200 if dated() => RequestKind::Ims200,
             Drawn::Ims304 if dated() => RequestKind::Ims304,
             Drawn::Reload => RequestKind::Reload,
@@ -192,6 +200,26 @@ enum Drawn {
     Etag304,
     Head,
     Post,
+}
+
+impl Drawn {
+    /// What a page's embedded objects have of the way in which it was asked for. Where that brought no body nothing
+    /// is embedded.
+    const fn inherited(page: RequestKind) -> Self {
+        match page {
+            RequestKind::Ims200 => Self::Ims200,
+            RequestKind::Ims304 => Self::Ims304,
+            RequestKind::Reload => Self::Reload,
+            RequestKind::Etag200 => Self::Etag200,
+            RequestKind::Etag304 => Self::Etag304,
+            _ => Self::Basic,
+        }
+    }
+
+    /// Whether the answer of an origin is the whole object.
+    const fn brings_the_whole(self) -> bool {
+        matches!(self, Self::Basic | Self::Ims200 | Self::Reload | Self::Etag200)
+    }
 }
 
 /// From anywhere in the body to anywhere behind that.

@@ -25,6 +25,7 @@ pub use flights::{Flight, Page};
 pub use lane::Lane;
 pub use request_text::TargetForm;
 
+use crate::judge::RequestKind;
 use crate::phases::{FillGate, Finished, PartsGate, Schedule};
 use crate::spec::Spec;
 use crate::working_set::WorkingSet;
@@ -106,6 +107,8 @@ struct Child {
     due: Nanos,
     page: u32,
     repeat: bool,
+    /// How its page was asked for.
+    asked: RequestKind,
     /// Its page's number and its own in it, as one: see [`stamps::serial`].
     serial: u64,
 }
@@ -251,5 +254,11 @@ impl Population {
     /// Whether all phases are over: nothing more is asked for.
     pub fn is_over(&self) -> bool {
         self.schedule.phase().is_none()
+    }
+
+    /// Since when they are, if they are.
+    pub fn over_since(&self) -> Option<Nanos> {
+        let last = self.schedule.ended().last().map_or(Nanos::ZERO, |ended| ended.ended);
+        self.is_over().then_some(last)
     }
 }

@@ -3,6 +3,7 @@
 use super::protocol::{Fault, Order, Plan, Report};
 use super::{NO_LINK, ending};
 use crate::cgroup::Groups;
+use crate::litter::Litter;
 use bakeoff_sys::lines::Lines;
 use bakeoff_sys::process::{self, Ending, Used};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
@@ -29,6 +30,7 @@ pub(crate) struct Guardian {
     started: AtomicU32,
     groups: Groups,
     grace: Nanos,
+    litter: Litter,
     ended: bool,
 }
 
@@ -77,6 +79,7 @@ impl Guardian {
             started: AtomicU32::new(0),
             groups: Groups::default(),
             grace,
+            litter: Litter::default(),
             ended: false,
         };
         guardian.launch_next(plan)?;
@@ -86,6 +89,7 @@ impl Guardian {
     /// Starts something more, when what was started before has ended. Whoever that left behind
     /// stays.
     pub(crate) fn launch_next(&mut self, plan: Plan) -> Result<(), LaunchError> {
+        self.litter.clone_from(&plan.litter);
         self.groups = self.launch_again(plan)?;
         Ok(())
     }
@@ -97,7 +101,7 @@ impl Guardian {
             plan.env.push((name.to_owned(), value.to_owned()));
         }
         self.channel().exit = None;
-        match self.ask(&Order::Launch(plan)).map_err(LaunchError::Guardian)? {
+        match self.ask(&Order::Launch(Box::new(plan))).map_err(LaunchError::Guardian)? {
             Report::Started { pid, groups } => {
                 self.started.store(pid, Ordering::Relaxed);
                 Ok(groups)
@@ -165,6 +169,7 @@ impl Guardian {
         }
         let _ = self.process.wait(); // cannot fail for a child nobody else waits for
         let left = ending::kill_left_by(self.pid(), &self.mark, &self.groups);
+        self.litter.remove();
         farewell.unwrap_or(Farewell { killed: left.killed, left: left.left, ..Farewell::default() })
     }
 

@@ -4,6 +4,7 @@ use super::NO_LINK;
 use super::ending::{self, Ended};
 use super::protocol::{Fault, Order, Plan, Report};
 use crate::cgroup::{Group, Groups, NoGroups, Prospects};
+use crate::litter::Litter;
 use bakeoff_sys::lines::Lines;
 use bakeoff_sys::process::{self, ChildSignals, Launch};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
@@ -23,11 +24,20 @@ pub(super) fn run() -> io::Result<()> {
     let signals = ChildSignals::take()?;
     let control = Lines::of_stdin()?;
     let clock = MonotonicClock::new();
-    let mut keeper =
-        Keeper { control, signals, clock, child: None, groups: Groups::default(), grace: DEFAULT_GRACE };
+    let mut keeper = Keeper {
+        control,
+        signals,
+        clock,
+        child: None,
+        groups: Groups::default(),
+        grace: DEFAULT_GRACE,
+        litter: Litter::default(),
+    };
     let told = keeper.listen();
     let ended = keeper.end_all();
-    if told? == Farewell::Asked { keeper.say(&ended) } else { Ok(()) }
+    let said = if matches!(told, Ok(Farewell::Asked)) { keeper.say(&ended) } else { told.map(|_| ()) };
+    keeper.litter.remove();
+    said
 }
 
 /// Why the guardian stops listening.
@@ -46,6 +56,7 @@ struct Keeper {
     child: Option<Child>,
     groups: Groups,
     grace: Nanos,
+    litter: Litter,
 }
 
 struct Child {
@@ -69,7 +80,7 @@ impl Keeper {
             }
             while let Some(order) = self.next_order()? {
                 match order {
-                    Order::Launch(plan) => self.launch(plan)?,
+                    Order::Launch(plan) => self.launch(*plan)?,
                     Order::Reaped => self.say(&Report::Reaped(process::children_used()?.into()))?,
                     Order::Kill => self.kill_all()?,
                     Order::Stop => return Ok(Farewell::Asked),
@@ -100,6 +111,7 @@ impl Keeper {
 
     fn launch(&mut self, plan: Plan) -> io::Result<()> {
         self.grace = Nanos::from_millis(plan.grace_ms);
+        self.litter.clone_from(&plan.litter);
         let report = match self.start(plan) {
             Ok(report) => report,
             Err(failed) => failed,

@@ -6,6 +6,7 @@
 
 use crate::cgroup::{Ceiling, Groups};
 use crate::cpu::CpuChoice;
+use crate::litter::Litter;
 use bakeoff_sys::process::{Ending, Used, User};
 use bakeoff_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "kebab-case")]
 pub(crate) enum Order {
-    Launch(Plan),
+    Launch(Box<Plan>),
     /// What did all processes you have reaped use?
     Reaped,
     /// Kill everything at once, answer `Killed`, stay.
@@ -41,6 +42,8 @@ pub(crate) struct Plan {
     pub(crate) own_mounts: bool,
     /// How long the subject may take to end when asked.
     pub(crate) grace_ms: u64,
+    /// What is of no use when it has ended, whoever ended it.
+    pub(crate) litter: Litter,
 }
 
 impl Plan {

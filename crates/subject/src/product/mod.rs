@@ -33,6 +33,7 @@ pub use store::{StoreError, StoreReading, StoresIn, store};
 use crate::SubjectError;
 use crate::config::{ConfigError, Substitutions, demand_port};
 use crate::context::Context;
+use crate::litter::Litter;
 use crate::program::{self, Place, Recipe, Subject};
 use crate::user::Runner;
 use std::path::{Path, PathBuf};
@@ -270,7 +271,8 @@ impl Subject for ProxySpec {
             return Err(SubjectError::Proxy { arm: place.arm(), product, refusal });
         }
         let recipe = (self.product.row().front)(self, place)?;
-        Ok(Recipe { cwd: place.dir.clone(), litter: Some(place.dir.join(CACHE)), ..recipe })
+        let litter = Litter { dir: Some(place.dir.join(CACHE)), ..recipe.litter };
+        Ok(Recipe { cwd: place.dir.clone(), litter, ..recipe })
     }
 }
 

@@ -11,8 +11,10 @@ use super::{CACHE, ProxyMode, ProxySpec, Row};
 use super::{descriptors, make_dir, program, users_text, version};
 use crate::SubjectError;
 use crate::config::sets;
+use crate::litter::Litter;
 use crate::program::{Place, Recipe};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(super) const ROW: Row = Row {
     label: "squid",
@@ -51,19 +53,28 @@ fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
         let words = words.iter().map(|&word| word.to_owned());
         std::iter::once(squid.display().to_string()).chain(words).collect::<Vec<String>>()
     };
+    let service = service_name();
     let mut before = Vec::new();
     if sets(&config, "cache_dir") {
         make_dir(place, CACHE)?;
-        before.push(start(&["-N", "-z", "-f", &file]));
+        before.push(start(&["-N", "-n", &service, "-z", "-f", &file]));
     }
     Ok(Recipe {
-        argv: start(&["-N", "-f", &file]),
+        argv: start(&["-N", "-n", &service, "-f", &file]),
+        litter: Litter { shared: Some(format!("{service}-")), ..Litter::default() },
         before,
         version: version(&squid, "-v", "Squid Cache: Version ").map(|number| format!("squid/{number}")),
         config: Some(config),
         logs: vec![place.dir.join("cache.log")],
         ..Recipe::default()
     })
+}
+
+/// What Squid calls its shared memory after: with one name, none can start beside another, nor where another
+/// user's was killed. It may have 32 letters and digits.
+fn service_name() -> String {
+    static STARTS: AtomicU64 = AtomicU64::new(0);
+    format!("bakeoff{}n{}", std::process::id(), STARTS.fetch_add(1, Ordering::Relaxed))
 }
 
 /// `refresh_pattern . 0 0% 0`: no freshness by guess. `vhost` comes with `accel`: the URL that an

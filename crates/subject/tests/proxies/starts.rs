@@ -5,6 +5,7 @@ use crate::stage::{get, has, on_disk, spec, start, until};
 use crate::support::{Yard, runs_unprivileged};
 use bakeoff_subject::{Product, ProxyMode, ProxyRefusal, ProxySpec, SubjectError, read_store};
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 
 /// A port nobody listens on.
 fn nobody() -> SocketAddr {
@@ -77,5 +78,41 @@ fn users_configurations_are_taken() {
         assert!(reading.capacity_bytes > 5_000, "{product:?}: {reading:?}");
         runs_unprivileged(&running.processes());
         assert_eq!(running.stop().killed, 0, "{product:?}");
+    }
+}
+
+/// Shared memory of the service with which a Squid was started.
+fn shared_memory(command_line: &[String]) -> Vec<String> {
+    let service = command_line.iter().skip_while(|word| *word != "-n").nth(1).unwrap();
+    let service = format!("{service}-");
+    let names = std::fs::read_dir("/dev/shm").unwrap().map(|entry| entry.unwrap().file_name());
+    names.map(|name| name.into_string().unwrap()).filter(|name| name.starts_with(&service)).collect()
+}
+
+/// Whatever another Squid has in shared memory, running or killed, is no matter to ours, and ours leave nothing.
+#[test]
+fn squids_start_beside_each_other_and_leave_no_shared_memory() {
+    if !has(Product::Squid, "squids_start_beside_each_other_and_leave_no_shared_memory") {
+        return;
+    }
+    let (yard, spec) =
+        (Yard::new(), ProxySpec { origin: nobody(), ..spec(Product::Squid, ProxyMode::Reverse) });
+    // What a Squid of Debian's name leaves; another's stays where it is.
+    let others = "/dev/shm/squid-cf__metadata.shm";
+    let ours = std::fs::File::create_new(others).is_ok();
+    let started = || start(&yard, &spec).unwrap_or_else(|error| panic!("{error}"));
+    let (first, second) = (started(), started());
+    let [of_first, of_second] = [&first, &second].map(|squid| squid.command_line.clone());
+    assert!(!shared_memory(&of_first).is_empty() && !shared_memory(&of_second).is_empty());
+    assert_ne!(shared_memory(&of_first), shared_memory(&of_second));
+    drop(first.kill().unwrap());
+    assert!(!shared_memory(&of_first).is_empty(), "a killed Squid leaves it");
+    first.stop();
+    second.stop();
+    assert_eq!(shared_memory(&of_first), [""; 0]);
+    assert_eq!(shared_memory(&of_second), [""; 0]);
+    assert!(Path::new(others).exists());
+    if ours {
+        std::fs::remove_file(others).unwrap();
     }
 }

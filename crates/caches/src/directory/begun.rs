@@ -1,0 +1,109 @@
+//! The run that is under way, and what is left of it when bakeoff is killed: its intervals.
+//!
+//! Measuring side, cold.
+
+use super::{DirectoryError, json, text, unreadable};
+use crate::records::{IntervalLine, PhaseLine, RunRecord, Used};
+use bakeoff_experiment::directory::ResultsDir;
+use bakeoff_robots::Spec;
+use bakeoff_robots::ledger::{Record, Scope};
+use bakeoff_robots::phases::EndReason;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The run that began last.
+const BEGUN: &str = "begun.json";
+
+/// See the module.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Begun {
+    run: u32,
+    /// Who is asked, and what for; no phases.
+    record: RunRecord,
+    phases: Vec<Planned>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Planned {
+    name: String,
+    measured: bool,
+    /// Nothing but time ends it.
+    timed: bool,
+}
+
+impl Begun {
+    pub(super) fn write(
+        dir: &ResultsDir,
+        run: u32,
+        record: RunRecord,
+        spec: &Spec,
+    ) -> Result<(), DirectoryError> {
+        let phases = spec.phases.iter().map(|phase| {
+            let goal = &phase.goal;
+            let timed = goal.duration.is_some() && goal.transactions.is_none() && goal.fill_bytes.is_none();
+            Planned { name: phase.name.clone(), measured: phase.measured, timed }
+        });
+        dir.write(BEGUN, &json(&Self { run, record, phases: phases.collect() }))
+    }
+
+    /// The run of a directory that began and did not end, as far as its intervals tell. Directories of before do not
+    /// say what began.
+    pub(super) fn left(
+        dir: &Path,
+        ended: usize,
+        intervals: &[IntervalLine],
+    ) -> Result<Option<RunRecord>, DirectoryError> {
+        if !dir.join(BEGUN).exists() {
+            return Ok(None);
+        }
+        let begun: Self =
+            serde_json::from_str(&text(dir, BEGUN)?).map_err(|why| unreadable(dir, BEGUN, why))?;
+        let of_it: Vec<&IntervalLine> = intervals.iter().filter(|line| line.run == begun.run).collect();
+        Ok((begun.run as usize == ended && !of_it.is_empty()).then(|| begun.told_by(&of_it)))
+    }
+
+    fn told_by(self, intervals: &[&IntervalLine]) -> RunRecord {
+        let mut phases: Vec<PhaseLine> = Vec::new();
+        for line in intervals {
+            match phases.last_mut().filter(|phase| phase.phase.phase == line.interval.phase) {
+                Some(phase) => append(phase, line),
+                None => {
+                    // The one before had come to its end.
+                    if let Some(before) = phases.last_mut() {
+                        before.ended = self.ends(&before.phase.phase);
+                    }
+                    phases.push(self.phase(line));
+                }
+            }
+        }
+        RunRecord { phases, of_intervals: true, ended: "it was killed".to_owned(), ..self.record }
+    }
+
+    fn planned(&self, name: &str) -> Option<&Planned> {
+        self.phases.iter().find(|planned| planned.name == name)
+    }
+
+    /// Why a phase ended that another followed, where there is but one way.
+    fn ends(&self, name: &str) -> Option<EndReason> {
+        self.planned(name).filter(|planned| planned.timed).map(|_| EndReason::Duration)
+    }
+
+    fn phase(&self, first: &IntervalLine) -> PhaseLine {
+        PhaseLine {
+            measured: self.planned(&first.interval.phase).is_some_and(|planned| planned.measured),
+            phase: Record { scope: Scope::Phase, ..first.interval.clone() },
+            ended: None,
+            used: Used { cache_cpu_ns: first.cache_cpu_ns, ..Used::default() },
+            achievable: None,
+        }
+    }
+}
+
+fn append(line: &mut PhaseLine, more: &IntervalLine) {
+    let (phase, more_of_it) = (&mut line.phase, &more.interval);
+    phase.sums.append(&more_of_it.sums);
+    (phase.number, phase.ended_ns, phase.progress) =
+        (more_of_it.number, more_of_it.ended_ns, more_of_it.progress);
+    line.used.cache_cpu_ns =
+        line.used.cache_cpu_ns.zip(more.cache_cpu_ns).map(|(before, more)| before + more);
+}
