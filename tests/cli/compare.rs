@@ -37,6 +37,33 @@ fn two_configurations_of_nginx_on_a_log() {
     yard.run(&["check", "kept.toml"]).exits(0);
 }
 
+/// Before requests said what they accept, and while no byte of the site compressed, this cost nothing and changed nothing.
+#[test]
+fn gzip_makes_texts_smaller_and_the_replies_are_checked() {
+    if !has("nginx", "gzip_makes_texts_smaller_and_the_replies_are_checked") {
+        return;
+    }
+    let yard = Yard::new();
+    yard.write("a.conf", config("", "{host}:{port}"));
+    yard.write("b.conf", config("gzip on; gzip_types *;", "{host}:{port}"));
+    let line = |path| format!("1.2.3.4 - - [10/Oct/2026:13:55:36 +0000] \"GET {path} HTTP/1.1\" 200 20000\n");
+    yard.write("access.log", ["/", "/a.css", "/b.js", "/c.jpg"].map(line).concat());
+    let args = ["compare", "--server", "nginx", "a.conf", "b.conf", "--log", "access.log", "--budget", "8s"];
+    let of = |out: &str, more: &[&str]| {
+        yard.run(&[&args[..], &["--quiet", "--out", out], more].concat()).exits(0);
+        let arms = yard.results(out)["arms"].clone();
+        assert_eq!(arms["b"]["errors"], serde_json::json!({}));
+        let [a, b] = ["a", "b"]
+            .map(|arm| arms[arm]["bytes"].as_f64().unwrap() / arms[arm]["replies"].as_f64().unwrap());
+        b / a
+    };
+    // Three of four are texts, of which a quarter is left; the image is packed again in vain.
+    let left = of("as-browsers-do", &[]);
+    assert!((0.4..0.5).contains(&left), "{left}");
+    let left = of("as-asked", &["--header", "accept-encoding: identity"]);
+    assert!((0.99..1.01).contains(&left), "{left}");
+}
+
 #[test]
 fn two_urls_with_their_pids() {
     let yard = Yard::new();

@@ -485,7 +485,7 @@ fn own_workloads(
     for name in run.plan.names() {
         let arm = run.plan.arm_of(&name);
         let own = arm.and_then(|arm| arm.slice_requests).map(|count| count as usize);
-        let Some(urls) = arm.and_then(|arm| arm.requests.urls.clone()) else {
+        let Some(urls) = arm.and_then(|arm| arm.urls.clone()) else {
             workloads.add(Share { workload: 0, own });
             continue;
         };

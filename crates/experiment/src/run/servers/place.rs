@@ -252,7 +252,7 @@ fn target(
         443 if running.tls => running.server_name.clone(),
         port => format!("{}:{port}", running.server_name),
     };
-    let headers = arm.requests.headers.iter().flat_map(|line| format!("{line}\r\n").into_bytes()).collect();
+    let headers = client.headers.iter().flat_map(|line| format!("{line}\r\n").into_bytes()).collect();
     Ok(Target {
         tls,
         reuse: client.reuse.clone(),
