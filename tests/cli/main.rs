@@ -41,6 +41,7 @@ mod run;
 mod scale;
 mod schema;
 mod servers_gone_wrong;
+mod settings;
 mod standalone;
 mod support;
 mod timed;
