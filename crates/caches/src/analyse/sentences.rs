@@ -1,7 +1,7 @@
 //! What came of it, in sentences, and what spoils figures.
 
-use super::overload;
 use super::point::telling;
+use super::{bypass, overload};
 use crate::directory::Stored;
 use crate::plan::CachePlan;
 use crate::records::RunRecord;
@@ -41,6 +41,7 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
         [] => parts.extend(at_a_rate(plan, entrant, point)),
         outages => parts.extend(outages.iter().map(back)),
     }
+    parts.extend(bypass::words(entrant));
     let faults: Vec<&str> =
         entrant.faults.iter().filter(|fault| !fault.only_counted).map(|fault| fault.label.as_str()).collect();
     parts.push(match faults.as_slice() {
