@@ -1,6 +1,8 @@
 //! What is tried on arbitrary bytes of the robots: heads that they judge, and plans that they read.
 
-use bakeoff_robots::judge::{Accepts, Asked, Came, Known, Outcome, RequestKind, Truth, Weight, judge};
+use bakeoff_robots::judge::{
+    Accepts, Asked, Came, Freshness, Known, Outcome, RequestKind, Truth, Weight, judge,
+};
 use bakeoff_robots::spec::Spec;
 use bakeoff_units::Nanos;
 
@@ -23,7 +25,8 @@ pub fn heads(data: &[u8]) {
         7 => RequestKind::Post,
         _ => RequestKind::Abort,
     };
-    let known = Known { version: 5, last_modified: Some(NOW - 500), expires: Some(NOW + 500) };
+    let freshness = Freshness::Until(NOW + 500);
+    let known = Known { version: 5, last_modified: Some(NOW - 500), etag: 0xe, freshness };
     let cachable = object & 1 == 0;
     let body_bytes = [0, 100, u64::MAX][usize::from(object >> 1) % 3];
     let asked = Asked {
@@ -32,7 +35,16 @@ pub fn heads(data: &[u8]) {
         repeat: object & 0x80 != 0,
         accepts: [Accepts::Anything, Accepts::Gzip, Accepts::Identity][usize::from(object >> 5) % 3],
         id: b"w1",
-        truth: Truth { body_bytes, cachable, gzip: object & 0x20 != 0, at_sent: known, at_done: known },
+        media_type: b"text/plain",
+        truth: Truth {
+            body_bytes,
+            cachable,
+            gzip: object & 0x20 != 0,
+            at_sent: known,
+            between: known,
+            at_done: known,
+        },
+        begun_unix: Nanos::from_secs(NOW - 60),
         sent_unix: Nanos::from_secs(NOW),
         done_unix: Nanos::from_secs(NOW + 1),
     };

@@ -11,6 +11,7 @@ fn an_output_directory_that_cannot_be_made() {
     for out in ["/proc/bakeoff-results", "file", "file/below"] {
         let said = yard.run(&["run", "plan.toml", "--out", out]).exits(3);
         let said = said.says(&[out, "cannot be written", "--out"]);
+        assert!(!said.stderr.contains("make room"), "{}", said.stderr);
         assert_eq!(said.stdout, "");
     }
 }
@@ -43,6 +44,7 @@ fn a_disk_that_fills_up_in_the_middle_loses_one_slice_at_most() {
     let said = yard.ended(yard.start(yard.shell(line, &["run", "plan.toml", "--out", "out"]))).exits(3);
     let said = said.says(&["slices.jsonl", "cannot be written", "make room"]);
     assert_eq!(said.last_line(), "results: out");
+    assert!(said.stdout.contains("PARTIAL RESULTS: a subject or the machine failed"), "{}", said.stdout);
     let slices = yard.read("out/slices.jsonl");
     assert!(slices.ends_with('\n') && slices.lines().count() >= 3, "{} bytes", slices.len());
     for line in slices.lines() {

@@ -9,6 +9,7 @@
 mod bake_off_plans;
 mod batching;
 mod caches;
+mod cheats;
 mod codings;
 mod compare;
 mod compare_results;

@@ -132,7 +132,9 @@ fn ctrl_c_before_the_first_slice_leaves_nothing_running() {
         if below >= 6 { Ok(()) } else { Err(format!("{below} processes")) }
     });
     signal("INT", &pid.to_string());
-    yard.ended(started).exits(130).says(&["interrupted"]);
+    let said = yard.ended(started).exits(130).says(&["nothing was measured"]);
+    assert!(!said.stderr.contains("--resume") && !yard.path("out").exists(), "{}", said.stderr);
+    yard.run(&["report", "."]).exits(2).says(&[". is no results directory"]);
 }
 
 #[test]

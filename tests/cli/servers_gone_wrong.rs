@@ -15,7 +15,8 @@ fn against(yard: &Yard, mode: &str, more: &str) -> Ended {
     // One start of each: with more, most of what a server is asked for is not measured.
     yard.write("plan.toml", plan("restart_every = 0", GET, &arms));
     let said = yard.run(&["run", "plan.toml", "--out", "out"]);
-    assert_eq!(said.last_line(), "results: out");
+    // What was printed, or measured, is kept; else there is no directory.
+    assert_eq!(said.last_line() == "results: out", yard.path("out").exists());
     said
 }
 
@@ -56,7 +57,13 @@ fn nginx_that_is_not_installed() {
 #[test]
 fn one_that_dies_at_the_start_is_quoted() {
     let said = against(&Yard::new(), "die-at-start", "").exits(3);
-    said.says(&["arm `bad`", "ended before it was ready", "exit status 7", "no settings found"]);
+    said.says(&[
+        "arm `bad`",
+        "ended before it was ready",
+        "exit status 7",
+        "no settings found",
+        "out/logs/bad",
+    ]);
 }
 
 #[test]
@@ -70,7 +77,9 @@ fn one_that_is_never_ready_is_quoted() {
 fn one_that_dies_in_the_middle_is_quoted_and_what_was_measured_is_kept() {
     let yard = Yard::new();
     let said = against(&yard, "die-after 500", "").exits(3);
-    let said = said.says(&["arm `bad`", "ended during the run", "exit status 9", "out of cheese"]);
+    let said =
+        said.says(&["arm `bad`", "ended during the run", "exit status 9", "out of cheese", "out/logs/bad"]);
+    assert!(yard.read("out/logs/bad/stderr.log").contains("out of cheese"));
     assert!(said.stdout.contains("what does bad cost?"), "the partial report:\n{}", said.stdout);
     let results = contract::kept(&yard, "out", &["plain", "bad"], "subject_cpu_per_request");
     assert_eq!(results["stopped_by"], "failed");

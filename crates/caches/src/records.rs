@@ -130,6 +130,9 @@ pub struct RunRecord {
     pub store_unreadable: Option<String>,
     /// Why it ended, in words.
     pub ended: String,
+    /// Hits that ended before any fetch of their object had, where requests were kept.
+    #[serde(default)]
+    pub hits_before_fetch: u64,
     /// Why it was broken off or says nothing, if so. Its phases are what was measured until then, the last
     /// of them cut short.
     pub failed: Option<String>,
@@ -312,6 +315,7 @@ impl RunRecord {
             store: None,
             store_unreadable: None,
             ended: String::new(),
+            hits_before_fetch: 0,
             failed: None,
             lateness_p99_ns: 0,
             robots_busy: 0.0,
@@ -352,6 +356,18 @@ pub struct Used {
     pub origin_validations: u64,
     /// Bytes of bodies that it has sent.
     pub origin_body_bytes: u64,
+    /// Whose requests it has answered; `None` in older directories, and of an origin that was started anew.
+    #[serde(default)]
+    pub origin_heard: Option<OriginHeard>,
+}
+
+/// Requests about objects that the origin has answered, by their stamps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OriginHeard {
+    /// Those whose stamp had not been answered before: one for each request of a robot that came through.
+    pub asks: u64,
+    /// Those whose stamp had been, or that had none.
+    pub unasked: u64,
 }
 
 /// A store's gauge.

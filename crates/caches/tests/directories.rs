@@ -75,6 +75,7 @@ fn run(hits: u64) -> RunRecord {
         store: None,
         store_unreadable: None,
         ended: "its time was over".to_owned(),
+        hits_before_fetch: 0,
         failed: None,
         lateness_p99_ns: 1_000,
         robots_busy: 0.1,
@@ -86,6 +87,22 @@ fn run(hits: u64) -> RunRecord {
         without: Vec::new(),
         of_intervals: false,
     }
+}
+
+fn sentence(run: &RunRecord) -> String {
+    results_of("polymix-1", std::slice::from_ref(run)).entrants[0].sentence.clone()
+}
+
+#[test]
+fn no_faults_is_said_only_where_no_request_failed() {
+    assert!(sentence(&run(3_300)).ends_with("; no faults"));
+    let mut broken = run(3_300);
+    broken.phases[0].phase.sums.errors = [("truncated".to_owned(), 66), ("reset".to_owned(), 6)].into();
+    let said = sentence(&broken);
+    assert!(said.ends_with("; 1.2 % of the requests got no whole reply, most often truncated"), "{said}");
+    // What was under way when bakeoff broke off is its own affair.
+    broken.phases[0].phase.sums.errors = [("cut-off".to_owned(), 6)].into();
+    assert!(sentence(&broken).ends_with("; no faults"));
 }
 
 #[test]

@@ -257,6 +257,10 @@ pub(crate) struct WorkArgs {
     /// Path to ask for when there is no log; may be given more than once [default: /]
     #[arg(long = "path", value_name = "PATH", conflicts_with = "log")]
     pub(crate) paths: Vec<String>,
+    /// Header line of every request, `Name: value`; may be given more than once. `Accept-Encoding` is sent without being
+    /// asked for: to URLs as browsers do, to servers started here `gzip`, which is unpacked and checked
+    #[arg(long = "header", short = 'H', value_name = "LINE")]
+    pub(crate) headers: Vec<String>,
 }
 
 /// What else is known of running servers.

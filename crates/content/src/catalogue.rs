@@ -5,7 +5,7 @@
 //! from either. Owns the index rule: a directory's own page is its `index.html`, and is found
 //! under the directory's name with and without the slash at its end.
 //!
-//! Paths are decoded and without query. An object's bytes follow from its path and size alone.
+//! Paths are decoded and without query. An object's bytes follow from its path, its size and how far it compresses.
 
 use crate::{Body, ObjectId};
 use std::borrow::Cow;
@@ -24,8 +24,8 @@ const INDEX: &[u8] = b"index.html";
 /// The objects of a site.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
-    /// Path to size, in the order of paths.
-    objects: BTreeMap<Box<[u8]>, u64>,
+    /// In the order of paths.
+    objects: BTreeMap<Box<[u8]>, Body>,
     /// Every name an object answers to; an object's own path beats another's directory name.
     names: HashMap<Box<[u8]>, Body>,
 }
@@ -51,17 +51,22 @@ impl Catalogue {
     /// Adds the object of this path (`/` first, decoded); one that ends in a slash means the
     /// directory's index. A path that is there already takes the new size.
     pub fn insert(&mut self, path: &[u8], size: u64) -> Body {
+        self.insert_compressible(path, size, 0)
+    }
+
+    /// The same of an object with so much filler, as [`Body::compressible`] has it.
+    pub fn insert_compressible(&mut self, path: &[u8], size: u64, percent: u8) -> Body {
         let mut path = normal_path(path).into_owned();
         if path.last().is_none_or(|&b| b == b'/') {
             path.extend_from_slice(INDEX);
         }
-        let body = Body::new(ObjectId::of_name(&path), size);
+        let body = Body::compressible(ObjectId::of_name(&path), size, percent);
         if let Some(directory) = path.strip_suffix(INDEX).filter(|directory| directory.ends_with(b"/")) {
             self.alias(directory, body);
             self.alias(&directory[..directory.len() - 1], body);
         }
         self.names.insert(path.clone().into(), body);
-        self.objects.insert(path.into(), size);
+        self.objects.insert(path.into(), body);
         body
     }
 
@@ -85,7 +90,7 @@ impl Catalogue {
 
     /// Paths and bodies in the order of paths.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], Body)> {
-        self.objects.iter().map(|(path, size)| (&**path, Body::new(ObjectId::of_name(path), *size)))
+        self.objects.iter().map(|(path, body)| (&**path, *body))
     }
 
     /// How many objects there are.
@@ -98,13 +103,16 @@ impl Catalogue {
         self.objects.is_empty()
     }
 
-    /// One line an object: size, tab, percent-encoded path.
+    /// One line an object: size, tab, percent-encoded path; of a compressible one, tab, percent of filler.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
-        for (path, size) in &self.objects {
-            text.push_str(&size.to_string());
+        for (path, body) in &self.objects {
+            text.push_str(&body.len().to_string());
             text.push('\t');
             encode(path, &mut text);
+            if body.filler_percent() > 0 {
+                text.push_str(&format!("\t{}", body.filler_percent()));
+            }
             text.push('\n');
         }
         text
@@ -119,9 +127,13 @@ impl Catalogue {
         for (at, line) in text.lines().enumerate() {
             let error = |expected| CatalogueError { line: at + 1, expected };
             let (size, path) = line.split_once('\t').ok_or(error("size, tab, path"))?;
+            let (path, percent) = path.split_once('\t').unwrap_or((path, "0"));
+            let percent = percent.parse().ok().filter(|percent| *percent <= 100);
+            let percent = percent.ok_or(error("a percent from 0 to 100 behind the second tab"))?;
             let size = size.parse().map_err(|_| error("a size in bytes before the tab"))?;
             let path = decode(path.as_bytes()).filter(|path| path.first() == Some(&b'/'));
-            catalogue.insert(&path.ok_or(error("a percent-encoded path that starts with /"))?, size);
+            let path = path.ok_or(error("a percent-encoded path that starts with /"))?;
+            catalogue.insert_compressible(&path, size, percent);
         }
         Ok(catalogue)
     }
@@ -214,12 +226,18 @@ mod tests {
         for (path, size) in [(&b"/"[..], 0), (b"/a b/\xff\t\n%", u64::MAX), (b"/x.html", 7)] {
             site.insert(path, size);
         }
+        site.insert_compressible(b"/z.css", 9, 75);
         let text = site.to_text();
-        assert_eq!(text, "18446744073709551615\t/a%20b/%FF%09%0A%25\n0\t/index.html\n7\t/x.html\n");
+        assert_eq!(
+            text,
+            "18446744073709551615\t/a%20b/%FF%09%0A%25\n0\t/index.html\n7\t/x.html\n9\t/z.css\t75\n"
+        );
         let again = Catalogue::from_text(&text).unwrap();
         assert_eq!(again.to_text(), text);
-        assert_eq!(again.get(b"/a b/\xff\t\n%"), site.get(b"/a b/\xff\t\n%"));
-        for wrong in ["/a", "x\t/a", "1\ta", "1\t/%2", "1\t/%zz"] {
+        for path in [&b"/a b/\xff\t\n%"[..], b"/z.css"] {
+            assert_eq!(again.get(path), site.get(path));
+        }
+        for wrong in ["/a", "x\t/a", "1\t/a\tx", "1\t/a\t101", "1\ta", "1\t/%2", "1\t/%zz"] {
             assert_eq!(Catalogue::from_text(wrong).unwrap_err().line, 1, "{wrong}");
         }
     }

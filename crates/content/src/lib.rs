@@ -80,6 +80,11 @@ impl Body {
         self.len
     }
 
+    /// Share of the bytes that are filler, in percent.
+    pub(crate) const fn filler_percent(&self) -> u8 {
+        self.filler_percent
+    }
+
     /// Whether there are no bytes at all.
     pub const fn is_empty(&self) -> bool {
         self.len == 0

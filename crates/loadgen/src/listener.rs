@@ -19,6 +19,13 @@ pub trait Listener {
     /// for ever otherwise.
     fn ended(&mut self, ended: &Ended<'_>);
 
+    /// A request that has waited for a connection of its robot's own is sent only now: its header lines
+    /// ([`Ask::headers`]) if they are to be written anew, as they speak of the time at which it is sent.
+    fn sending(&mut self, ticket: u32, now: Nanos) -> Option<&[u8]> {
+        let _ = (ticket, now);
+        None
+    }
+
     /// Whether to go on, asked often and at least every 50 milliseconds; `now` is the time since the job's
     /// start.
     fn course(&mut self, now: Nanos) -> Course {
@@ -61,6 +68,8 @@ pub struct Ended<'a> {
     pub result: Result<Reply<'a>, ErrorClass>,
     /// Its connection had carried requests before.
     pub reused: bool,
+    /// It was sent twice: the first time over a kept connection that turned out to be closed.
+    pub resent: bool,
     /// The head of the reply as it came, final status line and fields; empty where there was none. Also of
     /// a reply that was not as expected.
     pub head: &'a [u8],

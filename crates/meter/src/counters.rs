@@ -15,6 +15,9 @@ pub struct Counters {
     pub replies: u64,
     /// Failures by class; `requests == replies + sum of errors + sum of refused + cut`.
     pub errors: BTreeMap<String, u64>,
+    /// The first failure of each class: what was asked for, and what came.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub examples: BTreeMap<String, String>,
     /// Requests that were refused in a way that the plan names, by status or class: no failures, and no replies. Every name of
     /// the plan is there, also with 0.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -254,6 +257,13 @@ impl Counters {
         })
     }
 
+    /// The class with most failures: how many, and the first of them.
+    pub fn most_failures(&self) -> Option<String> {
+        let (class, count) = self.errors.iter().max_by_key(|(_, count)| **count)?;
+        let example = self.examples.get(class).map_or(String::new(), |words| format!(", such as {words}"));
+        Some(format!("{class} ({count} times{example})"))
+    }
+
     /// Adds a further part of the same slice: counts and times add up, shares are means by wall time, what is a state is
     /// the later one's.
     pub fn add_part(&mut self, part: &Self) {
@@ -288,6 +298,9 @@ impl Counters {
         self.memory_limit_hits = sum(self.memory_limit_hits, part.memory_limit_hits);
         for (class, count) in &part.errors {
             *self.errors.entry(class.clone()).or_default() += count;
+        }
+        for (class, words) in &part.examples {
+            self.examples.entry(class.clone()).or_insert_with(|| words.clone());
         }
         for (name, count) in &part.refused {
             *self.refused.entry(name.clone()).or_default() += count;

@@ -180,7 +180,7 @@ impl ErrorClass {
             Self::StreamReset => "The server ends streams: its error log or its limits may say why.",
             Self::ServerError => "The server fails: its error log may say why.",
             Self::WrongStatus | Self::WrongLength | Self::WrongBody => {
-                "The server does not serve the site of the workload: use {root} in its configuration."
+                "The workload's site lies at {root}, and its files must come as they are: does the configuration say so?"
             }
             Self::CutOff => "The run ended, or was broken off, before these had their replies.",
         }

@@ -46,6 +46,7 @@ pub struct Recorder {
     pub counters: Counters,
     statuses: StatusCounts,
     errors: [u64; ErrorClass::ALL.len()],
+    examples: BTreeMap<ErrorClass, String>,
     refused: BTreeMap<Refusal, u64>,
 }
 
@@ -118,6 +119,13 @@ impl Recorder {
         self.errors[class as usize] += 1;
     }
 
+    /// The first failure of a class, which has just been counted, in words.
+    pub fn example(&mut self, class: ErrorClass, words: impl FnOnce() -> String) {
+        if self.errors[class as usize] == 1 {
+            self.examples.entry(class).or_insert_with(words);
+        }
+    }
+
     /// A request that was refused, in a way that was asked for. Its time enters no histogram.
     pub fn refused(&mut self, refusal: Refusal) {
         self.counters.requests += 1;
@@ -152,6 +160,9 @@ impl Recorder {
         for (sum, more) in self.errors.iter_mut().zip(other.errors) {
             *sum += more;
         }
+        for (class, words) in &other.examples {
+            self.examples.entry(*class).or_insert_with(|| words.clone());
+        }
         for (refusal, more) in &other.refused {
             *self.refused.entry(*refusal).or_default() += more;
         }
@@ -165,6 +176,8 @@ impl Recorder {
         for class in ErrorClass::ALL.into_iter().filter(|class| self.errors[*class as usize] > 0) {
             self.counters.errors.insert(class.as_str().to_owned(), self.errors[class as usize]);
         }
+        self.counters.examples =
+            self.examples.into_iter().map(|(class, words)| (class.as_str().to_owned(), words)).collect();
         self.counters.refused =
             self.refused.iter().map(|(refusal, count)| (refusal.label(), *count)).collect();
         (self.times, self.counters)

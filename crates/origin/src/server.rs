@@ -10,7 +10,7 @@ use crate::tally::{Counters, Everyone, Tally, sum};
 use crate::waiting::Waiting;
 use crate::worker::{Wanted, Worker};
 use crate::workspace::Workspace;
-use crate::world::{OfAll, World, WorldWorkspace};
+use crate::world::{Asked, OfAll, World, WorldWorkspace};
 use bakeoff_content::Catalogue;
 use bakeoff_sys::driver::Driver;
 use bakeoff_sys::net;
@@ -105,13 +105,18 @@ impl Origin {
         let idle_timeout = world.as_ref().and_then(|world| world.idle_timeout);
         let waiting = Arc::new(Waiting::default());
         let barrier = Arc::<Mutex<Barrier>>::default();
+        let asked = Arc::<Asked>::default();
         let threads: Everyone = listeners.iter().map(|_| Arc::<Counters>::default()).collect();
         for (index, (listener, counters)) in listeners.into_iter().zip(&*threads).enumerate() {
             let workspace = Workspace::new(site.clone(), counters.clone(), options.burn.map(Burner::new));
             let heads = |caches| Heads::for_caches(caches, index, threads.len());
             let workspace = workspace.with_heads(options.for_caches.map_or_else(Heads::new, heads));
-            let of_all =
-                OfAll { waiting: waiting.clone(), everyone: threads.clone(), barrier: barrier.clone() };
+            let of_all = OfAll {
+                waiting: waiting.clone(),
+                everyone: threads.clone(),
+                asked: asked.clone(),
+                barrier: barrier.clone(),
+            };
             let of_thread = |world| WorldWorkspace::new(world, of_all, index as u64);
             let workspace = workspace.with_world(world.clone().map(of_thread));
             let driver = Driver::new(MonotonicClock::new())?;

@@ -30,6 +30,10 @@ pub struct Tally {
     pub late_at_most: Nanos,
     /// Connections taken.
     pub connections: u64,
+    /// Of the requests, those about objects of a world whose stamp had not been answered before.
+    pub asks: u64,
+    /// Of the requests, the others about objects of a world.
+    pub unasked: u64,
     /// CPU burned as asked for, from samples.
     pub burned: Nanos,
     /// How many connections ended for reasons other than the client's wish: label and number, in the
@@ -50,6 +54,8 @@ pub(crate) struct Counters {
     not_modified: AtomicU64,
     late_ns: AtomicU64,
     connections: AtomicU64,
+    asks: AtomicU64,
+    unasked: AtomicU64,
     burned_ns: AtomicU64,
     endings: Mutex<BTreeMap<&'static str, u64>>,
     pub(crate) busy_samples: Mutex<BusySamples>,
@@ -58,6 +64,11 @@ pub(crate) struct Counters {
 impl Counters {
     pub(crate) fn request(&self) {
         add(&self.requests, 1);
+    }
+
+    /// A request about an object of a world, by whether its stamp is answered for the first time.
+    pub(crate) fn asked(&self, is_first: bool) {
+        add(if is_first { &self.asks } else { &self.unasked }, 1);
     }
 
     pub(crate) fn sent(&self, account: Account) {
@@ -108,6 +119,8 @@ impl Tally {
             validations: self.not_modified,
             body_bytes: self.body_bytes,
             connections: self.connections,
+            asks: self.asks,
+            unasked: self.unasked,
         }
     }
 }
@@ -123,6 +136,8 @@ pub(crate) fn sum<'c>(threads: impl IntoIterator<Item = &'c Counters>) -> Tally 
         tally.not_modified += counters.not_modified.load(Relaxed);
         tally.late_at_most = tally.late_at_most.max(Nanos::new(counters.late_ns.load(Relaxed)));
         tally.connections += counters.connections.load(Relaxed);
+        tally.asks += counters.asks.load(Relaxed);
+        tally.unasked += counters.unasked.load(Relaxed);
         tally.burned += Nanos::new(counters.burned_ns.load(Relaxed));
         if let Ok(own) = counters.endings.lock() {
             for (label, number) in own.iter() {
@@ -145,6 +160,9 @@ mod tests {
         two.request();
         two.sent(Account { replies: 3, body_bytes: 50 });
         one.connection();
+        one.asked(true);
+        two.asked(true);
+        two.asked(false);
         one.not_modified();
         two.not_modified();
         one.late(Nanos::new(7));
@@ -155,6 +173,7 @@ mod tests {
         two.ended(Ending::BadRequest);
         let tally = sum([&one, &two]);
         assert_eq!((tally.requests, tally.replies, tally.body_bytes, tally.connections), (2, 3, 50, 1));
+        assert_eq!((tally.asks, tally.unasked), (2, 1));
         assert_eq!((tally.not_modified, tally.late_at_most), (2, Nanos::new(7)));
         assert_eq!(tally.endings, [("malformed request", 1), ("reset by the client", 2)]);
     }

@@ -77,6 +77,7 @@ impl Workspace {
     pub(crate) fn answer_of_world(&mut self, request: &Request, going: Going) -> Content {
         self.count_and_burn();
         let Some(world) = &mut self.world else { return Content::Plain(Piece::nothing()) };
+        self.counters.asked(world.is_first(request));
         let (content, not_modified) = world.reply(request, going, self.out.bytes());
         if not_modified {
             self.counters.not_modified();

@@ -50,6 +50,7 @@ fn rule(rule: &Rule) -> String {
         (rule.hit_ratio != Some(false), "hits"),
         (rule.request_rate, "requests"),
         (rule.reply_rate, "replies"),
+        (rule.books, "books"),
     ];
     let broken: Vec<&str> = broken.iter().filter(|(holds, _)| !holds).map(|(_, word)| *word).collect();
     format!("no: {}", broken.join(", "))

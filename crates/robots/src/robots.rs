@@ -117,13 +117,16 @@ impl Robots {
     }
 
     fn judged(&self, flight: &Flight, object: &Object, ended: &Ended<'_>, came: &Came<'_>) -> Judged {
-        let (sent_unix, done_unix) = (self.population.unix(ended.sent), self.population.unix(ended.done));
+        let (sent_unix, done_unix) = (self.population.unix(flight.written), self.population.unix(ended.done));
+        let kind = self.population.model().kinds().get(object.kind);
         let asked = Asked {
             stamp: flight.stamp,
             kind: flight.kind,
             repeat: flight.repeat,
             accepts: flight.accepts,
             id: &self.id,
+            media_type: kind.map_or(b"", |kind| kind.media_type.as_bytes()),
+            begun_unix: self.population.unix(Nanos::ZERO),
             truth: Truth::of(object, sent_unix, done_unix),
             sent_unix,
             done_unix,
@@ -183,6 +186,7 @@ impl Listener for Robots {
             request_bytes: self.common_bytes + flight.words_bytes + posted_bytes(&flight),
             reply_bytes: ended.result.map_or(0, |reply| reply.head_bytes + reply.body_bytes),
             reused: ended.reused,
+            resent: ended.resent,
             id: &self.id,
             head: ended.head,
         };
@@ -201,6 +205,10 @@ impl Listener for Robots {
             self.ledger.page_ended(page.failed, page.objects, ended.done.since(page.begun));
         }
         self.follow_phases();
+    }
+
+    fn sending(&mut self, ticket: u32, now: Nanos) -> Option<&[u8]> {
+        self.population.rewrite(ticket, now)
     }
 
     fn course(&mut self, now: Nanos) -> Course {

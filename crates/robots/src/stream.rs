@@ -1,14 +1,31 @@
-//! The requests of a run, as simulations of ideal caches take them.
+//! The requests of a run, as simulations of ideal caches take them, and hits that no cache can have had.
 //!
 //! Measuring side. Owns what of a request they know; keeps none.
 
-use crate::judge::{InGzip, Outcome, RequestKind};
+use crate::judge::{Hit, InGzip, Outcome, RequestKind};
 use crate::robots::Heard;
 use bakeoff_content::mix64;
 use bakeoff_units::Nanos;
+use std::collections::HashMap;
 
 /// Tells the form in gzip from the object as it is.
 const IN_GZIP: u64 = 0x6219;
+
+/// A hit that ends so long before a fetch of its object does was not waiting for that fetch: who joins one ends with
+/// it, but for the order in which robots read what came.
+const TOGETHER: Nanos = Nanos::from_millis(250);
+
+/// Hits that ended before any fetch of their object had: whoever answered had it from elsewhere. An object without a
+/// fetch in the stream, as where all of them failed, says nothing.
+pub fn hits_before_fetch(stream: &[Request]) -> u64 {
+    let mut fetched: HashMap<u64, Nanos> = HashMap::new();
+    for fetch in stream.iter().filter(|request| !request.hit) {
+        let first = fetched.entry(fetch.object).or_insert(fetch.end);
+        *first = fetch.end.min(*first);
+    }
+    let is_early = |hit: &&Request| fetched.get(&hit.object).is_some_and(|end| hit.end + TOGETHER < *end);
+    stream.iter().filter(|request| request.hit).filter(is_early).count() as u64
+}
 
 /// One request by which a cache may have come to know an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,6 +40,8 @@ pub struct Request {
     pub end: Nanos,
     /// Whether caches may keep it.
     pub cachable: bool,
+    /// Whether its reply came from a store, without a word of the origin.
+    pub hit: bool,
     /// Whether it is in the ratios, as basic requests are. Others bring an object that is asked for later.
     pub counts: bool,
 }
@@ -43,7 +62,30 @@ impl Request {
             start: entry.sent,
             end: entry.done,
             cachable: judged.cachable,
+            hit: judged.hit == Hit::Hit,
             counts,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(object: u64, start_ms: u64, end_ms: u64, hit: bool) -> Request {
+        let (start, end) = (Nanos::from_millis(start_ms), Nanos::from_millis(end_ms));
+        Request { object, bytes: 1, start, end, cachable: true, hit, counts: true }
+    }
+
+    #[test]
+    fn a_hit_is_early_where_every_fetch_of_its_object_ends_later() {
+        let fetch = request(1, 0, 3_000, false);
+        let early = |hits: &[Request]| hits_before_fetch(&[&[fetch], hits].concat());
+        assert_eq!(early(&[request(1, 3_100, 3_110, true)]), 0);
+        assert_eq!(early(&[request(1, 500, 2_990, true)]), 0, "it joined the fetch");
+        assert_eq!(early(&[request(1, 500, 510, true)]), 1);
+        assert_eq!(early(&[request(1, 500, 510, true), request(1, 600, 610, true)]), 2, "a hit is no fetch");
+        assert_eq!(early(&[request(2, 500, 510, true)]), 0, "its fetch has failed");
+        assert_eq!(early(&[request(1, 100, 200, false), request(1, 500, 510, true)]), 0, "by a second fetch");
     }
 }

@@ -283,6 +283,22 @@ pub enum SubjectError {
     },
 }
 
+impl SubjectError {
+    /// What was printed, where that is part of it.
+    pub const fn said_mut(&mut self) -> Option<&mut LastWords> {
+        match self {
+            Self::Prepare { said, .. }
+            | Self::Layer { said, .. }
+            | Self::Proof { said, .. }
+            | Self::DiedAtStart { said, .. }
+            | Self::Died { said, .. }
+            | Self::NotReady { said, .. }
+            | Self::Stranger { said, .. } => Some(said),
+            _ => None,
+        }
+    }
+}
+
 /// The last lines a server printed, and where all of it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastWords {
@@ -300,7 +316,7 @@ impl LastWords {
 impl fmt::Display for LastWords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.lines.len() {
-            0 => write!(f, "; it printed nothing (its files are in {})", self.dir.display()),
+            0 => write!(f, "; it printed nothing"),
             n => {
                 write!(f, "; its last {n} lines (all in {}):", self.dir.display())?;
                 self.lines.iter().try_for_each(|line| write!(f, "\n    {line}"))

@@ -4,7 +4,7 @@
 //! relative to the original, or to the server's own directory, is written out in full. Line
 //! numbers stay as they are, since the server's messages name them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Rewrites the argument of each of `directives` (compared without case) to the first of `homes`
 /// that has it. A pattern counts by its directory. What is nowhere stays, for the server to name.
@@ -25,10 +25,13 @@ fn rewrite(line: &str, directives: &[&str], homes: &[&Path]) -> Option<String> {
     if name.is_empty() || name.starts_with('/') {
         return None;
     }
-    let full = homes.iter().map(|home| home.join(name)).find(|path| {
+    let is_there = |path: &PathBuf| {
         let is_pattern = name.contains(['*', '?', '[']);
         if is_pattern { path.parent().is_some_and(Path::is_dir) } else { path.exists() }
-    })?;
+    };
+    let mut places = homes.iter().map(|home| home.join(name));
+    // What is nowhere is missed where the user looks for it, and not in a directory of ours.
+    let full = places.clone().find(is_there).or_else(|| places.next())?;
     Some(format!("{}{}{}", &line[..start], full.display(), &line[start + argument.len()..]))
 }
 

@@ -21,6 +21,11 @@ pub(crate) trait Subject {
         None
     }
 
+    /// The user's own configuration, of which a copy is what it is started with.
+    fn users_config(&self) -> Option<&Path> {
+        None
+    }
+
     /// What is added to the environment of the server and of what prepares its start.
     fn environment(&self, _place: &Place<'_>) -> Result<Vec<(String, String)>, SubjectError> {
         Ok(Vec::new())
@@ -151,7 +156,7 @@ pub fn find(names: &[&str]) -> Option<PathBuf> {
 
 /// The program to start: with a `/` a path from `cwd`, else looked for as `find` does. (Left to
 /// `exec`, a directory on the `PATH` that may not be entered would hide that there is none.)
-pub(crate) fn resolve(name: &str, cwd: &Path) -> Option<String> {
+pub fn resolve(name: &str, cwd: &Path) -> Option<String> {
     let found = if name.contains('/') { Some(cwd.join(name)) } else { find(&[name]) };
     Some(found?.display().to_string())
 }

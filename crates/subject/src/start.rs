@@ -114,7 +114,8 @@ fn launch_once(
         timeout: context.start_timeout,
         interrupted: context.interrupted,
     }
-    .wait()?;
+    .wait()
+    .map_err(|error| in_users_words(error, (subject, runner.as_ref()), &recipe, context))?;
     let account = Account::of(&guardian).map_err(|source| SubjectError::Guardian {
         arm: context.arm.clone(),
         source,
@@ -145,6 +146,28 @@ fn launch_once(
         pid: None,
         again,
     })
+}
+
+/// What was said of the copy of a configuration is said of the user's own file, whose lines are the same; and who was not
+/// permitted something is named.
+fn in_users_words(
+    mut error: SubjectError,
+    (subject, runner): (&dyn Subject, Option<&Runner>),
+    recipe: &Recipe,
+    context: &Context<'_>,
+) -> SubjectError {
+    let Some(said) = error.said_mut() else { return error };
+    let is_copy = |word: &&String| fs::read_to_string(word).ok() == recipe.config;
+    if let (Some(users), Some(copy)) = (subject.users_config(), recipe.argv.iter().find(is_copy)) {
+        let users = context.at_home(users).display().to_string();
+        said.lines.iter_mut().for_each(|line| *line = line.replace(copy, &users));
+    }
+    let is_denied = said.lines.iter().any(|line| line.contains("Permission denied"));
+    if let Some(runner) = runner.filter(|_| is_denied) {
+        said.lines
+            .push(format!("(it runs as the user `{}`; {{dir}} is a directory of its own)", runner.name));
+    }
+    error
 }
 
 /// A fresh directory, a free port, and a copy of the certificate.

@@ -16,6 +16,9 @@ use crate::digits::{decimal, parse_hex16, push_decimal, push_hex16};
 /// Name of the header field.
 pub const NAME: &str = "X-Bakeoff";
 
+/// Stands behind what is said of a POST.
+const POSTED: &[u8] = b"; post";
+
 const SERIAL: &[u8] = b"serial=";
 
 /// Writes the value of a request's field.
@@ -66,10 +69,12 @@ pub struct ReplyStamp<'a> {
     pub object: &'a [u8],
     /// The object's version at that moment.
     pub version: u64,
+    /// Whether the request was a POST.
+    pub posted: bool,
 }
 
 impl<'a> ReplyStamp<'a> {
-    /// Writes the value: `made=<16 hex>; object=<id>; version=<decimal>`.
+    /// Writes the value: `made=<16 hex>; object=<id>; version=<decimal>`, behind it `; post` for a POST.
     pub fn write(&self, out: &mut Vec<u8>) {
         let (word, stamp) = match self.told {
             Told::Made(stamp) => (&b"made="[..], stamp),
@@ -81,6 +86,7 @@ impl<'a> ReplyStamp<'a> {
         out.extend_from_slice(self.object);
         out.extend_from_slice(b"; version=");
         push_decimal(self.version, out);
+        out.extend_from_slice(if self.posted { POSTED } else { b"" });
     }
 
     /// Reads a value; `None` when it is none of bakeoff's. White space around its parts and what stands behind
@@ -88,7 +94,8 @@ impl<'a> ReplyStamp<'a> {
     pub fn parse(value: &'a [u8]) -> Option<Self> {
         let (first, rest) = item(value);
         let (second, rest) = item(rest);
-        let (third, _) = item(rest);
+        let (third, rest) = item(rest);
+        let (fourth, _) = item(rest);
         let told = match first.strip_prefix(b"made=") {
             Some(stamp) => Told::Made(parse_hex16(stamp)?),
             None => Told::Valid(parse_hex16(first.strip_prefix(b"valid=")?)?),
@@ -97,7 +104,12 @@ impl<'a> ReplyStamp<'a> {
         if object.is_empty() || object.iter().any(u8::is_ascii_whitespace) {
             return None;
         }
-        Some(Self { told, object, version: decimal(third.strip_prefix(b"version=")?)? })
+        Some(Self {
+            told,
+            object,
+            version: decimal(third.strip_prefix(b"version=")?)?,
+            posted: fourth == b"post",
+        })
     }
 }
 
@@ -171,15 +183,16 @@ mod tests {
 
     #[test]
     fn replies_are_stamped_as_made_or_as_valid() {
-        let made = ReplyStamp { told: Told::Made(0xfe), object: OBJECT, version: 10 };
+        let made = ReplyStamp { told: Told::Made(0xfe), object: OBJECT, version: 10, posted: false };
         let text = "made=00000000000000fe; object=w00000000000000aa.s0001.t02.n0000000000000003; version=10";
         assert_eq!(written(&made), text);
-        let valid = ReplyStamp { told: Told::Valid(u64::MAX), object: OBJECT, version: u64::MAX };
+        let valid =
+            ReplyStamp { told: Told::Valid(u64::MAX), object: OBJECT, version: u64::MAX, posted: true };
         for stamp in [made, valid, ReplyStamp { told: Told::Made(0), version: 0, ..made }] {
             assert_eq!(ReplyStamp::parse(written(&stamp).as_bytes()), Some(stamp));
         }
         let spaced = b"  valid=000000000000000a;object=x ;\tversion=7; later=more ";
-        let expected = ReplyStamp { told: Told::Valid(10), object: b"x", version: 7 };
+        let expected = ReplyStamp { told: Told::Valid(10), object: b"x", version: 7, posted: false };
         assert_eq!(ReplyStamp::parse(spaced), Some(expected));
     }
 

@@ -21,6 +21,10 @@ pub struct Sent {
     pub body_bytes: u64,
     /// Connections taken.
     pub connections: u64,
+    /// Of the requests, those about objects of a world whose stamp had not been answered before.
+    pub asks: u64,
+    /// Of the requests, those about objects of a world that had a stamp that had been answered before, or none.
+    pub unasked: u64,
 }
 
 impl Sent {
@@ -32,6 +36,8 @@ impl Sent {
             (VALIDATIONS, self.validations),
             (BODY_BYTES, self.body_bytes),
             (CONNECTIONS, self.connections),
+            (ASKS, self.asks),
+            (UNASKED, self.unasked),
         ];
         for (name, number) in lines {
             out.extend_from_slice(name.as_bytes());
@@ -54,6 +60,8 @@ impl Sent {
             validations: figure(VALIDATIONS)?,
             body_bytes: figure(BODY_BYTES)?,
             connections: figure(CONNECTIONS)?,
+            asks: figure(ASKS)?,
+            unasked: figure(UNASKED)?,
         })
     }
 
@@ -66,6 +74,8 @@ impl Sent {
             validations: self.validations.saturating_sub(earlier.validations),
             body_bytes: self.body_bytes.saturating_sub(earlier.body_bytes),
             connections: self.connections.saturating_sub(earlier.connections),
+            asks: self.asks.saturating_sub(earlier.asks),
+            unasked: self.unasked.saturating_sub(earlier.unasked),
         }
     }
 }
@@ -75,13 +85,17 @@ const REPLIES: &str = "replies";
 const VALIDATIONS: &str = "not_modified";
 const BODY_BYTES: &str = "body_bytes";
 const CONNECTIONS: &str = "connections";
+const ASKS: &str = "asks";
+const UNASKED: &str = "unasked";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const SENT: Sent = Sent { requests: 4, replies: 3, validations: 2, body_bytes: 50, connections: 1 };
-    const TEXT: &str = "requests 4\nreplies 3\nnot_modified 2\nbody_bytes 50\nconnections 1\n";
+    const SENT: Sent =
+        Sent { requests: 4, replies: 3, validations: 2, body_bytes: 50, connections: 1, asks: 3, unasked: 1 };
+    const TEXT: &str =
+        "requests 4\nreplies 3\nnot_modified 2\nbody_bytes 50\nconnections 1\nasks 3\nunasked 1\n";
 
     #[test]
     fn an_answer_is_read_as_it_was_written() {
@@ -110,8 +124,24 @@ mod tests {
 
     #[test]
     fn what_came_since_is_never_below_nothing() {
-        let later = Sent { requests: 10, replies: 10, validations: 2, body_bytes: 70, connections: 4 };
-        let more = Sent { requests: 6, replies: 7, validations: 0, body_bytes: 20, connections: 3 };
+        let later = Sent {
+            requests: 10,
+            replies: 10,
+            validations: 2,
+            body_bytes: 70,
+            connections: 4,
+            asks: 9,
+            unasked: 1,
+        };
+        let more = Sent {
+            requests: 6,
+            replies: 7,
+            validations: 0,
+            body_bytes: 20,
+            connections: 3,
+            asks: 6,
+            unasked: 0,
+        };
         assert_eq!(later.since(&SENT), more);
         assert_eq!(SENT.since(&later), Sent::default());
     }

@@ -62,6 +62,17 @@ pub enum Expect {
 }
 
 impl Expect {
+    /// The statuses that are right for sure; `None`: any that is no failure of the server.
+    pub const fn statuses(&self) -> Option<&[u16]> {
+        match self {
+            Self::Anything | Self::Refusal => None,
+            Self::Body(_) | Self::BodyOrRedirect(_) => Some(&[200]),
+            Self::Status(status) => Some(std::slice::from_ref(status)),
+            Self::FirstBytes { .. } => Some(&[206]),
+            Self::Selected { .. } => Some(&[200, 206, 304]),
+        }
+    }
+
     /// The object that is asked for, as far as the request is for one.
     pub const fn object(&self) -> Option<Body> {
         match *self {

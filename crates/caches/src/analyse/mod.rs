@@ -2,6 +2,7 @@
 //!
 //! Measuring side, cold. Owns which figure is which; sentences are [`sentences`]'s, a rate's figures [`point`]'s.
 
+mod books;
 mod bypass;
 mod cost;
 mod downtime;
@@ -122,7 +123,9 @@ fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> E
         downtime: runs.iter().flat_map(|(_, run)| downtime::of(run)).collect(),
         cost: if is_cache { cost::of(stored, runs, &points) } else { None },
         // Without a cache everything is a miss, and nobody's.
-        faults: faults::of(runs).into_iter().filter(|fault| is_cache || !fault.only_counted).collect(),
+        faults: books::of(runs)
+            .chain(faults::of(runs).into_iter().filter(|fault| is_cache || !fault.only_counted))
+            .collect(),
         errors: faults::errors(runs),
         failed: runs.iter().rev().find_map(|(_, run)| why_failed(run)),
         store_unreadable: runs.iter().find_map(|(_, run)| run.store_unreadable.clone()),

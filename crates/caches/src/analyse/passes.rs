@@ -210,6 +210,7 @@ fn rule(points: &[&Point]) -> Option<Rule> {
         hit_ratio: a.hit_ratio.zip(b.hit_ratio).map(|(a, b)| a && b),
         request_rate: a.request_rate && b.request_rate,
         reply_rate: a.reply_rate && b.reply_rate,
+        books: a.books && b.books,
     })
 }
 

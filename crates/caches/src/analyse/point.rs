@@ -1,5 +1,6 @@
 //! The figures of a run's measured phases, from its record and its intervals.
 
+use super::books::cheats;
 use crate::chance::CHANCE;
 use crate::directory::Stored;
 use crate::plan::CachePlan;
@@ -180,6 +181,7 @@ impl Measured<'_> {
             hit_ratio: sums.document_hit_ratio().filter(|_| self.is_cache),
             requests: sums.asked,
             basic: sums.basic.count(),
+            books: cheats(self.run).is_empty(),
         })
     }
 }
@@ -193,6 +195,7 @@ struct Seen {
     hit_ratio: Option<f64>,
     requests: u64,
     basic: u64,
+    books: bool,
 }
 
 /// The rule of 1999, where the plan has runs judged by it; `asked`: what the phase asked for, per second.
@@ -210,6 +213,7 @@ fn rule(plan: &CachePlan, asked: Option<f64>, seen: &Seen) -> Option<Rule> {
         hit_ratio: seen.hit_ratio.map(|seen| (seen - ratio).abs() <= hits),
         request_rate: near(seen.request_rate),
         reply_rate: near(seen.reply_rate),
+        books: seen.books,
     })
 }
 

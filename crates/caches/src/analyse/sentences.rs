@@ -1,13 +1,14 @@
 //! What came of it, in sentences, and what spoils figures.
 
 use super::point::telling;
-use super::{bypass, overload};
+use super::{books, bypass, overload};
 use crate::directory::Stored;
 use crate::plan::CachePlan;
 use crate::records::RunRecord;
-use crate::results::{CutShort, Downtime, Entrant, Point};
+use crate::results::{CutShort, Downtime, Entrant, Fault, Point};
 use crate::scale::{FEWEST_REPLIES, SHORTEST};
 use crate::transactions::DROPPED;
+use bakeoff_meter::ErrorClass;
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_wire::parts::PartSet;
 
@@ -35,21 +36,49 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
     let Some(point) = telling(&entrant.points) else {
         return "no rate was measured".to_owned();
     };
-    // Before all: every other figure of such a rate is that of a line that grows.
-    let mut parts: Vec<String> = overload::first_words(entrant).into_iter().collect();
+    // Before all: who cheats has no other figure; and every other figure of a rate that was too much is that of a
+    // line that grows.
+    let mut parts: Vec<String> = cheats(entrant).into_iter().chain(overload::first_words(entrant)).collect();
     match entrant.downtime.as_slice() {
         [] => parts.extend(at_a_rate(plan, entrant, point)),
         outages => parts.extend(outages.iter().map(back)),
     }
     parts.extend(bypass::words(entrant));
-    let faults: Vec<&str> =
-        entrant.faults.iter().filter(|fault| !fault.only_counted).map(|fault| fault.label.as_str()).collect();
-    parts.push(match faults.as_slice() {
-        [] => "no faults".to_owned(),
-        [one] => format!("one kind of fault, {one}"),
-        [worst, ..] => format!("{} kinds of faults, most often {worst}", faults.len()),
-    });
+    parts.extend(wrongs(entrant));
     parts.join("; ")
+}
+
+/// That the books of robots and origin do not agree.
+fn cheats(entrant: &Entrant) -> Option<String> {
+    let named = entrant.faults.iter().filter(|fault| books::is_cheat(&fault.label));
+    let named: Vec<String> = named.map(|fault| format!("{} {}", fault.count, fault.label)).collect();
+    (!named.is_empty()).then(|| {
+        format!(
+            "what it gave and what the origin sent do not agree ({}): no figure of it counts",
+            named.join(", ")
+        )
+    })
+}
+
+/// What it did wrong, and which requests failed.
+fn wrongs(entrant: &Entrant) -> Vec<String> {
+    let is_wrong = |fault: &&Fault| !fault.only_counted && !books::is_cheat(&fault.label);
+    let faults: Vec<&str> =
+        entrant.faults.iter().filter(is_wrong).map(|fault| fault.label.as_str()).collect();
+    // What was under way when the run was broken off is nobody's.
+    let errors = || entrant.errors.iter().filter(|error| error.label != ErrorClass::CutOff.as_str());
+    let failed = errors().next().map(|worst| {
+        let share = 100.0 * errors().map(|error| error.share).sum::<f64>();
+        let share = if share < 0.1 { "less than 0.1 %".to_owned() } else { format!("{share:.1} %") };
+        format!("{share} of the requests got no whole reply, most often {}", worst.label)
+    });
+    let faults = match faults.as_slice() {
+        [] if failed.is_some() || entrant.faults.iter().any(|fault| books::is_cheat(&fault.label)) => None,
+        [] => Some("no faults".to_owned()),
+        [one] => Some(format!("one kind of fault, {one}")),
+        [worst, ..] => Some(format!("{} kinds of faults, most often {worst}", faults.len())),
+    };
+    faults.into_iter().chain(failed).collect()
 }
 
 /// How it stood, and what it was like at the telling rate.

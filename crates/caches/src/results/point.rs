@@ -222,11 +222,23 @@ pub struct Rule {
     pub request_rate: bool,
     /// The reply rate is.
     pub reply_rate: bool,
+    /// What robots and origin counted agrees; true in older files, where that was not looked at.
+    #[serde(default = "agrees")]
+    pub books: bool,
+}
+
+const fn agrees() -> bool {
+    true
 }
 
 impl Rule {
     /// Whether all of it holds.
     pub fn passed(&self) -> bool {
-        self.whole && self.mean && self.hit_ratio != Some(false) && self.request_rate && self.reply_rate
+        self.whole
+            && self.mean
+            && self.hit_ratio != Some(false)
+            && self.request_rate
+            && self.reply_rate
+            && self.books
     }
 }

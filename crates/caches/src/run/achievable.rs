@@ -50,6 +50,7 @@ mod tests {
             start: at(second),
             end: at(second),
             cachable: true,
+            hit: false,
             counts: true,
         };
         objects.iter().enumerate().map(of).collect()

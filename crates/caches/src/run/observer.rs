@@ -9,7 +9,7 @@ use super::power::{Power, Switched};
 use super::tally::{Tally, tally};
 use super::{CachesError, Progress};
 use crate::directory::Directory;
-use crate::records::{IntervalLine, PhaseLine, Used};
+use crate::records::{IntervalLine, OriginHeard, PhaseLine, Used};
 use bakeoff_loadgen::TlsSettings;
 use bakeoff_robots::ledger::{Record, Scope};
 use bakeoff_robots::{FillGate, Spec};
@@ -172,6 +172,8 @@ fn used(now: &Reading, before: &Reading) -> Used {
         origin_replies: sent.replies.saturating_sub(1),
         origin_validations: sent.validations,
         origin_body_bytes: sent.body_bytes,
+        origin_heard: (now.tally.requests >= before.tally.requests)
+            .then_some(OriginHeard { asks: sent.asks, unasked: sent.unasked }),
     }
 }
 
@@ -234,6 +236,8 @@ mod tests {
                 replies,
                 validations: replies / 2,
                 body_bytes: 1_000 * replies,
+                requests: replies,
+                asks: replies,
                 ..Tally::default()
             },
         };
@@ -245,6 +249,7 @@ mod tests {
         );
         assert_eq!((between.origin_replies, between.origin_validations), (20, 10));
         assert_eq!(between.origin_body_bytes, 21_000);
+        assert_eq!(between.origin_heard, Some(OriginHeard { asks: 21, unasked: 0 }));
         assert_eq!(used(&early, &late), Used { cache_cpu_ns: Some(0), ..Used::default() });
     }
 }

@@ -14,6 +14,7 @@ use crate::records::{EntrantRecord, NOBODY, PhaseLine, Purpose, RunRecord, Store
 use bakeoff_content::mix64;
 use bakeoff_content::world::Model;
 use bakeoff_meter::ErrorClass;
+use bakeoff_robots::stream::hits_before_fetch;
 use bakeoff_robots::{Lane, Spec};
 use bakeoff_subject::StoreReading;
 use bakeoff_units::{Nanos, PerSecond};
@@ -215,6 +216,7 @@ impl Bench<'_, '_> {
         }
         achievable::put(&mut ended.phases, &ended.stream, entrant.capacity_bytes);
         RunRecord {
+            hits_before_fetch: hits_before_fetch(&ended.stream),
             store,
             store_unreadable: learnt.unreadable.or(unreadable),
             ended: if failed.is_some() { BROKEN_OFF.to_owned() } else { words(&ended) },

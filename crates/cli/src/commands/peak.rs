@@ -4,20 +4,15 @@ use super::run;
 use super::sides::{Sides, quoted};
 use crate::args::{PeakArgs, RuleArgs};
 use crate::exit::Exit;
-use crate::{Failure, signals, terminal};
+use crate::{Failure, signals};
 use bakeoff_experiment::plan::Plan;
 use std::path::Path;
 
-/// Writes the plan, shows it, runs it.
+/// Writes the plan and runs it.
 pub(crate) fn peak(args: &PeakArgs) -> Result<Exit, Failure> {
     let text = plan_text(args)?;
     let plan = Plan::parse("peak", "the plan made from the command line", &text, Path::new("."))
         .map_err(Failure::usage)?;
-    if !args.output.quiet {
-        terminal::note(&format!(
-            "# The plan, to be kept and refined (it is also in the results directory):\n{text}"
-        ));
-    }
     run::experiment(&plan, &args.output, &RuleArgs::default(), &signals::interrupted())
 }
 

@@ -5,7 +5,7 @@ use crate::args::{OutputArgs, RuleArgs, RunArgs};
 use crate::exit::Exit;
 use crate::terminal::{self, Console};
 use crate::{Failure, rules, signals};
-use bakeoff_experiment::directory::{self, DirectoryError, ResultsDir, SETUP, StoppedBy, Stored};
+use bakeoff_experiment::directory::{self, DirectoryError, ResultsDir, StoppedBy, Stored};
 use bakeoff_experiment::plan::{Extent, Plan};
 use bakeoff_experiment::rule::Rule;
 use bakeoff_experiment::run::{Run, RunError};
@@ -13,6 +13,8 @@ use bakeoff_units::{Clock, MonotonicClock};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Where results lie that nobody asked to lie elsewhere.
+const RESULTS: &str = "bakeoff-results";
 /// Directories tried for runs of one name that begin in the same second.
 const SAME_SECOND: u32 = 100;
 
@@ -111,13 +113,18 @@ fn conclude(
     rules: &RuleArgs,
     interrupted: &AtomicBool,
 ) -> Result<Exit, Failure> {
-    let reported = show(dir, quiet, rules);
+    let interrupted = interrupted.load(Ordering::Relaxed);
+    let failed = result.is_err() && !interrupted;
+    let reported = show(dir, quiet, rules, failed);
     let mut ending = match &reported {
         Ok(exit) => *exit,
         Err(failure) => failure.exit,
     };
-    if interrupted.load(Ordering::Relaxed) {
-        terminal::note("interrupted; what was measured is kept and can be gone on with by --resume");
+    if interrupted {
+        terminal::note(match dir.has_begun() {
+            true => "interrupted; what was measured is kept and can be gone on with by --resume",
+            false => "interrupted before the first slice; nothing was measured",
+        });
         ending = Exit::Interrupted;
     } else if let Err(error) = result {
         terminal::complain(&error.to_string());
@@ -126,23 +133,32 @@ fn conclude(
     if let Err(failure) = reported {
         terminal::complain(&failure.message);
     }
-    report::say_where(dir.path());
+    // Who presses Ctrl-C does not ask what servers had printed.
+    if dir.has_begun() || (dir.has_logs() && !interrupted) {
+        report::say_where(dir.path());
+    } else if dir.take_back() {
+        let _ = std::fs::remove_dir(RESULTS); // if it is empty now
+    }
     Ok(ending)
 }
 
 /// Prints the report and writes its files. Printed first: a full disk takes nothing from the reader.
-fn show(dir: &ResultsDir, quiet: bool, rules: &RuleArgs) -> Result<Exit, Failure> {
-    if !dir.path().join(SETUP).exists() {
+fn show(dir: &ResultsDir, quiet: bool, rules: &RuleArgs, failed: bool) -> Result<Exit, Failure> {
+    if !dir.has_begun() {
         return Ok(Exit::Verdicts);
     }
-    let outputs =
-        report::make(directory::load(dir.path()).map_err(Failure::failed)?, rules, report::Files::Usual)?;
+    let mut stored = directory::load(dir.path()).map_err(Failure::failed)?;
+    if failed {
+        stored.stopped_by = StoppedBy::Failed; // a full disk does not take that either
+    }
+    let outputs = report::make(stored, rules, report::Files::Usual)?;
     if !quiet {
         terminal::say(&outputs.text);
     }
     outputs.write(dir)?;
     if !quiet {
-        terminal::note(&format!("report: {}", dir.path().join("report.html").display()));
+        let of = |name: &str| dir.path().join(name).display().to_string();
+        terminal::note(&format!("report: {}, of the plan {}", of("report.html"), of(directory::PLAN)));
     }
     outputs.say_rulings();
     Ok(outputs.exit)
@@ -155,7 +171,7 @@ pub(crate) fn new_dir(asked: Option<&Path>, name: &str) -> Result<ResultsDir, Fa
         Some(path) => ResultsDir::create(path),
         None => {
             let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
-            first_free(&Path::new("bakeoff-results").join(format!("{name}-{now}")))
+            first_free(&Path::new(RESULTS).join(format!("{name}-{now}")))
         }
     };
     made.map_err(|why| match why {

@@ -5,9 +5,13 @@
 use super::fronts;
 use crate::Failure;
 use crate::args::{UrlArgs, WorkArgs};
+use bakeoff_experiment::plan::suggestion;
 use bakeoff_subject::Product;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// What current browsers send, over TLS and without it.
+const BROWSERS_ACCEPT: [&str; 2] = ["gzip, deflate, br, zstd", "gzip, deflate"];
 
 /// What was typed.
 pub(super) struct Sides<'a> {
@@ -37,16 +41,22 @@ impl Sides<'_> {
         if urls != 0 && urls != self.sides.len() {
             return Err(Failure::usage("give either configuration files or URLs, not one with the other"));
         }
+        let files: Vec<PathBuf> = self.sides.iter().map(whole_path).collect();
+        if let Some(twice) = (1..files.len()).find(|&at| urls == 0 && files[..at].contains(&files[at])) {
+            return Err(Failure::usage(format!(
+                "{} is given twice: the first configuration runs twice anyway, which shows the noise; give another one",
+                self.sides[twice]
+            )));
+        }
         if urls > 0 { self.url_arms() } else { self.config_arms() }
     }
 
     /// `[workload]` without a clock; more keys may follow.
     pub(super) fn workload(&self) -> Result<String, Failure> {
+        let headers = format!("headers = {}\n", list(&self.headers()));
         if let Some(log) = &self.work.log {
-            let path = std::path::absolute(log)
-                .map_err(|why| Failure::usage(format!("{}: {why}", log.display())))?;
-            let log = quoted(&path.display().to_string());
-            return Ok(format!("[workload]\nkind = \"replay\"\nlog = {log}\n"));
+            let log = quoted_path(log);
+            return Ok(format!("[workload]\nkind = \"replay\"\nlog = {log}\ncompressible = true\n{headers}"));
         }
         let mut paths: Vec<String> = self.work.paths.clone();
         if paths.is_empty() && self.sides.iter().any(|side| is_url(side)) {
@@ -62,8 +72,21 @@ impl Sides<'_> {
         if paths.is_empty() {
             paths.push("/".to_owned());
         }
-        let list: Vec<String> = paths.iter().map(|path| quoted(path)).collect();
-        Ok(format!("[workload]\nkind = \"get\"\nurls = [{}]\n", list.join(", ")))
+        Ok(format!("[workload]\nkind = \"get\"\nurls = {}\n{headers}", list(&paths)))
+    }
+
+    /// Lines of every request's head. Replies of servers that we start are checked, and gzip is what can be unpacked here.
+    fn headers(&self) -> Vec<String> {
+        let mut lines = self.work.headers.clone();
+        let is_said =
+            lines.iter().any(|line| line.to_ascii_lowercase().trim_start().starts_with("accept-encoding:"));
+        if !is_said {
+            let ours = self.sides.is_empty() || !self.sides.iter().all(|side| is_url(side));
+            let over_tls = self.sides.iter().all(|side| side.starts_with("https://"));
+            let accepted = if ours { "gzip" } else { BROWSERS_ACCEPT[usize::from(!over_tls)] };
+            lines.push(format!("Accept-Encoding: {accepted}"));
+        }
+        lines
     }
 
     /// One server, and what stands before it in each arm.
@@ -108,12 +131,22 @@ impl Sides<'_> {
 
     /// The lines of an arm that has this configuration.
     fn server_lines(&self, config: &str) -> Result<String, Failure> {
+        let known: Vec<&str> = Product::servers().map(Product::label).collect();
         let Some(server) = &self.work.server else {
-            let known: Vec<String> =
-                Product::servers().map(|product| format!("--server {}", product.label())).collect();
-            let known = known.join(" or ");
-            return Err(Failure::usage(format!("say which server the configurations are for: {known}")));
+            if !Path::new(config).exists() && config.contains(':') {
+                return Err(Failure::usage(format!(
+                    "{config} is no file; if a server runs there, write http://{config}"
+                )));
+            }
+            let known = known.join(" or --server ");
+            return Err(Failure::usage(format!(
+                "say which server the configurations are for: --server {known}"
+            )));
         };
+        if !known.contains(&server.as_str()) {
+            let help = suggestion(server, &known);
+            return Err(Failure::usage(format!("--server {server}: there is no such server here; {help}")));
+        }
         Ok(format!("server = {}\n{}", quoted(server), config_lines(config)?))
     }
 
@@ -138,9 +171,7 @@ impl Sides<'_> {
                 text += &format!("pid = {pid}\n");
             }
             if let Some(cacert) = &self.urls.cacert {
-                let path = std::path::absolute(cacert)
-                    .map_err(|why| Failure::usage(format!("{}: {why}", cacert.display())))?;
-                text += &format!("cacert = {}\n", quoted(&path.display().to_string()));
+                text += &format!("cacert = {}\n", quoted_path(cacert));
             }
             if self.urls.insecure {
                 text += "insecure = true\n";
@@ -159,12 +190,26 @@ pub(super) fn config_lines(config: &str) -> Result<String, Failure> {
     let content = std::fs::read_to_string(config).map_err(|why| {
         Failure::usage(format!("{config}: {why}; give a configuration file that can be read"))
     })?;
-    let path = std::path::absolute(config).map_err(|why| Failure::usage(format!("{config}: {why}")))?;
     let tls = if content.contains("{cert}") { "tls = true\n" } else { "" };
-    Ok(format!("config = {}\n{tls}", quoted(&path.display().to_string())))
+    Ok(format!("config = {}\n{tls}", quoted_path(Path::new(config))))
 }
 
-/// A name for each side: the file's stem or the authority, told apart by numbers where equal.
+/// From the root on, without `..`, under the file's own name.
+fn whole_path(path: impl AsRef<Path>) -> PathBuf {
+    let absolute = std::path::absolute(path.as_ref()).unwrap_or_else(|_| path.as_ref().to_owned());
+    let parent = absolute.parent().and_then(|parent| parent.canonicalize().ok());
+    match (parent, absolute.file_name()) {
+        (Some(parent), Some(name)) => parent.join(name),
+        _ => absolute,
+    }
+}
+
+fn quoted_path(path: &Path) -> String {
+    quoted(&whole_path(path).display().to_string())
+}
+
+/// A name for each side: the file's stem or the authority; equal ones with their directories before them, and where those
+/// are equal too, numbers behind them.
 pub(super) fn names(sides: &[String]) -> Vec<String> {
     let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
     let plain: Vec<String> = sides
@@ -181,6 +226,17 @@ pub(super) fn names(sides: &[String]) -> Vec<String> {
             name.trim_start_matches('.').to_owned()
         })
         .collect();
+    let is_once = |name: &String| plain.iter().filter(|other| *other == name).count() == 1;
+    let below = |(name, side): (&String, &String)| match whole_path(side).parent().and_then(Path::file_name) {
+        Some(parent) if !is_once(name) && !is_url(side) => {
+            format!(
+                "{}-{name}",
+                parent.to_string_lossy().chars().map(fits).collect::<String>().trim_start_matches('.')
+            )
+        }
+        _ => name.clone(),
+    };
+    let plain: Vec<String> = plain.iter().zip(sides).map(below).collect();
     let is_unique = |name: &String| plain.iter().filter(|other| *other == name).count() == 1;
     plain
         .iter()
@@ -202,6 +258,11 @@ fn path_of(url: &str) -> String {
     url[after_scheme..].find('/').map_or_else(String::new, |slash| url[after_scheme + slash..].to_owned())
 }
 
+/// A TOML list of strings.
+fn list(words: &[String]) -> String {
+    toml::Value::from(words.to_vec()).to_string()
+}
+
 /// A TOML string.
 pub(super) fn quoted(text: &str) -> String {
     toml::Value::from(text).to_string()
@@ -218,7 +279,8 @@ mod tests {
     #[test]
     fn sides_get_names_that_differ() {
         assert_eq!(names(&strings(&["a.conf", "b.conf"])), ["a", "b"]);
-        assert_eq!(names(&strings(&["x/site.conf", "y/site.conf"])), ["site1", "site2"]);
+        assert_eq!(names(&strings(&["x/site.conf", "y/site.conf"])), ["x-site", "y-site"]);
+        assert_eq!(names(&strings(&["x/../x/site.conf", "x/site.conf"])), ["x-site1", "x-site2"]);
         assert_eq!(names(&strings(&["http://127.0.0.1:80/a", "https://h/"])), ["127.0.0.1-80", "h"]);
     }
 

@@ -66,8 +66,7 @@ pub(super) fn failing(all: &Counters, max_errors: f64, noun: &str) -> Option<Str
     if share <= max_errors {
         return None;
     }
-    let ((class, count), share) = (all.errors.iter().max_by_key(|(_, count)| **count)?, Ratio::new(share)?);
-    Some(format!("{share} of its {noun} failed, most by {class} ({count})"))
+    Some(format!("{} of its {noun} failed, most by {}", Ratio::new(share)?, all.most_failures()?))
 }
 
 /// A cost of what was served is none where nothing was.

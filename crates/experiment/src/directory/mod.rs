@@ -44,7 +44,7 @@ pub enum DirectoryError {
     NotEmpty(PathBuf),
     /// Writing failed.
     #[error(
-        "{path}: cannot be written: {why}; make room or give another --out; what was measured before is kept"
+        "{path}: cannot be written: {why}; {}", advice(.why)
     )]
     Write {
         /// File.
@@ -52,6 +52,9 @@ pub enum DirectoryError {
         /// The system's word.
         why: io::Error,
     },
+    /// It is none.
+    #[error("{0} is no results directory; give one that bakeoff wrote and measured something for")]
+    NoResults(PathBuf),
     /// Reading failed.
     #[error("{path}: cannot be read: {why}; give a directory that `bakeoff run` wrote")]
     Read {
@@ -76,6 +79,19 @@ pub enum DirectoryError {
     /// Another bakeoff has it.
     #[error("{0} is in use by another bakeoff; wait for it, or give another --out")]
     InUse(PathBuf),
+}
+
+/// What helps where nothing can be written.
+fn advice(why: &io::Error) -> &'static str {
+    use io::ErrorKind as Kind;
+    match why.kind() {
+        Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => {
+            "make room, or give another --out; what was measured before is kept"
+        }
+        Kind::PermissionDenied | Kind::ReadOnlyFilesystem => "give an --out where you may write",
+        Kind::AlreadyExists | Kind::NotADirectory => "that is a file: give a directory as --out",
+        _ => "give another --out",
+    }
 }
 
 /// How a run ended.

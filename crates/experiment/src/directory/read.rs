@@ -39,6 +39,9 @@ pub(crate) fn setup(dir: &Path) -> Result<Setup, DirectoryError> {
         schema: String,
         bakeoff: String,
     }
+    if !dir.join(SETUP).exists() {
+        return Err(DirectoryError::NoResults(dir.to_owned()));
+    }
     let text = needed(dir, SETUP)?;
     let damaged = |why: serde_json::Error| unreadable(dir, SETUP, why.to_string());
     let form: Form = serde_json::from_str(&text).map_err(damaged)?;

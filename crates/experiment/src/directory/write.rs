@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 pub struct ResultsDir {
     path: PathBuf,
     _lock: File,
+    /// It was not there before.
+    made: bool,
 }
 
 impl ResultsDir {
@@ -27,6 +29,7 @@ impl ResultsDir {
     /// # Errors
     /// Not empty, not writable, or in use.
     pub fn create(path: &Path) -> Result<Self, DirectoryError> {
+        let made = !path.exists();
         fs::create_dir_all(path).map_err(|why| DirectoryError::Write { path: path.to_owned(), why })?;
         let entries =
             fs::read_dir(path).map_err(|why| DirectoryError::Write { path: path.to_owned(), why })?;
@@ -41,7 +44,7 @@ impl ResultsDir {
             }
             return Err(DirectoryError::NotEmpty(path.to_owned()));
         }
-        Self::lock(path)
+        Ok(Self { made, ..Self::lock(path)? })
     }
 
     /// Takes a directory that a run was written to.
@@ -49,12 +52,11 @@ impl ResultsDir {
     /// # Errors
     /// No such run, or in use.
     pub fn reopen(path: &Path) -> Result<Self, DirectoryError> {
-        let setup = path.join(SETUP);
-        if !setup.is_file() {
-            let why = "there is no run that could go on".to_owned();
-            return Err(DirectoryError::Read { path: setup, why });
+        if path.join(SETUP).is_file() {
+            Self::lock(path)
+        } else {
+            Err(DirectoryError::NoResults(path.to_owned()))
         }
-        Self::lock(path)
     }
 
     /// Takes a directory, whatever was written to it.
@@ -66,7 +68,7 @@ impl ResultsDir {
         let lock = OpenOptions::new().create(true).append(true).open(&file);
         let lock = lock.map_err(|why| DirectoryError::Write { path: file.clone(), why })?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock, made: false }),
             Err(TryLockError::WouldBlock) => Err(DirectoryError::InUse(path.to_owned())),
             Err(TryLockError::Error(why)) => Err(DirectoryError::Write { path: file, why }),
         }
@@ -75,6 +77,25 @@ impl ResultsDir {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether rounds have begun, so that there may be something measured.
+    pub fn has_begun(&self) -> bool {
+        self.path.join(SETUP).exists()
+    }
+
+    /// Whether anything is there of what servers printed.
+    pub fn has_logs(&self) -> bool {
+        self.path.join(LOGS).exists()
+    }
+
+    /// Takes away what a run has written that measured nothing, and the directory if it was made for it. Whether that was so.
+    pub fn take_back(&self) -> bool {
+        let _ = fs::remove_dir_all(self.path.join(LOGS));
+        for name in [PLAN, END, LOCK] {
+            let _ = fs::remove_file(self.path.join(name));
+        }
+        self.made && fs::remove_dir(&self.path).is_ok()
     }
 
     /// Writes a whole file; readers see the old one or the new one.

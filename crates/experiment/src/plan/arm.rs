@@ -1,9 +1,10 @@
 //! One arm, checked: what is started or run, and how it is asked.
 
-use super::{ArmFiles, ClientPlan, Fresh, LimitsPlan, OwnRequests};
+use super::{ArmFiles, ClientPlan, Fresh, LimitsPlan};
 use bakeoff_loadgen::Trust;
 use bakeoff_subject::{FrontSpec, LayerSpec, Spec, WrapSpec};
 use bakeoff_units::Nanos;
+use bakeoff_workload::GetUrl;
 use std::collections::BTreeMap;
 
 /// One arm.
@@ -41,8 +42,8 @@ pub struct Arm {
     pub fresh: Fresh,
     /// The arm whose first use this is.
     pub first_use_of: Option<String>,
-    /// What its requests have of their own.
-    pub requests: OwnRequests,
+    /// What it is asked for in place of the workload's URLs.
+    pub urls: Option<Vec<GetUrl>>,
     /// Servers: how requests come to it.
     pub client: ClientPlan,
     /// The same for each population, in the plan's order.
@@ -101,7 +102,7 @@ impl Arm {
             && self.fronts == other.fronts
             && self.wraps == other.wraps
             && self.directives == other.directives
-            && self.requests == other.requests
+            && self.urls == other.urls
             && self.client == other.client
             && self.populations == other.populations
             && ways(self) == ways(other)

@@ -18,6 +18,8 @@ pub struct ClientPlan {
     pub from: LocalAddresses,
     /// A connection that does not stand after this long has failed; `None`: the request's time limit.
     pub connect_timeout: Option<Nanos>,
+    /// Lines added to the head of each request, without line ends.
+    pub headers: Vec<String>,
 }
 
 impl Default for ClientPlan {
@@ -29,6 +31,7 @@ impl Default for ClientPlan {
             reuse: Reuse::Always,
             from: LocalAddresses::default(),
             connect_timeout: None,
+            headers: Vec::new(),
         }
     }
 }
@@ -65,6 +68,7 @@ impl ClientPlan {
             words.push(format!("from {} local addresses", self.from.count()));
         }
         words.extend(self.connect_timeout.map(|time| format!("connected within {time} or failed")));
+        words.extend(self.headers.iter().map(|line| format!("with {line}")));
         if tls {
             self.tls_in_words(&mut words);
         }
@@ -113,11 +117,12 @@ mod tests {
             reuse: Reuse::UpTo(NonZeroU64::new(100).unwrap()),
             from: "127.0.0.0/16".parse().unwrap(),
             connect_timeout: Some(Nanos::from_secs(1)),
+            headers: vec!["Accept-Encoding: gzip".to_owned()],
         };
         assert_eq!(
             client.in_words(true),
             "HTTP/2, 1 in flight on a connection; 100 requests a connection at most; from 65534 local addresses; \
-             connected within 1 s or failed; TLS 1.3 alone; X25519 alone; no post-quantum group; \
+             connected within 1 s or failed; with Accept-Encoding: gzip; TLS 1.3 alone; X25519 alone; no post-quantum group; \
              60 % of the handshakes resumed"
         );
         assert!(!client.in_words(false).contains("TLS"));

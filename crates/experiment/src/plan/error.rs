@@ -63,7 +63,7 @@ impl PlanError {
 }
 
 /// The nearest of the known words, or all of them.
-pub(crate) fn suggestion(word: &str, known: &[&str]) -> String {
+pub fn suggestion(word: &str, known: &[&str]) -> String {
     let distance = |other: &&&str| strsim::damerau_levenshtein(word, other);
     match known.iter().min_by_key(distance) {
         Some(near) if distance(&near) <= (word.len() / 3).max(1) => format!("did you mean `{near}`?"),

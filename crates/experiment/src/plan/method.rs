@@ -183,12 +183,3 @@ pub enum Fresh {
     /// The page cache is dropped before the slice.
     PageCache,
 }
-
-/// What an arm's requests have of their own.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct OwnRequests {
-    /// In place of the workload's.
-    pub urls: Option<Vec<bakeoff_workload::GetUrl>>,
-    /// Lines added to the head, without line ends.
-    pub headers: Vec<String>,
-}

@@ -18,14 +18,12 @@ mod requests;
 pub use arm::{Arm, ArmCommand, ArmKind};
 pub use baselines::Baselines;
 pub use client::ClientPlan;
-pub use error::PlanError;
-pub(crate) use error::suggestion;
+pub use error::{PlanError, suggestion};
 pub use expand::Factor;
 pub use file::PlanFile;
 pub use files::{ArmFiles, CacheState, FilesWork, Fsync, Operation, TreeShape};
 pub use method::{
-    Design, DesignChoice, Extent, Fresh, Kind, LimitsPlan, LinkPlan, OwnRequests, PeakPlan, ViolationPlan,
-    Violations,
+    Design, DesignChoice, Extent, Fresh, Kind, LimitsPlan, LinkPlan, PeakPlan, ViolationPlan, Violations,
 };
 
 pub use requests::{LoadClock, Population, RequestSource, RequestWork, Timed};

@@ -109,6 +109,8 @@ pub enum RequestSource {
         format: Option<Format>,
         /// Whether a logged 304 or 206 is asked for as such.
         conditional: bool,
+        /// Whether the texts of the site compress.
+        compressible: bool,
         /// Largest site, on disk.
         max_site: Bytes,
         /// Share of lines that may be unreadable.

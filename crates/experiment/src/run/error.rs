@@ -52,14 +52,16 @@ pub enum RunError {
     #[error("the system refused: {0}")]
     System(io::Error),
     /// Nothing but failures.
-    #[error("{arm}: nothing but failures came back: {classes}. {hint}")]
+    #[error("{arm}: nothing but failures came back, most by {failures}. {hint}{printed}")]
     NoReplies {
         /// Arm.
         arm: String,
-        /// Classes and counts.
-        classes: String,
+        /// The class with most of them, and one of them.
+        failures: String,
         /// What helps.
         hint: &'static str,
+        /// Where that is what its server printed.
+        printed: String,
     },
     /// What stands before a server keeps everything to itself.
     #[error(

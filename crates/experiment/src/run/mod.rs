@@ -28,7 +28,10 @@ pub use scratch::Scratch;
 use crate::digest;
 use crate::directory::{ResultsDir, StoppedBy};
 use crate::environment::{self, Claim, Placement};
-use crate::plan::{CacheState, DEFAULT_MARGIN, Design, Factor, Kind, Plan, ViolationPlan, Violations, Work};
+use crate::plan::{
+    Arm, CacheState, DEFAULT_MARGIN, Design, Factor, Kind, Plan, RequestSource, RequestWork, ViolationPlan,
+    Violations, Work,
+};
 use crate::results::{
     DesignSetup, Environment, Fact, FactorSetup, RestartSetup, SETUP_SCHEMA, Setup, StratumSetup,
     SubjectSetup, ViolationSetup, Warning, WorkloadSetup,
@@ -126,8 +129,7 @@ impl Run<'_> {
                 let mut bench = servers::ServerBench::start(self, work, &placement, progress)?;
                 let result = go(self, &mut bench, environment, progress);
                 progress.stage("stopping the servers");
-                bench.stop();
-                result
+                bench.stop(result)
             }
             Work::Command(work) => {
                 let mut bench = commands::CommandBench::start(self, work, &placement, progress)?;
@@ -184,6 +186,7 @@ impl Run<'_> {
         let mut warnings = claim.found().to_vec();
         warnings.extend(environment::warnings(&seen, &placement, &need));
         warnings.extend(kernel_threads(plan));
+        warnings.extend(unchecked(plan));
         let environment = Environment {
             facts,
             generator_cores: placement.generator.clone(),
@@ -341,6 +344,24 @@ fn kernel_threads(plan: &Plan) -> Vec<Warning> {
         ),
     };
     arms.into_iter().map(warning).collect()
+}
+
+/// Arms that serve the workload's site beside others that do not: it is there for none.
+fn unchecked(plan: &Plan) -> Option<Warning> {
+    let Work::Requests(RequestWork { source: RequestSource::Replay { .. }, .. }) = &plan.work else {
+        return None;
+    };
+    let (with, without): (Vec<&Arm>, Vec<&Arm>) = plan.arms.iter().partition(|arm| arm.serves_site);
+    let names = |arms: &[&Arm]| arms.iter().map(|arm| arm.name.as_str()).collect::<Vec<_>>().join(", ");
+    (!with.is_empty() && !without.is_empty()).then(|| Warning {
+        label: "unchecked".to_owned(),
+        sentence: format!(
+            "The site of the log is made for none, and no reply is checked, since {} has content of its own: its \
+             configuration never says {{root}}, or it is a URL. What is at {{root}} of {} is empty",
+            names(&without),
+            names(&with)
+        ),
+    })
 }
 
 /// None where all arms are compared with one.

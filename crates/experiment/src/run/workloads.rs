@@ -35,11 +35,12 @@ pub(crate) fn build(
             );
             Ok((Box::new(walk), line))
         }
-        RequestSource::Replay { log, format, conditional, max_site, max_unparsable } => {
+        RequestSource::Replay { log, format, conditional, compressible, max_site, max_unparsable } => {
             let options = ReplayOptions {
                 format: *format,
                 expect,
                 conditional: *conditional,
+                compressible: *compressible,
                 max_unparsable: *max_unparsable,
                 max_site: *max_site,
             };

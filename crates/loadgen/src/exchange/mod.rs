@@ -19,6 +19,8 @@ use coded::Coded;
 
 /// How much of a body [`BodyCheck::Start`] compares.
 const START_BYTES: u64 = 64;
+/// How much of a target is shown to people.
+const MOST_SHOWN: usize = 100;
 
 /// A reply's head, whatever was spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,6 +241,26 @@ impl Exchange {
         self.head.map(|head| head.status).filter(|&status| refusals.has_status(status) && !is_right(status))
     }
 
+    /// What was asked for and what came, for people: `GET /a: 301 where 200 was expected`.
+    #[cold]
+    pub(crate) fn in_words(&self) -> String {
+        let target = String::from_utf8_lossy(self.words.target());
+        let shown: String = target.chars().take(MOST_SHOWN).collect();
+        let asked = format!(
+            "{} {shown}{}",
+            self.method.as_str(),
+            if shown.len() < target.len() { "..." } else { "" }
+        );
+        match (self.head.map(|head| head.status), self.expect.statuses()) {
+            (Some(came), Some(right)) if !right.contains(&came) => {
+                let right: Vec<String> = right.iter().map(u16::to_string).collect();
+                format!("{asked}: {came} where {} was expected", right.join(" or "))
+            }
+            (Some(came), _) => format!("{asked}: {came}"),
+            (None, _) => asked,
+        }
+    }
+
     /// The reply is complete: counts it as good or under the class of what is wrong with it, which is
     /// returned.
     pub(crate) fn finish(
@@ -337,6 +359,25 @@ mod tests {
         let counted = counters.errors.keys().next().cloned();
         assert_eq!(counted.as_deref(), judged.err().map(ErrorClass::as_str));
         counted.unwrap_or_else(|| "good".to_owned())
+    }
+
+    #[test]
+    fn what_failed_is_told_with_what_came_and_what_should_have() {
+        let body = Expect::Body(Body::new(ObjectId::of_name(b"/a"), 5));
+        let told = |target: &[u8], expect, status: Option<u16>| {
+            let ask = Ask { target, expect, ..Ask::default() };
+            let turn = Turn { seat: 0, robot: 0 };
+            let mut exchange = Exchange::new(&ask, RequestText::default(), turn, Nanos::ZERO, Nanos::MAX);
+            let coding = ContentCoding::Identity;
+            let head = |status| Head { status, content_length: None, coding, keep_alive: true, bytes: 10 };
+            exchange.head = status.map(head);
+            exchange.in_words()
+        };
+        assert_eq!(told(b"/a", body, Some(301)), "GET /a: 301 where 200 was expected");
+        assert_eq!(told(b"/a", body, Some(200)), "GET /a: 200");
+        assert_eq!(told(b"/a", Expect::Anything, Some(502)), "GET /a: 502");
+        assert_eq!(told(b"/a", Expect::Status(404), None), "GET /a");
+        assert!(told(&[b'/'; 200], body, None).ends_with("//..."));
     }
 
     #[test]

@@ -42,6 +42,13 @@ impl RequestText {
         self
     }
 
+    /// Other header lines, before it is sent.
+    pub(crate) fn set_headers(&mut self, headers: &[u8]) {
+        self.bytes.truncate(self.target as usize);
+        self.bytes.extend_from_slice(headers);
+        self.asked = self.bytes.len() as u32;
+    }
+
     /// Keeps bytes of the reply's head, which may begin with interim replies.
     pub(super) fn keep(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);

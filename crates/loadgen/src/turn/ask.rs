@@ -36,6 +36,9 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         loop {
             if let Some((seat, mut exchange)) = self.pools.as_mut().and_then(RobotPools::next_ready) {
                 let now = self.lane.clock.now();
+                if let Some(headers) = self.source.sending(exchange.ticket, now.since(self.terms.start)) {
+                    exchange.words.set_headers(headers);
+                }
                 exchange.turn.seat = seat;
                 exchange.deadline = now + self.terms.timeout;
                 self.send(exchange, true, now);

@@ -26,6 +26,9 @@ impl<S: Source + Listener> Run<'_, '_, S> {
             }
             None => exchange.finish(at, &self.terms.refused, &mut self.recorder),
         };
+        if let (Err(class), None) = (judged, refusal) {
+            self.recorder.example(class, || exchange.in_words());
+        }
         self.batching.served(at.since(exchange.sent));
         self.last_reply = self.last_reply.max(at);
         self.in_flight -= 1;
@@ -54,6 +57,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
             self.recorder.refused(Refusal::Class(class));
         } else {
             self.recorder.error(class);
+            self.recorder.example(class, || exchange.in_words());
             self.count_failure();
         }
         self.in_flight -= 1;
@@ -111,6 +115,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
             done: done.since(start),
             result: judged.map(|()| reply),
             reused: connection.is_some_and(Connection::is_reused),
+            resent: exchange.resent,
             head,
         });
         self.ask_anew();
@@ -132,6 +137,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
             done,
             result: Err(ErrorClass::NotSent),
             reused: false,
+            resent: false,
             head: &[],
         });
         self.ask_anew();

@@ -32,6 +32,8 @@ pub(crate) struct Planned {
     pub(crate) told: Vec<Told>,
     /// Called for each that is told: may plan more.
     pub(crate) answer: Option<Box<Answer>>,
+    /// The header lines of what has waited for a connection.
+    pub(crate) anew: Option<&'static [u8]>,
     /// Told what time it is.
     pub(crate) course: Option<Box<dyn FnMut(Nanos) -> Course + Send>>,
 }
@@ -111,6 +113,12 @@ impl Listener for Planned {
         let more = self.answer.as_mut().map_or_else(Vec::new, |answer| answer(&told));
         more.into_iter().for_each(|(at, robot, request)| self.add(at, robot, request));
         self.told.push(told);
+    }
+
+    fn sending(&mut self, ticket: u32, now: Nanos) -> Option<&[u8]> {
+        let (request, _) = &self.requests[ticket as usize - 1];
+        assert!(request.target.starts_with(b"/") && now > Nanos::ZERO);
+        self.anew
     }
 
     fn course(&mut self, now: Nanos) -> Course {

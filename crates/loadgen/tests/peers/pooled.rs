@@ -65,6 +65,26 @@ fn each_robot_has_its_connections_and_its_address_and_no_more() {
     });
 }
 
+/// What it says of the time at which it is sent is written then.
+#[test]
+fn what_has_waited_for_a_connection_has_its_header_lines_written_anew() {
+    within_patience(|| {
+        let heads: Arc<Mutex<Vec<bool>>> = Arc::default();
+        let seen = heads.clone();
+        let peer = Peer::new(move |talk| {
+            while let Some(head) = talk.request() {
+                seen.lock().unwrap().push(head.contains("\r\nSent: later\r\n"));
+                talk.say(OK);
+            }
+        });
+        let mut source = Planned::of(at_once(1, 3));
+        source.anew = Some(b"Sent: later\r\n");
+        let (recording, _) = hear_one(&peer, pooled(source, 1, 1));
+        assert_eq!(totals(&recording), (3, 3, 1));
+        assert_eq!(*heads.lock().unwrap(), [false, true, true]);
+    });
+}
+
 /// The first request's connection is closed by the generator, the peer sees its end, and the later one has another.
 #[test]
 fn a_connection_that_idles_too_long_is_closed() {

@@ -139,7 +139,8 @@ fn about_the_object(reply: &Reply<'_>, out: &mut Vec<u8>) {
     let told = if reply.verdict == Verdict::NotModified { Told::Valid(ask) } else { Told::Made(ask) };
     out.extend_from_slice(stamp::NAME.as_bytes());
     out.extend_from_slice(b": ");
-    ReplyStamp { told, object: reply.id, version: reply.version.number }.write(out);
+    ReplyStamp { told, object: reply.id, version: reply.version.number, posted: reply.request.is_post() }
+        .write(out);
     out.extend_from_slice(b"\r\n");
 }
 

@@ -4,10 +4,12 @@
 //! an object: a reply is a pure function of the request, the model and the clock. Sockets, order and timers
 //! are for others.
 
+mod asked;
 mod file;
 mod head;
 mod request;
 
+pub(crate) use asked::Asked;
 pub use file::WorldError;
 pub(crate) use request::Request;
 
@@ -82,6 +84,8 @@ pub(crate) struct OfAll {
     pub(crate) waiting: Arc<Waiting>,
     /// Everybody's counters.
     pub(crate) everyone: Everyone,
+    /// Which requests were answered.
+    pub(crate) asked: Arc<Asked>,
     /// Where the parts of a run meet.
     pub(crate) barrier: Arc<Mutex<Barrier>>,
 }
@@ -113,6 +117,11 @@ impl WorldWorkspace {
     /// The request for an object of the world that this head is, if it is one.
     pub(crate) fn read(&self, head: &RequestHead<'_>) -> Option<Request> {
         Some(Request::new(Name::parse_path(path_of(head.target))?, head))
+    }
+
+    /// Whether no request with its stamp was answered before.
+    pub(crate) fn is_first(&self, request: &Request) -> bool {
+        self.of_all.asked.is_first(request.ask)
     }
 
     /// How long its reply waits.

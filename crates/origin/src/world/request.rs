@@ -81,6 +81,11 @@ impl Request {
         matches!(self.method, ServerMethod::Get | ServerMethod::Head)
     }
 
+    /// Whether something is posted.
+    pub(crate) fn is_post(&self) -> bool {
+        self.method == ServerMethod::Post
+    }
+
     /// Whether the reply has a body.
     pub(crate) fn wants_body(&self) -> bool {
         matches!(self.method, ServerMethod::Get | ServerMethod::Post | ServerMethod::Put)

@@ -10,8 +10,14 @@ use bakeoff_caches::transactions::Logged;
 use bakeoff_report::{caches_html, caches_text, conformance_text};
 
 /// All of it holds.
-const RULE: Rule =
-    Rule { whole: true, mean: true, hit_ratio: Some(true), request_rate: true, reply_rate: true };
+const RULE: Rule = Rule {
+    whole: true,
+    mean: true,
+    hit_ratio: Some(true),
+    request_rate: true,
+    reply_rate: true,
+    books: true,
+};
 
 fn point(order: u32, phase: &str) -> Point {
     Point {

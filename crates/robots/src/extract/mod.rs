@@ -154,6 +154,7 @@ fn transactions(page: &mut Page, record: &Record) {
     page.put("ok_xact.count", sums.good.to_string());
     page.percent("err_xact.ratio", sums.error_ratio());
     page.put("err_xact.count", sums.failed.to_string());
+    page.put("retr_xact.count", sums.resent.to_string());
     // Little's law: time spent waiting over time.
     let span = record.span().get();
     let waiting = (span > 0).then(|| sums.waited_ns.sum as f64 / span as f64);

@@ -36,6 +36,7 @@ fn record(change: impl Fn(&mut Judged)) -> Record {
             request_bytes: 300,
             reply_bytes: 1000,
             reused: turn > 0,
+            resent: turn == 1,
             id: b"",
             head: b"",
         };
@@ -85,6 +86,7 @@ fn values_are_those_of_the_record_in_lx_s_units() {
         ("xact.started", "5"),
         ("xact.finished", "5"),
         ("err_xact.ratio", "20.00"),
+        ("retr_xact.count", "1"),
         ("errors.count", "1"),
         ("url.recurrence.ratio", "40.00"),
         ("url.unique.count", "3"),

@@ -8,7 +8,15 @@ fn letters(text: &str) -> Stream {
     Stream::new(text.bytes().enumerate().map(|(second, letter)| {
         let start = Nanos::from_secs(second as u64);
         let cachable = letter.is_ascii_lowercase();
-        Request { object: u64::from(letter), bytes: 10, start, end: start, cachable, counts: true }
+        Request {
+            object: u64::from(letter),
+            bytes: 10,
+            start,
+            end: start,
+            cachable,
+            hit: false,
+            counts: true,
+        }
     }))
 }
 
@@ -26,7 +34,15 @@ fn random(seed: u64, requests: usize, sizes: bool) -> Vec<Request> {
             let start = Nanos::new(turn * 1000);
             let bytes = if sizes { 1 + object * 7919 % 97 } else { 1 };
             let cachable = object % 5 != 0;
-            Request { object, bytes, start, end: start + Nanos::new(draw(50_000)), cachable, counts: true }
+            Request {
+                object,
+                bytes,
+                start,
+                end: start + Nanos::new(draw(50_000)),
+                cachable,
+                hit: false,
+                counts: true,
+            }
         })
         .collect()
 }
@@ -52,6 +68,7 @@ fn repeats_in_flight_are_misses_until_the_first_fetch_ends() {
         start: at(start),
         end: at(end),
         cachable: true,
+        hit: false,
         counts: true,
     };
     // Sorted by start, whatever order they ended in; the second fetch ends before the first.
@@ -179,7 +196,15 @@ fn objects_without_bytes_take_no_room_and_block_nothing() {
     let requests = |bytes: fn(u64) -> u64| {
         Stream::new((0..300).map(|turn| {
             let (object, start) = (turn % 30, Nanos::new(turn));
-            Request { object, bytes: bytes(object), start, end: start, cachable: true, counts: true }
+            Request {
+                object,
+                bytes: bytes(object),
+                start,
+                end: start,
+                cachable: true,
+                hit: false,
+                counts: true,
+            }
         }))
     };
     for policy in Policy::ALL {
@@ -211,6 +236,7 @@ fn what_was_sent_before_is_known_and_not_counted() {
         start: Nanos::new(start),
         end: Nanos::new(start + 1),
         cachable: true,
+        hit: false,
         counts: true,
     };
     let stream = Stream::new([request(1, 0), request(2, 5), request(1, 10), request(3, 11)]);
@@ -228,6 +254,7 @@ fn what_is_in_no_ratio_brings_its_object_and_takes_room() {
         start: Nanos::new(start),
         end: Nanos::new(start + 1),
         cachable: true,
+        hit: false,
         counts,
     };
     let stream =

@@ -4,7 +4,7 @@
 //! judgement and no bytes of a reply.
 
 use super::{GRACE_SECS, InGzip};
-use bakeoff_content::world::{Object, Version};
+use bakeoff_content::world::Object;
 use bakeoff_units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -94,9 +94,13 @@ pub struct Asked<'a> {
     pub accepts: Accepts,
     /// The object's id as stamps write it (`Name::write_id`).
     pub id: &'a [u8],
+    /// The object's Content-Type.
+    pub media_type: &'a [u8],
     /// What the origin holds.
     pub truth: Truth,
-    /// When the request was sent, since 1970.
+    /// When the run began, since 1970: nothing that a cache has of it is older.
+    pub begun_unix: Nanos,
+    /// When the request was written and handed to its connection, since 1970.
     pub sent_unix: Nanos,
     /// When its reply was complete, since 1970.
     pub done_unix: Nanos,
@@ -113,27 +117,32 @@ pub struct Truth {
     pub gzip: bool,
     /// The version [`GRACE_SECS`](super::GRACE_SECS) before `sent_unix`.
     pub at_sent: Known,
-    /// The version at `done_unix`.
+    /// The version at `sent_unix`.
+    pub between: Known,
+    /// The version [`GRACE_SECS`](super::GRACE_SECS) after `done_unix`.
     pub at_done: Known,
 }
 
 impl Truth {
     /// What is true of this object for a request of that time.
     pub fn of(object: &Object, sent_unix: Nanos, done_unix: Nanos) -> Self {
-        let at_sent = object.at(sent_unix.whole_secs().saturating_sub(GRACE_SECS));
-        let at_done = object.at(done_unix.whole_secs());
-        let known = |version: &Version| Known {
-            version: version.number,
-            last_modified: version.last_modified,
-            expires: version.expires.filter(|_| !object.expires_moves()),
-        };
+        let sent_secs = sent_unix.whole_secs();
+        let at_sent = Known::of(object, sent_secs.saturating_sub(GRACE_SECS));
+        let at_done = Known::of(object, done_unix.whole_secs().saturating_add(GRACE_SECS));
+        let changed = at_sent.version != at_done.version;
         Self {
             body_bytes: object.body.len(),
             cachable: object.cachable,
             gzip: object.gzip,
-            at_sent: known(&at_sent),
-            at_done: known(&at_done),
+            at_sent,
+            between: if changed { Known::of(object, sent_secs) } else { at_sent },
+            at_done,
         }
+    }
+
+    /// What is known of a version, if it is one that may have been given.
+    pub(super) fn of_version(&self, number: u64) -> Option<&Known> {
+        [&self.at_sent, &self.between, &self.at_done].into_iter().find(|known| known.version == number)
     }
 }
 
@@ -144,9 +153,35 @@ pub struct Known {
     pub version: u64,
     /// Its Last-Modified in seconds since 1970, where the origin shows one.
     pub last_modified: Option<u64>,
-    /// Its Expires in seconds since 1970, where the origin shows one that is the same in every reply of
-    /// this version. `None` also where it moves with the clock: it is not compared then.
-    pub expires: Option<u64>,
+    /// Its entity tag, as a number.
+    pub etag: u64,
+    /// How long it may be kept.
+    pub freshness: Freshness,
+}
+
+impl Known {
+    fn of(object: &Object, unix_secs: u64) -> Self {
+        let version = object.at(unix_secs);
+        let freshness = match version.expires {
+            None => Freshness::Unsaid,
+            Some(expires) if object.expires_moves() => Freshness::For(expires.saturating_sub(unix_secs)),
+            Some(expires) => Freshness::Until(expires),
+        };
+        Self { version: version.number, last_modified: version.last_modified, etag: version.etag, freshness }
+    }
+}
+
+/// What Expires and max-age of a version say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Freshness {
+    /// There are none.
+    #[default]
+    Unsaid,
+    /// Expires is the same in every reply, in seconds since 1970; max-age is what was left of it when the reply was
+    /// made.
+    Until(u64),
+    /// Expires moves with the clock; max-age is the same in every reply.
+    For(u64),
 }
 
 impl Asked<'_> {
@@ -170,7 +205,7 @@ impl Asked<'_> {
         self.basic() && self.repeat && self.truth.cachable
     }
 
-    /// Whether the object changed while the request was under way.
+    /// Whether the object may have changed while the request was under way, by either clock.
     pub(super) fn changed_in_flight(&self) -> bool {
         self.truth.at_sent.version != self.truth.at_done.version
     }

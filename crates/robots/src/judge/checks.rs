@@ -1,20 +1,16 @@
-//! The checks, one function each: what may be wrong with a whole reply.
+//! The checks, one function each: what may be wrong with a whole reply. Those of its header fields are [`message`]'s.
 //!
 //! Measuring side, hot, pure. A reply of a wrong kind is judged no further: what it says of caching is not
 //! about the object.
 
-use super::head::{ContentRange, Moment};
-use super::{Accepts, Asked, Came, Claim, Fault, Faults, Fields, Hit, Known, RequestKind};
+use super::head::ContentRange;
+use super::message::message;
+use super::{Accepts, Asked, Came, Claim, Fault, Faults, Fields, Hit, RequestKind};
 use bakeoff_meter::ErrorClass;
-use bakeoff_units::Nanos;
 use bakeoff_wire::http1::ContentCoding;
 
 /// Entries in Via from which on it is a loop: no chain under test has as many proxies.
 const LOOP_HOPS: u32 = 8;
-/// How far clocks may differ before a Date is off, in seconds. As in Web Polygraph.
-const DATE_SLACK_SECS: u64 = 60;
-/// Replies that took longer say nothing about clocks. As in Web Polygraph.
-const DATE_LONGEST: Nanos = Nanos::from_secs(30);
 
 /// Everything that is wrong with a whole reply.
 pub(super) fn faults(
@@ -79,10 +75,11 @@ fn status_fault(asked: &Asked<'_>, status: u16) -> Option<Fault> {
     match (asked.kind, status) {
         (_, 508) => Some(Fault::Loop),
         (RequestKind::Ims304 | RequestKind::Etag304, 304) => None,
-        // When it changed under way, the whole object may be the right answer.
+        // When it changed under way, the whole object may be the right answer, and to a date the 304.
         (RequestKind::Ims304 | RequestKind::Etag304, 200) => {
             (!asked.changed_in_flight()).then_some(Fault::Wrong200)
         }
+        (RequestKind::Ims200, 304) => (!asked.changed_in_flight()).then_some(Fault::Wrong304),
         (_, 304) => Some(Fault::Wrong304),
         (RequestKind::Range { .. }, 206) => None,
         (RequestKind::Range { .. }, 200) => Some(Fault::RangeIgnored),
@@ -127,8 +124,10 @@ fn length(asked: &Asked<'_>, came: &Came<'_>, status: u16, fields: &Fields<'_>) 
 fn caching(asked: &Asked<'_>, fields: &Fields<'_>, hit: Hit) -> Faults {
     let mut faults = Faults::NONE;
     let cachable = asked.cachable();
-    faults.add_if(hit.from_cache() && !cachable, Fault::HitOnUncachable);
-    faults.add_if(hit.from_cache() && cachable && !asked.repeat, Fault::FalseHit);
+    let posted = asked.kind == RequestKind::Post || fields.stamp.is_some_and(|stamp| stamp.posted);
+    faults.add_if(hit.from_cache() && posted, Fault::PostKept);
+    faults.add_if(hit.from_cache() && !cachable && !posted, Fault::HitOnUncachable);
+    faults.add_if(hit.from_cache() && cachable && !posted && !asked.repeat, Fault::FalseHit);
     faults.add_if(hit == Hit::Hit && asked.kind == RequestKind::Reload, Fault::HitOnReload);
     // The version before the request was sent is the oldest that may come, whatever happened since.
     let old = fields.stamp.is_some_and(|stamp| stamp.version < asked.truth.at_sent.version);
@@ -142,44 +141,4 @@ fn claims_otherwise(asked: &Asked<'_>, fields: &Fields<'_>, hit: Hit) -> bool {
     let took = asked.done_unix.since(asked.sent_unix);
     let claim = fields.claim.or(Claim::of_age(fields.age, took));
     matches!((claim, hit), (Claim::Hit, Hit::Miss) | (Claim::Miss, Hit::Hit))
-}
-
-/// Header fields that a cache must leave alone.
-fn message(asked: &Asked<'_>, status: u16, fields: &Fields<'_>, hit: Hit) -> Faults {
-    let mut faults = Faults::NONE;
-    if let Some(fault) = date_fault(asked, fields.date, hit) {
-        faults.add(fault);
-    }
-    // A 304 need not repeat them, and of a POST's reply nothing is known.
-    if !matches!(status, 200 | 206) || asked.kind == RequestKind::Post {
-        return faults;
-    }
-    let truth = &asked.truth;
-    let control = fields.cache_control;
-    let other = control.public != truth.cachable || control.forbids() == truth.cachable;
-    faults.add_if(other || expires_changed(asked, fields), Fault::CachabilityChanged);
-    // Whether an object shows validators does not change with its version.
-    let lost_modified = truth.at_sent.last_modified.is_some() && !fields.last_modified.is_there();
-    // Our origin shows an ETag for everything.
-    faults.add_if(lost_modified || !fields.etag, Fault::LostValidators);
-    faults
-}
-
-/// Only where the reply's version is one of which Expires is known.
-fn expires_changed(asked: &Asked<'_>, fields: &Fields<'_>) -> bool {
-    let Some(stamp) = fields.stamp else { return false };
-    let is = |known: &&Known| known.version == stamp.version;
-    let known = [asked.truth.at_sent, asked.truth.at_done];
-    let expires = known.iter().find(is).and_then(|known| known.expires);
-    expires.is_some() && fields.expires.at() != expires
-}
-
-/// A hit keeps the Date of the reply that was stored, which may be old, but not of times to come.
-fn date_fault(asked: &Asked<'_>, date: Moment<'_>, hit: Hit) -> Option<Fault> {
-    let Some(date) = date.at() else { return Some(Fault::DateMissing) };
-    let (sent, done) = (asked.sent_unix.whole_secs(), asked.done_unix.whole_secs());
-    let late = date > done.saturating_add(DATE_SLACK_SECS);
-    let early = !hit.from_cache() && date.saturating_add(DATE_SLACK_SECS) < sent;
-    let quick = asked.done_unix.since(asked.sent_unix) < DATE_LONGEST;
-    (quick && (late || early)).then_some(Fault::DateOff)
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
-    /// Uncachable, and yet from a cache.
+    /// Uncachable, no POST, and yet from a cache.
     HitOnUncachable,
     /// A hit although nobody had asked for the object. Where a request of the same run that was sent later had
     /// fetched it, this is taken back by who knows all requests.
@@ -17,10 +17,22 @@ pub enum Fault {
     StaleHit,
     /// A reload that never reached the origin.
     HitOnReload,
-    /// Cache-Control or Expires are not the origin's.
+    /// Cache-Control, its max-age or Expires are not the origin's.
     CachabilityChanged,
     /// Last-Modified or ETag are gone.
     LostValidators,
+    /// The reply to a POST, from a store.
+    PostKept,
+    /// Last-Modified or ETag are others.
+    ValidatorsChanged,
+    /// Content-Type is another one, or gone.
+    ContentTypeChanged,
+    /// Vary is gone where it matters.
+    VaryLost,
+    /// Set-Cookie, which our origin never sends.
+    CookieAdded,
+    /// Age is not what it can be.
+    AgeWrong,
     /// No Date, or none that can be read.
     DateMissing,
     /// A Date that is far from now.
@@ -67,13 +79,19 @@ pub enum Weight {
 
 impl Fault {
     /// Every fault, in the order of their places in sets.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 27] = [
         Self::HitOnUncachable,
         Self::FalseHit,
         Self::StaleHit,
         Self::HitOnReload,
         Self::CachabilityChanged,
         Self::LostValidators,
+        Self::PostKept,
+        Self::ValidatorsChanged,
+        Self::ContentTypeChanged,
+        Self::VaryLost,
+        Self::CookieAdded,
+        Self::AgeWrong,
         Self::DateMissing,
         Self::DateOff,
         Self::WrongObject,
@@ -100,6 +118,12 @@ impl Fault {
             Self::HitOnReload => "hit-on-reload",
             Self::CachabilityChanged => "cachability-changed",
             Self::LostValidators => "lost-validators",
+            Self::PostKept => "post-kept",
+            Self::ValidatorsChanged => "validators-changed",
+            Self::ContentTypeChanged => "content-type-changed",
+            Self::VaryLost => "vary-lost",
+            Self::CookieAdded => "cookie-added",
+            Self::AgeWrong => "age-wrong",
             Self::DateMissing => "date-missing",
             Self::DateOff => "date-off",
             Self::WrongObject => "wrong-object",
@@ -129,8 +153,18 @@ impl Fault {
             Self::HitOnReload => {
                 "the request said no-cache, and the cache answered without asking the origin"
             }
-            Self::CachabilityChanged => "Cache-Control or Expires are not those of the origin",
+            Self::CachabilityChanged => "Cache-Control, its max-age or Expires are not those of the origin",
             Self::LostValidators => "the origin gave Last-Modified or ETag, and the reply has it no more",
+            Self::PostKept => "the reply to a POST came from a store, be it to another POST or to a GET",
+            Self::ValidatorsChanged => "ETag or Last-Modified are not those of the object's version",
+            Self::ContentTypeChanged => "Content-Type is not that of the origin",
+            Self::VaryLost => "the object exists in two forms, and Vary does not say so any more",
+            Self::CookieAdded => {
+                "the reply sets a cookie; our origin sets none, and another robot may get the same"
+            }
+            Self::AgeWrong => {
+                "Age is less than the time since Date, missing on an old reply, or more than can be"
+            }
             Self::DateMissing => "the reply has no Date that can be read",
             Self::DateOff => "the reply's Date is more than a minute off",
             Self::WrongObject => "the reply holds another object than the one asked for",
@@ -167,6 +201,12 @@ impl Fault {
             // Header fields that a cache must leave alone.
             | Self::CachabilityChanged
             | Self::LostValidators
+            | Self::PostKept
+            | Self::ValidatorsChanged
+            | Self::ContentTypeChanged
+            | Self::VaryLost
+            | Self::CookieAdded
+            | Self::AgeWrong
             | Self::DateMissing
             | Self::DateOff => Weight::Reported,
             // Not what was asked for.

@@ -35,6 +35,8 @@ pub struct CacheControl {
     pub no_cache: bool,
     /// `no-store`
     pub no_store: bool,
+    /// `max-age` in seconds.
+    pub max_age: Option<u64>,
 }
 
 impl CacheControl {
@@ -45,7 +47,7 @@ impl CacheControl {
 
     fn read(&mut self, value: &[u8]) {
         for item in items(value) {
-            let (name, _) = parameter(item);
+            let (name, argument) = parameter(item);
             if name.eq_ignore_ascii_case(b"public") {
                 self.public = true;
             } else if name.eq_ignore_ascii_case(b"private") {
@@ -54,6 +56,8 @@ impl CacheControl {
                 self.no_cache = true;
             } else if name.eq_ignore_ascii_case(b"no-store") {
                 self.no_store = true;
+            } else if name.eq_ignore_ascii_case(b"max-age") {
+                self.max_age = count(argument);
             }
         }
     }
@@ -91,8 +95,14 @@ pub struct Fields<'a> {
     pub last_modified: Moment<'a>,
     /// `Expires`
     pub expires: Moment<'a>,
-    /// Whether there is an `ETag`.
-    pub etag: bool,
+    /// `ETag`; empty where there is none.
+    pub etag: &'a [u8],
+    /// `Content-Type`; empty where there is none.
+    pub media_type: &'a [u8],
+    /// Whether `Vary` says that Accept-Encoding decides.
+    pub varies: bool,
+    /// Whether there is a `Set-Cookie`.
+    pub cookie: bool,
     /// `Cache-Control`, all lines together.
     pub cache_control: CacheControl,
     /// `Content-Encoding`, all lines together.
@@ -133,10 +143,13 @@ impl<'a> Fields<'a> {
             3 if is("age") => self.age = count(value).or(self.age),
             3 if is("via") => self.via = self.via.saturating_add(items(value).count() as u32),
             4 if is("date") => self.date = Moment(Some(value)),
-            4 if is("etag") => self.etag = !value.is_empty(),
+            4 if is("etag") => self.etag = value,
+            4 if is("vary") => self.varies |= items(value).any(|name| is_coding(name)),
             7 if is("expires") => self.expires = Moment(Some(value)),
             7 if is("x-cache") => *x_cache = x_cache.or(Claim::of_x_cache(value)),
             9 if is(stamp::NAME) => self.take_stamp(value, ask),
+            10 if is("set-cookie") => self.cookie = true,
+            12 if is("content-type") => self.media_type = value,
             12 if is("cache-status") => self.claim = self.claim.or(Claim::of_cache_status(value)),
             13 if is("last-modified") => self.last_modified = Moment(Some(value)),
             13 if is("cache-control") => self.cache_control.read(value),
@@ -157,6 +170,11 @@ impl<'a> Fields<'a> {
             self.stamp = Some(next);
         }
     }
+}
+
+/// Whether this member of `Vary` has Accept-Encoding in it.
+fn is_coding(name: &[u8]) -> bool {
+    name == b"*" || name.eq_ignore_ascii_case(b"accept-encoding")
 }
 
 /// `name=argument`, quotes of the argument taken off; empty where there is none.
@@ -189,6 +207,7 @@ mod tests {
         Expires: Sun, 06 Nov 1994 08:49:39 GMT\r\nLast-Modified: 0\r\nEtag: W/\"a\"\r\n\
         Cache-Control: public, max-age=30\r\nCache-Control: S-MaxAge=\"40\" , private=\"x\"\r\n\
         Content-Range: bytes 2-5/10\r\nContent-encoding: GZIP\r\nVia: 1.1 a, 1.0 b\r\nVia: 1.1 c\r\n\
+        Vary: origin, Accept-encoding\r\nset-cookie: a=b\r\nContent-type: Text/plain\r\n\
         X-Cache: HIT\r\nCache-Status: a; fwd=miss\r\n\
         X-Bakeoff: made=00000000000000fe; object=w1; version=3\r\nno line\r\n\r\n";
 
@@ -198,9 +217,11 @@ mod tests {
         assert_eq!(fields.date.at(), Some(784_111_777));
         assert_eq!((fields.expires.at(), fields.last_modified.at()), (Some(784_111_779), None));
         assert!(fields.last_modified.is_there());
-        assert_eq!((fields.age, fields.via, fields.etag), (Some(12), 3, true));
+        assert_eq!((fields.age, fields.via, fields.etag), (Some(12), 3, &b"W/\"a\""[..]));
         let control = fields.cache_control;
         assert!(control.public && control.private && !control.no_store);
+        assert_eq!((control.max_age, fields.media_type), (Some(30), &b"Text/plain"[..]));
+        assert!(fields.varies && fields.cookie);
         assert_eq!(fields.content_range, Some(ContentRange { first: 2, last: 5, whole: Some(10) }));
         assert_eq!(fields.stamp.map(|stamp| (stamp.told, stamp.version)), Some((Told::Made(0xfe), 3)));
         assert_eq!((fields.claim, fields.coding), (Claim::Miss, ContentCoding::Gzip));

@@ -10,8 +10,9 @@ mod checks;
 mod claim;
 mod fault;
 mod head;
+mod message;
 
-pub use asked::{Accepts, Asked, Known, RequestKind, Truth};
+pub use asked::{Accepts, Asked, Freshness, Known, RequestKind, Truth};
 pub use claim::Claim;
 pub use fault::{Fault, Faults, Weight};
 pub use head::{CacheControl, ContentRange, Fields, Moment};
@@ -21,7 +22,9 @@ use bakeoff_wire::http1::ContentCoding;
 use bakeoff_wire::stamp::Told;
 
 /// HTTP's dates and lifetimes are whole seconds, so that a cache that keeps to every rule may give an old
-/// version for up to a second longer. [`Truth::at_sent`] is the version so long before the request was sent.
+/// version for up to a second longer; and origin and robots each have a clock, either of which may be ahead.
+/// [`Truth::at_sent`] is the version so long before the request was sent, [`Truth::at_done`] that so long after its
+/// reply: no reply is wrong that is right at any moment from the one to the other.
 pub const GRACE_SECS: u64 = 1;
 
 /// What came back.

@@ -9,8 +9,10 @@ use bakeoff_wire::http1::http_date;
 const ASK: u64 = 0xabc;
 /// When requests are sent, in seconds since 1970.
 const NOW: u64 = 1_000_000_000;
-const KNOWN: Known = Known { version: 5, last_modified: Some(NOW - 500), expires: Some(NOW + 500) };
-const TRUTH: Truth = Truth { body_bytes: 100, cachable: true, gzip: false, at_sent: KNOWN, at_done: KNOWN };
+const KNOWN: Known =
+    Known { version: 5, last_modified: Some(NOW - 500), etag: 0xe, freshness: Freshness::Until(NOW + 500) };
+const TRUTH: Truth =
+    Truth { body_bytes: 100, cachable: true, gzip: false, at_sent: KNOWN, between: KNOWN, at_done: KNOWN };
 
 fn asked(kind: RequestKind) -> Asked<'static> {
     Asked {
@@ -19,7 +21,9 @@ fn asked(kind: RequestKind) -> Asked<'static> {
         repeat: true,
         accepts: Accepts::Anything,
         id: b"w1",
+        media_type: b"text/plain",
         truth: TRUTH,
+        begun_unix: Nanos::from_secs(NOW - 60),
         sent_unix: Nanos::from_secs(NOW),
         done_unix: Nanos::from_millis(NOW * 1000 + 20),
     }
@@ -37,7 +41,8 @@ impl Reply {
     fn new(stamp: &str) -> Self {
         let date = |seconds| http_date(seconds);
         let fields = format!(
-            "Date: {}\r\nLast-Modified: {}\r\nExpires: {}\r\nETag: \"e\"\r\nCache-Control: public, max-age=9\r\n",
+            "Date: {}\r\nLast-Modified: {}\r\nExpires: {}\r\nETag: \"000000000000000e\"\r\n\
+             Cache-Control: public, max-age=500\r\nContent-Type: text/plain\r\nVary: Accept-Encoding\r\n",
             date(NOW),
             date(NOW - 500),
             date(NOW + 500)
@@ -97,7 +102,9 @@ fn first() -> Asked<'static> {
 }
 
 fn uncachable() -> Asked<'static> {
-    Asked { truth: Truth { cachable: false, ..TRUTH }, ..basic() }
+    let known = Known { freshness: Freshness::Unsaid, ..KNOWN };
+    let truth = Truth { cachable: false, at_sent: known, between: known, at_done: known, ..TRUTH };
+    Asked { truth, ..basic() }
 }
 
 /// About an object that exists in gzip, too.
@@ -238,6 +245,88 @@ fn rewritten_directives_and_lost_validators_are_seen() {
     assert_eq!(Reply::hit().without("Last").faults(&basic()), [Fault::LostValidators]);
 }
 
+/// It is what was left when the reply was made: a hit at any time since the run began, a miss just now.
+#[test]
+fn another_max_age_beside_the_same_expires_is_seen() {
+    let says = |reply: Reply, secs: u64| {
+        reply.without("Cache-Control").with(&format!("Cache-Control: public, max-age={secs}"))
+    };
+    for right in [499, 500, 561] {
+        assert_eq!(says(Reply::hit(), right).faults(&basic()), [], "{right}");
+    }
+    for (changed, asked) in [
+        (says(Reply::hit(), 498), basic()),
+        (says(Reply::hit(), 562), basic()),
+        (says(Reply::miss(), 502), first()),
+        (Reply::hit().without("Cache-Control").with("Cache-Control: public"), basic()),
+    ] {
+        assert_eq!(changed.faults(&asked), [Fault::CachabilityChanged], "{}", changed.fields);
+    }
+    assert_eq!(says(Reply::miss(), 501).faults(&first()), [], "a clock may be a second behind");
+    let of = |freshness| {
+        let known = Known { freshness, ..KNOWN };
+        Asked { truth: Truth { at_sent: known, between: known, at_done: known, ..TRUTH }, ..basic() }
+    };
+    assert_eq!(says(Reply::hit(), 9).faults(&of(Freshness::For(9))), [], "it moves with the clock");
+    assert_eq!(says(Reply::hit(), 10).faults(&of(Freshness::For(9))), [Fault::CachabilityChanged]);
+    assert_eq!(says(Reply::hit(), 9).faults(&of(Freshness::Unsaid)), [Fault::CachabilityChanged]);
+}
+
+#[test]
+fn other_values_of_fields_that_a_cache_must_leave_alone_are_seen() {
+    let other = |name: &str, line: &str| Reply::hit().without(name).with(line);
+    let modified = format!("Last-Modified: {}", http_date(NOW - 499));
+    for (changed, fault) in [
+        (other("ETag", "ETag: \"000000000000000f\""), Fault::ValidatorsChanged),
+        (other("ETag", "ETag: \"000000000000000e-gzip\""), Fault::ValidatorsChanged),
+        (other("ETag", "ETag: e"), Fault::ValidatorsChanged),
+        (other("Last", &modified), Fault::ValidatorsChanged),
+        (other("Content-Type", "Content-Type: text/html"), Fault::ContentTypeChanged),
+        (other("Content-Type", ""), Fault::ContentTypeChanged),
+        (other("x", "Set-Cookie: id=7"), Fault::CookieAdded),
+    ] {
+        assert_eq!(changed.faults(&basic()), [fault], "{}", changed.fields);
+    }
+    for same in
+        [other("ETag", "ETag: W/\"000000000000000E\""), other("Content-Type", "content-type: Text/Plain")]
+    {
+        assert_eq!(same.faults(&basic()), []);
+    }
+    let two_forms = of_two_forms(RequestKind::Basic, true);
+    assert_eq!(other("Vary", "").faults(&basic()), [], "it has one form");
+    assert_eq!(other("Vary", "Vary: Origin").faults(&two_forms), [Fault::VaryLost]);
+    assert_eq!(other("Vary", "Vary: Origin, *").faults(&two_forms), []);
+    let packed = |tag: &str| other("ETag", &format!("ETag: {tag}")).with("Content-Encoding: gzip");
+    assert_eq!(packed("\"000000000000000e-gzip\"").faults(&two_forms), [], "who packs may say so");
+    assert_eq!(packed("\"000000000000000f-gzip\"").faults(&two_forms), [Fault::ValidatorsChanged]);
+}
+
+#[test]
+fn an_age_is_what_it_can_be_and_a_hit_that_is_old_has_one() {
+    let aged = |reply: Reply, made: u64, age: &str| {
+        reply.without("Date").with(&format!("Date: {}\r\nAge: {age}", http_date(NOW - made)))
+    };
+    let wrong = [Fault::AgeWrong];
+    for (reply, expected) in [
+        (aged(Reply::hit(), 40, "40"), &[][..]),
+        (aged(Reply::hit(), 40, "37"), &[]),
+        (aged(Reply::hit(), 40, "43"), &[]),
+        (aged(Reply::hit(), 40, "36"), &wrong),
+        (aged(Reply::hit(), 40, "44"), &wrong),
+        (aged(Reply::hit(), 40, "soon"), &wrong),
+        (aged(Reply::hit(), 3, ""), &[]),
+        // A Date that was written anew, and an Age from before.
+        (aged(Reply::hit(), 0, "63"), &[]),
+        (aged(Reply::hit(), 0, "64"), &wrong),
+        (aged(Reply::new("valid=0000000000000001; object=w1; version=5"), 40, "0"), &[]),
+        (aged(Reply::new("valid=0000000000000abc; object=w1; version=5"), 40, "0"), &[]),
+    ] {
+        assert_eq!(reply.faults(&basic()), expected, "{}", reply.fields);
+    }
+    assert_eq!(aged(Reply::miss(), 0, "3").faults(&first()), [Fault::ProductDisagrees]);
+    assert_eq!(aged(Reply::miss(), 0, "4").faults(&first()), [Fault::AgeWrong, Fault::ProductDisagrees]);
+}
+
 #[test]
 fn replies_of_others_are_foreign() {
     let judged = Reply::hit().unstamped().judged(&basic());
@@ -251,7 +340,7 @@ fn a_date_must_be_there_and_near_for_what_was_made_now() {
     assert_eq!(Reply::hit().without("Date").faults(&basic()), [Fault::DateMissing]);
     assert_eq!(dated(Reply::miss(), NOW - 60).faults(&first()), []);
     assert_eq!(dated(Reply::miss(), NOW - 61).faults(&first()), [Fault::DateOff]);
-    assert_eq!(dated(Reply::hit(), NOW - 9999).faults(&basic()), [], "it was stored then");
+    assert_eq!(dated(Reply::hit().with("Age: 9999"), NOW - 9999).faults(&basic()), [], "it was stored then");
     assert_eq!(dated(Reply::hit(), NOW + 61).faults(&basic()), [Fault::DateOff]);
     let slow = Asked { done_unix: Nanos::from_secs(NOW + 30), ..first() };
     assert_eq!(dated(Reply::miss(), NOW - 61).faults(&slow), []);
@@ -274,7 +363,19 @@ fn conditions_get_the_status_that_is_true() {
     let unasked = passed_on.judged(&basic());
     assert_eq!((unasked.hit, unasked.offered), (Hit::Revalidated, true), "the cache's own condition");
     assert_eq!(unasked.faults.iter().collect::<Vec<_>>(), [Fault::Wrong304]);
+    let changed_ims200 = Asked { truth: changed.truth, ..ims200 };
+    assert_eq!(
+        Reply::hit().status(304).faults(&changed_ims200),
+        [],
+        "the old one had not changed since then"
+    );
     let (etag200, etag304) = (asked(RequestKind::Etag200), asked(RequestKind::Etag304));
+    let changed_etag200 = Asked { truth: changed.truth, ..etag200 };
+    assert_eq!(
+        Reply::hit().status(304).faults(&changed_etag200),
+        [Fault::Wrong304],
+        "no version has that tag"
+    );
     assert_eq!((Reply::hit().faults(&etag200), Reply::hit().status(304).faults(&etag304)), (vec![], vec![]));
     assert_eq!(Reply::hit().status(304).faults(&etag200), [Fault::Wrong304]);
     assert_eq!(Reply::hit().faults(&etag304), [Fault::Wrong200]);
@@ -337,9 +438,12 @@ fn failures_of_the_connection_are_no_faults_of_the_cache() {
 }
 
 #[test]
-fn a_stored_answer_to_post_is_a_hit_on_uncachable() {
+fn a_stored_answer_to_post_is_named_whoever_gets_it() {
     let post = asked(RequestKind::Post);
-    assert_eq!(Reply::hit().bytes(7).faults(&post), [Fault::HitOnUncachable]);
+    assert_eq!(Reply::hit().bytes(7).faults(&post), [Fault::PostKept]);
+    let posted = Reply::new("made=0000000000000001; object=w1; version=5; post");
+    assert_eq!(posted.faults(&basic()), [Fault::PostKept]);
+    assert_eq!(posted.faults(&first()), [Fault::PostKept]);
     assert_eq!(Reply::miss().bytes(7).faults(&post), []);
     assert_eq!(Reply::miss().bytes(0).faults(&asked(RequestKind::Head)), []);
 }
@@ -370,9 +474,16 @@ fn truth_is_what_the_origin_says_at_these_times() {
     assert_eq!(truth.at_done.version, truth.at_sent.version + 1, "a second of grace");
     assert_eq!(truth.at_done.last_modified, Some(change));
     let later = Truth::of(&object, Nanos::from_secs(change + 1), Nanos::from_secs(change + 2));
-    assert_eq!((later.at_sent.version, later.at_sent.expires), (truth.at_done.version, Some(change + 1000)));
+    let until = Freshness::Until(change + 1000);
+    assert_eq!((later.at_sent.version, later.at_sent.freshness), (truth.at_done.version, until));
+    let before = Truth::of(&object, Nanos::from_secs(change - 2), Nanos::from_secs(change - 1));
+    assert_eq!(
+        (before.at_done, before.between),
+        (later.at_sent, before.at_sent),
+        "a second of grace here, too"
+    );
     let moving = Truth::of(&world("now+9s"), Nanos::from_secs(change + 1), Nanos::from_secs(change + 2));
-    assert_eq!(moving.at_sent.expires, None, "it may be another one in each reply");
+    assert_eq!(moving.at_sent.freshness, Freshness::For(9), "Expires may be another one in each reply");
 }
 
 /// Whatever comes is judged, and what fails has a reason.

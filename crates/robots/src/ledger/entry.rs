@@ -31,6 +31,8 @@ pub struct Entry<'a> {
     pub reply_bytes: u64,
     /// Whether the connection had carried requests before.
     pub reused: bool,
+    /// Whether it was sent twice, as its first connection turned out to be closed.
+    pub resent: bool,
     /// The object's id, for examples.
     pub id: &'a [u8],
     /// The reply's head, for examples.

@@ -33,6 +33,16 @@ pub struct Sums {
     pub errors: BTreeMap<String, u64>,
     /// Faults of replies, of every weight.
     pub faults: BTreeMap<Fault, u64>,
+    /// Requests that were sent twice, as a kept connection turned out to be closed; once each in all other counts.
+    /// Records of earlier versions have none, nor the two below.
+    #[serde(default)]
+    pub resent: u64,
+    /// Replies of any kind, good or not, with the stamp of their own request: the origin's word on it.
+    #[serde(default)]
+    pub from_origin: u64,
+    /// Replies of any kind, good or not, with the stamp of another: of which the origin need not have heard.
+    #[serde(default)]
+    pub from_store: u64,
     /// Good replies.
     pub replies: Timed,
     /// Service times of good replies.
@@ -110,6 +120,12 @@ impl Sums {
                 }
             }
         }
+        self.resent += u64::from(entry.resent);
+        match judged.hit {
+            Hit::Miss | Hit::Revalidated => self.from_origin += 1,
+            Hit::Hit => self.from_store += 1,
+            Hit::Unknown => {}
+        }
         // One that never got a connection opened none.
         if entry.reused {
             self.connections_reused += 1;
@@ -169,6 +185,9 @@ impl Sums {
         self.aborted += other.aborted;
         self.failed += other.failed;
         self.new_objects += other.new_objects;
+        self.resent += other.resent;
+        self.from_origin += other.from_origin;
+        self.from_store += other.from_store;
         self.connections_opened += other.connections_opened;
         self.connections_reused += other.connections_reused;
         self.merge_replies(other);

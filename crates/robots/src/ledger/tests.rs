@@ -32,6 +32,7 @@ fn entry(judged: Judged, due: u64, took: u64) -> Entry<'static> {
         request_bytes: 300,
         reply_bytes: 1000,
         reused: false,
+        resent: false,
         id: b"w1",
         head: b"HTTP/1.1 200 OK\r\n\r\n",
     }

@@ -45,6 +45,7 @@ impl Population {
             accepts: self.accepts(robot, choice.kind),
             phase: self.schedule.phase()?,
             due,
+            written: due.max(self.now),
             words_bytes: 0,
             sends: choice.sends,
             nth,
@@ -70,6 +71,7 @@ impl Population {
             accepts: self.accepts(robot, kind),
             phase: self.schedule.phase()?,
             due: child.due,
+            written: child.due.max(self.now),
             words_bytes: 0,
             sends: 0,
             nth: 0,
@@ -136,7 +138,7 @@ impl Source for Population {
             Next::Page => self.page(due)?,
             Next::Child => self.child()?,
         };
-        let unix_secs = self.unix(due).whole_secs();
+        let unix_secs = self.unix(due.max(self.now)).whole_secs();
         let flight = self.flights.get_mut(index)?;
         self.words.write(&object, flight, (&self.model, &self.setting.form, unix_secs));
         flight.words_bytes = self.words.bytes(flight.kind);

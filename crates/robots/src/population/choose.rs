@@ -20,7 +20,8 @@ const NEIGHBOURS: u64 = 4;
 /// a sixteenth of that at most.
 const LARGEST_POST: u64 = 16 << 20;
 
-/// In the number of what is posted to: no object that is asked for has it.
+/// In the number of what is posted to and is no repeat: nobody asks for it, as it would be a repeat that no cache has
+/// seen.
 const POSTED: u64 = 1 << 63;
 
 /// What is asked for.
@@ -75,18 +76,22 @@ impl<'a> Chooser<'a> {
         let wanted = random.unit() < self.spec.recurrence.get() * self.factors.recurrence;
         let name = |number| Name { world: self.world, server, kind, number };
         let method = self.method(random.unit());
-        if method == Drawn::Post {
-            let object = self.model.object(&name(POSTED | nth))?;
-            let drawn = self.spec.post_body.as_ref().map_or(0.0, |sizes| sizes.draw(&mut random)) as u64;
-            let sends = drawn.min(LARGEST_POST);
-            return Some((Choice { object, kind: RequestKind::Post, repeat: false, robot, sends }, false));
-        }
         let repeat = wanted && set.has_any(server, usize::from(kind));
         let object = if repeat {
             self.repeated(set, name, &mut random)?
+        } else if method == Drawn::Post {
+            self.model.object(&name(POSTED | nth))?
         } else {
             self.model.object(&name(set.make(server, usize::from(kind))))?
         };
+        if method == Drawn::Post {
+            let drawn = self.spec.post_body.as_ref().map_or(0.0, |sizes| sizes.draw(&mut random)) as u64;
+            let sends = drawn.min(LARGEST_POST);
+            return Some((
+                Choice { object, kind: RequestKind::Post, repeat, robot, sends },
+                wanted && !repeat,
+            ));
+        }
         let drawn = if method == Drawn::Head { method } else { self.drawn(random.unit()) };
         // What a page embeds is marked as a repeat when its page is one: it must have come with the first.
         let is_first_page = !repeat && object.embedded().len() > 0;

@@ -27,6 +27,8 @@ pub struct Flight {
     pub phase: usize,
     /// When it was due, since the start.
     pub due: Nanos,
+    /// When it was written and handed to its connection, since the start: what its condition speaks of was true then.
+    pub written: Nanos,
     /// Bytes of method, target and its own header lines.
     pub words_bytes: u64,
     /// Bytes of what a POST sends.

@@ -96,6 +96,8 @@ pub struct Population {
     pages: Slab<Page>,
     tally: Tally,
     words: RequestText,
+    /// The latest moment that was heard of.
+    now: Nanos,
 }
 
 /// An embedded object that is to be asked for.
@@ -137,6 +139,7 @@ impl Population {
             pages: Slab::new(),
             tally: Tally::default(),
             words: RequestText::default(),
+            now: Nanos::ZERO,
         }
     }
 
@@ -180,6 +183,7 @@ impl Population {
 
     /// Time has gone on: phases may end that nobody else would end. Cheap.
     pub fn see(&mut self, now: Nanos) {
+        self.now = self.now.max(now);
         self.set.tick(now);
         if self.set.is_frozen() {
             self.schedule.set_frozen();
@@ -206,10 +210,20 @@ impl Population {
     /// What a request said, without what the load generator adds. Cold: for examples.
     pub fn request_text(&self, flight: &Flight) -> Vec<u8> {
         let Some(object) = self.model.object(&flight.name) else { return Vec::new() };
-        let unix_secs = self.unix(flight.due).whole_secs();
+        let unix_secs = self.unix(flight.written).whole_secs();
         let mut words = RequestText::default();
         words.write(&object, flight, (&self.model, &self.setting.form, unix_secs));
         words.text(flight.kind)
+    }
+
+    /// A request that has waited for its connection is sent only now: its header lines anew.
+    pub fn rewrite(&mut self, ticket: u32, now: Nanos) -> Option<&[u8]> {
+        let unix_secs = self.unix(now).whole_secs();
+        let flight = self.flights.get_mut(ticket.checked_sub(1)?)?;
+        flight.written = now;
+        let object = self.model.object(&flight.name)?;
+        self.words.write(&object, flight, (&self.model, &self.setting.form, unix_secs));
+        Some(&self.words.headers)
     }
 
     /// What its objects are like.

@@ -22,6 +22,7 @@ pub(crate) enum Breakage {
     BypassesUnderLoad,
     IgnoresReload,
     IgnoresVary,
+    KeepsPosts,
     // Of one reply in some:
     SwapsObjects,
     CutsBodies,
@@ -31,6 +32,13 @@ pub(crate) enum Breakage {
     LosesEtag,
     ChangesCacheControl,
     ChangesExpires,
+    ChangesMaxAge,
+    ChangesEtag,
+    ChangesLastModified,
+    ChangesContentType,
+    LosesVary,
+    AddsCookies,
+    AddsToAge,
     Sends304Unasked,
     IgnoresConditions,
     MatchesAnyTag,
@@ -69,6 +77,20 @@ impl Breakage {
             Self::ChangesCacheControl if whole => change_control(reply),
             Self::ChangesExpires if reply.get("expires").is_some() => {
                 reply.set("expires", http_date(now_secs + 60));
+            }
+            Self::ChangesMaxAge if reply.get("expires").is_some() => {
+                reply.set("cache-control", "public, max-age=99999999999");
+            }
+            Self::ChangesEtag if whole => reply.set("etag", "\"0123456789abcdef\""),
+            Self::ChangesLastModified if reply.get("last-modified").is_some() => {
+                reply.set("last-modified", http_date(now_secs - 7));
+            }
+            Self::ChangesContentType if whole => reply.set("content-type", "text/html"),
+            Self::LosesVary if whole && reply.get("vary").is_some() => reply.remove("vary"),
+            Self::AddsCookies => reply.set("set-cookie", "robot=7"),
+            Self::AddsToAge => {
+                let age: u64 = reply.get("age")?.parse().ok()?;
+                reply.set("age", (age + 60).to_string());
             }
             Self::Sends304Unasked if whole => not_modified(reply),
             Self::ShiftsRanges if reply.word(1) == "206" => shift_range(reply),

@@ -102,6 +102,14 @@ fn a_cache_that_ignores_vary_is_named_for_each_reply_in_the_wrong_form() {
 }
 
 #[test]
+fn a_vary_that_is_lost_is_named() {
+    let (seen, account, _) = through(Breakage::LosesVary, &PLAN.replace("special", "# special"), WORLD);
+    let wronged = account.wronged.len() as u64;
+    assert_eq!(wrong(&seen), BTreeMap::from([(Fault::VaryLost.label().to_owned(), wronged)]));
+    assert!(wronged > 50, "{wronged}");
+}
+
+#[test]
 fn a_byte_that_is_changed_in_a_coded_body_is_found() {
     let plan = PLAN.replace("special", "# special").replace("'50%'", "'100%'");
     let (seen, account, _) = through(Breakage::FlipsABit, &plan, WORLD);

@@ -178,6 +178,13 @@ fn a_cache_that_is_gone_round_under_load_is_seen_under_load_alone() {
     assert!(honest < 0.15 && broken > 0.5, "{honest} {broken}");
 }
 
+/// Robots post to what others ask for, and more than once.
+#[test]
+fn a_reply_to_a_post_that_is_kept_is_named() {
+    let posting = PLAIN.replace("recurrence = '60%'", "recurrence = '90%'\nspecial = { post = '60%' }");
+    assert_fault(Breakage::KeepsPosts, &posting, Fault::PostKept);
+}
+
 #[test]
 fn objects_that_are_swapped_are_named() {
     let (seen, account, _) = through(Breakage::SwapsObjects, PLAIN, WORLD);
@@ -231,6 +238,12 @@ fn header_fields_that_are_lost_or_changed_are_named() {
     assert_fault(Breakage::LosesLastModified, PLAIN, Fault::LostValidators);
     assert_fault(Breakage::LosesEtag, PLAIN, Fault::LostValidators);
     assert_fault(Breakage::ChangesCacheControl, PLAIN, Fault::CachabilityChanged);
+    assert_fault(Breakage::ChangesMaxAge, PLAIN, Fault::CachabilityChanged);
+    assert_fault(Breakage::ChangesEtag, PLAIN, Fault::ValidatorsChanged);
+    assert_fault(Breakage::ChangesLastModified, PLAIN, Fault::ValidatorsChanged);
+    assert_fault(Breakage::ChangesContentType, PLAIN, Fault::ContentTypeChanged);
+    assert_fault(Breakage::AddsCookies, PLAIN, Fault::CookieAdded);
+    assert_fault(Breakage::AddsToAge, PLAIN, Fault::AgeWrong);
     assert_fault(Breakage::DropsDates, PLAIN, Fault::DateMissing);
     assert_fault(Breakage::DatesAhead, PLAIN, Fault::DateOff);
     assert_fault(Breakage::ClaimsHits, PLAIN, Fault::ProductDisagrees);

@@ -113,6 +113,17 @@ impl Shared {
 
     /// What is right, as far as the cache is whole; and whether the origin never heard of it.
     fn answer(&self, request: &Message) -> io::Result<(Message, bool)> {
+        if request.word(0) == "POST" && self.breakage == Breakage::KeepsPosts {
+            let key = format!("POST {}", request.word(1));
+            let kept = self.store.lock().unwrap().get(&key).cloned();
+            if let Some(kept) = kept {
+                self.wrong(request);
+                return Ok((kept, true));
+            }
+            let reply = self.forward(request)?;
+            self.store.lock().unwrap().insert(key, reply.clone());
+            return Ok((reply, false));
+        }
         if request.word(0) == "POST" {
             self.store.lock().unwrap().remove(request.word(1));
             return Ok((self.forward(request)?, false));

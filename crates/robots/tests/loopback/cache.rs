@@ -113,7 +113,8 @@ impl Store {
             return reply("304 Not Modified", &object, Told::Valid(ask), now, None);
         }
         let held = self.held.get(&name).copied().filter(|_| !reload);
-        let told = Told::Made(held.unwrap_or(ask));
+        let posted = request.method == "POST";
+        let told = Told::Made(held.filter(|_| !posted).unwrap_or(ask));
         if plain && object.cachable && held.is_none() {
             self.held.insert(name, ask);
         }
@@ -123,9 +124,7 @@ impl Store {
                 let (first, last) = (first.parse().unwrap(), last.parse::<u64>().unwrap().min(len - 1));
                 reply("206 Partial Content", &object, told, now, Some((first, last)))
             }
-            None if request.method == "POST" => {
-                reply("200 OK", &object, told, now, Some((0, len.min(1).wrapping_sub(1))))
-            }
+            None if posted => reply("200 OK", &object, told, now, Some((0, len.min(1).wrapping_sub(1)))),
             None if request.method == "HEAD" => reply("200 OK", &object, told, now, None),
             None => reply("200 OK", &object, told, now, Some((0, len.wrapping_sub(1)))),
         }
@@ -142,8 +141,12 @@ fn reply(status: &str, object: &Object, told: Told, now: u64, part: Option<(u64,
         .last_modified
         .map_or(String::new(), |date| format!("Last-Modified: {}\r\n", http_date(date)));
     head += &version.expires.map_or(String::new(), |date| format!("Expires: {}\r\n", http_date(date)));
-    head +=
-        if object.cachable { "Cache-Control: public\r\n" } else { "Cache-Control: private, no-cache\r\n" };
+    head += &match version.expires {
+        Some(expires) => format!("Cache-Control: public, max-age={}\r\n", expires - now),
+        None if object.cachable => "Cache-Control: public\r\n".to_owned(),
+        None => "Cache-Control: private, no-cache\r\n".to_owned(),
+    };
+    head += "Content-Type: application/octet-stream\r\n";
     if let (true, Some((first, last))) = (status.starts_with("206"), part) {
         head += &format!("Content-Range: bytes {first}-{last}/{}\r\n", object.body.len());
     }
@@ -153,7 +156,7 @@ fn reply(status: &str, object: &Object, told: Told, now: u64, part: Option<(u64,
     let (mut id, mut out) = (Vec::new(), head.into_bytes());
     object.name.write_id(&mut id);
     out.extend_from_slice(b"X-Bakeoff: ");
-    ReplyStamp { told, object: &id, version: version.number }.write(&mut out);
+    ReplyStamp { told, object: &id, version: version.number, posted: false }.write(&mut out);
     out.extend_from_slice(b"\r\n\r\n");
     if let Some((first, _)) = part {
         let mut body = Vec::new();

@@ -199,6 +199,10 @@ impl Subject for Server {
         self.tls
     }
 
+    fn users_config(&self) -> Option<&Path> {
+        self.config.as_deref()
+    }
+
     fn runner(&self) -> Option<Runner> {
         Runner::unprivileged()
     }
@@ -255,6 +259,10 @@ pub(crate) fn context<'a>(spec: &ProxySpec, around: &Context<'a>) -> Context<'a>
 impl Subject for ProxySpec {
     fn tls(&self) -> bool {
         self.tls
+    }
+
+    fn users_config(&self) -> Option<&Path> {
+        self.config.as_deref()
     }
 
     fn runner(&self) -> Option<Runner> {

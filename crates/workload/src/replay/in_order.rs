@@ -44,7 +44,7 @@ impl InOrder {
         seed: u64,
     ) -> Result<Self, WorkloadError> {
         let (summary, sizes) = survey(source, options, stamps)?;
-        let served = options.expect.then(|| Served::new(sizes));
+        let served = options.expect.then(|| Served::new(sizes, options.compressible));
         let site = served.as_ref().map(|served| Site::new(served.catalogue.clone(), options.max_site));
         let options = ReplayOptions { format: Some(summary.format), ..options.clone() };
         let pass = Pass::open(source, options.format)?;

@@ -46,7 +46,7 @@ impl LogIndex {
         if successes == 0 || (options.expect && sizes.is_empty()) {
             return Err(WorkloadError::OnlyErrors { log: source.name(), requests: summary.requests });
         }
-        let served = options.expect.then(|| Served::new(sizes));
+        let served = options.expect.then(|| Served::new(sizes, options.compressible));
         let (requests, sorted) = resolve(&targets, &seen, served.as_ref());
         let site = served.map(|served| Site::new(served.catalogue, options.max_site)).transpose()?;
         Ok(Self { table: Arc::new(RequestTable { requests }), sorted, site, summary: Some(summary) })

@@ -68,6 +68,8 @@ pub struct ReplayOptions {
     /// Whether a logged 304 is asked for with `If-Modified-Since` and a logged 206 with `Range`.
     /// Otherwise both are plain requests.
     pub conditional: bool,
+    /// Whether the site's texts compress, as texts do. Otherwise nothing of it does.
+    pub compressible: bool,
     /// The largest share of lines that may not parse, blank ones aside; 10 % by default.
     pub max_unparsable: Ratio,
     /// The largest site in bytes on disk; 2 GB by default.
@@ -80,6 +82,7 @@ impl Default for ReplayOptions {
             format: None,
             expect: true,
             conditional: false,
+            compressible: false,
             max_unparsable: Ratio::new(0.1).unwrap_or_default(),
             max_site: Bytes::new(2_000_000_000),
         }

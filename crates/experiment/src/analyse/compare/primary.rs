@@ -184,16 +184,30 @@ fn was_it_on(of: &Of<'_>, arm: &str, decided: &Decided) -> Option<String> {
     if !(same && nothing && own.replies > 0) {
         return None;
     }
-    let packs = |text: &Option<String>| {
-        let text = text.as_deref().unwrap_or_default().to_lowercase();
-        ["gzip", "deflate", "brotli", "zstd"].iter().any(|word| text.contains(word))
-    };
-    let coded = packs(&own.subject.config) || packs(&base.subject.config);
-    let hint = if coded { " (requests carry no Accept-Encoding, so no reply was compressed)" } else { "" };
+    let client = setup.subjects.get(arm).and_then(|subject| subject.client.as_ref());
+    let is_asked_for =
+        client.is_some_and(|client| client.words.to_lowercase().contains("accept-encoding: gzip"));
     Some(format!(
-        "same bytes, same replies, same CPU: was what differs between {} and {arm} in use?{hint}",
-        setup.baseline_of(arm)
+        "same bytes, same replies, same CPU: was what differs between {} and {arm} in use?{}",
+        setup.baseline_of(arm),
+        why_unpacked([own, base].map(|arm| arm.subject.config.as_deref().unwrap_or_default()), is_asked_for)
     ))
+}
+
+/// Where two configurations say different things of compressing: why nothing came of it.
+fn why_unpacked(configs: [&str; 2], is_asked_for: bool) -> &'static str {
+    let packs = |line: &&str| {
+        let line = line.to_lowercase();
+        ["gzip", "deflate", "brotli", "zstd"].iter().any(|word| line.contains(word))
+    };
+    let [own, base] = configs.map(|text| text.lines().map(str::trim).filter(packs).collect::<Vec<_>>());
+    match is_asked_for {
+        _ if own == base => "",
+        true => {
+            " (no reply is smaller for what they say of gzip or the like: see its types and its least length)"
+        }
+        false => " (requests carry no Accept-Encoding, so no reply was compressed)",
+    }
 }
 
 /// The A/A' pair of a stratum.
@@ -259,4 +273,17 @@ fn path(of: &Of<'_>, arm: &str, decided: &Decided) -> String {
         amounts.unit(),
         amounts.range(path.interval.low, path.interval.high)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gzip_is_named_where_it_differs_and_did_nothing() {
+        let (plain, packed) = ("server {\n root x;\n}", "server {\n gzip on;\n root x;\n}");
+        assert!(why_unpacked([packed, plain], false).contains("carry no Accept-Encoding"));
+        assert!(why_unpacked([packed, plain], true).contains("gzip or the like: see its types"));
+        assert_eq!(why_unpacked([packed, &packed.replace("root x", "root y")], true), "");
+    }
 }

@@ -59,7 +59,7 @@ impl Context<'_> {
             proof: has.told.proof.as_ref().map(|argv| self.argv(argv)).transpose()?,
             fresh,
             first_use_of: text(&asked.first_use_of),
-            requests: self.own_requests(asked, work)?,
+            urls: self.own_urls(asked, work)?,
             slice_requests: self.own_slice(asked, work)?,
         })
     }

@@ -2,10 +2,11 @@
 
 use super::super::error::suggestion;
 use super::super::file::{ArmSection, ArmWhat, AskedSection, LimitsSection};
-use super::super::{Fresh, LimitsPlan, LoadClock, OwnRequests, RequestSource, Work};
+use super::super::{Fresh, LimitsPlan, LoadClock, RequestSource, Work};
 use super::named::text;
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
+use bakeoff_workload::GetUrl;
 
 impl Context<'_> {
     pub(super) fn limits(&self, limits: Option<&Spanned<LimitsSection>>) -> Checked<LimitsPlan> {
@@ -58,18 +59,16 @@ impl Context<'_> {
         }
     }
 
-    pub(super) fn own_requests(&self, arm: &AskedSection, work: &Work) -> Checked<OwnRequests> {
-        let urls = match (&arm.urls, work) {
-            (None, _) => None,
+    pub(super) fn own_urls(&self, arm: &AskedSection, work: &Work) -> Checked<Option<Vec<GetUrl>>> {
+        match (&arm.urls, work) {
+            (None, _) => Ok(None),
             (Some(list), Work::Requests(requests)) if matches!(requests.source, RequestSource::Get(_)) => {
-                Some(self.urls(list)?)
+                self.urls(list).map(Some)
             }
             (Some(list), _) => {
-                return self.wrong(list.span(), "only `get` workloads have `urls`", "take the line out");
+                self.wrong(list.span(), "only `get` workloads have `urls`", "take the line out")
             }
-        };
-        let headers = arm.headers.as_ref().map_or(Ok(Vec::new()), |list| self.headers(list))?;
-        Ok(OwnRequests { urls, headers })
+        }
     }
 
     /// A number of requests for this arm's slices alone.
@@ -91,7 +90,8 @@ impl Context<'_> {
     }
 
     /// `Name: value`, with nothing that could end the line.
-    fn headers(&self, list: &Spanned<Vec<String>>) -> Checked<Vec<String>> {
+    pub(super) fn headers(&self, list: Option<&Spanned<Vec<String>>>) -> Checked<Vec<String>> {
+        let Some(list) = list else { return Ok(Vec::new()) };
         for line in list.as_ref() {
             let name = line.split_once(':').map_or("", |(name, _)| name);
             let is_token =

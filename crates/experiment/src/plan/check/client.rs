@@ -38,6 +38,7 @@ impl Context<'_> {
             reuse,
             from: self.local_addresses(arm.from.as_ref().or(w.from.as_ref()))?,
             connect_timeout: self.optional(arm.connect_timeout.as_ref().or(w.connect_timeout.as_ref()))?,
+            headers: self.headers(arm.headers.as_ref().or(w.headers.as_ref()))?,
             ..ClientPlan::default()
         };
         if protocol != Protocol::Http1 && !fronts.is_empty() {

@@ -34,7 +34,7 @@ impl Context<'_> {
 
     /// An arm's own paths would be asked for by all populations.
     pub(super) fn one_list_of_urls(&self, file: &PlanFile, arms: &[Arm]) -> Checked<()> {
-        let own = arms.iter().find(|arm| arm.requests.urls.is_some());
+        let own = arms.iter().find(|arm| arm.urls.is_some());
         match (file.population.first(), own) {
             (Some(first), Some(arm)) => self.wrong(
                 first.name.span(),

@@ -196,6 +196,7 @@ impl Context<'_> {
             log: source,
             format: format.transpose()?,
             conditional: replay.conditional.as_ref().is_some_and(|value| *value.as_ref()),
+            compressible: replay.compressible.as_ref().is_some_and(|value| *value.as_ref()),
             max_site: self.quantity::<Bytes>(replay.max_site.as_ref(), "2GB")?,
             max_unparsable: self.quantity(replay.max_unparsable.as_ref(), "10%")?,
         })

@@ -185,7 +185,7 @@ pub(in crate::plan) struct AskedSection {
     pub cacert: Option<Spanned<String>>,
     /// Accept any certificate. Default false.
     pub insecure: Option<Spanned<bool>>,
-    /// Lines added to every request's head, such as ["Accept-Encoding: gzip"].
+    /// Servers, instead of the workload's: lines added to the head of every request, such as ["Accept-Encoding: gzip"].
     pub headers: Option<Spanned<Vec<String>>>,
     /// get: instead of the workload's.
     pub urls: Option<Spanned<Vec<Spanned<UrlEntry>>>>,

@@ -118,6 +118,8 @@ pub struct ReplaySection {
     pub format: Option<Spanned<String>>,
     /// replay: ask for a logged 304 with `If-Modified-Since` and for a logged 206 with `Range`.
     pub conditional: Option<Spanned<bool>>,
+    /// replay: whether pages, styles, scripts and other texts of the site compress, as such do. Default false: nothing does.
+    pub compressible: Option<Spanned<bool>>,
     /// replay and walk: largest site to make, on disk. Default "2GB".
     pub max_site: Option<Spanned<String>>,
     /// replay: share of lines that may be unreadable. Default "10%".
@@ -215,6 +217,8 @@ pub struct ClientSection {
     pub keep_alive: Option<Spanned<bool>>,
     /// Requests: what the load generator asks of TLS, where an arm speaks it.
     pub tls_client: Option<Spanned<TlsClientSection>>,
+    /// Requests: lines added to the head of every request, such as ["Accept-Encoding: gzip"].
+    pub headers: Option<Spanned<Vec<String>>>,
     /// Requests: HTTP/2: true, or `{ streams = 10 }` for so many requests in flight on a connection.
     /// Over TLS as the server agrees to it, else as known beforehand. Default false.
     pub http2: Option<Spanned<Http2Entry>>,

@@ -46,8 +46,7 @@ pub(crate) fn start(
         search(run, quest, &mut bench, stored(setup, Vec::new()), progress)
     });
     progress.stage("stopping the servers");
-    bench.stop();
-    run.end(result, &claim)
+    run.end(bench.stop(result), &claim)
 }
 
 /// The rest of a run that was ended before its time. What was measured before stays as it is.
@@ -65,8 +64,7 @@ pub(crate) fn resume(
         false => Err(RunError::LogChanged),
     };
     progress.stage("stopping the servers");
-    bench.stop();
-    run.end(result, &claim)
+    run.end(bench.stop(result), &claim)
 }
 
 fn stored(setup: Setup, trials: Vec<TrialRecord>) -> Stored {

@@ -315,12 +315,11 @@ pub(super) fn pacer(clock: LoadClock, seed: u64, lane: usize, lanes: usize) -> B
 }
 
 pub(super) fn no_replies(arm: &str, counters: &Counters) -> RunError {
-    let errors = &counters.errors;
-    let classes =
-        errors.iter().map(|(class, count)| format!("{class} {count}")).collect::<Vec<_>>().join(", ");
-    let most = errors.iter().max_by_key(|(_, count)| **count).map_or("", |(class, _)| class.as_str());
+    let most =
+        counters.errors.iter().max_by_key(|(_, count)| **count).map_or("", |(class, _)| class.as_str());
     let hint = ErrorClass::ALL.into_iter().find(|class| class.as_str() == most).map_or("", ErrorClass::hint);
-    RunError::NoReplies { arm: arm.to_owned(), classes, hint }
+    let failures = counters.most_failures().unwrap_or_default();
+    RunError::NoReplies { arm: arm.to_owned(), failures, hint, printed: String::new() }
 }
 
 #[cfg(test)]

@@ -162,11 +162,12 @@ impl<'a> ServerBench<'a> {
         Ok(bench)
     }
 
-    /// Stops all servers and keeps what they printed.
-    pub(crate) fn stop(mut self) {
+    /// Stops all servers and keeps what they printed, which errors then name.
+    pub(crate) fn stop<T>(mut self, result: Result<T, RunError>) -> Result<T, RunError> {
         for place in std::mem::take(&mut self.arms) {
             self.starter.stop(place);
         }
+        result.map_err(|error| self.starter.with_logs(error))
     }
 
     /// The slices of a round, one for each share. `requests` tells how many from what the plan says
@@ -485,7 +486,7 @@ fn own_workloads(
     for name in run.plan.names() {
         let arm = run.plan.arm_of(&name);
         let own = arm.and_then(|arm| arm.slice_requests).map(|count| count as usize);
-        let Some(urls) = arm.and_then(|arm| arm.requests.urls.clone()) else {
+        let Some(urls) = arm.and_then(|arm| arm.urls.clone()) else {
             workloads.add(Share { workload: 0, own });
             continue;
         };

@@ -11,8 +11,8 @@ use crate::run::scratch::on_disk;
 use crate::run::{Run, RunError};
 use bakeoff_loadgen::{Engine, Protocol, Station, Target, TlsOptions, Trust};
 use bakeoff_subject::{
-    Certificate, Chain, Context, FrontKind, Limits, Proof, Running, Spec, build_layers, prove, prove_layers,
-    start_chain,
+    Certificate, Chain, Context, FrontKind, Limits, Proof, Running, Spec, SubjectError, build_layers, prove,
+    prove_layers, start_chain,
 };
 use bakeoff_units::Nanos;
 use rustls::pki_types::ServerName;
@@ -54,6 +54,19 @@ pub(super) struct Starter<'a> {
 impl Starter<'_> {
     /// Starts an arm by its name as in `Plan::names`, with `padding` bytes added to its environment.
     pub(super) fn start(&self, name: &str, padding: usize) -> Result<Place, RunError> {
+        self.start_up(name, padding).map_err(|mut error| {
+            if let RunError::Subject(subject) = &mut error
+                && let Some(said) = subject.said_mut()
+            {
+                let logs = self.logs(name);
+                keep_logs(&said.dir, &logs);
+                said.dir = logs;
+            }
+            error
+        })
+    }
+
+    fn start_up(&self, name: &str, padding: usize) -> Result<Place, RunError> {
         let plan = self.run.plan;
         let unknown = || RunError::System(io::Error::other(format!("there is no arm {name}")));
         let arm = plan.arm_of(name).ok_or_else(unknown)?;
@@ -140,9 +153,30 @@ impl Starter<'_> {
         }
     }
 
+    /// Where is kept what an arm printed.
+    fn logs(&self, name: &str) -> PathBuf {
+        self.run.dir.path().join(LOGS).join(on_disk(name))
+    }
+
+    /// An error that names what an arm printed, when that has been kept.
+    pub(super) fn with_logs(&self, mut error: RunError) -> RunError {
+        match &mut error {
+            RunError::Subject(SubjectError::Died { arm, said, .. }) => {
+                // What stands before a server has its name behind the arm's.
+                let of_front = arm.rsplit_once('.').map(|(arm, front)| self.logs(arm).join(front));
+                said.dir = of_front.filter(|logs| logs.exists()).unwrap_or_else(|| self.logs(arm));
+            }
+            RunError::NoReplies { arm, printed, .. } if self.logs(arm).exists() => {
+                *printed = format!(" What it printed is in {}.", self.logs(arm).display());
+            }
+            _ => {}
+        }
+        error
+    }
+
     /// Ends an arm and keeps what it printed.
     pub(super) fn stop(&self, place: Place) {
-        let logs = self.run.dir.path().join(LOGS).join(on_disk(&place.name));
+        let logs = self.logs(&place.name);
         let server = place.running.server().arm.clone();
         let of = |part: &Running| {
             let name = part.arm.rsplit('.').next().filter(|_| part.arm != server);
@@ -252,7 +286,7 @@ fn target(
         443 if running.tls => running.server_name.clone(),
         port => format!("{}:{port}", running.server_name),
     };
-    let headers = arm.requests.headers.iter().flat_map(|line| format!("{line}\r\n").into_bytes()).collect();
+    let headers = client.headers.iter().flat_map(|line| format!("{line}\r\n").into_bytes()).collect();
     Ok(Target {
         tls,
         reuse: client.reuse.clone(),

@@ -2,8 +2,9 @@
 
 use super::stage::*;
 use crate::judge::RequestKind;
-use crate::population::{Setting, TargetForm};
+use crate::population::{Population, Setting, TargetForm};
 use bakeoff_content::world::Name;
+use bakeoff_units::Nanos;
 use bakeoff_wire::{http1, stamp};
 use bakeoff_workload::{Expect, Method, Source};
 use std::collections::HashSet;
@@ -25,12 +26,12 @@ fn targets_name_the_object_and_headers_the_stamp() {
 
 #[test]
 fn special_requests_say_what_they_want() {
-    let robots = "rate = '100/s'\n\
+    let robots = "rate = '100/s'\nrecurrence = '50%'\n\
         special = { ims200 = '12%', ims304 = '12%', etag200 = '12%', etag304 = '12%', reload = '12%', range = '12%', abort = '12%', head = '15%', post = '15%' }\n\
         post_body = 'const:2KB'";
     let mut population = population(POLYMIX_1, spec(robots, &lasting(20)), setting());
     let mut seen = [0; RequestKind::COUNT];
-    let mut posted = HashSet::new();
+    let (mut posted, mut posted_again) = (HashSet::new(), 0);
     while let Some(ask) = population.next(0) {
         let (method, expect, ticket) = (ask.method, ask.expect, ask.ticket);
         let (sends, stop) = (ask.body.map(|body| body.len()), ask.stop_after);
@@ -52,7 +53,8 @@ fn special_requests_say_what_they_want() {
             RequestKind::Basic | RequestKind::Head | RequestKind::Abort => assert_eq!(further, ""),
             RequestKind::Post => {
                 assert_eq!(further, "");
-                assert!(!flight.repeat && posted.insert(flight.name), "each has a URL of its own");
+                assert!(flight.repeat || posted.insert(flight.name), "a new one has a URL of its own");
+                posted_again += u64::from(flight.repeat);
             }
             RequestKind::Ims200 => assert_eq!(further, since(changed.unwrap() - 1)),
             RequestKind::Ims304 => assert_eq!(further, since(changed.unwrap() + 1)),
@@ -69,6 +71,7 @@ fn special_requests_say_what_they_want() {
         }
     }
     assert!(seen.iter().all(|&count| count > 50), "{seen:?}");
+    assert!(posted.len() > 50 && posted_again > 50, "{} {posted_again}", posted.len());
 }
 
 #[test]
@@ -90,4 +93,42 @@ fn a_robot_accepts_gzip_in_all_that_it_asks_or_in_nothing() {
     let refuses = |seen: &Seen| seen.headers.contains("\r\nAccept-Encoding: identity\r\n");
     assert!(run.seen.iter().all(|seen| says(seen) != refuses(seen)), "who says nothing accepts anything");
     assert!(coded.iter().any(|seen| seen.flight.embedded && says(seen)), "what a page embeds is its robot's");
+}
+
+/// An object may change between the moment at which a request was due and that at which it is sent.
+#[test]
+fn conditions_are_about_the_moment_at_which_a_request_is_sent() {
+    let robots = "rate = '100/s'\nspecial = { ims304 = '50%', etag304 = '50%' }";
+    let changing = POLYMIX_1.replace("const:2year", "const:3s");
+    assert_ne!(changing, POLYMIX_1);
+    let mut population = population(&changing, spec(robots, &lasting(20)), setting());
+    let since = |population: &Population, ticket: u32, moment: Nanos| {
+        let flight = *population.flight(ticket).unwrap();
+        let version = population.object(&flight.name).unwrap().at(population.unix(moment).whole_secs());
+        match (flight.kind, version.last_modified) {
+            (RequestKind::Ims304, Some(modified)) => Some(http1::http_date(modified + 1)),
+            (RequestKind::Etag304, _) => Some(format!("{:016x}", version.etag)),
+            _ => None,
+        }
+    };
+    let (mut late, mut waited) = (0, 0);
+    while let Some(ask) = population.next(0) {
+        let (ticket, headers) = (ask.ticket, String::from_utf8(ask.headers.to_vec()).unwrap());
+        let flight = *population.flight(ticket).unwrap();
+        if let Some(says) = since(&population, ticket, flight.written) {
+            assert!(headers.contains(&says), "{headers} {says}");
+            late += u32::from(since(&population, ticket, flight.due) != Some(says));
+        }
+        // It waits for a connection, and is sent later still.
+        let sent = flight.written + Nanos::from_secs(2);
+        let anew = String::from_utf8(population.rewrite(ticket, sent).unwrap().to_vec()).unwrap();
+        if let Some(says) = since(&population, ticket, sent) {
+            assert!(anew.contains(&says), "{anew} {says}");
+            waited += u32::from(anew != headers);
+        }
+        assert_eq!((anew.len(), population.flight(ticket).unwrap().written), (headers.len(), sent));
+        // The robots are late by two seconds.
+        population.see(flight.due + Nanos::from_secs(2));
+    }
+    assert!(late > 100 && waited > 100, "{late} {waited}");
 }

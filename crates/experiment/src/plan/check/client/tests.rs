@@ -52,6 +52,13 @@ fn a_plan_that_says_nothing_gets_what_it_always_got() {
 }
 
 #[test]
+fn header_lines_are_the_workload_s_or_the_arm_s_own() {
+    let text = with("headers = [\"Accept-Encoding: gzip\"]", "", "headers = [\"X-A: b\"]");
+    assert_eq!(client(&text, "plain").headers, ["Accept-Encoding: gzip"]);
+    assert_eq!(client(&text, "tls").headers, ["X-A: b"]);
+}
+
+#[test]
 fn an_arm_s_keys_are_the_words_of_the_flags() {
     let own = "tls_client = { version = \"1.3\", cipher = [\"TLS13_AES_128_GCM_SHA256\"], group = \"X25519\", \
                post_quantum = false, cert = \"c.pem\", key = \"/k.pem\", resume = \"60%\" }";
