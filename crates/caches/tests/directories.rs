@@ -775,3 +775,51 @@ fn records_and_set_ups_of_before_have_neither_passes_nor_turns() {
     let read: Setup = serde_json::from_value(value).unwrap();
     assert!(read.entrants.is_empty() && read.turns.is_empty());
 }
+
+/// What is said of a cache that has so many hits in each 5 s at 50/s and at 100/s, of so many that one could have had.
+fn said_of_falling(hits: [u64; 2], possible: [f64; 2]) -> String {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = ResultsDir::create(temp.path()).unwrap();
+    let plan = shipped::PLANS.iter().find(|plan| plan.name == "cache-bakeoff").unwrap().text;
+    let setup = Setup { rate_per_s: None, ..setup() };
+    let mut directory = Directory::begin(&dir, plan, &setup).unwrap();
+    for (number, (hits, possible)) in hits.into_iter().zip(possible).enumerate() {
+        for n in 0..12 {
+            let interval = record(Scope::Interval, 5, hits + n % 3);
+            directory.interval(&IntervalLine { run: number as u32, cache_cpu_ns: None, interval }).unwrap();
+        }
+        let (order, both) = (number as u32 + 1, (possible, possible));
+        let mut run = run(12 * hits + 12);
+        run.purpose = Purpose::Rate { order, rate_per_s: 50.0 * f64::from(order) };
+        let at_once = (0.55, 0.55);
+        let best = Achievable {
+            at_once,
+            when_fetched: both,
+            capacity_bytes: None,
+            lru: None,
+            s3_fifo: None,
+            belady: None,
+        };
+        run.phases[0].achievable = Some(best);
+        directory.run(&run).unwrap();
+    }
+    directory.end(&End::Complete).unwrap();
+    analyse(&directory::load(temp.path()).unwrap()).unwrap().entrants[0].sentence.clone()
+}
+
+#[test]
+fn a_hit_ratio_that_falls_with_the_rate_is_a_bypass_unless_any_cache_would_have_had_less() {
+    let bypass = said_of_falling([275, 200], [0.56, 0.56]);
+    let words =
+        "past its cache from 100/s on (bypass): 55.2 % of the replies are hits at 50/s, and 40.2 % at 100/s";
+    assert!(bypass.contains(words), "{bypass}");
+    for (why, said) in [
+        ("what is still being fetched explains it", said_of_falling([275, 200], [0.56, 0.41])),
+        ("no two points", said_of_falling([275, 267], [0.56, 0.56])),
+        ("it rises", said_of_falling([200, 275], [0.56, 0.56])),
+    ] {
+        assert!(!said.contains("bypass"), "{why}: {said}");
+    }
+    // Where it is explained in part, only what is beyond counts.
+    assert!(said_of_falling([275, 200], [0.56, 0.46]).contains("bypass"));
+}

@@ -3,6 +3,7 @@
 //! Measuring side, cold. Owns which figure is which; sentences are [`sentences`]'s, a rate's figures [`point`]'s.
 
 mod books;
+mod bypass;
 mod cost;
 mod downtime;
 mod faults;

@@ -1,7 +1,7 @@
 //! What came of it, in sentences, and what spoils figures.
 
 use super::point::telling;
-use super::{books, overload};
+use super::{books, bypass, overload};
 use crate::directory::Stored;
 use crate::plan::CachePlan;
 use crate::records::RunRecord;
@@ -43,6 +43,7 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
         [] => parts.extend(at_a_rate(plan, entrant, point)),
         outages => parts.extend(outages.iter().map(back)),
     }
+    parts.extend(bypass::words(entrant));
     parts.extend(wrongs(entrant));
     parts.join("; ")
 }

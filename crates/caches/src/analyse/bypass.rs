@@ -1,0 +1,47 @@
+//! A hit ratio that falls with the rate: a cache that lets requests past it when it is loaded.
+//!
+//! Measuring side, cold, pure. InfoLibria's DynaCache did so in 1999: it kept its rate, and gave up its hits. What any
+//! cache loses at a higher rate, because more is still being fetched or its store has no room, is none of it.
+
+use super::sentences::rate;
+use crate::results::{Entrant, Point};
+
+/// A fall that is told: two points, beyond what is explained.
+const FALL: f64 = 0.02;
+
+/// What an entrant's hit ratios say of it, where they fall. Between the lowest rate and the higher ones: from the first
+/// on from which all of them, the highest too, lie below by more than their intervals and by more than is explained.
+pub(super) fn words(entrant: &Entrant) -> Option<String> {
+    let first = entrant.points.first()?;
+    let mut points: Vec<&Point> = entrant.points.iter().filter(|point| point.phase == first.phase).collect();
+    points
+        .retain(|point| point.cut_short.is_none() && point.hit_ratio.is_some() && point.rate_per_s.is_some());
+    points.sort_by(|a, b| a.rate_per_s.partial_cmp(&b.rate_per_s).unwrap_or(std::cmp::Ordering::Equal));
+    let (lowest, higher) = points.split_first()?;
+    let past = higher.iter().rev().take_while(|point| is_apart(lowest, point)).last()?;
+    let highest = higher.last()?;
+    let percent = |point: &Point| point.hit_ratio.map(|ratio| format!("{:.1} %", ratio * 100.0));
+    Some(format!(
+        "it lets requests past its cache from {} on (bypass): {} of the replies are hits at {}, and {} at {}, which \
+         neither what is still being fetched nor the room of its store explains",
+        rate(past.rate_per_s?),
+        percent(lowest)?,
+        rate(lowest.rate_per_s?),
+        percent(highest)?,
+        rate(highest.rate_per_s?),
+    ))
+}
+
+fn is_apart(lowest: &Point, point: &Point) -> bool {
+    let explained = possible(lowest).zip(possible(point)).map_or(0.0, |(low, high)| (low - high).max(0.0));
+    let ratios = lowest.hit_ratio.zip(point.hit_ratio);
+    let intervals = lowest.hit_ratio_low.zip(point.hit_ratio_high);
+    ratios.is_some_and(|(low, high)| low - high >= FALL + explained)
+        && intervals.is_some_and(|(low, high)| low - high > explained)
+}
+
+/// What a cache with its room could have had of the same requests.
+fn possible(point: &Point) -> Option<f64> {
+    let best = point.achievable?;
+    Some(best.lru.map_or(best.when_fetched.0, |lru| lru.0.min(best.when_fetched.0)))
+}
