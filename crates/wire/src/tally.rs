@@ -17,6 +17,8 @@ pub struct Sent {
     pub replies: u64,
     /// Of the requests, those that were answered with 304.
     pub validations: u64,
+    /// Of the requests, POSTs about objects of a world.
+    pub posts: u64,
     /// Bytes of bodies.
     pub body_bytes: u64,
     /// Connections taken.
@@ -30,6 +32,7 @@ impl Sent {
             (REQUESTS, self.requests),
             (REPLIES, self.replies),
             (VALIDATIONS, self.validations),
+            (POSTS, self.posts),
             (BODY_BYTES, self.body_bytes),
             (CONNECTIONS, self.connections),
         ];
@@ -52,6 +55,7 @@ impl Sent {
             requests: figure(REQUESTS)?,
             replies: figure(REPLIES)?,
             validations: figure(VALIDATIONS)?,
+            posts: figure(POSTS)?,
             body_bytes: figure(BODY_BYTES)?,
             connections: figure(CONNECTIONS)?,
         })
@@ -64,6 +68,7 @@ impl Sent {
             requests: self.requests.saturating_sub(earlier.requests),
             replies: self.replies.saturating_sub(earlier.replies),
             validations: self.validations.saturating_sub(earlier.validations),
+            posts: self.posts.saturating_sub(earlier.posts),
             body_bytes: self.body_bytes.saturating_sub(earlier.body_bytes),
             connections: self.connections.saturating_sub(earlier.connections),
         }
@@ -73,6 +78,7 @@ impl Sent {
 const REQUESTS: &str = "requests";
 const REPLIES: &str = "replies";
 const VALIDATIONS: &str = "not_modified";
+const POSTS: &str = "posts";
 const BODY_BYTES: &str = "body_bytes";
 const CONNECTIONS: &str = "connections";
 
@@ -80,8 +86,9 @@ const CONNECTIONS: &str = "connections";
 mod tests {
     use super::*;
 
-    const SENT: Sent = Sent { requests: 4, replies: 3, validations: 2, body_bytes: 50, connections: 1 };
-    const TEXT: &str = "requests 4\nreplies 3\nnot_modified 2\nbody_bytes 50\nconnections 1\n";
+    const SENT: Sent =
+        Sent { requests: 4, replies: 3, validations: 2, posts: 1, body_bytes: 50, connections: 1 };
+    const TEXT: &str = "requests 4\nreplies 3\nnot_modified 2\nposts 1\nbody_bytes 50\nconnections 1\n";
 
     #[test]
     fn an_answer_is_read_as_it_was_written() {
@@ -110,8 +117,9 @@ mod tests {
 
     #[test]
     fn what_came_since_is_never_below_nothing() {
-        let later = Sent { requests: 10, replies: 10, validations: 2, body_bytes: 70, connections: 4 };
-        let more = Sent { requests: 6, replies: 7, validations: 0, body_bytes: 20, connections: 3 };
+        let later =
+            Sent { requests: 10, replies: 10, validations: 2, posts: 3, body_bytes: 70, connections: 4 };
+        let more = Sent { requests: 6, replies: 7, validations: 0, posts: 2, body_bytes: 20, connections: 3 };
         assert_eq!(later.since(&SENT), more);
         assert_eq!(SENT.since(&later), Sent::default());
     }

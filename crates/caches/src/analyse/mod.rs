@@ -9,7 +9,9 @@ mod overload;
 mod passes;
 mod peak;
 mod point;
+mod posts;
 mod sentences;
+mod tails;
 
 use crate::conformance::shown;
 use crate::directory::Stored;
@@ -106,6 +108,8 @@ fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> E
     let passed = points.iter().filter(passes).filter_map(|point| point.rate_per_s);
     let failed = points.iter().filter(fails).filter_map(|point| point.rate_per_s);
     let mut fills = runs.iter().filter_map(|(_, run)| fill(run).or_else(|| fill_of(plan, run)));
+    // What came from other parts of the run is not told apart.
+    let repeated = posts::repeated(runs).filter(|_| stored.setup.part.is_none());
     let mut entrant = Entrant {
         name: first.name.clone(),
         second_of: run.second_of.clone(),
@@ -121,7 +125,11 @@ fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> E
         downtime: runs.iter().flat_map(|(_, run)| downtime::of(run)).collect(),
         cost: if is_cache { cost::of(stored, runs, &points) } else { None },
         // Without a cache everything is a miss, and nobody's.
-        faults: faults::of(runs).into_iter().filter(|fault| is_cache || !fault.only_counted).collect(),
+        faults: faults::of(runs)
+            .into_iter()
+            .chain(repeated)
+            .filter(|fault| is_cache || !fault.only_counted)
+            .collect(),
         errors: faults::errors(runs),
         failed: runs.iter().rev().find_map(|(_, run)| why_failed(run)),
         store_unreadable: runs.iter().find_map(|(_, run)| run.store_unreadable.clone()),
