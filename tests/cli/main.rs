@@ -19,6 +19,7 @@ mod doctor;
 mod environment_gone_wrong;
 mod files;
 mod fronts;
+mod honest;
 mod layers;
 mod links;
 mod load;

@@ -354,6 +354,9 @@ pub struct Used {
     pub origin_replies: u64,
     /// 304 among them.
     pub origin_validations: u64,
+    /// POSTs that it has got.
+    #[serde(default)]
+    pub origin_posts: u64,
     /// Bytes of bodies that it has sent.
     pub origin_body_bytes: u64,
     /// Whose requests it has answered; `None` in older directories, and of an origin that was started anew.

@@ -3,7 +3,7 @@
 use crate::figures;
 use crate::passes::{apart, spread};
 use bakeoff_caches::clock_in_words;
-use bakeoff_caches::results::{Entrant, Fill, Pages, Path, Point, Results, Rule};
+use bakeoff_caches::results::{Entrant, Fill, Pages, Path, Point, Results, Rule, Tail};
 use bakeoff_caches::transactions::DROPPED;
 use bakeoff_experiment::study::{self, Study};
 
@@ -156,11 +156,12 @@ pub(crate) fn hit_ratios(entrant: &Entrant) -> Option<Table> {
             ratio(point.offered_hit_ratio),
             possible(|caches| Some(caches.when_fetched.0)),
             possible(|caches| caches.lru.map(|(documents, _)| documents)),
+            possible(|caches| caches.s3_fifo.map(|(documents, _)| documents)),
             possible(|caches| caches.belady.map(|(documents, _)| documents)),
         ]
     };
     Some(Table {
-        head: vec!["rate", "hits", "two-sided", "bytes", "offered", "endless", "LRU", "Belady"],
+        head: vec!["rate", "hits", "two-sided", "bytes", "offered", "endless", "LRU", "S3-FIFO", "Belady"],
         rows: by_rate(entrant).iter().map(row).collect(),
     })
 }
@@ -170,15 +171,19 @@ pub(crate) fn hits_and_misses(entrant: &Entrant) -> Option<Table> {
     if entrant.points.iter().all(|point| point.hit_mean_ns.is_none()) {
         return None;
     }
+    let quantiles = |tail: Option<Tail>| {
+        [|tail: Tail| tail.p50_ns, |tail: Tail| tail.p99_ns, |tail: Tail| tail.p999_ns]
+            .map(|of| time(tail.map(of)))
+    };
     let row = |point: &&Point| {
-        vec![
-            named(entrant, point),
-            mean(point.hit_mean_ns, point.hit_mean_high_ns),
-            mean(point.miss_mean_ns, point.miss_mean_high_ns),
-        ]
+        let mut row = vec![named(entrant, point), mean(point.hit_mean_ns, point.hit_mean_high_ns)];
+        row.extend(quantiles(point.hit_tail));
+        row.push(mean(point.miss_mean_ns, point.miss_mean_high_ns));
+        row.extend(quantiles(point.miss_tail));
+        row
     };
     Some(Table {
-        head: vec!["rate", "a hit takes", "a miss takes"],
+        head: vec!["rate", "a hit takes", "p50", "p99", "p99.9", "a miss takes", "p50", "p99", "p99.9"],
         rows: by_rate(entrant).iter().map(row).collect(),
     })
 }

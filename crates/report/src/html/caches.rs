@@ -207,9 +207,9 @@ impl Card {
             let judged = is_judged(entrant.points.iter());
             tables.push(grid(if judged { JUDGED } else { NOT_JUDGED }, performance(entrant)));
             tables.extend(passes(entrant).map(|passes| grid(PASSES, passes)));
-            tables.extend(hit_ratios(entrant).map(|ratios| grid("Hit ratios: as the robots saw them, as the origin's count says, by bytes, what the workload offered; and of caches that are simulated on the same requests: endless, LRU and Belady's with the room of the store", ratios)));
+            tables.extend(hit_ratios(entrant).map(|ratios| grid("Hit ratios: as the robots saw them, as the origin's count says, by bytes, what the workload offered; and of caches that are simulated on the same requests: endless, and LRU, S3-FIFO and Belady's with the room of the store, all of which have an object when its fetch has ended", ratios)));
             tables.extend(hits_and_misses(entrant).map(|times| {
-                grid("Mean response times of hits and of misses, with their 95 % intervals", times)
+                grid("Mean response times of hits and of misses, with their 95 % intervals, and what half, 99 in a hundred and 999 in a thousand of them do not exceed", times)
             }));
             tables.extend(pages(entrant).map(|pages| grid("Pages without a failure, and objects of one; time from when a page's first request was due to the last byte of all it embeds, with the mean's 95 % interval; pages with a failure", pages)));
             tables.extend(in_gzip(entrant).map(|gzip| grid("Good replies to basic requests of robots that accept gzip, about objects that exist in it, and how many of them came in gzip", gzip)));

@@ -44,6 +44,8 @@ fn point(order: u32, phase: &str) -> Point {
         miss_mean_ns: None,
         miss_mean_low_ns: None,
         miss_mean_high_ns: None,
+        hit_tail: None,
+        miss_tail: None,
         pages: None,
         hit_ratio: Some(0.55),
         hit_ratio_low: None,
