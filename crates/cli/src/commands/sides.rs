@@ -46,7 +46,9 @@ impl Sides<'_> {
             let path = std::path::absolute(log)
                 .map_err(|why| Failure::usage(format!("{}: {why}", log.display())))?;
             let log = quoted(&path.display().to_string());
-            return Ok(format!("[workload]\nkind = \"replay\"\nlog = {log}\n"));
+            let format = self.work.format.as_ref();
+            let format = format.map_or(String::new(), |format| format!("format = {}\n", quoted(format)));
+            return Ok(format!("[workload]\nkind = \"replay\"\nlog = {log}\n{format}"));
         }
         let mut paths: Vec<String> = self.work.paths.clone();
         if paths.is_empty() && self.sides.iter().any(|side| is_url(side)) {
