@@ -226,9 +226,9 @@ impl SetArgs {
 
 #[derive(Args, Debug, Default)]
 pub(crate) struct RuleArgs {
-    /// End with exit code 5 when this is so: `cost > 2%`, `cost > 1.5us`, `https: response_p99 > 10%`,
-    /// `verdict = costs`; may be given more than once. Figures are judged by the careful end of
-    /// their interval
+    /// End with exit code 5 when this is so: of a change, `cost > 2%`, `cost > 1.5us`, `https: response_p99 > 10%`; of a
+    /// figure itself, `response_p99 > 20ms`, `errors > 0`; `verdict = costs`. May be given more than once. Figures
+    /// are judged by the careful end of their interval
     #[arg(long, value_name = "RULE")]
     pub(crate) fail_if: Vec<Rule>,
     /// With --fail-if: end with exit code 6 also when the interval leaves a rule open
@@ -288,6 +288,10 @@ pub(crate) struct WorkArgs {
     /// Access log to replay
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
+    /// Format of the log, such as combined, caddy or traefik; of other JSON lines where things stand in them, as in
+    /// json:path=request.uri,method=request.method,status=status,size=size,time=ts [default: told from the log]
+    #[arg(long, value_name = "FORMAT", requires = "log")]
+    pub(crate) format: Option<String>,
     /// Path to ask for when there is no log; may be given more than once [default: /]
     #[arg(long = "path", value_name = "PATH", conflicts_with = "log")]
     pub(crate) paths: Vec<String>,

@@ -25,8 +25,9 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     }
     let dir = reopen(&args.dir)?;
     let stored = directory::load(&args.dir).map_err(Failure::usage)?;
-    let compared: Vec<&str> = stored.setup.judged().collect();
-    rules::fit(&args.rules, compared)?;
+    let (compared, baselines): (Vec<&str>, Vec<&str>) =
+        (stored.setup.judged().collect(), stored.setup.baselines().collect());
+    rules::fit(&args.rules, &compared, &baselines)?;
     let wanted = wanted(args, &stored)?;
     let outputs = make(stored, &args.rules, wanted)?;
     outputs.write(&dir)?;

@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::terminal::{self, Console};
 use crate::{Failure, rules, signals};
 use bakeoff_experiment::directory::{self, DirectoryError, ResultsDir, StoppedBy, Stored};
-use bakeoff_experiment::plan::{Extent, Plan};
+use bakeoff_experiment::plan::{Arm, Extent, Plan};
 use bakeoff_experiment::rule::Rule;
 use bakeoff_experiment::run::{Run, RunError};
 use bakeoff_units::{Clock, MonotonicClock};
@@ -93,9 +93,12 @@ fn resume(
 }
 
 /// Whether the rules are about arms of the plan, before anything is measured.
-fn fit(plan: &Plan, rules: &RuleArgs) -> Result<(), Failure> {
-    let compared = plan.arms.iter().enumerate().filter(|(index, _)| !plan.baselines.is(*index));
-    rules::fit(rules, compared.map(|(_, arm)| arm.name.as_str()))
+fn fit<'p>(plan: &'p Plan, rules: &RuleArgs) -> Result<(), Failure> {
+    let arms = plan.arms.iter().enumerate();
+    let (baselines, compared): (Vec<_>, Vec<_>) = arms.partition(|(index, _)| plan.baselines.is(*index));
+    let names =
+        |arms: Vec<(usize, &'p Arm)>| arms.into_iter().map(|(_, arm)| arm.name.as_str()).collect::<Vec<_>>();
+    rules::fit(rules, &names(compared), &names(baselines))
 }
 
 /// The plan of a stored run, with its paths where they were, and as much of it as was begun.
