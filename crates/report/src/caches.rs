@@ -131,7 +131,7 @@ pub(crate) fn performance(entrant: &Entrant) -> Table {
 }
 
 /// A few in a thousand are not nothing.
-fn failures(share: f64) -> String {
+pub(crate) fn failures(share: f64) -> String {
     match share * 100.0 {
         0.0 => figures::NONE.to_owned(),
         small if small < 0.1 => "< 0.1 %".to_owned(),
@@ -263,20 +263,32 @@ pub(crate) fn handshakes(entrant: &Entrant) -> Option<Table> {
     (!rows.is_empty()).then_some(Table { head, rows })
 }
 
-/// Faults and failures, with what they mean.
+/// Above [`faults`].
+pub(crate) const FAULTS: &str = "Of all requests that ended in any phase, fill, warm-up and trials among them: faults, failures, and what is \
+    counted and breaks no rule";
+
+/// Faults, failures and what is only counted, with what they mean.
 pub(crate) fn faults(entrant: &Entrant) -> Table {
-    let row = |fault: &bakeoff_caches::results::Fault| {
+    let row = |(kind, fault): (&str, &bakeoff_caches::results::Fault)| {
         vec![
             fault.label.clone(),
             figures::count(fault.count),
             format!("{:.3} %", fault.share * 100.0),
+            if fault.only_counted { "counted" } else { kind }.to_owned(),
             fault.meaning.clone(),
         ]
     };
-    Table {
-        head: vec!["what", "count", "share", "meaning"],
-        rows: entrant.faults.iter().chain(&entrant.errors).map(row).collect(),
-    }
+    let faults = entrant.faults.iter().map(|fault| ("fault", fault));
+    let all = faults.chain(entrant.errors.iter().map(|error| ("failure", error)));
+    Table { head: vec!["what", "count", "share", "is a", "meaning"], rows: all.map(row).collect() }
+}
+
+/// `squid 5.7`: a program's version without the name that stands before it.
+pub(crate) fn version(entrant: &Entrant) -> Option<String> {
+    let product = entrant.name.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let said = entrant.version.as_deref()?;
+    let bare = said.strip_prefix(product).filter(|rest| rest.starts_with(['/', ' ']));
+    Some(bare.map_or(said, |rest| &rest[1..]).to_owned())
 }
 
 /// How the store was filled and the peak was found, in words.

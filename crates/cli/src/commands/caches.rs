@@ -210,7 +210,8 @@ pub(super) fn show(dir: &ResultsDir, output: &OutputArgs) -> Result<Exit, Failur
         terminal::say(&caches_text(&results, terminal::width(), terminal::colour()));
     }
     dir.write("results.json", json.as_bytes()).map_err(Failure::failed)?;
-    dir.write("report.html", caches_html(&results, &stored.plan).as_bytes()).map_err(Failure::failed)?;
+    dir.write("report.html", caches_html(&results, &stored.plan, &stored.runs, &stored.intervals).as_bytes())
+        .map_err(Failure::failed)?;
     Ok(exit(&results))
 }
 
