@@ -81,3 +81,27 @@ fn what_the_server_says_of_a_wrong_configuration_is_shown() {
     let args = ["compare", "--server", "nginx", "a.conf", "b.conf", "--log", "access.log", "--out", "out"];
     yard.run(&args).exits(3).says(&["arm `b`", "gzap"]);
 }
+
+#[test]
+fn two_commands_are_compared_under_names_of_the_users() {
+    let yard = Yard::new();
+    yard.write("a.txt", "some words\n");
+    let args = ["compare", "--budget", "12s", "--name", "plain", "--name", "awk", "--out", "out"];
+    let commands = ["--", "cat", "a.txt", "--", "awk", "{print $1}", "a.txt"];
+    yard.run(&[&args[..], &commands].concat()).exits(0);
+    let results = yard.results("out");
+    assert_eq!(results["workload"]["kind"], "command");
+    assert_eq!(results["order"], serde_json::json!(["plain", "plain'", "awk"]));
+    assert_eq!(results["arms"]["awk"]["errors"], serde_json::json!({}));
+    for (args, words) in [
+        (&["compare", "--", "true", "a"][..], &["each behind a --"][..]),
+        (&["compare", "--log", "x", "--", "true", "--", "false"], &["--log"]),
+        (
+            &["compare", "--name", "x", "--", "true", "--", "false"],
+            &["given 1 times for 2 arms (true, false)"],
+        ),
+        (&["compare", "--server", "nginx", "a", "b", "--name", "x"], &["given 1 times"]),
+    ] {
+        yard.run(args).exits(2).says(words);
+    }
+}
