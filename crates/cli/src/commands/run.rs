@@ -154,7 +154,7 @@ fn show(dir: &ResultsDir, output: &OutputArgs, rules: &RuleArgs) -> Result<Exit,
     if output.words() {
         terminal::note(&format!("report: {}", dir.path().join("report.html").display()));
     }
-    outputs.say_rulings();
+    outputs.say_lines();
     Ok(outputs.exit)
 }
 
