@@ -315,3 +315,19 @@ fn shares_of_handshakes_that_resume_are_asked_for_and_counted() {
     // The first has no session to go on with.
     assert_eq!([resumed("0%"), resumed("50%"), resumed("100%")], [0, 20, 40]);
 }
+
+#[test]
+fn on_a_terminal_it_shows_that_it_lives() {
+    if !has("script", "on_a_terminal_it_shows_that_it_lives") {
+        return;
+    }
+    let yard = Yard::new();
+    let origin = Origin::start(&yard, &[]);
+    let url = format!("{}/bytes/10", origin.url);
+    // `script` gives it a terminal on every stream.
+    let line = format!("script -qec \"$1 load {url} -n 50\" /dev/null");
+    let shown = yard.start(yard.shell(&line, &[])).wait().exits(0).stdout;
+    assert!(shown.contains(&format!("load: {url}, 50 requests")) && shown.contains("0s"), "{shown}");
+    let elsewhere = yard.start(yard.bakeoff(&["load", &url, "-n", "50"])).wait().exits(0);
+    assert!(!elsewhere.stderr.contains("load: "), "{}", elsewhere.stderr);
+}

@@ -7,7 +7,8 @@ mod url;
 
 use crate::args::LoadArgs;
 use crate::exit::Exit;
-use crate::{Failure, signals, terminal};
+use crate::terminal::{self, Console};
+use crate::{Failure, signals};
 use bakeoff_experiment::environment;
 use bakeoff_loadgen::{
     BodyCheck, Constant, Engine, Job, LocalAddresses, Pace, Pacer, Protocol, Reuse, Share, Station, Target,
@@ -43,7 +44,13 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Exit, Failure> {
     let time_wait = room::time_wait();
     let cores = bakeoff_sys::affinity::allowed().map_err(Failure::failed)?;
     let claim = environment::claim("load", &cores);
-    let recording = station.run(job(args, &url, &size, &interrupted)?).map_err(Failure::failed)?;
+    let job = job(args, &url, &size, &interrupted)?;
+    let most = args.requests.map(|requests| format!("{requests} requests"));
+    let ends: Vec<String> = job.until.map(|time| time.to_string()).into_iter().chain(most).collect();
+    let mut timer = Console::timer("load", format!("{}, {}", args.url, ends.join(" or ")));
+    let recording = station.run(job);
+    timer.finish();
+    let recording = recording.map_err(Failure::failed)?;
     let mut report = Report::of(&recording, args.rate);
     report.handshakes = recording.handshakes.summary(args.tls.resume.unwrap_or(Share::ALL));
     report.time_wait = time_wait.zip(room::time_wait());
