@@ -86,10 +86,14 @@ fn what_the_server_says_of_a_wrong_configuration_is_shown() {
 fn two_commands_are_compared_under_names_of_the_users() {
     let yard = Yard::new();
     yard.write("a.txt", "some words\n");
-    let args = ["compare", "--budget", "12s", "--name", "plain", "--name", "awk", "--out", "out"];
+    let args = ["compare", "--budget", "12s", "--name", "plain", "--name", "awk", "--out", "out", "--json"];
     let commands = ["--", "cat", "a.txt", "--", "awk", "{print $1}", "a.txt"];
-    yard.run(&[&args[..], &commands].concat()).exits(0);
+    let said = yard
+        .run(&[&args[..], &commands].concat())
+        .exits(0)
+        .says(&["# The plan, to be kept", "results: out\n"]);
     let results = yard.results("out");
+    assert_eq!(said.json(), results);
     assert_eq!(results["workload"]["kind"], "command");
     assert_eq!(results["order"], serde_json::json!(["plain", "plain'", "awk"]));
     assert_eq!(results["arms"]["awk"]["errors"], serde_json::json!({}));

@@ -28,7 +28,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run an experiment: a plan file, or a shipped plan by name
     Run(RunArgs),
-    /// Compare two configurations of a server, or two running servers, without writing a plan
+    /// Compare two configurations of a server, two running servers or two commands, without writing a plan
     Compare(CompareArgs),
     /// Find the highest rate that a server sustains, without writing a plan
     Peak(PeakArgs),
