@@ -130,3 +130,31 @@ fn what_came_in_place_of_the_site_is_shown() {
         yard.run(&["compare", "--server", "nginx", "a.conf", "b.conf", "--log", "access.log"]).exits(3);
     said.says(&["b: nothing but failures", "such as GET /", ": 301 where 200 was expected"]);
 }
+
+#[test]
+fn two_commands_are_compared_under_names_of_the_users() {
+    let yard = Yard::new();
+    yard.write("a.txt", "some words\n");
+    let args = ["compare", "--budget", "12s", "--name", "plain", "--name", "awk", "--out", "out", "--json"];
+    let commands = ["--", "cat", "a.txt", "--", "awk", "{print $1}", "a.txt"];
+    let said = yard
+        .run(&[&args[..], &commands].concat())
+        .exits(0)
+        .says(&["# The plan, to be kept", "results: out\n"]);
+    let results = yard.results("out");
+    assert_eq!(said.json(), results);
+    assert_eq!(results["workload"]["kind"], "command");
+    assert_eq!(results["order"], serde_json::json!(["plain", "plain'", "awk"]));
+    assert_eq!(results["arms"]["awk"]["errors"], serde_json::json!({}));
+    for (args, words) in [
+        (&["compare", "--", "true", "a"][..], &["each behind a --"][..]),
+        (&["compare", "--log", "x", "--", "true", "--", "false"], &["--log"]),
+        (
+            &["compare", "--name", "x", "--", "true", "--", "false"],
+            &["given 1 times for 2 arms (true, false)"],
+        ),
+        (&["compare", "--server", "nginx", "a", "b", "--name", "x"], &["given 1 times"]),
+    ] {
+        yard.run(args).exits(2).says(words);
+    }
+}

@@ -2,7 +2,8 @@
 
 use crate::support::{Ended, Helper, Origin, Yard, has, python};
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
 fn load(yard: &Yard, args: &[&str]) -> Ended {
@@ -74,6 +75,51 @@ fn exactly_so_many_requests_are_made_by_two_threads() {
     }
 }
 
+/// Replies once and gives what was asked, head and body.
+fn heard(listener: TcpListener) -> String {
+    let (stream, _) = listener.accept().unwrap();
+    let mut reader = BufReader::new(&stream);
+    let (mut text, mut length) = (String::new(), 0);
+    while !text.ends_with("\r\n\r\n") {
+        let mut line = String::new();
+        assert_ne!(reader.read_line(&mut line).unwrap(), 0, "{text}");
+        length =
+            line.strip_prefix("Content-Length: ").map_or(length, |digits| digits.trim().parse().unwrap());
+        text += &line;
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    (&stream).write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
+    text + &String::from_utf8(body).unwrap()
+}
+
+#[test]
+fn methods_and_bodies_are_sent_as_they_were_typed() {
+    let yard = Yard::new();
+    yard.write("body.json", "{\"from\": \"a file\"}");
+    for (args, starts, ends) in [
+        (&["-X", "delete"][..], "DELETE /x HTTP/1.1\r\n", "\r\n\r\n"),
+        (&["--data", "a=1"], "POST /x HTTP/1.1\r\n", "Content-Length: 3\r\n\r\na=1"),
+        (
+            &["-X", "PUT", "--data", "@body.json"],
+            "PUT /x HTTP/1.1\r\n",
+            "Content-Length: 18\r\n\r\n{\"from\": \"a file\"}",
+        ),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/x", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || heard(listener));
+        let json = load(&yard, &[&[&url[..], "-n", "1", "-c", "1"], args].concat()).exits(0).json();
+        assert_eq!((&json["replies"], &json["statuses"]["204"]), (&1.into(), &1.into()), "{json}");
+        let asked = server.join().unwrap();
+        assert!(asked.starts_with(starts) && asked.ends_with(ends), "{asked}");
+    }
+    let url = "http://127.0.0.1:1/";
+    load(&yard, &[url, "-X", "FETCH"]).exits(2).says(&["FETCH", "PATCH"]);
+    load(&yard, &[url, "--data", "@nowhere"]).exits(2).says(&["--data @nowhere: No such file"]);
+    load(&yard, &[url, "--data", "x", "--http2"]).exits(2).says(&["--http2"]);
+}
+
 #[test]
 fn it_stops_after_the_duration() {
     let yard = Yard::new();
@@ -136,7 +182,7 @@ fn header_lines_reach_the_server() {
 fn a_refused_port_exits_3_and_is_a_class_of_its_own() {
     let yard = Yard::new();
     let port = {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap().port()
     };
     let json = load(&yard, &[&format!("http://127.0.0.1:{port}/"), "-n", "20", "-c", "2"]).exits(3).json();
@@ -268,4 +314,20 @@ fn shares_of_handshakes_that_resume_are_asked_for_and_counted() {
     };
     // The first has no session to go on with.
     assert_eq!([resumed("0%"), resumed("50%"), resumed("100%")], [0, 20, 40]);
+}
+
+#[test]
+fn on_a_terminal_it_shows_that_it_lives() {
+    if !has("script", "on_a_terminal_it_shows_that_it_lives") {
+        return;
+    }
+    let yard = Yard::new();
+    let origin = Origin::start(&yard, &[]);
+    let url = format!("{}/bytes/10", origin.url);
+    // `script` gives it a terminal on every stream.
+    let line = format!("script -qec \"$1 load {url} -n 50\" /dev/null");
+    let shown = yard.start(yard.shell(&line, &[])).wait().exits(0).stdout;
+    assert!(shown.contains(&format!("load: {url}, 50 requests")) && shown.contains("0s"), "{shown}");
+    let elsewhere = yard.start(yard.bakeoff(&["load", &url, "-n", "50"])).wait().exits(0);
+    assert!(!elsewhere.stderr.contains("load: "), "{}", elsewhere.stderr);
 }

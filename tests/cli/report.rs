@@ -90,3 +90,15 @@ fn a_run_is_set_beside_the_study_that_its_plan_names() {
     let absent = row("apache.store.checked.http", "replies_per_second");
     assert_eq!((&absent["value"], &absent["standing"]), (&serde_json::Value::Null, &"not-comparable".into()));
 }
+
+#[test]
+fn a_budget_without_a_single_round_is_no_success() {
+    let yard = Yard::new();
+    yard.write("plan.toml", plan("", GET, ORIGINS));
+    yard.run(&["run", "plan.toml", "--out", "out", "--quiet"]).exits(0);
+    // As if it had ended in its first round.
+    let first = yard.read("out/slices.jsonl").lines().next().unwrap().to_owned() + "\n";
+    yard.write("out/slices.jsonl", first);
+    yard.write("out/end.json", yard.read("out/end.json").replace("\"rounds\"", "\"budget\""));
+    yard.run(&["report", "out"]).exits(4).says(&["the budget ended before the first round was complete"]);
+}

@@ -28,7 +28,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run an experiment: a plan file, or a shipped plan by name
     Run(RunArgs),
-    /// Compare two configurations of a server, or two running servers, without writing a plan
+    /// Compare two configurations of a server, two running servers or two commands, without writing a plan
     Compare(CompareArgs),
     /// Find the highest rate that a server sustains, without writing a plan
     Peak(PeakArgs),
@@ -240,8 +240,16 @@ pub(crate) struct RuleArgs {
 pub(crate) struct CompareArgs {
     /// Two or more configuration files (with --server), or two or more URLs; the first is the
     /// baseline. With --front: configurations of the one product in front, or the one server behind
-    #[arg(value_name = "CONFIG|URL", required_unless_present = "fronts")]
+    #[arg(value_name = "CONFIG|URL", required_unless_present_any = ["fronts", "commands"])]
     pub(crate) sides: Vec<String>,
+    /// In place of servers two or more commands that run to their end, each with its arguments behind a `--` of its own:
+    /// `compare -- gzip -kf a -- zstd -kf a`. One that is a single word with spaces goes to `sh`; 'CMD' 'CMD' need no second `--`
+    #[arg(
+        last = true,
+        value_name = "COMMAND",
+        conflicts_with_all = ["sides", "fronts", "server", "log", "paths", "robots", "at", "pids", "cacert", "insecure"]
+    )]
+    pub(crate) commands: Vec<String>,
     #[command(flatten)]
     pub(crate) work: WorkArgs,
     /// What stands before the server: a product such as varnish, haproxy, squid or nginx, with a configuration of yours
@@ -299,6 +307,9 @@ pub(crate) struct WorkArgs {
     /// asked for: to URLs as browsers do, to servers started here `gzip`, which is unpacked and checked
     #[arg(long = "header", short = 'H', value_name = "LINE")]
     pub(crate) headers: Vec<String>,
+    /// Name of an arm in place of the one made from its file, URL or command; given once for each, in their order
+    #[arg(long = "name", value_name = "NAME")]
+    pub(crate) names: Vec<String>,
 }
 
 /// What else is known of running servers.
@@ -377,6 +388,13 @@ pub(crate) struct LoadArgs {
     /// How many requests to make
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) requests: Option<u64>,
+    /// Method: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS [default: GET, with --data POST]
+    #[arg(long, short = 'X', value_name = "METHOD")]
+    pub(crate) method: Option<String>,
+    /// Send this with every request, such as '{"a": 1}', or the content of a file as @FILE; over HTTP/1.1. What it is
+    /// says --header 'Content-Type: application/json'
+    #[arg(long, value_name = "TEXT|@FILE", conflicts_with = "http2")]
+    pub(crate) data: Option<String>,
     /// A new connection for each request
     #[arg(long)]
     pub(crate) no_keepalive: bool,

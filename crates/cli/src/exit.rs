@@ -11,7 +11,7 @@ pub(crate) enum Exit {
     Usage,
     /// A subject or the environment failed.
     Failed,
-    /// A run was invalid.
+    /// A run was invalid, or too short for a round.
     Invalid,
     /// `--fail-if`: a rule is broken.
     Broken,

@@ -4,6 +4,7 @@ use bakeoff_experiment::run::{Progress, RoundReport};
 use bakeoff_units::Nanos;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
+use std::time::Duration;
 
 /// Writes to standard output; a closed pipe ends quietly.
 pub(crate) fn say(text: &str) {
@@ -50,19 +51,35 @@ pub(crate) struct Console {
     told: Option<Nanos>,
 }
 
+/// Often enough to see that it lives, and seldom enough to cost nothing.
+const TICK: Duration = Duration::from_secs(1);
+
+/// A living line on standard error, where that is a terminal.
+fn bar(template: &str) -> Option<ProgressBar> {
+    std::io::stderr().is_terminal().then(|| {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar
+    })
+}
+
 /// Plain lines are at least so far apart.
 const LINE_GAP: Nanos = Nanos::from_secs(5);
 
 impl Console {
     pub(crate) fn new(name: &str, quiet: bool) -> Self {
-        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
-            let bar = ProgressBar::new_spinner();
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
-                bar.set_style(style);
-            }
-            bar
-        });
+        let bar = if quiet { None } else { bar("{spinner} {wide_msg}") };
         Self { name: name.to_owned(), bar, quiet, told: None }
+    }
+
+    /// For what has nothing to say until it has ended: the time it has taken, on a terminal alone.
+    pub(crate) fn timer(name: &str, what: String) -> Self {
+        let bar = bar("{spinner} {wide_msg} {elapsed}").inspect(|bar| bar.enable_steady_tick(TICK));
+        let mut console = Self { name: name.to_owned(), quiet: bar.is_none(), bar, told: None };
+        console.stage(&what);
+        console
     }
 
     pub(crate) fn finish(&mut self) {

@@ -37,6 +37,8 @@ pub struct Target {
     pub protocol: Protocol,
     /// Further header lines of every request, each ended by CRLF.
     pub headers: Vec<u8>,
+    /// What every request is sent with that has no body of its own; empty: nothing. HTTP/1.1 only.
+    pub body: Vec<u8>,
 }
 
 impl Target {
@@ -53,6 +55,7 @@ impl Target {
             ports: None,
             protocol: Protocol::Http1,
             headers: Vec::new(),
+            body: Vec::new(),
         }
     }
 

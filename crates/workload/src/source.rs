@@ -15,16 +15,37 @@ pub enum Method {
     Head,
     /// Something is handed over; see [`Ask::body`]. HTTP/1.1 only.
     Post,
+    /// The representation is replaced.
+    Put,
+    /// A part of it is changed.
+    Patch,
+    /// It is removed.
+    Delete,
+    /// What may be asked of it.
+    Options,
 }
 
 impl Method {
+    /// All of them.
+    pub const ALL: [Self; 7] =
+        [Self::Get, Self::Head, Self::Post, Self::Put, Self::Patch, Self::Delete, Self::Options];
+
     /// As it stands in the request line.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
             Self::Head => "HEAD",
             Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+            Self::Options => "OPTIONS",
         }
+    }
+
+    /// Whether asking twice comes to the same as asking once (RFC 9110 section 9.2.2).
+    pub const fn is_idempotent(self) -> bool {
+        !matches!(self, Self::Post | Self::Patch)
     }
 }
 

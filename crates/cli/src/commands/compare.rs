@@ -1,5 +1,6 @@
-//! `bakeoff compare`: two configurations or two URLs, without writing a plan.
+//! `bakeoff compare`: two configurations, two URLs or two commands, without writing a plan.
 
+use super::programs::Programs;
 use super::run;
 use super::sides::{Sides, quoted};
 use crate::args::CompareArgs;
@@ -17,10 +18,24 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
 }
 
 fn plan_text(args: &CompareArgs) -> Result<String, Failure> {
+    let experiment = |baseline: &str| {
+        format!(
+            "[experiment]\nseed = {}\nbaseline = {}\nmargin = {}\nbudget = {}\ndesign = {}\n",
+            args.seed,
+            quoted(baseline),
+            quoted(&args.margin),
+            quoted(&args.budget),
+            quoted(&args.design),
+        )
+    };
+    if !args.commands.is_empty() {
+        let programs = Programs::of(&args.commands, &args.work.names)?;
+        return Ok(experiment(programs.baseline()) + &programs.sections());
+    }
     let sides = Sides { sides: &args.sides, work: &args.work, urls: &args.urls, fronts: &args.fronts };
     if args.fronts.is_empty() && args.sides.len() < 2 {
         return Err(Failure::usage(
-            "there is nothing to compare: give two CONFIG files (with --server), two URLs, or --front twice",
+            "there is nothing to compare: give two CONFIG files (with --server), two URLs, --front twice, or -- COMMAND twice",
         ));
     }
     let arms = sides.arms()?;
@@ -28,12 +43,8 @@ fn plan_text(args: &CompareArgs) -> Result<String, Failure> {
     let clock = if args.work.log.is_some() { "clock = \"shuffled\"\n" } else { "" };
     let max_age = args.max_age.as_ref().map_or(String::new(), |age| format!("max_age = {}\n", quoted(age)));
     Ok(format!(
-        "[experiment]\nseed = {}\nbaseline = {}\nmargin = {}\nbudget = {}\ndesign = {}\nat = {}\n\n{}{clock}robots = {robots}\n{max_age}{arms}",
-        args.seed,
-        quoted(&sides.baseline()?),
-        quoted(&args.margin),
-        quoted(&args.budget),
-        quoted(&args.design),
+        "{}at = {}\n\n{}{clock}robots = {robots}\n{max_age}{arms}",
+        experiment(&sides.baseline()?),
         quoted(&args.at),
         sides.workload()?
     ))

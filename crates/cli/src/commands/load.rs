@@ -7,13 +7,14 @@ mod url;
 
 use crate::args::LoadArgs;
 use crate::exit::Exit;
-use crate::{Failure, signals, terminal};
+use crate::terminal::{self, Console};
+use crate::{Failure, signals};
 use bakeoff_experiment::environment;
 use bakeoff_loadgen::{
     BodyCheck, Constant, Engine, Job, LocalAddresses, Pace, Pacer, Protocol, Reuse, Share, Station, Target,
 };
 use bakeoff_units::{Nanos, PerSecond};
-use bakeoff_workload::{Ask, CycleSource, GetUrl, Source, Statuses};
+use bakeoff_workload::{Ask, CycleSource, GetUrl, Method, Source, Statuses};
 use report::{Report, text};
 use rustls::pki_types::ServerName;
 use std::net::ToSocketAddrs;
@@ -43,7 +44,13 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Exit, Failure> {
     let time_wait = room::time_wait();
     let cores = bakeoff_sys::affinity::allowed().map_err(Failure::failed)?;
     let claim = environment::claim("load", &cores);
-    let recording = station.run(job(args, &url, &size, &interrupted)?).map_err(Failure::failed)?;
+    let job = job(args, &url, &size, &interrupted)?;
+    let most = args.requests.map(|requests| format!("{requests} requests"));
+    let ends: Vec<String> = job.until.map(|time| time.to_string()).into_iter().chain(most).collect();
+    let mut timer = Console::timer("load", format!("{}, {}", args.url, ends.join(" or ")));
+    let recording = station.run(job);
+    timer.finish();
+    let recording = recording.map_err(Failure::failed)?;
     let mut report = Report::of(&recording, args.rate);
     report.handshakes = recording.handshakes.summary(args.tls.resume.unwrap_or(Share::ALL));
     report.time_wait = time_wait.zip(room::time_wait());
@@ -94,9 +101,10 @@ fn job<'a>(
 ) -> Result<Job<'a, Limited>, Failure> {
     let threads = size.threads;
     let paths = [GetUrl { path: url.path.clone(), weight: 1 }];
+    let method = method(args)?;
     let source = |thread| {
         let cycle = CycleSource::new(&paths, 1, thread as u64).map_err(Failure::usage)?;
-        Ok(Limited { cycle, left: share(args.requests, thread, threads) })
+        Ok(Limited { cycle, method, left: share(args.requests, thread, threads) })
     };
     let think = args.think.unwrap_or(Nanos::ZERO);
     let pace = match args.rate {
@@ -115,9 +123,31 @@ fn job<'a>(
     })
 }
 
+fn method(args: &LoadArgs) -> Result<Method, Failure> {
+    let Some(name) = &args.method else {
+        return Ok(if args.data.is_some() { Method::Post } else { Method::Get });
+    };
+    let found = Method::ALL.into_iter().find(|method| method.as_str().eq_ignore_ascii_case(name));
+    found.ok_or_else(|| {
+        let known = Method::ALL.map(Method::as_str).join(", ");
+        Failure::usage(format!("--method {name}: is none of {known}"))
+    })
+}
+
+/// What requests are sent with.
+fn body(args: &LoadArgs) -> Result<Vec<u8>, Failure> {
+    match args.data.as_deref().map(|data| (data, data.strip_prefix('@'))) {
+        None => Ok(Vec::new()),
+        Some((text, None)) => Ok(text.as_bytes().to_vec()),
+        Some((_, Some(file))) => std::fs::read(file)
+            .map_err(|why| Failure::usage(format!("--data @{file}: {why}; give a file that can be read"))),
+    }
+}
+
 /// An endless source that ends after so many requests.
 struct Limited {
     cycle: CycleSource,
+    method: Method,
     left: Option<u64>,
 }
 
@@ -126,7 +156,8 @@ impl Source for Limited {
         if let Some(left) = &mut self.left {
             *left = left.checked_sub(1)?;
         }
-        self.cycle.next(robot)
+        let method = self.method;
+        self.cycle.next(robot).map(|ask| Ask { method, ..ask })
     }
 
     fn upcoming(&self, robot: usize) -> Option<Nanos> {
@@ -173,6 +204,7 @@ fn target(args: &LoadArgs, url: &Url) -> Result<Target, Failure> {
         from: LocalAddresses::of(&args.from),
         ports: args.ports,
         headers: headers(&args.headers)?,
+        body: body(args)?,
         ..Target::plain(address, host)
     })
 }

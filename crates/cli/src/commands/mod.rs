@@ -13,6 +13,7 @@ pub(crate) mod load;
 pub(crate) mod origin;
 pub(crate) mod peak;
 pub(crate) mod plans;
+mod programs;
 pub(crate) mod report;
 pub(crate) mod robots;
 pub(crate) mod run;

@@ -5,7 +5,7 @@ use crate::args::{ReportArgs, RuleArgs};
 use crate::exit::Exit;
 use crate::{Failure, rules, terminal};
 use bakeoff_experiment::analyse;
-use bakeoff_experiment::directory::{self, DirectoryError, RESULTS, ResultsDir, Stored};
+use bakeoff_experiment::directory::{self, DirectoryError, RESULTS, ResultsDir, StoppedBy, Stored};
 use bakeoff_experiment::results::{NOT_MEASURED, Results};
 use bakeoff_report::Bundle;
 use bakeoff_stats::Verdict;
@@ -32,7 +32,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     let outputs = make(stored, &args.rules, wanted)?;
     outputs.write(&dir)?;
     terminal::say(&outputs.text);
-    outputs.say_rulings();
+    outputs.say_lines();
     say_where(&args.dir, false);
     Ok(outputs.exit)
 }
@@ -49,8 +49,8 @@ pub(crate) fn reopen(path: &Path) -> Result<ResultsDir, Failure> {
 pub(crate) struct Outputs {
     pub(crate) text: String,
     pub(crate) exit: Exit,
-    /// What each rule came to.
-    rulings: Vec<String>,
+    /// What each rule came to, and that there is nothing to judge.
+    lines: Vec<String>,
     /// By name.
     pub(crate) files: Vec<(&'static str, Vec<u8>)>,
 }
@@ -95,8 +95,11 @@ fn wanted(_: &ReportArgs, _: &Stored) -> Result<Files, Failure> {
 /// Makes every output of a run, and judges the rules.
 pub(crate) fn make(stored: Stored, rules: &RuleArgs, files: Files) -> Result<Outputs, Failure> {
     let results = analyse::analyse(&stored).map_err(Failure::failed)?;
-    let (rulings, exit) = rules::judge(rules, &results, exit(&results));
-    Ok(Outputs { rulings, exit, ..print(stored, results, files) })
+    let (mut lines, exit) = rules::judge(rules, &results, exit(&results));
+    if has_no_round(&results) {
+        lines.push("bakeoff: the budget ended before the first round was complete: nothing is known; give a larger one".to_owned());
+    }
+    Ok(Outputs { lines, exit, ..print(stored, results, files) })
 }
 
 /// The same where the figures are known.
@@ -119,13 +122,13 @@ pub(crate) fn print(stored: Stored, results: Results, wanted: Files) -> Outputs 
     ];
     let files = files.into_iter().flatten().collect();
     let text = bakeoff_report::text(&bundle, terminal::width(), terminal::colour());
-    Outputs { text, exit, rulings: Vec::new(), files }
+    Outputs { text, exit, lines: Vec::new(), files }
 }
 
 impl Outputs {
-    /// A line for each rule, on standard error: `--quiet` promises that nothing else is on the other.
-    pub(crate) fn say_rulings(&self) {
-        self.rulings.iter().for_each(|line| terminal::note(line));
+    /// On standard error: `--quiet` promises that nothing else is on the other.
+    pub(crate) fn say_lines(&self) {
+        self.lines.iter().for_each(|line| terminal::note(line));
     }
 
     /// `results.json`.
@@ -151,9 +154,14 @@ fn exit(results: &Results) -> Exit {
         |row: &&bakeoff_experiment::results::Comparison| row.primary && row.verdict == Verdict::Invalid;
     let peaks = results.peak.iter().flat_map(|peak| peak.arms.values());
     let not_measured = peaks.into_iter().any(|arm| arm.finding == NOT_MEASURED);
-    if not_measured || results.comparisons.iter().any(|row| invalid(&row)) {
+    if not_measured || has_no_round(results) || results.comparisons.iter().any(|row| invalid(&row)) {
         Exit::Invalid
     } else {
         Exit::Verdicts
     }
+}
+
+/// Whether the budget was too small for a single round.
+fn has_no_round(results: &Results) -> bool {
+    results.peak.is_none() && results.rounds == 0 && results.stopped_by == StoppedBy::Budget.as_str()
 }

@@ -170,7 +170,7 @@ fn show(dir: &ResultsDir, output: &OutputArgs, rules: &RuleArgs, failed: bool) -
         let of = |name: &str| dir.path().join(name).display().to_string();
         terminal::note(&format!("report: {}, of the plan {}", of("report.html"), of(directory::PLAN)));
     }
-    outputs.say_rulings();
+    outputs.say_lines();
     Ok(outputs.exit)
 }
 

@@ -25,11 +25,23 @@ pub(super) struct Sides<'a> {
 impl Sides<'_> {
     /// Name of the first one.
     pub(super) fn baseline(&self) -> Result<String, Failure> {
-        if !self.fronts.is_empty() {
-            let first = fronts::fronts(self.fronts, self.sides)?.into_iter().next();
-            return Ok(first.map(|front| front.name).unwrap_or_default());
-        }
-        Ok(names(self.sides).into_iter().next().unwrap_or_default())
+        let names = if self.fronts.is_empty() {
+            self.names()?
+        } else {
+            self.fronts()?.into_iter().map(|front| front.name).collect()
+        };
+        Ok(names.into_iter().next().unwrap_or_default())
+    }
+
+    fn names(&self) -> Result<Vec<String>, Failure> {
+        named(names(self.sides), &self.work.names)
+    }
+
+    fn fronts(&self) -> Result<Vec<fronts::Front>, Failure> {
+        let mut all = fronts::fronts(self.fronts, self.sides)?;
+        let names = named(all.iter().map(|front| front.name.clone()).collect(), &self.work.names)?;
+        all.iter_mut().zip(names).for_each(|(front, name)| front.name = name);
+        Ok(all)
     }
 
     /// `[arm.NAME]` of each.
@@ -95,7 +107,7 @@ impl Sides<'_> {
 
     /// One server, and what stands before it in each arm.
     fn arms_behind_fronts(&self) -> Result<String, Failure> {
-        let all = fronts::fronts(self.fronts, self.sides)?;
+        let all = self.fronts()?;
         let are_of_fronts = self.fronts.len() == 1;
         let server = match self.sides {
             [] => format!("server = {}\n", quoted(self.work.server.as_deref().unwrap_or("origin"))),
@@ -127,7 +139,7 @@ impl Sides<'_> {
 
     fn config_arms(&self) -> Result<String, Failure> {
         let mut text = String::new();
-        for (name, config) in names(self.sides).iter().zip(self.sides) {
+        for (name, config) in self.names()?.iter().zip(self.sides) {
             text += &format!("\n[arm.{}]\n{}", quoted(name), self.server_lines(config)?);
         }
         Ok(text)
@@ -168,7 +180,7 @@ impl Sides<'_> {
             )));
         }
         let mut text = String::new();
-        for (index, (name, url)) in names(self.sides).iter().zip(self.sides).enumerate() {
+        for (index, (name, url)) in self.names()?.iter().zip(self.sides).enumerate() {
             let base = url.strip_suffix(&path_of(url)).unwrap_or(url);
             text += &format!("\n[arm.{}]\nurl = {}\n", quoted(name), quoted(base));
             if let Some(pid) = self.urls.pids.get(index) {
@@ -255,6 +267,22 @@ pub(super) fn names(sides: &[String]) -> Vec<String> {
             },
         )
         .collect()
+}
+
+/// Names that were made, or those that were given in their place.
+pub(super) fn named(made: Vec<String>, given: &[String]) -> Result<Vec<String>, Failure> {
+    if given.is_empty() {
+        return Ok(made);
+    }
+    if given.len() != made.len() {
+        return Err(Failure::usage(format!(
+            "--name is given {} times for {} arms ({}): give one for each, in their order",
+            given.len(),
+            made.len(),
+            made.join(", ")
+        )));
+    }
+    Ok(given.to_vec())
 }
 
 fn path_of(url: &str) -> String {

@@ -17,6 +17,8 @@ pub(crate) struct Renderer {
     /// What a proxy is asked for a tunnel with.
     connect: Vec<u8>,
     after_target: Vec<u8>,
+    /// The end of a head whose request has no body of its own, and the body that all then have.
+    end: Vec<u8>,
     scheme: &'static [u8],
     authority: Vec<u8>,
     /// Names in lower case.
@@ -30,7 +32,14 @@ impl Renderer {
         if target.reuse == Reuse::Never {
             after_target.extend_from_slice(b"Connection: close\r\n");
         }
+        let mut end = Vec::new();
+        if !target.body.is_empty() {
+            end.extend_from_slice(format!("Content-Length: {}\r\n", target.body.len()).as_bytes());
+        }
+        end.extend_from_slice(b"\r\n");
+        end.extend_from_slice(&target.body);
         Self {
+            end,
             connect: format!("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", target.address).into_bytes(),
             after_target,
             scheme: if target.tls.is_some() { b"https" } else { b"http" },
@@ -51,7 +60,7 @@ impl Renderer {
         out.extend_from_slice(&self.after_target);
         out.extend_from_slice(exchange.words.headers());
         match exchange.sends() {
-            None => out.extend_from_slice(b"\r\n"),
+            None => out.extend_from_slice(&self.end),
             Some(body) => with_body(body, out),
         }
     }

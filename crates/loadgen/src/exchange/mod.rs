@@ -120,10 +120,7 @@ impl Exchange {
     /// Whether it may be sent twice though nobody knows what became of the first: what is handed over might
     /// be taken twice.
     pub(crate) const fn is_repeatable(&self) -> bool {
-        match self.method {
-            Method::Get | Method::Head => true,
-            Method::Post => false,
-        }
+        self.method.is_idempotent()
     }
 
     /// Makes ready to be sent once more.
