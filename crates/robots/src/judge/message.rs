@@ -57,8 +57,11 @@ fn lifetime_changed(asked: &Asked<'_>, known: &Known, fields: &Fields<'_>, hit: 
         Freshness::Until(expires) if fields.expires.at() != Some(expires) => return true,
         Freshness::Until(expires) => {
             let made = if hit == Hit::Miss { asked.sent_unix } else { asked.begun_unix };
-            let earliest = made.whole_secs().saturating_sub(GRACE_SECS);
-            let latest = asked.done_unix.whole_secs().saturating_add(GRACE_SECS);
+            let (earliest, latest) = (made.whole_secs(), asked.done_unix.whole_secs());
+            // The origin's own clock, which may be further from the robots'.
+            let date = fields.date.at().unwrap_or(latest);
+            let earliest = earliest.min(date).saturating_sub(GRACE_SECS);
+            let latest = latest.max(date).saturating_add(GRACE_SECS);
             (expires.saturating_sub(latest), expires.saturating_sub(earliest))
         }
     };

@@ -263,6 +263,12 @@ fn another_max_age_beside_the_same_expires_is_seen() {
         assert_eq!(changed.faults(&asked), [Fault::CachabilityChanged], "{}", changed.fields);
     }
     assert_eq!(says(Reply::miss(), 501).faults(&first()), [], "a clock may be a second behind");
+    for (clock, left) in [(NOW - 9, 509), (NOW + 9, 491)] {
+        let dated =
+            |left| says(Reply::miss(), left).without("Date").with(&format!("Date: {}", http_date(clock)));
+        assert_eq!(dated(left).faults(&first()), [], "or further off: its Date says so");
+        assert_ne!(dated(530).faults(&first()), []);
+    }
     let of = |freshness| {
         let known = Known { freshness, ..KNOWN };
         Asked { truth: Truth { at_sent: known, between: known, at_done: known, ..TRUTH }, ..basic() }
