@@ -185,6 +185,21 @@ fn a_reply_to_a_post_that_is_kept_is_named() {
     assert_fault(Breakage::KeepsPosts, &posting, Fault::PostKept);
 }
 
+/// No reply shows it: the origin has more of them than robots sent, by as many.
+#[test]
+fn posts_that_are_sent_twice_are_counted_by_the_origin() {
+    for breakage in [Breakage::Nothing, Breakage::RepeatsPosts] {
+        let (origin, world) = origin(WORLD);
+        let proxy = Proxy::start(address(&origin), breakage);
+        let posting = PLAIN.replace("recurrence = '60%'", "recurrence = '60%'\nspecial = { post = '40%' }");
+        let seen = robots(&posting, &world, proxy.address);
+        let (posts, wronged) =
+            (seen.sums.kinds[RequestKind::Post.index()].count(), proxy.account().wronged.len());
+        assert!(posts > 100 && (breakage == Breakage::Nothing) == (wronged == 0), "{posts} {wronged}");
+        assert_eq!(origin.tally().posts, posts + wronged as u64);
+    }
+}
+
 #[test]
 fn objects_that_are_swapped_are_named() {
     let (seen, account, _) = through(Breakage::SwapsObjects, PLAIN, WORLD);
