@@ -14,9 +14,8 @@ use bakeoff_wire::stamp::Told;
 const DATE_SLACK_SECS: u64 = 60;
 /// Replies that took longer say nothing about clocks. As in Web Polygraph.
 const DATE_LONGEST: Nanos = Nanos::from_secs(30);
-/// How far an Age may be off, in seconds: Date, Age and the moment at hand are each cut to whole ones, and two clocks
-/// differ.
-const AGE_SLACK_SECS: u64 = 2 + GRACE_SECS;
+/// How far an Age may be off, in seconds: Date, Age and the moment at hand are each cut to whole ones, and clocks differ.
+const AGE_SLACK_SECS: u64 = 1 + GRACE_SECS;
 /// A max-age beyond it is written so (RFC 9111 section 1.2.2).
 const MAX_AGE_AT_MOST: u64 = (1 << 31) - 1;
 

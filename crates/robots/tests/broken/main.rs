@@ -292,7 +292,7 @@ fn replies_of_nobody_and_loops_are_named() {
     assert_fault(Breakage::GoesRound, PLAIN, Fault::Loop);
 }
 
-/// Nobody knows better than the robots when an object changed: within the second that dates cannot tell
+/// Nobody knows better than the robots when an object changed: within the seconds that dates and clocks cannot tell
 /// apart they keep quiet.
 #[test]
 fn old_versions_are_named_and_an_honest_proxy_has_none() {
@@ -302,7 +302,7 @@ fn old_versions_are_named_and_an_honest_proxy_has_none() {
         connections = '1'
         [[phase]]
         name = 'all'
-        goal = { transactions = 1000 }";
+        goal = { transactions = 2000 }";
     let (seen, ..) = through(Breakage::Nothing, plan, CHANGING);
     let notes = |seen: &Seen| seen.wrong().keys().all(|name| name == Fault::FalseMiss.label());
     assert!(notes(&seen), "{:?} {:#?}", seen.wrong(), seen.sums.examples);
