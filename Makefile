@@ -29,7 +29,7 @@ soak: ## full speed for 10 minutes a protocol: nothing leaks, all counts agree; 
 	benches/soak
 	benches/scale
 
-honest: ## a million requests through a pass-through and a right cache: no fault (half an hour)
+honest: ## a million requests through a pass-through and a right cache: no fault (2 to 10 minutes)
 	cargo build --release -p bakeoff-cli
 	benches/honest/run
 

@@ -14,9 +14,8 @@ use bakeoff_wire::stamp::Told;
 const DATE_SLACK_SECS: u64 = 60;
 /// Replies that took longer say nothing about clocks. As in Web Polygraph.
 const DATE_LONGEST: Nanos = Nanos::from_secs(30);
-/// How far an Age may be off, in seconds: Date, Age and the moment at hand are each cut to whole ones, and two clocks
-/// differ.
-const AGE_SLACK_SECS: u64 = 2 + GRACE_SECS;
+/// How far an Age may be off, in seconds: Date, Age and the moment at hand are each cut to whole ones, and clocks differ.
+const AGE_SLACK_SECS: u64 = 1 + GRACE_SECS;
 /// A max-age beyond it is written so (RFC 9111 section 1.2.2).
 const MAX_AGE_AT_MOST: u64 = (1 << 31) - 1;
 
@@ -57,8 +56,11 @@ fn lifetime_changed(asked: &Asked<'_>, known: &Known, fields: &Fields<'_>, hit: 
         Freshness::Until(expires) if fields.expires.at() != Some(expires) => return true,
         Freshness::Until(expires) => {
             let made = if hit == Hit::Miss { asked.sent_unix } else { asked.begun_unix };
-            let earliest = made.whole_secs().saturating_sub(GRACE_SECS);
-            let latest = asked.done_unix.whole_secs().saturating_add(GRACE_SECS);
+            let (earliest, latest) = (made.whole_secs(), asked.done_unix.whole_secs());
+            // The origin's own clock, which may be further from the robots'.
+            let date = fields.date.at().unwrap_or(latest);
+            let earliest = earliest.min(date).saturating_sub(GRACE_SECS);
+            let latest = latest.max(date).saturating_add(GRACE_SECS);
             (expires.saturating_sub(latest), expires.saturating_sub(earliest))
         }
     };

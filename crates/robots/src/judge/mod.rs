@@ -22,10 +22,10 @@ use bakeoff_wire::http1::ContentCoding;
 use bakeoff_wire::stamp::Told;
 
 /// HTTP's dates and lifetimes are whole seconds, so that a cache that keeps to every rule may give an old
-/// version for up to a second longer; and origin and robots each have a clock, either of which may be ahead.
+/// version for up to a second longer; and origin and robots each have a clock, of which either may be a second ahead.
 /// [`Truth::at_sent`] is the version so long before the request was sent, [`Truth::at_done`] that so long after its
 /// reply: no reply is wrong that is right at any moment from the one to the other.
-pub const GRACE_SECS: u64 = 1;
+pub const GRACE_SECS: u64 = 2;
 
 /// What came back.
 #[derive(Clone, Copy, Debug, Default)]

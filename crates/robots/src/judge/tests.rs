@@ -251,18 +251,24 @@ fn another_max_age_beside_the_same_expires_is_seen() {
     let says = |reply: Reply, secs: u64| {
         reply.without("Cache-Control").with(&format!("Cache-Control: public, max-age={secs}"))
     };
-    for right in [499, 500, 561] {
+    for right in [498, 500, 562] {
         assert_eq!(says(Reply::hit(), right).faults(&basic()), [], "{right}");
     }
     for (changed, asked) in [
-        (says(Reply::hit(), 498), basic()),
-        (says(Reply::hit(), 562), basic()),
-        (says(Reply::miss(), 502), first()),
+        (says(Reply::hit(), 497), basic()),
+        (says(Reply::hit(), 563), basic()),
+        (says(Reply::miss(), 503), first()),
         (Reply::hit().without("Cache-Control").with("Cache-Control: public"), basic()),
     ] {
         assert_eq!(changed.faults(&asked), [Fault::CachabilityChanged], "{}", changed.fields);
     }
-    assert_eq!(says(Reply::miss(), 501).faults(&first()), [], "a clock may be a second behind");
+    assert_eq!(says(Reply::miss(), 502).faults(&first()), [], "a clock may be behind");
+    for (clock, left) in [(NOW - 9, 509), (NOW + 9, 491)] {
+        let dated =
+            |left| says(Reply::miss(), left).without("Date").with(&format!("Date: {}", http_date(clock)));
+        assert_eq!(dated(left).faults(&first()), [], "or further off: its Date says so");
+        assert_ne!(dated(530).faults(&first()), []);
+    }
     let of = |freshness| {
         let known = Known { freshness, ..KNOWN };
         Asked { truth: Truth { at_sent: known, between: known, at_done: known, ..TRUTH }, ..basic() }
@@ -468,20 +474,16 @@ fn truth_is_what_the_origin_says_at_these_times() {
     };
     let object = world("nmt+0s");
     let change = object.at(NOW).next_change;
-    let (sent, done) = (Nanos::from_secs(change), Nanos::from_secs(change + 1));
+    let (sent, done) = (Nanos::from_secs(change + 1), Nanos::from_secs(change + 2));
     let truth = Truth::of(&object, sent, done);
     assert_eq!((truth.body_bytes, truth.cachable), (5120, true));
-    assert_eq!(truth.at_done.version, truth.at_sent.version + 1, "a second of grace");
+    assert_eq!(truth.at_done.version, truth.at_sent.version + 1, "two seconds of grace");
     assert_eq!(truth.at_done.last_modified, Some(change));
-    let later = Truth::of(&object, Nanos::from_secs(change + 1), Nanos::from_secs(change + 2));
+    let later = Truth::of(&object, Nanos::from_secs(change + 2), Nanos::from_secs(change + 3));
     let until = Freshness::Until(change + 1000);
     assert_eq!((later.at_sent.version, later.at_sent.freshness), (truth.at_done.version, until));
-    let before = Truth::of(&object, Nanos::from_secs(change - 2), Nanos::from_secs(change - 1));
-    assert_eq!(
-        (before.at_done, before.between),
-        (later.at_sent, before.at_sent),
-        "a second of grace here, too"
-    );
+    let before = Truth::of(&object, Nanos::from_secs(change - 3), Nanos::from_secs(change - 2));
+    assert_eq!((before.at_done, before.between), (later.at_sent, before.at_sent), "and here, too");
     let moving = Truth::of(&world("now+9s"), Nanos::from_secs(change + 1), Nanos::from_secs(change + 2));
     assert_eq!(moving.at_sent.freshness, Freshness::For(9), "Expires may be another one in each reply");
 }

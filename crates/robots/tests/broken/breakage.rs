@@ -44,6 +44,7 @@ pub(crate) enum Breakage {
     MatchesAnyTag,
     IgnoresRanges,
     ShiftsRanges,
+    RepeatsPosts,
     DropsStamps,
     FindsALoop,
     GoesRound,

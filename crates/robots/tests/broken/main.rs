@@ -185,6 +185,21 @@ fn a_reply_to_a_post_that_is_kept_is_named() {
     assert_fault(Breakage::KeepsPosts, &posting, Fault::PostKept);
 }
 
+/// No reply shows it: the origin has more of them than robots sent, by as many.
+#[test]
+fn posts_that_are_sent_twice_are_counted_by_the_origin() {
+    for breakage in [Breakage::Nothing, Breakage::RepeatsPosts] {
+        let (origin, world) = origin(WORLD);
+        let proxy = Proxy::start(address(&origin), breakage);
+        let posting = PLAIN.replace("recurrence = '60%'", "recurrence = '60%'\nspecial = { post = '40%' }");
+        let seen = robots(&posting, &world, proxy.address);
+        let (posts, wronged) =
+            (seen.sums.kinds[RequestKind::Post.index()].count(), proxy.account().wronged.len());
+        assert!(posts > 100 && (breakage == Breakage::Nothing) == (wronged == 0), "{posts} {wronged}");
+        assert_eq!(origin.tally().posts, posts + wronged as u64);
+    }
+}
+
 #[test]
 fn objects_that_are_swapped_are_named() {
     let (seen, account, _) = through(Breakage::SwapsObjects, PLAIN, WORLD);
@@ -277,7 +292,7 @@ fn replies_of_nobody_and_loops_are_named() {
     assert_fault(Breakage::GoesRound, PLAIN, Fault::Loop);
 }
 
-/// Nobody knows better than the robots when an object changed: within the second that dates cannot tell
+/// Nobody knows better than the robots when an object changed: within the seconds that dates and clocks cannot tell
 /// apart they keep quiet.
 #[test]
 fn old_versions_are_named_and_an_honest_proxy_has_none() {
@@ -287,7 +302,7 @@ fn old_versions_are_named_and_an_honest_proxy_has_none() {
         connections = '1'
         [[phase]]
         name = 'all'
-        goal = { transactions = 1000 }";
+        goal = { transactions = 2000 }";
     let (seen, ..) = through(Breakage::Nothing, plan, CHANGING);
     let notes = |seen: &Seen| seen.wrong().keys().all(|name| name == Fault::FalseMiss.label());
     assert!(notes(&seen), "{:?} {:#?}", seen.wrong(), seen.sums.examples);

@@ -126,6 +126,10 @@ impl Shared {
         }
         if request.word(0) == "POST" {
             self.store.lock().unwrap().remove(request.word(1));
+            if self.breakage == Breakage::RepeatsPosts && strikes(request) {
+                self.wrong(request);
+                self.forward(request)?;
+            }
             return Ok((self.forward(request)?, false));
         }
         if self.breakage == Breakage::Dawdles && strikes(request) {
