@@ -127,7 +127,7 @@ fn a_wrong_command_line_exits_2_and_says_what_is_wrong() {
         (&["run"], "PLAN"),
         (&["run", "quickstart", "--ot", "x"], "--ot"),
         (&["run", "quickstart", "--resume", "x"], "--resume"),
-        (&["run", "quickstrat"], "bakeoff plans"),
+        (&["run", "quickstrat"], "did you mean `quickstart`?"),
         (&["check", "nothing.toml"], "nothing.toml"),
         (&["report", "nowhere"], "nowhere"),
         (&["verify", "nowhere"], "nowhere"),
