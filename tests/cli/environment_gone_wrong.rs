@@ -75,13 +75,6 @@ fn one_core_is_enough_and_the_report_warns() {
 }
 
 #[test]
-fn a_core_that_is_not_there_is_refused() {
-    let yard = Yard::new();
-    yard.write("plan.toml", plan("generator_cores = [4000]", GET, ORIGINS));
-    yard.run(&["run", "plan.toml", "--out", "out"]).exits(3).says(&["4000"]);
-}
-
-#[test]
 fn the_budget_ends_a_run_in_time_and_what_was_measured_is_judged() {
     let yard = Yard::new();
     let text =

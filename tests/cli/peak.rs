@@ -126,7 +126,10 @@ fn two_configurations_of_nginx_are_searched_in_turn_and_never_beyond_the_highest
         assert_ne!(turn[0]["arm"], turn[1]["arm"], "arms take turns");
     }
     let plan = yard.read("out/plan.toml");
-    assert!(said.stderr.contains(&plan) && plan.contains("max_rate = \"200/s\""), "{plan}");
+    assert!(
+        said.stderr.contains("of the plan out/plan.toml") && plan.contains("max_rate = \"200/s\""),
+        "{said:?}"
+    );
     yard.write("kept.toml", &plan);
     yard.run(&["check", "kept.toml"]).exits(0);
 }

@@ -38,12 +38,30 @@ fn two_equal_arms_are_named() {
 }
 
 #[test]
-fn an_unknown_brace_in_a_command_is_named_with_those_that_are_known() {
+fn what_only_a_run_would_find_out_is_found_by_the_check() {
+    let mine = |command: &str| format!("server = \"origin\"\n\n[arm.mine]\ncommand = [\"{command}\"]");
+    refused("server = \"origin\"", &mine("sleep\", \"{prot}"), &["`{prot}`", "did you mean `{port}`?"]);
+    refused("server = \"origin\"", &mine("./not-there"), &["no program `./not-there`"]);
+    refused("[workload]", "generator_cores = [9999]\n[workload]", &["no core 9999"]);
+    refused(GET, "kind = \"replay\"\nlog = \"not-there.log\"", &["not-there.log: No such file"]);
+}
+
+#[test]
+fn all_that_is_wrong_is_told_at_once() {
+    refused("robots", "keepalive = 1\nrobots = -1 #", &["`robots` is a whole number"]);
+    let text =
+        plan("margin = \"x\"", GET, ORIGINS).replace("tls = true", "tls = true\nstart_timeout = \"y\"");
     let yard = Yard::new();
-    let arms = "[arm.plain]\nserver = \"origin\"\n\n[arm.mine]\ncommand = [\"sleep\", \"{prot}\"]";
-    yard.write("plan.toml", plan("", GET, arms));
-    let said = yard.run(&["run", "plan.toml", "--out", "out"]);
-    said.exits(3).says(&["arm `mine`", "`{prot}`", "{port}"]);
+    yard.write("plan.toml", text.replace("150s", "z"));
+    yard.run(&["check", "plan.toml"]).exits(2).says(&["`x` is not a share", "`z` is not a time"]);
+}
+
+#[test]
+fn the_near_miss_of_a_shipped_plan_is_named() {
+    let yard = Yard::new();
+    for (typed, meant) in [("quikstart", "quickstart"), ("polymx-1", "polymix-1")] {
+        yard.run(&["check", typed]).exits(2).says(&[typed, &format!("did you mean `{meant}`?")]);
+    }
 }
 
 #[test]

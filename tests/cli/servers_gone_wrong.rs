@@ -32,8 +32,8 @@ fn one_that_is_not_there() {
     let yard = Yard::new();
     let arms = "[arm.plain]\nserver = \"origin\"\n\n[arm.mine]\ncommand = [\"./no-such-server\", \"{port}\"]";
     yard.write("plan.toml", plan("", GET, arms));
-    let said = yard.run(&["run", "plan.toml", "--out", "out"]).exits(3);
-    said.says(&["arm `mine`", "no-such-server", "install it, or give its path"]);
+    let said = yard.run(&["run", "plan.toml", "--out", "out"]).exits(2);
+    said.says(&["plan.toml:", "no-such-server", "install it, or give its path"]);
 }
 
 /// Hidden in a mount namespace of its own.

@@ -82,7 +82,10 @@ impl Substitutions {
     }
 
     /// A configuration file.
-    pub(crate) fn file(&self, text: &str) -> Result<String, ConfigError> {
+    ///
+    /// # Errors
+    /// A name in braces that is not known.
+    pub fn file(&self, text: &str) -> Result<String, ConfigError> {
         self.file_by(text, |name, line| self.demand(name, Some(line)))
     }
 

@@ -56,7 +56,7 @@ mod tests {
         let here = home.path().display();
         let text = "http { include mime.types; # x\n include\t/a/b;\nInclude none.conf\ninclude *.conf;\n# include mime.types;\n";
         let expected = format!(
-            "http {{ include {here}/mime.types; # x\n include\t/a/b;\nInclude none.conf\ninclude {here}/*.conf;\n# include mime.types;\n"
+            "http {{ include {here}/mime.types; # x\n include\t/a/b;\nInclude {here}/none.conf\ninclude {here}/*.conf;\n# include mime.types;\n"
         );
         assert_eq!(absolute(text, &["include"], &[home.path()]), expected);
     }

@@ -62,7 +62,7 @@ pub use limits::Limits;
 pub use product::{
     Product, ProxyMode, ProxyRefusal, ProxySpec, StoreError, StoreReading, StoresIn, store as read_store,
 };
-pub use program::find as find_program;
+pub use program::{find as find_program, resolve as resolve_program};
 pub use prove::{Enforcement, Proof, prove, prove_by, prove_layers};
 pub use run_command::{Job, Outcome, Status, run_command};
 pub use running::{Running, StopReport};

@@ -4,7 +4,7 @@ use super::caches;
 use crate::args::{CheckArgs, PlansArgs, SetArgs};
 use crate::exit::Exit;
 use crate::{Failure, terminal};
-use bakeoff_experiment::plan::{Kind, PeakPlan, Plan, Work};
+use bakeoff_experiment::plan::{Kind, PeakPlan, Plan, Work, suggestion};
 use bakeoff_experiment::shipped;
 use bakeoff_stats::Margin;
 use bakeoff_units::{Nanos, Ratio};
@@ -42,6 +42,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
         return caches::check(&args.plan, &args.set);
     }
     let plan = find(&args.plan, &args.set)?;
+    plan.here().map_err(Failure::usage)?;
     let said = match &plan.kind {
         Kind::Compare => comparison(&plan),
         Kind::Peak(peak) => search(&plan, peak),
@@ -130,6 +131,16 @@ pub(crate) fn find(name: &str, set: &SetArgs) -> Result<Plan, Failure> {
         Some(plan) if !path.exists() => {
             let origin = format!("{}.toml (shipped)", plan.name);
             Plan::with(plan.name, &origin, plan.text, Path::new("."), &settings)
+        }
+        None if !path.exists() && path.components().count() == 1 => {
+            let known: Vec<&str> =
+                shipped::PLANS.iter().map(|plan| plan.name).chain(caches::names()).collect();
+            let stem = name.strip_suffix(".toml").unwrap_or(name);
+            let help = match suggestion(stem, &known) {
+                near if near.starts_with("did you mean") => near,
+                _ => "give a plan file, or a name that `bakeoff plans` lists".to_owned(),
+            };
+            return Err(Failure::usage(format!("{name}: there is no such plan, shipped or here; {help}")));
         }
         _ => Plan::load(path, &settings),
     }

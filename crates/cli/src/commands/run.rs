@@ -57,6 +57,7 @@ pub(crate) fn experiment(
     interrupted: &AtomicBool,
 ) -> Result<Exit, Failure> {
     fit(plan, rules)?;
+    plan.here().map_err(Failure::usage)?;
     let clock = MonotonicClock::new();
     let began = clock.now();
     let dir = new_dir(output.out.as_deref(), &plan.name)?;

@@ -229,7 +229,7 @@ mod tests {
         assert!(ResultsDir::create(&path).is_ok(), "a run that never began left nothing to lose");
         fs::write(path.join(SLICES), "").unwrap();
         assert!(matches!(ResultsDir::create(&path), Err(DirectoryError::NotEmpty(_))));
-        assert!(matches!(ResultsDir::reopen(&path), Err(DirectoryError::Read { .. })));
+        assert!(matches!(ResultsDir::reopen(&path), Err(DirectoryError::NoResults(_))));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What is wrong with a plan, shown at its place.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use std::cell::RefCell;
 use std::fmt;
 use std::ops::Range;
 
@@ -57,9 +58,90 @@ impl PlanError {
                             every results directory holds one as plan.toml";
                 Self::at(origin, text, span, &format!("`{missing}` is missing"), Some(help))
             }
-            _ => Self::at(origin, text, span, message, None),
+            _ => match of_type(text, &span, message) {
+                Some((what, help)) => Self::at(origin, text, span, &what, Some(&help)),
+                None => Self::at(origin, text, span, message, None),
+            },
         }
     }
+}
+
+/// Errors of parts that have nothing to do with one another, to be told together.
+#[derive(Debug, Default)]
+pub(super) struct Faults(RefCell<Vec<PlanError>>);
+
+impl Faults {
+    /// What came of a part; `None`, and kept, where that is an error.
+    pub(super) fn keep<T>(&self, part: Result<T, PlanError>) -> Option<T> {
+        part.map_err(|error| self.0.borrow_mut().push(error)).ok()
+    }
+
+    /// All of them, in the order of the text as far as parts were looked at in it; none that repeats the one before.
+    pub(super) fn into_one(self) -> PlanError {
+        let mut told: Vec<String> = self.0.into_inner().iter().map(PlanError::to_string).collect();
+        told.dedup();
+        PlanError::Wrong(told.join("\n\n"))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+}
+
+/// Units, and the keys that are most easily typed without.
+const UNITS: [(&str, &[&str]); 8] = [
+    (
+        "s",
+        &[
+            "budget",
+            "timeout",
+            "think",
+            "slice",
+            "warm",
+            "time_limit",
+            "start_timeout",
+            "connect_timeout",
+            "confirm",
+        ],
+    ),
+    ("ms", &["delay", "slo"]),
+    ("us", &["burn"]),
+    ("/s", &["rate", "at", "max_rate"]),
+    ("%", &["margin", "loss", "max_errors", "max_unparsable", "precision", "share", "missing"]),
+    ("Mbit", &["link"]),
+    ("MB", &["memory", "max_site", "bytes"]),
+    ("MB/s", &["read", "write"]),
+];
+
+/// What a key wants that was given something of another type, in our words: what is wrong, and what to write.
+fn of_type(text: &str, span: &Range<usize>, message: &str) -> Option<(String, String)> {
+    let wanted = message.split_once("expected ").map(|(_, wanted)| wanted)?;
+    let before = text.get(..span.start)?.trim_end().strip_suffix('=')?.trim_end();
+    let key = before.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;
+    let value = text.get(span.clone())?.trim();
+    let unit = UNITS.iter().find(|(_, keys)| keys.contains(&key)).map(|(unit, _)| *unit);
+    let positive = if value.parse::<f64>().is_ok_and(|number| number > 0.0) { value } else { "10" };
+    Some(match wanted {
+        "a string" | "a borrowed string" if unit.is_none() => {
+            (format!("`{key}` is a text"), format!("write {key} = \"{value}\""))
+        }
+        "a boolean" => (format!("`{key}` is true or false"), format!("write {key} = true")),
+        "usize" | "u64" | "u32" | "u16" => {
+            (format!("`{key}` is a whole number, 0 or more"), format!("write {key} = 10"))
+        }
+        "a sequence" => {
+            let words: Vec<String> =
+                value.trim_matches('"').split_whitespace().map(|word| format!("\"{word}\"")).collect();
+            (format!("`{key}` is a list"), format!("write {key} = [{}]", words.join(", ")))
+        }
+        _ => {
+            let unit = unit?;
+            (
+                format!("`{key}` has a unit, and stands in quotes"),
+                format!("write {key} = \"{positive}{unit}\""),
+            )
+        }
+    })
 }
 
 /// The nearest of the known words, or all of them.
@@ -71,5 +153,70 @@ pub fn suggestion(word: &str, known: &[&str]) -> String {
             "known are {}",
             known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_another_type_is_told_with_what_to_write() {
+        for (line, value, message, what, help) in [
+            (
+                "budget = 30",
+                "30",
+                "expected a value as docs/plans.md has it, or { sample = VALUE, full = VALUE }",
+                "`budget` has a unit",
+                "budget = \"30s\"",
+            ),
+            (
+                "rate = 100",
+                "100",
+                "invalid type: integer `100`, expected a string",
+                "`rate` has a unit",
+                "rate = \"100/s\"",
+            ),
+            (
+                "x = { delay = 5 }",
+                "5",
+                "invalid type: integer `5`, expected a string",
+                "`delay`",
+                "delay = \"5ms\"",
+            ),
+            (
+                "tls = \"yes\"",
+                "\"yes\"",
+                "invalid type: string \"yes\", expected a boolean",
+                "true or false",
+                "tls = true",
+            ),
+            (
+                "robots = -1",
+                "-1",
+                "invalid value: integer `-1`, expected usize",
+                "whole number",
+                "robots = 10",
+            ),
+            (
+                "command = \"a -m b\"",
+                "\"a -m b\"",
+                "invalid type: string \"a -m b\", expected a sequence",
+                "a list",
+                "[\"a\", \"-m\", \"b\"]",
+            ),
+            (
+                "log = 5",
+                "5",
+                "invalid type: integer `5`, expected a string",
+                "`log` is a text",
+                "log = \"5\"",
+            ),
+        ] {
+            let at = line.find(value).unwrap();
+            let told = of_type(line, &(at..at + value.len()), message).unwrap();
+            assert!(told.0.contains(what) && told.1.contains(help), "{told:?}");
+        }
+        assert_eq!(of_type("[arm", &(0..1), "invalid key"), None);
     }
 }

@@ -42,6 +42,8 @@ pub const DEFAULT_MARGIN: f64 = 0.01;
 pub struct Plan {
     /// The file's stem or the shipped plan's name.
     pub name: String,
+    /// What messages call the text.
+    pub origin: String,
     /// The text it came from.
     pub text: String,
     /// Directory that relative paths start from.
@@ -150,6 +152,14 @@ impl Plan {
     pub fn parse(name: &str, origin: &str, text: &str, base_dir: &Path) -> Result<Self, PlanError> {
         let file = PlanFile::parse(origin, text)?;
         check::check(name, origin, text, base_dir, file)
+    }
+
+    /// Whether the files, programs and cores that it names are on this machine.
+    ///
+    /// # Errors
+    /// All that is missing, each at its place.
+    pub fn here(&self) -> Result<(), PlanError> {
+        check::here(&self.origin, &self.text, &self.base_dir)
     }
 
     /// The values of this extent; `None`: the plan does not have them.

@@ -427,3 +427,29 @@ fn primary(work: &Work, bench: &dyn Bench) -> &'static str {
         Work::Requests(_) => RESPONSE_P50,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_a_root_of_its_own_takes_the_site_from_all_and_that_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let arm = |name: &str, root: &str| {
+            std::fs::write(dir.path().join(name), format!("listen {{host}}:{{port}}; root {root};")).unwrap();
+            format!("[arm.{name}]\nserver = \"nginx\"\nconfig = \"{name}\"\n")
+        };
+        let head = "[experiment]\nbaseline = \"a\"\n[workload]\nkind = \"replay\"\nlog = \"l\"\n";
+        let said = |other: &str| {
+            let text = format!("{head}{}{}", arm("a", "{root}"), arm("b", other));
+            unchecked(&Plan::parse("test", "plan.toml", &text, dir.path()).unwrap())
+                .map(|warning| warning.sentence)
+        };
+        let words = said("/srv").unwrap();
+        assert!(
+            words.contains("since b has content of its own") && words.contains("{root} of a is empty"),
+            "{words}"
+        );
+        assert_eq!(said("{root}/below"), None);
+    }
+}

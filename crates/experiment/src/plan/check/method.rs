@@ -20,6 +20,10 @@ impl Context<'_> {
     pub(super) fn design(&self, e: &ExperimentSection, work: &Work) -> Checked<DesignChoice> {
         let span = || e.design.as_ref().map_or(0..0, Spanned::span);
         match (self.one_of(e.design.as_ref(), "design", &["auto", "pairs", "duet"])?, work) {
+            ("duet", Work::Requests(_)) if e.link.is_some() => {
+                let what = "a duet cannot be made over a link, which its arms would share";
+                self.wrong(span(), what, "use design = \"pairs\", or \"auto\", or take the link out")
+            }
             ("duet", Work::Requests(_)) => Ok(DesignChoice::Duet),
             ("duet", _) => self.wrong(span(), "`duet` is for servers under load", "take the line out"),
             ("auto", Work::Requests(_)) => Ok(DesignChoice::Auto),

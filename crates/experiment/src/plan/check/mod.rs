@@ -7,6 +7,7 @@ mod client;
 mod factors;
 mod files;
 mod fronts;
+mod here;
 mod layers;
 mod link;
 mod method;
@@ -21,11 +22,13 @@ mod timed;
 mod workload;
 mod wraps;
 
-use super::error::suggestion;
+use super::error::{Faults, suggestion};
 use super::expand::Cell;
 use super::file::{Extents, PlanFile};
 use super::{Arm, Extent, Kind, Plan, PlanError};
 use crate::plan::file::Spanned;
+use bakeoff_stats::Margin;
+use bakeoff_units::{Nanos, PerSecond, Ratio};
 use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
@@ -50,15 +53,29 @@ pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: Pla
     Ok(Plan { extent: Some(Extent::Sample), full: Some(Box::new(full)), ..sample })
 }
 
+/// What the plan of this text names and this machine does not have.
+pub(super) fn here(origin: &str, text: &str, base: &Path) -> Checked<()> {
+    let file = PlanFile::parse(origin, text)?;
+    let cx = Context { origin, text, base, extent: Extent::Sample };
+    let (_, cells) = cx.expand(&file)?;
+    cx.here(&file, &cells)
+}
+
 fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
     let e = &file.experiment;
-    let work = cx.work(file, cx.pick(e.slice_requests.as_ref()).as_ref())?;
-    let (factors, cells) = cx.expand(file)?;
-    let known =
-        arm::Known { layers: cx.own_layers(file)?, fronts: cx.own_fronts(file)?, wraps: cx.own_wraps(file)? };
-    let mut arms = Vec::new();
-    for cell in &cells {
-        arms.push(cx.arm(cell, file, &work, &known)?);
+    let faults = Faults::default();
+    let general = cx.general(file, &faults);
+    let work = faults.keep(cx.work(file, cx.pick(e.slice_requests.as_ref()).as_ref()));
+    let expanded = faults.keep(cx.expand(file));
+    let known = faults.keep(cx.known(file));
+    let (Some(general), Some(work), Some((factors, cells)), Some(known)) = (general, work, expanded, known)
+    else {
+        return Err(faults.into_one());
+    };
+    let arms: Vec<Arm> =
+        cells.iter().filter_map(|cell| faults.keep(cx.arm(cell, file, &work, &known))).collect();
+    if !faults.is_empty() {
+        return Err(faults.into_one());
     }
     let work = cx.timed(file, work, &cells)?;
     let work = cx.for_caches(&file.workload, work, &arms)?;
@@ -73,26 +90,27 @@ fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
     cx.first_uses(&cells, &arms)?;
     let plan = Plan {
         name: name.to_owned(),
+        origin: cx.origin.to_owned(),
         text: cx.text.to_owned(),
         base_dir: cx.base.to_owned(),
         kind,
         design: cx.design(e, &work)?,
         restart_every: e.restart_every.as_ref().map(|every| *every.as_ref()),
-        primary: cx.primary(e)?,
+        primary: general.primary,
         link: cx.link(e, &work, &arms)?,
-        study: cx.study(e)?,
+        study: general.study,
         violations: cx.violations(file.violations.as_ref(), &work, &arms, &baselines)?,
         factors,
         seed: e.seed.unwrap_or(1),
         baselines,
-        margin: cx.margin(e)?,
+        margin: general.margin,
         paired_rounds: e.paired_rounds.as_ref().map(|rounds| *rounds.as_ref()),
-        at: cx.quantity(e.at.as_ref(), "1000/s")?,
-        budget: cx.quantity(cx.pick(e.budget.as_ref()).as_ref(), "5min")?,
-        max_rounds: cx.at_least(cx.pick(e.max_rounds.as_ref()).as_ref(), 80, 3)?,
-        max_errors: cx.quantity(e.max_errors.as_ref(), "0.1%")?,
-        generator_cores: cx.cores(e.generator_cores.as_ref())?,
-        subject_cores: cx.cores(e.subject_cores.as_ref())?,
+        at: general.at,
+        budget: general.budget,
+        max_rounds: general.max_rounds,
+        max_errors: general.max_errors,
+        generator_cores: general.generator_cores,
+        subject_cores: general.subject_cores,
         work,
         arms,
         extent: None,
@@ -107,7 +125,66 @@ fn reordered<T: Clone>(all: &[T], order: &[usize]) -> Vec<T> {
     order.iter().filter_map(|old| all.get(*old).cloned()).collect()
 }
 
+/// What `[experiment]` says that depends on nothing else.
+struct General {
+    primary: Option<String>,
+    study: Option<String>,
+    margin: Margin,
+    at: PerSecond,
+    budget: Nanos,
+    max_rounds: u32,
+    max_errors: Ratio,
+    generator_cores: Option<Vec<usize>>,
+    subject_cores: Option<Vec<usize>>,
+}
+
 impl Context<'_> {
+    /// `None` where any of it is wrong: all that is, is kept.
+    fn general(&self, file: &PlanFile, faults: &Faults) -> Option<General> {
+        let e = &file.experiment;
+        let primary = faults.keep(self.primary(e));
+        let study = faults.keep(self.study(e));
+        let margin = faults.keep(self.margin(e));
+        let default_at = Spanned::new(0..0, "1000/s".to_owned());
+        let at = faults.keep(self.rate_with_unit(e.at.as_ref().unwrap_or(&default_at)));
+        let budget = faults.keep(self.quantity(self.pick(e.budget.as_ref()).as_ref(), "5min"));
+        let max_rounds = faults.keep(self.at_least(self.pick(e.max_rounds.as_ref()).as_ref(), 80, 3));
+        let max_errors = faults.keep(self.quantity(e.max_errors.as_ref(), "0.1%"));
+        let generator_cores = faults.keep(self.cores(e.generator_cores.as_ref()));
+        let subject_cores = faults.keep(self.cores(e.subject_cores.as_ref()));
+        Some(General {
+            primary: primary?,
+            study: study?,
+            margin: margin?,
+            at: at?,
+            budget: budget?,
+            max_rounds: max_rounds?,
+            max_errors: max_errors?,
+            generator_cores: generator_cores?,
+            subject_cores: subject_cores?,
+        })
+    }
+
+    fn known(&self, file: &PlanFile) -> Checked<arm::Known> {
+        Ok(arm::Known {
+            layers: self.own_layers(file)?,
+            fronts: self.own_fronts(file)?,
+            wraps: self.own_wraps(file)?,
+        })
+    }
+
+    /// Of a rate the unit is easily forgotten, and a number alone would be taken for one a second.
+    fn rate_with_unit(&self, value: &Spanned<String>) -> Checked<PerSecond> {
+        let text = value.as_ref().trim();
+        match text.parse() {
+            Ok(_) if text.parse::<f64>().is_ok() => {
+                self.wrong(value.span(), format!("`{text}` has no unit"), format!("write \"{text}/s\""))
+            }
+            Ok(rate) => Ok(rate),
+            Err(why) => self.wrong(value.span(), why.to_string(), "such as \"1000/s\""),
+        }
+    }
+
     /// The value for this extent, where it stands.
     fn pick<T: Clone>(&self, value: Option<&Spanned<Extents<T>>>) -> Option<Spanned<T>> {
         value.map(|value| {

@@ -54,7 +54,7 @@ impl Context<'_> {
             quantile: quantile.get(),
             precision: self.positive(peak.precision.as_ref(), "3%", Ratio::get)?,
             confirm: self.positive(peak.confirm.as_ref(), "60s", |time: Nanos| time.get() as f64)?,
-            max_rate: self.optional(peak.max_rate.as_ref())?,
+            max_rate: peak.max_rate.as_ref().map(|rate| self.rate_with_unit(rate)).transpose()?,
         })
     }
 

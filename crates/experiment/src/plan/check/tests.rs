@@ -456,6 +456,17 @@ fn wrong_factors_and_method_keys_are_named() {
         ("baseline", "primary = \"cpu\"\nbaseline", &["no meter"]),
         (
             "baseline",
+            "link = \"1Gbit\"\ndesign = \"duet\"\nbaseline",
+            &["a duet cannot be made over a link", "plan.toml:4"],
+        ),
+        ("baseline", "at = \"100\"\nbaseline", &["`100` has no unit", "write \"100/s\""]),
+        (
+            "baseline",
+            "budget = \"x\"\nmargin = \"y\"\nbaseline",
+            &["`x` is not a time", "`y` is not a share"],
+        ),
+        (
+            "baseline",
             "primary = \"replies_per_second\"\nbaseline",
             &["more is better", "`elapsed` is the time for the same requests"],
         ),

@@ -98,8 +98,8 @@ impl Context<'_> {
     }
 
     fn rate(&self, c: &RateSection) -> Checked<PerSecond> {
-        if c.rate.is_some() {
-            return self.quantity(c.rate.as_ref(), "1000/s");
+        if let Some(rate) = &c.rate {
+            return self.rate_with_unit(rate);
         }
         let (word, span) =
             c.clock.as_ref().map_or(("", 0..0), |clock| (clock.as_ref().as_str(), clock.span()));

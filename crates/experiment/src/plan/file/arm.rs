@@ -364,7 +364,7 @@ impl ArmWhat {
         } else {
             let known: Vec<&str> =
                 [ORIGIN].into_iter().chain(Product::servers().map(Product::label)).collect();
-            format!("{}; any other server is a `command`", suggestion(word, &known))
+            format!("{} (any other server is a `command`)", suggestion(word, &known))
         };
         Err(keys.wrong(server.span(), &format!("there is no server `{word}`"), &help))
     }

@@ -29,6 +29,7 @@ pub(super) use workload::*;
 pub(super) use wrap::WrapSection;
 
 use super::PlanError;
+use super::error::Faults;
 use arm::AnyArm;
 use keys::{Named, Text};
 use schemars::JsonSchema;
@@ -77,14 +78,28 @@ impl<'t> PlanFile<'t> {
     /// Reads the text; checks form and names of keys only.
     pub(super) fn parse(origin: &'t str, text: &'t str) -> Result<Self, PlanError> {
         let mut keys = Keys::of_plan(Text { origin, text })?;
-        let experiment: ExperimentSection = keys.required("experiment")?;
-        let peak = experiment.kind.as_ref().is_some_and(|kind| kind.as_ref() == "peak");
-        let workload = keys.table("workload")?.ok_or_else(|| keys.missing("workload"))?;
-        let own = |(name, own)| PopulationOf::read(name, own, &workload);
+        let faults = Faults::default();
+        let kind =
+            keys.clone().table("experiment").ok().flatten().and_then(|own| own.word("kind").ok().flatten());
+        let peak = kind.is_some_and(|kind| kind.as_ref() == "peak");
+        let experiment = faults.keep(keys.required::<ExperimentSection>("experiment"));
+        let typed = keys.table("workload").and_then(|typed| typed.ok_or_else(|| keys.missing("workload")));
+        let typed = faults.keep(typed);
+        let workload = typed.clone().and_then(|typed| faults.keep(WorkloadSection::read(typed, peak)));
+        let arm = faults.keep(keys.tables("arm")).unwrap_or_default();
+        arm.iter().for_each(|(_, arm)| {
+            faults.keep(AnyArm::check(arm));
+        });
+        let (Some(experiment), Some(typed), Some(workload), true) =
+            (experiment, typed, workload, faults.is_empty())
+        else {
+            return Err(faults.into_one());
+        };
+        let own = |(name, own)| PopulationOf::read(name, own, &typed);
         let levels = |(factor, levels): (_, Keys<'t>)| Ok((factor, levels.all()?));
         let file = Self {
             population: keys.tables("population")?.into_iter().map(own).collect::<Result<_, _>>()?,
-            workload: WorkloadSection::read(workload, peak)?,
+            workload,
             peak: keys.optional("peak")?,
             factors: keys.entries("factors")?,
             level: keys.tables("level")?.into_iter().map(levels).collect::<Result<_, _>>()?,
@@ -93,7 +108,7 @@ impl<'t> PlanFile<'t> {
             layer: keys.optional("layer")?.unwrap_or_default(),
             front: keys.tables("front")?.into_iter().map(FrontSection::read).collect::<Result<_, _>>()?,
             wrap: keys.optional("wrap")?.unwrap_or_default(),
-            arm: keys.tables("arm")?,
+            arm,
             experiment,
         };
         if file.arm.is_empty() {
