@@ -225,14 +225,16 @@ pub(crate) fn in_gzip(entrant: &Entrant) -> Option<Table> {
 
 /// CPU and queues.
 pub(crate) fn costs(entrant: &Entrant) -> Table {
+    // Of a run that was killed nobody has read them.
+    let read = |ns: u64| time((ns > 0).then_some(ns));
     let row = |point: &&Point| {
         vec![
             named(entrant, point),
             time(point.cpu_per_request_ns),
             time(point.origin_cpu_per_request_ns),
-            time(Some(point.robots_cpu_per_request_ns)),
+            read(point.robots_cpu_per_request_ns),
             figures::value("count", point.in_flight_mean.round()),
-            time(Some(point.lateness_p99_ns)),
+            read(point.lateness_p99_ns),
         ]
     };
     Table {

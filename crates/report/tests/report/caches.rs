@@ -408,6 +408,12 @@ fn what_the_suite_said_is_shown_with_what_differs() {
 }
 
 #[test]
+fn what_nobody_has_read_of_a_killed_run_is_no_figure() {
+    let killed = Point { robots_cpu_per_request_ns: 0, lateness_p99_ns: 0, ..point(1, "meas") };
+    shows(&results(vec![killed]), &["late p99"], &[" 0 ns"]);
+}
+
+#[test]
 fn what_was_published_stands_in_the_charts_where_something_was_measured() {
     let ours = caches_html(&results(vec![point(1, "meas"), point(2, "meas")]), "");
     let grey = ours.matches("<g class=\"published\">").count();
