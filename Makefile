@@ -29,6 +29,10 @@ soak: ## full speed for 10 minutes a protocol: nothing leaks, all counts agree; 
 	benches/soak
 	benches/scale
 
+honest: ## a million requests through a pass-through and a right cache: no fault (half an hour)
+	cargo build --release -p bakeoff-cli
+	benches/honest/run
+
 calibrate: ## how often the verdicts are right: simulated, then with real servers (long)
 	cargo test --release -p bakeoff-stats --test calibration --test knee -- --ignored --nocapture
 	cargo build --release
@@ -41,4 +45,4 @@ clean: ## remove what was built
 	cargo clean
 	rm -rf fuzz/target fuzz/corpus fuzz/artifacts
 
-.PHONY: help run test bench instructions soak calibrate fuzz clean
+.PHONY: help run test bench instructions soak honest calibrate fuzz clean

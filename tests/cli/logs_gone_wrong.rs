@@ -1,6 +1,6 @@
 //! Logs that cannot be replayed: who, what, where, what next.
 
-use crate::support::{Ended, ORIGINS, Yard, plan};
+use crate::support::{Ended, ORIGINS, Origin, Yard, plan};
 
 fn replay(yard: &Yard, content: Option<&str>) -> Ended {
     if let Some(content) = content {
@@ -40,7 +40,22 @@ fn a_log_of_errors_only() {
 
 #[test]
 fn a_log_of_garbage() {
-    replay(&Yard::new(), Some("what is this\nand this\n")).says(&["cannot tell the format", "`format`"]);
+    let said = ["cannot tell the format", "the first is `what is this`", "`format` (--format)"];
+    replay(&Yard::new(), Some("what is this\nand this\n")).says(&said);
+}
+
+#[test]
+fn json_of_nobodys_kind_is_read_when_it_is_said_where_things_stand() {
+    let yard = Yard::new();
+    let (a, b) = (Origin::start(&yard, &[]), Origin::start(&yard, &[]));
+    yard.write("access.log", "{\"req\":{\"u\":\"/bytes/500\"},\"code\":200}\n".repeat(9));
+    let args = ["compare", &a.url, &b.url, "--log", "access.log", "--robots", "2", "--budget", "9s"];
+    let run = |more: &[&str]| yard.start(yard.bakeoff(&[&args[..], more].concat())).wait();
+    run(&["--out", "told"]).exits(3).says(&["the first is `{\"req\":{\"u\"", "json:path=KEY"]);
+    run(&["--format", "json:paht=req.u"]).exits(2).says(&["json:paht=req.u", "json:path=request.uri"]);
+    run(&["--format", "json:path=req.u,status=code", "--out", "out"]).exits(0);
+    assert!(yard.read("out/plan.toml").contains("format = \"json:path=req.u,status=code\""));
+    assert!(yard.results("out")["workload"]["description"].as_str().unwrap().contains("9 lines (json)"));
 }
 
 #[test]

@@ -40,6 +40,7 @@ fn the_parquet_file_holds_what_the_csv_holds() {
         ("arm", "VARCHAR"),
         ("complete", "BOOLEAN"),
         ("subject_cpu_per_request", "DOUBLE"),
+        ("response_p999", "BIGINT"),
     ] {
         assert_eq!(found["types"][column], kind, "{found}");
     }

@@ -49,6 +49,20 @@ fn what_cannot_be_judged_does_not_pass_and_what_is_open_passes_unless_strict() {
 }
 
 #[test]
+fn a_figure_itself_has_a_bound_too_and_the_baseline_is_judged_with_the_others() {
+    let yard = measured();
+    let code = |rule: &str| yard.run(&["report", "out", "--fail-if", rule]);
+    code("response_p50 > 1ns").exits(5).says(&["response_p50 > 1ns: BROKEN: plain ", "; dear ", " us (CI "]);
+    code("plain: response_p50 > 10s").exits(0).says(&["held: plain "]);
+    code("replies_per_second < 0.001/s").exits(0).says(&["/s: held: "]);
+    code("errors > 0").exits(0).says(&["errors > 0: held: plain 0"]);
+    code("response_p999 > 1ns").exits(6).says(&["has no response_p999 with an interval"]);
+    code("plain: cost > 2%").exits(2).says(&["no arm `plain` is compared"]);
+    code("pain: errors > 0").exits(2).says(&["did you mean `plain`?"]);
+    yard.run(&["verify", "out"]).exits(0);
+}
+
+#[test]
 fn a_wrong_rule_is_told_before_anything_is_measured() {
     let yard = Yard::new();
     yard.write("plan.toml", plan("", GET, ORIGINS));

@@ -6,7 +6,7 @@ use crate::plan::Turn;
 use crate::results::{Achievable, Tls};
 use crate::transactions::Logged;
 use bakeoff_experiment::results::Fact;
-use bakeoff_robots::ledger::Record;
+use bakeoff_robots::ledger::{Record, Scope};
 use bakeoff_robots::phases::EndReason;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -354,6 +354,9 @@ pub struct Used {
     pub origin_replies: u64,
     /// 304 among them.
     pub origin_validations: u64,
+    /// POSTs that it has got.
+    #[serde(default)]
+    pub origin_posts: u64,
     /// Bytes of bodies that it has sent.
     pub origin_body_bytes: u64,
     /// Whose requests it has answered; `None` in older directories, and of an origin that was started anew.
@@ -393,6 +396,13 @@ pub struct IntervalLine {
     pub cache_cpu_ns: Option<u64>,
     /// As the robots recorded it.
     pub interval: Record,
+}
+
+impl IntervalLine {
+    /// Whether it is an interval of one of the plan's phases; what is still under way after the last one is in none.
+    pub fn is_of_the_plan(&self) -> bool {
+        self.interval.scope == Scope::Interval && !self.interval.phase.is_empty()
+    }
 }
 
 /// What ended a phase, as records have it.

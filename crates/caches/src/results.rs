@@ -8,7 +8,7 @@ mod point;
 mod spread;
 
 pub use downtime::Downtime;
-pub use point::{Achievable, CutShort, Gzip, Pages, Point, Rule, Tls};
+pub use point::{Achievable, CutShort, Gzip, Pages, Point, Rule, Tail, Tls};
 pub use spread::{Apart, Baselines, Spread};
 
 use crate::conformance::Conformance;

@@ -11,7 +11,7 @@ use bakeoff_caches::results::{Achievable, CutShort, Point, Results};
 use bakeoff_caches::transactions::Logged;
 use bakeoff_caches::{NothingChosen, Wanted, analyse, choose, shipped};
 use bakeoff_experiment::directory::ResultsDir;
-use bakeoff_robots::judge::Fault;
+use bakeoff_robots::judge::{Fault, RequestKind};
 use bakeoff_robots::ledger::{Failure, Record, Scope, Sums};
 use bakeoff_robots::phases::EndReason;
 use std::io::Write;
@@ -171,6 +171,62 @@ fn the_cost_of_a_hit_has_the_error_of_the_miss_in_it() {
     is(cost.miss_low_ns, 632_522.8);
     is(cost.hit_high_ns, 500_663.2);
     is(cost.hit_low_ns, 0.0);
+}
+
+/// A fortieth of the hits takes 10 s: beside all replies it is hardly seen.
+#[test]
+fn the_tails_of_hits_and_of_misses_are_told_apart_and_one_out_of_proportion_is_named() {
+    let with_late_hits = |late: u64| {
+        let mut run = run(3_300);
+        let sums = &mut run.phases[0].phase.sums;
+        for hit in 0..3_300 {
+            let time_ns = if hit < late { 10_000_000_000 } else { 5_000_000 };
+            sums.hits.response.record(bakeoff_units::Nanos::new(time_ns));
+        }
+        for _ in 0..2_700 {
+            sums.misses.response.record(bakeoff_units::Nanos::from_secs(3));
+        }
+        results_of("polymix-1", &[run])
+    };
+    let near = |ns: u64, expected: u64| assert!(ns.abs_diff(expected) < expected / 100, "{ns} {expected}");
+    let results = with_late_hits(83);
+    let point = &results.entrants[0].points[0];
+    let (hits, misses) = (point.hit_tail.unwrap(), point.miss_tail.unwrap());
+    assert_eq!((hits.replies, misses.replies), (3_300, 2_700));
+    near(hits.p50_ns, 5_000_000);
+    near(hits.p99_ns, 10_000_000_000);
+    near(misses.p999_ns, 3_000_000_000);
+    let named =
+        |results: &Results| results.warnings.iter().filter(|said| said.contains("a long tail")).count();
+    assert_eq!(named(&results), 1, "{:?}", results.warnings);
+    assert!(results.warnings.iter().any(|said| said.starts_with("squid at 100/s: hits have")));
+    assert_eq!(named(&with_late_hits(3)), 0);
+}
+
+/// What failed may have come to the origin all the same.
+#[test]
+fn posts_that_come_to_the_origin_more_often_than_they_were_sent_are_named() {
+    let with_posts = |origin: u64, failed: u64| {
+        let mut run = run(3_300);
+        let line = &mut run.phases[0];
+        line.used.origin_posts = origin;
+        line.phase.sums.failed = failed;
+        let posts = &mut line.phase.sums.kinds[RequestKind::Post.index()];
+        (0..50).for_each(|_| posts.bytes.add(100));
+        results_of("polymix-1", &[run])
+    };
+    let found = |results: &Results| {
+        let faults = &results.entrants[0].faults;
+        faults.iter().find(|fault| fault.label == "post-repeated").map(|fault| fault.count)
+    };
+    assert_eq!([found(&with_posts(50, 0)), found(&with_posts(53, 3)), found(&with_posts(0, 0))], [None; 3]);
+    let twice = with_posts(57, 3);
+    assert_eq!(found(&twice), Some(4));
+    assert!(
+        twice.entrants[0].sentence.ends_with("one kind of fault, post-repeated"),
+        "{}",
+        twice.entrants[0].sentence
+    );
 }
 
 #[test]

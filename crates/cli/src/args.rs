@@ -4,6 +4,7 @@ use bakeoff_caches::Scale;
 use bakeoff_caches::conformance::HERE;
 use bakeoff_caches::plan::Entrant;
 use bakeoff_caches::transactions::Encode;
+use bakeoff_experiment::plan::Setting;
 use bakeoff_experiment::rule::Rule;
 use bakeoff_loadgen::{LocalAddresses, LocalPorts, Share};
 use bakeoff_units::{Nanos, PerSecond};
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 /// What does that layer cost? Measures web servers with and without a layer, in interleaved
 /// rounds, and says what the layer costs, with an interval and a verdict in words.
 #[derive(Debug, Parser)]
-#[command(name = "bakeoff", version, max_term_width = 90, disable_help_subcommand = true)]
+#[command(name = "bakeoff", version, max_term_width = 90)]
 #[command(after_help = "Start with `bakeoff run quickstart`, or with your own server's configurations:\n  \
     bakeoff compare --server nginx a.conf b.conf --log access.log")]
 pub(crate) struct Cli {
@@ -45,8 +46,8 @@ pub(crate) enum Command {
     Layer(LayerArgs),
     /// Look for what spoils measurements here; changes nothing
     Doctor(DoctorArgs),
-    /// List the shipped plans
-    Plans,
+    /// List the shipped plans, or print one
+    Plans(PlansArgs),
     /// Check a plan without running it
     Check(CheckArgs),
     /// Make every output of a results directory again
@@ -61,6 +62,8 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     /// Print the meters
     Meters(MetersArgs),
+    /// Print completions for a shell, such as `bakeoff completions bash > /etc/bash_completion.d/bakeoff`
+    Completions(CompletionsArgs),
     /// Not for people: keeps the processes of one subject
     #[command(hide = true)]
     Guardian,
@@ -77,12 +80,14 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]
+    pub(crate) set: SetArgs,
+    #[command(flatten)]
     pub(crate) rules: RuleArgs,
     /// Run the whole of a plan that states a sample, by its `full` values
     #[arg(long, conflicts_with = "resume")]
     pub(crate) full: bool,
     /// Go on with the run in this results directory
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "out"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "out", "set", "budget"])]
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) caches: CachesArgs,
@@ -136,7 +141,7 @@ pub(crate) struct CachesArgs {
     pub(crate) source: SourceArgs,
     /// Print a line an interval as `polyclt` did: polygraph, with the columns of 4.9.0, or polygraph-1, with
     /// those of 1999
-    #[arg(long, value_name = "NAME", value_parser = ["polygraph", "polygraph-1"], hide_possible_values = true)]
+    #[arg(long, value_name = "NAME", value_parser = ["polygraph", "polygraph-1"], hide_possible_values = true, conflicts_with = "json")]
     pub(crate) console: Option<String>,
     /// Also write a row for every request, as they happen, into DIR/transactions/*.parquet: 30 to 50 bytes
     /// of disk a request, some 17 MB an hour at 100/s
@@ -180,7 +185,7 @@ impl CachesArgs {
     }
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct OutputArgs {
     /// Results directory, new or empty [default: bakeoff-results/NAME-TIME]
     #[arg(long, value_name = "DIR")]
@@ -188,13 +193,42 @@ pub(crate) struct OutputArgs {
     /// Print only the line `results: DIR` on standard output, and no progress
     #[arg(long)]
     pub(crate) quiet: bool,
+    /// Print the results as JSON on standard output, and nothing else there
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) json: bool,
+}
+
+impl OutputArgs {
+    /// Whether words for people go to standard output.
+    pub(crate) fn words(&self) -> bool {
+        !self.quiet && !self.json
+    }
+}
+
+/// Values in place of a plan's own.
+#[derive(Args, Debug, Default)]
+pub(crate) struct SetArgs {
+    /// Take this value in place of the plan's: tables and key with dots, then a TOML value or a bare string, such as
+    /// experiment.max_rounds=20 or arm.https.tls=false; may be given more than once
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<Setting>,
+    /// Wall time allowed, in place of the plan's
+    #[arg(long, value_name = "TIME")]
+    pub(crate) budget: Option<String>,
+}
+
+impl SetArgs {
+    /// In the order in which they count; `--budget` is the last word on the budget.
+    pub(crate) fn settings(&self) -> Vec<Setting> {
+        self.set.iter().cloned().chain(self.budget.as_deref().map(Setting::budget)).collect()
+    }
 }
 
 #[derive(Args, Debug, Default)]
 pub(crate) struct RuleArgs {
-    /// End with exit code 5 when this is so: `cost > 2%`, `cost > 1.5us`, `https: response_p99 > 10%`,
-    /// `verdict = costs`; may be given more than once. Figures are judged by the careful end of
-    /// their interval
+    /// End with exit code 5 when this is so: of a change, `cost > 2%`, `cost > 1.5us`, `https: response_p99 > 10%`; of a
+    /// figure itself, `response_p99 > 20ms`, `errors > 0`; `verdict = costs`. May be given more than once. Figures
+    /// are judged by the careful end of their interval
     #[arg(long, value_name = "RULE")]
     pub(crate) fail_if: Vec<Rule>,
     /// With --fail-if: end with exit code 6 also when the interval leaves a rule open
@@ -254,6 +288,10 @@ pub(crate) struct WorkArgs {
     /// Access log to replay
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
+    /// Format of the log, such as combined, caddy or traefik; of other JSON lines where things stand in them, as in
+    /// json:path=request.uri,method=request.method,status=status,size=size,time=ts [default: told from the log]
+    #[arg(long, value_name = "FORMAT", requires = "log")]
+    pub(crate) format: Option<String>,
     /// Path to ask for when there is no log; may be given more than once [default: /]
     #[arg(long = "path", value_name = "PATH", conflicts_with = "log")]
     pub(crate) paths: Vec<String>,
@@ -575,10 +613,19 @@ pub(crate) struct LayerArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct PlansArgs {
+    /// Print this plan's text, to be kept in a file and changed [default: list them]
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
     /// Plan file, or the name of a shipped plan
     #[arg(value_name = "PLAN")]
     pub(crate) plan: String,
+    #[command(flatten)]
+    pub(crate) set: SetArgs,
 }
 
 #[derive(Args, Debug)]
@@ -658,4 +705,11 @@ pub(crate) struct MetersArgs {
     /// As docs/meters.md
     #[arg(long)]
     pub(crate) markdown: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CompletionsArgs {
+    /// Which shell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
 }

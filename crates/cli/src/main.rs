@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         Command::Extract(args) => commands::extract::extract(&args),
         Command::Conformance(args) => commands::conformance::conformance(&args),
         Command::Layer(args) => commands::layer::layer(&args),
-        Command::Plans => commands::plans::list(),
+        Command::Plans(args) => commands::plans::plans(&args),
         Command::Check(args) => commands::plans::check(&args),
         Command::Report(args) => commands::report::report(&args),
         Command::Verify(args) => commands::verify::verify(&args),
@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         Command::CompareResults(args) => commands::compare_results::compare_results(&args),
         Command::Schema(args) => commands::docs::schema(&args),
         Command::Meters(args) => commands::docs::meters(&args),
+        Command::Completions(args) => commands::docs::completions(&args),
         Command::Guardian => return bakeoff_subject::guardian::main(),
         Command::Line => return bakeoff_link::line_main(),
     };

@@ -6,12 +6,9 @@ use crate::exit::Exit;
 use bakeoff_experiment::results::Results;
 use bakeoff_experiment::rule::{Ruled, Ruling};
 
-/// Before anything is measured: whether each rule is about an arm that is compared.
-pub(crate) fn fit<'a>(
-    args: &RuleArgs,
-    compared: impl IntoIterator<Item = &'a str> + Clone,
-) -> Result<(), Failure> {
-    args.fail_if.iter().try_for_each(|rule| rule.fits(compared.clone())).map_err(Failure::usage)
+/// Before anything is measured: whether each rule is about an arm that it can be about.
+pub(crate) fn fit(args: &RuleArgs, compared: &[&str], baselines: &[&str]) -> Result<(), Failure> {
+    args.fail_if.iter().try_for_each(|rule| rule.fits(compared, baselines)).map_err(Failure::usage)
 }
 
 /// A line for each rule, and how the command ends. A broken rule decides that; one that cannot be

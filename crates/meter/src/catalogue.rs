@@ -140,6 +140,11 @@ const OF_WHOLE_SLICES: [&str; 9] = [
 ];
 
 impl Meter {
+    /// Of a quantile: whether it is one of service times, and not of response times.
+    pub fn is_of_service(&self) -> bool {
+        self.name.starts_with("service")
+    }
+
     /// Whether it grows with the requests of a slice: then only slices of as many can be compared.
     pub fn is_of_whole_slice(&self) -> bool {
         OF_WHOLE_SLICES.contains(&self.name)

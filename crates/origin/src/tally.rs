@@ -24,6 +24,8 @@ pub struct Tally {
     pub body_bytes: u64,
     /// Of the requests, those about objects of a world that were answered with 304.
     pub not_modified: u64,
+    /// Of the requests, POSTs about objects of a world.
+    pub posts: u64,
     /// Most replies that waited for their time at once, in a world with think times.
     pub waited_at_most: u64,
     /// By how much the latest of them came after its time.
@@ -52,6 +54,7 @@ pub(crate) struct Counters {
     replies: AtomicU64,
     body_bytes: AtomicU64,
     not_modified: AtomicU64,
+    posts: AtomicU64,
     late_ns: AtomicU64,
     connections: AtomicU64,
     asks: AtomicU64,
@@ -78,6 +81,10 @@ impl Counters {
 
     pub(crate) fn not_modified(&self) {
         add(&self.not_modified, 1);
+    }
+
+    pub(crate) fn post(&self) {
+        add(&self.posts, 1);
     }
 
     /// A reply that had waited was so late.
@@ -117,6 +124,7 @@ impl Tally {
             requests: self.requests,
             replies: self.replies,
             validations: self.not_modified,
+            posts: self.posts,
             body_bytes: self.body_bytes,
             connections: self.connections,
             asks: self.asks,
@@ -134,6 +142,7 @@ pub(crate) fn sum<'c>(threads: impl IntoIterator<Item = &'c Counters>) -> Tally 
         tally.replies += counters.replies.load(Relaxed);
         tally.body_bytes += counters.body_bytes.load(Relaxed);
         tally.not_modified += counters.not_modified.load(Relaxed);
+        tally.posts += counters.posts.load(Relaxed);
         tally.late_at_most = tally.late_at_most.max(Nanos::new(counters.late_ns.load(Relaxed)));
         tally.connections += counters.connections.load(Relaxed);
         tally.asks += counters.asks.load(Relaxed);
@@ -165,6 +174,7 @@ mod tests {
         two.asked(false);
         one.not_modified();
         two.not_modified();
+        two.post();
         one.late(Nanos::new(7));
         one.late(Nanos::new(5));
         two.late(Nanos::new(6));
@@ -174,7 +184,7 @@ mod tests {
         let tally = sum([&one, &two]);
         assert_eq!((tally.requests, tally.replies, tally.body_bytes, tally.connections), (2, 3, 50, 1));
         assert_eq!((tally.asks, tally.unasked), (2, 1));
-        assert_eq!((tally.not_modified, tally.late_at_most), (2, Nanos::new(7)));
+        assert_eq!((tally.not_modified, tally.posts, tally.late_at_most), (2, 1, Nanos::new(7)));
         assert_eq!(tally.endings, [("malformed request", 1), ("reset by the client", 2)]);
     }
 }

@@ -82,6 +82,9 @@ impl Workspace {
         if not_modified {
             self.counters.not_modified();
         }
+        if request.is_post() {
+            self.counters.post();
+        }
         content
     }
 

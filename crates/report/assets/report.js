@@ -35,6 +35,22 @@
   };
   const tailSplits = (most) => [0, tail(0.5), 1, 2, 3, 4, 5, 6, 7].filter((x) => x <= most + 1e-9);
 
+  // Of labels side by side those that have room: the first, then each that does not touch the last.
+  const spaced = (texts) => (u, splits) => {
+    u.ctx.save();
+    u.ctx.font = font;
+    let end = -Infinity;
+    const kept = texts(u, splits).map((text, i) => {
+      const half = u.ctx.measureText(text).width / 2 + 4;
+      const at = u.valToPos(splits[i], "x");
+      if (text === "" || at - half < end) return "";
+      end = at + half;
+      return text;
+    });
+    u.ctx.restore();
+    return kept;
+  };
+
   // -- what all plots share --
   const axis = (more) => ({
     stroke: () => css("ink-2"), font, ticks: { show: false },
@@ -129,7 +145,7 @@
     draw(frame(parent, one.arm, one.key, note), 190, {
       scales: { x: { ...xScale, range: () => [0.3, rounds.length + 0.7] }, y: { range: (u, low, high) => padded(u, Math.min(low, ...within), Math.max(high, ...within)) } },
       axes: [
-        axis({ values: (u, s) => s.map((n) => (Number.isInteger(n) ? n : "")), grid: { show: false }, size: 28 }),
+        axis({ values: spaced((u, s) => s.map((n) => (Number.isInteger(n) ? String(n) : ""))), grid: { show: false }, size: 28 }),
         axis({ values: (u, s) => s.map(tickPercent), size: 62 }),
       ],
       series: [
@@ -174,7 +190,7 @@
     const plot = draw(canvasIn(parent, "Quantile curves of every arm; the table below has the figures"), 380, {
       scales: { x: xScale, y: { range: () => [low - 0.05, high + 0.08] } },
       axes: [
-        axis({ splits: () => tailSplits(most), values: (u, s) => s.map(quantileName), size: 34 }),
+        axis({ splits: () => tailSplits(most), values: spaced((u, s) => s.map(quantileName)), size: 34 }),
         axis({ splits: (u, i, from, to) => decades(from, to), values: (u, s) => s.map((y) => time(Math.pow(10, y))), size: 66 }),
       ],
       series: [
@@ -222,7 +238,7 @@
     draw(frame(parent, one.arm, one.key, note), 200, {
       scales: { x: { ...xScale, range: () => [0, x[x.length - 1] + 0.08] }, y: { range: (u) => padded(u, Math.min(0, ...one.low), Math.max(0, ...one.high)) } },
       axes: [
-        axis({ splits: () => tailSplits(x[x.length - 1]).slice(1), values: (u, s) => s.map(quantileName), size: 30 }),
+        axis({ splits: () => tailSplits(x[x.length - 1]).slice(1), values: spaced((u, s) => s.map(quantileName)), size: 30 }),
         axis({ values: (u, s) => s.map(tickPercent), size: 62 }),
       ],
       series: [
@@ -253,7 +269,7 @@
     draw(canvasIn(parent, "Shares of user, system, I/O wait and stolen CPU time of the machine by slice"), 220, {
       scales: { x: { ...xScale, range: () => [0.3, x.length + 0.7] }, y: { range: () => [0, 100] } },
       axes: [
-        axis({ values: (u, s) => s.map((n) => (Number.isInteger(n) ? n * all.group - (all.group - 1) : "")), grid: { show: false }, size: 28 }),
+        axis({ values: spaced((u, s) => s.map((n) => (Number.isInteger(n) ? String(n * all.group - (all.group - 1)) : ""))), grid: { show: false }, size: 28 }),
         axis({ values: (u, s) => s.map((y) => y + " %"), size: 56 }),
       ],
       series: [

@@ -3,7 +3,7 @@
 use crate::figures;
 use crate::passes::{apart, spread};
 use bakeoff_caches::clock_in_words;
-use bakeoff_caches::results::{Entrant, Fill, Pages, Path, Point, Results, Rule};
+use bakeoff_caches::results::{Entrant, Fill, Pages, Path, Point, Results, Rule, Tail};
 use bakeoff_caches::transactions::DROPPED;
 use bakeoff_experiment::study::{self, Study};
 
@@ -133,7 +133,7 @@ pub(crate) fn performance(entrant: &Entrant) -> Table {
 }
 
 /// A few in a thousand are not nothing.
-fn failures(share: f64) -> String {
+pub(crate) fn failures(share: f64) -> String {
     match share * 100.0 {
         0.0 => figures::NONE.to_owned(),
         small if small < 0.1 => "< 0.1 %".to_owned(),
@@ -158,11 +158,12 @@ pub(crate) fn hit_ratios(entrant: &Entrant) -> Option<Table> {
             ratio(point.offered_hit_ratio),
             possible(|caches| Some(caches.when_fetched.0)),
             possible(|caches| caches.lru.map(|(documents, _)| documents)),
+            possible(|caches| caches.s3_fifo.map(|(documents, _)| documents)),
             possible(|caches| caches.belady.map(|(documents, _)| documents)),
         ]
     };
     Some(Table {
-        head: vec!["rate", "hits", "two-sided", "bytes", "offered", "endless", "LRU", "Belady"],
+        head: vec!["rate", "hits", "two-sided", "bytes", "offered", "endless", "LRU", "S3-FIFO", "Belady"],
         rows: by_rate(entrant).iter().map(row).collect(),
     })
 }
@@ -172,15 +173,19 @@ pub(crate) fn hits_and_misses(entrant: &Entrant) -> Option<Table> {
     if entrant.points.iter().all(|point| point.hit_mean_ns.is_none()) {
         return None;
     }
+    let quantiles = |tail: Option<Tail>| {
+        [|tail: Tail| tail.p50_ns, |tail: Tail| tail.p99_ns, |tail: Tail| tail.p999_ns]
+            .map(|of| time(tail.map(of)))
+    };
     let row = |point: &&Point| {
-        vec![
-            named(entrant, point),
-            mean(point.hit_mean_ns, point.hit_mean_high_ns),
-            mean(point.miss_mean_ns, point.miss_mean_high_ns),
-        ]
+        let mut row = vec![named(entrant, point), mean(point.hit_mean_ns, point.hit_mean_high_ns)];
+        row.extend(quantiles(point.hit_tail));
+        row.push(mean(point.miss_mean_ns, point.miss_mean_high_ns));
+        row.extend(quantiles(point.miss_tail));
+        row
     };
     Some(Table {
-        head: vec!["rate", "a hit takes", "a miss takes"],
+        head: vec!["rate", "a hit takes", "p50", "p99", "p99.9", "a miss takes", "p50", "p99", "p99.9"],
         rows: by_rate(entrant).iter().map(row).collect(),
     })
 }
@@ -262,20 +267,32 @@ pub(crate) fn handshakes(entrant: &Entrant) -> Option<Table> {
     (!rows.is_empty()).then_some(Table { head, rows })
 }
 
-/// Faults and failures, with what they mean.
+/// Above [`faults`].
+pub(crate) const FAULTS: &str = "Of all requests that ended in any phase, fill, warm-up and trials among them: faults, failures, and what is \
+    counted and breaks no rule";
+
+/// Faults, failures and what is only counted, with what they mean.
 pub(crate) fn faults(entrant: &Entrant) -> Table {
-    let row = |fault: &bakeoff_caches::results::Fault| {
+    let row = |(kind, fault): (&str, &bakeoff_caches::results::Fault)| {
         vec![
             fault.label.clone(),
             figures::count(fault.count),
             format!("{:.3} %", fault.share * 100.0),
+            if fault.only_counted { "counted" } else { kind }.to_owned(),
             fault.meaning.clone(),
         ]
     };
-    Table {
-        head: vec!["what", "count", "share", "meaning"],
-        rows: entrant.faults.iter().chain(&entrant.errors).map(row).collect(),
-    }
+    let faults = entrant.faults.iter().map(|fault| ("fault", fault));
+    let all = faults.chain(entrant.errors.iter().map(|error| ("failure", error)));
+    Table { head: vec!["what", "count", "share", "is a", "meaning"], rows: all.map(row).collect() }
+}
+
+/// `squid 5.7`: a program's version without the name that stands before it.
+pub(crate) fn version(entrant: &Entrant) -> Option<String> {
+    let product = entrant.name.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let said = entrant.version.as_deref()?;
+    let bare = said.strip_prefix(product).filter(|rest| rest.starts_with(['/', ' ']));
+    Some(bare.map_or(said, |rest| &rest[1..]).to_owned())
 }
 
 /// How the store was filled and the peak was found, in words.

@@ -26,6 +26,7 @@ mod reading;
 mod sections;
 mod slices;
 mod text;
+mod together;
 #[cfg(feature = "parquet")]
 mod transactions;
 mod words;

@@ -91,13 +91,20 @@ fn with_entries(title: &'static str, note: &str, entries: Vec<(String, String)>)
 
 /// What is compared with what, where there is more than one baseline.
 fn strata(reading: &Reading<'_>) -> Option<Section> {
-    let entry = |stratum: &StratumSetup| {
-        let compared = stratum.arms.len().saturating_sub(2);
-        (stratum.name.clone(), format!("{compared} against {}", stratum.baseline))
+    let row = |stratum: &StratumSetup| {
+        let compared = stratum.arms.iter().filter(|arm| !reading.is_baseline(arm) && !reading.is_twin(arm));
+        let compared: Vec<&str> = compared.map(String::as_str).collect();
+        vec![stratum.name.clone(), stratum.baseline.clone(), compared.join(", ")]
     };
-    let entries = reading.bundle.setup.strata.iter().map(entry).collect();
+    let rows: Vec<Vec<String>> = reading.bundle.setup.strata.iter().map(row).collect();
     let note = "Each arm is compared with the baseline of its own stratum: what it has in common with it costs nothing here.";
-    with_entries("Strata", note, entries)
+    let table = Table { head: vec!["stratum", "baseline", "compared with it"], rows, figures: 0 };
+    (!table.rows.is_empty()).then(|| Section {
+        title: "Strata",
+        note: note.to_owned(),
+        table: Some(table),
+        entries: Vec::new(),
+    })
 }
 
 /// Many arms in one table, stratum by stratum from the cheapest to the dearest.
@@ -153,7 +160,7 @@ fn bake_off(reading: &Reading<'_>) -> Option<Section> {
 }
 
 /// The letters of each arm's groups; groups of one have none.
-fn letters(groups: &[Vec<String>]) -> BTreeMap<String, String> {
+pub(crate) fn letters(groups: &[Vec<String>]) -> BTreeMap<String, String> {
     let mut letters: BTreeMap<String, String> = BTreeMap::new();
     let shared = groups.iter().filter(|group| group.len() > 1);
     for (group, letter) in shared.zip(('a'..='z').chain('A'..='Z')) {
@@ -300,15 +307,20 @@ fn main_effects(reading: &Reading<'_>) -> Option<Section> {
 fn interactions(reading: &Reading<'_>) -> Option<Section> {
     let factors = reading.bundle.results.factors.as_ref()?;
     let name = |pair: &(String, String)| format!("{} = {}", pair.0, pair.1);
-    let entries = factors
-        .interactions
-        .iter()
-        .map(|row| (format!("{}, {}", name(&row.first), name(&row.second)), row.sentence.clone()));
-    with_entries(
-        "Factors: interactions",
-        "Independent costs multiply; what is beyond that is an interaction.",
-        entries.collect(),
-    )
+    let rows = factors.interactions.iter().map(|row| {
+        let share = |x: Option<f64>| x.map_or(figures::NONE.to_owned(), figures::percent);
+        let [beyond, interval] = change(row.estimate.as_ref());
+        let both = format!("{}, {}", name(&row.first), name(&row.second));
+        vec![both, share(row.expected), share(row.measured), beyond, interval]
+    });
+    let head = vec!["together", "as independent", "measured", "beyond", "interval"];
+    let table = Table { head, rows: rows.collect(), figures: 4 };
+    (!table.rows.is_empty()).then(|| Section {
+        title: "Factors: interactions",
+        note: "Independent costs multiply; what is beyond that is an interaction.".to_owned(),
+        table: Some(table),
+        entries: Vec::new(),
+    })
 }
 
 fn prices(reading: &Reading<'_>) -> Option<Section> {

@@ -17,6 +17,13 @@ pub(crate) fn title(reading: &Reading<'_>) -> String {
     }
 }
 
+/// A moment as it was written down, RFC 9557, without what nobody reads: `2026-11-23T08:02:28Z`.
+pub(crate) fn moment(started: &str) -> String {
+    let zoned = started.split('[').next().unwrap_or_default();
+    let (whole, fraction) = zoned.split_once('.').unwrap_or((zoned, ""));
+    format!("{whole}{}", fraction.trim_start_matches(|c: char| c.is_ascii_digit()))
+}
+
 /// The verdict as two words at most.
 pub(crate) fn verdict(verdict: Verdict) -> String {
     verdict.as_str().replace('-', " ")
@@ -156,4 +163,20 @@ pub(crate) fn webstone(metrics: &WebstoneFigures) -> String {
         metrics.load_factor,
         metrics.clients
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_has_whole_seconds() {
+        for (started, read) in [
+            ("2026-11-23T08:02:28.933913094Z", "2026-11-23T08:02:28Z"),
+            ("2026-11-23T08:02:28.9+01:00[Europe/Berlin]", "2026-11-23T08:02:28+01:00"),
+            ("2026-11-23T08:02:28Z", "2026-11-23T08:02:28Z"),
+        ] {
+            assert_eq!(moment(started), read);
+        }
+    }
 }

@@ -82,6 +82,18 @@ impl Quantile {
         let (all_ns, resampled_ns) = if wanted { quantiles(counts, p, resampling) } else { (0, Vec::new()) };
         Quantile { p, rounds, replies, all_ns, resampled_ns }
     }
+
+    /// The quantile in nanoseconds, and its interval from the resamples as [`quantile_ratio`] takes it.
+    ///
+    /// # Errors
+    /// Too few rounds or replies.
+    pub fn estimate(&self, level: Level) -> Result<(f64, Interval), QuantileRefusal> {
+        allowed(self.p, self.rounds, self.replies)?;
+        let mut resampled: Vec<f64> = self.resampled_ns.iter().map(|ns| *ns as f64).collect();
+        let at = self.all_ns as f64;
+        let interval = expanded_percentiles(&mut resampled, self.rounds, level);
+        Ok((at, interval.unwrap_or(Interval::around(at, 0.0))))
+    }
 }
 
 /// A ratio of quantiles with its interval.

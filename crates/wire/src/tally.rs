@@ -17,6 +17,8 @@ pub struct Sent {
     pub replies: u64,
     /// Of the requests, those that were answered with 304.
     pub validations: u64,
+    /// Of the requests, POSTs about objects of a world.
+    pub posts: u64,
     /// Bytes of bodies.
     pub body_bytes: u64,
     /// Connections taken.
@@ -34,6 +36,7 @@ impl Sent {
             (REQUESTS, self.requests),
             (REPLIES, self.replies),
             (VALIDATIONS, self.validations),
+            (POSTS, self.posts),
             (BODY_BYTES, self.body_bytes),
             (CONNECTIONS, self.connections),
             (ASKS, self.asks),
@@ -58,6 +61,7 @@ impl Sent {
             requests: figure(REQUESTS)?,
             replies: figure(REPLIES)?,
             validations: figure(VALIDATIONS)?,
+            posts: figure(POSTS)?,
             body_bytes: figure(BODY_BYTES)?,
             connections: figure(CONNECTIONS)?,
             asks: figure(ASKS)?,
@@ -72,6 +76,7 @@ impl Sent {
             requests: self.requests.saturating_sub(earlier.requests),
             replies: self.replies.saturating_sub(earlier.replies),
             validations: self.validations.saturating_sub(earlier.validations),
+            posts: self.posts.saturating_sub(earlier.posts),
             body_bytes: self.body_bytes.saturating_sub(earlier.body_bytes),
             connections: self.connections.saturating_sub(earlier.connections),
             asks: self.asks.saturating_sub(earlier.asks),
@@ -83,6 +88,7 @@ impl Sent {
 const REQUESTS: &str = "requests";
 const REPLIES: &str = "replies";
 const VALIDATIONS: &str = "not_modified";
+const POSTS: &str = "posts";
 const BODY_BYTES: &str = "body_bytes";
 const CONNECTIONS: &str = "connections";
 const ASKS: &str = "asks";
@@ -92,10 +98,18 @@ const UNASKED: &str = "unasked";
 mod tests {
     use super::*;
 
-    const SENT: Sent =
-        Sent { requests: 4, replies: 3, validations: 2, body_bytes: 50, connections: 1, asks: 3, unasked: 1 };
+    const SENT: Sent = Sent {
+        requests: 4,
+        replies: 3,
+        validations: 2,
+        posts: 1,
+        body_bytes: 50,
+        connections: 1,
+        asks: 3,
+        unasked: 1,
+    };
     const TEXT: &str =
-        "requests 4\nreplies 3\nnot_modified 2\nbody_bytes 50\nconnections 1\nasks 3\nunasked 1\n";
+        "requests 4\nreplies 3\nnot_modified 2\nposts 1\nbody_bytes 50\nconnections 1\nasks 3\nunasked 1\n";
 
     #[test]
     fn an_answer_is_read_as_it_was_written() {
@@ -128,6 +142,7 @@ mod tests {
             requests: 10,
             replies: 10,
             validations: 2,
+            posts: 3,
             body_bytes: 70,
             connections: 4,
             asks: 9,
@@ -137,6 +152,7 @@ mod tests {
             requests: 6,
             replies: 7,
             validations: 0,
+            posts: 2,
             body_bytes: 20,
             connections: 3,
             asks: 6,

@@ -40,7 +40,9 @@ pub enum WorkloadError {
         log: String,
     },
     /// The format cannot be told.
-    #[error("cannot tell the format of the log {log}: {source}; if it is one of these, say so with `format`")]
+    #[error(
+        "cannot tell the format of the log {log}: {source}; if it is one of these, say so with `format` (--format)"
+    )]
     FormatUnknown {
         /// The log's name.
         log: String,

@@ -23,12 +23,21 @@ fn rendered(format: Format, target: &[u8], status: u16, bytes: Option<u64>, day:
     let common =
         |target: &str| format!("1.2.3.4 - jo e [{time}] \"GET {target} HTTP/1.1\" {status:03} {size}");
     let plain = escaped(target, false);
+    let ts = 1_701_388_800 + u64::from(day) * 86_400 - 1 + 5400;
     match format {
         Format::Common => common(&plain),
         Format::Combined => common(&plain) + r#" "-" "a \"b\" [c]" 12"#,
         Format::VhostCombined => format!("h:80 {} \"-\" \"-\"", common(&plain)),
-        Format::NginxJson => format!(
+        Format::NGINX_JSON => format!(
             r#"{{"time_local":"{time}","request":"GET {} HTTP/1.1","status":"{status:03}","body_bytes_sent":"{size}"}}"#,
+            escaped(target, true)
+        ),
+        Format::CADDY => format!(
+            r#"{{"ts":{ts}.25,"request":{{"method":"GET","uri":"{}","headers":{{"A":["{{"]}}}},"status":{status:03},"size":"{size}"}}"#,
+            escaped(target, true)
+        ),
+        Format::Json(_) => format!(
+            r#"{{"StartUTC":"2023-12-{day:02}T23:59:59.25-01:30","RequestMethod":"GET","RequestPath":"{}","DownstreamStatus":"{status:03}","DownstreamContentSize":"{size}"}}"#,
             escaped(target, true)
         ),
         Format::Squid => {
@@ -70,7 +79,7 @@ proptest! {
         rest in vec(any::<u8>(), 0..60), status in 0..1000_u16, bytes in any::<Option<u64>>(), day in 1..32_u32,
     ) {
         let target = [b"/".to_vec(), rest].concat();
-        for format in [Format::Common, Format::Combined, Format::VhostCombined, Format::NginxJson] {
+        for format in Format::ALL.into_iter().filter(|format| *format != Format::Squid) {
             let line = rendered(format, &target, status, bytes, day);
             let entry = parse(format, line.as_bytes()).unwrap();
             let mut plain = Vec::new();

@@ -11,7 +11,9 @@ mod overload;
 mod passes;
 mod peak;
 mod point;
+mod posts;
 mod sentences;
+mod tails;
 
 use crate::conformance::shown;
 use crate::directory::Stored;
@@ -108,6 +110,10 @@ fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> E
     let passed = points.iter().filter(passes).filter_map(|point| point.rate_per_s);
     let failed = points.iter().filter(fails).filter_map(|point| point.rate_per_s);
     let mut fills = runs.iter().filter_map(|(_, run)| fill(run).or_else(|| fill_of(plan, run)));
+    // What came from other parts of the run is not told apart.
+    let is_whole = stored.setup.part.is_none();
+    let cheats = books::of(runs).filter(move |_| is_whole);
+    let repeated = posts::repeated(runs).filter(|_| is_whole);
     let mut entrant = Entrant {
         name: first.name.clone(),
         second_of: run.second_of.clone(),
@@ -123,8 +129,10 @@ fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> E
         downtime: runs.iter().flat_map(|(_, run)| downtime::of(run)).collect(),
         cost: if is_cache { cost::of(stored, runs, &points) } else { None },
         // Without a cache everything is a miss, and nobody's.
-        faults: books::of(runs)
-            .chain(faults::of(runs).into_iter().filter(|fault| is_cache || !fault.only_counted))
+        faults: cheats
+            .chain(faults::of(runs))
+            .chain(repeated)
+            .filter(|fault| is_cache || !fault.only_counted)
             .collect(),
         errors: faults::errors(runs),
         failed: runs.iter().rev().find_map(|(_, run)| why_failed(run)),

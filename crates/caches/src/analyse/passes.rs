@@ -5,7 +5,7 @@
 //! interval.
 
 use crate::results::{
-    Achievable, Apart, Baselines, CutShort, Entrant, Gzip, Pages, Point, Rule, Spread, Tls,
+    Achievable, Apart, Baselines, CutShort, Entrant, Gzip, Pages, Point, Rule, Spread, Tail, Tls,
 };
 
 /// Points of runs, those of the same phase at the same rate together; without passes as they are.
@@ -81,6 +81,8 @@ fn mean_of(points: &[&Point]) -> Point {
         miss_mean_ns: miss.mean_ns,
         miss_mean_low_ns: miss.low_ns,
         miss_mean_high_ns: miss.high_ns,
+        hit_tail: tail(points.iter().filter_map(|point| point.hit_tail)),
+        miss_tail: tail(points.iter().filter_map(|point| point.miss_tail)),
         pages: pages(points),
         hit_ratio,
         hit_ratio_low: hit_ratio.zip(half).map(|(ratio, half)| (ratio - half).max(0.0)),
@@ -163,6 +165,16 @@ fn pages(points: &[&Point]) -> Option<Pages> {
         p50_ns: nanos(|pages| pages.p50_ns)?,
         p95_ns: nanos(|pages| pages.p95_ns)?,
         p99_ns: nanos(|pages| pages.p99_ns)?,
+    })
+}
+
+fn tail(tails: impl Iterator<Item = Tail> + Clone) -> Option<Tail> {
+    let nanos = |of: fn(&Tail) -> u64| whole(mean(tails.clone().map(|tail| of(&tail) as f64)));
+    Some(Tail {
+        replies: tails.clone().map(|tail| tail.replies).sum(),
+        p50_ns: nanos(|tail| tail.p50_ns)?,
+        p99_ns: nanos(|tail| tail.p99_ns)?,
+        p999_ns: nanos(|tail| tail.p999_ns)?,
     })
 }
 

@@ -6,9 +6,9 @@ use crate::chance::{self, CHANCE};
 use crate::directory::Stored;
 use crate::plan::CachePlan;
 use crate::records::{PhaseLine, RunRecord, Used};
-use crate::results::{Achievable, CutShort, Gzip, Pages, Point, Rule};
+use crate::results::{Achievable, CutShort, Gzip, Pages, Point, Rule, Tail};
 use bakeoff_robots::judge::Weight;
-use bakeoff_robots::ledger::{self, Aggregate, Record, Scope, Sums};
+use bakeoff_robots::ledger::{self, Aggregate, Record, Scope, Sums, Timed};
 use bakeoff_robots::phases::{EndReason, mean_loads};
 use bakeoff_stats::{Level, OfBatches, of_batches};
 use bakeoff_units::Nanos;
@@ -150,6 +150,8 @@ impl Measured<'_> {
             miss_mean_ns: sums.misses.traffic.response_ns.mean().map(|ns| ns as u64),
             miss_mean_low_ns,
             miss_mean_high_ns,
+            hit_tail: tail(&sums.hits),
+            miss_tail: tail(&sums.misses),
             pages: pages(&sums.pages, intervals),
             hit_ratio: seen.hit_ratio,
             hit_ratio_low: seen.hit_ratio.and(of_hits).map(|interval| interval.low.max(0.0)),
@@ -182,7 +184,7 @@ impl Measured<'_> {
             hit_ratio: sums.document_hit_ratio().filter(|_| self.is_cache),
             requests: sums.asked,
             basic: sums.basic.count(),
-            books: cheats(self.run).is_empty(),
+            books: !self.is_whole || cheats(self.run).is_empty(),
         })
     }
 }
@@ -215,6 +217,16 @@ fn rule(plan: &CachePlan, asked: Option<f64>, seen: &Seen) -> Option<Rule> {
         request_rate: near(seen.request_rate),
         reply_rate: near(seen.reply_rate),
         books: seen.books,
+    })
+}
+
+fn tail(timed: &Timed) -> Option<Tail> {
+    let quantile = |share: f64| timed.response.quantile(share).get();
+    (timed.traffic.count() > 0).then(|| Tail {
+        replies: timed.traffic.count(),
+        p50_ns: quantile(0.5),
+        p99_ns: quantile(0.99),
+        p999_ns: quantile(0.999),
     })
 }
 

@@ -1,7 +1,7 @@
 //! What came of it, in sentences, and what spoils figures.
 
 use super::point::telling;
-use super::{books, bypass, overload};
+use super::{books, bypass, overload, tails};
 use crate::directory::Stored;
 use crate::plan::CachePlan;
 use crate::records::RunRecord;
@@ -195,6 +195,7 @@ pub(super) fn warnings(plan: &CachePlan, stored: &Stored, entrants: &[Entrant]) 
     for entrant in entrants {
         warnings.extend(entrant.runs().filter_map(|point| cut_short(entrant, point)));
         warnings.extend(entrant.runs().filter_map(|point| too_short(plan, entrant, point)));
+        warnings.extend(entrant.runs().flat_map(|point| tails::of(entrant, point)));
         if let Some(fill) =
             entrant.fill.as_ref().filter(|fill| fill.stored_bytes < fill.capacity_bytes.map(|c| c / 2))
         {
@@ -292,7 +293,7 @@ fn too_short(plan: &CachePlan, entrant: &Entrant, point: &Point) -> Option<Strin
 }
 
 /// `squid at 50/s`
-fn named(entrant: &Entrant, point: &Point) -> String {
+pub(super) fn named(entrant: &Entrant, point: &Point) -> String {
     format!("{} {}", entrant.name, place(entrant, point))
 }
 

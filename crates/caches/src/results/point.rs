@@ -56,6 +56,12 @@ pub struct Point {
     /// Upper end.
     #[serde(default)]
     pub miss_mean_high_ns: Option<u64>,
+    /// The tail of hits that the origin did not hear of.
+    #[serde(default)]
+    pub hit_tail: Option<Tail>,
+    /// The tail of misses.
+    #[serde(default)]
+    pub miss_tail: Option<Tail>,
     /// Pages, where one had more than one object.
     #[serde(default)]
     pub pages: Option<Pages>,
@@ -128,6 +134,19 @@ pub struct Gzip {
     pub came: u64,
 }
 
+/// How long most, and how long few, of some replies took, from when a request was due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tail {
+    /// How many replies.
+    pub replies: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// What one in a thousand exceeds.
+    pub p999_ns: u64,
+}
+
 /// Pages: what was asked for directly, each with all that it embeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pages {
@@ -181,7 +200,7 @@ pub struct Achievable {
     pub at_once: (f64, f64),
     /// An endless cache that has it when its fetch has ended.
     pub when_fetched: (f64, f64),
-    /// The capacity of the three below.
+    /// The capacity of the three below, which know an object when its fetch has ended.
     pub capacity_bytes: Option<u64>,
     /// Least recently used goes.
     pub lru: Option<(f64, f64)>,

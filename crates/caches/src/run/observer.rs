@@ -171,6 +171,7 @@ fn used(now: &Reading, before: &Reading) -> Used {
         // The question itself is one of the replies.
         origin_replies: sent.replies.saturating_sub(1),
         origin_validations: sent.validations,
+        origin_posts: sent.posts,
         origin_body_bytes: sent.body_bytes,
         origin_heard: (now.tally.requests >= before.tally.requests)
             .then_some(OriginHeard { asks: sent.asks, unasked: sent.unasked }),

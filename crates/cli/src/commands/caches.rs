@@ -4,7 +4,7 @@ use super::report::say_where;
 use super::robots::resolve;
 use super::run::new_dir;
 use crate::Failure;
-use crate::args::{CachesArgs, ReportArgs, RuleArgs, RunArgs};
+use crate::args::{CachesArgs, OutputArgs, ReportArgs, RuleArgs, RunArgs, SetArgs};
 use crate::exit::Exit;
 use crate::terminal::{self, Console};
 use bakeoff_caches::directory::{self, Stored};
@@ -13,6 +13,7 @@ use bakeoff_caches::records::End;
 use bakeoff_caches::results::{Entrant as Outcome, Results};
 use bakeoff_caches::{Bakeoff, CachesError, Progress, Takes, analyse, shipped};
 use bakeoff_experiment::directory::ResultsDir;
+use bakeoff_experiment::plan::changed;
 use bakeoff_experiment::run::Progress as _;
 use bakeoff_loadgen::LocalAddresses;
 use bakeoff_report::{caches_html, caches_text};
@@ -52,6 +53,11 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     shipped::PLANS.iter().map(|plan| plan.name)
 }
 
+/// The text of the shipped plan of this name.
+pub(crate) fn shipped_text(name: &str) -> Option<&'static str> {
+    shipped::PLANS.iter().find(|plan| plan.name == name).map(|plan| plan.text)
+}
+
 /// A line a shipped plan.
 pub(crate) fn list(width: usize) -> impl Iterator<Item = String> {
     shipped::PLANS.iter().map(move |plan| format!("{:<width$}{}", plan.name, plan.summary()))
@@ -69,17 +75,27 @@ fn text(name: &str) -> Result<Option<(String, String)>, Failure> {
         Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => (),
         Err(why) => return Err(Failure::usage(format!("{name}: {why}"))),
     }
-    let shipped = shipped::PLANS.iter().find(|plan| plan.name == name);
-    Ok(shipped.map(|plan| (plan.name.to_owned(), plan.text.to_owned())))
+    Ok(shipped_text(name).map(|text| (name.to_owned(), text.to_owned())))
 }
 
 pub(super) fn parse(name: &str, changes: &Changes) -> Result<CachePlan, Failure> {
+    with(name, changes, &SetArgs::default())
+}
+
+/// The same with what was set in it.
+fn with(name: &str, changes: &Changes, set: &SetArgs) -> Result<CachePlan, Failure> {
+    if set.budget.is_some() {
+        return Err(Failure::usage(
+            "--budget is for experiments; a bake-off of caches takes as long as its phases: --scale 1/60 makes them shorter",
+        ));
+    }
     let Some((short, text)) = text(name)? else {
         return Err(Failure::usage(format!(
             "{name}: no such plan; `bakeoff plans` lists those that are shipped"
         )));
     };
-    CachePlan::parse(&short, name, &text, changes).map_err(Failure::usage)
+    let (origin, text) = changed(name, &text, &set.settings()).map_err(Failure::usage)?;
+    CachePlan::parse(&short, &origin, &text, changes).map_err(Failure::usage)
 }
 
 fn changes(args: &CachesArgs) -> Result<Changes, Failure> {
@@ -111,8 +127,8 @@ fn refuse(rules: &RuleArgs, others: &[(bool, &str)]) -> Result<(), Failure> {
 }
 
 /// Checks a plan and says what it would do.
-pub(crate) fn check(name: &str) -> Result<Exit, Failure> {
-    let plan = parse(name, &Changes::default())?;
+pub(crate) fn check(name: &str, set: &SetArgs) -> Result<Exit, Failure> {
+    let plan = with(name, &Changes::default(), set)?;
     let takes = Takes::of(&plan).map(|takes| format!("\n  takes {takes}"));
     terminal::say(&(plan.in_words() + &takes.unwrap_or_default()));
     Ok(Exit::Verdicts)
@@ -122,7 +138,7 @@ pub(crate) fn check(name: &str) -> Result<Exit, Failure> {
 pub(crate) fn run(name: &str, args: &RunArgs, interrupted: &AtomicBool) -> Result<Exit, Failure> {
     refuse(&args.rules, &[(args.full, "--full")])?;
     let changes = changes(&args.caches)?;
-    let plan = parse(name, &changes)?;
+    let plan = with(name, &changes, &args.set)?;
     let dir = new_dir(args.output.out.as_deref(), &plan.name)?;
     let mut watcher = Watcher {
         console: Console::new(&plan.name, args.output.quiet),
@@ -132,17 +148,17 @@ pub(crate) fn run(name: &str, args: &RunArgs, interrupted: &AtomicBool) -> Resul
     let bakeoff = Bakeoff { plan: &plan, flags, transactions, interrupted };
     let result = bakeoff.run(&dir, &mut watcher);
     watcher.console.finish();
-    Ok(conclude(&dir, result, args.output.quiet, interrupted))
+    Ok(conclude(&dir, result, &args.output, interrupted))
 }
 
 /// Whatever ended the run: reports what was measured, then says what went wrong, the run's own error first.
 fn conclude(
     dir: &ResultsDir,
     result: Result<(), CachesError>,
-    quiet: bool,
+    output: &OutputArgs,
     interrupted: &AtomicBool,
 ) -> Exit {
-    let shown = if is_directory(dir.path()) { show(dir, quiet) } else { Ok(Exit::Verdicts) };
+    let shown = if is_directory(dir.path()) { show(dir, output) } else { Ok(Exit::Verdicts) };
     let mut ending = match &shown {
         Ok(exit) => *exit,
         Err(failure) => failure.exit,
@@ -161,7 +177,7 @@ fn conclude(
     if let Err(failure) = shown {
         terminal::complain(&failure.message);
     }
-    say_where(dir.path());
+    say_where(dir.path(), output.json);
     ending
 }
 
@@ -178,22 +194,24 @@ pub(super) fn demand_plain(args: &ReportArgs) -> Result<(), Failure> {
 pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     demand_plain(args)?;
     let dir = ResultsDir::lock(&args.dir).map_err(Failure::failed)?;
-    let exit = show(&dir, false)?;
-    say_where(&args.dir);
+    let exit = show(&dir, &OutputArgs::default())?;
+    say_where(&args.dir, false);
     Ok(exit)
 }
 
 /// Prints the report, then writes its files.
-pub(super) fn show(dir: &ResultsDir, quiet: bool) -> Result<Exit, Failure> {
+pub(super) fn show(dir: &ResultsDir, output: &OutputArgs) -> Result<Exit, Failure> {
     let stored: Stored = directory::load(dir.path()).map_err(Failure::failed)?;
     let results = analyse(&stored).map_err(Failure::failed)?;
-    if !quiet {
+    let json = serde_json::to_string_pretty(&results).map_err(Failure::failed)? + "\n";
+    if output.json {
+        terminal::say(&json);
+    } else if output.words() {
         terminal::say(&caches_text(&results, terminal::width(), terminal::colour()));
     }
-    let mut json = serde_json::to_vec_pretty(&results).map_err(Failure::failed)?;
-    json.push(b'\n');
-    dir.write("results.json", &json).map_err(Failure::failed)?;
-    dir.write("report.html", caches_html(&results, &stored.plan).as_bytes()).map_err(Failure::failed)?;
+    dir.write("results.json", json.as_bytes()).map_err(Failure::failed)?;
+    dir.write("report.html", caches_html(&results, &stored.plan, &stored.runs, &stored.intervals).as_bytes())
+        .map_err(Failure::failed)?;
     Ok(exit(&results))
 }
 

@@ -3,7 +3,7 @@
 use super::caches::{self, Watcher};
 use super::report::say_where;
 use super::run::new_dir;
-use crate::args::{ConformanceArgs, ReportArgs};
+use crate::args::{ConformanceArgs, OutputArgs, ReportArgs};
 use crate::exit::Exit;
 use crate::terminal::{self, Console};
 use crate::{Failure, signals};
@@ -49,18 +49,21 @@ fn conclude(
             let failure = failed(why);
             if conformance::is_one(dir.path()) {
                 terminal::note("what the suite said of the products before is kept");
-                say_where(dir.path());
+                say_where(dir.path(), args.output.json);
             }
             return Err(failure);
         }
     };
-    if !args.output.quiet {
+    if args.output.json {
+        let file = dir.path().join(conformance::FILE);
+        terminal::say(&std::fs::read_to_string(file).map_err(Failure::failed)?);
+    } else if args.output.words() {
         say(&of_directory(dir.path())?);
     }
     if args.into.is_some() {
-        caches::show(dir, true)?;
+        caches::show(dir, &OutputArgs { quiet: true, ..OutputArgs::default() })?;
     }
-    say_where(dir.path());
+    say_where(dir.path(), args.output.json);
     Ok(exit(&record))
 }
 
@@ -74,7 +77,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     caches::demand_plain(args)?;
     let kept = alone(&args.dir)?;
     say(&shown(&kept, None));
-    say_where(&args.dir);
+    say_where(&args.dir, false);
     Ok(exit(&kept.record))
 }
 

@@ -1,10 +1,11 @@
 //! `bakeoff schema` and `bakeoff meters`: what the program knows about its own files.
 
-use crate::args::{MetersArgs, SchemaArgs};
+use crate::args::{Cli, CompletionsArgs, MetersArgs, SchemaArgs};
 use crate::exit::Exit;
 use crate::{Failure, terminal};
 use bakeoff_experiment::plan::PlanFile;
 use bakeoff_meter::{CATALOGUE, catalogue};
+use clap::CommandFactory;
 
 /// Prints a JSON schema.
 pub(crate) fn schema(args: &SchemaArgs) -> Result<Exit, Failure> {
@@ -25,5 +26,13 @@ pub(crate) fn meters(args: &MetersArgs) -> Result<Exit, Failure> {
     let lines =
         CATALOGUE.iter().map(|meter| format!("{:<30}{:<7}{}", meter.name, meter.unit.as_str(), meter.help));
     terminal::say(&lines.collect::<Vec<_>>().join("\n"));
+    Ok(Exit::Verdicts)
+}
+
+/// Prints what a shell completes commands and flags by.
+pub(crate) fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "bakeoff", &mut script);
+    terminal::say(&String::from_utf8_lossy(&script));
     Ok(Exit::Verdicts)
 }

@@ -1,7 +1,7 @@
 //! `bakeoff plans` and `bakeoff check`.
 
 use super::caches;
-use crate::args::CheckArgs;
+use crate::args::{CheckArgs, PlansArgs, SetArgs};
 use crate::exit::Exit;
 use crate::{Failure, terminal};
 use bakeoff_experiment::plan::{Kind, PeakPlan, Plan, Work};
@@ -10,14 +10,23 @@ use bakeoff_stats::Margin;
 use bakeoff_units::{Nanos, Ratio};
 use std::path::Path;
 
-/// Lists the shipped plans.
-pub(crate) fn list() -> Result<Exit, Failure> {
+/// Lists the shipped plans, or prints one.
+pub(crate) fn plans(args: &PlansArgs) -> Result<Exit, Failure> {
+    let Some(name) = &args.name else { return list() };
+    let text = shipped::plan(name).map(|plan| plan.text).or_else(|| caches::shipped_text(name));
+    terminal::say(text.ok_or_else(|| {
+        Failure::usage(format!("{name}: no such plan is shipped; `bakeoff plans` lists those that are"))
+    })?);
+    Ok(Exit::Verdicts)
+}
+
+fn list() -> Result<Exit, Failure> {
     let names = shipped::PLANS.iter().map(|plan| plan.name).chain(caches::names());
     let width = names.map(|name| name.len() + 2).max().unwrap_or(0);
     let mut lines = Vec::new();
     for plan in shipped::PLANS {
         lines.push(format!("{:<width$}{}", plan.name, plan.summary()));
-        let checked = find(plan.name)?;
+        let checked = find(plan.name, &SetArgs::default())?;
         if let Some(full) = &checked.full {
             lines.push(format!("{:<width$}sample: {}; --full: {}", "", extent(&checked), extent(full)));
         }
@@ -30,9 +39,9 @@ pub(crate) fn list() -> Result<Exit, Failure> {
 /// Checks a plan and says what it would do.
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     if caches::is_plan(&args.plan) {
-        return caches::check(&args.plan);
+        return caches::check(&args.plan, &args.set);
     }
-    let plan = find(&args.plan)?;
+    let plan = find(&args.plan, &args.set)?;
     let said = match &plan.kind {
         Kind::Compare => comparison(&plan),
         Kind::Peak(peak) => search(&plan, peak),
@@ -113,16 +122,18 @@ fn arms(plan: &Plan) -> String {
     plan.arms.iter().map(|arm| arm.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// The plan of a file, or a shipped one by name; a file wins.
-pub(crate) fn find(name: &str) -> Result<Plan, Failure> {
+/// The plan of a file, or a shipped one by name, with what was set in it; a file wins.
+pub(crate) fn find(name: &str, set: &SetArgs) -> Result<Plan, Failure> {
     let path = Path::new(name);
+    let settings = set.settings();
     match shipped::plan(name) {
         Some(plan) if !path.exists() => {
-            Plan::parse(plan.name, &format!("{}.toml (shipped)", plan.name), plan.text, Path::new("."))
-                .map_err(Failure::usage)
+            let origin = format!("{}.toml (shipped)", plan.name);
+            Plan::with(plan.name, &origin, plan.text, Path::new("."), &settings)
         }
-        _ => Plan::load(path).map_err(Failure::usage),
+        _ => Plan::load(path, &settings),
     }
+    .map_err(Failure::usage)
 }
 
 /// `1 %`, `500 ns`

@@ -25,14 +25,15 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     }
     let dir = reopen(&args.dir)?;
     let stored = directory::load(&args.dir).map_err(Failure::usage)?;
-    let compared: Vec<&str> = stored.setup.judged().collect();
-    rules::fit(&args.rules, compared)?;
+    let (compared, baselines): (Vec<&str>, Vec<&str>) =
+        (stored.setup.judged().collect(), stored.setup.baselines().collect());
+    rules::fit(&args.rules, &compared, &baselines)?;
     let wanted = wanted(args, &stored)?;
     let outputs = make(stored, &args.rules, wanted)?;
     outputs.write(&dir)?;
     terminal::say(&outputs.text);
     outputs.say_rulings();
-    say_where(&args.dir);
+    say_where(&args.dir, false);
     Ok(outputs.exit)
 }
 
@@ -127,15 +128,22 @@ impl Outputs {
         self.rulings.iter().for_each(|line| terminal::note(line));
     }
 
+    /// `results.json`.
+    pub(crate) fn json(&self) -> String {
+        let bytes = self.files.iter().find(|(name, _)| *name == RESULTS).map(|(_, bytes)| bytes.as_slice());
+        String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned()
+    }
+
     /// Writes the files.
     pub(crate) fn write(&self, dir: &ResultsDir) -> Result<(), Failure> {
         self.files.iter().try_for_each(|(name, bytes)| dir.write(name, bytes).map_err(Failure::failed))
     }
 }
 
-/// The last line of standard output, always.
-pub(crate) fn say_where(dir: &Path) {
-    terminal::say(&format!("results: {}", dir.display()));
+/// The last line of standard output; of standard error where the other has JSON.
+pub(crate) fn say_where(dir: &Path, json: bool) {
+    let line = format!("results: {}", dir.display());
+    if json { terminal::note(&line) } else { terminal::say(&line) }
 }
 
 fn exit(results: &Results) -> Exit {

@@ -53,7 +53,7 @@ pub(crate) fn robots(args: &RobotsArgs) -> Result<Exit, Failure> {
     let record = run(&standalone, &plan, args, log.as_ref())?;
     terminal::say(&totals(&record, args.part.is_some()));
     if let Some(log) = &args.log {
-        super::report::say_where(log);
+        super::report::say_where(log, false);
     }
     if interrupted.load(Ordering::Relaxed) {
         return Ok(Exit::Interrupted);

@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::terminal::{self, Console};
 use crate::{Failure, rules, signals};
 use bakeoff_experiment::directory::{self, DirectoryError, ResultsDir, StoppedBy, Stored};
-use bakeoff_experiment::plan::{Extent, Plan};
+use bakeoff_experiment::plan::{Arm, Extent, Plan};
 use bakeoff_experiment::rule::Rule;
 use bakeoff_experiment::run::{Run, RunError};
 use bakeoff_units::{Clock, MonotonicClock};
@@ -29,16 +29,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     }
     match (&args.resume, &args.plan) {
         (None, Some(name)) if of_caches => caches::run(name, args, &interrupted),
-        (Some(dir), _) => resume(dir, args.output.quiet, &args.rules, &interrupted),
-        (None, Some(name)) => experiment(&chosen(name, args.full)?, &args.output, &args.rules, &interrupted),
+        (Some(dir), _) => resume(dir, &args.output, &args.rules, &interrupted),
+        (None, Some(name)) => experiment(&chosen(name, args)?, &args.output, &args.rules, &interrupted),
         (None, None) => Err(Failure::usage("give a plan; `bakeoff plans` lists those that are shipped")),
     }
 }
 
 /// The plan of this name, or the whole of it where it is a sample.
-fn chosen(name: &str, full: bool) -> Result<Plan, Failure> {
-    let plan = plans::find(name)?;
-    if !full {
+fn chosen(name: &str, args: &RunArgs) -> Result<Plan, Failure> {
+    let plan = plans::find(name, &args.set)?;
+    if !args.full {
         return Ok(plan);
     }
     plan.of_extent(Some(Extent::Full)).ok_or_else(|| {
@@ -65,10 +65,15 @@ pub(crate) fn experiment(
     let run = Run { plan, dir: &dir, began, clock, interrupted, quantiles };
     let result = run.start(&mut console);
     console.finish();
-    conclude(&dir, result, output.quiet, rules, interrupted)
+    conclude(&dir, result, output, rules, interrupted)
 }
 
-fn resume(path: &Path, quiet: bool, rules: &RuleArgs, interrupted: &AtomicBool) -> Result<Exit, Failure> {
+fn resume(
+    path: &Path,
+    output: &OutputArgs,
+    rules: &RuleArgs,
+    interrupted: &AtomicBool,
+) -> Result<Exit, Failure> {
     caches::refuse_directory(path, "cannot be gone on with: run it anew")?;
     let clock = MonotonicClock::new();
     let began = clock.now();
@@ -78,19 +83,22 @@ fn resume(path: &Path, quiet: bool, rules: &RuleArgs, interrupted: &AtomicBool) 
     fit(&plan, rules)?;
     if matches!(stored.stopped_by, StoppedBy::Verdicts | StoppedBy::Rounds) {
         terminal::note("the run is complete; nothing is measured");
-        return conclude(&dir, Ok(stored.stopped_by), quiet, rules, interrupted);
+        return conclude(&dir, Ok(stored.stopped_by), output, rules, interrupted);
     }
-    let mut console = Console::new(&plan.name, quiet);
+    let mut console = Console::new(&plan.name, output.quiet);
     let run = Run { plan: &plan, dir: &dir, began, clock, interrupted, quantiles: false };
     let result = run.resume(stored, &mut console);
     console.finish();
-    conclude(&dir, result, quiet, rules, interrupted)
+    conclude(&dir, result, output, rules, interrupted)
 }
 
 /// Whether the rules are about arms of the plan, before anything is measured.
-fn fit(plan: &Plan, rules: &RuleArgs) -> Result<(), Failure> {
-    let compared = plan.arms.iter().enumerate().filter(|(index, _)| !plan.baselines.is(*index));
-    rules::fit(rules, compared.map(|(_, arm)| arm.name.as_str()))
+fn fit<'p>(plan: &'p Plan, rules: &RuleArgs) -> Result<(), Failure> {
+    let arms = plan.arms.iter().enumerate();
+    let (baselines, compared): (Vec<_>, Vec<_>) = arms.partition(|(index, _)| plan.baselines.is(*index));
+    let names =
+        |arms: Vec<(usize, &'p Arm)>| arms.into_iter().map(|(_, arm)| arm.name.as_str()).collect::<Vec<_>>();
+    rules::fit(rules, &names(compared), &names(baselines))
 }
 
 /// The plan of a stored run, with its paths where they were, and as much of it as was begun.
@@ -109,13 +117,13 @@ fn stored_plan(path: &Path, stored: &Stored) -> Result<Plan, Failure> {
 fn conclude(
     dir: &ResultsDir,
     result: Result<StoppedBy, RunError>,
-    quiet: bool,
+    output: &OutputArgs,
     rules: &RuleArgs,
     interrupted: &AtomicBool,
 ) -> Result<Exit, Failure> {
     let interrupted = interrupted.load(Ordering::Relaxed);
     let failed = result.is_err() && !interrupted;
-    let reported = show(dir, quiet, rules, failed);
+    let reported = show(dir, output, rules, failed);
     let mut ending = match &reported {
         Ok(exit) => *exit,
         Err(failure) => failure.exit,
@@ -135,7 +143,7 @@ fn conclude(
     }
     // Who presses Ctrl-C does not ask what servers had printed.
     if dir.has_begun() || (dir.has_logs() && !interrupted) {
-        report::say_where(dir.path());
+        report::say_where(dir.path(), output.json);
     } else if dir.take_back() {
         let _ = std::fs::remove_dir(RESULTS); // if it is empty now
     }
@@ -143,7 +151,7 @@ fn conclude(
 }
 
 /// Prints the report and writes its files. Printed first: a full disk takes nothing from the reader.
-fn show(dir: &ResultsDir, quiet: bool, rules: &RuleArgs, failed: bool) -> Result<Exit, Failure> {
+fn show(dir: &ResultsDir, output: &OutputArgs, rules: &RuleArgs, failed: bool) -> Result<Exit, Failure> {
     if !dir.has_begun() {
         return Ok(Exit::Verdicts);
     }
@@ -152,11 +160,13 @@ fn show(dir: &ResultsDir, quiet: bool, rules: &RuleArgs, failed: bool) -> Result
         stored.stopped_by = StoppedBy::Failed; // a full disk does not take that either
     }
     let outputs = report::make(stored, rules, report::Files::Usual)?;
-    if !quiet {
+    if output.json {
+        terminal::say(&outputs.json());
+    } else if output.words() {
         terminal::say(&outputs.text);
     }
     outputs.write(dir)?;
-    if !quiet {
+    if output.words() {
         let of = |name: &str| dir.path().join(name).display().to_string();
         terminal::note(&format!("report: {}, of the plan {}", of("report.html"), of(directory::PLAN)));
     }

@@ -56,7 +56,11 @@ impl Sides<'_> {
         let headers = format!("headers = {}\n", list(&self.headers()));
         if let Some(log) = &self.work.log {
             let log = quoted_path(log);
-            return Ok(format!("[workload]\nkind = \"replay\"\nlog = {log}\ncompressible = true\n{headers}"));
+            let format = self.work.format.as_ref();
+            let format = format.map_or(String::new(), |format| format!("format = {}\n", quoted(format)));
+            return Ok(format!(
+                "[workload]\nkind = \"replay\"\nlog = {log}\n{format}compressible = true\n{headers}"
+            ));
         }
         let mut paths: Vec<String> = self.work.paths.clone();
         if paths.is_empty() && self.sides.iter().any(|side| is_url(side)) {

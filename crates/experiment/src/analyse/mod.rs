@@ -112,8 +112,11 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
     }
     let table = Table::read(setup, &stored.slices, Depth::Histograms)?;
     let series = &table.main;
-    let arms = arm::results(setup, &table, &stored.slices);
-    let comparisons = compare::all(setup, &table, &arms, stopped_by);
+    let mut arms = arm::results(setup, &table, &stored.slices);
+    let (comparisons, estimates) = compare::all(setup, &table, &arms, stopped_by);
+    for (arm, own) in estimates {
+        arms.entry(arm).and_modify(|arm| arm.estimates = own);
+    }
     let mut warnings = warnings::all(setup, &table, &comparisons);
     warnings.extend(bound::differ(setup, &arms));
     let used = stored.slices.iter();

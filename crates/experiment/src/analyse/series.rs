@@ -210,7 +210,7 @@ impl Column {
 
     /// The histogram that a quantile meter reads: merged, and round by round.
     pub(super) fn histogram(&self, meter: &Meter) -> (&Histogram, &[Buckets]) {
-        if meter.name.starts_with("service") {
+        if meter.is_of_service() {
             (&self.merged.service, &self.service)
         } else {
             (&self.merged.response, &self.response)

@@ -14,6 +14,7 @@ mod file;
 mod files;
 mod method;
 mod requests;
+mod set;
 
 pub use arm::{Arm, ArmCommand, ArmKind};
 pub use baselines::Baselines;
@@ -27,6 +28,7 @@ pub use method::{
 };
 
 pub use requests::{LoadClock, Population, RequestSource, RequestWork, Timed};
+pub use set::{Setting, changed};
 
 use bakeoff_stats::Margin;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
@@ -111,18 +113,33 @@ pub struct CommandWork {
 }
 
 impl Plan {
-    /// Reads and checks a plan file.
+    /// Reads and checks a plan file, with these values in place of its own.
     ///
     /// # Errors
     /// The file cannot be read, or is no plan.
-    pub fn load(path: &Path) -> Result<Self, PlanError> {
+    pub fn load(path: &Path, settings: &[Setting]) -> Result<Self, PlanError> {
         let text = std::fs::read_to_string(path)
             .map_err(|why| PlanError::Unreadable { path: path.display().to_string(), why })?;
         let name =
             path.file_stem().map_or_else(|| "plan".to_owned(), |stem| stem.to_string_lossy().into_owned());
         let base = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let base = std::path::absolute(base).unwrap_or_else(|_| base.to_owned());
-        Self::parse(&name, &path.display().to_string(), &text, &base)
+        Self::with(&name, &path.display().to_string(), &text, &base, settings)
+    }
+
+    /// Checks a plan's text with these values in place of its own.
+    ///
+    /// # Errors
+    /// As [`Plan::parse`], or a value has no place in the text.
+    pub fn with(
+        name: &str,
+        origin: &str,
+        text: &str,
+        base_dir: &Path,
+        settings: &[Setting],
+    ) -> Result<Self, PlanError> {
+        let (origin, text) = changed(origin, text, settings)?;
+        Self::parse(name, &origin, &text, base_dir)
     }
 
     /// Checks a plan's text. `origin` is what messages call it. Where it states a sample, this is the

@@ -136,6 +136,10 @@ pub struct ArmResult {
     /// Median over rounds of every meter that has a figure per slice; quantiles of the merged
     /// histograms. Keys are meter names.
     pub meters: BTreeMap<String, f64>,
+    /// The meters that have an interval of their own, at the level of the comparisons. Absolute bounds of `--fail-if` are
+    /// judged by them. Keys are meter names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub estimates: BTreeMap<String, OwnFigure>,
     /// TLS handshakes of its slices, where there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshakes: Option<HandshakeCounts>,
@@ -156,6 +160,17 @@ pub struct ArmResult {
     pub invalid: Option<String>,
     /// `webstone` workload: the figures that WebStone prints.
     pub webstone: Option<WebstoneFigures>,
+}
+
+/// A figure of one arm with its interval, in the meter's unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OwnFigure {
+    /// Trimmed mean over the rounds, of logarithms where all are above 0; of quantiles that of the merged histogram.
+    pub value: f64,
+    /// Low end.
+    pub low: f64,
+    /// High end.
+    pub high: f64,
 }
 
 /// A resource that was full.

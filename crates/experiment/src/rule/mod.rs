@@ -1,4 +1,4 @@
-//! Rules that end a build: `https: cost > 2%`.
+//! Rules that end a build: `https: cost > 2%`, `response_p99 > 20ms`.
 //!
 //! Cold, pure. Owns what a rule means and which of four things it comes to. A rule is judged by the
 //! end of the interval that is nearer to keeping it, so that noise never breaks it: `cost > 2%` is
@@ -9,7 +9,7 @@ mod parse;
 
 pub use parse::RuleError;
 
-use crate::results::{Comparison, Results};
+use crate::results::{ArmResult, Comparison, OwnFigure, Results};
 use bakeoff_meter::catalogue;
 use bakeoff_stats::{Amounts, Verdict};
 use std::fmt;
@@ -52,6 +52,8 @@ enum Bound {
     Points(f64),
     /// In the unit of a figure that is a time, ns.
     Time(f64),
+    /// The figure itself in the unit of its meter, and no change.
+    Is(f64),
 }
 
 /// Which number of an interval is compared.
@@ -107,37 +109,44 @@ impl Rule {
         catalogue::find(meter).is_some_and(|meter| meter.quantile.is_some())
     }
 
-    /// Whether there is such an arm among those that are compared.
+    /// Whether it is about figures themselves, so that a baseline has them, too.
+    fn is_absolute(&self) -> bool {
+        matches!(self.test, Test::Figure { bound: Bound::Is(_), .. })
+    }
+
+    /// Whether there is such an arm among those that it can be about: all that are compared, and baselines where it is about
+    /// figures themselves.
     ///
     /// # Errors
     /// There is none; with the near miss.
-    pub fn fits<'a>(&self, compared: impl IntoIterator<Item = &'a str>) -> Result<(), RuleError> {
-        let known: Vec<&str> = compared.into_iter().collect();
+    pub fn fits(&self, compared: &[&str], baselines: &[&str]) -> Result<(), RuleError> {
+        let baselines: &[&str] = if self.is_absolute() { baselines } else { &[] };
+        let known = [compared, baselines].concat();
         match &self.arm {
-            Some(arm) if !known.contains(&arm.as_str()) => Err(RuleError::no_arm(&self.text, arm, &known)),
+            Some(arm) if !known.contains(&arm.as_str()) => {
+                Err(RuleError::no_arm(&self.text, arm, &known, self.is_absolute()))
+            }
             _ => Ok(()),
         }
     }
 
     /// Judges every arm that the rule is about by the figures of a run.
     pub fn judge(&self, results: &Results) -> Ruling {
-        let is_meant = |row: &&Comparison| {
-            let is_noise_floor = row.arm.strip_suffix('\'') == Some(row.baseline.as_str());
-            row.primary && !is_noise_floor && self.arm.as_ref().is_none_or(|arm| *arm == row.arm)
+        let judged = match self.test {
+            Test::Figure { meter: Some(meter), end, order, bound: Bound::Is(bound) } => {
+                let arms = results.order.iter().filter_map(|name| results.arms.get_key_value(name));
+                // Seconds of baselines have no estimates of their own.
+                let is_meant = |name: &str| self.is_meant(name) && !name.ends_with('\'');
+                arms.filter(|(name, _)| is_meant(name))
+                    .map(|(name, arm)| (name.as_str(), by_value(arm, meter, end, order, bound)))
+                    .collect()
+            }
+            _ => self.judge_changes(results),
         };
-        let judged: Vec<(&str, Ruled, String)> = results
-            .comparisons
-            .iter()
-            .filter(is_meant)
-            .map(|primary| {
-                let (ruled, figures) = self.judge_arm(primary, results);
-                (primary.arm.as_str(), ruled, figures)
-            })
-            .collect();
-        let ruled = judged.iter().map(|(_, ruled, _)| *ruled).max().unwrap_or(Ruled::NotJudged);
-        let mut of_it = judged.iter().filter(|(_, other, _)| *other == ruled);
+        let ruled = judged.iter().map(|(_, (ruled, _))| *ruled).max().unwrap_or(Ruled::NotJudged);
+        let mut of_it = judged.iter().filter(|(_, (other, _))| *other == ruled);
         let mut named: Vec<String> =
-            of_it.by_ref().take(NAMED).map(|(arm, _, figures)| format!("{arm} {figures}")).collect();
+            of_it.by_ref().take(NAMED).map(|(arm, (_, figures))| format!("{arm} {figures}")).collect();
         let more = of_it.count();
         if more > 0 {
             named.push(format!("and {more} more"));
@@ -146,6 +155,20 @@ impl Rule {
             named.push("no arm was compared".to_owned());
         }
         Ruling { ruled, line: format!("{}: {}: {}", self.text, ruled.as_str(), named.join("; ")) }
+    }
+
+    fn is_meant(&self, arm: &str) -> bool {
+        self.arm.as_ref().is_none_or(|meant| meant == arm)
+    }
+
+    /// The arms that are compared, by how they differ.
+    fn judge_changes<'a>(&self, results: &'a Results) -> Vec<(&'a str, (Ruled, String))> {
+        let is_meant = |row: &&Comparison| {
+            let is_noise_floor = row.arm.strip_suffix('\'') == Some(row.baseline.as_str());
+            row.primary && !is_noise_floor && self.is_meant(&row.arm)
+        };
+        let meant = results.comparisons.iter().filter(is_meant);
+        meant.map(|primary| (primary.arm.as_str(), self.judge_arm(primary, results))).collect()
     }
 
     fn judge_arm(&self, primary: &Comparison, results: &Results) -> (Ruled, String) {
@@ -189,7 +212,7 @@ fn by_figure(row: &Comparison, end: End, order: Order, bound: Bound) -> (Ruled, 
         Bound::Time(_) if row.unit != "ns" => {
             return (Ruled::NotJudged, format!("has no time in {}: give the bound in percent", row.meter));
         }
-        Bound::Time(ns) => ((row.amount, row.amount_low, row.amount_high), ns),
+        Bound::Time(ns) | Bound::Is(ns) => ((row.amount, row.amount_low, row.amount_high), ns),
     };
     let (Some(effect), Some(low), Some(high)) = change else {
         return (Ruled::NotJudged, format!("has too few rounds for an interval ({})", row.rounds));
@@ -197,19 +220,47 @@ fn by_figure(row: &Comparison, end: End, order: Order, bound: Bound) -> (Ruled, 
     if matches!(row.verdict, Verdict::Invalid | Verdict::NoVerdict) {
         return (Ruled::NotJudged, format!("has a figure that must not be used: {}", row.sentence));
     }
+    (ruled(end, order, bound, [effect, low, high]), told(row, is_time, effect, low, high))
+}
+
+/// The figure of an arm by itself. How often something happened holds also where the arm is invalid, perhaps for that.
+fn by_value(arm: &ArmResult, meter: &str, end: End, order: Order, bound: f64) -> (Ruled, String) {
+    let is_count = catalogue::find(meter).is_some_and(|meter| meter.part_of.is_some());
+    if let Some(why) = arm.invalid.as_ref().filter(|_| !is_count) {
+        return (Ruled::NotJudged, format!("has a figure that must not be used: invalid: {why}"));
+    }
+    let Some(OwnFigure { value, low, high }) = arm.estimates.get(meter).copied() else {
+        return (Ruled::NotJudged, format!("has no {meter} with an interval: give it more rounds"));
+    };
+    let unit = catalogue::find(meter).map_or("", |meter| meter.unit.as_str());
+    let figure = match unit {
+        "share" => {
+            let [value, low, high] = [value, low, high].map(|share| signed(share).replace('+', ""));
+            format!("{value} % (CI {low}..{high} %)")
+        }
+        _ => {
+            let amounts = Amounts::between(value, low, high, value, unit);
+            let [at, from, to] = [value, low, high].map(|x| amounts.plain(x));
+            format!("{at}{unit} (CI {from}..{to}{unit})", unit = amounts.unit())
+        }
+    };
+    (ruled(end, order, bound, [value, low, high]), figure)
+}
+
+/// By which of estimate, low end and high end a bound is judged, and what it comes to.
+fn ruled(end: End, order: Order, bound: f64, [at, low, high]: [f64; 3]) -> Ruled {
     let (near, far) = match order {
         Order::Above | Order::AtLeast => (low, high),
         Order::Below | Order::AtMost => (high, low),
     };
-    let ruled = match end {
+    match end {
         End::Careful if order.holds(near, bound) => Ruled::Broken,
         End::Careful if order.holds(far, bound) => Ruled::Open,
         End::Low if order.holds(low, bound) => Ruled::Broken,
         End::High if order.holds(high, bound) => Ruled::Broken,
-        End::Estimate if order.holds(effect, bound) => Ruled::Broken,
+        End::Estimate if order.holds(at, bound) => Ruled::Broken,
         _ => Ruled::Held,
-    };
-    (ruled, told(row, is_time, effect, low, high))
+    }
 }
 
 /// `+2.60 % (CI +2.30..+2.90 %)`, `+2.6 us (CI +2.3..+2.9 us)`

@@ -1,10 +1,10 @@
-//! A rule as it is typed: `[ARM:] FIGURE[.low|.high|.estimate] > 2%`, or `[ARM:] verdict = costs`.
+//! A rule as it is typed: `[ARM:] FIGURE[.low|.high|.estimate] > 2%`, `[ARM:] METER > 20ms` or `[ARM:] verdict = costs`.
 
 use super::{Bound, End, Order, Rule, Test};
 use crate::plan::suggestion;
-use bakeoff_meter::{CATALOGUE, catalogue};
+use bakeoff_meter::{CATALOGUE, Meter, Unit, catalogue};
 use bakeoff_stats::Verdict;
-use bakeoff_units::Nanos;
+use bakeoff_units::{Bytes, BytesPerSecond, Nanos, PerSecond};
 use std::str::FromStr;
 
 /// Why a rule cannot be read.
@@ -16,8 +16,9 @@ pub struct RuleError {
 }
 
 impl RuleError {
-    pub(super) fn no_arm(rule: &str, arm: &str, known: &[&str]) -> Self {
-        let what = format!("no arm `{arm}` is compared; {}", suggestion(arm, known));
+    pub(super) fn no_arm(rule: &str, arm: &str, known: &[&str], is_absolute: bool) -> Self {
+        let what = if is_absolute { "measured" } else { "compared" };
+        let what = format!("no arm `{arm}` is {what}; {}", suggestion(arm, known));
         Self { rule: rule.to_owned(), what }
     }
 }
@@ -54,7 +55,9 @@ fn test(condition: &str) -> Result<Test, String> {
         return Err(format!("a figure is compared with `>`, `>=`, `<` or `<=`, not with `{rest}`"));
     };
     let (name, end) = end(figure);
-    Ok(Test::Figure { meter: meter(name)?, end, order, bound: read_bound(bound.trim())? })
+    let meter = meter(name)?;
+    let bound = read_bound(bound.trim(), meter)?;
+    Ok(Test::Figure { meter: meter.map(|meter| meter.name), end, order, bound })
 }
 
 fn verdict(rest: &str) -> Result<Test, String> {
@@ -80,11 +83,11 @@ fn end(figure: &str) -> (&str, End) {
         .unwrap_or((figure, End::Careful))
 }
 
-fn meter(name: &str) -> Result<Option<&'static str>, String> {
+fn meter(name: &str) -> Result<Option<&'static Meter>, String> {
     if name == "cost" {
         return Ok(None);
     }
-    catalogue::find(name).map(|meter| Some(meter.name)).ok_or_else(|| {
+    catalogue::find(name).map(Some).ok_or_else(|| {
         let known: Vec<&str> =
             ["cost", "verdict"].into_iter().chain(CATALOGUE.iter().map(|meter| meter.name)).collect();
         format!("`{name}` is no figure; {}", near(name, &known))
@@ -101,23 +104,59 @@ fn near(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// With its unit: whether a bare 2 is 2 % or 200 % would be anybody's guess.
-fn read_bound(bound: &str) -> Result<Bound, String> {
-    let percent = bound.strip_suffix('%').map(str::trim).and_then(|number| number.parse::<f64>().ok());
-    if let Some(number) = percent.filter(|number| number.is_finite()) {
+/// With its unit: whether a bare 2 is 2 % or 200 % would be anybody's guess. Of a named meter, what has no sign is the figure
+/// itself; `cost` is a change anyway.
+fn read_bound(bound: &str, meter: Option<&Meter>) -> Result<Bound, String> {
+    if let Some(number) = bound.strip_suffix('%').and_then(number) {
         return Ok(Bound::Share(number / 100.0));
     }
-    let points = bound.strip_suffix("points").or_else(|| bound.strip_suffix("point"));
     if let Some(number) =
-        points.and_then(|number| number.trim().parse::<f64>().ok()).filter(|n| n.is_finite())
+        bound.strip_suffix("points").or_else(|| bound.strip_suffix("point")).and_then(number)
     {
         return Ok(Bound::Points(number / 100.0));
     }
-    let (sign, size) = bound.strip_prefix('-').map_or((1.0, bound), |size| (-1.0, size.trim_start()));
-    size.parse::<Nanos>().map(|time| Bound::Time(sign * time.get() as f64)).map_err(|_| {
+    let signed =
+        [('-', -1.0), ('+', 1.0)].iter().find_map(|(c, sign)| Some((*sign, bound.strip_prefix(*c)?)));
+    let found = match (signed, meter) {
+        (None, Some(meter)) => absolute(meter.unit, bound).map(Bound::Is),
+        _ => {
+            let (sign, size) = signed.unwrap_or((1.0, bound));
+            absolute(Unit::Nanoseconds, size.trim_start()).map(|ns| Bound::Time(sign * ns))
+        }
+    };
+    found.ok_or_else(|| {
+        let itself = meter.map_or_else(String::new, |meter| {
+            format!("; {} itself is compared with {}", meter.name, example(meter.unit))
+        });
         format!(
-            "`{bound}` is no bound; give it in percent, such as `2%` or `-0.5%`, of a share in points, such as `-2 points`, \
-             or as a time more, such as `1.5us`"
+            "`{bound}` is no bound; give a change in percent, such as `2%` or `-0.5%`, of a share in points, such as `-2 points`, \
+             or as a time more, such as `+1.5us`{itself}"
         )
     })
+}
+
+/// A figure in the unit of its meter.
+fn absolute(unit: Unit, text: &str) -> Option<f64> {
+    match unit {
+        Unit::Nanoseconds => text.parse::<Nanos>().ok().map(|time| time.get() as f64),
+        Unit::PerSecond => text.parse::<PerSecond>().ok().map(PerSecond::get),
+        Unit::BytesPerSecond => text.parse::<BytesPerSecond>().ok().map(|speed| speed.get() as f64),
+        Unit::Bytes => text.parse::<Bytes>().ok().map(|size| size.get() as f64),
+        Unit::Count | Unit::Share => number(text),
+    }
+}
+
+const fn example(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Nanoseconds => "a time such as `20ms`",
+        Unit::PerSecond => "a rate such as `1000/s`",
+        Unit::BytesPerSecond => "a rate such as `10MB/s`",
+        Unit::Bytes => "a size such as `200MB`",
+        Unit::Count => "a number",
+        Unit::Share => "a share from 0 to 1, such as `0.01`",
+    }
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.trim().parse::<f64>().ok().filter(|number| number.is_finite())
 }

@@ -1,6 +1,7 @@
 //! Rules against made-up rows.
 
 use super::*;
+use std::collections::BTreeMap;
 
 fn row(arm: &str, meter: &str, primary: bool, figures: Option<[f64; 3]>, verdict: Verdict) -> Comparison {
     let at = |index: usize| figures.map(|figures| figures[index]);
@@ -32,8 +33,28 @@ fn results() -> Results {
             row("https", "replies_per_second", false, Some([-0.2, -0.1, -0.06]), Verdict::Costs),
             row("https", "errors", false, Some([0.001, 0.002, 0.003]), Verdict::Costs),
         ],
+        order: ["http", "http'", "https", "limit"].map(str::to_owned).to_vec(),
+        arms: [
+            arm("http", [9e6, 10e6, 11e6], [0.0, 0.0, 0.0], None),
+            arm("http'", [0.0; 3], [0.0; 3], None),
+            arm("https", [18e6, 19e6, 21e6], [1e-300, 0.001, 0.004], None),
+            arm("limit", [50e6, 60e6, 70e6], [0.2, 0.3, 0.4], Some("30 % of its requests failed")),
+        ]
+        .into(),
         ..Results::default()
     }
+}
+
+/// Response times and failures with their intervals.
+fn arm(name: &str, p99: [f64; 3], errors: [f64; 3], invalid: Option<&str>) -> (String, ArmResult) {
+    let of = |[low, value, high]: [f64; 3]| OwnFigure { value, low, high };
+    let mut estimates: BTreeMap<String, OwnFigure> =
+        [("response_p99", p99), ("errors", errors)].map(|(name, ends)| (name.to_owned(), of(ends))).into();
+    if name.ends_with('\'') {
+        estimates.clear();
+    }
+    let invalid = invalid.map(str::to_owned);
+    (name.to_owned(), ArmResult { estimates, invalid, ..ArmResult::default() })
 }
 
 fn ruled(rule: &str) -> Ruled {
@@ -61,6 +82,37 @@ fn a_rule_is_broken_by_the_end_that_breaks_it_last() {
     ] {
         assert_eq!(ruled(rule), expected, "{rule}");
     }
+}
+
+#[test]
+fn a_figure_itself_is_judged_by_the_same_end() {
+    for (rule, expected) in [
+        ("https: response_p99 > 17ms", Ruled::Broken),
+        ("https: response_p99 > 20ms", Ruled::Open),
+        ("https: response_p99 > 21ms", Ruled::Held),
+        ("https: response_p99 < 20ms", Ruled::Open),
+        ("https: response_p99.estimate < 20ms", Ruled::Broken),
+        ("http: response_p99 > 5ms", Ruled::Broken), // a baseline has figures, too
+        ("https: errors > 0", Ruled::Broken),
+        ("http: errors > 0", Ruled::Held),
+        ("https: errors > 0.002", Ruled::Open),
+        ("limit: response_p99 > 1ms", Ruled::NotJudged),
+        ("limit: errors > 0.1", Ruled::Broken), // it is invalid for just that
+        ("https: memory > 1GB", Ruled::NotJudged),
+        // With a sign it is a change, of which this run has none.
+        ("https: response_p99 > +1ms", Ruled::NotJudged),
+    ] {
+        assert_eq!(ruled(rule), expected, "{rule}");
+    }
+    let line = |rule: &str| rule.parse::<Rule>().unwrap().judge(&results()).line;
+    assert_eq!(
+        line("response_p99 > 5ms"),
+        "response_p99 > 5ms: BROKEN: http 10.0 ms (CI 9.0..11.0 ms); https 19.0 ms (CI 18.0..21.0 ms)"
+    );
+    assert_eq!(line("limit: errors > 0.1"), "limit: errors > 0.1: BROKEN: limit 30.0 % (CI 20.0..40.0 %)");
+    let rule: Rule = "htp: errors > 0".parse().unwrap();
+    let error = rule.fits(&["https"], &["http"]).unwrap_err().to_string();
+    assert!(error.contains("no arm `htp` is measured; did you mean `http`?"), "{error}");
 }
 
 #[test]
@@ -114,6 +166,9 @@ fn what_cannot_be_read_is_told_with_what_helps() {
         ("response_p9 > 2%", "did you mean `response_p9"),
         ("price > 2%", "`bakeoff meters`"),
         ("cost > 2", "in percent, such as `2%`"),
+        ("response_p99 > 20", "response_p99 itself is compared with a time such as `20ms`"),
+        ("errors > 5ms", "a share from 0 to 1"),
+        ("replies_per_second < 100ms", "a rate such as `1000/s`"),
         ("cost > 0.02x%", "`0.02x%` is no bound"),
         ("cost > inf%", "no bound"),
         ("verdict > costs", "`=` or `!=`"),
@@ -123,7 +178,7 @@ fn what_cannot_be_read_is_told_with_what_helps() {
         assert!(error.contains(word) && error.starts_with("the rule `"), "{rule}: {error}");
     }
     let rule: Rule = "htps: cost > 2%".parse().unwrap();
-    let error = rule.fits(["http", "https"]).unwrap_err().to_string();
+    let error = rule.fits(&["https"], &["http"]).unwrap_err().to_string();
     assert!(error.contains("no arm `htps` is compared; did you mean `https`?"), "{error}");
-    assert!(rule.fits(["htps"]).is_ok() && "cost > 1%".parse::<Rule>().unwrap().fits([]).is_ok());
+    assert!(rule.fits(&["htps"], &[]).is_ok() && "cost > 1%".parse::<Rule>().unwrap().fits(&[], &[]).is_ok());
 }

@@ -1,16 +1,18 @@
 //! The page of a bake-off of caches: charts against the rate, tables, the published figures.
 
 use super::chart::{Chart, Scale, Series};
-use super::page::{STYLE, typeset};
+use super::course::{Course, courses};
+use super::page::{STYLE, apart};
 use crate::caches::{
-    PRODUCTS, Table, by_rate, costs, extent, faults, handshakes, hit_ratios, hits_and_misses, in_gzip,
-    is_judged, pages, performance, phases, preparation, published,
+    FAULTS, PRODUCTS, Table, by_rate, costs, extent, faults, handshakes, hit_ratios, hits_and_misses,
+    in_gzip, is_judged, pages, performance, phases, preparation, published,
 };
 use crate::downtime::{LOSSES, TIMES, losses, times};
 use crate::passes::{PASSES, TWICE, baselines, noise, passes};
-use crate::{conformance, figures};
+use crate::together::{TOGETHER, together};
+use crate::{conformance, figures, words};
 use bakeoff_caches::conformance::{Conformance, FailedTest};
-use bakeoff_caches::records::End;
+use bakeoff_caches::records::{End, IntervalLine, RunRecord};
 use bakeoff_caches::results::{CutShort, Entrant, Point, Results};
 use bakeoff_experiment::results::Fact;
 use bakeoff_experiment::study::{self, Study};
@@ -20,8 +22,8 @@ use serde::Serialize;
 
 const TEMPLATE: &str = include_str!("../../assets/caches.html.j2");
 /// Above response times.
-const JUDGED: &str = "Response time from when a request was due, with its 95 % interval, and document hit ratio; requests that failed, where any did; the last column is the rule of 1999, and what of it did not hold";
-const NOT_JUDGED: &str = "Response time from when a request was due, with its 95 % interval, and document hit ratio; requests that failed, where any did";
+const JUDGED: &str = "Response time from when a request was due, with its 95 % interval, and document hit ratio; requests of that phase that failed, where any did; the last column is the rule of 1999, and what of it did not hold";
+const NOT_JUDGED: &str = "Response time from when a request was due, with its 95 % interval, and document hit ratio; requests of that phase that failed, where any did";
 /// Style classes of entrants.
 const KEYS: usize = 6;
 
@@ -36,7 +38,9 @@ struct View {
     partial: Option<String>,
     flags: Option<String>,
     entrants: Vec<Card>,
+    together: Option<Grid>,
     charts: Vec<Chart>,
+    courses: Vec<Course>,
     // Whether the rule of 1999 was judged.
     judged: bool,
     twice: Option<Twice>,
@@ -47,7 +51,7 @@ struct View {
     not_scaled: Vec<String>,
     differs: Vec<String>,
     warnings: Vec<String>,
-    facts: Vec<Fact>,
+    machine: Vec<Fact>,
     plan: String,
     // Ours, hence not escaped.
     style: Value,
@@ -61,8 +65,9 @@ struct Card {
     state: &'static str,
     glyph: &'static str,
     word: &'static str,
-    sentence: String,
-    version: String,
+    lead: String,
+    rest: String,
+    titled: String,
     config: Option<String>,
     preparation: Vec<String>,
     tables: Vec<Grid>,
@@ -72,6 +77,8 @@ struct Card {
 #[derive(Serialize)]
 struct Grid {
     caption: &'static str,
+    // So many columns after the first are numbers.
+    figures: usize,
     head: Vec<&'static str>,
     rows: Vec<Vec<String>>,
 }
@@ -117,20 +124,22 @@ struct Published {
 }
 
 /// The report as one HTML file; `plan` as it was run.
-pub fn caches_html(results: &Results, plan: &str) -> String {
+/// The runs and their intervals are what is drawn over time.
+pub fn caches_html(results: &Results, plan: &str, runs: &[RunRecord], intervals: &[IntervalLine]) -> String {
+    let courses = courses(results, runs, intervals);
     super::environment()
-        .render_str(TEMPLATE, Serde(View::of(results, plan)))
+        .render_str(TEMPLATE, Serde(View::of(results, plan, courses)))
         .expect("the template is a constant, and every name in it is a field of `View`")
 }
 
 impl View {
-    fn of(results: &Results, plan: &str) -> Self {
+    fn of(results: &Results, plan: &str, courses: Vec<Course>) -> Self {
         let study = published(results);
         Self {
             name: results.name.clone(),
             title: results.title.clone(),
             extent: extent(results),
-            started: results.started.clone(),
+            started: words::moment(&results.started),
             bakeoff: results.bakeoff.clone(),
             partial: (results.ended != End::Complete).then(|| results.ended.to_string()),
             flags: crate::caches::flags(results),
@@ -140,7 +149,9 @@ impl View {
                 .enumerate()
                 .map(|(at, entrant)| Card::of(at, entrant))
                 .collect(),
+            together: together(results).map(|table| grid(TOGETHER, table)),
             charts: charts(results, study.as_ref()),
+            courses,
             judged: is_judged(results.entrants.iter().flat_map(|entrant| &entrant.points)),
             twice: noise(results)
                 .zip(baselines(results))
@@ -152,23 +163,19 @@ impl View {
             not_scaled: results.not_scaled.clone(),
             differs: results.differs.clone(),
             warnings: results.warnings.clone(),
-            facts: results.facts.clone(),
+            machine: results.facts.clone(),
             plan: plan.to_owned(),
             style: Value::from_safe_string(STYLE.to_owned()),
         }
     }
 }
 
-fn key(at: usize) -> String {
+pub(super) fn key(at: usize) -> String {
     format!("arm-{}", at % KEYS)
 }
 
 fn grid(caption: &'static str, table: Table) -> Grid {
-    Grid {
-        caption,
-        head: table.head,
-        rows: table.rows.iter().map(|row| row.iter().map(|cell| typeset(cell)).collect()).collect(),
-    }
+    Grid { caption, figures: table.head.len() - 1, head: table.head, rows: table.rows }
 }
 
 impl Examined {
@@ -207,9 +214,9 @@ impl Card {
             let judged = is_judged(entrant.points.iter());
             tables.push(grid(if judged { JUDGED } else { NOT_JUDGED }, performance(entrant)));
             tables.extend(passes(entrant).map(|passes| grid(PASSES, passes)));
-            tables.extend(hit_ratios(entrant).map(|ratios| grid("Hit ratios: as the robots saw them, as the origin's count says, by bytes, what the workload offered; and of caches that are simulated on the same requests: endless, LRU and Belady's with the room of the store", ratios)));
+            tables.extend(hit_ratios(entrant).map(|ratios| grid("Hit ratios: as the robots saw them, as the origin's count says, by bytes, what the workload offered; and of caches that are simulated on the same requests: endless, and LRU, S3-FIFO and Belady's with the room of the store, all of which have an object when its fetch has ended", ratios)));
             tables.extend(hits_and_misses(entrant).map(|times| {
-                grid("Mean response times of hits and of misses, with their 95 % intervals", times)
+                grid("Mean response times of hits and of misses, with their 95 % intervals, and what half, 99 in a hundred and 999 in a thousand of them do not exceed", times)
             }));
             tables.extend(pages(entrant).map(|pages| grid("Pages without a failure, and objects of one; time from when a page's first request was due to the last byte of all it embeds, with the mean's 95 % interval; pages with a failure", pages)));
             tables.extend(in_gzip(entrant).map(|gzip| grid("Good replies to basic requests of robots that accept gzip, about objects that exist in it, and how many of them came in gzip", gzip)));
@@ -221,8 +228,9 @@ impl Card {
         }
         let wrong = faults(entrant);
         if !wrong.rows.is_empty() {
-            tables.push(grid("Faults and failures", wrong));
+            tables.push(Grid { figures: 2, ..grid(FAULTS, wrong) });
         }
+        let (lead, rest) = apart(&entrant.sentence, word);
         let firsts = entrant.faults.iter().chain(&entrant.errors);
         let first = |fault: &bakeoff_caches::results::Fault| {
             Some(First { label: fault.label.clone(), text: fault.first.clone()? })
@@ -233,8 +241,12 @@ impl Card {
             state,
             glyph,
             word,
-            sentence: entrant.sentence.clone(),
-            version: entrant.version.clone().unwrap_or_default(),
+            lead: lead.to_owned(),
+            rest: rest.to_owned(),
+            titled: match crate::caches::version(entrant) {
+                Some(version) => format!("{} {version}", entrant.name),
+                None => entrant.name.clone(),
+            },
             config: entrant.config.clone(),
             preparation: preparation(entrant),
             tables,

@@ -2,17 +2,27 @@
 //!
 //! Knows nothing of what it draws. All coordinates are in the units of the view box.
 
-use super::page::typeset;
 use crate::figures;
 use serde::Serialize;
 
 /// The view box, and the room for the axes in it.
-const WIDTH: f64 = 560.0;
-const HEIGHT: f64 = 230.0;
+const WIDTH: f64 = 420.0;
+const HEIGHT: f64 = 220.0;
 const LEFT: f64 = 64.0;
-const RIGHT: f64 = 12.0;
+const RIGHT: f64 = 26.0;
 const TOP: f64 = 10.0;
-const BOTTOM: f64 = 34.0;
+const BOTTOM: f64 = 30.0;
+/// What a character of a label takes, the widest there is.
+const CHARACTER: f64 = 8.0;
+
+/// So many points of a line are dots, each with its figures; more are a line.
+const DOTS: usize = 40;
+/// Points of a line over time; of a longer run each is the mean of several.
+const POINTS: usize = 150;
+/// Steps of a scale of time, seconds.
+const TIMES: [f64; 15] = [
+    1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_200.0, 1_800.0, 3_600.0, 7_200.0, 21_600.0,
+];
 
 /// One line to be drawn.
 pub(super) struct Series {
@@ -67,6 +77,8 @@ struct Stripe {
 struct Line {
     key: String,
     dashed: bool,
+    label: String,
+    dotted: bool,
     path: String,
     dots: Vec<Dot>,
 }
@@ -89,11 +101,41 @@ pub(super) enum Scale {
 }
 
 impl Chart {
-    /// `unit` as in [`figures::value`]; `None` when there is nothing to draw.
+    /// Against the rate. `unit` as in [`figures::value`]; `None` when there is nothing to draw.
     pub(super) fn of(
         caption: &str,
         unit: &str,
         scale: Scale,
+        series: Vec<Series>,
+        marks: Vec<Mark>,
+    ) -> Option<Self> {
+        Self::across(
+            &|most| linear(most * 1.02),
+            &|rate| figures::value("1/s", rate),
+            caption,
+            (unit, scale),
+            series,
+            marks,
+        )
+    }
+
+    /// Against the time, in seconds since something began.
+    pub(super) fn over_time(caption: &str, unit: &str, mut series: Vec<Series>) -> Option<Self> {
+        for one in &mut series {
+            let mean = |group: &[(f64, f64, bool)], of: fn(&(f64, f64, bool)) -> f64| {
+                group.iter().map(of).sum::<f64>() / group.len() as f64
+            };
+            let point = |group: &[(f64, f64, bool)]| (mean(group, |p| p.0), mean(group, |p| p.1), true);
+            one.points = one.points.chunks(one.points.len().div_ceil(POINTS).max(1)).map(point).collect();
+        }
+        Self::across(&times, &clock, caption, (unit, Scale::Linear), series, Vec::new())
+    }
+
+    fn across(
+        axis: &dyn Fn(f64) -> Axis,
+        place: &dyn Fn(f64) -> String,
+        caption: &str,
+        (unit, scale): (&str, Scale),
         series: Vec<Series>,
         marks: Vec<Mark>,
     ) -> Option<Self> {
@@ -104,14 +146,16 @@ impl Chart {
         if most <= 0.0 || high <= 0.0 {
             return None;
         }
-        let across = linear(most * 1.02);
+        let across = axis(most);
         let up = match scale {
             Scale::Linear => linear(high),
             Scale::Logarithmic => decades(low, high),
         };
         let x = |rate: f64| round(LEFT + across.share(rate) * (WIDTH - LEFT - RIGHT));
         let y = |figure: f64| round(HEIGHT - BOTTOM - up.share(figure) * (HEIGHT - TOP - BOTTOM));
-        let label = |unit: &str, figure: f64| typeset(&figures::value(unit, figure));
+        let label = |figure: f64| figures::value(unit, figure);
+        // What is nothing has no unit.
+        let at_tick = |figure: f64, said: String| if figure == 0.0 { "0".to_owned() } else { said };
         let stripe = |mark: &Mark| Stripe {
             key: mark.key.clone(),
             at: x(mark.at),
@@ -124,14 +168,16 @@ impl Chart {
                 .iter()
                 .filter(|(_, figure, _)| drawn(*figure))
                 .map(|(rate, figure, filled)| {
-                    let title = format!("{} at {}: {}", one.label, label("1/s", *rate), label(unit, *figure));
+                    let title = format!("{} at {}: {}", one.label, place(*rate), label(*figure));
                     Dot { x: x(*rate), y: y(*figure), filled: *filled, title }
                 })
                 .collect();
             let path = dots.iter().map(|dot| format!("{},{}", dot.x, dot.y)).collect::<Vec<_>>().join(" ");
-            Line { key: one.key.clone(), dashed: one.dashed, path, dots }
+            let dotted = dots.len() <= DOTS;
+            Line { key: one.key.clone(), dashed: one.dashed, label: one.label.clone(), dotted, path, dots }
         };
-        let tick = |at: f64, unit: &str, figure: &f64| Tick { at, label: label(unit, *figure) };
+        let up_tick = |figure: &f64| Tick { at: y(*figure), label: at_tick(*figure, label(*figure)) };
+        let across_tick = |at: &f64| Tick { at: x(*at), label: at_tick(*at, place(*at)) };
         Some(Self {
             caption: caption.to_owned(),
             width: WIDTH,
@@ -140,8 +186,8 @@ impl Chart {
             right: WIDTH - RIGHT,
             top: TOP,
             bottom: HEIGHT - BOTTOM,
-            across: across.ticks.iter().map(|rate| tick(x(*rate), "1/s", rate)).collect(),
-            up: up.ticks.iter().map(|figure| tick(y(*figure), unit, figure)).collect(),
+            across: thinned(across.ticks.iter().map(across_tick).collect()),
+            up: up.ticks.iter().map(up_tick).collect(),
             marks: marks.iter().map(stripe).collect(),
             lines: series.iter().map(line).collect(),
         })
@@ -164,6 +210,32 @@ impl Axis {
             false => (figure - self.low) / (self.high - self.low),
         }
     }
+}
+
+/// Labels side by side, as many as have room: every one, every second, ...
+fn thinned(ticks: Vec<Tick>) -> Vec<Tick> {
+    let longest = ticks.iter().map(|tick| tick.label.chars().count()).max().unwrap_or(0);
+    let room = (WIDTH - LEFT - RIGHT) / ticks.len().saturating_sub(1).max(1) as f64;
+    let step = ((longest as f64 + 1.0) * CHARACTER / room).ceil().max(1.0) as usize;
+    ticks.into_iter().step_by(step).collect()
+}
+
+/// `2:05`, `1:02:05`
+fn clock(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    let (hours, minutes, seconds) = (whole / 3600, whole / 60 % 60, whole % 60);
+    match hours {
+        0 => format!("{minutes}:{seconds:02}"),
+        hours => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
+}
+
+/// From 0 to at least so many seconds.
+fn times(most: f64) -> Axis {
+    let step = TIMES.into_iter().find(|step| most / step <= 6.0).unwrap_or(most);
+    let count = (most / step).floor() as u32;
+    let ticks = (0..=count).map(|n| f64::from(n) * step).collect();
+    Axis { low: 0.0, high: most, logarithmic: false, ticks }
 }
 
 /// From 0 to at least `most`, in steps of 1, 2 or 5.
@@ -199,6 +271,18 @@ mod tests {
         assert_eq!(decades(3e5, 2e7).ticks, [1e5, 1e6, 1e7, 1e8]);
         assert_eq!(decades(1e6, 1e6).ticks, [1e6, 1e7]);
         assert_eq!((linear(7.0).share(4.0), decades(3e5, 2e7).share(1e8)), (0.5, 1.0));
+    }
+
+    #[test]
+    fn a_scale_of_time_reads_as_a_clock_and_labels_have_room() {
+        assert_eq!(
+            (clock(0.0), clock(125.0), clock(3_725.0)),
+            ("0:00".into(), "2:05".into(), "1:02:05".into())
+        );
+        assert_eq!(times(95.0).ticks, [0.0, 20.0, 40.0, 60.0, 80.0]);
+        let tick = |n: u32| Tick { at: f64::from(n), label: format!("{n}00000/s") };
+        let kept: Vec<f64> = thinned((1..=6).map(tick).collect()).iter().map(|tick| tick.at).collect();
+        assert_eq!(kept, [1.0, 3.0, 5.0]);
     }
 
     #[test]

@@ -2,9 +2,9 @@
 //!
 //! Positions are percent of the drawing's width, so that text keeps its size on every screen. When
 //! one arm costs so much that the margin is a hair's breadth, a second panel shows what lies near
-//! zero.
+//! zero. Where one arm costs several times as much as another, steps of the scale are factors.
 
-use super::page::{key, state, typeset};
+use super::page::{key, state};
 use crate::figures::{self, Change};
 use crate::reading::Reading;
 use bakeoff_experiment::results::{Comparison, StratumSetup};
@@ -13,9 +13,14 @@ use serde::Serialize;
 
 /// Below this share of the width the margin is not seen.
 const MARGIN_SEEN: f64 = 0.04;
+/// From so many times the least on, a scale of equal steps would flatten all but the dearest.
+const FACTORS_FROM: f64 = 6.0;
 /// Half-width of the second panel, in margins: at least, and the farthest that counts as near.
 const NEAR_AT_LEAST: f64 = 3.0;
 const NEAR_AT_MOST: f64 = 15.0;
+
+/// Labels of a scale that a phone has room for.
+const MOST_TICKS: usize = 6;
 
 /// Characters of a name: the column's least and most.
 const MIN_NAME: usize = 14;
@@ -32,6 +37,13 @@ pub(super) struct Panel {
     band_width: f64,
     ticks: Vec<Tick>,
     rows: Vec<Row>,
+    factors: bool,
+}
+
+impl Panel {
+    pub(super) const fn has_factors(&self) -> bool {
+        self.factors
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -58,18 +70,26 @@ struct Row {
     struck: bool,
 }
 
-/// A scale in fractions.
+/// A scale in fractions; its steps are equal amounts, or equal factors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Scale {
     low: f64,
     high: f64,
+    factors: bool,
 }
 
 impl Scale {
+    const fn linear(low: f64, high: f64) -> Self {
+        Self { low, high, factors: false }
+    }
+
     /// Percent of the width, cut at the edges.
     fn at(self, x: f64) -> f64 {
-        let place = (x - self.low) / (self.high - self.low) * 100.0;
-        (place.clamp(0.0, 100.0) * 100.0).round() / 100.0
+        let place = match self.factors {
+            true => (x.ln_1p() - self.low.ln_1p()) / (self.high.ln_1p() - self.low.ln_1p()),
+            false => (x - self.low) / self.width(),
+        };
+        ((place * 100.0).clamp(0.0, 100.0) * 100.0).round() / 100.0
     }
 
     fn width(self) -> f64 {
@@ -96,7 +116,7 @@ fn panels_of(reading: &Reading<'_>, rows: &[&Comparison], caption: &str) -> Vec<
     let margin = reading.bundle.results.margin.abs();
     let Some(whole) = covering(rows, margin) else { return Vec::new() };
     let mut panels = vec![panel(reading, rows, whole, margin, caption)];
-    let squeezed = 2.0 * margin < MARGIN_SEEN * whole.width();
+    let squeezed = whole.at(margin) - whole.at(-margin) < MARGIN_SEEN * 100.0;
     if let Some(near) = near_zero(rows, margin).filter(|near| squeezed && near.width() < whole.width() / 2.0)
     {
         panels.push(panel(reading, rows, near, margin, "The same near zero"));
@@ -117,8 +137,13 @@ fn covering(rows: &[&Comparison], margin: f64) -> Option<Scale> {
     }
     let low = spans.iter().map(|s| s.0).fold(-1.5 * margin, f64::min);
     let high = spans.iter().map(|s| s.1).fold(1.5 * margin, f64::max);
+    // A change of -100 % and below has no logarithm: an amount may be no share.
+    if low > -0.99 && (1.0 + high) / (1.0 + low) > FACTORS_FROM {
+        let room = ((1.0 + high) / (1.0 + low)).powf(0.04);
+        return Some(Scale { low: (1.0 + low) / room - 1.0, high: (1.0 + high) * room - 1.0, factors: true });
+    }
     let room = (high - low).max(1e-6) * 0.04;
-    Some(Scale { low: low - room, high: high + room })
+    Some(Scale::linear(low - room, high + room))
 }
 
 /// Symmetric about zero, wide enough for every interval that lies near it.
@@ -128,7 +153,7 @@ fn near_zero(rows: &[&Comparison], margin: f64) -> Option<Scale> {
         .filter(|reach| *reach <= NEAR_AT_MOST * margin)
         .fold(None, |most: Option<f64>, reach| Some(most.map_or(reach, |most| most.max(reach))))?;
     let reach = (widest * 1.08).max(NEAR_AT_LEAST * margin);
-    Some(Scale { low: -reach, high: reach })
+    Some(Scale::linear(-reach, reach))
 }
 
 fn panel(reading: &Reading<'_>, rows: &[&Comparison], scale: Scale, margin: f64, caption: &str) -> Panel {
@@ -139,6 +164,7 @@ fn panel(reading: &Reading<'_>, rows: &[&Comparison], scale: Scale, margin: f64,
         band_from: scale.at(-margin),
         band_width: scale.at(margin) - scale.at(-margin),
         ticks: ticks(scale),
+        factors: scale.factors,
         rows: rows.iter().filter_map(|c| row(reading, c, scale)).collect(),
     }
 }
@@ -159,21 +185,34 @@ fn row(reading: &Reading<'_>, c: &Comparison, scale: Scale) -> Option<Row> {
         shown: (scale.low..=scale.high).contains(&effect),
         beyond_low: low < scale.low,
         beyond_high: high > scale.high,
-        effect: typeset(&change.effect),
-        interval: typeset(&change.interval),
+        effect: change.effect,
+        interval: change.interval,
         struck: c.verdict == Verdict::Invalid,
     })
 }
 
 /// Some five round numbers inside the scale.
 fn ticks(scale: Scale) -> Vec<Tick> {
+    if scale.factors {
+        return factors(scale);
+    }
     let step = round_step(scale.width() / 5.0);
     let (first, last) = ((scale.low / step).ceil() as i64, (scale.high / step).floor() as i64);
     let tick = |n: i64| {
         let x = n as f64 * step;
-        Tick { at: scale.at(x), label: typeset(&figures::percent(x)) }
+        Tick { at: scale.at(x), label: figures::percent(x) }
     };
     (first..=last).map(tick).collect()
+}
+
+/// Round factors inside the scale, thinned until they have room; no change stays.
+fn factors(scale: Scale) -> Vec<Tick> {
+    let (low, high) = ((1.0 + scale.low).log10().floor() as i32, (1.0 + scale.high).log10().ceil() as i32);
+    let all = (low..=high).flat_map(|power| [1.0, 2.0, 5.0].map(|n| n * 10_f64.powi(power)));
+    let inside: Vec<f64> = all.filter(|x| (scale.low..=scale.high).contains(&(x - 1.0))).collect();
+    let is_tenfold = |x: f64| (x.log10() - x.log10().round()).abs() < 1e-9;
+    let kept = inside.iter().filter(|x| inside.len() <= MOST_TICKS || is_tenfold(**x));
+    kept.map(|x| Tick { at: scale.at(x - 1.0), label: format!("{x} x") }).collect()
 }
 
 /// 1, 2 or 5 times a power of ten, at least `rough`.
@@ -190,14 +229,23 @@ mod tests {
     #[test]
     fn ticks_are_round_numbers_inside_the_scale() {
         let labels: Vec<String> =
-            ticks(Scale { low: -0.06, high: 1.6 }).into_iter().map(|tick| tick.label).collect();
+            ticks(Scale::linear(-0.06, 1.6)).into_iter().map(|tick| tick.label).collect();
         assert_eq!(labels, ["0 %", "+50 %", "+100 %", "+150 %"]);
         assert_eq!(round_step(0.004), 0.005);
     }
 
     #[test]
     fn places_beyond_the_scale_are_cut_at_its_edge() {
-        let scale = Scale { low: -1.0, high: 1.0 };
+        let scale = Scale::linear(-1.0, 1.0);
         assert_eq!((scale.at(0.0), scale.at(5.0), scale.at(-5.0)), (50.0, 100.0, 0.0));
+    }
+
+    #[test]
+    fn one_dear_arm_does_not_flatten_the_others() {
+        let scale = Scale { low: -0.9, high: 440.0, factors: true };
+        let labels: Vec<String> = ticks(scale).into_iter().map(|tick| tick.label).collect();
+        assert_eq!(labels, ["0.1 x", "1 x", "10 x", "100 x"]);
+        assert!(scale.at(0.5) - scale.at(0.0) > 4.0, "half as much again is seen");
+        assert!(Scale::linear(-0.9, 440.0).at(0.5) - Scale::linear(-0.9, 440.0).at(0.0) < 0.2);
     }
 }

@@ -1,10 +1,12 @@
 //! What the template shows, in its order.
 
+use super::bars::{self, Bars};
+use super::chart::Chart;
 use super::forest::{self, Panel};
 use super::study::Beside;
 use super::tables::{self, Group, Matrix};
 use super::{curves::Curves, peak::View, plots};
-use crate::figures::{self, Change};
+use crate::figures;
 use crate::reading::Reading;
 use crate::sections::{self, Section};
 use crate::{Bundle, peak, words};
@@ -38,9 +40,11 @@ pub(super) struct Page {
     partial: bool,
     unreadable: usize,
     peak: Option<View>,
-    beside_verdicts: Vec<String>,
     verdicts: Vec<Card>,
+    bars: Vec<Bars>,
+    over_time: Option<Chart>,
     forest: Vec<Panel>,
+    has_factors: bool,
     has_differences: bool,
     has_curves: bool,
     has_shift: bool,
@@ -78,10 +82,8 @@ struct Card {
     state: &'static str,
     glyph: &'static str,
     word: String,
-    sentence: String,
-    effect: String,
-    interval: String,
-    struck: bool,
+    lead: String,
+    rest: String,
     facts: Vec<String>,
 }
 
@@ -90,6 +92,7 @@ impl Page {
         let reading = Reading::of(bundle);
         let curves = Curves::of(bundle);
         let data = plots::Data::of(&reading, &curves);
+        let forest = forest::panels(&reading);
         let (results, setup) = (&bundle.results, &bundle.setup);
         let level = results.comparisons.iter().find(|c| c.primary).map_or(setup.level, |c| c.level);
         Self {
@@ -98,7 +101,7 @@ impl Page {
                 .as_ref()
                 .map_or_else(|| words::title(&reading), |_| peak::title(&results.order)),
             name: results.name.clone(),
-            started: results.started.clone(),
+            started: words::moment(&results.started),
             extent: match &results.peak {
                 Some(peak) => peak::extent(results, peak),
                 None => words::extent(results),
@@ -114,9 +117,11 @@ impl Page {
             partial: words::is_partial(results),
             unreadable: curves.unreadable,
             peak: results.peak.as_ref().map(|peak| View::of(&reading, peak)),
-            beside_verdicts: reading.beside_verdicts().map(str::to_owned).collect(),
             verdicts: reading.judged().filter_map(|arm| Card::of(&reading, arm)).collect(),
-            forest: forest::panels(&reading),
+            bars: bars::of(&reading),
+            over_time: plots::over_time(&reading),
+            has_factors: forest.iter().any(Panel::has_factors),
+            forest,
             has_differences: data.has_differences(),
             has_curves: data.has_curves(),
             has_shift: data.has_shift(),
@@ -156,75 +161,48 @@ fn one_or(reading: &Reading<'_>, mark: &str, several: &str) -> String {
 }
 
 impl Card {
+    /// `None` for an arm of which nothing is known.
     fn of(reading: &Reading<'_>, arm: &str) -> Option<Self> {
-        let Some(comparison) = reading.primary(arm) else {
-            return Some(Self::without_figures(reading, arm, reading.invalid(arm)?));
+        let comparison = reading.primary(arm);
+        let verdict = comparison.map_or(Verdict::Invalid, |c| c.verdict);
+        let is_floor = reading.is_twin(arm) && verdict != Verdict::Invalid;
+        let sentence = match comparison {
+            Some(comparison) if reading.is_twin(arm) => words::noise_floor(comparison),
+            Some(comparison) => words::headline(comparison),
+            None => reading.invalid(arm)?.to_owned(),
         };
-        // The amount first; the share stands in the small print, and in the sentence.
-        let change = Change::amount(comparison);
-        let twin = reading.is_twin(arm);
-        let floor = twin && comparison.verdict != Verdict::Invalid;
-        Some(Self {
-            arm: arm.to_owned(),
-            key: key(reading, arm),
-            state: if floor { "floor" } else { state(comparison.verdict) },
-            glyph: if floor { "\u{2248}" } else { glyph(comparison.verdict) },
-            word: if floor { "noise floor".to_owned() } else { words::verdict(comparison.verdict) },
-            sentence: if twin { words::noise_floor(comparison) } else { words::headline(comparison) },
-            effect: shown(&change.effect),
-            interval: shown(&change.interval),
-            struck: comparison.verdict == Verdict::Invalid,
-            facts: if comparison.rounds == 0 { Vec::new() } else { facts(reading, comparison) },
-        })
-    }
-
-    fn without_figures(reading: &Reading<'_>, arm: &str, reason: &str) -> Self {
-        Self {
-            arm: arm.to_owned(),
-            key: key(reading, arm),
-            state: state(Verdict::Invalid),
-            glyph: glyph(Verdict::Invalid),
-            word: words::verdict(Verdict::Invalid),
-            sentence: format!("invalid: {reason}"),
-            effect: String::new(),
-            interval: String::new(),
-            struck: true,
-            facts: Vec::new(),
-        }
+        let (state, glyph, word) = match is_floor {
+            true => ("floor", "\u{2248}", "noise floor".to_owned()),
+            false => (state(verdict), glyph(verdict), words::verdict(verdict)),
+        };
+        let (lead, rest) = apart(&sentence, &word);
+        let (lead, rest) = (lead.to_owned(), rest.to_owned());
+        let facts = comparison.map_or_else(Vec::new, facts);
+        Some(Self { arm: arm.to_owned(), key: key(reading, arm), state, glyph, word, lead, rest, facts })
     }
 }
 
-/// The small print of a verdict: what it was in figures, and how much these rounds could tell.
-fn facts(reading: &Reading<'_>, c: &Comparison) -> Vec<String> {
-    let value = |x: f64| typeset(&figures::value(&c.unit, x));
-    let noun = words::noun(reading.kind(), &c.meter);
-    let share = Change::of(c);
-    let mut facts = vec![
-        format!("{} {noun} against {}", value(c.value), value(c.baseline_value)),
-        format!("{} ({})", typeset(&share.effect), typeset(&share.interval)),
-    ];
-    facts.extend((!c.beside.is_empty()).then(|| typeset(&c.beside)));
-    facts.push(format!("{} rounds", figures::count(c.rounds.into())));
-    if figures::times_noise(c).is_some() {
-        facts.push(format!("{} times the noise", figures::times_noise_text(c)));
-    }
-    if let Some(seen) = c.smallest_detectable {
-        facts.push(format!("smallest visible effect {}", figures::share(seen)));
-    }
+/// What a sentence comes to, and how that is known: told in two sizes. The word beside it is not said again.
+pub(super) fn apart<'s>(sentence: &'s str, word: &str) -> (&'s str, &'s str) {
+    let said =
+        sentence.trim_start_matches("the ").strip_prefix(word).and_then(|rest| rest.strip_prefix(": "));
+    let said = said.unwrap_or(sentence);
+    let ends = [": ", "; "].into_iter().filter_map(|end| said.find(end)).min();
+    ends.map_or((said, ""), |end| (&said[..end], &said[end + 2..]))
+}
+
+/// What belongs beside a verdict and is in no sentence.
+fn facts(c: &Comparison) -> Vec<String> {
+    let mut facts: Vec<String> = (!c.beside.is_empty()).then(|| c.beside.clone()).into_iter().collect();
     if c.heavy_tails {
         facts.push("heavy tails: Hodges\u{2013}Lehmann estimate".to_owned());
     }
     if let (Some(sums), Some(low), Some(high)) = (c.ratio_of_sums, c.low, c.high)
         && !(low..=high).contains(&sums)
     {
-        facts.push(format!("ratio of all sums {}, outside the interval", typeset(&figures::percent(sums))));
+        facts.push(format!("ratio of all sums {}, outside the interval", figures::percent(sums)));
     }
     facts
-}
-
-/// A figure in large type: nothing where there is none.
-fn shown(figure: &str) -> String {
-    if figure == figures::NONE { String::new() } else { typeset(figure) }
 }
 
 /// Style class of an arm: its colour everywhere on the page.
@@ -260,28 +238,19 @@ pub(super) fn glyph(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Our own figures with the signs that paper has: minus, micro, and a range in words.
-pub(super) fn typeset(figure: &str) -> String {
-    let text = figure.replace("..", " to ").replace(" us", " \u{b5}s");
-    let mut set = String::with_capacity(text.len() + 4);
-    let mut last = ' ';
-    for c in text.chars() {
-        let sign = c == '-' && !last.is_alphanumeric() && text.len() > 1;
-        set.push(if sign { '\u{2212}' } else { c });
-        last = c;
-    }
-    set
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_typeset_and_hyphens_kept() {
-        assert_eq!(typeset("-0.3..+1.2 %"), "\u{2212}0.3 to +1.2 %");
-        assert_eq!(typeset("13 us"), "13 \u{b5}s");
-        assert_eq!(typeset("x-forwarded"), "x-forwarded");
-        assert_eq!(typeset("-"), "-");
+    fn a_sentence_leads_with_what_it_comes_to_and_never_says_its_word_twice() {
+        let said =
+            "costs 82 us CPU per request more than http (55..110): +80 % of http's 103 us; 11 s, 10 rounds";
+        let (lead, rest) = apart(said, "costs");
+        assert_eq!(lead, "costs 82 us CPU per request more than http (55..110)");
+        assert_eq!(rest, "+80 % of http's 103 us; 11 s, 10 rounds");
+        let (lead, rest) = apart("not resolved: -66 us (-333..+201); 37 s, 6 rounds", "not resolved");
+        assert_eq!((lead, rest), ("-66 us (-333..+201)", "37 s, 6 rounds"));
+        assert_eq!(apart("invalid: it was dead", "invalid"), ("it was dead", ""));
     }
 }

@@ -1,8 +1,8 @@
 //! The page's part about a search for peaks.
 
 use super::chart::{Chart, Mark, Scale, Series};
-use super::page::{key, typeset};
-use crate::peak::{bound, cells, confirmed, curve, interval, limited_by, quantile, rate, verdict};
+use super::page::{apart, key};
+use crate::peak::{bound, cells, confirmed, curve, limited_by, quantile, verdict};
 use crate::reading::Reading;
 use crate::{figures, words};
 use bakeoff_experiment::results::{PeakArm, PeakResult, PeakTrial};
@@ -28,9 +28,8 @@ struct Finding {
     state: &'static str,
     glyph: &'static str,
     word: &'static str,
-    sentence: String,
-    rate: String,
-    interval: String,
+    lead: String,
+    rest: String,
     facts: Vec<String>,
 }
 
@@ -95,22 +94,22 @@ impl Finding {
             "no-rate-passes" => ("costs", "\u{2715}", "no rate"),
             _ => ("invalid", "?", "not measured"),
         };
-        let mut facts =
-            vec![format!("{} trials", arm.trials.len()), format!("limited by: {}", limited_by(arm))];
+        let said = |name: &str, value: String| (value != figures::NONE).then(|| format!("{name}: {value}"));
+        let mut facts = vec![format!("{} trials", arm.trials.len())];
+        facts.extend(said("limited by", limited_by(arm).to_owned()));
         if let Some(passed) = arm.passed_per_s {
             facts.push(format!("3 of 4 trials passed at {}", figures::value("1/s", passed)));
         }
-        facts.push(format!("confirmed: {}", confirmed(arm)));
-        let shown = |text: String| if text == figures::NONE { String::new() } else { typeset(&text) };
+        facts.extend(said("confirmed", confirmed(arm).to_owned()));
+        let (lead, rest) = apart(&arm.sentence, word);
         Self {
             arm: name.to_owned(),
             key: key(reading, name),
             state,
             glyph,
             word,
-            sentence: arm.sentence.clone(),
-            rate: shown(rate(arm)),
-            interval: shown(interval(arm)),
+            lead: lead.to_owned(),
+            rest: rest.to_owned(),
             facts,
         }
     }
@@ -128,7 +127,7 @@ impl Row {
             number: trial.number,
             purpose: trial.purpose.clone(),
             time: figures::span(trial.time_ns),
-            cells: [rate, p50, quantile, in_flight, cpu].iter().map(|cell| typeset(cell)).collect(),
+            cells: vec![rate, p50, quantile, in_flight, cpu],
             verdict: verdict(trial),
             state,
         }

@@ -3,10 +3,12 @@
 //! Thinned so that a page stays small whatever the run: curves have a fixed number of points, the
 //! machine's bars are grouped, changes per round keep four digits.
 
+use super::chart::{Chart, Series};
 use super::curves::Curves;
 use super::page::key;
 use crate::reading::Reading;
 use crate::slices::complete_rounds;
+use crate::words;
 use bakeoff_experiment::results::{Comparison, SliceRecord, second};
 use bakeoff_meter::catalogue;
 use bakeoff_stats::{Level, shift_function};
@@ -116,6 +118,32 @@ impl Data {
             serde_json::to_string(self).expect("writing into memory cannot fail, and all keys are strings");
         json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
     }
+}
+
+/// The primary figure of every arm, slice by slice, against when it was measured. Where arms are loaded at once and then
+/// in turn, what stands first: the two are not one figure.
+pub(super) fn over_time(reading: &Reading<'_>) -> Option<Chart> {
+    let meter = catalogue::find(reading.primary_meter())?;
+    let slices = &reading.bundle.slices;
+    let design = slices.first()?.design;
+    let points = |arm: &str| {
+        let of_arm = slices.iter().filter(|slice| slice.arm == arm && slice.design == design);
+        let point = |slice: &SliceRecord| {
+            Some((slice.ended_ns as f64 / 1e9, (meter.of_slice)(&slice.counters)?, true))
+        };
+        of_arm.filter_map(point).collect()
+    };
+    let line = |arm: &str| Series {
+        key: key(reading, arm),
+        label: arm.to_owned(),
+        dashed: reading.is_twin(arm),
+        points: points(arm),
+    };
+    let caption = format!(
+        "{}, slice by slice, against the time since the run began",
+        words::upper_first(reading.noun(meter.name))
+    );
+    Chart::over_time(&caption, reading.unit(meter.name), reading.arms().map(line).collect())
 }
 
 fn differences(reading: &Reading<'_>, arm: &str) -> Option<Differences> {

@@ -1,6 +1,5 @@
 //! A run beside the figures that a study published.
 
-use super::page::typeset;
 use crate::figures;
 use bakeoff_experiment::study::{Standing, StudyRow, StudySection};
 use serde::Serialize;
@@ -46,13 +45,13 @@ impl Line {
             table: row.table.clone(),
             row: row.row.clone(),
             column: row.column.clone(),
-            published: typeset(&row.published),
+            published: row.published.clone(),
             doubt: row.doubt.clone(),
             taken_from: row.taken_from.clone(),
             arms: format!("{} against {}", row.arm, row.baseline),
             figure: row.figure.clone(),
-            ours: typeset(&ours),
-            interval: typeset(&interval),
+            ours,
+            interval,
             said: row.said.clone(),
             quiet: row.standing == Standing::NotComparable,
         }

@@ -1,6 +1,6 @@
 //! The page's tables: cells as text, ready to be escaped.
 
-use super::page::{glyph, key, state, typeset};
+use super::page::{glyph, key, state};
 use crate::figures::{self, Change, NONE};
 use crate::link;
 use crate::reading::Reading;
@@ -111,15 +111,10 @@ pub(super) fn resources(reading: &Reading<'_>) -> Option<Matrix> {
     let meters = CATALOGUE.iter().filter(|meter| meter.kind != Kind::Histogram && meter.name != "errors");
     let meters = meters.map(|meter| meter.name);
     let meters = meters.filter(|meter| reading.arms().any(|arm| reading.figure(arm, meter).is_some()));
-    let cell = |arm: &str, meter: &str| {
-        reading
-            .figure(arm, meter)
-            .map_or(NONE.to_owned(), |x| typeset(&figures::value(reading.unit(meter), x)))
-    };
     let mut rows: Vec<Line> = meters
         .map(|meter| Line {
             noun: words::upper_first(reading.noun(meter)),
-            cells: reading.arms().map(|arm| cell(arm, meter)).collect(),
+            cells: reading.arms().map(|arm| reading.shown(arm, meter)).collect(),
         })
         .collect();
     let deviations: Vec<Option<f64>> = reading.arms().map(|arm| reading.arm(arm)?.deviation).collect();
@@ -159,21 +154,21 @@ pub(super) fn comparisons(reading: &Reading<'_>) -> Vec<Group> {
 impl Row {
     fn of(kind: &str, is_duet: bool, c: &Comparison) -> Self {
         let (change, amount) = (Change::of(c), Change::amount(c));
-        let value = |x: f64| typeset(&figures::value(&c.unit, x));
+        let value = |x: f64| figures::value(&c.unit, x);
         let share = |x: Option<f64>| x.map_or(NONE.to_owned(), figures::share);
         Self {
             noun: match c.design == Design::Pairs && is_duet {
                 true => format!("{}, arms in turn", words::upper_first(words::noun(kind, &c.meter))),
                 false => words::upper_first(words::noun(kind, &c.meter)),
             },
-            amount: typeset(&amount.effect),
+            amount: amount.effect,
             primary: c.primary,
             quiet: figures::times_noise(c).is_none_or(|times| times < 1.0),
             struck: c.verdict == Verdict::Invalid,
             value: value(c.value),
             baseline: value(c.baseline_value),
-            effect: typeset(&change.effect),
-            interval: typeset(&change.interval),
+            effect: change.effect,
+            interval: change.interval,
             rounds: c.rounds,
             state: state(c.verdict),
             glyph: glyph(c.verdict),
@@ -181,7 +176,7 @@ impl Row {
             times_noise: figures::times_noise_text(c),
             paired_sd: share(c.paired_sd),
             smallest: share(c.smallest_detectable),
-            sums: c.ratio_of_sums.map_or(NONE.to_owned(), |x| typeset(&figures::percent(x))),
+            sums: c.ratio_of_sums.map_or(NONE.to_owned(), figures::percent),
             heavy_tails: c.heavy_tails,
         }
     }
@@ -206,7 +201,7 @@ pub(super) fn times(reading: &Reading<'_>) -> Vec<Times> {
 }
 
 fn time_row(reading: &Reading<'_>, arm: &str, q: Quantiles) -> Option<TimeRow> {
-    let time = |ns: u64| typeset(&figures::value("ns", ns as f64));
+    let time = |ns: u64| figures::value("ns", ns as f64);
     (q.count > 0).then(|| TimeRow {
         arm: arm.to_owned(),
         key: key(reading, arm),
@@ -245,14 +240,14 @@ pub(super) fn workload(reading: &Reading<'_>) -> Vec<Fact> {
         fact(&format!("{}, all arms", reading.requests()), &figures::count(results.requests)),
     ];
     if let Some(extent) = reading.bundle.results.extent {
-        facts.push(fact("extent", &typeset(extent.in_words())));
+        facts.push(fact("extent", extent.in_words()));
     }
     if results.slice_requests > 0 {
         let slice = words::slice(&reading.bundle.results);
         facts.push(fact(&format!("{} per slice", reading.requests()), &slice));
     }
     if let Some(line) = link::line(reading) {
-        facts.push(fact("link", &typeset(&line)));
+        facts.push(fact("link", &line));
     }
     if !setup.slice_reason.is_empty() {
         facts.push(fact("why that many", &setup.slice_reason));
@@ -283,7 +278,7 @@ pub(super) fn spent(reading: &Reading<'_>) -> Vec<Spent> {
     let row = |label: String, key: String, ns: u64| Spent {
         label,
         key,
-        time: typeset(&figures::span(ns)),
+        time: figures::span(ns),
         share: (ns as f64 / total as f64 * 1000.0).round() / 10.0,
     };
     let arms =
@@ -310,7 +305,7 @@ pub(super) fn environment(reading: &Reading<'_>) -> Vec<Fact> {
 pub(super) fn subjects(reading: &Reading<'_>) -> Vec<Subject> {
     let of = |arm: &str| {
         let subject = reading.bundle.setup.subjects.get(arm)?;
-        let client = subject.client.as_ref().map(|client| typeset(&client.words));
+        let client = subject.client.as_ref().map(|client| client.words.clone());
         let optional = [
             ("version", &subject.version),
             ("CPU read from", &subject.cpu_source),

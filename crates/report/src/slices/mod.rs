@@ -8,7 +8,7 @@ pub use self::parquet::parquet;
 
 use crate::Bundle;
 use bakeoff_experiment::results::SliceRecord;
-use bakeoff_meter::{CATALOGUE, Meter};
+use bakeoff_meter::{Buckets, CATALOGUE, Decoder, Meter};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What stands in one place of the table; `None` where it could not be read.
@@ -46,6 +46,8 @@ struct Column {
 enum Source {
     /// The slice, and whether its round is complete.
     Slice(fn(&SliceRecord, bool) -> Cell),
+    /// A quantile of the slice's own times.
+    Quantile(&'static Meter, f64),
     Meter(&'static Meter),
 }
 
@@ -88,9 +90,17 @@ fn pairs<K: std::fmt::Display>(counts: &BTreeMap<K, u64>) -> Cell {
 }
 
 impl Column {
-    fn of(&self, slice: &SliceRecord, complete: bool) -> Cell {
+    fn of(&self, row: &Row<'_>) -> Cell {
+        let slice = row.slice;
         match self.source {
-            Source::Slice(cell) => cell(slice, complete),
+            Source::Slice(cell) => cell(slice, row.complete),
+            Source::Quantile(meter, q) => {
+                let times = if meter.is_of_service() { &row.service } else { &row.response };
+                times
+                    .as_ref()
+                    .filter(|times| times.count() > 0)
+                    .and_then(|times| count(times.quantile(q).get()))
+            }
             Source::Meter(meter) => {
                 (meter.of_slice)(&slice.counters).filter(|x| x.is_finite()).map(Value::Figure)
             }
@@ -98,31 +108,51 @@ impl Column {
     }
 }
 
-/// Round, position, arm, raw counters, then every meter of the catalogue that has a figure per slice,
-/// in its unit.
-fn columns() -> Vec<Column> {
-    let meters = CATALOGUE.iter().filter(|meter| meter.quantile.is_none());
-    let of_meter = |meter: &'static Meter| Column {
-        name: meter.name,
-        kind: Kind::Figure,
-        unit: meter.unit.as_str(),
-        source: Source::Meter(meter),
+/// A slice, with the times that quantiles are taken of read once for all of them.
+struct Row<'a> {
+    slice: &'a SliceRecord,
+    /// Whether every arm has a slice in its round.
+    complete: bool,
+    response: Option<Buckets>,
+    service: Option<Buckets>,
+}
+
+/// In the order in which they ran.
+fn rows(bundle: &Bundle) -> Vec<Row<'_>> {
+    let complete = complete_rounds(bundle);
+    let mut decoder = Decoder::default();
+    let row = |slice| {
+        let SliceRecord { round, times, .. }: &SliceRecord = slice;
+        let mut read = |times: &str| decoder.read(times).ok();
+        let (response, service) = (read(&times.response), read(&times.service));
+        Row { slice, complete: complete.contains(round), response, service }
     };
-    OF_SLICES.iter().copied().chain(meters.map(of_meter)).collect()
+    bundle.slices.iter().map(row).collect()
+}
+
+/// Round, position, arm, raw counters, then every meter of the catalogue in its unit: what has a figure per slice, and
+/// quantiles of the slice's times, however few replies stand behind them.
+fn columns() -> Vec<Column> {
+    let of_meter = |meter: &'static Meter| {
+        let (kind, source) = match meter.quantile {
+            Some(q) => (Kind::Count, Source::Quantile(meter, q)),
+            None => (Kind::Figure, Source::Meter(meter)),
+        };
+        Column { name: meter.name, kind, unit: meter.unit.as_str(), source }
+    };
+    OF_SLICES.iter().copied().chain(CATALOGUE.iter().map(of_meter)).collect()
 }
 
 /// One row a slice, in the order in which they ran; empty where a figure could not be read.
 pub fn csv(bundle: &Bundle) -> String {
-    let complete = complete_rounds(bundle);
     let columns = columns();
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let row = |slice: &SliceRecord| -> Vec<String> {
-        let whole = complete.contains(&slice.round);
-        columns.iter().map(|column| column.of(slice, whole).map(text).unwrap_or_default()).collect()
+    let cells = |row: &Row<'_>| -> Vec<String> {
+        columns.iter().map(|column| column.of(row).map(text).unwrap_or_default()).collect()
     };
     let written = writer
         .write_record(columns.iter().map(|column| column.name))
-        .and_then(|()| bundle.slices.iter().try_for_each(|slice| writer.write_record(row(slice))));
+        .and_then(|()| rows(bundle).iter().try_for_each(|row| writer.write_record(cells(row))));
     written.expect("writing into memory cannot fail, and all rows have one length");
     let bytes = writer.into_inner().expect("writing into memory cannot fail");
     String::from_utf8_lossy(&bytes).into_owned()

@@ -4,7 +4,7 @@
 //! key-value metadata, `unit.COLUMN` for each column that has one: the format has no better place
 //! that its readers agree on.
 
-use super::{Cell, Column, Kind, Value, columns, complete_rounds};
+use super::{Cell, Column, Kind, Value, columns, rows};
 use crate::Bundle;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -22,12 +22,12 @@ pub fn parquet(bundle: &Bundle) -> Vec<u8> {
 }
 
 fn write(bundle: &Bundle, columns: &[Column]) -> Result<Vec<u8>> {
-    let complete = complete_rounds(bundle);
+    let rows = rows(bundle);
     let mut file =
         SerializedFileWriter::new(Vec::new(), schema(columns)?, Arc::new(properties(bundle, columns)))?;
     let mut group = file.next_row_group()?;
     for column in columns {
-        let cells = bundle.slices.iter().map(|slice| column.of(slice, complete.contains(&slice.round)));
+        let cells = rows.iter().map(|row| column.of(row));
         if let Some(writer) = group.next_column()? {
             write_column(writer, column.kind, cells.collect())?;
         }

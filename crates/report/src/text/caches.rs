@@ -4,11 +4,12 @@ use super::conformance;
 use super::layout::{Page, Paint};
 use super::study::show;
 use crate::caches::{
-    self, Table, costs, extent, faults, handshakes, hit_ratios, hits_and_misses, in_gzip, pages, performance,
-    preparation, published,
+    self, FAULTS, Table, costs, extent, faults, handshakes, hit_ratios, hits_and_misses, in_gzip, pages,
+    performance, preparation, published,
 };
 use crate::downtime::{LOSSES, TIMES, losses, times};
 use crate::passes::{PASSES, TWICE, baselines, noise, passes};
+use crate::together::{TOGETHER, together};
 use bakeoff_caches::records::End;
 use bakeoff_caches::results::{Entrant, Results};
 
@@ -24,6 +25,11 @@ pub fn caches_text(results: &Results, width: usize, colour: bool) -> String {
     }
     let said: Vec<_> = results.entrants.iter().map(sentence).collect();
     page.definitions(&said);
+    if let Some(all) = together(results) {
+        page.heading("Side by side");
+        table(&mut page, &all, all.head.len() - 1);
+        page.note(TOGETHER);
+    }
     for entrant in &results.entrants {
         one(&mut page, entrant);
     }
@@ -49,8 +55,8 @@ fn sentence(entrant: &Entrant) -> (String, String, Paint) {
 }
 
 fn one(page: &mut Page, entrant: &Entrant) {
-    let direct = entrant.is_direct().then_some("the origin itself, without a cache");
-    match entrant.version.as_deref().or(direct) {
+    let direct = || entrant.is_direct().then(|| "the origin itself, without a cache".to_owned());
+    match caches::version(entrant).or_else(direct) {
         Some(what) => page.heading(&format!("{} ({what})", entrant.name)),
         None => page.heading(&entrant.name),
     }
@@ -88,6 +94,7 @@ fn one(page: &mut Page, entrant: &Entrant) {
     }
     let faults = faults(entrant);
     if !faults.rows.is_empty() {
+        page.note(FAULTS);
         table(page, &faults, 2);
     }
 }

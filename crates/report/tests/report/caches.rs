@@ -1,10 +1,10 @@
 //! Reports of bake-offs of caches, from made-up results.
 
 use bakeoff_caches::conformance::{Conformance, Conforms, FailedTest, Tally};
-use bakeoff_caches::records::End;
+use bakeoff_caches::records::{End, EntrantRecord, IntervalLine, Purpose, RunRecord};
 use bakeoff_caches::results::{
-    Apart, Baselines, Cost, CutShort, Downtime, Entrant, FORMAT, Gzip, Pages, Peak, Point, Results, Rule,
-    Spread, Tls,
+    Apart, Baselines, Cost, CutShort, Downtime, Entrant, FORMAT, Fault, Gzip, Pages, Peak, Point, Results,
+    Rule, Spread, Tls,
 };
 use bakeoff_caches::transactions::Logged;
 use bakeoff_report::{caches_html, caches_text, conformance_text};
@@ -44,6 +44,8 @@ fn point(order: u32, phase: &str) -> Point {
         miss_mean_ns: None,
         miss_mean_low_ns: None,
         miss_mean_high_ns: None,
+        hit_tail: None,
+        miss_tail: None,
         pages: None,
         hit_ratio: Some(0.55),
         hit_ratio_low: None,
@@ -116,8 +118,11 @@ fn results(points: Vec<Point>) -> Results {
 /// Words that must or must not stand in the text and on the page.
 #[track_caller]
 fn shows(results: &Results, there: &[&str], not_there: &[&str]) {
-    let page = caches_html(results, "");
-    for shown in [caches_text(results, 100, false), page.replace("&#x2f;", "/").replace("&lt;", "<")] {
+    let page = caches_html(results, "", &[], &[]);
+    for shown in [
+        caches_text(results, 100, false),
+        page.replace("&#x2f;", "/").replace("&lt;", "<").replace("\u{b5}s", "us"),
+    ] {
         for words in there {
             assert!(shown.contains(words), "should show `{words}`:\n{shown}");
         }
@@ -185,7 +190,7 @@ fn a_workload_that_the_rule_of_1999_is_not_for_is_not_judged_by_it() {
     (results.hit_ratio_asked, results.study) = (None, None);
     results.entrants[0].passed_up_to_per_s = None;
     shows(&results, &["50/s"], &["1999", "cut short"]);
-    assert!(caches_html(&results, "").contains("</span> measured</p>"));
+    assert!(caches_html(&results, "", &[], &[]).contains("</span> measured</p>"));
     // What came of it is told all the same.
     results.entrants[0].points[0].cut_short = Some(CutShort::TookTooLong);
     shows(&results, &["cut short: what it waited for had not come"], &["passed in 1999"]);
@@ -216,7 +221,7 @@ fn robots_without_a_rate_are_shown_by_what_they_reached() {
         &["50/s", "passed in 1999"],
     );
     // Nothing to be drawn against a rate.
-    assert!(!caches_html(&results, "").contains("Against the rate"));
+    assert!(!caches_html(&results, "", &[], &[]).contains("Against the rate"));
 }
 
 #[test]
@@ -253,9 +258,9 @@ fn an_outage_has_its_tables_and_says_how_exactly_it_is_known() {
         "18 connect-refused, 1 reset",
     ];
     shows(&away, &there, &[]);
-    assert!(caches_html(&away, "").contains("came back"));
+    assert!(caches_html(&away, "", &[], &[]).contains("came back"));
     away.entrants[0].downtime[0].first_good_ns = None;
-    assert!(caches_html(&away, "").contains("not back"));
+    assert!(caches_html(&away, "", &[], &[]).contains("not back"));
 }
 
 #[test]
@@ -321,7 +326,7 @@ fn passes_and_both_starts_of_the_baseline_are_shown_with_what_they_differ_by() {
         "53.8 %",
     ];
     let text = caches_text(&twice, 100, false).split_whitespace().collect::<Vec<_>>().join(" ");
-    let page = caches_html(&twice, "").replace("&#x2f;", "/");
+    let page = caches_html(&twice, "", &[], &[]).replace("&#x2f;", "/");
     for words in there {
         assert!(text.contains(words), "should show `{words}`:\n{text}");
         assert!(page.contains(words), "should show `{words}`:\n{page}");
@@ -396,7 +401,7 @@ fn what_the_suite_said_is_shown_with_what_differs() {
     let table = ["squid/5.7", "103 of 146", "60 of 90", "20 of 70", "squid-my (squid/5.7)"];
     shows(&results, &[&["Conformance", "another version: squid/5.7 was examined"][..], &table].concat(), &[]);
     shows(&results, &["squid-my: no figures: it died", "306 tests"], &["vary-match: Does"]);
-    let page = caches_html(&results, "");
+    let page = caches_html(&results, "", &[], &[]);
     assert!(
         page.contains("Does it &lt;match&gt;?") && page.contains("Response 2 comes from cache"),
         "{page}"
@@ -415,13 +420,103 @@ fn what_nobody_has_read_of_a_killed_run_is_no_figure() {
 
 #[test]
 fn what_was_published_stands_in_the_charts_where_something_was_measured() {
-    let ours = caches_html(&results(vec![point(1, "meas"), point(2, "meas")]), "");
+    let ours = caches_html(&results(vec![point(1, "meas"), point(2, "meas")]), "", &[], &[]);
     let grey = ours.matches("<g class=\"published\">").count();
     assert_eq!(grey, 12, "two points of three products in two charts, none joined to another");
     for title in ["Squid, 1999 at 14/s: 1.37 s", "InfoLibria DynaCache, 1999 at 690/s: 9.3 %"] {
         assert!(ours.replace("&#x2f;", "/").replace('\u{a0}', " ").contains(title), "{title}");
     }
     for none in [results(Vec::new()), Results { study: None, ..results(vec![point(1, "meas")]) }] {
-        assert!(!caches_html(&none, "").contains("class=\"published\""));
+        assert!(!caches_html(&none, "", &[], &[]).contains("class=\"published\""));
     }
+}
+
+/// Two caches at two rates, with intervals.
+pub(crate) fn page_over_time() -> String {
+    let (results, runs, intervals) = over_time();
+    caches_html(&results, "", &runs, &intervals)
+}
+
+fn over_time() -> (Results, Vec<RunRecord>, Vec<IntervalLine>) {
+    let mut both = results(vec![point(1, "meas"), point(2, "meas")]);
+    let second = Entrant { name: "varnish".to_owned(), ..both.entrants[0].clone() };
+    both.entrants.push(second);
+    let run = |name: &str, order: u32| {
+        let who = EntrantRecord { name: name.to_owned(), version: None, config: None };
+        RunRecord::of(who, Purpose::Rate { order, rate_per_s: f64::from(order) * 50.0 })
+    };
+    let runs = vec![run("squid", 1), run("squid", 2), run("varnish", 1), run("varnish", 2)];
+    let interval = |run: u32, at: u64| {
+        let mut line: IntervalLine = serde_json::from_str(include_str!("fixture/interval.json")).unwrap();
+        line.run = run;
+        (line.interval.began_ns, line.interval.ended_ns) = (at * 5_000_000_000, (at + 1) * 5_000_000_000);
+        line
+    };
+    let intervals =
+        (0..4).flat_map(|run| (0..12).map(move |at| (run, at))).map(|(run, at)| interval(run, at));
+    (both, runs, intervals.collect())
+}
+
+#[test]
+fn intervals_are_drawn_over_time_rate_by_rate() {
+    let page = page_over_time().replace("&#x2f;", "/");
+    assert!(page.contains("<summary>100/s</summary>") && page.contains("<summary>50/s</summary>"));
+    // The mean of an interval, at its end.
+    assert!(page.contains("<title>varnish at 1:00: 3.17 s</title>"), "{page}");
+    assert!(!caches_html(&results(vec![point(1, "meas")]), "", &[], &[]).contains("Over time"));
+}
+
+#[test]
+fn those_that_took_part_stand_side_by_side_and_equal_ones_have_a_letter() {
+    let timed = |name: &str, mean_ns: u64| {
+        let point = Point { mean_ns, mean_high_ns: Some(mean_ns + mean_ns / 100), ..point(1, "meas") };
+        Entrant { name: name.to_owned(), points: vec![point], ..results(Vec::new()).entrants[0].clone() }
+    };
+    let mut all = results(Vec::new());
+    all.entrants =
+        vec![timed("squid", 1_500_000_000), timed("nginx", 2_000_000_000), timed("varnish", 1_510_000_000)];
+    let rows = |all: &Results| -> Vec<String> {
+        let text = caches_text(all, 100, false);
+        let table = text.split("Side by side").nth(1).unwrap().split("Means with").next().unwrap().to_owned();
+        table.lines().skip(2).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    };
+    let told = rows(&all);
+    assert!(told[0].starts_with("squid 50/s 1.5 s") && told[0].ends_with(" a"), "{told:#?}");
+    assert!(told[1].starts_with("varnish") && told[1].ends_with(" a"), "{told:#?}");
+    assert!(
+        told[2].starts_with("nginx") && told[2].ends_with(" -"),
+        "the slowest, and equal to none: {told:#?}"
+    );
+    // Two starts of one that differ by a tenth make nobody equal within a twentieth.
+    let spread =
+        Spread { points: 1, mean: Some(Apart { median: 0.1, most: 0.1 }), hit_ratio: None, cpu: None };
+    all.baselines = Some(Baselines { first: "squid".to_owned(), second: "nginx".to_owned(), spread });
+    assert!(rows(&all).iter().take(3).all(|row| row.ends_with(" -")), "{:#?}", rows(&all));
+    assert!(!caches_text(&results(vec![point(1, "meas")]), 100, false).contains("Side by side"));
+}
+
+#[test]
+fn what_is_only_counted_is_no_fault_and_a_version_has_its_name_once() {
+    let mut results = results(vec![point(1, "meas")]);
+    let fault = |label: &str, only_counted| Fault {
+        label: label.to_owned(),
+        meaning: "it means".to_owned(),
+        only_counted,
+        count: 275,
+        share: 0.0046,
+        first: None,
+    };
+    results.entrants[0].version = Some("squid/5.7".to_owned());
+    results.entrants[0].faults = vec![fault("stale", false), fault("false-miss", true)];
+    results.entrants[0].errors = vec![fault("cut-off", false)];
+    let text = caches_text(&results, 100, false);
+    let row = |label: &str| text.lines().find(|line| line.trim_start().starts_with(label)).unwrap();
+    assert!(row("stale").contains(" fault ") && row("cut-off").contains(" failure "), "{text}");
+    assert!(row("false-miss").contains(" counted ") && text.contains("squid (5.7)"), "{text}");
+    shows(
+        &results,
+        &["breaks no rule", "fill, warm-up and trials among them"],
+        &["squid/5.7", "Faults and failures"],
+    );
+    assert!(caches_html(&results, "", &[], &[]).contains("squid 5.7"));
 }

@@ -59,6 +59,11 @@ fn csv_has_a_row_a_slice() {
         let cost: f64 = row[column("subject_cpu_per_request")].parse().unwrap();
         let (cpu, requests) = (slice.counters.subject_cpu_ns.unwrap() as f64, slice.counters.requests as f64);
         assert!((cost * requests / cpu - 1.0).abs() < 1e-9);
+        let times = slice.times.decode().unwrap();
+        let wanted = [(&times.response, "response_p99", 0.99), (&times.service, "service_p50", 0.5)];
+        for (histogram, name, q) in wanted {
+            assert_eq!(row[column(name)], histogram.quantile(q).get().to_string(), "{name}");
+        }
     }
     assert!(rows.iter().any(|row| row[column("failed_by_class")].starts_with("reset=")));
 }

@@ -120,7 +120,7 @@ fn peaks_have_charts_that_need_no_script() {
     assert!(!page.contains("Round by round") && !page.contains("All comparisons"));
     let Some(dom) = open("peaks", &page) else { return };
     assert!(dom.contains("data-plots=\""), "the script came to its end");
-    assert!(html(&fixture::peaks_interrupted()).contains("No curve was run."));
+    assert!(!html(&fixture::peaks_interrupted()).contains("At ten rates"), "no curve was run");
 }
 
 #[test]
@@ -128,6 +128,138 @@ fn a_browser_obeys_no_arm_name() {
     let Some(dom) = open("hostile", &html(&fixture::hostile())) else { return };
     assert_eq!(dom.matches("data-drawn=\"true\"").count(), 2 + 1 + 1);
     assert!(!dom.contains("<script>alert") && dom.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+}
+
+#[test]
+fn what_makes_one_doubt_stands_with_the_verdict_and_nothing_leads_to_nothing() {
+    let page = html(&fixture::ordinary());
+    let place = |words: &str| page.find(words).unwrap_or_else(|| panic!("`{words}` is not there"));
+    assert!(place("<h2 id=\"h-warnings\"") < place("<h2 id=\"h-figures\""));
+    assert!(place("<h2 id=\"h-figures\"") < place("<h2 id=\"h-effect\""));
+    for page in [page, html(&fixture::interrupted()), html(&fixture::zero_replies()), html(&fixture::peaks())]
+    {
+        for link in page.split("<a href=\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+            let id = format!("<section id=\"{link}\"");
+            let section = page.split(&id).nth(1).unwrap_or_else(|| panic!("no section {link}"));
+            let section = section.split("</section>").next().unwrap_or_default();
+            assert!(
+                section.contains("<svg")
+                    || section.contains("<table")
+                    || section.contains("<dl")
+                    || section.contains("<pre")
+                    || section.contains("id=\"plot-"),
+                "{link} leads to nothing"
+            );
+        }
+    }
+    assert!(!html(&fixture::quickstart()).contains("What was invalid"));
+}
+
+#[test]
+fn one_spelling_of_units_and_moments_to_the_second() {
+    let page = html(&fixture::ordinary());
+    let shown = page.split("<pre>").next().unwrap_or_default();
+    let digit = |at: usize| shown.as_bytes()[at - 1].is_ascii_digit();
+    let spelled: Vec<usize> = shown.match_indices(" us").map(|(at, _)| at).filter(|at| digit(*at)).collect();
+    assert!(spelled.is_empty(), "{:?}", spelled.iter().map(|at| &shown[at - 20..at + 5]).collect::<Vec<_>>());
+    assert!(shown.contains("34.7 \u{b5}s"));
+    let mut bundle = fixture::quickstart();
+    "2026-11-23T08:02:28.933913094Z".clone_into(&mut bundle.results.started);
+    let page = html(&bundle);
+    assert!(page.contains(">2026-11-23T08:02:28Z</time>") && !page.contains("933913094"));
+}
+
+#[test]
+fn each_arm_has_a_bar_and_its_parts_where_they_were_measured() {
+    let page = html(&fixture::quickstart());
+    assert!(page.contains("<title>tls: 34.7 \u{b5}s CPU per request</title>"));
+    let mut bundle = fixture::quickstart();
+    for arm in bundle.results.arms.values_mut() {
+        arm.meters.insert("user_cpu".to_owned(), 3e6);
+        arm.meters.insert("system_cpu".to_owned(), 1e6);
+    }
+    let page = html(&bundle);
+    for hint in ["tls: 3 ms user CPU", "tls: 1 ms system CPU"] {
+        assert!(page.contains(&format!("<title>{hint}</title>")), "{hint}");
+    }
+    assert!(page.contains("<td>4 ms</td>"), "both together");
+}
+
+#[test]
+fn a_browser_finds_no_label_over_another_and_no_page_wider_than_its_window() {
+    let pages = [
+        ("ordinary", html(&fixture::ordinary())),
+        ("studied", html(&fixture::studied())),
+        ("peaks", html(&fixture::peaks())),
+        ("caches", crate::caches::page_over_time()),
+    ];
+    for (name, page) in pages {
+        let Some(found) = look(name, &page) else { return };
+        for (width, found) in WIDTHS.iter().zip(&found) {
+            assert_eq!(found["touching"], serde_json::json!([]), "{name} at {width} px");
+            assert_eq!(found["beyond"], 0, "{name} at {width} px");
+            assert!(found["labels"].as_u64() > Some(5), "{name} at {width} px: {found}");
+        }
+    }
+    // It would be seen.
+    let crowded = "<!doctype html><html><meta http-equiv=\"x\"><body><svg><text y='20'>0 %</text><text x='9' y='20'>50 \
+        %</text></svg><p style='width: 900px'>wide</p></body></html>";
+    let Some(found) = look("crowded", crowded) else { return };
+    assert_eq!(found[0]["touching"], serde_json::json!(["0 %|50 %"]));
+    assert!(found[1]["beyond"].as_u64() > Some(0) && found[2]["beyond"] == 0);
+}
+
+/// A phone, a tablet, a desk.
+const WIDTHS: [u32; 3] = [390, 820, 1400];
+
+/// Notes what is written on every canvas, before a script writes on one.
+const NOTE: &str = "<script>const written = new Map();
+const [write, clear] = ['fillText', 'clearRect'].map((name) => CanvasRenderingContext2D.prototype[name]);
+CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...more) {
+  const width = this.measureText(text).width, align = { center: 0.5, right: 1, end: 1 }[this.textAlign] || 0;
+  if (!written.has(this.canvas)) written.set(this.canvas, []);
+  if (text !== '') written.get(this.canvas).push({ text, left: x - width * align, right: x + width * (1 - align), top: y, bottom: y + 1 });
+  return write.call(this, text, x, y, ...more);
+};
+CanvasRenderingContext2D.prototype.clearRect = function (...all) { written.delete(this.canvas); return clear.apply(this, all); };
+</script>";
+
+/// Tells whoever framed the page which labels of one drawing touch, and how far the page goes beyond its window.
+const TELL: &str = "<script>addEventListener('load', () => setTimeout(() => {
+  const touching = [];
+  let labels = 0;
+  const look = (all) => all.forEach((one, i) => { labels += 1; all.slice(i + 1).forEach((other) => {
+    if (one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom) touching.push(one.text + '|' + other.text);
+  }); });
+  document.querySelectorAll('svg').forEach((drawing) => look([...drawing.querySelectorAll('text')].map((text) => {
+    const { left, right, top, bottom } = text.getBoundingClientRect();
+    return { text: text.textContent, left, right, top: top + 3, bottom: bottom - 3 };
+  }).filter((label) => label.right > label.left)));
+  written.forEach(look);
+  parent.postMessage(JSON.stringify({ touching, labels, beyond: document.documentElement.scrollWidth - document.documentElement.clientWidth }), '*');
+}, 700));</script></body>";
+
+/// What a browser says of the page in windows so wide: framed, as no window is as narrow as a phone.
+fn look(name: &str, page: &str) -> Option<Vec<serde_json::Value>> {
+    let from = page.find("<meta http-equiv").unwrap();
+    let to = from + page[from..].find('>').unwrap();
+    let page = format!("{}{NOTE}{}", &page[..from], page[to + 1..].replace("</body>", TELL));
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("page.html"), page).unwrap();
+    let address = format!("file://{}/page.html", dir.path().display());
+    let frame = |width: &u32| {
+        format!("<iframe src=\"{address}\" style=\"width: {width}px; height: 2000px; border: 0\"></iframe>")
+    };
+    let frames: String = WIDTHS.iter().map(frame).collect();
+    let listen = "<script>onmessage = (said) => {
+        const at = [...document.querySelectorAll('iframe')].findIndex((one) => one.contentWindow === said.source);
+        document.querySelectorAll('pre')[at].textContent = said.data;
+        };</script><pre></pre><pre></pre><pre></pre>";
+    let dom = open(name, &format!("<!doctype html><html><body>{listen}{frames}</body></html>"))?;
+    let said = dom.split("<pre>").skip(1).map(|rest| rest.split("</pre>").next().unwrap_or_default());
+    let said = said.map(|said| said.replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"));
+    let read = |said: String| serde_json::from_str(&said).unwrap_or_else(|_| panic!("{name}: {said}"));
+    Some(said.map(read).collect())
 }
 
 /// The page's DOM after its scripts ran; panics when the console saw an error. `None` when there

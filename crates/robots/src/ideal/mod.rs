@@ -2,8 +2,8 @@
 //!
 //! Measuring side, cold, pure functions; all are O(n log n) or better. Two without bounds say what could
 //! have been had at all: one knows a reply as soon as it is asked for, one when the fetch has ended, so that
-//! repeats in flight are misses. Three with a capacity say what a rule of replacement would have had. All
-//! of these know replies at once. An object that may not be cached is never a hit and takes no room. Requests that are
+//! repeats in flight are misses. Three with a capacity say what a rule of replacement would have had, and know a
+//! reply when the fetch has ended, too: beside the second they say what bounds cost. An object that may not be cached is never a hit and takes no room. Requests that are
 //! in no ratio bring objects as others do.
 
 mod belady;
@@ -57,8 +57,8 @@ pub enum Policy {
     /// S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023): a small queue
     /// of a tenth of the room, a main queue, and the names of what left the small one lately.
     S3Fifo,
-    /// Belady's MIN: what is asked for again last goes, what never is first. Exact where objects have one size and
-    /// all requests count. For sizes that differ the best choice is NP-hard to find, and this is an approximation:
+    /// Belady's MIN: what is asked for again last goes, what never is first. Exact where objects have one size,
+    /// all requests count and fetches take no time. For sizes that differ the best choice is NP-hard to find, and this is an approximation:
     /// it looks at times alone and not at sizes, which favours bytes over documents.
     Belady,
 }
@@ -142,18 +142,12 @@ impl Stream {
     /// A cache without bounds that knows a reply when its fetch has ended: the earliest one, where several
     /// were under way.
     pub fn known_when_fetched(&self) -> Hits {
-        let mut known = vec![None; self.objects];
-        self.count(|_, request| {
-            let known = &mut known[request.object as usize];
-            let hit = known.is_some_and(|since| since <= request.start);
-            if !hit {
-                *known = Some(known.map_or(request.end, |since: Nanos| since.min(request.end)));
-            }
-            hit
-        })
+        let mut asked = vec![false; self.objects];
+        self.when_fetched(|_, request| std::mem::replace(&mut asked[request.object as usize], true))
     }
 
-    /// A cache with so much room, by this rule.
+    /// A cache with so much room, by this rule, that knows a reply when its fetch has ended. Room is made when the fetch
+    /// begins.
     pub fn replay(&self, policy: Policy, capacity: Bytes) -> Hits {
         let (objects, capacity) = (self.objects, capacity.get());
         match policy {
@@ -164,7 +158,21 @@ impl Stream {
     }
 
     fn ask(&self, mut cache: impl Cache) -> Hits {
-        self.count(|place, request| cache.ask(place, request.object, request.bytes))
+        self.when_fetched(|place, request| cache.ask(place, request.object, request.bytes))
+    }
+
+    /// Counts what `has` says of objects that are there or under way: those that are there.
+    fn when_fetched(&self, mut has: impl FnMut(usize, &Dense) -> bool) -> Hits {
+        let mut known = vec![Nanos::MAX; self.objects];
+        self.count(|place, request| {
+            let known = &mut known[request.object as usize];
+            let there = has(place, request);
+            let hit = there && *known <= request.start;
+            if !hit {
+                *known = if there { request.end.min(*known) } else { request.end };
+            }
+            hit
+        })
     }
 
     /// Counts what `hit` says of each request that may be cached.

@@ -144,7 +144,7 @@ impl<'a> Fields<'a> {
             3 if is("via") => self.via = self.via.saturating_add(items(value).count() as u32),
             4 if is("date") => self.date = Moment(Some(value)),
             4 if is("etag") => self.etag = value,
-            4 if is("vary") => self.varies |= items(value).any(|name| is_coding(name)),
+            4 if is("vary") => self.varies |= items(value).any(is_coding),
             7 if is("expires") => self.expires = Moment(Some(value)),
             7 if is("x-cache") => *x_cache = x_cache.or(Claim::of_x_cache(value)),
             9 if is(stamp::NAME) => self.take_stamp(value, ask),

@@ -147,9 +147,10 @@ impl EndReason {
         Self::TooManyErrors,
     ];
 
-    /// The reason that has this line.
+    /// The reason that has this line, in records of earlier versions too.
     pub fn of_meaning(meaning: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.meaning() == meaning)
+        let earlier = (meaning == "it was told that it was enough").then_some(Self::Told);
+        Self::ALL.into_iter().find(|reason| reason.meaning() == meaning).or(earlier)
     }
 
     /// A line for people; records have it, too.
@@ -159,7 +160,7 @@ impl EndReason {
             Self::Transactions => "it had its requests",
             Self::Fill => "enough bytes had gone into the cache",
             Self::Frozen => "the working set had stopped growing",
-            Self::Told => "it was told that it was enough",
+            Self::Told => "the store was full, or had been sent enough to be",
             Self::TookTooLong => "what it waited for had not come after the longest time it may take",
             Self::WithoutOthers => {
                 "other parts of the run had not come to its end after the longest wait: it went on without them"

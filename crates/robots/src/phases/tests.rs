@@ -352,3 +352,12 @@ fn too_many_errors_wait_for_nobody() {
     assert_eq!((run_to(&mut part, S(3)), gate.reached()), (None, 0));
     assert_eq!(ends(&part), [(S(3), EndReason::TooManyErrors)]);
 }
+
+#[test]
+fn reasons_are_known_by_their_lines_and_by_one_of_an_earlier_version() {
+    for reason in EndReason::ALL {
+        assert_eq!(EndReason::of_meaning(reason.meaning()), Some(reason));
+    }
+    assert_eq!(EndReason::of_meaning("it was told that it was enough"), Some(EndReason::Told));
+    assert_eq!(EndReason::of_meaning("nobody says this"), None);
+}

@@ -4,27 +4,38 @@
 //! the top of a log, or a user name with a space, does not decide.
 
 use super::fields::skip_spaces;
-use super::{Format, LineError, apache, json, nginx, squid};
+use super::{Format, apache, json, parse, squid};
 use std::fmt;
 
 /// No line looks like a format that is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DetectError {
     /// How many lines with anything in them were looked at.
     pub lines: usize,
-    /// What is wrong with the first of them, read as Combined.
-    pub first: Option<LineError>,
+    /// The beginning of the first of them.
+    pub first: String,
 }
+
+/// As much of a line is shown.
+const SHOWN: usize = 160;
 
 impl fmt::Display for DetectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.first {
-            None => f.write_str("there is no line in it"),
-            Some(first) => {
-                write!(f, "none of the first {} lines looks like an access log ", self.lines)?;
-                write!(f, "(common, combined, vhost-combined, nginx-json, squid); read as combined: {first}")
-            }
+        if self.lines == 0 {
+            return f.write_str("there is no line in it");
         }
+        let known = Format::ALL.map(Format::as_str).join(", ");
+        write!(
+            f,
+            "none of the first {} lines looks like an access log ({known}); the first is `{}`",
+            self.lines, self.first
+        )?;
+        if self.first.starts_with('{') {
+            f.write_str(
+                "; of JSON say which keys tell what: json:path=KEY,method=KEY,status=KEY,size=KEY,time=KEY",
+            )?;
+        }
+        Ok(())
     }
 }
 
@@ -36,29 +47,31 @@ impl std::error::Error for DetectError {}
 /// No line has any known format.
 pub fn detect<'a>(lines: impl IntoIterator<Item = &'a [u8]>) -> Result<Format, DetectError> {
     let mut votes = [0_usize; Format::ALL.len()];
-    let mut none = DetectError { lines: 0, first: None };
+    let mut none = DetectError { lines: 0, first: String::new() };
     for line in lines.into_iter().filter(|line| !line.trim_ascii().is_empty()) {
         none.lines += 1;
-        match vote(line) {
-            Ok(format) => votes[format as usize] += 1,
-            Err(error) => none.first = none.first.or(Some(error)),
+        if none.lines == 1 {
+            let shown = &line[..line.len().min(SHOWN)];
+            none.first = String::from_utf8_lossy(shown).replace(char::is_control, " ").trim().to_owned();
+        }
+        let vote = vote(line).and_then(|format| Format::ALL.iter().position(|known| *known == format));
+        if let Some(place) = vote {
+            votes[place] += 1;
         }
     }
     let most = votes.iter().copied().max().unwrap_or(0);
-    let winner = Format::ALL.into_iter().rev().find(|format| votes[*format as usize] == most);
-    winner.filter(|_| most > 0).ok_or(none)
+    let winner = votes.iter().rposition(|votes| *votes == most && most > 0);
+    winner.map(|place| Format::ALL[place]).ok_or(none)
 }
 
-fn vote(line: &[u8]) -> Result<Format, LineError> {
+fn vote(line: &[u8]) -> Option<Format> {
     if json::members(line).is_some() {
-        return nginx::parse(line).map(|_| Format::NginxJson);
+        let kinds = [Format::NGINX_JSON, Format::CADDY, Format::TRAEFIK];
+        return kinds.into_iter().find(|format| parse(*format, line).is_ok());
     }
     match apache::parts(line) {
-        Ok(parts) => Ok(apache_kind(&parts)),
-        Err(error) => match squid::parse(line) {
-            Ok(entry) if entry.at.is_some() => Ok(Format::Squid),
-            _ => Err(error),
-        },
+        Ok(parts) => Some(apache_kind(&parts)),
+        Err(_) => squid::parse(line).is_ok_and(|entry| entry.at.is_some()).then_some(Format::Squid),
     }
 }
 
@@ -89,7 +102,7 @@ mod tests {
             (COMMON, Format::Common),
             (COMBINED, Format::Combined),
             (VHOST, Format::VhostCombined),
-            (JSON, Format::NginxJson),
+            (JSON, Format::NGINX_JSON),
             (SQUID, Format::Squid),
         ] {
             assert_eq!(detect([line]), Ok(format));
@@ -100,7 +113,10 @@ mod tests {
     fn the_majority_decides_and_junk_does_not_vote() {
         assert_eq!(detect([b"# comment", COMBINED, VHOST, COMBINED, b""]), Ok(Format::Combined));
         let refused = detect([&b"hello"[..], b"world"]).unwrap_err();
-        assert_eq!(refused, DetectError { lines: 2, first: Some(LineError::NoTime) });
+        assert_eq!(refused, DetectError { lines: 2, first: "hello".to_owned() });
+        assert!(refused.to_string().ends_with("the first is `hello`"), "{refused}");
+        let refused = detect([&br#"{"msg":"hello","u":"/"}"#[..]]).unwrap_err().to_string();
+        assert!(refused.contains("json:path=KEY"), "{refused}");
         assert_eq!(detect([&b""[..]]).unwrap_err().to_string(), "there is no line in it");
     }
 }

@@ -1,8 +1,8 @@
-//! A scanner of one flat JSON object, without allocation.
+//! A scanner of one JSON object, without allocation.
 //!
 //! Own code and not a full parser for two reasons: logs carry bytes that are not UTF-8 and escapes
 //! that are not JSON (`\x22`), which full parsers refuse; and a line that was cut off still gives
-//! the keys before the cut. Nested values are stepped over by their brackets.
+//! the keys before the cut. Nested values are stepped over by their brackets; whoever wants what is in them scans them again.
 
 use super::fields::quoted;
 
@@ -18,8 +18,8 @@ pub(super) enum Value<'a> {
     },
     /// A number, `true`, `false` or `null`, as it is written.
     Bare(&'a [u8]),
-    /// An object or a list.
-    Nested,
+    /// An object or a list, from its bracket to its bracket.
+    Nested(&'a [u8]),
 }
 
 impl<'a> Value<'a> {
@@ -27,7 +27,7 @@ impl<'a> Value<'a> {
     pub(super) const fn text(self) -> Option<&'a [u8]> {
         match self {
             Self::Text { text, .. } | Self::Bare(text) => Some(text),
-            Self::Nested => None,
+            Self::Nested(_) => None,
         }
     }
 }
@@ -64,7 +64,10 @@ fn value(rest: &[u8]) -> Option<(Value<'_>, &[u8])> {
             let field = quoted(text).ok()?;
             Some((Value::Text { text: field.text, escaped: field.escaped }, field.rest))
         }
-        (b'{' | b'[', _) => Some((Value::Nested, step_over(rest)?)),
+        (b'{' | b'[', _) => {
+            let after = step_over(rest)?;
+            Some((Value::Nested(&rest[..rest.len() - after.len()]), after))
+        }
         _ => {
             let end = rest.iter().position(|b| b",}] \t\n".contains(b))?;
             Some((Value::Bare(&rest[..end]), &rest[end..]))
@@ -101,7 +104,7 @@ mod tests {
         assert_eq!(all.len(), 4);
         assert_eq!(all[0], (&b"a"[..], Value::Text { text: br#"x\"y"#, escaped: true }));
         assert_eq!(all[1], (&b"b"[..], Value::Bare(b"12.5")));
-        assert_eq!(all[2].1, Value::Nested);
+        assert_eq!(all[2].1, Value::Nested(br#"{"d":["}",{}]}"#));
         assert_eq!(all[3].1.text(), Some(&b"null"[..]));
     }
 

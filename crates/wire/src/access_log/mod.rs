@@ -12,12 +12,13 @@ mod apache;
 mod detect;
 mod fields;
 mod json;
-mod nginx;
+mod keyed;
 mod squid;
 mod stamp;
 
 pub use detect::{DetectError, detect};
 pub use fields::unescape;
+pub use keyed::Keys;
 pub use stamp::Stamp;
 
 use std::fmt;
@@ -38,23 +39,40 @@ pub enum Format {
     /// Combined with the virtual host (`name:port`) before it, as Debian's Apache sets up for
     /// hosts without a log of their own. The stamp is the start of the request (`%t`).
     VhostCombined,
-    /// One flat JSON object a line, as nginx's `log_format ... escape=json` is mostly used. All of
-    /// nginx's times (`$time_local`, `$time_iso8601`, `$msec`) are the end of the request.
+    /// One JSON object a line. Values may be strings or numbers.
     ///
-    /// Keys, of several for one thing the first: `request`, or `request_method` (`method`) with
-    /// `request_uri` (`url`, `path`, `uri`); `status`; `body_bytes_sent` (`bytes_sent`, `bytes`,
-    /// `size`); `msec` (`time_iso8601`, `@timestamp`, `timestamp`, `time_local`, `time`); `host`
-    /// (`server_name`, `vhost`). Values may be strings or numbers.
-    NginxJson,
+    /// [`Format::NGINX_JSON`] as nginx's `log_format ... escape=json` is mostly used, flat; all of nginx's times
+    /// (`$time_local`, `$time_iso8601`, `$msec`) are the end of the request. Keys, of several for one thing the first:
+    /// `request`, or `request_method` (`method`) with `request_uri` (`url`, `path`, `uri`); `status`; `body_bytes_sent`
+    /// (`bytes_sent`, `bytes`, `size`); `msec` (`time_iso8601`, `@timestamp`, `timestamp`, `time_local`, `time`); `host`
+    /// (`server_name`, `vhost`).
+    ///
+    /// [`Format::CADDY`] as Caddy logs; `ts` is the end of the request. [`Format::TRAEFIK`] as Traefik does with
+    /// `accesslog.format=json`; `StartUTC` is its start. Any other from `json:path=KEY,status=KEY,...`.
+    Json(&'static Keys),
     /// Squid's native format: `time elapsed client code/status bytes method URL ...`. The stamp,
     /// in milliseconds, is the end of the request; sizes include the reply's header section.
     Squid,
 }
 
 impl Format {
-    /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Common, Self::Combined, Self::VhostCombined, Self::NginxJson, Self::Squid];
+    /// nginx's JSON.
+    pub const NGINX_JSON: Self = Self::Json(&keyed::NGINX);
+    /// Caddy's.
+    pub const CADDY: Self = Self::Json(&keyed::CADDY);
+    /// Traefik's.
+    pub const TRAEFIK: Self = Self::Json(&keyed::TRAEFIK);
+
+    /// All that have a name.
+    pub const ALL: [Self; 7] = [
+        Self::Common,
+        Self::Combined,
+        Self::VhostCombined,
+        Self::NGINX_JSON,
+        Self::CADDY,
+        Self::TRAEFIK,
+        Self::Squid,
+    ];
 
     /// The name in plans and messages.
     pub const fn as_str(self) -> &'static str {
@@ -62,7 +80,7 @@ impl Format {
             Self::Common => "common",
             Self::Combined => "combined",
             Self::VhostCombined => "vhost-combined",
-            Self::NginxJson => "nginx-json",
+            Self::Json(keys) => keys.name,
             Self::Squid => "squid",
         }
     }
@@ -80,7 +98,13 @@ pub struct ParseFormatError(String);
 
 impl fmt::Display for ParseFormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not a log format: common, combined, vhost-combined, nginx-json or squid", self.0)
+        let known = Format::ALL.map(Format::as_str).join(", ");
+        write!(
+            f,
+            "`{}` is no log format; known are {known}, and JSON with keys of its own as in \
+             json:path=request.uri,method=request.method,status=status,size=size,time=ts",
+            self.0
+        )
     }
 }
 
@@ -89,7 +113,10 @@ impl std::error::Error for ParseFormatError {}
 impl FromStr for Format {
     type Err = ParseFormatError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let named = Self::ALL.into_iter().find(|format| format.as_str() == text);
+        let named = match text.strip_prefix("json:") {
+            Some(map) => Keys::of_map(map).map(Self::Json),
+            None => Self::ALL.into_iter().find(|format| format.as_str() == text),
+        };
         named.ok_or_else(|| ParseFormatError(text.to_owned()))
     }
 }
@@ -170,7 +197,7 @@ pub fn parse(format: Format, line: &[u8]) -> Result<Entry<'_>, LineError> {
     match format {
         Format::Common | Format::Combined => apache::parse(line, false),
         Format::VhostCombined => apache::parse(line, true),
-        Format::NginxJson => nginx::parse(line),
+        Format::Json(keys) => keyed::parse(keys, line),
         Format::Squid => squid::parse(line),
     }
 }

@@ -1,5 +1,6 @@
 //! The rows of `comparisons`: the primary figure with its verdict, the others marked exploratory.
 
+mod estimates;
 mod exploratory;
 mod primary;
 mod quantiles;
@@ -9,7 +10,7 @@ use super::decide::Progress;
 use super::invalid;
 use super::series::{Table, primary as primary_meter};
 use crate::directory::StoppedBy;
-use crate::results::{ArmResult, Comparison, Setup, second};
+use crate::results::{ArmResult, Comparison, OwnFigure, Setup, second};
 use bakeoff_meter::{CATALOGUE, Kind, Meter};
 use bakeoff_stats::{
     Amounts, Cost, Effect, InWords, Interval, Rounds, Verdict, change_in_words, ratio_of_sums,
@@ -21,19 +22,22 @@ use primary::{null_row, primary_row};
 pub(super) use quantiles::Quantiles;
 use std::collections::BTreeMap;
 
+/// By arm, then by meter.
+pub(super) type Estimates = BTreeMap<String, BTreeMap<String, OwnFigure>>;
+
 pub(super) fn all(
     setup: &Setup,
     table: &Table,
     arms: &BTreeMap<String, ArmResult>,
     stopped_by: StoppedBy,
-) -> Vec<Comparison> {
+) -> (Vec<Comparison>, Estimates) {
     let of = Of { setup, table, series: &table.main, arms };
     let null = |baseline| null_row(&of, baseline, primary_meter(setup));
     let mut rows: Vec<Comparison> = setup.baselines().map(null).collect();
     rows.extend(setup.judged().map(|arm| primary_row(&of, arm, Progress::of(stopped_by))));
     if setup.workload.kind == "command" {
         rows.extend(commands_other(&of));
-        return rows;
+        return (rows, estimates_of_all(&of, None));
     }
     let is_files = setup.workload.kind == "files";
     let wanted = |meter: &&Meter| meter.name != setup.primary && (!is_files || is_of_files(meter));
@@ -46,7 +50,13 @@ pub(super) fn all(
             rows.extend(per_slice(&Of { series: &table.paired, ..of }, arm, primary_meter(setup)));
         }
     }
-    rows
+    (rows, estimates_of_all(&of, Some(&quantiles)))
+}
+
+/// By arm, without the second processes of baselines.
+fn estimates_of_all(of: &Of<'_>, quantiles: Option<&Quantiles>) -> Estimates {
+    let arms = of.setup.judged().chain(of.setup.baselines());
+    arms.map(|arm| (arm.to_owned(), estimates::estimates(of, quantiles, arm))).collect()
 }
 
 /// An arm in these meters, each in the rounds in which it holds.
@@ -163,7 +173,7 @@ pub(super) fn so_far(setup: &Setup, table: &Table, arm: &str, cost: &Cost) -> St
     )
 }
 
-/// Estimate and interval in one form for their size.
+/// OwnFigure and interval in one form for their size.
 pub(super) fn change(e: &Effect) -> InWords {
     change_in_words(e.effect, e.interval.low, e.interval.high)
 }

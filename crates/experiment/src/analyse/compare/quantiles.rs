@@ -43,6 +43,11 @@ impl Quantiles {
         quantiles
     }
 
+    /// An arm's own.
+    pub(super) fn of_arm(&self, arm: &str, meter: &Meter) -> Option<&Quantile> {
+        self.arms.get(arm)?.get(meter.name)
+    }
+
     /// An arm and what it is compared with: both processes of the baseline, or the first with the second.
     pub(super) fn pair(&self, setup: &Setup, arm: &str, meter: &Meter) -> Option<(&Quantile, &Quantile)> {
         let of = if setup.is_second(arm) { &self.arms } else { &self.both };
@@ -54,8 +59,7 @@ impl Quantiles {
 /// Meters that read one histogram, each with its quantile.
 fn groups(meters: &[&'static Meter]) -> Vec<Vec<(f64, &'static Meter)>> {
     let quantiles = meters.iter().filter_map(|meter| Some((meter.quantile?, *meter)));
-    let (service, response): (Vec<_>, Vec<_>) =
-        quantiles.partition(|(_, meter)| meter.name.starts_with("service"));
+    let (service, response): (Vec<_>, Vec<_>) = quantiles.partition(|(_, meter)| meter.is_of_service());
     [response, service].into_iter().filter(|group| !group.is_empty()).collect()
 }
 

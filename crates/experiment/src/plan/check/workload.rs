@@ -10,6 +10,7 @@ use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use crate::shipped;
 use bakeoff_units::{Bytes, PerSecond};
+use bakeoff_wire::access_log::{Format, ParseFormatError};
 use bakeoff_workload::replay::LogSource;
 use bakeoff_workload::{GetUrl, Shape};
 
@@ -170,13 +171,9 @@ impl Context<'_> {
             );
         };
         let format = replay.format.as_ref().map(|format| {
-            format.as_ref().parse().or_else(|_| {
-                let known = ["common", "combined", "vhost-combined", "nginx-json", "squid"];
-                self.wrong(
-                    format.span(),
-                    format!("there is no log format `{}`", format.as_ref()),
-                    suggestion(format.as_ref(), &known),
-                )
+            format.as_ref().parse().or_else(|why: ParseFormatError| {
+                let known = Format::ALL.map(Format::as_str);
+                self.wrong(format.span(), why.to_string(), suggestion(format.as_ref(), &known))
             })
         });
         let source = match log.as_ref().strip_prefix("builtin:") {

@@ -24,7 +24,8 @@ fn a_body_that_is_sent_is_passed_over_and_answered_behind_its_end() {
             }
             let reply = read_one(&mut stream);
             assert_eq!((reply.status, &reply.body), (200, &whole(&page)));
-            let stamp = stamp("made", 4, &page, &version(&page, &reply));
+            let posted = if method == "POST" { "; post" } else { "" };
+            let stamp = stamp("made", 4, &page, &version(&page, &reply)) + posted;
             assert_eq!(reply.line("x-bakeoff"), Some(stamp.as_str()));
             assert_eq!(reply.line("cache-control"), Some("private, no-cache"));
         }
@@ -34,6 +35,7 @@ fn a_body_that_is_sent_is_passed_over_and_answered_behind_its_end() {
         assert_eq!(read_head(&mut stream).status, 100);
         stream.write_all(b"bytes").unwrap();
         assert_eq!(read_one(&mut stream).status, 200);
+        assert_eq!(origin.tally().posts, 4);
         drop(stream);
         // Half a body: nothing is answered.
         let half = format!("POST {} HTTP/1.1\r\nContent-Length: 10\r\n\r\nhalf", path(&page));

@@ -179,7 +179,10 @@ fn what_was_sent_so_far_is_told_and_kinds_may_think_for_themselves() {
     get(&origin, &page, "If-None-Match: *\r\n");
     let told = get(&origin, "/bakeoff/tally", "");
     let lines = String::from_utf8(told.body.clone()).unwrap();
-    assert!(lines.starts_with("requests 2\nreplies 2\nnot_modified 1\nbody_bytes 1000\n"), "{lines}");
+    assert!(
+        lines.starts_with("requests 2\nreplies 2\nnot_modified 1\nposts 0\nbody_bytes 1000\n"),
+        "{lines}"
+    );
     assert_eq!(told.line("cache-control"), Some("no-store"));
     let sent = Sent::parse(&told.body).unwrap();
     assert_eq!((sent.replies, sent.validations, sent.body_bytes, sent.connections), (2, 1, 1000, 3));
