@@ -328,7 +328,10 @@ fn a_rate_that_was_too_much_is_told_before_all_else() {
     assert!(said.starts_with("overloaded at 400/s, where 25 % of what was due was answered; "), "{said}");
     let warning = "squid at 400/s: overloaded: 25 % of the requests that were due were answered, 100/s";
     assert!(results.warnings[0].starts_with(warning), "{:?}", results.warnings);
+    // What nobody was free to ask for was due all the same.
+    assert_eq!(results.entrants[0].points[0].error_share, 0.75);
     let kept_up = results_of("polymix-1", &[asked(100.0)]);
+    assert_eq!(kept_up.entrants[0].points[0].error_share, 0.0);
     assert!(!kept_up.entrants[0].sentence.contains("overloaded"), "{}", kept_up.entrants[0].sentence);
 }
 

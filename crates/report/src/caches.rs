@@ -7,8 +7,10 @@ use bakeoff_caches::results::{Entrant, Fill, Pages, Path, Point, Results, Rule, 
 use bakeoff_caches::transactions::DROPPED;
 use bakeoff_experiment::study::{self, Study};
 
-/// Of its tables, those that are set beside ours.
-const TABLES: [&str; 3] = ["products", "order", "rule"];
+/// Of its tables, those of products, each with a point a row: rate, response time and hit ratio.
+pub(crate) const PRODUCTS: [&str; 3] = ["tasksmart", "squid", "dynacache"];
+/// The others that are set beside ours.
+const TABLES: [&str; 2] = ["order", "rule"];
 
 /// Rates that differ by less, as a share, are shown alike: three digits are.
 const SAME_RATE: f64 = 0.005;
@@ -228,14 +230,16 @@ pub(crate) fn in_gzip(entrant: &Entrant) -> Option<Table> {
 
 /// CPU and queues.
 pub(crate) fn costs(entrant: &Entrant) -> Table {
+    // Of a run that was killed nobody has read them.
+    let read = |ns: u64| time((ns > 0).then_some(ns));
     let row = |point: &&Point| {
         vec![
             named(entrant, point),
             time(point.cpu_per_request_ns),
             time(point.origin_cpu_per_request_ns),
-            time(Some(point.robots_cpu_per_request_ns)),
+            read(point.robots_cpu_per_request_ns),
             figures::value("count", point.in_flight_mean.round()),
-            time(Some(point.lateness_p99_ns)),
+            read(point.lateness_p99_ns),
         ]
     };
     Table {
@@ -352,7 +356,8 @@ fn filled(fill: &Fill) -> String {
 /// The published study that the plan names, of its tables those of the bake-off.
 pub(crate) fn published(results: &Results) -> Option<Study> {
     let mut study = study::find(results.study.as_deref()?).ok().flatten()?;
-    study.tables.retain(|table| TABLES.contains(&table.id.as_str()));
+    let beside = |id: &str| PRODUCTS.contains(&id) || TABLES.contains(&id);
+    study.tables.retain(|table| beside(&table.id));
     Some(study)
 }
 

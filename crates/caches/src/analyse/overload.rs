@@ -9,7 +9,7 @@ use crate::results::{CutShort, Entrant, Point};
 
 /// Who answers less of what is due cannot keep up. Replies come later than requests are due: in a phase of ten times
 /// the response time that begins at a lower rate, two or three per cent of them come in the next.
-const KEEPS_UP: f64 = 0.95;
+pub(super) const KEEPS_UP: f64 = 0.95;
 
 /// A line for each of them.
 pub(super) fn warnings(entrants: &[Entrant]) -> impl Iterator<Item = String> {

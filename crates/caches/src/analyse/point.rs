@@ -1,7 +1,8 @@
 //! The figures of a run's measured phases, from its record and its intervals.
 
 use super::books::cheats;
-use crate::chance::CHANCE;
+use super::overload::KEEPS_UP;
+use crate::chance::{self, CHANCE};
 use crate::directory::Stored;
 use crate::plan::CachePlan;
 use crate::records::{PhaseLine, RunRecord, Used};
@@ -136,7 +137,7 @@ impl Measured<'_> {
             request_rate_per_s: seen.request_rate,
             reply_rate_per_s: seen.reply_rate,
             replies: sums.good,
-            error_share: failed_share(self.run, self.line),
+            error_share: failed_share(self.run, self.line, self.asked_per_s),
             mean_ns: seen.mean_ns,
             mean_low_ns,
             mean_high_ns,
@@ -265,12 +266,16 @@ fn two_sided(robots: u64, used: &Used) -> Option<f64> {
     (robots > 0).then(|| (robots as f64 - origin as f64) / robots as f64)
 }
 
-/// Failed requests of all that were due in the phase, whenever they failed.
-fn failed_share(run: &RunRecord, line: &PhaseLine) -> f64 {
+/// Failed requests of all that were due in the phase, whenever they failed. Where robots share connections and none is
+/// free, what is due is not even asked for: it counts as due where that is more than chance.
+fn failed_share(run: &RunRecord, line: &PhaseLine, asked_per_s: Option<f64>) -> f64 {
     let PhaseLine { phase: Record { phase, sums, .. }, .. } = line;
     let of_earlier: u64 = sums.late_failed.values().sum();
     let later: u64 = run.phases.iter().filter_map(|line| line.phase.sums.late_failed.get(phase)).sum();
-    (sums.failed.saturating_sub(of_earlier) + later) as f64 / sums.asked.max(1) as f64
+    let failed = (sums.failed.saturating_sub(of_earlier) + later) as f64;
+    let (asked, due) = (sums.asked as f64, asked_per_s.unwrap_or(0.0) * line.phase.span().as_secs_f64());
+    let unsent = if asked < chance::fewest(KEEPS_UP, due) { due - asked } else { 0.0 };
+    (failed + unsent) / (asked + unsent).max(1.0)
 }
 
 /// Faults that are errors of the cache.

@@ -228,6 +228,20 @@ mod tests {
         assert_eq!(figure("afpa", "cache", "cache hits", "throughput").in_words(), "over 800 conn/s");
         assert_eq!(figure("afpa", "burst", "5", "preferred").in_words(), "about 140 conn/s");
         assert_eq!(figure("enforcer", "load", "files", "http").in_words(), "19623");
+        for (product, point, time, ratio) in [
+            ("squid", "1", "1.37 s", "55.1 %"),
+            ("tasksmart", "1", "1.37 s", "55.16 %"),
+            ("tasksmart", "10", "1.72 s", "55.12 %"),
+            ("dynacache", "1", "1.41 s", "55.1 %"),
+            ("dynacache", "11", "3.73 s", "9.3 %"),
+        ] {
+            let of = |column| figure("polygraph", product, point, column).in_words();
+            assert_eq!(
+                (of("mean response").as_str(), of("DHR").as_str()),
+                (time, ratio),
+                "{product} {point}"
+            );
+        }
     }
 
     #[test]

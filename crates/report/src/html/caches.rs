@@ -4,8 +4,8 @@ use super::chart::{Chart, Scale, Series};
 use super::course::{Course, courses};
 use super::page::{STYLE, apart};
 use crate::caches::{
-    FAULTS, Table, by_rate, costs, extent, faults, handshakes, hit_ratios, hits_and_misses, in_gzip,
-    is_judged, pages, performance, phases, preparation, published,
+    FAULTS, PRODUCTS, Table, by_rate, costs, extent, faults, handshakes, hit_ratios, hits_and_misses,
+    in_gzip, is_judged, pages, performance, phases, preparation, published,
 };
 use crate::downtime::{LOSSES, TIMES, losses, times};
 use crate::passes::{PASSES, TWICE, baselines, noise, passes};
@@ -150,7 +150,7 @@ impl View {
                 .map(|(at, entrant)| Card::of(at, entrant))
                 .collect(),
             together: together(results).map(|table| grid(TOGETHER, table)),
-            charts: charts(results),
+            charts: charts(results, study.as_ref()),
             courses,
             judged: is_judged(results.entrants.iter().flat_map(|entrant| &entrant.points)),
             twice: noise(results)
@@ -256,7 +256,7 @@ impl Card {
 }
 
 /// Response time, hit ratio and CPU against the rate, all entrants in each. What had no rate is in none.
-fn charts(results: &Results) -> Vec<Chart> {
+fn charts(results: &Results, study: Option<&Study>) -> Vec<Chart> {
     type Pick = fn(&Point) -> Option<f64>;
     let lines = |what: &str, dashed: bool, pick: Pick| -> Vec<Series> {
         let line = |at: usize, entrant: &Entrant, phase: Option<&str>| Series {
@@ -277,25 +277,17 @@ fn charts(results: &Results) -> Vec<Chart> {
         };
         results.entrants.iter().enumerate().flat_map(of_phases).collect()
     };
+    let means = lines("mean", false, |point| Some(point.mean_ns as f64));
     let mut hits = lines("hit ratio", false, |point| point.hit_ratio);
     hits.extend(lines("could be had", true, |point| {
         point.achievable.as_ref().map(|best| best.when_fetched.0)
     }));
+    let (time, means) = with_1999("Response time, mean", means, of_1999(study, 1, 1e9));
+    let ratio = "Document hit ratio; dashed: what an endless cache would have had";
+    let (ratio, hits) = with_1999(ratio, hits, of_1999(study, 2, 1.0));
     [
-        Chart::of(
-            "Response time, mean",
-            "ns",
-            Scale::Linear,
-            lines("mean", false, |point| Some(point.mean_ns as f64)),
-            Vec::new(),
-        ),
-        Chart::of(
-            "Document hit ratio; dashed: what an endless cache would have had",
-            "share",
-            Scale::Linear,
-            hits,
-            Vec::new(),
-        ),
+        Chart::of(&time, "ns", Scale::Linear, means, Vec::new()),
+        Chart::of(&ratio, "share", Scale::Linear, hits, Vec::new()),
         Chart::of(
             "CPU of the cache per request",
             "ns",
@@ -314,6 +306,37 @@ fn charts(results: &Results) -> Vec<Chart> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// What was published beside what was measured, where anything was.
+fn with_1999(caption: &str, mut lines: Vec<Series>, published: Vec<Series>) -> (String, Vec<Series>) {
+    if published.is_empty() || lines.iter().all(|line| line.points.is_empty()) {
+        return (caption.to_owned(), lines);
+    }
+    lines.extend(published);
+    (format!("{caption}; grey: what was published in 1999"), lines)
+}
+
+/// What was published of each product, a point a row with its rate first. Joined is what follows on each other there:
+/// between points that are not here nobody knows the way. `unit`: how many of ours are one of the column's base unit.
+fn of_1999(study: Option<&Study>, column: usize, unit: f64) -> Vec<Series> {
+    let figure = |row: &study::Row, column: usize| {
+        row.cells.get(column)?.as_ref().map(|figure| figure.value * figure.unit.scale)
+    };
+    let point = |row: &study::Row| Some((figure(row, 0)?, figure(row, column)? * unit, true));
+    let number = |row: &study::Row| row.name.parse::<u32>().unwrap_or(0);
+    let of_product = |table: &study::Table| {
+        let title = table.title.split(':').next().unwrap_or_default();
+        let runs = table.rows.chunk_by(|a, b| number(a) + 1 == number(b)).map(|rows| Series {
+            key: "published".to_owned(),
+            label: format!("{title}, 1999"),
+            dashed: false,
+            points: rows.iter().filter_map(point).collect(),
+        });
+        runs.collect::<Vec<Series>>()
+    };
+    let tables = study.iter().flat_map(|study| &study.tables);
+    tables.filter(|table| PRODUCTS.contains(&table.id.as_str())).flat_map(of_product).collect()
 }
 
 fn tables(study: &Study) -> Vec<Published> {

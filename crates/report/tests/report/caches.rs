@@ -412,6 +412,25 @@ fn what_the_suite_said_is_shown_with_what_differs() {
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
+#[test]
+fn what_nobody_has_read_of_a_killed_run_is_no_figure() {
+    let killed = Point { robots_cpu_per_request_ns: 0, lateness_p99_ns: 0, ..point(1, "meas") };
+    shows(&results(vec![killed]), &["late p99"], &[" 0 ns"]);
+}
+
+#[test]
+fn what_was_published_stands_in_the_charts_where_something_was_measured() {
+    let ours = caches_html(&results(vec![point(1, "meas"), point(2, "meas")]), "", &[], &[]);
+    let grey = ours.matches("<g class=\"published\">").count();
+    assert_eq!(grey, 12, "two points of three products in two charts, none joined to another");
+    for title in ["Squid, 1999 at 14/s: 1.37 s", "InfoLibria DynaCache, 1999 at 690/s: 9.3 %"] {
+        assert!(ours.replace("&#x2f;", "/").replace('\u{a0}', " ").contains(title), "{title}");
+    }
+    for none in [results(Vec::new()), Results { study: None, ..results(vec![point(1, "meas")]) }] {
+        assert!(!caches_html(&none, "", &[], &[]).contains("class=\"published\""));
+    }
+}
+
 /// Two caches at two rates, with intervals.
 pub(crate) fn page_over_time() -> String {
     let (results, runs, intervals) = over_time();
