@@ -284,7 +284,7 @@ pub(crate) fn faults(entrant: &Entrant) -> Table {
     };
     let faults = entrant.faults.iter().map(|fault| ("fault", fault));
     let all = faults.chain(entrant.errors.iter().map(|error| ("failure", error)));
-    Table { head: vec!["what", "count", "share", "is a", "meaning"], rows: all.map(row).collect() }
+    Table { head: vec!["what", "count", "share", "kind", "meaning"], rows: all.map(row).collect() }
 }
 
 /// `squid 5.7`: a program's version without the name that stands before it.
