@@ -12,6 +12,7 @@ import http.client
 import re
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
@@ -43,7 +44,8 @@ class Proxy(BaseHTTPRequestHandler):
         if mode == "everything" or mode == "repeats" and is_repeat:
             return self.fetch(second, path, first)
         if kept and mode != "forge":
-            return kept
+            (status, headers, body), since = kept
+            return status, [*headers, ("Age", str(int(time.time() - since)))], body
         fetched = self.fetch(port, path, stamp)
         may_be_kept = "public" in dict(fetched[1]).get("Cache-Control", "")
         if mode == "forge" and is_repeat and may_be_kept:
@@ -57,7 +59,7 @@ class Proxy(BaseHTTPRequestHandler):
             self.fetch(port, path, stamp)
         if may_be_kept and mode != "forge":
             with lock:
-                store[path] = fetched
+                store[path] = fetched, time.time()
         return fetched
 
     def do_GET(self):
