@@ -3,7 +3,8 @@
 //! From words to the text of a plan: `--front PRODUCT[=CONFIG]`, or a product and two configurations of it. Everything is
 //! checked as a plan afterwards.
 
-use super::sides::{config_lines, names, quoted};
+use super::names;
+use super::sides::{config_lines, quoted};
 use crate::Failure;
 use bakeoff_subject::Product;
 
@@ -36,7 +37,7 @@ pub(super) fn fronts(typed: &[String], configs: &[String]) -> Result<Vec<Front>,
             product: product.clone(),
             config: Some(config.clone()),
         };
-        return Ok(names(configs).into_iter().zip(configs).map(of).collect());
+        return Ok(names::of_sides(configs).into_iter().zip(configs).map(of).collect());
     }
     if typed.len() < 2 {
         return Err(Failure::usage(
@@ -58,7 +59,7 @@ pub(super) fn fronts(typed: &[String], configs: &[String]) -> Result<Vec<Front>,
         }
     };
     let labels: Vec<String> = pairs.iter().map(label).collect();
-    let named = names(&labels).into_iter().zip(&pairs);
+    let named = names::of_sides(&labels).into_iter().zip(&pairs);
     Ok(named
         .map(|(name, (product, config))| Front { name, product: product.clone(), config: config.clone() })
         .collect())

@@ -10,6 +10,7 @@ pub(crate) mod extract;
 mod fronts;
 pub(crate) mod layer;
 pub(crate) mod load;
+mod names;
 pub(crate) mod origin;
 pub(crate) mod peak;
 pub(crate) mod plans;

@@ -2,7 +2,8 @@
 //!
 //! From words to the text of a plan; everything is checked as a plan afterwards.
 
-use super::sides::{named, names, quoted};
+use super::names;
+use super::sides::{named, quoted};
 use crate::Failure;
 
 /// What stands between two commands.
@@ -31,7 +32,7 @@ impl Programs {
             let first = group.first().and_then(|word| word.split_whitespace().next());
             first.unwrap_or("command").to_owned()
         };
-        let made = names(&groups.iter().map(program).collect::<Vec<_>>());
+        let made = names::of_programs(&groups.iter().map(program).collect::<Vec<_>>());
         let command = |group: &[String]| match group {
             [line] if has_spaces(line) => ["sh", "-c", line].map(str::to_owned).to_vec(),
             words => words.to_vec(),

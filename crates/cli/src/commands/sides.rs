@@ -2,7 +2,7 @@
 //!
 //! From words to the text of a plan; everything is checked as a plan afterwards.
 
-use super::fronts;
+use super::{fronts, names};
 use crate::Failure;
 use crate::args::{UrlArgs, WorkArgs};
 use bakeoff_experiment::plan::suggestion;
@@ -34,7 +34,7 @@ impl Sides<'_> {
     }
 
     fn names(&self) -> Result<Vec<String>, Failure> {
-        named(names(self.sides), &self.work.names)
+        named(names::of_sides(self.sides), &self.work.names)
     }
 
     fn fronts(&self) -> Result<Vec<fronts::Front>, Failure> {
@@ -197,7 +197,7 @@ impl Sides<'_> {
     }
 }
 
-fn is_url(side: &str) -> bool {
+pub(super) fn is_url(side: &str) -> bool {
     side.starts_with("http://") || side.starts_with("https://")
 }
 
@@ -211,7 +211,7 @@ pub(super) fn config_lines(config: &str) -> Result<String, Failure> {
 }
 
 /// From the root on, without `..`, under the file's own name.
-fn whole_path(path: impl AsRef<Path>) -> PathBuf {
+pub(super) fn whole_path(path: impl AsRef<Path>) -> PathBuf {
     let absolute = std::path::absolute(path.as_ref()).unwrap_or_else(|_| path.as_ref().to_owned());
     let parent = absolute.parent().and_then(|parent| parent.canonicalize().ok());
     match (parent, absolute.file_name()) {
@@ -222,51 +222,6 @@ fn whole_path(path: impl AsRef<Path>) -> PathBuf {
 
 fn quoted_path(path: &Path) -> String {
     quoted(&whole_path(path).display().to_string())
-}
-
-/// A name for each side: the file's stem or the authority; equal ones with their directories before them, and where those
-/// are equal too, numbers behind them.
-pub(super) fn names(sides: &[String]) -> Vec<String> {
-    let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
-    let plain: Vec<String> = sides
-        .iter()
-        .map(|side| {
-            let base = if is_url(side) {
-                side.splitn(3, '/').nth(2).unwrap_or(side).split('/').next().unwrap_or(side).to_owned()
-            } else {
-                Path::new(side)
-                    .file_stem()
-                    .map_or_else(|| "config".to_owned(), |stem| stem.to_string_lossy().into_owned())
-            };
-            let name: String = base.chars().map(fits).collect();
-            name.trim_start_matches('.').to_owned()
-        })
-        .collect();
-    let is_once = |name: &String| plain.iter().filter(|other| *other == name).count() == 1;
-    let below = |(name, side): (&String, &String)| match whole_path(side).parent().and_then(Path::file_name) {
-        Some(parent) if !is_once(name) && !is_url(side) => {
-            format!(
-                "{}-{name}",
-                parent.to_string_lossy().chars().map(fits).collect::<String>().trim_start_matches('.')
-            )
-        }
-        _ => name.clone(),
-    };
-    let plain: Vec<String> = plain.iter().zip(sides).map(below).collect();
-    let is_unique = |name: &String| plain.iter().filter(|other| *other == name).count() == 1;
-    plain
-        .iter()
-        .enumerate()
-        .map(
-            |(index, name)| {
-                if is_unique(name) && !name.is_empty() {
-                    name.clone()
-                } else {
-                    format!("{name}{}", index + 1)
-                }
-            },
-        )
-        .collect()
 }
 
 /// Names that were made, or those that were given in their place.
@@ -303,18 +258,6 @@ pub(super) fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn strings(list: &[&str]) -> Vec<String> {
-        list.iter().map(|&text| text.to_owned()).collect()
-    }
-
-    #[test]
-    fn sides_get_names_that_differ() {
-        assert_eq!(names(&strings(&["a.conf", "b.conf"])), ["a", "b"]);
-        assert_eq!(names(&strings(&["x/site.conf", "y/site.conf"])), ["x-site", "y-site"]);
-        assert_eq!(names(&strings(&["x/../x/site.conf", "x/site.conf"])), ["x-site1", "x-site2"]);
-        assert_eq!(names(&strings(&["http://127.0.0.1:80/a", "https://h/"])), ["127.0.0.1-80", "h"]);
-    }
 
     #[test]
     fn a_path_is_what_follows_the_authority() {

@@ -1,0 +1,71 @@
+//! Names of arms that nobody named: from files, URLs and programs.
+
+use super::sides::{is_url, whole_path};
+use std::path::Path;
+
+/// A name for each side: the file's stem or the authority; equal ones with their directories before them, and where those
+/// are equal too, numbers behind them.
+pub(super) fn of_sides(sides: &[String]) -> Vec<String> {
+    let plain: Vec<String> = sides.iter().map(|side| plain(side)).collect();
+    let below = |(name, side): (&String, &String)| match whole_path(side).parent().and_then(Path::file_name) {
+        Some(parent) if !is_once(&plain, name) && !is_url(side) => {
+            format!("{}-{name}", fitting(&parent.to_string_lossy()))
+        }
+        _ => name.clone(),
+    };
+    numbered(&plain.iter().zip(sides).map(below).collect::<Vec<_>>())
+}
+
+/// A name for each program: that of its file.
+pub(super) fn of_programs(programs: &[String]) -> Vec<String> {
+    numbered(&programs.iter().map(|program| plain(program)).collect::<Vec<_>>())
+}
+
+fn plain(side: &str) -> String {
+    if is_url(side) {
+        return fitting(side.splitn(3, '/').nth(2).unwrap_or(side).split('/').next().unwrap_or(side));
+    }
+    let stem = Path::new(side).file_stem();
+    stem.map_or_else(|| "config".to_owned(), |stem| fitting(&stem.to_string_lossy()))
+}
+
+/// With nothing that a name cannot have.
+fn fitting(name: &str) -> String {
+    let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
+    name.chars().map(fits).collect::<String>().trim_start_matches('.').to_owned()
+}
+
+fn is_once(names: &[String], name: &str) -> bool {
+    names.iter().filter(|other| *other == name).count() == 1
+}
+
+/// Those that are equal or empty with their places, from 1.
+fn numbered(names: &[String]) -> Vec<String> {
+    let number = |(index, name): (usize, &String)| match name {
+        name if is_once(names, name) && !name.is_empty() => name.clone(),
+        name => format!("{name}{}", index + 1),
+    };
+    names.iter().enumerate().map(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sides_get_names_that_differ() {
+        assert_eq!(of_sides(&strings(&["a.conf", "b.conf"])), ["a", "b"]);
+        assert_eq!(of_sides(&strings(&["x/site.conf", "y/site.conf"])), ["x-site", "y-site"]);
+        assert_eq!(of_sides(&strings(&["x/../x/site.conf", "x/site.conf"])), ["x-site1", "x-site2"]);
+        assert_eq!(of_sides(&strings(&["http://127.0.0.1:80/a", "https://h/"])), ["127.0.0.1-80", "h"]);
+    }
+
+    #[test]
+    fn equal_programs_are_numbered() {
+        assert_eq!(of_programs(&strings(&["sh", "/bin/sh", "cat"])), ["sh1", "sh2", "cat"]);
+    }
+
+    fn strings(list: &[&str]) -> Vec<String> {
+        list.iter().map(|&word| word.to_owned()).collect()
+    }
+}
