@@ -23,7 +23,7 @@ fn an_open_is_refused_only_when_it_waited_for_the_time_limit_itself() {
     sched_setaffinity(Pid::from_raw(0), &one).unwrap();
     let site = Site::new();
     for number in 0..2 {
-        File::create(site.file(&format!("big{number}"))).unwrap().set_len(250_000_000).unwrap();
+        File::create(site.file(&format!("big{number}"))).unwrap().set_len(500_000_000).unwrap();
     }
     for number in 0..40 {
         site.write(&number.to_string(), &format!("good {number}"));
