@@ -4,7 +4,7 @@ use super::caches;
 use crate::args::{CheckArgs, PlansArgs, SetArgs};
 use crate::exit::Exit;
 use crate::{Failure, terminal};
-use bakeoff_experiment::plan::{Kind, PeakPlan, Plan, Work, suggestion};
+use bakeoff_experiment::plan::{Kind, PeakPlan, Plan, Work, near_miss};
 use bakeoff_experiment::shipped;
 use bakeoff_stats::Margin;
 use bakeoff_units::{Nanos, Ratio};
@@ -15,14 +15,25 @@ pub(crate) fn plans(args: &PlansArgs) -> Result<Exit, Failure> {
     let Some(name) = &args.name else { return list() };
     let text = shipped::plan(name).map(|plan| plan.text).or_else(|| caches::shipped_text(name));
     terminal::say(text.ok_or_else(|| {
-        Failure::usage(format!("{name}: no such plan is shipped; `bakeoff plans` lists those that are"))
+        no_such_plan(name, "no such plan is shipped", "`bakeoff plans` lists those that are")
     })?);
     Ok(Exit::Verdicts)
 }
 
+/// All shipped plans, of both languages.
+fn names() -> impl Iterator<Item = &'static str> {
+    shipped::PLANS.iter().map(|plan| plan.name).chain(caches::names())
+}
+
+/// With its near miss, or else with this help.
+fn no_such_plan(name: &str, what: &str, help: &str) -> Failure {
+    let stem = name.strip_suffix(".toml").unwrap_or(name);
+    let help = near_miss(stem, &names().collect::<Vec<_>>()).unwrap_or_else(|| help.to_owned());
+    Failure::usage(format!("{name}: {what}; {help}"))
+}
+
 fn list() -> Result<Exit, Failure> {
-    let names = shipped::PLANS.iter().map(|plan| plan.name).chain(caches::names());
-    let width = names.map(|name| name.len() + 2).max().unwrap_or(0);
+    let width = names().map(|name| name.len() + 2).max().unwrap_or(0);
     let mut lines = Vec::new();
     for plan in shipped::PLANS {
         lines.push(format!("{:<width$}{}", plan.name, plan.summary()));
@@ -133,14 +144,8 @@ pub(crate) fn find(name: &str, set: &SetArgs) -> Result<Plan, Failure> {
             Plan::with(plan.name, &origin, plan.text, Path::new("."), &settings)
         }
         None if !path.exists() && path.components().count() == 1 => {
-            let known: Vec<&str> =
-                shipped::PLANS.iter().map(|plan| plan.name).chain(caches::names()).collect();
-            let stem = name.strip_suffix(".toml").unwrap_or(name);
-            let help = match suggestion(stem, &known) {
-                near if near.starts_with("did you mean") => near,
-                _ => "give a plan file, or a name that `bakeoff plans` lists".to_owned(),
-            };
-            return Err(Failure::usage(format!("{name}: there is no such plan, shipped or here; {help}")));
+            let help = "give a plan file, or a name that `bakeoff plans` lists";
+            return Err(no_such_plan(name, "there is no such plan, shipped or here", help));
         }
         _ => Plan::load(path, &settings),
     }

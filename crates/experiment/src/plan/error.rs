@@ -146,14 +146,16 @@ fn of_type(text: &str, span: &Range<usize>, message: &str) -> Option<(String, St
 
 /// The nearest of the known words, or all of them.
 pub fn suggestion(word: &str, known: &[&str]) -> String {
+    near_miss(word, known).unwrap_or_else(|| {
+        format!("known are {}", known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
+    })
+}
+
+/// `did you mean ...?`, where one is near.
+pub fn near_miss(word: &str, known: &[&str]) -> Option<String> {
     let distance = |other: &&&str| strsim::damerau_levenshtein(word, other);
-    match known.iter().min_by_key(distance) {
-        Some(near) if distance(&near) <= (word.len() / 3).max(1) => format!("did you mean `{near}`?"),
-        _ => format!(
-            "known are {}",
-            known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-        ),
-    }
+    let near = known.iter().min_by_key(distance)?;
+    (distance(&near) <= (word.len() / 3).max(1)).then(|| format!("did you mean `{near}`?"))
 }
 
 #[cfg(test)]

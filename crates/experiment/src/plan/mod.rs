@@ -19,7 +19,7 @@ mod set;
 pub use arm::{Arm, ArmCommand, ArmKind};
 pub use baselines::Baselines;
 pub use client::ClientPlan;
-pub use error::{PlanError, suggestion};
+pub use error::{PlanError, near_miss, suggestion};
 pub use expand::Factor;
 pub use file::PlanFile;
 pub use files::{ArmFiles, CacheState, FilesWork, Fsync, Operation, TreeShape};
