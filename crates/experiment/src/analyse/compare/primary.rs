@@ -9,7 +9,8 @@ use crate::results::{ArmResult, Comparison, CoresAt, LevelsResult, Setup, second
 use bakeoff_meter::Meter;
 use bakeoff_meter::catalogue::{self, HIT_RATIO, PATH_CPU, SUBJECT_CPU};
 use bakeoff_stats::{
-    Amounts, Contradiction, Cost, Decision, Effect, Verdict, Wording, floor_in_words, levels, sentence,
+    Amounts, Contradiction, Cost, Decision, Effect, Interval, Verdict, Wording, floor_in_words, levels,
+    sentence,
 };
 use bakeoff_units::PerSecond;
 
@@ -93,21 +94,37 @@ fn per_second(rate: f64) -> String {
     }
 }
 
-/// In the two rounds' own words: what each says.
+/// What each of the two designs says, and whether both say more, or both less.
 fn contradicted(row: &Comparison, in_what: Contradiction, pairs: Option<&Cost>) -> String {
-    let Some(pairs) = pairs else { return String::new() };
+    let Some((pairs, (low, high))) = pairs.zip(row.amount_low.zip(row.amount_high)) else {
+        return String::new();
+    };
     let amounts = Amounts::of(&pairs.amount, row.baseline_value, &row.unit);
     let unit = amounts.unit();
-    let duet = row.amount_low.zip(row.amount_high);
-    let duet = duet.map_or_else(String::new, |(low, high)| amounts.range(low, high));
-    let how = match in_what {
-        Contradiction::Signs => "one says more and the other less",
-        Contradiction::Sizes => "the two are further apart than their loads explain",
-    };
-    format!(
-        "the paired rounds contradict the duet: {}{unit} a request against {duet}{unit}; {how}",
-        amounts.range(pairs.amount.interval.low, pairs.amount.interval.high)
-    )
+    let (duet, pairs) = (Interval { low, high }, pairs.amount.interval);
+    let said = |of: Interval| format!("{}{unit}", amounts.range(of.low, of.high));
+    let both = format!("{} a request in turn, {} all at once", said(pairs), said(duet));
+    match (in_what, way(duet, pairs)) {
+        (Contradiction::Sizes, Some(way)) => format!(
+            "it {way}, but the two designs do not agree how much: {both}, further apart than their loads explain; the design \
+             `pairs` asks in turn alone"
+        ),
+        (Contradiction::Sizes, None) => {
+            format!("the two designs contradict each other: {both}, further apart than their loads explain")
+        }
+        (Contradiction::Signs, _) => {
+            format!("the two designs contradict each other: {both}; one says more and the other less")
+        }
+    }
+}
+
+/// What both say beyond doubt.
+fn way(one: Interval, other: Interval) -> Option<&'static str> {
+    match () {
+        () if one.low > 0.0 && other.low > 0.0 => Some("costs more"),
+        () if one.high < 0.0 && other.high < 0.0 => Some("costs less"),
+        () => None,
+    }
 }
 
 /// What a reader of the sentence must know, too.
@@ -278,6 +295,15 @@ fn path(of: &Of<'_>, arm: &str, decided: &Decided) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_designs_say_more_or_less_only_where_both_do_beyond_doubt() {
+        let of = |low: f64, high: f64| Interval { low, high };
+        assert_eq!(way(of(5.2, 8.3), of(11.1, 12.2)), Some("costs more"));
+        assert_eq!(way(of(-8.3, -5.2), of(-12.2, -11.1)), Some("costs less"));
+        assert_eq!(way(of(-0.1, 2.0), of(11.1, 12.2)), None);
+        assert_eq!(way(of(-3.0, -2.0), of(11.1, 12.2)), None);
+    }
 
     #[test]
     fn gzip_is_named_where_it_differs_and_did_nothing() {
