@@ -100,8 +100,12 @@ fn no_faults_is_said_only_where_no_request_failed() {
     broken.phases[0].phase.sums.errors = [("truncated".to_owned(), 66), ("reset".to_owned(), 6)].into();
     let said = sentence(&broken);
     assert!(said.ends_with("; 1.2 % of the requests got no whole reply, most often truncated"), "{said}");
-    // What was under way when bakeoff broke off is its own affair.
+    // What had no reply long after the last phase has hung.
     broken.phases[0].phase.sums.errors = [("cut-off".to_owned(), 6)].into();
+    let said = sentence(&broken);
+    assert!(said.ends_with("; 0.1 % of the requests got no whole reply, most often cut-off"), "{said}");
+    // What was under way when bakeoff broke off is its own affair.
+    broken.phases[0].ended = None;
     assert!(sentence(&broken).ends_with("; no faults"));
 }
 

@@ -3,6 +3,7 @@
 //! Measuring side, cold, pure. Looks at whole runs, as replies of one phase are counted in the next at the other end;
 //! not at a part of a run, as the origin counts for all parts. What is caught is a fault of its own, before all others.
 
+use super::faults::of_both_ends;
 use crate::records::{OriginHeard, RunRecord};
 use crate::results::Fault;
 use std::collections::BTreeMap;
@@ -82,16 +83,7 @@ pub(super) fn of(runs: &[(usize, &RunRecord)]) -> impl Iterator<Item = Fault> {
     for (cheat, count) in runs.iter().flat_map(|(_, run)| cheats(run)) {
         *counts.entry(cheat).or_default() += count;
     }
-    let asked =
-        runs.iter().filter_map(|(_, run)| Books::of(run)).map(|books| books.asked).sum::<u64>().max(1);
-    counts.into_iter().map(move |(cheat, count)| Fault {
-        label: cheat.label().to_owned(),
-        meaning: cheat.meaning().to_owned(),
-        only_counted: false,
-        count,
-        share: count as f64 / asked as f64,
-        first: None,
-    })
+    counts.into_iter().map(|(cheat, count)| of_both_ends(cheat.label(), cheat.meaning(), count, runs))
 }
 
 impl Books {

@@ -13,22 +13,23 @@ const FALL: f64 = 0.02;
 /// on from which all of them, the highest too, lie below by more than their intervals and by more than is explained.
 pub(super) fn words(entrant: &Entrant) -> Option<String> {
     let first = entrant.points.first()?;
-    let mut points: Vec<&Point> = entrant.points.iter().filter(|point| point.phase == first.phase).collect();
-    points
-        .retain(|point| point.cut_short.is_none() && point.hit_ratio.is_some() && point.rate_per_s.is_some());
-    points.sort_by(|a, b| a.rate_per_s.partial_cmp(&b.rate_per_s).unwrap_or(std::cmp::Ordering::Equal));
-    let (lowest, higher) = points.split_first()?;
-    let past = higher.iter().rev().take_while(|point| is_apart(lowest, point)).last()?;
-    let highest = higher.last()?;
-    let percent = |point: &Point| point.hit_ratio.map(|ratio| format!("{:.1} %", ratio * 100.0));
+    let has_hits =
+        |point: &&Point| point.phase == first.phase && point.cut_short.is_none() && point.hit_ratio.is_some();
+    let counted = entrant.points.iter().filter(has_hits);
+    let mut points: Vec<(f64, &Point)> =
+        counted.filter_map(|point| Some((point.rate_per_s?, point))).collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let ((least, lowest), higher) = points.split_first()?;
+    let (past, _) = higher.iter().rev().take_while(|(_, point)| is_apart(lowest, point)).last()?;
+    let (most, highest) = higher.last()?;
     Some(format!(
-        "it lets requests past its cache from {} on (bypass): {} of the replies are hits at {}, and {} at {}, which \
-         neither what is still being fetched nor the room of its store explains",
-        rate(past.rate_per_s?),
-        percent(lowest)?,
-        rate(lowest.rate_per_s?),
-        percent(highest)?,
-        rate(highest.rate_per_s?),
+        "it lets requests past its cache from {} on (bypass): {:.1} % of the replies are hits at {}, and {:.1} % at {}, \
+         which neither what is still being fetched nor the room of its store explains",
+        rate(*past),
+        lowest.hit_ratio? * 100.0,
+        rate(*least),
+        highest.hit_ratio? * 100.0,
+        rate(*most),
     ))
 }
 

@@ -55,6 +55,18 @@ pub(super) fn errors(runs: &[(usize, &RunRecord)]) -> Vec<Fault> {
     sorted(counts.into_iter().map(error).collect())
 }
 
+/// What no single reply shows, and both ends together do.
+pub(super) fn of_both_ends(label: &str, meaning: &str, count: u64, runs: &[(usize, &RunRecord)]) -> Fault {
+    Fault {
+        label: label.to_owned(),
+        meaning: meaning.to_owned(),
+        only_counted: false,
+        count,
+        share: count as f64 / finished(runs),
+        first: None,
+    }
+}
+
 fn meaning(label: &str) -> String {
     let class = ErrorClass::ALL.into_iter().find(|class| class.as_str() == label);
     class.map_or_else(String::new, |class| class.hint().to_owned())

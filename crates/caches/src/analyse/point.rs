@@ -36,12 +36,14 @@ pub(super) fn of(
     let lines = run.phases.iter().filter(|line| line.measured);
     // What the origin sent to other parts of the run is not told apart, and was not read when all was killed.
     let is_whole = stored.setup.part.is_none() && !run.of_intervals;
+    let books = !is_whole || cheats(run).is_empty();
     let measured = lines.map(|line| Measured {
         plan,
         run,
         line,
         is_cache,
         is_whole,
+        books,
         order,
         rate_per_s,
         asked_per_s: asked(line),
@@ -107,6 +109,8 @@ struct Measured<'a> {
     line: &'a PhaseLine,
     is_cache: bool,
     is_whole: bool,
+    /// Whether what robots and origin counted in its run agrees.
+    books: bool,
     order: u32,
     rate_per_s: Option<f64>,
     /// What this phase asked for of it.
@@ -184,7 +188,7 @@ impl Measured<'_> {
             hit_ratio: sums.document_hit_ratio().filter(|_| self.is_cache),
             requests: sums.asked,
             basic: sums.basic.count(),
-            books: !self.is_whole || cheats(self.run).is_empty(),
+            books: self.books,
         })
     }
 }

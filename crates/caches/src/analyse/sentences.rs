@@ -36,22 +36,32 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
     let Some(point) = telling(&entrant.points) else {
         return "no rate was measured".to_owned();
     };
+    let faults = entrant.faults.iter().filter(|fault| !fault.only_counted);
+    let (cheats, faults): (Vec<&Fault>, Vec<&Fault>) =
+        faults.partition(|fault| books::is_cheat(&fault.label));
     // Before all: who cheats has no other figure; and every other figure of a rate that was too much is that of a
     // line that grows.
-    let mut parts: Vec<String> = cheats(entrant).into_iter().chain(overload::first_words(entrant)).collect();
+    let mut parts: Vec<String> =
+        disagreement(&cheats).into_iter().chain(overload::first_words(entrant)).collect();
     match entrant.downtime.as_slice() {
         [] => parts.extend(at_a_rate(plan, entrant, point)),
         outages => parts.extend(outages.iter().map(back)),
     }
     parts.extend(bypass::words(entrant));
-    parts.extend(wrongs(entrant));
+    let failures = failures(entrant);
+    parts.extend(match faults.as_slice() {
+        [] if failures.is_some() || !cheats.is_empty() => None,
+        [] => Some("no faults".to_owned()),
+        [one] => Some(format!("one kind of fault, {}", one.label)),
+        [worst, ..] => Some(format!("{} kinds of faults, most often {}", faults.len(), worst.label)),
+    });
+    parts.extend(failures);
     parts.join("; ")
 }
 
 /// That the books of robots and origin do not agree.
-fn cheats(entrant: &Entrant) -> Option<String> {
-    let named = entrant.faults.iter().filter(|fault| books::is_cheat(&fault.label));
-    let named: Vec<String> = named.map(|fault| format!("{} {}", fault.count, fault.label)).collect();
+fn disagreement(cheats: &[&Fault]) -> Option<String> {
+    let named: Vec<String> = cheats.iter().map(|fault| format!("{} {}", fault.count, fault.label)).collect();
     (!named.is_empty()).then(|| {
         format!(
             "what it gave and what the origin sent do not agree ({}): no figure of it counts",
@@ -60,25 +70,17 @@ fn cheats(entrant: &Entrant) -> Option<String> {
     })
 }
 
-/// What it did wrong, and which requests failed.
-fn wrongs(entrant: &Entrant) -> Vec<String> {
-    let is_wrong = |fault: &&Fault| !fault.only_counted && !books::is_cheat(&fault.label);
-    let faults: Vec<&str> =
-        entrant.faults.iter().filter(is_wrong).map(|fault| fault.label.as_str()).collect();
-    // What was under way when the run was broken off is nobody's.
-    let errors = || entrant.errors.iter().filter(|error| error.label != ErrorClass::CutOff.as_str());
-    let failed = errors().next().map(|worst| {
-        let share = 100.0 * errors().map(|error| error.share).sum::<f64>();
-        let share = if share < 0.1 { "less than 0.1 %".to_owned() } else { format!("{share:.1} %") };
-        format!("{share} of the requests got no whole reply, most often {}", worst.label)
-    });
-    let faults = match faults.as_slice() {
-        [] if failed.is_some() || entrant.faults.iter().any(|fault| books::is_cheat(&fault.label)) => None,
-        [] => Some("no faults".to_owned()),
-        [one] => Some(format!("one kind of fault, {one}")),
-        [worst, ..] => Some(format!("{} kinds of faults, most often {worst}", faults.len())),
-    };
-    faults.into_iter().chain(failed).collect()
+/// Which requests failed. What was under way when a run was broken off is nobody's; what had no reply for so long after
+/// the last phase that it was cut off has hung.
+fn failures(entrant: &Entrant) -> Option<String> {
+    let was_broken_off = entrant.runs().any(|point| point.cut_short.is_some());
+    let counts = |error: &&Fault| !was_broken_off || error.label != ErrorClass::CutOff.as_str();
+    let errors = || entrant.errors.iter().filter(counts);
+    let share = 100.0 * errors().map(|error| error.share).sum::<f64>();
+    let share = if share < 0.1 { "less than 0.1 %".to_owned() } else { format!("{share:.1} %") };
+    errors()
+        .next()
+        .map(|worst| format!("{share} of the requests got no whole reply, most often {}", worst.label))
 }
 
 /// How it stood, and what it was like at the telling rate.
