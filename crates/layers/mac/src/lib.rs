@@ -7,3 +7,5 @@
 
 pub mod access;
 pub mod grant;
+pub mod log;
+pub mod status;

@@ -1,0 +1,330 @@
+//! The process that reads what the kernel refused, and keeps log and status.
+//!
+//! Measured side, a process of its own; cold unless something is refused. It holds nothing of what is confined but a
+//! descriptor that tells when the launcher's process ends, and a socket over which the launcher, until it executes the
+//! program, tells what it did. Refuses nothing: when it dies what is enforced stays, and only the log ends.
+
+use super::gather::{Event, Gather, Whose};
+use super::lines::{Lines, Source, Verdict};
+use super::record;
+use super::switch::Switch;
+use crate::status::{State, Status};
+use bakeoff_layers_base::daemon::rights::Rights;
+use bakeoff_layers_base::daemon::status::StatusFile;
+use bakeoff_layers_base::plain::Place;
+use bakeoff_sys::audit::{Found, Records};
+use bakeoff_sys::namespace::Namespace;
+use bakeoff_sys::privilege::Capability;
+use bakeoff_sys::process;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// How long after a change the status may say the old.
+const STATUS_DELAY: Duration = Duration::from_millis(100);
+/// How often the audit's settings are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// For so long pieces of a refusal are waited for.
+const PIECES: Duration = Duration::from_millis(50);
+/// After the launcher's process: how long records of its end are waited for, where a domain had none, or may have
+/// lost the one that says it is gone.
+const GRACE: Duration = Duration::from_secs(1);
+/// Records that are read before the status is looked after again.
+const TURN: usize = 4096;
+/// More than a launcher has to tell.
+const MOST_TOLD: usize = 64 << 10;
+
+/// What is to be read, and where it goes.
+pub struct Reading {
+    /// Of whom.
+    pub whose: Whose,
+    /// Domain, policy, reasons.
+    pub source: Source,
+    /// The status file.
+    pub status: Option<PathBuf>,
+    /// The log; lines are added.
+    pub out: Option<PathBuf>,
+    /// The launcher, which waits to hear that we read.
+    pub launcher: Option<UnixStream>,
+}
+
+/// Why nothing is read.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// The kernel does not tell us.
+    #[error("cannot read the kernel's audit: {0}; it needs root, and a kernel with audit (CONFIG_AUDIT)")]
+    Audit(io::Error),
+    /// The status file or the log.
+    #[error("{}: {error}; name a file in a directory that can be written to", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The system.
+    #[error("reading the kernel's audit: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Reads until SIGTERM, or until the launcher's domain is gone. `say` is told once that records are read from now on.
+///
+/// # Errors
+/// Nothing can be read or written. A launcher's reader goes on without records, and says so in the status.
+pub fn read(reading: Reading, say: impl FnOnce(&str)) -> Result<(), ReadError> {
+    let of_file = |path: &Option<PathBuf>| {
+        let path = path.clone().unwrap_or_default();
+        |error| ReadError::File { path, error }
+    };
+    let file = StatusFile::open(reading.status.as_deref()).map_err(of_file(&reading.status))?;
+    let out = reading.out.as_deref().map(append).transpose().map_err(of_file(&reading.out))?;
+    let launcher = match reading.whose {
+        Whose::Launcher(pid) => Some(process::end_of(pid)?),
+        Whose::Any => None,
+    };
+    let source = sources(&reading)?;
+    // Only once the status is known to be writable is anything given up.
+    let tried = || reading.status.as_deref().map_or(Ok(()), |path| Place::of(path)?.try_writing());
+    Rights::least(&[Capability::AuditControl], tried).give_up()?;
+    let mut reader = Reader {
+        gather: Gather::new(reading.whose, &std::env::current_exe()?),
+        lines: Lines::new(reading.source, out),
+        status: Status::without(source.as_ref().err().map(io::Error::to_string)),
+        file,
+        source: source.ok(),
+        signals: signals()?,
+        launcher,
+        told: Told { socket: reading.launcher, text: Vec::new() },
+        dropped: 0,
+        written: Instant::now(),
+        gone: None,
+    };
+    say(&reader.answer());
+    reader.run()?;
+    Ok(())
+}
+
+/// The records, with the audit on. Without them a daemon has nothing to do, and a launcher's reader says so.
+fn sources(reading: &Reading) -> Result<io::Result<(Switch, Records)>, ReadError> {
+    // Records are told in the kernel's first network namespace only.
+    let there = Namespace::open(Path::new("/proc/1/ns/net")).and_then(|first| first.run(Records::subscribe));
+    let records = there.unwrap_or_else(|_| Records::subscribe());
+    let source = records.and_then(|records| Ok((Switch::on()?, records)));
+    match (source, &reading.launcher) {
+        (Err(error), None) => Err(ReadError::Audit(error)),
+        (source, _) => Ok(source),
+    }
+}
+
+fn append(path: &Path) -> io::Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    OpenOptions::new().append(true).create(true).mode(0o640).custom_flags(flags).open(path)
+}
+
+fn signals() -> io::Result<SignalFd> {
+    let wanted: SigSet = [Signal::SIGTERM, Signal::SIGINT].into_iter().collect();
+    wanted.thread_block()?;
+    Ok(SignalFd::with_flags(&wanted, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
+}
+
+struct Reader {
+    gather: Gather,
+    lines: Lines,
+    status: Status,
+    file: StatusFile,
+    source: Option<(Switch, Records)>,
+    signals: SignalFd,
+    /// Tells when the launcher's process ends.
+    launcher: Option<OwnedFd>,
+    told: Told,
+    /// Records that the kernel dropped as we were too slow.
+    dropped: u64,
+    written: Instant,
+    /// Since when the launcher's process is gone.
+    gone: Option<Instant>,
+}
+
+/// What came from the launcher.
+struct Told {
+    socket: Option<UnixStream>,
+    text: Vec<u8>,
+}
+
+impl Reader {
+    /// What is said when records are read from now on.
+    fn answer(&mut self) -> String {
+        if let Some(socket) = &mut self.told.socket {
+            let _ = socket.write_all(READING.as_bytes());
+            let _ = socket.set_nonblocking(true);
+        } else {
+            self.status.state = State::Armed;
+        }
+        "reading the kernel's audit".to_owned()
+    }
+
+    fn run(&mut self) -> io::Result<()> {
+        let mut looked = Instant::now();
+        self.file.write(self.status.text())?;
+        loop {
+            let asked = self.wait()?;
+            let drained = self.take_records()?;
+            self.hear()?;
+            let now = Instant::now();
+            if now.duration_since(looked) >= LOOK {
+                looked = now;
+                self.look();
+            }
+            let over = asked || (drained && self.is_over(now));
+            if self.lines.turn(now, over).is_err() {
+                self.status.add("unwritten", 1);
+            }
+            if over {
+                return self.end();
+            }
+            if now.duration_since(self.written) >= STATUS_DELAY {
+                self.written = now;
+                // A full disk must not end the log's reader.
+                let _ = self.file.write(self.status.text());
+            }
+        }
+    }
+
+    /// Sleeps until something is to be done; whether somebody asked us to end.
+    fn wait(&mut self) -> io::Result<bool> {
+        let time = if self.gather.is_pending() { PIECES } else { STATUS_DELAY };
+        let idle = !self.gather.is_pending() && self.gone.is_none() && self.written.elapsed() > STATUS_DELAY;
+        let time = if idle { LOOK } else { time };
+        let (ended, gone) = {
+            let mut ready = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
+            let mut add = |fd| ready.push(PollFd::new(fd, PollFlags::POLLIN));
+            self.launcher.iter().filter(|_| self.gone.is_none()).for_each(|fd| add(fd.as_fd()));
+            self.source.iter().for_each(|(_, records)| add(records.as_fd()));
+            self.told.socket.iter().for_each(|socket| add(socket.as_fd()));
+            if poll(&mut ready, PollTimeout::try_from(time).unwrap_or(PollTimeout::ZERO)) == Ok(0) {
+                // Pieces that have not come by now do not come.
+                return self.flush().map(|()| false);
+            }
+            let is_ready = |fd: Option<&PollFd<'_>>| fd.and_then(PollFd::any).unwrap_or(false);
+            let launcher = self.launcher.is_some() && self.gone.is_none();
+            (is_ready(ready.first()), launcher && is_ready(ready.get(1)))
+        };
+        if gone {
+            self.gone = Some(Instant::now());
+        }
+        Ok(ended && self.signals.read_signal()?.is_some())
+    }
+
+    /// Whether there are no more records now.
+    fn take_records(&mut self) -> io::Result<bool> {
+        let Some((switch, mut records)) = self.source.take() else { return Ok(true) };
+        let mut events = Vec::new();
+        let mut drained = false;
+        for _ in 0..TURN {
+            match records.read()? {
+                Found::Record(kind, text) => {
+                    let record = record::parse(kind, text);
+                    record
+                        .into_iter()
+                        .for_each(|record| self.gather.take(record, |event| events.push(event)));
+                }
+                Found::Dropped => self.dropped += 1,
+                Found::Nothing => {
+                    drained = true;
+                    break;
+                }
+            }
+        }
+        self.source = Some((switch, records));
+        events.into_iter().for_each(|event| self.happened(event));
+        Ok(drained)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let mut events = Vec::new();
+        self.gather.flush(|event| events.push(event));
+        events.into_iter().for_each(|event| self.happened(event));
+        Ok(())
+    }
+
+    fn happened(&mut self, event: Event) {
+        let Event::Refused { t_ms, pid, exe, wanted } = event else { return self.look() };
+        self.status.add("denied", 1);
+        for wanted in wanted {
+            self.status.add(&wanted.counter(), 1);
+            let noted =
+                self.lines.note((Verdict::Denied, wanted), (t_ms, pid, exe.as_deref()), Instant::now());
+            if noted.is_err() {
+                self.status.add("unwritten", 1);
+            }
+        }
+    }
+
+    /// Whether the audit is still on, and what it lost.
+    fn look(&mut self) {
+        let Some((switch, _)) = &self.source else { return };
+        match switch.look() {
+            Ok((on, lost)) => {
+                if !on {
+                    self.status.no_log = Some("somebody has switched the kernel's audit off".to_owned());
+                }
+                self.status.set("lost", lost + self.dropped);
+            }
+            Err(error) => self.status.no_log = Some(error.to_string()),
+        }
+    }
+
+    /// What the launcher tells, until it executes the program.
+    fn hear(&mut self) -> io::Result<()> {
+        let Some(socket) = &mut self.told.socket else { return Ok(()) };
+        let mut buffer = [0; 4096];
+        let length = match socket.read(&mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            read => read.unwrap_or(0),
+        };
+        self.told.text.extend(buffer.get(..length).unwrap_or_default());
+        if length > 0 && self.told.text.len() < MOST_TOLD {
+            return Ok(());
+        }
+        self.told.socket = None;
+        let text = String::from_utf8_lossy(&self.told.text).into_owned();
+        let (confined, fixed) = text.lines().partition::<Vec<_>, _>(|line| *line == CONFINED);
+        self.status.fixed = fixed.into_iter().map(str::to_owned).collect();
+        self.status.state = if confined.is_empty() { State::Failed } else { State::Armed };
+        Ok(())
+    }
+
+    /// Whether nothing more can come of a launcher's domain.
+    fn is_over(&self, now: Instant) -> bool {
+        if self.launcher.is_none() {
+            return false;
+        }
+        if self.status.state == State::Failed {
+            return true;
+        }
+        let Some(gone) = self.gone else { return false };
+        let unsure = self.source.is_none() || self.status.no_log.is_some() || self.dropped > 0;
+        now.duration_since(gone) >= GRACE && (unsure || !self.gather.has_domain()) || self.gather.is_gone()
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.flush()?;
+        self.look();
+        if self.status.state != State::Failed {
+            self.status.state = State::Ended;
+        }
+        self.file.write(self.status.text())
+    }
+}
+
+/// What the launcher hears when it may go on.
+pub(super) const READING: &str = "reading\n";
+/// The launcher's last word.
+pub(super) const CONFINED: &str = "confined";
