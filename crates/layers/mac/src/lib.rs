@@ -7,3 +7,4 @@
 
 pub mod access;
 pub mod grant;
+pub mod policy;
