@@ -8,4 +8,5 @@
 pub mod access;
 pub mod grant;
 pub mod log;
+pub mod policy;
 pub mod status;

@@ -5,6 +5,7 @@
 //! million names fills neither the memory nor the disk.
 
 use super::wanted::Wanted;
+use crate::grant::{Grant, PortUse};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fs::File;
@@ -27,28 +28,9 @@ pub enum Verdict {
     WouldDeny,
 }
 
-/// Why the policy does not allow it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Because {
-    /// The type of the path, where it has one.
-    pub label: Option<String>,
-    /// What is missing, and the rule that is nearest.
-    pub sentence: String,
-}
-
-/// What a log is of.
-pub struct Source {
-    /// The domain's name.
-    pub domain: String,
-    /// The policy's digest.
-    pub policy: String,
-    /// Asked once a line.
-    pub why: Box<dyn Fn(&Wanted) -> Because>,
-}
-
 /// Writes lines.
 pub struct Lines {
-    source: Source,
+    grant: Grant,
     out: Option<File>,
     windows: HashMap<(Verdict, Wanted), Window>,
     seq: u64,
@@ -92,9 +74,9 @@ struct Line<'a> {
 }
 
 impl Lines {
-    /// To this file, if there is to be one.
-    pub fn new(source: Source, out: Option<File>) -> Self {
-        Self { source, out, windows: HashMap::new(), seq: 0 }
+    /// Of the domain with this grant, to this file, if there is to be one.
+    pub fn new(grant: Grant, out: Option<File>) -> Self {
+        Self { grant, out, windows: HashMap::new(), seq: 0 }
     }
 
     /// Somebody wanted something. `t_ms` is in milliseconds since 1970.
@@ -109,10 +91,11 @@ impl Lines {
     ) -> io::Result<()> {
         let last = Last { t_ms, pid, exe: exe.map(Path::to_owned) };
         let mut key = (verdict, wanted);
-        if self.windows.len() >= MOST_KINDS && !self.windows.contains_key(&key) {
-            if let Wanted::File(access, _) = key.1 {
-                key.1 = Wanted::Files(access);
-            }
+        if self.windows.len() >= MOST_KINDS
+            && !self.windows.contains_key(&key)
+            && let Wanted::File(access, _) = key.1
+        {
+            key.1 = Wanted::Files(access);
         }
         match self.windows.get_mut(&key) {
             Some(window) => {
@@ -150,14 +133,14 @@ impl Lines {
     fn write(&mut self, (verdict, wanted): &(Verdict, Wanted), last: &Last, count: u64) -> io::Result<()> {
         self.seq += 1;
         let Some(out) = &mut self.out else { return Ok(()) };
-        let because = (self.source.why)(wanted);
+        let (label, reason) = why(&self.grant, wanted);
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let line = Line {
             t: last.t_ms as f64 / 1000.0,
             seq: self.seq,
             verdict: *verdict,
-            domain: &self.source.domain,
-            label: because.label,
+            domain: &self.grant.domain,
+            label,
             access: wanted.word(),
             path: match wanted {
                 Wanted::File(_, path) => Some(text(path)),
@@ -173,8 +156,8 @@ impl Lines {
             },
             pid: last.pid,
             exe: last.exe.as_deref().map(text),
-            reason: because.sentence,
-            policy: &self.source.policy,
+            reason,
+            policy: &self.grant.digest,
             count,
         };
         let mut bytes = serde_json::to_vec(&line)?;
@@ -183,19 +166,31 @@ impl Lines {
     }
 }
 
+/// The path's type, and what is missing, with the rule that is nearest.
+fn why(grant: &Grant, wanted: &Wanted) -> (Option<String>, String) {
+    let told = match wanted {
+        Wanted::File(access, path) => grant.because(path, *access),
+        Wanted::Bind(port) => grant.because_port(PortUse::Listen, *port),
+        Wanted::Connect(port) => grant.because_port(PortUse::Connect, *port),
+        Wanted::Files(_) => return (None, "more paths in ten seconds than are told apart".to_owned()),
+        Wanted::Scope(_) => return (None, "a domain reaches its own processes only".to_owned()),
+        Wanted::Call(_) => return (None, "no domain may make this system call so".to_owned()),
+    };
+    (told.label.map(str::to_owned), told.reason)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::access::Access::{List, Read};
+    use crate::grant::TypePath;
     use serde_json::Value;
 
     fn lines(out: &Path) -> Lines {
-        let why = |wanted: &Wanted| Because {
-            label: Some("secret".to_owned()),
-            sentence: format!("no rule: {wanted}"),
-        };
-        let source = Source { domain: "web".to_owned(), policy: "ab".to_owned(), why: Box::new(why) };
-        Lines::new(source, Some(File::create(out).unwrap()))
+        let secret = TypePath { path: "/srv/key".into(), label: "secret".to_owned(), line: 2, there: true };
+        let (domain, policy, digest) = ("web".to_owned(), "web.toml".to_owned(), "ab".to_owned());
+        let grant = Grant { domain, policy, digest, types: vec![secret], ..Grant::default() };
+        Lines::new(grant, Some(File::create(out).unwrap()))
     }
 
     fn written(out: &Path) -> Vec<Value> {
@@ -227,7 +222,8 @@ mod tests {
         assert!(!lines.is_gathering());
         let told = written(&out);
         let first = r#"{"t":1.5,"seq":1,"verdict":"denied","domain":"web","type":"secret","access":"read",
-            "path":"/srv/key","pid":7,"exe":"/bin/cat","reason":"no rule: read /srv/key","policy":"ab","count":1}"#;
+            "path":"/srv/key","pid":7,"exe":"/bin/cat",
+            "reason":"`/srv/key` is of type secret (web.toml:2); domain web may do nothing there (web.toml:0)","policy":"ab","count":1}"#;
         assert_eq!(told[0], serde_json::from_str::<Value>(first).unwrap());
         assert_eq!((&told[1]["verdict"], &told[1]["port"]), (&"would-deny".into(), &80.into()));
         assert_eq!(

@@ -13,7 +13,7 @@ mod switch;
 mod wanted;
 
 pub use gather::{Event, Gather, Whose};
-pub use lines::{Because, Lines, Source, Verdict};
+pub use lines::{Lines, Verdict};
 pub use reader::{ReadError, Reading, read};
-pub use start::{Started, start};
+pub use start::{Started, detach, start};
 pub use wanted::Wanted;

@@ -5,9 +5,11 @@
 //! program, tells what it did. Refuses nothing: when it dies what is enforced stays, and only the log ends.
 
 use super::gather::{Event, Gather, Whose};
-use super::lines::{Lines, Source, Verdict};
+use super::lines::{Lines, Verdict};
 use super::record;
+use super::start;
 use super::switch::Switch;
+use crate::grant::Grant;
 use crate::status::{State, Status};
 use bakeoff_layers_base::daemon::rights::Rights;
 use bakeoff_layers_base::daemon::status::StatusFile;
@@ -47,13 +49,11 @@ pub struct Reading {
     /// Of whom.
     pub whose: Whose,
     /// Domain, policy, reasons.
-    pub source: Source,
+    pub grant: Grant,
     /// The status file.
     pub status: Option<PathBuf>,
     /// The log; lines are added.
     pub out: Option<PathBuf>,
-    /// The launcher, which waits to hear that we read.
-    pub launcher: Option<UnixStream>,
 }
 
 /// Why nothing is read.
@@ -86,9 +86,9 @@ pub fn read(reading: Reading, say: impl FnOnce(&str)) -> Result<(), ReadError> {
     };
     let file = StatusFile::open(reading.status.as_deref()).map_err(of_file(&reading.status))?;
     let out = reading.out.as_deref().map(append).transpose().map_err(of_file(&reading.out))?;
-    let launcher = match reading.whose {
-        Whose::Launcher(pid) => Some(process::end_of(pid)?),
-        Whose::Any => None,
+    let (launcher, socket) = match reading.whose {
+        Whose::Launcher(pid) => (Some(process::end_of(pid)?), Some(start::launcher()?)),
+        Whose::Any => (None, None),
     };
     let source = sources(&reading)?;
     // Only once the status is known to be writable is anything given up.
@@ -96,18 +96,18 @@ pub fn read(reading: Reading, say: impl FnOnce(&str)) -> Result<(), ReadError> {
     Rights::least(&[Capability::AuditControl], tried).give_up()?;
     let mut reader = Reader {
         gather: Gather::new(reading.whose, &std::env::current_exe()?),
-        lines: Lines::new(reading.source, out),
+        lines: Lines::new(reading.grant, out),
         status: Status::without(source.as_ref().err().map(io::Error::to_string)),
         file,
         source: source.ok(),
         signals: signals()?,
         launcher,
-        told: Told { socket: reading.launcher, text: Vec::new() },
+        told: Told { socket, text: Vec::new() },
         dropped: 0,
         written: Instant::now(),
         gone: None,
     };
-    say(&reader.answer());
+    reader.answer(say);
     reader.run()?;
     Ok(())
 }
@@ -118,8 +118,8 @@ fn sources(reading: &Reading) -> Result<io::Result<(Switch, Records)>, ReadError
     let there = Namespace::open(Path::new("/proc/1/ns/net")).and_then(|first| first.run(Records::subscribe));
     let records = there.unwrap_or_else(|_| Records::subscribe());
     let source = records.and_then(|records| Ok((Switch::on()?, records)));
-    match (source, &reading.launcher) {
-        (Err(error), None) => Err(ReadError::Audit(error)),
+    match (source, reading.whose) {
+        (Err(error), Whose::Any) => Err(ReadError::Audit(error)),
         (source, _) => Ok(source),
     }
 }
@@ -159,15 +159,14 @@ struct Told {
 }
 
 impl Reader {
-    /// What is said when records are read from now on.
-    fn answer(&mut self) -> String {
-        if let Some(socket) = &mut self.told.socket {
-            let _ = socket.write_all(READING.as_bytes());
-            let _ = socket.set_nonblocking(true);
-        } else {
+    /// Says that records are read from now on: to the launcher that waits for it, or to whoever started us.
+    fn answer(&mut self, say: impl FnOnce(&str)) {
+        let Some(socket) = &mut self.told.socket else {
             self.status.state = State::Armed;
-        }
-        "reading the kernel's audit".to_owned()
+            return say("reading the kernel's audit");
+        };
+        start::let_go();
+        let _ = socket.write_all(READING.as_bytes()).and_then(|()| socket.set_nonblocking(true));
     }
 
     fn run(&mut self) -> io::Result<()> {

@@ -5,8 +5,10 @@
 //! ends.
 
 use super::reader::{CONFINED, READING};
+use nix::unistd::{chdir, dup2_stderr};
+use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -37,6 +39,31 @@ pub fn start(mut command: Command) -> io::Result<Started> {
         (true, READING) => Ok(Started(own)),
         _ => Err(io::Error::other("the log's reader did not begin to read")),
     }
+}
+
+/// A launcher's reader starts the same command once more and ends, so that what the launcher becomes has no child that
+/// it does not know.
+///
+/// # Errors
+/// It cannot be started.
+pub fn detach() -> io::Result<()> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(std::env::args_os().skip(1)).arg("--detached").stdin(Stdio::inherit()).stdout(Stdio::null());
+    command.spawn().map(drop)
+}
+
+/// The launcher's socket, in a session of its own.
+pub(super) fn launcher() -> io::Result<UnixStream> {
+    bakeoff_sys::process::own_session()?;
+    Ok(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?))
+}
+
+/// Holds nothing of the launcher's any more: neither its standard error nor its directory.
+pub(super) fn let_go() {
+    if let Ok(nowhere) = OpenOptions::new().write(true).open("/dev/null") {
+        let _ = dup2_stderr(nowhere);
+    }
+    let _ = chdir("/");
 }
 
 /// The flag that makes a reader a launcher's.
