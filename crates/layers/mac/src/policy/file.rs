@@ -6,6 +6,7 @@ use super::Lets;
 use super::fault::{Faults, Wrong};
 use super::words::{accesses, is_name, near_miss, unknown};
 use crate::access::Accesses;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -88,9 +89,13 @@ pub(super) fn read(text: &str, lets: &Lets, faults: &mut Faults) -> File {
     let starts = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
     let mut reader = Reader { starts, lets, faults };
     let (table, errors) = DeTable::parse_recoverable(text);
+    let mut lines = BTreeSet::new();
     for error in &errors {
         let line = reader.line(&error.span().unwrap_or_default());
-        reader.faults.add(line, Wrong::NotToml, error.message().to_owned());
+        // The reader's next guesses on a line follow from the first.
+        if lines.insert(line) {
+            reader.faults.add(line, Wrong::NotToml, error.message().to_owned());
+        }
     }
     // What is missing after a mistake of form would be told as missing from the policy.
     if errors.is_empty() { reader.file(table.get_ref()) } else { File::default() }

@@ -44,7 +44,7 @@ pub enum PolicyError {
         why: std::io::Error,
     },
     /// All that is wrong with it, in the order of its lines.
-    #[error("{}", Lines(.0))]
+    #[error("the policy has faults:\n{}", Lines(.0))]
     Wrong(Vec<Fault>),
     /// A domain that there is not.
     #[error("{0}")]
