@@ -7,12 +7,14 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// Done.
     Done,
-    /// Wrong command line.
+    /// Wrong command line, or a policy with faults.
     Usage,
     /// A file, the kernel or a right is missing.
     Failed,
     /// `verify`: something is not as the manifest says.
     Altered,
+    /// `explain`: the domain may not.
+    Refused,
 }
 
 impl From<Exit> for ExitCode {
@@ -21,7 +23,7 @@ impl From<Exit> for ExitCode {
             Exit::Done => 0,
             Exit::Usage => 2,
             Exit::Failed => 3,
-            Exit::Altered => 7,
+            Exit::Altered | Exit::Refused => 7,
         })
     }
 }

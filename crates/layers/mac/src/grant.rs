@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub struct Grant {
     /// The domain's name.
     pub domain: String,
-    /// Files, by subtree.
+    /// Files, by subtree, in the order of paths and each once: they are searched.
     pub files: Vec<FileGrant>,
     /// TCP ports it may bind.
     pub listen: Vec<u16>,
@@ -20,7 +20,8 @@ pub struct Grant {
     pub connect: Vec<u16>,
     /// Whether it may change modes, owners, times and extended attributes, where their owner may.
     pub attributes: bool,
-    /// Every path of the policy that has a type, whether the domain may do anything there or not.
+    /// Every path of the policy that has a type, whether the domain may do anything there or not; in the order
+    /// of paths and each once.
     pub types: Vec<TypePath>,
     /// Where the policy says so.
     pub lines: Lines,
@@ -92,16 +93,21 @@ pub struct Because<'a> {
 }
 
 impl Grant {
-    /// What the kernel grants at a path: it adds up the rules of everything above.
-    pub fn effective(&self, path: &Path) -> Accesses {
-        let above = self.files.iter().filter(|file| path.starts_with(&file.path));
-        above.fold(Accesses::NONE, |all, file| all.with(file.accesses))
+    /// The rules at a path and above it, the nearest first.
+    pub fn rules(&self, path: &Path) -> impl Iterator<Item = &FileGrant> {
+        let at = |above| self.files.binary_search_by(|file| file.path.as_path().cmp(above)).ok();
+        path.ancestors().filter_map(at).filter_map(|index| self.files.get(index))
     }
 
-    /// The typed path that is nearest above a path, or the path itself.
+    /// What the kernel grants at a path: it adds up the rules of everything above.
+    pub fn effective(&self, path: &Path) -> Accesses {
+        self.rules(path).fold(Accesses::NONE, |all, file| all.with(file.accesses))
+    }
+
+    /// The path with a type that is nearest above a path, or the path itself.
     pub fn typed(&self, path: &Path) -> Option<&TypePath> {
-        let above = self.types.iter().filter(|typed| path.starts_with(&typed.path));
-        above.max_by_key(|typed| typed.path.components().count())
+        let at = |above| self.types.binary_search_by(|typed| typed.path.as_path().cmp(above)).ok();
+        path.ancestors().find_map(at).and_then(|index| self.types.get(index))
     }
 
     /// Why the domain may do this at a path, or not.
@@ -110,8 +116,7 @@ impl Grant {
     /// [`Access::Delete`] and [`Access::Rename`] the directory in which they happen.
     pub fn because(&self, path: &Path, access: Access) -> Because<'_> {
         let typed = self.typed(path);
-        let above = self.files.iter().filter(|file| path.starts_with(&file.path));
-        let rule = above.max_by_key(|file| file.path.components().count());
+        let rule = self.rules(path).next();
         let effective = self.effective(path);
         let granted = effective.has(access);
         let Self { domain, policy, .. } = self;
@@ -124,9 +129,12 @@ impl Grant {
             Some(FileGrant { line, .. }) => format!("may {effective} there ({policy}:{line}){not}"),
             None => format!("may do nothing there ({policy}:{})", self.lines.domain),
         };
-        let gone = match self.types.iter().find(|typed| rule.is_some_and(|rule| rule.path == typed.path)) {
+        let gone = match rule.and_then(|rule| self.typed(&rule.path)) {
             Some(TypePath { path, there: false, .. }) => {
-                format!("; {} was not there when the policy was read, so the kernel was told nothing", Name(path))
+                format!(
+                    "; {} was not there when the policy was read, so the kernel was told nothing",
+                    Name(path)
+                )
             }
             _ => String::new(),
         };
@@ -142,7 +150,8 @@ impl Grant {
         };
         let granted = ports.contains(&port);
         let said: Vec<String> = ports.iter().map(u16::to_string).collect();
-        let said = if said.is_empty() { "no TCP port".to_owned() } else { format!("port {}", said.join(" ")) };
+        let said =
+            if said.is_empty() { "no TCP port".to_owned() } else { format!("port {}", said.join(" ")) };
         let not = if granted { String::new() } else { format!(", not {port}") };
         let reason = format!("domain {} may {verb} {said} ({}:{line}){not}", self.domain, self.policy);
         Because { granted, label: None, rule: None, reason }

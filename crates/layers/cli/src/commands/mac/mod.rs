@@ -35,7 +35,7 @@ impl PolicyArgs {
         let lets = Lets::of_words(&self.lets).map_err(Failure::usage)?;
         Policy::read(&self.policy, &lets).map_err(|error| match error {
             PolicyError::Unreadable { .. } => Failure::failed(error),
-            PolicyError::Wrong(_) => Failure::usage(error),
+            PolicyError::Wrong(_) | PolicyError::NoDomain(_) => Failure::usage(error),
         })
     }
 }
