@@ -11,7 +11,7 @@ mod spawn;
 mod tree;
 mod wait;
 
-pub use share::{left_open, open_numbers, share_files};
+pub use share::{left_open, open_numbers, share_files, start_apart};
 pub use signal::{Arrived, ChildSignals, Signal, end_of, send};
 pub use spawn::{Launch, Spawned, User, spawn};
 pub use tree::{Stat, descendants, number_hidden, page_size, scan, stat, ticks_per_second};

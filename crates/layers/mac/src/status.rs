@@ -54,11 +54,6 @@ impl Default for Status {
 }
 
 impl Status {
-    /// At the start; why there is no log, if there is none.
-    pub fn without(no_log: Option<String>) -> Self {
-        Self { no_log, ..Self::default() }
-    }
-
     /// Counts so many more.
     pub fn add(&mut self, counter: &str, more: u64) {
         *self.counters.entry(counter.to_owned()).or_default() += more;
@@ -71,12 +66,12 @@ impl Status {
 
     /// The whole file.
     pub fn text(&self) -> String {
-        let mut text = format!("bakeoff-mac-status 1\nstate {}\n", self.state.word());
+        let mut text = format!("state {}\n", self.state.word());
         for line in &self.fixed {
             let _ = writeln!(text, "{line}");
         }
         if let Some(why) = &self.no_log {
-            let _ = writeln!(text, "gap-no-log {}", why.escape_debug());
+            let _ = writeln!(text, "gap-no-log 1\nno-log {}", why.escape_debug());
         }
         for (name, value) in &self.counters {
             let _ = writeln!(text, "{name} {value}");
@@ -103,7 +98,8 @@ mod tests {
         for line in [
             "state armed",
             "domain web",
-            "gap-no-log two\\nlines",
+            "gap-no-log 1",
+            "no-log two\\nlines",
             "denied 3",
             "denied.scope.of-a-later-kernel 1",
         ] {

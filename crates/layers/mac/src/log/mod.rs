@@ -15,5 +15,5 @@ mod wanted;
 pub use gather::{Event, Gather, Whose};
 pub use lines::{Lines, Verdict};
 pub use reader::{ReadError, Reading, read};
-pub use start::{Started, detach, start};
+pub use start::{Reader, is_allowed};
 pub use wanted::Wanted;

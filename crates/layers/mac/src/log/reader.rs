@@ -7,7 +7,7 @@
 use super::gather::{Event, Gather, Whose};
 use super::lines::{Lines, Verdict};
 use super::record;
-use super::start;
+use super::start::{CONFINED, FAILED, READING, WRITTEN};
 use super::switch::Switch;
 use crate::grant::Grant;
 use crate::status::{State, Status};
@@ -46,8 +46,6 @@ const MOST_TOLD: usize = 64 << 10;
 
 /// What is to be read, and where it goes.
 pub struct Reading {
-    /// Of whom.
-    pub whose: Whose,
     /// Domain, policy, reasons.
     pub grant: Grant,
     /// The status file.
@@ -75,53 +73,64 @@ pub enum ReadError {
     System(#[from] io::Error),
 }
 
-/// Reads until SIGTERM, or until the launcher's domain is gone. `say` is told once that records are read from now on.
+/// Reads what every launcher's domains are refused, until SIGTERM. `say` is told once that records are read from now on.
 ///
 /// # Errors
-/// Nothing can be read or written. A launcher's reader goes on without records, and says so in the status.
+/// Nothing can be read or written.
 pub fn read(reading: Reading, say: impl FnOnce(&str)) -> Result<(), ReadError> {
+    read_of(reading, Whose::Any, None, || {
+        say("reading the kernel's audit");
+        Ok(())
+    })
+}
+
+/// The same for one launcher, which waits at the other end of a socket, until its domain is gone. `ready` is done once
+/// all files are open.
+pub(super) fn read_of(
+    reading: Reading,
+    whose: Whose,
+    socket: Option<UnixStream>,
+    ready: impl FnOnce() -> io::Result<()>,
+) -> Result<(), ReadError> {
+    let Reading { grant, status, out } = reading;
     let of_file = |path: &Option<PathBuf>| {
         let path = path.clone().unwrap_or_default();
         |error| ReadError::File { path, error }
     };
-    let file = StatusFile::open(reading.status.as_deref()).map_err(of_file(&reading.status))?;
-    let out = reading.out.as_deref().map(append).transpose().map_err(of_file(&reading.out))?;
-    let (launcher, socket) = match reading.whose {
-        Whose::Launcher(pid) => (Some(process::end_of(pid)?), Some(start::launcher()?)),
-        Whose::Any => (None, None),
+    let file = StatusFile::open(status.as_deref()).map_err(of_file(&status))?;
+    let out = out.as_deref().map(append).transpose().map_err(of_file(&out))?;
+    let launcher = match whose {
+        Whose::Launcher(pid) => Some(process::end_of(pid)?),
+        Whose::Any => None,
     };
-    let source = sources(&reading)?;
+    let (records, switch) = sources().map_err(ReadError::Audit)?;
     // Only once the status is known to be writable is anything given up.
-    let tried = || reading.status.as_deref().map_or(Ok(()), |path| Place::of(path)?.try_writing());
+    let tried = || status.as_deref().map_or(Ok(()), |path| Place::of(path)?.try_writing());
     Rights::least(&[Capability::AuditControl], tried).give_up()?;
     let mut reader = Reader {
-        gather: Gather::new(reading.whose, &std::env::current_exe()?),
-        lines: Lines::new(reading.grant, out),
-        status: Status::without(source.as_ref().err().map(io::Error::to_string)),
+        gather: Gather::new(whose, &std::env::current_exe()?),
+        lines: Lines::new(grant, out),
+        status: Status::default(),
         file,
-        source: source.ok(),
+        records,
+        switch,
         signals: signals()?,
         launcher,
-        told: Told { socket, text: Vec::new() },
+        told: Told { socket, ..Told::default() },
         dropped: 0,
         written: Instant::now(),
         gone: None,
     };
-    reader.answer(say);
-    reader.run()?;
-    Ok(())
+    ready()?;
+    reader.begin()?;
+    Ok(reader.run()?)
 }
 
-/// The records, with the audit on. Without them a daemon has nothing to do, and a launcher's reader says so.
-fn sources(reading: &Reading) -> Result<io::Result<(Switch, Records)>, ReadError> {
+/// The records, with the audit on.
+fn sources() -> io::Result<(Records, Switch)> {
     // Records are told in the kernel's first network namespace only.
     let there = Namespace::open(Path::new("/proc/1/ns/net")).and_then(|first| first.run(Records::subscribe));
-    let records = there.unwrap_or_else(|_| Records::subscribe());
-    let source = records.and_then(|records| Ok((Switch::on()?, records)));
-    match (source, reading.whose) {
-        (Err(error), Whose::Any) => Err(ReadError::Audit(error)),
-        (source, _) => Ok(source),
-    }
+    Ok((there.unwrap_or_else(|_| Records::subscribe())?, Switch::on()?))
 }
 
 fn append(path: &Path) -> io::Result<File> {
@@ -140,7 +149,8 @@ struct Reader {
     lines: Lines,
     status: Status,
     file: StatusFile,
-    source: Option<(Switch, Records)>,
+    records: Records,
+    switch: Switch,
     signals: SignalFd,
     /// Tells when the launcher's process ends.
     launcher: Option<OwnedFd>,
@@ -153,29 +163,38 @@ struct Reader {
 }
 
 /// What came from the launcher.
+#[derive(Default)]
 struct Told {
+    /// Until it executes the program, or is gone.
     socket: Option<UnixStream>,
-    text: Vec<u8>,
+    text: String,
+    /// Since when it waits for an answer, and how many refusals are its own.
+    asks: Option<(Instant, usize)>,
+    /// Refusals so far that are its own.
+    own: usize,
+    answered: bool,
 }
 
 impl Reader {
-    /// Says that records are read from now on: to the launcher that waits for it, or to whoever started us.
-    fn answer(&mut self, say: impl FnOnce(&str)) {
-        let Some(socket) = &mut self.told.socket else {
-            self.status.state = State::Armed;
-            return say("reading the kernel's audit");
-        };
-        start::let_go();
-        let _ = socket.write_all(READING.as_bytes()).and_then(|()| socket.set_nonblocking(true));
+    /// The first status, and the word for which a launcher waits.
+    fn begin(&mut self) -> io::Result<()> {
+        match &mut self.told.socket {
+            None => self.status.state = State::Armed,
+            Some(socket) => {
+                socket.write_all(READING.as_bytes())?;
+                socket.set_nonblocking(true)?;
+            }
+        }
+        self.file.write(self.status.text())
     }
 
     fn run(&mut self) -> io::Result<()> {
         let mut looked = Instant::now();
-        self.file.write(self.status.text())?;
         loop {
             let asked = self.wait()?;
             let drained = self.take_records()?;
-            self.hear()?;
+            self.hear();
+            self.answer(drained);
             let now = Instant::now();
             if now.duration_since(looked) >= LOOK {
                 looked = now;
@@ -198,18 +217,22 @@ impl Reader {
 
     /// Sleeps until something is to be done; whether somebody asked us to end.
     fn wait(&mut self) -> io::Result<bool> {
-        let time = if self.gather.is_pending() { PIECES } else { STATUS_DELAY };
-        let idle = !self.gather.is_pending() && self.gone.is_none() && self.written.elapsed() > STATUS_DELAY;
-        let time = if idle { LOOK } else { time };
+        let idle = self.gone.is_none() && self.told.asks.is_none() && self.written.elapsed() > STATUS_DELAY;
+        let time = match idle {
+            _ if self.gather.is_pending() => PIECES,
+            true => LOOK,
+            false => STATUS_DELAY,
+        };
         let (ended, gone) = {
             let mut ready = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
             let mut add = |fd| ready.push(PollFd::new(fd, PollFlags::POLLIN));
             self.launcher.iter().filter(|_| self.gone.is_none()).for_each(|fd| add(fd.as_fd()));
-            self.source.iter().for_each(|(_, records)| add(records.as_fd()));
+            add(self.records.as_fd());
             self.told.socket.iter().for_each(|socket| add(socket.as_fd()));
             if poll(&mut ready, PollTimeout::try_from(time).unwrap_or(PollTimeout::ZERO)) == Ok(0) {
                 // Pieces that have not come by now do not come.
-                return self.flush().map(|()| false);
+                self.flush();
+                return Ok(false);
             }
             let is_ready = |fd: Option<&PollFd<'_>>| fd.and_then(PollFd::any).unwrap_or(false);
             let launcher = self.launcher.is_some() && self.gone.is_none();
@@ -223,11 +246,10 @@ impl Reader {
 
     /// Whether there are no more records now.
     fn take_records(&mut self) -> io::Result<bool> {
-        let Some((switch, mut records)) = self.source.take() else { return Ok(true) };
         let mut events = Vec::new();
         let mut drained = false;
         for _ in 0..TURN {
-            match records.read()? {
+            match self.records.read()? {
                 Found::Record(kind, text) => {
                     let record = record::parse(kind, text);
                     record
@@ -241,20 +263,23 @@ impl Reader {
                 }
             }
         }
-        self.source = Some((switch, records));
         events.into_iter().for_each(|event| self.happened(event));
         Ok(drained)
     }
 
-    fn flush(&mut self) -> io::Result<()> {
+    fn flush(&mut self) {
         let mut events = Vec::new();
         self.gather.flush(|event| events.push(event));
         events.into_iter().for_each(|event| self.happened(event));
-        Ok(())
     }
 
     fn happened(&mut self, event: Event) {
         let Event::Refused { t_ms, pid, exe, wanted } = event else { return self.look() };
+        if self.launcher.is_some() && !self.told.answered {
+            // The program does not run yet: the launcher tries what must be refused.
+            self.told.own += 1;
+            return;
+        }
         self.status.add("denied", 1);
         for wanted in wanted {
             self.status.add(&wanted.counter(), 1);
@@ -268,8 +293,7 @@ impl Reader {
 
     /// Whether the audit is still on, and what it lost.
     fn look(&mut self) {
-        let Some((switch, _)) = &self.source else { return };
-        match switch.look() {
+        match self.switch.look() {
             Ok((on, lost)) => {
                 if !on {
                     self.status.no_log = Some("somebody has switched the kernel's audit off".to_owned());
@@ -281,23 +305,50 @@ impl Reader {
     }
 
     /// What the launcher tells, until it executes the program.
-    fn hear(&mut self) -> io::Result<()> {
-        let Some(socket) = &mut self.told.socket else { return Ok(()) };
+    fn hear(&mut self) {
+        let Some(socket) = &mut self.told.socket else { return };
         let mut buffer = [0; 4096];
-        let length = match socket.read(&mut buffer) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-            read => read.unwrap_or(0),
-        };
-        self.told.text.extend(buffer.get(..length).unwrap_or_default());
-        if length > 0 && self.told.text.len() < MOST_TOLD {
-            return Ok(());
+        match socket.read(&mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            Ok(length @ 1..) if self.told.text.len() < MOST_TOLD => {
+                self.told.text += &String::from_utf8_lossy(buffer.get(..length).unwrap_or_default());
+            }
+            _ => {
+                self.told.socket = None;
+                if !self.told.answered {
+                    self.status.state = State::Failed;
+                }
+            }
         }
-        self.told.socket = None;
-        let text = String::from_utf8_lossy(&self.told.text).into_owned();
-        let (confined, fixed) = text.lines().partition::<Vec<_>, _>(|line| *line == CONFINED);
-        self.status.fixed = fixed.into_iter().map(str::to_owned).collect();
-        self.status.state = if confined.is_empty() { State::Failed } else { State::Armed };
-        Ok(())
+        while let Some((line, rest)) = self.told.text.split_once('\n') {
+            if let Some(own) = line.strip_prefix(CONFINED) {
+                self.told.asks = Some((Instant::now(), own.parse().unwrap_or(0)));
+            } else if line == FAILED {
+                self.status.state = State::Failed;
+            } else {
+                self.status.fixed.push(line.to_owned());
+            }
+            self.told.text = rest.to_owned();
+        }
+    }
+
+    /// Once all refusals that are the launcher's own have come, the status says what it told, and it may go on. Not for
+    /// ever: one may have been lost.
+    fn answer(&mut self, drained: bool) {
+        let Some((since, own)) = self.told.asks else { return };
+        if drained {
+            self.flush();
+        }
+        if self.told.own < own && since.elapsed() < GRACE {
+            return;
+        }
+        self.told.asks = None;
+        self.told.answered = true;
+        self.status.state = State::Armed;
+        let written = self.file.write(self.status.text());
+        if let (Ok(()), Some(socket)) = (written, &mut self.told.socket) {
+            let _ = socket.write_all(WRITTEN.as_bytes());
+        }
     }
 
     /// Whether nothing more can come of a launcher's domain.
@@ -309,12 +360,12 @@ impl Reader {
             return true;
         }
         let Some(gone) = self.gone else { return false };
-        let unsure = self.source.is_none() || self.status.no_log.is_some() || self.dropped > 0;
+        let unsure = self.status.no_log.is_some() || self.dropped > 0;
         now.duration_since(gone) >= GRACE && (unsure || !self.gather.has_domain()) || self.gather.is_gone()
     }
 
     fn end(&mut self) -> io::Result<()> {
-        self.flush()?;
+        self.flush();
         self.look();
         if self.status.state != State::Failed {
             self.status.state = State::Ended;
@@ -322,8 +373,3 @@ impl Reader {
         self.file.write(self.status.text())
     }
 }
-
-/// What the launcher hears when it may go on.
-pub(super) const READING: &str = "reading\n";
-/// The launcher's last word.
-pub(super) const CONFINED: &str = "confined";
