@@ -9,4 +9,4 @@ pub mod access;
 pub mod confine;
 pub mod grant;
 pub mod policy;
-pub mod status;
+pub mod proof;

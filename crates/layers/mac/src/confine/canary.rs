@@ -39,7 +39,11 @@ impl Canary {
         canary.plant_file(grant);
         let root = Path::new("/");
         if !grant.effective(root).has(Access::List) {
-            canary.add(Attempt::Open { path: root.to_owned(), writing: false, what: "listing `/`".to_owned() });
+            canary.add(Attempt::Open {
+                path: root.to_owned(),
+                writing: false,
+                what: "listing `/`".to_owned(),
+            });
         }
         if with_ports {
             canary.plant_port(grant);

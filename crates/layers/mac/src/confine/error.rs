@@ -69,7 +69,9 @@ pub enum ConfineError {
         outcome: String,
     },
     /// The filter of system calls was not taken.
-    #[error("the kernel does not take the filter of system calls: {0}; a domain needs seccomp (CONFIG_SECCOMP_FILTER)")]
+    #[error(
+        "the kernel does not take the filter of system calls: {0}; a domain needs seccomp (CONFIG_SECCOMP_FILTER)"
+    )]
     SystemCalls(#[source] io::Error),
     /// The status could not be written.
     #[error("cannot write the status {path}: {why}", path = .path.display())]
