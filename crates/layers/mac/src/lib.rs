@@ -10,4 +10,5 @@ pub mod confine;
 pub mod grant;
 pub mod log;
 pub mod policy;
+pub mod proof;
 pub mod status;

@@ -77,8 +77,24 @@ impl Granted {
         if self.abi.is_none() {
             return Degree::None("this kernel has no Landlock".to_owned());
         }
-        let reasons: Vec<&str> = self.gaps.iter().filter_map(|gap| gap.reason()).collect();
+        let reason = |gap: &Gap| match gap {
+            Gap::NotGranted => Some(self.not_granted_reason()),
+            gap => gap.reason().map(str::to_owned),
+        };
+        let reasons: Vec<String> = self.gaps.iter().filter_map(reason).collect();
         if reasons.is_empty() { Degree::Full } else { Degree::Partial(reasons.join("; ")) }
+    }
+}
+
+/// So many paths are named in a degree; the status has all.
+const NAMED: usize = 3;
+
+impl Granted {
+    fn not_granted_reason(&self) -> String {
+        let named: Vec<&str> = self.not_granted.iter().take(NAMED).map(|path| path.what.as_str()).collect();
+        let more = self.not_granted.len() - named.len();
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        format!("what could not be granted: {}{more}", named.join(", "))
     }
 }
 

@@ -40,14 +40,14 @@ impl Gap {
         }
     }
 
-    /// Why it makes the degree `partial`; none of one that takes nothing from the protection.
+    /// Why it makes the degree `partial`; none of one that takes nothing from the protection, and of paths, which are
+    /// told by name.
     pub(crate) fn reason(self) -> Option<&'static str> {
         match self {
             Self::NoTcp => Some("this kernel's Landlock has no rules for TCP ports"),
             Self::NoIoctl => Some("this kernel's Landlock has no right for ioctl"),
             Self::NoScopes => Some("this kernel's Landlock has no scopes for signals and abstract sockets"),
-            Self::NoLog => None,
-            Self::NotGranted => Some("paths of the policy could not be granted"),
+            Self::NoLog | Self::NotGranted => None,
             Self::NoCanary => Some("nothing was found that the domain must not do, so nothing was tried"),
         }
     }

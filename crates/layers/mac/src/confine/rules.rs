@@ -8,14 +8,14 @@ use crate::confine::hot::{self, MOST_DIRECTORIES};
 use crate::confine::rights::Kernel;
 use crate::grant::{FileGrant, Grant, Name};
 use landlock::{
-    AccessNet, CompatLevel, Compatible, HandledAccess, NetPort, PathBeneath, Rule, Ruleset, RulesetAttr,
+    AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, Ruleset, RulesetAttr,
     RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus,
 };
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A path that the domain was not given, and why. It is refused, so the program may miss something; nothing is open
 /// that should not be.
@@ -52,7 +52,7 @@ impl Rules {
                 [(&grant.listen, AccessNet::BindTcp), (&grant.connect, AccessNet::ConnectTcp)]
             {
                 for port in ports {
-                    rules.add(NetPort::new(*port, right), &format!("TCP port {port}"))?;
+                    rules.port(*port, right)?;
                 }
             }
         }
@@ -74,21 +74,32 @@ impl Rules {
             self.not_granted.push(NotGranted { what, why });
             return Ok(());
         }
-        self.add(PathBeneath::new(opened.as_fd(), rights), &what)?;
+        self.beneath(opened.as_fd(), rights, &what)?;
         if file.hot && is_directory {
             let left = MOST_DIRECTORIES - self.directories;
-            let rule = |directory| self.add(PathBeneath::new(directory, rights), &what);
-            self.directories += hot::below(opened.as_fd(), left, rule)?;
+            self.directories += hot::below(opened.as_fd(), left, |below| self.beneath(below, rights, &what))?;
         }
         Ok(())
     }
 
-    fn add<T: HandledAccess>(&mut self, rule: impl Rule<T>, what: &str) -> Result<(), ConfineError> {
-        let refused =
-            |error: RulesetError| ConfineError::Rule { what: what.to_owned(), why: error.to_string() };
-        (&mut self.ruleset).add_rule(rule).map_err(refused)?;
+    fn beneath(
+        &mut self,
+        path: BorrowedFd<'_>,
+        rights: BitFlags<AccessFs>,
+        what: &str,
+    ) -> Result<(), ConfineError> {
+        let taken = (&mut self.ruleset).add_rule(PathBeneath::new(path, rights)).map(drop);
+        self.taken(taken, what)
+    }
+
+    fn port(&mut self, port: u16, right: AccessNet) -> Result<(), ConfineError> {
+        let taken = (&mut self.ruleset).add_rule(NetPort::new(port, right)).map(drop);
+        self.taken(taken, &format!("TCP port {port}"))
+    }
+
+    fn taken(&mut self, taken: Result<(), RulesetError>, what: &str) -> Result<(), ConfineError> {
         self.rules += 1;
-        Ok(())
+        taken.map_err(|error| ConfineError::Rule { what: what.to_owned(), why: error.to_string() })
     }
 
     /// From now on, for the calling thread and all that comes of it.
