@@ -2,6 +2,8 @@
 
 use bakeoff_layers_mac::policy::disk::{Kind, see};
 use bakeoff_layers_mac::policy::{Lets, Policy, PolicyError, Wrong};
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::{Mode, mkdirat};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -68,4 +70,22 @@ fn a_policy_that_cannot_be_read_is_told_as_such() {
         assert!(matches!(error, PolicyError::Unreadable { .. }), "{error}");
         assert!(error.to_string().contains(name), "{error}");
     }
+}
+
+#[test]
+fn a_directory_that_cannot_be_read_is_told() {
+    let dir = tree();
+    // Deeper than a path can say, which refuses root, too.
+    let name = "n".repeat(250);
+    let mut at = std::fs::File::open(dir.path().join("a")).unwrap();
+    for _ in 0..20 {
+        mkdirat(&at, name.as_str(), Mode::S_IRWXU).unwrap();
+        at = openat(&at, name.as_str(), OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty()).unwrap().into();
+    }
+    let warnings = read(dir.path()).check_trees().unwrap();
+    assert_eq!(
+        warnings.iter().map(|fault| (fault.line, fault.wrong)).collect::<Vec<_>>(),
+        [(2, Wrong::Unread)]
+    );
+    assert!(warnings[0].sentence.ends_with("its hard links were not looked at"), "{}", warnings[0]);
 }
