@@ -6,12 +6,14 @@
 
 pub mod affinity;
 pub mod cpu_clock;
+pub mod descriptors;
 pub mod disk;
 pub mod driver;
 pub mod epoll;
 pub mod fanotify;
 pub mod file;
 pub mod inode;
+pub mod landlock;
 pub mod lease;
 pub mod lines;
 pub mod mount;
