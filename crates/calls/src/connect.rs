@@ -48,3 +48,35 @@ impl Station for Connect {
         Some(&self.partner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn a_batch_ends_when_every_connection_was_taken() {
+        let (listener, address) = listener().unwrap();
+        let taken = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&taken);
+        // It takes them until the process of the tests ends.
+        std::thread::spawn(move || {
+            while listener.accept().is_ok() {
+                count.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        let mut connect = Connect { address, partner: Partner::start(0, || ()).unwrap() };
+        connect.run(300).unwrap();
+        // One is counted just after it was closed.
+        let counted = || taken.load(Ordering::SeqCst);
+        assert!(
+            (0..10_000).any(|_| {
+                std::thread::yield_now();
+                counted() == 300
+            }),
+            "{}",
+            counted()
+        );
+    }
+}

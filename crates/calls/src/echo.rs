@@ -81,8 +81,37 @@ impl Station for Echo {
     }
 }
 
-/// Sends every byte back until the other end is closed.
-fn answer(input: impl AsFd, output: impl AsFd) {
-    let mut byte = [0];
-    while read(&input, &mut byte) == Ok(1) && write(&output, &byte) == Ok(1) {}
+/// Sends every byte back until the other end is closed. How many there were.
+fn answer(input: impl AsFd, output: impl AsFd) -> u64 {
+    let (mut byte, mut count) = ([0], 0);
+    while read(&input, &mut byte) == Ok(1) && write(&output, &byte) == Ok(1) {
+        count += 1;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_of_a_batch_reaches_the_other_end_and_comes_back() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let other = std::thread::spawn(move || answer(&theirs, &theirs));
+        let idle = Partner::start(0, || ()).unwrap();
+        let mut echo = Echo::over(ours.into(), idle).unwrap();
+        echo.run(1000).unwrap();
+        drop(echo);
+        assert_eq!(other.join().unwrap(), 1000);
+    }
+
+    #[test]
+    fn a_partner_that_is_gone_is_noticed() {
+        for mut echo in [Echo::pipes(0).unwrap(), Echo::unix(0).unwrap(), Echo::tcp(0).unwrap()] {
+            echo.run(3).unwrap();
+            echo.partner = Partner::start(0, || ()).unwrap();
+            let failure = echo.run(3).unwrap_err();
+            assert!(["EPIPE", "ECONNRESET", "wrong"].contains(&failure.word().as_str()), "{failure}");
+        }
+    }
 }

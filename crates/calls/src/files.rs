@@ -179,3 +179,63 @@ pub(crate) fn c_path(path: &Path) -> Done<CString> {
     CString::new(path.as_os_str().as_bytes())
         .map_err(|_| Failure::Wrong("a path with a zero byte".to_owned()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(dir: &Path) -> usize {
+        fs::read_dir(dir).unwrap().count()
+    }
+
+    #[test]
+    fn files_are_made_in_a_batch_and_removed_after_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut create = Create::new(dir.path());
+        for files in [5, 3] {
+            create.before(files).unwrap();
+            create.run(files).unwrap();
+            assert_eq!(count(dir.path()), files as usize);
+            create.after().unwrap();
+            assert_eq!(count(dir.path()), 0);
+        }
+    }
+
+    #[test]
+    fn files_are_made_before_a_batch_that_removes_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut delete = Delete::new(dir.path());
+        delete.before(5).unwrap();
+        assert_eq!(count(dir.path()), 5);
+        delete.run(5).unwrap();
+        assert_eq!(count(dir.path()), 0);
+        delete.before(5).unwrap();
+        fs::remove_file(dir.path().join("f2")).unwrap();
+        assert_eq!(delete.run(5).unwrap_err().word(), "ENOENT");
+        assert_eq!(count(dir.path()), 0, "nothing is left of a batch that failed");
+    }
+
+    #[test]
+    fn the_file_is_asked_for_and_opened_every_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut stat, mut open) = (Stat::new(dir.path()).unwrap(), OpenClose::new(dir.path()).unwrap());
+        stat.run(10).unwrap();
+        open.run(10).unwrap();
+        fs::remove_file(dir.path().join("file")).unwrap();
+        assert_eq!(stat.run(1).unwrap_err().to_string(), "stat: No such file or directory");
+        assert_eq!(open.run(1).unwrap_err().to_string(), "open: No such file or directory");
+    }
+
+    #[test]
+    fn a_copy_is_the_source_and_begins_anew_after_128_blocks() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut copy = Copy::<256>::new(dir.path()).unwrap();
+        let length = || fs::metadata(dir.path().join("to256")).unwrap().len();
+        copy.run(3).unwrap();
+        assert_eq!(length(), 3 * 256);
+        copy.run(300).unwrap();
+        assert_eq!(length(), 128 * 256);
+        let read = |name: &str| fs::read(dir.path().join(name)).unwrap();
+        assert!(read("from256") == read("to256"));
+    }
+}

@@ -118,3 +118,44 @@ impl Station for Pipe {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_batch_reads_and_writes_and_waits_for_what_it_says() {
+        Null.run(10).unwrap();
+        Read::new().unwrap().run(10).unwrap();
+        Write::new().unwrap().run(10).unwrap();
+        Pipe::new().unwrap().run(10).unwrap();
+        let empty = device(c"/dev/null", OFlag::O_RDONLY).unwrap();
+        assert_eq!(Read(empty).run(1).unwrap_err().word(), "wrong");
+        let full = device(c"/dev/full", OFlag::O_WRONLY).unwrap();
+        assert_eq!(Write(full).run(1).unwrap_err().word(), "ENOSPC");
+    }
+
+    #[test]
+    fn select_waits_for_a_hundred_and_leaves_none_open() {
+        let mut station = Select::default();
+        station.before(1).unwrap();
+        assert_eq!(station.0.len(), 101);
+        station.run(10).unwrap();
+        let numbers: Vec<_> = station.0.iter().map(AsRawFd::as_raw_fd).collect();
+        let pipe = fs::read_link(format!("/proc/self/fd/{}", numbers[0])).unwrap();
+        station.after().unwrap();
+        let left = numbers.iter().filter_map(|number| fs::read_link(format!("/proc/self/fd/{number}")).ok());
+        assert_eq!(left.filter(|link| *link == pipe).count(), 0);
+    }
+
+    #[test]
+    fn a_select_that_finds_fewer_is_wrong() {
+        let mut station = Select::default();
+        station.before(1).unwrap();
+        let (_reader, full) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK).unwrap();
+        while write(&full, &[0; 4096]).is_ok() {}
+        station.0[7] = full;
+        assert_eq!(station.run(1).unwrap_err().to_string(), "select: 99 of 100 descriptors");
+    }
+}

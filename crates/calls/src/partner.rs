@@ -19,7 +19,7 @@ pub(crate) struct Partner(Pid);
 
 impl Partner {
     /// One that does this, on this core. What it takes along is closed here.
-    pub(crate) fn start(core: usize, work: impl FnOnce()) -> Done<Self> {
+    pub(crate) fn start<T>(core: usize, work: impl FnOnce() -> T) -> Done<Self> {
         let parent = nix::unistd::getpid();
         let answer = || {
             // A layer may refuse both. Then it ends as its parent closes its end, and runs where that does.

@@ -132,3 +132,79 @@ fn child(work: impl FnOnce() -> i32) -> Done {
         other => Err(Failure::Wrong(format!("a child ended so: {other:?}"))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
+
+    /// A program that leaves a line each time it is executed.
+    fn program(dir: &Path, mode: u32) -> PathBuf {
+        let program = dir.join("a program");
+        fs::write(&program, format!("#!/bin/sh\necho >> '{}/lines'\n", dir.display())).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(mode)).unwrap();
+        program
+    }
+
+    fn lines(dir: &Path) -> usize {
+        fs::read(dir.join("lines")).unwrap_or_default().len()
+    }
+
+    #[test]
+    fn a_program_is_executed_as_often_as_a_batch_says() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = program(dir.path(), 0o755);
+        let mut exec = Exec::new(&program).unwrap();
+        assert_eq!(lines(dir.path()), 1, "it is tried once");
+        exec.run(3).unwrap();
+        assert_eq!(lines(dir.path()), 4);
+        let mut shell = Exec::by_shell(&program).unwrap();
+        shell.run(3).unwrap();
+        assert_eq!(lines(dir.path()), 8);
+        Fork.run(3).unwrap();
+        assert_eq!(lines(dir.path()), 8);
+    }
+
+    #[test]
+    fn what_cannot_be_executed_is_named_and_what_fails_is_no_success() {
+        let dir = tempfile::tempdir().unwrap();
+        let forbidden = Exec::new(&program(dir.path(), 0o644)).err().unwrap();
+        assert_eq!(
+            (forbidden.word(), forbidden.to_string()),
+            ("EACCES".to_owned(), "executing a program: Permission denied".to_owned())
+        );
+        assert_eq!(Exec::new(Path::new("/nobody/here")).err().unwrap().word(), "ENOENT");
+        let mut exec = Exec::new(&program(dir.path(), 0o755)).unwrap();
+        program(dir.path(), 0o644);
+        assert!(exec.run(1).unwrap_err().to_string().contains("127"));
+        assert_eq!(Exec::new(Path::new("/bin/false")).err().unwrap().word(), "wrong");
+    }
+
+    #[test]
+    fn a_shell_executes_itself_as_often_as_its_argument_says() {
+        // The same script, whose steps the shell shows.
+        let shown = Command::new("/bin/sh")
+            .args(["-c", &format!("echo >&2; {}", ANEW.to_str().unwrap()), "echo >&2; exit 0", "3"])
+            .output()
+            .unwrap();
+        assert_eq!(shown.stderr, b"\n\n", "the first, and the one that it became");
+        let mut execl = Execl::new().unwrap();
+        execl.run(5).unwrap();
+    }
+
+    #[test]
+    fn eight_scripts_leave_nothing_and_a_failure_of_one_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut eight = Shell8::new(dir.path()).unwrap();
+        eight.run(1).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
+        let one = fs::read_to_string(dir.path().join("one.sh")).unwrap();
+        fs::write(dir.path().join("one.sh"), format!("echo $1 >> ran\n{one}[ $1 != 5 ]")).unwrap();
+        assert_eq!(eight.run(1).unwrap_err().word(), "wrong");
+        let mut ran: Vec<_> =
+            fs::read_to_string(dir.path().join("ran")).unwrap().lines().map(str::to_owned).collect();
+        ran.sort_unstable();
+        assert_eq!(ran, ["1", "2", "3", "4", "5", "6", "7", "8"]);
+    }
+}

@@ -115,8 +115,9 @@ fn serve_datagrams(socket: &UdpSocket) {
     }
 }
 
-/// Answers until the other end is closed.
-fn serve_stream(mut stream: TcpStream) {
+/// Answers until the other end is closed. How many calls there were.
+fn serve_stream(mut stream: TcpStream) -> u64 {
+    let mut count = 0;
     let mut call = [0; MARK_BYTES + CALL_BYTES];
     while poll(&mut [PollFd::new(stream.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE).is_ok() {
         if stream.read_exact(&mut call).is_err() {
@@ -128,7 +129,9 @@ fn serve_stream(mut stream: TcpStream) {
         if stream.write_all(&reply).is_err() {
             break;
         }
+        count += 1;
     }
+    count
 }
 
 #[cfg(test)]

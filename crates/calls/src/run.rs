@@ -111,3 +111,6 @@ fn made(
 fn say(output: &mut dyn Write, answer: &Answer) -> Result<(), CallsError> {
     writeln!(output, "{answer}").and_then(|()| output.flush()).map_err(CallsError::Lines)
 }
+
+#[cfg(test)]
+mod tests;

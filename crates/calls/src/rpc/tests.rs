@@ -67,5 +67,5 @@ fn a_stream_is_served_until_it_is_closed() {
         assert!(message::is_success(message::unmarked(&reply), xid));
     }
     drop(stream);
-    server.join().unwrap();
+    assert_eq!(server.join().unwrap(), 20);
 }
