@@ -77,7 +77,7 @@ fn a_directory_that_cannot_be_read_is_told() {
     let dir = tree();
     // Deeper than a path can say, which refuses root, too.
     let name = "n".repeat(250);
-    let mut at = std::fs::File::open(dir.path().join("a")).unwrap();
+    let mut at = fs::File::open(dir.path().join("a")).unwrap();
     for _ in 0..20 {
         mkdirat(&at, name.as_str(), Mode::S_IRWXU).unwrap();
         at = openat(&at, name.as_str(), OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty()).unwrap().into();
