@@ -142,7 +142,7 @@ fn a_daemon_of_root_counts_what_launchers_of_others_are_refused() {
     };
     let mut daemon = domain.daemon();
     let own = domain.path("open/own");
-    let ran = domain.as_nobody(&own, "read x < secret/key; read x < /proc/self/maps");
+    let ran = domain.as_nobody(&own, "read x < secret/key; read x < /proc/self/maps; exit 0");
     assert!(ran.status.success(), "{ran:?}");
     let status = until(&domain, |status| count(status, "denied") >= 2);
     assert_eq!((count(&status, "denied"), count(&status, "denied.fs.read")), (2, 2), "{status}");

@@ -71,7 +71,7 @@ impl Status {
             let _ = writeln!(text, "{line}");
         }
         if let Some(why) = &self.no_log {
-            let _ = writeln!(text, "gap-no-log 1\nno-log {}", why.escape_debug());
+            let _ = writeln!(text, "gap-no-log 1\nno-log {}", why.replace('\n', " "));
         }
         for (name, value) in &self.counters {
             let _ = writeln!(text, "{name} {value}");
@@ -99,7 +99,7 @@ mod tests {
             "state armed",
             "domain web",
             "gap-no-log 1",
-            "no-log two\\nlines",
+            "no-log two lines",
             "denied 3",
             "denied.scope.of-a-later-kernel 1",
         ] {

@@ -1,8 +1,6 @@
-//! Copies of a process. A child that shares the table of open files with its parent: what it has open when it is
-//! killed stays open, by the same numbers, for the parent to take over. And one that its parent has nothing to do with.
+//! A child process that shares the table of open files with its parent: what it has open when it is
+//! killed stays open, by the same numbers, for the parent to take over.
 
-use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::Pid;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,25 +15,6 @@ use std::time::{Duration, Instant};
 /// # Errors
 /// What the kernel reports; `InvalidInput` when there are more threads.
 pub fn share_files(child: impl FnOnce() -> i32) -> io::Result<u32> {
-    copy(libc::CLONE_FILES, child)
-}
-
-/// Starts `child` in a copy of this process that is nobody's child and leads a session of its own: whoever this process
-/// becomes does not know of it. As [`share_files`], but for the open files, of which it has copies.
-///
-/// # Errors
-/// As [`share_files`].
-pub fn start_apart(child: impl FnOnce() -> i32) -> io::Result<()> {
-    let alone = || super::own_session().map_or(101, |()| child());
-    let between = copy(0, || copy(0, alone).map_or(101, |_| 0))?;
-    let between = i32::try_from(between).map_err(|_| io::ErrorKind::InvalidData)?;
-    match waitpid(Pid::from_raw(between), None)? {
-        WaitStatus::Exited(_, 0) => Ok(()),
-        how => Err(io::Error::other(format!("{how:?}"))),
-    }
-}
-
-fn copy(shared: libc::c_int, child: impl FnOnce() -> i32) -> io::Result<u32> {
     // A thread that was joined a moment ago may still be counted.
     let began = Instant::now();
     while super::stat(std::process::id())?.threads != 1 {
@@ -44,7 +23,7 @@ fn copy(shared: libc::c_int, child: impl FnOnce() -> i32) -> io::Result<u32> {
         }
         std::thread::yield_now();
     }
-    let flags = libc::c_long::from(shared | libc::SIGCHLD);
+    let flags = libc::c_long::from(libc::CLONE_FILES | libc::SIGCHLD);
     // SAFETY: without memory in common and without a stack of its own this is fork. There is one thread,
     // so no lock is held by a thread that the child lacks. The C library's copy of the thread's number
     // goes stale in the child; it is used for locks that detect their owner, of which we have none.

@@ -188,7 +188,7 @@ impl Reader {
         self.file.write(self.status.text())
     }
 
-    fn run(&mut self) -> io::Result<()> {
+    fn run(mut self) -> io::Result<()> {
         let mut looked = Instant::now();
         loop {
             let asked = self.wait()?;
@@ -364,12 +364,15 @@ impl Reader {
         now.duration_since(gone) >= GRACE && (unsure || !self.gather.has_domain()) || self.gather.is_gone()
     }
 
-    fn end(&mut self) -> io::Result<()> {
+    /// The audit is as it was before anybody reads that this is over.
+    fn end(mut self) -> io::Result<()> {
         self.flush();
         self.look();
-        if self.status.state != State::Failed {
-            self.status.state = State::Ended;
+        let Self { mut status, mut file, switch, .. } = self;
+        drop(switch);
+        if status.state != State::Failed {
+            status.state = State::Ended;
         }
-        self.file.write(self.status.text())
+        file.write(status.text())
     }
 }

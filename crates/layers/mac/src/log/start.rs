@@ -8,8 +8,9 @@ use super::gather::Whose;
 use super::reader::{self, Reading};
 use bakeoff_sys::audit::Audit;
 use bakeoff_sys::descriptors::close_inherited;
-use bakeoff_sys::process::start_apart;
-use nix::unistd::{chdir, dup2_stderr, dup2_stdin, dup2_stdout};
+use bakeoff_sys::process::{fork, own_session};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout};
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsRawFd;
@@ -46,7 +47,7 @@ impl Reader {
     pub fn start(reading: Reading) -> io::Result<Self> {
         let (own, theirs) = UnixStream::pair()?;
         let launcher = std::process::id();
-        start_apart(|| life(reading, launcher, &theirs).map_or(1, |()| 0))?;
+        apart(|| life(reading, launcher, &theirs).map_or(1, |()| 0))?;
         drop(theirs);
         own.set_read_timeout(Some(PATIENCE))?;
         let started = Self(own);
@@ -80,8 +81,18 @@ impl Reader {
     }
 }
 
+/// Does `child` in a copy of this process that is nobody's child. For a process with one thread.
+fn apart(child: impl FnOnce() -> i32) -> io::Result<()> {
+    let between = i32::try_from(fork(|| fork(child).map_or(1, |_| 0))?).map_err(io::Error::other)?;
+    match waitpid(Pid::from_raw(between), None)? {
+        WaitStatus::Exited(_, 0) => Ok(()),
+        how => Err(io::Error::other(format!("{how:?}"))),
+    }
+}
+
 /// The reader's whole life. It holds nothing of the launcher's: no descriptor, no directory.
 fn life(reading: Reading, launcher: u32, socket: &UnixStream) -> io::Result<()> {
+    own_session()?;
     close_inherited(&[socket.as_raw_fd()])?;
     let nowhere = OpenOptions::new().read(true).write(true).open("/dev/null")?;
     dup2_stdin(&nowhere)?;

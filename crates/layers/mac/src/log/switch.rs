@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Where all readers of this machine meet; empty after a restart, as the audit's settings are.
@@ -38,15 +38,20 @@ impl Switch {
     /// # Errors
     /// No right to (`EPERM`), no audit in the kernel, or the file cannot be made.
     pub(super) fn on() -> io::Result<Self> {
-        Self::with(Audit::open()?, Path::new(MEETING))
-    }
-
-    fn with(audit: Audit, meeting: &Path) -> io::Result<Self> {
+        let (audit, meeting) = (Audit::open()?, Path::new(MEETING));
         // Before the file: without the right there is none.
         let lost = audit.settings()?.lost;
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        let meeting = options.mode(0o600).custom_flags(libc::O_NOFOLLOW).open(meeting)?;
+        let meeting = loop {
+            let opened = open(meeting)?;
+            lock(&opened, LIVES, libc::F_RDLCK, true)?;
+            // The last reader before us may have taken it away meanwhile.
+            if meeting
+                .metadata()
+                .is_ok_and(|there| opened.metadata().is_ok_and(|own| own.ino() == there.ino()))
+            {
+                break opened;
+            }
+        };
         let mut own = Self { audit, meeting, lost };
         own.changing(|own| {
             let before = own.audit.settings()?;
@@ -58,7 +63,7 @@ impl Switch {
                 own.audit.set_backlog_limit(BACKLOG_LIMIT.max(before.backlog_limit))?;
                 own.audit.set_enabled(1)?;
             }
-            lock(&own.meeting, LIVES, libc::F_RDLCK, false)
+            Ok(())
         })?;
         Ok(own)
     }
@@ -74,9 +79,9 @@ impl Switch {
 
     fn restore(&mut self) -> io::Result<()> {
         self.changing(|own| {
-            lock(&own.meeting, LIVES, libc::F_UNLCK, false)?;
             if lock(&own.meeting, LIVES, libc::F_WRLCK, false).is_err() {
-                return Ok(()); // another one reads
+                // Another one reads.
+                return lock(&own.meeting, LIVES, libc::F_UNLCK, false);
             }
             if let Some(backlog_limit) = own.before()? {
                 let now = own.audit.settings()?;
@@ -84,9 +89,8 @@ impl Switch {
                     own.audit.set_enabled(0)?;
                     own.audit.set_backlog_limit(backlog_limit)?;
                 }
-                own.meeting.set_len(0)?;
             }
-            lock(&own.meeting, LIVES, libc::F_UNLCK, false)
+            std::fs::remove_file(MEETING)
         })
     }
 
@@ -105,6 +109,12 @@ impl Switch {
         lock(&self.meeting, CHANGES, libc::F_UNLCK, false)?;
         worked
     }
+}
+
+fn open(meeting: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    options.mode(0o600).custom_flags(libc::O_NOFOLLOW).open(meeting)
 }
 
 impl Drop for Switch {
