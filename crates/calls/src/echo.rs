@@ -47,8 +47,8 @@ impl Echo {
         Self::over(ours.into(), partner)
     }
 
-    pub(crate) fn tcp(core: usize) -> Done<Self> {
-        let (listener, address) = listener()?;
+    pub(crate) fn tcp(core: usize, port: u16) -> Done<Self> {
+        let (listener, address) = listener(port)?;
         let partner = Partner::start(core, move || {
             if let Ok((stream, _)) = listener.accept() {
                 let _ = stream.set_nodelay(true); // a byte at a time is never delayed anyhow
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_partner_that_is_gone_is_noticed() {
-        for mut echo in [Echo::pipes(0).unwrap(), Echo::unix(0).unwrap(), Echo::tcp(0).unwrap()] {
+        for mut echo in [Echo::pipes(0).unwrap(), Echo::unix(0).unwrap(), Echo::tcp(0, 0).unwrap()] {
             echo.run(3).unwrap();
             echo.partner = Partner::start(0, || ()).unwrap();
             let failure = echo.run(3).unwrap_err();

@@ -53,8 +53,8 @@ pub(crate) struct Tcp {
 }
 
 impl Tcp {
-    pub(crate) fn new(core: usize) -> Done<Self> {
-        let (listener, address) = listener()?;
+    pub(crate) fn new(core: usize, port: u16) -> Done<Self> {
+        let (listener, address) = listener(port)?;
         let partner = Partner::start(core, move || {
             if let Ok((stream, _)) = listener.accept() {
                 let _ = stream.set_nodelay(true); // a reply is one write, and nothing else is under way

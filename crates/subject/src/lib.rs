@@ -61,11 +61,11 @@ pub use front::{FrontKind, FrontSpec};
 pub use layer::{Errand, Layer};
 pub use layered::Layered;
 pub use limits::Limits;
+pub use port::{Held as HeldPort, hold_free as hold_free_port};
 pub use product::{
     Product, ProxyMode, ProxyRefusal, ProxySpec, StoreError, StoreReading, StoresIn, store as read_store,
 };
 pub use program::{find as find_program, resolve as resolve_program};
-pub use port::{Held, hold_free as hold_free_port};
 pub use prove::{Enforcement, Proof, prove, prove_by, prove_layers};
 pub use run_command::{Job, Outcome, Status, run_command};
 pub use running::{Running, StopReport};

@@ -14,7 +14,6 @@ const VERSION: u32 = 1;
 pub fn abi() -> io::Result<u32> {
     let (no_attributes, no_bytes) = (std::ptr::null::<u8>(), 0_usize);
     // SAFETY: with this flag the kernel reads no attributes, and makes nothing.
-    let abi =
-        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, no_attributes, no_bytes, VERSION) };
+    let abi = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, no_attributes, no_bytes, VERSION) };
     u32::try_from(abi).map_err(|_| io::Error::last_os_error())
 }

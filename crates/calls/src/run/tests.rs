@@ -53,6 +53,19 @@ fn every_operation_can_be_made() {
 }
 
 #[test]
+fn all_that_listens_does_so_on_the_port_it_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let asked = "batch connect 70\nbatch tcp 2\nbatch rpc-tcp 2\n".repeat(2);
+    let (ended, answers) = said(dir.path(), &["--port", &port], &asked);
+    ended.unwrap();
+    assert!(
+        answers.len() == 7 && answers[1..].iter().all(|answer| answer.starts_with("made ")),
+        "{answers:?}"
+    );
+}
+
+#[test]
 fn by_itself_it_gives_a_line_for_each_operation() {
     let dir = tempfile::tempdir().unwrap();
     let flags = ["--alone", "--operations", "null,create,exec", "--batches", "2", "--program", "/nobody"];

@@ -7,6 +7,8 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// Done.
     Done,
+    /// `proof`: what should be on is off.
+    Off,
     /// Wrong command line, or a policy with faults.
     Usage,
     /// A file, the kernel or a right is missing.
@@ -21,6 +23,7 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(match exit {
             Exit::Done => 0,
+            Exit::Off => 1,
             Exit::Usage => 2,
             Exit::Failed => 3,
             Exit::Altered | Exit::Refused => 7,

@@ -1,9 +1,11 @@
-//! `bakeoff layer mac ...`: policies looked at.
+//! `bakeoff layer mac ...`: policies looked at, programs run under them.
 //!
 //! Glue. Owns the flags and what is printed; what a policy means is `bakeoff-layers-mac`'s.
 
 mod check;
 mod explain;
+mod proof;
+mod run;
 
 use crate::exit::{Exit, Failure};
 use bakeoff_layers_mac::policy::{Lets, Policy, PolicyError};
@@ -16,6 +18,10 @@ pub(crate) enum Command {
     Check(check::CheckArgs),
     /// Tell whether a domain may do something, and why
     Explain(explain::ExplainArgs),
+    /// Become a program, in its domain: the process keeps its number
+    Run(run::RunArgs),
+    /// Tell whether a process is in its domain: exit code 0 when it is, 1 when it is not
+    Proof(proof::ProofArgs),
 }
 
 /// A policy, as every command of this layer is told of it.
@@ -45,5 +51,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Check(args) => check::check(&args),
         Command::Explain(args) => explain::explain(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Proof(args) => Ok(proof::proof(&args)),
     }
 }
