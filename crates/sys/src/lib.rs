@@ -5,13 +5,16 @@
 //! what they were doing.
 
 pub mod affinity;
+pub mod counter;
 pub mod cpu_clock;
+pub mod descriptors;
 pub mod disk;
 pub mod driver;
 pub mod epoll;
 pub mod fanotify;
 pub mod file;
 pub mod inode;
+pub mod landlock;
 pub mod lease;
 pub mod lines;
 pub mod mount;

@@ -18,6 +18,8 @@ pub enum Capability {
     Kill = 5,
     /// To make files immutable.
     LinuxImmutable = 9,
+    /// To listen on ports below 1024.
+    NetBindService = 10,
     /// To mount, and much else.
     SysAdmin = 21,
     /// To take leases on files of others.

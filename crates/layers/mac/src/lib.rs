@@ -6,4 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+pub mod confine;
 pub mod grant;
+pub mod policy;
+pub mod proof;
