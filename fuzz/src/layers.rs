@@ -4,13 +4,16 @@
 //! targets and by `tests/fuzz_smoke/layers.rs`.
 
 use bakeoff_layers_base::manifest::{load, text};
+use bakeoff_layers_mac::access::Access;
+use bakeoff_layers_mac::policy::disk::{self, Seen};
+use bakeoff_layers_mac::policy::{Lets, Policy, PolicyError};
 use bakeoff_layers_store::{BlockSize, Header, Kind, NodeId, Tree};
 
 /// A target: its name, which is also its folder of seeds, and its function.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets of the layers.
-pub const TARGETS: [Target; 2] = [("manifest", manifest), ("vault", vault)];
+pub const TARGETS: [Target; 3] = [("manifest", manifest), ("vault", vault), ("mac_policy", mac_policy)];
 
 /// A manifest that is read is the one that was written, every file is found by its path, and no path
 /// leads out of the tree. As if the signature had been right: the parser must not rely on it.
@@ -69,4 +72,39 @@ fn assert_tree(tree: &Tree, stream_bytes: u64) {
     }
     assert_eq!(next_byte, stream_bytes);
     assert_eq!(children + 1, tree.len().max(1), "each node but the root is somebody's child");
+}
+
+/// A text is a policy that grants at every typed path what its domain's rules for that type say and nothing more, with
+/// a reason for everything; or faults with lines of the text.
+pub fn mac_policy(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let look =
+        |path: &std::path::Path| Seen { path: path.components().collect(), kind: disk::Kind::Directory };
+    let policy = match Policy::of_text(text, "policy", &Lets::default(), &look) {
+        Ok(policy) => policy,
+        Err(PolicyError::Wrong(faults)) => {
+            assert!(!faults.is_empty(), "nothing is wrong, and there is no policy");
+            for fault in faults {
+                let last = text.matches('\n').count() + 1;
+                assert!((1..=last).contains(&fault.line) && !fault.sentence.is_empty(), "{fault}");
+            }
+            return;
+        }
+        Err(other) => panic!("{other}"),
+    };
+    for grant in policy.grants() {
+        for typed in &grant.types {
+            let rule = grant.files.iter().find(|file| file.path == typed.path);
+            for access in Access::all() {
+                let because = grant.because(&typed.path, access);
+                assert_eq!(
+                    because.granted,
+                    rule.is_some_and(|rule| rule.accesses.has(access)),
+                    "{}",
+                    because.reason
+                );
+                assert_eq!(because.label, Some(typed.label.as_str()));
+            }
+        }
+    }
 }

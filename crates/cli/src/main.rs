@@ -19,6 +19,11 @@ use exit::Exit;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Not for people, and before anything else: in a guest every instruction counts.
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == bakeoff_calls::WORD) {
+        return commands::calls::calls(words);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return exit::of_clap(&error),

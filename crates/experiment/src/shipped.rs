@@ -25,6 +25,7 @@ pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "compile", text: include_str!("../../../plans/compile.toml") },
     ShippedPlan { name: "enforcer", text: include_str!("../../../plans/enforcer.toml") },
     ShippedPlan { name: "enforcer-cpu", text: include_str!("../../../plans/enforcer-cpu.toml") },
+    ShippedPlan { name: "calls", text: include_str!("../../../plans/calls.toml") },
     ShippedPlan { name: "files", text: include_str!("../../../plans/files.toml") },
 ];
 

@@ -1,4 +1,4 @@
-//! The kinds of file operations, one by one: time and CPU of each arm, and what it costs more.
+//! The kinds of operations, one by one: time and CPU of each arm, and what it costs more.
 //!
 //! Cold, pure: parts of the report like those of `sections`.
 
@@ -46,10 +46,13 @@ fn section(
 fn cells(kind: &OperationResult, arm: &str, meter: &str) -> Option<Vec<String>> {
     let of_arm = kind.arms.get(arm)?;
     let times = &of_arm.time_ns;
-    let mut cells = vec![figures::value("ns", *of_arm.meters.get(meter)?)];
-    if meter == "operation_time" {
-        cells.extend([times.p50, times.p99].map(|ns| figures::time_of(times.count, ns)));
+    let quantiles = (meter == "operation_time").then_some([times.p50, times.p99]).into_iter().flatten();
+    if let Some(word) = &of_arm.refused {
+        let nothing = quantiles.map(|_| String::new()).chain([String::new(), String::new()]);
+        return Some([format!("refused: {word}")].into_iter().chain(nothing).collect());
     }
+    let mut cells = vec![figures::value("ns", *of_arm.meters.get(meter)?)];
+    cells.extend(quantiles.map(|ns| figures::time_of(times.count, ns)));
     cells.extend(Change::cells(&kind.comparisons, arm, meter));
     Some(cells)
 }

@@ -236,6 +236,7 @@ fn plan(
         cpu: context.cpu_source,
         ceiling,
         own_mounts: false,
+        speaks: false,
         grace_ms: context.grace.get() / 1_000_000,
         litter: recipe.litter.clone(),
     }

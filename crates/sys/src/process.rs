@@ -2,15 +2,17 @@
 //!
 //! Both sides of the wall, any process, cold path. Owns what a child is given between `fork` and
 //! `exec` (`spawn`), what `/proc` tells of a process tree (`tree`), who ended and what it used
-//! (`wait`), how a process is told to end without hitting one that took over its number (`signal`), and
+//! (`wait`), a child that runs a piece of its parent (`fork`), how a process is told to end without hitting one that took over its number (`signal`), and
 //! a child that shares its parent's open files (`share`). Decides nothing: who is started, when and for how long is the caller's.
 
+mod fork;
 mod share;
 mod signal;
 mod spawn;
 mod tree;
 mod wait;
 
+pub use fork::fork;
 pub use share::{left_open, open_numbers, share_files};
 pub use signal::{Arrived, ChildSignals, Signal, end_of, send};
 pub use spawn::{Launch, Spawned, User, spawn};

@@ -164,16 +164,16 @@ fn dense_rules_decide_as_sparse_ones() {
                 .map(|tree| format!("t{tree} = \"{}\", ", words[usize::try_from(dice.below(4)).unwrap()]));
             let allow = format!("{}probe = \"read\", asked = \"read\"", allow.collect::<String>());
             stage.policy(&(types + &own), &allow, "");
-            let found = probed(&stage, &[format!("@{}", stage.text("asked"))]);
-            let away = stage.text("");
-            decided.push(
-                found.into_iter().map(|(what, may)| (what.replace(&away, ""), may)).collect::<Vec<_>>(),
-            );
             let status = stage.text("status");
             stage.under(&["--status", &status], &["/bin/true"]);
             let told =
                 stage.status().lines().find_map(|line| line.strip_prefix("hot-directories ")?.parse().ok());
             assert_eq!(told, Some(if hot { 40 } else { 0 }));
+            let found = probed(&stage, &[format!("@{}", stage.text("asked"))]);
+            let away = stage.text("");
+            decided.push(
+                found.into_iter().map(|(what, may)| (what.replace(&away, ""), may)).collect::<Vec<_>>(),
+            );
         }
         let possible = decided[0].iter().filter(|(_, may)| *may).count();
         assert!(possible > 50 && possible < decided[0].len() - 50, "{possible} of {}", decided[0].len());

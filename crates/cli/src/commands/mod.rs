@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub(crate) mod caches;
+pub(crate) mod calls;
 pub(crate) mod compare;
 pub(crate) mod compare_results;
 pub(crate) mod conformance;

@@ -70,6 +70,9 @@ fn comparison(plan: &Plan) -> String {
     let load = match &plan.work {
         Work::Requests(work) => format!("{}, {}", work.kind(), work.in_words()),
         Work::Command(_) => "command".to_owned(),
+        Work::Calls(work) => {
+            format!("calls, {} operations, batches of {}", work.operations.len(), work.batch)
+        }
         Work::Files(work) => {
             let operations: Vec<&str> = work.operations.iter().map(|operation| operation.as_str()).collect();
             format!("files, {}, {}", operations.join(", "), work.cache.as_str())
@@ -90,6 +93,7 @@ fn search(plan: &Plan, peak: &PeakPlan) -> String {
         Work::Requests(work) => work.kind(),
         Work::Command(_) => "command",
         Work::Files(_) => "files",
+        Work::Calls(_) => "calls",
     };
     let slo = match peak.slo {
         Some(slo) => slo.to_string(),

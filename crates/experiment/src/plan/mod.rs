@@ -6,6 +6,7 @@
 
 mod arm;
 mod baselines;
+mod calls;
 mod check;
 mod client;
 mod error;
@@ -18,6 +19,7 @@ mod set;
 
 pub use arm::{Arm, ArmCommand, ArmKind};
 pub use baselines::Baselines;
+pub use calls::{ArmCalls, CallsWork};
 pub use client::ClientPlan;
 pub use error::{PlanError, near_miss, suggestion};
 pub use expand::Factor;
@@ -94,7 +96,7 @@ pub struct Plan {
     pub full: Option<Box<Plan>>,
 }
 
-/// Requests, commands or file operations.
+/// Requests, commands, file operations or system calls.
 #[derive(Clone, Debug)]
 pub enum Work {
     /// Requests to servers.
@@ -103,6 +105,8 @@ pub enum Work {
     Command(CommandWork),
     /// Operations on files of mounted file systems.
     Files(FilesWork),
+    /// Single system calls and short programs.
+    Calls(CallsWork),
 }
 
 /// A workload of commands.
@@ -180,7 +184,7 @@ impl Plan {
     pub fn slice_requests(&self, arm: &Arm) -> Option<u64> {
         let common = match &self.work {
             Work::Requests(work) => work.slice_requests,
-            Work::Command(_) | Work::Files(_) => None,
+            Work::Command(_) | Work::Files(_) | Work::Calls(_) => None,
         };
         arm.slice_requests.or(common)
     }

@@ -73,7 +73,7 @@ fn wording<'w>(of: &Of<'_>, row: &'w Comparison, meter: &'w Meter, load: &'w str
 /// What the load was: a duet's rate, the plan's, or what the baseline came to.
 fn load(of: &Of<'_>, arm: &str) -> String {
     let Of { setup, series, .. } = *of;
-    if matches!(setup.workload.kind.as_str(), "command" | "files") {
+    if setup.workload.kind == "command" || setup.workload.makes_operations() {
         return String::new();
     }
     if let Some(duet) = setup.design.duet.as_ref().filter(|_| of.table.design_of(series) == Design::Duet) {
@@ -171,7 +171,7 @@ fn cores(setup: &Setup, meter: &Meter, cost: Option<&Cost>) -> Option<CoresAt> {
     let at = |ns: f64| ns * setup.at_per_s / 1e9;
     let amount = &cost.filter(|_| meter.name == SUBJECT_CPU && setup.at_per_s > 0.0)?.amount;
     let (low, high) = (at(amount.interval.low), at(amount.interval.high));
-    (setup.workload.kind != "files").then_some(CoresAt {
+    (!setup.workload.makes_operations()).then_some(CoresAt {
         per_s: setup.at_per_s,
         cores: at(amount.effect),
         low,
@@ -244,6 +244,7 @@ pub(super) fn null_row(of: &Of<'_>, baseline: &str, meter: &Meter) -> Comparison
             "the noise floor: {} by {} (CI {}, {} rounds)",
             match setup.workload.kind.as_str() {
                 "files" => "two equal directories differ",
+                "calls" => "two equal processes differ",
                 _ if is_one_process(setup, baseline) => "one server, measured as two, differs from itself",
                 _ => "two equal servers differ",
             },

@@ -3,6 +3,7 @@
 mod arm;
 mod arm_settings;
 mod baselines;
+mod calls;
 mod client;
 mod factors;
 mod files;

@@ -29,7 +29,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
 
 fn about(policy: &Policy) -> String {
     let mut text = format!(
-        "nothing is wrong; {} domains, {} assertions hold; sha256 {}\n",
+        "nothing is wrong; domains {}, assertions {}, sha256 {}\n",
         policy.grants().len(),
         policy.assertions(),
         policy.digest()

@@ -1,0 +1,57 @@
+//! Why an operation could not be made.
+//!
+//! Measuring side. A layer that refuses an operation is a finding, not the end of a run: what it said has a
+//! name, in one word for lines and results.
+
+use nix::errno::Errno;
+use std::fmt;
+use std::io;
+
+/// What went wrong with one operation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The system, or a layer in its name, did not do it.
+    System {
+        /// What was asked for, such as `socket`.
+        doing: &'static str,
+        /// What the system said.
+        errno: Errno,
+    },
+    /// It was done and came to something else, such as a program that ended with an error.
+    Wrong(String),
+}
+
+impl Failure {
+    /// Of a call of this name.
+    pub(crate) const fn of(doing: &'static str) -> impl Fn(Errno) -> Self {
+        move |errno| Self::System { doing, errno }
+    }
+
+    /// Of something that the standard library does.
+    pub(crate) const fn io(doing: &'static str) -> impl Fn(io::Error) -> Self {
+        move |error| match error.raw_os_error() {
+            Some(number) => Self::System { doing, errno: Errno::from_raw(number) },
+            None => Self::Wrong(format!("{doing}: {error}")),
+        }
+    }
+
+    /// One word: the system's name of the error, or `wrong`.
+    pub fn word(&self) -> String {
+        match self {
+            Self::System { errno, .. } => format!("{errno:?}"),
+            Self::Wrong(_) => "wrong".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::System { doing, errno } => write!(f, "{doing}: {}", errno.desc()),
+            Self::Wrong(what) => f.write_str(what),
+        }
+    }
+}
+
+/// What comes of it.
+pub(crate) type Done<T = ()> = Result<T, Failure>;

@@ -1,0 +1,122 @@
+//! What the process and whoever commands it say to each other, a line each.
+//!
+//! Measuring side, cold. Both ends of the conversation are written here, so that they cannot drift apart.
+
+use crate::{Batch, Operation};
+use bakeoff_units::Nanos;
+use std::fmt;
+
+/// What the process is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// `batch OPERATION COUNT`: a batch, with what must be set up for it before its time begins.
+    Batch(Operation, u64),
+    /// `quit`, as is the end of its input.
+    Quit,
+}
+
+/// What it answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// `begun`: it runs, and waits to be told. Said once, by itself.
+    Begun,
+    /// `made OPERATION COUNT TICKS CPU_NS`; `-` where the CPU is not known.
+    Made(Operation, u64, Batch),
+    /// `cannot OPERATION ERROR WHY`: the name of the error, and the rest of the line in words.
+    Cannot(Operation, String, String),
+}
+
+impl Asked {
+    /// Of a line, without its end.
+    pub fn parse(line: &str) -> Option<Self> {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words[..] {
+            ["batch", operation, count] => {
+                Some(Self::Batch(Operation::of_word(operation)?, count.parse().ok()?))
+            }
+            ["quit"] => Some(Self::Quit),
+            _ => None,
+        }
+    }
+}
+
+impl Answer {
+    /// Of a line, without its end.
+    pub fn parse(line: &str) -> Option<Self> {
+        let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let mut words = rest.splitn(if first == "cannot" { 3 } else { 4 }, ' ');
+        let mut next = || words.next();
+        match first {
+            "begun" if rest.is_empty() => Some(Self::Begun),
+            "made" => {
+                let (operation, count) = (Operation::of_word(next()?)?, next()?.parse().ok()?);
+                let ticks = next()?.parse().ok()?;
+                let cpu = match next()? {
+                    "-" => None,
+                    cpu => Some(Nanos::new(cpu.parse().ok()?)),
+                };
+                Some(Self::Made(operation, count, Batch { ticks, cpu }))
+            }
+            "cannot" => {
+                let operation = Operation::of_word(next()?)?;
+                Some(Self::Cannot(operation, next()?.to_owned(), next()?.to_owned()))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Batch(operation, count) => write!(f, "batch {} {count}", operation.word()),
+            Self::Quit => f.write_str("quit"),
+        }
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Begun => f.write_str("begun"),
+            Self::Made(operation, count, Batch { ticks, cpu }) => {
+                write!(f, "made {} {count} {ticks} ", operation.word())?;
+                match cpu {
+                    Some(cpu) => write!(f, "{}", cpu.get()),
+                    None => f.write_str("-"),
+                }
+            }
+            Self::Cannot(operation, error, why) => {
+                write!(f, "cannot {} {error} {}", operation.word(), why.replace('\n', " "))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_understood_as_it_was_meant() {
+        let batch = |cpu| Batch { ticks: 12, cpu };
+        let cpu = Some(Nanos::new(7));
+        for answer in [
+            Answer::Begun,
+            Answer::Made(Operation::OpenClose, 1000, batch(cpu)),
+            Answer::Made(Operation::Null, 1, batch(None)),
+            Answer::Cannot(Operation::Udp, "EPERM".to_owned(), "a UDP socket: not permitted".to_owned()),
+        ] {
+            assert_eq!(Answer::parse(&answer.to_string()).as_ref(), Some(&answer), "{answer}");
+        }
+        for asked in [Asked::Batch(Operation::Shell8, 3), Asked::Quit] {
+            assert_eq!(Asked::parse(&asked.to_string()), Some(asked));
+        }
+        for line in ["", "made null 1", "made null 1 2 x", "made nil 1 2 3", "begun 1", "cannot udp EPERM"] {
+            assert_eq!(Answer::parse(line), None, "{line}");
+        }
+        for line in ["", "batch", "batch null", "batch null -1", "batch nil 1", "quit now"] {
+            assert_eq!(Asked::parse(line), None, "{line}");
+        }
+    }
+}

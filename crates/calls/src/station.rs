@@ -1,0 +1,174 @@
+//! Where one operation is made over and over: what is set up for it, and its batches.
+//!
+//! Measuring side. `run` is the hot part, everything else is cold. A station leaves nothing behind when it
+//! is dropped but files in the place's directory.
+
+use crate::failure::{Done, Failure};
+use crate::partner::Partner;
+use crate::{Clock, Operation, connect, echo, files, kernel, programs, rpc};
+use bakeoff_sys::{affinity, cpu_clock, process};
+use bakeoff_units::Nanos;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+/// Where and with what operations are made.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// An existing directory for files.
+    pub dir: PathBuf,
+    /// How many directories deep below it they lie.
+    pub depth: usize,
+    /// The small program that is executed.
+    pub program: PathBuf,
+    /// Where TCP is listened on; 0: anywhere.
+    pub port: u16,
+    /// Where the other processes run.
+    pub peers: Peers,
+}
+
+/// On which cores the two ends of a conversation are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peers {
+    /// On one.
+    Same,
+    /// Each on one of its own.
+    Other,
+}
+
+impl Peers {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Same, Self::Other];
+
+    /// As in plans.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::Other => "other",
+        }
+    }
+
+    /// Takes the first of the cores that this process may use; the core of partners.
+    ///
+    /// # Errors
+    /// What the kernel says; `InvalidInput` where two cores are wanted and there is one.
+    pub(crate) fn settle(self) -> io::Result<usize> {
+        let allowed = affinity::allowed()?;
+        if allowed.len() > 1 {
+            affinity::pin(&allowed[..1])?;
+        }
+        let partner = allowed.get(usize::from(self == Self::Other)).copied();
+        partner.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "there is one core, not two"))
+    }
+}
+
+/// One operation, ready to be made.
+pub(crate) trait Station {
+    /// What a batch of so many needs beforehand.
+    fn before(&mut self, _count: u64) -> Done {
+        Ok(())
+    }
+
+    /// The batch: the operation so many times.
+    fn run(&mut self, count: u64) -> Done;
+
+    /// Takes away what a batch left.
+    fn after(&mut self) -> Done {
+        Ok(())
+    }
+
+    /// Who answers.
+    fn partner(&self) -> Option<&Partner> {
+        None
+    }
+}
+
+/// The place with what all stations share.
+pub(crate) struct Ground {
+    /// The deepest directory.
+    pub(crate) deep: PathBuf,
+    pub(crate) program: PathBuf,
+    pub(crate) port: u16,
+    /// The core of partners.
+    pub(crate) core: usize,
+}
+
+impl Ground {
+    /// Makes the directories.
+    ///
+    /// # Errors
+    /// They cannot be made.
+    pub(crate) fn lay(place: &Place, core: usize) -> io::Result<Self> {
+        let deep = (1..=place.depth).fold(place.dir.clone(), |dir, level| dir.join(format!("d{level}")));
+        fs::create_dir_all(&deep)?;
+        Ok(Self { deep, program: place.program.clone(), port: place.port, core })
+    }
+
+    /// Sets an operation up.
+    pub(crate) fn station(&self, operation: Operation) -> Done<Box<dyn Station>> {
+        Ok(match operation {
+            Operation::Null => Box::new(kernel::Null),
+            Operation::Read => Box::new(kernel::Read::new()?),
+            Operation::Write => Box::new(kernel::Write::new()?),
+            Operation::Select => Box::new(kernel::Select::default()),
+            Operation::PipeThroughput => Box::new(kernel::Pipe::new()?),
+            Operation::Stat => Box::new(files::Stat::new(&self.deep)?),
+            Operation::OpenClose => Box::new(files::OpenClose::new(&self.deep)?),
+            Operation::Create => Box::new(files::Create::new(&self.deep)),
+            Operation::Delete => Box::new(files::Delete::new(&self.deep)),
+            Operation::Copy4096 => Box::new(files::Copy::<4096>::new(&self.deep)?),
+            Operation::Copy1024 => Box::new(files::Copy::<1024>::new(&self.deep)?),
+            Operation::Copy256 => Box::new(files::Copy::<256>::new(&self.deep)?),
+            Operation::Fork => Box::new(programs::Fork),
+            Operation::Exec => Box::new(programs::Exec::new(&self.program)?),
+            Operation::Shell => Box::new(programs::Exec::by_shell(&self.program)?),
+            Operation::Execl => Box::new(programs::Execl::new()?),
+            Operation::Shell8 => Box::new(programs::Shell8::new(&self.deep)?),
+            Operation::Pipe => Box::new(echo::Echo::pipes(self.core)?),
+            Operation::Unix => Box::new(echo::Echo::unix(self.core)?),
+            Operation::Udp => Box::new(echo::Echo::udp(self.core)?),
+            Operation::Tcp => Box::new(echo::Echo::tcp(self.core, self.port)?),
+            Operation::RpcUdp => Box::new(rpc::Udp::new(self.core)?),
+            Operation::RpcTcp => Box::new(rpc::Tcp::new(self.core, self.port)?),
+            Operation::Connect => Box::new(connect::Connect::new(self.core, self.port)),
+        })
+    }
+}
+
+/// What a batch took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// By the clock.
+    pub ticks: u64,
+    /// CPU of this process, its children and its partner; `None` where it cannot be read.
+    pub cpu: Option<Nanos>,
+}
+
+/// A batch, timed.
+pub(crate) fn batch(station: &mut dyn Station, count: u64, clock: Clock) -> Done<Batch> {
+    let prepared = station.before(count);
+    let before = spent(station);
+    let start = clock.ticks();
+    let run = prepared.and_then(|()| station.run(count));
+    let ticks = clock.ticks() - start;
+    let cpu = before.and_then(|before| Some(spent(station)?.since(before)));
+    let after = station.after();
+    run.and(after).map(|()| Batch { ticks, cpu })
+}
+
+fn spent(station: &dyn Station) -> Option<Nanos> {
+    let partner = match station.partner() {
+        Some(partner) => cpu_clock::process(partner.pid()).ok()?,
+        None => Nanos::ZERO,
+    };
+    let children = process::children_used().ok()?;
+    Some(cpu_clock::own_process().ok()? + children.user + children.system + partner)
+}
+
+/// What a write or a read came to, where it had to be all.
+pub(crate) fn all(doing: &'static str, wanted: usize) -> impl Fn(Result<usize, nix::Error>) -> Done {
+    move |result| match result.map_err(Failure::of(doing))? {
+        done if done == wanted => Ok(()),
+        done => Err(Failure::Wrong(format!("{doing}: {done} of {wanted} bytes"))),
+    }
+}
