@@ -18,6 +18,8 @@ struct Kind {
     name: &'static str,
     program: &'static str,
     config: fn(&Stage, [u16; 3]) -> String,
+    /// Further keys of its domain.
+    keys: &'static str,
     words: &'static [&'static str],
 }
 
@@ -26,12 +28,15 @@ const KINDS: [Kind; 2] = [
         name: "nginx",
         program: "/usr/sbin/nginx",
         config: nginx,
+        keys: "",
         words: &["-p", "{dir}own", "-e", "error.log", "-c", "{dir}conf/server.conf"],
     },
     Kind {
         name: "apache",
         program: "/usr/sbin/apache2",
         config: apache,
+        // It sets the mode of its PID file.
+        keys: "attributes = true",
         words: &["-d", "{dir}own", "-f", "{dir}conf/server.conf", "-DFOREGROUND"],
     },
 ];
@@ -61,6 +66,7 @@ fn apache(stage: &Stage, [port, _, elsewhere]: [u16; 3]) -> String {
          Listen 127.0.0.1:{port}
          PidFile httpd.pid
          ErrorLog error.log
+         Mutex file:{dir}own default
          StartServers 1
          DocumentRoot {dir}site
          Alias /outside {dir}outside
@@ -147,7 +153,7 @@ fn lay_out(kind: &Kind, ports: [u16; 3]) -> Stage {
         "config = [\"{dir}/conf\"]\nsite = { paths = [\"{dir}/site\"], hot = true }\nown = [\"{dir}/own\"]";
     let allow =
         "config = \"read list\", site = \"read list\", own = \"read list write create delete rename\"";
-    stage.policy(types, allow, &format!("listen = [{}]", ports[1]));
+    stage.policy(types, allow, &format!("listen = [{}]\n{}", ports[1], kind.keys));
     stage
 }
 
