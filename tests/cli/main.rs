@@ -45,6 +45,7 @@ mod schema;
 mod servers_gone_wrong;
 mod settings;
 mod standalone;
+mod suites;
 mod support;
 mod timed;
 mod transactions;

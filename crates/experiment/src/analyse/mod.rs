@@ -180,6 +180,13 @@ impl Figures {
         Table::read(&stored.setup, &stored.slices, Depth::Histograms).map(Self)
     }
 
+    /// As if nothing but this kind of operation had been measured.
+    pub(crate) fn alone(&self, operation: &str) -> Self {
+        let Table { main, paired, looks, is_duet, .. } = &self.0;
+        let (main, paired, looks) = (main.alone(operation), paired.alone(operation), looks.clone());
+        Self(Table { main, paired, looks, is_duet: *is_duet, populations: Vec::new() })
+    }
+
     /// Of an arm of the set-up, a figure a round; `None` when one slice has none.
     pub(crate) fn of(&self, arm: &str, meter: &Meter) -> Option<Vec<f64>> {
         self.0.valid_for(meter).figures(arm, meter)
