@@ -5,15 +5,19 @@
 
 use bakeoff_layers_base::manifest::{load, text};
 use bakeoff_layers_mac::access::Access;
+use bakeoff_layers_mac::log::record::{Record, Told, parse};
+use bakeoff_layers_mac::log::{Event, Gather, Wanted, Whose};
 use bakeoff_layers_mac::policy::disk::{self, Seen};
 use bakeoff_layers_mac::policy::{Lets, Policy, PolicyError};
 use bakeoff_layers_store::{BlockSize, Header, Kind, NodeId, Tree};
+use std::os::unix::ffi::OsStringExt;
 
 /// A target: its name, which is also its folder of seeds, and its function.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets of the layers.
-pub const TARGETS: [Target; 3] = [("manifest", manifest), ("vault", vault), ("mac_policy", mac_policy)];
+pub const TARGETS: [Target; 4] =
+    [("manifest", manifest), ("vault", vault), ("mac_policy", mac_policy), ("mac_audit", mac_audit)];
 
 /// A manifest that is read is the one that was written, every file is found by its path, and no path
 /// leads out of the tree. As if the signature had been right: the parser must not rely on it.
@@ -107,4 +111,27 @@ pub fn mac_policy(data: &[u8]) {
             }
         }
     }
+}
+
+/// Lines of a record's type and text, as the kernel sends them: none is told that was not read, and any name comes out of
+/// the record as it went in.
+pub fn mac_audit(data: &[u8]) {
+    let mut gather = Gather::new(Whose::Any, "/usr/bin/bakeoff-layers".as_ref());
+    let (mut read, mut told) = (0, 0);
+    let mut tell = |event: Event| told += usize::from(matches!(event, Event::Refused { .. }));
+    for line in data.split(|byte| *byte == b'\n') {
+        let Some((kind, text)) = line.split_first_chunk::<4>() else { continue };
+        let kind = str::from_utf8(kind).ok().and_then(|kind| kind.parse().ok());
+        let Some(record) = kind.and_then(|kind| parse(kind, text.trim_ascii_start())) else { continue };
+        read += usize::from(matches!(record.told, Told::Refused { .. } | Told::Call { .. }));
+        gather.take(record, &mut tell);
+    }
+    gather.flush(&mut tell);
+    assert!(told <= read, "{told} refusals of {read} records");
+    let name = data.get(..data.len().min(255)).unwrap_or_default();
+    let hex: String = name.iter().map(|byte| format!("{byte:02X}")).collect();
+    let text = format!("audit(1.000:2): domain=a blockers=fs.read_file path={hex} dev=\"vda\" ino=1");
+    let wanted = vec![Wanted::File(Access::Read, std::ffi::OsString::from_vec(name.to_vec()).into())];
+    let expected = Record { t_ms: 1000, serial: 2, told: Told::Refused { domain: 10, wanted } };
+    assert_eq!(parse(1423, text.as_bytes()), Some(expected));
 }

@@ -5,6 +5,7 @@
 //! what they were doing.
 
 pub mod affinity;
+pub mod audit;
 pub mod counter;
 pub mod cpu_clock;
 pub mod descriptors;

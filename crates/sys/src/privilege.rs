@@ -24,6 +24,8 @@ pub enum Capability {
     SysAdmin = 21,
     /// To take leases on files of others.
     Lease = 28,
+    /// To ask for the audit's settings, and to change them.
+    AuditControl = 30,
 }
 
 /// Gives up all capabilities but these, for the calling thread and what it starts from now on; nor can

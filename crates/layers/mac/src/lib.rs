@@ -8,5 +8,7 @@
 pub mod access;
 pub mod confine;
 pub mod grant;
+pub mod log;
 pub mod policy;
 pub mod proof;
+pub mod status;

@@ -56,6 +56,11 @@ impl Canary {
         self.attempts.is_empty()
     }
 
+    /// How many things will be tried.
+    pub(super) fn attempts(&self) -> usize {
+        self.attempts.len()
+    }
+
     /// In the domain: everything must be refused.
     pub(super) fn hold(&self) -> Result<(), ConfineError> {
         for attempt in &self.attempts {

@@ -82,6 +82,9 @@ pub enum ConfineError {
         #[source]
         why: io::Error,
     },
+    /// What is refused would not be told.
+    #[error("cannot keep the log: {0}")]
+    Log(#[source] io::Error),
     /// The program could not be executed. Nothing of it ran.
     #[error("cannot execute {program} in domain {domain}: {why}{hint}")]
     Execute {

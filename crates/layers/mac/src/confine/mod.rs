@@ -153,6 +153,7 @@ impl<'a> Prepared<'a> {
     /// A step was refused, or what must be refused was not.
     pub fn enter(self) -> Result<Confined, ConfineError> {
         keep_only(capabilities(self.grant)).map_err(ConfineError::Capabilities)?;
+        let refused = self.rules.as_ref().map_or(0, |_| self.canary.attempts());
         if let Some(rules) = self.rules {
             rules.enforce()?;
             self.canary.hold()?;
@@ -160,7 +161,7 @@ impl<'a> Prepared<'a> {
         drop(self.canary);
         // The last, as it refuses what the steps before need.
         calls::filter(self.grant.attributes).apply().map_err(ConfineError::SystemCalls)?;
-        Ok(Confined { domain: self.granted.domain })
+        Ok(Confined { domain: self.granted.domain, refused })
     }
 }
 
@@ -173,9 +174,15 @@ fn capabilities(grant: &Grant) -> &'static [Capability] {
 #[derive(Debug)]
 pub struct Confined {
     domain: String,
+    refused: usize,
 }
 
 impl Confined {
+    /// What this process was refused by now, as it tried what must be.
+    pub const fn refused(&self) -> usize {
+        self.refused
+    }
+
     /// Becomes the program; returns only when that failed.
     pub fn execute(self, command: &mut Command) -> ConfineError {
         let why = command.exec();

@@ -132,8 +132,9 @@ fn created(kernel: Kernel) -> Result<RulesetCreated, RulesetError> {
     if !kernel.logs() {
         return Ok(created);
     }
-    // What the canary is refused is ours; from the program on it is the log's.
-    created.log_same_exec(false)?.log_new_exec(true)
+    // What the canary is refused as well: with the first refusal the kernel's log names the domain, so that its end is
+    // told, too.
+    created.log_new_exec(true)
 }
 
 /// The policy's links were followed when it was read: what is one now was put there since.

@@ -4,6 +4,7 @@
 
 mod check;
 mod explain;
+mod log;
 mod proof;
 mod run;
 
@@ -18,6 +19,8 @@ pub(crate) enum Command {
     Check(check::CheckArgs),
     /// Tell whether a domain may do something, and why
     Explain(explain::ExplainArgs),
+    /// Tell what domains are refused, from the kernel's audit, until SIGTERM
+    Log(log::LogArgs),
     /// Become a program, in its domain: the process keeps its number
     Run(run::RunArgs),
     /// Tell whether a process is in its domain: exit code 0 when it is, 1 when it is not
@@ -51,6 +54,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Check(args) => check::check(&args),
         Command::Explain(args) => explain::explain(&args),
+        Command::Log(args) => log::log(args),
         Command::Run(args) => run::run(&args),
         Command::Proof(args) => Ok(proof::proof(&args)),
     }
