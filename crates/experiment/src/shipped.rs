@@ -29,12 +29,20 @@ pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "files", text: include_str!("../../../plans/files.toml") },
 ];
 
+/// Suites of them, in the same form.
+pub const SUITES: &[ShippedPlan] = &[];
+
 /// The layers that come with bakeoff, in the form of a plan's own.
 pub const LAYERS: &str = include_str!("../../../plans/layers.toml");
 
 /// The plan of this name.
 pub fn plan(name: &str) -> Option<ShippedPlan> {
     PLANS.iter().copied().find(|plan| plan.name == name)
+}
+
+/// The suite of this name.
+pub fn suite(name: &str) -> Option<ShippedPlan> {
+    SUITES.iter().copied().find(|suite| suite.name == name)
 }
 
 /// The bundled log of this name.

@@ -9,7 +9,7 @@ use bakeoff_stats::Verdict;
 pub(crate) fn title(reading: &Reading<'_>) -> String {
     let arms: Vec<&str> = reading.compared().collect();
     match arms.as_slice() {
-        [] => "Nothing was compared".to_owned(),
+        [] => format!("{} by itself", reading.baselines()),
         [one] => format!("What does {one} cost?"),
         [a, b] => format!("What do {a} and {b} cost?"),
         [a, b, c] => format!("What do {a}, {b} and {c} cost?"),

@@ -47,6 +47,7 @@ mod url;
 mod user;
 mod words;
 mod wrap;
+mod written;
 
 pub use again::{Killed, Starting};
 pub use certificate::{Certificate, NAMES as CERTIFICATE_NAMES};
@@ -73,3 +74,4 @@ pub use spec::Spec;
 pub use stack::{LayerSpec, build as build_layers};
 pub use start::start;
 pub use wrap::{WrapSpec, prove_wraps, wrapped};
+pub use written::Written;

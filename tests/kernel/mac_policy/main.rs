@@ -1,8 +1,9 @@
-//! `bakeoff layer mac check` and `explain` from outside: what they say and how they end.
+//! `bakeoff layer mac check` and `explain` from outside: what they say, how they end, and whether the kernel agrees.
 //!
-//! Needs neither root nor Landlock: nothing is confined here.
+//! Needs no root; the kernel's part needs Landlock.
 
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
+#![allow(clippy::print_stdout, reason = "the SKIP line is for whoever runs the tests")]
 
 use std::fs;
 use std::process::{Command, Output};
@@ -163,4 +164,59 @@ fn wrong_words_end_with_2_and_say_what_there_is() {
         assert_eq!((code, out.as_str()), (2, ""), "{words:?}");
         assert!(err.contains(said), "{words:?}: {err}");
     }
+}
+
+/// Types inside each other, a way in by a symbolic link, a directory that is not there, and what a shell needs.
+const NESTED: &str = "[types]
+system = [\"/usr\", \"/bin\", \"/lib\", \"/lib64\", \"/etc/ld.so.cache\"]
+null = [\"/dev/null\"]
+site = [\"{dir}/site\"]
+drop = [\"{dir}/site/drop\", \"{dir}/link\"]
+secret = [\"{dir}/secret\"]
+gone = [\"{dir}/gone\"]
+
+[domain.web]
+allow = { system = \"read list exec\", null = \"read write\", site = \"read\", drop = \"read write create\", gone = \"any\" }
+";
+
+const PLACES: [&str; 8] = ["site", "site/drop", "site/drop/deep", "secret", "log", "log/x", "link/x", "."];
+
+#[test]
+fn the_kernel_does_what_explain_says() {
+    let test = "the_kernel_does_what_explain_says";
+    let dir = yard(NESTED);
+    for name in ["site/drop/deep", "log/x"] {
+        fs::create_dir_all(dir.path().join(name)).unwrap();
+    }
+    std::os::unix::fs::symlink("log", dir.path().join("link")).unwrap();
+    let modules = fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_else(|_| "landlock".to_owned());
+    if !modules.contains("landlock") {
+        assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "{test}: no Landlock");
+        return println!("SKIP {test}: the kernel has no Landlock");
+    }
+    let (mut script, mut asked) = (String::new(), Vec::new());
+    for (place, new) in PLACES.iter().zip(["a", "b", "c", "d", "e", "f", "g", "h"]) {
+        fs::write(dir.path().join(place).join("there"), "x").unwrap();
+        for (access, file, attempt) in [
+            ("read", "there", "cat"),
+            ("write", "there", "echo >>"),
+            ("create", new, "mkdir"),
+            ("delete", "there", "rm"),
+        ] {
+            script += &format!("({attempt} {place}/{file}) >/dev/null 2>&1; echo $?\n");
+            asked.push((access, format!("{place}/{file}")));
+        }
+    }
+    let (code, out, err) = mac(&dir, &["run", "--domain", "web", "--", "/bin/sh", "-c", &script]);
+    assert_eq!((code, out.lines().count()), (0, asked.len()), "{out}{err}");
+    let mut allowed = 0;
+    for ((access, path), ended) in asked.iter().zip(out.lines()) {
+        let (code, said, _) = mac(&dir, &["explain", "--domain", "web", "--path", path, "--access", access]);
+        assert_eq!(code == 0, ended == "0", "{path}: {said}the kernel ended {access} with {ended}");
+        allowed += usize::from(code == 0);
+    }
+    let (code, out, _) = mac(&dir, &["explain", "--domain", "web", "--path", "gone/x", "--access", "read"]);
+    assert!(code == 7 && out.contains("`DIR/gone` was not there when the policy was read"), "{code} {out}");
+    // `site` to read; all but to delete in its `drop`, two directories, and where the link leads, three names for two.
+    assert_eq!(allowed, 1 + 3 * 5);
 }

@@ -33,6 +33,7 @@ pub use requests::{LoadClock, Population, RequestSource, RequestWork, Timed};
 pub use set::{Setting, changed};
 
 use bakeoff_stats::Margin;
+use bakeoff_subject::Written;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 use std::path::{Path, PathBuf};
 
@@ -64,6 +65,8 @@ pub struct Plan {
     pub study: Option<String>,
     /// What the layer must refuse.
     pub violations: Option<ViolationPlan>,
+    /// Files that lie in every arm's private directory.
+    pub written: Vec<Written>,
     /// The factors; each arm says its levels in this order.
     pub factors: Vec<Factor>,
     /// Seed of everything that is drawn.

@@ -1,7 +1,7 @@
 //! A study's file: form and checks.
 
 use super::grid::{self, Wrong};
-use super::link::{self, JoinFile};
+use super::link::{self, JoinFile, StatementFile};
 use super::{Source, Study, Table};
 use serde::Deserialize;
 
@@ -22,6 +22,8 @@ struct StudyFile {
     missing: Vec<String>,
     source: Vec<SourceFile>,
     table: Vec<TableFile>,
+    #[serde(default)]
+    statement: Vec<StatementFile>,
     #[serde(default)]
     join: Vec<JoinFile>,
 }
@@ -82,7 +84,7 @@ fn study(name: &str, text: &str) -> Result<Study, Wrong> {
         }
         tables.push(table);
     }
-    let links = link::expand(&file.join, &tables)?;
+    let links = link::expand(&file.join, &file.statement, &tables)?;
     Ok(Study {
         name: name.to_owned(),
         summary,

@@ -82,7 +82,7 @@ pub enum PortUse {
 /// Whether something is granted, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Because<'a> {
-    /// Whether it is.
+    /// Whether it is, and was there to be granted.
     pub granted: bool,
     /// The path's type; none where no path of the policy covers it, and for ports.
     pub label: Option<&'a str>,
@@ -115,28 +115,28 @@ impl Grant {
     /// The path is absolute, without symbolic links, and the one that the kernel judges by: for [`Access::Create`],
     /// [`Access::Delete`] and [`Access::Rename`] the directory in which they happen.
     pub fn because(&self, path: &Path, access: Access) -> Because<'_> {
-        let typed = self.typed(path);
-        let rule = self.rules(path).next();
+        let (typed, rule) = (self.typed(path), self.rules(path).next());
+        let there = |rule: &&FileGrant| self.typed(&rule.path).is_none_or(|typed| typed.there);
+        let granted = self.rules(path).filter(there).any(|rule| rule.accesses.has(access));
         let effective = self.effective(path);
-        let granted = effective.has(access);
         let Self { domain, policy, .. } = self;
         let of_type = match typed {
             Some(TypePath { label, line, .. }) => format!("is of type {label} ({policy}:{line})"),
             None => format!("has no type in {policy}"),
         };
-        let not = if granted { String::new() } else { format!(", not {}", access.word()) };
+        let not = if effective.has(access) { String::new() } else { format!(", not {}", access.word()) };
         let may = match rule {
             Some(FileGrant { line, .. }) => format!("may {effective} there ({policy}:{line}){not}"),
             None => format!("may do nothing there ({policy}:{})", self.lines.domain),
         };
-        let gone = match rule.and_then(|rule| self.typed(&rule.path)) {
-            Some(TypePath { path, there: false, .. }) => {
+        let gone = match rule.filter(|rule| !there(rule)) {
+            Some(FileGrant { path, .. }) => {
                 format!(
                     "; {} was not there when the policy was read, so the kernel was told nothing",
                     Name(path)
                 )
             }
-            _ => String::new(),
+            None => String::new(),
         };
         let reason = format!("{} {of_type}; domain {domain} {may}{gone}", Name(path));
         Because { granted, label: typed.map(|typed| typed.label.as_str()), rule, reason }

@@ -10,12 +10,14 @@ mod doctor;
 mod layout;
 mod peak;
 mod study;
+mod suite;
 
-pub use between::between;
+pub use between::{between, between_suites};
 pub use caches::caches_text;
 pub use conformance::conformance_text;
 pub use doctor::doctor;
 pub use study::{studies, study};
+pub use suite::suite_text;
 
 use crate::Bundle;
 use crate::figures::{self, Change, NONE};

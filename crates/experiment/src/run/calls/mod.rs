@@ -62,7 +62,7 @@ impl<'a> CallsBench<'a> {
         for name in run.plan.names() {
             let Some(arm) = run.plan.arm_of(&name) else { continue };
             let ArmKind::Calls(calls) = &arm.what else { continue };
-            let dir = scratch.subdirectory(&on_disk(&name))?;
+            let dir = scratch.of_arm(&name, run.plan)?;
             let logs = run.dir.path().join(LOGS).join(on_disk(&name));
             arms.push(Caller::new(&name, (calls, &arm.wraps), (dir, logs))?);
         }
@@ -140,11 +140,12 @@ impl<'a> CallsBench<'a> {
     fn warm(&mut self) -> Result<(), RunError> {
         for caller in &mut self.arms {
             for kind in &self.kinds {
-                if kind.refused.contains_key(&caller.name) {
+                // What is dear is tried when it is set up, which is before its first batch.
+                if kind.refused.contains_key(&caller.name) || kind.count < WARM {
                     continue;
                 }
                 // A refusal is seen when it counts.
-                let _ = caller.batch(&self.common, kind.operation, (kind.count / WARM).max(1))?;
+                let _ = caller.batch(&self.common, kind.operation, kind.count / WARM)?;
             }
         }
         Ok(())
@@ -166,7 +167,9 @@ impl<'a> CallsBench<'a> {
 /// More in a batch would take long to prepare.
 const fn most(operation: Operation) -> u64 {
     match operation {
-        Operation::Create | Operation::Delete => 2_000,
+        Operation::Create => 2_000,
+        // Each is made before, which is dearer.
+        Operation::Delete => 200,
         _ => 1_000_000,
     }
 }

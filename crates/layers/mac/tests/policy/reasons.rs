@@ -59,7 +59,7 @@ fn a_reason_says_the_type_the_nearest_rule_what_it_holds_and_what_it_lacks() {
         (
             "/gone/log/x",
             Access::Write,
-            true,
+            false,
             Some("late"),
             "`/gone/log/x` is of type late (p.toml:5); domain web may write there (p.toml:8); `/gone/log` was not there \
              when the policy was read, so the kernel was told nothing",
