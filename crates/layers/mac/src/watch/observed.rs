@@ -123,7 +123,7 @@ impl Observed {
                 (_, Some(rest)) if rest.is_empty() || rest.starts_with(b"/") => rest,
                 _ => continue,
             };
-            return Some([own.as_bytes(), stands_for.as_bytes(), rest].concat()).map(path_of);
+            return Some(path_of([own.as_bytes(), stands_for.as_bytes(), rest].concat()));
         }
         let from = match (text.first()?, *dir) {
             (b'/', _) => format!("{own}/root"),
