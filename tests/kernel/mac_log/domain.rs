@@ -17,6 +17,9 @@ use tempfile::TempDir;
 /// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Where readers of the audit meet.
+const MEETING: &str = "/run/bakeoff-audit";
+
 /// One test at a time has the audit.
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -29,15 +32,18 @@ pub(crate) struct Domain {
 const POLICY: &str = r#"[types]
 system = ["/usr", "/lib", "/lib64", "/bin", "/etc", "/dev"]
 open = ["{dir}/open"]
+site = ["{dir}/site"]
 secret = ["{dir}/secret"]
 
 [domain.web]
-allow = { system = "read list write exec ioctl", open = "any" }
+allow = { system = "read list write exec ioctl", open = "any", site = "read list" }
 "#;
 
 /// A domain, where the kernel and the user allow it; else the test says SKIP.
 pub(crate) fn may_run(test: &str) -> Option<Domain> {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    // Another checkout's tests may have it now.
+    eventually(|| !Path::new(MEETING).exists());
     let missing = match Audit::open().and_then(|audit| audit.settings()) {
         Err(error) => format!("needs root and a kernel with audit ({error})"),
         Ok(Settings { enabled: 2, .. }) => "needs an audit that is not locked".to_owned(),
@@ -60,19 +66,27 @@ pub(crate) fn settings() -> Settings {
 impl Drop for Domain {
     fn drop(&mut self) {
         let Some((before, _turn)) = self.audit.take() else { return };
-        let now = settings();
-        assert!(
-            std::thread::panicking() || !Path::new("/run/bakeoff-audit").exists(),
-            "a file is left in /run"
-        );
         let set = |settings: Settings| (settings.enabled, settings.backlog_limit);
-        if set(now) != set(before) {
+        let left = || set(settings()) != set(before) || Path::new(MEETING).exists();
+        eventually(|| !left());
+        if left() {
             let audit = Audit::open().unwrap();
-            let _ = audit
-                .set_enabled(before.enabled)
-                .and_then(|()| audit.set_backlog_limit(before.backlog_limit));
-            assert!(std::thread::panicking(), "the audit was {before:?} and is {now:?}");
+            let restored = audit.set_enabled(before.enabled);
+            let _ = restored.and_then(|()| audit.set_backlog_limit(before.backlog_limit));
+            assert!(
+                std::thread::panicking(),
+                "the audit was {before:?} and is {:?}, or {MEETING} is left",
+                settings()
+            );
         }
+    }
+}
+
+/// Waits until it is so, and not for ever.
+fn eventually(is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() && began.elapsed() < PATIENCE / 4 {
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -81,7 +95,7 @@ impl Domain {
         let dir = tempfile::Builder::new().prefix("bakeoff-mac-").tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let domain = Self { dir, audit: None };
-        for name in ["open", "secret"] {
+        for name in ["open", "site", "secret"] {
             fs::create_dir(domain.path(name)).unwrap();
         }
         fs::set_permissions(domain.path("open"), fs::Permissions::from_mode(0o777)).unwrap();
@@ -102,6 +116,17 @@ impl Domain {
         let _ = fs::remove_file(self.path("log"));
         let mut launcher = self.launcher(&self.path("status"), script);
         launcher.output().unwrap()
+    }
+
+    /// Runs a script with nothing refused.
+    pub(crate) fn permissive(&self, script: &str) -> Child {
+        let _ = fs::remove_file(self.path("log"));
+        let launcher = self.launcher(&self.path("status"), script);
+        // Before the words that the program has.
+        let words: Vec<_> = launcher.get_args().map(ToOwned::to_owned).collect();
+        let mut command = Command::new(launcher.get_program());
+        command.args(&words[..3]).args(["--mode", "permissive"]).args(&words[3..]);
+        command.current_dir(self.dir.path()).spawn().unwrap()
     }
 
     /// The same as somebody who may not read the audit.

@@ -235,8 +235,10 @@ mod tests {
         assert_eq!(refused("fs.truncate"), files(&[Write]));
         assert_eq!(refused("fs.remove_file,fs.make_reg"), files(&[Create, Delete]));
         assert_eq!(refused("fs.make_reg,fs.refer"), files(&[Create, Rename]));
-        // A link to where more could be done names every right.
-        assert_eq!(refused("fs.execute,fs.write_file,fs.make_sym,fs.refer"), files(&[Rename]));
+        // A link to where more could be done names all that is missing.
+        assert_eq!(refused("fs.execute,fs.write_file,fs.make_char,fs.make_block,fs.refer"), files(&[Rename]));
+        assert_eq!(refused("fs.make_char,fs.make_block"), files(&[Rename]));
+        assert_eq!(refused("fs.make_char"), files(&[Create]));
         assert_eq!(refused("fs.execute"), files(&[Exec]));
         assert_eq!(refused("fs.resolve_unix"), Some(vec![Wanted::Scope("fs.resolve_unix".to_owned())]));
     }

@@ -61,11 +61,11 @@ impl fmt::Display for Wanted {
 
 /// The kinds of access that the kernel's words stand for, and the words that are none.
 ///
-/// It names every right when a link would bring a file to where more may be done with it: what is missing there is
-/// the right to link.
+/// It names all that a directory lacks, devices too, which nobody may make, when something would be moved or linked to
+/// where more may be done with it: what is missing there is the right to move it.
 pub(super) fn accesses<'a>(words: impl Iterator<Item = &'a str> + Clone) -> (Accesses, Vec<&'a str>) {
     let has = |word: &str| words.clone().any(|other| other == word);
-    if has("fs.refer") && has("fs.execute") {
+    if has("fs.make_char") && has("fs.make_block") {
         return ([Access::Rename].into_iter().collect(), Vec::new());
     }
     let known: Accesses = words.clone().filter_map(access).collect();

@@ -5,12 +5,13 @@
 
 use super::observed::{Name, Observed, There};
 use crate::access::Access::{self, Create, Delete, Exec, List, Read, Rename, Write};
+use crate::grant::Grant;
 use crate::log::Wanted;
 use bakeoff_sys::notify::Call;
 use bakeoff_sys::seccomp::{Rule, watch};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The calls about which Landlock is asked, but `ioctl`, which is made far too often, and those that signal. All others
 /// that wait are ones that no domain may make.
@@ -47,11 +48,59 @@ pub(super) const WATCHED: &[Rule] = &[
 ];
 
 /// Things that are asked about at once.
-pub(super) type Stage = Vec<Wanted>;
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stage {
+    pub(super) wanted: Vec<Wanted>,
+    /// What is moved or linked to another directory.
+    pub(super) moved: Option<Moved>,
+}
+
+/// A file or directory that gets another directory above it: refused, too, if more may be done with it there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Moved {
+    /// What.
+    pub(super) path: PathBuf,
+    is_dir: bool,
+    /// Its directory.
+    pub(super) from: PathBuf,
+    /// The other one.
+    pub(super) to: PathBuf,
+}
+
+impl Stage {
+    /// What the kernel would name if the domain may do only this.
+    fn lacking(self, grant: &Grant) -> Vec<Wanted> {
+        match self.moved {
+            Some(moved) if moved.gains(grant) => stage(&[Rename], &moved.from)
+                .wanted
+                .into_iter()
+                .chain(stage(&[Rename], &moved.to).wanted)
+                .collect(),
+            _ => self.wanted.into_iter().filter(|wanted| !is_granted(grant, wanted)).collect(),
+        }
+    }
+}
+
+impl Moved {
+    fn gains(&self, grant: &Grant) -> bool {
+        let of_files = [Read, Write, Exec, Access::Ioctl].into_iter().collect();
+        let there = grant.effective(&self.to);
+        let there = if self.is_dir { there } else { there.common(of_files) };
+        !there.without(grant.effective(&self.path)).is_none()
+    }
+}
+
+fn is_granted(grant: &Grant, wanted: &Wanted) -> bool {
+    match wanted {
+        Wanted::File(access, path) => grant.effective(path).has(*access),
+        Wanted::Bind(port) => grant.listen.contains(port),
+        Wanted::Connect(port) => grant.connect.contains(port),
+        Wanted::Files(_) | Wanted::Scope(_) | Wanted::Call(_) => false,
+    }
+}
 
 /// What a call needs; `None` when it could not be looked at.
-pub(super) fn needs(call: &Call) -> Option<Vec<Stage>> {
-    let who = Observed(call.thread);
+pub(super) fn needs(who: Observed, call: &Call) -> Option<Vec<Stage>> {
     let int = |index: usize| call.arguments[index] as i32;
     let at = |dir: usize| Some(Name { dir: int(dir), text: who.text(call.arguments[dir + 1])? });
     let here = |path: usize| Some(Name { dir: libc::AT_FDCWD, text: who.text(call.arguments[path])? });
@@ -80,17 +129,44 @@ pub(super) fn needs(call: &Call) -> Option<Vec<Stage>> {
         libc::SYS_link => linked(who, &here(0)?, &here(1)?, false),
         #[cfg(target_arch = "x86_64")]
         libc::SYS_rename => renamed(who, &here(0)?, &here(1)?, false),
-        _ => vec![vec![forbidden(call)]],
+        _ => vec![forbidden(call)],
     })
 }
 
-fn forbidden(call: &Call) -> Wanted {
-    Wanted::Call(u32::try_from(call.number).unwrap_or_default())
+/// Whether it leads to another root, or other mounts.
+pub(super) fn leads_elsewhere(call: &Call) -> bool {
+    const LEADING: [libc::c_long; 8] = [
+        libc::SYS_chroot,
+        libc::SYS_pivot_root,
+        libc::SYS_setns,
+        libc::SYS_unshare,
+        libc::SYS_clone,
+        libc::SYS_mount,
+        libc::SYS_move_mount,
+        libc::SYS_umount2,
+    ];
+    LEADING.contains(&call.number)
+}
+
+fn forbidden(call: &Call) -> Stage {
+    asked(Wanted::Call(u32::try_from(call.number).unwrap_or_default()))
+}
+
+fn asked(wanted: Wanted) -> Stage {
+    Stage { wanted: vec![wanted], moved: None }
 }
 
 /// At one place, all at once.
 fn stage(accesses: &[Access], path: &Path) -> Stage {
-    accesses.iter().map(|access| Wanted::File(*access, path.to_owned())).collect()
+    let wanted = accesses.iter().map(|access| Wanted::File(*access, path.to_owned()));
+    Stage { wanted: wanted.collect(), moved: None }
+}
+
+/// From one directory to another, with what each must grant.
+fn moved(there: There, from: (PathBuf, &[Access]), to: (PathBuf, &[Access])) -> Stage {
+    let wanted = [stage(from.1, &from.0).wanted, stage(to.1, &to.0).wanted].concat();
+    let is_dir = there.is_dir();
+    Stage { wanted, moved: Some(Moved { path: there.path, is_dir, from: from.0, to: to.0 }) }
 }
 
 fn opened(who: Observed, call: &Call, name: &Name, flags: i32) -> Vec<Stage> {
@@ -106,7 +182,7 @@ fn opened(who: Observed, call: &Call, name: &Name, flags: i32) -> Vec<Stage> {
     }
     // The filter comes before all rules.
     if has(libc::O_TRUNC) && !accesses.contains(&Write) {
-        return vec![vec![forbidden(call)]];
+        return vec![forbidden(call)];
     }
     match who.find(name, !has(libc::O_NOFOLLOW)) {
         Some(_) if has(libc::O_CREAT | libc::O_EXCL) => Vec::new(),
@@ -134,20 +210,24 @@ fn made(who: Observed, name: &Name) -> Vec<Stage> {
 }
 
 fn linked(who: Observed, from: &Name, to: &Name, follow: bool) -> Vec<Stage> {
-    let source = who.find(from, follow).and_then(|there| Some(there.path.parent()?.to_owned()));
-    match (source, who.folder(to)) {
-        (Some(_), Some(_)) if who.find(to, false).is_some() => Vec::new(),
-        (Some(source), Some((folder, _))) if source == folder => vec![stage(&[Create], &folder)],
-        (Some(source), Some((folder, _))) => {
-            vec![[stage(&[Rename], &source), stage(&[Create, Rename], &folder)].concat()]
-        }
-        _ => Vec::new(),
+    let (Some(there), Some((folder, _))) = (who.find(from, follow), who.folder(to)) else {
+        return Vec::new();
+    };
+    let Some(source) = there.path.parent().map(Path::to_owned) else { return Vec::new() };
+    if who.find(to, false).is_some() {
+        return Vec::new();
     }
+    if source == folder {
+        return vec![stage(&[Create], &folder)];
+    }
+    vec![moved(there, (source, &[Rename]), (folder, &[Create, Rename]))]
 }
 
 fn renamed(who: Observed, from: &Name, to: &Name, keeps: bool) -> Vec<Stage> {
-    let source = who.find(from, false).and_then(|_| who.folder(from));
-    let (Some((source, _)), Some((folder, _))) = (source, who.folder(to)) else { return Vec::new() };
+    let (Some(there), Some((source, _))) = (who.find(from, false), who.folder(from)) else {
+        return Vec::new();
+    };
+    let Some((folder, _)) = who.folder(to) else { return Vec::new() };
     let replaced = who.find(to, false).is_some();
     if replaced && keeps {
         return Vec::new();
@@ -155,8 +235,8 @@ fn renamed(who: Observed, from: &Name, to: &Name, keeps: bool) -> Vec<Stage> {
     if source == folder {
         return vec![stage(&[Create, Delete], &folder)];
     }
-    let there: &[Access] = if replaced { &[Create, Delete, Rename] } else { &[Create, Rename] };
-    vec![[stage(&[Delete, Rename], &source), stage(there, &folder)].concat()]
+    let gets: &[Access] = if replaced { &[Create, Delete, Rename] } else { &[Create, Rename] };
+    vec![moved(there, (source, &[Delete, Rename]), (folder, gets))]
 }
 
 /// The program, then what the kernel opens to run it: the interpreter of a script, the loader.
@@ -206,7 +286,7 @@ fn addressed(who: Observed, call: &Call, wanted: fn(u16) -> Wanted) -> Option<Ve
     let (family, rest) = address.split_first_chunk()?;
     Some(match (i32::from(u16::from_ne_bytes(*family)), rest) {
         (libc::AF_INET | libc::AF_INET6, [high, low, ..]) if who.is_stream(call.arguments[0] as i32) => {
-            vec![vec![wanted(u16::from_be_bytes([*high, *low]))]]
+            vec![asked(wanted(u16::from_be_bytes([*high, *low])))]
         }
         (libc::AF_UNIX, [first, ..]) if call.number == libc::SYS_bind && *first != 0 => {
             let text = rest.split(|byte| *byte == 0).next()?.to_vec();
@@ -217,14 +297,16 @@ fn addressed(who: Observed, call: &Call, wanted: fn(u16) -> Wanted) -> Option<Ve
 }
 
 /// What of a call's needs is missing first, if anything.
-pub(super) fn missing(stages: Vec<Stage>, is_granted: impl Fn(&Wanted) -> bool) -> Stage {
-    let lacking = |stage: Stage| stage.into_iter().filter(|wanted| !is_granted(wanted)).collect::<Stage>();
-    stages.into_iter().map(lacking).find(|stage| !stage.is_empty()).unwrap_or_default()
+pub(super) fn missing(stages: Vec<Stage>, grant: &Grant) -> Vec<Wanted> {
+    let mut lacking = stages.into_iter().map(|stage| stage.lacking(grant));
+    lacking.find(|lacking| !lacking.is_empty()).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access::Accesses;
+    use crate::grant::FileGrant;
 
     #[test]
     fn interpreters_are_those_that_the_kernel_would_open() {
@@ -235,19 +317,55 @@ mod tests {
             interpreter(&path).map(|name| String::from_utf8(name).unwrap())
         };
         assert_eq!(of(b"#! /usr/bin/env -S sh\nx").as_deref(), Some("/usr/bin/env"));
-        assert_eq!((of(b"#!"), of(b""), of(b"\x7fELF\x02\x01"), of(&[b"\x7fELF\x02\x01".as_slice(), &[0xff; 90]].concat())), (None, None, None, None));
+        assert_eq!(
+            (
+                of(b"#!"),
+                of(b""),
+                of(b"\x7fELF\x02\x01"),
+                of(&[b"\x7fELF\x02\x01".as_slice(), &[0xff; 90]].concat())
+            ),
+            (None, None, None, None)
+        );
         let own = interpreter(&std::env::current_exe().unwrap()).unwrap();
         assert!(Path::new(std::str::from_utf8(&own).unwrap()).exists(), "{own:?}");
     }
 
+    /// `/a` may be all of it, `/b` only be read.
+    fn grant() -> Grant {
+        let file = |path: &str, accesses| FileGrant {
+            path: path.into(),
+            accesses,
+            hot: false,
+            label: String::new(),
+            line: 0,
+        };
+        let reading = [Read, List].into_iter().collect();
+        Grant { files: vec![file("/a", Accesses::any()), file("/b", reading)], ..Grant::default() }
+    }
+
     #[test]
     fn only_the_first_stage_that_lacks_something_is_told() {
-        let stages = vec![stage(&[Create], Path::new("/a")), stage(&[Read, Write], Path::new("/b"))];
-        let granted = |accesses: &'static [Access]| {
-            move |wanted: &Wanted| matches!(wanted, Wanted::File(access, _) if accesses.contains(access))
+        let stages =
+            |folder: &str| vec![stage(&[Create], folder.as_ref()), stage(&[Read, Write], "/b/new".as_ref())];
+        assert_eq!(missing(stages("/b"), &grant()), stage(&[Create], "/b".as_ref()).wanted);
+        assert_eq!(missing(stages("/a"), &grant()), stage(&[Write], "/b/new".as_ref()).wanted);
+        assert!(missing(vec![stage(&[Read, Write], "/a/x".as_ref())], &grant()).is_empty());
+        assert_eq!(missing(vec![asked(Wanted::Bind(80))], &grant()), [Wanted::Bind(80)]);
+    }
+
+    #[test]
+    fn nothing_may_be_moved_to_where_more_may_be_done_with_it() {
+        let moved = |from: &str, to: &str, is_dir| Stage {
+            wanted: stage(&[Create, Rename], to.as_ref()).wanted,
+            moved: Some(Moved { path: Path::new(from).join("x"), is_dir, from: from.into(), to: to.into() }),
         };
-        assert_eq!(missing(stages.clone(), granted(&[])), stage(&[Create], Path::new("/a")));
-        assert_eq!(missing(stages.clone(), granted(&[Create, Read])), stage(&[Write], Path::new("/b")));
-        assert!(missing(stages, granted(&[Create, Read, Write])).is_empty());
+        let both = [stage(&[Rename], "/b".as_ref()).wanted, stage(&[Rename], "/a".as_ref()).wanted].concat();
+        assert_eq!(missing(vec![moved("/b", "/a", false)], &grant()), both);
+        assert_eq!(
+            missing(vec![moved("/a", "/b", false)], &grant()),
+            stage(&[Create, Rename], "/b".as_ref()).wanted
+        );
+        assert!(missing(vec![moved("/a/c", "/a/d", true)], &grant()).is_empty());
+        assert_eq!(missing(vec![moved("/c", "/b", true)], &grant()).len(), 2);
     }
 }

@@ -5,12 +5,12 @@
 //! that a worker had received and not answered would wait for ever: its number is one more than the last that was noted
 //! down, and the next worker lets it go on. Only when both are killed at once do watched calls fail, with ENOSYS.
 
-use super::needs::{Stage, WATCHED, missing, needs};
+use super::needs::{WATCHED, leads_elsewhere, missing, needs};
 use super::observed::Observed;
 use crate::confine::calls::watching;
 use crate::grant::Grant;
 use crate::log::start::{READING, WRITTEN, alone, apart, complain, hear, let_go};
-use crate::log::{Book, Reading, STATUS_DELAY, Verdict, Wanted};
+use crate::log::{Book, Reading, STATUS_DELAY, Verdict};
 use crate::status::State;
 use bakeoff_layers_base::daemon::status::read_back;
 use bakeoff_sys::notify::{Call, Listener};
@@ -68,13 +68,15 @@ fn life(reading: Reading, socket: &UnixStream) -> io::Result<()> {
     let (grant, status) = (reading.grant.clone(), reading.status.clone().unwrap_or_default());
     // It is read back by its path.
     let status = std::path::absolute(status).unwrap_or_default();
-    let mut book = Book::open(reading).inspect_err(|error| complain(socket, error)).map_err(io::Error::other)?;
+    let mut book =
+        Book::open(reading).inspect_err(|error| complain(socket, error)).map_err(io::Error::other)?;
     let_go(&nowhere)?;
     // Who ends the program's processes, and asks all of them, must not end us before them.
     SigSet::all().thread_block()?;
     let mut told = socket;
     told.write_all(READING.as_bytes())?;
-    let lines = BufReader::new(socket).lines().take_while(|line| line.as_ref().is_ok_and(|line| !line.is_empty()));
+    let lines =
+        BufReader::new(socket).lines().take_while(|line| line.as_ref().is_ok_and(|line| !line.is_empty()));
     book.status.fixed = lines.collect::<io::Result<_>>()?;
     told.write_all(READING.as_bytes())?;
     let listener = Listener::take_over(socket)?;
@@ -83,7 +85,7 @@ fn life(reading: Reading, socket: &UnixStream) -> io::Result<()> {
     book.status.state = State::Armed;
     book.write();
     told.write_all(WRITTEN.as_bytes())?;
-    Worker { listener, grant, book, last, status }.keep()
+    Worker { listener, grant, book, last, status, elsewhere: false }.keep()
 }
 
 struct Worker {
@@ -93,6 +95,8 @@ struct Worker {
     /// The number of the last call that was received: eight bytes, of which all workers have the same.
     last: File,
     status: PathBuf,
+    /// Somebody who is watched may have another root than we have.
+    elsewhere: bool,
 }
 
 impl Worker {
@@ -100,7 +104,8 @@ impl Worker {
     fn keep(&mut self) -> io::Result<()> {
         loop {
             let keeper = std::process::id();
-            let worker = i32::try_from(fork(|| i32::from(self.work(keeper).is_err()))?).map_err(io::Error::other)?;
+            let worker =
+                i32::try_from(fork(|| i32::from(self.work(keeper).is_err()))?).map_err(io::Error::other)?;
             if let WaitStatus::Exited(_, 0) = waitpid(Pid::from_raw(worker), None)? {
                 return Ok(());
             }
@@ -114,13 +119,16 @@ impl Worker {
         if self.last.read_exact_at(&mut number, 0).is_ok() {
             let number = u64::from_ne_bytes(number);
             // One was being answered, or the next was received: of both there may be none.
-            let left = [number, number.wrapping_add(1)].into_iter().filter(|id| self.listener.go_on(*id).is_ok());
+            let left =
+                [number, number.wrapping_add(1)].into_iter().filter(|id| self.listener.go_on(*id).is_ok());
             let left = left.count() as u64;
             self.book.status.resume(&read_back(&self.status));
             self.book.status.add("lost", left);
         }
         self.book.status.add("restarts", 1);
         self.book.write();
+        // What the other knew of it is gone.
+        self.elsewhere = true;
     }
 
     /// Looks at calls until nobody is watched any more.
@@ -160,8 +168,9 @@ impl Worker {
 
     fn look(&mut self, call: &Call) -> io::Result<()> {
         self.last.write_all_at(&call.id.to_ne_bytes(), 0)?;
-        let who = Observed(call.thread);
-        let needed = needs(call);
+        self.elsewhere |= leads_elsewhere(call);
+        let who = Observed { thread: call.thread, elsewhere: self.elsewhere };
+        let needed = needs(who, call);
         // What was read was another's if it does not wait any more.
         if !self.listener.is_waiting(call.id) {
             return Ok(());
@@ -169,7 +178,7 @@ impl Worker {
         if needed.is_none() {
             self.book.status.add("unseen", 1);
         }
-        let lacking: Stage = missing(needed.unwrap_or_default(), |wanted| is_granted(&self.grant, wanted));
+        let lacking = missing(needed.unwrap_or_default(), &self.grant);
         let about = (!lacking.is_empty()).then(|| (who.process(), who.exe()));
         let _ = self.listener.go_on(call.id);
         if let Some((pid, exe)) = about {
@@ -178,14 +187,5 @@ impl Worker {
             self.book.note(Verdict::WouldDeny, (t_ms, Some(pid), exe.as_deref()), lacking);
         }
         Ok(())
-    }
-}
-
-fn is_granted(grant: &Grant, wanted: &Wanted) -> bool {
-    match wanted {
-        Wanted::File(access, path) => grant.effective(path).has(*access),
-        Wanted::Bind(port) => grant.listen.contains(port),
-        Wanted::Connect(port) => grant.connect.contains(port),
-        Wanted::Files(_) | Wanted::Scope(_) | Wanted::Call(_) => false,
     }
 }
