@@ -46,6 +46,13 @@ pub struct Rule {
     answer: u32,
 }
 
+impl Rule {
+    /// Of which call.
+    pub const fn number(&self) -> c_long {
+        self.number
+    }
+}
+
 /// The call is made.
 pub const fn allow(number: c_long) -> Rule {
     Rule { number, wanted: &[], answer: ALLOWED }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Where readers of the audit meet.
 const MEETING: &str = "/run/bakeoff-audit";
@@ -53,9 +53,14 @@ pub(crate) fn may_run(test: &str) -> Option<Domain> {
             return Some(domain);
         }
     };
+    skip(test, &missing);
+    None
+}
+
+/// Says aloud that a test was not made, where that may be.
+pub(crate) fn skip(test: &str, missing: &str) {
     assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "{test}: {missing}");
     println!("SKIP {test}: {missing}");
-    None
 }
 
 /// What the audit is set to.
@@ -85,7 +90,7 @@ impl Drop for Domain {
 /// Waits until it is so, and not for ever.
 fn eventually(is_so: impl Fn() -> bool) {
     let began = Instant::now();
-    while !is_so() && began.elapsed() < PATIENCE / 4 {
+    while !is_so() && began.elapsed() < DEADLINE / 4 {
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -132,6 +137,19 @@ impl Domain {
     /// The same as somebody who may not read the audit.
     pub(crate) fn as_nobody(&self, status: &str, script: &str) -> Output {
         self.launcher(status, script).uid(65534).gid(65534).output().unwrap()
+    }
+
+    /// A command of the layer about a program, as nobody, in this directory.
+    pub(crate) fn nobodys(&self, words: &[&str], program: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"));
+        command.args(words).args(program).current_dir(self.dir.path()).uid(65534).gid(65534);
+        command
+    }
+
+    /// Whether anything is wrong with the policy.
+    pub(crate) fn check(&self) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"));
+        command.args(["mac", "check", &self.path("policy.toml")]).output().unwrap()
     }
 
     fn launcher(&self, status: &str, script: &str) -> Command {
@@ -202,7 +220,7 @@ pub(crate) fn until(domain: &Domain, is_so: impl Fn(&str) -> bool) -> String {
         if is_so(&status) {
             return status;
         }
-        assert!(began.elapsed() < PATIENCE, "{status}");
+        assert!(began.elapsed() < DEADLINE, "{status}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

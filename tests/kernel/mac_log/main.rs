@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)] // a test that cannot prepare its domain has failed
 
 mod domain;
+mod learn;
 mod permissive;
 
 use bakeoff_sys::audit::Audit;

@@ -17,6 +17,12 @@ pub(crate) fn watching(attributes: bool, watched: &[Rule]) -> Filter {
     Filter::watching(NEWEST, &tables(attributes), watched)
 }
 
+/// Whether a call is refused only where a domain may not change attributes. `ioctl`, which waits for more, is taken for
+/// one.
+pub(crate) fn changes_attributes(number: c_long) -> bool {
+    ATTRIBUTES.iter().any(|rule| rule.number() == number)
+}
+
 fn tables(attributes: bool) -> Vec<&'static [Rule]> {
     let change: &[&[Rule]] = if attributes { &[] } else { &[ATTRIBUTES] };
     let kept = [UNSEEN, TRUNCATING, SOCKETS, NAMESPACES, CODE, OTHERS, IPC, MACHINE, IOCTLS];

@@ -4,8 +4,11 @@
 //! kernel would ask about a call, `observed` looks at the process that makes it, `supervise` answers, and outlives being
 //! killed, `learn` makes a policy. Never refuses: what cannot be looked at goes on, and is counted.
 
+mod learn;
 mod needs;
 mod observed;
+mod policy;
 mod supervise;
 
+pub use learn::{Learnt, learn};
 pub use supervise::Watch;

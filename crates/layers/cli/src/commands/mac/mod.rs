@@ -4,6 +4,7 @@
 
 mod check;
 mod explain;
+mod learn;
 mod log;
 mod proof;
 mod run;
@@ -19,6 +20,8 @@ pub(crate) enum Command {
     Check(check::CheckArgs),
     /// Tell whether a domain may do something, and why
     Explain(explain::ExplainArgs),
+    /// Run a program, refuse nothing, and print a policy of what it did
+    Learn(learn::LearnArgs),
     /// Tell what domains are refused, from the kernel's audit, until SIGTERM
     Log(log::LogArgs),
     /// Become a program, in its domain: the process keeps its number
@@ -54,6 +57,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Check(args) => check::check(&args),
         Command::Explain(args) => explain::explain(&args),
+        Command::Learn(args) => learn::learn(&args),
         Command::Log(args) => log::log(args),
         Command::Run(args) => run::run(&args),
         Command::Proof(args) => Ok(proof::proof(&args)),
