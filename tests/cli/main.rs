@@ -9,6 +9,7 @@
 mod bake_off_plans;
 mod batching;
 mod caches;
+mod calls;
 mod cheats;
 mod codings;
 mod compare;

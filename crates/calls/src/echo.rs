@@ -3,7 +3,7 @@
 //! Measuring side, hot on both ends.
 
 use crate::failure::{Done, Failure};
-use crate::partner::{Partner, datagrams, listener};
+use crate::partner::{Partner, accepted, datagrams, listener};
 use crate::station::{Station, all};
 use nix::fcntl::OFlag;
 use nix::unistd::{pipe2, read, write};
@@ -50,14 +50,17 @@ impl Echo {
     pub(crate) fn tcp(core: usize, port: u16) -> Done<Self> {
         let (listener, address) = listener(port)?;
         let partner = Partner::start(core, move || {
-            if let Ok((stream, _)) = listener.accept() {
+            if let Some(stream) = accepted(listener) {
                 let _ = stream.set_nodelay(true); // a byte at a time is never delayed anyhow
                 answer(&stream, &stream);
             }
         })?;
         let ours = TcpStream::connect(address).map_err(Failure::io("connect"))?;
         ours.set_nodelay(true).map_err(Failure::io("setsockopt"))?;
-        Self::over(ours.into(), partner)
+        let mut echo = Self::over(ours.into(), partner)?;
+        // Once it has answered, others can listen on the port.
+        echo.run(1)?;
+        Ok(echo)
     }
 
     fn over(socket: OwnedFd, partner: Partner) -> Done<Self> {

@@ -8,7 +8,7 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, getppid};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 /// Who waits longer for an answer on the loopback device waits for nobody.
@@ -53,6 +53,11 @@ pub(crate) fn listener(port: u16) -> Done<(TcpListener, SocketAddr)> {
         TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(Failure::io("a TCP socket that listens"))?;
     let address = listener.local_addr().map_err(Failure::io("getsockname"))?;
     Ok((listener, address))
+}
+
+/// The first connection; nobody can listen on the same port before.
+pub(crate) fn accepted(listener: TcpListener) -> Option<TcpStream> {
+    listener.accept().ok().map(|(stream, _)| stream)
 }
 
 /// Two UDP sockets: the partner's, and one that is connected to it.

@@ -61,7 +61,10 @@ impl Drop for Domain {
     fn drop(&mut self) {
         let Some((before, _turn)) = self.audit.take() else { return };
         let now = settings();
-        assert!(std::thread::panicking() || !Path::new("/run/bakeoff-audit").exists(), "a file is left in /run");
+        assert!(
+            std::thread::panicking() || !Path::new("/run/bakeoff-audit").exists(),
+            "a file is left in /run"
+        );
         let set = |settings: Settings| (settings.enabled, settings.backlog_limit);
         if set(now) != set(before) {
             let audit = Audit::open().unwrap();

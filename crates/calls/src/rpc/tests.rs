@@ -1,3 +1,5 @@
+//! Messages byte by byte, and servers that answer them.
+
 use super::*;
 
 /// As captured bytes would have it: RFC 5531, section 9.

@@ -1,3 +1,5 @@
+//! Conversations with the whole process: what it is told, what it answers.
+
 use super::*;
 use std::path::Path;
 

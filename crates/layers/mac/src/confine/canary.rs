@@ -9,7 +9,7 @@ use crate::access::Access;
 use crate::confine::ConfineError;
 use crate::grant::Grant;
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Read};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
@@ -22,6 +22,8 @@ pub(super) struct Canary {
     /// They stay while they are needed.
     planted: Vec<File>,
     listener: Option<TcpListener>,
+    /// What the kernel says of this process: each read asks anew, and opening it is refused by then.
+    status: Option<File>,
 }
 
 #[derive(Debug)]
@@ -33,9 +35,14 @@ enum Attempt {
 }
 
 impl Canary {
+    /// Nothing is planted: what the kernel says of the process is all.
+    pub(super) fn of_calls() -> Self {
+        Self { status: File::open("/proc/self/status").ok(), ..Self::default() }
+    }
+
     /// Plants what the domain must not reach.
     pub(super) fn plant(grant: &Grant, with_ports: bool) -> Self {
-        let mut canary = Self::default();
+        let mut canary = Self::of_calls();
         canary.plant_file(grant);
         let root = Path::new("/");
         if !grant.effective(root).has(Access::List) {
@@ -51,8 +58,8 @@ impl Canary {
         canary
     }
 
-    /// Whether there is nothing to try.
-    pub(super) fn is_none(&self) -> bool {
+    /// Whether nothing was found that could be tried.
+    pub(super) fn is_untried(&self) -> bool {
         self.attempts.is_empty()
     }
 
@@ -72,6 +79,23 @@ impl Canary {
             return Err(ConfineError::Canary { what: attempt.what(), outcome });
         }
         Ok(())
+    }
+
+    /// After the last step: the kernel says of this process what it was told, and these capabilities at most.
+    pub(super) fn settled(&self, kept: u64) -> Result<(), ConfineError> {
+        let Some(mut status) = self.status.as_ref() else { return Ok(()) };
+        let mut text = String::new();
+        let found = status.read_to_string(&mut text);
+        let value = |name| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let capabilities = value("CapPrm:").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        let as_told = [
+            ("new privileges", value("NoNewPrivs:") == Some("1")),
+            ("every system call", value("Seccomp:") == Some("2")),
+            ("capabilities", capabilities.is_some_and(|mask| mask & !kept == 0)),
+        ];
+        let wrong = as_told.into_iter().find(|(_, right)| !right || found.is_err());
+        let outcome = "is what the kernel says it has all the same".to_owned();
+        wrong.map_or(Ok(()), |(what, _)| Err(ConfineError::Canary { what: what.to_owned(), outcome }))
     }
 
     fn plant_file(&mut self, grant: &Grant) {

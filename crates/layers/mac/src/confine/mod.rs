@@ -71,6 +71,9 @@ pub enum Degree {
     None(String),
 }
 
+/// So many paths are named in a degree; the status has all.
+const NAMED: usize = 3;
+
 impl Granted {
     /// How far it is enforced.
     pub fn degree(&self) -> Degree {
@@ -84,12 +87,7 @@ impl Granted {
         let reasons: Vec<String> = self.gaps.iter().filter_map(reason).collect();
         if reasons.is_empty() { Degree::Full } else { Degree::Partial(reasons.join("; ")) }
     }
-}
 
-/// So many paths are named in a degree; the status has all.
-const NAMED: usize = 3;
-
-impl Granted {
     fn not_granted_reason(&self) -> String {
         let named: Vec<&str> = self.not_granted.iter().take(NAMED).map(|path| path.what.as_str()).collect();
         let more = self.not_granted.len() - named.len();
@@ -131,13 +129,13 @@ impl<'a> Prepared<'a> {
             gaps: kernel.map(|kernel| kernel.gaps(grant)).unwrap_or_default(),
         };
         let rules = kernel.map(|kernel| Rules::of(grant, kernel)).transpose()?;
-        let mut canary = Canary::default();
+        let mut canary = Canary::of_calls();
         if let Some(rules) = &rules {
             (granted.rules, granted.directories) = (rules.rules, rules.directories);
             granted.not_granted.clone_from(&rules.not_granted);
             canary = Canary::plant(grant, !granted.gaps.contains(&Gap::NoTcp));
             granted.gaps.extend((!granted.not_granted.is_empty()).then_some(Gap::NotGranted));
-            granted.gaps.extend(canary.is_none().then_some(Gap::NoCanary));
+            granted.gaps.extend(canary.is_untried().then_some(Gap::NoCanary));
         }
         Ok(Self { grant, granted, rules, canary })
     }
@@ -152,15 +150,16 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// A step was refused, or what must be refused was not.
     pub fn enter(self) -> Result<Confined, ConfineError> {
-        keep_only(capabilities(self.grant)).map_err(ConfineError::Capabilities)?;
+        let kept = capabilities(self.grant);
+        keep_only(kept).map_err(ConfineError::Capabilities)?;
         let refused = self.rules.as_ref().map_or(0, |_| self.canary.attempts());
         if let Some(rules) = self.rules {
             rules.enforce()?;
             self.canary.hold()?;
         }
-        drop(self.canary);
         // The last, as it refuses what the steps before need.
         calls::filter(self.grant.attributes).apply().map_err(ConfineError::SystemCalls)?;
+        self.canary.settled(kept.iter().fold(0, |mask, capability| mask | 1 << *capability as u64))?;
         Ok(Confined { domain: self.granted.domain, refused })
     }
 }
