@@ -21,6 +21,7 @@ pub mod lines;
 pub mod mount;
 pub mod namespace;
 pub mod net;
+pub mod notify;
 pub mod pages;
 pub mod privilege;
 pub mod process;

@@ -15,6 +15,7 @@ mod program;
 use libc::{c_long, sock_filter};
 use program::Program;
 use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
 
 /// What an argument must be. The kernel hands on 64 bits, of which a call may look at 32 only: what it
 /// does not look at may be anything, and must not be compared.
@@ -71,9 +72,18 @@ pub const fn refuse_if(number: c_long, wanted: &'static [Argument]) -> Rule {
     Rule { number, wanted, answer: REFUSED }
 }
 
+/// The call waits until the listener has looked at it.
+pub const fn watch(number: c_long) -> Rule {
+    Rule { number, wanted: &[], answer: WATCHED }
+}
+
 const ALLOWED: u32 = libc::SECCOMP_RET_ALLOW;
 const REFUSED: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+const WATCHED: u32 = libc::SECCOMP_RET_USER_NOTIF;
 const UNKNOWN: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
+
+/// `SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV`, of Linux 5.19.
+const WAIT_KILLABLE: libc::c_ulong = 1 << 5;
 
 /// A filter: two programs, of which the sterner answer counts.
 #[derive(Clone, Debug)]
@@ -109,6 +119,32 @@ impl Filter {
         }
     }
 
+    /// Refuses nothing: what [`refusing`](Self::refusing) would refuse waits for the listener, as does what `watched`
+    /// names. What is [`unknown`] stays so.
+    pub fn watching(newest: c_long, tables: &[&[Rule]], watched: &[Rule]) -> Self {
+        let asked = |rule: Rule| if rule.answer == REFUSED { Rule { answer: WATCHED, ..rule } } else { rule };
+        let judged =
+            tables.iter().copied().flatten().copied().filter(|rule| rule.answer != UNKNOWN).map(asked);
+        let judged = judged.chain(watched.iter().copied());
+        let program = Program { otherwise: ALLOWED, strange: WATCHED, newest: None };
+        Self { judged: program.assemble(judged), ..Self::refusing(newest, tables) }
+    }
+
+    /// Applies one that is [`watching`](Self::watching) to the calling thread, and what it starts, and returns the
+    /// descriptor of its listener.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply); `EBUSY` under another listener.
+    pub fn listen(&self) -> io::Result<OwnedFd> {
+        forbid_privileges()?;
+        load(&self.absent, 0)?;
+        // A caller that was received is not woken by signals but those that end it: the call is looked at once.
+        let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | WAIT_KILLABLE;
+        let fd = set(&self.judged, flags).and_then(|fd| i32::try_from(fd).map_err(io::Error::other))?;
+        // SAFETY: a descriptor that was just made and that nobody else owns.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    }
+
     /// From now on for all threads of this process, and all that they start. It cannot be taken back. Nor can
     /// programs that are executed get rights by set-user-id from now on.
     ///
@@ -127,25 +163,37 @@ impl Filter {
     }
 
     fn load(&self, flags: libc::c_ulong) -> io::Result<()> {
-        // SAFETY: prctl with integers.
-        if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        forbid_privileges()?;
         load(&self.absent, flags)?;
         load(&self.judged, flags | libc::SECCOMP_FILTER_FLAG_LOG)
     }
 }
 
+fn forbid_privileges() -> io::Result<()> {
+    // SAFETY: prctl with integers.
+    match unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 fn load(steps: &[sock_filter], flags: libc::c_ulong) -> io::Result<()> {
+    match set(steps, flags)? {
+        0 => Ok(()),
+        // The number of a thread that has another filter: none has it now.
+        _ => Err(io::ErrorKind::ResourceBusy.into()),
+    }
+}
+
+/// What the kernel answers: 0, a thread, or a descriptor.
+fn set(steps: &[sock_filter], flags: libc::c_ulong) -> io::Result<c_long> {
     let len = u16::try_from(steps.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = libc::sock_fprog { len, filter: steps.as_ptr().cast_mut() };
     // SAFETY: the program's steps live through the call, which copies them and changes nothing.
-    let done =
-        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program) };
-    match done {
-        0 => Ok(()),
-        // The number of a thread that has another filter: none has it now.
-        1.. => Err(io::ErrorKind::ResourceBusy.into()),
+    match unsafe {
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program)
+    } {
+        answer @ 0.. => Ok(answer),
         _ => Err(io::Error::last_os_error()),
     }
 }

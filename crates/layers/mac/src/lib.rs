@@ -12,3 +12,4 @@ pub mod log;
 pub mod policy;
 pub mod proof;
 pub mod status;
+pub mod watch;

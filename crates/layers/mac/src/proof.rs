@@ -5,6 +5,7 @@
 //! again, so it stays open until then.
 
 use crate::confine::{Degree, Granted};
+use crate::grant::Grant;
 use bakeoff_layers_base::daemon::status::read_back;
 use bakeoff_layers_base::plain::{For, Place};
 use bakeoff_sys::process;
@@ -19,12 +20,15 @@ use std::path::Path;
 pub enum Mode {
     /// It is refused.
     Enforce,
+    /// It happens, and is told.
+    Permissive,
 }
 
 impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Enforce => "enforce",
+            Self::Permissive => "permissive",
         })
     }
 }
@@ -37,6 +41,18 @@ impl fmt::Display for Degree {
             Self::None(why) => write!(f, "none: {why}"),
         }
     }
+}
+
+/// The same of a domain that refuses nothing. What is not watched is a gap: `ioctl`, and what goes to processes.
+pub fn permissive_lines(grant: &Grant) -> String {
+    let pid = std::process::id();
+    let began = process::stat(pid).map_or(0, |stat| stat.start_ticks);
+    let Grant { domain, digest, .. } = grant;
+    format!(
+        "degree none: {mode} refuses nothing\ngap-ioctl 1\ngap-processes 1\nmode {mode}\ndomain {domain}\n\
+         policy {digest}\npid {pid}\nbegan {began}\n",
+        mode = Mode::Permissive
+    )
 }
 
 /// What does not change while the program runs. `pid` with the ticks of its start names the process for ever.

@@ -64,6 +64,15 @@ impl Status {
         self.counters.insert(counter.to_owned(), value);
     }
 
+    /// Counts on from what an earlier process has written.
+    pub fn resume(&mut self, text: &str) {
+        for (name, value) in text.lines().filter_map(|line| line.split_once(' ')) {
+            if let (Some(counter), Ok(value)) = (self.counters.get_mut(name), value.parse()) {
+                *counter = value;
+            }
+        }
+    }
+
     /// The whole file.
     pub fn text(&self) -> String {
         let mut text = format!("state {}\n", self.state.word());
@@ -87,6 +96,8 @@ mod tests {
     #[test]
     fn every_counter_is_there_from_the_start() {
         let mut status = Status::default();
+        status.resume("state armed\nlost 7\nunknown 9\nrules 3\nlost\n");
+        assert!(status.text().contains("\nlost 7\n") && !status.text().contains("unknown"));
         assert!(status.text().contains("\ndenied 0\n") && status.text().contains("\ndenied.fs.read 0\n"));
         status.add("denied", 2);
         status.add("denied", 1);

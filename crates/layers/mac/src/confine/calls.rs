@@ -9,9 +9,18 @@ use libc::c_long;
 
 /// The filter of a domain.
 pub(super) fn filter(attributes: bool) -> Filter {
+    Filter::refusing(NEWEST, &tables(attributes))
+}
+
+/// One that refuses nothing: what the domain's would refuse waits until somebody has seen it, as does what is `watched`.
+pub(crate) fn watching(attributes: bool, watched: &[Rule]) -> Filter {
+    Filter::watching(NEWEST, &tables(attributes), watched)
+}
+
+fn tables(attributes: bool) -> Vec<&'static [Rule]> {
     let change: &[&[Rule]] = if attributes { &[] } else { &[ATTRIBUTES] };
     let kept = [UNSEEN, TRUNCATING, SOCKETS, NAMESPACES, CODE, OTHERS, IPC, MACHINE, IOCTLS];
-    Filter::refusing(NEWEST, &[&kept, change].concat())
+    [&kept, change].concat()
 }
 
 /// The last call that was judged, `file_setattr` of Linux 6.17: what is newer is unknown. From 424 on numbers are the

@@ -10,7 +10,7 @@
 //!
 //! Each failure ends it before the program; nothing is undone, as the process ends.
 
-mod calls;
+pub(crate) mod calls;
 mod canary;
 mod error;
 mod hot;

@@ -125,11 +125,6 @@ impl Lines {
         written
     }
 
-    /// Whether something waits for its ten seconds to be over.
-    pub fn is_gathering(&self) -> bool {
-        !self.windows.is_empty()
-    }
-
     fn write(&mut self, (verdict, wanted): &(Verdict, Wanted), last: &Last, count: u64) -> io::Result<()> {
         self.seq += 1;
         let Some(out) = &mut self.out else { return Ok(()) };
@@ -219,7 +214,7 @@ mod tests {
         lines.turn(now + WINDOW - Duration::from_millis(1), false).unwrap();
         assert_eq!(written(&out).len(), 2);
         lines.turn(now + WINDOW, false).unwrap();
-        assert!(!lines.is_gathering());
+        assert!(lines.windows.is_empty());
         let told = written(&out);
         let first = r#"{"t":1.5,"seq":1,"verdict":"denied","domain":"web","type":"secret","access":"read",
             "path":"/srv/key","pid":7,"exe":"/bin/cat",

@@ -4,16 +4,19 @@
 //! puts those of one refusal together, `lines` writes and counts, `switch` has the audit on while anybody of ours
 //! reads, `reader` is the process, `start` its start before a launcher confines itself. Refuses nothing.
 
+mod book;
 mod gather;
 mod lines;
 mod reader;
 pub mod record;
-mod start;
+pub(crate) mod start;
 mod switch;
 mod wanted;
 
+pub(crate) use book::{Book, STATUS_DELAY};
+pub use book::{ReadError, Reading};
 pub use gather::{Event, Gather, Whose};
 pub use lines::{Lines, Verdict};
-pub use reader::{ReadError, Reading, read};
+pub use reader::read;
 pub use start::{Reader, is_allowed};
 pub use wanted::Wanted;

@@ -5,14 +5,13 @@
 //! program, tells what it did. Refuses nothing: when it dies what is enforced stays, and only the log ends.
 
 use super::gather::{Event, Gather, Whose};
-use super::lines::{Lines, Verdict};
+use super::book::{Book, ReadError, Reading, STATUS_DELAY};
+use super::lines::Verdict;
 use super::record;
 use super::start::{CONFINED, FAILED, READING, WRITTEN};
 use super::switch::Switch;
-use crate::grant::Grant;
-use crate::status::{State, Status};
+use crate::status::State;
 use bakeoff_layers_base::daemon::rights::Rights;
-use bakeoff_layers_base::daemon::status::StatusFile;
 use bakeoff_layers_base::plain::Place;
 use bakeoff_sys::audit::{Found, Records};
 use bakeoff_sys::namespace::Namespace;
@@ -21,17 +20,12 @@ use bakeoff_sys::process;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
-use thiserror::Error;
 
-/// How long after a change the status may say the old.
-const STATUS_DELAY: Duration = Duration::from_millis(100);
 /// How often the audit's settings are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 /// For so long pieces of a refusal are waited for.
@@ -43,35 +37,6 @@ const GRACE: Duration = Duration::from_secs(1);
 const TURN: usize = 4096;
 /// More than a launcher has to tell.
 const MOST_TOLD: usize = 64 << 10;
-
-/// What is to be read, and where it goes.
-pub struct Reading {
-    /// Domain, policy, reasons.
-    pub grant: Grant,
-    /// The status file.
-    pub status: Option<PathBuf>,
-    /// The log; lines are added.
-    pub out: Option<PathBuf>,
-}
-
-/// Why nothing is read.
-#[derive(Debug, Error)]
-pub enum ReadError {
-    /// The kernel does not tell us.
-    #[error("cannot read the kernel's audit: {0}; it needs root, and a kernel with audit (CONFIG_AUDIT)")]
-    Audit(io::Error),
-    /// The status file or the log.
-    #[error("{}: {error}; name a file in a directory that can be written to", path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
-    /// The system.
-    #[error("reading the kernel's audit: {0}")]
-    System(#[from] io::Error),
-}
 
 /// Reads what every launcher's domains are refused, until SIGTERM. `say` is told once that records are read from now on.
 ///
@@ -92,13 +57,8 @@ pub(super) fn read_of(
     socket: Option<UnixStream>,
     ready: impl FnOnce() -> io::Result<()>,
 ) -> Result<(), ReadError> {
-    let Reading { grant, status, out } = reading;
-    let of_file = |path: &Option<PathBuf>| {
-        let path = path.clone().unwrap_or_default();
-        |error| ReadError::File { path, error }
-    };
-    let file = StatusFile::open(status.as_deref()).map_err(of_file(&status))?;
-    let out = out.as_deref().map(append).transpose().map_err(of_file(&out))?;
+    let status = reading.status.clone();
+    let book = Book::open(reading)?;
     let launcher = match whose {
         Whose::Launcher(pid) => Some(process::end_of(pid)?),
         Whose::Any => None,
@@ -109,16 +69,13 @@ pub(super) fn read_of(
     Rights::least(&[Capability::AuditControl], tried).give_up()?;
     let mut reader = Reader {
         gather: Gather::new(whose, &std::env::current_exe()?),
-        lines: Lines::new(grant, out),
-        status: Status::default(),
-        file,
+        book,
         records,
         switch,
         signals: signals()?,
         launcher,
         told: Told { socket, ..Told::default() },
         dropped: 0,
-        written: Instant::now(),
         gone: None,
     };
     ready()?;
@@ -133,11 +90,6 @@ fn sources() -> io::Result<(Records, Switch)> {
     Ok((there.unwrap_or_else(|_| Records::subscribe())?, Switch::on()?))
 }
 
-fn append(path: &Path) -> io::Result<File> {
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    OpenOptions::new().append(true).create(true).mode(0o640).custom_flags(flags).open(path)
-}
-
 fn signals() -> io::Result<SignalFd> {
     let wanted: SigSet = [Signal::SIGTERM, Signal::SIGINT].into_iter().collect();
     wanted.thread_block()?;
@@ -146,9 +98,7 @@ fn signals() -> io::Result<SignalFd> {
 
 struct Reader {
     gather: Gather,
-    lines: Lines,
-    status: Status,
-    file: StatusFile,
+    book: Book,
     records: Records,
     switch: Switch,
     signals: SignalFd,
@@ -157,7 +107,6 @@ struct Reader {
     told: Told,
     /// Records that the kernel dropped as we were too slow.
     dropped: u64,
-    written: Instant,
     /// Since when the launcher's process is gone.
     gone: Option<Instant>,
 }
@@ -179,13 +128,14 @@ impl Reader {
     /// The first status, and the word for which a launcher waits.
     fn begin(&mut self) -> io::Result<()> {
         match &mut self.told.socket {
-            None => self.status.state = State::Armed,
+            None => self.book.status.state = State::Armed,
             Some(socket) => {
                 socket.write_all(READING.as_bytes())?;
                 socket.set_nonblocking(true)?;
             }
         }
-        self.file.write(self.status.text())
+        self.book.write();
+        Ok(())
     }
 
     fn run(mut self) -> io::Result<()> {
@@ -201,27 +151,21 @@ impl Reader {
                 self.look();
             }
             let over = asked || (drained && self.is_over(now));
-            if self.lines.turn(now, over).is_err() {
-                self.status.add("unwritten", 1);
-            }
             if over {
-                return self.end();
+                self.end();
+                return Ok(());
             }
-            if now.duration_since(self.written) >= STATUS_DELAY {
-                self.written = now;
-                // A full disk must not end the log's reader.
-                let _ = self.file.write(self.status.text());
-            }
+            self.book.turn(false);
         }
     }
 
     /// Sleeps until something is to be done; whether somebody asked us to end.
     fn wait(&mut self) -> io::Result<bool> {
-        let idle = self.gone.is_none() && self.told.asks.is_none() && self.written.elapsed() > STATUS_DELAY;
-        let time = match idle {
+        let busy = self.gone.is_some() || self.told.asks.is_some();
+        let time = match self.book.rest() {
             _ if self.gather.is_pending() => PIECES,
-            true => LOOK,
-            false => STATUS_DELAY,
+            None if !busy => LOOK,
+            _ => STATUS_DELAY,
         };
         let (ended, gone) = {
             let mut ready = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
@@ -280,15 +224,7 @@ impl Reader {
             self.told.own += 1;
             return;
         }
-        self.status.add("denied", 1);
-        for wanted in wanted {
-            self.status.add(&wanted.counter(), 1);
-            let noted =
-                self.lines.note((Verdict::Denied, wanted), (t_ms, pid, exe.as_deref()), Instant::now());
-            if noted.is_err() {
-                self.status.add("unwritten", 1);
-            }
-        }
+        self.book.note(Verdict::Denied, (t_ms, pid, exe.as_deref()), wanted);
     }
 
     /// Whether the audit is still on, and what it lost.
@@ -296,11 +232,11 @@ impl Reader {
         match self.switch.look() {
             Ok((on, lost)) => {
                 if !on {
-                    self.status.no_log = Some("somebody has switched the kernel's audit off".to_owned());
+                    self.book.status.no_log = Some("somebody has switched the kernel's audit off".to_owned());
                 }
-                self.status.set("lost", lost + self.dropped);
+                self.book.status.set("lost", lost + self.dropped);
             }
-            Err(error) => self.status.no_log = Some(error.to_string()),
+            Err(error) => self.book.status.no_log = Some(error.to_string()),
         }
     }
 
@@ -316,7 +252,7 @@ impl Reader {
             _ => {
                 self.told.socket = None;
                 if !self.told.answered {
-                    self.status.state = State::Failed;
+                    self.book.status.state = State::Failed;
                 }
             }
         }
@@ -324,9 +260,9 @@ impl Reader {
             if let Some(own) = line.strip_prefix(CONFINED) {
                 self.told.asks = Some((Instant::now(), own.parse().unwrap_or(0)));
             } else if line == FAILED {
-                self.status.state = State::Failed;
+                self.book.status.state = State::Failed;
             } else {
-                self.status.fixed.push(line.to_owned());
+                self.book.status.fixed.push(line.to_owned());
             }
             self.told.text = rest.to_owned();
         }
@@ -344,9 +280,9 @@ impl Reader {
         }
         self.told.asks = None;
         self.told.answered = true;
-        self.status.state = State::Armed;
-        let written = self.file.write(self.status.text());
-        if let (Ok(()), Some(socket)) = (written, &mut self.told.socket) {
+        self.book.status.state = State::Armed;
+        self.book.write();
+        if let Some(socket) = &mut self.told.socket {
             let _ = socket.write_all(WRITTEN.as_bytes());
         }
     }
@@ -356,23 +292,23 @@ impl Reader {
         if self.launcher.is_none() {
             return false;
         }
-        if self.status.state == State::Failed {
+        if self.book.status.state == State::Failed {
             return true;
         }
         let Some(gone) = self.gone else { return false };
-        let unsure = self.status.no_log.is_some() || self.dropped > 0;
+        let unsure = self.book.status.no_log.is_some() || self.dropped > 0;
         now.duration_since(gone) >= GRACE && (unsure || !self.gather.has_domain()) || self.gather.is_gone()
     }
 
     /// The audit is as it was before anybody reads that this is over.
-    fn end(mut self) -> io::Result<()> {
+    fn end(mut self) {
         self.flush();
         self.look();
-        let Self { mut status, mut file, switch, .. } = self;
+        let Self { mut book, switch, .. } = self;
         drop(switch);
-        if status.state != State::Failed {
-            status.state = State::Ended;
+        if book.status.state != State::Failed {
+            book.status.state = State::Ended;
         }
-        file.write(status.text())
+        book.turn(true);
     }
 }

@@ -5,13 +5,14 @@
 //! launcher that is nobody's child: what the launcher becomes may wait for its children, and does not know this one.
 
 use super::gather::Whose;
-use super::reader::{self, Reading};
+use super::Reading;
+use super::reader;
 use bakeoff_sys::audit::Audit;
 use bakeoff_sys::descriptors::close_inherited;
 use bakeoff_sys::process::{fork, own_session};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout};
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
@@ -21,8 +22,8 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the reader says: records are read from now on, or why it does not start; the status has what it was told.
-pub(super) const READING: &str = "reading\n";
-pub(super) const WRITTEN: &str = "written\n";
+pub(crate) const READING: &str = "reading\n";
+pub(crate) const WRITTEN: &str = "written\n";
 /// What the launcher says: behind the lines of the status how many refusals were its own; that it could not execute.
 pub(super) const CONFINED: &str = "confined ";
 pub(super) const FAILED: &str = "failed";
@@ -51,7 +52,7 @@ impl Reader {
         drop(theirs);
         own.set_read_timeout(Some(PATIENCE))?;
         let started = Self(own);
-        started.hear(READING)?;
+        hear(&started.0, READING)?;
         Ok(started)
     }
 
@@ -62,27 +63,28 @@ impl Reader {
     /// The reader is gone: there is no log any more.
     pub fn confined(&mut self, lines: &str, refused: usize) -> io::Result<()> {
         self.0.write_all(format!("{}\n{CONFINED}{refused}\n", lines.trim_end()).as_bytes())?;
-        self.hear(WRITTEN)
+        hear(&self.0, WRITTEN)
     }
 
     /// The program was not executed.
     pub fn failed(mut self) {
         let _ = self.0.write_all(format!("{FAILED}\n").as_bytes());
     }
+}
 
-    fn hear(&self, wanted: &str) -> io::Result<()> {
-        let mut line = String::new();
-        BufReader::new(&self.0).read_line(&mut line)?;
-        match line.as_str() {
-            heard if heard == wanted => Ok(()),
-            "" => Err(io::Error::other("the log's reader ended")),
-            why => Err(io::Error::other(why.trim_end().to_owned())),
-        }
+/// Waits for a word from the other end.
+pub(crate) fn hear(socket: &UnixStream, wanted: &str) -> io::Result<()> {
+    let mut line = String::new();
+    BufReader::new(socket).read_line(&mut line)?;
+    match line.as_str() {
+        heard if heard == wanted => Ok(()),
+        "" => Err(io::Error::other("the process beside us ended")),
+        why => Err(io::Error::other(why.trim_end().to_owned())),
     }
 }
 
 /// Does `child` in a copy of this process that is nobody's child. For a process with one thread.
-fn apart(child: impl FnOnce() -> i32) -> io::Result<()> {
+pub(crate) fn apart(child: impl FnOnce() -> i32) -> io::Result<()> {
     let between = i32::try_from(fork(|| fork(child).map_or(1, |_| 0))?).map_err(io::Error::other)?;
     match waitpid(Pid::from_raw(between), None)? {
         WaitStatus::Exited(_, 0) => Ok(()),
@@ -90,19 +92,34 @@ fn apart(child: impl FnOnce() -> i32) -> io::Result<()> {
     }
 }
 
-/// The reader's whole life. It holds nothing of the launcher's: no descriptor, no directory.
+/// The reader's whole life.
 fn life(reading: Reading, launcher: u32, socket: &UnixStream) -> io::Result<()> {
+    let nowhere = alone(socket)?;
+    let read = reader::read_of(reading, Whose::Launcher(launcher), Some(socket.try_clone()?), || let_go(&nowhere));
+    if let Err(error) = &read {
+        complain(socket, error);
+    }
+    read.map_err(io::Error::other)
+}
+
+/// Nothing of the launcher's is held any more but this socket, and its directory and standard error until
+/// [`let_go`]. Returns what is read and written to in their place.
+pub(crate) fn alone(socket: &UnixStream) -> io::Result<File> {
     own_session()?;
     close_inherited(&[socket.as_raw_fd()])?;
     let nowhere = OpenOptions::new().read(true).write(true).open("/dev/null")?;
     dup2_stdin(&nowhere)?;
     dup2_stdout(&nowhere)?;
-    let read = reader::read_of(reading, Whose::Launcher(launcher), Some(socket.try_clone()?), || {
-        dup2_stderr(&nowhere)?;
-        Ok(chdir("/")?)
-    });
-    if let Err(error) = &read {
-        let _ = writeln!(&*socket, "{}", error.to_string().replace('\n', " "));
-    }
-    read.map_err(io::Error::other)
+    Ok(nowhere)
+}
+
+/// Once the paths that are meant in the launcher's directory are open.
+pub(crate) fn let_go(nowhere: &File) -> io::Result<()> {
+    dup2_stderr(nowhere)?;
+    Ok(chdir("/")?)
+}
+
+/// Tells the launcher, which waits, why not.
+pub(crate) fn complain(mut socket: &UnixStream, error: &dyn std::error::Error) {
+    let _ = writeln!(socket, "{}", error.to_string().replace('\n', " "));
 }

@@ -6,10 +6,12 @@ use crate::terminal;
 use bakeoff_layers_mac::confine::{ConfineError, Confined, Degree, Least, Prepared, close_inherited};
 use bakeoff_layers_mac::grant::Grant;
 use bakeoff_layers_mac::log::{self, Reader, Reading};
-use bakeoff_layers_mac::proof::{Kept, Mode, State, lines};
+use bakeoff_layers_mac::proof::{Kept, Mode, State, lines, permissive_lines};
+use bakeoff_layers_mac::watch::Watch;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::os::fd::RawFd;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -20,13 +22,15 @@ pub(crate) struct RunArgs {
     /// The domain
     #[arg(long, value_name = "NAME")]
     domain: String,
-    /// What is done with what the policy does not grant
-    #[arg(long, value_enum, value_name = "enforce", default_value_t = Typed::Enforce)]
+    /// What is done with what the policy does not grant: enforce refuses it; permissive lets it happen, and tells it.
+    /// Each call that could be refused then waits for another process, at 10 to 20 us a call on a quiet machine
+    #[arg(long, value_enum, value_name = "enforce|permissive", default_value_t = Typed::Enforce)]
     mode: Typed,
     /// File for status and counters, as lines of text
     #[arg(long, value_name = "FILE")]
     status: Option<PathBuf>,
-    /// File to which lines of JSON are added, one for what was refused; needs the right to read the kernel's audit
+    /// File to which lines of JSON are added, one for what was refused, or would be; of what was refused it needs the
+    /// right to read the kernel's audit
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     /// Descriptor that the program inherits besides 0, 1 and 2; may be given more than once
@@ -49,6 +53,7 @@ pub(crate) struct RunArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Typed {
     Enforce,
+    Permissive,
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
@@ -56,6 +61,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     close_inherited(&args.keep).map_err(|error| nothing_ran(ConfineError::Descriptors(error)))?;
     let policy = args.policy.read()?;
     let grant = policy.grant(&args.domain).map_err(Failure::usage)?;
+    if args.mode == Typed::Permissive {
+        return permissive(args, grant);
+    }
     let least = Least { allow_none: args.allow_none, most_abi: args.most_abi };
     let prepared = Prepared::of(grant, least).map_err(nothing_ran)?;
     let degree = prepared.granted().degree();
@@ -64,11 +72,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         terminal::say(&degree.to_string());
         return Ok(if matches!(degree, Degree::None(_)) { Exit::Off } else { Exit::Done });
     }
-    let Some((program, arguments)) = args.program.split_first() else {
-        return Err(Failure::usage("give a program behind --"));
-    };
-    let mut command = Command::new(program);
-    command.args(arguments);
+    let mut command = command(&args.program)?;
     if degree != Degree::Full {
         terminal::note(&format!("degree {degree}"));
     }
@@ -85,6 +89,28 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     Err(nothing_ran(error))
 }
 
+pub(super) fn command(words: &[OsString]) -> Result<Command, Failure> {
+    let (program, arguments) =
+        words.split_first().ok_or_else(|| Failure::usage("give a program behind --"))?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    Ok(command)
+}
+
+/// Nothing is refused: what would be is told.
+fn permissive(args: &RunArgs, grant: &Grant) -> Result<Exit, Failure> {
+    let (status, out) = (args.status.clone(), args.log.clone());
+    if args.proof || (status.is_none() && out.is_none()) {
+        return Err(Failure::usage("permissive only tells what would be refused: give --log FILE or --status FILE"));
+    }
+    let mut command = command(&args.program)?;
+    let reading = Reading { grant: grant.clone(), status, out };
+    let entered = Watch::start(reading).and_then(|mut watch| watch.enter(grant.attributes, &permissive_lines(grant)));
+    entered.map_err(|why| nothing_ran(ConfineError::Log(why)))?;
+    let (program, why) = (command.get_program().to_string_lossy().into_owned(), command.exec());
+    Err(Failure::failed(format!("cannot execute {program}: {why}. Nothing was run")))
+}
+
 /// Who keeps the status.
 enum Witness {
     /// A process beside us, which reads what the kernel refuses, too; and what it is told of us.
@@ -96,10 +122,7 @@ enum Witness {
 }
 
 fn witness(args: &RunArgs, grant: &Grant, prepared: &Prepared<'_>) -> Result<Witness, Failure> {
-    let mode = match args.mode {
-        Typed::Enforce => Mode::Enforce,
-    };
-    let lines = lines(mode, prepared.granted());
+    let lines = lines(Mode::Enforce, prepared.granted());
     let (status, out) = (args.status.clone(), args.log.clone());
     if status.is_none() && out.is_none() {
         return Ok(Witness::Nobody);

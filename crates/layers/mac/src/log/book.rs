@@ -1,0 +1,115 @@
+//! Log and status of one domain, written together.
+//!
+//! Measured side. A full disk ends neither what is watched nor who watches: what could not be written is counted.
+
+use super::lines::{Lines, Verdict};
+use super::wanted::Wanted;
+use crate::grant::Grant;
+use crate::status::Status;
+use bakeoff_layers_base::daemon::status::StatusFile;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// How long after a change the status may say the old.
+pub(crate) const STATUS_DELAY: Duration = Duration::from_millis(100);
+
+/// What is seen of a domain, and where that goes.
+#[derive(Debug)]
+pub struct Reading {
+    /// Domain, policy, reasons.
+    pub grant: Grant,
+    /// The status file.
+    pub status: Option<PathBuf>,
+    /// The log; lines are added.
+    pub out: Option<PathBuf>,
+}
+
+/// Why nothing is read.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// The kernel does not tell us.
+    #[error("cannot read the kernel's audit: {0}; it needs root, and a kernel with audit (CONFIG_AUDIT)")]
+    Audit(io::Error),
+    /// The status file or the log.
+    #[error("{}: {error}; name a file in a directory that can be written to", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The system.
+    #[error("reading the kernel's audit: {0}")]
+    System(#[from] io::Error),
+}
+
+/// What is kept.
+pub(crate) struct Book {
+    pub(crate) status: Status,
+    lines: Lines,
+    file: StatusFile,
+    written: Instant,
+}
+
+impl Book {
+    /// Opens both files.
+    pub(crate) fn open(reading: Reading) -> Result<Self, ReadError> {
+        let Reading { grant, status, out } = reading;
+        let of_file = |path: Option<PathBuf>| |error| ReadError::File { path: path.unwrap_or_default(), error };
+        let file = StatusFile::open(status.as_deref()).map_err(of_file(status))?;
+        let out = out.as_deref().map(append).transpose().map_err(of_file(out))?;
+        Ok(Self { status: Status::default(), lines: Lines::new(grant, out), file, written: Instant::now() })
+    }
+
+    /// Counts and tells things that were wanted at once.
+    pub(crate) fn note(&mut self, verdict: Verdict, of: (u64, Option<u32>, Option<&Path>), wanted: Vec<Wanted>) {
+        let all = match verdict {
+            Verdict::Denied => "denied",
+            Verdict::WouldDeny => "would-deny",
+        };
+        self.status.add(all, 1);
+        for wanted in wanted {
+            if verdict == Verdict::Denied {
+                self.status.add(&wanted.counter(), 1);
+            }
+            let written = self.lines.note((verdict, wanted), of, Instant::now());
+            self.count(written);
+        }
+    }
+
+    /// Writes what is due by now, a few times a second; at the `end` all of it.
+    pub(crate) fn turn(&mut self, end: bool) {
+        if end || self.written.elapsed() >= STATUS_DELAY {
+            let written = self.lines.turn(Instant::now(), end);
+            self.count(written);
+            self.write();
+        }
+    }
+
+    /// Writes the status, if it says something else by now.
+    pub(crate) fn write(&mut self) {
+        self.written = Instant::now();
+        let written = self.file.write(self.status.text());
+        self.count(written);
+    }
+
+    /// How long nothing can be due, if nothing more happens.
+    pub(crate) fn rest(&self) -> Option<Duration> {
+        (self.written.elapsed() < STATUS_DELAY).then_some(STATUS_DELAY)
+    }
+
+    fn count(&mut self, written: io::Result<()>) {
+        if written.is_err() {
+            self.status.add("unwritten", 1);
+        }
+    }
+}
+
+fn append(path: &Path) -> io::Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    OpenOptions::new().append(true).create(true).mode(0o640).custom_flags(flags).open(path)
+}

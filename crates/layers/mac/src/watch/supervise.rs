@@ -1,0 +1,191 @@
+//! The processes that look at the calls of a permissive domain.
+//!
+//! Measured side, hot. Two: a worker that answers, and a keeper that holds the same listener, so that calls wait instead
+//! of failing when the worker is killed, and starts the next. When the keeper is killed the worker becomes one. A call
+//! that a worker had received and not answered would wait for ever: its number is one more than the last that was noted
+//! down, and the next worker lets it go on. Only when both are killed at once do watched calls fail, with ENOSYS.
+
+use super::needs::{Stage, WATCHED, missing, needs};
+use super::observed::Observed;
+use crate::confine::calls::watching;
+use crate::grant::Grant;
+use crate::log::start::{READING, WRITTEN, alone, apart, complain, hear, let_go};
+use crate::log::{Book, Reading, STATUS_DELAY, Verdict, Wanted};
+use crate::status::State;
+use bakeoff_layers_base::daemon::status::read_back;
+use bakeoff_sys::notify::{Call, Listener};
+use bakeoff_sys::process::{end_of, fork};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::signal::SigSet;
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::Pid;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How often what is gathered for the log is looked at, when nothing happens.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The launcher's end.
+#[derive(Debug)]
+pub struct Watch(UnixStream);
+
+impl Watch {
+    /// Starts both processes. For a process with one thread.
+    ///
+    /// # Errors
+    /// They cannot be started, or log or status cannot be written.
+    pub fn start(reading: Reading) -> io::Result<Self> {
+        let (own, theirs) = UnixStream::pair()?;
+        apart(|| i32::from(life(reading, &theirs).is_err()))?;
+        drop(theirs);
+        hear(&own, READING)?;
+        Ok(Self(own))
+    }
+
+    /// From now on this process is watched, and whatever it starts; these lines are what the status says of it. When it
+    /// returns the program may be executed.
+    ///
+    /// # Errors
+    /// No process is there that would look, or the kernel takes no filter.
+    pub fn enter(&mut self, attributes: bool, lines: &str) -> io::Result<()> {
+        self.0.write_all(format!("{}\n\n", lines.trim_end()).as_bytes())?;
+        hear(&self.0, READING)?;
+        let listener = Listener::from(watching(attributes, WATCHED).listen()?);
+        listener.hand_over(&self.0)?;
+        hear(&self.0, WRITTEN)
+    }
+}
+
+/// The keeper's whole life, which begins as the launcher's copy.
+fn life(reading: Reading, socket: &UnixStream) -> io::Result<()> {
+    let nowhere = alone(socket)?;
+    let (grant, status) = (reading.grant.clone(), reading.status.clone().unwrap_or_default());
+    // It is read back by its path.
+    let status = std::path::absolute(status).unwrap_or_default();
+    let mut book = Book::open(reading).inspect_err(|error| complain(socket, error)).map_err(io::Error::other)?;
+    let_go(&nowhere)?;
+    // Who ends the program's processes, and asks all of them, must not end us before them.
+    SigSet::all().thread_block()?;
+    let mut told = socket;
+    told.write_all(READING.as_bytes())?;
+    let lines = BufReader::new(socket).lines().take_while(|line| line.as_ref().is_ok_and(|line| !line.is_empty()));
+    book.status.fixed = lines.collect::<io::Result<_>>()?;
+    told.write_all(READING.as_bytes())?;
+    let listener = Listener::take_over(socket)?;
+    listener.wake_here();
+    let last = File::from(memfd_create("bakeoff-last-call", MFdFlags::MFD_CLOEXEC)?);
+    book.status.state = State::Armed;
+    book.write();
+    told.write_all(WRITTEN.as_bytes())?;
+    Worker { listener, grant, book, last, status }.keep()
+}
+
+struct Worker {
+    listener: Listener,
+    grant: Grant,
+    book: Book,
+    /// The number of the last call that was received: eight bytes, of which all workers have the same.
+    last: File,
+    status: PathBuf,
+}
+
+impl Worker {
+    /// Holds the listener until nobody is watched any more.
+    fn keep(&mut self) -> io::Result<()> {
+        loop {
+            let keeper = std::process::id();
+            let worker = i32::try_from(fork(|| i32::from(self.work(keeper).is_err()))?).map_err(io::Error::other)?;
+            if let WaitStatus::Exited(_, 0) = waitpid(Pid::from_raw(worker), None)? {
+                return Ok(());
+            }
+            self.succeed();
+        }
+    }
+
+    /// Takes over from one that was killed.
+    fn succeed(&mut self) {
+        let mut number = [0; 8];
+        if self.last.read_exact_at(&mut number, 0).is_ok() {
+            let number = u64::from_ne_bytes(number);
+            // One was being answered, or the next was received: of both there may be none.
+            let left = [number, number.wrapping_add(1)].into_iter().filter(|id| self.listener.go_on(*id).is_ok());
+            let left = left.count() as u64;
+            self.book.status.resume(&read_back(&self.status));
+            self.book.status.add("lost", left);
+        }
+        self.book.status.add("restarts", 1);
+        self.book.write();
+    }
+
+    /// Looks at calls until nobody is watched any more.
+    fn work(&mut self, keeper: u32) -> io::Result<()> {
+        let keeper = end_of(keeper);
+        loop {
+            let wait = PollTimeout::try_from(self.book.rest().map_or(LOOK, |_| STATUS_DELAY));
+            let Ok(kept) = &keeper else { return self.stand_alone() };
+            let mut ready = [
+                PollFd::new(self.listener.as_fd(), PollFlags::POLLIN),
+                PollFd::new(kept.as_fd(), PollFlags::POLLIN),
+            ];
+            let _ = poll(&mut ready, wait.unwrap_or(PollTimeout::ZERO));
+            let found = ready[0].revents().unwrap_or(PollFlags::empty());
+            if ready[1].any().unwrap_or(false) {
+                return self.stand_alone();
+            }
+            if found.contains(PollFlags::POLLIN) {
+                if let Some(call) = self.listener.receive()? {
+                    self.look(&call)?;
+                }
+            } else if found.contains(PollFlags::POLLHUP) {
+                self.book.status.state = State::Ended;
+                self.book.turn(true);
+                return Ok(());
+            }
+            self.book.turn(false);
+        }
+    }
+
+    /// The keeper was killed: this process is the next.
+    fn stand_alone(&mut self) -> io::Result<()> {
+        self.book.status.add("restarts", 1);
+        self.book.write();
+        self.keep()
+    }
+
+    fn look(&mut self, call: &Call) -> io::Result<()> {
+        self.last.write_all_at(&call.id.to_ne_bytes(), 0)?;
+        let who = Observed(call.thread);
+        let needed = needs(call);
+        // What was read was another's if it does not wait any more.
+        if !self.listener.is_waiting(call.id) {
+            return Ok(());
+        }
+        if needed.is_none() {
+            self.book.status.add("unseen", 1);
+        }
+        let lacking: Stage = missing(needed.unwrap_or_default(), |wanted| is_granted(&self.grant, wanted));
+        let about = (!lacking.is_empty()).then(|| (who.process(), who.exe()));
+        let _ = self.listener.go_on(call.id);
+        if let Some((pid, exe)) = about {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let t_ms = u64::try_from(now.as_millis()).unwrap_or_default();
+            self.book.note(Verdict::WouldDeny, (t_ms, Some(pid), exe.as_deref()), lacking);
+        }
+        Ok(())
+    }
+}
+
+fn is_granted(grant: &Grant, wanted: &Wanted) -> bool {
+    match wanted {
+        Wanted::File(access, path) => grant.effective(path).has(*access),
+        Wanted::Bind(port) => grant.listen.contains(port),
+        Wanted::Connect(port) => grant.connect.contains(port),
+        Wanted::Files(_) | Wanted::Scope(_) | Wanted::Call(_) => false,
+    }
+}
