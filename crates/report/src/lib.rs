@@ -14,6 +14,7 @@ mod caches;
 mod conformance;
 mod downtime;
 mod figures;
+mod guest;
 mod handshakes;
 mod html;
 mod json;
@@ -31,13 +32,13 @@ mod together;
 mod transactions;
 mod words;
 
-pub use html::{caches_html, html};
+pub use html::{caches_html, guest_html, html};
 pub use json::{between_json, json, results_schema};
 pub use peak::trials_csv;
 pub use slices::csv;
 #[cfg(feature = "parquet")]
 pub use slices::parquet;
-pub use text::{between, caches_text, conformance_text, doctor, studies, study, text};
+pub use text::{between, caches_text, conformance_text, doctor, guest_text, studies, study, text};
 #[cfg(feature = "parquet")]
 pub use transactions::transactions_parquet;
 

@@ -1,6 +1,6 @@
 //! `bakeoff compare-results`: a stored run against a newer one.
 
-use super::caches;
+use super::{caches, guest};
 use crate::args::CompareResultsArgs;
 use crate::exit::Exit;
 use crate::{Failure, terminal};
@@ -10,6 +10,7 @@ use bakeoff_experiment::directory;
 /// Prints what changed. Writes nothing.
 pub(crate) fn compare_results(args: &CompareResultsArgs) -> Result<Exit, Failure> {
     for dir in [&args.old, &args.new] {
+        guest::refuse_directory(dir, "is not an experiment, and has no arms to compare")?;
         caches::refuse_directory(dir, "is not an experiment, and has no arms to compare")?;
     }
     let [old, new] = [&args.old, &args.new].map(|dir| directory::load(dir).map_err(Failure::usage));

@@ -1,6 +1,6 @@
 //! `bakeoff plans` and `bakeoff check`.
 
-use super::caches;
+use super::{caches, guest};
 use crate::args::{CheckArgs, PlansArgs, SetArgs};
 use crate::exit::Exit;
 use crate::{Failure, terminal};
@@ -14,15 +14,16 @@ use std::path::Path;
 pub(crate) fn plans(args: &PlansArgs) -> Result<Exit, Failure> {
     let Some(name) = &args.name else { return list() };
     let text = shipped::plan(name).map(|plan| plan.text).or_else(|| caches::shipped_text(name));
+    let text = text.or_else(|| guest::shipped_text(name));
     terminal::say(text.ok_or_else(|| {
         no_such_plan(name, "no such plan is shipped", "`bakeoff plans` lists those that are")
     })?);
     Ok(Exit::Verdicts)
 }
 
-/// All shipped plans, of both languages.
+/// All shipped plans, of every language.
 fn names() -> impl Iterator<Item = &'static str> {
-    shipped::PLANS.iter().map(|plan| plan.name).chain(caches::names())
+    shipped::PLANS.iter().map(|plan| plan.name).chain(caches::names()).chain(guest::names())
 }
 
 /// With its near miss, or else with this help.
@@ -43,6 +44,7 @@ fn list() -> Result<Exit, Failure> {
         }
     }
     lines.extend(caches::list(width));
+    lines.extend(guest::list(width));
     terminal::say(&lines.join("\n"));
     Ok(Exit::Verdicts)
 }
@@ -51,6 +53,9 @@ fn list() -> Result<Exit, Failure> {
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     if caches::is_plan(&args.plan) {
         return caches::check(&args.plan, &args.set);
+    }
+    if guest::is_plan(&args.plan) {
+        return guest::check(&args.plan, &args.set);
     }
     let plan = find(&args.plan, &args.set)?;
     plan.here().map_err(Failure::usage)?;

@@ -13,6 +13,7 @@ const SHOWN: usize = 20;
 
 /// Prints what is not as it was written, a line each. Writes nothing.
 pub(crate) fn verify(args: &VerifyArgs) -> Result<Exit, Failure> {
+    super::guest::refuse_directory(&args.dir, "has no chain of checks")?;
     super::caches::refuse_directory(&args.dir, "has no chain of checks")?;
     // Held while reading: a run may be writing. A copy that cannot be written needs no lock.
     let _lock = match ResultsDir::reopen(&args.dir) {

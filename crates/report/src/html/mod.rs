@@ -11,6 +11,7 @@ mod chart;
 mod course;
 mod curves;
 mod forest;
+mod guest;
 mod page;
 mod peak;
 mod plots;
@@ -19,6 +20,7 @@ mod tables;
 mod typeset;
 
 pub use caches::caches_html;
+pub use guest::guest_html;
 
 use crate::Bundle;
 use minijinja::HtmlEscape;

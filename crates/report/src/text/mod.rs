@@ -7,6 +7,7 @@ mod between;
 mod caches;
 mod conformance;
 mod doctor;
+mod guest;
 mod layout;
 mod peak;
 mod study;
@@ -15,6 +16,7 @@ pub use between::between;
 pub use caches::caches_text;
 pub use conformance::conformance_text;
 pub use doctor::doctor;
+pub use guest::guest_text;
 pub use study::{studies, study};
 
 use crate::Bundle;
