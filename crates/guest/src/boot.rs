@@ -43,6 +43,8 @@ const KERNEL: &str = "console=ttyS0 quiet panic=-1 nokaslr norandmaps randomize_
                       lpj=4000000 tsc=reliable no_timer_check";
 /// A perturbed boot has so many more characters in its command line for each step.
 const STEP: usize = 7;
+/// What the guest prints.
+pub(crate) const CONSOLE: &str = "console.log";
 /// Lines of the console that an error shows.
 const LAST_LINES: usize = 8;
 
@@ -68,7 +70,7 @@ pub(crate) struct Booting<'r> {
 impl Booting<'_> {
     /// Boots, waits for the end, reads. `number` is from 1 on; `dir` its own directory.
     pub(crate) fn boot(&self, number: usize, boot: Boot, dir: &Path) -> Result<BootRecord, GuestError> {
-        let console = dir.join("console.log");
+        let console = dir.join(CONSOLE);
         let job = Job {
             arm: format!("boot {number}"),
             argv: self.argv(boot, &console),

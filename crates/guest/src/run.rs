@@ -2,12 +2,12 @@
 //!
 //! Measuring side, cold. As many boots at a time as there are cores: what is counted does not depend on it.
 
-use crate::boot::{self, Booting};
+use crate::boot::{self, Booting, CONSOLE};
 use crate::build::{self, base};
 use crate::plan::GuestPlan;
 use crate::records::{FORMAT, Setup};
 use crate::{GuestError, directory, tools};
-use bakeoff_experiment::directory::ResultsDir;
+use bakeoff_experiment::directory::{LOGS, ResultsDir};
 use bakeoff_experiment::environment::sha256_of;
 use bakeoff_experiment::run::Scratch;
 use bakeoff_units::Nanos;
@@ -110,6 +110,9 @@ impl Counting<'_> {
                 let done = fs::create_dir(&place)
                     .map_err(crate::error::at(&place))
                     .and_then(|()| booting.boot(index + 1, boot, &place));
+                let kept = dir.path().join(LOGS);
+                let _ = fs::create_dir_all(&kept); // without it the results are as good
+                let _ = fs::copy(place.join(CONSOLE), kept.join(format!("boot-{}.log", index + 1)));
                 let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
                 let written = done.and_then(|record| Ok(directory::append(dir, &record)?));
                 if shared.1.is_ok() {
