@@ -4,13 +4,20 @@
 //! targets and by `tests/fuzz_smoke/layers.rs`.
 
 use bakeoff_layers_base::manifest::{load, text};
+use bakeoff_layers_mac::access::Access;
+use bakeoff_layers_mac::log::record::{Record, Told, parse};
+use bakeoff_layers_mac::log::{Event, Gather, Wanted, Whose};
+use bakeoff_layers_mac::policy::disk::{self, Seen};
+use bakeoff_layers_mac::policy::{Lets, Policy, PolicyError};
 use bakeoff_layers_store::{BlockSize, Header, Kind, NodeId, Tree};
+use std::os::unix::ffi::OsStringExt;
 
 /// A target: its name, which is also its folder of seeds, and its function.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets of the layers.
-pub const TARGETS: [Target; 2] = [("manifest", manifest), ("vault", vault)];
+pub const TARGETS: [Target; 4] =
+    [("manifest", manifest), ("vault", vault), ("mac_policy", mac_policy), ("mac_audit", mac_audit)];
 
 /// A manifest that is read is the one that was written, every file is found by its path, and no path
 /// leads out of the tree. As if the signature had been right: the parser must not rely on it.
@@ -69,4 +76,62 @@ fn assert_tree(tree: &Tree, stream_bytes: u64) {
     }
     assert_eq!(next_byte, stream_bytes);
     assert_eq!(children + 1, tree.len().max(1), "each node but the root is somebody's child");
+}
+
+/// A text is a policy that grants at every typed path what its domain's rules for that type say and nothing more, with
+/// a reason for everything; or faults with lines of the text.
+pub fn mac_policy(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let look =
+        |path: &std::path::Path| Seen { path: path.components().collect(), kind: disk::Kind::Directory };
+    let policy = match Policy::of_text(text, "policy", &Lets::default(), &look) {
+        Ok(policy) => policy,
+        Err(PolicyError::Wrong(faults)) => {
+            assert!(!faults.is_empty(), "nothing is wrong, and there is no policy");
+            for fault in faults {
+                let last = text.matches('\n').count() + 1;
+                assert!((1..=last).contains(&fault.line) && !fault.sentence.is_empty(), "{fault}");
+            }
+            return;
+        }
+        Err(other) => panic!("{other}"),
+    };
+    for grant in policy.grants() {
+        for typed in &grant.types {
+            let rule = grant.files.iter().find(|file| file.path == typed.path);
+            for access in Access::all() {
+                let because = grant.because(&typed.path, access);
+                assert_eq!(
+                    because.granted,
+                    rule.is_some_and(|rule| rule.accesses.has(access)),
+                    "{}",
+                    because.reason
+                );
+                assert_eq!(because.label, Some(typed.label.as_str()));
+            }
+        }
+    }
+}
+
+/// Lines of a record's type and text, as the kernel sends them: none is told that was not read, and any name comes out of
+/// the record as it went in.
+pub fn mac_audit(data: &[u8]) {
+    let mut gather = Gather::new(Whose::Any, "/usr/bin/bakeoff-layers".as_ref());
+    let (mut read, mut told) = (0, 0);
+    let mut tell = |event: Event| told += usize::from(matches!(event, Event::Refused { .. }));
+    for line in data.split(|byte| *byte == b'\n') {
+        let Some((kind, text)) = line.split_first_chunk::<4>() else { continue };
+        let kind = str::from_utf8(kind).ok().and_then(|kind| kind.parse().ok());
+        let Some(record) = kind.and_then(|kind| parse(kind, text.trim_ascii_start())) else { continue };
+        read += usize::from(matches!(record.told, Told::Refused { .. } | Told::Call { .. }));
+        gather.take(record, &mut tell);
+    }
+    gather.flush(&mut tell);
+    assert!(told <= read, "{told} refusals of {read} records");
+    let name = data.get(..data.len().min(255)).unwrap_or_default();
+    let hex: String = name.iter().map(|byte| format!("{byte:02X}")).collect();
+    let text = format!("audit(1.000:2): domain=a blockers=fs.read_file path={hex} dev=\"vda\" ino=1");
+    let wanted = vec![Wanted::File(Access::Read, std::ffi::OsString::from_vec(name.to_vec()).into())];
+    let expected = Record { t_ms: 1000, serial: 2, told: Told::Refused { domain: 10, wanted } };
+    assert_eq!(parse(1423, text.as_bytes()), Some(expected));
 }

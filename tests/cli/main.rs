@@ -9,6 +9,7 @@
 mod bake_off_plans;
 mod batching;
 mod caches;
+mod calls;
 mod cheats;
 mod codings;
 mod compare;
@@ -44,6 +45,7 @@ mod schema;
 mod servers_gone_wrong;
 mod settings;
 mod standalone;
+mod suites;
 mod support;
 mod timed;
 mod transactions;

@@ -81,11 +81,8 @@ pub fn is_root(test: &str) -> bool {
 pub fn plan(experiment: &str, workload: &str, arms: &str) -> String {
     let design = if experiment.contains("design") { "" } else { "design = \"pairs\"\n" };
     let rounds = if experiment.contains("max_rounds") { "" } else { "max_rounds = 3\n" };
-    let slice = if workload.contains("\"command\"") || experiment.contains("slice_requests") {
-        ""
-    } else {
-        "slice_requests = 200\n"
-    };
+    let without = ["\"command\"", "\"calls\""].iter().any(|kind| workload.contains(kind));
+    let slice = if without || experiment.contains("slice_requests") { "" } else { "slice_requests = 200\n" };
     format!(
         "[experiment]\nseed = 7\nbaseline = \"plain\"\nbudget = \"150s\"\n{rounds}{slice}{design}{experiment}\n\
          [workload]\n{workload}\n\n{arms}\n"

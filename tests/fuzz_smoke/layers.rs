@@ -22,6 +22,16 @@ fn vault() {
 }
 
 #[test]
+fn mac_policy() {
+    smoke("mac_policy");
+}
+
+#[test]
+fn mac_audit() {
+    smoke("mac_audit");
+}
+
+#[test]
 fn every_target_has_a_binary_and_a_test() {
     engine::assert_complete(&root(), &targets::TARGETS, "tests/fuzz_smoke/layers.rs");
 }

@@ -5,6 +5,7 @@
 
 use crate::{CallsError, Clock, Operation, Peers, Place};
 use std::ffi::OsString;
+use std::str::FromStr;
 
 /// What it is to do.
 #[derive(Clone, Debug)]
@@ -18,7 +19,8 @@ pub(crate) struct Arguments {
 impl Arguments {
     pub(crate) fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Self, CallsError> {
         let (mut dir, mut program) = (None, OsString::from("/bin/true"));
-        let (mut clock, mut depth, mut peers) = ("monotonic".to_owned(), 8, Peers::Same);
+        let (mut clock, mut peers) = ("monotonic".to_owned(), Peers::Same);
+        let (mut depth, mut port) = (8, 0);
         let (mut alone, mut operations, mut batches) = (false, Operation::all().collect(), 9);
         while let Some(flag) = words.next() {
             let flag = text(flag)?;
@@ -29,7 +31,8 @@ impl Arguments {
                 "--program" => program = value()?,
                 "--clock" => clock = text(value()?)?,
                 "--depth" => depth = number(value()?)?,
-                "--batches" => batches = number(value()?)?.max(1),
+                "--port" => port = number(value()?)?,
+                "--batches" => batches = number::<usize>(value()?)?.max(1),
                 "--peers" => peers = chosen(&text(value()?)?)?,
                 "--operations" => operations = listed(&text(value()?)?)?,
                 _ => return Err(wrong(format!("there is no {flag}"))),
@@ -38,7 +41,7 @@ impl Arguments {
         let dir = dir.ok_or_else(|| wrong("--dir DIR is missing".to_owned()))?;
         let clock =
             Clock::of_word(&clock).ok_or_else(|| wrong(format!("there is no clock `{clock}` here")))?;
-        let place = Place { dir: dir.into(), depth, program: program.into(), peers };
+        let place = Place { dir: dir.into(), depth, program: program.into(), port, peers };
         Ok(Self { clock, place, alone: alone.then_some((operations, batches)) })
     }
 }
@@ -54,7 +57,7 @@ fn listed(words: &str) -> Result<Vec<Operation>, CallsError> {
     words.split(',').map(operation).collect()
 }
 
-fn number(word: OsString) -> Result<usize, CallsError> {
+fn number<N: FromStr>(word: OsString) -> Result<N, CallsError> {
     let word = text(word)?;
     word.parse().map_err(|_| wrong(format!("`{word}` is no number")))
 }

@@ -12,40 +12,56 @@ use std::net::{SocketAddr, TcpStream};
 /// After so many we wait until the partner has taken them all: its queue has room for 128.
 const TOGETHER: u64 = 64;
 
+/// Who takes the connections is there during a batch only: others listen on the same port.
 pub(crate) struct Connect {
-    address: SocketAddr,
-    partner: Partner,
+    core: usize,
+    port: u16,
+    taker: Option<(SocketAddr, Partner)>,
 }
 
 impl Connect {
-    pub(crate) fn new(core: usize) -> Done<Self> {
-        let (listener, address) = listener()?;
-        let partner = Partner::start(core, move || while listener.accept().is_ok() {})?;
-        Ok(Self { address, partner })
-    }
-
-    fn once(&self) -> Done<TcpStream> {
-        let stream = TcpStream::connect(self.address).map_err(Failure::io("connect"))?;
-        let at_once = libc::linger { l_onoff: 1, l_linger: 0 };
-        setsockopt(&stream, sockopt::Linger, &at_once).map_err(Failure::of("setsockopt"))?;
-        Ok(stream)
+    pub(crate) const fn new(core: usize, port: u16) -> Self {
+        Self { core, port, taker: None }
     }
 }
 
-impl Station for Connect {
-    fn run(&mut self, count: u64) -> Done {
-        for number in 1..=count {
-            let mut stream = self.once()?;
-            if number % TOGETHER == 0 || number == count {
-                // It takes them in order and closes each. An end is an end, even one by a reset.
-                let _ = stream.read(&mut [0]);
-            }
+fn once(address: SocketAddr) -> Done<TcpStream> {
+    let stream = TcpStream::connect(address).map_err(Failure::io("connect"))?;
+    let at_once = libc::linger { l_onoff: 1, l_linger: 0 };
+    setsockopt(&stream, sockopt::Linger, &at_once).map_err(Failure::of("setsockopt"))?;
+    Ok(stream)
+}
+
+fn make(address: SocketAddr, count: u64) -> Done {
+    for number in 1..=count {
+        let mut stream = once(address)?;
+        if number % TOGETHER == 0 || number == count {
+            // It takes them in order and closes each. An end is an end, even one by a reset.
+            let _ = stream.read(&mut [0]);
         }
+    }
+    Ok(())
+}
+
+impl Station for Connect {
+    fn before(&mut self, _count: u64) -> Done {
+        let (listener, address) = listener(self.port)?;
+        let partner = Partner::start(self.core, move || while listener.accept().is_ok() {})?;
+        self.taker = Some((address, partner));
+        Ok(())
+    }
+
+    fn run(&mut self, count: u64) -> Done {
+        self.taker.as_ref().map_or(Ok(()), |(address, _)| make(*address, count))
+    }
+
+    fn after(&mut self) -> Done {
+        self.taker = None;
         Ok(())
     }
 
     fn partner(&self) -> Option<&Partner> {
-        Some(&self.partner)
+        self.taker.as_ref().map(|(_, partner)| partner)
     }
 }
 
@@ -57,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_batch_ends_when_every_connection_was_taken() {
-        let (listener, address) = listener().unwrap();
+        let (listener, address) = listener(0).unwrap();
         let taken = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&taken);
         // It takes them until the process of the tests ends.
@@ -66,8 +82,7 @@ mod tests {
                 count.fetch_add(1, Ordering::SeqCst);
             }
         });
-        let mut connect = Connect { address, partner: Partner::start(0, || ()).unwrap() };
-        connect.run(300).unwrap();
+        make(address, 300).unwrap();
         // One is counted just after it was closed.
         let counted = || taken.load(Ordering::SeqCst);
         assert!(

@@ -3,7 +3,7 @@
 //! Measuring side, hot on both ends.
 
 use crate::failure::{Done, Failure};
-use crate::partner::{Partner, datagrams, listener};
+use crate::partner::{Partner, accepted, datagrams, listener};
 use crate::station::{Station, all};
 use nix::fcntl::OFlag;
 use nix::unistd::{pipe2, read, write};
@@ -47,17 +47,20 @@ impl Echo {
         Self::over(ours.into(), partner)
     }
 
-    pub(crate) fn tcp(core: usize) -> Done<Self> {
-        let (listener, address) = listener()?;
+    pub(crate) fn tcp(core: usize, port: u16) -> Done<Self> {
+        let (listener, address) = listener(port)?;
         let partner = Partner::start(core, move || {
-            if let Ok((stream, _)) = listener.accept() {
+            if let Some(stream) = accepted(listener) {
                 let _ = stream.set_nodelay(true); // a byte at a time is never delayed anyhow
                 answer(&stream, &stream);
             }
         })?;
         let ours = TcpStream::connect(address).map_err(Failure::io("connect"))?;
         ours.set_nodelay(true).map_err(Failure::io("setsockopt"))?;
-        Self::over(ours.into(), partner)
+        let mut echo = Self::over(ours.into(), partner)?;
+        // Once it has answered, others can listen on the port.
+        echo.run(1)?;
+        Ok(echo)
     }
 
     fn over(socket: OwnedFd, partner: Partner) -> Done<Self> {
@@ -107,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_partner_that_is_gone_is_noticed() {
-        for mut echo in [Echo::pipes(0).unwrap(), Echo::unix(0).unwrap(), Echo::tcp(0).unwrap()] {
+        for mut echo in [Echo::pipes(0).unwrap(), Echo::unix(0).unwrap(), Echo::tcp(0, 0).unwrap()] {
             echo.run(3).unwrap();
             echo.partner = Partner::start(0, || ()).unwrap();
             let failure = echo.run(3).unwrap_err();

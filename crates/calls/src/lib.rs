@@ -39,7 +39,7 @@ pub const WORD: &str = "calls";
 pub enum CallsError {
     /// A flag that there is not, or its value.
     #[error(
-        "{0}; usage: bakeoff calls --dir DIR [--depth N] [--program FILE] [--peers same|other] \
+        "{0}; usage: bakeoff calls --dir DIR [--depth N] [--program FILE] [--port N] [--peers same|other] \
          [--clock monotonic|tsc] [--alone [--operations A,B] [--batches N]]"
     )]
     Arguments(String),

@@ -8,7 +8,7 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, getppid};
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 /// Who waits longer for an answer on the loopback device waits for nobody.
@@ -47,20 +47,24 @@ impl Drop for Partner {
     }
 }
 
-/// A listener on the loopback device, and its address.
-pub(crate) fn listener() -> Done<(TcpListener, SocketAddr)> {
-    let listener = TcpListener::bind(LOOPBACK).map_err(Failure::io("a TCP socket that listens"))?;
+/// A listener on this port of the loopback device (0: any), and its address.
+pub(crate) fn listener(port: u16) -> Done<(TcpListener, SocketAddr)> {
+    let listener =
+        TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(Failure::io("a TCP socket that listens"))?;
     let address = listener.local_addr().map_err(Failure::io("getsockname"))?;
     Ok((listener, address))
 }
 
+/// The first connection; nobody can listen on the same port before.
+pub(crate) fn accepted(listener: TcpListener) -> Option<TcpStream> {
+    listener.accept().ok().map(|(stream, _)| stream)
+}
+
 /// Two UDP sockets: the partner's, and one that is connected to it.
 pub(crate) fn datagrams() -> Done<(UdpSocket, UdpSocket)> {
-    let theirs = UdpSocket::bind(LOOPBACK).map_err(Failure::io("a UDP socket"))?;
-    let ours = UdpSocket::bind(LOOPBACK).map_err(Failure::io("a UDP socket"))?;
+    let theirs = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(Failure::io("a UDP socket"))?;
+    let ours = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(Failure::io("a UDP socket"))?;
     let connected = theirs.local_addr().and_then(|address| ours.connect(address));
     connected.and_then(|()| ours.set_read_timeout(Some(PATIENCE))).map_err(Failure::io("connect of UDP"))?;
     Ok((ours, theirs))
 }
-
-const LOOPBACK: (std::net::Ipv4Addr, u16) = (std::net::Ipv4Addr::LOCALHOST, 0);

@@ -136,14 +136,19 @@ fn child(work: impl FnOnce() -> i32) -> Done {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
 
-    /// A program that leaves a line each time it is executed.
+    /// A program that leaves a line each time it is executed. Another process writes it: as long as one that was forked
+    /// beside this test has it open for writing it cannot be executed.
     fn program(dir: &Path, mode: u32) -> PathBuf {
         let program = dir.join("a program");
-        fs::write(&program, format!("#!/bin/sh\necho >> '{}/lines'\n", dir.display())).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(mode)).unwrap();
+        let script = format!("#!/bin/sh\necho >> '{}/lines'\n", dir.display());
+        let write = Command::new("/bin/sh")
+            .args(["-c", "printf %s \"$0\" > \"$1\" && chmod \"$2\" \"$1\"", &script])
+            .arg(&program)
+            .arg(format!("{mode:o}"))
+            .status();
+        assert!(write.unwrap().success());
         program
     }
 

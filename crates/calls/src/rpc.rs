@@ -6,7 +6,7 @@
 mod message;
 
 use crate::failure::{Done, Failure};
-use crate::partner::{PATIENCE, Partner, datagrams, listener};
+use crate::partner::{PATIENCE, Partner, accepted, datagrams, listener};
 use crate::station::Station;
 use message::{CALL_BYTES, MARK_BYTES, REPLY_BYTES};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -53,17 +53,20 @@ pub(crate) struct Tcp {
 }
 
 impl Tcp {
-    pub(crate) fn new(core: usize) -> Done<Self> {
-        let (listener, address) = listener()?;
+    pub(crate) fn new(core: usize, port: u16) -> Done<Self> {
+        let (listener, address) = listener(port)?;
         let partner = Partner::start(core, move || {
-            if let Ok((stream, _)) = listener.accept() {
+            if let Some(stream) = accepted(listener) {
                 let _ = stream.set_nodelay(true); // a reply is one write, and nothing else is under way
                 serve_stream(stream);
             }
         })?;
         let stream = TcpStream::connect(address).map_err(Failure::io("connect"))?;
         stream.set_nodelay(true).map_err(Failure::io("setsockopt"))?;
-        Ok(Self { stream, partner, xid: 0 })
+        let mut made = Self { stream, partner, xid: 0 };
+        // Once it has answered, others can listen on the port.
+        made.run(1)?;
+        Ok(made)
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Place {
     pub depth: usize,
     /// The small program that is executed.
     pub program: PathBuf,
+    /// Where TCP is listened on; 0: anywhere.
+    pub port: u16,
     /// Where the other processes run.
     pub peers: Peers,
 }
@@ -86,6 +88,7 @@ pub(crate) struct Ground {
     /// The deepest directory.
     pub(crate) deep: PathBuf,
     pub(crate) program: PathBuf,
+    pub(crate) port: u16,
     /// The core of partners.
     pub(crate) core: usize,
 }
@@ -98,7 +101,7 @@ impl Ground {
     pub(crate) fn lay(place: &Place, core: usize) -> io::Result<Self> {
         let deep = (1..=place.depth).fold(place.dir.clone(), |dir, level| dir.join(format!("d{level}")));
         fs::create_dir_all(&deep)?;
-        Ok(Self { deep, program: place.program.clone(), core })
+        Ok(Self { deep, program: place.program.clone(), port: place.port, core })
     }
 
     /// Sets an operation up.
@@ -124,10 +127,10 @@ impl Ground {
             Operation::Pipe => Box::new(echo::Echo::pipes(self.core)?),
             Operation::Unix => Box::new(echo::Echo::unix(self.core)?),
             Operation::Udp => Box::new(echo::Echo::udp(self.core)?),
-            Operation::Tcp => Box::new(echo::Echo::tcp(self.core)?),
+            Operation::Tcp => Box::new(echo::Echo::tcp(self.core, self.port)?),
             Operation::RpcUdp => Box::new(rpc::Udp::new(self.core)?),
-            Operation::RpcTcp => Box::new(rpc::Tcp::new(self.core)?),
-            Operation::Connect => Box::new(connect::Connect::new(self.core)?),
+            Operation::RpcTcp => Box::new(rpc::Tcp::new(self.core, self.port)?),
+            Operation::Connect => Box::new(connect::Connect::new(self.core, self.port)),
         })
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run an experiment: a plan file, or a shipped plan by name
+    /// Run an experiment, or several: a plan or suite file, or a shipped one by name
     Run(RunArgs),
     /// Compare two configurations of a server, two running servers or two commands, without writing a plan
     Compare(CompareArgs),
@@ -72,9 +72,9 @@ pub(crate) enum Command {
     Line,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct RunArgs {
-    /// Plan file, or the name of a shipped plan
+    /// Plan or suite file, or the name of a shipped one
     #[arg(value_name = "PLAN", required_unless_present = "resume")]
     pub(crate) plan: Option<String>,
     #[command(flatten)]
@@ -86,6 +86,12 @@ pub(crate) struct RunArgs {
     /// Run the whole of a plan that states a sample, by its `full` values
     #[arg(long, conflicts_with = "resume")]
     pub(crate) full: bool,
+    /// Run what the plan NAME-here measures on this machine itself, in place of NAME
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) here: bool,
+    /// Of a suite only this part; may be given more than once
+    #[arg(long = "part", value_name = "NAME", conflicts_with = "resume")]
+    pub(crate) parts: Vec<String>,
     /// Go on with the run in this results directory
     #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "out", "set", "budget"])]
     pub(crate) resume: Option<PathBuf>,
@@ -196,20 +202,23 @@ pub(crate) struct OutputArgs {
     /// Print the results as JSON on standard output, and nothing else there
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) json: bool,
+    /// It is a part of a suite, which says on standard output what there is to say
+    #[arg(skip)]
+    pub(crate) part: bool,
 }
 
 impl OutputArgs {
     /// Whether words for people go to standard output.
     pub(crate) fn words(&self) -> bool {
-        !self.quiet && !self.json
+        !self.quiet && !self.json && !self.part
     }
 }
 
 /// Values in place of a plan's own.
-#[derive(Args, Debug, Default)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct SetArgs {
     /// Take this value in place of the plan's: tables and key with dots, then a TOML value or a bare string, such as
-    /// experiment.max_rounds=20 or arm.https.tls=false; may be given more than once
+    /// experiment.max_rounds=20 or arm.https.tls=false, of a suite behind the name of a part; may be given more than once
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<Setting>,
     /// Wall time allowed, in place of the plan's
@@ -218,13 +227,23 @@ pub(crate) struct SetArgs {
 }
 
 impl SetArgs {
+    /// These.
+    pub(crate) fn of(set: Vec<Setting>) -> Self {
+        Self { set, budget: None }
+    }
+
+    /// Those that were given as such.
+    pub(crate) fn own(&self) -> &[Setting] {
+        &self.set
+    }
+
     /// In the order in which they count; `--budget` is the last word on the budget.
     pub(crate) fn settings(&self) -> Vec<Setting> {
         self.set.iter().cloned().chain(self.budget.as_deref().map(Setting::budget)).collect()
     }
 }
 
-#[derive(Args, Debug, Default)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct RuleArgs {
     /// End with exit code 5 when this is so: of a change, `cost > 2%`, `cost > 1.5us`, `https: response_p99 > 10%`; of a
     /// figure itself, `response_p99 > 20ms`, `errors > 0`; `verdict = costs`. May be given more than once. Figures
@@ -646,7 +665,7 @@ pub(crate) struct CheckArgs {
     pub(crate) set: SetArgs,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct ReportArgs {
     /// Results directory
     #[arg(value_name = "DIR")]

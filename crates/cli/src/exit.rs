@@ -23,6 +23,25 @@ pub(crate) enum Exit {
     Interrupted,
 }
 
+impl Exit {
+    /// Of two that ended the one that says more: what was broken off, then what failed, what was altered, what a rule
+    /// forbids, what is invalid, what a rule leaves open.
+    pub(crate) fn or_worse(self, other: Self) -> Self {
+        const ORDER: [Exit; 8] = [
+            Exit::Verdicts,
+            Exit::NotJudged,
+            Exit::Invalid,
+            Exit::Broken,
+            Exit::Altered,
+            Exit::Usage,
+            Exit::Failed,
+            Exit::Interrupted,
+        ];
+        let place = |exit: Exit| ORDER.iter().position(|one| *one == exit);
+        if place(other) > place(self) { other } else { self }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(match exit {
@@ -42,4 +61,22 @@ impl From<Exit> for ExitCode {
 pub(crate) fn of_clap(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     if error.use_stderr() { Exit::Usage.into() } else { Exit::Verdicts.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Exit;
+
+    #[test]
+    fn what_was_broken_off_says_more_than_a_failure_and_that_more_than_a_rule() {
+        for (one, other, worse) in [
+            (Exit::Verdicts, Exit::NotJudged, Exit::NotJudged),
+            (Exit::Invalid, Exit::NotJudged, Exit::Invalid),
+            (Exit::Invalid, Exit::Broken, Exit::Broken),
+            (Exit::Failed, Exit::Broken, Exit::Failed),
+            (Exit::Interrupted, Exit::Failed, Exit::Interrupted),
+        ] {
+            assert_eq!((one.or_worse(other), other.or_worse(one)), (worse, worse));
+        }
+    }
 }

@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         Err(error) => return exit::of_clap(&error),
     };
     let result = match cli.command {
-        Command::Run(args) => commands::run::run(&args),
+        Command::Run(args) => commands::run::run(args),
         Command::Compare(args) => commands::compare::compare(&args),
         Command::Peak(args) => commands::peak::peak(&args),
         Command::Load(args) => commands::load::load(&args),
@@ -72,6 +72,11 @@ impl Failure {
     /// The command line or the plan is wrong.
     pub(crate) fn usage(message: impl ToString) -> Self {
         Self { exit: Exit::Usage, message: message.to_string() }
+    }
+
+    /// The same of a part of a suite.
+    pub(crate) fn of_part(self, suite: &str, part: &str) -> Self {
+        Self { message: format!("{suite}, part {part}: {}", self.message), ..self }
     }
 
     /// Somebody pressed Ctrl-C, and there is nothing to keep.

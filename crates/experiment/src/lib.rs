@@ -17,4 +17,5 @@ pub mod rule;
 pub mod run;
 pub mod shipped;
 pub mod study;
+pub mod suite;
 pub mod verify;

@@ -25,8 +25,12 @@ pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "compile", text: include_str!("../../../plans/compile.toml") },
     ShippedPlan { name: "enforcer", text: include_str!("../../../plans/enforcer.toml") },
     ShippedPlan { name: "enforcer-cpu", text: include_str!("../../../plans/enforcer-cpu.toml") },
+    ShippedPlan { name: "calls", text: include_str!("../../../plans/calls.toml") },
     ShippedPlan { name: "files", text: include_str!("../../../plans/files.toml") },
 ];
+
+/// Suites of them, in the same form.
+pub const SUITES: &[ShippedPlan] = &[];
 
 /// The layers that come with bakeoff, in the form of a plan's own.
 pub const LAYERS: &str = include_str!("../../../plans/layers.toml");
@@ -34,6 +38,11 @@ pub const LAYERS: &str = include_str!("../../../plans/layers.toml");
 /// The plan of this name.
 pub fn plan(name: &str) -> Option<ShippedPlan> {
     PLANS.iter().copied().find(|plan| plan.name == name)
+}
+
+/// The suite of this name.
+pub fn suite(name: &str) -> Option<ShippedPlan> {
+    SUITES.iter().copied().find(|suite| suite.name == name)
 }
 
 /// The bundled log of this name.

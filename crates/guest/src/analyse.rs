@@ -185,7 +185,7 @@ fn planted(stored: &Stored) -> Vec<Planted> {
             let said: Vec<&str> = record.facts(what).collect();
             if !said.is_empty() {
                 let refused = said.iter().filter(|said| **said == status).count();
-                let logged = record.facts("refused").next().and_then(|count| count.parse().ok());
+                let logged = record.facts(&format!("logged-{what}")).next().and_then(|count| count.parse().ok());
                 all.push(Planted { mode, what: what.to_owned(), asked: said.len(), refused, logged });
             }
         }
@@ -210,7 +210,7 @@ mod tests {
         BootRecord {
             boot: Boot { mode, mitigations: false, perturbation, repeat },
             rows: rows.iter().map(row).collect(),
-            facts: vec![fact("secret", "403"), fact("secret", "200"), fact("refused", "1")],
+            facts: vec![fact("secret", "403"), fact("secret", "200"), fact("logged-secret", "1")],
             elapsed_ns: 1,
             cpu_ns: 2,
         }

@@ -178,6 +178,6 @@ pub struct Planted {
     pub asked: usize,
     /// How many of them the server refused: 403 for the file, 502 for the port.
     pub refused: usize,
-    /// Refusals of its domain that the kernel has logged, all that was planted together.
+    /// Refusals of it that the kernel has logged.
     pub logged: Option<u64>,
 }

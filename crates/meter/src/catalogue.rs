@@ -113,8 +113,8 @@ pub const HIT_RATIO: &str = "hit_ratio";
 /// The primary figure where no CPU can be read.
 pub const RESPONSE_P50: &str = "response_p50";
 
-/// What the `files` workload calls the figures that are requests elsewhere.
-const NOUNS_OF_FILES: &[(&str, &str)] = &[
+/// What workloads of operations call the figures that are requests elsewhere.
+const NOUNS_OF_OPERATIONS: &[(&str, &str)] = &[
     (SUBJECT_CPU, "CPU per operation"),
     (PATH_CPU, "CPU per operation of the whole path"),
     ("replies_per_second", "operations per second"),
@@ -125,6 +125,11 @@ const NOUNS_OF_FILES: &[(&str, &str)] = &[
     ("errors", "failed operations"),
     ("context_switches_per_request", "context switches per operation"),
 ];
+
+/// Whether a workload of this kind makes operations, and not requests.
+pub fn makes_operations(workload: &str) -> bool {
+    matches!(workload, "files" | "calls")
+}
 
 /// Figures of a slice as a whole: they grow with its requests.
 const OF_WHOLE_SLICES: [&str; 9] = [
@@ -157,7 +162,8 @@ impl Meter {
 
     /// The noun for a workload of this kind.
     pub fn noun_in(&self, workload: &str) -> &'static str {
-        let own = NOUNS_OF_FILES.iter().find(|(name, _)| workload == "files" && *name == self.name);
+        let own =
+            NOUNS_OF_OPERATIONS.iter().find(|(name, _)| makes_operations(workload) && *name == self.name);
         own.map_or(self.noun, |(_, noun)| noun)
     }
 }
@@ -200,7 +206,7 @@ mod tests {
             assert_eq!(CATALOGUE.iter().filter(|other| other.name == meter.name).count(), 1);
             assert_eq!(find(meter.name).unwrap().help, meter.help);
         }
-        for (name, noun) in NOUNS_OF_FILES {
+        for (name, noun) in NOUNS_OF_OPERATIONS {
             assert_eq!(find(name).unwrap().noun_in("files"), *noun);
             assert_eq!(find(name).unwrap().noun_in("get"), find(name).unwrap().noun);
         }

@@ -81,7 +81,7 @@ pub struct Counters {
     /// Planted violations, where the plan has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub violations: Option<ViolationCounts>,
-    /// `files` workload: what each kind of operation came to, by its label such as `read 1 B`.
+    /// `files` and `calls` workloads: what each kind of operation came to, by its label such as `read 1 B`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub operations: BTreeMap<String, OperationCounts>,
     /// What a link with a rate did, where the plan has one.
@@ -136,7 +136,7 @@ impl HitCounts {
     }
 }
 
-/// One kind of file operation in one slice.
+/// One kind of operation in one slice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationCounts {
     /// Operations tried.
@@ -147,9 +147,10 @@ pub struct OperationCounts {
     pub bytes: u64,
     /// Time spent in operations, from the first system call of each to its last.
     pub elapsed_ns: u64,
-    /// CPU of the thread that made them and of the layer's processes meanwhile.
+    /// CPU of the thread that made them and of the layer's processes meanwhile; in `calls` workloads of the process that
+    /// made them, its children and its partner.
     pub cpu_ns: Option<u64>,
-    /// Histogram of the good ones' times, stored as those of [`crate::EncodedTimes`].
+    /// Histogram of the good ones' times, empty where only a batch of them was timed; stored as those of [`crate::EncodedTimes`].
     pub times: String,
 }
 

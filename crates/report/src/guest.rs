@@ -97,7 +97,7 @@ fn planted(planted: &Planted) -> String {
     let what = if planted.what == "port" { "a forbidden port" } else { "a forbidden file" };
     let logged = match planted.logged {
         Some(logged) if planted.mode != Mode::Off => {
-            format!("; its kernel logged {logged} refusals of the web server")
+            format!("; its kernel logged {logged} refusals")
         }
         _ => String::new(),
     };

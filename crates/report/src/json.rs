@@ -14,12 +14,18 @@ pub fn between_json(between: &Between) -> String {
     pretty(between)
 }
 
+/// The same of two suites: each part's by its name.
+pub fn between_suites_json(parts: &[(String, Between)]) -> String {
+    let parts = parts.iter().map(|(part, between)| serde_json::json!({ "part": part, "between": between }));
+    pretty(&serde_json::json!({ "schema": "bakeoff-compare-suites/1", "parts": parts.collect::<Vec<_>>() }))
+}
+
 /// The JSON schema of `results.json`.
 pub fn results_schema() -> String {
     pretty(&schemars::schema_for!(Results))
 }
 
-fn pretty<T: serde::Serialize>(value: &T) -> String {
+pub(crate) fn pretty<T: serde::Serialize>(value: &T) -> String {
     let mut text = serde_json::to_string_pretty(value)
         .expect("writing into memory cannot fail, and all keys are strings or integers");
     text.push('\n');

@@ -26,19 +26,24 @@ mod populations;
 mod reading;
 mod sections;
 mod slices;
+mod suite;
 mod text;
 mod together;
 #[cfg(feature = "parquet")]
 mod transactions;
 mod words;
 
-pub use html::{caches_html, guest_html, html};
-pub use json::{between_json, json, results_schema};
+pub use html::{caches_html, guest_html, html, suite_html};
+pub use json::{between_json, between_suites_json, json, results_schema};
 pub use peak::trials_csv;
 pub use slices::csv;
 #[cfg(feature = "parquet")]
 pub use slices::parquet;
-pub use text::{between, caches_text, conformance_text, doctor, guest_text, studies, study, text};
+pub use suite::{Found, PartBundle, SUITE_SCHEMA, SuiteBundle, suite_json};
+pub use text::{
+    between, between_suites, caches_text, conformance_text, doctor, guest_text, studies, study, suite_text,
+    text,
+};
 #[cfg(feature = "parquet")]
 pub use transactions::transactions_parquet;
 

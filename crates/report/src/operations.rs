@@ -1,4 +1,4 @@
-//! The kinds of file operations, one by one: time and CPU of each arm, and what it costs more.
+//! The kinds of operations, one by one: time and CPU of each arm, and what it costs more.
 //!
 //! Cold, pure: parts of the report like those of `sections`.
 
@@ -7,13 +7,23 @@ use crate::reading::Reading;
 use crate::sections::{Section, Table, rows_of};
 use bakeoff_experiment::results::OperationResult;
 
+/// Columns of the quantiles.
+const QUANTILES: [&str; 2] = ["p50", "p99"];
+
 /// Time of an operation; `None` in other workloads.
 pub(crate) fn times(reading: &Reading<'_>) -> Option<Section> {
-    let head = vec!["operation", "arm", "mean", "p50", "p99", "change", "interval"];
-    let note = "Each kind as if it had been measured alone: means over a slice, medians of those over rounds; \
-                quantiles of all operations. A change of twice as much or more is a factor. \
-                Exploratory, as all that the verdict does not stand on.";
-    section(reading, "Time per operation, kind by kind", note, "operation_time", head)
+    // Where a batch is timed as a whole there are no quantiles.
+    let all = reading.bundle.results.operations.iter().flat_map(|kind| kind.arms.values());
+    let (more, said) = match all.map(|arm| arm.time_ns.count).max() {
+        None | Some(0) => (&[][..], ""),
+        Some(_) => (QUANTILES.as_slice(), "; quantiles of all operations"),
+    };
+    let head = [&["operation", "arm", "mean"], more, &["change", "interval"]].concat();
+    let note = format!(
+        "Each kind as if it had been measured alone: means over a slice, medians of those over rounds{said}. \
+         A change of twice as much or more is a factor. Exploratory, as all that the verdict does not stand on."
+    );
+    section(reading, "Time per operation, kind by kind", &note, "operation_time", head)
 }
 
 /// CPU of an operation.
@@ -30,8 +40,9 @@ fn section(
     head: Vec<&'static str>,
 ) -> Option<Section> {
     let all = &reading.bundle.results.operations;
+    let quantiles = head.contains(&QUANTILES[0]);
     let rows_of_kind =
-        |kind: &OperationResult| rows_of(reading, &kind.operation, |arm| cells(kind, arm, meter));
+        |kind: &OperationResult| rows_of(reading, &kind.operation, |arm| cells(kind, arm, meter, quantiles));
     let rows: Vec<Vec<String>> = all.iter().flat_map(rows_of_kind).collect();
     let figures = head.len() - 1;
     let table = Table { head, rows, figures };
@@ -43,13 +54,16 @@ fn section(
     })
 }
 
-fn cells(kind: &OperationResult, arm: &str, meter: &str) -> Option<Vec<String>> {
+fn cells(kind: &OperationResult, arm: &str, meter: &str, quantiles: bool) -> Option<Vec<String>> {
     let of_arm = kind.arms.get(arm)?;
     let times = &of_arm.time_ns;
-    let mut cells = vec![figures::value("ns", *of_arm.meters.get(meter)?)];
-    if meter == "operation_time" {
-        cells.extend([times.p50, times.p99].map(|ns| figures::time_of(times.count, ns)));
+    let quantiles = quantiles.then_some([times.p50, times.p99]).into_iter().flatten();
+    if let Some(word) = &of_arm.refused {
+        let nothing = quantiles.map(|_| String::new()).chain([String::new(), String::new()]);
+        return Some([format!("refused: {word}")].into_iter().chain(nothing).collect());
     }
+    let mut cells = vec![figures::value("ns", *of_arm.meters.get(meter)?)];
+    cells.extend(quantiles.map(|ns| figures::time_of(times.count, ns)));
     cells.extend(Change::cells(&kind.comparisons, arm, meter));
     Some(cells)
 }

@@ -102,7 +102,7 @@ impl<'b> Reading<'b> {
 
     /// What is counted.
     pub(crate) fn requests(&self) -> &'static str {
-        if self.kind() == "files" { "operations" } else { "requests" }
+        if catalogue::makes_operations(self.kind()) { "operations" } else { "requests" }
     }
 
     /// A meter's name in a sentence.

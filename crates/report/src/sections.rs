@@ -111,7 +111,9 @@ fn strata(reading: &Reading<'_>) -> Option<Section> {
 fn bake_off(reading: &Reading<'_>) -> Option<Section> {
     let results = &reading.bundle.results;
     let mut names: Vec<&str> = reading.arms().filter(|arm| !reading.is_twin(arm)).collect();
-    if names.len() < MANY || matches!(reading.kind(), "command" | "files") {
+    if names.len() < MANY
+        || (reading.kind() == "command" || bakeoff_meter::catalogue::makes_operations(reading.kind()))
+    {
         return None;
     }
     let primary = reading.primary_meter();

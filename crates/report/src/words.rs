@@ -9,7 +9,7 @@ use bakeoff_stats::Verdict;
 pub(crate) fn title(reading: &Reading<'_>) -> String {
     let arms: Vec<&str> = reading.compared().collect();
     match arms.as_slice() {
-        [] => "Nothing was compared".to_owned(),
+        [] => format!("{} by itself", reading.baselines()),
         [one] => format!("What does {one} cost?"),
         [a, b] => format!("What do {a} and {b} cost?"),
         [a, b, c] => format!("What do {a}, {b} and {c} cost?"),
@@ -101,8 +101,8 @@ pub(crate) fn slice(results: &Results) -> String {
 /// there is no shorter one.
 pub(crate) fn short<'m>(kind: &str, meter: &'m str) -> &'m str {
     match meter {
-        "subject_cpu_per_request" if kind == "files" => "CPU/operation",
-        "errors" if kind == "files" => "failed operations",
+        "subject_cpu_per_request" if bakeoff_meter::catalogue::makes_operations(kind) => "CPU/operation",
+        "errors" if bakeoff_meter::catalogue::makes_operations(kind) => "failed operations",
         "operation_time" => "time/operation",
         "subject_cpu_per_request" => "CPU/request",
         "path_cpu_per_request" => "path CPU/request",

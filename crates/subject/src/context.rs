@@ -6,6 +6,7 @@ use crate::cpu::CpuChoice;
 use crate::limits::Limits;
 use crate::stack::LayerSpec;
 use crate::wrap::WrapSpec;
+use crate::written::Written;
 use bakeoff_sys::namespace::Namespace;
 use bakeoff_units::Nanos;
 use std::collections::BTreeMap;
@@ -33,6 +34,8 @@ pub struct Context<'a> {
     pub layers: Vec<LayerSpec>,
     /// Words put before the server's own, the outermost first.
     pub wraps: Vec<WrapSpec>,
+    /// Files that lie in the private directory before anything is started there.
+    pub files: Vec<Written>,
     /// Needed for TLS.
     pub certificate: Option<Certificate>,
     /// Cores for the subject and its children; empty: wherever bakeoff may run.
@@ -98,6 +101,7 @@ impl<'a> Context<'a> {
             reference: root.to_owned(),
             layers: Vec::new(),
             wraps: Vec::new(),
+            files: Vec::new(),
             certificate: None,
             cpus: Vec::new(),
             catalogue: None,

@@ -7,7 +7,7 @@
 //!
 //! A [`ProxySpec`] is a cache in front of an origin; [`read_store`] tells how full it is.
 //! `start` turns a [`Spec`] into a [`Running`] subject, `run_command` runs a workload's command to
-//! its end, a stack of [`LayerSpec`]s stands under a server, a [`Layer`] keeps what commands leave
+//! its end, a [`Dialogue`] with one that stays, a stack of [`LayerSpec`]s stands under a server, a [`Layer`] keeps what commands leave
 //! running, [`prove`] asks a command whether a layer is on. All put a guardian process (`guardian`)
 //! above what they start, so that nothing outlives bakeoff.
 
@@ -22,6 +22,7 @@ mod command;
 mod config;
 mod context;
 mod cpu;
+mod dialogue;
 mod error;
 mod front;
 pub mod guardian;
@@ -46,6 +47,7 @@ mod url;
 mod user;
 mod words;
 mod wrap;
+mod written;
 
 pub use again::{Killed, Starting};
 pub use certificate::{Certificate, NAMES as CERTIFICATE_NAMES};
@@ -54,11 +56,13 @@ pub use chain::{Chain, start_chain};
 pub use config::{ConfigError, Substitutions};
 pub use context::{Context, Network};
 pub use cpu::{CpuChoice, CpuMissing, CpuReading, CpuSource};
+pub use dialogue::{Dialogue, Heard};
 pub use error::{LastWords, SubjectError};
 pub use front::{FrontKind, FrontSpec};
 pub use layer::{Errand, Layer};
 pub use layered::Layered;
 pub use limits::Limits;
+pub use port::{Held as HeldPort, hold_free as hold_free_port};
 pub use product::{
     Product, ProxyMode, ProxyRefusal, ProxySpec, StoreError, StoreReading, StoresIn, store as read_store,
 };
@@ -70,3 +74,4 @@ pub use spec::Spec;
 pub use stack::{LayerSpec, build as build_layers};
 pub use start::start;
 pub use wrap::{WrapSpec, prove_wraps, wrapped};
+pub use written::Written;

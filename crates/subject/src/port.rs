@@ -17,6 +17,23 @@ pub(crate) fn free(host: Ipv4Addr) -> io::Result<u16> {
     Ok(TcpListener::bind((host, 0))?.local_addr()?.port())
 }
 
+/// A port of the loopback device that is kept for somebody until this is dropped.
+#[derive(Debug)]
+pub struct Held {
+    /// Its number.
+    pub port: u16,
+    _held: OwnedFd,
+}
+
+/// A free one, kept.
+///
+/// # Errors
+/// There is none.
+pub fn hold_free() -> io::Result<Held> {
+    let port = free(Ipv4Addr::LOCALHOST)?;
+    Ok(Held { port, _held: hold(Ipv4Addr::LOCALHOST, port)? })
+}
+
 /// Keeps a port from being given to somebody's connection while its server is away, until this is dropped: a
 /// socket that has the port and does not listen. Who connects is refused, and a server that says
 /// `SO_REUSEADDR`, as all do that are ever started again, can listen beside it.

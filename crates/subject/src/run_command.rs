@@ -163,6 +163,11 @@ pub(crate) fn guard_in(job: &Job<'_>, ceiling: Ceiling) -> Result<Guardian, Subj
     launch(job, Plan { ceiling, own_mounts: true, ..plan(None, job)? })
 }
 
+/// Starts it under a guardian of its own, to be spoken to.
+pub(crate) fn guard_speaking(job: &Job<'_>) -> Result<Guardian, SubjectError> {
+    launch(job, Plan { speaks: true, ..plan(None, job)? })
+}
+
 /// Starts it under a guardian that there is.
 pub(crate) fn guard_with(job: &Job<'_>, guardian: &mut Guardian) -> Result<(), SubjectError> {
     guardian.launch_next(plan(None, job)?).map_err(|error| launch_error(job, error))
@@ -189,6 +194,7 @@ fn plan(user: Option<User>, job: &Job<'_>) -> Result<Plan, SubjectError> {
         cpu: job.cpu_source,
         ceiling: Ceiling::default(),
         own_mounts: false,
+        speaks: false,
         grace_ms: job.grace.get() / 1_000_000,
         litter: Litter::default(),
     })
@@ -207,6 +213,6 @@ fn launch_error(job: &Job<'_>, error: LaunchError) -> SubjectError {
     }
 }
 
-fn guardian_error(job: &Job<'_>, source: std::io::Error) -> SubjectError {
+pub(crate) fn guardian_error(job: &Job<'_>, source: std::io::Error) -> SubjectError {
     SubjectError::Guardian { arm: job.arm.clone(), source, log: job.dir.join("guardian.log") }
 }

@@ -175,6 +175,8 @@ fn place<'a>(context: &'a Context<'a>) -> Result<Place<'a>, SubjectError> {
     let dir_error =
         |path: &Path, source| SubjectError::Dir { arm: context.arm.clone(), path: path.to_owned(), source };
     let dir = private_dir(&context.base, &context.arm).map_err(|error| dir_error(&context.base, error))?;
+    let put = context.files.iter().try_for_each(|file| file.put(&dir));
+    put.map_err(|error| dir_error(&dir, error))?;
     let host = context.host();
     let free = || port::free(host).map_err(|error| dir_error(Path::new(&host.to_string()), error));
     let port = context.port.map_or_else(free, Ok)?;
@@ -236,6 +238,7 @@ fn plan(
         cpu: context.cpu_source,
         ceiling,
         own_mounts: false,
+        speaks: false,
         grace_ms: context.grace.get() / 1_000_000,
         litter: recipe.litter.clone(),
     }

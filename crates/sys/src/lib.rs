@@ -5,14 +5,17 @@
 //! what they were doing.
 
 pub mod affinity;
+pub mod audit;
 pub mod counter;
 pub mod cpu_clock;
+pub mod descriptors;
 pub mod disk;
 pub mod driver;
 pub mod epoll;
 pub mod fanotify;
 pub mod file;
 pub mod inode;
+pub mod landlock;
 pub mod lease;
 pub mod lines;
 pub mod mount;

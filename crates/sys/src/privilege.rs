@@ -18,10 +18,14 @@ pub enum Capability {
     Kill = 5,
     /// To make files immutable.
     LinuxImmutable = 9,
+    /// To listen on ports below 1024.
+    NetBindService = 10,
     /// To mount, and much else.
     SysAdmin = 21,
     /// To take leases on files of others.
     Lease = 28,
+    /// To ask for the audit's settings, and to change them.
+    AuditControl = 30,
 }
 
 /// Gives up all capabilities but these, for the calling thread and what it starts from now on; nor can

@@ -2,24 +2,19 @@
 //!
 //! Measured side; making one is cold, what it says runs at every call (calls without a condition on their
 //! arguments are answered from a bitmap of the kernel's, the others by a few steps of classic BPF). Owns the
-//! assembling and applying. Decides nothing: the tables are the callers'.
+//! applying; `program` assembles. Decides nothing: the tables are the callers'.
 //!
-//! What a table does not name fails with EPERM, and the kernel's log names it (`type=1326 ... syscall=N`). It
-//! does not end the process: a layer that is ended protects nothing, and a call that is refused does nothing.
-//! Calls of another architecture, for which the numbers of the table would mean other calls, do end it; no
-//! right program makes one.
+//! There are two kinds. [`Filter::new`] is for a daemon of ours, whose calls are known: what its tables do not name
+//! fails with EPERM. [`Filter::refusing`] is for a program of others: what its tables name fails. Either way the
+//! kernel's log names what was refused (`type=1326 ... syscall=N`). It does not end the process: a layer that is ended
+//! protects nothing, and a call that is refused does nothing. Calls of another architecture, for which the numbers of
+//! the table would mean other calls, do end it; no right program makes one.
+
+mod program;
 
 use libc::{c_long, sock_filter};
+use program::Program;
 use std::io;
-
-/// The kernel's name of this machine's architecture, `linux/audit.h`.
-#[cfg(target_arch = "x86_64")]
-const ARCHITECTURE: u32 = 0xc000_003e;
-#[cfg(target_arch = "aarch64")]
-const ARCHITECTURE: u32 = 0xc000_00b7;
-
-/// Numbers from here on are x32's: the same machine, and calls by other numbers.
-const X32: u32 = 0x4000_0000;
 
 /// What an argument must be. The kernel hands on 64 bits, of which a call may look at 32 only: what it
 /// does not look at may be anything, and must not be compared.
@@ -52,58 +47,65 @@ pub struct Rule {
 
 /// The call is made.
 pub const fn allow(number: c_long) -> Rule {
-    Rule { number, wanted: &[], answer: libc::SECCOMP_RET_ALLOW }
+    Rule { number, wanted: &[], answer: ALLOWED }
 }
 
 /// The call is made if all these arguments are as they must be.
 pub const fn allow_if(number: c_long, wanted: &'static [Argument]) -> Rule {
-    Rule { number, wanted, answer: libc::SECCOMP_RET_ALLOW }
+    Rule { number, wanted, answer: ALLOWED }
 }
 
 /// The call fails as on a kernel that does not know it (ENOSYS), so that the C library takes an older one,
 /// whose arguments a filter can see.
 pub const fn unknown(number: c_long) -> Rule {
-    Rule { number, wanted: &[], answer: libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32 }
+    Rule { number, wanted: &[], answer: UNKNOWN }
 }
+
+/// The call fails with EPERM.
+pub const fn refuse(number: c_long) -> Rule {
+    refuse_if(number, &[])
+}
+
+/// The call fails with EPERM if all these arguments are as they are here.
+pub const fn refuse_if(number: c_long, wanted: &'static [Argument]) -> Rule {
+    Rule { number, wanted, answer: REFUSED }
+}
+
+const ALLOWED: u32 = libc::SECCOMP_RET_ALLOW;
+const REFUSED: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+const UNKNOWN: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
 
 /// A filter: two programs, of which the sterner answer counts.
 #[derive(Clone, Debug)]
 pub struct Filter {
     /// Answers what is [`unknown`], and is not logged: that is asked for whenever a thread is started.
     absent: Vec<sock_filter>,
-    allowed: Vec<sock_filter>,
-}
-
-/// Operations of classic BPF: load a word of the call, mask it, compare it, answer.
-const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-const AND: u16 = (libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) as u16;
-const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-const IF_AT_LEAST: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
-const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-
-/// Where the words of `struct seccomp_data` lie.
-const NUMBER_AT: u32 = 0;
-const ARCHITECTURE_AT: u32 = 4;
-const ARGUMENTS_AT: u32 = 16;
-
-const fn step(code: u16, k: u32) -> sock_filter {
-    sock_filter { code, jt: 0, jf: 0, k }
-}
-
-/// Goes on when it holds; skips `otherwise` steps when not.
-const fn unless(code: u16, k: u32, otherwise: u8) -> sock_filter {
-    sock_filter { code, jt: 0, jf: otherwise, k }
+    judged: Vec<sock_filter>,
 }
 
 impl Filter {
-    /// Allows what these tables say and refuses everything else. What is asked for often should come first.
+    /// Allows what these tables say and refuses everything else.
     pub fn new(tables: &[&[Rule]]) -> Self {
         let rules = || tables.iter().copied().flatten().copied();
-        let absent = rules().filter(|rule| rule.answer != libc::SECCOMP_RET_ALLOW);
-        let allowed = rules().map(|rule| Rule { answer: libc::SECCOMP_RET_ALLOW, ..rule });
+        let absent = rules().filter(|rule| rule.answer == UNKNOWN);
+        let judged = rules().map(|rule| Rule { answer: ALLOWED, ..rule });
         Self {
-            absent: assemble(absent, libc::SECCOMP_RET_ALLOW),
-            allowed: assemble(allowed, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+            absent: Program { otherwise: ALLOWED, strange: ALLOWED, newest: None }.assemble(absent),
+            judged: Program { otherwise: REFUSED, strange: REFUSED, newest: None }.assemble(judged),
+        }
+    }
+
+    /// Refuses what these tables say and allows everything else, of the calls up to the number `newest`: what later
+    /// kernels have besides is [`unknown`], as nobody could judge it. Of several rules for one call the first that
+    /// fits answers, so that what is allowed of it stands before what is refused.
+    pub fn refusing(newest: c_long, tables: &[&[Rule]]) -> Self {
+        let rules = || tables.iter().copied().flatten().copied();
+        let (absent, judged) = (|rule: &Rule| rule.answer == UNKNOWN, |rule: &Rule| rule.answer != UNKNOWN);
+        let newest = u32::try_from(newest).ok();
+        Self {
+            absent: Program { otherwise: ALLOWED, strange: ALLOWED, newest }.assemble(rules().filter(absent)),
+            judged: Program { otherwise: ALLOWED, strange: REFUSED, newest: None }
+                .assemble(rules().filter(judged)),
         }
     }
 
@@ -130,7 +132,7 @@ impl Filter {
             return Err(io::Error::last_os_error());
         }
         load(&self.absent, flags)?;
-        load(&self.allowed, flags | libc::SECCOMP_FILTER_FLAG_LOG)
+        load(&self.judged, flags | libc::SECCOMP_FILTER_FLAG_LOG)
     }
 }
 
@@ -148,64 +150,16 @@ fn load(steps: &[sock_filter], flags: libc::c_ulong) -> io::Result<()> {
     }
 }
 
-fn assemble(rules: impl Iterator<Item = Rule>, otherwise: u32) -> Vec<sock_filter> {
-    let otherwise = step(RETURN, otherwise);
-    let mut steps = vec![
-        step(LOAD, ARCHITECTURE_AT),
-        sock_filter { code: IF_EQUAL, jt: 1, jf: 0, k: ARCHITECTURE },
-        step(RETURN, libc::SECCOMP_RET_KILL_PROCESS),
-        step(LOAD, NUMBER_AT),
-    ];
-    if cfg!(target_arch = "x86_64") {
-        steps.extend([unless(IF_AT_LEAST, X32, 1), otherwise]);
-    }
-    rules.for_each(|rule| steps.extend(rule.steps()));
-    steps.push(otherwise);
-    steps
-}
-
-impl Rule {
-    /// Answers if the call is this one and its arguments fit; else falls through to the next rule, with the
-    /// number loaded as it was found.
-    fn steps(&self) -> Vec<sock_filter> {
-        let checks: Vec<_> = self.wanted.iter().flat_map(Argument::halves).collect();
-        let answer = step(RETURN, self.answer);
-        if checks.is_empty() {
-            return vec![unless(IF_EQUAL, self.number as u32, 1), answer];
-        }
-        // Number; three steps a check; the answer; the number again.
-        let mut left = 3 * checks.len() as u8 + 2;
-        let mut steps = vec![unless(IF_EQUAL, self.number as u32, left)];
-        for (at, mask, value) in checks {
-            left -= 3;
-            // To the last step, over the checks that are left and the answer.
-            steps.extend([step(LOAD, at), step(AND, mask), unless(IF_EQUAL, value, left - 1)]);
-        }
-        steps.extend([answer, step(LOAD, NUMBER_AT)]);
-        steps
-    }
-}
-
-impl Argument {
-    /// Its halves that matter: where, under which mask, what. Both architectures have the lower half first.
-    fn halves(&self) -> impl Iterator<Item = (u32, u32, u32)> + use<> {
-        let Self { index, mask, value } = *self;
-        let value = value & mask;
-        let at = ARGUMENTS_AT + 8 * u32::from(index);
-        let both = [(at, mask as u32, value as u32), (at + 4, (mask >> 32) as u32, (value >> 32) as u32)];
-        both.into_iter().filter(|(_, mask, _)| *mask != 0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::program::{AND, ARCHITECTURE, IF_AT_LEAST, IF_EQUAL, LOAD, RETURN, SKIP, X32};
     use super::*;
 
     /// What the kernel would answer: the sterner of both.
     fn answer(filter: &Filter, architecture: u32, number: u32, arguments: [u64; 6]) -> u32 {
         let run = |steps| run(steps, architecture, number, arguments);
         match run(&filter.absent) {
-            ALLOWED => run(&filter.allowed),
+            ALLOWED => run(&filter.judged),
             other => other,
         }
     }
@@ -223,14 +177,12 @@ mod tests {
                 AND => found &= k,
                 IF_EQUAL => at += usize::from(if found == k { jt } else { jf }),
                 IF_AT_LEAST => at += usize::from(if found >= k { jt } else { jf }),
+                SKIP => at += k as usize,
                 RETURN => return k,
                 _ => panic!("operation {code}"),
             }
         }
     }
-
-    const ALLOWED: u32 = libc::SECCOMP_RET_ALLOW;
-    const REFUSED: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
 
     fn filter() -> Filter {
         const TABLE: [Rule; 6] = [
@@ -281,6 +233,34 @@ mod tests {
         }
         let x32 = answer(&filter, ARCHITECTURE, X32 | libc::SYS_read as u32, [0; 6]);
         assert_eq!(x32, REFUSED);
+    }
+
+    #[test]
+    fn what_is_refused_is_found_among_many_and_nothing_else_is() {
+        // Every third number, one of them in one way only, one in all ways but one.
+        let mut rules: Vec<Rule> = (0..400).map(|number| refuse(3 * number)).collect();
+        const ONE_WAY: &[Argument] = &[Argument::int(1, 0x240, 0x200), Argument::long(2, 1, 1)];
+        const BUT_ONE: &[Argument] = &[Argument::int(0, u32::MAX, 1)];
+        (rules[7], rules[9]) = (refuse_if(21, ONE_WAY), allow_if(27, BUT_ONE));
+        rules.extend([refuse(27), unknown(28)]);
+        let filter = Filter::refusing(1300, &[&rules]);
+        let of = |number, arguments| answer(&filter, ARCHITECTURE, number, arguments);
+        for number in 0..1300 {
+            let wanted = match number {
+                21 => ALLOWED,
+                28 => UNKNOWN,
+                number if number < 1200 && number % 3 == 0 => REFUSED,
+                _ => ALLOWED,
+            };
+            assert_eq!(of(number, [0; 6]), wanted, "{number}");
+        }
+        assert_eq!([of(1300, [0; 6]), of(1301, [0; 6]), of(X32 - 1, [0; 6])], [ALLOWED, UNKNOWN, UNKNOWN]);
+        assert_eq!(answer(&filter, ARCHITECTURE, X32 | 1, [0; 6]), REFUSED);
+        assert_eq!(answer(&filter, 0x4000_0003, 1, [0; 6]), libc::SECCOMP_RET_KILL_PROCESS);
+        assert_eq!(of(21, [0, 0x3b0, 1, 0, 0, 0]), REFUSED);
+        assert_eq!(of(21, [0, 0x240, 1, 0, 0, 0]), ALLOWED);
+        assert_eq!(of(21, [0, 0x200, 2, 0, 0, 0]), ALLOWED);
+        assert_eq!([of(27, [1; 6]), of(27, [2; 6])], [ALLOWED, REFUSED]);
     }
 
     #[test]

@@ -1,3 +1,5 @@
+//! Messages byte by byte, and servers that answer them.
+
 use super::*;
 
 /// As captured bytes would have it: RFC 5531, section 9.
@@ -53,7 +55,7 @@ fn a_server_answers_every_call_and_nothing_else() {
 
 #[test]
 fn a_stream_is_served_until_it_is_closed() {
-    let (listener, address) = listener().unwrap();
+    let (listener, address) = listener(0).unwrap();
     let server = std::thread::spawn(move || serve_stream(listener.accept().unwrap().0));
     let mut stream = TcpStream::connect(address).unwrap();
     for xid in 0..20 {

@@ -1,3 +1,5 @@
+//! Conversations with the whole process: what it is told, what it answers.
+
 use super::*;
 use std::path::Path;
 
@@ -50,6 +52,19 @@ fn every_operation_can_be_made() {
     for (operation, answer) in Operation::all().zip(&answers[1..]) {
         assert!(answer.starts_with(&format!("made {} 2 ", operation.word())), "{answer}");
     }
+}
+
+#[test]
+fn all_that_listens_does_so_on_the_port_it_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let asked = "batch connect 70\nbatch tcp 2\nbatch rpc-tcp 2\n".repeat(2);
+    let (ended, answers) = said(dir.path(), &["--port", &port], &asked);
+    ended.unwrap();
+    assert!(
+        answers.len() == 7 && answers[1..].iter().all(|answer| answer.starts_with("made ")),
+        "{answers:?}"
+    );
 }
 
 #[test]

@@ -82,6 +82,11 @@ pub(super) fn parse(name: &str, changes: &Changes) -> Result<CachePlan, Failure>
     with(name, changes, &SetArgs::default())
 }
 
+/// Whether a plan is good with what was set in it.
+pub(super) fn with_settings(name: &str, set: &SetArgs) -> Result<(), Failure> {
+    with(name, &Changes::default(), set).map(|_| ())
+}
+
 /// The same with what was set in it.
 fn with(name: &str, changes: &Changes, set: &SetArgs) -> Result<CachePlan, Failure> {
     if set.budget.is_some() {
@@ -177,7 +182,9 @@ fn conclude(
     if let Err(failure) = shown {
         terminal::complain(&failure.message);
     }
-    say_where(dir.path(), output.json);
+    if !output.part {
+        say_where(dir.path(), output.json);
+    }
     ending
 }
 

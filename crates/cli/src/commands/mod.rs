@@ -22,4 +22,5 @@ pub(crate) mod robots;
 pub(crate) mod run;
 mod sides;
 pub(crate) mod studies;
+pub(crate) mod suite;
 pub(crate) mod verify;

@@ -1,6 +1,6 @@
 //! `bakeoff plans` and `bakeoff check`.
 
-use super::{caches, guest};
+use super::{caches, guest, suite};
 use crate::args::{CheckArgs, PlansArgs, SetArgs};
 use crate::exit::Exit;
 use crate::{Failure, terminal};
@@ -13,17 +13,27 @@ use std::path::Path;
 /// Lists the shipped plans, or prints one.
 pub(crate) fn plans(args: &PlansArgs) -> Result<Exit, Failure> {
     let Some(name) = &args.name else { return list() };
-    let text = shipped::plan(name).map(|plan| plan.text).or_else(|| caches::shipped_text(name));
-    let text = text.or_else(|| guest::shipped_text(name));
+    let own = || shipped::plan(name).or_else(|| shipped::suite(name)).map(|plan| plan.text);
+    let text = own().or_else(|| caches::shipped_text(name)).or_else(|| guest::shipped_text(name));
     terminal::say(text.ok_or_else(|| {
         no_such_plan(name, "no such plan is shipped", "`bakeoff plans` lists those that are")
     })?);
     Ok(Exit::Verdicts)
 }
 
-/// All shipped plans, of every language.
+/// All shipped plans, of every language, and suites.
 fn names() -> impl Iterator<Item = &'static str> {
-    shipped::PLANS.iter().map(|plan| plan.name).chain(caches::names()).chain(guest::names())
+    shipped::PLANS
+        .iter()
+        .map(|plan| plan.name)
+        .chain(caches::names())
+        .chain(guest::names())
+        .chain(suite::names())
+}
+
+/// Whether anything of this name is shipped.
+pub(crate) fn is_shipped(name: &str) -> bool {
+    names().any(|known| known == name)
 }
 
 /// With its near miss, or else with this help.
@@ -45,12 +55,16 @@ fn list() -> Result<Exit, Failure> {
     }
     lines.extend(caches::list(width));
     lines.extend(guest::list(width));
+    lines.extend(suite::list(width)?);
     terminal::say(&lines.join("\n"));
     Ok(Exit::Verdicts)
 }
 
 /// Checks a plan and says what it would do.
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
+    if suite::is_suite(&args.plan) {
+        return suite::check(&args.plan, &args.set);
+    }
     if caches::is_plan(&args.plan) {
         return caches::check(&args.plan, &args.set);
     }
@@ -59,22 +73,30 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     }
     let plan = find(&args.plan, &args.set)?;
     plan.here().map_err(Failure::usage)?;
+    terminal::say(&in_words(&plan));
+    Ok(Exit::Verdicts)
+}
+
+/// That it is good, and what it would do.
+pub(crate) fn in_words(plan: &Plan) -> String {
     let said = match &plan.kind {
-        Kind::Compare => comparison(&plan),
-        Kind::Peak(peak) => search(&plan, peak),
+        Kind::Compare => comparison(plan),
+        Kind::Peak(peak) => search(plan, peak),
     };
     let mut said = format!("{}: good\n{said}, seed {}", plan.name, plan.seed);
     if let Some(full) = &plan.full {
-        said += &format!("\n  a sample: {}\n  with --full: {}", extent(&plan), extent(full));
+        said += &format!("\n  a sample: {}\n  with --full: {}", extent(plan), extent(full));
     }
-    terminal::say(&said);
-    Ok(Exit::Verdicts)
+    said
 }
 
 fn comparison(plan: &Plan) -> String {
     let load = match &plan.work {
         Work::Requests(work) => format!("{}, {}", work.kind(), work.in_words()),
         Work::Command(_) => "command".to_owned(),
+        Work::Calls(work) => {
+            format!("calls, {} operations, batches of {}", work.operations.len(), work.batch)
+        }
         Work::Files(work) => {
             let operations: Vec<&str> = work.operations.iter().map(|operation| operation.as_str()).collect();
             format!("files, {}, {}", operations.join(", "), work.cache.as_str())
@@ -95,6 +117,7 @@ fn search(plan: &Plan, peak: &PeakPlan) -> String {
         Work::Requests(work) => work.kind(),
         Work::Command(_) => "command",
         Work::Files(_) => "files",
+        Work::Calls(_) => "calls",
     };
     let slo = match peak.slo {
         Some(slo) => slo.to_string(),

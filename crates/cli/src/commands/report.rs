@@ -1,6 +1,6 @@
 //! `bakeoff report`: every output again, from what is stored.
 
-use super::{caches, conformance, guest};
+use super::{caches, conformance, guest, suite};
 use crate::args::{ReportArgs, RuleArgs};
 use crate::exit::Exit;
 use crate::{Failure, rules, terminal};
@@ -26,6 +26,24 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     if conformance::is_directory(&args.dir) {
         return conformance::report(args);
     }
+    if suite::is_directory(&args.dir) {
+        return suite::report(args);
+    }
+    let outputs = remade(args)?;
+    terminal::say(&outputs.text);
+    outputs.say_lines();
+    say_where(&args.dir, false);
+    Ok(outputs.exit)
+}
+
+/// Makes every output of an experiment again and prints what its rules came to alone.
+pub(crate) fn again(args: &ReportArgs) -> Result<Exit, Failure> {
+    let outputs = remade(args)?;
+    outputs.say_lines();
+    Ok(outputs.exit)
+}
+
+fn remade(args: &ReportArgs) -> Result<Outputs, Failure> {
     let dir = reopen(&args.dir)?;
     let stored = directory::load(&args.dir).map_err(Failure::usage)?;
     let (compared, baselines): (Vec<&str>, Vec<&str>) =
@@ -34,10 +52,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     let wanted = wanted(args, &stored)?;
     let outputs = make(stored, &args.rules, wanted)?;
     outputs.write(&dir)?;
-    terminal::say(&outputs.text);
-    outputs.say_lines();
-    say_where(&args.dir, false);
-    Ok(outputs.exit)
+    Ok(outputs)
 }
 
 /// A directory that a run was written to. That somebody else has it is no wrong command line.

@@ -1,6 +1,6 @@
 //! `bakeoff run`: an experiment from its plan, or the rest of one.
 
-use super::{caches, guest, plans, report};
+use super::{caches, guest, plans, report, suite};
 use crate::args::{OutputArgs, RuleArgs, RunArgs};
 use crate::exit::Exit;
 use crate::terminal::{self, Console};
@@ -18,22 +18,66 @@ const RESULTS: &str = "bakeoff-results";
 /// Directories tried for runs of one name that begin in the same second.
 const SAME_SECOND: u32 = 100;
 
-/// Runs a plan or resumes a run.
-pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
-    let interrupted = signals::interrupted();
+/// Runs a plan or a suite, or resumes either.
+pub(crate) fn run(mut args: RunArgs) -> Result<Exit, Failure> {
+    if args.here {
+        args.plan = args.plan.as_deref().map(here).transpose()?;
+    }
+    of_any(&args, &signals::interrupted())
+}
+
+fn of_any(args: &RunArgs, interrupted: &AtomicBool) -> Result<Exit, Failure> {
+    match (&args.resume, &args.plan) {
+        (Some(dir), _) if suite::is_directory(dir) => {
+            suite::resume(dir, &args.output, &args.rules, interrupted)
+        }
+        (None, Some(name)) if suite::is_suite(name) => {
+            refuse_of_caches(args)?;
+            suite::run(name, args, interrupted)
+        }
+        _ if !args.parts.is_empty() => {
+            Err(Failure::usage("--part is for suites, and this is one plan; take it out"))
+        }
+        _ => part(args, interrupted),
+    }
+}
+
+/// Runs a plan or resumes its run: anything but a suite.
+pub(crate) fn part(args: &RunArgs, interrupted: &AtomicBool) -> Result<Exit, Failure> {
     let of_caches = args.plan.as_deref().is_some_and(caches::is_plan);
-    if let Some(flag) = args.caches.typed().first().filter(|_| !of_caches) {
-        return Err(Failure::usage(format!(
-            "{flag} is for bake-offs of caches, which this is not; take it out"
-        )));
+    if !of_caches {
+        refuse_of_caches(args)?;
     }
     match (&args.resume, &args.plan) {
-        (None, Some(name)) if of_caches => caches::run(name, args, &interrupted),
-        (None, Some(name)) if guest::is_plan(name) => guest::run(name, args, &interrupted),
-        (Some(dir), _) => resume(dir, &args.output, &args.rules, &interrupted),
-        (None, Some(name)) => experiment(&chosen(name, args)?, &args.output, &args.rules, &interrupted),
+        (None, Some(name)) if of_caches => caches::run(name, args, interrupted),
+        (None, Some(name)) if guest::is_plan(name) => guest::run(name, args, interrupted),
+        (Some(dir), _) => resume(dir, &args.output, &args.rules, interrupted),
+        (None, Some(name)) => experiment(&chosen(name, args)?, &args.output, &args.rules, interrupted),
         (None, None) => Err(Failure::usage("give a plan; `bakeoff plans` lists those that are shipped")),
     }
+}
+
+fn refuse_of_caches(args: &RunArgs) -> Result<(), Failure> {
+    match args.caches.typed().first() {
+        Some(flag) => {
+            Err(Failure::usage(format!("{flag} is for bake-offs of caches, which this is not; take it out")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// `--here`: `NAME-here`, and of a file the one beside it.
+fn here(name: &str) -> Result<String, Failure> {
+    let here = match name.strip_suffix(".toml") {
+        Some(stem) => format!("{stem}-here.toml"),
+        None => format!("{name}-here"),
+    };
+    if Path::new(&here).is_file() || plans::is_shipped(&here) {
+        return Ok(here);
+    }
+    Err(Failure::usage(format!(
+        "--here: there is no plan {here}, so nothing says what to measure of {name} on this machine itself; take the flag out"
+    )))
 }
 
 /// The plan of this name, or the whole of it where it is a sample.
@@ -70,7 +114,8 @@ pub(crate) fn experiment(
     conclude(&dir, result, output, rules, interrupted)
 }
 
-fn resume(
+/// Goes on with a run.
+pub(crate) fn resume(
     path: &Path,
     output: &OutputArgs,
     rules: &RuleArgs,
@@ -96,7 +141,7 @@ fn resume(
 }
 
 /// Whether the rules are about arms of the plan, before anything is measured.
-fn fit<'p>(plan: &'p Plan, rules: &RuleArgs) -> Result<(), Failure> {
+pub(crate) fn fit<'p>(plan: &'p Plan, rules: &RuleArgs) -> Result<(), Failure> {
     let arms = plan.arms.iter().enumerate();
     let (baselines, compared): (Vec<_>, Vec<_>) = arms.partition(|(index, _)| plan.baselines.is(*index));
     let names =
@@ -146,11 +191,20 @@ fn conclude(
     }
     // Who presses Ctrl-C does not ask what servers had printed.
     if dir.has_begun() || (dir.has_logs() && !interrupted) {
-        report::say_where(dir.path(), output.json);
-    } else if dir.take_back() {
-        let _ = std::fs::remove_dir(RESULTS); // if it is empty now
+        if !output.part {
+            report::say_where(dir.path(), output.json);
+        }
+    } else {
+        take_back(&dir);
     }
     Ok(ending)
+}
+
+/// A directory into which nothing was measured.
+pub(crate) fn take_back(dir: &ResultsDir) {
+    if dir.take_back() {
+        let _ = std::fs::remove_dir(RESULTS); // if it is empty now
+    }
 }
 
 /// Prints the report and writes its files. Printed first: a full disk takes nothing from the reader.

@@ -14,6 +14,9 @@ const SHOWN: usize = 20;
 /// Prints what is not as it was written, a line each. Writes nothing.
 pub(crate) fn verify(args: &VerifyArgs) -> Result<Exit, Failure> {
     super::guest::refuse_directory(&args.dir, "has no chain of checks")?;
+    if super::suite::is_directory(&args.dir) {
+        return super::suite::verify(&args.dir);
+    }
     super::caches::refuse_directory(&args.dir, "has no chain of checks")?;
     // Held while reading: a run may be writing. A copy that cannot be written needs no lock.
     let _lock = match ResultsDir::reopen(&args.dir) {

@@ -50,7 +50,7 @@ fn own_reason(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
     if let Some(why) = by_itself(setup, &all).or_else(|| served_nothing(setup, &slices)) {
         return Some(why);
     }
-    let noun = if setup.workload.kind == "files" { "operations" } else { "requests" };
+    let noun = if setup.workload.makes_operations() { "operations" } else { "requests" };
     // Populations have limits of their own.
     let failed = if table.populations.is_empty() { failing(&all, setup.max_errors, noun) } else { None };
     failed
@@ -101,7 +101,7 @@ pub(super) fn later_than(series: &Series, arm: &str, bound: Nanos) -> Option<Str
 
 /// Why throughput and times of the arm say nothing in these rounds, though its cost per request may.
 pub(super) fn generator_limited(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
-    if matches!(setup.workload.kind.as_str(), "command" | "files") {
+    if setup.workload.kind == "command" || setup.workload.makes_operations() {
         return None;
     }
     let baseline = setup.baseline_of(arm);

@@ -180,6 +180,13 @@ impl Figures {
         Table::read(&stored.setup, &stored.slices, Depth::Histograms).map(Self)
     }
 
+    /// As if nothing but this kind of operation had been measured.
+    pub(crate) fn alone(&self, operation: &str) -> Self {
+        let Table { main, paired, looks, is_duet, .. } = &self.0;
+        let (main, paired, looks) = (main.alone(operation), paired.alone(operation), looks.clone());
+        Self(Table { main, paired, looks, is_duet: *is_duet, populations: Vec::new() })
+    }
+
     /// Of an arm of the set-up, a figure a round; `None` when one slice has none.
     pub(crate) fn of(&self, arm: &str, meter: &Meter) -> Option<Vec<f64>> {
         self.0.valid_for(meter).figures(arm, meter)
@@ -226,7 +233,8 @@ pub fn standing(stored: &Stored) -> Result<Standing, AnalyseError> {
 /// First the rounds of the design, until every arm is decided or all are run; after a duet those of pairs.
 fn next(setup: &Setup, table: &Table, decided: &[Decided]) -> Next {
     let over = table.main.rounds() as u32 >= table.looks.last();
-    let settled = decided.iter().all(|arm| arm.is_final);
+    // An arm alone has nothing that could be decided: it has all its rounds.
+    let settled = !decided.is_empty() && decided.iter().all(|arm| arm.is_final);
     if !over && !settled {
         return Next::Round(setup.design.design);
     }
@@ -236,8 +244,8 @@ fn next(setup: &Setup, table: &Table, decided: &[Decided]) -> Next {
     let unresolved = Decision::Final(Verdict::NotResolved);
     let told = |arm: &Decided| arm.is_final && arm.judgement.decision != unresolved;
     match decided.iter().all(told) {
-        true => Next::Settled,
-        false if table.looks.last() < setup.max_rounds => Next::NoTime,
-        false => Next::AllRounds,
+        true if !decided.is_empty() => Next::Settled,
+        _ if table.looks.last() < setup.max_rounds => Next::NoTime,
+        _ => Next::AllRounds,
     }
 }

@@ -1,4 +1,4 @@
-//! The kinds of file operations, each as if it had been measured alone.
+//! The kinds of operations, each as if it had been measured alone.
 
 use super::arm::median;
 use super::compare::{Of, per_slice};
@@ -33,11 +33,11 @@ fn result(of: &Of<'_>, known: &OperationSetup) -> OperationResult {
         operation: known.operation.clone(),
         count: known.count,
         comparisons: rows.collect(),
-        arms: setup.arms.iter().map(|arm| (arm.clone(), figures(of.series, arm))).collect(),
+        arms: setup.arms.iter().map(|arm| (arm.clone(), figures(of.series, arm, known))).collect(),
     }
 }
 
-fn figures(alone: &Series, arm: &str) -> OperationFigures {
+fn figures(alone: &Series, arm: &str, known: &OperationSetup) -> OperationFigures {
     let column = alone.column(arm);
     let all = Counters::sum(&column.counters);
     let of = |meter: &Meter| median(column.counters.iter().filter_map(meter.of_slice).collect());
@@ -46,6 +46,7 @@ fn figures(alone: &Series, arm: &str) -> OperationFigures {
         tried: all.requests,
         errors: all.errors,
         bytes: all.bytes,
+        refused: known.refused.get(arm).cloned(),
         time_ns: column.merged.response.quantiles(),
         meters: meters.filter_map(|meter| Some((meter.name.to_owned(), of(meter)?))).collect(),
     }

@@ -32,7 +32,7 @@ pub(super) struct Table {
     pub(super) paired: Series,
     /// After which rounds verdicts are judged.
     pub(super) looks: LookPlan,
-    is_duet: bool,
+    pub(super) is_duet: bool,
     /// Each population as if nobody else had asked, in the order of the plan.
     pub(super) populations: Vec<(PopulationSetup, Self)>,
 }

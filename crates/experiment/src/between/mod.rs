@@ -13,6 +13,7 @@ use crate::analyse::{AnalyseError, analyse};
 use crate::directory::Stored;
 use crate::plan::suggestion;
 use crate::results::Results;
+use crate::study::{self, StudySection};
 use bakeoff_meter::{Meter, catalogue};
 use bakeoff_stats::Unpaired;
 use schemars::JsonSchema;
@@ -81,6 +82,9 @@ pub struct Between {
     pub differs: Vec<Differs>,
     /// A row for each arm and meter.
     pub rows: Vec<Row>,
+    /// What the newer run differs by beside the figures of the study that its plan names, where that has such figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub study: Option<StudySection>,
 }
 
 /// Which run.
@@ -114,6 +118,9 @@ pub struct Differs {
 pub struct Row {
     /// The arm.
     pub arm: String,
+    /// The kind of operation that the figures are of; none: all that a slice does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
     /// The meter.
     pub meter: String,
     /// Of the figures.
@@ -194,18 +201,33 @@ struct Runs<'a> {
 /// # Errors
 /// They cannot be compared, or what is asked for is in neither.
 pub fn between(old: &Stored, new: &Stored, wanted: &Wanted) -> Result<Between, BetweenError> {
-    let meters = meters(old, new, wanted)?;
+    let mut meters = meters(old, new, wanted)?;
     if !wanted.anyway {
         differs::ensure_the_same(&old.setup, &new.setup, wanted.meters.is_empty())?;
     }
     let arms = arms(old, new, wanted)?;
     let runs = Runs { old, new, old_results: analyse(old)?, new_results: analyse(new)? };
+    let study =
+        new.setup.study.as_deref().map(study::find).transpose().map_err(AnalyseError::from)?.flatten();
+    if wanted.meters.is_empty() {
+        let published = study.iter().flat_map(|study| study.meters_between(&runs.new_results));
+        meters.extend(published.filter_map(catalogue::find));
+        let mut seen = Vec::new();
+        meters.retain(|meter| {
+            !seen.contains(&meter.name) && {
+                seen.push(meter.name);
+                true
+            }
+        });
+    }
+    let rows = rows::all(&runs, &arms, &meters, wanted.meters.is_empty())?;
     Ok(Between {
         schema: BETWEEN_SCHEMA.to_owned(),
         old: named(&runs.old_results),
         new: named(&runs.new_results),
         differs: differs::list(old, new, &arms),
-        rows: rows::all(&runs, &arms, &meters)?,
+        study: study.and_then(|study| study::join_between(&study, &runs.new_results, &rows)),
+        rows,
     })
 }
 

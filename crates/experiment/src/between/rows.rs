@@ -2,17 +2,44 @@
 
 use super::{BetweenError, Changed, Row, Runs};
 use crate::analyse::Figures;
-use crate::results::{Comparison, Results};
+use crate::results::{Comparison, OperationResult, Results};
+use bakeoff_meter::catalogue::{self, OPERATION_TIME};
 use bakeoff_meter::{Meter, Unit};
 use bakeoff_stats::{
     Estimate, Interval, Level, OfRun, Scale, Unpaired, Verdict, change_of_effect, change_of_figure,
     change_of_quantile,
 };
 
-pub(super) fn all(runs: &Runs<'_>, arms: &[String], meters: &[&Meter]) -> Result<Vec<Row>, BetweenError> {
+/// Of all that a slice does, then, where nobody asked for other meters, each kind of operation by itself.
+pub(super) fn all(
+    runs: &Runs<'_>,
+    arms: &[String],
+    meters: &[&Meter],
+    by_operation: bool,
+) -> Result<Vec<Row>, BetweenError> {
     let (old, new) = (Figures::read(runs.old)?, Figures::read(runs.new)?);
     let cells = meters.iter().flat_map(|meter| arms.iter().map(move |arm| (arm, meter)));
-    Ok(cells.map(|(arm, meter)| row(runs, (&old, &new), arm, meter)).collect())
+    let mut rows: Vec<Row> = cells.map(|(arm, meter)| row(runs, (&old, &new), arm, meter)).collect();
+    let Some(time) = catalogue::find(OPERATION_TIME).filter(|_| by_operation) else { return Ok(rows) };
+    for (theirs, ours) in operations(runs) {
+        let (old, new) = (old.alone(&theirs.operation), new.alone(&theirs.operation));
+        let figure = |arm: &String| Row {
+            operation: Some(ours.operation.clone()),
+            cost: None,
+            amount: None,
+            ..row(runs, (&old, &new), arm, time)
+        };
+        rows.extend(arms.iter().map(figure));
+    }
+    Ok(rows)
+}
+
+/// The kinds of operations that both runs did.
+fn operations<'r>(runs: &'r Runs<'_>) -> impl Iterator<Item = (&'r OperationResult, &'r OperationResult)> {
+    let theirs = |ours: &&OperationResult| {
+        runs.old_results.operations.iter().find(|theirs| theirs.operation == ours.operation)
+    };
+    runs.new_results.operations.iter().filter_map(move |ours| Some((theirs(&ours)?, ours)))
 }
 
 fn row(runs: &Runs<'_>, (old, new): (&Figures, &Figures), arm: &str, meter: &Meter) -> Row {
@@ -30,6 +57,7 @@ fn row(runs: &Runs<'_>, (old, new): (&Figures, &Figures), arm: &str, meter: &Met
         both.and_then(|(theirs, ours)| amount((theirs, old.starts_of(theirs)), (ours, new.starts_of(ours))));
     Row {
         arm: arm.to_owned(),
+        operation: None,
         meter: meter.name.to_owned(),
         unit: meter.unit.as_str().to_owned(),
         cost: cost.map(Changed::from),

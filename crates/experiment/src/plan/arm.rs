@@ -1,6 +1,6 @@
 //! One arm, checked: what is started or run, and how it is asked.
 
-use super::{ArmFiles, ClientPlan, Fresh, LimitsPlan};
+use super::{ArmCalls, ArmFiles, ClientPlan, Fresh, LimitsPlan};
 use bakeoff_loadgen::Trust;
 use bakeoff_subject::{FrontSpec, LayerSpec, Spec, WrapSpec};
 use bakeoff_units::Nanos;
@@ -61,6 +61,8 @@ pub enum ArmKind {
     Command(ArmCommand),
     /// A directory.
     Files(ArmFiles),
+    /// A process that makes system calls.
+    Calls(ArmCalls),
 }
 
 /// The commands of an arm; `{dir}` stands for the arm's private directory.

@@ -34,7 +34,7 @@ impl std::error::Error for PlanError {}
 
 impl PlanError {
     /// An error at a place, with what helps.
-    pub(super) fn at(origin: &str, text: &str, span: Range<usize>, what: &str, help: Option<&str>) -> Self {
+    pub(crate) fn at(origin: &str, text: &str, span: Range<usize>, what: &str, help: Option<&str>) -> Self {
         let span = span.start.min(text.len())..span.end.clamp(span.start.min(text.len()), text.len());
         let snippet =
             Snippet::source(text).path(origin).fold(true).annotation(AnnotationKind::Primary.span(span));

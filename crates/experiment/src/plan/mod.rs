@@ -6,6 +6,7 @@
 
 mod arm;
 mod baselines;
+mod calls;
 mod check;
 mod client;
 mod error;
@@ -18,6 +19,7 @@ mod set;
 
 pub use arm::{Arm, ArmCommand, ArmKind};
 pub use baselines::Baselines;
+pub use calls::{ArmCalls, CallsWork};
 pub use client::ClientPlan;
 pub use error::{PlanError, near_miss, suggestion};
 pub use expand::Factor;
@@ -31,6 +33,7 @@ pub use requests::{LoadClock, Population, RequestSource, RequestWork, Timed};
 pub use set::{Setting, changed};
 
 use bakeoff_stats::Margin;
+use bakeoff_subject::Written;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 use std::path::{Path, PathBuf};
 
@@ -62,6 +65,8 @@ pub struct Plan {
     pub study: Option<String>,
     /// What the layer must refuse.
     pub violations: Option<ViolationPlan>,
+    /// Files that lie in every arm's private directory.
+    pub written: Vec<Written>,
     /// The factors; each arm says its levels in this order.
     pub factors: Vec<Factor>,
     /// Seed of everything that is drawn.
@@ -94,7 +99,7 @@ pub struct Plan {
     pub full: Option<Box<Plan>>,
 }
 
-/// Requests, commands or file operations.
+/// Requests, commands, file operations or system calls.
 #[derive(Clone, Debug)]
 pub enum Work {
     /// Requests to servers.
@@ -103,6 +108,8 @@ pub enum Work {
     Command(CommandWork),
     /// Operations on files of mounted file systems.
     Files(FilesWork),
+    /// Single system calls and short programs.
+    Calls(CallsWork),
 }
 
 /// A workload of commands.
@@ -180,7 +187,7 @@ impl Plan {
     pub fn slice_requests(&self, arm: &Arm) -> Option<u64> {
         let common = match &self.work {
             Work::Requests(work) => work.slice_requests,
-            Work::Command(_) | Work::Files(_) => None,
+            Work::Command(_) | Work::Files(_) | Work::Calls(_) => None,
         };
         arm.slice_requests.or(common)
     }

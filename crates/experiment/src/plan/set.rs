@@ -55,6 +55,20 @@ impl Setting {
         let path = ["experiment", "budget"].map(Key::new).to_vec();
         Self { path, value: Value::from(time), typed: format!("experiment.budget={time}") }
     }
+
+    /// As it was typed, on one line.
+    pub fn typed(&self) -> &str {
+        &self.typed
+    }
+
+    /// The outermost word, and the same without it where anything is left.
+    pub fn below(&self) -> (&str, Option<Self>) {
+        let Some((first, rest)) = self.path.split_first() else { return ("", None) };
+        // The words before the value are keys, which have no `=` but in quotes.
+        let typed = self.typed.split_once('.').map_or("", |(_, rest)| rest).to_owned();
+        let below = Self { path: rest.to_vec(), value: self.value.clone(), typed };
+        (first.get(), (!rest.is_empty()).then_some(below))
+    }
 }
 
 /// What messages call the text, and the text with the values in the place of its own and a comment of what was set at its end.

@@ -228,13 +228,16 @@ pub struct OperationResult {
     pub comparisons: Vec<Comparison>,
 }
 
-/// Sums and times of one arm in one kind of file operation.
+/// Sums and times of one arm in one kind of operation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationFigures {
     /// Operations tried.
     pub tried: u64,
     /// Failures by class.
     pub errors: BTreeMap<String, u64>,
+    /// `calls` workload: why this arm cannot make it, such as `EPERM`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
     /// Bytes of contents that were read or written.
     pub bytes: u64,
     /// Quantiles of the time of one operation, ns.

@@ -108,7 +108,7 @@ pub struct WorkloadSetup {
     pub robots: Option<u64>,
     /// SHA-256 of the log file: a run can be gone on with only while it is the same.
     pub log_sha256: Option<String>,
-    /// `files` workload: its kinds of operations in the order of the plan.
+    /// `files` and `calls` workloads: their kinds of operations in the order of the plan.
     pub operations: Vec<OperationSetup>,
     /// Clients that ask side by side, in the order of the plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -135,13 +135,24 @@ impl WorkloadSetup {
     }
 }
 
-/// How often one kind of file operation is made.
+impl WorkloadSetup {
+    /// Whether operations are made, each a kind of its own, and not requests.
+    pub fn makes_operations(&self) -> bool {
+        !self.operations.is_empty()
+    }
+}
+
+/// How often one kind of operation is made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationSetup {
     /// Its label, such as `read 1 B`.
     pub operation: String,
     /// Operations in a slice.
     pub count: u64,
+    /// `calls` workload: the arms in which it cannot be made, and what they say, such as `EPERM`. It is in the total of
+    /// none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<String, String>,
 }
 
 /// How one arm was started.

@@ -27,6 +27,8 @@ impl Measured {
     /// Adds a further part of the same slice.
     pub(crate) fn add(&mut self, part: &Self) {
         self.counters.add_part(&part.counters);
+        // Parts of one kind each: none has what another has.
+        self.counters.operations.extend(part.counters.operations.clone());
         self.times.merge(&part.times);
         self.complete &= part.complete;
     }
@@ -39,6 +41,17 @@ pub(crate) struct Part {
     pub(crate) index: u32,
     /// Of so many; 1: the whole slice.
     pub(crate) of: u32,
+}
+
+/// In which parts slices may be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parts {
+    /// As a whole.
+    Whole,
+    /// In as many as are good: nothing about them depends on how long they are.
+    Any,
+    /// In so many: each is another kind of work.
+    Each(u32),
 }
 
 /// What the pilot saw of one arm. Times are of the whole slice; one that time cut short counts as if
@@ -75,9 +88,9 @@ pub(crate) trait Bench {
     /// Measures one arm's slice, or a part of it. `limit`: no new requests after that long.
     fn measure(&mut self, arm: usize, part: Part, limit: Nanos) -> Result<Measured, RunError>;
 
-    /// Whether a slice may be measured in parts: nothing about it depends on how long it is.
-    fn has_parts(&self) -> bool {
-        false
+    /// In which parts a slice may be measured.
+    fn parts(&self) -> Parts {
+        Parts::Whole
     }
 
     /// Requests of every arm that do not count, at most so many.

@@ -1,6 +1,6 @@
 //! How large slices are, and how many rounds of them the budget bears. Pure.
 
-use super::bench::Sizing;
+use super::bench::{Parts, Sizing};
 use super::pilot::{Pilot, Together};
 use crate::looks::{RoundTime, USABLE};
 use crate::plan::Plan;
@@ -47,7 +47,7 @@ pub(crate) struct Given<'a> {
     pub(crate) sizing: Sizing,
     /// Sizes that the plan gives single arms; may be shorter.
     pub(crate) own: &'a [Option<usize>],
-    pub(crate) has_parts: bool,
+    pub(crate) in_parts: Parts,
     /// Of the budget.
     pub(crate) left: Nanos,
     /// A quantile is asked for.
@@ -189,7 +189,11 @@ impl Given<'_> {
                 self.per_request().map(|(time, own)| time * own.unwrap_or(requests) as f64).sum()
             }
         };
-        let parts = f64::from(self.parts(requests));
+        // What lies around parts of a kind each is in their own times.
+        let parts = match self.in_parts {
+            Parts::Each(_) => 1.0,
+            Parts::Whole | Parts::Any => f64::from(self.parts(requests)),
+        };
         let beside = self.pilot.overhead.get() as f64 * self.pilot.tried.len() as f64 * parts;
         RoundTime { round: slices + beside, restart: self.restart.get() as f64 }
     }
@@ -200,7 +204,11 @@ impl Given<'_> {
         let mean =
             self.per_request().map(|(time, own)| time * own.unwrap_or(requests) as f64).sum::<f64>() / arms;
         let parts = (mean / PART.get() as f64).round() as u32;
-        if self.has_parts { parts.clamp(1, PARTS) } else { 1 }
+        match self.in_parts {
+            Parts::Whole => 1,
+            Parts::Any => parts.clamp(1, PARTS),
+            Parts::Each(kinds) => kinds,
+        }
     }
 
     /// After the first rounds.
@@ -282,7 +290,7 @@ mod tests {
                 restart: self.restart,
                 sizing,
                 own,
-                has_parts: false,
+                in_parts: Parts::Whole,
                 left: Nanos::from_secs(left),
                 quantiles: false,
             }
@@ -341,12 +349,14 @@ mod tests {
     #[test]
     fn parts_take_a_twentieth_of_a_second() {
         let case = Case::of(&[40, 40, 40], 2000);
-        let parts = |has_parts, requests| {
-            let given = Given { has_parts, ..case.given(Sizing::Fixed(requests), &[], 90) };
+        let parts = |in_parts, requests| {
+            let given = Given { in_parts, ..case.given(Sizing::Fixed(requests), &[], 90) };
             pairs(&given).parts
         };
-        assert_eq!((parts(true, 12_500), parts(false, 12_500), parts(true, 100)), (5, 1, 1));
-        assert_eq!(parts(true, 500_000), PARTS);
+        let (any, whole) = (Parts::Any, Parts::Whole);
+        assert_eq!((parts(any, 12_500), parts(whole, 12_500), parts(any, 100)), (5, 1, 1));
+        assert_eq!(parts(any, 500_000), PARTS);
+        assert_eq!(parts(Parts::Each(24), 100), 24);
     }
 
     #[test]

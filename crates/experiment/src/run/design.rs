@@ -154,7 +154,7 @@ impl Facts<'_> {
     fn planned(&self) -> Option<f64> {
         match &self.plan.work {
             Work::Requests(work) => planned_rate(work),
-            Work::Command(_) | Work::Files(_) => None,
+            Work::Command(_) | Work::Files(_) | Work::Calls(_) => None,
         }
     }
 

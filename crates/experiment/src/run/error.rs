@@ -159,6 +159,17 @@ pub enum RunError {
         /// The system's word, and the class.
         why: String,
     },
+    /// What arms are started through leaves nothing to compare.
+    #[error(
+        "no operation can be made by every arm: {arm} refuses {refused}; let what it is started through allow some, or \
+         take others into `operations`"
+    )]
+    NothingMade {
+        /// Arm.
+        arm: String,
+        /// Operations, and why.
+        refused: String,
+    },
     /// A file system that does not answer.
     #[error(
         "{arm}: an operation in {path} did not come back within {patience}, and its file system was taken away; \

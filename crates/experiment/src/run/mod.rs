@@ -6,6 +6,7 @@
 
 mod bench;
 mod budget;
+mod calls;
 mod commands;
 mod design;
 mod error;
@@ -18,6 +19,7 @@ mod pilot;
 mod rounds;
 mod scratch;
 mod servers;
+mod size;
 mod snapshot;
 mod workloads;
 
@@ -137,6 +139,10 @@ impl Run<'_> {
                 progress.stage("cleaning up");
                 bench.stop().and(result)
             }
+            Work::Calls(work) => {
+                let mut bench = calls::CallsBench::start(self, work, &placement, progress)?;
+                go(self, &mut bench, environment, progress)
+            }
             Work::Files(work) => {
                 let mut bench = files::FilesBench::start(self, work, &placement, progress)?;
                 let result = go(self, &mut bench, environment, progress);
@@ -229,7 +235,7 @@ impl Run<'_> {
             restart,
             sizing: bench.sized(),
             own: &bench.own_slices(),
-            has_parts: bench.has_parts(),
+            in_parts: bench.parts(),
             left: self.left(),
             quantiles: self.quantiles,
         };
@@ -270,7 +276,7 @@ impl Run<'_> {
         let load = match &plan.work {
             Work::Requests(work) => work.in_words(),
             Work::Command(_) => "one command at a time".to_owned(),
-            Work::Files(_) => "one operation at a time".to_owned(),
+            Work::Files(_) | Work::Calls(_) => "one operation at a time".to_owned(),
         };
         let mut subjects: BTreeMap<String, SubjectSetup> = BTreeMap::new();
         for (index, name) in plan.names().into_iter().enumerate() {
@@ -421,7 +427,7 @@ fn primary(work: &Work, bench: &dyn Bench) -> &'static str {
     match work {
         Work::Command(_) => ELAPSED,
         Work::Files(files) if files.cache != CacheState::Cold && bench.has_cpu() => SUBJECT_CPU,
-        Work::Files(_) => OPERATION_TIME,
+        Work::Files(_) | Work::Calls(_) => OPERATION_TIME,
         Work::Requests(work) if bench.has_cpu() && !work.refusals.is_empty() => SUBJECT_CPU_PER_REPLY,
         Work::Requests(_) if bench.has_cpu() => SUBJECT_CPU,
         Work::Requests(_) => RESPONSE_P50,

@@ -5,6 +5,7 @@
 //! inside is taken off first and never reached into.
 
 use super::RunError;
+use crate::plan::Plan;
 use bakeoff_sys::mount;
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -50,6 +51,14 @@ impl Scratch {
         let made = DirBuilder::new().mode(0o755).create(&path);
         made.map_err(|why| RunError::Scratch { path: path.display().to_string(), why: why.to_string() })?;
         Ok(path)
+    }
+
+    /// An arm's private directory, with the files of the plan's own.
+    pub(crate) fn of_arm(&self, name: &str, plan: &Plan) -> Result<PathBuf, RunError> {
+        let dir = self.subdirectory(&on_disk(name))?;
+        let put = plan.written.iter().try_for_each(|file| file.put(&dir));
+        put.map_err(|why| RunError::Scratch { path: dir.display().to_string(), why: why.to_string() })?;
+        Ok(dir)
     }
 
     /// Says no before the first byte when there is no room for so many.

@@ -1,7 +1,7 @@
 //! A study's file: form and checks.
 
 use super::grid::{self, Wrong};
-use super::link::{self, JoinFile};
+use super::link::{self, JoinFile, StatementFile};
 use super::{Counted, Source, Study, Table};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -23,6 +23,8 @@ struct StudyFile {
     missing: Vec<String>,
     source: Vec<SourceFile>,
     table: Vec<TableFile>,
+    #[serde(default)]
+    statement: Vec<StatementFile>,
     #[serde(default)]
     join: Vec<JoinFile>,
     #[serde(default)]
@@ -95,7 +97,7 @@ fn study(name: &str, text: &str) -> Result<Study, Wrong> {
         }
         tables.push(table);
     }
-    let links = link::expand(&file.join, &tables)?;
+    let links = link::expand(&file.join, &file.statement, &tables)?;
     let counted = counted(&file.counted, &tables)?;
     Ok(Study {
         name: name.to_owned(),

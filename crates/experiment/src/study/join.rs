@@ -1,7 +1,8 @@
 //! A run beside a study: each linked figure with its interval, and in words how the two lie.
 
-use super::link::{Link, Measure};
+use super::link::{Condition, Link, Measure};
 use super::{Bound, Study};
+use crate::between;
 use crate::results::{Comparison, Results};
 use bakeoff_meter::catalogue;
 use bakeoff_stats::{Level, Verdict, effect};
@@ -30,6 +31,13 @@ pub struct StudyRow {
     pub row: String,
     /// Column of the table.
     pub column: String,
+    /// Whose cost this is and how it was told, where the study is set beside several such statements: they are never
+    /// mixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statement: Option<String>,
+    /// The operation that this run's figure is of, where it is one's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
     /// What was published, with its unit.
     pub published: String,
     /// The same as a number, in `unit`.
@@ -76,16 +84,48 @@ pub enum Standing {
 
 /// Puts a run beside a study.
 pub fn join(study: &Study, results: &Results) -> StudySection {
+    section(study, results, false, |link| find(link, results))
+}
+
+/// Puts what a newer run (`results`) differs by from an older one beside a study; `None`: the study has no such figure.
+pub fn join_between(study: &Study, results: &Results, rows: &[between::Row]) -> Option<StudySection> {
+    let found = section(study, results, true, |link| found_between(link, rows));
+    (!found.rows.is_empty()).then_some(found)
+}
+
+impl Study {
+    /// What a newer run like this one and an older one have to be held against each other in.
+    pub(crate) fn meters_between(&self, results: &Results) -> impl Iterator<Item = &'static str> {
+        let links = self.links.iter().filter(|link| link.operation.is_none() && link.of.holds(results, true));
+        links.map(|link| link.meter)
+    }
+}
+
+fn section(
+    study: &Study,
+    results: &Results,
+    between: bool,
+    find: impl Fn(&Link) -> Result<Found, String>,
+) -> StudySection {
+    let links = study.links.iter().filter(|link| link.of.holds(results, between));
     StudySection {
         name: study.name.clone(),
         title: study.title.clone(),
         sources: study.sources.iter().map(|source| source.text.clone()).collect(),
-        rows: study.links.iter().map(|link| row(link, results)).collect(),
+        rows: links.map(|link| row(link, find(link))).collect(),
     }
 }
 
-fn row(link: &Link, results: &Results) -> StudyRow {
-    let found = find(link, results);
+impl Condition {
+    /// Whether it is about this run.
+    fn holds(&self, results: &Results, between: bool) -> bool {
+        self.between == between
+            && self.workload.as_ref().is_none_or(|kind| *kind == results.workload.kind)
+            && self.link.is_none_or(|link| link == results.link.is_some())
+    }
+}
+
+fn row(link: &Link, found: Result<Found, String>) -> StudyRow {
     let ours = found.as_ref().ok().and_then(|found| Ours::of(link, found));
     let (standing, said) = match found.and_then(|found| standing(link, found, ours)) {
         Ok(standing) => (standing, standing.in_words().to_owned()),
@@ -95,6 +135,8 @@ fn row(link: &Link, results: &Results) -> StudyRow {
         table: link.table.clone(),
         row: link.row.clone(),
         column: link.column.clone(),
+        statement: link.statement.clone(),
+        operation: link.operation.clone(),
         published: link.published.in_words(),
         published_value: link.published.value,
         unit: link.published.unit.label.to_owned(),
@@ -151,7 +193,14 @@ fn find(link: &Link, results: &Results) -> Result<Found, String> {
             return Err(format!("this run has no arm `{arm}`"));
         }
     }
-    let row = |arm: &str| results.comparisons.iter().find(|c| c.arm == arm && c.meter == link.meter);
+    let comparisons = match &link.operation {
+        None => &results.comparisons,
+        Some(word) => {
+            let found = results.operations.iter().find(|own| own.operation == *word);
+            &found.ok_or_else(|| format!("this run did not measure `{word}`"))?.comparisons
+        }
+    };
+    let row = |arm: &str| comparisons.iter().find(|c| c.arm == arm && c.meter == link.meter);
     let Some(arm) = row(&link.arm) else {
         return Err(format!("this run did not compare {}", noun(link.meter)));
     };
@@ -160,6 +209,25 @@ fn find(link: &Link, results: &Results) -> Result<Found, String> {
     }
     row(&link.baseline).and_then(|baseline| Found::between(arm, baseline)).ok_or_else(|| {
         format!("this run compares {} with {}, not with {}", link.arm, arm.baseline, link.baseline)
+    })
+}
+
+/// What the arm's figure changed by from the older run, or why that is not known.
+fn found_between(link: &Link, rows: &[between::Row]) -> Result<Found, String> {
+    let is_it = |row: &&between::Row| {
+        row.arm == link.arm && row.meter == link.meter && row.operation == link.operation
+    };
+    let row = rows.iter().find(is_it).ok_or_else(|| match &link.operation {
+        Some(word) => format!("not both runs measured `{word}`"),
+        None => format!("not both runs have {} of an arm `{}`", noun(link.meter), link.arm),
+    })?;
+    let figure = row.figure.ok_or_else(|| format!("not both runs have {}", noun(link.meter)))?;
+    Ok(Found {
+        value: figure.new,
+        effect: Some(figure.change),
+        low: Some(figure.change_low),
+        high: Some(figure.change_high),
+        invalid: row.invalid.is_some(),
     })
 }
 

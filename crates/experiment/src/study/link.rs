@@ -2,7 +2,8 @@
 //!
 //! A `[[join]]` names a table, a meter and how the meter's comparison becomes the study's figure; its
 //! cells name arms. `{row}` and `{column}` in an arm's name stand for those of the table; a cell that
-//! names no row or no column means all of them.
+//! names no row or no column means all of them. What is said of a layer may be several statements that must not be
+//! mixed, each with arms of its own: then a join names its `[[statement]]`s, and its figures stand once for each.
 
 use super::grid::Wrong;
 use super::{Bound, Figure, Table, Unit};
@@ -25,9 +26,26 @@ pub enum Measure {
     Value,
 }
 
+/// Of which runs a link is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Condition {
+    /// Kind of the workload; `None`: any.
+    pub workload: Option<String>,
+    /// Over a link of a given rate, or not; `None`: either.
+    pub link: Option<bool>,
+    /// The figure is what a newer run differs by from an older one.
+    pub between: bool,
+}
+
 /// A published figure and its place in a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
+    /// Which runs have it.
+    pub of: Condition,
+    /// Whose cost this is and how it was told, where a study has several such statements.
+    pub statement: Option<String>,
+    /// The operation that the figure is of; `None`: of the whole slice.
+    pub operation: Option<String>,
     /// Title of the table.
     pub table: String,
     /// Row.
@@ -61,7 +79,27 @@ pub(super) struct JoinFile {
     /// Column by which the figure is divided.
     over: Option<String>,
     differs: Option<String>,
+    /// Kind of the workload that a run must have.
+    workload: Option<String>,
+    /// Whether a run must be over a link of a given rate.
+    link: Option<bool>,
+    /// Ids of those whose arms the cells are of.
+    #[serde(default)]
+    statements: Vec<String>,
     cells: Vec<JoinCell>,
+}
+
+/// `[[statement]]`: a cost that is told by itself.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StatementFile {
+    id: String,
+    says: String,
+    /// The figure is what a newer run differs by from an older one.
+    #[serde(default)]
+    between: bool,
+    arm: String,
+    baseline: String,
 }
 
 #[derive(Deserialize)]
@@ -69,12 +107,20 @@ pub(super) struct JoinFile {
 struct JoinCell {
     row: Option<String>,
     column: Option<String>,
+    operation: Option<String>,
+    /// Where the join names no statements.
+    #[serde(default)]
     arm: String,
+    #[serde(default)]
     baseline: String,
 }
 
 /// All links of a study.
-pub(super) fn expand(joins: &[JoinFile], tables: &[Table]) -> Result<Vec<Link>, Wrong> {
+pub(super) fn expand(
+    joins: &[JoinFile],
+    statements: &[StatementFile],
+    tables: &[Table],
+) -> Result<Vec<Link>, Wrong> {
     let mut links = Vec::new();
     for join in joins {
         let table = tables.iter().find(|table| table.id == join.table);
@@ -83,14 +129,45 @@ pub(super) fn expand(joins: &[JoinFile], tables: &[Table]) -> Result<Vec<Link>, 
         let meter = catalogue::find(&join.meter);
         let meter =
             meter.ok_or_else(|| format!("a join names the meter `{}`, which is not there", join.meter))?;
-        for cell in &join.cells {
-            links.extend(links_of(join, cell, table, meter)?);
+        for statement in said(join, statements)? {
+            for cell in &join.cells {
+                links.extend(links_of(join, &statement, cell, table, meter)?);
+            }
         }
     }
     Ok(links)
 }
 
-fn links_of(join: &JoinFile, cell: &JoinCell, table: &Table, meter: &Meter) -> Result<Vec<Link>, Wrong> {
+/// The statements that a join names; one that says nothing where it names none.
+fn said(join: &JoinFile, all: &[StatementFile]) -> Result<Vec<Option<StatementFile>>, Wrong> {
+    let find = |id: &String| {
+        let found = all.iter().find(|statement| statement.id == *id).cloned();
+        found.map(Some).ok_or_else(|| format!("a join names the statement `{id}`, which is not there"))
+    };
+    let cells = &join.cells;
+    if cells
+        .iter()
+        .any(|cell| (cell.arm.is_empty() || cell.baseline.is_empty()) == join.statements.is_empty())
+    {
+        return Err(format!(
+            "a join of table `{}`: arms stand in its cells, or in the statements that it names",
+            join.table
+        ));
+    }
+    if join.statements.is_empty() { Ok(vec![None]) } else { join.statements.iter().map(find).collect() }
+}
+
+fn links_of(
+    join: &JoinFile,
+    statement: &Option<StatementFile>,
+    cell: &JoinCell,
+    table: &Table,
+    meter: &Meter,
+) -> Result<Vec<Link>, Wrong> {
+    let (arm, baseline) = match statement {
+        Some(statement) => (&statement.arm, &statement.baseline),
+        None => (&cell.arm, &cell.baseline),
+    };
     let rows = match &cell.row {
         Some(name) => vec![table.row(name)?],
         None => (0..table.rows.len()).collect(),
@@ -112,13 +189,20 @@ fn links_of(join: &JoinFile, cell: &JoinCell, table: &Table, meter: &Meter) -> R
                 let name =
                     |pattern: &str| pattern.replace("{row}", row_name).replace("{column}", column_name);
                 links.push(Link {
+                    of: Condition {
+                        workload: join.workload.clone(),
+                        link: join.link,
+                        between: statement.as_ref().is_some_and(|statement| statement.between),
+                    },
+                    statement: statement.as_ref().map(|statement| statement.says.clone()),
+                    operation: cell.operation.clone(),
                     table: table.title.clone(),
                     row: row_name.clone(),
                     column: column_name.clone(),
                     published,
                     taken_from,
-                    arm: name(&cell.arm),
-                    baseline: name(&cell.baseline),
+                    arm: name(arm),
+                    baseline: name(baseline),
                     meter: meter.name,
                     measure: join.measure,
                     differs: join.differs.clone(),

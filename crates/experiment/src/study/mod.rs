@@ -11,8 +11,8 @@ mod link;
 mod unit;
 
 pub use file::StudyError;
-pub use join::{Standing, StudyRow, StudySection, join};
-pub use link::{Link, Measure};
+pub use join::{Standing, StudyRow, StudySection, join, join_between};
+pub use link::{Condition, Link, Measure};
 pub use unit::{Quantity, Unit};
 
 use serde::Serialize;

@@ -23,6 +23,8 @@ if part compile; then
   count command compile make -s all
 fi
 case $1 in n | p | e) while read lookups; do echo "# avc $lookups"; done </sys/fs/selinux/avc/cache_stats ;; esac
-echo "# refused $(dmesg | grep -c 'avc: .*denied.*httpd_t')"
+denied() { dmesg | grep 'avc: .*denied.*:httpd_t:' | grep -c "$1"; }
+echo "# logged-secret $(denied 'name="secret"')"
+echo "# logged-port $(denied '{ name_connect }')"
 dmesg | grep 'avc: .*denied' | while read line; do echo "# denial $line"; done
 echo "# end"

@@ -6,6 +6,8 @@ $b mount -t proc proc /proc
 $b mount -t sysfs sysfs /sys
 $b mount -t devtmpfs devtmpfs /dev
 unset perturb
+# Every refusal is to be logged: this kernel's first seconds are a few thousand million instructions.
+echo 0 >/proc/sys/kernel/printk_ratelimit
 [ $mode = o ] || $b mount -t selinuxfs selinuxfs /sys/fs/selinux
 # The kernel takes a policy in one write alone.
 case $mode in p | e) $b dd if=/policy of=/sys/fs/selinux/load bs=8M count=1 2>/dev/null || echo "E policy load refused" ;; esac

@@ -51,6 +51,14 @@ impl Place {
     /// # Errors
     /// What the kernel reports; what was there is there still.
     pub fn replace(&self, bytes: &[u8], reader: For) -> io::Result<()> {
+        self.replace_by(bytes, reader).map(drop)
+    }
+
+    /// The same; the file stays open, so that its bytes can be written anew by who cannot open it again.
+    ///
+    /// # Errors
+    /// As [`replace`](Self::replace).
+    pub fn replace_by(&self, bytes: &[u8], reader: For) -> io::Result<File> {
         let beside = self.beside();
         let mut file = self.make(&beside, reader)?;
         let written = file.write_all(bytes).and_then(|()| match reader {
@@ -65,9 +73,10 @@ impl Place {
             return Err(error);
         }
         match reader {
-            For::Owner | For::Everybody => self.sync(),
-            For::Readers => Ok(()),
+            For::Owner | For::Everybody => self.sync()?,
+            For::Readers => {}
         }
+        Ok(file)
     }
 
     /// Whether a file could be written there: tried, and taken away again.

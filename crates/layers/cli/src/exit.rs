@@ -7,21 +7,26 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// Done.
     Done,
-    /// Wrong command line.
+    /// `proof`: what should be on is off.
+    Off,
+    /// Wrong command line, or a policy with faults.
     Usage,
     /// A file, the kernel or a right is missing.
     Failed,
     /// `verify`: something is not as the manifest says.
     Altered,
+    /// `explain`: the domain may not.
+    Refused,
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(match exit {
             Exit::Done => 0,
+            Exit::Off => 1,
             Exit::Usage => 2,
             Exit::Failed => 3,
-            Exit::Altered => 7,
+            Exit::Altered | Exit::Refused => 7,
         })
     }
 }

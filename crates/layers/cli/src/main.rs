@@ -28,6 +28,9 @@ enum Layer {
     /// Files are what an administrator signed, or they are not served
     #[command(subcommand, disable_help_subcommand = true)]
     Integrity(commands::integrity::Command),
+    /// A program may do to files and ports what the policy of its domain says, and nothing else
+    #[command(subcommand, disable_help_subcommand = true)]
+    Mac(commands::mac::Command),
     /// A tree as one encrypted file, whose key is given out only in the right state
     #[command(subcommand)]
     Store(commands::store::Command),
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
     };
     let result = match cli.layer {
         Layer::Store(command) => commands::store::run(command),
+        Layer::Mac(command) => commands::mac::run(command),
         Layer::Integrity(command) => commands::integrity::run(command),
     };
     result

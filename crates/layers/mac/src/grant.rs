@@ -1,16 +1,18 @@
-//! What a domain is given: a policy as the kernel is told of it.
+//! What a domain is given: a policy as the kernel is told of it, and the reasons for what follows.
 //!
-//! Measured side, pure. Made by `policy`, carried out by `confine`; whatever is not in it is refused.
+//! Measured side, pure. Made by `policy`, carried out by `confine`, asked for reasons by `log`; whatever is not in it
+//! is refused.
 
-use crate::access::Accesses;
-use std::path::PathBuf;
+use crate::access::{Access, Accesses};
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 /// All that a domain may do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
     /// The domain's name.
     pub domain: String,
-    /// Files, by subtree.
+    /// Files, by subtree, in the order of paths and each once: they are searched.
     pub files: Vec<FileGrant>,
     /// TCP ports it may bind.
     pub listen: Vec<u16>,
@@ -18,12 +20,21 @@ pub struct Grant {
     pub connect: Vec<u16>,
     /// Whether it may change modes, owners, times and extended attributes, where their owner may.
     pub attributes: bool,
+    /// Every path of the policy that has a type, whether the domain may do anything there or not; in the order
+    /// of paths and each once.
+    pub types: Vec<TypePath>,
+    /// Where the policy says so.
+    pub lines: Lines,
+    /// The policy's file, as it was named.
+    pub policy: String,
+    /// SHA-256 of the policy's text and of what was filled into it, in hex: of the text alone where nothing was.
+    pub digest: String,
 }
 
 /// What may be done at and below a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileGrant {
-    /// A file or a directory, absolute.
+    /// A file or a directory, absolute, without symbolic links.
     pub path: PathBuf,
     /// What may be done there.
     pub accesses: Accesses,
@@ -33,4 +44,125 @@ pub struct FileGrant {
     pub label: String,
     /// The line of the policy that says so.
     pub line: usize,
+}
+
+/// A path with a type: it, and what lies below it and has no nearer one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypePath {
+    /// Absolute, without symbolic links.
+    pub path: PathBuf,
+    /// The type.
+    pub label: String,
+    /// The line of the policy that says so.
+    pub line: usize,
+    /// Whether it was there when the policy was read. Nobody can be given what is not.
+    pub there: bool,
+}
+
+/// Lines of a domain; where a list is not written, the domain's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lines {
+    /// Its name.
+    pub domain: usize,
+    /// Ports it may bind.
+    pub listen: usize,
+    /// Ports it may connect to.
+    pub connect: usize,
+}
+
+/// What is done with a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortUse {
+    /// TCP bind.
+    Listen,
+    /// TCP connect.
+    Connect,
+}
+
+/// Whether something is granted, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Because<'a> {
+    /// Whether it is, and was there to be granted.
+    pub granted: bool,
+    /// The path's type; none where no path of the policy covers it, and for ports.
+    pub label: Option<&'a str>,
+    /// The rule of this domain that is nearest above the path, with what it holds.
+    pub rule: Option<&'a FileGrant>,
+    /// All of it in a sentence, without a full stop.
+    pub reason: String,
+}
+
+impl Grant {
+    /// The rules at a path and above it, the nearest first.
+    pub fn rules(&self, path: &Path) -> impl Iterator<Item = &FileGrant> {
+        let at = |above| self.files.binary_search_by(|file| file.path.as_path().cmp(above)).ok();
+        path.ancestors().filter_map(at).filter_map(|index| self.files.get(index))
+    }
+
+    /// What the kernel grants at a path: it adds up the rules of everything above.
+    pub fn effective(&self, path: &Path) -> Accesses {
+        self.rules(path).fold(Accesses::NONE, |all, file| all.with(file.accesses))
+    }
+
+    /// The path with a type that is nearest above a path, or the path itself.
+    pub fn typed(&self, path: &Path) -> Option<&TypePath> {
+        let at = |above| self.types.binary_search_by(|typed| typed.path.as_path().cmp(above)).ok();
+        path.ancestors().find_map(at).and_then(|index| self.types.get(index))
+    }
+
+    /// Why the domain may do this at a path, or not.
+    ///
+    /// The path is absolute, without symbolic links, and the one that the kernel judges by: for [`Access::Create`],
+    /// [`Access::Delete`] and [`Access::Rename`] the directory in which they happen.
+    pub fn because(&self, path: &Path, access: Access) -> Because<'_> {
+        let (typed, rule) = (self.typed(path), self.rules(path).next());
+        let there = |rule: &&FileGrant| self.typed(&rule.path).is_none_or(|typed| typed.there);
+        let granted = self.rules(path).filter(there).any(|rule| rule.accesses.has(access));
+        let effective = self.effective(path);
+        let Self { domain, policy, .. } = self;
+        let of_type = match typed {
+            Some(TypePath { label, line, .. }) => format!("is of type {label} ({policy}:{line})"),
+            None => format!("has no type in {policy}"),
+        };
+        let not = if effective.has(access) { String::new() } else { format!(", not {}", access.word()) };
+        let may = match rule {
+            Some(FileGrant { line, .. }) => format!("may {effective} there ({policy}:{line}){not}"),
+            None => format!("may do nothing there ({policy}:{})", self.lines.domain),
+        };
+        let gone = match rule.filter(|rule| !there(rule)) {
+            Some(FileGrant { path, .. }) => {
+                format!(
+                    "; {} was not there when the policy was read, so the kernel was told nothing",
+                    Name(path)
+                )
+            }
+            None => String::new(),
+        };
+        let reason = format!("{} {of_type}; domain {domain} {may}{gone}", Name(path));
+        Because { granted, label: typed.map(|typed| typed.label.as_str()), rule, reason }
+    }
+
+    /// Why the domain may use a TCP port so, or not.
+    pub fn because_port(&self, kind: PortUse, port: u16) -> Because<'_> {
+        let (ports, line, verb) = match kind {
+            PortUse::Listen => (&self.listen, self.lines.listen, "listen on"),
+            PortUse::Connect => (&self.connect, self.lines.connect, "connect to"),
+        };
+        let granted = ports.contains(&port);
+        let said: Vec<String> = ports.iter().map(u16::to_string).collect();
+        let said =
+            if said.is_empty() { "no TCP port".to_owned() } else { format!("port {}", said.join(" ")) };
+        let not = if granted { String::new() } else { format!(", not {port}") };
+        let reason = format!("domain {} may {verb} {said} ({}:{line}){not}", self.domain, self.policy);
+        Because { granted, label: None, rule: None, reason }
+    }
+}
+
+/// A path as it stands in sentences: whoever may make a file chooses its name, and no name begins a new line.
+pub(crate) struct Name<'a>(pub(crate) &'a Path);
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`", self.0.to_string_lossy().escape_debug())
+    }
 }

@@ -6,4 +6,9 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+pub mod confine;
 pub mod grant;
+pub mod log;
+pub mod policy;
+pub mod proof;
+pub mod status;

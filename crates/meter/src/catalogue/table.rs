@@ -102,7 +102,7 @@ pub const CATALOGUE: &[Meter] = &[
         Unit::Nanoseconds,
         Kind::Counter,
         Side::Client,
-        "files workload: mean time of an operation, from its first system call to its last",
+        "files and calls workloads: mean time of an operation, from its first system call to its last",
         |c| (!c.operations.is_empty()).then(|| c.per_request(c.wall_ns))?,
     ),
     meter(

@@ -16,11 +16,13 @@ mod page;
 mod peak;
 mod plots;
 mod study;
+mod suite;
 mod tables;
 mod typeset;
 
 pub use caches::caches_html;
 pub use guest::guest_html;
+pub use suite::suite_html;
 
 use crate::Bundle;
 use minijinja::HtmlEscape;

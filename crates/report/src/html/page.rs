@@ -76,7 +76,7 @@ pub(super) struct Page {
 
 /// One arm's verdict.
 #[derive(Serialize)]
-struct Card {
+pub(super) struct Card {
     arm: String,
     key: String,
     state: &'static str,
@@ -162,7 +162,7 @@ fn one_or(reading: &Reading<'_>, mark: &str, several: &str) -> String {
 
 impl Card {
     /// `None` for an arm of which nothing is known.
-    fn of(reading: &Reading<'_>, arm: &str) -> Option<Self> {
+    pub(super) fn of(reading: &Reading<'_>, arm: &str) -> Option<Self> {
         let comparison = reading.primary(arm);
         let verdict = comparison.map_or(Verdict::Invalid, |c| c.verdict);
         let is_floor = reading.is_twin(arm) && verdict != Verdict::Invalid;

@@ -14,6 +14,8 @@ pub(super) struct Beside {
 
 #[derive(Serialize)]
 struct Line {
+    /// Whose cost this is and how it was told, where it differs from the line before.
+    statement: Option<String>,
     table: String,
     row: String,
     column: String,
@@ -33,17 +35,34 @@ impl Beside {
         Self {
             title: section.title.clone(),
             sources: section.sources.clone(),
-            rows: section.rows.iter().map(Line::of).collect(),
+            rows: Self::lines(&section.rows),
         }
+    }
+}
+
+impl Beside {
+    /// Every statement by itself.
+    fn lines(rows: &[StudyRow]) -> Vec<Line> {
+        let place = |row: &&StudyRow| rows.iter().position(|other| other.statement == row.statement);
+        let mut sorted: Vec<&StudyRow> = rows.iter().collect();
+        sorted.sort_by_key(place);
+        let before = std::iter::once(None).chain(sorted.iter().map(|row| row.statement.clone()));
+        let line = |(row, before): (&&StudyRow, Option<String>)| Line {
+            statement: row.statement.clone().filter(|said| before.as_ref() != Some(said)),
+            ..Line::of(row)
+        };
+        sorted.iter().zip(before).map(line).collect()
     }
 }
 
 impl Line {
     fn of(row: &StudyRow) -> Self {
         let (ours, interval) = figures::beside(row);
+        let operation = row.operation.as_ref().map_or(String::new(), |word| format!(" ({word})"));
         Self {
+            statement: None,
             table: row.table.clone(),
-            row: row.row.clone(),
+            row: format!("{}{operation}", row.row),
             column: row.column.clone(),
             published: row.published.clone(),
             doubt: row.doubt.clone(),

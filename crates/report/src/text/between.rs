@@ -1,6 +1,7 @@
 //! Two runs side by side, for the terminal.
 
 use super::layout::{Page, Paint};
+use super::study::stated;
 use crate::figures::{self, NONE};
 use crate::words;
 use bakeoff_experiment::between::{Between, Changed, Row};
@@ -10,15 +11,38 @@ use bakeoff_stats::Amounts;
 /// What `compare-results` prints for a terminal of `width` columns; as [`text`](super::text()).
 pub fn between(between: &Between, width: usize, colour: bool) -> String {
     let mut page = Page::new(width, colour);
-    let (old, new) = (&between.old, &between.new);
-    let title =
-        format!("{} of {} against {} of {}", new.name, day(&new.started), old.name, day(&old.started));
-    page.title(&title, &format!("{} and {} rounds", new.rounds, old.rounds));
+    page.title(&title(between), &format!("{} and {} rounds", between.new.rounds, between.old.rounds));
     costs(&mut page, between);
     plain(&mut page, between);
+    published(&mut page, between);
     differs(&mut page, between);
-    limits(&mut page, between);
+    limits(&mut page, [between]);
     page.finish()
+}
+
+/// The same of two suites, part by part; the published figures once, behind all of them.
+pub fn between_suites(parts: &[(String, Between)], width: usize, colour: bool) -> String {
+    let mut page = Page::new(width, colour);
+    for (part, between) in parts {
+        page.heading(&format!("{part}: {}", title(between)));
+        costs(&mut page, between);
+        plain(&mut page, between);
+        differs(&mut page, between);
+    }
+    parts.iter().for_each(|(_, between)| published(&mut page, between));
+    limits(&mut page, parts.iter().map(|(_, between)| between));
+    page.finish()
+}
+
+fn title(between: &Between) -> String {
+    let (old, new) = (&between.old, &between.new);
+    format!("{} of {} against {} of {}", new.name, day(&new.started), old.name, day(&old.started))
+}
+
+fn published(page: &mut Page, between: &Between) {
+    if let Some(section) = &between.study {
+        stated(page, section, &section.rows.iter().collect::<Vec<_>>());
+    }
 }
 
 /// The day of an RFC 3339 time.
@@ -124,8 +148,9 @@ fn plain_row(kind: &str, row: &Row) -> Option<Vec<String>> {
     let (low, high) =
         (figures::signed(figure.change_low, digits), figures::signed(figure.change_high, digits));
     let value = |x| if row.invalid.is_some() { NONE.to_owned() } else { figures::value(&row.unit, x) };
+    let operation = row.operation.as_ref().map_or(String::new(), |operation| format!(", {operation}"));
     Some(vec![
-        row.arm.clone(),
+        format!("{}{operation}", row.arm),
         words::short(kind, &row.meter).to_owned(),
         value(figure.old),
         value(figure.new),
@@ -148,7 +173,7 @@ fn differs(page: &mut Page, between: &Between) {
     page.definitions(&entries);
 }
 
-fn limits(page: &mut Page, between: &Between) {
+fn limits<'b>(page: &mut Page, all: impl IntoIterator<Item = &'b Between>) {
     page.heading("Before you believe it");
     page.bullet(
         "The rounds of two runs are not pairs. The intervals know how rounds differ inside each run, and not how \
@@ -159,9 +184,8 @@ fn limits(page: &mut Page, between: &Between) {
         "Costs are what each run found against its own baseline, which takes most of the machine out. The figures \
          themselves have no such protection.",
     );
-    if let Some(level) =
-        between.rows.iter().find_map(|row| row.cost.or(row.amount).or(row.figure)).map(|c| c.level)
-    {
+    let mut rows = all.into_iter().flat_map(|between| &between.rows);
+    if let Some(level) = rows.find_map(|row| row.cost.or(row.amount).or(row.figure)).map(|c| c.level) {
         page.note(&format!("Intervals at {}.", figures::level(level)));
     }
 }

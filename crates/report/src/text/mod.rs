@@ -11,13 +11,15 @@ mod guest;
 mod layout;
 mod peak;
 mod study;
+mod suite;
 
-pub use between::between;
+pub use between::{between, between_suites};
 pub use caches::caches_text;
 pub use conformance::conformance_text;
 pub use doctor::doctor;
 pub use guest::guest_text;
 pub use study::{studies, study};
+pub use suite::suite_text;
 
 use crate::Bundle;
 use crate::figures::{self, Change, NONE};
@@ -44,7 +46,7 @@ const ALSO: [&str; 8] = [
 const ALSO_OF_COMMANDS: [&str; 3] = ["user_cpu", "system_cpu", "errors"];
 
 /// The same for the `files` workload.
-const ALSO_OF_FILES: [&str; 5] =
+const ALSO_OF_OPERATIONS: [&str; 5] =
     ["subject_cpu_per_request", "operation_time", "bytes_per_second", "memory", "errors"];
 
 /// The report for a terminal of `width` columns (at least 24 are used). With `colour`, verdicts
@@ -195,8 +197,8 @@ fn struck(figure: &str) -> String {
 /// Speed, times and counts of every arm.
 fn per_arm(page: &mut Page, reading: &Reading<'_>) {
     let none = reading.arms().all(|arm| reading.arm(arm).is_none_or(|a| a.requests == 0));
-    // File operations stand kind by kind.
-    if none || reading.kind() == "files" {
+    // Operations stand kind by kind.
+    if none || bakeoff_meter::catalogue::makes_operations(reading.kind()) {
         return;
     }
     let command = reading.bundle.results.workload.kind == "command";
@@ -249,7 +251,7 @@ fn arm_row(reading: &Reading<'_>, name: &str, command: bool) -> Vec<String> {
 fn exploratory(page: &mut Page, reading: &Reading<'_>) {
     let meters = match reading.kind() {
         "command" => ALSO_OF_COMMANDS.as_slice(),
-        "files" => ALSO_OF_FILES.as_slice(),
+        kind if bakeoff_meter::catalogue::makes_operations(kind) => ALSO_OF_OPERATIONS.as_slice(),
         _ => ALSO.as_slice(),
     };
     let rows: Vec<Vec<String>> = reading.compared().flat_map(|arm| also_rows(reading, arm, meters)).collect();

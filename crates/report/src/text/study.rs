@@ -112,9 +112,12 @@ fn doubts(table: &Table) -> impl Iterator<Item = (&str, &str, &str)> {
 
 /// A run beside the published figures.
 pub(super) fn beside(page: &mut Page, kind: &str, section: &StudySection, arms: &[String]) {
-    page.heading(&format!("Beside the published figures: {}", section.title));
     let is_absent = |row: &&StudyRow| [&row.arm, &row.baseline].into_iter().any(|arm| !arms.contains(arm));
     let (absent, present): (Vec<&StudyRow>, Vec<&StudyRow>) = section.rows.iter().partition(is_absent);
+    if section.rows.iter().any(|row| row.statement.is_some()) {
+        return stated(page, section, &present);
+    }
+    page.heading(&format!("Beside the published figures: {}", section.title));
     let lines: Vec<Vec<String>> = present.iter().map(|row| line(kind, row, &present)).collect();
     if !lines.is_empty() {
         page.table(&["published as", "published", "this run", "interval", "figure", "standing"], &lines, 3);
@@ -137,6 +140,33 @@ pub(super) fn beside(page: &mut Page, kind: &str, section: &StudySection, arms: 
         page.bullet(&format!("not in this run: {}", missing.join(", ")));
     }
     page.note(&format!("Published in {}.", section.sources.join("; ")));
+}
+
+/// Every statement by itself, table by table as they were published: a head says whose cost it is and how it was told.
+pub(super) fn stated(page: &mut Page, section: &StudySection, rows: &[&StudyRow]) {
+    let same = |a: &&StudyRow, b: &&StudyRow| (&a.statement, &a.table) == (&b.statement, &b.table);
+    let mut rows = rows.to_vec();
+    let first = |row: &StudyRow| section.rows.iter().position(|other| same(&other, &row));
+    let order = |row: &StudyRow| section.rows.iter().position(|other| other.statement == row.statement);
+    rows.sort_by_key(|row| (order(row), first(row)));
+    for group in rows.chunk_by(same) {
+        let Some(one) = group.first() else { continue };
+        let said = one.statement.as_deref().unwrap_or("this run");
+        page.heading(&format!("{}, {}, beside: {said}", section.title, one.table));
+        let lines: Vec<Vec<String>> = group.iter().map(|row| stated_line(row)).collect();
+        page.table(&["published as", "published", "here", "interval", "standing"], &lines, 3);
+        not_comparable(page, group);
+    }
+    if !rows.is_empty() {
+        page.note(&format!("Published in {}.", section.sources.join("; ")));
+    }
+}
+
+fn stated_line(row: &StudyRow) -> Vec<String> {
+    let (ours, interval) = figures::beside(row);
+    let of = row.operation.as_ref().filter(|word| **word != row.row);
+    let name = of.map_or_else(|| row.row.clone(), |word| format!("{} ({word})", row.row));
+    vec![name, row.published.clone(), ours, interval, figures::standing(row.standing).to_owned()]
 }
 
 /// Rows that have their reason in common share a line.

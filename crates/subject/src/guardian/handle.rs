@@ -31,6 +31,8 @@ pub(crate) struct Guardian {
     groups: Groups,
     grace: Nanos,
     litter: Litter,
+    /// Where what it starts is spoken to.
+    voice: Option<UnixStream>,
     ended: bool,
 }
 
@@ -69,7 +71,7 @@ impl Guardian {
     pub(crate) fn launch(command: &[OsString], plan: Plan) -> Result<Self, LaunchError> {
         process::become_subreaper().map_err(LaunchError::Guardian)?;
         let grace = Nanos::from_millis(plan.grace_ms);
-        let (process, channel) = start(command, &plan).map_err(LaunchError::Guardian)?;
+        let (process, channel, voice) = start(command, &plan).map_err(LaunchError::Guardian)?;
         let began = process::stat(process.id()).map_or(0, |stat| stat.start_ticks);
         let mark = format!("BAKEOFF_GUARDIAN={}-{began}", process.id());
         let mut guardian = Self {
@@ -80,6 +82,7 @@ impl Guardian {
             groups: Groups::default(),
             grace,
             litter: Litter::default(),
+            voice,
             ended: false,
         };
         guardian.launch_next(plan)?;
@@ -113,6 +116,11 @@ impl Guardian {
             }),
             other => Err(LaunchError::Guardian(unexpected(&other))),
         }
+    }
+
+    /// The other end of standard input and output of what it starts, once, where the plan said that it speaks.
+    pub(crate) fn take_voice(&mut self) -> Option<UnixStream> {
+        self.voice.take()
     }
 
     /// Its own number: everything below it is the subject.
@@ -202,7 +210,7 @@ impl Drop for Guardian {
     }
 }
 
-fn start(command: &[OsString], plan: &Plan) -> io::Result<(Child, Channel)> {
+fn start(command: &[OsString], plan: &Plan) -> io::Result<(Child, Channel, Option<UnixStream>)> {
     let Some((program, words)) = command.split_first() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "an empty guardian command"));
     };
@@ -210,13 +218,19 @@ fn start(command: &[OsString], plan: &Plan) -> io::Result<(Child, Channel)> {
     let mut log = OpenOptions::new();
     log.create(true).append(true).custom_flags(NO_LINK);
     let log = log.open(plan.dir.join("guardian.log"))?;
+    let (voice, stdout) = if plan.speaks {
+        let (ours, theirs) = UnixStream::pair()?;
+        (Some(ours), Stdio::from(OwnedFd::from(theirs)))
+    } else {
+        (None, Stdio::from(log.try_clone()?))
+    };
     let process = Command::new(program)
         .args(words)
         .stdin(Stdio::from(OwnedFd::from(theirs)))
-        .stdout(log.try_clone()?)
+        .stdout(stdout)
         .stderr(log)
         .spawn()?;
-    Ok((process, Channel { lines: Lines::new(ours), exit: None }))
+    Ok((process, Channel { lines: Lines::new(ours), exit: None }, voice))
 }
 
 #[derive(Debug)]

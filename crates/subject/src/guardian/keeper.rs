@@ -199,11 +199,13 @@ fn failed(fault: Fault, doing: &str, error: &dyn std::fmt::Display) -> Report {
 }
 
 fn prepare(plan: &Plan, prospects: &Prospects) -> io::Result<Launch> {
+    let spoken = || Ok::<_, io::Error>(File::from(io::stdout().as_fd().try_clone_to_owned()?));
     Ok(Launch {
         argv: plan.argv.iter().map(Into::into).collect(),
         env: plan.env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
         cwd: plan.cwd.clone(),
-        stdout: log(plan, &plan.dir.join("stdout.log"))?,
+        stdin: plan.speaks.then(spoken).transpose()?,
+        stdout: if plan.speaks { spoken()? } else { log(plan, &plan.dir.join("stdout.log"))? },
         stderr: log(plan, &plan.dir.join("stderr.log"))?,
         cpus: plan.cpus.clone(),
         user: plan.as_user(),

@@ -40,6 +40,8 @@ pub(crate) struct Plan {
     pub(crate) ceiling: Ceiling,
     /// Of the first: whether all below the guardian have a mount namespace to themselves.
     pub(crate) own_mounts: bool,
+    /// Whether standard input and output are the guardian's own standard output, a socket that bakeoff speaks over.
+    pub(crate) speaks: bool,
     /// How long the subject may take to end when asked.
     pub(crate) grace_ms: u64,
     /// What is of no use when it has ended, whoever ended it.

@@ -30,7 +30,9 @@ pub struct Launch {
     pub env: Vec<(OsString, OsString)>,
     /// Working directory.
     pub cwd: PathBuf,
-    /// Where standard output goes; standard input is empty.
+    /// Where standard input comes from; `None`: it is empty.
+    pub stdin: Option<File>,
+    /// Where standard output goes.
     pub stdout: File,
     /// Where standard error goes.
     pub stderr: File,
@@ -61,7 +63,8 @@ pub fn spawn(launch: Launch) -> io::Result<Spawned> {
     };
     let mut command = Command::new(program);
     command.args(arguments).env_clear().envs(launch.env).current_dir(&launch.cwd);
-    command.stdin(Stdio::null()).stdout(launch.stdout).stderr(launch.stderr).process_group(0);
+    command.stdin(launch.stdin.map_or_else(Stdio::null, Stdio::from));
+    command.stdout(launch.stdout).stderr(launch.stderr).process_group(0);
     let inside = Inside {
         parent: std::process::id(),
         cpus: crate::affinity::cpu_set(&launch.cpus)?,

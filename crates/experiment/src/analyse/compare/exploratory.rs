@@ -39,8 +39,8 @@ pub(super) fn commands_other(of: &Of<'_>) -> Vec<Comparison> {
     meters.flat_map(|meter| names.iter().filter_map(move |arm| per_slice(of, arm, meter))).collect()
 }
 
-/// Whether a figure says something of all kinds of file operations together.
-pub(super) fn is_of_files(meter: &Meter) -> bool {
+/// Whether a figure says something of all kinds of operations together.
+pub(super) fn is_of_operations(meter: &Meter) -> bool {
     [SUBJECT_CPU, OPERATION_TIME, "bytes_per_second", "memory", "errors"].contains(&meter.name)
 }
 

@@ -17,7 +17,7 @@ use bakeoff_stats::{
     smallest_detectable,
 };
 pub(super) use exploratory::{Of, per_slice};
-use exploratory::{commands_other, exploratory, is_compared, is_of_files};
+use exploratory::{commands_other, exploratory, is_compared, is_of_operations};
 use primary::{null_row, primary_row};
 pub(super) use quantiles::Quantiles;
 use std::collections::BTreeMap;
@@ -39,8 +39,8 @@ pub(super) fn all(
         rows.extend(commands_other(&of));
         return (rows, estimates_of_all(&of, None));
     }
-    let is_files = setup.workload.kind == "files";
-    let wanted = |meter: &&Meter| meter.name != setup.primary && (!is_files || is_of_files(meter));
+    let operations = setup.workload.makes_operations();
+    let wanted = |meter: &&Meter| meter.name != setup.primary && (!operations || is_of_operations(meter));
     let meters: Vec<&Meter> = CATALOGUE.iter().filter(|meter| is_compared(meter)).filter(wanted).collect();
     let quantiles = Quantiles::of(setup, table.timed(), &meters);
     for arm in setup.judged().chain(setup.seconds()) {

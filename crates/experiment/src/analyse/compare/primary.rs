@@ -73,7 +73,7 @@ fn wording<'w>(of: &Of<'_>, row: &'w Comparison, meter: &'w Meter, load: &'w str
 /// What the load was: a duet's rate, the plan's, or what the baseline came to.
 fn load(of: &Of<'_>, arm: &str) -> String {
     let Of { setup, series, .. } = *of;
-    if matches!(setup.workload.kind.as_str(), "command" | "files") {
+    if setup.workload.kind == "command" || setup.workload.makes_operations() {
         return String::new();
     }
     if let Some(duet) = setup.design.duet.as_ref().filter(|_| of.table.design_of(series) == Design::Duet) {
@@ -171,7 +171,7 @@ fn cores(setup: &Setup, meter: &Meter, cost: Option<&Cost>) -> Option<CoresAt> {
     let at = |ns: f64| ns * setup.at_per_s / 1e9;
     let amount = &cost.filter(|_| meter.name == SUBJECT_CPU && setup.at_per_s > 0.0)?.amount;
     let (low, high) = (at(amount.interval.low), at(amount.interval.high));
-    (setup.workload.kind != "files").then_some(CoresAt {
+    (!setup.workload.makes_operations()).then_some(CoresAt {
         per_s: setup.at_per_s,
         cores: at(amount.effect),
         low,
@@ -182,6 +182,10 @@ fn cores(setup: &Setup, meter: &Meter, cost: Option<&Cost>) -> Option<CoresAt> {
 /// Where the same bytes and statuses came from both at the same cost, the layer may have been off.
 fn was_it_on(of: &Of<'_>, arm: &str, decided: &Decided) -> Option<String> {
     let Of { setup, arms, .. } = *of;
+    // Calls have no bytes that could differ, and what a layer does not touch costs nothing.
+    if setup.workload.kind == "calls" {
+        return None;
+    }
     let (own, base) = (arms.get(arm)?, arms.get(setup.baseline_of(arm))?);
     let products = |arm: &ArmResult| {
         let fronts = arm.subject.fronts.iter().map(|front| front.front.clone());
@@ -244,6 +248,7 @@ pub(super) fn null_row(of: &Of<'_>, baseline: &str, meter: &Meter) -> Comparison
             "the noise floor: {} by {} (CI {}, {} rounds)",
             match setup.workload.kind.as_str() {
                 "files" => "two equal directories differ",
+                "calls" => "two equal processes differ",
                 _ if is_one_process(setup, baseline) => "one server, measured as two, differs from itself",
                 _ => "two equal servers differ",
             },

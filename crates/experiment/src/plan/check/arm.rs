@@ -2,7 +2,7 @@
 
 use super::super::expand::Cell;
 use super::super::file::{ArmGroups, ArmSection, ArmWhat, OneOrMany, PlanFile, RunSection, Spanned};
-use super::super::{Arm, ArmCommand, ArmKind, Work};
+use super::super::{Arm, ArmCalls, ArmCommand, ArmKind, Work};
 use super::named::{env, text};
 use super::{Checked, Context};
 use bakeoff_loadgen::Trust;
@@ -85,6 +85,7 @@ impl Context<'_> {
             ArmWhat::Directory(own) => {
                 return self.arm_files(name, own, &arm.has.told, work).map(ArmKind::Files);
             }
+            ArmWhat::Calls(own) => return Ok(ArmKind::Calls(ArmCalls { env: env(&own.env) })),
         }))
     }
 
@@ -157,6 +158,7 @@ fn serves_site(what: &ArmKind) -> bool {
             std::fs::read_to_string(path).is_ok_and(|text| text.contains("{root}"))
         }
         ArmKind::Server(Spec::Command { argv, .. }) => argv.iter().any(|word| word.contains("{root}")),
-        ArmKind::Server(Spec::Proxy(_) | Spec::Url { .. }) | ArmKind::Command(_) | ArmKind::Files(_) => false,
+        ArmKind::Server(Spec::Proxy(_) | Spec::Url { .. }) => false,
+        ArmKind::Command(_) | ArmKind::Files(_) | ArmKind::Calls(_) => false,
     }
 }

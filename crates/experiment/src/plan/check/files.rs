@@ -34,22 +34,33 @@ impl Context<'_> {
     }
 
     fn operations(&self, w: &FilesSection) -> Checked<Vec<Operation>> {
-        let Some(list) = &w.operations else { return Ok(OPERATIONS.to_vec()) };
+        let all = Operation::ALL.map(|operation| (operation, operation.as_str()));
+        self.some_of(w.operations.as_ref(), &OPERATIONS, &all)
+    }
+
+    /// Operations by their words, none twice and one at least.
+    pub(super) fn some_of<T: Copy + PartialEq>(
+        &self,
+        list: Option<&Spanned<Vec<Spanned<String>>>>,
+        default: &[T],
+        all: &[(T, &'static str)],
+    ) -> Checked<Vec<T>> {
+        let Some(list) = list else { return Ok(default.to_vec()) };
         let mut operations = Vec::new();
         for word in list.as_ref() {
-            let found = Operation::ALL.into_iter().find(|known| known.as_str() == word.as_ref());
-            let Some(operation) = found else {
-                let known = Operation::ALL.map(Operation::as_str);
+            let Some((operation, _)) = all.iter().find(|(_, known)| *known == word.as_ref()) else {
+                let known: Vec<&str> = all.iter().map(|(_, known)| *known).collect();
                 let what = format!("there is no operation `{}`", word.as_ref());
                 return self.wrong(word.span(), what, suggestion(word.as_ref(), &known));
             };
-            if operations.contains(&operation) {
-                return self.wrong(word.span(), format!("`{operation}` is there twice"), "take one out");
+            if operations.contains(operation) {
+                let what = format!("`{}` is there twice", word.as_ref());
+                return self.wrong(word.span(), what, "take one out");
             }
-            operations.push(operation);
+            operations.push(*operation);
         }
         if operations.is_empty() {
-            return self.wrong(list.span(), "there is nothing to do", "such as [\"read\", \"write\"]");
+            return self.wrong(list.span(), "there is nothing to do", "such as [\"read\", \"stat\"]");
         }
         Ok(operations)
     }
@@ -123,7 +134,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    fn choice<T: Copy>(
+    pub(super) fn choice<T: Copy>(
         &self,
         value: Option<&Spanned<String>>,
         noun: &str,

@@ -102,6 +102,10 @@ impl Context<'_> {
                 }
                 _ => Ok(()),
             },
+            ArmWhat::Calls(_) => has.start.wrap.as_ref().map_or(Ok(()), |argv| {
+                self.words(argv, cell)?;
+                self.program(argv, false)
+            }),
             ArmWhat::Origin(_) | ArmWhat::Url(..) | ArmWhat::Directory(_) => Ok(()),
         }
     }

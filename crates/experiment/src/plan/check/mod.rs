@@ -3,6 +3,7 @@
 mod arm;
 mod arm_settings;
 mod baselines;
+mod calls;
 mod client;
 mod factors;
 mod files;
@@ -21,6 +22,7 @@ mod tests;
 mod timed;
 mod workload;
 mod wraps;
+mod written;
 
 use super::error::{Faults, suggestion};
 use super::expand::Cell;
@@ -100,6 +102,7 @@ fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
         link: cx.link(e, &work, &arms)?,
         study: general.study,
         violations: cx.violations(file.violations.as_ref(), &work, &arms, &baselines)?,
+        written: cx.written(file, &work)?,
         factors,
         seed: e.seed.unwrap_or(1),
         baselines,
@@ -282,11 +285,11 @@ impl Context<'_> {
         kind: &Kind,
         equal_allowed: bool,
     ) -> Checked<()> {
-        if arms.len() < 2 && *kind == Kind::Compare {
+        if arms.len() < 2 && *kind == Kind::Compare && !equal_allowed {
             return self.wrong(
                 baseline,
                 "there is nothing to compare the baseline with",
-                "add another [arm.NAME]; the baseline itself runs twice anyway",
+                "add another [arm.NAME]; allow_equal_arms = true measures it alone, twice, for `compare-results`",
             );
         }
         for (index, arm) in arms.iter().enumerate() {

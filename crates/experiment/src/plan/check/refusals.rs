@@ -64,7 +64,7 @@ impl Context<'_> {
     ) -> Checked<()> {
         let named = match work {
             Work::Requests(requests) => requests.refusals,
-            Work::Command(_) | Work::Files(_) => Refusals::default(),
+            Work::Command(_) | Work::Files(_) | Work::Calls(_) => Refusals::default(),
         };
         let both = violations.and_then(|plan| plan.refused.iter().find(|status| named.has_status(**status)));
         if let Some(status) = both {

@@ -489,6 +489,64 @@ fn wrong_factors_and_method_keys_are_named() {
     }
 }
 
+const CALLS: &str = r#"
+[experiment]
+baseline = "plain"
+
+[workload]
+kind = "calls"
+operations = ["open-close", "udp"]
+depth = 3
+batch = "2ms"
+peers = "other"
+
+[arm.plain]
+
+[arm.boxed]
+wrap = ["box", "{dir}", "{port}"]
+env = { A = "b" }
+"#;
+
+#[test]
+fn a_plan_of_calls_says_what_is_made_and_through_what() {
+    use bakeoff_calls::{Operation, Peers};
+    let plan = parse(CALLS).unwrap();
+    let Work::Calls(work) = plan.work else { panic!("no calls") };
+    assert_eq!(work.operations, [Operation::OpenClose, Operation::Udp]);
+    assert_eq!((work.depth, work.batch, work.peers), (3, Nanos::from_millis(2), Peers::Other));
+    assert!(
+        matches!(&plan.arms[1].what, ArmKind::Calls(calls) if calls.env == [("A".to_owned(), "b".to_owned())])
+    );
+    assert_eq!(plan.arms[1].wraps[0].words, ["box", "{dir}", "{port}"]);
+    let bare =
+        "[experiment]\nbaseline = \"a\"\n[workload]\nkind = \"calls\"\n[arm.a]\n[arm.b]\nwrap = [\"box\"]\n";
+    let Work::Calls(work) = parse(bare).unwrap().work else { panic!("no calls") };
+    assert_eq!(work.operations, Operation::all().collect::<Vec<_>>());
+    assert_eq!((work.depth, work.batch, work.peers), (8, Nanos::from_millis(5), Peers::Same));
+}
+
+#[test]
+fn what_is_wrong_with_calls_is_told_at_its_line() {
+    for (from, to, expected) in [
+        ("\"udp\"", "\"upd\"", &["no operation `upd`", "did you mean `udp`", "plan.toml:7"][..]),
+        ("\"udp\"", "\"open-close\"", &["`open-close` is there twice"]),
+        ("[\"open-close\", \"udp\"]", "[]", &["nothing to do"]),
+        ("depth = 3", "depth = 101", &["between 0 and 100", "plan.toml:8"]),
+        ("\"2ms\"", "\"2us\"", &["a batch takes 100 us at least", "plan.toml:9"]),
+        ("\"2ms\"", "\"2min\"", &["no longer than its time limit"]),
+        ("\"other\"", "\"others\"", &["no place for partners `others`", "did you mean `other`"]),
+        ("depth = 3", "sizes = [\"1B\"]", &["`sizes` has no meaning in a `calls` workload"]),
+        ("env =", "proof = [\"true\"]\nenv =", &["`proof` has no meaning in a `calls` workload", "`wraps`"]),
+        ("baseline", "slice_requests = 5\nbaseline", &["calls come in batches", "batch = \"5ms\""]),
+        ("wrap =", "wraps = [\"walls\"]\nwrap =", &["walls"]),
+    ] {
+        let error = parse(&CALLS.replace(from, to)).unwrap_err();
+        for word in expected {
+            assert!(error.contains(word), "{to}: {error}");
+        }
+    }
+}
+
 const FILES: &str = r#"
 [experiment]
 baseline = "plain"

@@ -23,6 +23,7 @@ impl Context<'_> {
             }
             WorkloadSection::Command(command) => Ok(Work::Command(self.command_work(command, slice)?)),
             WorkloadSection::Files(files) => Ok(Work::Files(self.files_work(files, slice)?)),
+            WorkloadSection::Calls(calls) => Ok(Work::Calls(self.calls_work(calls, slice)?)),
         }
     }
 

@@ -52,6 +52,8 @@ pub(in crate::plan) enum ArmWhat {
     Run(RunSection),
     /// In `files` workloads.
     Directory(DirectorySection),
+    /// In `calls` workloads.
+    Calls(CallerSection),
 }
 
 /// Groups of keys that several kinds have; the others say nothing of them.
@@ -248,6 +250,13 @@ pub(in crate::plan) struct DirectorySection {
     pub env: Option<Spanned<BTreeMap<String, String>>>,
 }
 
+/// Of processes that make system calls.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub(in crate::plan) struct CallerSection {
+    /// Environment variables of the command.
+    pub env: Option<Spanned<BTreeMap<String, String>>>,
+}
+
 impl PlanFile<'_> {
     /// The tables with keys of arms.
     pub(super) fn arms_and_levels(&self) -> impl Iterator<Item = &Keys<'_>> {
@@ -292,6 +301,7 @@ impl ArmGroups {
             ArmWhat::Url(..) => (has.asked, has.told) = (keys.group()?, keys.group()?),
             ArmWhat::Run(_) => (has.start, has.under) = (keys.group()?, keys.group()?),
             ArmWhat::Directory(_) => has.told = keys.group()?,
+            ArmWhat::Calls(_) => has.start = keys.group()?,
         }
         Ok(has)
     }
@@ -321,6 +331,7 @@ impl ArmSection {
             WorkloadSection::Requests(_) => ArmWhat::server(name, &mut keys)?,
             WorkloadSection::Command(w) => ArmWhat::Run(keys.group::<RunSection>()?.or(w)),
             WorkloadSection::Files(_) => ArmWhat::Directory(keys.group()?),
+            WorkloadSection::Calls(_) => ArmWhat::Calls(keys.group()?),
         };
         let has = ArmGroups::of(&what, &mut keys)?;
         let Some((key, span)) = keys.left() else { return Ok(Self { what, has }) };
@@ -332,6 +343,10 @@ impl ArmSection {
             WorkloadSection::Files(_) => (
                 "in a `files` workload",
                 "an arm is a `path`, with `setup`, `drop`, `cleanup`, `env` and `proof`".to_owned(),
+            ),
+            WorkloadSection::Calls(_) => (
+                "in a `calls` workload",
+                "an arm is what a process is started through: `wrap`, `wraps`, and `env`".to_owned(),
             ),
         };
         Err(keys.wrong(span, &format!("`{key}` has no meaning {place}"), &help))

@@ -26,7 +26,7 @@ pub(super) use population::PopulationOf;
 use population::PopulationSection;
 pub(super) use spanned::Spanned;
 pub(super) use workload::*;
-pub(super) use wrap::WrapSection;
+pub(super) use wrap::{FileSection, WrapSection};
 
 use super::PlanError;
 use super::error::Faults;
@@ -69,6 +69,9 @@ pub struct PlanFile<'t> {
     /// What servers and commands may be started through, by name.
     #[schemars(with = "Option<BTreeMap<String, WrapSection>>")]
     pub wrap: BTreeMap<Spanned<String>, WrapSection>,
+    /// Texts that lie in every arm's private directory, by name.
+    #[schemars(with = "Option<BTreeMap<String, FileSection>>")]
+    pub file: BTreeMap<Spanned<String>, FileSection>,
     /// The arms, by name.
     #[schemars(with = "BTreeMap<String, AnyArm>")]
     pub arm: Named<Keys<'t>>,
@@ -108,6 +111,7 @@ impl<'t> PlanFile<'t> {
             layer: keys.optional("layer")?.unwrap_or_default(),
             front: keys.tables("front")?.into_iter().map(FrontSection::read).collect::<Result<_, _>>()?,
             wrap: keys.optional("wrap")?.unwrap_or_default(),
+            file: keys.optional("file")?.unwrap_or_default(),
             arm,
             experiment,
         };

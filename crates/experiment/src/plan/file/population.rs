@@ -68,7 +68,7 @@ impl PopulationOf {
             WorkloadSection::Requests(requests) => {
                 Ok(Self { name, requests: *requests, own_requests, max_errors })
             }
-            WorkloadSection::Command(_) | WorkloadSection::Files(_) => {
+            WorkloadSection::Command(_) | WorkloadSection::Files(_) | WorkloadSection::Calls(_) => {
                 Err(workload.wrong(name.span(), "populations ask servers", "choose a workload of requests"))
             }
         }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 type KindReader = fn(&mut Keys<'_>, &ClockReader<'_>) -> Result<WorkloadSection, PlanError>;
 
 /// The kinds of workload, by the words of `kind`.
-const KINDS: [(&str, KindReader); 6] = [
+const KINDS: [(&str, KindReader); 7] = [
     ("get", |keys, clock| {
         RequestsSection::read(SourceSection::Get(keys.group()?), keys, clock, &[CLOSED, CONSTANT, POISSON])
     }),
@@ -26,6 +26,7 @@ const KINDS: [(&str, KindReader); 6] = [
     ("webstone", |keys, clock| RequestsSection::read(SourceSection::Webstone, keys, clock, &[CLOSED])),
     ("command", |keys, _| Ok(WorkloadSection::Command(keys.group()?))),
     ("files", |keys, _| Ok(WorkloadSection::Files(keys.group()?))),
+    ("calls", |keys, _| Ok(WorkloadSection::Calls(keys.group()?))),
 ];
 
 /// A clock by its word.
@@ -47,8 +48,10 @@ struct ClockReader<'k> {
 
 /// Keys of some kind of workload.
 fn all_names() -> Vec<&'static str> {
-    let others = [names_of::<ClientSection>(), names_of::<CommandSection>(), names_of::<FilesSection>()];
-    [RequestsSection::source_names(), ClockSection::names(), others.concat(), vec!["max_age"]].concat()
+    let others = [names_of::<ClientSection>(), names_of::<CommandSection>()];
+    let operations = [names_of::<FilesSection>(), names_of::<CallsSection>()];
+    let requests = [RequestsSection::source_names(), ClockSection::names(), vec!["max_age"]];
+    [requests.concat(), others.concat(), operations.concat()].concat()
 }
 
 /// `[workload]`, by its `kind`.
@@ -61,6 +64,9 @@ pub enum WorkloadSection {
     /// Operations on files.
     #[schemars(extend("unevaluatedProperties" = false))]
     Files(FilesSection),
+    /// Single system calls and short programs.
+    #[schemars(extend("unevaluatedProperties" = false))]
+    Calls(CallsSection),
     /// Requests to servers.
     #[schemars(untagged)]
     Requests(Box<RequestsSection>),
@@ -277,6 +283,21 @@ pub struct FilesSection {
     pub time_limit: Option<Spanned<String>>,
 }
 
+/// `kind = "calls"`
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct CallsSection {
+    /// calls: which operations, such as `open-close`. Default: all.
+    pub operations: Option<Spanned<Vec<Spanned<String>>>>,
+    /// calls: how many directories deep the files lie. Default 8.
+    pub depth: Option<Spanned<u64>>,
+    /// calls: how long a batch of one operation takes the fastest arm. Default "5ms".
+    pub batch: Option<Spanned<String>>,
+    /// calls: whether a partner runs on the `same` core (the default) or on the `other` of two.
+    pub peers: Option<Spanned<String>>,
+    /// calls: a batch that takes longer ends the run. Default "1min".
+    pub time_limit: Option<Spanned<String>>,
+}
+
 impl WorkloadSection {
     /// `peak`: a search for the highest rate, which sets the clock.
     pub(super) fn read(mut keys: Keys<'_>, peak: bool) -> Result<Self, PlanError> {
@@ -295,7 +316,7 @@ impl WorkloadSection {
     pub(in crate::plan) fn requests(&self) -> Option<&RequestsSection> {
         match self {
             Self::Requests(requests) => Some(requests),
-            Self::Command(_) | Self::Files(_) => None,
+            Self::Command(_) | Self::Files(_) | Self::Calls(_) => None,
         }
     }
 }

@@ -17,3 +17,11 @@ pub struct WrapSection {
     /// The counter of violations that it noticed.
     pub violations: Option<Spanned<String>>,
 }
+
+/// `[file.NAME]`: a text that lies in every arm's private directory, as `{dir}/NAME`, before anything is started there.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileSection {
+    /// What is in it, without substitutions.
+    pub text: String,
+}

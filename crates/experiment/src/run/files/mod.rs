@@ -10,7 +10,6 @@ mod hand;
 mod hooks;
 mod kind;
 mod place;
-mod size;
 mod slice;
 mod store;
 mod tally;
@@ -18,7 +17,9 @@ mod tree;
 mod watch;
 
 use super::bench::{Bench, Measured, Part, Sizing, Tried};
+use super::budget::{RESERVE, SLICE};
 use super::scratch::{Scratch, on_disk};
+use super::size::{self, Timed};
 use super::{Progress, RoundReport, Run, RunError};
 use crate::directory::LOGS;
 use crate::environment::Placement;
@@ -30,7 +31,6 @@ use block::Report;
 use hand::Check;
 use kind::{files_of, kinds};
 use place::Place;
-use size::Timed;
 use slice::{Course, Turn};
 use std::collections::BTreeMap;
 
@@ -267,7 +267,8 @@ impl Bench for FilesBench<'_> {
         let trials = TRIAL.times((kinds.len() * self.arms.len()) as f64) + Nanos::new(spent as u64);
         let passed = self.course.clock.now().since(began);
         let around = passed.since(trials).times(0.5);
-        let sizes = size::sizes(&kinds, around, left.since(passed));
+        let each = SLICE.times(RESERVE / kinds.len().max(1) as f64);
+        let sizes = size::sizes(&kinds, each, around, left.since(passed));
         (self.counts, self.reason) = (sizes.counts, sizes.reason);
         Ok(sizes.warning.into_iter().collect())
     }
@@ -298,7 +299,11 @@ impl Bench for FilesBench<'_> {
             description: self.description(),
             slice_reason: self.reason.clone(),
             operations: kinds
-                .map(|(kind, count)| OperationSetup { operation: kind.label(), count: *count })
+                .map(|(kind, count)| OperationSetup {
+                    operation: kind.label(),
+                    count: *count,
+                    ..OperationSetup::default()
+                })
                 .collect(),
             ..WorkloadSetup::default()
         }

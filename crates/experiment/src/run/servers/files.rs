@@ -43,7 +43,7 @@ pub(super) fn prepare(
 fn spec(arm: &Arm) -> Option<&Spec> {
     match &arm.what {
         ArmKind::Server(spec) => Some(spec),
-        ArmKind::Command(_) | ArmKind::Files(_) => None,
+        ArmKind::Command(_) | ArmKind::Files(_) | ArmKind::Calls(_) => None,
     }
 }
 

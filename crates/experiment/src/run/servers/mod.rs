@@ -10,7 +10,7 @@ pub(crate) mod trial;
 mod violation_notes;
 mod violations;
 
-use super::bench::{Bench, Measured, Part, Sizing, Tried};
+use super::bench::{Bench, Measured, Part, Parts, Sizing, Tried};
 use super::link::Wire;
 use super::page_cache::{Caches, drop_caches};
 use super::scratch::Scratch;
@@ -286,13 +286,14 @@ impl Bench for ServerBench<'_> {
 
     /// Robots that ask as fast as they are answered leave nothing behind that the next part would find. Quotas have
     /// periods, passes an end, and a layer's own counter takes a second to stand still.
-    fn has_parts(&self) -> bool {
+    fn parts(&self) -> Parts {
         let plain =
             matches!(self.jobs.work.clock, LoadClock::Closed { think: Nanos::ZERO, passes: None, .. })
                 && self.jobs.work.timed.is_none();
         let plan = self.starter.run.plan;
         let bare = |arm: &Arm| arm.limits.is_none() && arm.fresh == Fresh::Nothing;
-        plain && self.noted.is_none() && plan.link.is_none() && plan.arms.iter().all(bare)
+        let any = plain && self.noted.is_none() && plan.link.is_none() && plan.arms.iter().all(bare);
+        if any { Parts::Any } else { Parts::Whole }
     }
 
     fn measure(&mut self, arm: usize, part: Part, limit: Nanos) -> Result<Measured, RunError> {

@@ -149,6 +149,7 @@ impl Starter<'_> {
             reference: self.files.reference.clone(),
             layers: arm.layers.clone(),
             wraps: arm.wraps.clone(),
+            files: self.run.plan.written.clone(),
             ..Context::new(&on_disk(name), &self.scratch, root, self.run.interrupted)
         }
     }

@@ -3,7 +3,7 @@
 //! Every kind gets the same share of the fastest arm's time, so that none drowns the others: a 10 MB
 //! read takes a thousand times as long as one of 1 byte.
 
-use super::super::budget::{RESERVE, ROUNDS, SLICE};
+use super::budget::ROUNDS;
 use crate::looks::USABLE;
 use crate::results::Warning;
 use bakeoff_units::Nanos;
@@ -30,14 +30,13 @@ pub(super) struct Sizes {
     pub(super) warning: Option<Warning>,
 }
 
-/// `around`: what a round takes beside its operations.
-pub(super) fn sizes(kinds: &[Timed], around: Nanos, left: Nanos) -> Sizes {
-    let share = SLICE.get() as f64 * RESERVE / kinds.len().max(1) as f64;
+/// `each`: time of one kind in a slice of the fastest arm. `around`: what a round takes beside its operations.
+pub(super) fn sizes(kinds: &[Timed], each: Nanos, around: Nanos, left: Nanos) -> Sizes {
     let wanted: Vec<u64> = kinds
         .iter()
         .map(|kind| {
             let fastest = kind.per_operation.iter().copied().fold(f64::INFINITY, f64::min).max(1.0);
-            ((share / fastest).ceil() as u64).clamp(1, kind.most)
+            ((each.get() as f64 / fastest).ceil() as u64).clamp(1, kind.most)
         })
         .collect();
     let round = |counts: &[u64]| -> f64 {
@@ -65,6 +64,9 @@ pub(super) fn sizes(kinds: &[Timed], around: Nanos, left: Nanos) -> Sizes {
 mod tests {
     use super::*;
 
+    /// Two kinds in 250 ms.
+    const EACH: Nanos = Nanos::from_millis(125);
+
     fn kind(per_operation: &[f64], most: u64) -> Timed {
         Timed { per_operation: per_operation.to_vec(), most }
     }
@@ -73,7 +75,7 @@ mod tests {
     fn every_kind_takes_the_fastest_arm_as_long() {
         // 250 ms in two halves: 125 ms of 2.5 us and of 1.25 ms.
         let kinds = [kind(&[2_500.0, 30_000.0], 100_000), kind(&[2.5e6, 1.25e6], 100_000)];
-        let sizes = sizes(&kinds, Nanos::ZERO, Nanos::from_secs(600));
+        let sizes = sizes(&kinds, EACH, Nanos::ZERO, Nanos::from_secs(600));
         assert_eq!(sizes.counts, [50_000, 100]);
         assert_eq!(sizes.warning, None);
     }
@@ -81,7 +83,7 @@ mod tests {
     #[test]
     fn there_is_one_at_least_and_never_more_than_there_can_be() {
         let kinds = [kind(&[1e9, 1e9], 8), kind(&[100.0, 100.0], 1000)];
-        assert_eq!(sizes(&kinds, Nanos::ZERO, Nanos::from_secs(600)).counts, [1, 1000]);
+        assert_eq!(sizes(&kinds, EACH, Nanos::ZERO, Nanos::from_secs(600)).counts, [1, 1000]);
     }
 
     #[test]
@@ -89,10 +91,10 @@ mod tests {
         // 14 rounds of 2 arms: 250 ms a slice want 7 s, and there are 3.5.
         let kinds = [kind(&[1e6, 1e6], 100_000), kind(&[1e6, 1e6], 100_000)];
         let left = Nanos::from_secs_f64(3.5 / USABLE);
-        let half = sizes(&kinds, Nanos::ZERO, left);
+        let half = sizes(&kinds, EACH, Nanos::ZERO, left);
         assert_eq!(half.counts, [62, 62]);
         assert!(half.reason.starts_with("50 %") && half.warning.is_some(), "{half:?}");
-        let nothing_left = sizes(&kinds, Nanos::from_secs(9), left);
+        let nothing_left = sizes(&kinds, EACH, Nanos::from_secs(9), left);
         assert_eq!(nothing_left.counts, [12, 12], "a tenth, and fewer rounds");
     }
 }

@@ -1,0 +1,181 @@
+//! One arm: its process, started through the arm's wraps, and what is said to it.
+//!
+//! Measuring side, cold: a batch is timed by the process itself. Owns its directory, its port and how long an answer may
+//! take.
+
+use super::super::RunError;
+use crate::plan::{ArmCalls, CallsWork};
+use crate::results::{ProofRecord, SubjectSetup};
+use bakeoff_calls::{Answer, Asked, Batch, Operation, WORD};
+use bakeoff_subject::{Dialogue, Heard, HeldPort, Job, Proof, Substitutions, WrapSpec, prove_wraps, wrapped};
+use bakeoff_units::{Clock, MonotonicClock, Nanos};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// What all arms have in common.
+pub(super) struct Common<'a> {
+    pub(super) work: &'a CallsWork,
+    pub(super) cpus: Vec<usize>,
+    pub(super) cwd: PathBuf,
+    pub(super) interrupted: &'a AtomicBool,
+}
+
+/// An arm.
+pub(super) struct Caller {
+    pub(super) name: String,
+    dir: PathBuf,
+    logs: PathBuf,
+    arm: ArmCalls,
+    wraps: Vec<WrapSpec>,
+    port: HeldPort,
+    /// What was executed last.
+    argv: Vec<String>,
+    dialogue: Option<Dialogue>,
+    pub(super) proof: Option<ProofRecord>,
+}
+
+/// Why an operation was not made, as its process says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    /// The system's name of the error, such as `EPERM`, or `wrong`.
+    pub(super) word: String,
+    pub(super) why: String,
+}
+
+impl Caller {
+    pub(super) fn new(
+        name: &str,
+        (arm, wraps): (&ArmCalls, &[WrapSpec]),
+        (dir, logs): (PathBuf, PathBuf),
+    ) -> Result<Self, RunError> {
+        std::fs::create_dir_all(&logs)
+            .map_err(|why| RunError::Scratch { path: logs.display().to_string(), why: why.to_string() })?;
+        Ok(Self {
+            name: name.to_owned(),
+            dir,
+            logs,
+            arm: arm.clone(),
+            wraps: wraps.to_vec(),
+            port: bakeoff_subject::hold_free_port().map_err(RunError::System)?,
+            argv: Vec::new(),
+            dialogue: None,
+            proof: None,
+        })
+    }
+
+    /// Starts its process, and asks the wraps whether they are on. How long it took until it waited to be told.
+    pub(super) fn start(&mut self, common: &Common<'_>) -> Result<Nanos, RunError> {
+        self.dialogue = None;
+        self.argv = self.command(common)?;
+        let clock = MonotonicClock::new();
+        let dialogue = Dialogue::start(&self.job(common, &self.logs, self.argv.clone()))?;
+        let pid = dialogue.pid();
+        self.dialogue = Some(dialogue);
+        // What wraps have to say comes first.
+        while self.hear(common)? != Some(Answer::Begun) {}
+        let took = clock.now();
+        self.proof = self.prove(common, pid)?;
+        Ok(took)
+    }
+
+    /// A batch. The inner error: this arm cannot make it.
+    pub(super) fn batch(
+        &mut self,
+        common: &Common<'_>,
+        operation: Operation,
+        count: u64,
+    ) -> Result<Result<Batch, Refused>, RunError> {
+        if let Some(dialogue) = &mut self.dialogue {
+            dialogue.say(&Asked::Batch(operation, count).to_string());
+        }
+        match self.hear(common)? {
+            Some(Answer::Made(made, of, batch)) if (made, of) == (operation, count) => Ok(Ok(batch)),
+            Some(Answer::Cannot(not, word, why)) if not == operation => Ok(Err(Refused { word, why })),
+            other => {
+                let what = format!("was asked for {count} {} and answered {other:?}", operation.word());
+                Err(self.failed(what))
+            }
+        }
+    }
+
+    /// For `setup.json`.
+    pub(super) fn subject(&self) -> SubjectSetup {
+        SubjectSetup {
+            server: WORD.to_owned(),
+            command: self.argv.clone(),
+            cpu_source: Some("clocks of the process, of its children and of its partners".to_owned()),
+            proof: self.proof.clone(),
+            ..SubjectSetup::default()
+        }
+    }
+
+    fn command(&self, common: &Common<'_>) -> Result<Vec<String>, RunError> {
+        let work = common.work;
+        let executable = std::env::current_exe().map_err(RunError::System)?.display().to_string();
+        let (dir, depth, port) =
+            (self.dir.display().to_string(), work.depth.to_string(), self.port.port.to_string());
+        let flags = ["--dir", &dir, "--depth", &depth, "--port", &port, "--peers", work.peers.as_str()];
+        let argv = [&executable, WORD].into_iter().chain(flags).map(str::to_owned).collect();
+        Ok(wrapped(&self.wraps, argv, (&self.name, &self.known(), &common.cwd))?)
+    }
+
+    fn known(&self) -> Substitutions {
+        let dir = self.dir.display().to_string();
+        Substitutions { port: self.port.port, dir, ..Substitutions::default() }
+    }
+
+    fn job<'a>(&self, common: &Common<'a>, prints: &Path, argv: Vec<String>) -> Job<'a> {
+        Job {
+            arm: self.name.clone(),
+            argv,
+            env: self.arm.env.clone(),
+            cwd: common.cwd.clone(),
+            dir: prints.to_owned(),
+            cpus: common.cpus.clone(),
+            time_limit: Some(common.work.time_limit),
+            cpu_source: Default::default(),
+            grace: Nanos::from_secs(2),
+            executable: None,
+            interrupted: common.interrupted,
+        }
+    }
+
+    /// `None`: a line that is no answer.
+    fn hear(&mut self, common: &Common<'_>) -> Result<Option<Answer>, RunError> {
+        let job = self.job(common, &self.logs, Vec::new());
+        let Some(dialogue) = &mut self.dialogue else { return Err(RunError::Interrupted) };
+        match dialogue.hear(&job)? {
+            Heard::Line(line) => Ok(Answer::parse(&line)),
+            Heard::Interrupted => Err(RunError::Interrupted),
+            Heard::Late => Err(self.failed(format!("has not answered within {}", common.work.time_limit))),
+            Heard::Ended(ending) => Err(self.failed(format!("has ended: {ending}"))),
+        }
+    }
+
+    fn failed(&mut self, status: String) -> RunError {
+        let said = self.dialogue.take().map_or(Vec::new(), |dialogue| dialogue.last_words());
+        RunError::Command {
+            arm: self.name.clone(),
+            command: self.argv.join(" "),
+            status,
+            said: said.join("\n"),
+        }
+    }
+
+    /// What the wraps say of themselves, as one.
+    fn prove(&self, common: &Common<'_>, pid: u32) -> Result<Option<ProofRecord>, RunError> {
+        let prints = self.logs.join("proof");
+        std::fs::create_dir_all(&prints)
+            .map_err(|why| RunError::Scratch { path: prints.display().to_string(), why: why.to_string() })?;
+        let mut known = self.known();
+        known.values.insert("pid".to_owned(), pid.to_string());
+        let proofs = prove_wraps(&self.wraps, &known, &self.job(common, &prints, Vec::new()))?;
+        let proof: Option<ProofRecord> = Proof::all(proofs).map(Into::into);
+        match proof {
+            Some(proof) if !proof.active => {
+                Err(RunError::LayerOff { arm: self.name.clone(), said: proof.words })
+            }
+            proof => Ok(proof),
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Suites: several plans that are run one after the other, from one file of `[[part]]`s.
+//!
+//! Measuring side, cold, pure but for [`Suite::load`]. Owns the file's form and where a part's plan is looked for; what a
+//! plan is, which of the plans' languages it is in and how it is run is none of its business.
+
+use crate::plan::{PlanError, Setting, suggestion};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+
+/// The `schema` of what [`Begun`] is stored as.
+pub const BEGUN_SCHEMA: &str = "bakeoff-suite-begun/1";
+/// How a suite was begun, in its results directory.
+pub const BEGUN: &str = "suite.json";
+/// Its text, in its results directory.
+pub const TEXT: &str = "suite.toml";
+
+/// Plans that are run one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suite {
+    /// The file's stem or the shipped suite's name.
+    pub name: String,
+    /// What messages call the text.
+    pub origin: String,
+    /// The text it came from.
+    pub text: String,
+    /// What it is about: the comment on its first line.
+    pub summary: String,
+    /// At least one, names that differ.
+    pub parts: Vec<Part>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its name, and that of its directory.
+    pub name: String,
+    /// A plan's file, or the name of a shipped plan.
+    pub plan: String,
+}
+
+/// How a suite was begun: what is needed to go on with it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Begun {
+    /// [`BEGUN_SCHEMA`].
+    pub schema: String,
+    /// Name of the suite.
+    pub name: String,
+    /// What it is about.
+    pub summary: String,
+    /// Version of bakeoff that began it.
+    pub bakeoff: String,
+    /// Whether the whole of its plans is run, where they state a sample.
+    pub full: bool,
+    /// Those of the suite's parts that are run, in their order, each with what was set in its plan.
+    pub parts: Vec<BegunPart>,
+}
+
+/// A part as it was begun.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BegunPart {
+    /// Name and plan.
+    #[serde(flatten)]
+    pub part: Part,
+    /// `KEY=VALUE` of its plan.
+    pub set: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SuiteFile {
+    part: Spanned<Vec<PartFile>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PartFile {
+    name: Spanned<String>,
+    plan: Spanned<String>,
+}
+
+impl Suite {
+    /// Whether a text is one: it has `[[part]]`s.
+    pub fn is_one(text: &str) -> bool {
+        text.parse::<toml::Table>().is_ok_and(|file| file.contains_key("part"))
+    }
+
+    /// Reads and checks a suite's file. Plans that lie beside it are meant before shipped ones.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no suite.
+    pub fn load(path: &Path) -> Result<Self, PlanError> {
+        let origin = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|why| PlanError::Unreadable { path: origin.clone(), why })?;
+        let name =
+            path.file_stem().map_or_else(|| "suite".to_owned(), |stem| stem.to_string_lossy().into_owned());
+        let base = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let base = std::path::absolute(base).unwrap_or_else(|_| base.to_owned());
+        Self::parse(&name, &origin, &text, Some(&base))
+    }
+
+    /// Checks a suite's text; without a directory its plans are shipped ones.
+    ///
+    /// # Errors
+    /// The text is no suite; the message shows where and why.
+    pub fn parse(name: &str, origin: &str, text: &str, base: Option<&Path>) -> Result<Self, PlanError> {
+        let wrong = |at: std::ops::Range<usize>, what: &str, help: &str| {
+            Err(PlanError::at(origin, text, at, what, Some(help)))
+        };
+        let file: SuiteFile = toml::from_str(text).map_err(|why| {
+            let help =
+                "a suite has a [[part]] with `name` and `plan` for each of its plans, and nothing else";
+            PlanError::at(origin, text, why.span().unwrap_or(0..0), why.message(), Some(help))
+        })?;
+        if file.part.get_ref().is_empty() {
+            return wrong(file.part.span(), "there is no part", "add a [[part]] with `name` and `plan`");
+        }
+        let mut parts: Vec<Part> = Vec::new();
+        for part in file.part.get_ref() {
+            let own = part.name.get_ref();
+            if !is_name(own) {
+                let what = format!("`{own}` is no name of a part");
+                return wrong(
+                    part.name.span(),
+                    &what,
+                    "use letters, digits, - and _: it is a directory's name too",
+                );
+            }
+            if parts.iter().any(|other| other.name == *own) {
+                return wrong(part.name.span(), &format!("two parts are called `{own}`"), "rename one");
+            }
+            parts.push(Part { name: own.clone(), plan: found(part.plan.get_ref(), base) });
+        }
+        let summary = text.lines().next().unwrap_or_default().trim_start_matches('#').trim().to_owned();
+        let (name, origin, text) = (name.to_owned(), origin.to_owned(), text.to_owned());
+        Ok(Self { name, origin, text, summary, parts })
+    }
+
+    /// Names of its parts.
+    pub fn names(&self) -> Vec<&str> {
+        self.parts.iter().map(|part| part.name.as_str()).collect()
+    }
+
+    /// What was set, part by part; each setting's first word is the name of one.
+    ///
+    /// # Errors
+    /// The first word names no part, in words.
+    pub fn settings(&self, all: &[Setting]) -> Result<Vec<Vec<Setting>>, String> {
+        let mut own = vec![Vec::new(); self.parts.len()];
+        for setting in all {
+            let (word, rest) = setting.below();
+            let at = self.parts.iter().position(|part| part.name == word);
+            match (at, rest) {
+                (Some(at), Some(rest)) => own[at].push(rest),
+                _ => {
+                    let help = suggestion(word, &self.names());
+                    return Err(format!(
+                        "--set {}: of a suite the name of a part comes first, as in {}.experiment.max_rounds=20; {help}",
+                        setting.typed(),
+                        self.parts[0].name
+                    ));
+                }
+            }
+        }
+        Ok(own)
+    }
+}
+
+impl Begun {
+    /// Reads that of a directory; `None`: no suite was run into it.
+    ///
+    /// # Errors
+    /// It is there and cannot be read, in words.
+    pub fn read(dir: &Path) -> Result<Option<Self>, String> {
+        let path = dir.join(BEGUN);
+        let Ok(text) = std::fs::read(&path) else { return Ok(None) };
+        let begun: Self = serde_json::from_slice(&text).map_err(|why| {
+            format!("{}: cannot be read: {why}; give a directory that `bakeoff run` wrote", path.display())
+        })?;
+        match begun.schema == BEGUN_SCHEMA {
+            true => Ok(Some(begun)),
+            false => Err(format!(
+                "{}: bakeoff {} wrote it in the form {}, and this bakeoff reads {BEGUN_SCHEMA}; use the bakeoff that wrote it",
+                path.display(),
+                begun.bakeoff,
+                begun.schema
+            )),
+        }
+    }
+
+    /// Where a part's results are.
+    pub fn directory(dir: &Path, part: &BegunPart) -> PathBuf {
+        dir.join(&part.part.name)
+    }
+}
+
+/// The file beside the suite, where there is one or a path is meant; else the name of a shipped plan.
+fn found(plan: &str, base: Option<&Path>) -> String {
+    let beside = base.map(|base| base.join(plan));
+    let is_path = plan.contains('/') || plan.ends_with(".toml");
+    let meant = beside.filter(|path| is_path || path.is_file());
+    meant.map_or_else(|| plan.to_owned(), |path| path.display().to_string())
+}
+
+/// Fit to be a directory's name and the first word of a setting.
+fn is_name(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    !name.is_empty() && name.chars().all(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO: &str = "# Two of them\n[[part]]\nname = \"a\"\nplan = \"quickstart\"\n\n[[part]]\nname = \"b\"\nplan = \"b.toml\"\n";
+
+    fn parse(text: &str, base: Option<&Path>) -> Result<Suite, String> {
+        Suite::parse("s", "s.toml", text, base).map_err(|why| why.to_string())
+    }
+
+    #[test]
+    fn a_plan_beside_the_file_is_meant_before_a_shipped_one() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("b.toml"), "").unwrap();
+        let suite = parse(TWO, Some(dir.path())).unwrap();
+        assert_eq!(suite.summary, "Two of them");
+        assert_eq!(suite.parts[0].plan, "quickstart");
+        assert_eq!(Path::new(&suite.parts[1].plan), dir.path().join("b.toml"));
+        assert_eq!(parse(TWO, None).unwrap().parts[1].plan, "b.toml");
+        assert!(Suite::is_one(TWO) && !Suite::is_one("[experiment]\n[arm.a]\n") && !Suite::is_one("[[part"));
+    }
+
+    #[test]
+    fn what_is_no_suite_is_shown_at_its_place() {
+        for (from, to, word) in [
+            ("name = \"b\"", "name = \"a\"", "two parts are called `a`"),
+            ("name = \"b\"", "name = \"../b\"", "`../b` is no name of a part"),
+            ("plan = \"quickstart\"", "paln = \"quickstart\"", "paln"),
+        ] {
+            let error = parse(&TWO.replace(from, to), None).unwrap_err();
+            assert!(error.contains(word) && error.contains("s.toml:"), "{error}");
+        }
+        assert!(parse("part = []\n", None).unwrap_err().contains("there is no part"));
+    }
+
+    #[test]
+    fn settings_go_to_their_parts() {
+        let suite = parse(TWO, None).unwrap();
+        let of = |typed: &[&str]| {
+            let all: Vec<Setting> = typed.iter().map(|text| text.parse().unwrap()).collect();
+            suite.settings(&all).map(|parts| -> Vec<Vec<String>> {
+                parts.iter().map(|own| own.iter().map(|one| one.typed().to_owned()).collect()).collect()
+            })
+        };
+        assert_eq!(
+            of(&["a.experiment.seed=1", "b.arm.x.burn=2us"]).unwrap(),
+            [["experiment.seed=1"], ["arm.x.burn=2us"]]
+        );
+        let error = of(&["experiment.seed=1"]).unwrap_err();
+        assert!(error.contains("as in a.experiment") && error.contains("known are `a`, `b`"), "{error}");
+        assert!(of(&["a=1"]).is_err(), "a part is no key");
+    }
+}

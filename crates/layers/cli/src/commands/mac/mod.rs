@@ -1,0 +1,61 @@
+//! `bakeoff layer mac ...`: policies looked at, programs run under them.
+//!
+//! Glue. Owns the flags and what is printed; what a policy means is `bakeoff-layers-mac`'s.
+
+mod check;
+mod explain;
+mod log;
+mod proof;
+mod run;
+
+use crate::exit::{Exit, Failure};
+use bakeoff_layers_mac::policy::{Lets, Policy, PolicyError};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Look for faults in a policy, and print what each domain may do
+    Check(check::CheckArgs),
+    /// Tell whether a domain may do something, and why
+    Explain(explain::ExplainArgs),
+    /// Tell what domains are refused, from the kernel's audit, until SIGTERM
+    Log(log::LogArgs),
+    /// Become a program, in its domain: the process keeps its number
+    Run(run::RunArgs),
+    /// Tell whether a process is in its domain: exit code 0 when it is, 1 when it is not
+    Proof(proof::ProofArgs),
+}
+
+/// A policy, as every command of this layer is told of it.
+#[derive(Args, Debug)]
+pub(crate) struct PolicyArgs {
+    /// The policy
+    #[arg(value_name = "POLICY")]
+    policy: PathBuf,
+    /// What {NAME} in its paths and ports stands for; may be given more than once
+    #[arg(long = "let", value_name = "NAME=VALUE")]
+    lets: Vec<String>,
+}
+
+impl PolicyArgs {
+    /// The policy, when nothing is wrong with it.
+    pub(crate) fn read(&self) -> Result<Policy, Failure> {
+        let lets = Lets::of_words(&self.lets).map_err(Failure::usage)?;
+        Policy::read(&self.policy, &lets).map_err(|error| match error {
+            PolicyError::Unreadable { .. } => Failure::failed(error),
+            PolicyError::Wrong(_) | PolicyError::NoDomain(_) => Failure::usage(error),
+        })
+    }
+}
+
+/// Does what was typed.
+pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Check(args) => check::check(&args),
+        Command::Explain(args) => explain::explain(&args),
+        Command::Log(args) => log::log(args),
+        Command::Run(args) => run::run(&args),
+        Command::Proof(args) => Ok(proof::proof(&args)),
+    }
+}

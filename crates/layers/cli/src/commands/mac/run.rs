@@ -1,0 +1,138 @@
+//! `run`: this process becomes the program, in its domain.
+
+use super::PolicyArgs;
+use crate::exit::{Exit, Failure};
+use crate::terminal;
+use bakeoff_layers_mac::confine::{ConfineError, Confined, Degree, Least, Prepared, close_inherited};
+use bakeoff_layers_mac::grant::Grant;
+use bakeoff_layers_mac::log::{self, Reader, Reading};
+use bakeoff_layers_mac::proof::{Kept, Mode, State, lines};
+use clap::{Args, ValueEnum};
+use std::ffi::OsString;
+use std::os::fd::RawFd;
+use std::path::PathBuf;
+use std::process::Command;
+
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    policy: PolicyArgs,
+    /// The domain
+    #[arg(long, value_name = "NAME")]
+    domain: String,
+    /// What is done with what the policy does not grant
+    #[arg(long, value_enum, value_name = "enforce", default_value_t = Typed::Enforce)]
+    mode: Typed,
+    /// File for status and counters, as lines of text
+    #[arg(long, value_name = "FILE")]
+    status: Option<PathBuf>,
+    /// File to which lines of JSON are added, one for what was refused; needs the right to read the kernel's audit
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Descriptor that the program inherits besides 0, 1 and 2; may be given more than once
+    #[arg(long = "keep-fd", value_name = "N", value_parser = clap::value_parser!(RawFd).range(3..))]
+    keep: Vec<RawFd>,
+    /// Start the program on a kernel without Landlock, or with an old one, too: the degree says so
+    #[arg(long)]
+    allow_none: bool,
+    /// Do all but starting a program, and print the degree: exit code 0 when the domain holds, 1 when it does not
+    #[arg(long, conflicts_with_all = ["program", "status", "log"])]
+    proof: bool,
+    /// Take the kernel for one with no newer Landlock than this ABI
+    #[arg(long, value_name = "N", hide = true)]
+    most_abi: Option<u32>,
+    /// The program and its arguments
+    #[arg(last = true, value_name = "PROGRAM", required_unless_present = "proof")]
+    program: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Typed {
+    Enforce,
+}
+
+pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
+    // Before anything is opened.
+    close_inherited(&args.keep).map_err(|error| nothing_ran(ConfineError::Descriptors(error)))?;
+    let policy = args.policy.read()?;
+    let grant = policy.grant(&args.domain).map_err(Failure::usage)?;
+    let least = Least { allow_none: args.allow_none, most_abi: args.most_abi };
+    let prepared = Prepared::of(grant, least).map_err(nothing_ran)?;
+    let degree = prepared.granted().degree();
+    if args.proof {
+        prepared.enter().map_err(nothing_ran)?;
+        terminal::say(&degree.to_string());
+        return Ok(if matches!(degree, Degree::None(_)) { Exit::Off } else { Exit::Done });
+    }
+    let Some((program, arguments)) = args.program.split_first() else {
+        return Err(Failure::usage("give a program behind --"));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    if degree != Degree::Full {
+        terminal::note(&format!("degree {degree}"));
+    }
+    let mut witness = witness(args, grant, &prepared)?;
+    let error = match armed(prepared, &mut witness) {
+        Ok(confined) => confined.execute(&mut command),
+        Err(error) => error,
+    };
+    match witness {
+        Witness::Reader(reader, _) => reader.failed(),
+        Witness::Kept(kept) => drop(kept.say(State::Failed)),
+        Witness::Nobody => {}
+    }
+    Err(nothing_ran(error))
+}
+
+/// Who keeps the status.
+enum Witness {
+    /// A process beside us, which reads what the kernel refuses, too; and what it is told of us.
+    Reader(Reader, String),
+    /// We ourselves, until the program is executed: we may not read what the kernel refuses.
+    Kept(Kept),
+    /// There is to be none.
+    Nobody,
+}
+
+fn witness(args: &RunArgs, grant: &Grant, prepared: &Prepared<'_>) -> Result<Witness, Failure> {
+    let mode = match args.mode {
+        Typed::Enforce => Mode::Enforce,
+    };
+    let lines = lines(mode, prepared.granted());
+    let (status, out) = (args.status.clone(), args.log.clone());
+    if status.is_none() && out.is_none() {
+        return Ok(Witness::Nobody);
+    }
+    let Err(why) = log::is_allowed() else {
+        let reading = Reading { grant: grant.clone(), status, out };
+        let log = |why| nothing_ran(ConfineError::Log(why));
+        return Reader::start(reading).map(|reader| Witness::Reader(reader, lines)).map_err(log);
+    };
+    if out.is_some() {
+        terminal::note(&format!("no log: this user may not read the kernel's audit ({why})"));
+    }
+    let Some(path) = status else { return Ok(Witness::Nobody) };
+    let lines = format!("{lines}gap-no-log 1\nno-log {why}\n");
+    let kept = Kept::new(&path, lines).map_err(|why| nothing_ran(ConfineError::Status { path, why }))?;
+    Ok(Witness::Kept(kept))
+}
+
+/// In the domain, and the status says so.
+fn armed(prepared: Prepared<'_>, witness: &mut Witness) -> Result<Confined, ConfineError> {
+    let confined = prepared.enter()?;
+    match witness {
+        Witness::Reader(reader, lines) => {
+            reader.confined(lines, confined.refused()).map_err(ConfineError::Log)?;
+        }
+        Witness::Kept(kept) => {
+            kept.say(State::Armed).map_err(|why| ConfineError::Status { path: PathBuf::new(), why })?;
+        }
+        Witness::Nobody => {}
+    }
+    Ok(confined)
+}
+
+fn nothing_ran(error: ConfineError) -> Failure {
+    Failure::failed(format!("{error}. Nothing was run"))
+}

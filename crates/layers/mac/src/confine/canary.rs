@@ -1,0 +1,164 @@
+//! What a domain must refuse, tried before the program is: protection is believed when it has refused something.
+//!
+//! Measured side, cold: start alone. Owns what is planted and tried. It is tried by the launcher itself, once it is
+//! in the domain: it is the very process that becomes the program. A file without a name is planted where the policy
+//! grants something less than all, and a port where it grants none. Each attempt succeeds first, outside; else it would
+//! say nothing.
+
+use crate::access::Access;
+use crate::confine::ConfineError;
+use crate::grant::Grant;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// What will be tried.
+#[derive(Debug, Default)]
+pub(super) struct Canary {
+    attempts: Vec<Attempt>,
+    /// They stay while they are needed.
+    planted: Vec<File>,
+    listener: Option<TcpListener>,
+    /// What the kernel says of this process: each read asks anew, and opening it is refused by then.
+    status: Option<File>,
+}
+
+#[derive(Debug)]
+enum Attempt {
+    /// To open this path for reading, or for writing.
+    Open { path: PathBuf, writing: bool, what: String },
+    /// To connect to this TCP port.
+    Connect(u16),
+}
+
+impl Canary {
+    /// Nothing is planted: what the kernel says of the process is all.
+    pub(super) fn of_calls() -> Self {
+        Self { status: File::open("/proc/self/status").ok(), ..Self::default() }
+    }
+
+    /// Plants what the domain must not reach.
+    pub(super) fn plant(grant: &Grant, with_ports: bool) -> Self {
+        let mut canary = Self::of_calls();
+        canary.plant_file(grant);
+        let root = Path::new("/");
+        if !grant.effective(root).has(Access::List) {
+            canary.add(Attempt::Open {
+                path: root.to_owned(),
+                writing: false,
+                what: "listing `/`".to_owned(),
+            });
+        }
+        if with_ports {
+            canary.plant_port(grant);
+        }
+        canary
+    }
+
+    /// Whether nothing was found that could be tried.
+    pub(super) fn is_untried(&self) -> bool {
+        self.attempts.is_empty()
+    }
+
+    /// How many things will be tried.
+    pub(super) fn attempts(&self) -> usize {
+        self.attempts.len()
+    }
+
+    /// In the domain: everything must be refused.
+    pub(super) fn hold(&self) -> Result<(), ConfineError> {
+        for attempt in &self.attempts {
+            let outcome = match attempt.made() {
+                Err(error) if error.raw_os_error() == Some(libc::EACCES) => continue,
+                Err(error) => format!("failed otherwise: {error}"),
+                Ok(()) => "was possible".to_owned(),
+            };
+            return Err(ConfineError::Canary { what: attempt.what(), outcome });
+        }
+        Ok(())
+    }
+
+    /// After the last step: the kernel says of this process what it was told, and these capabilities at most.
+    pub(super) fn settled(&self, kept: u64) -> Result<(), ConfineError> {
+        let Some(mut status) = self.status.as_ref() else { return Ok(()) };
+        let mut text = String::new();
+        let found = status.read_to_string(&mut text);
+        let value = |name| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let capabilities = value("CapPrm:").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        let as_told = [
+            ("new privileges", value("NoNewPrivs:") == Some("1")),
+            ("every system call", value("Seccomp:") == Some("2")),
+            ("capabilities", capabilities.is_some_and(|mask| mask & !kept == 0)),
+        ];
+        let wrong = as_told.into_iter().find(|(_, right)| !right || found.is_err());
+        let outcome = "is what the kernel says it has all the same".to_owned();
+        wrong.map_or(Ok(()), |(what, _)| Err(ConfineError::Canary { what: what.to_owned(), outcome }))
+    }
+
+    fn plant_file(&mut self, grant: &Grant) {
+        let here = std::env::current_dir().unwrap_or_default();
+        let places =
+            [std::env::temp_dir(), "/dev/shm".into(), "/var/tmp".into(), "/run".into(), here].into_iter();
+        for place in places.filter_map(|place| place.canonicalize().ok()) {
+            let granted = grant.effective(&place);
+            let writing = match (granted.has(Access::Read), granted.has(Access::Write)) {
+                (false, _) => false,
+                (true, false) => true,
+                (true, true) => continue,
+            };
+            let mut nameless = OpenOptions::new();
+            nameless.read(true).write(true).mode(0o600).custom_flags(libc::O_TMPFILE);
+            let Ok(file) = nameless.open(&place) else { continue };
+            let verb = if writing { "writing to" } else { "reading" };
+            let what = format!("{verb} a file in `{}`", place.display());
+            let path = format!("/proc/self/fd/{}", file.as_raw_fd()).into();
+            self.planted.push(file);
+            if self.add(Attempt::Open { path, writing, what }) {
+                return;
+            }
+        }
+    }
+
+    fn plant_port(&mut self, grant: &Grant) {
+        // The kernel chooses a free port; that all of a few are granted happens in no policy that means anything.
+        for _ in 0..4 {
+            let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)) else { return };
+            let Ok(address) = listener.local_addr() else { return };
+            if !grant.connect.contains(&address.port()) {
+                self.listener = Some(listener);
+                self.add(Attempt::Connect(address.port()));
+                return;
+            }
+        }
+    }
+
+    /// If it is possible outside.
+    fn add(&mut self, attempt: Attempt) -> bool {
+        let possible = attempt.made().is_ok();
+        if possible {
+            self.attempts.push(attempt);
+        }
+        possible
+    }
+}
+
+impl Attempt {
+    fn made(&self) -> io::Result<()> {
+        match self {
+            Self::Open { path, writing, .. } => {
+                OpenOptions::new().read(!writing).write(*writing).open(path).map(drop)
+            }
+            Self::Connect(port) => TcpStream::connect((Ipv4Addr::LOCALHOST, *port)).map(drop),
+        }
+    }
+
+    fn what(&self) -> String {
+        match self {
+            Self::Open { what, .. } => what.clone(),
+            Self::Connect(port) => format!("connecting to TCP port {port}"),
+        }
+    }
+}

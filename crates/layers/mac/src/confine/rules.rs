@@ -1,0 +1,149 @@
+//! A domain's rules as one Landlock ruleset.
+//!
+//! Measured side, cold: start alone. Owns how a grant becomes rules, and what could not be granted. One ruleset a
+//! domain, never a stack: each one more is asked at every open, and a process may be under sixteen.
+
+use crate::confine::ConfineError;
+use crate::confine::hot::{self, MOST_DIRECTORIES};
+use crate::confine::rights::Kernel;
+use crate::grant::{FileGrant, Grant, Name};
+use landlock::{
+    AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus,
+};
+use nix::fcntl::{OFlag, open};
+use nix::sys::stat::Mode;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// A path that the domain was not given, and why. It is refused, so the program may miss something; nothing is open
+/// that should not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotGranted {
+    /// Path and line of the policy.
+    pub what: String,
+    /// Why not.
+    pub why: String,
+}
+
+/// What the kernel was told, not yet in force.
+#[derive(Debug)]
+pub(super) struct Rules {
+    kernel: Kernel,
+    ruleset: RulesetCreated,
+    /// Rules of all kinds.
+    pub(super) rules: usize,
+    /// Of these, of directories below hot paths.
+    pub(super) directories: usize,
+    /// What was left out.
+    pub(super) not_granted: Vec<NotGranted>,
+}
+
+impl Rules {
+    pub(super) fn of(grant: &Grant, kernel: Kernel) -> Result<Self, ConfineError> {
+        let ruleset = created(kernel).map_err(|error| ConfineError::Rules { why: error.to_string() })?;
+        let mut rules = Self { kernel, ruleset, rules: 0, directories: 0, not_granted: Vec::new() };
+        for file in &grant.files {
+            rules.file(file, grant)?;
+        }
+        if !kernel.ports().is_empty() {
+            for (ports, right) in
+                [(&grant.listen, AccessNet::BindTcp), (&grant.connect, AccessNet::ConnectTcp)]
+            {
+                for port in ports {
+                    rules.port(*port, right)?;
+                }
+            }
+        }
+        Ok(rules)
+    }
+
+    fn file(&mut self, file: &FileGrant, grant: &Grant) -> Result<(), ConfineError> {
+        let what = format!("{} ({}:{})", Name(&file.path), grant.policy, file.line);
+        let (opened, is_directory) = match opened(file) {
+            Ok(opened) => opened,
+            Err(why) => {
+                self.not_granted.push(NotGranted { what, why: why.to_string() });
+                return Ok(());
+            }
+        };
+        let rights = self.kernel.rights(file.accesses, is_directory);
+        if rights.is_empty() {
+            let why = format!("it is a file, and {} is of directories", file.accesses);
+            self.not_granted.push(NotGranted { what, why });
+            return Ok(());
+        }
+        self.beneath(opened.as_fd(), rights, &what)?;
+        if file.hot && is_directory {
+            let left = MOST_DIRECTORIES - self.directories;
+            self.directories += hot::below(opened.as_fd(), left, |below| self.beneath(below, rights, &what))?;
+        }
+        Ok(())
+    }
+
+    fn beneath(
+        &mut self,
+        path: BorrowedFd<'_>,
+        rights: BitFlags<AccessFs>,
+        what: &str,
+    ) -> Result<(), ConfineError> {
+        let taken = (&mut self.ruleset).add_rule(PathBeneath::new(path, rights)).map(drop);
+        self.taken(taken, what)
+    }
+
+    fn port(&mut self, port: u16, right: AccessNet) -> Result<(), ConfineError> {
+        let taken = (&mut self.ruleset).add_rule(NetPort::new(port, right)).map(drop);
+        self.taken(taken, &format!("TCP port {port}"))
+    }
+
+    fn taken(&mut self, taken: Result<(), RulesetError>, what: &str) -> Result<(), ConfineError> {
+        self.rules += 1;
+        taken.map_err(|error| ConfineError::Rule { what: what.to_owned(), why: error.to_string() })
+    }
+
+    /// From now on, for the calling thread and all that comes of it.
+    pub(super) fn enforce(self) -> Result<(), ConfineError> {
+        match self.ruleset.restrict_self() {
+            Ok(status) if status.ruleset == RulesetStatus::FullyEnforced && status.no_new_privs => Ok(()),
+            Ok(status) => Err(ConfineError::Rules { why: format!("it took a part only: {status:?}") }),
+            Err(error) => {
+                let why = error.to_string();
+                match *landlock::Errno::from(error) {
+                    libc::E2BIG => Err(ConfineError::TooManyLayers),
+                    _ => Err(ConfineError::Rules { why }),
+                }
+            }
+        }
+    }
+}
+
+/// Nothing is granted yet. What the kernel does not know is not asked of it, so all that is asked must be taken.
+fn created(kernel: Kernel) -> Result<RulesetCreated, RulesetError> {
+    let mut ruleset =
+        Ruleset::default().set_compatibility(CompatLevel::HardRequirement).handle_access(kernel.files())?;
+    if !kernel.ports().is_empty() {
+        ruleset = ruleset.handle_access(kernel.ports())?;
+    }
+    if !kernel.scopes().is_empty() {
+        ruleset = ruleset.scope(kernel.scopes())?;
+    }
+    let created = ruleset.create()?;
+    if !kernel.logs() {
+        return Ok(created);
+    }
+    // What the canary is refused as well: with the first refusal the kernel's log names the domain, so that its end is
+    // told, too.
+    created.log_new_exec(true)
+}
+
+/// The policy's links were followed when it was read: what is one now was put there since.
+fn opened(file: &FileGrant) -> io::Result<(OwnedFd, bool)> {
+    let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let opened = File::from(open(&file.path, flags, Mode::empty())?);
+    let about = opened.metadata()?;
+    if about.is_symlink() {
+        return Err(io::Error::other("it became a symbolic link after the policy was read"));
+    }
+    Ok((opened.into(), about.is_dir()))
+}

@@ -1,0 +1,314 @@
+//! Records put together: what was refused, to whom, in a domain of ours.
+//!
+//! Measured side, pure but for `/proc`, where the parents of a process are looked up. A refusal is a record; the
+//! process and its program stand in another with the same serial number, if the process was started after the audit
+//! was first switched on. Our launcher itself may not have been, and nobody else of a domain.
+
+use super::record::{Record, Told};
+use super::wanted::Wanted;
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+/// So many calls may be told in pieces at a time; of the oldest what is known is used.
+const MOST_PENDING: usize = 256;
+/// Processes and domains that are remembered; a fork bomb must not fill our memory.
+const MOST_REMEMBERED: usize = 4096;
+/// Parents that are looked at until one is known.
+const MOST_PARENTS: usize = 64;
+
+/// Which domains are ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Those of this launcher.
+    Launcher(u32),
+    /// Those of every launcher: the same executable as ours.
+    Any,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The kernel refused something.
+    Refused {
+        /// When, in milliseconds since 1970.
+        t_ms: u64,
+        /// To which process, where that is known.
+        pid: Option<u32>,
+        /// What it executed.
+        exe: Option<PathBuf>,
+        /// What was missing, all of it at once.
+        wanted: Vec<Wanted>,
+    },
+    /// Somebody has changed the audit's settings.
+    Changed,
+}
+
+/// Puts records together.
+#[derive(Debug)]
+pub struct Gather {
+    whose: Whose,
+    /// Our own executable, which is the launcher's.
+    own: PathBuf,
+    /// Our domains, with the launcher of each.
+    domains: BTreeMap<u64, u32>,
+    /// Processes of our domains.
+    members: HashSet<u32>,
+    pending: VecDeque<Pending>,
+    /// A domain of ours has gone.
+    gone: bool,
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    t_ms: u64,
+    serial: u64,
+    refused: Vec<(u64, Vec<Wanted>)>,
+    call: Option<(u32, PathBuf, u32)>,
+    process: Option<(u32, u32, PathBuf)>,
+}
+
+impl Gather {
+    /// `own` is the executable that launchers have.
+    pub fn new(whose: Whose, own: &Path) -> Self {
+        let members = match whose {
+            Whose::Launcher(pid) => HashSet::from([pid]),
+            Whose::Any => HashSet::new(),
+        };
+        let (domains, pending) = (BTreeMap::new(), VecDeque::new());
+        Self { whose, own: own.to_owned(), domains, members, pending, gone: false }
+    }
+
+    /// Whether a domain of ours is known, and not gone.
+    pub fn has_domain(&self) -> bool {
+        !self.domains.is_empty()
+    }
+
+    /// Whether a domain of ours was known, and none is left.
+    pub fn is_gone(&self) -> bool {
+        self.gone && self.domains.is_empty()
+    }
+
+    /// Whether more pieces of a call are waited for.
+    pub fn is_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Takes a record; what is whole by now is handed to `tell`.
+    pub fn take(&mut self, record: Record, mut tell: impl FnMut(Event)) {
+        let Record { t_ms, serial, told } = record;
+        match told {
+            Told::Refused { domain, wanted } => {
+                self.of(t_ms, serial, &mut tell).refused.push((domain, wanted))
+            }
+            Told::Call { pid, exe, call } => self.of(t_ms, serial, &mut tell).call = Some((pid, exe, call)),
+            Told::Process { pid, parent, exe } => {
+                // Of the system's calls only those are kept of which something else was told before.
+                if let Some(pending) = self.pending.iter_mut().find(|pending| pending.serial == serial) {
+                    pending.process = Some((pid, parent, exe));
+                }
+            }
+            Told::Domain { domain, pid, exe } => self.meet(domain, pid, &exe),
+            Told::Gone { domain } => {
+                self.flush(&mut tell);
+                self.gone |= self.domains.remove(&domain).is_some();
+            }
+            Told::End => {
+                if let Some(at) = self.pending.iter().position(|pending| pending.serial == serial) {
+                    let whole = self.pending.remove(at);
+                    whole.into_iter().for_each(|pending| self.tell(pending, &mut tell));
+                }
+            }
+            Told::Changed => tell(Event::Changed),
+        }
+    }
+
+    /// Nothing more comes at the moment: what is pending is as whole as it gets.
+    pub fn flush(&mut self, mut tell: impl FnMut(Event)) {
+        while let Some(pending) = self.pending.pop_front() {
+            self.tell(pending, &mut tell);
+        }
+    }
+
+    fn of(&mut self, t_ms: u64, serial: u64, tell: &mut impl FnMut(Event)) -> &mut Pending {
+        let at = self.pending.iter().position(|pending| pending.serial == serial);
+        let at = at.unwrap_or_else(|| {
+            if self.pending.len() == MOST_PENDING
+                && let Some(oldest) = self.pending.pop_front()
+            {
+                self.tell(oldest, tell);
+            }
+            self.pending.push_back(Pending { t_ms, serial, ..Pending::default() });
+            self.pending.len() - 1
+        });
+        &mut self.pending[at]
+    }
+
+    /// A domain is ours if a launcher made it: a program that confines itself further has executed something else.
+    fn meet(&mut self, domain: u64, pid: u32, exe: &Path) {
+        let ours = match self.whose {
+            Whose::Launcher(launcher) => launcher == pid,
+            Whose::Any => true,
+        };
+        if ours && exe == self.own && self.domains.len() < MOST_REMEMBERED {
+            self.domains.insert(domain, pid);
+            self.members.insert(pid);
+        }
+    }
+
+    fn tell(&mut self, pending: Pending, tell: &mut impl FnMut(Event)) {
+        let Pending { t_ms, refused, call, process, .. } = pending;
+        for (domain, wanted) in refused {
+            let Some(launcher) = self.domains.get(&domain).copied() else { continue };
+            let (pid, exe) = match &process {
+                Some((pid, _, exe)) => (*pid, Some(exe.clone())),
+                None => (launcher, None),
+            };
+            // Before it executes the program a launcher tries itself what must be refused. Its own reader knows how often.
+            if self.whose == Whose::Any && exe.as_ref() == Some(&self.own) {
+                continue;
+            }
+            self.remember(pid);
+            let wanted = wanted.into_iter().map(|wanted| of_itself(wanted, pid)).collect();
+            tell(Event::Refused { t_ms, pid: Some(pid), exe, wanted });
+        }
+        if let Some((pid, exe, call)) = call
+            && self.is_member(pid, process.map(|(_, parent, _)| parent))
+        {
+            tell(Event::Refused { t_ms, pid: Some(pid), exe: Some(exe), wanted: vec![Wanted::Call(call)] });
+        }
+    }
+
+    fn remember(&mut self, pid: u32) {
+        if self.members.len() < MOST_REMEMBERED {
+            self.members.insert(pid);
+        }
+    }
+
+    /// Whether a process is one of ours: seccomp's records name no domain, so its parents must.
+    fn is_member(&mut self, pid: u32, parent: Option<u32>) -> bool {
+        let above = |pid| bakeoff_sys::process::stat(pid).ok().map(|stat| stat.parent);
+        // It may be gone by now, and the record has its parent.
+        let first = parent.or_else(|| above(pid));
+        let mut line = std::iter::once(pid).chain(std::iter::successors(first, |pid| above(*pid)));
+        let member = line
+            .by_ref()
+            .take(MOST_PARENTS)
+            .take_while(|pid| *pid > 1)
+            .any(|pid| self.members.contains(&pid));
+        if member {
+            self.remember(pid);
+        }
+        member
+    }
+}
+
+/// A process's own directory in `/proc` has its number, which differs in each run and tells nothing.
+fn of_itself(wanted: Wanted, pid: u32) -> Wanted {
+    let Wanted::File(access, path) = wanted else { return wanted };
+    let path = match path.strip_prefix(format!("/proc/{pid}")) {
+        Ok(rest) => Path::new("/proc/self").join(rest),
+        Err(_) => path,
+    };
+    Wanted::File(access, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::Access::Read;
+
+    const OWN: &str = "/usr/bin/bakeoff-layers";
+
+    fn record(serial: u64, told: Told) -> Record {
+        Record { t_ms: 1, serial, told }
+    }
+
+    fn refused(serial: u64, domain: u64, path: &str) -> Record {
+        record(serial, Told::Refused { domain, wanted: vec![Wanted::File(Read, path.into())] })
+    }
+
+    fn process(serial: u64, pid: u32, exe: &str) -> Record {
+        record(serial, Told::Process { pid, parent: 10, exe: exe.into() })
+    }
+
+    fn domain(serial: u64, domain: u64, pid: u32, exe: &str) -> Record {
+        record(serial, Told::Domain { domain, pid, exe: exe.into() })
+    }
+
+    /// Who was refused what, in the order in which it is told.
+    fn told(whose: Whose, records: impl IntoIterator<Item = Record>) -> Vec<String> {
+        let mut gather = Gather::new(whose, Path::new(OWN));
+        let mut told = Vec::new();
+        let mut tell = |event| {
+            told.push(match event {
+                Event::Refused { pid, wanted, .. } => format!("{} {}", pid.unwrap_or(0), wanted[0]),
+                Event::Changed => "changed".to_owned(),
+            });
+        };
+        for record in records {
+            gather.take(record, &mut tell);
+        }
+        gather.flush(tell);
+        told
+    }
+
+    #[test]
+    fn a_refusal_belongs_to_the_process_with_its_serial_number() {
+        let records = [
+            refused(1, 7, "/a"),
+            domain(1, 7, 10, OWN),
+            refused(2, 7, "/proc/12/maps"),
+            process(1, 11, "/bin/sh"),
+            process(2, 12, "/bin/sh"),
+            record(2, Told::End),
+            record(1, Told::End),
+            refused(3, 7, "/c"), // of the launcher's own process, which was there before
+            record(9, Told::Gone { domain: 7 }),
+        ];
+        let expected = ["12 read /proc/self/maps", "11 read /a", "10 read /c"];
+        assert_eq!(told(Whose::Launcher(10), records.clone()), expected);
+        assert_eq!(told(Whose::Any, records.clone()), expected);
+        assert_eq!(told(Whose::Launcher(11), records), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn what_a_program_refuses_itself_is_not_ours() {
+        let nested =
+            [refused(1, 8, "/a"), domain(1, 8, 10, "/usr/sbin/nginx"), record(2, Told::Gone { domain: 8 })];
+        assert_eq!(told(Whose::Launcher(10), nested.clone()), [] as [&str; 0]);
+        assert_eq!(told(Whose::Any, nested), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn what_the_launcher_tries_is_not_counted() {
+        let canary =
+            [refused(1, 7, "/planted"), domain(1, 7, 10, OWN), process(1, 11, OWN), record(1, Told::End)];
+        assert_eq!(told(Whose::Any, canary.clone()), [] as [&str; 0]);
+        assert_eq!(told(Whose::Launcher(10), canary), ["11 read /planted"]);
+    }
+
+    #[test]
+    fn a_call_is_ours_if_its_process_or_a_parent_is() {
+        let call = |pid| record(1, Told::Call { pid, exe: "/bin/mount".into(), call: 165 });
+        let own = std::process::id();
+        assert_eq!(told(Whose::Launcher(own), [call(own)]), [format!("{own} call 165")]);
+        let parent = std::os::unix::process::parent_id();
+        assert_eq!(told(Whose::Launcher(parent), [call(own)]), [format!("{own} call 165")]);
+        assert_eq!(told(Whose::Launcher(u32::MAX), [call(own)]), [] as [&str; 0]);
+        // Gone already, but the kernel told its parent.
+        let orphan = [call(u32::MAX - 1), process(1, u32::MAX - 1, "/bin/mount")];
+        assert_eq!(told(Whose::Launcher(10), orphan), [format!("{} call 165", u32::MAX - 1)]);
+    }
+
+    #[test]
+    fn pieces_that_never_end_are_told_when_there_are_too_many() {
+        let first = [refused(0, 7, "/0"), domain(0, 7, 10, OWN)];
+        let many = (1..=MOST_PENDING as u64).map(|serial| refused(serial, 7, "/more"));
+        let mut gather = Gather::new(Whose::Any, Path::new(OWN));
+        let mut told = 0;
+        for record in first.into_iter().chain(many) {
+            gather.take(record, |_| told += 1);
+        }
+        assert_eq!((told, gather.pending.len()), (1, MOST_PENDING));
+    }
+}

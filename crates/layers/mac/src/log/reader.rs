@@ -1,0 +1,378 @@
+//! The process that reads what the kernel refused, and keeps log and status.
+//!
+//! Measured side, a process of its own; cold unless something is refused. It holds nothing of what is confined but a
+//! descriptor that tells when the launcher's process ends, and a socket over which the launcher, until it executes the
+//! program, tells what it did. Refuses nothing: when it dies what is enforced stays, and only the log ends.
+
+use super::gather::{Event, Gather, Whose};
+use super::lines::{Lines, Verdict};
+use super::record;
+use super::start::{CONFINED, FAILED, READING, WRITTEN};
+use super::switch::Switch;
+use crate::grant::Grant;
+use crate::status::{State, Status};
+use bakeoff_layers_base::daemon::rights::Rights;
+use bakeoff_layers_base::daemon::status::StatusFile;
+use bakeoff_layers_base::plain::Place;
+use bakeoff_sys::audit::{Found, Records};
+use bakeoff_sys::namespace::Namespace;
+use bakeoff_sys::privilege::Capability;
+use bakeoff_sys::process;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// How long after a change the status may say the old.
+const STATUS_DELAY: Duration = Duration::from_millis(100);
+/// How often the audit's settings are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// For so long pieces of a refusal are waited for.
+const PIECES: Duration = Duration::from_millis(50);
+/// After the launcher's process: how long records of its end are waited for, where a domain had none, or may have
+/// lost the one that says it is gone.
+const GRACE: Duration = Duration::from_secs(1);
+/// Records that are read before the status is looked after again.
+const TURN: usize = 4096;
+/// More than a launcher has to tell.
+const MOST_TOLD: usize = 64 << 10;
+
+/// What is to be read, and where it goes.
+pub struct Reading {
+    /// Domain, policy, reasons.
+    pub grant: Grant,
+    /// The status file.
+    pub status: Option<PathBuf>,
+    /// The log; lines are added.
+    pub out: Option<PathBuf>,
+}
+
+/// Why nothing is read.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// The kernel does not tell us.
+    #[error("cannot read the kernel's audit: {0}; it needs root, and a kernel with audit (CONFIG_AUDIT)")]
+    Audit(io::Error),
+    /// The status file or the log.
+    #[error("{}: {error}; name a file in a directory that can be written to", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The system.
+    #[error("reading the kernel's audit: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Reads what every launcher's domains are refused, until SIGTERM. `say` is told once that records are read from now on.
+///
+/// # Errors
+/// Nothing can be read or written.
+pub fn read(reading: Reading, say: impl FnOnce(&str)) -> Result<(), ReadError> {
+    read_of(reading, Whose::Any, None, || {
+        say("reading the kernel's audit");
+        Ok(())
+    })
+}
+
+/// The same for one launcher, which waits at the other end of a socket, until its domain is gone. `ready` is done once
+/// all files are open.
+pub(super) fn read_of(
+    reading: Reading,
+    whose: Whose,
+    socket: Option<UnixStream>,
+    ready: impl FnOnce() -> io::Result<()>,
+) -> Result<(), ReadError> {
+    let Reading { grant, status, out } = reading;
+    let of_file = |path: &Option<PathBuf>| {
+        let path = path.clone().unwrap_or_default();
+        |error| ReadError::File { path, error }
+    };
+    let file = StatusFile::open(status.as_deref()).map_err(of_file(&status))?;
+    let out = out.as_deref().map(append).transpose().map_err(of_file(&out))?;
+    let launcher = match whose {
+        Whose::Launcher(pid) => Some(process::end_of(pid)?),
+        Whose::Any => None,
+    };
+    let (records, switch) = sources().map_err(ReadError::Audit)?;
+    // Only once the status is known to be writable is anything given up.
+    let tried = || status.as_deref().map_or(Ok(()), |path| Place::of(path)?.try_writing());
+    Rights::least(&[Capability::AuditControl], tried).give_up()?;
+    let mut reader = Reader {
+        gather: Gather::new(whose, &std::env::current_exe()?),
+        lines: Lines::new(grant, out),
+        status: Status::default(),
+        file,
+        records,
+        switch,
+        signals: signals()?,
+        launcher,
+        told: Told { socket, ..Told::default() },
+        dropped: 0,
+        written: Instant::now(),
+        gone: None,
+    };
+    ready()?;
+    reader.begin()?;
+    Ok(reader.run()?)
+}
+
+/// The records, with the audit on.
+fn sources() -> io::Result<(Records, Switch)> {
+    // Records are told in the kernel's first network namespace only.
+    let there = Namespace::open(Path::new("/proc/1/ns/net")).and_then(|first| first.run(Records::subscribe));
+    Ok((there.unwrap_or_else(|_| Records::subscribe())?, Switch::on()?))
+}
+
+fn append(path: &Path) -> io::Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    OpenOptions::new().append(true).create(true).mode(0o640).custom_flags(flags).open(path)
+}
+
+fn signals() -> io::Result<SignalFd> {
+    let wanted: SigSet = [Signal::SIGTERM, Signal::SIGINT].into_iter().collect();
+    wanted.thread_block()?;
+    Ok(SignalFd::with_flags(&wanted, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
+}
+
+struct Reader {
+    gather: Gather,
+    lines: Lines,
+    status: Status,
+    file: StatusFile,
+    records: Records,
+    switch: Switch,
+    signals: SignalFd,
+    /// Tells when the launcher's process ends.
+    launcher: Option<OwnedFd>,
+    told: Told,
+    /// Records that the kernel dropped as we were too slow.
+    dropped: u64,
+    written: Instant,
+    /// Since when the launcher's process is gone.
+    gone: Option<Instant>,
+}
+
+/// What came from the launcher.
+#[derive(Default)]
+struct Told {
+    /// Until it executes the program, or is gone.
+    socket: Option<UnixStream>,
+    text: String,
+    /// Since when it waits for an answer, and how many refusals are its own.
+    asks: Option<(Instant, usize)>,
+    /// Refusals so far that are its own.
+    own: usize,
+    answered: bool,
+}
+
+impl Reader {
+    /// The first status, and the word for which a launcher waits.
+    fn begin(&mut self) -> io::Result<()> {
+        match &mut self.told.socket {
+            None => self.status.state = State::Armed,
+            Some(socket) => {
+                socket.write_all(READING.as_bytes())?;
+                socket.set_nonblocking(true)?;
+            }
+        }
+        self.file.write(self.status.text())
+    }
+
+    fn run(mut self) -> io::Result<()> {
+        let mut looked = Instant::now();
+        loop {
+            let asked = self.wait()?;
+            let drained = self.take_records()?;
+            self.hear();
+            self.answer(drained);
+            let now = Instant::now();
+            if now.duration_since(looked) >= LOOK {
+                looked = now;
+                self.look();
+            }
+            let over = asked || (drained && self.is_over(now));
+            if self.lines.turn(now, over).is_err() {
+                self.status.add("unwritten", 1);
+            }
+            if over {
+                return self.end();
+            }
+            if now.duration_since(self.written) >= STATUS_DELAY {
+                self.written = now;
+                // A full disk must not end the log's reader.
+                let _ = self.file.write(self.status.text());
+            }
+        }
+    }
+
+    /// Sleeps until something is to be done; whether somebody asked us to end.
+    fn wait(&mut self) -> io::Result<bool> {
+        let idle = self.gone.is_none() && self.told.asks.is_none() && self.written.elapsed() > STATUS_DELAY;
+        let time = match idle {
+            _ if self.gather.is_pending() => PIECES,
+            true => LOOK,
+            false => STATUS_DELAY,
+        };
+        let (ended, gone) = {
+            let mut ready = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
+            let mut add = |fd| ready.push(PollFd::new(fd, PollFlags::POLLIN));
+            self.launcher.iter().filter(|_| self.gone.is_none()).for_each(|fd| add(fd.as_fd()));
+            add(self.records.as_fd());
+            self.told.socket.iter().for_each(|socket| add(socket.as_fd()));
+            if poll(&mut ready, PollTimeout::try_from(time).unwrap_or(PollTimeout::ZERO)) == Ok(0) {
+                // Pieces that have not come by now do not come.
+                self.flush();
+                return Ok(false);
+            }
+            let is_ready = |fd: Option<&PollFd<'_>>| fd.and_then(PollFd::any).unwrap_or(false);
+            let launcher = self.launcher.is_some() && self.gone.is_none();
+            (is_ready(ready.first()), launcher && is_ready(ready.get(1)))
+        };
+        if gone {
+            self.gone = Some(Instant::now());
+        }
+        Ok(ended && self.signals.read_signal()?.is_some())
+    }
+
+    /// Whether there are no more records now.
+    fn take_records(&mut self) -> io::Result<bool> {
+        let mut events = Vec::new();
+        let mut drained = false;
+        for _ in 0..TURN {
+            match self.records.read()? {
+                Found::Record(kind, text) => {
+                    let record = record::parse(kind, text);
+                    record
+                        .into_iter()
+                        .for_each(|record| self.gather.take(record, |event| events.push(event)));
+                }
+                Found::Dropped => self.dropped += 1,
+                Found::Nothing => {
+                    drained = true;
+                    break;
+                }
+            }
+        }
+        events.into_iter().for_each(|event| self.happened(event));
+        Ok(drained)
+    }
+
+    fn flush(&mut self) {
+        let mut events = Vec::new();
+        self.gather.flush(|event| events.push(event));
+        events.into_iter().for_each(|event| self.happened(event));
+    }
+
+    fn happened(&mut self, event: Event) {
+        let Event::Refused { t_ms, pid, exe, wanted } = event else { return self.look() };
+        if self.launcher.is_some() && !self.told.answered {
+            // The program does not run yet: the launcher tries what must be refused.
+            self.told.own += 1;
+            return;
+        }
+        self.status.add("denied", 1);
+        for wanted in wanted {
+            self.status.add(&wanted.counter(), 1);
+            let noted =
+                self.lines.note((Verdict::Denied, wanted), (t_ms, pid, exe.as_deref()), Instant::now());
+            if noted.is_err() {
+                self.status.add("unwritten", 1);
+            }
+        }
+    }
+
+    /// Whether the audit is still on, and what it lost.
+    fn look(&mut self) {
+        match self.switch.look() {
+            Ok((on, lost)) => {
+                if !on {
+                    self.status.no_log = Some("somebody has switched the kernel's audit off".to_owned());
+                }
+                self.status.set("lost", lost + self.dropped);
+            }
+            Err(error) => self.status.no_log = Some(error.to_string()),
+        }
+    }
+
+    /// What the launcher tells, until it executes the program.
+    fn hear(&mut self) {
+        let Some(socket) = &mut self.told.socket else { return };
+        let mut buffer = [0; 4096];
+        match socket.read(&mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            Ok(length @ 1..) if self.told.text.len() < MOST_TOLD => {
+                self.told.text += &String::from_utf8_lossy(buffer.get(..length).unwrap_or_default());
+            }
+            _ => {
+                self.told.socket = None;
+                if !self.told.answered {
+                    self.status.state = State::Failed;
+                }
+            }
+        }
+        while let Some((line, rest)) = self.told.text.split_once('\n') {
+            if let Some(own) = line.strip_prefix(CONFINED) {
+                self.told.asks = Some((Instant::now(), own.parse().unwrap_or(0)));
+            } else if line == FAILED {
+                self.status.state = State::Failed;
+            } else {
+                self.status.fixed.push(line.to_owned());
+            }
+            self.told.text = rest.to_owned();
+        }
+    }
+
+    /// Once all refusals that are the launcher's own have come, the status says what it told, and it may go on. Not for
+    /// ever: one may have been lost.
+    fn answer(&mut self, drained: bool) {
+        let Some((since, own)) = self.told.asks else { return };
+        if drained {
+            self.flush();
+        }
+        if self.told.own < own && since.elapsed() < GRACE {
+            return;
+        }
+        self.told.asks = None;
+        self.told.answered = true;
+        self.status.state = State::Armed;
+        let written = self.file.write(self.status.text());
+        if let (Ok(()), Some(socket)) = (written, &mut self.told.socket) {
+            let _ = socket.write_all(WRITTEN.as_bytes());
+        }
+    }
+
+    /// Whether nothing more can come of a launcher's domain.
+    fn is_over(&self, now: Instant) -> bool {
+        if self.launcher.is_none() {
+            return false;
+        }
+        if self.status.state == State::Failed {
+            return true;
+        }
+        let Some(gone) = self.gone else { return false };
+        let unsure = self.status.no_log.is_some() || self.dropped > 0;
+        now.duration_since(gone) >= GRACE && (unsure || !self.gather.has_domain()) || self.gather.is_gone()
+    }
+
+    /// The audit is as it was before anybody reads that this is over.
+    fn end(mut self) -> io::Result<()> {
+        self.flush();
+        self.look();
+        let Self { mut status, mut file, switch, .. } = self;
+        drop(switch);
+        if status.state != State::Failed {
+            status.state = State::Ended;
+        }
+        file.write(status.text())
+    }
+}

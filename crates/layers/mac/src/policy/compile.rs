@@ -1,0 +1,187 @@
+//! From a file's sections to what each domain is given, with everything that is wrong between them.
+//!
+//! Measured side, pure: it is told what lies at paths. What it finds is judged by what the kernel will do, not by
+//! what is written.
+
+use super::disk::{Kind, Seen};
+use super::fault::{Faults, Wrong};
+use super::file::{Domain, File, Never, Type};
+use super::words::unknown;
+use crate::access::{Access, Accesses};
+use crate::grant::{FileGrant, Grant, Lines, Name, TypePath};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// A path with its type and what is there.
+struct Typed {
+    path: TypePath,
+    kind: Kind,
+    hot: bool,
+}
+
+/// What every domain of a file is given. `policy` and `digest` are the caller's to fill.
+pub(super) fn compile(file: &File, look: &dyn Fn(&Path) -> Seen, faults: &mut Faults) -> Vec<Grant> {
+    let typed = typed(&file.types, look, faults);
+    let labels: Vec<&str> = file.types.iter().map(|found| found.name.as_str()).collect();
+    let names: Vec<&str> = file.domains.iter().map(|domain| domain.name.as_str()).collect();
+    if names.is_empty() {
+        let sentence = "there is no domain; write [domain.NAME] with allow = { TYPE = \"read list\" }";
+        faults.add(1, Wrong::NoDomain, sentence.to_owned());
+    }
+    let grants: Vec<Grant> = file.domains.iter().map(|domain| grant(domain, &typed)).collect();
+    for (domain, grant) in file.domains.iter().zip(&grants) {
+        for allow in domain.allow.iter().filter(|allow| !labels.contains(&allow.label.as_str())) {
+            faults.add(allow.line, Wrong::Unknown, unknown("type", &allow.label, &labels));
+        }
+        only_files(domain, &typed, faults);
+        nested(domain, grant, faults);
+    }
+    for never in &file.nevers {
+        if never.domain != "*" && !names.contains(&never.domain.as_str()) {
+            faults.add(never.line, Wrong::Unknown, unknown("domain", &never.domain, &names));
+        }
+        if !labels.contains(&never.label.as_str()) {
+            faults.add(never.line, Wrong::Unknown, unknown("type", &never.label, &labels));
+        }
+        broken(never, &grants, faults);
+    }
+    unused(file, faults);
+    grants
+}
+
+/// All typed paths, each once, in the order of paths.
+fn typed(types: &[Type], look: &dyn Fn(&Path) -> Seen, faults: &mut Faults) -> Vec<Typed> {
+    let mut found: BTreeMap<PathBuf, Typed> = BTreeMap::new();
+    for (of, (written, line)) in types.iter().flat_map(|of| of.paths.iter().map(move |path| (of, path))) {
+        let (written, line) = (Path::new(written), *line);
+        let Seen { path, kind } = look(written);
+        match kind {
+            Kind::OfEachProcess => {
+                let help = "is another file for each process, and a rule is of one file; name /proc, or leave it out";
+                faults.add(line, Wrong::OfEachProcess, format!("{} {help}", Name(written)));
+                continue;
+            }
+            Kind::Nothing => {
+                let help = "is not there (or may not be looked at), and what is not there cannot be granted; make it \
+                            before the program is started";
+                faults.add(line, Wrong::NotThere, format!("{} {help}", Name(written)));
+            }
+            Kind::File | Kind::Directory => {}
+        }
+        let label = of.name.clone();
+        match found.get(&path).map(|other| &other.path) {
+            Some(other) if other.label != label => {
+                let TypePath { label: second, line: at, .. } = other;
+                let path = both(written, &path);
+                let sentence =
+                    format!("{path} is of type {label} and, by line {at}, of type {second}: take one away");
+                faults.add(line, Wrong::TwoTypes, sentence);
+            }
+            Some(_) => {}
+            None => {
+                let there = kind != Kind::Nothing;
+                let typed = TypePath { path: path.clone(), label, line, there };
+                found.insert(path, Typed { path: typed, kind, hot: of.hot });
+            }
+        }
+    }
+    found.into_values().collect()
+}
+
+/// A path as it is written, and what it is where symbolic links lead elsewhere.
+fn both(written: &Path, path: &Path) -> String {
+    if written == path {
+        Name(path).to_string()
+    } else {
+        format!("{}, which is {},", Name(written), Name(path))
+    }
+}
+
+fn grant(domain: &Domain, typed: &[Typed]) -> Grant {
+    let allowed = |label: &str| domain.allow.iter().find(|allow| allow.label == label);
+    let files = typed.iter().filter_map(|typed| {
+        let TypePath { path, label, .. } = &typed.path;
+        let allow = allowed(label)?;
+        let (path, label) = (path.clone(), label.clone());
+        Some(FileGrant { path, accesses: allow.accesses, hot: typed.hot, label, line: allow.line })
+    });
+    Grant {
+        domain: domain.name.clone(),
+        files: files.collect(),
+        listen: domain.listen.ports.clone(),
+        connect: domain.connect.ports.clone(),
+        attributes: domain.attributes,
+        types: typed.iter().map(|typed| typed.path.clone()).collect(),
+        lines: Lines {
+            domain: domain.line,
+            listen: domain.listen.line.unwrap_or(domain.line),
+            connect: domain.connect.line.unwrap_or(domain.line),
+        },
+        ..Grant::default()
+    }
+}
+
+/// What only a directory can be asked, granted on types that have only files.
+fn only_files(domain: &Domain, typed: &[Typed], faults: &mut Faults) {
+    let inside = Accesses::from_iter([Access::List, Access::Create, Access::Delete, Access::Rename]);
+    for allow in domain.allow.iter().filter(|allow| allow.accesses != Accesses::any()) {
+        let mut of_type = typed.iter().filter(|typed| typed.path.label == allow.label).peekable();
+        let accesses = allow.accesses.common(inside);
+        if of_type.peek().is_some() && of_type.all(|typed| typed.kind == Kind::File) && !accesses.is_none() {
+            let label = &allow.label;
+            let help = "grant it on their directory";
+            let sentence =
+                format!("`{accesses}` says nothing of files, and type {label} has only files: {help}");
+            faults.add(allow.line, Wrong::OnlyFiles, sentence);
+        }
+    }
+}
+
+/// Types inside others, where the domain gets more than is written.
+fn nested(domain: &Domain, grant: &Grant, faults: &mut Faults) {
+    for typed in &grant.types {
+        let allow = domain.allow.iter().find(|allow| allow.label == typed.label);
+        let effective = grant.effective(&typed.path);
+        let more = effective.without(allow.map_or(Accesses::NONE, |allow| allow.accesses));
+        let mut around = grant.rules(&typed.path).filter(|rule| rule.label != typed.label);
+        let Some(outer) = around.find(|rule| !rule.accesses.common(more).is_none()) else { continue };
+        let sentence = format!(
+            "domain {} would also get `{more}` on {} (type {label}): it lies inside {} (type {}), and Landlock adds up \
+             what is granted around. Write {label} = \"{effective}\" if that is meant, or move it out",
+            domain.name,
+            Name(&typed.path),
+            Name(&outer.path),
+            outer.label,
+            label = typed.label,
+        );
+        faults.add(allow.map_or(outer.line, |allow| allow.line), Wrong::Nested, sentence);
+    }
+}
+
+/// An assertion held against what each domain gets.
+fn broken(never: &Never, grants: &[Grant], faults: &mut Faults) {
+    for grant in grants.iter().filter(|grant| never.domain == "*" || never.domain == grant.domain) {
+        for typed in grant.types.iter().filter(|typed| typed.label == never.label) {
+            let gets = grant.effective(&typed.path).common(never.accesses);
+            let rule = grant.rules(&typed.path).find(|rule| !rule.accesses.common(gets).is_none());
+            let Some(FileGrant { line, .. }) = rule else { continue };
+            let sentence = format!(
+                "this must never be, and domain {} gets `{gets}` on {} (type {}) by line {line}: mend one of the two",
+                grant.domain,
+                Name(&typed.path),
+                typed.label,
+            );
+            faults.add(never.line, Wrong::Broken, sentence);
+        }
+    }
+}
+
+fn unused(file: &File, faults: &mut Faults) {
+    let allowed = file.domains.iter().flat_map(|domain| &domain.allow).map(|allow| &allow.label);
+    let named: BTreeSet<&String> = allowed.chain(file.nevers.iter().map(|never| &never.label)).collect();
+    for found in file.types.iter().filter(|found| !named.contains(&found.name)) {
+        let sentence =
+            format!("no domain and no assertion names type {}: nobody gets anything there", found.name);
+        faults.add(found.line, Wrong::Unused, sentence);
+    }
+}

@@ -1,0 +1,48 @@
+//! What is at a path: the one thing of a policy that its text does not tell.
+//!
+//! Measured side, cold. Looks, and changes nothing.
+
+use std::path::{Path, PathBuf};
+
+/// What is at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The path without symbolic links, as far as it is there.
+    pub path: PathBuf,
+    /// What is there.
+    pub kind: Kind,
+}
+
+/// What can be at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A file, a device, a socket.
+    File,
+    /// A directory.
+    Directory,
+    /// Nothing, or nothing that may be looked at.
+    Nothing,
+    /// Something of the process that looks: another thing for each.
+    OfEachProcess,
+}
+
+/// Looks at an absolute path on this machine.
+pub fn see(path: &Path) -> Seen {
+    let own = PathBuf::from("/proc").join(std::process::id().to_string());
+    match path.canonicalize() {
+        Ok(path) if path.starts_with(own) => Seen { path, kind: Kind::OfEachProcess },
+        Ok(path) if path.is_dir() => Seen { path, kind: Kind::Directory },
+        Ok(path) => Seen { path, kind: Kind::File },
+        Err(_) => Seen { path: as_far_as_it_goes(path), kind: Kind::Nothing },
+    }
+}
+
+/// The path with what is there of it without symbolic links.
+fn as_far_as_it_goes(path: &Path) -> PathBuf {
+    let above = path.ancestors().skip(1).find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let rest = above.as_ref().and_then(|(above, _)| path.strip_prefix(above).ok());
+    match (&above, rest) {
+        (Some((_, real)), Some(rest)) => real.join(rest),
+        _ => path.components().collect(),
+    }
+}

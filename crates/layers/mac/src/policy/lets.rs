@@ -1,0 +1,38 @@
+//! What is filled into a policy from outside: `--let NAME=VALUE`.
+//!
+//! Measured side, pure.
+
+use super::words::is_name;
+use std::collections::BTreeMap;
+
+/// What `{NAME}` in paths and ports stands for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lets(BTreeMap<String, String>);
+
+impl Lets {
+    /// From words `NAME=VALUE`.
+    ///
+    /// # Errors
+    /// A word that is no such thing, or a name that is given twice.
+    pub fn of_words(words: &[String]) -> Result<Self, String> {
+        let mut lets = BTreeMap::new();
+        for word in words {
+            let pair = word.split_once('=').filter(|(name, _)| is_name(name));
+            let (name, value) = pair.ok_or_else(|| format!("--let {word}: write --let NAME=VALUE"))?;
+            if lets.insert(name.to_owned(), value.to_owned()).is_some() {
+                return Err(format!("--let {word}: {name} is given twice"));
+            }
+        }
+        Ok(Self(lets))
+    }
+
+    /// What a name stands for.
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// All of them, in the order of names.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}

@@ -1,0 +1,82 @@
+//! Hard links that join two types: a file would be judged by whichever name is opened.
+//!
+//! Measured side, cold: walks whole trees, follows no symbolic link, changes nothing.
+
+use super::fault::{Faults, Wrong};
+use crate::grant::{Grant, Name};
+use std::collections::HashMap;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// File systems of the kernel's own, without end and without hard links.
+const NO_FILES: [&str; 2] = ["/proc", "/sys"];
+
+/// Looks through the trees of all types.
+pub(super) fn check(grant: &Grant, faults: &mut Faults) {
+    let strange = NO_FILES.iter().filter_map(|path| Some(fs::metadata(path).ok()?.dev())).collect();
+    let mut walk = Walk { grant, strange, names: HashMap::new(), faults };
+    for typed in grant.types.iter().filter(|typed| typed.there) {
+        let inside = typed.path.parent().is_some_and(|parent| grant.typed(parent).is_some());
+        if !inside {
+            walk.tree(typed.path.clone(), typed.line);
+        }
+    }
+}
+
+struct Walk<'w> {
+    grant: &'w Grant,
+    /// Devices that are left out.
+    strange: Vec<u64>,
+    /// A name of each file that has several.
+    names: HashMap<(u64, u64), PathBuf>,
+    faults: &'w mut Faults,
+}
+
+impl Walk<'_> {
+    fn tree(&mut self, top: PathBuf, line: usize) {
+        let mut left = vec![top];
+        while let Some(path) = left.pop() {
+            let listed = fs::symlink_metadata(&path).and_then(|about| {
+                self.file(&path, &about);
+                if about.is_dir() && !self.strange.contains(&about.dev()) {
+                    children(&path)
+                } else {
+                    Ok(Vec::new())
+                }
+            });
+            match listed {
+                Ok(children) => left.extend(children),
+                // What went away meanwhile joins nothing.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    let sentence = format!("{}: {error}; its hard links were not looked at", Name(&path));
+                    self.faults.add(line, Wrong::Unread, sentence);
+                }
+            }
+        }
+    }
+
+    fn file(&mut self, path: &Path, about: &Metadata) {
+        if about.is_dir() || about.nlink() < 2 {
+            return;
+        }
+        let other = self.names.entry((about.dev(), about.ino())).or_insert_with(|| path.to_owned());
+        let (Some(here), Some(there)) = (self.grant.typed(path), self.grant.typed(other)) else { return };
+        if here.label != there.label {
+            let sentence = format!(
+                "{} (type {}) is the same file as {} (type {}), and is judged by the name that is opened: make it a copy",
+                Name(path),
+                here.label,
+                Name(other),
+                there.label,
+            );
+            self.faults.add(here.line, Wrong::HardLink, sentence);
+        }
+    }
+}
+
+fn children(path: &Path) -> io::Result<Vec<PathBuf>> {
+    fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect()
+}

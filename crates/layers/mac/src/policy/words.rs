@@ -1,0 +1,69 @@
+//! Words of policies: accesses, and what was meant by a word that there is not.
+//!
+//! Measured side, pure.
+
+use super::fault::Wrong;
+use crate::access::{Access, Accesses};
+
+/// Words that other access control knows and Landlock does not, or that stand elsewhere here.
+const ELSEWHERE: [(&[&str], &str); 6] = [
+    (&["append"], "Landlock has no append: `write` lets it write anywhere in a file"),
+    (
+        &["chmod", "chown", "setattr", "setxattr", "utimes", "attributes"],
+        "Landlock has none by path: the domain's attributes = true allows chmod, chown, utimes and setxattr, where the \
+         owner may",
+    ),
+    (&["stat", "getattr", "search"], "Landlock does not judge it: names and sizes can always be seen"),
+    (
+        &["transition", "transitions"],
+        "a domain is for life, as Landlock only takes away: start the other program with a run of its own",
+    ),
+    (
+        &["role", "roles", "user", "users", "level", "levels", "category", "categories"],
+        "Landlock has neither roles nor levels: write a domain for each",
+    ),
+    (&["view"], "domains have no file system of their own: put a mount namespace around the run"),
+];
+
+/// The accesses of words like `read list`, or `any`; with everything that is wrong with them.
+pub(super) fn accesses(text: &str) -> (Accesses, Vec<(Wrong, String)>) {
+    let mut all = Accesses::NONE;
+    let mut wrong = Vec::new();
+    for word in text.split_whitespace() {
+        match Access::of_word(word) {
+            Some(access) => all = all.with(Accesses::from_iter([access])),
+            None if word == "any" => all = Accesses::any(),
+            None => {
+                let known: Vec<&str> = Access::all().map(Access::word).chain(["any"]).collect();
+                wrong.push((Wrong::Unknown, unknown("access", word, &known)));
+            }
+        }
+    }
+    if text.split_whitespace().next().is_none() {
+        let none = format!("no access is named; leave it out, or write some of {}, or any", Accesses::any());
+        wrong.push((Wrong::NoAccess, none));
+    }
+    (all, wrong)
+}
+
+/// A word that there is not, with what was meant, in a sentence.
+pub(super) fn unknown(what: &str, word: &str, known: &[&str]) -> String {
+    let help = ELSEWHERE.iter().find(|(words, _)| words.contains(&word)).map(|(_, help)| (*help).to_owned());
+    let help = help.or_else(|| near_miss(word, known)).unwrap_or_else(|| match known {
+        [] => "none is written".to_owned(),
+        _ => format!("known are {}", known.join(", ")),
+    });
+    format!("there is no {what} `{}`; {help}", word.escape_debug())
+}
+
+/// `did you mean ...?`, where one is near.
+pub(super) fn near_miss(word: &str, known: &[&str]) -> Option<String> {
+    let distance = |other: &&&str| strsim::damerau_levenshtein(word, other);
+    let near = known.iter().min_by_key(distance)?;
+    (distance(&near) <= (word.len() / 3).max(1)).then(|| format!("did you mean `{near}`?"))
+}
+
+/// Whether it can stand in a line of words.
+pub(super) fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+}

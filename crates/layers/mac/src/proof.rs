@@ -1,0 +1,147 @@
+//! What a launcher says of a confined program, and what it proves to whoever was not there.
+//!
+//! Measured side, cold. Owns the lines of the status that do not change while the program runs, and the file as the
+//! launcher keeps it: from before it confines itself until it executes. From within the domain the file cannot be opened
+//! again, so it stays open until then.
+
+use crate::confine::{Degree, Granted};
+use bakeoff_layers_base::daemon::status::read_back;
+use bakeoff_layers_base::plain::{For, Place};
+use bakeoff_sys::process;
+use std::fmt::{self, Write as _};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// What is done with what the policy does not grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// It is refused.
+    Enforce,
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Enforce => "enforce",
+        })
+    }
+}
+
+impl fmt::Display for Degree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => f.write_str("full"),
+            Self::Partial(why) => write!(f, "partial: {why}"),
+            Self::None(why) => write!(f, "none: {why}"),
+        }
+    }
+}
+
+/// What does not change while the program runs. `pid` with the ticks of its start names the process for ever.
+pub fn lines(mode: Mode, granted: &Granted) -> String {
+    let pid = std::process::id();
+    let began = process::stat(pid).map_or(0, |stat| stat.start_ticks);
+    let mut text = format!("degree {}\n", granted.degree());
+    for gap in &granted.gaps {
+        let _ = writeln!(text, "gap-{} 1", gap.name());
+    }
+    for left_out in &granted.not_granted {
+        let _ = writeln!(text, "not-granted {}: {}", left_out.what, left_out.why);
+    }
+    let Granted { domain, digest, rules, directories, abi, .. } = granted;
+    let layers = u8::from(abi.is_some());
+    let abi = abi.unwrap_or(0);
+    let _ = writeln!(text, "abi {abi}\nmode {mode}\ndomain {domain}\npolicy {digest}");
+    let _ = writeln!(
+        text,
+        "rules {rules}\nhot-directories {directories}\nlayers {layers}\npid {pid}\nbegan {began}"
+    );
+    text
+}
+
+/// How far the launcher has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Nothing is in force.
+    Starting,
+    /// In force, and tried; the program is executed now.
+    Armed,
+    /// The program was not executed.
+    Failed,
+}
+
+/// The launcher's status file: it is there, and stays open.
+#[derive(Debug)]
+pub struct Kept {
+    file: File,
+    lines: String,
+}
+
+impl Kept {
+    /// Puts it there, in place of whatever has its name.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn new(path: &Path, lines: String) -> io::Result<Self> {
+        let file = Place::of(path)?.replace_by(text(State::Starting, &lines).as_bytes(), For::Readers)?;
+        Ok(Self { file, lines })
+    }
+
+    /// Says how far it has come now, in one write: a reader sees the one or the other.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn say(&self, state: State) -> io::Result<()> {
+        self.file.write_all_at(text(state, &self.lines).as_bytes(), 0)
+    }
+}
+
+/// Every word of a state is as long as the longest, so that one write puts one in place of another.
+fn text(state: State, lines: &str) -> String {
+    let word = match state {
+        State::Starting => "starting",
+        State::Armed => "armed",
+        State::Failed => "failed",
+    };
+    format!("state {word}\n{lines}{:width$}", "", width = "starting".len() - word.len())
+}
+
+/// What is left of a protection, for whoever was not there when it began.
+///
+/// # Errors
+/// Why it is not on: no status of it, another process's, one that is not confined.
+pub fn proof(pid: u32, status: &Path) -> Result<String, String> {
+    let text = read_back(status);
+    let value = |name: &str| {
+        let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        found.ok_or_else(|| format!("{} has no line `{name}`", status.display()))
+    };
+    let number = |name| value(name)?.parse::<u64>().map_err(|_| format!("`{name}` is no number"));
+    match value("state")? {
+        "armed" => {}
+        other => return Err(format!("the status says `{other}`")),
+    }
+    let confined = u32::try_from(number("pid")?).map_err(|_| "`pid` is no process".to_owned())?;
+    let below = || process::descendants(pid).is_ok_and(|all| all.iter().any(|stat| stat.pid == confined));
+    if confined != pid && !below() {
+        return Err(format!("the status is of process {confined}, which is neither {pid} nor below it"));
+    }
+    match process::stat(confined) {
+        Ok(stat) if stat.start_ticks == number("began")? => {}
+        _ => return Err(format!("the status is of an earlier process {confined}")),
+    }
+    let about =
+        std::fs::read_to_string(format!("/proc/{confined}/status")).map_err(|error| error.to_string())?;
+    for (name, wanted) in [("NoNewPrivs:", "1"), ("Seccomp:", "2")] {
+        let line = about.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        if line != Some(wanted) {
+            return Err(format!("process {confined} has {name} {}", line.unwrap_or("nothing")));
+        }
+    }
+    match value("degree")? {
+        none if none.starts_with("none") => Err(none.trim_start_matches("none: ").to_owned()),
+        degree => Ok(degree.to_owned()),
+    }
+}

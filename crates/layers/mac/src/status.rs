@@ -1,0 +1,109 @@
+//! The status file's text: what the launcher said of itself, what is missing, and counters that only rise.
+//!
+//! Measured side, pure. Lines of a name and a value; writing them is the caller's.
+
+use crate::access::Access;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Where the domain is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// The launcher has not confined itself yet.
+    Starting,
+    /// The domain is in force, or its log is read.
+    Armed,
+    /// The launcher gave up: nothing was run.
+    Failed,
+    /// No process of the domain is left, or the reader was asked to end.
+    Ended,
+}
+
+impl State {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Armed => "armed",
+            Self::Failed => "failed",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+/// All that the file says.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// Where it is.
+    pub state: State,
+    /// Lines of the launcher, as it gave them.
+    pub fixed: Vec<String>,
+    /// Why refusals are not told, or were not for a time.
+    pub no_log: Option<String>,
+    counters: BTreeMap<String, u64>,
+}
+
+impl Default for Status {
+    fn default() -> Self {
+        let files = Access::all().map(|access| format!("denied.fs.{}", access.word()));
+        let others = ["denied", "denied.call", "lost", "would-deny", "restarts"].map(str::to_owned);
+        let beyond = ["net.bind", "net.connect", "scope.signal", "scope.abstract_unix_socket"];
+        let beyond = beyond.map(|what| format!("denied.{what}"));
+        let counters = files.chain(others).chain(beyond).map(|name| (name, 0)).collect();
+        Self { state: State::Starting, fixed: Vec::new(), no_log: None, counters }
+    }
+}
+
+impl Status {
+    /// Counts so many more.
+    pub fn add(&mut self, counter: &str, more: u64) {
+        *self.counters.entry(counter.to_owned()).or_default() += more;
+    }
+
+    /// Sets a counter that somebody else counts.
+    pub fn set(&mut self, counter: &str, value: u64) {
+        self.counters.insert(counter.to_owned(), value);
+    }
+
+    /// The whole file.
+    pub fn text(&self) -> String {
+        let mut text = format!("state {}\n", self.state.word());
+        for line in &self.fixed {
+            let _ = writeln!(text, "{line}");
+        }
+        if let Some(why) = &self.no_log {
+            let _ = writeln!(text, "gap-no-log 1\nno-log {}", why.replace('\n', " "));
+        }
+        for (name, value) in &self.counters {
+            let _ = writeln!(text, "{name} {value}");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_counter_is_there_from_the_start() {
+        let mut status = Status::default();
+        assert!(status.text().contains("\ndenied 0\n") && status.text().contains("\ndenied.fs.read 0\n"));
+        status.add("denied", 2);
+        status.add("denied", 1);
+        status.add("denied.scope.of-a-later-kernel", 1);
+        status.state = State::Armed;
+        status.fixed = vec!["domain web".to_owned()];
+        status.no_log = Some("two\nlines".to_owned());
+        let text = status.text();
+        for line in [
+            "state armed",
+            "domain web",
+            "gap-no-log 1",
+            "no-log two lines",
+            "denied 3",
+            "denied.scope.of-a-later-kernel 1",
+        ] {
+            assert!(text.lines().any(|other| other == line), "{line} in {text}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The kernel's audit: what it is set to, and its records as they are made.
+//!
+//! Measured side, cold: a few calls a second at most. Owns the netlink messages. Records come from the multicast
+//! group that any number of readers may join beside the one audit daemon, which is not disturbed and stays the only
+//! one that is told in person. Decides nothing, and takes no record apart.
+
+use nix::errno::Errno;
+use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimeout};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, sendto, setsockopt,
+    socket,
+};
+use nix::sys::time::{TimeVal, TimeValLike};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+/// Types of messages, `linux/audit.h`.
+const GET: u16 = 1000;
+const SET: u16 = 1001;
+/// `NLMSG_ERROR`, which also acknowledges.
+const ANSWER: u16 = 2;
+/// `NLM_F_REQUEST | NLM_F_ACK`.
+const ASKING: u16 = 1 | 4;
+/// Length of a message's head: length, type, flags, number, sender.
+const HEAD_BYTES: usize = 16;
+/// Bits of the first word of a `struct audit_status`: which of the others a message sets.
+const SETS_ENABLED: u32 = 1;
+const SETS_BACKLOG_LIMIT: u32 = 0x10;
+/// Words of a `struct audit_status` that every kernel takes.
+const STATUS_WORDS: usize = 8;
+/// The kernel holds records for a reader of the group that is busy, and drops what does not fit.
+const BUFFER_BYTES: usize = 8 << 20;
+/// The longest message: `MAX_AUDIT_MESSAGE_LENGTH` and its head.
+const LONGEST_BYTES: usize = 8970 + HEAD_BYTES;
+/// `AUDIT_NLGRP_READLOG`, as a bit.
+const READERS: u32 = 1;
+
+/// What the audit is set to, and what it has lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// 0 off, 1 on, 2 on and not to be changed before the machine is started again.
+    pub enabled: u32,
+    /// The audit daemon; 0: none.
+    pub daemon: u32,
+    /// Records that may wait to be sent on; 0: any number.
+    pub backlog_limit: u32,
+    /// Records that the kernel has dropped since it was started, whoever they were for.
+    pub lost: u32,
+}
+
+/// Asks for the settings and changes them.
+#[derive(Debug)]
+pub struct Audit(OwnedFd);
+
+impl Audit {
+    /// # Errors
+    /// `EPROTONOSUPPORT` on a kernel without audit.
+    pub fn open() -> io::Result<Self> {
+        let socket = netlink(SockFlag::SOCK_CLOEXEC)?;
+        bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
+        // The kernel answers before it returns; this only keeps a fault from hanging us.
+        setsockopt(&socket, ReceiveTimeout, &TimeVal::seconds(2))?;
+        Ok(Self(socket))
+    }
+
+    /// What it is set to now.
+    ///
+    /// # Errors
+    /// `EPERM` without `CAP_AUDIT_CONTROL`, `ECONNREFUSED` in a container with users of its own.
+    pub fn settings(&self) -> io::Result<Settings> {
+        let words = self.ask(GET, &[])?;
+        let word = |index: usize| words.get(index).copied().unwrap_or_default();
+        Ok(Settings { enabled: word(1), daemon: word(3), backlog_limit: word(5), lost: word(6) })
+    }
+
+    /// Switches it off (0) or on (1).
+    ///
+    /// # Errors
+    /// `EPERM` without `CAP_AUDIT_CONTROL`, or when it is locked.
+    pub fn set_enabled(&self, enabled: u32) -> io::Result<()> {
+        self.set(SETS_ENABLED, 1, enabled)
+    }
+
+    /// So many records may wait.
+    ///
+    /// # Errors
+    /// As [`set_enabled`](Self::set_enabled).
+    pub fn set_backlog_limit(&self, records: u32) -> io::Result<()> {
+        self.set(SETS_BACKLOG_LIMIT, 5, records)
+    }
+
+    fn set(&self, what: u32, index: usize, value: u32) -> io::Result<()> {
+        let mut words = [0; STATUS_WORDS];
+        words[0] = what;
+        words[index] = value;
+        self.ask(SET, &words).map(drop)
+    }
+
+    /// Sends a message and reads what comes back, until it is acknowledged.
+    fn ask(&self, kind: u16, words: &[u32]) -> io::Result<Vec<u32>> {
+        let mut message = Vec::with_capacity(HEAD_BYTES + 4 * words.len());
+        message.extend(((HEAD_BYTES + 4 * words.len()) as u32).to_ne_bytes());
+        message.extend([kind, ASKING].iter().flat_map(|half| half.to_ne_bytes()));
+        message.extend([1, 0].iter().chain(words).flat_map(|word: &u32| word.to_ne_bytes()));
+        sendto(self.0.as_raw_fd(), &message, &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
+        let (mut told, mut acknowledged) = (None, false);
+        // The settings may come before or after the acknowledgement.
+        while !acknowledged || (kind == GET && told.is_none()) {
+            let mut buffer = [0; LONGEST_BYTES];
+            let length = recv(self.0.as_raw_fd(), &mut buffer, MsgFlags::empty())?;
+            let (found, body) = split(buffer.get(..length).unwrap_or_default()).ok_or(Errno::EBADMSG)?;
+            let body: Vec<u32> = words_of(body);
+            match (found, body.first()) {
+                (ANSWER, Some(0)) => acknowledged = true,
+                (ANSWER, error) => {
+                    return Err(io::Error::from_raw_os_error(-(error.copied().unwrap_or(0) as i32)));
+                }
+                (found, _) if found == kind => told = Some(body),
+                _ => {}
+            }
+        }
+        Ok(told.unwrap_or_default())
+    }
+}
+
+/// A reader of the records.
+#[derive(Debug)]
+pub struct Records {
+    socket: OwnedFd,
+    buffer: Vec<u8>,
+}
+
+/// What a reader found.
+#[derive(Debug)]
+pub enum Found<'a> {
+    /// A record: its type, and its text as the kernel wrote it.
+    Record(u16, &'a [u8]),
+    /// We were too slow, and the kernel dropped records for us.
+    Dropped,
+    /// Nothing more now.
+    Nothing,
+}
+
+impl Records {
+    /// Joins the readers: every record from now on is told, in the order in which it was made.
+    ///
+    /// # Errors
+    /// `EPERM` without `CAP_AUDIT_READ`. In another network namespace than the kernel's first it is no error, and
+    /// nothing is ever told.
+    pub fn subscribe() -> io::Result<Self> {
+        let socket = netlink(SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK)?;
+        // Beyond what an administrator allows the others: needs CAP_NET_ADMIN, and does with less.
+        let _ = setsockopt(&socket, RcvBufForce, &BUFFER_BYTES);
+        bind(socket.as_raw_fd(), &NetlinkAddr::new(0, READERS))?;
+        Ok(Self { socket, buffer: vec![0; LONGEST_BYTES] })
+    }
+
+    /// The next one, without waiting.
+    ///
+    /// # Errors
+    /// What the kernel reports.
+    pub fn read(&mut self) -> io::Result<Found<'_>> {
+        let length = loop {
+            match recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::empty()) {
+                Ok(length) => break length,
+                Err(Errno::EAGAIN) => return Ok(Found::Nothing),
+                Err(Errno::ENOBUFS) => return Ok(Found::Dropped),
+                Err(Errno::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        };
+        let (kind, text) = split(self.buffer.get(..length).unwrap_or_default()).ok_or(Errno::EBADMSG)?;
+        Ok(Found::Record(kind, text))
+    }
+}
+
+impl AsFd for Records {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn netlink(flags: SockFlag) -> io::Result<OwnedFd> {
+    Ok(socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkAudit)?)
+}
+
+/// A message's type and what it holds. Its length in its own head is wrong in some that kernels send.
+fn split(message: &[u8]) -> Option<(u16, &[u8])> {
+    let kind = message.get(4..6)?.try_into().ok()?;
+    Some((u16::from_ne_bytes(kind), message.get(HEAD_BYTES..)?))
+}
+
+fn words_of(bytes: &[u8]) -> Vec<u32> {
+    let word = |four: &[u8]| four.try_into().map_or(0, u32::from_ne_bytes);
+    bytes.chunks_exact(4).map(word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_split_at_its_head() {
+        let mut message = vec![0; 16];
+        message[4..6].copy_from_slice(&1423_u16.to_ne_bytes());
+        message.extend(b"audit(1.2:3): x");
+        assert_eq!(split(&message), Some((1423, b"audit(1.2:3): x".as_slice())));
+        assert_eq!(split(&message[..15]), None);
+        assert_eq!(words_of(&[1, 0, 0, 0, 2, 0]), [u32::from_le_bytes([1, 0, 0, 0]).to_le()]);
+    }
+
+    #[test]
+    fn the_settings_are_those_of_the_kernel() {
+        let asked = Audit::open().and_then(|audit| audit.settings());
+        match asked {
+            Ok(settings) => assert!(settings.enabled <= 2),
+            // Without the right, or without audit in the kernel.
+            Err(error) => assert!(error.raw_os_error().is_some(), "{error}"),
+        }
+    }
+}

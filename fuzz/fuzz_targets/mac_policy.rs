@@ -1,0 +1,7 @@
+//! See `mac_policy` in src/layers.rs.
+#![no_main]
+
+#[path = "../src/layers.rs"]
+mod layers;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| layers::mac_policy(data));

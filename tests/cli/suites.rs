@@ -1,0 +1,182 @@
+//! Suites: several plans that are run one after the other, reported and compared together.
+
+use crate::support::{GET, ORIGINS, SLOW, SLOW_GET, Yard, plan, signal, wait_until};
+use serde_json::Value;
+use std::time::Duration;
+
+const BURNS: &str = "[arm.plain]\nserver = \"origin\"\n\n[arm.dear]\nserver = \"origin\"\nburn = \"500us\"";
+const TWO: &str = "# Two small plans\n[[part]]\nname = \"tls\"\nplan = \"tls.toml\"\n\n[[part]]\nname = \"burn\"\nplan = \"burn.toml\"\n";
+
+/// A yard with a suite of two plans.
+fn yard() -> Yard {
+    let yard = Yard::new();
+    yard.write("two.toml", TWO);
+    yard.write("tls.toml", plan("", GET, ORIGINS));
+    yard.write("burn.toml", plan("", GET, BURNS));
+    yard
+}
+
+#[test]
+fn the_parts_of_a_suite_are_run_and_reported_together() {
+    let yard = yard();
+    let said = yard.run(&["run", "two.toml", "--out", "out", "--json"]).exits(0);
+    let json = said.json();
+    assert_eq!((&json["schema"], &json["name"]), (&"bakeoff-suite/1".into(), &"two".into()));
+    let parts = json["parts"].as_array().unwrap();
+    let names: Vec<&str> = parts.iter().map(|part| part["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["tls", "burn"]);
+    for part in ["tls", "burn"] {
+        let alone = yard.results(&format!("out/{part}"));
+        let of_suite = parts.iter().find(|one| one["name"] == part).unwrap();
+        assert_eq!(of_suite["results"]["digests"], alone["digests"], "{part}");
+        assert!(yard.path(&format!("out/{part}/report.html")).is_file());
+    }
+    let page = yard.read("out/report.html");
+    assert!(
+        page.contains("href=\"tls&#x2f;report.html\"") && page.contains("What does dear cost?"),
+        "{page}"
+    );
+
+    std::fs::remove_file(yard.path("out/report.html")).unwrap();
+    std::fs::remove_file(yard.path("out/burn/report.html")).unwrap();
+    let said = yard.run(&["report", "out"]).exits(0);
+    for word in ["Two small plans", "tls: what does tls cost?", "burn: what does dear cost?", "dear  "] {
+        assert!(said.stdout.contains(word), "{word}:\n{}", said.stdout);
+    }
+    assert_eq!(said.last_line(), "results: out");
+    assert_eq!(yard.read("out/report.html"), page);
+    assert!(yard.path("out/burn/report.html").is_file());
+    let said = yard.run(&["verify", "out"]).exits(0);
+    assert_eq!(said.stdout.matches("as it was written").count(), 2, "{}", said.stdout);
+
+    // Complete: nothing is measured again.
+    let before = yard.read("out/burn/slices.jsonl");
+    yard.run(&["run", "--resume", "out", "--quiet"]).exits(0).says(&["the run is complete"]);
+    assert_eq!(yard.read("out/burn/slices.jsonl"), before);
+    yard.run(&["run", "two.toml", "--out", "out"]).exits(2).says(&["out is not empty"]);
+    yard.run(&["compare-results", "out", "out/burn"]).exits(2).says(&["its parts: tls, burn"]);
+}
+
+#[test]
+fn it_ends_as_the_worst_of_its_parts_and_the_others_are_kept() {
+    let yard = yard();
+    let dead = "[arm.plain]\nserver = \"origin\"\n\n[arm.dead]\ncommand = [\"false\"]";
+    yard.write("tls.toml", plan("", GET, dead));
+    let said = yard.run(&["run", "two.toml", "--out", "out"]);
+    let said = said.exits(3).says(&["two: part 2 of 2, burn"]);
+    assert!(said.stdout.contains("burn: what does dear cost?"), "{}", said.stdout);
+    assert!(said.stdout.contains("Nothing was measured."), "{}", said.stdout);
+    assert_eq!(yard.results("out")["parts"][0]["measured"], false);
+
+    // Rules are judged in every part.
+    yard.write("tls.toml", plan("", GET, ORIGINS));
+    let rule = ["--fail-if", "cost > 100ms"];
+    let said =
+        yard.run(&[&["run", "two.toml", "--out", "rules", "--quiet"][..], &rule[..]].concat()).exits(0);
+    assert_eq!(said.stderr.matches("fail-if: cost > 100ms: held").count(), 2, "{}", said.stderr);
+}
+
+#[test]
+fn what_is_set_goes_to_its_part_and_a_part_can_be_run_alone() {
+    let yard = yard();
+    let set = ["--set", "burn.experiment.max_rounds=4", "--part", "burn"];
+    yard.run(&[&["run", "two.toml", "--out", "out", "--quiet"][..], &set[..]].concat()).exits(0);
+    assert!(yard.read("out/burn/plan.toml").contains("max_rounds = 4"));
+    assert!(!yard.path("out/tls").exists());
+    // A budget is shared out as the plans' own are: here equally.
+    let budget = ["check", "two.toml", "--budget", "60s"];
+    let said = yard.run(&budget).exits(0);
+    assert_eq!(said.stdout.matches("budget 30 s").count(), 2, "{}", said.stdout);
+}
+
+#[test]
+fn what_is_wrong_is_told_before_anything_is_measured() {
+    let yard = yard();
+    for (more, words) in [
+        (vec!["--set", "brun.experiment.max_rounds=4"], vec!["did you mean `burn`?"]),
+        (vec!["--set", "experiment.max_rounds=4"], vec!["the name of a part comes first", "`tls`, `burn`"]),
+        (vec!["--set", "burn.experiment.max_runds=4"], vec!["two, part burn", "max_rounds"]),
+        (vec!["--part", "tsl"], vec!["did you mean `tls`?"]),
+        (vec!["--full"], vec!["no part of two.toml states a sample"]),
+        (vec!["--product", "squid"], vec!["for bake-offs of caches"]),
+        (vec!["--fail-if", "tls: cost > 1%"], vec!["part burn"]),
+        (vec!["--here"], vec!["there is no plan two-here.toml"]),
+    ] {
+        yard.run(&[&["run", "two.toml", "--out", "out"][..], &more[..]].concat()).exits(2).says(&words);
+        assert!(!yard.path("out").exists(), "{more:?}");
+    }
+    yard.run(&["run", "tls.toml", "--part", "tls", "--out", "out"]).exits(2).says(&["--part is for suites"]);
+    for (from, to, words) in [
+        ("\"burn.toml\"", "\"quikstart\"", ["part burn", "did you mean `quickstart`?"]),
+        ("\"burn.toml\"", "\"two.toml\"", ["part burn", "is a suite itself"]),
+        ("\"burn\"", "\"tls\"", ["two parts are called `tls`", "wrong.toml:7"]),
+    ] {
+        yard.write("wrong.toml", TWO.replacen(from, to, 1));
+        yard.run(&["check", "wrong.toml"]).exits(2).says(&words);
+    }
+    yard.write(
+        "burn.toml",
+        plan("", GET, &BURNS.replace("server = \"origin\"\nburn", "server = \"origin\"\nbrun")),
+    );
+    yard.run(&["run", "two.toml", "--out", "out"]).exits(2).says(&["two, part burn", "did you mean `burn`"]);
+    assert!(!yard.path("out").exists());
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured_and_the_suite_goes_on_where_it_was() {
+    let yard = yard();
+    yard.write("burn.toml", plan(SLOW, SLOW_GET, ORIGINS));
+    let started = yard.start(yard.bakeoff(&["run", "two.toml", "--out", "out"]));
+    wait_until(Duration::from_secs(60), || {
+        let lines =
+            std::fs::read_to_string(yard.path("out/burn/slices.jsonl")).unwrap_or_default().lines().count();
+        if lines >= 4 { Ok(()) } else { Err(format!("{lines} slices")) }
+    });
+    signal("INT", &started.pid().to_string());
+    let said = yard.ended(started).exits(130).says(&["bakeoff run --resume out"]);
+    assert!(said.stdout.contains("PARTIAL RESULTS") && said.last_line() == "results: out", "{}", said.stdout);
+    let (first, second) = (yard.read("out/tls/slices.jsonl"), yard.read("out/burn/slices.jsonl"));
+    yard.run(&["run", "--resume", "out", "--quiet"]).exits(0);
+    assert_eq!(yard.read("out/tls/slices.jsonl"), first);
+    let whole = yard.read("out/burn/slices.jsonl");
+    assert!(whole.starts_with(&second) && whole.lines().count() == 18, "{whole}");
+}
+
+#[test]
+fn a_suite_goes_on_with_parts_that_had_not_begun() {
+    let yard = yard();
+    yard.write("tls.toml", plan(SLOW, SLOW_GET, ORIGINS));
+    let set = ["--set", "burn.experiment.max_rounds=4"];
+    let started = yard.start(yard.bakeoff(&[&["run", "two.toml", "--out", "out"][..], &set[..]].concat()));
+    wait_until(Duration::from_secs(60), || {
+        if yard.path("out/tls/slices.jsonl").exists() { Ok(()) } else { Err("no slice".to_owned()) }
+    });
+    signal("INT", &started.pid().to_string());
+    yard.ended(started).exits(130);
+    assert!(!yard.path("out/burn").exists());
+    yard.run(&["run", "--resume", "out", "--quiet"]).exits(0);
+    assert!(yard.read("out/burn/plan.toml").contains("max_rounds = 4"));
+}
+
+#[test]
+fn two_runs_of_a_suite_are_compared_part_by_part() {
+    let yard = yard();
+    yard.run(&["run", "two.toml", "--out", "old", "--quiet"]).exits(0);
+    let more = ["--set", "burn.arm.dear.burn=3ms", "--set", "burn.arm.dear.slice_requests=40"];
+    yard.run(&[&["run", "two.toml", "--out", "new", "--quiet"][..], &more[..]].concat()).exits(0);
+    let json = yard.run(&["compare-results", "old", "new", "--json"]).exits(0).json();
+    let dear = |part: &Value| {
+        let rows = part["between"]["rows"].as_array().unwrap();
+        rows.iter().find(|row| row["arm"] == "dear").map(|row| row["amount"]["change"].as_f64().unwrap())
+    };
+    let changes: Vec<Option<f64>> = json["parts"].as_array().unwrap().iter().map(dear).collect();
+    // 2.5 ms more a request, in ns.
+    assert!(changes[0].is_none() && changes[1].unwrap() > 5e5, "{changes:?}");
+    let said = yard.run(&["compare-results", "old", "new"]).exits(0);
+    assert!(
+        said.stdout.contains("tls: tls of ") && said.stdout.contains("burn: burn of "),
+        "{}",
+        said.stdout
+    );
+    assert_eq!(said.stdout.matches("Before you believe it").count(), 1);
+}
