@@ -68,6 +68,12 @@ const ARROWS: &[Arrow] = &[
     Arrow("caches", "subject", "starts and ends origin and caches"),
     Arrow("caches", "stats", "the search for the peak, intervals"),
     Arrow("caches", "experiment", "the machine, placement, the results directory, the study"),
+    Arrow("guest", "units", "time limits have a unit"),
+    Arrow("guest", "sys", "cores, the counter of the processor"),
+    Arrow("guest", "subject", "runs QEMU under a guardian"),
+    Arrow("guest", "calls", "which operations are counted"),
+    Arrow("guest", "experiment", "the study, the results directory"),
+    Arrow("report", "guest", "shows what was counted"),
     Arrow("report", "caches", "shows a bake-off"),
     Arrow("report", "units", "formats quantities"),
     Arrow("report", "meter", "names, units and help of the figures"),
@@ -88,6 +94,7 @@ const ARROWS: &[Arrow] = &[
     Arrow("cli", "robots", "the classic lines of a bake-off's console"),
     Arrow("cli", "caches", "`run` of a bake-off of caches"),
     Arrow("cli", "calls", "the process that makes the operations"),
+    Arrow("cli", "guest", "`run` of a counted study"),
     Arrow("cli", "report", "`report`, and the end of a run"),
 ];
 
