@@ -235,7 +235,15 @@ mod tests {
             interpreter(&path).map(|name| String::from_utf8(name).unwrap())
         };
         assert_eq!(of(b"#! /usr/bin/env -S sh\nx").as_deref(), Some("/usr/bin/env"));
-        assert_eq!((of(b"#!"), of(b""), of(b"\x7fELF\x02\x01"), of(&[b"\x7fELF\x02\x01".as_slice(), &[0xff; 90]].concat())), (None, None, None, None));
+        assert_eq!(
+            (
+                of(b"#!"),
+                of(b""),
+                of(b"\x7fELF\x02\x01"),
+                of(&[b"\x7fELF\x02\x01".as_slice(), &[0xff; 90]].concat())
+            ),
+            (None, None, None, None)
+        );
         let own = interpreter(&std::env::current_exe().unwrap()).unwrap();
         assert!(Path::new(std::str::from_utf8(&own).unwrap()).exists(), "{own:?}");
     }
@@ -243,9 +251,7 @@ mod tests {
     #[test]
     fn only_the_first_stage_that_lacks_something_is_told() {
         let stages = vec![stage(&[Create], Path::new("/a")), stage(&[Read, Write], Path::new("/b"))];
-        let granted = |accesses: &'static [Access]| {
-            move |wanted: &Wanted| matches!(wanted, Wanted::File(access, _) if accesses.contains(access))
-        };
+        let granted = |accesses: &'static [Access]| move |wanted: &Wanted| matches!(wanted, Wanted::File(access, _) if accesses.contains(access));
         assert_eq!(missing(stages.clone(), granted(&[])), stage(&[Create], Path::new("/a")));
         assert_eq!(missing(stages.clone(), granted(&[Create, Read])), stage(&[Write], Path::new("/b")));
         assert!(missing(stages, granted(&[Create, Read, Write])).is_empty());

@@ -114,7 +114,9 @@ impl Observed {
     /// A path on which we find what the other would. `self` would be us.
     fn way(self, Name { dir, text }: &Name) -> Option<PathBuf> {
         let own = format!("/proc/{}", self.0);
-        for (begin, stands_for) in [("/proc/self", ""), ("/proc/thread-self", ""), ("/dev/fd", "/fd"), ("/dev/std", "")] {
+        for (begin, stands_for) in
+            [("/proc/self", ""), ("/proc/thread-self", ""), ("/dev/fd", "/fd"), ("/dev/std", "")]
+        {
             let rest = text.strip_prefix(begin.as_bytes());
             let rest = match (begin, rest) {
                 ("/dev/std", Some(b"in")) => b"/fd/0",
@@ -177,7 +179,10 @@ mod tests {
         let at = fs::File::open(&root).unwrap();
         let within = Name { dir: at.as_raw_fd(), text: b"link/../d".to_vec() };
         assert_eq!(OWN().find(&within, true).unwrap().path, root.join("d"));
-        assert_eq!(found("Cargo.toml", true).unwrap().path, std::env::current_dir().unwrap().join("Cargo.toml"));
+        assert_eq!(
+            found("Cargo.toml", true).unwrap().path,
+            std::env::current_dir().unwrap().join("Cargo.toml")
+        );
     }
 
     #[test]
@@ -185,7 +190,10 @@ mod tests {
         assert_eq!(found("/proc/self/maps", true).unwrap().path, Path::new("/proc/self/maps"));
         assert_eq!(found("/proc/thread-self/maps", true).unwrap().path, Path::new("/proc/self/maps"));
         assert_eq!(found("/proc/selfish", true).map(|there| there.path), None);
-        assert_eq!(found(&format!("/proc/{}/maps", std::process::id()), true).unwrap().path, Path::new("/proc/self/maps"));
+        assert_eq!(
+            found(&format!("/proc/{}/maps", std::process::id()), true).unwrap().path,
+            Path::new("/proc/self/maps")
+        );
         let (reading, _writing) = std::io::pipe().unwrap();
         assert!(found(&format!("/dev/fd/{}", reading.as_raw_fd()), true).is_none(), "a pipe has no place");
     }

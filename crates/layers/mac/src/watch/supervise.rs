@@ -68,13 +68,15 @@ fn life(reading: Reading, socket: &UnixStream) -> io::Result<()> {
     let (grant, status) = (reading.grant.clone(), reading.status.clone().unwrap_or_default());
     // It is read back by its path.
     let status = std::path::absolute(status).unwrap_or_default();
-    let mut book = Book::open(reading).inspect_err(|error| complain(socket, error)).map_err(io::Error::other)?;
+    let mut book =
+        Book::open(reading).inspect_err(|error| complain(socket, error)).map_err(io::Error::other)?;
     let_go(&nowhere)?;
     // Who ends the program's processes, and asks all of them, must not end us before them.
     SigSet::all().thread_block()?;
     let mut told = socket;
     told.write_all(READING.as_bytes())?;
-    let lines = BufReader::new(socket).lines().take_while(|line| line.as_ref().is_ok_and(|line| !line.is_empty()));
+    let lines =
+        BufReader::new(socket).lines().take_while(|line| line.as_ref().is_ok_and(|line| !line.is_empty()));
     book.status.fixed = lines.collect::<io::Result<_>>()?;
     told.write_all(READING.as_bytes())?;
     let listener = Listener::take_over(socket)?;
@@ -100,7 +102,8 @@ impl Worker {
     fn keep(&mut self) -> io::Result<()> {
         loop {
             let keeper = std::process::id();
-            let worker = i32::try_from(fork(|| i32::from(self.work(keeper).is_err()))?).map_err(io::Error::other)?;
+            let worker =
+                i32::try_from(fork(|| i32::from(self.work(keeper).is_err()))?).map_err(io::Error::other)?;
             if let WaitStatus::Exited(_, 0) = waitpid(Pid::from_raw(worker), None)? {
                 return Ok(());
             }
@@ -114,7 +117,8 @@ impl Worker {
         if self.last.read_exact_at(&mut number, 0).is_ok() {
             let number = u64::from_ne_bytes(number);
             // One was being answered, or the next was received: of both there may be none.
-            let left = [number, number.wrapping_add(1)].into_iter().filter(|id| self.listener.go_on(*id).is_ok());
+            let left =
+                [number, number.wrapping_add(1)].into_iter().filter(|id| self.listener.go_on(*id).is_ok());
             let left = left.count() as u64;
             self.book.status.resume(&read_back(&self.status));
             self.book.status.add("lost", left);
