@@ -21,8 +21,10 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // Not for people, and before anything else: in a guest every instruction counts.
     let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == bakeoff_calls::WORD) {
-        return commands::calls::calls(words);
+    match words.next() {
+        Some(word) if word == bakeoff_calls::WORD => return commands::calls::calls(words),
+        Some(word) if word == bakeoff_guest::WORD => return commands::guest::inside(words),
+        _ => {}
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -27,10 +27,39 @@ pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "enforcer-cpu", text: include_str!("../../../plans/enforcer-cpu.toml") },
     ShippedPlan { name: "calls", text: include_str!("../../../plans/calls.toml") },
     ShippedPlan { name: "files", text: include_str!("../../../plans/files.toml") },
+    ShippedPlan {
+        name: "confinement-compile",
+        text: include_str!("../../../plans/confinement-compile.toml"),
+    },
+    ShippedPlan {
+        name: "confinement-webstone",
+        text: include_str!("../../../plans/confinement-webstone.toml"),
+    },
+    ShippedPlan {
+        name: "confinement-full-speed",
+        text: include_str!("../../../plans/confinement-full-speed.toml"),
+    },
+    ShippedPlan { name: "confinement-calls", text: include_str!("../../../plans/confinement-calls.toml") },
+    ShippedPlan {
+        name: "selinux-here-compile",
+        text: include_str!("../../../plans/selinux-here-compile.toml"),
+    },
+    ShippedPlan {
+        name: "selinux-here-webstone",
+        text: include_str!("../../../plans/selinux-here-webstone.toml"),
+    },
+    ShippedPlan {
+        name: "selinux-here-full-speed",
+        text: include_str!("../../../plans/selinux-here-full-speed.toml"),
+    },
+    ShippedPlan { name: "selinux-here-calls", text: include_str!("../../../plans/selinux-here-calls.toml") },
 ];
 
 /// Suites of them, in the same form.
-pub const SUITES: &[ShippedPlan] = &[];
+pub const SUITES: &[ShippedPlan] = &[
+    ShippedPlan { name: "confinement", text: include_str!("../../../plans/confinement.toml") },
+    ShippedPlan { name: "selinux-here", text: include_str!("../../../plans/selinux-here.toml") },
+];
 
 /// The layers that come with bakeoff, in the form of a plan's own.
 pub const LAYERS: &str = include_str!("../../../plans/layers.toml");

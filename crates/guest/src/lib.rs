@@ -2,6 +2,28 @@
 //!
 //! Measuring side. Owns how the guest is built from packages that are only unpacked, how it is booted, what it
 //! runs and how what it prints becomes a table. Counts are instructions, not time, and are never put in one
-//! column with times. Starts nothing but QEMU and the tools that make its images.
+//! column with times. Starts nothing but QEMU and the tools that make its images. x86-64 alone.
 
 #![forbid(unsafe_code)]
+
+mod analyse;
+mod boot;
+mod build;
+pub mod directory;
+mod error;
+mod inside;
+mod part;
+pub mod plan;
+pub mod records;
+pub mod results;
+mod run;
+mod said;
+pub mod shipped;
+mod tools;
+
+pub use analyse::analyse;
+pub use error::GuestError;
+pub use inside::{WORD, inside};
+pub use part::{Mode, Part};
+pub use run::{Counting, Progress};
+pub use tools::{Need, needs, remedy};

@@ -14,6 +14,7 @@ mod caches;
 mod conformance;
 mod downtime;
 mod figures;
+mod guest;
 mod handshakes;
 mod html;
 mod json;
@@ -32,7 +33,7 @@ mod together;
 mod transactions;
 mod words;
 
-pub use html::{caches_html, html, suite_html};
+pub use html::{caches_html, guest_html, html, suite_html};
 pub use json::{between_json, between_suites_json, json, results_schema};
 pub use peak::trials_csv;
 pub use slices::csv;
@@ -40,7 +41,8 @@ pub use slices::csv;
 pub use slices::parquet;
 pub use suite::{Found, PartBundle, SUITE_SCHEMA, SuiteBundle, suite_json};
 pub use text::{
-    between, between_suites, caches_text, conformance_text, doctor, studies, study, suite_text, text,
+    between, between_suites, caches_text, conformance_text, doctor, guest_text, studies, study, suite_text,
+    text,
 };
 #[cfg(feature = "parquet")]
 pub use transactions::transactions_parquet;

@@ -8,7 +8,7 @@ use crate::config::Substitutions;
 use crate::program;
 use crate::prove::{Proof, prove_by};
 use crate::run_command::Job;
-use crate::stack::Standing;
+use crate::stack::{LAYERS, Standing};
 use std::path::Path;
 
 /// A wrap as a plan describes it.
@@ -35,9 +35,10 @@ pub fn wrapped(
     argv: Vec<String>,
     (arm, known, cwd): (&str, &Substitutions, &Path),
 ) -> Result<Vec<String>, SubjectError> {
+    let known = with_layers(known);
     let words = wraps
         .iter()
-        .map(|wrap| program::command(arm, known, &wrap.words, &format!("wrap {}", wrap.name), cwd));
+        .map(|wrap| program::command(arm, &known, &wrap.words, &format!("wrap {}", wrap.name), cwd));
     let mut all = words.collect::<Result<Vec<_>, _>>()?.concat();
     all.extend(argv);
     Ok(all)
@@ -53,10 +54,11 @@ pub fn prove_wraps(
     known: &Substitutions,
     job: &Job<'_>,
 ) -> Result<Vec<(String, Proof)>, SubjectError> {
+    let known = with_layers(known);
     let mut proofs = Vec::new();
     for wrap in wraps {
         if let Some(argv) = &wrap.proof {
-            let argv = program::command(&job.arm, known, argv, "proof", &job.cwd)?;
+            let argv = program::command(&job.arm, &known, argv, "proof", &job.cwd)?;
             proofs.push((wrap.name.clone(), prove_by(&Job { argv, ..job.clone() })?));
         }
     }
@@ -65,6 +67,19 @@ pub fn prove_wraps(
 
 impl WrapSpec {
     pub(crate) fn standing(&self, known: &Substitutions) -> Option<Standing> {
-        Standing::telling(&self.name, (&self.proof, &self.status, &self.violations), known)
+        Standing::telling(&self.name, (&self.proof, &self.status, &self.violations), &with_layers(known))
     }
+}
+
+/// With `{bakeoff}`, this executable, and `{layers}`, the one with our own layers, which lies beside it.
+fn with_layers(known: &Substitutions) -> Substitutions {
+    let mut known = known.clone();
+    if let Ok(executable) = std::env::current_exe() {
+        let own = [("layers", executable.with_file_name(LAYERS)), ("bakeoff", executable)];
+        let own = own.map(|(name, path)| (name.to_owned(), path.display().to_string()));
+        own.into_iter().for_each(|(name, path)| {
+            known.values.entry(name).or_insert(path);
+        });
+    }
+    known
 }

@@ -1,6 +1,6 @@
 //! `bakeoff compare-results`: a stored run against a newer one.
 
-use super::{caches, suite};
+use super::{caches, guest, suite};
 use crate::args::CompareResultsArgs;
 use crate::exit::Exit;
 use crate::{Failure, terminal};
@@ -27,6 +27,7 @@ pub(crate) fn compare_results(args: &CompareResultsArgs) -> Result<Exit, Failure
 /// Two directories held against each other.
 pub(crate) fn found(old: &Path, new: &Path, args: &CompareResultsArgs) -> Result<Between, Failure> {
     for dir in [old, new] {
+        guest::refuse_directory(dir, "is not an experiment, and has no arms to compare")?;
         caches::refuse_directory(dir, "is not an experiment, and has no arms to compare")?;
     }
     let [old, new] = [old, new].map(|dir| directory::load(dir).map_err(Failure::usage));

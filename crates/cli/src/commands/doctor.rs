@@ -19,7 +19,8 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<Exit, Failure> {
         environment::placement(None, None, &allowed, &environment::siblings(), 0).map_err(Failure::failed)?;
     let seen = environment::watched(WATCHED);
     let need = Need { connections: args.connections, connection_rate: args.rate, loopback: true };
-    let findings = environment::findings(&seen, &placement, &need);
+    let mut findings = environment::findings(&seen, &placement, &need);
+    findings.push(super::guest::finding());
     let spoilt = findings.iter().any(|finding| finding.level == Level::Spoils);
     terminal::say(&match args.json {
         true => pretty(&json!({ "schema": SCHEMA, "spoilt": spoilt, "findings": findings }))?,

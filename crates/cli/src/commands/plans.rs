@@ -1,6 +1,6 @@
 //! `bakeoff plans` and `bakeoff check`.
 
-use super::{caches, suite};
+use super::{caches, guest, suite};
 use crate::args::{CheckArgs, PlansArgs, SetArgs};
 use crate::exit::Exit;
 use crate::{Failure, terminal};
@@ -14,16 +14,21 @@ use std::path::Path;
 pub(crate) fn plans(args: &PlansArgs) -> Result<Exit, Failure> {
     let Some(name) = &args.name else { return list() };
     let own = || shipped::plan(name).or_else(|| shipped::suite(name)).map(|plan| plan.text);
-    let text = own().or_else(|| caches::shipped_text(name));
+    let text = own().or_else(|| caches::shipped_text(name)).or_else(|| guest::shipped_text(name));
     terminal::say(text.ok_or_else(|| {
         no_such_plan(name, "no such plan is shipped", "`bakeoff plans` lists those that are")
     })?);
     Ok(Exit::Verdicts)
 }
 
-/// All shipped plans, of both languages, and suites.
+/// All shipped plans, of every language, and suites.
 fn names() -> impl Iterator<Item = &'static str> {
-    shipped::PLANS.iter().map(|plan| plan.name).chain(caches::names()).chain(suite::names())
+    shipped::PLANS
+        .iter()
+        .map(|plan| plan.name)
+        .chain(caches::names())
+        .chain(guest::names())
+        .chain(suite::names())
 }
 
 /// Whether anything of this name is shipped.
@@ -49,6 +54,7 @@ fn list() -> Result<Exit, Failure> {
         }
     }
     lines.extend(caches::list(width));
+    lines.extend(guest::list(width));
     lines.extend(suite::list(width)?);
     terminal::say(&lines.join("\n"));
     Ok(Exit::Verdicts)
@@ -61,6 +67,9 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     }
     if caches::is_plan(&args.plan) {
         return caches::check(&args.plan, &args.set);
+    }
+    if guest::is_plan(&args.plan) {
+        return guest::check(&args.plan, &args.set);
     }
     let plan = find(&args.plan, &args.set)?;
     plan.here().map_err(Failure::usage)?;

@@ -1,6 +1,6 @@
 //! `bakeoff report`: every output again, from what is stored.
 
-use super::{caches, conformance, suite};
+use super::{caches, conformance, guest, suite};
 use crate::args::{ReportArgs, RuleArgs};
 use crate::exit::Exit;
 use crate::{Failure, rules, terminal};
@@ -19,6 +19,9 @@ pub(crate) const SLICES_PARQUET: &str = "slices.parquet";
 pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     if caches::is_directory(&args.dir) {
         return caches::report(args);
+    }
+    if guest::is_directory(&args.dir) {
+        return guest::report(args);
     }
     if conformance::is_directory(&args.dir) {
         return conformance::report(args);

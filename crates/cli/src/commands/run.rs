@@ -1,6 +1,6 @@
 //! `bakeoff run`: an experiment from its plan, or the rest of one.
 
-use super::{caches, plans, report, suite};
+use super::{caches, guest, plans, report, suite};
 use crate::args::{OutputArgs, RuleArgs, RunArgs};
 use crate::exit::Exit;
 use crate::terminal::{self, Console};
@@ -50,6 +50,7 @@ pub(crate) fn part(args: &RunArgs, interrupted: &AtomicBool) -> Result<Exit, Fai
     }
     match (&args.resume, &args.plan) {
         (None, Some(name)) if of_caches => caches::run(name, args, interrupted),
+        (None, Some(name)) if guest::is_plan(name) => guest::run(name, args, interrupted),
         (Some(dir), _) => resume(dir, &args.output, &args.rules, interrupted),
         (None, Some(name)) => experiment(&chosen(name, args)?, &args.output, &args.rules, interrupted),
         (None, None) => Err(Failure::usage("give a plan; `bakeoff plans` lists those that are shipped")),
@@ -120,6 +121,7 @@ pub(crate) fn resume(
     rules: &RuleArgs,
     interrupted: &AtomicBool,
 ) -> Result<Exit, Failure> {
+    guest::refuse_directory(path, "cannot be gone on with: run it anew")?;
     caches::refuse_directory(path, "cannot be gone on with: run it anew")?;
     let clock = MonotonicClock::new();
     let began = clock.now();
@@ -193,7 +195,7 @@ fn conclude(
             report::say_where(dir.path(), output.json);
         }
     } else {
-        take_back(&dir);
+        take_back(dir);
     }
     Ok(ending)
 }

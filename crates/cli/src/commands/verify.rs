@@ -13,6 +13,7 @@ const SHOWN: usize = 20;
 
 /// Prints what is not as it was written, a line each. Writes nothing.
 pub(crate) fn verify(args: &VerifyArgs) -> Result<Exit, Failure> {
+    super::guest::refuse_directory(&args.dir, "has no chain of checks")?;
     if super::suite::is_directory(&args.dir) {
         return super::suite::verify(&args.dir);
     }

@@ -7,7 +7,9 @@ use super::cgroup;
 use super::cores::{core_list, siblings_of};
 use super::host::{Found, Host, KernelConfiguration, one_line};
 use super::neighbours::Neighbours;
-use super::seen::{CLOCKSOURCE, Memory, Seen, cores_online, governors, pressure, turbo};
+use super::seen::{
+    CLOCKSOURCE, Memory, Seen, apparmor, cores_online, governors, modules, pressure, selinux, turbo,
+};
 use super::vulnerabilities::{DIRECTORY, Standing, vulnerabilities};
 use crate::results::Fact;
 use bakeoff_units::Bytes;
@@ -42,6 +44,9 @@ pub(super) fn facts(host: &Host, seen: &Seen) -> Vec<Fact> {
         ("tick", tick(configuration)),
         ("preemption", preemption(host, configuration)),
         ("mitigations", mitigations(host)),
+        ("security_modules", modules(host)),
+        ("selinux", Ok(selinux(host))),
+        ("apparmor", Ok(apparmor(host))),
         ("governor", governor(host)),
         ("turbo", turbo(host).map(|on| if on { "on".to_owned() } else { "off".to_owned() })),
         ("limit_open_files", limit(host, "Max open files")),

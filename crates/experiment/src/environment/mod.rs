@@ -30,7 +30,7 @@ pub use descriptors::{EnvironmentError, descriptors_for, ensure_descriptors};
 pub use neighbours::Neighbours;
 pub use placement::{Placement, PlacementError, Side, placement};
 pub use ports::ensure_ports;
-pub use seen::{Network, PROGRAMS, Program, Rights, Seen, Tuning};
+pub use seen::{AuditState, Network, PROGRAMS, Program, Rights, Security, Seen, Tuning};
 
 use crate::results::Fact;
 use host::Host;

@@ -2,8 +2,9 @@
 
 use super::grid::{self, Wrong};
 use super::link::{self, JoinFile, StatementFile};
-use super::{Source, Study, Table};
+use super::{Counted, Source, Study, Table};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// A text that is no study.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +27,18 @@ struct StudyFile {
     statement: Vec<StatementFile>,
     #[serde(default)]
     join: Vec<JoinFile>,
+    #[serde(default)]
+    counted: Vec<CountedFile>,
+}
+
+/// Which rows of a table stand beside which rows of a guest.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CountedFile {
+    table: String,
+    column: String,
+    /// The guest's row by the table's.
+    rows: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -85,6 +98,7 @@ fn study(name: &str, text: &str) -> Result<Study, Wrong> {
         tables.push(table);
     }
     let links = link::expand(&file.join, &file.statement, &tables)?;
+    let counted = counted(&file.counted, &tables)?;
     Ok(Study {
         name: name.to_owned(),
         summary,
@@ -94,7 +108,26 @@ fn study(name: &str, text: &str) -> Result<Study, Wrong> {
         tables,
         missing: file.missing,
         links,
+        counted,
     })
+}
+
+fn counted(forms: &[CountedFile], tables: &[Table]) -> Result<Vec<Counted>, Wrong> {
+    let mut all = Vec::new();
+    for form in forms {
+        let table = tables.iter().find(|table| table.id == form.table);
+        let table =
+            table.ok_or_else(|| format!("`counted` names the table `{}`, which is not there", form.table))?;
+        let column = table.column(&form.column)?;
+        for (row, counted) in &form.rows {
+            let found = &table.rows[table.row(row)?];
+            let published =
+                found.cells[column].clone().ok_or_else(|| format!("`{row}`: no figure was published"))?;
+            let (table, row, counted) = (table.title.clone(), row.clone(), counted.clone());
+            all.push(Counted { table, row, counted, published });
+        }
+    }
+    Ok(all)
 }
 
 fn table(form: TableFile) -> Result<Table, Wrong> {

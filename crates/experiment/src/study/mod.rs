@@ -46,6 +46,22 @@ pub struct Study {
     /// Which figures stand beside which figures of a run.
     #[serde(skip)]
     pub links: Vec<Link>,
+    /// Which figures stand beside which rows of a guest.
+    #[serde(skip)]
+    pub counted: Vec<Counted>,
+}
+
+/// A published overhead, and the row of a guest that counts the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counted {
+    /// Title of the table.
+    pub table: String,
+    /// Row of the table.
+    pub row: String,
+    /// Row of the guest.
+    pub counted: String,
+    /// What was published.
+    pub published: Figure,
 }
 
 /// A publication.

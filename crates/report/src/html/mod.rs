@@ -11,6 +11,7 @@ mod chart;
 mod course;
 mod curves;
 mod forest;
+mod guest;
 mod page;
 mod peak;
 mod plots;
@@ -20,6 +21,7 @@ mod tables;
 mod typeset;
 
 pub use caches::caches_html;
+pub use guest::guest_html;
 pub use suite::suite_html;
 
 use crate::Bundle;

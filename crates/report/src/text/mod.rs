@@ -7,6 +7,7 @@ mod between;
 mod caches;
 mod conformance;
 mod doctor;
+mod guest;
 mod layout;
 mod peak;
 mod study;
@@ -16,6 +17,7 @@ pub use between::{between, between_suites};
 pub use caches::caches_text;
 pub use conformance::conformance_text;
 pub use doctor::doctor;
+pub use guest::guest_text;
 pub use study::{studies, study};
 pub use suite::suite_text;
 

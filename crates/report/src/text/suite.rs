@@ -10,7 +10,13 @@ use crate::words;
 /// What a suite found, for a terminal of `width` columns; as [`text`](super::text()).
 pub fn suite_text(suite: &SuiteBundle, width: usize, colour: bool) -> String {
     let mut page = Page::new(width, colour);
-    page.title(&format!("{}: {}", suite.name, suite.summary), &format!("{} parts", suite.parts.len()));
+    page.title(
+        &format!("{}: {}", suite.name, suite.summary),
+        &match suite.parts.len() {
+            1 => "1 part".to_owned(),
+            count => format!("{count} parts"),
+        },
+    );
     suite.parts.iter().for_each(|part| show(&mut page, part));
     for section in suite.studies() {
         stated(&mut page, &section, &section.rows.iter().collect::<Vec<_>>());

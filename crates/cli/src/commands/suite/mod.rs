@@ -80,7 +80,7 @@ struct CheckedPart {
 fn checked(name: &str, set: &SetArgs, full: bool, only: &[String]) -> Result<Checked, Failure> {
     let suite = find(name)?;
     let known = suite.names();
-    for wanted in only.iter().filter(|wanted| !known.contains(&wanted.as_str())) {
+    if let Some(wanted) = only.iter().find(|wanted| !known.contains(&wanted.as_str())) {
         let help = bakeoff_experiment::plan::suggestion(wanted, &known);
         return Err(Failure::usage(format!("--part {wanted}: {} has no such part; {help}", suite.name)));
     }

@@ -7,6 +7,7 @@ mod cores;
 mod limits;
 mod memory;
 mod rights;
+mod security;
 mod speed;
 
 #[cfg(test)]
@@ -88,7 +89,7 @@ const fn check(name: &'static str, warns: Option<Level>, judge: fn(&Asked<'_>) -
 }
 
 /// All checks, worst kind first.
-const TABLE: [Check; 30] = [
+const TABLE: [Check; 33] = [
     check("one-core", Some(Level::Spoils), cores::one_core),
     check("cores-shared", Some(Level::Spoils), cores::shared),
     check("siblings-split", Some(Level::Spoils), cores::siblings),
@@ -119,6 +120,9 @@ const TABLE: [Check; 30] = [
     check("memory-pressure", None, memory::pressure),
     check("io-pressure", None, memory::io_pressure),
     check("programs", None, rights::programs),
+    check("security-modules", None, security::modules),
+    check("landlock", None, security::landlock),
+    check("audit", None, security::audit),
 ];
 
 /// What every check finds.

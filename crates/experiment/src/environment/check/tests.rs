@@ -2,7 +2,7 @@
 
 use super::super::cgroup::CpuGroup;
 use super::super::neighbours::Neighbours;
-use super::super::seen::{Network, Rights, Tuning};
+use super::super::seen::{AuditState, Network, Rights, Security, Tuning};
 use super::*;
 use bakeoff_sys::rlimit::OpenFiles;
 use bakeoff_units::{Bytes, Ratio};
@@ -50,6 +50,11 @@ fn quiet() -> Seen {
             sys_admin: true,
             cpu_group: Some(CpuGroup { version: 2, writable: true }),
             missing: Vec::new(),
+        },
+        security: Security {
+            landlock: Some(Ok(7)),
+            modules: Some(Ok("lockdown,landlock,selinux".to_owned())),
+            audit: Some(Ok(AuditState { enabled: 1, daemon: 9 })),
         },
     }
 }
@@ -257,4 +262,27 @@ fn ports_come_back_after_a_second_or_a_minute() {
         let seen = Seen { tw_reuse, ..quiet() };
         assert_eq!(warned(&seen, &apart(), &need) == ["ports"], expected, "{tw_reuse:?} {loopback} {rate}");
     }
+}
+
+#[test]
+fn what_the_layer_mac_needs_of_the_kernel_is_told() {
+    let of = |security: Security| -> Vec<(&'static str, Level, String)> {
+        let seen = Seen { security, ..quiet() };
+        let names = ["security-modules", "landlock", "audit"];
+        let found = findings(&seen, &apart(), &SMALL);
+        let own = found.into_iter().filter(|finding| names.contains(&finding.name));
+        own.map(|finding| (finding.name, finding.level, finding.found)).collect()
+    };
+    assert!(of(Security::default()).is_empty(), "a machine that tells nothing");
+    let good = of(quiet().security);
+    assert!(good.iter().all(|(_, level, _)| *level == Level::Ok) && good.len() == 3, "{good:?}");
+    assert!(good[0].2.contains("lockdown, landlock") && good[2].2.contains("process 9"), "{good:?}");
+    fn refused<T>() -> Result<T, String> {
+        Err("Operation not permitted".to_owned())
+    }
+    let bad = Security { landlock: Some(Ok(4)), modules: Some(refused()), audit: Some(refused()) };
+    assert!(of(bad).iter().all(|(_, level, _)| *level == Level::Note));
+    let off = Some(Ok(AuditState { enabled: 0, daemon: 0 }));
+    let without = Security { landlock: Some(refused()), audit: off, ..Security::default() };
+    assert_eq!(of(without).iter().map(|(_, level, _)| *level).collect::<Vec<_>>(), [Level::Note, Level::Ok]);
 }

@@ -2,10 +2,13 @@
 
 mod network;
 mod rights;
+mod security;
 mod tuning;
 
 pub use network::Network;
 pub use rights::{PROGRAMS, Program, Rights};
+pub use security::{AuditState, Security};
+pub(super) use security::{apparmor, modules, selinux};
 pub use tuning::Tuning;
 pub(super) use tuning::{pressure, turbo};
 
@@ -55,6 +58,8 @@ pub struct Seen {
     pub tuning: Tuning,
     /// What may be done.
     pub rights: Rights,
+    /// Access controls of the kernel.
+    pub security: Security,
 }
 
 pub(super) fn read(host: &Host, watch: Watch) -> Seen {
@@ -80,6 +85,7 @@ pub(super) fn read(host: &Host, watch: Watch) -> Seen {
         network: network::read(host),
         tuning: tuning::read(host),
         rights: rights::read(host),
+        security: security::read(host),
     }
 }
 

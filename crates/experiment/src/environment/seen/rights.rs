@@ -36,12 +36,12 @@ const fn program(names: &'static [&'static str], needed_for: &'static str, packa
 
 /// Programs that are started, if a plan or a report asks for them.
 pub const PROGRAMS: [Program; 7] = [
-    program(&["nginx"], "arms with nginx, the plans nginx-tls and webstone", "nginx"),
+    program(&["nginx"], "arms with nginx, the plans nginx-tls, webstone and confinement", "nginx"),
     program(&["apache2", "httpd"], "arms with Apache, the plan apache-tls", "apache2"),
     program(&["ip"], "links between load and servers", "iproute2"),
     program(&["tc"], "the rate of such links", "iproute2"),
-    program(&["bwrap"], "the plan compile", "bubblewrap"),
-    program(&["make"], "the plan compile", "make"),
+    program(&["bwrap"], "the plans compile, calls and confinement", "bubblewrap"),
+    program(&["make"], "the plans compile and confinement", "make"),
     program(&["chromium", "chromium-browser", "google-chrome"], "tests of the report's page", "chromium"),
 ];
 

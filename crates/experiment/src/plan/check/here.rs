@@ -103,7 +103,9 @@ impl Context<'_> {
                 _ => Ok(()),
             },
             ArmWhat::Calls(_) => has.start.wrap.as_ref().map_or(Ok(()), |argv| {
-                self.words(argv, cell)?;
+                let mut known = filled_in(cell);
+                known.values.extend(["layers", "bakeoff"].map(|name| (name.to_owned(), String::new())));
+                self.words_of(argv, &known)?;
                 self.program(argv, false)
             }),
             ArmWhat::Origin(_) | ArmWhat::Url(..) | ArmWhat::Directory(_) => Ok(()),
@@ -123,7 +125,10 @@ impl Context<'_> {
     }
 
     fn words(&self, argv: &Spanned<Vec<String>>, cell: &Cell) -> Checked<()> {
-        let known = filled_in(cell);
+        self.words_of(argv, &filled_in(cell))
+    }
+
+    fn words_of(&self, argv: &Spanned<Vec<String>>, known: &Substitutions) -> Checked<()> {
         let wrong = argv.as_ref().iter().find_map(|word| known.word(word).err());
         wrong.map_or(Ok(()), |why| self.not_filled(argv, "", &why))
     }

@@ -59,14 +59,20 @@ impl Book {
     /// Opens both files.
     pub(crate) fn open(reading: Reading) -> Result<Self, ReadError> {
         let Reading { grant, status, out } = reading;
-        let of_file = |path: Option<PathBuf>| |error| ReadError::File { path: path.unwrap_or_default(), error };
+        let of_file =
+            |path: Option<PathBuf>| |error| ReadError::File { path: path.unwrap_or_default(), error };
         let file = StatusFile::open(status.as_deref()).map_err(of_file(status))?;
         let out = out.as_deref().map(append).transpose().map_err(of_file(out))?;
         Ok(Self { status: Status::default(), lines: Lines::new(grant, out), file, written: Instant::now() })
     }
 
     /// Counts and tells things that were wanted at once.
-    pub(crate) fn note(&mut self, verdict: Verdict, of: (u64, Option<u32>, Option<&Path>), wanted: Vec<Wanted>) {
+    pub(crate) fn note(
+        &mut self,
+        verdict: Verdict,
+        of: (u64, Option<u32>, Option<&Path>),
+        wanted: Vec<Wanted>,
+    ) {
         let all = match verdict {
             Verdict::Denied => "denied",
             Verdict::WouldDeny => "would-deny",

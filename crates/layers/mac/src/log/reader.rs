@@ -4,8 +4,8 @@
 //! descriptor that tells when the launcher's process ends, and a socket over which the launcher, until it executes the
 //! program, tells what it did. Refuses nothing: when it dies what is enforced stays, and only the log ends.
 
-use super::gather::{Event, Gather, Whose};
 use super::book::{Book, ReadError, Reading, STATUS_DELAY};
+use super::gather::{Event, Gather, Whose};
 use super::lines::Verdict;
 use super::record;
 use super::start::{CONFINED, FAILED, READING, WRITTEN};

@@ -4,8 +4,8 @@
 //! reads, the launcher what it has become, the reader that it has written that down. The reader is a copy of the
 //! launcher that is nobody's child: what the launcher becomes may wait for its children, and does not know this one.
 
-use super::gather::Whose;
 use super::Reading;
+use super::gather::Whose;
 use super::reader;
 use bakeoff_sys::audit::Audit;
 use bakeoff_sys::descriptors::close_inherited;
@@ -95,7 +95,8 @@ pub(crate) fn apart(child: impl FnOnce() -> i32) -> io::Result<()> {
 /// The reader's whole life.
 fn life(reading: Reading, launcher: u32, socket: &UnixStream) -> io::Result<()> {
     let nowhere = alone(socket)?;
-    let read = reader::read_of(reading, Whose::Launcher(launcher), Some(socket.try_clone()?), || let_go(&nowhere));
+    let read =
+        reader::read_of(reading, Whose::Launcher(launcher), Some(socket.try_clone()?), || let_go(&nowhere));
     if let Err(error) = &read {
         complain(socket, error);
     }

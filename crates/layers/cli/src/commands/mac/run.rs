@@ -101,11 +101,14 @@ pub(super) fn command(words: &[OsString]) -> Result<Command, Failure> {
 fn permissive(args: &RunArgs, grant: &Grant) -> Result<Exit, Failure> {
     let (status, out) = (args.status.clone(), args.log.clone());
     if args.proof || (status.is_none() && out.is_none()) {
-        return Err(Failure::usage("permissive only tells what would be refused: give --log FILE or --status FILE"));
+        return Err(Failure::usage(
+            "permissive only tells what would be refused: give --log FILE or --status FILE",
+        ));
     }
     let mut command = command(&args.program)?;
     let reading = Reading { grant: grant.clone(), status, out };
-    let entered = Watch::start(reading).and_then(|mut watch| watch.enter(grant.attributes, &permissive_lines(grant)));
+    let entered =
+        Watch::start(reading).and_then(|mut watch| watch.enter(grant.attributes, &permissive_lines(grant)));
     entered.map_err(|why| nothing_ran(ConfineError::Log(why)))?;
     let (program, why) = (command.get_program().to_string_lossy().into_owned(), command.exec());
     Err(Failure::failed(format!("cannot execute {program}: {why}. Nothing was run")))
