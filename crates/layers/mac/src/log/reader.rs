@@ -292,7 +292,7 @@ impl Reader {
         if self.launcher.is_none() {
             return false;
         }
-        if self.book.status.state == State::Failed {
+        if self.book.status.state == State::Failed && !self.told.answered {
             return true;
         }
         let Some(gone) = self.gone else { return false };
