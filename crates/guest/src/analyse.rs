@@ -185,7 +185,8 @@ fn planted(stored: &Stored) -> Vec<Planted> {
             let said: Vec<&str> = record.facts(what).collect();
             if !said.is_empty() {
                 let refused = said.iter().filter(|said| **said == status).count();
-                let logged = record.facts(&format!("logged-{what}")).next().and_then(|count| count.parse().ok());
+                let logged =
+                    record.facts(&format!("logged-{what}")).next().and_then(|count| count.parse().ok());
                 all.push(Planted { mode, what: what.to_owned(), asked: said.len(), refused, logged });
             }
         }
