@@ -9,7 +9,7 @@ fn findings_and_the_exit_code_say_the_same() {
     let said = ended.json();
     assert_eq!(ended.code(), Some(if said["spoilt"] == true { 4 } else { 0 }), "{said}");
     let findings = said["findings"].as_array().unwrap();
-    for name in ["load-average", "descriptors", "governor", "programs", "links"] {
+    for name in ["load-average", "descriptors", "governor", "programs", "links", "guest"] {
         let finding = findings.iter().find(|finding| finding["name"] == name).unwrap();
         assert!(["ok", "note", "spoils"].contains(&finding["level"].as_str().unwrap()));
         let told = ["wanted", "why", "how"].map(|key| !finding[key].as_str().unwrap().is_empty());

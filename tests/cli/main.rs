@@ -20,6 +20,7 @@ mod doctor;
 mod environment_gone_wrong;
 mod files;
 mod fronts;
+mod guest;
 mod honest;
 mod layers;
 mod links;

@@ -94,7 +94,7 @@ impl Part {
 
 /// Rows of [`Part::Cold`].
 pub(crate) const COLD: [&str; 3] = ["open-cold", "open-warm", "stat-cold"];
-/// Rows of [`Part::Compile`]: all of it, and the kernel's share of the time by the guest's own clock, which is sampled.
+/// Rows of [`Part::Compile`]: all of it, and the kernel's part of it by the guest's own clock, which is sampled.
 pub(crate) const COMPILE: [&str; 2] = ["compile", "compile-system"];
 /// The row that follows from those of the files.
 pub(crate) const MIX: &str = "http-mix";

@@ -63,8 +63,8 @@ pub struct Boot {
     pub mode: Mode,
     /// Whether the kernel defends itself against faults of processors.
     pub mitigations: bool,
-    /// 0: nothing is perturbed. Others: so many characters stand in the kernel's command line for nothing, which moves
-    /// everything behind them.
+    /// 0: nothing is perturbed. Others: so many steps longer is the kernel's command line, which moves what lies behind
+    /// it in memory, and so many steps later begins each part, which moves it between two ticks of the guest's clock.
     pub perturbation: u32,
     /// The same as an earlier one, which it must agree with to the instruction.
     pub repeat: bool,

@@ -46,10 +46,11 @@ impl Counting<'_> {
     pub fn run(&self, dir: &ResultsDir, progress: &mut (dyn Progress + Send)) -> Result<(), GuestError> {
         tools::demand(&self.plan.parts)?;
         fs::create_dir_all(&self.cache).map_err(crate::error::at(&self.cache))?;
-        let base = base(&self.cache, progress)?;
+        let base = base(&self.cache, progress);
         if self.interrupted.load(Ordering::Relaxed) {
-            return Err(GuestError::Interrupted);
+            return Err(GuestError::Interrupted); // it reaches the tools, too, which then have failed
         }
+        let base = base?;
         let scratch = Scratch::create(&mut |words| progress.stage(words))?;
         progress.stage("making the guest's disk");
         let built = build::build(self.plan, &base, scratch.path())?;

@@ -10,7 +10,7 @@ use bakeoff_guest::results::{
 };
 
 /// Under the table that says whether it costs.
-pub(crate) const READ: &str = "Instructions an operation: middle batch of a boot, middle of the boots. `range`: the change in boots that were perturbed alike. `2001`: published change of the time, not of instructions. `more`: every boot with it needs more than any without";
+pub(crate) const READ: &str = "`instructions`: how many more an operation needs; middle batch of a boot, middle of the boots. `range`: the change in boots that were perturbed alike. `2001`: published change of the time, not of instructions. `more`: every boot with it needs more than any without";
 /// Under the table that says where.
 pub(crate) const WHERE: &str = "Change against the first column in each mode";
 
@@ -21,7 +21,6 @@ pub(crate) fn costs(table: &Counts) -> Table {
         let of = |cell: fn(&Compared) -> String| last.map_or(NONE.to_owned(), cell);
         vec![
             row.name.clone(),
-            counted(&row.baseline),
             of(|last| signed(last.more)),
             of(|last| percent(last.change)),
             of(range),
@@ -29,7 +28,7 @@ pub(crate) fn costs(table: &Counts) -> Table {
             of(|last| last.resolved.in_words().to_owned()),
         ]
     };
-    let head = vec!["operation", table.baseline.word(), "+instructions", "%", "range", "2001", "resolved"];
+    let head = vec!["operation", "instructions", "%", "range", "2001", "resolved"];
     Table { head, rows: table.rows.iter().map(row).collect() }
 }
 
@@ -138,23 +137,25 @@ fn signed(more: f64) -> String {
     }
 }
 
-/// `+33.8 %`; what is not 0 and would look so has more digits.
+/// `+33.8 %`; what is not 0 and would look so has more digits, what is many times as much fewer.
 fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent != 0.0 && percent.abs() < 0.05 {
-        format!("{percent:+.3} %")
-    } else {
-        format!("{percent:+.1} %")
+    match share * 100.0 {
+        0.0 => "0 %".to_owned(),
+        small if small.abs() < 0.05 => format!("{small:+.3} %"),
+        large if large.abs() >= 1000.0 => format!("{large:+.0} %"),
+        percent => format!("{percent:+.1} %"),
     }
 }
 
 fn range(compared: &Compared) -> String {
-    format!("{:+.1} .. {:+.1}", compared.change_low * 100.0, compared.change_high * 100.0)
+    let (low, high) = (percent(compared.change_low), percent(compared.change_high));
+    format!("{}..{high}", low.trim_end_matches(" %"))
 }
 
 fn published(row: &RowResult) -> String {
-    let words: Vec<&str> = row.published.iter().map(|published| published.text.as_str()).collect();
-    if words.is_empty() { NONE.to_owned() } else { words.join(", ") }
+    let words: Vec<&str> =
+        row.published.iter().map(|published| published.text.trim_end_matches(" %")).collect();
+    if words.is_empty() { NONE.to_owned() } else { format!("{} %", words.join("/")) }
 }
 
 #[cfg(test)]
@@ -165,6 +166,6 @@ mod tests {
     fn figures_are_exact_where_they_are_small() {
         assert_eq!((signed(79.5).as_str(), signed(-4_735_954.0).as_str()), ("+79.5", "-4,735,954"));
         assert_eq!((percent(0.3379).as_str(), percent(0.0001).as_str()), ("+33.8 %", "+0.010 %"));
-        assert_eq!(percent(0.0), "+0.0 %");
+        assert_eq!((percent(0.0).as_str(), percent(33.914).as_str()), ("0 %", "+3391 %"));
     }
 }

@@ -1,10 +1,17 @@
-# What is counted, in the order of the table. $1: the mode. Lines: R NAME COUNT MIN MEDIAN MAX; E NAME ERROR WHY; # FACT.
+# What is counted, in the order of the table. $1: the mode; $2: by how much what is
+# counted is moved. Lines: R NAME COUNT MIN MEDIAN MAX; E NAME ERROR WHY; # FACT.
 export PATH=/usr/bin:/usr/sbin
 cd /
 [ $1 = e ] && echo -n 1 >/sys/fs/selinux/enforce
 case $1 in p | e) echo "# enforcing $(cat /sys/fs/selinux/enforce)" && echo "# domain $(cat /proc/self/attr/current)" ;; esac
 dmesg -c >/dev/null
-part() { [ -e /scripts/part-$1 ]; }
+# Some hundred thousand instructions for each of them: another moment between two ticks of the clock.
+moved=$(($2 * 100))
+part() {
+  [ -e /scripts/part-$1 ] || return
+  i=0
+  while [ $i -lt $moved ]; do i=$((i + 1)); done
+}
 count() { bakeoff counted "$@"; }
 batches=$(cat /scripts/batches)
 part calls && bakeoff calls --alone --clock tsc --dir /data --program /bin/true --batches $batches --operations $(cat /scripts/operations)

@@ -1,10 +1,11 @@
 #!/bin/busybox sh
 # Process 1 of the guest. The kernel hands down as variables what it does not know itself: mode (o off, n no policy,
-# p permissive, e enforcing) and ramdisk (KiB). Prints what goes wrong; whoever reads the console misses the end then.
+# p permissive, e enforcing), ramdisk (KiB) and perturb (a word of no meaning). Prints what goes wrong; whoever reads the console misses the end then.
 b=/bin/busybox
 $b mount -t proc proc /proc
 $b mount -t sysfs sysfs /sys
 $b mount -t devtmpfs devtmpfs /dev
+moved=${#perturb}
 unset perturb
 # Every refusal is to be logged: this kernel's first seconds are a few thousand million instructions.
 echo 0 >/proc/sys/kernel/printk_ratelimit
@@ -27,7 +28,7 @@ $b mkfifo /mnt/run/go
 # writes the end of the line by itself, which takes the context back.
 enter() {
   case $mode in p | e) echo -n "$1" >/proc/self/attr/exec ;; esac
-  exec $b chroot /mnt /bin/sh $2 $mode
+  exec $b chroot /mnt /bin/sh $2 $mode $moved
 }
 (enter system_u:system_r:initrc_t:s0 /scripts/serve.sh) &
 (enter unconfined_u:unconfined_r:unconfined_t:s0 /scripts/count.sh)

@@ -59,6 +59,7 @@ pub(crate) fn base(cache: &Path, progress: &mut dyn Progress) -> Result<Base, Gu
         return Base::open(dir, packages);
     }
     progress.stage(&format!("building the guest once: {} and {}", kernel.name, policy.name));
+    sweep(cache);
     let kept = cache.join("packages");
     let debs = [packages::fetch(kernel, &kept)?, packages::fetch(policy, &kept)?];
     let beside = cache.join(format!(".{name}.{}", std::process::id()));
@@ -72,6 +73,17 @@ pub(crate) fn base(cache: &Path, progress: &mut dyn Progress) -> Result<Base, Gu
     let _ = fs::remove_dir_all(&beside);
     built?;
     Base::open(dir, packages)
+}
+
+/// Takes away what builds have left whose bakeoff is gone.
+fn sweep(cache: &Path) {
+    for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let pid = name.strip_prefix('.').and_then(|name| name.rsplit('.').next()?.parse::<u32>().ok());
+        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            let _ = fs::remove_dir_all(entry.path()); // it is in nobody's way
+        }
+    }
 }
 
 fn make(dir: &Path, [kernel, policy]: &[PathBuf; 2]) -> Result<(), GuestError> {
