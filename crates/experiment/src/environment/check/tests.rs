@@ -277,7 +277,9 @@ fn what_the_layer_mac_needs_of_the_kernel_is_told() {
     let good = of(quiet().security);
     assert!(good.iter().all(|(_, level, _)| *level == Level::Ok) && good.len() == 3, "{good:?}");
     assert!(good[0].2.contains("lockdown, landlock") && good[2].2.contains("process 9"), "{good:?}");
-    let refused = || Err("Operation not permitted".to_owned());
+    fn refused<T>() -> Result<T, String> {
+        Err("Operation not permitted".to_owned())
+    }
     let bad = Security { landlock: Some(Ok(4)), modules: Some(refused()), audit: Some(refused()) };
     assert!(of(bad).iter().all(|(_, level, _)| *level == Level::Note));
     let off = Some(Ok(AuditState { enabled: 0, daemon: 0 }));
