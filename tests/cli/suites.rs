@@ -1,6 +1,6 @@
 //! Suites: several plans that are run one after the other, reported and compared together.
 
-use crate::support::{GET, ORIGINS, SLOW, SLOW_GET, Yard, plan, signal, wait_until};
+use crate::support::{GET, ORIGINS, SLOW, SLOW_GET, Yard, has, is_root, plan, signal, wait_until};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -179,4 +179,82 @@ fn two_runs_of_a_suite_are_compared_part_by_part() {
         said.stdout
     );
     assert_eq!(said.stdout.matches("Before you believe it").count(), 1);
+}
+
+/// What this machine has: Landlock stands in for an access control that another boot would have.
+#[test]
+fn selinux_here_is_told_between_two_modes_beside_the_published_tables() {
+    let yard = Yard::new();
+    let run = |out: &str, more: &[&str]| {
+        let few = ["--set", "calls.workload.operations=[\"null\", \"open-close\", \"udp\"]"];
+        let short = ["--set", "calls.experiment.max_rounds=4", "--set", "calls.workload.batch=1ms"];
+        let start = ["run", "selinux", "--here", "--part", "calls", "--out", out, "--quiet"];
+        yard.run(&[&start[..], &few[..], &short[..], more].concat()).exits(0);
+    };
+    run("off", &[]);
+    let setup = yard.read("off/calls/setup.json");
+    for fact in ["security_modules", "selinux", "apparmor"] {
+        assert!(setup.contains(&format!("\"{fact}\"")), "{fact}");
+    }
+    // The layer mac in its place, which knows no UDP.
+    let policy = "calls.file.policy.text=[types]\ntools = ['/usr', '/lib', '/lib64', '/bin', '/etc/ld.so.cache']\n\
+        devices = ['/dev/null', '/dev/zero']\nown = ['{dir}']\nprogram = ['{program}']\n[domain.calls]\n\
+        allow = { tools = 'read list exec', devices = 'read write', own = 'read list write create delete rename exec', program = 'read exec' }\n\
+        listen = ['{port}']\nconnect = ['{port}']\n";
+    // Brackets begin a TOML value on a command line, so the text is one.
+    let (key, text) = policy.split_once('=').unwrap();
+    let policy = format!("{key}=\"{}\"", text.replace('\n', "\\n"));
+    let wrap = "calls.arm.here.wrap=[\"{layers}\", \"mac\", \"run\", \"{dir}/policy\", \"--domain\", \"calls\", \"--let\", \"dir={dir}\", \
+                \"--let\", \"port={port}\", \"--let\", \"program={bakeoff}\", \"--\"]";
+    run("on", &["--set", &policy, "--set", wrap]);
+    let json = yard.run(&["compare-results", "off", "on", "--json"]).exits(0).json();
+    let study = &json["parts"][0]["between"]["study"];
+    let rows = study["rows"].as_array().unwrap();
+    let row = |name: &str| rows.iter().find(|row| row["row"] == name).unwrap();
+    assert!(rows.iter().all(|row| row["statement"].as_str().unwrap().contains("this host's own")));
+    assert!(row("open/close")["value"].is_number(), "{}", row("open/close"));
+    assert_eq!(row("UDP")["standing"], "not-comparable");
+    let said = yard.run(&["compare-results", "off", "on"]).exits(0).stdout;
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    for word in ["lmbench, beside: this host's own access control, in time", "open/close", "27 %"] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    assert!(!said.contains("the layer mac"), "{said}");
+}
+
+#[test]
+fn confinement_refuses_what_is_planted_under_mac_alone_and_serves_the_rest() {
+    let test = "confinement_refuses_what_is_planted_under_mac_alone_and_serves_the_rest";
+    if !["nginx", "apache2", "bwrap"].iter().all(|program| has(program, test)) || !is_root(test) {
+        return;
+    }
+    let yard = Yard::new();
+    let short = |part: &str| {
+        ["max_rounds=3", "slice_requests=100", "restart_every=0"]
+            .map(|set| format!("{part}.experiment.{set}"))
+            .into_iter()
+            .flat_map(|set| ["--set".to_owned(), set])
+            .collect::<Vec<_>>()
+    };
+    let sets = [short("full-speed"), short("webstone")].concat();
+    let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
+    let fast = ["--set", "webstone.experiment.link=100Mbit", "--set", "webstone.violations.share=4%"];
+    let start =
+        ["run", "confinement", "--part", "full-speed", "--part", "webstone", "--out", "out", "--quiet"];
+    yard.run(&[&start[..], &sets[..], &fast[..]].concat()).exits(0);
+    for (part, mac) in [("full-speed", &["nginx.mac", "apache.mac"][..]), ("webstone", &["mac"])] {
+        let results = yard.results(&format!("out/{part}"));
+        for (arm, found) in results["arms"].as_object().unwrap() {
+            let violations = &found["violations"];
+            let planted = violations["planted"].as_u64().unwrap();
+            let refused = if mac.contains(&arm.as_str()) { planted } else { 0 };
+            assert!(planted >= 3 && violations["false"] == 0, "{part} {arm}: {violations}");
+            assert_eq!(violations["detected"], refused, "{part} {arm}: {violations}");
+            assert_eq!(found["errors"].as_object().map(serde_json::Map::len), Some(0), "{part} {arm}");
+        }
+        assert_eq!(results["arms"][mac[0]]["proof"]["enforcement"], "full");
+    }
+    let studies = &yard.results("out")["studies"];
+    let rows = studies[0]["rows"].as_array().unwrap();
+    assert!(rows.iter().any(|row| row["row"] == "latency" && row["arm"] == "mac"), "{studies}");
 }

@@ -359,6 +359,49 @@ z    | >200         | 100         | -         | -
     }
 
     #[test]
+    fn statements_bring_arms_and_every_cell_stands_once_for_each() {
+        let said = "[[statement]]\nid = \"m\"\nsays = \"M\"\narm = \"on\"\nbaseline = \"off\"\n\
+                    [[statement]]\nid = \"h\"\nsays = \"H\"\nbetween = true\narm = \"here\"\nbaseline = \"here\"\n";
+        let with = |statements: &str, cell: &str| {
+            let join = format!(
+                "[[join]]\ntable = \"t\"\nmeter = \"operation_time\"\nas = \"change\"\nworkload = \"calls\"\n\
+                 statements = {statements}\ncells = [{{ row = \"x\", column = \"extra\", {cell} }}]"
+            );
+            let found = file::parse("s", &format!("{TABLE}{said}{join}"));
+            found.map(|study| study.links).map_err(|error| error.to_string())
+        };
+        let found = with("[\"m\", \"h\"]", "operation = \"stat\"").unwrap();
+        let told: Vec<_> = found
+            .iter()
+            .map(|link| (link.statement.as_deref(), link.arm.as_str(), link.of.between))
+            .collect();
+        assert_eq!(told, [(Some("M"), "on", false), (Some("H"), "here", true)]);
+        assert!(found.iter().all(|link| link.operation.as_deref() == Some("stat")));
+        for (statements, cell, word) in [
+            ("[\"n\"]", "operation = \"stat\"", "the statement `n`"),
+            ("[\"m\"]", "arm = \"a\", baseline = \"b\"", "or in the statements"),
+            ("[]", "operation = \"stat\"", "arms stand in its cells"),
+        ] {
+            let said = with(statements, cell).unwrap_err();
+            assert!(said.contains(word), "{said}");
+        }
+    }
+
+    #[test]
+    fn every_row_of_the_selinux_study_has_its_operation() {
+        let study = find("selinux").unwrap().unwrap();
+        let of_calls = study.links.iter().filter(|link| link.of.workload.as_deref() == Some("calls"));
+        let mut rows = std::collections::BTreeSet::new();
+        for link in of_calls {
+            let word = link.operation.as_deref().unwrap();
+            assert!(bakeoff_calls::Operation::of_word(word).is_some(), "{word}");
+            rows.insert((&link.table, &link.row));
+        }
+        assert_eq!(rows.len(), 8 + 15, "UnixBench and lmbench");
+        assert!(study.links.iter().all(|link| link.statement.is_some()));
+    }
+
+    #[test]
     fn the_enforcer_is_linked_to_six_arms_of_each_server() {
         let study = find("enforcer").unwrap().unwrap();
         let slowdown: Vec<(&str, &str, &str)> = study

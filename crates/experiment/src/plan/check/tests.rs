@@ -95,6 +95,24 @@ fn errors_point_at_the_line_name_the_key_and_suggest_the_near_miss() {
     }
 }
 
+/// Files of the plan's own, and an arm alone.
+#[test]
+fn files_have_names_that_a_directory_can_have_and_an_arm_alone_is_asked_for() {
+    let with = |name: &str| parse(&format!("{GOOD}\n[file.{name}]\ntext = \"a = {{dir}}\"\n"));
+    let plan = with("\"policy.toml\"").unwrap();
+    let written: Vec<(&str, &str)> =
+        plan.written.iter().map(|file| (file.name.as_str(), file.text.as_str())).collect();
+    assert_eq!(written, [("policy.toml", "a = {dir}")]);
+    for name in ["\"../x\"", "\".x\"", "\"\"", "\"a/b\""] {
+        assert!(with(name).unwrap_err().contains("is no name for a file"), "{name}");
+    }
+    let files = "[experiment]\nbaseline = \"a\"\n[workload]\nkind = \"files\"\n[arm.a]\n[arm.b]\npath = \"/\"\n[file.x]\ntext = \"\"\n";
+    assert!(parse(files).unwrap_err().contains("by a command of `setup`"));
+    let alone = GOOD.replace("[arm.tls]\nserver = \"origin\"\ntls = true\n", "");
+    let asked = alone.replacen("baseline", "allow_equal_arms = true\nbaseline", 1);
+    assert_eq!(parse(&asked).unwrap().names(), ["plain", "plain'"]);
+}
+
 /// What stands in front, and what is wrong with it.
 #[test]
 fn fronts_are_products_sections_or_none_and_what_they_cannot_do_is_said_at_its_line() {

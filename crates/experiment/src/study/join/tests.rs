@@ -145,3 +145,61 @@ fn each_measure_is_its_formula() {
         assert_eq!(measured(measure, change), expected, "{measure:?}");
     }
 }
+
+fn selinux(kind: &str, results: Results) -> (Study, Results) {
+    let workload = crate::results::WorkloadResult { kind: kind.to_owned(), ..Default::default() };
+    (study("selinux").unwrap().unwrap(), Results { workload, ..results })
+}
+
+#[test]
+fn a_run_has_only_the_rows_of_its_kind_and_of_an_operation_its_own_figure() {
+    let mac = |low, effect, high| comparison("mac", "nothing", "operation_time", (low, effect, high));
+    let operation = crate::results::OperationResult {
+        operation: "open-close".to_owned(),
+        comparisons: vec![mac(0.14, 0.15, 0.16)],
+        ..Default::default()
+    };
+    let results = run(&["nothing", "mac"], vec![mac(0.0, 0.01, 0.02)]);
+    let (study, results) = selinux("calls", Results { operations: vec![operation], ..results });
+    let section = join(&study, &results);
+    assert!(section.rows.iter().all(|row| row.meter == "operation_time" && row.operation.is_some()));
+    let row = |name: &str| section.rows.iter().find(|row| row.row == name && row.arm == "mac").unwrap();
+    let open = row("open/close");
+    assert_eq!((open.value.unwrap().round(), open.standing), (15.0, Standing::Lower), "{open:?}");
+    assert!(open.statement.as_deref().unwrap().contains("the layer mac"));
+    assert!(row("stat").said.contains("did not measure `stat`"));
+    assert!(section.rows.iter().all(|row| row.arm != "here"), "that is no single run's");
+}
+
+#[test]
+fn a_newer_run_against_an_older_one_is_a_statement_of_its_own() {
+    let (study, results) = selinux("command", run(&["here", "here'"], Vec::new()));
+    let changed = |change: f64| between::Changed {
+        old: 100.0,
+        old_low: 99.0,
+        old_high: 101.0,
+        new: 100.0 * (1.0 + change),
+        new_low: 0.0,
+        new_high: 0.0,
+        change,
+        change_low: change - 0.01,
+        change_high: change + 0.01,
+        level: 0.95,
+    };
+    let row = between::Row {
+        arm: "here".to_owned(),
+        operation: None,
+        meter: "system_cpu".to_owned(),
+        unit: "ns".to_owned(),
+        cost: None,
+        amount: None,
+        figure: Some(changed(0.045)),
+        invalid: None,
+    };
+    assert_eq!(study.meters_between(&results).collect::<Vec<_>>(), ["elapsed", "system_cpu"]);
+    let section = join_between(&study, &results, &[row]).unwrap();
+    let told: Vec<_> = section.rows.iter().map(|row| (row.row.as_str(), row.standing)).collect();
+    assert_eq!(told, [("elapsed", Standing::NotComparable), ("system", Standing::Inside)]);
+    let (enforcer, results) = (crate::study::find("enforcer").unwrap().unwrap(), results);
+    assert!(join_between(&enforcer, &results, &[]).is_none());
+}
