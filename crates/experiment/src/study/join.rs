@@ -202,7 +202,10 @@ fn find(link: &Link, results: &Results) -> Result<Found, String> {
     };
     let row = |arm: &str| comparisons.iter().find(|c| c.arm == arm && c.meter == link.meter);
     let Some(arm) = row(&link.arm) else {
-        return Err(format!("this run did not compare {}", noun(link.meter)));
+        return Err(match &link.operation {
+            Some(word) => format!("not both arms made `{word}`"),
+            None => format!("this run did not compare {}", noun(link.meter)),
+        });
     };
     if arm.baseline == link.baseline {
         return Ok(Found::of(arm));
