@@ -6,6 +6,7 @@ use nix::unistd::Pid;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::process::Child;
 
 /// Operations of a random script.
 const OPERATIONS: usize = 400;
@@ -68,10 +69,21 @@ fn what_permissive_would_refuse_is_what_enforcing_refuses() {
     drop(domain);
 }
 
+/// A program that ends with the test, whatever becomes of that.
+struct Endless(Child);
+
+impl Drop for Endless {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[test]
 fn nothing_hangs_when_whoever_looks_is_killed() {
     let Some(domain) = may_run("nothing_hangs_when_whoever_looks_is_killed") else { return };
-    let mut program = domain.permissive("until read x < open/go; do read x < secret/key; done; exit 0");
+    let mut program =
+        Endless(domain.permissive("until read x < open/go; do read x < secret/key; done; exit 0"));
     let looking = || {
         let dir = domain.path("status");
         // The program's own words are others by now.
@@ -97,7 +109,7 @@ fn nothing_hangs_when_whoever_looks_is_killed() {
     let seen = count(&domain.status(), "would-deny");
     until(&domain, |status| count(status, "restarts") == 12 && count(status, "would-deny") > seen);
     fs::write(domain.path("open/go"), "go\n").unwrap();
-    assert!(program.wait().unwrap().success());
+    assert!(program.0.wait().unwrap().success());
     domain.ended();
     assert_eq!(looking(), [] as [u32; 0]);
 }

@@ -6,8 +6,8 @@
 //! renamed over whatever is there. Whoever may write to the directory can still take the file away.
 
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, open, openat, renameat};
-use nix::sys::stat::Mode;
+use nix::fcntl::{AtFlags, OFlag, open, openat, renameat};
+use nix::sys::stat::{Mode, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, fsync, unlinkat};
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
@@ -77,6 +77,15 @@ impl Place {
             For::Readers => {}
         }
         Ok(file)
+    }
+
+    /// Whether what has its name now is another than this file; nothing is none.
+    pub fn is_anothers(&self, file: &File) -> bool {
+        let there = fstatat(&self.folder, self.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
+        match (there, fstat(file)) {
+            (Ok(there), Ok(own)) => (there.st_dev, there.st_ino) != (own.st_dev, own.st_ino),
+            _ => false,
+        }
     }
 
     /// Whether a file could be written there: tried, and taken away again.
@@ -172,6 +181,18 @@ mod tests {
         }
         Place::of(&path).unwrap().try_writing().unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "something was left beside it");
+    }
+
+    #[test]
+    fn a_file_that_another_has_put_in_its_place_is_told_from_it() {
+        let (_dir, path, _) = place();
+        let file = Place::of(&path).unwrap().replace_by(b"own", For::Readers).unwrap();
+        let place = Place::of(&path).unwrap();
+        assert!(!place.is_anothers(&file));
+        place.replace(b"another's", For::Readers).unwrap();
+        assert!(place.is_anothers(&file));
+        fs::remove_file(&path).unwrap();
+        assert!(!place.is_anothers(&file), "nobody's");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! nothing. It may lie where others can write ([`crate::plain`]). What it says is the caller's.
 
 use crate::plain::{self, For, Place};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -16,6 +17,8 @@ const MOST_BYTES: u64 = 64 << 20;
 pub struct StatusFile {
     place: Option<Place>,
     written: String,
+    /// What was written last: as long as it is open nothing else has its inode.
+    last: Option<File>,
 }
 
 impl StatusFile {
@@ -25,7 +28,7 @@ impl StatusFile {
     /// # Errors
     /// There is no such directory.
     pub fn open(path: Option<&Path>) -> io::Result<Self> {
-        Ok(Self { place: path.map(Place::of).transpose()?, written: String::new() })
+        Ok(Self { place: path.map(Place::of).transpose()?, written: String::new(), last: None })
     }
 
     /// Writes it, if it would say something else than before.
@@ -35,10 +38,21 @@ impl StatusFile {
     pub fn write(&mut self, text: String) -> io::Result<()> {
         let Some(place) = &self.place else { return Ok(()) };
         if text != self.written {
-            place.replace(text.as_bytes(), For::Readers)?;
+            self.last = Some(place.replace_by(text.as_bytes(), For::Readers)?);
             self.written = text;
         }
         Ok(())
+    }
+
+    /// What is there now counts as written by us: another process of ours was the last to write.
+    pub fn take_over(&mut self) {
+        self.last = None;
+    }
+
+    /// Whether somebody else has written it since: whoever began later, under the same name.
+    pub fn is_anothers(&self) -> bool {
+        let (Some(place), Some(last)) = (&self.place, &self.last) else { return false };
+        place.is_anothers(last)
     }
 }
 

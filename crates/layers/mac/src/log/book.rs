@@ -96,11 +96,21 @@ impl Book {
         }
     }
 
-    /// Writes the status, if it says something else by now.
+    /// Writes the status, if it says something else by now and is ours: a program that was started anew with the same
+    /// file has it for itself, and the end of the one before is no news of it.
     pub(crate) fn write(&mut self) {
         self.written = Instant::now();
+        if self.file.is_anothers() {
+            return;
+        }
         let written = self.file.write(self.status.text());
         self.count(written);
+    }
+
+    /// Goes on where another process of ours, which was killed, left off.
+    pub(crate) fn succeed(&mut self, left: &str) {
+        self.status.resume(left);
+        self.file.take_over();
     }
 
     /// How long nothing can be due, if nothing more happens.

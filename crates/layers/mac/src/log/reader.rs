@@ -124,6 +124,19 @@ struct Told {
     answered: bool,
 }
 
+impl Told {
+    /// The first whole line, and what comes behind it.
+    fn next_line(&self) -> Option<(String, String)> {
+        self.text.split_once('\n').map(|(line, rest)| (line.to_owned(), rest.to_owned()))
+    }
+
+    fn say_written(&mut self) {
+        if let Some(socket) = &mut self.socket {
+            let _ = socket.write_all(WRITTEN.as_bytes());
+        }
+    }
+}
+
 impl Reader {
     /// The first status, and the word for which a launcher waits.
     fn begin(&mut self) -> io::Result<()> {
@@ -256,15 +269,17 @@ impl Reader {
                 }
             }
         }
-        while let Some((line, rest)) = self.told.text.split_once('\n') {
+        while let Some((line, rest)) = self.told.next_line() {
             if let Some(own) = line.strip_prefix(CONFINED) {
                 self.told.asks = Some((Instant::now(), own.parse().unwrap_or(0)));
             } else if line == FAILED {
                 self.book.status.state = State::Failed;
+                self.book.write();
+                self.told.say_written();
             } else {
-                self.book.status.fixed.push(line.to_owned());
+                self.book.status.fixed.push(line);
             }
-            self.told.text = rest.to_owned();
+            self.told.text = rest;
         }
     }
 
@@ -282,9 +297,7 @@ impl Reader {
         self.told.answered = true;
         self.book.status.state = State::Armed;
         self.book.write();
-        if let Some(socket) = &mut self.told.socket {
-            let _ = socket.write_all(WRITTEN.as_bytes());
-        }
+        self.told.say_written();
     }
 
     /// Whether nothing more can come of a launcher's domain.

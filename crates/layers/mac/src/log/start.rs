@@ -66,9 +66,10 @@ impl Reader {
         hear(&self.0, WRITTEN)
     }
 
-    /// The program was not executed.
+    /// The program was not executed. When it returns the status says so, if it can be written.
     pub fn failed(mut self) {
-        let _ = self.0.write_all(format!("{FAILED}\n").as_bytes());
+        let told = self.0.write_all(format!("{FAILED}\n").as_bytes());
+        let _ = told.and_then(|()| hear(&self.0, WRITTEN));
     }
 }
 

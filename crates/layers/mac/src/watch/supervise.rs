@@ -122,7 +122,7 @@ impl Worker {
             let left =
                 [number, number.wrapping_add(1)].into_iter().filter(|id| self.listener.go_on(*id).is_ok());
             let left = left.count() as u64;
-            self.book.status.resume(&read_back(&self.status));
+            self.book.succeed(&read_back(&self.status));
             self.book.status.add("lost", left);
         }
         self.book.status.add("restarts", 1);
