@@ -211,16 +211,17 @@ fn a_cache_that_is_passed_by_at_higher_rates_has_its_peak_where_that_begins() {
         return;
     }
     let yard = Yard::new();
-    // Above 300 requests a second nothing is looked for in the store any more. Told within a tenth of a second: a
-    // trial may take half of one.
+    // Above 800 requests a second nothing is looked for in the store any more. Told within a tenth of a second: a
+    // trial may take half of one. A machine that stands still for some tenths sends what was due at once, so the
+    // rates that are asserted stand far below the limit.
     let rest = "  stick-table type integer size 10 expire 1s store http_req_rate(100ms)\n  \
                 http-request track-sc0 int(1)\n  \
-                http-request cache-use store if { sc0_http_req_rate lt 30 }\n  \
+                http-request cache-use store if { sc0_http_req_rate lt 80 }\n  \
                 http-response cache-store store\n";
     let store = "cache store\n  total-max-size 16\n  max-object-size 100000\n  max-age 3600\n";
     yard.write("a.cfg", format!("{store}{}", haproxy(rest)));
     let text = "[experiment]\nseed = 7\nkind = \"peak\"\nbaseline = \"cache\"\nbudget = \"40s\"\n\n\
-                [peak]\nslo = \"50ms\"\nmax_rate = \"1200/s\"\nconfirm = \"2s\"\nprecision = \"10%\"\n\n\
+                [peak]\nslo = \"50ms\"\nmax_rate = \"2400/s\"\nconfirm = \"2s\"\nprecision = \"10%\"\n\n\
                 [workload]\nkind = \"get\"\nclock = \"constant\"\nurls = [\"/bytes/500\", \"/bytes/600\"]\n\n\
                 [front.shy]\nproduct = \"haproxy\"\nconfig = \"a.cfg\"\n\n\
                 [arm.cache]\nserver = \"origin\"\nfront = [\"shy\"]\n";
@@ -231,11 +232,11 @@ fn a_cache_that_is_passed_by_at_higher_rates_has_its_peak_where_that_begins() {
     for trial in arm["trials"].as_array().unwrap().iter().filter(|trial| trial["verdict"] != "void") {
         let rate = trial["rate_per_s"].as_f64().unwrap();
         let passed_by = trial["reasons"].as_array().unwrap().iter().any(|reason| reason == "hit-ratio");
-        assert!(rate < 400.0 || trial["verdict"] == "failed", "{trial}");
+        assert!(rate < 1100.0 || trial["verdict"] == "failed", "{trial}");
         assert!(rate > 200.0 || !passed_by, "{trial}");
     }
     let rate = arm["rate_per_s"].as_f64();
-    assert!(rate.is_none_or(|rate| rate < 400.0), "{arm}");
+    assert!(rate.is_none_or(|rate| rate < 1100.0), "{arm}");
     if arm["finding"] == "peak" {
         assert!(rate.is_some_and(|rate| rate >= 100.0), "{arm}");
         assert!(arm.to_string().contains("hit-ratio"), "{arm}");
