@@ -10,7 +10,7 @@ use bakeoff_guest::results::{
 };
 
 /// Under the table that says whether it costs.
-pub(crate) const READ: &str = "`instructions`: how many more an operation needs; middle batch of a boot, middle of the boots. `range`: the change in boots that were perturbed alike. `2001`: published change of the time, not of instructions. `more`: every boot with it needs more than any without";
+pub(crate) const READ: &str = "`more`: instructions an operation needs more; middle batch of a boot, middle of the boots. `range`: the change in boots that were perturbed alike. `2001`: published change of the time, not of instructions. Resolved is what every boot with it needs more than any without";
 /// Under the table that says where.
 pub(crate) const WHERE: &str = "Change against the first column in each mode";
 
@@ -28,7 +28,7 @@ pub(crate) fn costs(table: &Counts) -> Table {
             of(|last| last.resolved.in_words().to_owned()),
         ]
     };
-    let head = vec!["operation", "instructions", "%", "range", "2001", "resolved"];
+    let head = vec!["operation", "more", "change", "range", "2001", "resolved"];
     Table { head, rows: table.rows.iter().map(row).collect() }
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn verdict(table: &Counts) -> String {
     let last: Vec<&Compared> = table.rows.iter().filter_map(|row| row.modes.last()).collect();
     let of = |resolved| last.iter().filter(|row| row.resolved == resolved).count();
     format!(
-        "{} of {} rows need more instructions, {} fewer, {} the same; {} are not resolved over {} boots of each mode",
+        "{} of {} rows need more instructions, {} fewer, {} the same; {} not resolved ({} boots of each mode)",
         of(Resolved::More),
         last.len(),
         of(Resolved::Fewer),
@@ -96,7 +96,8 @@ fn planted(planted: &Planted) -> String {
     let what = if planted.what == "port" { "a forbidden port" } else { "a forbidden file" };
     let logged = match planted.logged {
         Some(logged) if planted.mode != Mode::Off => {
-            format!("; its kernel logged {logged} refusals")
+            let refusals = if logged == 1 { "refusal" } else { "refusals" };
+            format!("; its kernel logged {logged} {refusals}")
         }
         _ => String::new(),
     };
