@@ -17,8 +17,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 /// Types of messages, `linux/audit.h`.
 const GET: u16 = 1000;
 const SET: u16 = 1001;
+const ADD_RULE: u16 = 1011;
+const LIST_RULES: u16 = 1013;
 /// `NLMSG_ERROR`, which also acknowledges.
 const ANSWER: u16 = 2;
+/// `NLMSG_DONE`: the last of a list.
+const DONE: u16 = 3;
 /// `NLM_F_REQUEST | NLM_F_ACK`.
 const ASKING: u16 = 1 | 4;
 /// Length of a message's head: length, type, flags, number, sender.
@@ -28,6 +32,11 @@ const SETS_ENABLED: u32 = 1;
 const SETS_BACKLOG_LIMIT: u32 = 0x10;
 /// Words of a `struct audit_status` that every kernel takes.
 const STATUS_WORDS: usize = 8;
+/// Words of a `struct audit_rule_data` without fields: flags, action, their number, calls, fields, values, comparisons,
+/// and the length of what follows.
+const RULE_WORDS: usize = 3 + 4 * 64 + 1;
+/// `AUDIT_FILTER_TASK`: a rule that is asked about each new process. Its action is `AUDIT_NEVER`, which is 0.
+const ON_TASKS: u32 = 1;
 /// The kernel holds records for a reader of the group that is busy, and drops what does not fit.
 const BUFFER_BYTES: usize = 8 << 20;
 /// The longest message: `MAX_AUDIT_MESSAGE_LENGTH` and its head.
@@ -89,6 +98,35 @@ impl Audit {
         self.set(SETS_BACKLOG_LIMIT, 5, records)
     }
 
+    /// How many rules somebody has set.
+    ///
+    /// # Errors
+    /// As [`settings`](Self::settings).
+    pub fn rules(&self) -> io::Result<usize> {
+        self.send(LIST_RULES, &[])?;
+        let (mut rules, mut acknowledged, mut done) = (0, false, false);
+        while !acknowledged || !done {
+            self.receive(|kind, _| match kind {
+                ANSWER => acknowledged = true,
+                DONE => done = true,
+                LIST_RULES => rules += 1,
+                _ => {}
+            })?;
+        }
+        Ok(rules)
+    }
+
+    /// `auditctl -a never,task`: no process that is started from now on is watched for what its calls do. Records that
+    /// the kernel makes by itself come all the same, without the process that a call's own record would name.
+    ///
+    /// # Errors
+    /// As [`set_enabled`](Self::set_enabled), and from a kernel that watches no calls.
+    pub fn never_watch_calls(&self) -> io::Result<()> {
+        let mut words = [0; RULE_WORDS];
+        words[0] = ON_TASKS;
+        self.ask(ADD_RULE, &words).map(drop)
+    }
+
     fn set(&self, what: u32, index: usize, value: u32) -> io::Result<()> {
         let mut words = [0; STATUS_WORDS];
         words[0] = what;
@@ -97,29 +135,42 @@ impl Audit {
     }
 
     /// Sends a message and reads what comes back, until it is acknowledged.
-    fn ask(&self, kind: u16, words: &[u32]) -> io::Result<Vec<u32>> {
+    fn ask(&self, asked: u16, words: &[u32]) -> io::Result<Vec<u32>> {
+        self.send(asked, words)?;
+        let (mut told, mut acknowledged) = (None, false);
+        // The settings may come before or after the acknowledgement.
+        while !acknowledged || (asked == GET && told.is_none()) {
+            self.receive(|kind, body| match kind {
+                ANSWER => acknowledged = true,
+                kind if kind == asked => told = Some(words_of(body)),
+                _ => {}
+            })?;
+        }
+        Ok(told.unwrap_or_default())
+    }
+
+    fn send(&self, kind: u16, words: &[u32]) -> io::Result<()> {
         let mut message = Vec::with_capacity(HEAD_BYTES + 4 * words.len());
         message.extend(((HEAD_BYTES + 4 * words.len()) as u32).to_ne_bytes());
         message.extend([kind, ASKING].iter().flat_map(|half| half.to_ne_bytes()));
         message.extend([1, 0].iter().chain(words).flat_map(|word: &u32| word.to_ne_bytes()));
         sendto(self.0.as_raw_fd(), &message, &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
-        let (mut told, mut acknowledged) = (None, false);
-        // The settings may come before or after the acknowledgement.
-        while !acknowledged || (kind == GET && told.is_none()) {
-            let mut buffer = [0; LONGEST_BYTES];
-            let length = recv(self.0.as_raw_fd(), &mut buffer, MsgFlags::empty())?;
-            let (found, body) = split(buffer.get(..length).unwrap_or_default()).ok_or(Errno::EBADMSG)?;
-            let body: Vec<u32> = words_of(body);
-            match (found, body.first()) {
-                (ANSWER, Some(0)) => acknowledged = true,
-                (ANSWER, error) => {
-                    return Err(io::Error::from_raw_os_error(-(error.copied().unwrap_or(0) as i32)));
-                }
-                (found, _) if found == kind => told = Some(body),
-                _ => {}
+        Ok(())
+    }
+
+    /// The next message; an answer that is an error is one.
+    fn receive(&self, take: impl FnOnce(u16, &[u8])) -> io::Result<()> {
+        let mut buffer = [0; LONGEST_BYTES];
+        let length = recv(self.0.as_raw_fd(), &mut buffer, MsgFlags::empty())?;
+        let (kind, body) = split(buffer.get(..length).unwrap_or_default()).ok_or(Errno::EBADMSG)?;
+        match (kind, words_of(body).first()) {
+            (ANSWER, Some(0)) => take(kind, body),
+            (ANSWER, error) => {
+                return Err(io::Error::from_raw_os_error(-(error.copied().unwrap_or(0) as i32)));
             }
+            _ => take(kind, body),
         }
-        Ok(told.unwrap_or_default())
+        Ok(())
     }
 }
 
@@ -213,7 +264,10 @@ mod tests {
     fn the_settings_are_those_of_the_kernel() {
         let asked = Audit::open().and_then(|audit| audit.settings());
         match asked {
-            Ok(settings) => assert!(settings.enabled <= 2),
+            Ok(settings) => {
+                assert!(settings.enabled <= 2);
+                assert!(Audit::open().and_then(|audit| audit.rules()).is_ok());
+            }
             // Without the right, or without audit in the kernel.
             Err(error) => assert!(error.raw_os_error().is_some(), "{error}"),
         }

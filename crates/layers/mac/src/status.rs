@@ -45,8 +45,9 @@ pub struct Status {
 impl Default for Status {
     fn default() -> Self {
         let files = Access::all().map(|access| format!("denied.fs.{}", access.word()));
-        let others = ["denied", "denied.call", "lost", "would-deny", "unseen", "restarts", "unwritten"]
-            .map(str::to_owned);
+        let others =
+            ["denied", "denied.call", "unclaimed", "lost", "would-deny", "unseen", "restarts", "unwritten"]
+                .map(str::to_owned);
         let beyond = ["net.bind", "net.connect", "scope.signal", "scope.abstract_unix_socket"];
         let beyond = beyond.map(|what| format!("denied.{what}"));
         let counters = files.chain(others).chain(beyond).map(|name| (name, 0)).collect();

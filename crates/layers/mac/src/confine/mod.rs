@@ -145,16 +145,17 @@ impl<'a> Prepared<'a> {
         &self.granted
     }
 
-    /// From now on this process is in the domain, whatever comes.
+    /// From now on this process is in the domain, whatever comes. Whoever is `heard` by a reader of his own tells it how
+    /// often he was refused something himself; to all others the kernel does not tell that.
     ///
     /// # Errors
     /// A step was refused, or what must be refused was not.
-    pub fn enter(self) -> Result<Confined, ConfineError> {
+    pub fn enter(self, heard: bool) -> Result<Confined, ConfineError> {
         let kept = capabilities(self.grant);
         keep_only(kept).map_err(ConfineError::Capabilities)?;
         let refused = self.rules.as_ref().map_or(0, |_| self.canary.attempts());
         if let Some(rules) = self.rules {
-            rules.enforce()?;
+            rules.enforce(heard)?;
             self.canary.hold()?;
         }
         // The last, as it refuses what the steps before need.

@@ -102,9 +102,12 @@ impl Rules {
         taken.map_err(|error| ConfineError::Rule { what: what.to_owned(), why: error.to_string() })
     }
 
-    /// From now on, for the calling thread and all that comes of it.
-    pub(super) fn enforce(self) -> Result<(), ConfineError> {
-        match self.ruleset.restrict_self() {
+    /// From now on, for the calling thread and all that comes of it. Where the launcher is `heard` the kernel tells what
+    /// it is refused itself, too: with the first refusal the domain is named, so that its end is told as well.
+    pub(super) fn enforce(self, heard: bool) -> Result<(), ConfineError> {
+        let logs = self.kernel.logs();
+        let ruleset = if logs { told(self.ruleset, heard) } else { Ok(self.ruleset) };
+        match ruleset.and_then(RulesetCreated::restrict_self) {
             Ok(status) if status.ruleset == RulesetStatus::FullyEnforced && status.no_new_privs => Ok(()),
             Ok(status) => Err(ConfineError::Rules { why: format!("it took a part only: {status:?}") }),
             Err(error) => {
@@ -128,13 +131,11 @@ fn created(kernel: Kernel) -> Result<RulesetCreated, RulesetError> {
     if !kernel.scopes().is_empty() {
         ruleset = ruleset.scope(kernel.scopes())?;
     }
-    let created = ruleset.create()?;
-    if !kernel.logs() {
-        return Ok(created);
-    }
-    // What the canary is refused as well: with the first refusal the kernel's log names the domain, so that its end is
-    // told, too.
-    created.log_new_exec(true)
+    ruleset.create()
+}
+
+fn told(ruleset: RulesetCreated, heard: bool) -> Result<RulesetCreated, RulesetError> {
+    ruleset.log_new_exec(true)?.log_same_exec(heard)
 }
 
 /// The policy's links were followed when it was read: what is one now was put there since.

@@ -1,8 +1,8 @@
 //! Records put together: what was refused, to whom, in a domain of ours.
 //!
 //! Measured side, pure but for `/proc`, where the parents of a process are looked up. A refusal is a record; the
-//! process and its program stand in another with the same serial number, if the process was started after the audit
-//! was first switched on. Our launcher itself may not have been, and nobody else of a domain.
+//! process and its program stand in another with the same serial number, if the kernel watches the process's calls.
+//! Else the domain's first process stands for it.
 
 use super::record::{Record, Told};
 use super::wanted::Wanted;
@@ -39,6 +39,8 @@ pub enum Event {
         /// What was missing, all of it at once.
         wanted: Vec<Wanted>,
     },
+    /// A process was refused a call and was gone before anybody could ask whose it is.
+    Unclaimed,
     /// Somebody has changed the audit's settings.
     Changed,
 }
@@ -63,8 +65,20 @@ struct Pending {
     t_ms: u64,
     serial: u64,
     refused: Vec<(u64, Vec<Wanted>)>,
-    call: Option<(u32, PathBuf, u32)>,
+    call: Option<(Call, Kin)>,
     process: Option<(u32, u32, PathBuf)>,
+}
+
+/// A refused call: process, program, number.
+type Call = (u32, PathBuf, u32);
+
+/// Whether a process belongs to a domain of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kin {
+    Ours,
+    Others,
+    /// It is gone.
+    Unknown,
 }
 
 impl Gather {
@@ -100,7 +114,11 @@ impl Gather {
             Told::Refused { domain, wanted } => {
                 self.of(t_ms, serial, &mut tell).refused.push((domain, wanted))
             }
-            Told::Call { pid, exe, call } => self.of(t_ms, serial, &mut tell).call = Some((pid, exe, call)),
+            Told::Call { pid, exe, call } => {
+                // At once: it may be gone when the other pieces have come.
+                let kin = self.kin(pid, None);
+                self.of(t_ms, serial, &mut tell).call = Some(((pid, exe, call), kin));
+            }
             Told::Process { pid, parent, exe } => {
                 // Of the system's calls only those are kept of which something else was told before.
                 if let Some(pending) = self.pending.iter_mut().find(|pending| pending.serial == serial) {
@@ -163,18 +181,26 @@ impl Gather {
                 Some((pid, _, exe)) => (*pid, Some(exe.clone())),
                 None => (launcher, None),
             };
-            // Before it executes the program a launcher tries itself what must be refused. Its own reader knows how often.
-            if self.whose == Whose::Any && exe.as_ref() == Some(&self.own) {
-                continue;
-            }
             self.remember(pid);
             let wanted = wanted.into_iter().map(|wanted| of_itself(wanted, pid)).collect();
             tell(Event::Refused { t_ms, pid: Some(pid), exe, wanted });
         }
-        if let Some((pid, exe, call)) = call
-            && self.is_member(pid, process.map(|(_, parent, _)| parent))
-        {
-            tell(Event::Refused { t_ms, pid: Some(pid), exe: Some(exe), wanted: vec![Wanted::Call(call)] });
+        let Some(((pid, exe, call), kin)) = call else { return };
+        let kin = match process {
+            Some((_, parent, _)) if kin != Kin::Ours => self.kin(pid, Some(parent)),
+            _ => kin,
+        };
+        match kin {
+            Kin::Ours => {
+                tell(Event::Refused {
+                    t_ms,
+                    pid: Some(pid),
+                    exe: Some(exe),
+                    wanted: vec![Wanted::Call(call)],
+                });
+            }
+            Kin::Unknown => tell(Event::Unclaimed),
+            Kin::Others => {}
         }
     }
 
@@ -185,7 +211,7 @@ impl Gather {
     }
 
     /// Whether a process is one of ours: seccomp's records name no domain, so its parents must.
-    fn is_member(&mut self, pid: u32, parent: Option<u32>) -> bool {
+    fn kin(&mut self, pid: u32, parent: Option<u32>) -> Kin {
         let above = |pid| bakeoff_sys::process::stat(pid).ok().map(|stat| stat.parent);
         // It may be gone by now, and the record has its parent.
         let first = parent.or_else(|| above(pid));
@@ -195,10 +221,14 @@ impl Gather {
             .take(MOST_PARENTS)
             .take_while(|pid| *pid > 1)
             .any(|pid| self.members.contains(&pid));
-        if member {
-            self.remember(pid);
+        match (member, first) {
+            (true, _) => {
+                self.remember(pid);
+                Kin::Ours
+            }
+            (false, Some(_)) => Kin::Others,
+            (false, None) => Kin::Unknown,
         }
-        member
     }
 }
 
@@ -242,6 +272,7 @@ mod tests {
         let mut tell = |event| {
             told.push(match event {
                 Event::Refused { pid, wanted, .. } => format!("{} {}", pid.unwrap_or(0), wanted[0]),
+                Event::Unclaimed => "unclaimed".to_owned(),
                 Event::Changed => "changed".to_owned(),
             });
         };
@@ -280,14 +311,6 @@ mod tests {
     }
 
     #[test]
-    fn what_the_launcher_tries_is_not_counted() {
-        let canary =
-            [refused(1, 7, "/planted"), domain(1, 7, 10, OWN), process(1, 11, OWN), record(1, Told::End)];
-        assert_eq!(told(Whose::Any, canary.clone()), [] as [&str; 0]);
-        assert_eq!(told(Whose::Launcher(10), canary), ["11 read /planted"]);
-    }
-
-    #[test]
     fn a_call_is_ours_if_its_process_or_a_parent_is() {
         let call = |pid| record(1, Told::Call { pid, exe: "/bin/mount".into(), call: 165 });
         let own = std::process::id();
@@ -295,6 +318,8 @@ mod tests {
         let parent = std::os::unix::process::parent_id();
         assert_eq!(told(Whose::Launcher(parent), [call(own)]), [format!("{own} call 165")]);
         assert_eq!(told(Whose::Launcher(u32::MAX), [call(own)]), [] as [&str; 0]);
+        // Gone already, and whose it was nobody knows.
+        assert_eq!(told(Whose::Launcher(10), [call(u32::MAX - 1)]), ["unclaimed"]);
         // Gone already, but the kernel told its parent.
         let orphan = [call(u32::MAX - 1), process(1, u32::MAX - 1, "/bin/mount")];
         assert_eq!(told(Whose::Launcher(10), orphan), [format!("{} call 165", u32::MAX - 1)]);

@@ -231,7 +231,11 @@ impl Reader {
     }
 
     fn happened(&mut self, event: Event) {
-        let Event::Refused { t_ms, pid, exe, wanted } = event else { return self.look() };
+        let (t_ms, pid, exe, wanted) = match event {
+            Event::Refused { t_ms, pid, exe, wanted } => (t_ms, pid, exe, wanted),
+            Event::Unclaimed => return self.book.status.add("unclaimed", 1),
+            Event::Changed => return self.look(),
+        };
         if self.launcher.is_some() && !self.told.answered {
             // The program does not run yet: the launcher tries what must be refused.
             self.told.own += 1;

@@ -19,8 +19,8 @@ const MEETING: &str = "/run/bakeoff-audit";
 const CHANGES: i64 = 0;
 /// Byte that each reader shares for as long as it lives.
 const LIVES: i64 = 1;
-/// Records that may wait while it is ours. A refusal has five, and the kernel's own limit is 64: a dozen refusals
-/// within a millisecond were too many. About 500 bytes each.
+/// Records that may wait while it is ours. Where calls are watched a refusal has five, and the kernel's own limit is
+/// 64: a dozen refusals within a millisecond were too many. About 500 bytes each.
 const BACKLOG_LIMIT: u32 = 8192;
 
 /// The audit, on.
@@ -60,12 +60,23 @@ impl Switch {
                 if own.before()?.is_none() {
                     own.meeting.write_all_at(format!("{}\n", before.backlog_limit).as_bytes(), 0)?;
                 }
+                own.spare_calls(before)?;
                 own.audit.set_backlog_limit(BACKLOG_LIMIT.max(before.backlog_limit))?;
                 own.audit.set_enabled(1)?;
             }
             Ok(())
         })?;
         Ok(own)
+    }
+
+    /// Once its audit was on the kernel watches the calls of every process that is started, also when it is off again:
+    /// 200 ns a call, until the machine is started anew. Where nobody has rules nobody reads that, and a rule keeps it
+    /// from being done; it stays. A kernel that cannot watch calls does not take it, and does not need it.
+    fn spare_calls(&self, before: Settings) -> io::Result<()> {
+        if before.daemon == 0 && self.audit.rules()? == 0 {
+            let _ = self.audit.never_watch_calls();
+        }
+        Ok(())
     }
 
     /// Whether it is on, and how many records it has lost since.

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let prepared = Prepared::of(grant, least).map_err(nothing_ran)?;
     let degree = prepared.granted().degree();
     if args.proof {
-        prepared.enter().map_err(nothing_ran)?;
+        prepared.enter(false).map_err(nothing_ran)?;
         terminal::say(&degree.to_string());
         return Ok(if matches!(degree, Degree::None(_)) { Exit::Off } else { Exit::Done });
     }
@@ -146,7 +146,7 @@ fn witness(args: &RunArgs, grant: &Grant, prepared: &Prepared<'_>) -> Result<Wit
 
 /// In the domain, and the status says so.
 fn armed(prepared: Prepared<'_>, witness: &mut Witness) -> Result<Confined, ConfineError> {
-    let confined = prepared.enter()?;
+    let confined = prepared.enter(matches!(witness, Witness::Reader(..)))?;
     match witness {
         Witness::Reader(reader, lines) => {
             reader.confined(lines, confined.refused()).map_err(ConfineError::Log)?;
