@@ -182,7 +182,8 @@ impl Gather {
                 None => (launcher, None),
             };
             self.remember(pid);
-            let wanted = wanted.into_iter().map(|wanted| of_itself(wanted, pid)).collect();
+            let known = process.is_some();
+            let wanted = wanted.into_iter().map(|wanted| of_a_process(wanted, pid, known)).collect();
             tell(Event::Refused { t_ms, pid: Some(pid), exe, wanted });
         }
         let Some(((pid, exe, call), kin)) = call else { return };
@@ -232,14 +233,22 @@ impl Gather {
     }
 }
 
-/// A process's own directory in `/proc` has its number, which differs in each run and tells nothing.
-fn of_itself(wanted: Wanted, pid: u32) -> Wanted {
+/// A process's own directory in `/proc` has its number, which differs in each run and tells nothing. Where it is not
+/// known which process asked it may be another's.
+fn of_a_process(wanted: Wanted, pid: u32, known: bool) -> Wanted {
     let Wanted::File(access, path) = wanted else { return wanted };
-    let path = match path.strip_prefix(format!("/proc/{pid}")) {
-        Ok(rest) => Path::new("/proc/self").join(rest),
-        Err(_) => path,
+    let of = |rest: &Path| {
+        let mut parts = rest.components();
+        let number = parts.next()?.as_os_str().to_str()?.parse::<u32>().ok()?;
+        let name = match number == pid {
+            true => "/proc/self",
+            false if known => return None,
+            false => "/proc/[pid]",
+        };
+        Some(Path::new(name).join(parts.as_path()))
     };
-    Wanted::File(access, path)
+    let named = path.strip_prefix("/proc").ok().and_then(of);
+    Wanted::File(access, named.unwrap_or(path))
 }
 
 #[cfg(test)]
@@ -293,10 +302,13 @@ mod tests {
             process(2, 12, "/bin/sh"),
             record(2, Told::End),
             record(1, Told::End),
-            refused(3, 7, "/c"), // of the launcher's own process, which was there before
+            // Calls are not watched: of the domain's first process, or of another one.
+            refused(3, 7, "/proc/10/maps"),
+            refused(4, 7, "/proc/11/maps"),
             record(9, Told::Gone { domain: 7 }),
         ];
-        let expected = ["12 read /proc/self/maps", "11 read /a", "10 read /c"];
+        let expected =
+            ["12 read /proc/self/maps", "11 read /a", "10 read /proc/self/maps", "10 read /proc/[pid]/maps"];
         assert_eq!(told(Whose::Launcher(10), records.clone()), expected);
         assert_eq!(told(Whose::Any, records.clone()), expected);
         assert_eq!(told(Whose::Launcher(11), records), [] as [&str; 0]);
