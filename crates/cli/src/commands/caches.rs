@@ -1,5 +1,6 @@
 //! Bake-offs of caches: `run`, `check`, `report` and `plans` where a plan is one.
 
+use super::plans::text_of;
 use super::report::say_where;
 use super::robots::resolve;
 use super::run::new_dir;
@@ -21,7 +22,6 @@ use bakeoff_robots::console::{Generation, Line};
 use bakeoff_robots::ledger::Record;
 use bakeoff_subject::ProxyMode;
 use bakeoff_units::Nanos;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -29,7 +29,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Whether a plan's text, or the shipped plan of this name, is one.
 pub(crate) fn is_plan(name: &str) -> bool {
     // What cannot be read is said by whoever reads it next.
-    text(name).ok().flatten().is_some_and(|(_, text)| bakeoff_caches::plan::is_one(&text))
+    text_of(name, shipped_text).ok().flatten().is_some_and(|(_, text)| bakeoff_caches::plan::is_one(&text))
 }
 
 /// Whether a directory was written by one.
@@ -63,21 +63,6 @@ pub(crate) fn list(width: usize) -> impl Iterator<Item = String> {
     shipped::PLANS.iter().map(move |plan| format!("{:<width$}{}", plan.name, plan.summary()))
 }
 
-/// Its name and text; a file wins.
-fn text(name: &str) -> Result<Option<(String, String)>, Failure> {
-    let path = Path::new(name);
-    match std::fs::read_to_string(path) {
-        Ok(text) => {
-            let stem = path.file_stem().map_or(name.to_owned(), |stem| stem.to_string_lossy().into_owned());
-            return Ok(Some((stem, text)));
-        }
-        // A directory may have the name of a shipped plan.
-        Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => (),
-        Err(why) => return Err(Failure::usage(format!("{name}: {why}"))),
-    }
-    Ok(shipped_text(name).map(|text| (name.to_owned(), text.to_owned())))
-}
-
 pub(super) fn parse(name: &str, changes: &Changes) -> Result<CachePlan, Failure> {
     with(name, changes, &SetArgs::default())
 }
@@ -94,7 +79,7 @@ fn with(name: &str, changes: &Changes, set: &SetArgs) -> Result<CachePlan, Failu
             "--budget is for experiments; a bake-off of caches takes as long as its phases: --scale 1/60 makes them shorter",
         ));
     }
-    let Some((short, text)) = text(name)? else {
+    let Some((short, text)) = text_of(name, shipped_text)? else {
         return Err(Failure::usage(format!(
             "{name}: no such plan; `bakeoff plans` lists those that are shipped"
         )));

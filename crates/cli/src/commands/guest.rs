@@ -1,5 +1,6 @@
 //! Counted guests: `run`, `check`, `report` and `plans` where a plan is one, and what runs inside.
 
+use super::plans::text_of;
 use super::report::say_where;
 use super::run::new_dir;
 use crate::Failure;
@@ -15,7 +16,7 @@ use bakeoff_guest::plan::GuestPlan;
 use bakeoff_guest::{Counting, GuestError, Part, Progress, analyse, needs, shipped};
 use bakeoff_report::{guest_html, guest_text};
 use std::ffi::OsString;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -33,7 +34,7 @@ pub(crate) fn inside(words: impl Iterator<Item = OsString>) -> ExitCode {
 
 /// Whether a plan's text, or the shipped plan of this name, is one.
 pub(crate) fn is_plan(name: &str) -> bool {
-    text(name).ok().flatten().is_some_and(|(_, text)| bakeoff_guest::plan::is_one(&text))
+    text_of(name, shipped_text).ok().flatten().is_some_and(|(_, text)| bakeoff_guest::plan::is_one(&text))
 }
 
 /// Whether a directory was written by one.
@@ -67,27 +68,13 @@ pub(crate) fn list(width: usize) -> impl Iterator<Item = String> {
     shipped::PLANS.iter().map(move |plan| format!("{:<width$}{}", plan.name, plan.summary()))
 }
 
-/// Its name and text; a file wins.
-fn text(name: &str) -> Result<Option<(String, String)>, Failure> {
-    let path = Path::new(name);
-    match std::fs::read_to_string(path) {
-        Ok(text) => {
-            let stem = path.file_stem().map_or(name.to_owned(), |stem| stem.to_string_lossy().into_owned());
-            return Ok(Some((stem, text)));
-        }
-        Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => (),
-        Err(why) => return Err(Failure::usage(format!("{name}: {why}"))),
-    }
-    Ok(shipped_text(name).map(|text| (name.to_owned(), text.to_owned())))
-}
-
 fn parse(name: &str, set: &SetArgs, full: bool) -> Result<GuestPlan, Failure> {
     if set.budget.is_some() {
         return Err(Failure::usage(
             "--budget is for experiments; a guest counts until it has ended: fewer `boots` or `parts` make it shorter",
         ));
     }
-    let Some((short, text)) = text(name)? else {
+    let Some((short, text)) = text_of(name, shipped_text)? else {
         return Err(Failure::usage(format!(
             "{name}: no such plan; `bakeoff plans` lists those that are shipped"
         )));

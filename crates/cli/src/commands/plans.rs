@@ -8,6 +8,7 @@ use bakeoff_experiment::plan::{Kind, PeakPlan, Plan, Work, near_miss};
 use bakeoff_experiment::shipped;
 use bakeoff_stats::Margin;
 use bakeoff_units::{Nanos, Ratio};
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// Lists the shipped plans, or prints one.
@@ -29,6 +30,24 @@ fn names() -> impl Iterator<Item = &'static str> {
         .chain(caches::names())
         .chain(guest::names())
         .chain(suite::names())
+}
+
+/// Name and text of a plan: a file's, or that of the shipped one of this name.
+pub(super) fn text_of(
+    name: &str,
+    shipped: fn(&str) -> Option<&'static str>,
+) -> Result<Option<(String, String)>, Failure> {
+    let path = Path::new(name);
+    match std::fs::read_to_string(path) {
+        Ok(text) => {
+            let stem = path.file_stem().map_or(name.to_owned(), |stem| stem.to_string_lossy().into_owned());
+            return Ok(Some((stem, text)));
+        }
+        // A directory may have the name of a shipped plan.
+        Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => (),
+        Err(why) => return Err(Failure::usage(format!("{name}: {why}"))),
+    }
+    Ok(shipped(name).map(|text| (name.to_owned(), text.to_owned())))
 }
 
 /// Whether anything of this name is shipped.
