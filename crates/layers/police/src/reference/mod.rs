@@ -73,7 +73,8 @@ impl Police {
     /// Decides about a SYN; `now_ns` from any clock that does not go back.
     pub fn syn(&mut self, now_ns: u64, syn: &Syn) -> Decision {
         let class = self.table.lowest();
-        let pass = Decision { seen: Seen::Syn, rule: None, class: None, outcome: Outcome::Pass, lost: false };
+        let pass =
+            Decision { seen: Seen::Syn, rule: None, class: None, outcome: Outcome::Pass, unseen: false };
         if !self.ours(syn.flow.port) || syn.fragment == Fragment::Later {
             return Decision { seen: Seen::Other, ..pass };
         }
