@@ -1,6 +1,7 @@
 //! What a file is compiled to.
 
 use crate::rules;
+use bakeoff_layers_police::explain::rate_in_words;
 use bakeoff_layers_police::rules::table::{Action, Class, Per, Port, Rate, Refuse, RuleId, When};
 
 const TEXT: &str = r#"
@@ -77,11 +78,13 @@ fn every_key_is_compiled() {
 
 #[test]
 fn burst_and_rate_of_a_bucket_are_those_that_were_written() {
-    for (rate, burst) in [("1/h", 1_000_000), ("1/h", 1), ("7/s", 3), ("1000000/s", 1_000_000)] {
+    for (rate, burst) in
+        [("1/h", 1_000_000), ("20/min", 1), ("2.5/s", 3), ("7/s", 1), ("1000000/s", 1_000_000)]
+    {
         let table =
             rules(&format!("[server]\nlisten = 1\n[odd]\nrate = \"{rate}\"\nburst = {burst}\n")).table;
         let Action::Police(compiled) = table.rules[0].action else { panic!("{rate}") };
-        assert_eq!(compiled.burst(), burst);
+        assert_eq!((compiled.burst(), rate_in_words(compiled).as_str()), (burst, rate));
         assert!(compiled.tolerance_ns < 1 << 62);
     }
 }
