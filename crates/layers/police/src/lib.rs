@@ -6,5 +6,6 @@
 
 #![forbid(unsafe_code)]
 
+pub mod kernel;
 pub mod reference;
 pub mod rules;
