@@ -45,7 +45,7 @@ struct key6 { u32 bits; u8 slot, table; u16 pad; u8 address[16]; } __attribute__
 struct own { u32 id, pad; u8 prefix[16]; };
 struct exact { u64 hash[2]; };
 struct flow { u8 source[16], destination[16]; u16 source_port, port; };
-struct within { u32 until, lost; };
+struct within { u32 until, after; };                               /* after: HEAD_BODY until a sequence number, HEAD_UNSEEN, HEAD_ODD */
 struct row { u16 next[128]; u16 order, rule, pad[2]; };            /* order 0xffff: no pattern ends here */
 
 enum { READ = 252, BEFORE = 16, KEY = 8 + 248 };
@@ -443,7 +443,7 @@ inline_ u32 forgotten(struct text *t, u32 number)
     return t->spare;
 }
 
-enum { HEAD_NEXT, HEAD_BODY, HEAD_LOST };
+enum { HEAD_NEXT, HEAD_BODY, HEAD_UNSEEN, HEAD_ODD };             /* what comes after a head, as reference/head.rs */
 struct head {
     u64 hash[2];
     u32 path, path_length, body_end;                               /* body_end: from the segment's beginning */
@@ -599,7 +599,7 @@ static long digits_turn(u32 i, void *context)
     struct turn *turn = &t->turn;                                  /* state: digits so far, 16 and more behind them */
     if (turn->at + i >= turn->end) return 1;
     u8 c = t->byte[(turn->at + i) & 0xff];
-    if (c == ' ' || c == '\t' || c == '\f') {
+    if (c == ' ' || c == '\t') {
         if (turn->state) turn->state |= 16;
         return 0;
     }
@@ -630,7 +630,7 @@ once_ int read_head(struct text *t, struct head *h, u32 n, u32 length)
     n &= 0xff;
     u32 at = 0;
     u64 word = word_at(t, 0);
-    h->after = HEAD_LOST;
+    h->after = HEAD_ODD;
     if ((u32)word == 0x20544547) at = 4;                           /* GET, space */
     else {
         for (; at < 16; at++) {
@@ -639,15 +639,15 @@ once_ int read_head(struct text *t, struct head *h, u32 n, u32 length)
         }
         at = forgotten(t, at);
         if (!at) h->begins = t->byte[0] == '\r' || t->byte[0] == '\n';
-        else h->begins = at <= 15 && (at == n || t->byte[at] == ' ');
-        if (!h->begins || !at || at == n) return 0;
+        else h->begins = at <= 15 && (at >= n || t->byte[at & 15] == ' ' || t->byte[at & 15] == '\t');
+        if (!h->begins || !at || t->byte[at & 15] != ' ') return 0;
         h->body = (at == 4 && (u32)word == 0x54534f50) || (at == 3 && (word & 0xffffff) == 0x545550)
             || (at == 5 && (word & 0xffffffffffULL) == 0x4843544150ULL); /* POST, PUT, PATCH */
         at++;
     }
     h->begins = 1;
     h->path = at;
-    u8 cut = length > READ && !h->body ? HEAD_NEXT : HEAD_LOST;
+    u8 cut = length <= READ ? HEAD_ODD : h->body ? HEAD_UNSEEN : HEAD_NEXT;
     u32 end = path(t, h, at, n);
     if (end < n && t->byte[end & 0xff] == '?') end = end_of_target(t, end, n);
     u8 plain = h->plain;
@@ -658,7 +658,7 @@ once_ int read_head(struct text *t, struct head *h, u32 n, u32 length)
     }
     u32 got = expect(t, end, n, 0x2e312f5054544820ULL, 8);         /* space, HTTP/1. */
     if (got != WHOLE) {
-        h->after = got == CUT ? cut : HEAD_LOST;
+        h->after = got == CUT ? cut : HEAD_ODD;
         return 0;
     }
     end += 8;
@@ -682,6 +682,7 @@ once_ int read_head(struct text *t, struct head *h, u32 n, u32 length)
     else if (!h->body) return 0;
     else if (body == UNCLEAR) {
         h->plain = plain;
+        h->after = HEAD_UNSEEN;
         return 0;
     }
     if (more > body) return 0;
@@ -774,19 +775,20 @@ inline_ u32 told(struct __sk_buff *s, const struct segment *g, struct text *t, s
     u32 seq = be32(g->seq);
     if (tracked) within = map_get(&flows, &flow);
     read_head(t, h, n, length);
-    if (within && within->lost) return h->begins ? IS_ODD : REST;
+    if (within && within->after == HEAD_ODD) return IS_ODD;
+    if (within && within->after == HEAD_UNSEEN) return h->begins ? IS_ODD : REST;
     struct within after = {};
     if (within && (s32)(seq - within->until) < 0) {
         if ((s32)(within->until - (seq + length)) >= 0) return BODY;
         h->plain = 0;
-        h->after = HEAD_LOST;
+        h->after = HEAD_ODD;
     } else if (!h->begins && !is_first(s, g)) return REST;
     if (h->after == HEAD_NEXT) {
         if (within) map_drop(&flows, &flow);
     } else {
-        after.lost = h->after == HEAD_LOST;
+        after.after = h->after;
         after.until = seq + h->body_end;
-        if (after.lost) note(UNSEEN);
+        if (h->after == HEAD_UNSEEN) note(UNSEEN);
         if (!tracked) tracked = 1;
         map_put(&flows, &flow, &after, BPF_ANY);
     }

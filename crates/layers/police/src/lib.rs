@@ -2,10 +2,11 @@
 //! class, and which requests are let through.
 //!
 //! Measured side. `rules` is pure: from a text to a compiled table. `reference` is pure: what the kernel's programs decide
-//! by that table, in plain Rust; they are held against it. Prints nothing.
+//! by that table, in plain Rust; they are held against it. `explain` says why. Prints nothing.
 
 #![forbid(unsafe_code)]
 
+pub mod explain;
 pub mod kernel;
 pub mod reference;
 pub mod rules;
