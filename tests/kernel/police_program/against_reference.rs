@@ -9,6 +9,7 @@ use bakeoff_layers_police::rules::table::{Refuse, Table};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseResult, TestRunner};
 use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
@@ -133,8 +134,10 @@ struct Both<'k> {
     now_ns: u64,
     base: u16,
     /// Where each connection's next byte is.
-    ends: std::collections::HashMap<Flow, u32>,
+    ends: HashMap<Flow, u32>,
     before: Counters,
+    /// What occurred, over all cases.
+    met: &'k mut BTreeSet<String>,
 }
 
 impl Both<'_> {
@@ -172,6 +175,11 @@ impl Both<'_> {
 
     /// What the kernel makes of a packet is what the oracle decided, and it is counted.
     fn compare(&mut self, said: &Segment<'_>, packet: Vec<u8>, decision: &Decision) -> TestCaseResult {
+        let reason = match decision.outcome {
+            Outcome::Pass => "passed",
+            Outcome::Refuse { reason, .. } => reason.label(),
+        };
+        self.met.extend([format!("{:?}", decision.seen), reason.to_owned()]);
         let trial = self.kernel.run_on(Program::Police, &packet, 1).unwrap();
         match decision.outcome {
             Outcome::Pass => {
@@ -243,8 +251,8 @@ fn counted(before: &Counters, decision: &Decision, without_payload: bool) -> Cou
 }
 
 /// Runs cases against one set of programs: each has a table of its own, and connections that no other case had.
-fn hold(classes: u8, cases: u32, kernel: Programs, queues: &[u32]) {
-    let state = RefCell::new((kernel, 1_u64 << 40, 0_u16));
+fn hold(classes: u8, cases: u32, kernel: Programs, queues: &[u32]) -> BTreeSet<String> {
+    let state = RefCell::new((kernel, 1_u64 << 40, 0_u16, BTreeSet::new()));
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
     let case = (
         table(classes),
@@ -253,7 +261,7 @@ fn hold(classes: u8, cases: u32, kernel: Programs, queues: &[u32]) {
         prop::collection::vec(step(), 1..20),
     );
     let result = runner.run(&case, |(first, second, steps, further)| {
-        let (kernel, began_ns, base) = &mut *state.borrow_mut();
+        let (kernel, began_ns, base, met) = &mut *state.borrow_mut();
         *base = base.wrapping_add(2);
         *began_ns += 1 << 40;
         kernel.set_clock(Some(*began_ns)).unwrap();
@@ -263,8 +271,8 @@ fn hold(classes: u8, cases: u32, kernel: Programs, queues: &[u32]) {
         let mut oracle = Police::new(&first);
         oracle.load.queues = queues.to_vec();
         let before = kernel.counters().unwrap();
-        let ends = std::collections::HashMap::new();
-        let mut both = Both { kernel, oracle, now_ns: *began_ns, base: *base, ends, before };
+        let ends = HashMap::new();
+        let mut both = Both { kernel, oracle, now_ns: *began_ns, base: *base, ends, before, met };
         steps.iter().try_for_each(|step| both.step(step))?;
         both.kernel.swap(&second).unwrap();
         both.oracle.swap(&second);
@@ -278,12 +286,22 @@ fn hold(classes: u8, cases: u32, kernel: Programs, queues: &[u32]) {
         further.iter().try_for_each(|step| both.step(step))
     });
     result.unwrap_or_else(|why| panic!("{why}"));
+    state.into_inner().3
+}
+
+/// Everything that can be decided was.
+fn assert_met(met: &BTreeSet<String>, reasons: &[&str]) {
+    let kinds = ["Other", "Syn", "Plain", "Odd", "Body", "Rest", "passed"];
+    let missing: Vec<&&str> = kinds.iter().chain(reasons).filter(|kind| !met.contains(**kind)).collect();
+    assert!(missing.is_empty(), "no case had {missing:?}, only {met:?}");
 }
 
 #[test]
 fn the_kernel_decides_as_the_reference_does() {
     let Some(namespace) = namespace("the_kernel_decides_as_the_reference_does") else { return };
-    namespace.run(|| hold(0, 300, Programs::load(&Table::default(), Mode::Enforce).unwrap(), &[])).unwrap();
+    let kernel = || Programs::load(&Table::default(), Mode::Enforce).unwrap();
+    let met = namespace.run(|| hold(0, 300, kernel(), &[])).unwrap();
+    assert_met(&met, &["rate", "rate-per", "refused", "fragment"]);
 }
 
 #[test]
@@ -314,7 +332,7 @@ fn queues_refuse_as_the_reference_says() {
                 (0..count).map(connect).collect::<Vec<_>>()
             };
             let _waiting: Vec<_> = listeners.iter().zip(queues).map(waiting).collect();
-            hold(3, 200, kernel, &queues);
+            assert_met(&hold(3, 200, kernel, &queues), &["rate", "rate-per", "refused", "queue"]);
         })
         .unwrap();
 }
