@@ -9,5 +9,6 @@ mod cost;
 mod live;
 mod object;
 mod packets;
+mod server;
 mod stage;
 mod tables;
