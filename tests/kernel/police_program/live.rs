@@ -1,7 +1,7 @@
 //! Before a server, over loopback and over a link: what clients see, what the server sees, what is left.
 
 use crate::server::{Server, say};
-use crate::stage::{Ended, join, namespace, skip};
+use crate::stage::{Ended, join, namespace, output, skip};
 use bakeoff_layers_police::kernel::{KernelError, Listener, Mode, Programs};
 use bakeoff_layers_police::rules::Rules;
 use bakeoff_layers_police::rules::table::Table;
@@ -65,16 +65,16 @@ fn a_refused_head_is_a_whole_503_over_loopback_and_over_a_link_in_both_families(
     };
     ask(&here, ["127.0.0.1", "[::1]"]);
     ask(&there, ["198.18.0.1", "[2001:db8::1]"]);
-    // Where nobody else works out sums, ours are looked at.
-    for end in [&here, &there] {
-        let device = if std::ptr::eq(end, &here) { "here" } else { "there" };
-        let off = |_| Command::new("ethtool").args(["-K", device, "tx", "off"]).output();
-        if end.run(|| off(())).unwrap().is_ok_and(|done| done.status.success()) {
-            ask(&there, ["198.18.0.1", "[2001:db8::1]"]);
-        }
+    if Command::new("ethtool").arg("--version").output().is_err() {
+        skip(&format!("{test}_with_real_sums"), "needs ethtool");
+    } else {
+        // Where no device says that sums need no look, they are looked at.
+        here.run(|| output("ethtool -K here tx off")).unwrap();
+        there.run(|| output("ethtool -K there tx off")).unwrap();
+        ask(&there, ["198.18.0.1", "[2001:db8::1]"]);
     }
     assert!(server.paths().iter().all(|path| path == "/"), "{:?}", server.paths());
-    here.run(|| crate::server::wait_for_no_connection()).unwrap();
+    here.run(crate::server::wait_for_no_connection).unwrap();
     let counters = programs.counters().unwrap();
     assert_eq!(counters.rules.iter().map(|rule| rule.passed).sum::<u64>(), 0);
     assert!(counters.refused[2] >= 16, "{counters:?}");
