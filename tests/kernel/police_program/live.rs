@@ -105,6 +105,25 @@ fn every_request_of_a_kept_connection_is_looked_at_and_no_body_is_taken_for_one(
 }
 
 #[test]
+fn a_forged_segment_that_the_server_does_not_take_opens_no_way() {
+    let test = "a_forged_segment_that_the_server_does_not_take_opens_no_way";
+    let Some(here) = namespace(test) else { return };
+    if Command::new("python3").arg("--version").output().is_err() {
+        return skip(test, "needs python3");
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/kernel/police_program/forged.py");
+    here.run(|| {
+        let server = Server::start();
+        let _programs = attached(&requests(), "lo");
+        for how in ["again", "wrong-sum"] {
+            assert_eq!(output(&format!("python3 {script} {how}")).trim(), "[200, 503]", "{how}");
+        }
+        assert_eq!(server.paths(), ["/a", "/a"]);
+    })
+    .unwrap();
+}
+
+#[test]
 fn what_is_not_plain_is_odd_and_no_spelling_gets_past_a_rule_for_it() {
     let Some(here) = namespace("what_is_not_plain_is_odd_and_no_spelling_gets_past_a_rule_for_it") else {
         return;

@@ -45,7 +45,7 @@ struct key6 { u32 bits; u8 slot, table; u16 pad; u8 address[16]; } __attribute__
 struct own { u32 id, pad; u8 prefix[16]; };
 struct exact { u64 hash[2]; };
 struct flow { u8 source[16], destination[16]; u16 source_port, port; };
-struct within { u32 until, after; };                               /* after: HEAD_BODY until a sequence number, HEAD_UNSEEN, HEAD_ODD */
+struct within { u32 from, until, after; };                         /* after: HEAD_BODY, with sequence numbers; HEAD_UNSEEN; HEAD_ODD */
 struct row { u16 next[128]; u16 order, rule, pad[2]; };            /* order 0xffff: no pattern ends here */
 
 enum { READ = 252, BEFORE = 16, KEY = 8 + 248 };
@@ -105,7 +105,6 @@ inline_ void tally(u32 counter, u32 reason)
 }
 
 /* ---- buckets and queues ---- */
-
 /* The generic cell rate algorithm: one word, the time at which the next arrival would be due. */
 inline_ u32 take(u64 *tat, const struct rate *rate, u64 at)
 {
@@ -139,7 +138,6 @@ inline_ u32 take_own(const struct rule *rule, const u8 *source, u64 at)
 }
 
 struct sock { u32 sk_ack_backlog; } __attribute__((preserve_access_index));
-
 struct queues { u32 class, place, waiting, last, any, full; };      /* any: the bound of each class counts, not the last one's alone */
 
 static long queue_turn(u32 i, void *context)
@@ -189,7 +187,6 @@ inline_ u32 judge(const struct rule *rule, const struct segment *g, const volati
 }
 
 /* ---- what a packet is ---- */
-
 inline_ long load(void *packet, bool xdp, u32 at, void *to, u32 bytes)
 {
     return xdp ? xdp_load(packet, at, to, bytes) : skb_load(packet, at, to, bytes);
@@ -294,7 +291,6 @@ inline_ struct rule *rule_of(u32 id, u32 slot)
 }
 
 /* ---- made-up replies ---- */
-
 enum { REPLY = 96 };                                               /* a multiple of 4, for the checksum */
 static const char replies[2][REPLY + 4] = {
     "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length:  0\r\nConnection:    close\r\n\r\n",
@@ -394,7 +390,6 @@ inline_ bool refused(const struct rule *rule, u32 reason)
 }
 
 /* ---- the SYN stage ---- */
-
 inline_ void flow_of(const struct segment *g, struct flow *flow)
 {
     __builtin_memcpy(flow->source, g->source, 32);                 /* and destination */
@@ -423,7 +418,6 @@ static __attribute__((noinline)) int syn_stage(struct __sk_buff *s, struct segme
 }
 
 /* ---- the head stage ---- */
-
 #define ONES 0x0101010101010101ULL
 #define TOPS 0x8080808080808080ULL
 /* Bytes of a word that are c: right up to the lowest one. And exactly. */
@@ -542,18 +536,17 @@ inline_ u32 expect(const struct text *t, u32 at, u32 n, u64 word, u32 bytes)
     return (word_at(t, at) ^ word) & mask ? ODD_ONE : here < bytes ? CUT : WHOLE;
 }
 
+#define LOWER 0x2020202020202020ULL
 inline_ bool is_content_length(const struct text *t, u32 at)
 {
-    const u64 lower = 0x2020202020202020ULL;
-    return (word_at(t, at) | lower) == 0x2d746e65746e6f63ULL /* content- */
-        && ((word_at(t, at + 8) | lower) & 0xffffffffffffULL) == 0x6874676e656cULL; /* length */
+    return (word_at(t, at) | LOWER) == 0x2d746e65746e6f63ULL /* content- */
+        && ((word_at(t, at + 8) | LOWER) & 0xffffffffffffULL) == 0x6874676e656cULL; /* length */
 }
 
 inline_ bool is_transfer_encoding(const struct text *t, u32 at)
 {
-    const u64 lower = 0x2020202020202020ULL;
-    return (word_at(t, at) | lower) == 0x726566736e617274ULL /* transfer */
-        && (word_at(t, at + 8) | lower) == 0x6e69646f636e652dULL /* -encodin */ && (t->byte[(at + 16) & 0xff] | 0x20) == 'g';
+    return (word_at(t, at) | LOWER) == 0x726566736e617274ULL /* transfer */
+        && (word_at(t, at + 8) | LOWER) == 0x6e69646f636e652dULL /* -encodin */ && (t->byte[(at + 16) & 0xff] | 0x20) == 'g';
 }
 
 static long fields_turn(u32 i, void *context)
@@ -750,11 +743,16 @@ inline_ u32 path_rule(struct text *t, const struct head *h, u32 flags, u32 slot)
     return flags & HAS_CONTAINS ? contained(t, h, slot) : NO_RULE;
 }
 
-/* Whether the server's kernel has only a request for the connection: nothing of it came before. */
-inline_ bool is_first(struct __sk_buff *s, const struct segment *g)
+struct tcp_sock { u32 rcv_nxt; } __attribute__((preserve_access_index));
+enum { UNKNOWN, FIRST, IN_ORDER, BEFORE_IT, AHEAD };
+
+/* Where a segment stands in its connection, by what the server's kernel has taken. FIRST: it has only a request for it. What is
+ * sent again, ahead or with a wrong sum is read by nobody: it must not change what is known of the connection. */
+once_ int standing(struct __sk_buff *s, const struct segment *g)
 {
+    if (!g) return UNKNOWN;
     struct bpf_sock_tuple tuple = {};
-    u32 ports = g->source_port | (u32)g->port << 16;
+    u32 ports = g->source_port | (u32)g->port << 16, at = UNKNOWN;
     if (g->v6) {
         __builtin_memcpy(tuple.ipv6.saddr, g->source, 32);         /* and daddr */
         __builtin_memcpy(&tuple.ipv6.sport, &ports, 4);
@@ -764,10 +762,13 @@ inline_ bool is_first(struct __sk_buff *s, const struct segment *g)
         __builtin_memcpy(&tuple.ipv4.sport, &ports, 4);
     }
     struct bpf_sock *socket = skc_lookup_tcp(s, &tuple, g->v6 ? sizeof tuple.ipv6 : sizeof tuple.ipv4, BPF_F_CURRENT_NETNS, 0);
-    if (!socket) return false;
-    bool first = socket->state == BPF_TCP_NEW_SYN_RECV;
+    if (!socket) return UNKNOWN;
+    struct tcp_sock *tcp = socket->state == BPF_TCP_ESTABLISHED ? skc_to_tcp(socket) : 0;
+    s32 ahead = tcp ? be32(g->seq) - tcp->rcv_nxt : 0;
+    if (tcp) at = ahead < 0 ? BEFORE_IT : ahead ? AHEAD : IN_ORDER;
+    else if (socket->state == BPF_TCP_NEW_SYN_RECV) at = FIRST;
     sk_release(socket);
-    return first;
+    return at;
 }
 
 enum { REST, BODY, IS_ODD, IS_PLAIN };
@@ -781,25 +782,27 @@ inline_ u32 told(struct __sk_buff *s, const struct segment *g, struct text *t, s
     if (!n || skb_load(s, g->pay, t->byte, n)) return REST;
     *(u64 *)(t->byte + n) = 0;                                     /* what lies behind is of another packet */
     struct flow flow = {};
-    struct within *within = 0;
     flow_of(g, &flow);
     u32 seq = be32(g->seq);
-    if (tracked) within = map_get(&flows, &flow);
+    struct within *within = tracked ? map_get(&flows, &flow) : 0;
     read_head(t, h, n, length);
     if (within && within->after == HEAD_ODD) return IS_ODD;
     if (within && within->after == HEAD_UNSEEN) return h->begins ? IS_ODD : REST;
-    struct within after = {};
-    if (within && (s32)(seq - within->until) < 0) {
+    bool body = within && (s32)(seq - within->until) < 0, early = body && (s32)(seq - within->from) < 0;
+    u32 at = (body && !early) || (!within && h->begins && h->after == HEAD_NEXT) ? UNKNOWN : standing(s, g);
+    if (early && at == IN_ORDER) body = false;                     /* the head that brought the body was never taken */
+    struct within after = { .from = seq + length, .until = seq + h->body_end };
+    if (body) {
         if ((s32)(within->until - (seq + length)) >= 0) return BODY;
         h->plain = 0;
         h->after = HEAD_ODD;
-    } else if (!h->begins && !is_first(s, g)) return REST;
-    if (h->after == HEAD_NEXT) {
+    } else if (!h->begins && at != FIRST) return REST;
+    if (h->after != HEAD_ODD && at == BEFORE_IT) return h->plain ? IS_PLAIN : IS_ODD;
+    after.after = h->after != HEAD_ODD && at == AHEAD ? HEAD_ODD : h->after;
+    if (after.after == HEAD_NEXT) {
         if (within) map_drop(&flows, &flow);
     } else {
-        after.after = h->after;
-        after.until = seq + h->body_end;
-        if (h->after == HEAD_UNSEEN) note(UNSEEN);
+        if (after.after == HEAD_UNSEEN) note(UNSEEN);
         if (!tracked) tracked = 1;
         map_put(&flows, &flow, &after, BPF_ANY);
     }
@@ -828,7 +831,6 @@ static __attribute__((noinline)) int head_stage(struct __sk_buff *s, struct segm
 }
 
 /* ---- programs ---- */
-
 inline_ int whole(struct __sk_buff *s, bool flooded)
 {
     if (control.mode == OFF) return NEXT;
