@@ -22,8 +22,7 @@ enum { DROP, RESET, STATUS_503, STATUS_429 };                      /* how it is 
 enum { NONE, RATE, RATE_PER, REFUSED, QUEUE, FRAGMENT, LOST_RACE, REASONS };
 enum { PACKETS, HEADS, ODD, BODIES, UNSEEN, WOULD, REFUSALS, EVENTS = 16 }; /* REFUSALS + reason - 1 */
 enum { HAS_EXACT = 1, HAS_PREFIX = 2, HAS_CONTAINS = 4, HAS_TO4 = 8, HAS_TO6 = 16, BOUNDED = 32, ON_OVERLOAD = 64 };
-#define NO_RULE 0xffffffff
-#define NO_CLASS 0xff
+enum { NO_CLASS = 0xff, NO_RULE = 0xffffffffU };
 
 struct rate { u64 interval, tolerance; };                          /* ns */
 struct rule {
@@ -47,7 +46,6 @@ struct exact { u64 hash[2]; };
 struct flow { u8 source[16], destination[16]; u16 source_port, port; };
 struct within { u32 from, until, after; };                         /* after: HEAD_BODY, with sequence numbers; HEAD_UNSEEN; HEAD_ODD */
 struct row { u16 next[128]; u16 order, rule, pad[2]; };            /* order 0xffff: no pattern ends here */
-
 enum { READ = 252, BEFORE = 16, KEY = 8 + 248 };
 struct text {                                                      /* a head, and room before and behind it */
     u8 before[BEFORE], byte[READ], behind[44];
@@ -56,11 +54,9 @@ struct text {                                                      /* a head, an
     struct turn { u32 at, end, line, slot, state, found, order; } turn;
 };
 struct path_key { u32 bits; u8 data[KEY]; };
-
 volatile struct control control SEC(".bss.control");
 volatile u8 ports[2][65536] SEC(".bss.ports");                     /* a public port's place, from 1 */
 volatile u32 tracked SEC(".bss.tracked");                          /* whether `flows` was ever used */
-
 #define MAP(name, kind, flags, entries, K, V) struct { \
     __uint(type, BPF_MAP_TYPE_##kind); __uint(max_entries, entries); __uint(map_flags, flags); \
     __type(key, K); __type(value, V); } name SEC(".maps")
@@ -83,8 +79,7 @@ MAP(texts, PERCPU_ARRAY, 0, 1, u32, struct text);
 struct segment {
     u32 pay, end, seq, ack;                                        /* offsets of its payload and its end; seq, ack in network order */
     u8 source[16], destination[16];                                /* IPv4: the first four bytes */
-    u16 source_port, port;                                         /* network order */
-    u16 doff;
+    u16 source_port, port, doff;                                   /* ports in network order */
     u8 v6, flags, cut, place;                                      /* cut: the first of a fragmented packet */
 };
 enum { OTHER, OURS, HEADLESS };                                    /* HEADLESS: the first fragment, without a whole TCP head */
@@ -99,9 +94,7 @@ inline_ void note(u32 event)
 inline_ void tally(u32 counter, u32 reason)
 {
     struct tally *count = map_get(&counts, &counter);
-    if (!count) return;
-    if (!reason) ++count->passed;
-    else ++count->refused[(reason - 1) & 7];
+    if (count) ++*(reason ? &count->refused[(reason - 1) & 7] : &count->passed);
 }
 
 /* ---- buckets and queues ---- */
@@ -776,9 +769,8 @@ enum { REST, BODY, IS_ODD, IS_PLAIN };
 /* What a segment with payload is; afterwards what is known of its connection is as after it. */
 inline_ u32 told(struct __sk_buff *s, const struct segment *g, struct text *t, struct head *h)
 {
-    u32 length = g->end - g->pay, n = length < READ ? length : READ;
+    u32 length = g->end - g->pay, n = (length < READ ? length : READ) & 0xff;
     if (g->cut) return IS_ODD;                                     /* what is put together from fragments is not seen here */
-    n &= 0xff;
     if (!n || skb_load(s, g->pay, t->byte, n)) return REST;
     *(u64 *)(t->byte + n) = 0;                                     /* what lies behind is of another packet */
     struct flow flow = {};
