@@ -7,5 +7,6 @@
 #![forbid(unsafe_code)]
 
 pub mod explain;
+pub mod kernel;
 pub mod reference;
 pub mod rules;
