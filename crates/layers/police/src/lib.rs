@@ -1,0 +1,10 @@
+//! Service differentiation in the kernel, before a server that knows nothing of it: who may connect how often, in which
+//! class, and which requests are let through.
+//!
+//! Measured side. `rules` is pure: from a text to a compiled table. `reference` is pure: what the kernel's programs decide
+//! by that table, in plain Rust; they are held against it. Prints nothing.
+
+#![forbid(unsafe_code)]
+
+pub mod reference;
+pub mod rules;
