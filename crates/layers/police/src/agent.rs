@@ -4,8 +4,8 @@
 //! rate is what the server took out of its queues while they were never seen empty, so an idle hour teaches nothing. What
 //! is refused, and why, is the kernel's affair. A daemon that ends leaves nothing of this behind.
 
-/// No bound: as long as nothing was measured nothing is refused.
-pub const OPEN: u32 = u32::MAX;
+/// No bound, as the kernel has it: as long as nothing was measured nothing is refused.
+pub const OPEN: u32 = 0;
 /// Fewer than so many in all are too few to keep a server busy between two of its looks.
 const FEWEST: f64 = 4.0;
 /// Time with waiting connections that makes one sample of the rate.
@@ -101,7 +101,7 @@ impl Agent {
         let most = self.target_ns.saturating_mul(MOST_STALL) as f64;
         let delay_ns = self.longest_stall_ns.clamp(self.target_ns as f64, most);
         let whole = (rate * delay_ns / 1e9).max(FEWEST);
-        self.shares.iter().map(|share| ((whole * share).ceil() as u32).clamp(1, OPEN - 1)).collect()
+        self.shares.iter().map(|share| ((whole * share).ceil() as u32).max(1)).collect()
     }
 
     /// What the server takes out of its queues while some wait, a second; `None` before it was measured.
@@ -166,7 +166,10 @@ mod tests {
             agent.look(Reading { now_ns: look * 10 * MS, arrived, queues: &[60] });
         }
         let bound = agent.bounds()[0];
-        assert!((35..=50).contains(&bound), "{bound} for 40 ms between the first and the last look of a stall");
+        assert!(
+            (35..=50).contains(&bound),
+            "{bound} for 40 ms between the first and the last look of a stall"
+        );
         for look in 100..10_000 {
             agent.look(Reading { now_ns: look * 10 * MS, arrived, queues: &[60] });
         }

@@ -41,7 +41,9 @@ pub enum ListenError {
         source: io::Error,
     },
     /// A port of the rules.
-    #[error("nobody listens on port {port} ({what}); let the server listen there, or take the port out of [server]")]
+    #[error(
+        "nobody listens on port {port} ({what}); let the server listen there, or take the port out of [server]"
+    )]
     Nobody {
         /// Which.
         port: u16,
@@ -49,7 +51,9 @@ pub enum ListenError {
         what: String,
     },
     /// A port of the rules that another process has.
-    #[error("port {port} ({what}) is not that of process {pid} or of one below it; give --server-pid the server's first process")]
+    #[error(
+        "port {port} ({what}) is not that of process {pid} or of one below it; give --server-pid the server's first process"
+    )]
     Stranger {
         /// Which.
         port: u16,

@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use bakeoff_layers_police::agent::{Agent, Reading};
+use bakeoff_layers_police::agent::{Agent, OPEN, Reading};
 use std::collections::VecDeque;
 
 const CLASSES: usize = 3;
@@ -65,9 +65,19 @@ struct Seen {
 
 impl World {
     fn new(agent: Option<Agent>, seed: u64) -> Self {
-        let bounds = vec![u32::MAX; CLASSES];
+        let bounds = vec![OPEN; CLASSES];
         let (queues, seen) = (Default::default(), Seen::default());
-        Self { random: Random(seed), agent, queues, turn: 0, free: 0.0, arrived: 0, next_look: 0.0, bounds, seen }
+        Self {
+            random: Random(seed),
+            agent,
+            queues,
+            turn: 0,
+            free: 0.0,
+            arrived: 0,
+            next_look: 0.0,
+            bounds,
+            seen,
+        }
     }
 
     fn rates(now: f64) -> [f64; CLASSES] {
@@ -100,7 +110,8 @@ impl World {
     fn serve(&mut self, until: f64) {
         loop {
             let mut order = (0..CLASSES).map(|step| (self.turn + step) % CLASSES);
-            let earliest = self.queues.iter().filter_map(|queue| queue.front()).copied().fold(f64::MAX, f64::min);
+            let earliest =
+                self.queues.iter().filter_map(|queue| queue.front()).copied().fold(f64::MAX, f64::min);
             let start = self.free.max(earliest);
             if start > until {
                 return;
@@ -141,7 +152,7 @@ impl World {
             self.seen.offered[class] += 1;
         }
         let above: usize = self.queues[..=class].iter().map(VecDeque::len).sum();
-        if above >= self.bounds[class] as usize {
+        if self.bounds[class] != OPEN && above >= self.bounds[class] as usize {
             self.free = self.free.max(now) + REFUSAL;
             self.seen.refused_behind += u32::from(now > DOWN + 2.0);
         } else if self.queues[class].len() < BACKLOG {
@@ -160,7 +171,12 @@ fn ten_times_the_load_costs_neither_goodput_nor_the_preferred() {
         let share = |class: usize| f64::from(seen.served[class]) / f64::from(seen.offered[class]);
         println!(
             "goodput {goodput:.0}/s, served {:.3} {:.3} {:.4}, above 50 ms until {:.2} s and {:.2} s, refused behind {}",
-            share(0), share(1), share(2), seen.late_up, seen.late_down, seen.refused_behind
+            share(0),
+            share(1),
+            share(2),
+            seen.late_up,
+            seen.late_down,
+            seen.refused_behind
         );
         // Capacity is 1000/s by construction.
         assert!(goodput >= 970.0, "{goodput}");

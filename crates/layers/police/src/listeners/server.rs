@@ -131,7 +131,8 @@ mod tests {
 
     #[test]
     fn who_is_gone_is_known() {
-        let mut child = std::process::Command::new("/bin/cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let mut child =
+            std::process::Command::new("/bin/cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
         let server = Server::of(child.id()).unwrap();
         assert!(server.is_there());
         child.kill().unwrap();
@@ -147,7 +148,8 @@ mod tests {
         let server = Server::of(std::process::id()).unwrap();
         let found = server.successor(&there).unwrap();
         assert!(found.program == server.program);
-        let mut other = std::process::Command::new("/bin/cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let mut other =
+            std::process::Command::new("/bin/cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
         assert!(Server::of(other.id()).unwrap().successor(&there).is_none(), "another program's port");
         other.kill().unwrap();
         other.wait().unwrap();
