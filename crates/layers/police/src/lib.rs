@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+pub mod daemon;
 pub mod kernel;
 pub mod listeners;
 pub mod reference;
