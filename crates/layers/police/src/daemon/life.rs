@@ -177,7 +177,8 @@ impl<'s> Armed<'s> {
             self.has_classes = true;
         }
         self.programs.swap(&table)?;
-        if let Err(error) = self.watch.take_on(ready, defers(&table, self.settings.mode), &mut self.programs) {
+        if let Err(error) = self.watch.take_on(ready, defers(&table, self.settings.mode), &mut self.programs)
+        {
             // What was in force a moment ago fits.
             self.programs.swap(&self.table)?;
             return Err(error.into());

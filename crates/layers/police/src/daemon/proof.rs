@@ -48,7 +48,8 @@ mod tests {
         let pid = std::process::id();
         let began = process::stat(pid).unwrap().start_ticks;
         let says = |state: &str, began: u64| {
-            std::fs::write(&file, format!("state {state}\ndegree partial: tls\npid {pid}\nbegan {began}\n")).unwrap();
+            std::fs::write(&file, format!("state {state}\ndegree partial: tls\npid {pid}\nbegan {began}\n"))
+                .unwrap();
             proof(pid, &file)
         };
         assert_eq!(says("armed", began).unwrap(), "partial: tls");

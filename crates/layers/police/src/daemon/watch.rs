@@ -123,7 +123,9 @@ impl Watch {
         let is_gone = |place: &&Place| !taken.iter().any(|taken| taken.at.port == place.wanted.port);
         let gone: Vec<u16> = self.places.iter().filter(is_gone).map(|place| place.wanted.port).collect();
         if let Some(port) = gone.iter().find(|port| !self.gone.contains(port)) {
-            said.push(format!("the server does not listen on port {port} any more; it is looked for ten times a second"));
+            said.push(format!(
+                "the server does not listen on port {port} any more; it is looked for ten times a second"
+            ));
         }
         self.gone = gone;
     }

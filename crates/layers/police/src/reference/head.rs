@@ -3,6 +3,7 @@
 //! Measured side, pure, fed by strangers. Strict: what two servers could read in two ways is not plain. Reads no more than
 //! [`READ`] bytes, so what a longer head holds behind them is taken to be one whole head without a body.
 
+use crate::rules::not_plain;
 use crate::rules::table::READ;
 use std::cmp::Ordering;
 
@@ -22,8 +23,10 @@ pub enum After {
     Head,
     /// A body, which ends so many bytes behind the beginning of the segment: more than the segment has.
     Body(u32),
-    /// Not known.
-    Lost,
+    /// A body whose length is not known: chunked, or not said within what is read.
+    Unseen,
+    /// What a server would make of it is not known: split, pipelined, or of another form.
+    Odd,
 }
 
 /// The longest method.
@@ -47,13 +50,13 @@ pub fn begins(payload: &[u8]) -> bool {
 pub fn head(payload: &[u8]) -> Head<'_> {
     let read = payload.get(..READ).unwrap_or(payload);
     let odd = |after| Head { plain: None, after };
-    let Some((method, behind)) = method(read) else { return odd(After::Lost) };
+    let Some((method, behind)) = method(read) else { return odd(After::Odd) };
     let cut = Cut { more: payload.len() > READ, body: has_body(method) };
     let Some(end) = behind.iter().position(|byte| !byte.is_ascii_graphic()) else { return odd(cut.odd()) };
     let (target, behind) = behind.split_at(end);
     let plain = plain_path(target);
     let (version, crlf) = (b" HTTP/1.", b"\r\n");
-    let Some(behind) = expect(behind, version) else { return odd(After::Lost) };
+    let Some(behind) = expect(behind, version) else { return odd(After::Odd) };
     if behind.is_none() {
         return odd(cut.odd());
     }
@@ -64,7 +67,7 @@ pub fn head(payload: &[u8]) -> Head<'_> {
         None => Some(None),
     };
     match behind {
-        None => odd(After::Lost),
+        None => odd(After::Odd),
         Some(None) => cut.head(plain),
         Some(Some(behind)) => fields(payload.len(), read.len() - behind.len(), behind, plain, &cut),
     }
@@ -81,7 +84,11 @@ struct Cut {
 impl Cut {
     /// What comes after, when the head itself is odd.
     const fn odd(&self) -> After {
-        if self.more && !self.body { After::Head } else { After::Lost }
+        match (self.more, self.body) {
+            (false, _) => After::Odd,
+            (true, true) => After::Unseen,
+            (true, false) => After::Head,
+        }
     }
 
     /// The head: one that the segment does not hold whole is split, and odd.
@@ -113,29 +120,7 @@ const fn has_body(method: &[u8]) -> bool {
 /// The path of a target that can be read in one way only.
 fn plain_path(target: &[u8]) -> Option<&[u8]> {
     let path = target.split(|byte| *byte == b'?').next().unwrap_or(target);
-    path_fault(path).is_none().then_some(path)
-}
-
-/// Why a path is not plain, if it is not.
-pub(crate) fn path_fault(path: &[u8]) -> Option<&'static str> {
-    let ways = |part: &[u8]| matches!(part, b"." | b"..");
-    let inner = path.split(|byte| *byte == b'/').skip(1);
-    let segments = path.iter().filter(|byte| **byte == b'/').count();
-    if !path.starts_with(b"/") {
-        Some("does not begin with /")
-    } else if path.iter().any(|byte| !byte.is_ascii_graphic()) {
-        Some("holds what is no printable ASCII character")
-    } else if path.contains(&b'%') {
-        Some("holds `%`")
-    } else if path.iter().any(|byte| b"\\#;".contains(byte)) {
-        Some("holds `\\`, `#` or `;`")
-    } else if inner.clone().take(segments.saturating_sub(1)).any(<[u8]>::is_empty) {
-        Some("holds `//`")
-    } else if inner.clone().any(ways) {
-        Some("holds `/.` or `/..` as a part")
-    } else {
-        None
-    }
+    not_plain(path).is_none().then_some(path)
 }
 
 /// What the fields say of a body.
@@ -154,7 +139,7 @@ fn fields<'p>(
     plain: Option<&'p [u8]>,
     cut: &Cut,
 ) -> Head<'p> {
-    let odd = Head { plain: None, after: After::Lost };
+    let odd = Head { plain: None, after: After::Odd };
     let mut body = Body::Unsaid;
     loop {
         let Some(end) = behind.iter().position(|byte| matches!(byte, b'\r' | b'\n')) else {
@@ -200,11 +185,11 @@ fn said(before: Body, line: &[u8]) -> Body {
 /// A head that was read to its end, `at`.
 fn whole<'p>(payload: usize, at: usize, body: Body, plain: Option<&'p [u8]>, cut: &Cut) -> Head<'p> {
     let more = (payload - at) as u64;
-    let odd = Head { plain: None, after: After::Lost };
+    let odd = Head { plain: None, after: After::Odd };
     let length = match body {
         Body::Unsaid => 0,
         Body::Length(length) if cut.body => length,
-        Body::Unclear if cut.body => return Head { plain, after: After::Lost },
+        Body::Unclear if cut.body => return Head { plain, after: After::Unseen },
         _ => return odd,
     };
     match more.cmp(&u64::from(length)) {

@@ -36,8 +36,10 @@ pub struct Police {
 enum Within {
     /// All before this sequence number is of a body.
     Body(u32),
-    /// Where requests begin is not known.
-    Lost,
+    /// In a body without a known end: what begins as requests do may be one.
+    Unseen,
+    /// Where requests begin is not known: any segment may hold one.
+    Odd,
 }
 
 /// What a segment is, and the path of a plain head.
@@ -71,7 +73,8 @@ impl Police {
     /// Decides about a SYN; `now_ns` from any clock that does not go back.
     pub fn syn(&mut self, now_ns: u64, syn: &Syn) -> Decision {
         let class = self.table.lowest();
-        let pass = Decision { seen: Seen::Syn, rule: None, class: None, outcome: Outcome::Pass, lost: false };
+        let pass =
+            Decision { seen: Seen::Syn, rule: None, class: None, outcome: Outcome::Pass, unseen: false };
         if !self.ours(syn.flow.port) || syn.fragment == Fragment::Later {
             return Decision { seen: Seen::Other, ..pass };
         }
@@ -100,9 +103,10 @@ impl Police {
         };
         let class = rule.and_then(|id| self.table.rule(id)?.class);
         let reason = self.refusal(rule, now_ns, segment.flow.source).or_else(|| self.queue(class));
-        let lost = self.flows.get(&segment.flow) == Some(&Within::Lost) && known != Some(Within::Lost);
+        let unseen = Some(Within::Unseen);
+        let unseen = known != unseen && self.flows.get(&segment.flow).copied() == unseen;
         let outcome = self.outcome(rule, reason, Refuse::Status503);
-        Decision { seen, rule, class, outcome, lost }
+        Decision { seen, rule, class, outcome, unseen }
     }
 
     /// The rule of a source: of all that hold the longest source, then the longest destination.
@@ -137,12 +141,13 @@ impl Police {
             return (Seen::Rest, None);
         }
         match self.flows.get(&flow) {
-            Some(Within::Lost) if head::begins(payload) => return (Seen::Odd, None),
-            Some(Within::Lost) => return (Seen::Rest, None),
+            Some(Within::Odd) => return (Seen::Odd, None),
+            Some(Within::Unseen) if head::begins(payload) => return (Seen::Odd, None),
+            Some(Within::Unseen) => return (Seen::Rest, None),
             Some(Within::Body(until)) if is_before(sequence, *until) => {
                 let crosses = is_before(*until, sequence.wrapping_add(payload.len() as u32));
                 if crosses {
-                    self.flows.insert(flow, Within::Lost);
+                    self.flows.insert(flow, Within::Odd);
                 }
                 return (if crosses { Seen::Odd } else { Seen::Body }, None);
             }
@@ -150,13 +155,14 @@ impl Police {
         }
         let Head { plain, after } = match head::begins(payload) {
             true => head::head(payload),
-            false if first => Head { plain: None, after: After::Lost },
+            false if first => Head { plain: None, after: After::Odd },
             false => return (Seen::Rest, None),
         };
         match after {
             After::Head => self.flows.remove(&flow),
             After::Body(end) => self.flows.insert(flow, Within::Body(sequence.wrapping_add(end))),
-            After::Lost => self.flows.insert(flow, Within::Lost),
+            After::Unseen => self.flows.insert(flow, Within::Unseen),
+            After::Odd => self.flows.insert(flow, Within::Odd),
         };
         (if plain.is_some() { Seen::Plain } else { Seen::Odd }, plain)
     }

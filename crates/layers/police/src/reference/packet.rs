@@ -73,8 +73,8 @@ pub struct Decision {
     pub class: Option<u8>,
     /// What is done.
     pub outcome: Outcome,
-    /// Where requests begin in this connection is not known from here on: counted as `unseen`, once a connection.
-    pub lost: bool,
+    /// A body without a known end begins, so plain heads are not seen in this connection from here on: counted as `unseen`.
+    pub unseen: bool,
 }
 
 /// What a packet is.
