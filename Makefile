@@ -38,6 +38,9 @@ calibrate: ## how often the verdicts are right: simulated, then with real server
 	cargo build --release
 	benches/calibrate
 
+bpf: ## the kernel programs of the layer police, compiled (needs clang 14 and llvm)
+	crates/layers/police/bpf/compile
+
 fuzz: ## fuzz every parser, SECONDS_EACH=60 (needs cargo-fuzz)
 	RUSTC_BOOTSTRAP=1 fuzz/run $(SECONDS_EACH)
 
@@ -45,4 +48,4 @@ clean: ## remove what was built
 	cargo clean
 	rm -rf fuzz/target fuzz/corpus fuzz/artifacts
 
-.PHONY: help run test bench instructions soak honest calibrate fuzz clean
+.PHONY: help run test bench instructions soak honest calibrate bpf fuzz clean

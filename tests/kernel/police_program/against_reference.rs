@@ -9,6 +9,7 @@ use bakeoff_layers_police::rules::table::{Refuse, Table};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseResult, TestRunner};
 use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
@@ -53,7 +54,10 @@ impl Ends {
 fn ends() -> impl Strategy<Value = Ends> {
     let wrapping = (0..4_usize, 0..4_usize, prop_oneof![Just(0), 0..30_usize]);
     let port = prop_oneof![6 => Just(0), 2 => Just(1), 1 => Just(2)];
-    (0..CLIENTS.len(), 0..2_usize, port, 0..2_u16, wrapping).prop_map(
+    // One connection much more often than others, so that it has a past.
+    let client = prop_oneof![1 => Just(0), 1 => 0..CLIENTS.len()];
+    let server = prop_oneof![2 => Just(0), 1 => Just(1_usize)];
+    (client, server, port, prop_oneof![3 => Just(0), 1 => Just(1_u16)], wrapping).prop_map(
         |(client, server, port, own, wrapping)| {
             let (options, tcp_options, padding) = wrapping;
             let wrapping = Wrapping { options, tcp_options, padding, first_fragment: false };
@@ -62,7 +66,25 @@ fn ends() -> impl Strategy<Value = Ends> {
     )
 }
 
-/// A request as clients write it, and then perhaps not quite.
+/// A request as clients write it: with a body that may come later, or a head that is not read whole.
+fn clean() -> impl Strategy<Value = Vec<u8>> {
+    let path =
+        (prop::sample::select(&PATHS[..]), prop_oneof![3 => Just(""), 1 => Just("?q=%20"), 1 => Just("/.x")]);
+    let filling = prop_oneof![2 => Just(0), 3 => 1..250_usize];
+    let body =
+        prop_oneof![1 => Just(None), 1 => (0..40_usize, prop_oneof![Just(5), 0..60_usize]).prop_map(Some)];
+    (path, filling, body, any::<bool>()).prop_map(|((path, tail), filling, body, before)| {
+        let filling = if filling > 0 { format!("X: {}\r\n", "x".repeat(filling)) } else { String::new() };
+        let (method, length, said) = match body {
+            None => ("GET", String::new(), 0),
+            Some((said, more)) => ("POST", format!("Content-Length: {}\r\n", said + more), said),
+        };
+        let fields = if before { length + &filling } else { filling + &length };
+        format!("{method} {path}{tail} HTTP/1.1\r\n{fields}\r\n{}", "b".repeat(said)).into_bytes()
+    })
+}
+
+/// As clients write it, and then perhaps not quite.
 fn payload() -> impl Strategy<Value = Vec<u8>> {
     let method = prop_oneof![
         4 => Just("GET"),
@@ -116,7 +138,7 @@ fn step() -> impl Strategy<Value = Step> {
     let fragment =
         prop_oneof![6 => Just(Fragment::Whole), 1 => Just(Fragment::CutHead), 1 => Just(Fragment::Later)];
     let garbage = prop::collection::vec(prop::sample::select(b"GET /a\r\n.x:5\0".to_vec()), 0..40);
-    let said = prop_oneof![9 => payload(), 1 => garbage];
+    let said = prop_oneof![8 => clean(), 5 => payload(), 1 => garbage, 1 => Just(b"12345".to_vec())];
     let ahead = prop_oneof![8 => Just(0), 1 => -300..300_i32, 1 => any::<i32>()];
     prop_oneof![
         2 => prop_oneof![0..3_000_000_u64, 0..200_000_000_u64].prop_map(Step::Later),
@@ -133,8 +155,10 @@ struct Both<'k> {
     now_ns: u64,
     base: u16,
     /// Where each connection's next byte is.
-    ends: std::collections::HashMap<Flow, u32>,
+    ends: HashMap<Flow, u32>,
     before: Counters,
+    /// What occurred, over all cases.
+    met: &'k mut BTreeSet<String>,
 }
 
 impl Both<'_> {
@@ -172,6 +196,11 @@ impl Both<'_> {
 
     /// What the kernel makes of a packet is what the oracle decided, and it is counted.
     fn compare(&mut self, said: &Segment<'_>, packet: Vec<u8>, decision: &Decision) -> TestCaseResult {
+        let reason = match decision.outcome {
+            Outcome::Pass => "passed",
+            Outcome::Refuse { reason, .. } => reason.label(),
+        };
+        self.met.extend([format!("{:?}", decision.seen), reason.to_owned()]);
         let trial = self.kernel.run_on(Program::Police, &packet, 1).unwrap();
         match decision.outcome {
             Outcome::Pass => {
@@ -243,8 +272,8 @@ fn counted(before: &Counters, decision: &Decision, without_payload: bool) -> Cou
 }
 
 /// Runs cases against one set of programs: each has a table of its own, and connections that no other case had.
-fn hold(classes: u8, cases: u32, kernel: Programs, queues: &[u32]) {
-    let state = RefCell::new((kernel, 1_u64 << 40, 0_u16));
+fn hold(classes: u8, cases: u32, kernel: Programs, queues: &[u32]) -> BTreeSet<String> {
+    let state = RefCell::new((kernel, 1_u64 << 40, 0_u16, BTreeSet::new()));
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
     let case = (
         table(classes),
@@ -253,7 +282,7 @@ fn hold(classes: u8, cases: u32, kernel: Programs, queues: &[u32]) {
         prop::collection::vec(step(), 1..20),
     );
     let result = runner.run(&case, |(first, second, steps, further)| {
-        let (kernel, began_ns, base) = &mut *state.borrow_mut();
+        let (kernel, began_ns, base, met) = &mut *state.borrow_mut();
         *base = base.wrapping_add(2);
         *began_ns += 1 << 40;
         kernel.set_clock(Some(*began_ns)).unwrap();
@@ -263,8 +292,8 @@ fn hold(classes: u8, cases: u32, kernel: Programs, queues: &[u32]) {
         let mut oracle = Police::new(&first);
         oracle.load.queues = queues.to_vec();
         let before = kernel.counters().unwrap();
-        let ends = std::collections::HashMap::new();
-        let mut both = Both { kernel, oracle, now_ns: *began_ns, base: *base, ends, before };
+        let ends = HashMap::new();
+        let mut both = Both { kernel, oracle, now_ns: *began_ns, base: *base, ends, before, met };
         steps.iter().try_for_each(|step| both.step(step))?;
         both.kernel.swap(&second).unwrap();
         both.oracle.swap(&second);
@@ -278,12 +307,22 @@ fn hold(classes: u8, cases: u32, kernel: Programs, queues: &[u32]) {
         further.iter().try_for_each(|step| both.step(step))
     });
     result.unwrap_or_else(|why| panic!("{why}"));
+    state.into_inner().3
+}
+
+/// Everything that can be decided was.
+fn assert_met(met: &BTreeSet<String>, reasons: &[&str]) {
+    let kinds = ["Other", "Syn", "Plain", "Odd", "Body", "Rest", "passed"];
+    let missing: Vec<&&str> = kinds.iter().chain(reasons).filter(|kind| !met.contains(**kind)).collect();
+    assert!(missing.is_empty(), "no case had {missing:?}, only {met:?}");
 }
 
 #[test]
 fn the_kernel_decides_as_the_reference_does() {
     let Some(namespace) = namespace("the_kernel_decides_as_the_reference_does") else { return };
-    namespace.run(|| hold(0, 300, Programs::load(&Table::default(), Mode::Enforce).unwrap(), &[])).unwrap();
+    let kernel = || Programs::load(&Table::default(), Mode::Enforce).unwrap();
+    let met = namespace.run(|| hold(0, 300, kernel(), &[])).unwrap();
+    assert_met(&met, &["rate", "rate-per", "refused", "fragment"]);
 }
 
 #[test]
@@ -314,7 +353,7 @@ fn queues_refuse_as_the_reference_says() {
                 (0..count).map(connect).collect::<Vec<_>>()
             };
             let _waiting: Vec<_> = listeners.iter().zip(queues).map(waiting).collect();
-            hold(3, 200, kernel, &queues);
+            assert_met(&hold(3, 200, kernel, &queues), &["rate", "rate-per", "refused", "queue"]);
         })
         .unwrap();
 }

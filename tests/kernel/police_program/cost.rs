@@ -1,1 +1,219 @@
-//! To come.
+//! What the programs cost, ns a packet, by BPF_PROG_TEST_RUN: the table of benches/police. Asserts nothing of speed.
+
+use crate::packets::{ACK, PUSH, SYN, Segment, Wrapping, frame};
+use crate::stage::namespace;
+use bakeoff_layers_police::kernel::{Listener, Mode, Program, Programs};
+use bakeoff_layers_police::rules::Prefix;
+use bakeoff_layers_police::rules::table::{
+    Action, Class, Overload, Port, Rate, Refuse, Rule, RuleId, Source, Table, When,
+};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
+use std::os::fd::AsFd;
+
+/// Of so many runs the lowest is taken: what is above it is other work of the machine.
+const LOOKS: usize = 7;
+const REPEAT: u32 = 50_000;
+/// So many different packets of a table with many rules.
+const SPREAD: usize = 20;
+const PLENTY: Rate = Rate { interval_ns: 1, tolerance_ns: 1 << 60 };
+const REST: &str = " HTTP/1.1\r\nHost: www.example.com\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nAccept: text/html,\
+    application/xhtml+xml\r\n\r\n";
+
+#[test]
+#[ignore = "benches/police shows it"]
+fn ns_a_packet() {
+    let Some(here) = namespace("ns_a_packet") else { return };
+    here.run(|| {
+        let mut bench = Bench { programs: Programs::load(&Table::default(), Mode::Enforce).unwrap(), off: 0 };
+        bench.ways();
+        bench.syns();
+        bench.heads();
+        bench.queues();
+    })
+    .unwrap();
+}
+
+struct Bench {
+    programs: Programs,
+    /// ns of the program that lets everything pass at once.
+    off: u128,
+}
+
+impl Bench {
+    fn show(&mut self, what: &str, program: Program, packets: &[Vec<u8>]) -> u128 {
+        let mut lowest = u128::MAX;
+        for _ in 0..LOOKS {
+            let each = packets.iter().map(|packet| {
+                let repeat = REPEAT / packets.len() as u32;
+                self.programs.run_on(program, packet, repeat).unwrap().each.as_nanos()
+            });
+            lowest = lowest.min(each.sum::<u128>() / packets.len() as u128);
+        }
+        println!("{what:<44} {lowest:>5} ns, {:>4} more than off", lowest as i128 - self.off as i128);
+        lowest
+    }
+
+    fn ways(&mut self) {
+        self.programs.swap(&table(1, About::Source)).unwrap();
+        self.programs.set_mode(Mode::Off).unwrap();
+        self.off = self.show("off", Program::Police, &[syn(4, 0, 80)]);
+        self.programs.set_mode(Mode::Enforce).unwrap();
+        self.show("a port that is not ours", Program::Police, &[syn(4, 0, 81)]);
+        self.show("no payload", Program::Police, &[packet(4, 0, 80, ACK, b"")]);
+        self.show(
+            "payload of no head, no connection known",
+            Program::Police,
+            &[packet(4, 0, 80, ACK, &[b'x'; 1400])],
+        );
+    }
+
+    fn syns(&mut self) {
+        for family in [4, 6] {
+            for rules in [1, 3, 1_000, 10_000] {
+                self.programs
+                    .swap(&table(rules, if family == 4 { About::Source } else { About::Source6 }))
+                    .unwrap();
+                let packets = spread(rules).map(|number| syn(family, number, 80)).collect::<Vec<_>>();
+                self.show(&format!("SYN, IPv{family}, {rules} rules"), Program::Police, &packets);
+                if family == 4 {
+                    self.show(&format!("SYN, IPv{family}, {rules} rules, XDP"), Program::Flood, &packets);
+                }
+            }
+        }
+    }
+
+    fn heads(&mut self) {
+        for length in [11, 80, 160] {
+            self.programs.swap(&table(0, About::Exact(length))).unwrap();
+            let none = [head(&path(length, 0))];
+            self.show(&format!("head, {length} characters, no rule"), Program::Police, &none);
+            for rules in [1, 3, 10_000] {
+                self.programs.swap(&table(rules, About::Exact(length))).unwrap();
+                let packets = spread(rules).map(|number| head(&path(length, number))).collect::<Vec<_>>();
+                self.show(
+                    &format!("head, {length} characters, {rules} exact, rate"),
+                    Program::Police,
+                    &packets,
+                );
+                self.programs.swap(&table(rules, About::Beginning(length))).unwrap();
+                self.show(
+                    &format!("head, {length} characters, {rules} prefixes, rate"),
+                    Program::Police,
+                    &packets,
+                );
+            }
+            self.programs.swap(&table(1, About::Class(length))).unwrap();
+            self.show(&format!("head, {length} characters, exact, class"), Program::Police, &none);
+            self.programs.swap(&table(1, About::Part)).unwrap();
+            self.show(
+                &format!("head, {length} characters, a part that is not in it"),
+                Program::Police,
+                &none,
+            );
+        }
+    }
+
+    fn queues(&mut self) {
+        let listeners: Vec<TcpListener> = (0..3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let mut table = table(3, About::Source);
+        let classes = ["a", "b", "c"].map(|name| Class { name: name.to_owned(), port: 1 }).to_vec();
+        table.ports = vec![Port { port: 80, classes }];
+        table.overload = Some(Overload { target_ns: 1, shares: Vec::new(), when: When::Always });
+        table.rules.iter_mut().zip(0..).for_each(|(rule, class)| rule.class = Some(class));
+        self.programs.swap(&table).unwrap();
+        let socket = |(class, listener): (usize, &'_ TcpListener)| {
+            (class as u8, listener.as_fd().try_clone_to_owned().unwrap())
+        };
+        let sockets: Vec<_> = listeners.iter().enumerate().map(socket).collect();
+        let sockets = sockets.iter().map(|(class, socket)| Listener {
+            public: 80,
+            class: *class,
+            socket: socket.as_fd(),
+        });
+        self.programs.steer(&sockets.collect::<Vec<_>>()).unwrap();
+        self.programs.set_bounds(&[9, 9, 9]).unwrap();
+        for class in 0..3 {
+            self.show(
+                &format!("SYN, rate, queues up to class {class}"),
+                Program::Police,
+                &[syn(4, class, 80)],
+            );
+        }
+    }
+}
+
+enum About {
+    Source,
+    Source6,
+    Exact(usize),
+    Beginning(usize),
+    Class(usize),
+    Part,
+}
+
+fn table(rules: usize, about: About) -> Table {
+    let ports = vec![Port { port: 80, classes: Vec::new() }];
+    let mut table = Table { ports, ..Table::default() };
+    for number in 0..rules {
+        let rule = RuleId(number as u16);
+        let (action, name) = (Action::Police(PLENTY), format!("rule{number}"));
+        let mut made = Rule { name, line: 1, action, class: None, refuse: Refuse::Drop, per: None };
+        match about {
+            About::Source => {
+                let prefix = Prefix::of(client(4, number), 24).unwrap();
+                table.sources.push(Source { prefix, to: None, rule });
+            }
+            About::Source6 => {
+                let prefix = Prefix::of(client(6, number), 64).unwrap();
+                table.sources.push(Source { prefix, to: None, rule });
+            }
+            About::Exact(length) => table.exact.push((path(length, number).into(), rule)),
+            About::Beginning(length) => {
+                table.prefixes.push((path(length, number)[..length - 3].into(), rule))
+            }
+            About::Class(length) => {
+                (made.action, made.class) = (Action::Pass, Some(0));
+                table.exact.push((path(length, number).into(), rule));
+            }
+            About::Part => table.contains.push((b"noaccess".to_vec(), rule)),
+        }
+        table.rules.push(made);
+    }
+    table
+}
+
+fn client(family: u8, number: usize) -> IpAddr {
+    match family {
+        4 => Ipv4Addr::from_bits(0x0a00_0001 + ((number as u32) << 8)).into(),
+        _ => Ipv6Addr::new(0x2001, 0xdb8, number as u16, 1, 0, 0, 0, 9).into(),
+    }
+}
+
+fn spread(rules: usize) -> impl Iterator<Item = usize> {
+    let most = SPREAD.min(rules);
+    (0..most).map(move |place| place * rules / most)
+}
+
+fn syn(family: u8, number: usize, port: u16) -> Vec<u8> {
+    packet(family, number, port, SYN, b"")
+}
+
+fn head(path: &str) -> Vec<u8> {
+    packet(4, 0, 80, ACK | PUSH, format!("GET {path}{REST}").as_bytes())
+}
+
+fn packet(family: u8, number: usize, port: u16, flags: u8, payload: &[u8]) -> Vec<u8> {
+    let to = if family == 4 { Ipv4Addr::new(198, 18, 0, 1).into() } else { Ipv6Addr::LOCALHOST.into() };
+    let segment =
+        Segment { from: (client(family, number), 40_000), to: (to, port), flags, sequence: 1, payload };
+    frame(&segment, &Wrapping::default())
+}
+
+fn path(length: usize, number: usize) -> String {
+    let mut path = format!("/r{number:05}");
+    while path.len() < length {
+        path.push(if path.len() % 20 == 19 { '/' } else { char::from(b'a' + (path.len() % 26) as u8) });
+    }
+    path.truncate(length);
+    path
+}

@@ -9,5 +9,7 @@ mod cost;
 mod live;
 mod object;
 mod packets;
+mod rates;
+mod server;
 mod stage;
 mod tables;

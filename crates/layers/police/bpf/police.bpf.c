@@ -45,7 +45,7 @@ struct key6 { u32 bits; u8 slot, table; u16 pad; u8 address[16]; } __attribute__
 struct own { u32 id, pad; u8 prefix[16]; };
 struct exact { u64 hash[2]; };
 struct flow { u8 source[16], destination[16]; u16 source_port, port; };
-struct within { u32 until, after; };                               /* after: HEAD_BODY until a sequence number, HEAD_UNSEEN, HEAD_ODD */
+struct within { u32 from, until, after; };                         /* after: HEAD_BODY, with sequence numbers; HEAD_UNSEEN; HEAD_ODD */
 struct row { u16 next[128]; u16 order, rule, pad[2]; };            /* order 0xffff: no pattern ends here */
 
 enum { READ = 252, BEFORE = 16, KEY = 8 + 248 };
@@ -104,14 +104,7 @@ inline_ void tally(u32 counter, u32 reason)
     else ++count->refused[(reason - 1) & 7];
 }
 
-inline_ u64 now(void)
-{
-    u64 set = control.clock;
-    return set ? set : clock_ns();
-}
-
 /* ---- buckets and queues ---- */
-
 /* The generic cell rate algorithm: one word, the time at which the next arrival would be due. */
 inline_ u32 take(u64 *tat, const struct rate *rate, u64 at)
 {
@@ -145,7 +138,6 @@ inline_ u32 take_own(const struct rule *rule, const u8 *source, u64 at)
 }
 
 struct sock { u32 sk_ack_backlog; } __attribute__((preserve_access_index));
-
 struct queues { u32 class, place, waiting, last, any, full; };      /* any: the bound of each class counts, not the last one's alone */
 
 static long queue_turn(u32 i, void *context)
@@ -181,7 +173,8 @@ inline_ u32 judge(const struct rule *rule, const struct segment *g, const volati
     if (rule && !asked) {
         if (rule->action == REFUSE) return REFUSED;
         if (rule->action == POLICE && (!(flags & ON_OVERLOAD) || is_full(CLASSES - 1, true))) {
-            u64 at = now();
+            u64 at = control.clock;
+            if (!at) at = clock_ns();
             u32 reason = rule->per_length ? take_own(rule, g->source, at) : NONE;
             if (reason) return reason;
             u32 i = rule->bucket;
@@ -194,7 +187,6 @@ inline_ u32 judge(const struct rule *rule, const struct segment *g, const volati
 }
 
 /* ---- what a packet is ---- */
-
 inline_ long load(void *packet, bool xdp, u32 at, void *to, u32 bytes)
 {
     return xdp ? xdp_load(packet, at, to, bytes) : skb_load(packet, at, to, bytes);
@@ -292,8 +284,13 @@ inline_ u32 source_rule(const u8 *source, const u8 *destination, bool v6, u32 fl
     return found ? *found : NO_RULE;
 }
 
-/* ---- made-up replies ---- */
+inline_ struct rule *rule_of(u32 id, u32 slot)
+{
+    u32 index = 2 * id + slot;
+    return id == NO_RULE ? 0 : map_get(&rules, &index);
+}
 
+/* ---- made-up replies ---- */
 enum { REPLY = 96 };                                               /* a multiple of 4, for the checksum */
 static const char replies[2][REPLY + 4] = {
     "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length:  0\r\nConnection:    close\r\n\r\n",
@@ -393,11 +390,9 @@ inline_ bool refused(const struct rule *rule, u32 reason)
 }
 
 /* ---- the SYN stage ---- */
-
 inline_ void flow_of(const struct segment *g, struct flow *flow)
 {
-    __builtin_memcpy(flow->source, g->source, 16);
-    __builtin_memcpy(flow->destination, g->destination, 16);
+    __builtin_memcpy(flow->source, g->source, 32);                 /* and destination */
     flow->source_port = g->source_port;
     flow->port = g->port;
 }
@@ -405,12 +400,10 @@ inline_ void flow_of(const struct segment *g, struct flow *flow)
 /* `flooded`: the rules that drop were asked in the driver. */
 static __attribute__((noinline)) int syn_stage(struct __sk_buff *s, struct segment *g, u32 flooded)
 {
-    if (!g) return NEXT;
     u32 slot = control.slot & 1;
     const volatile struct side *side = &control.side[slot];
     u32 id = source_rule(g->source, g->destination, g->v6, side->flags, slot);
-    u32 index = 2 * id + slot;
-    struct rule *rule = id == NO_RULE ? 0 : map_get(&rules, &index);
+    struct rule *rule = rule_of(id, slot);
     u8 class = rule && rule->class != NO_CLASS ? rule->class : side->lowest;
     note(PACKETS);
     if (refused(rule, judge(rule, g, side, class, flooded && rule && rule->refuse == DROP))) {
@@ -425,7 +418,6 @@ static __attribute__((noinline)) int syn_stage(struct __sk_buff *s, struct segme
 }
 
 /* ---- the head stage ---- */
-
 #define ONES 0x0101010101010101ULL
 #define TOPS 0x8080808080808080ULL
 /* Bytes of a word that are c: right up to the lowest one. And exactly. */
@@ -463,53 +455,61 @@ inline_ void mix(u64 *hash, u64 word)
  * and goes on until it has seen them all. */
 struct turns { struct text *t; };
 
-static long goes_up_turn(u32 i, void *context)
+static long parts_turn(u32 i, void *context)
 {
     struct text *t = ((struct turns *)context)->t;
     struct turn *turn = &t->turn;
     u8 c = t->byte[(turn->at + i) & 0xff];
     if (c != '/') turn->state = c == '.' ? turn->state + 1 : 8;
-    else if (turn->state == 1 || turn->state == 2) return turn->found = 1;
+    else if (turn->state < 3) return turn->found = 1;
     else turn->state = 0;                                          /* dots since the last `/`; from 8 on something else, too */
     return 0;
 }
 
-/* Whether `.` or `..` is a part of the path. */
+/* Whether a part of the path is empty, and not the last one, or `.` or `..`. */
 inline_ bool goes_up(struct text *t, u32 path, u32 length)
 {
     struct turns turns = { t };
     t->turn = (struct turn){ .at = path, .state = 8 };
-    bpf_loop(length, goes_up_turn, &turns, 0);
+    bpf_loop(length, parts_turn, &turns, 0);
     return t->turn.found || t->turn.state == 1 || t->turn.state == 2;
 }
 
 /* Goes through the path, eight bytes at a time, and hashes it. Returns where it ends in what is read, or `n` where that is not
- * read; `h->plain`: it can be read in one way only. */
+ * read; `h->plain`: it can be read in one way only. Bytes that are rare in paths are told apart only where one is. */
 once_ int path(struct text *t, struct head *h, u32 at, u32 n)
 {
     if (!t || !h) return 0;
-    u64 slash = 0, strange = 0, part = 0, word = 0, stop = 0;
+    u64 hash[2] = { h->hash[0], h->hash[1] };
+    u64 parts = 0, strange = 0, pair = 0, word = 0, stop = 0;
     u32 here = at;
     for (u32 i = 0; i < READ / 8 + 1; i++) {
         if (here >= n) return n;
         word = word_at(t, here);
-        stop = others(word) | lowest(word, '?');
-        u64 within = (stop & -stop) - 1;                           /* all where there is no end, and its byte's highest bit never */
-        u64 slashes = all(word, '/'), behind = slashes << 8 | slash >> 56;
-        strange |= slashes & behind & within;
-        strange |= (lowest(word, '%') | lowest(word, '\\') | lowest(word, '#') | lowest(word, ';')) & within;
-        part |= all(word, '.') & behind & within;
-        slash = slashes;
+        /* Below `-`, from 8 to `?`, `\\`, no ASCII: what may end it or be strange. */
+        u64 rare = (word - ONES * 0x2d) & ~word, eights = (word ^ ONES * 0x38) & ONES * 0xf8;
+        rare |= ((eights - ONES) & ~eights) | word | lowest(word, '\\') | lowest(word, 0x7f);
+        u64 within = ~0ULL;
+        if (rare & TOPS) {
+            stop = others(word) | lowest(word, '?');
+            within = (stop & -stop) - 1;                           /* all where there is no end, and its byte's highest bit never */
+            strange |= (lowest(word, '%') | lowest(word, '\\') | lowest(word, '#') | lowest(word, ';')) & within;
+        }
+        u64 both = all(word | ONES, '/');                          /* `/` and `.` */
+        pair |= both & (both << 8 | parts >> 56) & within;
+        parts = both;
         if (stop) break;
-        mix(h->hash, word);
+        mix(hash, word);
         here = forgotten(t, here + 8);
     }
     u32 bytes = first(stop), end = forgotten(t, here + bytes), length = end - at;
     if (!stop || end >= n) return n;
-    mix(h->hash, word & ((1ULL << bytes * 8) - 1));
-    mix(h->hash, length);
+    mix(hash, word & ((1ULL << bytes * 8) - 1));
+    mix(hash, length);
+    h->hash[0] = hash[0];
+    h->hash[1] = hash[1];
     h->path_length = length;
-    h->plain = length && t->byte[at & 0xff] == '/' && !strange && !(part && goes_up(t, at, length));
+    h->plain = length && t->byte[at & 0xff] == '/' && !strange && !(pair && goes_up(t, at, length));
     return end;
 }
 
@@ -536,32 +536,38 @@ inline_ u32 expect(const struct text *t, u32 at, u32 n, u64 word, u32 bytes)
     return (word_at(t, at) ^ word) & mask ? ODD_ONE : here < bytes ? CUT : WHOLE;
 }
 
+#define LOWER 0x2020202020202020ULL
 inline_ bool is_content_length(const struct text *t, u32 at)
 {
-    const u64 lower = 0x2020202020202020ULL;
-    return (word_at(t, at) | lower) == 0x2d746e65746e6f63ULL /* content- */
-        && ((word_at(t, at + 8) | lower) & 0xffffffffffffULL) == 0x6874676e656cULL; /* length */
+    return (word_at(t, at) | LOWER) == 0x2d746e65746e6f63ULL /* content- */
+        && ((word_at(t, at + 8) | LOWER) & 0xffffffffffffULL) == 0x6874676e656cULL; /* length */
 }
 
 inline_ bool is_transfer_encoding(const struct text *t, u32 at)
 {
-    const u64 lower = 0x2020202020202020ULL;
-    return (word_at(t, at) | lower) == 0x726566736e617274ULL /* transfer */
-        && (word_at(t, at + 8) | lower) == 0x6e69646f636e652dULL /* -encodin */ && (t->byte[(at + 16) & 0xff] | 0x20) == 'g';
+    return (word_at(t, at) | LOWER) == 0x726566736e617274ULL /* transfer */
+        && (word_at(t, at + 8) | LOWER) == 0x6e69646f636e652dULL /* -encodin */ && (t->byte[(at + 16) & 0xff] | 0x20) == 'g';
 }
 
 static long fields_turn(u32 i, void *context)
 {
     struct text *t = ((struct turns *)context)->t;
     struct turn *turn = &t->turn;
-    u32 at = turn->at & 0xff, n = turn->end;
-    if (at >= n) return 1;
-    u64 word = word_at(t, at), ends = lowest(word, '\r') | lowest(word, '\n');
+    u32 at = turn->at, n = turn->end;
+    u64 ends = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        if (at >= n) return 1;
+        u64 word = word_at(t, at);
+        ends = lowest(word, '\r') | lowest(word, '\n');
+        if (ends) break;
+        at += 8;
+    }
     if (!ends) {
-        turn->at = at + 8;
+        turn->at = at;
         return 0;
     }
-    at = (at + first(ends)) & 0xff;
+    at += first(ends);
     if (at >= n) return 1;
     turn->found = expect(t, at, n, 0x0a0d, 2);
     if (turn->found != WHOLE) return 1;
@@ -586,7 +592,7 @@ inline_ u32 fields(struct text *t, u32 *at, u32 n)
     struct turns turns = { t };
     t->turn = (struct turn){ .at = *at, .line = *at, .end = n, .found = CUT };
     t->length_at = t->unclear = 0;
-    bpf_loop(READ / 3 + READ / 8, fields_turn, &turns, 0);         /* a turn goes on by eight bytes, or by a line: three at least */
+    bpf_loop(READ / 3 + READ / 32, fields_turn, &turns, 0);        /* a turn goes on by 32 bytes, or by a line: three at least */
     *at = t->turn.at;
     return t->turn.found;
 }
@@ -737,26 +743,32 @@ inline_ u32 path_rule(struct text *t, const struct head *h, u32 flags, u32 slot)
     return flags & HAS_CONTAINS ? contained(t, h, slot) : NO_RULE;
 }
 
-/* Whether the server's kernel has only a request for the connection: nothing of it came before. */
-inline_ bool is_first(struct __sk_buff *s, const struct segment *g)
+struct tcp_sock { u32 rcv_nxt; } __attribute__((preserve_access_index));
+enum { UNKNOWN, FIRST, IN_ORDER, BEFORE_IT, AHEAD };
+
+/* Where a segment stands in its connection, by what the server's kernel has taken. FIRST: it has only a request for it. What is
+ * sent again, ahead or with a wrong sum is read by nobody: it must not change what is known of the connection. */
+once_ int standing(struct __sk_buff *s, const struct segment *g)
 {
+    if (!g) return UNKNOWN;
     struct bpf_sock_tuple tuple = {};
+    u32 ports = g->source_port | (u32)g->port << 16, at = UNKNOWN;
     if (g->v6) {
-        __builtin_memcpy(tuple.ipv6.saddr, g->source, 16);
-        __builtin_memcpy(tuple.ipv6.daddr, g->destination, 16);
-        tuple.ipv6.sport = g->source_port;
-        tuple.ipv6.dport = g->port;
+        __builtin_memcpy(tuple.ipv6.saddr, g->source, 32);         /* and daddr */
+        __builtin_memcpy(&tuple.ipv6.sport, &ports, 4);
     } else {
         __builtin_memcpy(&tuple.ipv4.saddr, g->source, 4);
         __builtin_memcpy(&tuple.ipv4.daddr, g->destination, 4);
-        tuple.ipv4.sport = g->source_port;
-        tuple.ipv4.dport = g->port;
+        __builtin_memcpy(&tuple.ipv4.sport, &ports, 4);
     }
     struct bpf_sock *socket = skc_lookup_tcp(s, &tuple, g->v6 ? sizeof tuple.ipv6 : sizeof tuple.ipv4, BPF_F_CURRENT_NETNS, 0);
-    if (!socket) return false;
-    bool first = socket->state == BPF_TCP_NEW_SYN_RECV;
+    if (!socket) return UNKNOWN;
+    struct tcp_sock *tcp = socket->state == BPF_TCP_ESTABLISHED ? skc_to_tcp(socket) : 0;
+    s32 ahead = tcp ? be32(g->seq) - tcp->rcv_nxt : 0;
+    if (tcp) at = ahead < 0 ? BEFORE_IT : ahead ? AHEAD : IN_ORDER;
+    else if (socket->state == BPF_TCP_NEW_SYN_RECV) at = FIRST;
     sk_release(socket);
-    return first;
+    return at;
 }
 
 enum { REST, BODY, IS_ODD, IS_PLAIN };
@@ -770,25 +782,27 @@ inline_ u32 told(struct __sk_buff *s, const struct segment *g, struct text *t, s
     if (!n || skb_load(s, g->pay, t->byte, n)) return REST;
     *(u64 *)(t->byte + n) = 0;                                     /* what lies behind is of another packet */
     struct flow flow = {};
-    struct within *within = 0;
     flow_of(g, &flow);
     u32 seq = be32(g->seq);
-    if (tracked) within = map_get(&flows, &flow);
+    struct within *within = tracked ? map_get(&flows, &flow) : 0;
     read_head(t, h, n, length);
     if (within && within->after == HEAD_ODD) return IS_ODD;
     if (within && within->after == HEAD_UNSEEN) return h->begins ? IS_ODD : REST;
-    struct within after = {};
-    if (within && (s32)(seq - within->until) < 0) {
+    bool body = within && (s32)(seq - within->until) < 0, early = body && (s32)(seq - within->from) < 0;
+    u32 at = (body && !early) || (!within && h->begins && h->after == HEAD_NEXT) ? UNKNOWN : standing(s, g);
+    if (early && at == IN_ORDER) body = false;                     /* the head that brought the body was never taken */
+    struct within after = { .from = seq + length, .until = seq + h->body_end };
+    if (body) {
         if ((s32)(within->until - (seq + length)) >= 0) return BODY;
         h->plain = 0;
         h->after = HEAD_ODD;
-    } else if (!h->begins && !is_first(s, g)) return REST;
-    if (h->after == HEAD_NEXT) {
+    } else if (!h->begins && at != FIRST) return REST;
+    if (h->after != HEAD_ODD && at == BEFORE_IT) return h->plain ? IS_PLAIN : IS_ODD;
+    after.after = h->after != HEAD_ODD && at == AHEAD ? HEAD_ODD : h->after;
+    if (after.after == HEAD_NEXT) {
         if (within) map_drop(&flows, &flow);
     } else {
-        after.after = h->after;
-        after.until = seq + h->body_end;
-        if (h->after == HEAD_UNSEEN) note(UNSEEN);
+        if (after.after == HEAD_UNSEEN) note(UNSEEN);
         if (!tracked) tracked = 1;
         map_put(&flows, &flow, &after, BPF_ANY);
     }
@@ -797,7 +811,6 @@ inline_ u32 told(struct __sk_buff *s, const struct segment *g, struct text *t, s
 
 static __attribute__((noinline)) int head_stage(struct __sk_buff *s, struct segment *g)
 {
-    if (!g) return NEXT;
     u32 zero = 0, slot = control.slot & 1, id = NO_RULE;
     struct text *t = map_get(&texts, &zero);
     if (!t) return NEXT;
@@ -812,14 +825,12 @@ static __attribute__((noinline)) int head_stage(struct __sk_buff *s, struct segm
         note(ODD);
         id = side->odd;
     } else id = path_rule(t, &h, side->flags, slot);
-    u32 index = 2 * id + slot;
-    struct rule *rule = id == NO_RULE ? 0 : map_get(&rules, &index);
+    struct rule *rule = rule_of(id, slot);
     if (!rule || !refused(rule, judge(rule, g, side, rule->class, false))) return NEXT;
     return answer(s, g, rule->refuse);
 }
 
 /* ---- programs ---- */
-
 inline_ int whole(struct __sk_buff *s, bool flooded)
 {
     if (control.mode == OFF) return NEXT;
@@ -859,8 +870,8 @@ SEC("xdp") int flood(struct xdp_md *x)
     if (find(x, true, mac->h_proto, end - data, &g) != OURS || (g.flags & (SYN | ACK)) != SYN) return XDP_PASS;
     u32 slot = control.slot & 1;
     const volatile struct side *side = &control.side[slot];
-    u32 id = source_rule(g.source, g.destination, g.v6, side->flags, slot), index = 2 * id + slot;
-    struct rule *rule = id == NO_RULE ? 0 : map_get(&rules, &index);
+    u32 id = source_rule(g.source, g.destination, g.v6, side->flags, slot);
+    struct rule *rule = rule_of(id, slot);
     if (!rule || rule->refuse != DROP) return XDP_PASS;
     u32 reason = judge(rule, &g, side, NO_CLASS, false);
     if (!reason) return XDP_PASS;                                  /* counted when its queue has been looked at, too */
@@ -877,15 +888,13 @@ SEC("sk_lookup") int classify(struct bpf_sk_lookup *c)
     u32 source[4] = {}, destination[4] = {};
     bool v6 = c->family == 10;
     if (v6) {
-        source[0] = c->remote_ip6[0]; source[1] = c->remote_ip6[1]; source[2] = c->remote_ip6[2]; source[3] = c->remote_ip6[3];
-        destination[0] = c->local_ip6[0]; destination[1] = c->local_ip6[1];
-        destination[2] = c->local_ip6[2]; destination[3] = c->local_ip6[3];
+        for (int i = 0; i < 4; i++) source[i] = c->remote_ip6[i], destination[i] = c->local_ip6[i];
     } else {
         source[0] = c->remote_ip4;
         destination[0] = c->local_ip4;
     }
-    u32 id = source_rule((u8 *)source, (u8 *)destination, v6, side->flags, slot), index = 2 * id + slot;
-    struct rule *rule = id == NO_RULE ? 0 : map_get(&rules, &index);
+    u32 id = source_rule((u8 *)source, (u8 *)destination, v6, side->flags, slot);
+    struct rule *rule = rule_of(id, slot);
     u8 class = rule && rule->class != NO_CLASS ? rule->class : side->lowest;
     if (class >= CLASSES) return SK_PASS;
     u32 socket_place = class * SOCKETS + ((place - 1) & (SOCKETS - 1));

@@ -294,15 +294,12 @@ const fn number(mode: Mode) -> u32 {
     }
 }
 
-pub(super) fn classifier<'e>(
-    ebpf: &'e mut Ebpf,
-    name: &'static str,
-) -> Result<&'e mut SchedClassifier, KernelError> {
+fn classifier<'e>(ebpf: &'e mut Ebpf, name: &'static str) -> Result<&'e mut SchedClassifier, KernelError> {
     let program = ebpf.program_mut(name).and_then(|program| program.try_into().ok());
     program.ok_or_else(|| not_there(name))
 }
 
-pub(super) fn flood(ebpf: &mut Ebpf) -> Result<&mut Xdp, KernelError> {
+fn flood(ebpf: &mut Ebpf) -> Result<&mut Xdp, KernelError> {
     let program = ebpf.program_mut("flood").and_then(|program| program.try_into().ok());
     program.ok_or_else(|| not_there("flood"))
 }
@@ -312,7 +309,7 @@ fn lookup(ebpf: &mut Ebpf) -> Result<&mut SkLookup, KernelError> {
     program.ok_or_else(|| not_there("classify"))
 }
 
-fn not_there(program: &'static str) -> KernelError {
+pub(super) fn not_there(program: &'static str) -> KernelError {
     KernelError::Verifier { program, last: "not in the object".to_owned() }
 }
 

@@ -4,8 +4,8 @@
 
 use super::KernelError;
 use super::maps::said;
-use super::programs::{Programs, classifier, flood};
-use aya::programs::{ProgramError, TestRun, TestRunOptions, TestRunResult};
+use super::programs::{Programs, not_there};
+use aya::programs::{ProgramError, SchedClassifier, TestRun, TestRunOptions, TestRunResult, Xdp};
 use std::time::Duration;
 
 /// Which program.
@@ -38,7 +38,7 @@ impl Programs {
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn run_on(&mut self, program: Program, packet: &[u8], repeat: u32) -> Result<Trial, KernelError> {
+    pub fn run_on(&self, program: Program, packet: &[u8], repeat: u32) -> Result<Trial, KernelError> {
         let mut out = vec![0; packet.len() + ROOM];
         let options = TestRunOptions {
             data_in: Some(packet),
@@ -47,13 +47,21 @@ impl Programs {
             ..TestRunOptions::new()
         };
         let run: Result<TestRunResult, ProgramError> = match program {
-            Program::Police => classifier(&mut self.ebpf, "police")?.test_run(options),
-            Program::Heads => classifier(&mut self.ebpf, "heads")?.test_run(options),
-            Program::Flood => flood(&mut self.ebpf)?.test_run(options),
+            Program::Police => self.program::<SchedClassifier>("police")?.test_run(options),
+            Program::Heads => self.program::<SchedClassifier>("heads")?.test_run(options),
+            Program::Flood => self.program::<Xdp>("flood")?.test_run(options),
         };
         let place = format!("a trial of {program:?}");
         let run = run.map_err(|why| KernelError::Attach { place, why: said(&why) })?;
         out.truncate(run.data_size_out as usize);
         Ok(Trial { verdict: run.return_value as i32, packet: out, each: run.duration })
+    }
+
+    fn program<'e, P>(&'e self, name: &'static str) -> Result<&'e P, KernelError>
+    where
+        &'e P: TryFrom<&'e aya::programs::Program>,
+    {
+        let program = self.ebpf.program(name).and_then(|program| program.try_into().ok());
+        program.ok_or_else(|| not_there(name))
     }
 }

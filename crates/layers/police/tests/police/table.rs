@@ -1,7 +1,8 @@
 //! What a file is compiled to.
 
 use crate::rules;
-use bakeoff_layers_police::explain::rate_in_words;
+use bakeoff_layers_police::explain::{connection, rate_in_words, request};
+use bakeoff_layers_police::rules::Rules;
 use bakeoff_layers_police::rules::table::{Action, Class, Per, Port, Rate, Refuse, RuleId, When};
 
 const TEXT: &str = r#"
@@ -86,5 +87,23 @@ fn burst_and_rate_of_a_bucket_are_those_that_were_written() {
         let Action::Police(compiled) = table.rules[0].action else { panic!("{rate}") };
         assert_eq!((compiled.burst(), rate_in_words(compiled).as_str()), (burst, rate));
         assert!(compiled.tolerance_ns < 1 << 62);
+    }
+}
+
+#[test]
+fn the_example_of_the_documents_has_no_fault_and_is_explained_as_they_say() {
+    let documents = include_str!("../../../../../docs/layers.md");
+    let (_, section) = documents.split_once("\n## Police\n").unwrap();
+    let (_, example) = section.split_once("\n### Rules\n\n").unwrap();
+    let (example, _) = example.split_once("\n|").unwrap();
+    let text: String =
+        example.lines().map(|line| line.strip_prefix("    ").unwrap_or(line).to_owned() + "\n").collect();
+    let rules = Rules::of_text(&text, "rules.toml").unwrap();
+    assert_eq!(rules.warnings, []);
+    for said in [
+        format!("connection passes: {}\n", connection(&rules, "10.1.2.3".parse().unwrap(), None, 80).reason),
+        format!("request passes: {}\n", request(&rules, "GET /%61 HTTP/1.1").reason),
+    ] {
+        assert!(section.contains(&said), "{said}");
     }
 }

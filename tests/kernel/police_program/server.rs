@@ -1,0 +1,122 @@
+//! A small server on port 80 of the namespace, both families, and what a client gets from it.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv6Addr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Serves until the test's process ends.
+#[derive(Clone, Default)]
+pub(crate) struct Server(Arc<Mutex<Vec<String>>>);
+
+impl Server {
+    /// In the network namespace of the calling thread.
+    pub(crate) fn start() -> Self {
+        let (server, listener) = (Self::default(), TcpListener::bind((Ipv6Addr::UNSPECIFIED, 80)).unwrap());
+        let paths = server.0.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (paths, stream) = (paths.clone(), stream.unwrap());
+                std::thread::spawn(move || serve(stream, &paths));
+            }
+        });
+        server
+    }
+
+    /// What was asked for, in the order of its coming.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+/// Answers until the client or an error ends it.
+fn serve(mut stream: TcpStream, paths: &Mutex<Vec<String>>) -> Option<()> {
+    let mut bytes = Vec::new();
+    loop {
+        let end = loop {
+            // As servers do, lines before a head are skipped.
+            let begin = bytes.iter().take_while(|byte| b"\r\n".contains(byte)).count();
+            bytes.drain(..begin);
+            match bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+                Some(at) => break at + 4,
+                None => more(&mut stream, &mut bytes)?,
+            }
+        };
+        let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+        let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+        let all = end + length.map_or(0, |length| length.parse::<usize>().unwrap());
+        while bytes.len() < all {
+            more(&mut stream, &mut bytes)?;
+        }
+        bytes.drain(..all);
+        let path = head.split([' ', '\t']).nth(1).unwrap_or_default();
+        paths.lock().unwrap().push(path.to_owned());
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").ok()?;
+    }
+}
+
+fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Option<()> {
+    let mut part = [0; 4096];
+    let read = stream.read(&mut part).ok().filter(|read| *read > 0)?;
+    bytes.extend(&part[..read]);
+    Some(())
+}
+
+/// Says each part when the one before was acknowledged, and returns the statuses that came back until the server closed
+/// or had nothing more to say.
+pub(crate) fn say(parts: &[impl AsRef<str>]) -> Vec<u16> {
+    let mut stream = TcpStream::connect("127.0.0.1:80").unwrap();
+    stream.set_nodelay(true).unwrap();
+    let mut got = Vec::new();
+    for part in parts {
+        // A part that is a whole request is answered before the next one goes.
+        if stream.write_all(part.as_ref().as_bytes()).is_err() {
+            break;
+        }
+        let patience = if part.as_ref().ends_with("\r\n\r\n") { 200 } else { 20 };
+        stream.set_read_timeout(Some(Duration::from_millis(patience))).unwrap();
+        let mut bytes = [0; 4096];
+        match stream.read(&mut bytes) {
+            Ok(read) => got.extend(&bytes[..read]),
+            Err(why) if matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(_) => break,
+        }
+    }
+    statuses(&got)
+}
+
+/// The statuses of replies that stand one behind the other.
+pub(crate) fn statuses(bytes: &[u8]) -> Vec<u16> {
+    let text = String::from_utf8_lossy(bytes);
+    text.split("HTTP/1.1 ").skip(1).map(|reply| reply[..3].parse().unwrap()).collect()
+}
+
+/// Waits, with a deadline.
+pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !done() {
+        assert!(Instant::now() < deadline, "{what}: not in time");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Whether a connection that was begun stands in the end.
+pub(crate) fn connected(stream: &TcpStream) -> bool {
+    let mut poll = [nix::poll::PollFd::new(std::os::fd::AsFd::as_fd(stream), nix::poll::PollFlags::POLLOUT)];
+    nix::poll::poll(&mut poll, 2_000_u16).unwrap();
+    stream.peer_addr().is_ok() && stream.take_error().unwrap().is_none()
+}
+
+/// Waits until the server of this namespace has no connection on port 80 but what has ended.
+pub(crate) fn wait_for_no_connection() {
+    wait_until("no connection is left", || {
+        let tables = ["tcp", "tcp6"]
+            .map(|name| std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap());
+        // Local address in hex, state: 0A listens, 06 is TIME_WAIT.
+        let open = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words[1].ends_with(":0050") && !["0A", "06"].contains(&words[3])
+        };
+        !tables.iter().flat_map(|table| table.lines().skip(1)).any(open)
+    });
+}
