@@ -20,7 +20,7 @@ pub(super) use client::{Http2Entry, Http2Section, TlsClientSection, Words};
 pub(super) use experiment::{BaselineEntry, ExperimentSection, PeakSection, ViolationsSection};
 pub(super) use extent::Extents;
 pub(super) use factors::FactorLevel;
-pub(super) use front::{FrontSection, FrontWhat, ProductFront};
+pub(super) use front::{FrontSection, FrontWhat, ProductFront, RulesFront};
 pub(super) use keys::Keys;
 pub(super) use population::PopulationOf;
 use population::PopulationSection;
