@@ -65,7 +65,8 @@ pub struct RobotsSection {
     pub think: Option<Spanned<String>>,
 }
 
-/// A whole number. Of anything else it is said what is said of all such keys.
+/// A whole number.
+// What is expected is named as by the other keys of whole numbers, so that errors are in their words.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected usize")]
 pub enum Whole {
