@@ -37,7 +37,12 @@ pub(crate) fn got(reading: &Reading<'_>) -> Option<Section> {
         ]);
         Some(cells)
     };
-    let loads: Vec<String> = all.iter().map(|of| format!("{}: {}", of.population, of.load)).collect();
+    let loads = all.iter().map(|of| {
+        let bound =
+            of.max_lateness_ns.map(|ns| format!(", sent at most {} late", figures::value("ns", ns as f64)));
+        format!("{}: {}{}", of.population, of.load, bound.unwrap_or_default())
+    });
+    let loads: Vec<String> = loads.collect();
     let note = format!(
         "{}. Served, refused and failed are shares of the requests that ended in a slice; late is how late the \
          generator sent, 99th percentile. Verdicts stand on all populations together.",

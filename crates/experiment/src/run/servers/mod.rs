@@ -14,7 +14,7 @@ use super::bench::{Bench, Measured, Part, Parts, Sizing, Tried};
 use super::link::Wire;
 use super::page_cache::{Caches, drop_caches};
 use super::scratch::Scratch;
-use super::snapshot::{Reader, Snapshot};
+use super::snapshot::{Reader, Snapshot, fill_programs};
 use super::{Progress, Run, RunError, workloads};
 use crate::environment::{self, Placement};
 use crate::plan::{Arm, Fresh, LoadClock, RequestSource, RequestWork, Timed, Violations};
@@ -272,6 +272,19 @@ impl<'a> ServerBench<'a> {
         read.into_iter().flatten().collect()
     }
 
+    /// Jobs as the arm is asked.
+    fn jobs_of(&self, arm: usize) -> Jobs<'a> {
+        let plan = self.starter.run.plan;
+        let arm = self.arms.get(arm).and_then(|place| plan.arm_of(&place.name));
+        let work = arm.and_then(|arm| arm.load.as_ref()).unwrap_or(self.jobs.work);
+        Jobs { work, ..self.jobs }
+    }
+
+    /// How the arms are asked.
+    fn works(&self) -> Vec<&'a RequestWork> {
+        (0..self.arms.len()).map(|arm| self.jobs_of(arm).work).collect()
+    }
+
     fn plan_arm(&self, arm: usize) -> Option<&Arm> {
         self.starter.run.plan.arm_of(&self.arms.get(arm)?.name)
     }
@@ -308,6 +321,7 @@ impl Bench for ServerBench<'_> {
         }
         let noted_before = self.noted.as_ref().and_then(|noted| noted.settled(&self.arms[arm].running));
         let link_before = self.starter.wire.quiet()?;
+        let programs = self.arms[arm].running.program_time();
         let before = self.read(arm);
         let recording = self.jobs.run(&mut self.arms[arm], &slice, BodyCheck::Start, limit)?;
         let link_after = self.starter.wire.quiet()?;
@@ -315,6 +329,7 @@ impl Bench for ServerBench<'_> {
         self.arms[arm].running.alive()?;
         let mut counters = recording.counters;
         self.reader.fill(&mut counters, &before, &after);
+        fill_programs(&mut counters, programs, &self.arms[arm].running);
         counters.link = self.starter.wire.between(link_before, link_after, counters.wall_ns);
         if let Some(noted) = &self.noted {
             counters.violations = Some(noted.count(&self.arms[arm].running, noted_before, &slice));
@@ -337,6 +352,7 @@ impl Bench for ServerBench<'_> {
         }
         let settled = |place: &Place| self.noted.as_ref().and_then(|noted| noted.settled(&place.running));
         let noted_before: Vec<Option<u64>> = self.arms.iter().map(settled).collect();
+        let programs: Vec<_> = self.arms.iter().map(|place| place.running.program_time()).collect();
         let before = self.read_all(&in_turn(&mut turns, self.arms.len()));
         let begin = in_turn(&mut turns, self.arms.len());
         let recordings = self.jobs.duet(&mut self.arms, &slices, &begin, rate, limit)?;
@@ -345,6 +361,7 @@ impl Bench for ServerBench<'_> {
         for (arm, (recording, voice)) in recordings.into_iter().zip(&slices).enumerate() {
             let mut counters = recording.counters;
             self.reader.fill(&mut counters, &before[arm], &after[arm]);
+            fill_programs(&mut counters, programs[arm], &self.arms[arm].running);
             if let Some(noted) = &self.noted {
                 counters.violations =
                     Some(noted.count(&self.arms[arm].running, noted_before[arm], &voice.slice));
@@ -431,19 +448,22 @@ impl Bench for ServerBench<'_> {
 
     fn max_lateness(&self) -> Option<Nanos> {
         // Of populations each has its own bound.
-        let work = self.jobs.work;
-        if work.populations.is_empty() { max_lateness(work.clock) } else { None }
+        let alike = self.jobs.work.populations.is_empty();
+        let all = self.works().into_iter().filter_map(|work| max_lateness(work.clock));
+        if alike { all.min() } else { None }
     }
 
     fn workload(&self) -> WorkloadSetup {
-        let work = self.jobs.work;
+        let (work, works) = (self.jobs.work, self.works());
+        let alike = work.populations.is_empty() && works.iter().all(|own| own.clock == work.clock);
+        let population = |(index, of)| populations::setup(index, of, &works);
         WorkloadSetup {
             kind: work.kind().to_owned(),
             description: self.description.clone(),
             total_requests: self.workloads.all[0].total(),
             skipped: self.workloads.all[0].skipped(),
-            robots: work.clock.robots().filter(|_| work.populations.is_empty()).map(|robots| robots as u64),
-            populations: work.populations.iter().map(populations::setup).collect(),
+            robots: work.clock.robots().filter(|_| alike).map(|robots| robots as u64),
+            populations: work.populations.iter().enumerate().map(population).collect(),
             log_sha256: log_hash(work),
             ..WorkloadSetup::default()
         }
@@ -455,7 +475,8 @@ impl Bench for ServerBench<'_> {
 
     fn subject(&self, arm: usize) -> SubjectSetup {
         let levels = self.plan_arm(arm).map_or_else(Vec::new, |arm| arm.levels.clone());
-        self.arms[arm].setup(levels, &self.executables)
+        let load = self.plan_arm(arm).and_then(|arm| Some(arm.load.as_ref()?.in_words()));
+        SubjectSetup { load, ..self.arms[arm].setup(levels, &self.executables) }
     }
 }
 
@@ -464,6 +485,7 @@ fn max_lateness(clock: LoadClock) -> Option<Nanos> {
     match clock {
         LoadClock::Closed { .. } => None,
         LoadClock::Constant(rate) | LoadClock::Poisson(rate) => Some(LATENESS.max(rate.gap().times(0.1))),
+        LoadClock::Bursts(bursts) => Some(LATENESS.max(bursts.every.times(0.1))),
         LoadClock::Original { .. } => Some(LATENESS),
     }
 }
