@@ -13,7 +13,15 @@ pub struct Written {
     pub text: String,
 }
 
+/// How a configuration is named that is one of them.
+const HERE: &str = "{dir}/";
+
 impl Written {
+    /// The name of the file that a path of the plan means, where it means one of these.
+    pub fn meant(path: &Path) -> Option<&str> {
+        path.to_str()?.strip_prefix(HERE)
+    }
+
     /// Writes it into a directory.
     ///
     /// # Errors

@@ -282,7 +282,7 @@ pub struct PopulationFigures {
     pub response_mean_ns: f64,
     /// Lateness of the generator with its requests.
     pub lateness_ns: Quantiles,
-    /// Median over rounds of replies and refusals per second. Keys are meter names.
+    /// Median over rounds of replies, bytes and refusals per second. Keys are meter names.
     pub meters: BTreeMap<String, f64>,
 }
 

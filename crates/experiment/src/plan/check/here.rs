@@ -6,7 +6,7 @@ use super::{Checked, Context};
 use crate::plan::error::{Faults, suggestion};
 use crate::plan::expand::Cell;
 use crate::plan::file::{ArmWhat, FrontWhat, OneOrMany, PlanFile, SourceSection, Spanned, WorkloadSection};
-use bakeoff_subject::{ConfigError, Product, Substitutions, resolve_program};
+use bakeoff_subject::{ConfigError, Product, Substitutions, Written, resolve_program};
 use std::path::Path;
 
 /// What is filled in besides the plan's own names.
@@ -51,6 +51,15 @@ impl Context<'_> {
     }
 
     fn readable(&self, path: &Spanned<String>) -> Checked<String> {
+        if let Some(name) = Written::meant(Path::new(path.as_ref())) {
+            return self.text_of(name).map(str::to_owned).map_or_else(
+                || {
+                    let what = format!("the plan brings no file `{name}`");
+                    self.wrong(path.span(), what, format!("add [file.\"{name}\"] with its `text`"))
+                },
+                Ok,
+            );
+        }
         let full = self.base.join(path.as_ref());
         std::fs::read_to_string(&full).or_else(|why| {
             self.wrong(path.span(), format!("{}: {why}", full.display()), self.where_paths_begin())
