@@ -2,6 +2,7 @@
 
 use bakeoff_content::SplitMix64;
 use bakeoff_units::{Nanos, PerSecond};
+use std::ops::RangeInclusive;
 
 /// Gives due times as offsets from the start, not decreasing.
 pub trait Pacer: Send {
@@ -71,6 +72,50 @@ impl Pacer for Poisson {
     }
 }
 
+/// So many requests due at the same moment, again and again: each burst has a size of its own, every size between the two as
+/// likely as any other. Each thread draws the same sizes and gets every `lanes`-th request of a burst.
+#[derive(Clone, Debug)]
+pub struct Bursts {
+    every: Nanos,
+    sizes: RangeInclusive<u32>,
+    random: SplitMix64,
+    /// Bursts that are over.
+    over: u64,
+    /// Requests of this burst that are to come, those of other threads included.
+    left: u64,
+    /// How many of them come before this thread's next one.
+    ahead: u64,
+    lanes: u64,
+}
+
+impl Bursts {
+    /// The pacer of one thread. A burst has one request at least; without a time between them all are due at once.
+    pub fn new(sizes: RangeInclusive<u32>, every: Nanos, seed: u64, lane: usize, lanes: usize) -> Self {
+        let mut random = SplitMix64::for_purpose(seed, 0xb045_7507);
+        let left = size(&sizes, &mut random);
+        let (ahead, lanes) = (lane as u64, lanes.max(1) as u64);
+        Self { every, sizes, random, over: 0, left, ahead, lanes }
+    }
+}
+
+fn size(sizes: &RangeInclusive<u32>, random: &mut SplitMix64) -> u64 {
+    let (least, most) = (u64::from(*sizes.start()), u64::from(*sizes.end()));
+    (least + random.below(most.saturating_sub(least) + 1)).max(1)
+}
+
+impl Pacer for Bursts {
+    fn due(&mut self, _at: Nanos) -> Nanos {
+        while self.ahead >= self.left {
+            self.ahead -= self.left;
+            self.left = size(&self.sizes, &mut self.random);
+            self.over += 1;
+        }
+        self.left -= self.ahead;
+        self.ahead = self.lanes;
+        Nanos::new(self.every.get().saturating_mul(self.over))
+    }
+}
+
 /// The workload's own gaps, `speed` times as fast.
 #[derive(Clone, Copy, Debug)]
 pub struct Original {
@@ -134,6 +179,50 @@ mod tests {
         let sd = (first.iter().map(|x| x * x).sum::<f64>() / 200.0).sqrt();
         assert!((0.018..0.027).contains(&sd), "{sd}");
         assert_eq!(Poisson::new(rate(10.0), 1, 0, 1).of_exactly(0).mean_gap_ns, 1e8);
+    }
+
+    /// How many requests of so many bursts each of `lanes` threads gets at which moment.
+    fn bursts(seed: u64, lanes: usize, count: u64) -> Vec<Vec<u64>> {
+        let half = Nanos::from_millis(500);
+        let of_lane = |lane| {
+            let mut pacer = Bursts::new(50..=80, half, seed, lane, lanes);
+            let mut seen = vec![0; count as usize];
+            loop {
+                let due = pacer.due(Nanos::ZERO).get();
+                assert_eq!(due % half.get(), 0);
+                match seen.get_mut((due / half.get()) as usize) {
+                    Some(burst) => *burst += 1,
+                    None => break seen,
+                }
+            }
+        };
+        (0..lanes).map(of_lane).collect()
+    }
+
+    #[test]
+    fn bursts_have_every_size_of_their_range_and_are_the_same_from_the_same_seed() {
+        let sizes = &bursts(7, 1, 3100)[0];
+        for size in 50..=80 {
+            let times = sizes.iter().filter(|of| **of == size).count();
+            // 100 expected, standard deviation 9.8; five of them.
+            assert!((51..=149).contains(&times), "{size}: {times}");
+        }
+        assert_eq!(sizes.iter().filter(|size| !(50..=80).contains(*size)).count(), 0);
+        assert_eq!((bursts(7, 1, 20), bursts(7, 1, 20) == bursts(8, 1, 20)), (bursts(7, 1, 20), false));
+    }
+
+    #[test]
+    fn threads_share_each_burst() {
+        let alone = &bursts(7, 1, 200)[0];
+        let three = bursts(7, 3, 200);
+        for (burst, size) in alone.iter().enumerate() {
+            let parts: Vec<u64> = three.iter().map(|lane| lane[burst]).collect();
+            assert_eq!(parts.iter().sum::<u64>(), *size);
+            assert!(parts.iter().all(|part| part.abs_diff(size / 3) <= 1), "{parts:?} of {size}");
+        }
+        // More threads than requests: those that get none of a burst wait for a later one.
+        let mut last = Bursts::new(1..=1, Nanos::new(10), 1, 2, 3);
+        assert_eq!([last.due(Nanos::ZERO), last.due(Nanos::ZERO)], [Nanos::new(20), Nanos::new(50)]);
     }
 
     #[test]

@@ -92,7 +92,7 @@ pub(crate) fn in_words(plan: &Plan) -> String {
 
 fn comparison(plan: &Plan) -> String {
     let load = match &plan.work {
-        Work::Requests(work) => format!("{}, {}", work.kind(), work.in_words()),
+        Work::Requests(work) => format!("{}, {}", work.kind(), plan.load_in_words()),
         Work::Command(_) => "command".to_owned(),
         Work::Calls(work) => {
             format!("calls, {} operations, batches of {}", work.operations.len(), work.batch)

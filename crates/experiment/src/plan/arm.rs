@@ -1,6 +1,6 @@
 //! One arm, checked: what is started or run, and how it is asked.
 
-use super::{ArmCalls, ArmFiles, ClientPlan, Fresh, LimitsPlan};
+use super::{ArmCalls, ArmFiles, ClientPlan, Fresh, LimitsPlan, RequestWork};
 use bakeoff_loadgen::Trust;
 use bakeoff_subject::{FrontSpec, LayerSpec, Spec, WrapSpec};
 use bakeoff_units::Nanos;
@@ -50,6 +50,8 @@ pub struct Arm {
     pub populations: Vec<ClientPlan>,
     /// Servers: requests of a slice, in place of the workload's.
     pub slice_requests: Option<u64>,
+    /// Servers: how much they are asked for, where that is not the same for all.
+    pub load: Option<RequestWork>,
 }
 
 /// What an arm is.

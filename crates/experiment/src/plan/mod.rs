@@ -29,7 +29,8 @@ pub use method::{
     Design, DesignChoice, Extent, Fresh, Kind, LimitsPlan, LinkPlan, PeakPlan, ViolationPlan, Violations,
 };
 
-pub use requests::{LoadClock, Population, RequestSource, RequestWork, Timed};
+pub(crate) use requests::clocks_in_words;
+pub use requests::{BurstClock, LoadClock, Population, RequestSource, RequestWork, Timed};
 pub use set::{Setting, changed};
 
 use bakeoff_stats::Margin;
@@ -204,6 +205,25 @@ impl Plan {
                 std::iter::once(arm.name.clone()).chain(second)
             })
             .collect()
+    }
+
+    /// How the arm is asked; `None`: it is no server.
+    pub fn work_of<'w>(&'w self, arm: &'w Arm) -> Option<&'w RequestWork> {
+        match &self.work {
+            Work::Requests(common) => Some(arm.load.as_ref().unwrap_or(common)),
+            Work::Command(_) | Work::Files(_) | Work::Calls(_) => None,
+        }
+    }
+
+    /// The load in words, as `check` and reports tell it.
+    pub fn load_in_words(&self) -> String {
+        match &self.work {
+            Work::Requests(work) => {
+                work.in_words_with(&self.arms.iter().filter_map(|arm| arm.load.as_ref()).collect::<Vec<_>>())
+            }
+            Work::Command(_) => "one command at a time".to_owned(),
+            Work::Files(_) | Work::Calls(_) => "one operation at a time".to_owned(),
+        }
     }
 
     /// The arm of a name as in [`Plan::names`].

@@ -66,12 +66,19 @@ impl RequestWork {
 
     /// The load in words, as `check` and reports tell it.
     pub fn in_words(&self) -> String {
+        self.in_words_with(&[])
+    }
+
+    /// The same where arms are asked in these ways of their own.
+    pub fn in_words_with(&self, own: &[&Self]) -> String {
+        let all = if own.is_empty() { &[self] } else { own };
+        let of_population = |(index, of): (usize, &Population)| {
+            let clocks = all.iter().filter_map(|work| Some(work.populations.get(index)?.work.clock));
+            format!("{}: {}", of.name, clocks_in_words(clocks))
+        };
         let mut words = match self.populations.as_slice() {
-            [] => self.clock.in_words(),
-            all => {
-                let words = |of: &Population| format!("{}: {}", of.name, of.work.clock.in_words());
-                all.iter().map(words).collect::<Vec<_>>().join("; ")
-            }
+            [] => clocks_in_words(all.iter().map(|work| work.clock)),
+            all => all.iter().enumerate().map(of_population).collect::<Vec<_>>().join("; "),
         };
         if let Some(timed) = self.timed {
             let comma = if self.populations.is_empty() { "," } else { ";" };
@@ -146,11 +153,49 @@ pub enum LoadClock {
     Constant(PerSecond),
     /// Random gaps.
     Poisson(PerSecond),
+    /// Many at the same moment, again and again.
+    Bursts(BurstClock),
     /// The log's own gaps, so many times as fast.
     Original {
         /// Speed factor.
         speed: f64,
     },
+}
+
+/// Several clocks in words, in their order: what the first and the last have in common is said once.
+pub(crate) fn clocks_in_words(clocks: impl Iterator<Item = LoadClock>) -> String {
+    let mut all: Vec<String> = clocks.map(|clock| clock.in_words()).collect();
+    all.dedup();
+    let (Some(first), Some(last)) = (all.first(), all.last()) else { return String::new() };
+    if all.len() == 1 {
+        return first.clone();
+    }
+    let same = first.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();
+    let same = first.get(..same).and_then(|same| same.rfind(' ')).map_or(0, |space| space + 1);
+    format!("{first} to {}, each arm its own", &last[same..])
+}
+
+/// Requests that come due together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BurstClock {
+    /// Fewest of a burst, 1 or more.
+    pub least: u32,
+    /// Most of a burst; every number between is as likely.
+    pub most: u32,
+    /// From the beginning of one to that of the next, above zero.
+    pub every: Nanos,
+}
+
+impl BurstClock {
+    /// The most requests that come due in so long a time.
+    pub fn at_most_in(self, time: Nanos) -> f64 {
+        (time.get() / self.every.get().max(1) + 1) as f64 * f64::from(self.most)
+    }
+
+    /// Requests per second on the mean.
+    pub fn mean_rate(self) -> f64 {
+        f64::midpoint(f64::from(self.least), f64::from(self.most)) / self.every.as_secs_f64()
+    }
 }
 
 impl LoadClock {
@@ -163,6 +208,12 @@ impl LoadClock {
             Self::Closed { robots, think, .. } => format!("closed loop, {robots} robots, think time {think}"),
             Self::Constant(rate) => format!("open loop, constant {rate}"),
             Self::Poisson(rate) => format!("open loop, poisson {rate}"),
+            Self::Bursts(BurstClock { least, most, every }) if least == most => {
+                format!("open loop, bursts of {most} every {every}")
+            }
+            Self::Bursts(BurstClock { least, most, every }) => {
+                format!("open loop, bursts of {least} to {most} every {every}")
+            }
             Self::Original { speed } => format!("open loop, the log's own gaps at {speed} x speed"),
         }
     }

@@ -182,6 +182,9 @@ pub struct SubjectSetup {
     pub levels: Vec<usize>,
     /// Whether the arm's layer was on when the run began, as its proof said.
     pub proof: Option<ProofRecord>,
+    /// How much it was asked for, where that was not the same for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<String>,
     /// What stands before it with a port of its own, outermost first; `server` is what is behind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fronts: Vec<FrontSetup>,

@@ -89,6 +89,9 @@ fn of_the_plan(plan: &Plan, work: &RequestWork) -> Option<String> {
     if matches!(work.clock, LoadClock::Closed { passes: Some(_), .. }) {
         return Some("a slice is the whole log, walked by every robot".to_owned());
     }
+    if matches!(work.clock, LoadClock::Bursts(_)) {
+        return Some("all arms at once are asked at random moments, and not in bursts".to_owned());
+    }
     if work.timed.is_some() {
         return Some("slices end with time, so that arms get different requests".to_owned());
     }

@@ -273,11 +273,7 @@ impl Run<'_> {
             Margin::Share(share) => (share, None),
             Margin::Amount(ns) => (DEFAULT_MARGIN, Some(ns)),
         };
-        let load = match &plan.work {
-            Work::Requests(work) => work.in_words(),
-            Work::Command(_) => "one command at a time".to_owned(),
-            Work::Files(_) | Work::Calls(_) => "one operation at a time".to_owned(),
-        };
+        let load = plan.load_in_words();
         let mut subjects: BTreeMap<String, SubjectSetup> = BTreeMap::new();
         for (index, name) in plan.names().into_iter().enumerate() {
             let levels = plan.arm_of(&name).map(|arm| arm.levels.clone()).unwrap_or_default();

@@ -24,7 +24,7 @@ impl Run<'_> {
         let arms = names.iter().filter_map(|name| self.plan.arm_of(name));
         let rates = self.plan.arms.iter().filter_map(|arm| self.connection_rate(work, arm));
         Need {
-            connections: arms.map(|arm| work.connections_of(&arm.client) as u64).sum(),
+            connections: arms.map(|arm| at_once(self.plan, arm)).sum(),
             connection_rate: PerSecond::new(rates.fold(0.0, f64::max)),
             loopback,
         }
@@ -41,10 +41,11 @@ impl Run<'_> {
     /// New connections a second from one local address, where they do not stay.
     fn connection_rate(&self, work: &RequestWork, arm: &Arm) -> Option<f64> {
         let most = arm.client.reuse.at_most()? as f64;
-        let rate = match work.clock {
+        let rate = match self.plan.work_of(arm).unwrap_or(work).clock {
             LoadClock::Constant(rate) | LoadClock::Poisson(rate) if self.quest().is_none() => {
                 rate.get() / most
             }
+            LoadClock::Bursts(bursts) => bursts.mean_rate() / most,
             _ => FASTEST_CONNECTIONS.min(FASTEST_REQUESTS / most),
         };
         Some(rate / arm.client.from.count().max(1) as f64)
@@ -55,7 +56,7 @@ impl Run<'_> {
 /// least. What bakeoff starts has a port of its own; arms that are running servers may share one.
 fn by_destination(plan: &Plan) -> BTreeMap<String, (u64, u64)> {
     let mut found: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-    let Work::Requests(work) = &plan.work else { return found };
+    let Work::Requests(_) = &plan.work else { return found };
     for name in plan.names() {
         let Some(arm) = plan.arm_of(&name) else { continue };
         let destination = match &arm.what {
@@ -64,10 +65,19 @@ fn by_destination(plan: &Plan) -> BTreeMap<String, (u64, u64)> {
         };
         let addresses = arm.client.from.count();
         let (connections, least) = found.entry(destination).or_insert((0, addresses));
-        *connections += work.connections_of(&arm.client) as u64;
+        *connections += at_once(plan, arm);
         *least = addresses.min(*least);
     }
     found
+}
+
+/// Connections that an arm has at once, of all populations.
+fn at_once(plan: &Plan, arm: &Arm) -> u64 {
+    let all = |work: &RequestWork| match work.populations.as_slice() {
+        [] => work.connections_of(&arm.client),
+        _ => work.connections_of_all(),
+    };
+    plan.work_of(arm).map_or(0, all) as u64
 }
 
 /// Scheme, host and port of a URL.

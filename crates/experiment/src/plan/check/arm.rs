@@ -61,6 +61,7 @@ impl Context<'_> {
             first_use_of: text(&asked.first_use_of),
             urls: self.own_urls(asked, work)?,
             slice_requests: self.own_slice(asked, work)?,
+            load: None,
         })
     }
 

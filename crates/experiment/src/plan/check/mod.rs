@@ -11,6 +11,7 @@ mod fronts;
 mod here;
 mod layers;
 mod link;
+mod loads;
 mod method;
 mod named;
 mod peak;
@@ -77,13 +78,14 @@ fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
     else {
         return Err(faults.into_one());
     };
-    let arms: Vec<Arm> =
+    let mut arms: Vec<Arm> =
         cells.iter().filter_map(|cell| faults.keep(cx.arm(cell, file, &work, &known))).collect();
     if !faults.is_empty() {
         return Err(faults.into_one());
     }
     let work = cx.timed(file, work, &cells)?;
     let work = cx.for_caches(&file.workload, work, &arms)?;
+    cx.loads(file, &work, &cells, &mut arms)?;
     cx.some_arm_speaks_tls(&file.workload, &arms)?;
     cx.one_list_of_urls(file, &arms)?;
     let baselines = cx.baselines(&e.baseline, &factors, &cells, &arms)?;

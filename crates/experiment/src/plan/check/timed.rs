@@ -111,6 +111,7 @@ fn against_time(file: &PlanFile, cells: &[Cell]) -> Option<(Range<usize>, String
         ClockSection::Closed(_)
         | ClockSection::Constant(_)
         | ClockSection::Poisson(_)
+        | ClockSection::Bursts(_)
         | ClockSection::Searched(_) => None,
     })
 }

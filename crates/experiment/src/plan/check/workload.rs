@@ -2,17 +2,20 @@
 
 use super::super::error::suggestion;
 use super::super::file::{
-    ClockSection, CommandSection, GetSection, PlanFile, RateSection, ReplaySection, RequestsSection,
-    RobotsSection, SourceSection, UrlEntry, WalkSection, WorkloadSection,
+    BurstSection, ClockSection, CommandSection, GetSection, PlanFile, RateSection, ReplaySection,
+    RequestsSection, RobotsSection, SourceSection, UrlEntry, WalkSection, Whole, WorkloadSection,
 };
-use super::super::{CommandWork, LoadClock, RequestSource, RequestWork, Work};
+use super::super::{BurstClock, CommandWork, LoadClock, RequestSource, RequestWork, Work};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use crate::shipped;
-use bakeoff_units::{Bytes, PerSecond};
+use bakeoff_units::{Bytes, Nanos, PerSecond};
 use bakeoff_wire::access_log::{Format, ParseFormatError};
 use bakeoff_workload::replay::LogSource;
 use bakeoff_workload::{GetUrl, Shape};
+
+/// More than a machine has connections for.
+const MOST_AT_ONCE: u32 = 100_000;
 
 impl Context<'_> {
     pub(super) fn work(&self, file: &PlanFile, slice: Option<&Spanned<u64>>) -> Checked<Work> {
@@ -66,12 +69,13 @@ impl Context<'_> {
         }
     }
 
-    fn clock(&self, w: &RequestsSection) -> Checked<LoadClock> {
+    pub(super) fn clock(&self, w: &RequestsSection) -> Checked<LoadClock> {
         match &w.clock {
             ClockSection::Closed(robots) => self.robots(w, robots, None),
             ClockSection::Shuffled { robots, walk } => self.robots(w, robots, walk.passes.as_ref()),
             ClockSection::Constant(c) => Ok(LoadClock::Constant(self.rate(c)?)),
             ClockSection::Poisson(c) => Ok(LoadClock::Poisson(self.rate(c)?)),
+            ClockSection::Bursts(c) => Ok(LoadClock::Bursts(self.bursts(c)?)),
             ClockSection::Original(c) => {
                 let speed = c.speed.as_ref().map_or(1.0, |speed| *speed.as_ref());
                 if !(speed.is_finite() && speed > 0.0) {
@@ -92,10 +96,25 @@ impl Context<'_> {
     ) -> Checked<LoadClock> {
         let default = if matches!(w.source, SourceSection::Webstone) { 32 } else { 15 };
         Ok(LoadClock::Closed {
-            robots: self.at_least(c.robots.as_ref(), default, 1)?,
+            robots: self.at_least(self.whole(c.robots.as_ref())?.as_ref(), default, 1)?,
             think: self.quantity(c.think.as_ref(), "0s")?,
             passes: passes.map(|passes| self.at_least(Some(passes), 1, 1)).transpose()?,
         })
+    }
+
+    fn whole(&self, value: Option<&Spanned<Whole>>) -> Checked<Option<Spanned<usize>>> {
+        let Some(value) = value else { return Ok(None) };
+        let number = match value.as_ref() {
+            Whole::Number(number) => Some(*number),
+            Whole::Level(text) => text.parse().ok(),
+        };
+        match (number, value.as_ref()) {
+            (None, Whole::Level(text)) => {
+                let help = "such as 15, or the name of a factor of whole numbers in braces";
+                self.wrong(value.span(), format!("`{text}` is no whole number"), help)
+            }
+            (number, _) => Ok(number.map(|number| Spanned::new(value.span(), number))),
+        }
     }
 
     fn rate(&self, c: &RateSection) -> Checked<PerSecond> {
@@ -105,6 +124,26 @@ impl Context<'_> {
         let (word, span) =
             c.clock.as_ref().map_or(("", 0..0), |clock| (clock.as_ref().as_str(), clock.span()));
         self.wrong(span, format!("the clock `{word}` needs a rate"), "add rate = \"1000/s\"")
+    }
+
+    fn bursts(&self, c: &BurstSection) -> Checked<BurstClock> {
+        let span = || c.clock.as_ref().map_or(0..0, Spanned::span);
+        let (Some(burst), Some(every)) = (&c.burst, &c.every) else {
+            let what = "the clock `bursts` needs to know how many requests, and how often";
+            return self.wrong(span(), what, "add burst = \"50-80\" and every = \"500ms\"");
+        };
+        let text = burst.as_ref().trim();
+        let (least, most) = text.split_once('-').unwrap_or((text, text));
+        let sizes = least.trim().parse::<u32>().ok().zip(most.trim().parse::<u32>().ok());
+        let Some((least, most)) =
+            sizes.filter(|(least, most)| least <= most && *least > 0 && *most <= MOST_AT_ONCE)
+        else {
+            let what = format!("`{text}` is no size of a burst");
+            let help = format!("such as \"64\", or \"50-80\"; 1 to {MOST_AT_ONCE}");
+            return self.wrong(burst.span(), what, help);
+        };
+        let every = self.positive(Some(every), "500ms", |time: Nanos| time.get() as f64)?;
+        Ok(BurstClock { least, most, every })
     }
 
     fn get_source(&self, w: &RequestsSection, get: &GetSection) -> Checked<RequestSource> {

@@ -189,6 +189,18 @@ impl<'t> Keys<'t> {
         self.table.iter_mut().for_each(|(_, value)| fill(value.get_mut(), values));
     }
 
+    /// The same in some keys alone.
+    pub(super) fn fill_only(&mut self, keys: &[&str], values: &BTreeMap<String, String>) {
+        let some = self.table.iter_mut().filter(|(key, _)| keys.contains(&&**key.as_ref()));
+        some.for_each(|(_, value)| fill(value.get_mut(), values));
+    }
+
+    /// The text under a key, and where it stands.
+    pub(super) fn text_of(&self, key: &str) -> Option<(&str, Range<usize>)> {
+        let value = self.table.get(key)?;
+        Some((value.as_ref().as_str()?, value.span()))
+    }
+
     /// Whether a table stands there.
     pub(super) fn has_table(&self, key: &str) -> bool {
         self.table.get(key).is_some_and(|value| value.as_ref().is_table())

@@ -2,11 +2,13 @@
 
 mod arm;
 mod client;
+mod clock;
 mod experiment;
 mod extent;
 mod factors;
 mod front;
 mod keys;
+mod loads;
 mod population;
 mod spanned;
 mod workload;
@@ -17,11 +19,13 @@ pub(super) use arm::{
     StartSection, ToldSection, UnderSection,
 };
 pub(super) use client::{Http2Entry, Http2Section, TlsClientSection, Words};
+pub(super) use clock::{BurstSection, ClockSection, RateSection, RobotsSection, SearchedSection, Whole};
 pub(super) use experiment::{BaselineEntry, ExperimentSection, PeakSection, ViolationsSection};
 pub(super) use extent::Extents;
 pub(super) use factors::FactorLevel;
 pub(super) use front::{FrontSection, FrontWhat, ProductFront};
 pub(super) use keys::Keys;
+pub(super) use loads::Loads;
 pub(super) use population::PopulationOf;
 use population::PopulationSection;
 pub(super) use spanned::Spanned;
@@ -43,6 +47,9 @@ pub struct PlanFile<'t> {
     pub experiment: ExperimentSection,
     /// What to ask for, or to run.
     pub workload: WorkloadSection,
+    /// Both as they stand, for arms that are asked in ways of their own.
+    #[schemars(skip)]
+    pub loads: Loads<'t>,
     /// Clients that ask side by side in one slice: keys of `[workload]`, in place of those.
     #[schemars(with = "Option<BTreeMap<String, PopulationSection>>")]
     pub population: Vec<PopulationOf>,
@@ -88,23 +95,26 @@ impl<'t> PlanFile<'t> {
         let experiment = faults.keep(keys.required::<ExperimentSection>("experiment"));
         let typed = keys.table("workload").and_then(|typed| typed.ok_or_else(|| keys.missing("workload")));
         let typed = faults.keep(typed);
-        let workload = typed.clone().and_then(|typed| faults.keep(WorkloadSection::read(typed, peak)));
+        let factors = faults.keep(keys.entries("factors")).unwrap_or_default();
+        let populations = faults.keep(keys.tables("population")).unwrap_or_default();
+        let loads = typed.map(|workload| Loads { workload, population: populations, peak });
+        let read = loads.as_ref().and_then(|loads| faults.keep(loads.at(&first_levels(&factors))));
         let arm = faults.keep(keys.tables("arm")).unwrap_or_default();
         arm.iter().for_each(|(_, arm)| {
             faults.keep(AnyArm::check(arm));
         });
-        let (Some(experiment), Some(typed), Some(workload), true) =
-            (experiment, typed, workload, faults.is_empty())
+        let (Some(experiment), Some(loads), Some((workload, population)), true) =
+            (experiment, loads, read, faults.is_empty())
         else {
             return Err(faults.into_one());
         };
-        let own = |(name, own)| PopulationOf::read(name, own, &typed);
         let levels = |(factor, levels): (_, Keys<'t>)| Ok((factor, levels.all()?));
         let file = Self {
-            population: keys.tables("population")?.into_iter().map(own).collect::<Result<_, _>>()?,
             workload,
+            population,
+            loads,
             peak: keys.optional("peak")?,
-            factors: keys.entries("factors")?,
+            factors,
             level: keys.tables("level")?.into_iter().map(levels).collect::<Result<_, _>>()?,
             cell: keys.optional("cell")?.unwrap_or_default(),
             violations: keys.optional("violations")?,
@@ -122,4 +132,12 @@ impl<'t> PlanFile<'t> {
         file.arms_and_levels().try_for_each(AnyArm::check)?;
         Ok(file)
     }
+}
+
+/// The reference: where arms are asked in ways of their own, what holds for the whole is read at these.
+fn first_levels(factors: &[(Spanned<String>, Vec<Spanned<FactorLevel>>)]) -> BTreeMap<String, String> {
+    let first = |(name, levels): &(Spanned<String>, Vec<Spanned<FactorLevel>>)| {
+        Some((name.as_ref().clone(), levels.first()?.as_ref().to_string()))
+    };
+    factors.iter().filter_map(first).collect()
 }

@@ -1,8 +1,9 @@
 //! `[population.NAME]` as it is typed: keys of `[workload]`, put over those.
 
 use super::Spanned;
+use super::clock::ClockSection;
 use super::keys::Keys;
-use super::workload::{ClientSection, ClockSection, GetSection, RequestsSection, WorkloadSection};
+use super::workload::{ClientSection, GetSection, RequestsSection, WorkloadSection};
 use crate::plan::PlanError;
 use schemars::JsonSchema;
 

@@ -2,11 +2,11 @@
 
 use super::hits::Numbered;
 use super::place::Place;
-use crate::plan::{LoadClock, RequestWork};
+use crate::plan::{BurstClock, LoadClock, RequestWork};
 use crate::run::RunError;
 use crate::run::bench::Part;
 use bakeoff_content::SplitMix64;
-use bakeoff_loadgen::{BodyCheck, Constant, Job, Original, Pace, Pacer, Poisson, Recording};
+use bakeoff_loadgen::{BodyCheck, Bursts, Constant, Job, Original, Pace, Pacer, Poisson, Recording};
 use bakeoff_meter::{Counters, ErrorClass};
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{ListSource, Slice, Statuses};
@@ -309,6 +309,9 @@ pub(super) fn pacer(clock: LoadClock, seed: u64, lane: usize, lanes: usize) -> B
     match clock {
         LoadClock::Constant(rate) => Box::new(Constant::new(rate, lane, lanes)),
         LoadClock::Poisson(rate) => Box::new(Poisson::new(rate, seed, lane, lanes)),
+        LoadClock::Bursts(BurstClock { least, most, every }) => {
+            Box::new(Bursts::new(least..=most, every, seed, lane, lanes))
+        }
         LoadClock::Original { speed } => Box::new(Original::new(speed)),
         LoadClock::Closed { .. } => Box::new(Original::new(1.0)), // a closed loop has no pacer
     }

@@ -272,6 +272,19 @@ impl<'a> ServerBench<'a> {
         read.into_iter().flatten().collect()
     }
 
+    /// Jobs as the arm is asked.
+    fn jobs_of(&self, arm: usize) -> Jobs<'a> {
+        let plan = self.starter.run.plan;
+        let arm = self.arms.get(arm).and_then(|place| plan.arm_of(&place.name));
+        let work = arm.and_then(|arm| arm.load.as_ref()).unwrap_or(self.jobs.work);
+        Jobs { work, ..self.jobs }
+    }
+
+    /// How the arms are asked.
+    fn works(&self) -> Vec<&'a RequestWork> {
+        (0..self.arms.len()).map(|arm| self.jobs_of(arm).work).collect()
+    }
+
     fn plan_arm(&self, arm: usize) -> Option<&Arm> {
         self.starter.run.plan.arm_of(&self.arms.get(arm)?.name)
     }
@@ -431,19 +444,22 @@ impl Bench for ServerBench<'_> {
 
     fn max_lateness(&self) -> Option<Nanos> {
         // Of populations each has its own bound.
-        let work = self.jobs.work;
-        if work.populations.is_empty() { max_lateness(work.clock) } else { None }
+        let alike = self.jobs.work.populations.is_empty();
+        let all = self.works().into_iter().filter_map(|work| max_lateness(work.clock));
+        if alike { all.min() } else { None }
     }
 
     fn workload(&self) -> WorkloadSetup {
-        let work = self.jobs.work;
+        let (work, works) = (self.jobs.work, self.works());
+        let alike = work.populations.is_empty() && works.iter().all(|own| own.clock == work.clock);
+        let population = |(index, of)| populations::setup(index, of, &works);
         WorkloadSetup {
             kind: work.kind().to_owned(),
             description: self.description.clone(),
             total_requests: self.workloads.all[0].total(),
             skipped: self.workloads.all[0].skipped(),
-            robots: work.clock.robots().filter(|_| work.populations.is_empty()).map(|robots| robots as u64),
-            populations: work.populations.iter().map(populations::setup).collect(),
+            robots: work.clock.robots().filter(|_| alike).map(|robots| robots as u64),
+            populations: work.populations.iter().enumerate().map(population).collect(),
             log_sha256: log_hash(work),
             ..WorkloadSetup::default()
         }
@@ -455,7 +471,8 @@ impl Bench for ServerBench<'_> {
 
     fn subject(&self, arm: usize) -> SubjectSetup {
         let levels = self.plan_arm(arm).map_or_else(Vec::new, |arm| arm.levels.clone());
-        self.arms[arm].setup(levels, &self.executables)
+        let load = self.plan_arm(arm).and_then(|arm| Some(arm.load.as_ref()?.in_words()));
+        SubjectSetup { load, ..self.arms[arm].setup(levels, &self.executables) }
     }
 }
 
@@ -464,6 +481,7 @@ fn max_lateness(clock: LoadClock) -> Option<Nanos> {
     match clock {
         LoadClock::Closed { .. } => None,
         LoadClock::Constant(rate) | LoadClock::Poisson(rate) => Some(LATENESS.max(rate.gap().times(0.1))),
+        LoadClock::Bursts(bursts) => Some(LATENESS.max(bursts.every.times(0.1))),
         LoadClock::Original { .. } => Some(LATENESS),
     }
 }

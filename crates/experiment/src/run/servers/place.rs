@@ -75,11 +75,11 @@ impl Starter<'_> {
         let running = start_chain(spec, &arm.fronts, &context)?;
         let proof = proof(arm, &running, &context)?;
         let client = arm.client.clone();
-        let station = self.station(arm, &running, self.work, &client)?;
+        let work = arm.load.as_ref().unwrap_or(self.work);
+        let station = self.station(arm, &running, work, &client)?;
         let of =
             |(population, client): (&Population, _)| self.station(arm, &running, &population.work, client);
-        let populations =
-            self.work.populations.iter().zip(&arm.populations).map(of).collect::<Result<_, _>>()?;
+        let populations = work.populations.iter().zip(&arm.populations).map(of).collect::<Result<_, _>>()?;
         Ok(Place {
             name: name.to_owned(),
             running,
@@ -137,7 +137,7 @@ impl Starter<'_> {
             cpus: self.placement.subject.clone(),
             catalogue: self.files.catalogue.clone(),
             start_timeout: arm.start_timeout,
-            connections: self.work.connections_of_all(),
+            connections: arm.load.as_ref().unwrap_or(self.work).connections_of_all(),
             network: self.wire.of_subjects(),
             padding,
             values: arm.values.clone(),
@@ -213,6 +213,7 @@ impl Place {
             client: ClientSetup::of(&self.client, entry.tls),
             levels,
             proof: self.proof.clone(),
+            load: None,
             fronts: self.running.fronts().iter().map(front_setup).collect(),
         }
     }

@@ -6,7 +6,7 @@
 use super::jobs::Jobs;
 use super::max_lateness;
 use super::place::Place;
-use crate::plan::{Population, RequestWork};
+use crate::plan::{Population, RequestWork, clocks_in_words};
 use crate::results::{PopulationRecord, PopulationSetup};
 use crate::run::{RunError, workloads};
 use bakeoff_loadgen::{Recording, Station};
@@ -61,12 +61,13 @@ pub(super) fn all_together(heard: Vec<Recording>) -> (Counters, Times) {
     })
 }
 
-/// For `setup.json`.
-pub(super) fn setup(population: &Population) -> PopulationSetup {
+/// For `setup.json`; `works`: how the arms are asked.
+pub(super) fn setup(index: usize, population: &Population, works: &[&RequestWork]) -> PopulationSetup {
+    let clocks = || works.iter().filter_map(|work| Some(work.populations.get(index)?.work.clock));
     PopulationSetup {
         population: population.name.clone(),
-        load: population.work.clock.in_words(),
+        load: clocks_in_words(clocks()),
         max_errors: population.max_errors.get(),
-        max_lateness_ns: max_lateness(population.work.clock).map(Nanos::get),
+        max_lateness_ns: clocks().filter_map(max_lateness).min().map(Nanos::get),
     }
 }

@@ -6,7 +6,7 @@
 use super::hits::Numbered;
 use super::jobs::{self, Jobs, no_replies, pacer};
 use super::{ServerBench, Workloads, populations};
-use crate::plan::{LoadClock, Timed};
+use crate::plan::{BurstClock, LoadClock, Timed};
 use crate::results::{InFlight, TrialLateness};
 use crate::run::{RunError, bench};
 use bakeoff_loadgen::{BodyCheck, OwnLateness, Pace, Recording, Station};
@@ -48,6 +48,8 @@ pub(crate) enum Gaps {
 pub(crate) enum Load {
     /// Whatever becomes of the replies.
     Open { rate: PerSecond, gaps: Gaps },
+    /// The same, many at once.
+    Bursts(BurstClock),
     /// Each robot again when it has its reply and has thought.
     Closed { robots: usize, think: Nanos },
 }
@@ -58,9 +60,21 @@ impl Load {
             LoadClock::Closed { robots, think, .. } => Ok(Self::Closed { robots, think }),
             LoadClock::Constant(rate) => Ok(Self::Open { rate, gaps: Gaps::Constant }),
             LoadClock::Poisson(rate) => Ok(Self::Open { rate, gaps: Gaps::Poisson }),
+            LoadClock::Bursts(bursts) => Ok(Self::Bursts(bursts)),
             LoadClock::Original { .. } => {
                 Err(RunError::System(std::io::Error::other("no slice by time has the clock of a log")))
             }
+        }
+    }
+}
+
+impl Load {
+    const fn clock(self) -> LoadClock {
+        match self {
+            Self::Open { rate, gaps: Gaps::Constant } => LoadClock::Constant(rate),
+            Self::Open { rate, gaps: Gaps::Poisson } => LoadClock::Poisson(rate),
+            Self::Bursts(bursts) => LoadClock::Bursts(bursts),
+            Self::Closed { robots, think } => LoadClock::Closed { robots, think, passes: None },
         }
     }
 }
@@ -148,7 +162,7 @@ impl ServerBench<'_> {
         for Recording { counters, .. } in &mut heard {
             counters.cut = counters.errors.remove(ErrorClass::CutOff.as_str()).unwrap_or(0);
         }
-        let populations = populations::records(self.jobs.work, &heard);
+        let populations = populations::records(self.jobs_of(arm).work, &heard);
         let (mut counters, times) = populations::all_together(heard);
         counters.link = self.starter.wire.between(link_before, link_after, counters.wall_ns);
         self.reader.fill(&mut counters, &before, &after);
@@ -158,7 +172,7 @@ impl ServerBench<'_> {
 
     /// What this round offers to an arm: one load, or one a population.
     fn offers(&mut self, arm: usize, time: Nanos) -> Result<Vec<Offer>, RunError> {
-        let work = self.jobs.work;
+        let work = self.jobs_of(arm).work;
         let seed = self.jobs.seed.wrapping_add(self.round.wrapping_mul(2));
         let share = self.workloads.share(arm).workload;
         if work.populations.is_empty() {
@@ -221,7 +235,7 @@ impl ServerBench<'_> {
 
     /// All stretches at the same time: one over the arm's station, or one over that of each population.
     fn cut_by_time(&mut self, arm: usize, stretches: Vec<Stretch<'_>>) -> Result<Vec<Recording>, RunError> {
-        let jobs = self.jobs;
+        let jobs = self.jobs_of(arm);
         let place = &mut self.arms[arm];
         place.running.alive()?;
         let hears = place.seen.is_some();
@@ -269,12 +283,8 @@ fn ask_for(
 ) -> std::io::Result<(Recording, Vec<Numbered<EndlessSource>>)> {
     let threads = station.threads();
     let (sources, pace) = match load {
-        Load::Open { rate, gaps } => {
-            let clock = match gaps {
-                Gaps::Constant => LoadClock::Constant(rate),
-                Gaps::Poisson => LoadClock::Poisson(rate),
-            };
-            let pacers = (0..threads).map(|lane| pacer(clock, seed, lane, threads)).collect();
+        Load::Open { .. } | Load::Bursts(_) => {
+            let pacers = (0..threads).map(|lane| pacer(load.clock(), seed, lane, threads)).collect();
             let connections = jobs.work.connections;
             (EndlessSource::by_request(slice, threads, from), Pace::Open { pacers, connections })
         }
@@ -302,6 +312,7 @@ fn lateness(own: &OwnLateness) -> TrialLateness {
 fn requests(load: Load, time: Nanos) -> usize {
     match load {
         Load::Closed { .. } => CLOSED_REQUESTS,
+        Load::Bursts(bursts) => bursts.at_most_in(time).min(MOST_REQUESTS) as usize,
         Load::Open { rate, .. } => {
             let due = rate.get() * time.as_secs_f64();
             // Six standard deviations of a Poisson process: none of a billion trials has more.
@@ -319,6 +330,8 @@ mod tests {
         let open = |rate| Load::Open { rate: PerSecond::new(rate).unwrap(), gaps: Gaps::Poisson };
         assert_eq!(requests(open(1000.0), Nanos::from_secs(10)), 10_610);
         assert_eq!(requests(open(1e6), Nanos::from_secs(60)), 1_000_000);
+        let bursts = Load::Bursts(BurstClock { least: 50, most: 80, every: Nanos::from_millis(500) });
+        assert_eq!(requests(bursts, Nanos::from_secs(10)), 21 * 80);
         assert_eq!(requests(Load::Closed { robots: 1, think: Nanos::ZERO }, Nanos::from_secs(60)), 50_000);
     }
 }
