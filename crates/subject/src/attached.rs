@@ -8,7 +8,7 @@ use crate::cgroup::{Ceiling, HitMeter};
 use crate::config::Substitutions;
 use crate::context::Context;
 use crate::cpu::Account;
-use crate::front::FrontSpec;
+use crate::front::{FrontFile, FrontSpec, FrontText};
 use crate::guardian::Guardian;
 use crate::limits::Limits;
 use crate::program;
@@ -26,8 +26,8 @@ use std::time::Duration;
 /// Between two looks at what it printed.
 const GLANCE: Duration = Duration::from_millis(10);
 
-/// Its words, and how the line begins that it prints when it is ready.
-type Words<'f> = (&'f [String], Option<&'f str>);
+/// Its words, how the line begins that it prints when it is ready, and its file.
+type Words<'f> = (&'f [String], Option<&'f str>, Option<&'f FrontFile>);
 
 /// Starts it and returns when it is ready. Nothing of it is left when this fails, except what it printed.
 pub(crate) fn start(
@@ -41,7 +41,7 @@ pub(crate) fn start(
 
 fn start_here(
     front: &FrontSpec,
-    (argv, ready): Words<'_>,
+    (argv, ready, file): Words<'_>,
     server: &Running,
     context: &Context<'_>,
 ) -> Result<Running, SubjectError> {
@@ -51,6 +51,9 @@ fn start_here(
         |path: &Path, source| SubjectError::Dir { arm: arm.clone(), path: path.to_owned(), source };
     let dir = private_dir(&context.base, &arm).map_err(|source| dir_error(&context.base, source))?;
     let substitutions = substitutions(server, context, &dir)?;
+    if let Some(file) = file {
+        write(file, &substitutions, &arm, context)?;
+    }
     let cwd = context.home.clone().unwrap_or_else(|| dir.clone());
     let job = Job {
         arm: arm.clone(),
@@ -93,6 +96,30 @@ fn start_here(
         account,
         pid: None,
     })
+}
+
+/// Puts its file into its private directory.
+fn write(
+    file: &FrontFile,
+    known: &Substitutions,
+    arm: &str,
+    context: &Context<'_>,
+) -> Result<(), SubjectError> {
+    let text = match &file.text {
+        FrontText::Here(text) => text.clone(),
+        FrontText::At(path) => {
+            let path = context.at_home(path);
+            let read = fs::read_to_string(&path);
+            read.map_err(|source| SubjectError::Read { arm: arm.to_owned(), path, source })?
+        }
+    };
+    let text = known.file(&text).map_err(|source| SubjectError::Config {
+        arm: arm.to_owned(),
+        origin: file.origin.clone(),
+        source,
+    })?;
+    let path = Path::new(&known.dir).join(&file.name);
+    fs::write(&path, text).map_err(|source| SubjectError::Dir { arm: arm.to_owned(), path, source })
 }
 
 /// What it is told of the server.

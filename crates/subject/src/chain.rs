@@ -38,8 +38,9 @@ pub fn start_chain(spec: &Spec, fronts: &[FrontSpec], context: &Context<'_>) -> 
     }
     let mut chain = Chain { fronts: Vec::new(), attached: Vec::new(), server: start(spec, context)? };
     for front in fronts {
-        if let FrontKind::Attached { argv, ready } = &front.what {
-            let running = attached::start(front, (argv, ready.as_deref()), &chain.server, context)?;
+        if let FrontKind::Attached { argv, ready, file } = &front.what {
+            let what = (argv.as_slice(), ready.as_deref(), file.as_ref());
+            let running = attached::start(front, what, &chain.server, context)?;
             chain.attached.push(running);
         }
     }

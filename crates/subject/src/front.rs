@@ -65,7 +65,29 @@ pub enum FrontKind {
         argv: Vec<String>,
         /// Ready when it prints a line that begins so; none: at once.
         ready: Option<String>,
+        /// A text that lies in its private directory.
+        file: Option<FrontFile>,
     },
+}
+
+/// A text with substitutions for what is attached, as its words have them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrontFile {
+    /// Its name in the private directory.
+    pub name: String,
+    /// What messages call it.
+    pub origin: String,
+    /// What is in it.
+    pub text: FrontText,
+}
+
+/// Where a text is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FrontText {
+    /// In the plan.
+    Here(String),
+    /// In a file of the user's.
+    At(PathBuf),
 }
 
 impl FrontKind {

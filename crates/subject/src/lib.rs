@@ -58,11 +58,11 @@ pub use context::{Context, Network};
 pub use cpu::{CpuChoice, CpuMissing, CpuReading, CpuSource};
 pub use dialogue::{Dialogue, Heard};
 pub use error::{LastWords, SubjectError};
-pub use front::{FrontKind, FrontSpec};
+pub use front::{FrontFile, FrontKind, FrontSpec, FrontText};
 pub use layer::{Errand, Layer};
 pub use layered::Layered;
 pub use limits::Limits;
-pub use port::{Held as HeldPort, hold_free as hold_free_port};
+pub use port::{FURTHER as FURTHER_PORTS, Held as HeldPort, hold_free as hold_free_port};
 pub use product::{
     Product, ProxyMode, ProxyRefusal, ProxySpec, StoreError, StoreReading, StoresIn, store as read_store,
 };

@@ -17,6 +17,20 @@ pub(crate) fn free(host: Ipv4Addr) -> io::Result<u16> {
     Ok(TcpListener::bind((host, 0))?.local_addr()?.port())
 }
 
+/// Names of further ports that nobody uses, for a server that listens on more than one.
+pub const FURTHER: [&str; 8] = ["port2", "port3", "port4", "port5", "port6", "port7", "port8", "port9"];
+
+/// One for each of these names, all different, and none of them `first`.
+pub(crate) fn further(host: Ipv4Addr, first: u16) -> io::Result<Vec<(String, u16)>> {
+    let mut held = Vec::new();
+    for _ in 0..=FURTHER.len() {
+        held.push(TcpListener::bind((host, 0))?);
+    }
+    let ports: io::Result<Vec<u16>> = held.iter().map(|one| Ok(one.local_addr()?.port())).collect();
+    let ports = ports?.into_iter().filter(|port| *port != first);
+    Ok(FURTHER.map(str::to_owned).into_iter().zip(ports).collect())
+}
+
 /// A port of the loopback device that is kept for somebody until this is dropped.
 #[derive(Debug)]
 pub struct Held {
@@ -122,6 +136,16 @@ mod tests {
         assert_eq!(owner(&[u32::MAX]), Owner::Stranger);
         drop(listener);
         assert_eq!(owner(&[std::process::id()]), Owner::Nobody);
+    }
+
+    #[test]
+    fn further_ports_are_all_different() {
+        let first = free(Ipv4Addr::LOCALHOST).unwrap();
+        let further = further(Ipv4Addr::LOCALHOST, first).unwrap();
+        let mut ports: Vec<u16> = further.iter().map(|(_, port)| *port).chain([first]).collect();
+        ports.sort_unstable();
+        ports.dedup();
+        assert_eq!((further.len(), ports.len()), (FURTHER.len(), FURTHER.len() + 1));
     }
 
     #[test]

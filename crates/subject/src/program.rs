@@ -44,6 +44,8 @@ pub(crate) struct Place<'a> {
     /// The site as the layers show it.
     pub(crate) root: PathBuf,
     pub(crate) port: u16,
+    /// By name.
+    pub(crate) further_ports: Vec<(String, u16)>,
     /// Copies in the private directory.
     pub(crate) certificate: Option<Certificate>,
 }
@@ -55,13 +57,15 @@ impl Place<'_> {
 
     pub(crate) fn substitutions(&self) -> Substitutions {
         let text = |path: &Path| path.display().to_string();
+        let mut values = self.context.values.clone();
+        values.extend(self.further_ports.iter().map(|(name, port)| (name.clone(), port.to_string())));
         Substitutions {
             host: self.context.host().to_string(),
             port: self.port,
             root: text(&self.root),
             tls: self.certificate.as_ref().map(|made| (text(&made.cert), text(&made.key))),
             dir: text(&self.dir),
-            values: self.context.values.clone(),
+            values,
         }
     }
 

@@ -180,11 +180,13 @@ fn place<'a>(context: &'a Context<'a>) -> Result<Place<'a>, SubjectError> {
     let host = context.host();
     let free = || port::free(host).map_err(|error| dir_error(Path::new(&host.to_string()), error));
     let port = context.port.map_or_else(free, Ok)?;
+    let further_ports =
+        port::further(host, port).map_err(|error| dir_error(Path::new(&host.to_string()), error))?;
     let certificate = match &context.certificate {
         Some(made) => Some(made.copy_to(&dir).map_err(|error| dir_error(&dir, error))?),
         None => None,
     };
-    Ok(Place { context, dir, root: context.root.clone(), port, certificate })
+    Ok(Place { context, dir, root: context.root.clone(), port, further_ports, certificate })
 }
 
 /// `base/ARM`, or `base/ARM-2` and so on; the arm's name without what is awkward in a path.

@@ -1,7 +1,9 @@
 //! TCP sockets that never block, for both roles.
 
+mod deferral;
 mod ports;
 
+pub use deferral::{deferral_s, set_deferral};
 pub use ports::{PortRange, kernel_gives};
 
 use nix::errno::Errno;

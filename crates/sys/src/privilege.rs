@@ -20,12 +20,20 @@ pub enum Capability {
     LinuxImmutable = 9,
     /// To listen on ports below 1024.
     NetBindService = 10,
+    /// To set up networks: what is attached to an interface, which socket a connection goes to.
+    NetAdmin = 12,
+    /// To look into processes of others, and to have a copy of what they have open.
+    SysPtrace = 19,
     /// To mount, and much else.
     SysAdmin = 21,
     /// To take leases on files of others.
     Lease = 28,
     /// To ask for the audit's settings, and to change them.
     AuditControl = 30,
+    /// To load programs that read the kernel's own memory.
+    Perfmon = 38,
+    /// To load programs into the kernel, and to read and write their maps.
+    Bpf = 39,
 }
 
 /// Gives up all capabilities but these, for the calling thread and what it starts from now on; nor can

@@ -5,6 +5,7 @@ use super::super::expand::{self, Cell, Factor};
 use super::super::file::{FactorLevel, PlanFile};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
+use bakeoff_subject::FURTHER_PORTS;
 use std::collections::BTreeMap;
 
 /// More arms than any round can hold.
@@ -39,7 +40,7 @@ impl Context<'_> {
         let text = name.as_ref();
         let fits = text.starts_with(|c: char| c.is_ascii_lowercase())
             && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-        if fits && !TAKEN.contains(&text.as_str()) {
+        if fits && !TAKEN.contains(&text.as_str()) && !FURTHER_PORTS.contains(&text.as_str()) {
             return Ok(());
         }
         let help = "a letter, then letters, digits and `_`, all small; not one of the names that already mean something in braces";

@@ -1,18 +1,37 @@
 //! `[front.NAME]`, the fronts that arms name, and what caches are told by the origin.
 
 use super::super::error::suggestion;
-use super::super::file::{ArmGroups, FrontSection, FrontWhat, PlanFile, ProductFront, WorkloadSection};
+use super::super::file::{
+    ArmGroups, FrontSection, FrontWhat, PlanFile, ProductFront, RulesFront, WorkloadSection,
+};
 use super::super::{Arm, ArmKind, Work};
 use super::named::{Named, env, text};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
-use bakeoff_subject::{FrontKind, FrontSpec, Product, ProxyRefusal, Spec};
+use bakeoff_subject::{FrontFile, FrontKind, FrontSpec, FrontText, Product, ProxyRefusal, Spec};
 use bakeoff_units::{Bytes, Nanos};
 
 /// What an arm says that has nothing in front, where others have: so that it can be a level of a factor.
 const NONE: &str = "none";
 /// Room for objects, where a plan says nothing: more than the sites of most logs take.
 const MEMORY: &str = "256MB";
+/// The layer police as it is attached: the words of its command line, what it prints when it is ready, where it lies.
+const POLICE: [&str; 9] = [
+    "{layers}",
+    "police",
+    "run",
+    "--rules",
+    "{dir}/rules.toml",
+    "--server-pid",
+    "{pid}",
+    "--status",
+    POLICE_STATUS,
+];
+const POLICE_MODES: [&str; 3] = ["enforce", "log", "off"];
+const POLICE_READY: &str = "armed";
+const POLICE_RULES: &str = "rules.toml";
+const POLICE_STATUS: &str = "{dir}/police.status";
+const POLICE_PROOF: [&str; 7] = ["{layers}", "police", "proof", "--pid", "{pid}", "--status", POLICE_STATUS];
 /// Longer than runs take: nothing expires in one.
 const MAX_AGE: Nanos = Nanos::from_secs(86_400);
 
@@ -21,7 +40,7 @@ impl Context<'_> {
     pub(super) fn own_fronts(&self, file: &PlanFile) -> Checked<Vec<FrontSpec>> {
         let mut fronts = Vec::new();
         for (name, section) in &file.front {
-            fronts.push(self.front(name, section)?);
+            fronts.push(self.front(name, section, file)?);
         }
         for product in Product::fronts() {
             let section = ProductFront::default();
@@ -36,7 +55,7 @@ impl Context<'_> {
         Ok(fronts)
     }
 
-    fn front(&self, name: &Spanned<String>, section: &FrontSection) -> Checked<FrontSpec> {
+    fn front(&self, name: &Spanned<String>, section: &FrontSection, file: &PlanFile) -> Checked<FrontSpec> {
         self.demand_name(name, FrontSpec::NOUN)?;
         if name.as_ref() == NONE {
             let what = format!("`{NONE}` is no name for a front");
@@ -44,16 +63,19 @@ impl Context<'_> {
         }
         let told = &section.told;
         self.demand_status(&told.violations, &told.status)?;
+        let of_police = matches!(section.what, FrontWhat::Rules(_));
+        let own = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let proof = told.proof.as_ref().map(|argv| self.argv(argv)).transpose()?;
         Ok(FrontSpec {
             name: name.as_ref().clone(),
-            what: self.front_kind(name, &section.what)?,
-            proof: told.proof.as_ref().map(|argv| self.argv(argv)).transpose()?,
-            status: text(&told.status),
+            what: self.front_kind(name, &section.what, file)?,
+            proof: proof.or_else(|| of_police.then(|| own(&POLICE_PROOF))),
+            status: text(&told.status).or_else(|| of_police.then(|| POLICE_STATUS.to_owned())),
             violations: text(&told.violations),
         })
     }
 
-    fn front_kind(&self, name: &Spanned<String>, what: &FrontWhat) -> Checked<FrontKind> {
+    fn front_kind(&self, name: &Spanned<String>, what: &FrontWhat, file: &PlanFile) -> Checked<FrontKind> {
         match what {
             FrontWhat::Command(front) => Ok(FrontKind::Command {
                 argv: self.argv(&front.command)?,
@@ -61,9 +83,12 @@ impl Context<'_> {
                 env: env(&front.env),
                 tls: front.tls.as_ref().is_some_and(|tls| *tls.as_ref()),
             }),
-            FrontWhat::Attach(front) => {
-                Ok(FrontKind::Attached { argv: self.argv(&front.attach)?, ready: text(&front.ready) })
-            }
+            FrontWhat::Attach(front) => Ok(FrontKind::Attached {
+                argv: self.argv(&front.attach)?,
+                ready: text(&front.ready),
+                file: None,
+            }),
+            FrontWhat::Rules(front) => self.police(front, file),
             FrontWhat::Product(front) => {
                 let typed = front.product.as_ref().unwrap_or(name);
                 let word = typed.as_ref().as_str();
@@ -76,6 +101,31 @@ impl Context<'_> {
                 self.front_product(product, front)
             }
         }
+    }
+
+    /// The layer police: its words, and the rules in its private directory.
+    fn police(&self, front: &RulesFront, file: &PlanFile) -> Checked<FrontKind> {
+        let mode = front.mode.as_ref().map_or("enforce", |mode| mode.as_ref().as_str());
+        if let Some(typed) = front.mode.as_ref().filter(|_| !POLICE_MODES.contains(&mode)) {
+            return self.wrong(
+                typed.span(),
+                format!("there is no mode `{mode}`"),
+                suggestion(mode, &POLICE_MODES),
+            );
+        }
+        let mut argv: Vec<String> =
+            POLICE.iter().chain(&["--mode", mode]).map(|word| (*word).to_owned()).collect();
+        if front.xdp.as_ref().is_some_and(|xdp| *xdp.as_ref()) {
+            argv.push("--xdp".to_owned());
+        }
+        let rules = front.rules.as_ref();
+        let own = file.file.iter().find(|(name, _)| name.as_ref() == rules);
+        let text = match own {
+            Some((_, section)) => FrontText::Here(section.text.clone()),
+            None => FrontText::At(self.base.join(rules)),
+        };
+        let file = FrontFile { name: POLICE_RULES.to_owned(), origin: rules.clone(), text };
+        Ok(FrontKind::Attached { argv, ready: Some(POLICE_READY.to_owned()), file: Some(file) })
     }
 
     fn front_product(&self, product: Product, section: &ProductFront) -> Checked<FrontKind> {

@@ -6,7 +6,7 @@ use super::{Checked, Context};
 use crate::plan::error::{Faults, suggestion};
 use crate::plan::expand::Cell;
 use crate::plan::file::{ArmWhat, FrontWhat, OneOrMany, PlanFile, SourceSection, Spanned, WorkloadSection};
-use bakeoff_subject::{ConfigError, Product, Substitutions, Written, resolve_program};
+use bakeoff_subject::{ConfigError, FURTHER_PORTS, Product, Substitutions, Written, resolve_program};
 use std::path::Path;
 
 /// What is filled in besides the plan's own names.
@@ -21,6 +21,10 @@ impl Context<'_> {
             }
             FrontWhat::Command(own) => self.program(&own.command, false),
             FrontWhat::Attach(own) => self.program(&own.attach, false),
+            FrontWhat::Rules(own) if file.file.keys().any(|name| name.as_ref() == own.rules.as_ref()) => {
+                Ok(())
+            }
+            FrontWhat::Rules(own) => self.readable(&own.rules).map(drop),
         }));
         found.extend(cells.iter().map(|cell| self.arm_is_here(file, cell)));
         let faults = Faults::default();
@@ -165,7 +169,8 @@ impl Context<'_> {
 /// All that is filled in when an arm is started; with what does not matter.
 fn filled_in(cell: &Cell) -> Substitutions {
     let tls = cell.section.has.stand.tls.as_ref().is_some_and(|tls| *tls.as_ref());
-    let values = cell.values.clone();
+    let mut values = cell.values.clone();
+    values.extend(FURTHER_PORTS.map(|name| (name.to_owned(), String::new())));
     Substitutions { values, tls: tls.then(Default::default), ..Substitutions::default() }
 }
 

@@ -154,6 +154,8 @@ fn fronts_are_products_sections_or_none_and_what_they_cannot_do_is_said_at_its_l
         ("product = \"haproxy\"", "product = \"caddy\"\ndisk = \"1GB\"", &["Caddy keeps nothing"]),
         ("product = \"haproxy\"", "command = [\"a\"]\nattach = [\"b\"]", &["two programs"]),
         ("product = \"haproxy\"", "attach = [\"b\"]\ntls = true", &["`tls` has no meaning"]),
+        ("product = \"haproxy\"", "rules = \"r\"\nmode = \"lag\"", &["no mode `lag`", "did you mean `log`?"]),
+        ("product = \"haproxy\"", "rules = \"r\"\nenv = {}", &["`env` has no meaning"]),
         ("front = [", "tls = true\nfront = [", &["plain HTTP"]),
         ("front = [", "limits = { cpus = 1.0 }\nfront = [", &["limits hold for one server"]),
         ("front = [", "http2 = true\nfront = [", &["HTTP/1.1"]),

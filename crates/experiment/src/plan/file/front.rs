@@ -29,7 +29,9 @@ pub enum FrontWhat {
     Command(CommandFront),
     /// With `attach`.
     Attach(AttachFront),
-    /// With neither.
+    /// With `rules`.
+    Rules(RulesFront),
+    /// With none of these.
     Product(ProductFront),
 }
 
@@ -75,6 +77,18 @@ pub struct AttachFront {
     pub ready: Option<Spanned<String>>,
 }
 
+/// The layer `police` before a server.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct RulesFront {
+    /// Rules of the layer police, which is attached to the server: the name of a `[file]` of the plan, or a file of yours. They
+    /// may say `{port}`, `{port2}` to `{port9}` and levels of factors.
+    pub rules: Spanned<String>,
+    /// rules: `enforce`, `log` (nothing is refused, all is counted) or `off` (attached, and nothing else). Default `enforce`.
+    pub mode: Option<Spanned<String>>,
+    /// rules: SYNs are decided in the driver where it can (native XDP). Default false.
+    pub xdp: Option<Spanned<bool>>,
+}
+
 /// What tells of a front.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct FrontToldSection {
@@ -91,6 +105,7 @@ impl FrontSection {
     pub(super) fn read(
         (name, mut keys): (Spanned<String>, Keys<'_>),
     ) -> Result<(Spanned<String>, Self), PlanError> {
+        let of_rules = keys.first_of(&["rules"]).is_some();
         let what = match (keys.first_of(&["command"]), keys.first_of(&["attach"])) {
             (Some(_), Some((_, span))) => {
                 let what = format!("the front `{}` is two programs", name.as_ref());
@@ -99,10 +114,16 @@ impl FrontSection {
             }
             (Some(_), None) => FrontWhat::Command(keys.group()?),
             (None, Some(_)) => FrontWhat::Attach(keys.group()?),
+            (None, None) if of_rules => FrontWhat::Rules(keys.group()?),
             (None, None) => FrontWhat::Product(keys.group()?),
         };
         let told = keys.group()?;
-        let all = [names_of::<ProductFront>(), names_of::<CommandFront>(), names_of::<AttachFront>()];
+        let all = [
+            names_of::<ProductFront>(),
+            names_of::<CommandFront>(),
+            names_of::<AttachFront>(),
+            names_of::<RulesFront>(),
+        ];
         keys.none_left("for this front", &all.concat())?;
         Ok((name, Self { what, told }))
     }

@@ -23,7 +23,7 @@ pub(super) use clock::{BurstSection, ClockSection, RateSection, RobotsSection, S
 pub(super) use experiment::{BaselineEntry, ExperimentSection, PeakSection, ViolationsSection};
 pub(super) use extent::Extents;
 pub(super) use factors::FactorLevel;
-pub(super) use front::{FrontSection, FrontWhat, ProductFront};
+pub(super) use front::{FrontSection, FrontWhat, ProductFront, RulesFront};
 pub(super) use keys::Keys;
 pub(super) use loads::Loads;
 pub(super) use population::PopulationOf;

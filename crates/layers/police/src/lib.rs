@@ -1,0 +1,14 @@
+//! Service differentiation in the kernel, before a server that knows nothing of it: who may connect how often, in which
+//! class, and which requests are let through.
+//!
+//! Measured side. `rules` is pure: from a text to a compiled table. `reference` is pure: what the kernel's programs decide
+//! by that table, in plain Rust; they are held against it. `agent` is pure: how many may wait. `listeners` has the server's own
+//! sockets. Prints nothing.
+
+#![forbid(unsafe_code)]
+
+pub mod agent;
+pub mod kernel;
+pub mod listeners;
+pub mod reference;
+pub mod rules;

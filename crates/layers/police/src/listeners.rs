@@ -1,0 +1,231 @@
+//! The server's own listening sockets: where they are, who has them, taken from it, and how long they defer what has sent
+//! nothing.
+//!
+//! Measured side, cold. Owns `/proc/net/tcp` and the option TCP_DEFER_ACCEPT. A socket that was taken is the server's own, and
+//! the port stays taken as long as anybody has it: so none is kept here for longer than a call. What is done with sockets is
+//! the caller's. Decides nothing about connections.
+
+mod server;
+mod table;
+
+pub use server::{Program, Server};
+pub use table::{Listening, listening};
+
+use bakeoff_sys::net::{deferral_s, set_deferral};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io;
+use std::os::fd::OwnedFd;
+use thiserror::Error;
+
+/// A connection that has sent nothing is handed out after so long all the same, s: sooner than servers give up on a request.
+const DEFERRAL_S: u32 = 10;
+
+/// Why listeners cannot be had.
+#[derive(Debug, Error)]
+pub enum ListenError {
+    /// There is no such server.
+    #[error("there is no process {pid} ({source}); give --server-pid the server's first process")]
+    NoServer {
+        /// Its number.
+        pid: u32,
+        /// Why.
+        source: io::Error,
+    },
+    /// The server's network cannot be entered.
+    #[error("the network of process {pid} cannot be entered ({source}); start this as root")]
+    Network {
+        /// The server's number.
+        pid: u32,
+        /// Why.
+        source: io::Error,
+    },
+    /// A port of the rules.
+    #[error(
+        "nobody listens on port {port} ({what}); let the server listen there, or take the port out of [server]"
+    )]
+    Nobody {
+        /// Which.
+        port: u16,
+        /// What the rules need it for.
+        what: String,
+    },
+    /// A port of the rules that another process has.
+    #[error(
+        "port {port} ({what}) is not that of process {pid} or of one below it; give --server-pid the server's first process"
+    )]
+    Stranger {
+        /// Which.
+        port: u16,
+        /// What the rules need it for.
+        what: String,
+        /// The server's number.
+        pid: u32,
+    },
+    /// The kernel's table, or another process's descriptors.
+    #[error("cannot take the server's sockets: {0}; it needs root (CAP_SYS_PTRACE) and Linux 5.6")]
+    System(#[from] io::Error),
+}
+
+/// A listening socket of the server's, taken from it.
+#[derive(Debug)]
+pub struct Taken {
+    /// Where it listens.
+    pub at: Listening,
+    /// The socket. To be dropped soon: the port stays taken as long.
+    pub socket: OwnedFd,
+}
+
+/// A port of the rules, and what they need it for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Which.
+    pub port: u16,
+    /// In words, for errors.
+    pub what: String,
+}
+
+/// Takes all sockets that listen on these ports from the server.
+///
+/// # Errors
+/// Some port has none, or none of the server's.
+pub fn take(server: &Server, wanted: &[Wanted]) -> Result<Vec<Taken>, ListenError> {
+    let ports: Vec<u16> = wanted.iter().map(|wanted| wanted.port).collect();
+    let there = listening(&ports)?;
+    let is_there = |wanted: &&Wanted| there.iter().any(|at| at.port == wanted.port);
+    if let Some(missing) = wanted.iter().find(|wanted| !is_there(wanted)) {
+        return Err(ListenError::Nobody { port: missing.port, what: missing.what.clone() });
+    }
+    let taken = server.sockets(&there)?;
+    let is_taken = |wanted: &&Wanted| taken.iter().any(|taken| taken.at.port == wanted.port);
+    match wanted.iter().find(|wanted| !is_taken(wanted)) {
+        Some(other) => {
+            Err(ListenError::Stranger { port: other.port, what: other.what.clone(), pid: server.pid() })
+        }
+        None => Ok(taken),
+    }
+}
+
+/// What was set on which socket, so that it can be put back. The status has it, too: after a daemon that was killed the next
+/// one reads it there.
+#[derive(Debug, Default)]
+pub struct Deferrals {
+    /// By inode: what it was before, s.
+    before: BTreeMap<u64, u32>,
+}
+
+impl Deferrals {
+    /// The word that begins its lines of the status: `deferral INODE SECONDS-BEFORE`.
+    const LINE: &str = "deferral ";
+
+    /// Of what an earlier daemon's status says, what still holds: those sockets are there. How many.
+    pub fn inherit(&mut self, status: &str, there: &[Listening]) -> usize {
+        let lines = status.lines().filter_map(|line| line.strip_prefix(Self::LINE)?.split_once(' '));
+        let numbers = lines.filter_map(|(inode, before)| Some((inode.parse().ok()?, before.parse().ok()?)));
+        self.before.extend(numbers.filter(|(inode, _)| there.iter().any(|at| at.inode == *inode)));
+        self.before.len()
+    }
+
+    /// Sets it where it is not.
+    ///
+    /// # Errors
+    /// What the kernel reports.
+    pub fn set(&mut self, taken: &[Taken]) -> io::Result<()> {
+        for Taken { at, socket } in taken {
+            let now = deferral_s(socket)?;
+            // A server that defers by itself, as Apache does, knows for how long.
+            if now == 0 {
+                set_deferral(socket, DEFERRAL_S)?;
+                self.before.entry(at.inode).or_insert(now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts it back where it was set, and forgets these sockets.
+    ///
+    /// # Errors
+    /// What the kernel reports.
+    pub fn put_back(&mut self, taken: &[Taken]) -> io::Result<()> {
+        for Taken { at, socket } in taken {
+            if let Some(before) = self.before.remove(&at.inode) {
+                set_deferral(socket, before)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets sockets that are gone.
+    pub fn keep(&mut self, there: &[Listening]) {
+        self.before.retain(|inode, _| there.iter().any(|at| at.inode == *inode));
+    }
+
+    /// Whether any is set.
+    pub fn is_empty(&self) -> bool {
+        self.before.is_empty()
+    }
+
+    /// Lines of the status.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for (inode, before) in &self.before {
+            let _ = writeln!(text, "{}{inode} {before}", Self::LINE);
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    fn of(listener: &TcpListener) -> (Vec<Wanted>, Vec<Listening>) {
+        let port = listener.local_addr().unwrap().port();
+        let wanted = vec![Wanted { port, what: "public".to_owned() }];
+        (wanted, listening(&[port]).unwrap())
+    }
+
+    #[test]
+    fn a_listener_is_taken_by_its_port_and_let_go() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (wanted, there) = of(&listener);
+        let server = Server::of(std::process::id()).unwrap();
+        let taken = take(&server, &wanted).unwrap();
+        assert_eq!(taken.iter().map(|taken| taken.at.inode).collect::<Vec<_>>(), [there[0].inode]);
+        drop((taken, listener));
+        let gone = take(&server, &wanted).unwrap_err();
+        assert!(matches!(gone, ListenError::Nobody { .. }), "{gone}");
+    }
+
+    #[test]
+    fn what_was_set_is_put_back_also_by_the_next() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (wanted, there) = of(&listener);
+        let server = Server::of(std::process::id()).unwrap();
+        let taken = take(&server, &wanted).unwrap();
+        let mut first = Deferrals::default();
+        first.set(&taken).unwrap();
+        assert!(deferral_s(&listener).unwrap() >= DEFERRAL_S);
+        let left = format!("state armed\ndeferral x 3\ndeferral 1 9\n{}", first.text());
+        let mut next = Deferrals::default();
+        assert_eq!(next.inherit(&left, &there), 1);
+        next.set(&taken).unwrap();
+        assert_eq!(next.text(), first.text());
+        next.put_back(&taken).unwrap();
+        assert_eq!(deferral_s(&listener).unwrap(), 0);
+        assert!(next.is_empty());
+    }
+
+    #[test]
+    fn a_server_that_defers_by_itself_is_left_alone() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        set_deferral(&listener, 30).unwrap();
+        let own = deferral_s(&listener).unwrap();
+        let taken = take(&Server::of(std::process::id()).unwrap(), &of(&listener).0).unwrap();
+        let mut deferrals = Deferrals::default();
+        deferrals.set(&taken).unwrap();
+        deferrals.put_back(&taken).unwrap();
+        assert_eq!(deferral_s(&listener).unwrap(), own);
+    }
+}

@@ -1,0 +1,157 @@
+//! The server: its first process and all below it, and who has taken its place when it is gone.
+//!
+//! Measured side, cold. Told from others for ever by number and start. A server that is started anew is another process: it is
+//! known again by the program and by the port.
+
+use super::{ListenError, Listening, Taken};
+use bakeoff_sys::namespace::Namespace;
+use bakeoff_sys::notify::file_of;
+use bakeoff_sys::process::{self, Stat};
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// What a process runs, by which a server is known again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program(PathBuf);
+
+impl Program {
+    /// Of a process. A program whose file was replaced meanwhile, as by an upgrade, is the one of that path still.
+    fn of(pid: u32) -> io::Result<Self> {
+        let path = fs::read_link(format!("/proc/{pid}/exe"))?;
+        let text = path.to_string_lossy();
+        Ok(Self(text.strip_suffix(" (deleted)").map_or_else(|| path.clone(), PathBuf::from)))
+    }
+}
+
+/// A server that runs, or did.
+#[derive(Debug)]
+pub struct Server {
+    stat: Stat,
+    program: Program,
+    end: OwnedFd,
+}
+
+impl Server {
+    /// The one whose first process has this number.
+    ///
+    /// # Errors
+    /// There is no such process, or it may not be looked at.
+    pub fn of(pid: u32) -> Result<Self, ListenError> {
+        let found = || {
+            let end = process::end_of(pid)?;
+            Ok(Self { stat: process::stat(pid)?, program: Program::of(pid)?, end })
+        };
+        found().map_err(|source| ListenError::NoServer { pid, source })
+    }
+
+    /// Its first process.
+    pub const fn pid(&self) -> u32 {
+        self.stat.pid
+    }
+
+    /// When that began, in clock ticks since boot.
+    pub const fn began_ticks(&self) -> u64 {
+        self.stat.start_ticks
+    }
+
+    /// Ready, as far as `poll` says, once it has ended.
+    pub fn end(&self) -> BorrowedFd<'_> {
+        self.end.as_fd()
+    }
+
+    /// Whether the first process runs.
+    pub fn is_there(&self) -> bool {
+        let is_it = |stat: Stat| stat.start_ticks == self.stat.start_ticks && stat.state != 'Z';
+        process::stat(self.stat.pid).is_ok_and(is_it)
+    }
+
+    /// Puts the calling thread into its network, if it is another.
+    ///
+    /// # Errors
+    /// It may not be entered.
+    pub fn enter_network(&self) -> Result<(), ListenError> {
+        let path = format!("/proc/{}/ns/net", self.stat.pid);
+        let entered = || {
+            if fs::read_link(&path)? == fs::read_link("/proc/thread-self/ns/net")? {
+                return Ok(());
+            }
+            Namespace::open(Path::new(&path))?.enter()
+        };
+        entered().map_err(|source| ListenError::Network { pid: self.stat.pid, source })
+    }
+
+    /// Copies of its sockets among these; those that others have are left out.
+    pub(super) fn sockets(&self, there: &[Listening]) -> io::Result<Vec<Taken>> {
+        let below = process::descendants(self.stat.pid)?;
+        let pids = [self.stat.pid].into_iter().chain(below.iter().map(|stat| stat.pid));
+        let mut taken: Vec<Taken> = Vec::new();
+        for pid in pids {
+            for (number, at) in held(pid, there) {
+                if !taken.iter().any(|taken| taken.at.inode == at.inode)
+                    && let Ok(socket) = file_of(pid, number)
+                {
+                    taken.push(Taken { at, socket });
+                }
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Who listens on its ports now that it is gone: a process with the same program, the first of its kind.
+    pub fn successor(&self, there: &[Listening]) -> Option<Self> {
+        let all = process::scan().ok()?;
+        let is_kin = |pid: u32| Program::of(pid).is_ok_and(|program| program == self.program);
+        let mut found = all.iter().find(|stat| is_kin(stat.pid) && !held(stat.pid, there).is_empty())?;
+        while let Some(parent) = all.iter().find(|stat| stat.pid == found.parent && is_kin(stat.pid)) {
+            found = parent;
+        }
+        Self::of(found.pid).ok()
+    }
+}
+
+/// Which of these sockets a process has, and by which number.
+fn held(pid: u32, there: &[Listening]) -> Vec<(i32, Listening)> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return Vec::new() };
+    let of = |entry: fs::DirEntry| {
+        let link = fs::read_link(entry.path()).ok()?;
+        let inode: u64 = link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()?;
+        let at = there.iter().find(|at| at.inode == inode)?;
+        Some((entry.file_name().to_str()?.parse().ok()?, *at))
+    };
+    entries.flatten().filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::listening;
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn who_is_gone_is_known() {
+        let mut child =
+            std::process::Command::new("/bin/cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let server = Server::of(child.id()).unwrap();
+        assert!(server.is_there());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!server.is_there());
+        assert!(Server::of(child.id()).is_err());
+    }
+
+    #[test]
+    fn who_listens_with_the_same_program_is_the_successor() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let there = listening(&[listener.local_addr().unwrap().port()]).unwrap();
+        let server = Server::of(std::process::id()).unwrap();
+        let found = server.successor(&there).unwrap();
+        assert!(found.program == server.program);
+        let mut other =
+            std::process::Command::new("/bin/cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        assert!(Server::of(other.id()).unwrap().successor(&there).is_none(), "another program's port");
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+}
