@@ -6,7 +6,7 @@ use super::{Checked, Context};
 use crate::plan::error::{Faults, suggestion};
 use crate::plan::expand::Cell;
 use crate::plan::file::{ArmWhat, FrontWhat, OneOrMany, PlanFile, SourceSection, Spanned, WorkloadSection};
-use bakeoff_subject::{ConfigError, FURTHER_PORTS, Product, Substitutions, Written, resolve_program};
+use bakeoff_subject::{ConfigError, FURTHER_PORTS, Product, Substitutions, resolve_program};
 use std::path::Path;
 
 /// What is filled in besides the plan's own names.
@@ -55,14 +55,8 @@ impl Context<'_> {
     }
 
     fn readable(&self, path: &Spanned<String>) -> Checked<String> {
-        if let Some(name) = Written::meant(Path::new(path.as_ref())) {
-            return self.text_of(name).map(str::to_owned).map_or_else(
-                || {
-                    let what = format!("the plan brings no file `{name}`");
-                    self.wrong(path.span(), what, format!("add [file.\"{name}\"] with its `text`"))
-                },
-                Ok,
-            );
+        if let Some(text) = self.text_of(path.as_ref()) {
+            return Ok(text.to_owned());
         }
         let full = self.base.join(path.as_ref());
         std::fs::read_to_string(&full).or_else(|why| {

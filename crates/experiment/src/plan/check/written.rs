@@ -5,7 +5,7 @@ use super::super::file::PlanFile;
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use bakeoff_subject::Written;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 impl Context<'_> {
     /// The text of a file that the plan brings.
@@ -14,10 +14,10 @@ impl Context<'_> {
         found.map(|(_, section)| section.text.as_str())
     }
 
-    /// Where a configuration is: beside the plan, or in the private directory where the plan brings it.
+    /// Where a configuration is: in the private directory where the plan brings it, else beside the plan.
     pub(super) fn config(&self, config: &Spanned<String>) -> PathBuf {
-        let path = Path::new(config.as_ref());
-        if Written::meant(path).is_some() { path.to_owned() } else { self.base.join(path) }
+        let name = config.as_ref();
+        self.text_of(name).map_or_else(|| self.base.join(name), |_| Written::path(name))
     }
 
     /// The plan's own files.
