@@ -9,13 +9,13 @@ pub(crate) enum Exit {
     Done,
     /// `proof`: what should be on is off.
     Off,
-    /// Wrong command line, or a policy with faults.
+    /// Wrong command line, or a policy or rules with faults.
     Usage,
     /// A file, the kernel or a right is missing.
     Failed,
     /// `verify`: something is not as the manifest says.
     Altered,
-    /// `explain`: the domain may not.
+    /// `explain`: the domain may not, or it is always refused.
     Refused,
 }
 

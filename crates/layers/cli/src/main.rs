@@ -31,6 +31,9 @@ enum Layer {
     /// A program may do to files and ports what the policy of its domain says, and nothing else
     #[command(subcommand, disable_help_subcommand = true)]
     Mac(commands::mac::Command),
+    /// Who may connect how often, in which class, and which requests are let through
+    #[command(subcommand, disable_help_subcommand = true)]
+    Police(commands::police::Command),
     /// A tree as one encrypted file, whose key is given out only in the right state
     #[command(subcommand)]
     Store(commands::store::Command),
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
     let result = match cli.layer {
         Layer::Store(command) => commands::store::run(command),
         Layer::Mac(command) => commands::mac::run(command),
+        Layer::Police(command) => commands::police::run(command),
         Layer::Integrity(command) => commands::integrity::run(command),
     };
     result

@@ -8,8 +8,8 @@
 mod server;
 mod table;
 
-pub use server::{Program, Server};
-pub use table::{Listening, listening};
+pub use server::Server;
+pub use table::{Listening, arrived, listening};
 
 use bakeoff_sys::net::{deferral_s, set_deferral};
 use std::collections::BTreeMap;
@@ -85,18 +85,16 @@ pub struct Wanted {
     pub what: String,
 }
 
-/// Takes all sockets that listen on these ports from the server.
+/// Takes all sockets that listen on these ports, which are all that are there, from the server.
 ///
 /// # Errors
 /// Some port has none, or none of the server's.
-pub fn take(server: &Server, wanted: &[Wanted]) -> Result<Vec<Taken>, ListenError> {
-    let ports: Vec<u16> = wanted.iter().map(|wanted| wanted.port).collect();
-    let there = listening(&ports)?;
+pub fn take(server: &Server, wanted: &[Wanted], there: &[Listening]) -> Result<Vec<Taken>, ListenError> {
     let is_there = |wanted: &&Wanted| there.iter().any(|at| at.port == wanted.port);
     if let Some(missing) = wanted.iter().find(|wanted| !is_there(wanted)) {
         return Err(ListenError::Nobody { port: missing.port, what: missing.what.clone() });
     }
-    let taken = server.sockets(&there)?;
+    let taken = server.sockets(there)?;
     let is_taken = |wanted: &&Wanted| taken.iter().any(|taken| taken.at.port == wanted.port);
     match wanted.iter().find(|wanted| !is_taken(wanted)) {
         Some(other) => {
@@ -165,6 +163,11 @@ impl Deferrals {
         self.before.is_empty()
     }
 
+    /// The lines that an earlier status has of it.
+    pub fn lines_of(status: &str) -> String {
+        status.lines().filter(|line| line.starts_with(Self::LINE)).map(|line| format!("{line}\n")).collect()
+    }
+
     /// Lines of the status.
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -191,10 +194,10 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (wanted, there) = of(&listener);
         let server = Server::of(std::process::id()).unwrap();
-        let taken = take(&server, &wanted).unwrap();
+        let taken = take(&server, &wanted, &there).unwrap();
         assert_eq!(taken.iter().map(|taken| taken.at.inode).collect::<Vec<_>>(), [there[0].inode]);
         drop((taken, listener));
-        let gone = take(&server, &wanted).unwrap_err();
+        let gone = take(&server, &wanted, &[]).unwrap_err();
         assert!(matches!(gone, ListenError::Nobody { .. }), "{gone}");
     }
 
@@ -203,7 +206,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (wanted, there) = of(&listener);
         let server = Server::of(std::process::id()).unwrap();
-        let taken = take(&server, &wanted).unwrap();
+        let taken = take(&server, &wanted, &there).unwrap();
         let mut first = Deferrals::default();
         first.set(&taken).unwrap();
         assert!(deferral_s(&listener).unwrap() >= DEFERRAL_S);
@@ -222,7 +225,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         set_deferral(&listener, 30).unwrap();
         let own = deferral_s(&listener).unwrap();
-        let taken = take(&Server::of(std::process::id()).unwrap(), &of(&listener).0).unwrap();
+        let (wanted, there) = of(&listener);
+        let taken = take(&Server::of(std::process::id()).unwrap(), &wanted, &there).unwrap();
         let mut deferrals = Deferrals::default();
         deferrals.set(&taken).unwrap();
         deferrals.put_back(&taken).unwrap();

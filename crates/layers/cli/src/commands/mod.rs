@@ -3,4 +3,5 @@
 pub(crate) mod integrity;
 pub(crate) mod mac;
 pub(crate) mod passphrase;
+pub(crate) mod police;
 pub(crate) mod store;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// What a process runs, by which a server is known again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program(PathBuf);
+struct Program(PathBuf);
 
 impl Program {
     /// Of a process. A program whose file was replaced meanwhile, as by an upgrade, is the one of that path still.
@@ -51,11 +51,6 @@ impl Server {
         self.stat.pid
     }
 
-    /// When that began, in clock ticks since boot.
-    pub const fn began_ticks(&self) -> u64 {
-        self.stat.start_ticks
-    }
-
     /// Ready, as far as `poll` says, once it has ended.
     pub fn end(&self) -> BorrowedFd<'_> {
         self.end.as_fd()
@@ -83,7 +78,10 @@ impl Server {
     }
 
     /// Copies of its sockets among these; those that others have are left out.
-    pub(super) fn sockets(&self, there: &[Listening]) -> io::Result<Vec<Taken>> {
+    ///
+    /// # Errors
+    /// `/proc` is not there.
+    pub fn sockets(&self, there: &[Listening]) -> io::Result<Vec<Taken>> {
         let below = process::descendants(self.stat.pid)?;
         let pids = [self.stat.pid].into_iter().chain(below.iter().map(|stat| stat.pid));
         let mut taken: Vec<Taken> = Vec::new();

@@ -2,7 +2,7 @@
 //!
 //! Measured side; read a hundred times a second at most, so no further than the last listener: they come first.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 
 /// State of a listening socket there, `TCP_LISTEN`.
@@ -37,6 +37,23 @@ pub fn listening(ports: &[u16]) -> io::Result<Vec<Listening>> {
     }
     found.sort_unstable_by_key(|at| at.inode);
     Ok(found)
+}
+
+/// Connections that were ever put into a queue of a listener, of all listeners in the network of the calling thread.
+///
+/// # Errors
+/// `/proc` is not there, or has no such number.
+pub fn arrived() -> io::Result<u64> {
+    let text = fs::read_to_string("/proc/thread-self/net/snmp")?;
+    passive_opens(&text).ok_or_else(|| io::Error::other("/proc/net/snmp has no PassiveOpens"))
+}
+
+/// Of two lines that begin with `Tcp:`: names, then numbers.
+fn passive_opens(text: &str) -> Option<u64> {
+    let mut lines = text.lines().filter(|line| line.starts_with("Tcp:")).map(str::split_ascii_whitespace);
+    let (mut names, mut numbers) = (lines.next()?, lines.next()?);
+    let at = names.position(|name| name == "PassiveOpens")?;
+    numbers.nth(at)?.parse().ok()
 }
 
 fn read(text: impl BufRead, is_v6: bool, ports: &[u16], found: &mut Vec<Listening>) -> io::Result<()> {
@@ -84,8 +101,10 @@ mod tests {
     fn the_kernel_writes_it_so() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
+        let before = arrived().unwrap();
         let _waiting = [(); 3].map(|()| TcpStream::connect(("127.0.0.1", port)).unwrap());
         let found = listening(&[port]).unwrap();
+        assert!(arrived().unwrap() >= before + 3);
         assert_eq!(found.iter().map(|at| (at.is_v6, at.waiting)).collect::<Vec<_>>(), [(false, 3)]);
     }
 }

@@ -1,11 +1,214 @@
 //! What the kernel's programs decide, in plain Rust: the oracle they are held against.
 //!
-//! Measured side, pure: time, queues and packets come in, decisions go out. Simple before fast.
+//! Measured side, pure: time, queues and packets come in, decisions go out. Simple before fast; never forgets a connection or
+//! a prefix, where the kernel's maps drop what was longest unused.
 //!
 //! A SYN: the source's rule, its `per` bucket, its own bucket, then the queue of its class. A segment with payload: is it of a
 //! body, does a request begin in it, is its head plain; then the rule of its path, or that of what is odd; its bucket; where
 //! the rule names a class, that class's queue. What a bucket let pass and a later one refused has taken from the bucket.
 
+mod bucket;
+pub mod head;
 mod packet;
 
+pub use bucket::Bucket;
 pub use packet::{Decision, Flow, Fragment, Load, Outcome, Reason, Seen, Segment, Syn};
+
+use crate::rules::Prefix;
+use crate::rules::table::{Action, Refuse, Rule, RuleId, Table, When};
+use head::{After, Head};
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+/// The rules at work.
+#[derive(Clone, Debug)]
+pub struct Police {
+    table: Table,
+    /// Queues and bounds, as they are when the next packet comes.
+    pub load: Load,
+    own: Vec<Bucket>,
+    per: HashMap<(RuleId, Prefix), Bucket>,
+    flows: HashMap<Flow, Within>,
+}
+
+/// What is known of a connection; nothing is kept of one whose next segment begins a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Within {
+    /// All before this sequence number is of a body.
+    Body(u32),
+    /// In a body without a known end: what begins as requests do may be one.
+    Unseen,
+    /// Where requests begin is not known: any segment may hold one.
+    Odd,
+}
+
+/// What a segment is, and the path of a plain head.
+type Told<'p> = (Seen, Option<&'p [u8]>);
+
+impl Police {
+    /// With fresh buckets, no queues and no connections.
+    pub fn new(table: &Table) -> Self {
+        let own = vec![Bucket::default(); table.rules.len()];
+        let (per, flows) = (HashMap::new(), HashMap::new());
+        Self { table: table.clone(), load: Load::default(), own, per, flows }
+    }
+
+    /// Other rules. A rule of the same name and rates keeps its buckets, connections stay known.
+    pub fn swap(&mut self, table: &Table) {
+        let before = std::mem::replace(self, Self::new(table));
+        let same = |rule: &Rule| {
+            let mut olds = before.table.rules.iter();
+            olds.position(|old| (&old.name, old.action, old.per) == (&rule.name, rule.action, rule.per))
+        };
+        for (index, rule) in table.rules.iter().enumerate() {
+            let Some(old) = same(rule) else { continue };
+            self.own[index] = before.own[old];
+            let (new, old) = (RuleId(index as u16), RuleId(old as u16));
+            let kept = before.per.iter().filter(|((id, _), _)| *id == old);
+            self.per.extend(kept.map(|((_, prefix), bucket)| ((new, *prefix), *bucket)));
+        }
+        (self.load, self.flows) = (before.load, before.flows);
+    }
+
+    /// Decides about a SYN; `now_ns` from any clock that does not go back.
+    pub fn syn(&mut self, now_ns: u64, syn: &Syn) -> Decision {
+        let class = self.table.lowest();
+        let pass =
+            Decision { seen: Seen::Syn, rule: None, class: None, outcome: Outcome::Pass, unseen: false };
+        if !self.ours(syn.flow.port) || syn.fragment == Fragment::Later {
+            return Decision { seen: Seen::Other, ..pass };
+        }
+        if syn.fragment == Fragment::CutHead {
+            let outcome = Outcome::Refuse { reason: Reason::Fragment, how: Refuse::Drop };
+            return Decision { outcome, ..pass };
+        }
+        let rule = self.source(syn.flow.source, syn.flow.destination);
+        let class = rule.and_then(|id| self.table.rule(id)?.class).or(class);
+        let reason = self.refusal(rule, now_ns, syn.flow.source).or_else(|| self.queue(class));
+        let outcome = self.outcome(rule, reason, Refuse::Drop);
+        if outcome == Outcome::Pass {
+            self.flows.remove(&syn.flow);
+        }
+        Decision { rule, class, outcome, ..pass }
+    }
+
+    /// Decides about a segment without SYN.
+    pub fn segment(&mut self, now_ns: u64, segment: &Segment<'_>) -> Decision {
+        let known = self.flows.get(&segment.flow).copied();
+        let (seen, path) = self.told(segment);
+        let rule = match (seen, path) {
+            (Seen::Plain, Some(path)) => self.path(path),
+            (Seen::Odd, _) => self.table.odd,
+            _ => None,
+        };
+        let class = rule.and_then(|id| self.table.rule(id)?.class);
+        let reason = self.refusal(rule, now_ns, segment.flow.source).or_else(|| self.queue(class));
+        let unseen = Some(Within::Unseen);
+        let unseen = known != unseen && self.flows.get(&segment.flow).copied() == unseen;
+        let outcome = self.outcome(rule, reason, Refuse::Status503);
+        Decision { seen, rule, class, outcome, unseen }
+    }
+
+    /// The rule of a source: of all that hold the longest source, then the longest destination.
+    pub fn source(&self, source: IpAddr, destination: IpAddr) -> Option<RuleId> {
+        let mut holding: Vec<_> = self.table.sources.iter().collect();
+        holding.retain(|rule| rule.prefix.holds(source) && rule.to.is_none_or(|to| to.holds(destination)));
+        holding.sort_by_key(|rule| (rule.prefix.length(), rule.to.map(Prefix::length)));
+        holding.last().map(|rule| rule.rule)
+    }
+
+    /// The rule of a plain path.
+    pub fn path(&self, path: &[u8]) -> Option<RuleId> {
+        let exact = self.table.exact.iter().find(|(whole, _)| whole == path);
+        let prefixes = self.table.prefixes.iter().filter(|(begin, _)| path.starts_with(begin));
+        let longest = || prefixes.max_by_key(|(begin, _)| begin.len());
+        let within = |part: &[u8]| path.windows(part.len().max(1)).any(|window| window == part);
+        let first = || self.table.contains.iter().find(|(part, _)| within(part));
+        exact.or_else(longest).or_else(first).map(|(_, id)| *id)
+    }
+
+    fn ours(&self, port: u16) -> bool {
+        self.table.ports.iter().any(|own| own.port == port)
+    }
+
+    /// What a segment is; afterwards what is known of its connection is as after it.
+    fn told<'p>(&mut self, segment: &Segment<'p>) -> Told<'p> {
+        let Segment { flow, sequence, payload, first } = *segment;
+        if !self.ours(flow.port) {
+            return (Seen::Other, None);
+        }
+        if payload.is_empty() {
+            return (Seen::Rest, None);
+        }
+        match self.flows.get(&flow) {
+            Some(Within::Odd) => return (Seen::Odd, None),
+            Some(Within::Unseen) if head::begins(payload) => return (Seen::Odd, None),
+            Some(Within::Unseen) => return (Seen::Rest, None),
+            Some(Within::Body(until)) if is_before(sequence, *until) => {
+                let crosses = is_before(*until, sequence.wrapping_add(payload.len() as u32));
+                if crosses {
+                    self.flows.insert(flow, Within::Odd);
+                }
+                return (if crosses { Seen::Odd } else { Seen::Body }, None);
+            }
+            _ => {}
+        }
+        let Head { plain, after } = match head::begins(payload) {
+            true => head::head(payload),
+            false if first => Head { plain: None, after: After::Odd },
+            false => return (Seen::Rest, None),
+        };
+        match after {
+            After::Head => self.flows.remove(&flow),
+            After::Body(end) => self.flows.insert(flow, Within::Body(sequence.wrapping_add(end))),
+            After::Unseen => self.flows.insert(flow, Within::Unseen),
+            After::Odd => self.flows.insert(flow, Within::Odd),
+        };
+        (if plain.is_some() { Seen::Plain } else { Seen::Odd }, plain)
+    }
+
+    /// Why a rule's action refuses, if it does.
+    fn refusal(&mut self, rule: Option<RuleId>, now_ns: u64, source: IpAddr) -> Option<Reason> {
+        let id = rule?;
+        let rule = self.table.rule(id)?;
+        let rate = match rule.action {
+            Action::Pass => return None,
+            Action::Refuse => return Some(Reason::Refused),
+            Action::Police(_) if !self.rates_hold() => return None,
+            Action::Police(rate) => rate,
+        };
+        if let Some((per, prefix)) = rule.per.and_then(|per| Some((per, Prefix::of(source, per.length)?)))
+            && !self.per.entry((id, prefix)).or_default().conforms(per.rate, now_ns)
+        {
+            return Some(Reason::RatePer);
+        }
+        let own = self.own.get_mut(usize::from(id.0))?;
+        (!own.conforms(rate, now_ns)).then_some(Reason::Rate)
+    }
+
+    fn rates_hold(&self) -> bool {
+        let when = self.table.overload.as_ref().map_or(When::Always, |overload| overload.when);
+        when == When::Always || (0..self.load.bounds.len()).any(|class| self.is_full(class))
+    }
+
+    fn queue(&self, class: Option<u8>) -> Option<Reason> {
+        let full = self.table.overload.is_some() && self.is_full(usize::from(class?));
+        full.then_some(Reason::Queue)
+    }
+
+    /// Whether the queues of a class and those above it are at its bound.
+    fn is_full(&self, class: usize) -> bool {
+        let waiting: u64 = self.load.queues.iter().take(class + 1).map(|queue| u64::from(*queue)).sum();
+        self.load.bounds.get(class).is_some_and(|bound| *bound > 0 && waiting >= u64::from(*bound))
+    }
+
+    fn outcome(&self, rule: Option<RuleId>, reason: Option<Reason>, unsaid: Refuse) -> Outcome {
+        let how = rule.and_then(|id| self.table.rule(id)).map_or(unsaid, |rule| rule.refuse);
+        reason.map_or(Outcome::Pass, |reason| Outcome::Refuse { reason, how })
+    }
+}
+
+/// Whether a sequence number is before another: within 2^31, as TCP compares.
+const fn is_before(sequence: u32, other: u32) -> bool {
+    sequence.wrapping_sub(other) > u32::MAX / 2
+}

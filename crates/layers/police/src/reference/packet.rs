@@ -8,12 +8,8 @@ use std::net::IpAddr;
 /// A TCP segment that asks for a connection: SYN without ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Syn {
-    /// Who asks.
-    pub source: IpAddr,
-    /// Whom.
-    pub destination: IpAddr,
-    /// The port that is asked for.
-    pub port: u16,
+    /// Who asks whom. What was known of an earlier connection of these ends is forgotten.
+    pub flow: Flow,
     /// Whether the packet is whole.
     pub fragment: Fragment,
 }
@@ -77,6 +73,8 @@ pub struct Decision {
     pub class: Option<u8>,
     /// What is done.
     pub outcome: Outcome,
+    /// A body without a known end begins, so plain heads are not seen in this connection from here on: counted as `unseen`.
+    pub unseen: bool,
 }
 
 /// What a packet is.
@@ -88,7 +86,7 @@ pub enum Seen {
     Syn,
     /// Begins with a plain head: counted as `heads`.
     Plain,
-    /// Begins a request, and is not plain: counted as `heads` and `odd`.
+    /// Begins or hides a request, and is not plain: counted as `heads` and `odd`.
     Odd,
     /// Known to be of a body: counted as `bodies`.
     Body,

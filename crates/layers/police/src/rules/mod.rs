@@ -2,7 +2,85 @@
 //!
 //! Measured side, cold, pure. Owns the language, its faults and the table. Never tells the kernel.
 
+mod compile;
+mod fault;
+mod file;
+mod path;
 mod prefix;
+mod read;
 pub mod table;
+mod value;
+mod words;
 
+pub use fault::{Fault, Wrong};
+pub use path::not_plain;
 pub use prefix::Prefix;
+
+use bakeoff_layers_base::digest::Algorithm;
+use fault::Faults;
+use std::fmt;
+use std::path::Path;
+use table::Table;
+
+/// Rules with nothing wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Their file, as it was named.
+    pub file: String,
+    /// What they are compiled to.
+    pub table: Table,
+    /// What may be done all the same, and is probably not meant.
+    pub warnings: Vec<Fault>,
+}
+
+/// Why there are no rules.
+#[derive(Debug, thiserror::Error)]
+pub enum RulesError {
+    /// The file.
+    #[error("{path}: {why}; give rules as docs/layers.md has them")]
+    Unreadable {
+        /// Which.
+        path: String,
+        /// The system's word.
+        why: std::io::Error,
+    },
+    /// All that is wrong with them, in the order of lines.
+    #[error("the rules have faults:\n{}", Lines(.0))]
+    Wrong(Vec<Fault>),
+}
+
+/// Faults, a line each.
+struct Lines<'a>(&'a [Fault]);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self.0.iter().map(Fault::to_string).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl Rules {
+    /// Reads rules.
+    ///
+    /// # Errors
+    /// The file cannot be read, or all that is wrong with it.
+    pub fn read(path: &Path) -> Result<Self, RulesError> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path);
+        Self::of_text(&text.map_err(|why| RulesError::Unreadable { path: name.clone(), why })?, &name)
+    }
+
+    /// The rules of a text, from a file of this name.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn of_text(text: &str, name: &str) -> Result<Self, RulesError> {
+        let mut faults = Faults::of(name.to_owned());
+        let file = read::read(text, &mut faults);
+        let mut table =
+            if faults.have(Wrong::NotToml) { Table::default() } else { compile::compile(&file, &mut faults) };
+        table.digest = Algorithm::Sha256.digest(text.as_bytes()).to_string();
+        let warnings = faults.into_warnings().map_err(RulesError::Wrong)?;
+        Ok(Self { file: name.to_owned(), table, warnings })
+    }
+}

@@ -140,6 +140,18 @@ pub enum Refuse {
     Status429,
 }
 
+impl Refuse {
+    /// As it is written.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Drop => "drop",
+            Self::Reset => "reset",
+            Self::Status503 => "503",
+            Self::Status429 => "429",
+        }
+    }
+}
+
 /// A source of the SYN stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {

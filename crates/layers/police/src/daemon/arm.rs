@@ -1,0 +1,77 @@
+//! From nothing to armed, so that what fails leaves nothing: everything is loaded and attached in mode `off`, and one store puts
+//! it in force.
+//!
+//! Measured side, cold. The order: rules, server, its network, its sockets, programs, steering, interfaces, what is set on
+//! sockets, in force, rights given up.
+
+use super::interfaces::Interfaces;
+use super::life::Armed;
+use super::proof::living;
+use super::watch::{Watch, WatchError};
+use super::{DaemonError, Settings, rights, status};
+use crate::kernel::{KernelError, Mode, Programs, count_time, probe};
+use crate::listeners::Server;
+use crate::rules::Rules;
+use crate::rules::table::Table;
+use bakeoff_layers_base::daemon::status::{StatusFile, read_back};
+use std::fs::File;
+
+pub(super) fn arm<'s>(settings: &'s Settings, note: &mut impl FnMut(&str)) -> Result<Armed<'s>, DaemonError> {
+    let Rules { table, warnings, .. } = Rules::read(&settings.rules)?;
+    warnings.iter().for_each(|warning| note(&format!("warning: {warning}")));
+    let of_status =
+        |source| DaemonError::Status { path: settings.status.clone().unwrap_or_default(), source };
+    let file = StatusFile::open(settings.status.as_deref()).map_err(of_status)?;
+    let left = settings.status.as_deref().map(read_back).unwrap_or_default();
+    refuse_twice(&left)?;
+    let server = Server::of(settings.server_pid)?;
+    server.enter_network()?;
+    probe().map_err(KernelError::Missing)?;
+    let (mut watch, ready) = Watch::begin(server, &table, &left)?;
+    if !watch.deferrals.is_empty() {
+        note(
+            "an earlier daemon was killed and left TCP_DEFER_ACCEPT on the server's sockets; it is put back at the end of this one",
+        );
+    }
+    let mut programs = Programs::load(&table, Mode::Off)?;
+    let timer = settings.count_time.then(count_time).transpose()?;
+    if !table.classes().is_empty() {
+        attach_classes(&mut programs)?;
+    }
+    let interfaces = Interfaces::attach(&settings.interfaces, settings.xdp, &mut programs)?;
+    watch.take_on(ready, defers(&table, settings.mode), &mut programs)?;
+    let begun = programs.set_mode(settings.mode).map_err(DaemonError::from);
+    if let Err(error) = begun.and_then(|()| rights::give_up(settings)) {
+        // Nothing may stay on the server's sockets.
+        let _ = watch.put_back();
+        return Err(error);
+    }
+    let mut armed = Armed::new(settings, table, programs, watch, interfaces, (file, timer));
+    armed.turn(note);
+    Ok(armed)
+}
+
+pub(super) fn attach_classes(programs: &mut Programs) -> Result<(), DaemonError> {
+    let network =
+        File::open("/proc/thread-self/ns/net").map_err(DaemonError::system("/proc/thread-self/ns/net"))?;
+    Ok(programs.attach_classes(network)?)
+}
+
+/// Whether connections that have sent nothing are to wait in the kernel: only where requests are refused there.
+pub(super) fn defers(table: &Table, mode: Mode) -> bool {
+    mode == Mode::Enforce && status::has_requests(table)
+}
+
+/// Two daemons that write one status would each put back what the other has set.
+fn refuse_twice(left: &str) -> Result<(), DaemonError> {
+    living(left).map_or(Ok(()), |pid| Err(DaemonError::Twice(pid)))
+}
+
+impl From<WatchError> for DaemonError {
+    fn from(error: WatchError) -> Self {
+        match error {
+            WatchError::Kernel(error) => Self::Kernel(error),
+            WatchError::Deferral(source) => Self::System { what: "TCP_DEFER_ACCEPT", source },
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The armed daemon: signals, looks, status, end.
+//!
+//! Measured side, cold. One thread, which sleeps in `poll`.
+
+use super::arm::{attach_classes, defers};
+use super::interfaces::Interfaces;
+use super::status::{Gaps, Report};
+use super::watch::Watch;
+use super::{DaemonError, Settings};
+use crate::agent::{Agent, OPEN, Reading};
+use crate::kernel::{Counters, Programs};
+use crate::listeners::{Listening, arrived};
+use crate::rules::Rules;
+use crate::rules::table::Table;
+use bakeoff_layers_base::daemon::status::StatusFile;
+use bakeoff_units::{Clock, MonotonicClock, Nanos};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+/// Between two looks at listeners and counters; the status is no older.
+const LOOK: Duration = Duration::from_millis(100);
+/// While connections wait and bounds are to be set: a server's stalls are seen to so much.
+const BUSY_LOOK: Duration = Duration::from_millis(10);
+/// Between two looks at interfaces.
+const INTERFACES: Nanos = Nanos::from_millis(250);
+
+/// The signals that are waited for; blocked from now on.
+pub(super) fn signals() -> Result<SignalFd, DaemonError> {
+    let wanted: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().collect();
+    let taken = wanted
+        .thread_block()
+        .and_then(|()| SignalFd::with_flags(&wanted, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK));
+    taken.map_err(|errno| DaemonError::system("signals")(errno.into()))
+}
+
+/// Until somebody asks it to end.
+pub(super) fn live(
+    mut armed: Armed<'_>,
+    signals: &SignalFd,
+    note: &mut impl FnMut(&str),
+) -> Result<(), DaemonError> {
+    loop {
+        armed.sleep(signals);
+        while let Ok(Some(signal)) = signals.read_signal() {
+            if signal.ssi_signo == Signal::SIGHUP as u32 {
+                armed.reload(note);
+            } else {
+                armed.end(note);
+                return Ok(());
+            }
+        }
+        armed.turn(note);
+    }
+}
+
+/// All that lives as long as the daemon. Dropped: the kernel has nothing of it.
+pub(super) struct Armed<'s> {
+    settings: &'s Settings,
+    table: Table,
+    programs: Programs,
+    watch: Watch,
+    interfaces: Interfaces,
+    agent: Option<Agent>,
+    file: StatusFile,
+    /// As long as it is held the kernel measures.
+    timer: Option<OwnedFd>,
+    clock: MonotonicClock,
+    has_classes: bool,
+    queues: Vec<u32>,
+    bounds: Vec<u32>,
+    reloads: u64,
+    reloads_refused: u64,
+    /// When status and interfaces are due.
+    status_due: Nanos,
+    interfaces_due: Nanos,
+}
+
+impl<'s> Armed<'s> {
+    pub(super) fn new(
+        settings: &'s Settings,
+        table: Table,
+        programs: Programs,
+        watch: Watch,
+        interfaces: Interfaces,
+        (file, timer): (StatusFile, Option<OwnedFd>),
+    ) -> Self {
+        Self {
+            agent: agent(&table),
+            has_classes: !table.classes().is_empty(),
+            queues: vec![0; table.classes().len()],
+            bounds: vec![OPEN; table.classes().len()],
+            settings,
+            table,
+            programs,
+            watch,
+            interfaces,
+            file,
+            timer,
+            clock: MonotonicClock::new(),
+            reloads: 0,
+            reloads_refused: 0,
+            status_due: Nanos::ZERO,
+            interfaces_due: Nanos::ZERO,
+        }
+    }
+
+    /// What is said once it is ready.
+    pub(super) fn told(&self) -> String {
+        let interfaces: Vec<&str> = self.interfaces.names().collect();
+        let (rules, classes) = (self.table.rules.len(), self.table.classes().len());
+        let counters = Counters::default();
+        let degree = self.report("armed", &counters, &self.gaps()).degree();
+        format!("armed: {rules} rules, {classes} classes, on {}; {degree}", interfaces.join(", "))
+    }
+
+    fn sleep(&self, signals: &SignalFd) {
+        let waits = self.agent.is_some() && self.queues.iter().any(|queue| *queue > 0);
+        let time = if waits { BUSY_LOOK } else { LOOK };
+        let mut ready = vec![PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
+        ready.extend(self.watch.end().map(|end| PollFd::new(end, PollFlags::POLLIN)));
+        // An error is as good as nothing that came.
+        let _ = poll(&mut ready, PollTimeout::try_from(time).unwrap_or(PollTimeout::ZERO));
+    }
+
+    /// One look at everything.
+    pub(super) fn turn(&mut self, note: &mut impl FnMut(&str)) {
+        let now = self.clock.now();
+        let mut said = Vec::new();
+        if let Ok(there) = self.watch.look(&mut self.programs, &mut said) {
+            self.bound(now, &there);
+        }
+        if now >= self.interfaces_due {
+            self.interfaces_due = now + INTERFACES;
+            said.extend(self.interfaces.look(&mut self.programs));
+        }
+        said.iter().for_each(|said| note(said));
+        if now >= self.status_due || !said.is_empty() {
+            self.status_due = now + Nanos::from_millis(LOOK.as_millis() as u64);
+            self.write("armed");
+        }
+    }
+
+    /// Takes the queues into account, and tells the kernel what follows.
+    fn bound(&mut self, now: Nanos, there: &[Listening]) {
+        self.queues = self.watch.queues(there, self.table.classes().len());
+        let (Some(agent), Ok(arrived)) = (&mut self.agent, arrived()) else { return };
+        agent.look(Reading { now_ns: now.get(), arrived, queues: &self.queues });
+        let bounds = agent.bounds();
+        if bounds != self.bounds && self.programs.set_bounds(&bounds).is_ok() {
+            self.bounds = bounds;
+        }
+    }
+
+    /// Other rules; with faults the old ones stay.
+    fn reload(&mut self, note: &mut impl FnMut(&str)) {
+        match self.take_rules() {
+            Ok(()) => {
+                self.reloads += 1;
+                note(&format!("{} rules are in force", self.table.rules.len()));
+            }
+            Err(error) => {
+                self.reloads_refused += 1;
+                note(&format!("{error}\nthe old rules stay"));
+            }
+        }
+        self.write("armed");
+    }
+
+    fn take_rules(&mut self) -> Result<(), DaemonError> {
+        let table = Rules::read(&self.settings.rules)?.table;
+        let ready = self.watch.find(&table)?;
+        if !table.classes().is_empty() && !self.has_classes {
+            attach_classes(&mut self.programs)?;
+            self.has_classes = true;
+        }
+        self.programs.swap(&table)?;
+        if let Err(error) = self.watch.take_on(ready, defers(&table, self.settings.mode), &mut self.programs)
+        {
+            // What was in force a moment ago fits.
+            self.programs.swap(&self.table)?;
+            return Err(error.into());
+        }
+        if table.overload != self.table.overload || table.classes() != self.table.classes() {
+            self.agent = agent(&table);
+            self.queues = vec![0; table.classes().len()];
+            self.bounds = vec![OPEN; table.classes().len()];
+            self.programs.set_bounds(&self.bounds)?;
+        }
+        self.table = table;
+        Ok(())
+    }
+
+    /// Takes everything away that it has put anywhere; then the status says so.
+    fn end(mut self, note: &mut impl FnMut(&str)) {
+        if let Err(error) = self.watch.put_back() {
+            note(&format!("TCP_DEFER_ACCEPT stays on the server's sockets: {error}"));
+        }
+        let last = self.text("ended");
+        let Self { programs, mut file, .. } = self;
+        drop(programs);
+        last.into_iter().for_each(|text| drop(file.write(text)));
+    }
+
+    fn gaps(&self) -> Gaps {
+        let interfaces = self.interfaces.missing().into_iter().map(str::to_owned).collect();
+        Gaps { listeners: self.watch.gone.clone(), interfaces }
+    }
+
+    fn report<'r>(&'r self, state: &'static str, counters: &'r Counters, gaps: &'r Gaps) -> Report<'r> {
+        Report {
+            state,
+            mode: self.settings.mode,
+            table: &self.table,
+            server_pid: self.watch.server_pid(),
+            interfaces: self.interfaces.names().collect(),
+            gaps,
+            counters,
+            runs: self.timer.as_ref().and_then(|_| self.programs.runs().ok()),
+            queues: &self.queues,
+            bounds: &self.bounds,
+            restarts: self.watch.restarts,
+            reloads: self.reloads,
+            reloads_refused: self.reloads_refused,
+            deferrals: self.watch.deferrals.text(),
+        }
+    }
+
+    fn write(&mut self, state: &'static str) {
+        if let Some(text) = self.text(state) {
+            // The next one may fit on the disk.
+            let _ = self.file.write(text);
+        }
+    }
+
+    /// What was counted is worth more than a status of zeros: without it the old one stays.
+    fn text(&self, state: &'static str) -> Option<String> {
+        let counters = self.programs.counters().ok()?;
+        Some(self.report(state, &counters, &self.gaps()).text())
+    }
+}
+
+fn agent(table: &Table) -> Option<Agent> {
+    let overload = table.overload.as_ref().filter(|_| !table.classes().is_empty())?;
+    Some(Agent::new(overload.target_ns, &overload.shares))
+}

@@ -1,0 +1,67 @@
+//! What the daemon may do once it is armed: read what was counted, change tables, and do again what a restart of the server or
+//! a new interface asks for.
+//!
+//! Measured side, cold.
+
+use super::{DaemonError, Settings};
+use bakeoff_layers_base::daemon::calls::{FACTS, REPLACING, RUNTIME};
+use bakeoff_layers_base::daemon::rights::{Rights, forbid_dumps};
+use bakeoff_layers_base::plain::Place;
+use bakeoff_sys::privilege::Capability;
+use bakeoff_sys::seccomp::{Argument, Filter, Rule, allow, allow_if};
+
+/// Maps and programs; to attach them to an interface that comes later; the sockets of a server that was started anew, whoever
+/// it runs as.
+const KEPT: [Capability; 5] = [
+    Capability::Bpf,
+    Capability::NetAdmin,
+    Capability::Perfmon,
+    Capability::SysPtrace,
+    Capability::DacReadSearch,
+];
+
+/// Gives up everything else, and every system call that is not needed any more.
+pub(super) fn give_up(settings: &Settings) -> Result<(), DaemonError> {
+    let written = || settings.status.as_deref().map_or(Ok(()), |path| Place::of(path)?.try_writing());
+    Rights::least(&KEPT, written).give_up().map_err(DaemonError::system("giving up capabilities"))?;
+    forbid_dumps();
+    const WHAT: &str = "the filter of system calls (CONFIG_SECCOMP_FILTER of the kernel)";
+    Filter::new(&[CALLS, RUNTIME, FACTS, REPLACING]).apply().map_err(DaemonError::system(WHAT))
+}
+
+/// Opened for reading.
+const READING: &[Argument] = &[Argument::int(2, libc::O_ACCMODE as u32, libc::O_RDONLY as u32)];
+
+/// A socket of one family, to ask for interfaces.
+const fn socket<const FAMILY: u32>() -> Rule {
+    allow_if(libc::SYS_socket, const { &[Argument::int(0, u32::MAX, FAMILY)] })
+}
+
+/// What the loop does, most often first.
+const CALLS: &[Rule] = &[
+    allow(libc::SYS_read),
+    allow_if(libc::SYS_openat, READING),
+    allow(libc::SYS_bpf),
+    #[cfg(target_arch = "x86_64")]
+    allow(libc::SYS_poll),
+    allow(libc::SYS_ppoll),
+    allow(libc::SYS_lseek),
+    allow(libc::SYS_getdents64),
+    allow(libc::SYS_readlinkat),
+    #[cfg(target_arch = "x86_64")]
+    allow(libc::SYS_readlink),
+    allow(libc::SYS_fcntl),
+    // Sockets of the server: taken, and how long they defer.
+    allow(libc::SYS_pidfd_open),
+    allow(libc::SYS_pidfd_getfd),
+    allow(libc::SYS_getsockopt),
+    allow(libc::SYS_setsockopt),
+    // Interfaces that there are.
+    socket::<{ libc::AF_NETLINK as u32 }>(),
+    socket::<{ libc::AF_UNIX as u32 }>(),
+    allow(libc::SYS_bind),
+    allow(libc::SYS_getsockname),
+    allow(libc::SYS_sendto),
+    allow(libc::SYS_recvmsg),
+    allow_if(libc::SYS_ioctl, &[Argument::int(1, u32::MAX, libc::SIOCGIFINDEX as u32)]),
+];

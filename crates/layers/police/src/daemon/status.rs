@@ -1,0 +1,183 @@
+//! The status: what the daemon says of itself and what the programs counted, as lines of a name and a value.
+//!
+//! Measured side, pure but for what it says of a daemon that did not begin.
+
+use super::{DaemonError, Settings};
+use crate::kernel::{Counters, Mode, Runs};
+use crate::listeners::Deferrals;
+use crate::reference::Reason;
+use crate::rules::table::Table;
+use bakeoff_layers_base::daemon::status::{StatusFile, read_back};
+use bakeoff_sys::process;
+use std::fmt::{self, Write as _};
+
+/// Packets without one head among them, after which a port is taken for one of TLS: several connections' worth.
+const HEADLESS: u64 = 100;
+
+/// How far what was asked for is enforced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Degree {
+    /// Wholly.
+    Full,
+    /// In part, and why.
+    Partial(&'static str),
+    /// Not at all, and why.
+    None(String),
+}
+
+impl fmt::Display for Degree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => f.write_str("full"),
+            Self::Partial(why) => write!(f, "partial: {why}"),
+            Self::None(why) => write!(f, "none: {why}"),
+        }
+    }
+}
+
+/// What is open, by name; each is a line `gap-NAME VALUE`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Gaps {
+    /// Ports of classes on which nobody of the server listens: their connections go where they would without classes.
+    pub(super) listeners: Vec<u16>,
+    /// Interfaces that are not looked at.
+    pub(super) interfaces: Vec<String>,
+}
+
+/// All that the status says.
+pub(super) struct Report<'r> {
+    pub(super) state: &'static str,
+    pub(super) mode: Mode,
+    pub(super) table: &'r Table,
+    pub(super) server_pid: u32,
+    pub(super) interfaces: Vec<&'r str>,
+    pub(super) gaps: &'r Gaps,
+    pub(super) counters: &'r Counters,
+    pub(super) runs: Option<Runs>,
+    /// A number a class.
+    pub(super) queues: &'r [u32],
+    pub(super) bounds: &'r [u32],
+    pub(super) restarts: u64,
+    pub(super) reloads: u64,
+    pub(super) reloads_refused: u64,
+    /// Of sockets with TCP_DEFER_ACCEPT by us, as they are written.
+    pub(super) deferrals: String,
+}
+
+impl Report<'_> {
+    pub(super) fn degree(&self) -> Degree {
+        match self.mode {
+            Mode::Off => return Degree::None("mode off looks at nothing".to_owned()),
+            Mode::Log => return Degree::None("mode log refuses nothing".to_owned()),
+            Mode::Enforce => {}
+        }
+        if !self.gaps.listeners.is_empty() {
+            Degree::Partial("listeners")
+        } else if !self.gaps.interfaces.is_empty() {
+            Degree::Partial("interfaces")
+        } else if self.is_tls() {
+            Degree::Partial("tls")
+        } else if !self.table.classes().is_empty() && self.table.overload.is_none() {
+            Degree::Partial("fair-share")
+        } else {
+            Degree::Full
+        }
+    }
+
+    /// Rules for requests, and packets, and not one request among them that could be read.
+    fn is_tls(&self) -> bool {
+        let Counters { packets, heads, refused, .. } = self.counters;
+        let let_in = packets.saturating_sub(refused.iter().sum());
+        has_requests(self.table) && *heads == 0 && let_in >= HEADLESS
+    }
+
+    /// The whole file.
+    pub(super) fn text(&self) -> String {
+        let pid = std::process::id();
+        let began = process::stat(pid).map_or(0, |stat| stat.start_ticks);
+        let mode = word(self.mode);
+        let mut text = format!("state {}\ndegree {}\n", self.state, self.degree());
+        self.gap_lines(&mut text);
+        let (rules, count) = (&self.table.digest, self.table.rules.len());
+        let _ = writeln!(text, "mode {mode}\nrules {rules}\nrules-count {count}\npid {pid}\nbegan {began}");
+        let _ = writeln!(text, "server-pid {}", self.server_pid);
+        let _ = writeln!(text, "interfaces {}", self.interfaces.join(" "));
+        text.push_str(&self.deferrals);
+        self.counter_lines(&mut text);
+        text
+    }
+
+    fn gap_lines(&self, text: &mut String) {
+        for port in &self.gaps.listeners {
+            let _ = writeln!(text, "gap-listeners {port}");
+        }
+        for name in &self.gaps.interfaces {
+            let _ = writeln!(text, "gap-interfaces {name}");
+        }
+        if self.is_tls() {
+            text.push_str("gap-tls 1\n");
+        }
+        if self.counters.unseen > 0 {
+            let _ = writeln!(text, "gap-bodies {}", self.counters.unseen);
+        }
+    }
+
+    fn counter_lines(&self, text: &mut String) {
+        let Counters { packets, heads, odd, bodies, unseen, would_refuse, refused, rules } = self.counters;
+        let plain = [
+            ("packets", packets),
+            ("heads", heads),
+            ("odd", odd),
+            ("bodies", bodies),
+            ("unseen", unseen),
+            ("would-refuse", would_refuse),
+            ("restarts", &self.restarts),
+            ("reloads", &self.reloads),
+            ("reloads-refused", &self.reloads_refused),
+        ];
+        for (name, value) in plain {
+            let _ = writeln!(text, "{name} {value}");
+        }
+        for (reason, value) in Reason::ALL.iter().zip(refused) {
+            let _ = writeln!(text, "refused.{} {value}", reason.label());
+        }
+        for rule in rules {
+            let (name, passed, refused) = (&rule.name, rule.passed, rule.refused());
+            let _ = writeln!(text, "rule.{name}.passed {passed}\nrule.{name}.refused {refused}");
+        }
+        let classes = self.table.classes().iter();
+        for ((class, queue), bound) in classes.zip(self.queues).zip(self.bounds) {
+            let _ = writeln!(text, "queue-{name} {queue}\nbound-{name} {bound}", name = class.name);
+        }
+        if let Some(runs) = self.runs {
+            let _ = writeln!(text, "runs {}\nrun-ns {}", runs.runs, runs.run_ns);
+        }
+    }
+}
+
+/// Whether there is anything to be said of requests.
+pub(super) fn has_requests(table: &Table) -> bool {
+    !(table.exact.is_empty() && table.prefixes.is_empty() && table.contains.is_empty()) || table.odd.is_some()
+}
+
+const fn word(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Enforce => "enforce",
+        Mode::Log => "log",
+        Mode::Off => "off",
+    }
+}
+
+/// A daemon that did not begin says why, where it can.
+pub(super) fn failed(settings: &Settings, error: &DaemonError) {
+    if matches!(error, DaemonError::Twice(_)) {
+        return;
+    }
+    let why = error.to_string().replace('\n', " ");
+    // What a daemon that was killed has set is still to be put back.
+    let left =
+        settings.status.as_deref().map(|path| Deferrals::lines_of(&read_back(path))).unwrap_or_default();
+    let text = format!("state failed\ndegree none: {why}\nmode {}\n{left}", word(settings.mode));
+    // Whoever started it is told the same on standard error.
+    let _ = StatusFile::open(settings.status.as_deref()).and_then(|mut file| file.write(text));
+}

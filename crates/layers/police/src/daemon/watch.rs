@@ -1,0 +1,225 @@
+//! The server's sockets, as long as the daemon lives: which take which class, and what happens when they go.
+//!
+//! Measured side, cold. When they are gone connections pass as if there were no classes; the kernel has forgotten the sockets
+//! by itself. Looked for anew as soon as the kernel's table of listeners says something else.
+
+use crate::kernel::{KernelError, Listener, Programs};
+use crate::listeners::{Deferrals, ListenError, Listening, Server, Taken, Wanted, listening, take};
+use crate::rules::table::Table;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// A port on which the server listens for us.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    wanted: Wanted,
+    public: u16,
+    class: Option<u8>,
+}
+
+/// The server and its sockets.
+#[derive(Debug)]
+pub(super) struct Watch {
+    server: Server,
+    places: Vec<Place>,
+    /// What was there at the last look, without the lengths of queues.
+    inodes: Vec<u64>,
+    /// Ports without a socket of the server's.
+    pub(super) gone: Vec<u16>,
+    /// What is set on sockets.
+    pub(super) deferrals: Deferrals,
+    /// Whether it is to be.
+    defers: bool,
+    /// How often the server was another process.
+    pub(super) restarts: u64,
+}
+
+/// Sockets that are ready to be steered to; to be dropped soon.
+pub(super) struct Ready {
+    places: Vec<Place>,
+    taken: Vec<Taken>,
+    inodes: Vec<u64>,
+}
+
+impl Watch {
+    /// Of a server with all ports of the table; what an earlier daemon has left set is known from its status.
+    pub(super) fn begin(server: Server, table: &Table, left: &str) -> Result<(Self, Ready), ListenError> {
+        let mut watch = Self {
+            server,
+            places: Vec::new(),
+            inodes: Vec::new(),
+            gone: Vec::new(),
+            deferrals: Deferrals::default(),
+            defers: false,
+            restarts: 0,
+        };
+        let ready = watch.find(table)?;
+        let there: Vec<Listening> = ready.taken.iter().map(|taken| taken.at).collect();
+        watch.deferrals.inherit(left, &there);
+        Ok((watch, ready))
+    }
+
+    /// All sockets that a table asks for. Changes nothing.
+    pub(super) fn find(&self, table: &Table) -> Result<Ready, ListenError> {
+        let places = places(table);
+        let wanted: Vec<Wanted> = places.iter().map(|place| place.wanted.clone()).collect();
+        let there = listening(&ports(&places))?;
+        let taken = take(&self.server, &wanted, &there)?;
+        Ok(Ready { places, taken, inodes: there.iter().map(|at| at.inode).collect() })
+    }
+
+    /// Has the kernel steer to them, and makes them defer what has sent nothing, or not. What was set on sockets that are
+    /// not asked for any more is put back.
+    pub(super) fn take_on(
+        &mut self,
+        ready: Ready,
+        defers: bool,
+        programs: &mut Programs,
+    ) -> Result<(), WatchError> {
+        steer(&ready.places, &ready.taken, programs)?;
+        if self.places != ready.places || !defers {
+            self.put_back()?;
+        }
+        if defers {
+            self.deferrals.set(&ready.taken)?;
+        }
+        (self.places, self.inodes, self.defers) = (ready.places, ready.inodes, defers);
+        self.gone.clear();
+        Ok(())
+    }
+
+    /// Who listens now; when it is not what was there before, the server's are taken anew. Sentences about what happened.
+    pub(super) fn look(
+        &mut self,
+        programs: &mut Programs,
+        said: &mut Vec<String>,
+    ) -> io::Result<Vec<Listening>> {
+        let there = listening(&ports(&self.places))?;
+        if there.iter().map(|at| at.inode).ne(self.inodes.iter().copied()) {
+            self.inodes = there.iter().map(|at| at.inode).collect();
+            self.changed(&there, programs, said);
+        }
+        Ok(there)
+    }
+
+    fn changed(&mut self, there: &[Listening], programs: &mut Programs, said: &mut Vec<String>) {
+        if !self.server.is_there()
+            && let Some(next) = self.server.successor(there)
+        {
+            said.push(format!("the server was started anew, as process {}", next.pid()));
+            self.server = next;
+            self.restarts += 1;
+        }
+        self.deferrals.keep(there);
+        let taken = self.server.sockets(there).unwrap_or_default();
+        if let Err(error) = steer(&self.places, &taken, programs) {
+            said.push(error.to_string());
+        }
+        if self.defers
+            && let Err(error) = self.deferrals.set(&taken)
+        {
+            said.push(format!("TCP_DEFER_ACCEPT: {error}"));
+        }
+        let is_gone = |place: &&Place| !taken.iter().any(|taken| taken.at.port == place.wanted.port);
+        let gone: Vec<u16> = self.places.iter().filter(is_gone).map(|place| place.wanted.port).collect();
+        if let Some(port) = gone.iter().find(|port| !self.gone.contains(port)) {
+            said.push(format!(
+                "the server does not listen on port {port} any more; it is looked for ten times a second"
+            ));
+        }
+        self.gone = gone;
+    }
+
+    /// Puts back what was set on sockets that are there still.
+    pub(super) fn put_back(&mut self) -> io::Result<()> {
+        if self.deferrals.is_empty() {
+            return Ok(());
+        }
+        let there = listening(&ports(&self.places))?;
+        let taken = self.server.sockets(&there)?;
+        self.deferrals.put_back(&taken)
+    }
+
+    /// Connections that wait, a number a class.
+    pub(super) fn queues(&self, there: &[Listening], classes: usize) -> Vec<u32> {
+        let waiting = |class: usize| {
+            // All public ports have the same classes, on the same ports.
+            let is_own = |place: &&Place| place.class.map(usize::from) == Some(class);
+            let own = self.places.iter().find(is_own);
+            let of = |place: &Place| {
+                there.iter().filter(|at| at.port == place.wanted.port).map(|at| at.waiting).sum()
+            };
+            own.map_or(0, of)
+        };
+        (0..classes).map(waiting).collect()
+    }
+
+    pub(super) const fn server_pid(&self) -> u32 {
+        self.server.pid()
+    }
+
+    /// Ready when the server ends; nothing once it is gone.
+    pub(super) fn end(&self) -> Option<BorrowedFd<'_>> {
+        self.server.is_there().then(|| self.server.end())
+    }
+}
+
+/// Why sockets are not used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WatchError {
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    #[error("TCP_DEFER_ACCEPT: {0}")]
+    Deferral(#[from] io::Error),
+}
+
+fn steer(places: &[Place], taken: &[Taken], programs: &mut Programs) -> Result<(), KernelError> {
+    let of = |place: &Place| {
+        let (public, class) = (place.public, place.class?);
+        let own = taken.iter().filter(|taken| taken.at.port == place.wanted.port);
+        Some(
+            own.map(move |taken| Listener { public, class, socket: taken.socket.as_fd() })
+                .collect::<Vec<_>>(),
+        )
+    };
+    let listeners: Vec<Listener<'_>> = places.iter().filter_map(of).flatten().collect();
+    programs.steer(&listeners)
+}
+
+fn ports(places: &[Place]) -> Vec<u16> {
+    places.iter().map(|place| place.wanted.port).collect()
+}
+
+/// Without classes the public ports; with them the classes' own, and nobody need listen on the public one.
+fn places(table: &Table) -> Vec<Place> {
+    let of = |port: &crate::rules::table::Port| {
+        let public = port.port;
+        if port.classes.is_empty() {
+            let wanted = Wanted { port: public, what: "`listen`".to_owned() };
+            return vec![Place { wanted, public, class: None }];
+        }
+        let classes = port.classes.iter().zip(0..);
+        let place = |(class, number): (&crate::rules::table::Class, u8)| {
+            let wanted = Wanted { port: class.port, what: format!("class {}", class.name) };
+            Place { wanted, public, class: Some(number) }
+        };
+        classes.map(place).collect()
+    };
+    table.ports.iter().flat_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::table::{Class, Port};
+
+    #[test]
+    fn ports_of_classes_are_asked_for_in_place_of_the_public_one() {
+        let class = |name: &str, port| Class { name: name.to_owned(), port };
+        let classes = vec![class("high", 8200), class("low", 8201)];
+        let ports = vec![Port { port: 80, classes }, Port { port: 81, classes: Vec::new() }];
+        let table = Table { ports, ..Table::default() };
+        let found: Vec<_> = places(&table).iter().map(|p| (p.wanted.port, p.public, p.class)).collect();
+        assert_eq!(found, [(8200, 80, Some(0)), (8201, 80, Some(1)), (81, 81, None)]);
+    }
+}

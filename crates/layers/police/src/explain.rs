@@ -1,0 +1,172 @@
+//! Which rule decides, and why, in sentences.
+//!
+//! Measured side, cold, pure. Asks the reference, so that what is said is what is done.
+
+use crate::reference::head::head;
+use crate::reference::{Flow, Fragment, Outcome, Police, Seen, Segment, Syn};
+use crate::rules::table::{Action, Class, Rate, Refuse, Rule, RuleId, When};
+use crate::rules::{Rules, not_plain};
+use bakeoff_units::PerSecond;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// What is done, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Because {
+    /// Whether it is refused whatever the rate.
+    pub refused: bool,
+    /// The sentence.
+    pub reason: String,
+}
+
+/// A connection from `source` to `port`; without a destination rules with `to` hold for none.
+pub fn connection(rules: &Rules, source: IpAddr, destination: Option<IpAddr>, port: u16) -> Because {
+    let none: IpAddr =
+        if source.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let flow = Flow { source, source_port: 0, destination: destination.unwrap_or(none), port };
+    let table = &rules.table;
+    let decision = Police::new(table).syn(0, &Syn { flow, fragment: Fragment::Whole });
+    if decision.seen == Seen::Other {
+        let ports: Vec<String> = table.ports.iter().map(|port| port.port.to_string()).collect();
+        let reason = format!("port {port} is none of [server] listen = {}", ports.join(", "));
+        return Because { refused: false, reason };
+    }
+    let class = decision.class.and_then(|class| table.classes().get(usize::from(class)));
+    let reason = match decision.rule.and_then(|id| Some((id, table.rule(id)?))) {
+        Some((id, rule)) => {
+            let held = table.sources.iter().find(|source| source.rule == id);
+            let prefix = held.map(|held| held.prefix.to_string()).unwrap_or_default();
+            let to = held.and_then(|held| held.to).map(|to| format!(", to {to}")).unwrap_or_default();
+            let others =
+                table.sources.iter().filter(|other| other.rule != id && other.prefix.holds(source)).count();
+            let longest = if others > 0 { ", the longest that holds" } else { "" };
+            let class = class.map(|class| steered(class, rule.class.is_none())).unwrap_or_default();
+            let done = done(rules, rule);
+            format!("{source} is in {prefix}{to}{longest} ({}:{}){class}; {done}", rules.file, rule.line)
+        }
+        None => {
+            let class = class.map(|class| steered(class, true)).unwrap_or_default();
+            format!(
+                "no [[from]] holds for {source}{class}; passes at any rate{}",
+                queued(rules, !class.is_empty())
+            )
+        }
+    };
+    Because { refused: decision.outcome != Outcome::Pass, reason }
+}
+
+/// A request by its head, or by the first line of one.
+pub fn request(rules: &Rules, text: &str) -> Because {
+    let whole = if text.contains("\r\n") { text.to_owned() } else { format!("{text}\r\nHost: x\r\n\r\n") };
+    let table = &rules.table;
+    let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    let port = table.ports.first().map_or(0, |port| port.port);
+    let flow = Flow { source: any, source_port: 0, destination: any, port };
+    let segment = Segment { flow, sequence: 0, payload: whole.as_bytes(), first: true };
+    let decision = Police::new(table).segment(0, &segment);
+    let rule = decision.rule.and_then(|id| Some((id, table.rule(id)?)));
+    let what = match head(whole.as_bytes()).plain {
+        Some(path) => format!("plain, path {}", String::from_utf8_lossy(path)),
+        None => format!("odd: {}", odd(text)),
+    };
+    let reason = match rule {
+        Some((id, rule)) if decision.seen == Seen::Plain => {
+            let (how, line, done) = (matched(rules, id), rule.line, done(rules, rule));
+            format!("{what}; {how} ({}:{line}); {done}", rules.file)
+        }
+        Some((_, rule)) => format!("{what}; [odd] ({}:{}); {}", rules.file, rule.line, done(rules, rule)),
+        None if decision.seen == Seen::Plain => format!("{what}; no [[request]] matches; passes at any rate"),
+        None => format!("{what}; there is no [odd]; passes at any rate, and is counted"),
+    };
+    Because { refused: decision.outcome != Outcome::Pass, reason }
+}
+
+/// Why a head is not plain, as far as its first line tells.
+fn odd(text: &str) -> String {
+    let mut words = text.split(' ');
+    let target = words.nth(1).unwrap_or_default();
+    let path = target.split('?').next().unwrap_or_default();
+    match not_plain(path.as_bytes()) {
+        Some(why) => format!("its path {why}"),
+        None => {
+            "it is not METHOD /PATH HTTP/1.1 and one whole head in the first bytes of a segment".to_owned()
+        }
+    }
+}
+
+/// Which pattern of a request rule matched, and why that one.
+fn matched(rules: &Rules, id: RuleId) -> String {
+    let of = |list: &[(Vec<u8>, RuleId)]| {
+        let found = list.iter().find(|(_, rule)| *rule == id)?;
+        Some(String::from_utf8_lossy(&found.0).into_owned())
+    };
+    let table = &rules.table;
+    of(&table.exact)
+        .map(|path| format!("is {path}"))
+        .or_else(|| {
+            of(&table.prefixes)
+                .map(|begin| format!("no whole path matches, the longest beginning is {begin}*"))
+        })
+        .or_else(|| {
+            of(&table.contains)
+                .map(|part| format!("no path and no beginning matches, the first part is *{part}*"))
+        })
+        .unwrap_or_default()
+}
+
+fn steered(class: &Class, unnamed: bool) -> String {
+    let lowest = if unnamed { ", the lowest, as none is named" } else { "" };
+    format!("; class {}{lowest}, at the server's port {}", class.name, class.port)
+}
+
+/// What a rule does, and what it does above its rate.
+fn done(rules: &Rules, rule: &Rule) -> String {
+    let how = how(rule.refuse);
+    let rates = match rule.action {
+        Action::Pass => "passes at any rate".to_owned(),
+        Action::Refuse => return format!("always refused {how} (counted as refused)"),
+        Action::Police(rate) => {
+            let each =
+                rule.per.map(|per| format!("each /{} passes up to {}, and all ", per.length, said(per.rate)));
+            let (each, above) = match each {
+                Some(each) => (each, "rate-per or rate"),
+                None => ("passes ".to_owned(), "rate"),
+            };
+            let when = rules.table.overload.as_ref().filter(|overload| overload.when == When::Overload);
+            let when = if when.is_some() { " while a queue is at its bound" } else { "" };
+            format!("{each}up to {}; above{when} refused {how} (counted as {above})", said(rate))
+        }
+    };
+    let class = rule.class.and_then(|class| rules.table.classes().get(usize::from(class)));
+    let syn = rule.name.starts_with("from-");
+    let judged =
+        class.filter(|_| !syn).map(|class| format!("; judged as class {}", class.name)).unwrap_or_default();
+    format!("{rates}{judged}{}", queued(rules, syn || class.is_some()))
+}
+
+/// What comes of queues, where they are bounded.
+fn queued(rules: &Rules, classed: bool) -> &'static str {
+    if rules.table.overload.is_some() && classed {
+        ", and is refused while the queue of its class is at its bound (counted as queue)"
+    } else {
+        ""
+    }
+}
+
+/// A rate as it is written, with three digits.
+pub fn per_second(rate: Rate) -> String {
+    PerSecond::new(rate.per_second()).map(|rate| rate.to_string()).unwrap_or_default()
+}
+
+fn said(rate: Rate) -> String {
+    format!("{}, {} at once", per_second(rate), rate.burst())
+}
+
+/// A way to refuse, in words.
+const fn how(refuse: Refuse) -> &'static str {
+    match refuse {
+        Refuse::Drop => "in silence",
+        Refuse::Reset => "by RST",
+        Refuse::Status503 => "with 503",
+        Refuse::Status429 => "with 429",
+    }
+}

@@ -1,0 +1,200 @@
+//! Whether a request begins in a segment, whether its head is plain, and where the next one can begin.
+//!
+//! Measured side, pure, fed by strangers. Strict: what two servers could read in two ways is not plain. Reads no more than
+//! [`READ`] bytes, so what a longer head holds behind them is taken to be one whole head without a body.
+
+use crate::rules::not_plain;
+use crate::rules::table::READ;
+use std::cmp::Ordering;
+
+/// A request that begins in a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head<'p> {
+    /// The path without its query, where the head is plain.
+    pub plain: Option<&'p [u8]>,
+    /// What comes after it.
+    pub after: After,
+}
+
+/// What comes after a head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// The next request begins in the next segment.
+    Head,
+    /// A body, which ends so many bytes behind the beginning of the segment: more than the segment has.
+    Body(u32),
+    /// A body whose length is not known: chunked, or not said within what is read.
+    Unseen,
+    /// What a server would make of it is not known: split, pipelined, or of another form.
+    Odd,
+}
+
+/// The longest method.
+const METHOD_MAX: usize = 15;
+/// Digits of a Content-Length: lengths stay below 2^30, as sequence numbers are compared within 2^31.
+const DIGITS_MAX: usize = 9;
+
+/// Whether a segment begins as requests do: capital letters and a space, or the segment ends before the space; or with an
+/// end of line, which servers skip.
+pub fn begins(payload: &[u8]) -> bool {
+    let letters = payload.iter().take(METHOD_MAX + 1).take_while(|byte| byte.is_ascii_uppercase()).count();
+    match payload.get(letters) {
+        Some(b'\r' | b'\n') => letters == 0,
+        Some(b' ') => (1..=METHOD_MAX).contains(&letters),
+        Some(_) => false,
+        None => (1..=METHOD_MAX).contains(&letters),
+    }
+}
+
+/// Reads the head of a request that begins a segment.
+pub fn head(payload: &[u8]) -> Head<'_> {
+    let read = payload.get(..READ).unwrap_or(payload);
+    let odd = |after| Head { plain: None, after };
+    let Some((method, behind)) = method(read) else { return odd(After::Odd) };
+    let cut = Cut { more: payload.len() > READ, body: has_body(method) };
+    let Some(end) = behind.iter().position(|byte| !byte.is_ascii_graphic()) else { return odd(cut.odd()) };
+    let (target, behind) = behind.split_at(end);
+    let plain = plain_path(target);
+    let (version, crlf) = (b" HTTP/1.", b"\r\n");
+    let Some(behind) = expect(behind, version) else { return odd(After::Odd) };
+    if behind.is_none() {
+        return odd(cut.odd());
+    }
+    let behind = behind.unwrap_or_default();
+    let behind = match behind.split_first() {
+        Some((b'0' | b'1', behind)) => expect(behind, crlf),
+        Some(_) => None,
+        None => Some(None),
+    };
+    match behind {
+        None => odd(After::Odd),
+        Some(None) => cut.head(plain),
+        Some(Some(behind)) => fields(payload.len(), read.len() - behind.len(), behind, plain, &cut),
+    }
+}
+
+/// A head that ends beyond what is read.
+struct Cut {
+    /// The segment has more than what is read.
+    more: bool,
+    /// Its method brings a body.
+    body: bool,
+}
+
+impl Cut {
+    /// What comes after, when the head itself is odd.
+    const fn odd(&self) -> After {
+        match (self.more, self.body) {
+            (false, _) => After::Odd,
+            (true, true) => After::Unseen,
+            (true, false) => After::Head,
+        }
+    }
+
+    /// The head: one that the segment does not hold whole is split, and odd.
+    fn head<'p>(&self, plain: Option<&'p [u8]>) -> Head<'p> {
+        Head { plain: plain.filter(|_| self.more), after: self.odd() }
+    }
+}
+
+/// What is behind a word; `Some(None)` where bytes end within it, `None` where others stand.
+fn expect<'p>(bytes: &'p [u8], word: &[u8]) -> Option<Option<&'p [u8]>> {
+    match bytes.strip_prefix(word) {
+        Some(behind) => Some(Some(behind)),
+        None => word.starts_with(bytes).then_some(None),
+    }
+}
+
+/// The method, and what is behind its space.
+fn method(read: &[u8]) -> Option<(&[u8], &[u8])> {
+    let letters = read.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
+    let (method, behind) = read.split_at(letters);
+    let behind = behind.strip_prefix(b" ")?;
+    (1..=METHOD_MAX).contains(&letters).then_some((method, behind))
+}
+
+const fn has_body(method: &[u8]) -> bool {
+    matches!(method, b"POST" | b"PUT" | b"PATCH")
+}
+
+/// The path of a target that can be read in one way only.
+fn plain_path(target: &[u8]) -> Option<&[u8]> {
+    let path = target.split(|byte| *byte == b'?').next().unwrap_or(target);
+    not_plain(path).is_none().then_some(path)
+}
+
+/// What the fields say of a body.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Body {
+    Unsaid,
+    Length(u32),
+    Unclear,
+}
+
+/// Goes through the fields; `at` is where they begin in the segment.
+fn fields<'p>(
+    payload: usize,
+    mut at: usize,
+    mut behind: &[u8],
+    plain: Option<&'p [u8]>,
+    cut: &Cut,
+) -> Head<'p> {
+    let odd = Head { plain: None, after: After::Odd };
+    let mut body = Body::Unsaid;
+    loop {
+        let Some(end) = behind.iter().position(|byte| matches!(byte, b'\r' | b'\n')) else {
+            return cut.head(plain);
+        };
+        let (line, ending) = behind.split_at(end);
+        match expect(ending, b"\r\n") {
+            None => return odd,
+            Some(None) => return cut.head(plain),
+            Some(Some(next)) => behind = next,
+        }
+        at += end + 2;
+        if line.is_empty() {
+            return whole(payload, at, body, plain, cut);
+        }
+        if line.starts_with(b" ") || line.starts_with(b"\t") {
+            return odd;
+        }
+        body = said(body, line);
+    }
+}
+
+/// What is known of the body after one more field.
+fn said(before: Body, line: &[u8]) -> Body {
+    let begins = |name: &[u8]| line.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
+    if begins(b"transfer-encoding") {
+        return Body::Unclear;
+    }
+    let name = b"content-length";
+    if !begins(name) {
+        return before;
+    }
+    let value = line.get(name.len()..).and_then(|value| value.strip_prefix(b":")).map(<[u8]>::trim_ascii);
+    let digits =
+        value.filter(|value| value.len() <= DIGITS_MAX && value.iter().all(|byte| byte.is_ascii_digit()));
+    let length = digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+    match (before, length) {
+        (Body::Unsaid, Some(length)) => Body::Length(length),
+        _ => Body::Unclear,
+    }
+}
+
+/// A head that was read to its end, `at`.
+fn whole<'p>(payload: usize, at: usize, body: Body, plain: Option<&'p [u8]>, cut: &Cut) -> Head<'p> {
+    let more = (payload - at) as u64;
+    let odd = Head { plain: None, after: After::Odd };
+    let length = match body {
+        Body::Unsaid => 0,
+        Body::Length(length) if cut.body => length,
+        Body::Unclear if cut.body => return Head { plain, after: After::Unseen },
+        _ => return odd,
+    };
+    match more.cmp(&u64::from(length)) {
+        Ordering::Less => Head { plain, after: After::Body(at as u32 + length) },
+        Ordering::Equal => Head { plain, after: After::Head },
+        Ordering::Greater => odd,
+    }
+}

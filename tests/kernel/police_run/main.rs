@@ -1,0 +1,10 @@
+//! `police run` before real servers, each test in a network of its own: what is refused and served, what happens when server,
+//! daemon, rules or interfaces change, and that nothing stays.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod arming;
+mod changes;
+mod refusals;
+mod servers;
+mod stage;
