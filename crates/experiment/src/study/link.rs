@@ -410,6 +410,36 @@ z    | >200         | 100         | -         | -
     }
 
     #[test]
+    fn a_statement_has_arms_of_each_cell_and_a_value_no_baseline() {
+        let said = "[[statement]]\nid = \"m\"\nsays = \"M\"\narm = \"m.{cell}\"\nbaseline = \"off.{cell}\"\n";
+        let with = |head: &str, cell: &str| {
+            let join = format!("[[join]]\ntable = \"t\"\nplan = \"p\"\n{head}\ncells = [{{ {cell} }}]");
+            let found = file::parse("s", &format!("{TABLE}{said}{join}"));
+            found.map(|study| study.links).map_err(|error| error.to_string())
+        };
+        let loss = "statements = [\"m\"]\nmeter = \"path_cpu_per_request\"\nas = \"loss-of-rate\"\nover = \"off\"";
+        let link = with(loss, "row = \"y\", column = \"on\", arm = \"long\"").unwrap().remove(0);
+        assert_eq!((link.arm.as_str(), link.baseline.as_str()), ("m.long", "off.long"));
+        assert_eq!(
+            (link.published.in_words().as_str(), link.of.plan.as_deref()),
+            ("50.0 %", Some("p")),
+            "half of the rate is lost"
+        );
+        let value = "meter = \"replies_per_second\"\nas = \"value\"";
+        let cell = "row = \"y\", column = \"on\", population = \"few\", arm = \"a\"";
+        let link = with(value, cell).unwrap().remove(0);
+        assert_eq!((link.baseline.as_str(), link.population.as_deref()), ("a", Some("few")));
+        for (head, cell) in [
+            (loss, "row = \"y\", column = \"on\""),
+            (loss, "row = \"y\", column = \"on\", arm = \"a\", baseline = \"b\""),
+            (value, "row = \"y\", column = \"on\", arm = \"a\", baseline = \"b\""),
+        ] {
+            let said = with(head, cell).unwrap_err();
+            assert!(said.contains("a value has no baseline"), "{said}");
+        }
+    }
+
+    #[test]
     fn every_row_of_the_selinux_study_has_its_operation() {
         let study = find("selinux").unwrap().unwrap();
         let of_calls = study.links.iter().filter(|link| link.of.workload.as_deref() == Some("calls"));

@@ -134,6 +134,54 @@ fn arms_with_a_common_baseline_are_compared_round_by_round() {
     );
 }
 
+/// Table 3 has a figure of each class of clients: those of the population, and of no other plan.
+#[test]
+fn a_population_has_its_own_figure() {
+    let of = |high: f64| {
+        let meters = [("replies_per_second".to_owned(), high)].into();
+        let figures = crate::results::PopulationFigures { meters, ..Default::default() };
+        crate::results::PopulationResult {
+            population: "high".to_owned(),
+            arms: [("nothing.none".to_owned(), figures)].into(),
+            ..Default::default()
+        }
+    };
+    let arms = [("nothing.none".to_owned(), crate::results::ArmResult::default())].into();
+    let name = "afpa-classes".to_owned();
+    let results = Results { name, arms, populations: vec![of(381.5)], ..run(&["nothing.none"], Vec::new()) };
+    let afpa = study("afpa").unwrap().unwrap();
+    let section = join(&afpa, &results);
+    let row = |name: &str| {
+        let found = section.rows.iter().find(|row| (row.row.as_str(), row.arm.as_str()) == (name, "nothing.none"));
+        found.unwrap()
+    };
+    let high = row("high");
+    assert_eq!((high.value, high.published.as_str(), high.standing), (Some(381.5), "381 conn/s", Standing::NotComparable));
+    assert_eq!((high.population.as_deref(), high.statement.as_deref()), (Some("high"), None));
+    assert_eq!(row("low").value, None, "no such population");
+    assert!(section.rows.iter().all(|row| row.table == "A limit on the highest of three classes"));
+    let elsewhere = Results { name: "other".to_owned(), ..results };
+    assert!(join(&afpa, &elsewhere).rows.is_empty());
+}
+
+/// Every arm that a join names is one of its plan's, and every plan of the study stands in the suite.
+#[test]
+fn the_arms_beside_afpa_are_those_of_its_plans() {
+    let suite = crate::shipped::suite("afpa").unwrap();
+    for link in study("afpa").unwrap().unwrap().links {
+        let name = link.of.plan.unwrap();
+        assert!(suite.text.contains(&format!("plan = \"{name}\"")), "{name}");
+        let text = crate::shipped::plan(&name).unwrap().text;
+        let plan = crate::plan::Plan::parse(&name, &name, text, std::path::Path::new("/")).unwrap();
+        for arm in [&link.arm, &link.baseline] {
+            assert!(plan.arm_of(arm).is_some(), "{name} has no arm {arm}");
+        }
+        let crate::plan::Work::Requests(work) = &plan.work else { panic!("{name}") };
+        let known = |of: &String| work.populations.iter().any(|own| own.name == *of);
+        assert!(link.population.iter().all(known), "{name}: {:?}", link.population);
+    }
+}
+
 #[test]
 fn each_measure_is_its_formula() {
     for (measure, change, expected) in [
