@@ -115,9 +115,9 @@ impl Context<'_> {
         }
         let mut argv: Vec<String> =
             POLICE.iter().chain(&["--mode", mode]).map(|word| (*word).to_owned()).collect();
-        if front.xdp.as_ref().is_some_and(|xdp| *xdp.as_ref()) {
-            argv.push("--xdp".to_owned());
-        }
+        let flags = [(&front.xdp, "--xdp"), (&front.count_time, "--count-time")];
+        let asked = flags.iter().filter(|(key, _)| key.as_ref().is_some_and(|key| *key.as_ref()));
+        argv.extend(asked.map(|(_, flag)| (*flag).to_owned()));
         let rules = front.rules.as_ref();
         let own = file.file.iter().find(|(name, _)| name.as_ref() == rules);
         let text = match own {

@@ -87,6 +87,9 @@ pub struct RulesFront {
     pub mode: Option<Spanned<String>>,
     /// rules: SYNs are decided in the driver where it can (native XDP). Default false.
     pub xdp: Option<Spanned<bool>>,
+    /// rules: the kernel measures how long the programs run (`runs` and `run-ns` of the status), which costs some 50 ns a run.
+    /// Default false.
+    pub count_time: Option<Spanned<bool>>,
 }
 
 /// What tells of a front.
