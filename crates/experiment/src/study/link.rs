@@ -417,7 +417,8 @@ z    | >200         | 100         | -         | -
             let found = file::parse("s", &format!("{TABLE}{said}{join}"));
             found.map(|study| study.links).map_err(|error| error.to_string())
         };
-        let loss = "statements = [\"m\"]\nmeter = \"path_cpu_per_request\"\nas = \"loss-of-rate\"\nover = \"off\"";
+        let loss =
+            "statements = [\"m\"]\nmeter = \"path_cpu_per_request\"\nas = \"loss-of-rate\"\nover = \"off\"";
         let link = with(loss, "row = \"y\", column = \"on\", arm = \"long\"").unwrap().remove(0);
         assert_eq!((link.arm.as_str(), link.baseline.as_str()), ("m.long", "off.long"));
         assert_eq!(

@@ -152,11 +152,15 @@ fn a_population_has_its_own_figure() {
     let afpa = study("afpa").unwrap().unwrap();
     let section = join(&afpa, &results);
     let row = |name: &str| {
-        let found = section.rows.iter().find(|row| (row.row.as_str(), row.arm.as_str()) == (name, "nothing.none"));
+        let found =
+            section.rows.iter().find(|row| (row.row.as_str(), row.arm.as_str()) == (name, "nothing.none"));
         found.unwrap()
     };
     let high = row("high");
-    assert_eq!((high.value, high.published.as_str(), high.standing), (Some(381.5), "381 conn/s", Standing::NotComparable));
+    assert_eq!(
+        (high.value, high.published.as_str(), high.standing),
+        (Some(381.5), "381 conn/s", Standing::NotComparable)
+    );
     assert_eq!((high.population.as_deref(), high.statement.as_deref()), (Some("high"), None));
     assert_eq!(row("low").value, None, "no such population");
     assert!(section.rows.iter().all(|row| row.table == "A limit on the highest of three classes"));
