@@ -1,7 +1,9 @@
 //! Runs whose place beside a study arithmetic knows.
 
 use super::*;
+use crate::results::Comparison;
 use crate::study::find as study;
+use bakeoff_stats::Verdict;
 
 fn comparison(arm: &str, baseline: &str, meter: &str, (low, effect, high): (f64, f64, f64)) -> Comparison {
     Comparison {
