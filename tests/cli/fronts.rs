@@ -187,6 +187,39 @@ fn a_front_that_dies_ends_the_run_by_its_name() {
     assert!(yard.read("out/logs/front/watcher/stdout.log").contains(" lo "), "it was told the device");
 }
 
+/// A layer that says a hundred times what its programs used: each run takes 55 ns.
+#[test]
+fn what_a_layer_says_of_its_programs_in_the_kernel_stands_beside_cpu() {
+    let yard = Yard::new();
+    yard.write(
+        "count.sh",
+        "n=0\nwhile :; do\n  n=$((n + 7))\n  printf 'mode log\\nruns %s\\nrun-ns %s\\n' $n $((n * 55)) > \"$1.new\"\n  \
+         mv \"$1.new\" \"$1\"\n  [ $n -gt 7 ] || echo ready\n  sleep 0.02\ndone\n",
+    );
+    let fronts = "[front.counts]\nattach = [\"sh\", \"count.sh\", \"{dir}/status\"]\nready = \"ready\"\n\
+                  status = \"{dir}/status\"\n";
+    let text = plan("slice_requests = 60", WALK, &arms(fronts, "front = [\"counts\"]\n"));
+    let said = run(&yard, &text).exits(0).stdout;
+    assert!(said.contains("Programs in the kernel"), "{said}");
+    let mut slices = 0;
+    for line in yard.read("out/slices.jsonl").lines() {
+        let slice: Value = serde_json::from_str(line).unwrap();
+        let of = |name: &str| slice["counters"][name].as_u64();
+        if slice["arm"] == "front" {
+            slices += 1;
+            let runs = of("program_runs").unwrap();
+            assert_eq!((runs % 7, of("program_ns")), (0, Some(55 * runs)), "{line}");
+        } else {
+            assert_eq!((of("program_runs"), of("program_ns")), (None, None), "nobody counts: {line}");
+        }
+    }
+    assert_eq!(slices, 3);
+    let found = meters(&yard.results("out"), "front");
+    let [time, runs] = ["program_ns", "program_runs"].map(|meter| found[meter].as_f64().unwrap());
+    assert!(runs > 0.0 && (time / runs - 55.0).abs() < 1e-6, "{found}");
+    assert_eq!(meters(&yard.results("out"), "plain")["program_ns"].as_f64(), None);
+}
+
 #[test]
 fn two_configurations_of_a_proxy_are_compared_before_one_origin() {
     if !has("haproxy", "two_configurations_of_a_proxy_are_compared_before_one_origin") {

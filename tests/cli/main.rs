@@ -45,6 +45,7 @@ mod scale;
 mod schema;
 mod servers_gone_wrong;
 mod settings;
+mod sources;
 mod standalone;
 mod suites;
 mod support;

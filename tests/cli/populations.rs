@@ -159,3 +159,41 @@ fn each_population_has_a_limit_on_errors_of_its_own() {
     let why = lax["arms"]["limited"]["invalid"].as_str().unwrap_or("");
     assert!(!why.contains("the population greedy: "), "{why}");
 }
+
+/// Each arm is asked at the rate of its level, beside a population that is the same for all.
+#[test]
+fn a_rate_may_be_the_level_of_a_factor() {
+    let populations = "[population.same]\nclock = \"constant\"\nrate = \"50/s\"\n\
+                       [population.more]\nclock = \"constant\"\nrate = \"{offered}/s\"\n";
+    let arms = "[factors]\noffered = [40, 100, 200]\n\n[arm.plain]\nserver = \"origin\"\n";
+    let yard = yard(GET, populations, arms);
+    let said = yard.run(&["check", "plan.toml"]).exits(0).stdout;
+    assert!(said.contains("more: open loop, constant 40/s to 200/s, each arm its own"), "{said}");
+    let ended = yard.run(&["run", "plan.toml", "--out", "out"]);
+    assert!(ended.stdout.contains("Over a factor in its order"), "{ended:?}");
+    let mut slices = 0;
+    for line in yard.read("out/slices.jsonl").lines() {
+        let slice: Value = serde_json::from_str(line).unwrap();
+        let level = slice["arm"].as_str().unwrap().trim_start_matches("offered-").trim_end_matches('\'');
+        let requests =
+            |population: &str| slice["populations"][population]["counters"]["requests"].as_i64().unwrap();
+        // One more or less, as the second begins and ends.
+        assert!((requests("more") - level.parse::<i64>().unwrap()).abs() <= 1, "{line}");
+        assert!((requests("same") - 50).abs() <= 1, "{line}");
+        slices += 1;
+    }
+    assert_eq!(slices, 3 * 4, "three arms, and the baseline twice");
+    let results = yard.results("out");
+    let load = results["arms"]["offered-200"]["subject"]["load"].as_str().unwrap();
+    assert!(load.contains("more: open loop, constant 200/s"), "{load}");
+    let page = yard.read("out/report.html");
+    for caption in ["Replies per second of more, against offered", "response time of same, against offered"] {
+        assert!(page.contains(caption), "{caption}");
+    }
+    let more = &results["populations"][1];
+    assert_eq!(
+        (more["population"].as_str(), more["max_lateness_ns"].as_u64()),
+        (Some("more"), Some(1_000_000))
+    );
+    assert!(more["arms"]["offered-200"]["lateness_ns"]["count"].as_u64().unwrap() > 500, "{more}");
+}

@@ -43,6 +43,23 @@ fn a_second_of_two_hundred_a_second_has_two_hundred_requests() {
     }
 }
 
+/// Four bursts of five in a second, over one connection: the first of each goes at once, the others wait for it.
+#[test]
+fn bursts_come_when_they_are_due_and_all_at_once() {
+    let (yard, _) = tried("clock = \"bursts\"\nburst = \"5\"\nevery = \"250ms\"\nconnections = 1\n", ARMS);
+    let setup: Value = serde_json::from_str(&yard.read("out/setup.json")).unwrap();
+    assert_eq!(setup["load"], "open loop, bursts of 5 every 250 ms, slices of 1 s");
+    let slices = counters(&yard, "other");
+    assert_eq!(slices.len(), 3);
+    for counters in slices {
+        let of = |name: &str| counters[name].as_u64().unwrap_or(0);
+        // A machine that stands still for a quarter of a second may miss the last one.
+        assert!(of("requests") == 20 || of("requests") == 15, "{counters}");
+        assert_eq!(of("requests"), of("replies") + of("cut"), "{counters}");
+        assert!(of("postponed") >= of("requests") / 5 * 4, "{counters}");
+    }
+}
+
 #[test]
 fn robots_that_think_ask_as_often_as_their_law_says() {
     // Four robots that think for 20 ms ask 200 times a second at most; what a reply takes comes off it.

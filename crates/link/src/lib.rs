@@ -20,6 +20,7 @@ mod make;
 mod reading;
 mod settings;
 mod shape;
+mod sources;
 mod spec;
 mod tool;
 
@@ -29,4 +30,5 @@ pub use line::{LineRecord, WORD as LINE_WORD, main as line_main};
 pub use make::{Got, Link, Mechanism};
 pub use reading::{Passage, Reading, Traffic};
 pub use shape::FRAME;
+pub use sources::SOURCES;
 pub use spec::{DelayBy, LinkSpec, Making};

@@ -4,10 +4,11 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use bakeoff_link::{DelayBy, Link, LinkError, LinkSpec, Making, Mechanism};
+use bakeoff_sys::net::Local;
 use bakeoff_units::Nanos;
 use std::collections::HashSet;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -80,6 +81,37 @@ fn a_rate_is_carried_within_a_tenth_and_its_bytes_are_counted() {
         assert!((500_000 + 345 * 66..560_000).contains(&down), "{down}");
         let busy = after.since(&before, link.spec().rate, Nanos::from_secs(1)).busy.unwrap();
         assert!((busy - down as f64 * 8.0 / asked).abs() < 1e-9, "{busy}");
+    }
+}
+
+#[test]
+fn connections_come_from_addresses_that_are_on_no_device() {
+    if !may_run("connections_come_from_addresses_that_are_on_no_device") {
+        return;
+    }
+    let link = link("100Mbit", "0s", "0%", DelayBy::Best);
+    let addresses =
+        ["198.18.0.4", "198.18.200.9", "198.19.255.255"].map(|text| text.parse::<Ipv4Addr>().unwrap());
+    let listener = link.subject().run(|| TcpListener::bind((link.subject_address(), 0))).unwrap().unwrap();
+    let to = listener.local_addr().unwrap();
+    let from = |address: Ipv4Addr| {
+        let local = Local { address: Some(address.into()), ..Local::default() };
+        link.generator().run(|| bakeoff_sys::net::begin(to, local, true)).unwrap()
+    };
+    assert_eq!(from(addresses[1]).unwrap_err().kind(), ErrorKind::AddrNotAvailable);
+    link.have_sources(&[addresses[0]..=addresses[1], addresses[2]..=addresses[2]]).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    for address in addresses {
+        let _connection = from(address).unwrap();
+        let begin = Instant::now();
+        let peer = loop {
+            match listener.accept() {
+                Ok((_, peer)) => break peer,
+                Err(why) => assert!(begin.elapsed() < Duration::from_secs(30), "{address}: {why}"),
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        assert_eq!(peer.ip(), address);
     }
 }
 

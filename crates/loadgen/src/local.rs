@@ -45,6 +45,11 @@ impl LocalAddresses {
         self.ranges.iter().map(|range| range.count).sum()
     }
 
+    /// First and last address of each range, in their order.
+    pub fn ends(&self) -> impl Iterator<Item = (IpAddr, IpAddr)> {
+        self.ranges.iter().map(|Range { first, count }| (*first, plus(*first, count.saturating_sub(1))))
+    }
+
     /// The address of the `n`-th connection.
     pub fn nth(&self, n: u64) -> Option<IpAddr> {
         let mut place = n.checked_rem(self.count())?;
@@ -65,7 +70,8 @@ fn plus(address: IpAddr, n: u64) -> IpAddr {
     }
 }
 
-/// `ADDRESS`, `FIRST-LAST`, or `ADDRESS/BITS`, of which network and broadcast addresses are left out.
+/// `ADDRESS`, `FIRST-LAST`, or `ADDRESS/BITS`, of which network and broadcast addresses are left out (of IPv6 the first one,
+/// which is that of any router).
 impl FromStr for LocalAddresses {
     type Err = AddressError;
 
@@ -80,7 +86,16 @@ impl FromStr for LocalAddresses {
         let Some((base, bits)) = text.split_once('/') else {
             return Ok(Self { ranges: vec![Range { first: address(text)?, count: 1 }] });
         };
-        let IpAddr::V4(base) = address(base)? else { return Err(wrong("bits go with IPv4")) };
+        let base = match address(base)? {
+            IpAddr::V4(base) => base,
+            IpAddr::V6(base) => {
+                let bits: Option<u32> = bits.parse().ok().filter(|bits| (96..=127).contains(bits));
+                let bits = bits.ok_or_else(|| wrong("bits of IPv6 are 96 to 127"))?;
+                let size = 1_u128 << (128 - bits);
+                let first = IpAddr::V6(Ipv6Addr::from_bits((base.to_bits() & !(size - 1)) + 1));
+                return Ok(Self { ranges: vec![Range { first, count: (size - 1) as u64 }] });
+            }
+        };
         let bits: u32 = bits
             .parse()
             .ok()
@@ -134,6 +149,10 @@ mod tests {
         assert_eq!(all.count(), 4);
         let seen: Vec<String> = (0..5).map(|n| all.nth(n).unwrap().to_string()).collect();
         assert_eq!(seen, ["127.0.0.2", "127.0.0.3", "127.1.0.1", "127.1.0.2", "127.0.0.2"]);
+        assert_eq!(
+            all.ends().map(|(_, last)| last.to_string()).collect::<Vec<_>>(),
+            ["127.0.0.3", "127.1.0.2"]
+        );
         assert_eq!(LocalAddresses::default().nth(3), None);
         assert_eq!(addresses("::1").nth(7).unwrap().to_string(), "::1");
     }
@@ -145,6 +164,8 @@ mod tests {
             ("127.0.0.2-127.0.1.1", "127.0.0.2-127.0.1.1"),
             ("127.1.0.0/30", "127.1.0.1-127.1.0.2"),
             ("::1-::3", "::1-::3"),
+            ("fd00::77/120", "fd00::1-fd00::ff"),
+            ("fd00::6/127", "fd00::7"),
         ] {
             assert_eq!(
                 (addresses(text).to_string().as_str(), addresses(written)),
@@ -158,9 +179,16 @@ mod tests {
 
     #[test]
     fn what_is_no_range_is_said() {
-        for wrong in
-            ["", "x", "127.0.0.9-127.0.0.2", "127.0.0.1-::1", "127.0.0.1/31", "::1/64", "127.0.0.1/x"]
-        {
+        for wrong in [
+            "",
+            "x",
+            "127.0.0.9-127.0.0.2",
+            "127.0.0.1-::1",
+            "127.0.0.1/31",
+            "::1/64",
+            "127.0.0.1/x",
+            "::1/128",
+        ] {
             assert!(wrong.parse::<LocalAddresses>().is_err(), "{wrong}");
         }
     }

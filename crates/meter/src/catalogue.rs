@@ -108,6 +108,8 @@ pub const ELAPSED: &str = "elapsed";
 pub const OPERATION_TIME: &str = "operation_time";
 /// How full a link with a rate was.
 pub const LINK_BUSY: &str = "link_busy";
+/// CPU of a layer's programs in the kernel.
+pub const PROGRAM_NS: &str = "program_ns";
 /// The share of replies that came from a store before the server.
 pub const HIT_RATIO: &str = "hit_ratio";
 /// The primary figure where no CPU can be read.
@@ -259,9 +261,13 @@ mod tests {
             subject_cpu_ns: Some(1_000),
             generator_cpu_ns: 500,
             softirq_cpu_ns: Some(100),
+            program_ns: Some(5_500),
+            program_runs: Some(100),
             ..Counters::default()
         };
         let figure = |name| (find(name).unwrap().of_slice)(&counters);
+        assert_eq!((figure(PROGRAM_NS), figure("program_runs")), (Some(550.0), Some(10.0)));
+        assert_eq!((find(PROGRAM_NS).unwrap().of_slice)(&Counters::default()), None);
         assert_eq!(figure(SUBJECT_CPU), Some(100.0));
         assert_eq!(figure(PATH_CPU), Some(160.0));
         assert_eq!(figure("generator_cpu_per_request"), Some(50.0));

@@ -75,6 +75,13 @@ pub struct Counters {
     /// Of that the CPU of what stands before the server, where something does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub front_cpu_ns: Option<u64>,
+    /// Runs of layers' programs in the kernel, where a layer tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program_runs: Option<u64>,
+    /// CPU of those runs, where the kernel keeps account of it. Somebody is charged for it as well: the subject, the generator,
+    /// or no process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program_ns: Option<u64>,
     /// What came from a store before the server, where that can be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hits: Option<HitCounts>,
@@ -316,6 +323,8 @@ impl Counters {
             self.hits.get_or_insert_default().add(more);
         }
         self.front_cpu_ns = sum(self.front_cpu_ns, part.front_cpu_ns);
+        self.program_runs = sum(self.program_runs, part.program_runs);
+        self.program_ns = sum(self.program_ns, part.program_ns);
         if let Some(more) = &part.violations {
             self.violations.get_or_insert_default().add(more);
         }

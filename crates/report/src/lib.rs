@@ -27,6 +27,7 @@ mod reading;
 mod sections;
 mod slices;
 mod suite;
+mod sweep;
 mod text;
 mod together;
 #[cfg(feature = "parquet")]

@@ -37,13 +37,27 @@ pub(crate) fn got(reading: &Reading<'_>) -> Option<Section> {
         ]);
         Some(cells)
     };
-    let loads: Vec<String> = all.iter().map(|of| format!("{}: {}", of.population, of.load)).collect();
+    let loads = all.iter().map(|of| {
+        let bound =
+            of.max_lateness_ns.map(|ns| format!(", sent at most {} late", figures::value("ns", ns as f64)));
+        format!("{}: {}{}", of.population, of.load, bound.unwrap_or_default())
+    });
+    let loads: Vec<String> = loads.collect();
     let note = format!(
         "{}. Served, refused and failed are shares of the requests that ended in a slice; late is how late the \
          generator sent, 99th percentile. Verdicts stand on all populations together.",
         loads.join("; ")
     );
-    section(reading, "Populations, each by itself", note, head, cells)
+    let mut section = section(reading, "Populations, each by itself", note, head, cells)?;
+    section.entries = all.iter().flat_map(|of| spoiled(reading, of)).collect();
+    Some(section)
+}
+
+/// The arms that this population makes invalid, and why.
+fn spoiled(reading: &Reading<'_>, population: &PopulationResult) -> Vec<(String, String)> {
+    let why = |arm: &str| population.arms.get(arm)?.invalid.clone();
+    let entry = |arm: &str| Some((format!("{} of {arm}", population.population), why(arm)?));
+    reading.arms().filter_map(entry).collect()
 }
 
 /// The same against the baseline.

@@ -8,7 +8,7 @@ use crate::figures;
 use crate::handshakes;
 use crate::reading::Reading;
 use crate::words;
-use crate::{operations, populations};
+use crate::{operations, populations, sweep};
 use bakeoff_experiment::results::{AmountEstimate, ArmResult, Comparison, Estimate, StratumSetup};
 use bakeoff_stats::{Amounts, change_in_words};
 use serde::Serialize;
@@ -65,9 +65,11 @@ pub(crate) fn all(reading: &Reading<'_>) -> Vec<Section> {
         operations::cpu(reading),
         layer(reading),
         fronts(reading),
+        programs(reading),
         refused(reading),
         populations::got(reading),
         populations::changes(reading),
+        sweep::section(reading),
         main_effects(reading),
         interactions(reading),
         prices(reading),
@@ -229,6 +231,27 @@ fn fronts(reading: &Reading<'_>) -> Option<Section> {
         (!all.is_empty()).then(|| format!("{}, before {}", all.join(" before "), arm.subject.server))
     });
     Some(Section { title: "In front", note, table: Some(table), entries })
+}
+
+/// Layers' programs in the kernel, where a layer tells what they use.
+fn programs(reading: &Reading<'_>) -> Option<Section> {
+    let meters = ["program_ns", "program_runs", "subject_cpu_per_request", "path_cpu_per_request"];
+    let tells = |arm: &&str| meters[..2].iter().any(|meter| reading.figure(arm, meter).is_some());
+    let row = |arm: &str| {
+        let cells = meters.iter().map(|meter| reading.shown(arm, meter));
+        std::iter::once(arm.to_owned()).chain(cells).collect()
+    };
+    let rows: Vec<Vec<String>> = reading.arms().filter(tells).map(row).collect();
+    let note = "What layers count of their own programs, per request, beside CPU as the machine counts it: the path's has theirs \
+                in it. Without a time the kernel kept no account of it.";
+    let head = vec!["arm", "programs", "runs", "CPU/request", "path CPU"];
+    let table = Table { head, rows, figures: 4 };
+    (!table.rows.is_empty()).then(|| Section {
+        title: "Programs in the kernel",
+        note: note.to_owned(),
+        table: Some(table),
+        entries: Vec::new(),
+    })
 }
 
 /// Whether the layer was on, and what it noticed.

@@ -122,6 +122,7 @@ pub(crate) fn short<'m>(kind: &str, meter: &'m str) -> &'m str {
         "subject_cpu_per_reply" => "CPU/served",
         "hit_ratio" => "hits",
         "byte_hit_ratio" => "bytes from a store",
+        "program_ns" => "programs/request",
         "front_cpu_per_request" => "front CPU/request",
         "server_cpu_per_request" => "server CPU/request",
         "context_switches_per_request" => "switches/request",

@@ -12,7 +12,7 @@ use crate::running::{Running, StopReport};
 use crate::spec::Spec;
 use crate::start::start;
 use crate::written::Written;
-use crate::{LimitsHit, attached};
+use crate::{LimitsHit, ProgramTime, attached};
 use bakeoff_units::Nanos;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -158,6 +158,12 @@ impl Chain {
     /// Violations that all parts say they have noted; `None` when none counts them.
     pub fn violations_noted(&self) -> Option<u64> {
         self.parts().filter_map(Running::violations_noted).reduce(|sum, noted| sum + noted)
+    }
+
+    /// What programs in the kernel have used so far, as the layers of all parts tell it; `None` when none does. Waits until
+    /// it is written down, a third of a second at most for each.
+    pub fn program_time(&self) -> Option<ProgramTime> {
+        self.parts().filter_map(Running::program_time).reduce(|sum, more| sum + more)
     }
 
     /// The processes of all parts at this moment.

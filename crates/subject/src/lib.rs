@@ -71,7 +71,7 @@ pub use prove::{Enforcement, Proof, prove, prove_by, prove_layers};
 pub use run_command::{Job, Outcome, Status, run_command};
 pub use running::{Running, StopReport};
 pub use spec::Spec;
-pub use stack::{LayerSpec, build as build_layers};
+pub use stack::{LayerSpec, ProgramTime, build as build_layers};
 pub use start::start;
 pub use wrap::{WrapSpec, prove_wraps, wrapped};
 pub use written::Written;

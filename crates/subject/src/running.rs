@@ -1,6 +1,5 @@
 //! A subject that runs.
 
-use crate::SubjectError;
 use crate::again::Again;
 use crate::cgroup::{HitMeter, LimitsHit};
 use crate::config::Substitutions;
@@ -9,6 +8,7 @@ use crate::guardian::Guardian;
 use crate::limits::Limits;
 use crate::stack::{self, Standing};
 use crate::words::last_words;
+use crate::{ProgramTime, SubjectError};
 use bakeoff_sys::process;
 use bakeoff_units::Nanos;
 use std::net::SocketAddr;
@@ -103,6 +103,11 @@ impl Running {
     /// Violations that its layers say they have noted; `None` when none counts them.
     pub fn violations_noted(&self) -> Option<u64> {
         stack::violations_noted(&self.layers)
+    }
+
+    /// What its layers' programs in the kernel have used so far; `None` when none tells it.
+    pub(crate) fn program_time(&self) -> Option<ProgramTime> {
+        stack::program_time(&self.layers)
     }
 
     /// An error when it has ended, with how and its last words. (A command may leave its server

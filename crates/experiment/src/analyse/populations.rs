@@ -19,16 +19,22 @@ const SHOWN: [&str; 3] = ["replies_per_second", "bytes_per_second", "refused_per
 
 /// In the order of the plan.
 pub(super) fn all(setup: &Setup, table: &Table, arms: &BTreeMap<String, ArmResult>) -> Vec<PopulationResult> {
-    let result = |(known, alone): &(PopulationSetup, Table)| {
+    let result = |of_plan: &(PopulationSetup, Table)| {
+        let (known, alone) = of_plan;
         let of = Of { setup, table: alone, series: &alone.main, arms };
         let meters: Vec<&Meter> = COMPARED.into_iter().filter_map(catalogue::find).collect();
         let quantiles = Quantiles::of(setup, of.series, &meters);
         let rows = |arm| exploratory_rows(&of, &quantiles, &meters, arm);
+        let figures_of = |arm: &String| {
+            let invalid = spoiled_by(of_plan, &table.populations, arm);
+            (arm.clone(), PopulationFigures { invalid, ..figures(alone.main.column(arm)) })
+        };
         PopulationResult {
             population: known.population.clone(),
             load: known.load.clone(),
+            max_lateness_ns: known.max_lateness_ns,
             comparisons: setup.judged().chain(setup.seconds()).flat_map(rows).collect(),
-            arms: setup.arms.iter().map(|arm| (arm.clone(), figures(alone.main.column(arm)))).collect(),
+            arms: setup.arms.iter().map(figures_of).collect(),
         }
     };
     table.populations.iter().map(result).collect()
@@ -49,21 +55,29 @@ fn figures(column: &Column) -> PopulationFigures {
         response_ns: column.merged.response.quantiles(),
         response_mean_ns: column.merged.response.mean_ns(),
         lateness_ns: column.merged.lateness.quantiles(),
+        invalid: None,
         meters: meters.filter_map(|meter| Some((meter.name.to_owned(), of(meter)?))).collect(),
     }
 }
 
 /// What is wrong with one of them; then the whole arm is, whose figures come from all.
 pub(super) fn wrong(populations: &[(PopulationSetup, Table)], arm: &str) -> Option<String> {
-    populations.iter().find_map(|(known, alone)| {
-        let name = &known.population;
-        let all = Counters::sum(&alone.main.column(arm).counters);
-        if let Some(why) = failing(&all, known.max_errors, "requests") {
-            return Some(format!("the population {name}: {why}"));
-        }
-        let late = later_than(&alone.main, arm, Nanos::new(known.max_lateness_ns?))?;
-        Some(format!("the population {name} was starved: {late}{}", by_whom(populations, name, arm)))
-    })
+    populations.iter().find_map(|of| spoiled_by(of, populations, arm))
+}
+
+/// What is wrong with this one.
+fn spoiled_by(
+    (known, alone): &(PopulationSetup, Table),
+    populations: &[(PopulationSetup, Table)],
+    arm: &str,
+) -> Option<String> {
+    let name = &known.population;
+    let all = Counters::sum(&alone.main.column(arm).counters);
+    if let Some(why) = failing(&all, known.max_errors, "requests") {
+        return Some(format!("the population {name}: {why}"));
+    }
+    let late = later_than(&alone.main, arm, Nanos::new(known.max_lateness_ns?))?;
+    Some(format!("the population {name} was starved: {late}{}", by_whom(populations, name, arm)))
 }
 
 /// Who of the others had most of the generator.
@@ -155,6 +169,13 @@ mod tests {
         {
             assert!(starved.contains(words), "{starved}");
         }
+        let table = table(&setup, 0, Nanos::from_millis(3));
+        let results = all(&setup, &table, &BTreeMap::new());
+        let [few, many] = [0, 1].map(|index| &results[index]);
+        assert_eq!((few.max_lateness_ns, many.max_lateness_ns), (Some(1_000_000), None));
+        assert_eq!(few.arms["b"].invalid.as_ref(), Some(&starved), "the one is named, the other is not");
+        assert_eq!(many.arms["b"].invalid, None);
+        assert!(few.arms["b"].lateness_ns.p99 >= 2_900_000 && many.arms["b"].lateness_ns.p99 == 0);
         let failed = wrong(11, Nanos::ZERO).unwrap();
         assert!(
             failed.starts_with("the population few: 1.09 % of its requests failed, most by reset"),

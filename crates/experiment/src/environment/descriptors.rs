@@ -2,6 +2,7 @@
 
 use bakeoff_sys::rlimit::{self, OpenFiles};
 use std::io;
+use std::net::IpAddr;
 
 /// Why the machine cannot do what the plan asks.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +31,17 @@ pub enum EnvironmentError {
         connections: u64,
         /// Descriptors for them and for ourselves.
         needed: u64,
+        /// The system's word.
+        why: io::Error,
+    },
+    /// A local address of the plan that is not there.
+    #[error(
+        "connections are to come `from` {address}, and this machine does not have it: {why}; \
+         `ip address add {address}/{} dev lo` as root adds it", if address.is_ipv6() { 128 } else { 32 }
+    )]
+    Address {
+        /// The address.
+        address: IpAddr,
         /// The system's word.
         why: io::Error,
     },

@@ -29,7 +29,7 @@ pub use cores::{core_list, siblings};
 pub use descriptors::{EnvironmentError, descriptors_for, ensure_descriptors};
 pub use neighbours::Neighbours;
 pub use placement::{Placement, PlacementError, Side, placement};
-pub use ports::ensure_ports;
+pub use ports::{ensure_address, ensure_ports};
 pub use seen::{AuditState, Network, PROGRAMS, Program, Rights, Security, Seen, Tuning};
 
 use crate::results::Fact;

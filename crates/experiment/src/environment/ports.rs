@@ -1,6 +1,7 @@
 //! Enough local ports for the connections that will be open at once, or an error that says the number.
 
 use super::EnvironmentError;
+use std::net::{IpAddr, UdpSocket};
 
 /// Refuses more connections at once to one address and port than there are local ports for them.
 /// `range`: first and last port of outgoing connections, where it can be read; `addresses`: local
@@ -23,9 +24,26 @@ pub fn ensure_ports(
     Err(EnvironmentError::Ports { connections, addresses, there, each })
 }
 
+/// Refuses a local address that connections are to come from and that this machine does not have.
+///
+/// # Errors
+/// It has not.
+pub fn ensure_address(address: IpAddr) -> Result<(), EnvironmentError> {
+    UdpSocket::bind((address, 0)).map(drop).map_err(|why| EnvironmentError::Address { address, why })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_that_is_not_there_is_named_with_what_puts_it_there() {
+        assert!(ensure_address([127, 9, 9, 9].into()).is_ok(), "all of 127.0.0.0/8 is");
+        let said = ensure_address("2001:db8::7".parse().unwrap()).unwrap_err().to_string();
+        assert!(said.contains("ip address add 2001:db8::7/128 dev lo"), "{said}");
+        let said = ensure_address([192, 0, 2, 7].into()).unwrap_err().to_string();
+        assert!(said.contains("ip address add 192.0.2.7/32 dev lo"), "{said}");
+    }
 
     #[test]
     fn each_local_address_has_all_ports() {

@@ -1,7 +1,7 @@
 //! One arm, checked: what is started or run, and how it is asked.
 
 use super::{ArmCalls, ArmFiles, ClientPlan, Fresh, LimitsPlan, RequestWork};
-use bakeoff_loadgen::Trust;
+use bakeoff_loadgen::{LocalAddresses, Trust};
 use bakeoff_subject::{FrontSpec, LayerSpec, Spec, WrapSpec};
 use bakeoff_units::Nanos;
 use bakeoff_workload::GetUrl;
@@ -89,6 +89,13 @@ pub(super) fn is_asked_over_tls(server: &Spec, fronts: &[FrontSpec]) -> bool {
 }
 
 impl Arm {
+    /// Local addresses that its connections come from, of each population, where the plan says any.
+    pub fn sources(&self) -> impl Iterator<Item = &LocalAddresses> {
+        let all =
+            if self.populations.is_empty() { std::slice::from_ref(&self.client) } else { &self.populations };
+        all.iter().map(|client| &client.from).filter(|from| from.count() > 0)
+    }
+
     /// Whether clients speak TLS with it.
     pub fn is_asked_over_tls(&self) -> bool {
         matches!(&self.what, ArmKind::Server(server) if is_asked_over_tls(server, &self.fronts))

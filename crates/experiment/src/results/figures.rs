@@ -254,6 +254,9 @@ pub struct PopulationResult {
     pub population: String,
     /// Its load in words.
     pub load: String,
+    /// Open loop: how late the generator may send its requests, 99th percentile, ns.
+    #[serde(default)]
+    pub max_lateness_ns: Option<u64>,
     /// Per arm: sums over complete rounds.
     pub arms: BTreeMap<String, PopulationFigures>,
     /// What it got of each arm against the baseline; of its second process among them.
@@ -282,6 +285,9 @@ pub struct PopulationFigures {
     pub response_mean_ns: f64,
     /// Lateness of the generator with its requests.
     pub lateness_ns: Quantiles,
+    /// Why it makes the arm invalid, where it does.
+    #[serde(default)]
+    pub invalid: Option<String>,
     /// Median over rounds of replies, bytes and refusals per second. Keys are meter names.
     pub meters: BTreeMap<String, f64>,
 }

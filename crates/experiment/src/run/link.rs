@@ -2,13 +2,16 @@
 //! here does anything, and servers listen on loopback.
 
 use super::{Progress, RunError};
-use crate::plan::Plan;
+use crate::plan::{Arm, Plan};
 use crate::results::{LinkSetup, OneWay};
 use bakeoff_link::{DelayBy, Delays, Link, LinkSpec, Making, Reading};
+use bakeoff_loadgen::LocalAddresses;
 use bakeoff_meter::LinkCounts;
 use bakeoff_subject::Network;
 use bakeoff_sys::namespace::Namespace;
 use bakeoff_units::Nanos;
+use std::net::{IpAddr, Ipv4Addr};
+use std::ops::RangeInclusive;
 
 /// The network between generator and subjects.
 #[derive(Debug)]
@@ -23,7 +26,9 @@ impl Wire {
         let executable = std::env::current_exe().map_err(RunError::System)?;
         let spec = LinkSpec { rate: asked.rate, delay: asked.delay, loss: asked.loss };
         let how = Making { executable: &executable, seed: plan.seed, delay_by: DelayBy::Best };
-        Ok(Self { link: Some(Link::make(spec, how)?) })
+        let link = Link::make(spec, how)?;
+        link.have_sources(&sources(plan))?;
+        Ok(Self { link: Some(link) })
     }
 
     /// Where subjects are started; none: in bakeoff's own network.
@@ -78,6 +83,17 @@ impl Wire {
         })
     }
 }
+
+/// Addresses that connections come from, besides the link's own.
+fn sources(plan: &Plan) -> Vec<RangeInclusive<Ipv4Addr>> {
+    let ends = plan.arms.iter().flat_map(Arm::sources).flat_map(LocalAddresses::ends);
+    let range = |ends| match ends {
+        (IpAddr::V4(first), IpAddr::V4(last)) => Some(first..=last),
+        _ => None,
+    };
+    ends.filter_map(range).collect()
+}
+
 fn one_way(delays: Delays) -> OneWay {
     OneWay {
         min_ns: delays.min.get(),

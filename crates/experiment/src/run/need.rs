@@ -5,6 +5,7 @@
 use super::{Run, RunError};
 use crate::environment::{self, Need};
 use crate::plan::{Arm, ArmKind, LoadClock, Plan, RequestWork, Work};
+use bakeoff_loadgen::LocalAddresses;
 use bakeoff_subject::Spec;
 use bakeoff_units::PerSecond;
 use std::collections::BTreeMap;
@@ -32,6 +33,11 @@ impl Run<'_> {
 
     /// Refuses more connections to an address and port than there are local ports.
     pub(super) fn ensure_ports(&self, range: Option<(u16, u16)>) -> Result<(), RunError> {
+        // Those of a link are made with it.
+        if self.plan.link.is_none() {
+            let sources = self.plan.arms.iter().flat_map(Arm::sources).flat_map(LocalAddresses::ends);
+            sources.flat_map(|(first, last)| [first, last]).try_for_each(environment::ensure_address)?;
+        }
         for (connections, addresses) in by_destination(self.plan).into_values() {
             environment::ensure_ports(connections, range, addresses)?;
         }

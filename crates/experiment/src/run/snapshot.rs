@@ -3,7 +3,7 @@
 use bakeoff_meter::host::{Accounting, Charged, Host, HostChange, HostMeter};
 use bakeoff_meter::process::Usage;
 use bakeoff_meter::{Counters, HostShare, SubjectUsage};
-use bakeoff_subject::{Chain, LimitsHit};
+use bakeoff_subject::{Chain, LimitsHit, ProgramTime};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use std::time::Duration;
 
@@ -98,6 +98,15 @@ impl Reader {
             host.cores.iter().filter(|(core, _)| ours(core)).map(|(_, t)| t.irq.get() + t.softirq.get());
         Some(threads + apart.sum::<u64>())
     }
+}
+
+/// What a layer's programs in the kernel used since `before`. Read last: it waits for the layer. Programs that run while their
+/// time stands still are not timed by the kernel.
+pub(crate) fn fill_programs(counters: &mut Counters, before: Option<ProgramTime>, subject: &Chain) {
+    let Some((before, after)) = before.zip(subject.program_time()) else { return };
+    let (runs, time) = (after.runs.saturating_sub(before.runs), after.time.since(before.time));
+    counters.program_runs = Some(runs);
+    counters.program_ns = (runs == 0 || time > Nanos::ZERO).then_some(time.get());
 }
 
 fn share(part: Nanos, whole: Nanos) -> f64 {

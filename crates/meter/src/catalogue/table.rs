@@ -1,8 +1,8 @@
 //! The table itself: a row a meter.
 
 use super::{
-    ELAPSED, HIT_RATIO, Kind, LINK_BUSY, Meter, OPERATION_TIME, PATH_CPU, PartOf, RESPONSE_P50, SUBJECT_CPU,
-    SUBJECT_CPU_PER_REPLY, Side, Unit,
+    ELAPSED, HIT_RATIO, Kind, LINK_BUSY, Meter, OPERATION_TIME, PATH_CPU, PROGRAM_NS, PartOf, RESPONSE_P50,
+    SUBJECT_CPU, SUBJECT_CPU_PER_REPLY, Side, Unit,
 };
 use crate::Counters;
 
@@ -250,6 +250,23 @@ pub const CATALOGUE: &[Meter] = &[
         Side::Subject,
         "arms with a front: CPU time of the server behind it, per request that clients made; part of the subject's",
         |c| c.per_request(c.server_cpu_ns()?),
+    ),
+    meter(
+        PROGRAM_NS,
+        "time of programs in the kernel per request",
+        Unit::Nanoseconds,
+        Kind::Counter,
+        Side::Host,
+        "arms with a layer whose status has the lines `runs` and `run-ns`: CPU time of its programs in the kernel, per request; the path's CPU has it in it, whoever is charged for it",
+        |c| c.per_request(c.program_ns?),
+    ),
+    state(
+        "program_runs",
+        "runs of programs in the kernel per request",
+        Unit::Count,
+        Side::Host,
+        "the same: how often those programs ran, per request",
+        |c| c.per_request(c.program_runs?),
     ),
     state(
         "subject_busy",

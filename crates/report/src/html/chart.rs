@@ -19,6 +19,8 @@ const CHARACTER: f64 = 8.0;
 const DOTS: usize = 40;
 /// Points of a line over time; of a longer run each is the mean of several.
 const POINTS: usize = 150;
+/// Levels that lie so many times apart share no scale with equal steps.
+const FAR: f64 = 50.0;
 /// Steps of a scale of time, seconds.
 const TIMES: [f64; 15] = [
     1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_200.0, 1_800.0, 3_600.0, 7_200.0, 21_600.0,
@@ -129,6 +131,19 @@ impl Chart {
             one.points = one.points.chunks(one.points.len().div_ceil(POINTS).max(1)).map(point).collect();
         }
         Self::across(&times, &clock, caption, (unit, Scale::Linear), series, Vec::new())
+    }
+
+    /// Against the levels of a factor. They stand at equal factors of each other where they are far apart.
+    pub(super) fn over(
+        caption: &str,
+        (unit, scale): (&str, Scale),
+        place: &dyn Fn(f64) -> String,
+        series: Vec<Series>,
+    ) -> Option<Self> {
+        let least = series.iter().flat_map(|one| &one.points).map(|(x, ..)| *x).fold(f64::INFINITY, f64::min);
+        let axis =
+            |most: f64| if least > 0.0 && most / least >= FAR { decades(least, most) } else { linear(most) };
+        Self::across(&axis, place, caption, (unit, scale), series, Vec::new())
     }
 
     fn across(
@@ -295,6 +310,11 @@ mod tests {
         assert_eq!((dots[0].x, dots[0].y), (LEFT, HEIGHT - BOTTOM));
         assert_eq!((dots[1].y, dots[1].filled), (TOP, false));
         assert_eq!(dots[1].title, "p99 at 50/s: 10 ms");
+        let points = vec![(1.0, 1e6, true), (10_000.0, 2e6, true)];
+        let series = Series { key: "arm-0".to_owned(), label: "off".to_owned(), dashed: false, points };
+        let chart = Chart::over("CPU", ("ns", Scale::Linear), &|x| x.to_string(), vec![series]).unwrap();
+        assert_eq!(chart.lines[0].dots[1].title, "off at 10000: 2 ms");
+        assert_eq!(chart.across.len(), 5, "a label each ten times");
         assert!(Chart::of("Nothing", "ns", Scale::Linear, Vec::new(), Vec::new()).is_none());
     }
 }

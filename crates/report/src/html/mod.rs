@@ -17,6 +17,7 @@ mod peak;
 mod plots;
 mod study;
 mod suite;
+mod sweep;
 mod tables;
 mod typeset;
 

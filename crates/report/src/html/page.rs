@@ -4,6 +4,7 @@ use super::bars::{self, Bars};
 use super::chart::Chart;
 use super::forest::{self, Panel};
 use super::study::Beside;
+use super::sweep;
 use super::tables::{self, Group, Matrix};
 use super::{curves::Curves, peak::View, plots};
 use crate::figures;
@@ -44,6 +45,7 @@ pub(super) struct Page {
     bars: Vec<Bars>,
     over_time: Option<Chart>,
     forest: Vec<Panel>,
+    sweeps: Vec<sweep::View>,
     has_factors: bool,
     has_differences: bool,
     has_curves: bool,
@@ -120,6 +122,7 @@ impl Page {
             verdicts: reading.judged().filter_map(|arm| Card::of(&reading, arm)).collect(),
             bars: bars::of(&reading),
             over_time: plots::over_time(&reading),
+            sweeps: sweep::views(&reading),
             has_factors: forest.iter().any(Panel::has_factors),
             forest,
             has_differences: data.has_differences(),

@@ -32,7 +32,7 @@ use bakeoff_stats::Verdict;
 use layout::{Page, Paint};
 
 /// Exploratory figures worth a line in the terminal; the page has them all.
-const ALSO: [&str; 8] = [
+const ALSO: [&str; 9] = [
     "path_cpu_per_request",
     "replies_per_second",
     "response_p50",
@@ -41,6 +41,7 @@ const ALSO: [&str; 8] = [
     "refused",
     "hit_ratio",
     "byte_hit_ratio",
+    "program_ns",
 ];
 /// The same for the `command` workload.
 const ALSO_OF_COMMANDS: [&str; 3] = ["user_cpu", "system_cpu", "errors"];

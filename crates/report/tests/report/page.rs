@@ -48,6 +48,19 @@ fn the_page_sets_a_run_beside_the_study_it_names() {
 }
 
 #[test]
+fn a_factor_with_an_order_is_drawn_from_its_lowest_level_to_its_highest() {
+    let page = html(&fixture::swept());
+    let chart = page.split("CPU per request, against rules").nth(2).expect("a chart");
+    let titles: Vec<&str> =
+        chart.split("</svg>").next().unwrap().split("<title>").skip(2).map(|rest| &rest[..12]).collect();
+    assert_eq!(titles, ["rules at 0: ", "rules at 1: ", "rules at 10:"]);
+    for caption in ["Replies per second, against rules", "99th percentile response time, against rules"] {
+        assert!(page.contains(caption), "{caption}");
+    }
+    assert!(!html(&fixture::ordinary()).contains("Over a factor"));
+}
+
+#[test]
 fn partial_and_empty_runs_have_a_page() {
     let page = html(&fixture::interrupted());
     assert!(

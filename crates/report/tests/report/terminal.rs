@@ -48,6 +48,11 @@ fn a_run_without_a_complete_round_claims_nothing() {
     assert!(text(&fixture::nothing_compared(), 80, false).contains("No verdict: no round was completed"));
 }
 
+#[test]
+fn a_factor_with_an_order_is_a_table_in_that_order() {
+    check("swept", &fixture::swept());
+}
+
 /// 80 full handshakes of 200 us and 120 resumed ones of 60 us, where the plan asks for 60 %.
 #[test]
 fn handshakes_are_told_where_an_arm_made_any() {

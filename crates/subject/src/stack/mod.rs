@@ -14,7 +14,8 @@ mod status;
 
 pub use build::build;
 pub use spec::LayerSpec;
-pub(crate) use status::{fallen, violations_noted};
+pub use status::ProgramTime;
+pub(crate) use status::{fallen, program_time, violations_noted};
 
 use crate::cgroup::Ceiling;
 use crate::config::Substitutions;

@@ -2,7 +2,35 @@
 
 use super::Standing;
 use bakeoff_sys::process;
+use bakeoff_units::Nanos;
 use std::fs;
+use std::ops::Add;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+/// A layer writes what it has counted a few times a second, and only when that has changed: what stands there for so long is
+/// what holds.
+const STILL: Duration = Duration::from_millis(300);
+/// Between two looks at it.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// How often a layer's programs in the kernel have run so far, and how long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProgramTime {
+    /// Runs.
+    pub runs: u64,
+    /// CPU of all of them.
+    pub time: Nanos,
+}
+
+impl Add for ProgramTime {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { runs: self.runs + other.runs, time: self.time + other.time }
+    }
+}
 
 /// Violations that the layers have noted, all together; `None` when no layer counts them.
 pub(crate) fn violations_noted(layers: &[Standing]) -> Option<u64> {
@@ -14,6 +42,31 @@ fn noted_by(layer: &Standing) -> Option<u64> {
     let (path, name) = (layer.spec.status.as_ref()?, layer.spec.violations.as_ref()?);
     let text = fs::read_to_string(layer.substitutions.word(path).ok()?).unwrap_or_default();
     Some(counter(&text, name).unwrap_or(0))
+}
+
+/// What the layers' programs in the kernel have used so far, all together; `None` when no layer tells it. Waits until that is
+/// written down: a third of a second at most for each that does.
+pub(crate) fn program_time(layers: &[Standing]) -> Option<ProgramTime> {
+    let path = |layer: &Standing| layer.substitutions.word(layer.spec.status.as_ref()?).ok();
+    let told =
+        layers.iter().filter_map(path).filter_map(|path| written_since(SystemTime::now(), Path::new(&path)));
+    told.reduce(Add::add)
+}
+
+fn written_since(asked: SystemTime, path: &Path) -> Option<ProgramTime> {
+    let is_new = || fs::metadata(path).and_then(|file| file.modified()).is_ok_and(|written| written >= asked);
+    let mut waited = Duration::ZERO;
+    while waited < STILL && !is_new() {
+        // Whoever says nothing of it is not waited for.
+        programs(&fs::read_to_string(path).ok()?)?;
+        thread::sleep(GLANCE);
+        waited += GLANCE;
+    }
+    programs(&fs::read_to_string(path).ok()?)
+}
+
+fn programs(text: &str) -> Option<ProgramTime> {
+    Some(ProgramTime { runs: counter(text, "runs")?, time: Nanos::new(counter(text, "run-ns")?) })
 }
 
 /// The number behind a name; whatever else is in the file is for other readers.
@@ -40,5 +93,32 @@ mod tests {
         let found = ["violations", "opens"].map(|name| counter(text, name));
         assert_eq!(found, [Some(3), Some(17)]);
         assert_eq!(["mode", "degree", "rate", "-x", ""].map(|name| counter(text, name)), [None; 5]);
+    }
+
+    #[test]
+    fn programs_are_told_where_both_lines_are_there() {
+        assert_eq!(programs("runs 12\nmode log\nrun-ns 660\n").unwrap(), told(12));
+        for text in ["", "runs 12\n", "run-ns 660\n", "runs many\nrun-ns 660\n"] {
+            assert_eq!(programs(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_was_written_since_is_the_answer_and_what_stays_is_so_after_a_while() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("status");
+        let (long_ago, later) = (SystemTime::UNIX_EPOCH, SystemTime::now() + Duration::from_secs(3600));
+        assert_eq!(written_since(later, &path), None, "there is no such file, and nobody waits for one");
+        fs::write(&path, "mode log\n").unwrap();
+        assert_eq!(written_since(later, &path), None);
+        fs::write(&path, "runs 7\nrun-ns 385\n").unwrap();
+        assert_eq!(written_since(long_ago, &path), Some(told(7)));
+        let began = SystemTime::now();
+        assert_eq!(written_since(later, &path), Some(told(7)));
+        assert!(began.elapsed().unwrap() >= STILL);
+    }
+
+    fn told(runs: u64) -> ProgramTime {
+        ProgramTime { runs, time: Nanos::new(55 * runs) }
     }
 }

@@ -14,7 +14,7 @@ use crate::plan::file::Spanned;
 use bakeoff_loadgen::{
     Alpn, Identity, LocalAddresses, Protocol, Reuse, Share, TlsOptions, TlsSetupError, Trust, Versions,
 };
-use bakeoff_subject::FrontSpec;
+use bakeoff_subject::{FrontSpec, Spec};
 use std::num::{NonZeroU16, NonZeroU64};
 use std::ops::Range;
 
@@ -41,6 +41,11 @@ impl Context<'_> {
             headers: self.headers(arm.headers.as_ref().or(w.headers.as_ref()))?,
             ..ClientPlan::default()
         };
+        if let Some(other) = wrong_family(&client.from, spec) {
+            let span = arm.from.as_ref().or(w.from.as_ref()).map_or(0..0, Spanned::span);
+            let help = "servers that bakeoff starts listen on an IPv4 address; IPv6 goes with url = \"http://[::1]:8080\"";
+            return self.wrong(span, other, help);
+        }
         if protocol != Protocol::Http1 && !fronts.is_empty() {
             let span = arm.http2.as_ref().or(w.http2.as_ref()).map_or(0..0, Spanned::span);
             let what = "what stands before a server is asked over HTTP/1.1";
@@ -199,6 +204,25 @@ impl Context<'_> {
         let (what, help) = sentence.split_once("; ").unwrap_or((&sentence, "see docs/plans.md"));
         self.wrong(span, what, help)
     }
+}
+
+/// No connection leads from IPv6 to IPv4, nor the other way. Names may be either.
+fn wrong_family(from: &LocalAddresses, server: &Spec) -> Option<String> {
+    let is_v6 = match server {
+        Spec::Url { url, .. } => {
+            let host = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+            if !host.starts_with(|first: char| first == '[' || first.is_ascii_digit()) {
+                return None;
+            }
+            host.starts_with('[')
+        }
+        _ => false,
+    };
+    let (address, _) = from.ends().find(|(first, _)| first.is_ipv6() != is_v6)?;
+    Some(format!(
+        "connections `from` {address} cannot reach {}",
+        if is_v6 { "an IPv6 address" } else { "an IPv4 address" }
+    ))
 }
 
 /// The arm's over the workload's, key by key.

@@ -4,8 +4,11 @@ use super::super::file::ExperimentSection;
 use super::super::{Arm, ArmKind, LinkPlan, Work};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
+use bakeoff_link::SOURCES;
+use bakeoff_loadgen::LocalAddresses;
 use bakeoff_subject::Spec;
 use bakeoff_units::{BitsPerSecond, Nanos, Ratio};
+use std::net::IpAddr;
 
 /// At a lower rate the check of the link alone takes longer than people wait; above, no kernel
 /// shapes.
@@ -41,12 +44,17 @@ impl Context<'_> {
             let what = "a link leads to servers; here are none";
             return self.wrong(rate.span(), what, "take the line out");
         }
-        if let Some(arm) = arms.iter().find(|arm| arm.client.from.count() > 0) {
+        let sources = |arm: &Arm| arm.sources().map(|from| from.to_string()).collect::<Vec<_>>();
+        let strange = |arm: &&Arm| arm.sources().flat_map(LocalAddresses::ends).any(|ends| !over_link(ends));
+        if let Some(arm) = arms.iter().find(strange) {
             let what = format!(
-                "the requests to `{}` have `from`, and on a link they come from 198.18.0.1",
-                arm.name
+                "the requests to `{}` are `from` {}, and on a link they come from 198.18.0.1 or from {} to {}",
+                arm.name,
+                sources(arm).join(", "),
+                SOURCES.start(),
+                SOURCES.end()
             );
-            return self.wrong(rate.span(), what, "take one of both out");
+            return self.wrong(rate.span(), what, "such as from = \"198.19.1.0/24\"; a link is IPv4 alone");
         }
         let running = |arm: &&Arm| matches!(arm.what, ArmKind::Server(Spec::Url { .. }));
         match arms.iter().find(running) {
@@ -76,4 +84,9 @@ impl Context<'_> {
         }
         Ok(link)
     }
+}
+
+/// Whether both ends of a range are addresses that a link can have.
+fn over_link((first, last): (IpAddr, IpAddr)) -> bool {
+    [first, last].iter().all(|end| matches!(end, IpAddr::V4(end) if SOURCES.contains(end)))
 }

@@ -14,7 +14,7 @@ use super::bench::{Bench, Measured, Part, Parts, Sizing, Tried};
 use super::link::Wire;
 use super::page_cache::{Caches, drop_caches};
 use super::scratch::Scratch;
-use super::snapshot::{Reader, Snapshot};
+use super::snapshot::{Reader, Snapshot, fill_programs};
 use super::{Progress, Run, RunError, workloads};
 use crate::environment::{self, Placement};
 use crate::plan::{Arm, Fresh, LoadClock, RequestSource, RequestWork, Timed, Violations};
@@ -321,6 +321,7 @@ impl Bench for ServerBench<'_> {
         }
         let noted_before = self.noted.as_ref().and_then(|noted| noted.settled(&self.arms[arm].running));
         let link_before = self.starter.wire.quiet()?;
+        let programs = self.arms[arm].running.program_time();
         let before = self.read(arm);
         let recording = self.jobs.run(&mut self.arms[arm], &slice, BodyCheck::Start, limit)?;
         let link_after = self.starter.wire.quiet()?;
@@ -328,6 +329,7 @@ impl Bench for ServerBench<'_> {
         self.arms[arm].running.alive()?;
         let mut counters = recording.counters;
         self.reader.fill(&mut counters, &before, &after);
+        fill_programs(&mut counters, programs, &self.arms[arm].running);
         counters.link = self.starter.wire.between(link_before, link_after, counters.wall_ns);
         if let Some(noted) = &self.noted {
             counters.violations = Some(noted.count(&self.arms[arm].running, noted_before, &slice));
@@ -350,6 +352,7 @@ impl Bench for ServerBench<'_> {
         }
         let settled = |place: &Place| self.noted.as_ref().and_then(|noted| noted.settled(&place.running));
         let noted_before: Vec<Option<u64>> = self.arms.iter().map(settled).collect();
+        let programs: Vec<_> = self.arms.iter().map(|place| place.running.program_time()).collect();
         let before = self.read_all(&in_turn(&mut turns, self.arms.len()));
         let begin = in_turn(&mut turns, self.arms.len());
         let recordings = self.jobs.duet(&mut self.arms, &slices, &begin, rate, limit)?;
@@ -358,6 +361,7 @@ impl Bench for ServerBench<'_> {
         for (arm, (recording, voice)) in recordings.into_iter().zip(&slices).enumerate() {
             let mut counters = recording.counters;
             self.reader.fill(&mut counters, &before[arm], &after[arm]);
+            fill_programs(&mut counters, programs[arm], &self.arms[arm].running);
             if let Some(noted) = &self.noted {
                 counters.violations =
                     Some(noted.count(&self.arms[arm].running, noted_before[arm], &voice.slice));

@@ -8,6 +8,7 @@ use super::jobs::{self, Jobs, no_replies, pacer};
 use super::{ServerBench, Workloads, populations};
 use crate::plan::{BurstClock, LoadClock, Timed};
 use crate::results::{InFlight, TrialLateness};
+use crate::run::snapshot::fill_programs;
 use crate::run::{RunError, bench};
 use bakeoff_loadgen::{BodyCheck, OwnLateness, Pace, Recording, Station};
 use bakeoff_meter::{Counters, ErrorClass, Times};
@@ -148,6 +149,7 @@ impl ServerBench<'_> {
         let warmed = self.cut_by_time(arm, warming)?;
         self.rest(arm);
         let link_before = self.starter.wire.quiet()?;
+        let programs = self.arms[arm].running.program_time();
         let before = self.read(arm);
         let from = warmed.iter().map(|recording| recording.counters.requests as usize);
         let counting = offers
@@ -166,6 +168,7 @@ impl ServerBench<'_> {
         let (mut counters, times) = populations::all_together(heard);
         counters.link = self.starter.wire.between(link_before, link_after, counters.wall_ns);
         self.reader.fill(&mut counters, &before, &after);
+        fill_programs(&mut counters, programs, &self.arms[arm].running);
         let complete = time == length && !self.jobs.interrupted.load(Ordering::Relaxed);
         Ok(bench::Measured { populations, ..bench::Measured::alone(counters, times, complete) })
     }

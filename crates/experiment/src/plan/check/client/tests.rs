@@ -198,13 +198,37 @@ fn what_is_wrong_is_said_as_the_flags_say_it_at_its_line() {
         (
             with("from = \"127.0.0.0/16\"", "", "")
                 .replace("\"plain\"\n\n", "\"plain\"\nlink = \"10Mbit\"\n\n"),
-            &["`from`", "198.18.0.1"],
+            &["`from` 127.0.0.1-127.0.255.254", "198.18.0.1 or from 198.18.0.4 to 198.19.255.255"],
         ),
+        (with("from = \"::1\"", "", ""), &["connections `from` ::1 cannot reach an IPv4 address", "[::1]"]),
     ] {
         let message = parse(&text).expect_err(&text);
         for word in expected {
             assert!(message.contains(word), "{text}\nshould say {word}\n{message}");
         }
+    }
+}
+
+#[test]
+fn addresses_are_of_the_servers_family_and_of_the_links_range() {
+    let arms =
+        |host: &str| format!("[arm.a]\nurl = \"http://{host}:81\"\n\n[arm.b]\nurl = \"http://{host}:82\"\n");
+    let plan = |experiment: &str, from: &str, arms: &str| {
+        parse(&format!(
+            "[experiment]\nbaseline = \"a\"\n{experiment}\n[workload]\nkind = \"get\"\nurls = [\"/\"]\n\
+             from = \"{from}\"\n\n{arms}"
+        ))
+    };
+    for (host, from) in [("[::1]", "fd00::/120"), ("127.0.0.1", "10.0.0.7"), ("localhost", "::1")] {
+        let plan = plan("", from, &arms(host));
+        assert!(plan.is_ok(), "{host} from {from}: {plan:?}");
+    }
+    let said = plan("", "127.0.0.2", &arms("[::1]")).unwrap_err();
+    assert!(said.contains("`from` 127.0.0.2 cannot reach an IPv6 address"), "{said}");
+    let ours = "[arm.a]\nserver = \"origin\"\n\n[arm.b]\nserver = \"nginx\"\n";
+    assert!(plan("link = \"10Mbit\"", "198.19.0.0/16", ours).is_ok());
+    for from in ["198.18.0.2-198.18.0.9", "198.19.255.0-198.20.0.1", "10.1.2.3"] {
+        assert!(plan("link = \"10Mbit\"", from, ours).is_err(), "{from}");
     }
 }
 

@@ -1,0 +1,78 @@
+//! Sweeps as charts: a line for each setting of the other factors.
+
+use super::chart::{Chart, Scale, Series};
+use crate::reading::Reading;
+use crate::sweep::{self, Setting, Sweep, Whose};
+use crate::words;
+use serde::Serialize;
+
+/// Colours that a page has for arms.
+const COLOURS: usize = 6;
+
+/// One sweep.
+#[derive(Debug, Serialize)]
+pub(super) struct View {
+    factor: String,
+    keys: Vec<Key>,
+    charts: Vec<Chart>,
+}
+
+/// What a colour stands for.
+#[derive(Debug, Serialize)]
+struct Key {
+    name: String,
+    key: String,
+}
+
+pub(super) fn views(reading: &Reading<'_>) -> Vec<View> {
+    let view = |sweep: Sweep<'_>| {
+        let keys = sweep.settings.iter().enumerate().filter(|(_, setting)| !setting.name.is_empty());
+        View {
+            factor: sweep.factor.to_owned(),
+            keys: keys.map(|(place, setting)| Key { name: setting.name.clone(), key: key(place) }).collect(),
+            charts: charts(reading, &sweep),
+        }
+    };
+    sweep::all(reading).into_iter().map(view).filter(|view| !view.charts.is_empty()).collect()
+}
+
+fn key(place: usize) -> String {
+    format!("arm-{}", place % COLOURS)
+}
+
+/// The primary figure, then rates and times, of each population where there are several.
+fn charts(reading: &Reading<'_>, sweep: &Sweep<'_>) -> Vec<Chart> {
+    let mut found: Vec<Chart> =
+        chart(reading, sweep, Whose::All, reading.primary_meter(), Scale::Linear).into_iter().collect();
+    let figures = [
+        ("replies_per_second", Scale::Linear),
+        ("refused_per_second", Scale::Linear),
+        ("response_p99", Scale::Logarithmic),
+    ];
+    for whose in sweep::askers(reading) {
+        found.extend(figures.iter().filter_map(|(meter, scale)| chart(reading, sweep, whose, meter, *scale)));
+    }
+    found
+}
+
+fn chart(reading: &Reading<'_>, sweep: &Sweep<'_>, whose: Whose, meter: &str, scale: Scale) -> Option<Chart> {
+    let line = |(place, setting): (usize, &Setting<'_>)| {
+        let point = |(x, arm): &(f64, &str)| {
+            Some((*x, sweep::figure(reading, whose, arm, meter)?, !reading.is_invalid(arm, meter)))
+        };
+        Series {
+            key: key(place),
+            label: if setting.name.is_empty() { sweep.factor.to_owned() } else { setting.name.clone() },
+            dashed: false,
+            points: setting.arms.iter().filter_map(point).collect(),
+        }
+    };
+    let lines: Vec<Series> = sweep.settings.iter().enumerate().map(line).collect();
+    if lines.iter().all(|line| line.points.is_empty()) {
+        return None;
+    }
+    let noun = words::upper_first(words::noun(reading.kind(), meter));
+    let of = sweep::population(reading, whose).map_or(String::new(), |name| format!(" of {name}"));
+    let caption = format!("{noun}{of}, against {}", sweep.factor);
+    Chart::over(&caption, (reading.unit(meter), scale), &|x| sweep::place(sweep, x), lines)
+}
