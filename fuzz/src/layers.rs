@@ -9,6 +9,11 @@ use bakeoff_layers_mac::log::record::{Record, Told, parse};
 use bakeoff_layers_mac::log::{Event, Gather, Wanted, Whose};
 use bakeoff_layers_mac::policy::disk::{self, Seen};
 use bakeoff_layers_mac::policy::{Lets, Policy, PolicyError};
+use bakeoff_layers_police::explain::{connection, request};
+use bakeoff_layers_police::reference::head::{After, begins, head};
+use bakeoff_layers_police::reference::{self, Flow, Police, Segment};
+use bakeoff_layers_police::rules::table::READ;
+use bakeoff_layers_police::rules::{Rules, RulesError};
 use bakeoff_layers_store::{BlockSize, Header, Kind, NodeId, Tree};
 use std::os::unix::ffi::OsStringExt;
 
@@ -16,8 +21,14 @@ use std::os::unix::ffi::OsStringExt;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets of the layers.
-pub const TARGETS: [Target; 4] =
-    [("manifest", manifest), ("vault", vault), ("mac_policy", mac_policy), ("mac_audit", mac_audit)];
+pub const TARGETS: [Target; 6] = [
+    ("manifest", manifest),
+    ("vault", vault),
+    ("mac_policy", mac_policy),
+    ("mac_audit", mac_audit),
+    ("police_rules", police_rules),
+    ("police_head", police_head),
+];
 
 /// A manifest that is read is the one that was written, every file is found by its path, and no path
 /// leads out of the tree. As if the signature had been right: the parser must not rely on it.
@@ -134,4 +145,82 @@ pub fn mac_audit(data: &[u8]) {
     let wanted = vec![Wanted::File(Access::Read, std::ffi::OsString::from_vec(name.to_vec()).into())];
     let expected = Record { t_ms: 1000, serial: 2, told: Told::Refused { domain: 10, wanted } };
     assert_eq!(parse(1423, text.as_bytes()), Some(expected));
+}
+
+/// Rules of which each decides about what it is written for, or faults with their lines.
+pub fn police_rules(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let rules = match Rules::of_text(text, "rules") {
+        Ok(rules) => rules,
+        Err(RulesError::Wrong(faults)) => {
+            assert!(!faults.is_empty(), "nothing is wrong, and there are no rules");
+            for fault in faults {
+                let last = text.matches('\n').count() + 1;
+                assert!((1..=last).contains(&fault.line) && !fault.sentence.is_empty(), "{fault}");
+            }
+            return;
+        }
+        Err(other) => panic!("{other}"),
+    };
+    let table = &rules.table;
+    let police = Police::new(table);
+    for source in &table.sources {
+        let (from, to) = (source.prefix.address(), source.to.map(|to| to.address()));
+        let found = police
+            .source(from, to.unwrap_or(from))
+            .and_then(|id| table.sources.iter().find(|of| of.rule == id));
+        assert!(found.is_some_and(|found| found.prefix.length() >= source.prefix.length()));
+        let because = connection(&rules, from, to, table.ports[0].port);
+        assert!(because.reason.starts_with(&format!("{from} is in ")), "{}", because.reason);
+    }
+    for (path, rule) in &table.exact {
+        assert_eq!(police.path(path), Some(*rule));
+        let because = request(&rules, &format!("GET {} HTTP/1.1", String::from_utf8_lossy(path)));
+        let line = table.rule(*rule).map_or(0, |rule| rule.line);
+        assert!(because.reason.contains(&format!("(rules:{line})")), "{}", because.reason);
+    }
+    let mut names: Vec<&str> = table.rules.iter().map(|rule| rule.name.as_str()).collect();
+    assert!(names.iter().all(|name| !name.contains(char::is_whitespace)), "{names:?}");
+    names.sort_unstable();
+    assert!(names.windows(2).all(|two| two[0] != two[1]), "{names:?}");
+}
+
+/// Any segments are told, and what is plain is one request to `httparse`, with the same path, that ends where it was said.
+pub fn police_head(data: &[u8]) {
+    let found = head(data);
+    let line = data.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    if let Some(path) = found.plain {
+        assert!(begins(data));
+        let (line, mut fields) = ([line, b"\n\r\n"].concat(), []);
+        let mut request = httparse::Request::new(&mut fields);
+        let whole = line.ends_with(b"\r\n\r\n");
+        assert!(!whole || request.parse(&line).is_ok_and(|status| status.is_complete()), "{request:?}");
+        let target =
+            request.path.filter(|_| whole).map(|target| target.split('?').next().unwrap_or_default());
+        assert!(target.is_none_or(|target| target.as_bytes() == path), "{target:?}");
+    }
+    let mut fields = [httparse::EMPTY_HEADER; 128];
+    let mut request = httparse::Request::new(&mut fields);
+    if let (Some(_), Ok(httparse::Status::Complete(end)), true) =
+        (found.plain, request.parse(data), data.len() <= READ)
+    {
+        match found.after {
+            After::Head | After::Body(_) => assert!(end <= data.len()),
+            After::Unseen => {}
+            After::Odd => panic!("plain, and odd after it"),
+        }
+    }
+    let at = data.first().map_or(0, |at| usize::from(*at).min(data.len()));
+    let address = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+    let flow = Flow { source: address, source_port: 1, destination: address, port: 80 };
+    let rules = Rules::of_text("[server]\nlisten = 80\n[[request]]\npath = \"/x\"\n", "rules");
+    let Ok(Rules { table, .. }) = rules else { panic!("the rules of this target have faults") };
+    let mut police = Police::new(&table);
+    let mut sequence = u32::MAX - 9;
+    for payload in [&data[..at], &data[at..]] {
+        let told = police.segment(0, &Segment { flow, sequence, payload, first: false });
+        let plain = head(payload).plain.is_some_and(|_| begins(payload));
+        assert!(told.seen != reference::Seen::Plain || plain, "{told:?}");
+        sequence = sequence.wrapping_add(payload.len() as u32);
+    }
 }

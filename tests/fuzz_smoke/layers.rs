@@ -32,6 +32,16 @@ fn mac_audit() {
 }
 
 #[test]
+fn police_rules() {
+    smoke("police_rules");
+}
+
+#[test]
+fn police_head() {
+    smoke("police_head");
+}
+
+#[test]
 fn every_target_has_a_binary_and_a_test() {
     engine::assert_complete(&root(), &targets::TARGETS, "tests/fuzz_smoke/layers.rs");
 }

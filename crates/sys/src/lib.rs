@@ -6,6 +6,7 @@
 
 pub mod affinity;
 pub mod audit;
+pub mod bpf;
 pub mod counter;
 pub mod cpu_clock;
 pub mod descriptors;

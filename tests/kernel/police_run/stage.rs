@@ -348,7 +348,7 @@ pub(crate) fn left_of(held: &BTreeSet<(String, u32)>) -> Vec<(String, u32)> {
         |name: &str, ids: Vec<u32>| ids.into_iter().map(move |id| (name.to_owned(), id)).collect::<Vec<_>>();
     let programs = aya::programs::loaded_programs().flatten().map(|program| program.id()).collect();
     let maps = aya::maps::loaded_maps().flatten().map(|map| map.id()).collect();
-    let links = aya::programs::loaded_links().flatten().map(|link| link.id).collect();
+    let links = aya::programs::loaded_links().flatten().map(|link| link.id()).collect();
     let there = [all("prog_id", programs), all("map_id", maps), all("link_id", links)].concat();
     there.into_iter().filter(|one| held.contains(one)).collect()
 }

@@ -152,13 +152,17 @@ fn queued(rules: &Rules, classed: bool) -> &'static str {
     }
 }
 
-/// A rate as it is written, with three digits.
-pub fn per_second(rate: Rate) -> String {
-    PerSecond::new(rate.per_second()).map(|rate| rate.to_string()).unwrap_or_default()
+/// A rate as it is written, with three digits: a second, a minute or an hour, whichever first has one whole.
+pub fn rate_in_words(rate: Rate) -> String {
+    let units = [(1.0, "/s"), (60.0, "/min"), (3600.0, "/h")];
+    let whole = |unit: &(f64, &str)| rate.per_second() * unit.0 >= 0.999;
+    let (seconds, unit) = units.into_iter().find(whole).unwrap_or(units[2]);
+    let number = PerSecond::new(rate.per_second() * seconds).map(|rate| rate.to_string()).unwrap_or_default();
+    number.trim_end_matches("/s").to_owned() + unit
 }
 
 fn said(rate: Rate) -> String {
-    format!("{}, {} at once", per_second(rate), rate.burst())
+    format!("{}, {} at once", rate_in_words(rate), rate.burst())
 }
 
 /// A way to refuse, in words.

@@ -42,6 +42,7 @@ const CALLS: &[Rule] = &[
     allow(libc::SYS_read),
     allow_if(libc::SYS_openat, READING),
     allow(libc::SYS_bpf),
+    allow(libc::SYS_membarrier),
     #[cfg(target_arch = "x86_64")]
     allow(libc::SYS_poll),
     allow(libc::SYS_ppoll),

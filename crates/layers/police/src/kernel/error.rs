@@ -2,7 +2,6 @@
 //!
 //! Measured side, cold.
 
-use std::io;
 use thiserror::Error;
 
 /// What is missing, so that nothing can be loaded here: the reason of `none: REASON`.
@@ -64,8 +63,8 @@ pub enum KernelError {
     #[error("the interface {0} is not of Ethernet or loopback: police reads packets of no other kind")]
     NotEthernet(String),
     /// The driver has no native XDP.
-    #[error("the interface {0} has no native XDP ({1}): leave out --xdp")]
-    NoXdp(String, io::Error),
+    #[error("the interface {0} takes no native XDP ({1}): leave out --xdp")]
+    NoXdp(String, String),
     /// A program could not be attached.
     #[error("cannot attach to {place}: {why}")]
     Attach {

@@ -16,10 +16,18 @@
 //!
 //! Not for several threads at once: whoever owns it calls.
 
+mod automaton;
 mod counters;
 mod error;
+mod layout;
+mod maps;
+mod places;
+mod probe;
 mod programs;
+mod trial;
 
 pub use counters::{Counters, RuleCount, Runs};
 pub use error::{KernelError, Missing};
-pub use programs::{Listener, Mode, Programs, count_time, probe};
+pub use probe::probe;
+pub use programs::{Listener, Mode, Programs, count_time};
+pub use trial::{Program, Trial};

@@ -1,10 +1,20 @@
-//! Programs and maps in the kernel.
+//! Programs in the kernel, and what they are attached to.
 //!
 //! Measured side, cold.
 
-use super::{Counters, KernelError, Missing, Runs};
-use crate::rules::table::Table;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use super::layout::{CLASSES, Control, EVENTS, Ports, REASONS, SOCKETS};
+use super::maps::{Filled, Maps, failed, said};
+use super::places::Places;
+use super::{Counters, KernelError, Missing, RuleCount, Runs};
+use crate::rules::table::{RULES_MAX, Table};
+use aya::programs::{ProgramError, SchedClassifier, SkLookup, TcAttachType, Xdp, XdpMode};
+use aya::sys::Stats;
+use aya::{Ebpf, EbpfError, include_bytes_aligned};
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+/// `bpf/police.bpf.c`, compiled; `make bpf` makes it anew.
+static OBJECT: &[u8] = include_bytes_aligned!("../../bpf/police.bpf.o");
 
 /// What is done with what is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,14 +23,14 @@ pub enum Mode {
     Enforce,
     /// It is counted, and nothing is refused.
     Log,
-    /// Nothing is decided: every packet passes at once. Classes are not steered either.
+    /// Nothing is decided: every packet passes at once. Nothing is steered either.
     Off,
 }
 
 /// One of the server's listening sockets.
 #[derive(Clone, Copy, Debug)]
 pub struct Listener<'s> {
-    /// The public port that it is one of.
+    /// The public port that it is for.
     pub public: u16,
     /// The class.
     pub class: u8,
@@ -29,15 +39,17 @@ pub struct Listener<'s> {
 }
 
 /// Programs in the kernel. Dropped: all gone.
-#[derive(Debug)]
-pub struct Programs {}
-
-/// What is missing here. Makes nothing that stays.
-///
-/// # Errors
-/// The first that is missing.
-pub fn probe() -> Result<(), Missing> {
-    Err(Missing::Bpf)
+pub struct Programs {
+    pub(super) ebpf: Ebpf,
+    maps: Maps,
+    control: Control,
+    ports: Box<Ports>,
+    /// Public ports by their place, which stays over swaps: sockets are found by it.
+    public: Vec<u16>,
+    places: Places,
+    filled: [Filled; 2],
+    table: Table,
+    steered: BTreeSet<u32>,
 }
 
 /// Has the kernel measure how long all BPF programs of the machine run, while the descriptor is held. Needs `CAP_SYS_ADMIN`.
@@ -45,82 +57,187 @@ pub fn probe() -> Result<(), Missing> {
 /// # Errors
 /// What the kernel says.
 pub fn count_time() -> Result<OwnedFd, KernelError> {
-    Err(KernelError::Missing(Missing::Bpf))
+    let place = "the kernel's count of run times".to_owned();
+    aya::sys::enable_stats(Stats::RunTime).map_err(|why| KernelError::Attach { place, why: said(&why) })
 }
 
 impl Programs {
-    /// Loads everything and fills the maps. Nothing is attached. Sockets are looked up in the calling thread's network namespace.
+    /// Loads everything and fills the maps. Nothing is attached.
     ///
     /// # Errors
     /// What is missing, what the verifier said, or a table that does not fit.
-    pub fn load(_table: &Table, _mode: Mode) -> Result<Self, KernelError> {
-        Err(KernelError::Missing(Missing::Bpf))
+    pub fn load(table: &Table, mode: Mode) -> Result<Self, KernelError> {
+        super::probe().map_err(KernelError::Missing)?;
+        let mut ebpf = Ebpf::load(OBJECT).map_err(refused_object)?;
+        for name in ["police", "heads"] {
+            classifier(&mut ebpf, name)?.load().map_err(verifier(name))?;
+        }
+        flood(&mut ebpf)?.load().map_err(verifier("flood"))?;
+        lookup(&mut ebpf)?.load().map_err(verifier("classify"))?;
+        let maps = Maps::of(&mut ebpf)?;
+        let ports = vec![0; size_of::<Ports>()].into_boxed_slice();
+        let ports =
+            ports.try_into().map_err(|_| KernelError::Map { map: "ports", why: "no room".to_owned() })?;
+        let mut programs = Self {
+            ebpf,
+            maps,
+            control: Control { slot: 1, mode: number(mode), ..Control::default() },
+            ports,
+            public: Vec::new(),
+            places: Places::new(2 * RULES_MAX as u32),
+            filled: Default::default(),
+            table: Table::default(),
+            steered: BTreeSet::new(),
+        };
+        programs.swap(table)?;
+        Ok(programs)
     }
 
     /// Which sockets take connections of which class, all of them anew: what is not named any more is forgotten. The first of a
     /// public port and class is given the connections; the lengths of all queues of a class are added.
     ///
     /// # Errors
-    /// Too many sockets, or what the kernel says of one.
-    pub fn steer(&mut self, _sockets: &[Listener<'_>]) -> Result<(), KernelError> {
-        Err(KernelError::Missing(Missing::Bpf))
+    /// Too many sockets, a port that is none of the table's, or what the kernel says of one.
+    pub fn steer(&mut self, sockets: &[Listener<'_>]) -> Result<(), KernelError> {
+        let mut places = BTreeSet::new();
+        for listener in sockets {
+            let place = self.socket_place(listener, &places)?;
+            let map = &mut self.maps.listeners;
+            map.set(place, &listener.socket.as_raw_fd(), 0).map_err(failed("listeners"))?;
+            places.insert(place);
+        }
+        for gone in self.steered.difference(&places) {
+            // The kernel has taken out those that were closed.
+            let _gone = self.maps.listeners.clear_index(gone);
+        }
+        let most = places.iter().map(|place| place % SOCKETS as u32 + 1).max();
+        self.control.sockets = most.unwrap_or(0);
+        self.steered = places;
+        self.maps.set_control(&self.control)
+    }
+
+    fn socket_place(&self, listener: &Listener<'_>, taken: &BTreeSet<u32>) -> Result<u32, KernelError> {
+        let full = |what, most| KernelError::Full { what, wanted: most + 1, most };
+        let begin = u32::from(listener.class) * SOCKETS as u32;
+        if usize::from(listener.class) >= CLASSES {
+            return Err(full("classes", CLASSES));
+        }
+        let port = self.public.iter().position(|port| *port == listener.public);
+        let port = port.ok_or_else(|| KernelError::Map {
+            map: "listeners",
+            why: format!("port {} is none of the table's", listener.public),
+        })?;
+        let own = begin + port as u32;
+        let further = begin + self.public.len() as u32..begin + SOCKETS as u32;
+        let mut places = std::iter::once(own).chain(further);
+        places.find(|place| !taken.contains(place)).ok_or_else(|| full("sockets of a class", SOCKETS))
     }
 
     /// Gives new connections to the sockets of their class, in a network namespace (`/proc/self/ns/net`).
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn attach_classes(&mut self, _namespace: impl AsFd) -> Result<(), KernelError> {
-        Err(KernelError::Missing(Missing::Bpf))
+    pub fn attach_classes(&mut self, namespace: impl AsFd) -> Result<(), KernelError> {
+        let attached = lookup(&mut self.ebpf)?.attach(namespace);
+        attached.map(|_| ()).map_err(unattached("the network namespace"))
     }
 
     /// Looks at what comes in through an interface of the calling thread's network namespace: both stages, by tcx.
     ///
     /// # Errors
     /// No such interface, one that is not Ethernet's, or what the kernel says.
-    pub fn attach(&mut self, _interface: &str) -> Result<(), KernelError> {
-        Err(KernelError::Missing(Missing::Bpf))
+    pub fn attach(&mut self, interface: &str) -> Result<(), KernelError> {
+        super::probe::interface(interface)?;
+        let attached = classifier(&mut self.ebpf, "police")?.attach(interface, TcAttachType::Ingress);
+        attached.map(|_| ()).map_err(unattached(interface))
     }
 
     /// As [`Self::attach`], and SYNs whose rule drops them are refused in the driver, by native XDP.
     ///
     /// # Errors
     /// As there, or the driver has no native XDP: nothing is attached then.
-    pub fn attach_xdp(&mut self, _interface: &str) -> Result<(), KernelError> {
-        Err(KernelError::Missing(Missing::Bpf))
+    pub fn attach_xdp(&mut self, interface: &str) -> Result<(), KernelError> {
+        super::probe::interface(interface)?;
+        let xdp = flood(&mut self.ebpf)?;
+        let link = xdp.attach(interface, XdpMode::Driver);
+        let link = link.map_err(|why| KernelError::NoXdp(interface.to_owned(), said(&why)))?;
+        let attached = classifier(&mut self.ebpf, "heads")?.attach(interface, TcAttachType::Ingress);
+        if let Err(why) = attached {
+            let _detached = flood(&mut self.ebpf)?.detach(link);
+            return Err(unattached(interface)(why));
+        }
+        Ok(())
     }
 
-    /// Puts another table in force: each packet is decided by the old one or by the new one. Buckets and counters stay with the
-    /// name of their rule.
+    /// Puts another table in force: each packet is decided by the old one or by the new one. Counters stay with the name of
+    /// their rule, buckets with name and rates. Where classes have changed, [`Self::steer`] follows.
     ///
     /// # Errors
     /// A table that does not fit, or what the kernel says of a map: the old table is in force then.
-    pub fn swap(&mut self, _table: &Table) -> Result<(), KernelError> {
-        Err(KernelError::Missing(Missing::Bpf))
+    pub fn swap(&mut self, table: &Table) -> Result<(), KernelError> {
+        let slot = 1 - self.control.slot;
+        self.maps.empty(std::mem::take(&mut self.filled[slot]));
+        if let Err(why) = self.fill(table, slot) {
+            self.maps.empty(std::mem::take(&mut self.filled[slot]));
+            self.places.keep_only(&self.table.rules);
+            return Err(why);
+        }
+        self.control.slot = slot;
+        if let Err(why) = self.maps.set_control(&self.control) {
+            self.control.slot = 1 - slot;
+            return Err(why);
+        }
+        self.table = table.clone();
+        // Where it cannot be known that no packet is decided by the old table any more, it stays until the next swap.
+        if bakeoff_sys::bpf::wait_for_programs().is_ok() {
+            self.maps.empty(std::mem::take(&mut self.filled[1 - slot]));
+            self.places.keep_only(&self.table.rules);
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, table: &Table, slot: usize) -> Result<(), KernelError> {
+        let mut public = self.public.clone();
+        public.extend(table.ports.iter().map(|port| port.port).filter(|port| !self.public.contains(port)));
+        if public.len() > SOCKETS {
+            return Err(KernelError::Full { what: "public ports", wanted: public.len(), most: SOCKETS });
+        }
+        self.control.sides[slot] = self.maps.fill(table, slot, &mut self.places, &mut self.filled[slot])?;
+        self.ports.iter_mut().skip(slot * 65_536).take(65_536).for_each(|place| *place = 0);
+        for port in &table.ports {
+            let place = public.iter().position(|public| *public == port.port).unwrap_or_default();
+            self.ports[slot * 65_536 + usize::from(port.port)] = place as u8 + 1;
+        }
+        self.public = public;
+        self.maps.set_ports(&self.ports)
     }
 
     /// Another mode, from the next packet on.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn set_mode(&mut self, _mode: Mode) -> Result<(), KernelError> {
-        Err(KernelError::Missing(Missing::Bpf))
+    pub fn set_mode(&mut self, mode: Mode) -> Result<(), KernelError> {
+        self.control.mode = number(mode);
+        self.maps.set_control(&self.control)
     }
 
     /// How many may wait when one of a class comes, in its queue and those above it; 0 and `u32::MAX`: no bound.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn set_bounds(&mut self, _bounds: &[u32]) -> Result<(), KernelError> {
-        Err(KernelError::Missing(Missing::Bpf))
+    pub fn set_bounds(&mut self, bounds: &[u32]) -> Result<(), KernelError> {
+        let bound = |class: usize| bounds.get(class).copied().filter(|bound| *bound < u32::MAX).unwrap_or(0);
+        self.control.bounds = std::array::from_fn(bound);
+        self.maps.set_control(&self.control)
     }
 
     /// The time by which buckets are decided, in ns, in place of the kernel's `CLOCK_MONOTONIC`; for tests.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn set_clock(&mut self, _now_ns: Option<u64>) -> Result<(), KernelError> {
-        Err(KernelError::Missing(Missing::Bpf))
+    pub fn set_clock(&mut self, now_ns: Option<u64>) -> Result<(), KernelError> {
+        self.control.clock_ns = now_ns.unwrap_or(0);
+        self.maps.set_control(&self.control)
     }
 
     /// What was counted so far.
@@ -128,7 +245,21 @@ impl Programs {
     /// # Errors
     /// What the kernel says.
     pub fn counters(&self) -> Result<Counters, KernelError> {
-        Err(KernelError::Missing(Missing::Bpf))
+        let mut counters = Counters::default();
+        let Counters { packets, heads, odd, bodies, unseen, would_refuse, .. } = &mut counters;
+        for (event, count) in [packets, heads, odd, bodies, unseen, would_refuse].into_iter().enumerate() {
+            *count = self.maps.event(event)?;
+        }
+        for (reason, count) in counters.refused.iter_mut().enumerate() {
+            *count = self.maps.event(EVENTS.len() + reason)?;
+        }
+        for rule in &self.table.rules {
+            let Some(place) = self.places.counter(&rule.name) else { continue };
+            let tally = self.maps.tally(place)?;
+            let by_reason: [u64; REASONS] = std::array::from_fn(|reason| tally[reason + 1]);
+            counters.rules.push(RuleCount { name: rule.name.clone(), passed: tally[0], by_reason });
+        }
+        Ok(counters)
     }
 
     /// Runs of all programs, as the kernel counted them while [`count_time`] was held.
@@ -136,6 +267,69 @@ impl Programs {
     /// # Errors
     /// What the kernel says.
     pub fn runs(&self) -> Result<Runs, KernelError> {
-        Err(KernelError::Missing(Missing::Bpf))
+        let mut runs = Runs::default();
+        for (_, program) in self.ebpf.programs() {
+            let info = program.info().map_err(unattached("a program"))?;
+            runs.runs += info.run_count();
+            runs.run_ns += info.run_time().as_nanos() as u64;
+        }
+        Ok(runs)
     }
+}
+
+const fn number(mode: Mode) -> u32 {
+    match mode {
+        Mode::Enforce => 0,
+        Mode::Log => 1,
+        Mode::Off => 2,
+    }
+}
+
+pub(super) fn classifier<'e>(
+    ebpf: &'e mut Ebpf,
+    name: &'static str,
+) -> Result<&'e mut SchedClassifier, KernelError> {
+    let program = ebpf.program_mut(name).and_then(|program| program.try_into().ok());
+    program.ok_or_else(|| not_there(name))
+}
+
+pub(super) fn flood(ebpf: &mut Ebpf) -> Result<&mut Xdp, KernelError> {
+    let program = ebpf.program_mut("flood").and_then(|program| program.try_into().ok());
+    program.ok_or_else(|| not_there("flood"))
+}
+
+fn lookup(ebpf: &mut Ebpf) -> Result<&mut SkLookup, KernelError> {
+    let program = ebpf.program_mut("classify").and_then(|program| program.try_into().ok());
+    program.ok_or_else(|| not_there("classify"))
+}
+
+fn not_there(program: &'static str) -> KernelError {
+    KernelError::Verifier { program, last: "not in the object".to_owned() }
+}
+
+fn refused_object(error: EbpfError) -> KernelError {
+    KernelError::Verifier { program: "police", last: said(&error) }
+}
+
+/// What the verifier says last, before its count of what it read.
+fn verifier(program: &'static str) -> impl Fn(ProgramError) -> KernelError {
+    move |error| match &error {
+        ProgramError::LoadError { io_error, .. } if io_error.raw_os_error() == Some(libc::EPERM) => {
+            KernelError::Missing(Missing::Privilege)
+        }
+        ProgramError::LoadError { io_error, verifier_log } => {
+            let log = verifier_log.to_string();
+            let counts = ["processed ", "verification time", "stack depth"];
+            let said =
+                |line: &&str| !line.trim().is_empty() && !counts.iter().any(|count| line.starts_with(count));
+            let last = log.lines().rev().find(said).unwrap_or_default();
+            KernelError::Verifier { program, last: format!("{} ({io_error})", last.trim()) }
+        }
+        other => KernelError::Verifier { program, last: said(other) },
+    }
+}
+
+fn unattached(place: &str) -> impl Fn(ProgramError) -> KernelError {
+    let place = place.to_owned();
+    move |why| KernelError::Attach { place: place.clone(), why: said(&why) }
 }

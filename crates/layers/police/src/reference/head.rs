@@ -34,13 +34,13 @@ const METHOD_MAX: usize = 15;
 /// Digits of a Content-Length: lengths stay below 2^30, as sequence numbers are compared within 2^31.
 const DIGITS_MAX: usize = 9;
 
-/// Whether a segment begins as requests do: capital letters and a space, or the segment ends before the space; or with an
-/// end of line, which servers skip.
+/// Whether a segment begins as requests do: capital letters and a space or, as some servers take it, a tab, or the segment ends
+/// before it; or with an end of line, which servers skip.
 pub fn begins(payload: &[u8]) -> bool {
     let letters = payload.iter().take(METHOD_MAX + 1).take_while(|byte| byte.is_ascii_uppercase()).count();
     match payload.get(letters) {
         Some(b'\r' | b'\n') => letters == 0,
-        Some(b' ') => (1..=METHOD_MAX).contains(&letters),
+        Some(b' ' | b'\t') => (1..=METHOD_MAX).contains(&letters),
         Some(_) => false,
         None => (1..=METHOD_MAX).contains(&letters),
     }
@@ -172,10 +172,10 @@ fn said(before: Body, line: &[u8]) -> Body {
     if !begins(name) {
         return before;
     }
-    let value = line.get(name.len()..).and_then(|value| value.strip_prefix(b":")).map(<[u8]>::trim_ascii);
-    let digits =
-        value.filter(|value| value.len() <= DIGITS_MAX && value.iter().all(|byte| byte.is_ascii_digit()));
-    let length = digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+    let value = line.get(name.len()..).and_then(|value| value.strip_prefix(b":")).unwrap_or_default();
+    let value = std::str::from_utf8(value).unwrap_or_default().trim_matches([' ', '\t']);
+    let digits = value.len() <= DIGITS_MAX && value.bytes().all(|byte| byte.is_ascii_digit());
+    let length = value.parse().ok().filter(|_| digits);
     match (before, length) {
         (Body::Unsaid, Some(length)) => Body::Length(length),
         _ => Body::Unclear,

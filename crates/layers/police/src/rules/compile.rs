@@ -87,14 +87,14 @@ fn overload(file: &File, faults: &mut Faults) -> Option<Overload> {
         let share = written.iter().find(|(other, _)| other == name).map(|(_, share)| *share);
         // Unsaid: half of what the class above may fill.
         let halved = 1.0 / f64::from(1_u32 << index.min(CLASSES_MAX));
-        let thousandths = (share.map_or(halved, |(share, _)| share) * 1000.0).round() as u16;
+        let thousandths = (share.and_then(|(share, _)| share).unwrap_or(halved) * 1000.0).round() as u16;
         match (share, shares.last()) {
             (None, _) if found.shares.is_some() => {
                 let said =
                     format!("class {name} has no share: write one for each class, or leave shares out");
                 faults.add(found.line, Wrong::KeyMissing, said);
             }
-            (Some((share, line)), Some(above)) if thousandths > *above => {
+            (Some((Some(share), line)), Some(above)) if thousandths > *above => {
                 let help = "a lower class cannot fill more than the one above it";
                 faults.add(line, Wrong::OutOfRange, format!("class {name} has a share of {share}: {help}"));
             }

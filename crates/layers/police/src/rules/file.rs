@@ -30,7 +30,8 @@ pub(super) struct Server {
 pub(super) struct Overload {
     pub(super) line: usize,
     pub(super) target: Option<Nanos>,
-    pub(super) shares: Option<Vec<(String, At<f64>)>>,
+    /// Of each class that is named; without a number where that has a fault.
+    pub(super) shares: Option<Vec<(String, At<Option<f64>>)>>,
     pub(super) when: Option<When>,
 }
 

@@ -130,7 +130,7 @@ impl Reader<'_> {
             "shares" => {
                 let shares = found.shares.insert(Vec::new());
                 reader.table("shares", value, |reader, name, line, value| {
-                    shares.extend(reader.share(value).map(|share| (name.to_owned(), (share, line))));
+                    shares.push((name.to_owned(), (reader.share(value), line)));
                 });
             }
             "when" => {

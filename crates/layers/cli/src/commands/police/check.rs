@@ -3,7 +3,7 @@
 use super::RulesArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
-use bakeoff_layers_police::explain::per_second;
+use bakeoff_layers_police::explain::rate_in_words;
 use bakeoff_layers_police::rules::Rules;
 use bakeoff_layers_police::rules::table::{Action, Overload, Rule, Table, When};
 use clap::Args;
@@ -60,13 +60,13 @@ fn row(table: &Table, rule: &Rule) -> Vec<[String; 6]> {
     let (rate, burst) = match rule.action {
         Action::Pass => ("any".to_owned(), none()),
         Action::Refuse => ("none".to_owned(), none()),
-        Action::Police(rate) => (per_second(rate), rate.burst().to_string()),
+        Action::Police(rate) => (rate_in_words(rate), rate.burst().to_string()),
     };
     let word = rule.refuse.word().to_owned();
     let mut rows = vec![[rule.name.clone(), class, rate, burst, word.clone(), rule.line.to_string()]];
     rows.extend(rule.per.map(|per| {
         let each = format!("  each /{}", per.length);
-        [each, none(), per_second(per.rate), per.rate.burst().to_string(), word, rule.line.to_string()]
+        [each, none(), rate_in_words(per.rate), per.rate.burst().to_string(), word, rule.line.to_string()]
     }));
     rows
 }

@@ -1,0 +1,899 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * police: who may connect how often, into which class's queue, and which requests are let through.
+ *
+ * Measured side, hot: runs for every packet that comes in. `kernel/` fills the maps; `reference/` says the same in plain Rust and
+ * is what tests hold this against. What is decided, and in which order, is explained there; here stands how.
+ *
+ *   police    tcx ingress: SYN stage and head stage.
+ *   heads     tcx ingress where `flood` has the SYNs: does not ask again what `flood` has asked.
+ *   flood     native XDP: SYNs whose rule drops them.
+ *   classify  sk_lookup: a connection goes to the listening socket of its class.
+ *
+ * All maps hold two tables, of which `control.slot` says the one in force: keys begin with the slot, or are 2 * id + slot.
+ */
+#include "bpf_min.h"
+
+enum { RULES = 16384, CLASSES = 8, SOCKETS = 16 }; /* RULES, CLASSES: as rules/table.rs; most sockets of one class */
+enum { ENFORCE, LOG, OFF };
+enum { NEXT = -1, DROPPED = 2 };                                   /* TCX_NEXT, TCX_DROP */
+enum { PASS, POLICE, REFUSE };                                     /* actions */
+enum { DROP, RESET, STATUS_503, STATUS_429 };                      /* how it is refused */
+enum { NONE, RATE, RATE_PER, REFUSED, QUEUE, FRAGMENT, LOST_RACE, REASONS };
+enum { PACKETS, HEADS, ODD, BODIES, UNSEEN, WOULD, REFUSALS, EVENTS = 16 }; /* REFUSALS + reason - 1 */
+enum { HAS_EXACT = 1, HAS_PREFIX = 2, HAS_CONTAINS = 4, HAS_TO4 = 8, HAS_TO6 = 16, BOUNDED = 32, ON_OVERLOAD = 64 };
+#define NO_RULE 0xffffffff
+#define NO_CLASS 0xff
+
+struct rate { u64 interval, tolerance; };                          /* ns */
+struct rule {
+    struct rate rate, per;
+    u32 bucket, counter, per_id;                                   /* per_id: never used for another rule */
+    u8 action, class, refuse, per_length;                          /* per_length 0: none */
+};
+struct side { u64 seed[2]; u32 flags, odd; u8 lowest, pad[7]; };   /* of one table */
+struct control {
+    u64 clock;                                                     /* ns; 0: the kernel's */
+    u32 slot, mode, sockets, pad;                                  /* sockets: most of any class */
+    u32 bounds[CLASSES];                                           /* 0: none */
+    struct side side[2];
+};
+struct tally { u64 passed, refused[7]; };                          /* by reason - 1; a cache line */
+struct bucket { u64 tat, pad[7]; };                                /* a cache line, since CPUs share it */
+struct key4 { u32 bits; u8 slot, table; u16 pad; u32 address; };
+struct key6 { u32 bits; u8 slot, table; u16 pad; u8 address[16]; } __attribute__((packed));
+struct own { u32 id, pad; u8 prefix[16]; };
+struct exact { u64 hash[2]; };
+struct flow { u8 source[16], destination[16]; u16 source_port, port; };
+struct within { u32 until, after; };                               /* after: HEAD_BODY until a sequence number, HEAD_UNSEEN, HEAD_ODD */
+struct row { u16 next[128]; u16 order, rule, pad[2]; };            /* order 0xffff: no pattern ends here */
+
+enum { READ = 252, BEFORE = 16, KEY = 8 + 248 };
+struct text {                                                      /* a head, and room before and behind it */
+    u8 before[BEFORE], byte[READ], behind[44];
+    u32 length_at, length_end, unclear;                            /* what its fields say of a body */
+    volatile u32 spare;
+    struct turn { u32 at, end, line, slot, state, found, order; } turn;
+};
+struct path_key { u32 bits; u8 data[KEY]; };
+
+volatile struct control control SEC(".bss.control");
+volatile u8 ports[2][65536] SEC(".bss.ports");                     /* a public port's place, from 1 */
+volatile u32 tracked SEC(".bss.tracked");                          /* whether `flows` was ever used */
+
+#define MAP(name, kind, flags, entries, K, V) struct { \
+    __uint(type, BPF_MAP_TYPE_##kind); __uint(max_entries, entries); __uint(map_flags, flags); \
+    __type(key, K); __type(value, V); } name SEC(".maps")
+MAP(rules, ARRAY, 0, 2 * RULES, u32, struct rule);
+MAP(buckets, ARRAY, 0, 2 * RULES, u32, struct bucket);
+MAP(counts, PERCPU_ARRAY, 0, 2 * RULES, u32, struct tally);
+MAP(events, PERCPU_ARRAY, 0, EVENTS, u32, u64);
+MAP(sources4, LPM_TRIE, BPF_F_NO_PREALLOC, 131072, struct key4, u32);
+MAP(sources6, LPM_TRIE, BPF_F_NO_PREALLOC, 131072, struct key6, u32);
+MAP(tables4, LPM_TRIE, BPF_F_NO_PREALLOC, 256, struct key4, u32);  /* a destination's table of sources */
+MAP(tables6, LPM_TRIE, BPF_F_NO_PREALLOC, 256, struct key6, u32);
+MAP(own_buckets, LRU_HASH, 0, 65536, struct own, u64);
+MAP(exact, HASH, BPF_F_NO_PREALLOC, 2 * RULES, struct exact, u32);
+MAP(prefixes, LPM_TRIE, BPF_F_NO_PREALLOC, 2 * RULES, struct path_key, u32);
+MAP(automaton, ARRAY, 0, 2 * 4096, u32, struct row);               /* 2 * state + slot */
+MAP(flows, LRU_HASH, 0, 65536, struct flow, struct within);
+MAP(listeners, SOCKMAP, 0, CLASSES * SOCKETS, u32, u32);           /* class * SOCKETS + place */
+MAP(texts, PERCPU_ARRAY, 0, 1, u32, struct text);
+
+struct segment {
+    u32 pay, end, seq, ack;                                        /* offsets of its payload and its end; seq, ack in network order */
+    u8 source[16], destination[16];                                /* IPv4: the first four bytes */
+    u16 source_port, port;                                         /* network order */
+    u16 doff;
+    u8 v6, flags, cut, place;                                      /* cut: the first of a fragmented packet */
+};
+enum { OTHER, OURS, HEADLESS };                                    /* HEADLESS: the first fragment, without a whole TCP head */
+enum { FIN = 1, SYN = 2, RST = 4, PSH = 8, ACK = 16 };
+
+inline_ void note(u32 event)
+{
+    u64 *count = map_get(&events, &event);
+    if (count) ++*count;
+}
+
+inline_ void tally(u32 counter, u32 reason)
+{
+    struct tally *count = map_get(&counts, &counter);
+    if (!count) return;
+    if (!reason) ++count->passed;
+    else ++count->refused[(reason - 1) & 7];
+}
+
+inline_ u64 now(void)
+{
+    u64 set = control.clock;
+    return set ? set : clock_ns();
+}
+
+/* ---- buckets and queues ---- */
+
+/* The generic cell rate algorithm: one word, the time at which the next arrival would be due. */
+inline_ u32 take(u64 *tat, const struct rate *rate, u64 at)
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        u64 before = *(volatile u64 *)tat;
+        u64 due = before > at ? before : at;
+        if (due - at > rate->tolerance) return RATE;
+        if (__sync_val_compare_and_swap(tat, before, due + rate->interval) == before) return NONE;
+    }
+    return LOST_RACE;
+}
+
+/* The bucket of the source's own prefix; the map forgets what was longest unused. */
+inline_ u32 take_own(const struct rule *rule, const u8 *source, u64 at)
+{
+    struct own key = { .id = rule->per_id };
+    u64 high, fresh = 0;
+    u32 others = (64 - rule->per_length) & 63;
+    __builtin_memcpy(&high, source, 8);
+    high = __builtin_bswap64(high) >> others << others;
+    __builtin_memcpy(key.prefix, &high, 8);
+    u64 *tat = map_get(&own_buckets, &key);
+    if (!tat) {
+        map_put(&own_buckets, &key, &fresh, BPF_NOEXIST);
+        tat = map_get(&own_buckets, &key);
+        if (!tat) return LOST_RACE;
+    }
+    u32 reason = take(tat, &rule->per, at);
+    return reason == RATE ? RATE_PER : reason;
+}
+
+struct sock { u32 sk_ack_backlog; } __attribute__((preserve_access_index));
+
+struct queues { u32 class, place, waiting, last, any, full; };      /* any: the bound of each class counts, not the last one's alone */
+
+static long queue_turn(u32 i, void *context)
+{
+    struct queues *q = context;
+    u32 at = q->class * SOCKETS + q->place;
+    void *socket = map_get(&listeners, &at);
+    if (socket) {
+        struct tcp_sock *tcp = skc_to_tcp(socket);
+        if (tcp) q->waiting += ((struct sock *)tcp)->sk_ack_backlog;
+        sk_release(socket);
+    }
+    if (++q->place < control.sockets) return 0;
+    u32 bound = control.bounds[q->class & (CLASSES - 1)];
+    if (bound && q->waiting >= bound && (q->any || q->class == q->last)) return q->full = 1;
+    q->place = 0;
+    q->class++;
+    return 0;
+}
+
+/* Whether the queues of a class and of those above it are at its bound; with `any`, of any class up to it. */
+inline_ bool is_full(u32 class, bool any)
+{
+    struct queues q = { .last = class, .any = any };
+    if (any || control.bounds[class & (CLASSES - 1)]) bpf_loop((class + 1) * control.sockets, queue_turn, &q, 0);
+    return q.full;
+}
+
+/* Why a rule and then the queue of its class refuse; NONE if neither does. `asked`: the rule let it through before. */
+inline_ u32 judge(const struct rule *rule, const struct segment *g, const volatile struct side *side, u32 class, bool asked)
+{
+    u32 flags = side->flags;
+    if (rule && !asked) {
+        if (rule->action == REFUSE) return REFUSED;
+        if (rule->action == POLICE && (!(flags & ON_OVERLOAD) || is_full(CLASSES - 1, true))) {
+            u64 at = now();
+            u32 reason = rule->per_length ? take_own(rule, g->source, at) : NONE;
+            if (reason) return reason;
+            u32 i = rule->bucket;
+            struct bucket *bucket = map_get(&buckets, &i);
+            reason = bucket ? take(&bucket->tat, &rule->rate, at) : NONE;
+            if (reason) return reason;
+        }
+    }
+    return (flags & BOUNDED) && class != NO_CLASS && is_full(class, false) ? QUEUE : NONE;
+}
+
+/* ---- what a packet is ---- */
+
+inline_ long load(void *packet, bool xdp, u32 at, void *to, u32 bytes)
+{
+    return xdp ? xdp_load(packet, at, to, bytes) : skb_load(packet, at, to, bytes);
+}
+
+/* Fills in what a TCP head says, where it is to a port of ours. */
+inline_ u32 tcp_head(struct segment *g, const struct tcphdr *tcp, u32 at)
+{
+    g->source_port = tcp->source;
+    g->port = tcp->dest;
+    g->seq = tcp->seq;
+    g->ack = tcp->ack_seq;
+    g->flags = ((const u8 *)tcp)[13];
+    g->doff = (((const u8 *)tcp)[12] >> 4) * 4;
+    g->pay = at + g->doff;
+    g->place = ports[control.slot & 1][be16(tcp->dest)];
+    return g->place ? OURS : OTHER;
+}
+
+/* Any packet, wherever its bytes lie; `whole` is how long it is. IPv6: six heads before TCP's, more are taken for one without. */
+inline_ u32 find(void *packet, bool xdp, u16 protocol, u32 whole, struct segment *g)
+{
+    u32 at = ETH_HLEN, later = 0;
+    u8 next;
+    if (protocol == be16(ETH_P_IP)) {
+        struct iphdr ip;
+        if (load(packet, xdp, at, &ip, sizeof ip)) return OTHER;
+        next = ip.protocol;
+        g->cut = !!(ip.frag_off & be16(0x2000));
+        later = ip.frag_off & be16(0x1fff);
+        u32 length = be16(ip.tot_len);
+        g->end = length ? at + length : whole;                     /* 0: merged, and longer than the field holds */
+        at += ip.ihl * 4;
+        __builtin_memcpy(g->source, &ip.saddr, 4);
+        __builtin_memcpy(g->destination, &ip.daddr, 4);
+    } else if (protocol == be16(ETH_P_IPV6)) {
+        struct ipv6hdr ip;
+        if (load(packet, xdp, at, &ip, sizeof ip)) return OTHER;
+        next = ip.nexthdr;
+        u32 length = be16(ip.payload_len);
+        at += sizeof ip;
+        g->v6 = 1;
+        g->end = length ? at + length : whole;
+        __builtin_memcpy(g->source, &ip.saddr, 16);
+        __builtin_memcpy(g->destination, &ip.daddr, 16);
+        for (int i = 0; i < 7; i++) {
+            u8 head[4];
+            if (next != IPPROTO_HOPOPTS && next != IPPROTO_ROUTING && next != IPPROTO_DSTOPTS && next != IPPROTO_FRAGMENT) break;
+            if (i == 6) return HEADLESS;
+            if (load(packet, xdp, at, head, 4)) return OTHER;
+            if (next == IPPROTO_FRAGMENT) {
+                u16 offset = head[2] << 8 | head[3];
+                g->cut = offset & 1;
+                later = offset & 0xfff8;
+                at += 8;
+            } else at += (head[1] + 1) * 8;
+            next = head[0];
+            if (later) break;                                      /* what follows is of no head */
+        }
+    } else return OTHER;
+    if (later || next != IPPROTO_TCP) return OTHER;
+    if (g->end > whole) g->end = whole;
+    struct tcphdr tcp = {};
+    if (load(packet, xdp, at, &tcp, sizeof tcp) || at + sizeof tcp > g->end) {
+        /* The ports are in every first fragment: one of fewer than eight bytes is put together by nobody. */
+        if (!g->cut || load(packet, xdp, at, &tcp, 4)) return OTHER;
+        return ports[control.slot & 1][be16(tcp.dest)] ? HEADLESS : OTHER;
+    }
+    return tcp_head(g, &tcp, at);
+}
+
+/* The rule of a connection's source: the longest source, in the table of the longest destination that a rule names. */
+inline_ u32 source_rule(const u8 *source, const u8 *destination, bool v6, u32 flags, u8 slot)
+{
+    u32 *found;
+    if (!v6) {
+        struct key4 key = { .bits = 64, .slot = slot };
+        if (flags & HAS_TO4) {
+            __builtin_memcpy(&key.address, destination, 4);
+            found = map_get(&tables4, &key);
+            if (found) key.table = *found;
+        }
+        __builtin_memcpy(&key.address, source, 4);
+        found = map_get(&sources4, &key);
+    } else {
+        struct key6 key = { .bits = 160, .slot = slot };
+        if (flags & HAS_TO6) {
+            __builtin_memcpy(key.address, destination, 16);
+            found = map_get(&tables6, &key);
+            if (found) key.table = *found;
+        }
+        __builtin_memcpy(key.address, source, 16);
+        found = map_get(&sources6, &key);
+    }
+    return found ? *found : NO_RULE;
+}
+
+/* ---- made-up replies ---- */
+
+enum { REPLY = 96 };                                               /* a multiple of 4, for the checksum */
+static const char replies[2][REPLY + 4] = {
+    "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length:  0\r\nConnection:    close\r\n\r\n",
+    "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length:  0\r\nConnection:      close\r\n\r\n",
+};
+
+inline_ u16 folded(s64 sum)
+{
+    sum = (sum & 0xffffffff) + ((u64)sum >> 32);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    return ~sum;
+}
+
+struct stamped { struct tcphdr tcp; u32 stamps[3]; };              /* stamps: two NOPs, kind and length; TSval; TSecr */
+struct heads { u8 mac[12]; struct stamped t; };
+
+/* Makes the packet a segment without options but time stamps: `back` to the client, or on to the server. `body`: 0, or which of
+ * `replies` plus 1. Sums are written whole: what came in by a card is looked at, what came from this machine is not. */
+inline_ long make(struct __sk_buff *s, const struct segment *g, struct heads *h, bool back, u8 flags, u32 body)
+{
+    u32 stamps = back && h->t.stamps[0] ? 12 : 0;
+    u32 tcp_length = 20 + stamps, bytes = tcp_length + (body ? REPLY : 0);
+    u32 ip_length = g->v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr);
+    if (skb_change_tail(s, ETH_HLEN + ip_length + bytes, 0)) return -1;
+    h->t.tcp.source = back ? g->port : g->source_port;
+    h->t.tcp.dest = back ? g->source_port : g->port;
+    ((u8 *)&h->t.tcp)[12] = tcp_length << 2;
+    ((u8 *)&h->t.tcp)[13] = flags;
+    h->t.tcp.check = 0;
+    s64 sum = csum_diff(0, 0, &h->t.tcp, 20, be16(bytes) + be16(IPPROTO_TCP));
+    if (stamps) sum = csum_diff(0, 0, h->t.stamps, 12, sum);
+    if (body) sum = csum_diff(0, 0, (void *)replies[body - 1 & 1], REPLY, sum);
+    const u8 *from = back ? g->destination : g->source, *to = back ? g->source : g->destination;
+    if (g->v6) {
+        struct ipv6hdr ip = { .version = 6, .payload_len = be16(bytes), .nexthdr = IPPROTO_TCP, .hop_limit = 64 };
+        __builtin_memcpy(&ip.saddr, from, 16);
+        __builtin_memcpy(&ip.daddr, to, 16);
+        sum = csum_diff(0, 0, &ip.saddr, 32, sum);
+        if (skb_store(s, ETH_HLEN, &ip, sizeof ip, BPF_F_RECOMPUTE_CSUM)) return -1;
+    } else {
+        struct iphdr ip = { .version = 4, .ihl = 5, .tot_len = be16(20 + bytes), .frag_off = be16(0x4000), .ttl = 64,
+                            .protocol = IPPROTO_TCP };
+        __builtin_memcpy(&ip.saddr, from, 4);
+        __builtin_memcpy(&ip.daddr, to, 4);
+        ip.check = folded(csum_diff(0, 0, &ip, 20, 0));
+        sum = csum_diff(0, 0, &ip.saddr, 8, sum);
+        if (skb_store(s, ETH_HLEN, &ip, sizeof ip, BPF_F_RECOMPUTE_CSUM)) return -1;
+    }
+    h->t.tcp.check = folded(sum);
+    u32 at = ETH_HLEN + ip_length;
+    if (skb_store(s, at, &h->t, 20, BPF_F_RECOMPUTE_CSUM)) return -1;
+    if (stamps && skb_store(s, at + 20, h->t.stamps, 12, BPF_F_RECOMPUTE_CSUM)) return -1;
+    if (body && skb_store(s, at + tcp_length, replies[body - 1 & 1], REPLY, BPF_F_RECOMPUTE_CSUM)) return -1;
+    u8 swapped[12];
+    __builtin_memcpy(swapped, h->mac + 6, 6);
+    __builtin_memcpy(swapped + 6, h->mac, 6);
+    return skb_store(s, 0, back ? swapped : h->mac, 12, 0);
+}
+
+/* Answers the client, and the segment becomes a RST to the server: its request socket goes before anybody accepts it. */
+once_ int answer(struct __sk_buff *s, const struct segment *g, u32 how)
+{
+    if (!g) return DROPPED;
+    struct heads h = {};
+    u8 old[12];
+    u32 length = g->end - g->pay, syn = g->flags & SYN ? 1 : 0;
+    if (skb_load(s, 0, h.mac, 12)) return DROPPED;
+    /* Some clients drop what comes without a time stamp once there were some. Ours is what the server said last. */
+    if (g->doff >= 32 && !skb_load(s, g->pay - g->doff + 20, old, 12) && *(u32 *)old == be32(0x0101080a)) {
+        __builtin_memcpy(&h.t.stamps[0], old, 4);
+        __builtin_memcpy(&h.t.stamps[1], old + 8, 4);
+        __builtin_memcpy(&h.t.stamps[2], old + 4, 4);
+    }
+    h.t.tcp.seq = g->flags & ACK ? g->ack : 0;
+    h.t.tcp.ack_seq = be32(be32(g->seq) + length + syn);
+    h.t.tcp.window = be16(512);
+    u32 body = how == STATUS_503 ? 1 : how == STATUS_429 ? 2 : 0;
+    if (body ? make(s, g, &h, true, FIN | PSH | ACK, body) : make(s, g, &h, true, RST | ACK, 0)) return DROPPED;
+    clone_redirect(s, s->ifindex, 0);                              /* out again: as what comes in it would be a martian on lo */
+    if (syn) return DROPPED;
+    h.t.tcp.seq = g->seq;
+    h.t.tcp.ack_seq = g->ack;
+    return make(s, g, &h, false, RST | ACK, 0) ? DROPPED : NEXT;
+}
+
+/* Counts a decision, and says whether it is carried out. */
+inline_ bool refused(const struct rule *rule, u32 reason)
+{
+    if (rule) tally(rule->counter, reason);
+    if (!reason) return false;
+    note(REFUSALS + reason - 1);
+    if (control.mode == ENFORCE) return true;
+    note(WOULD);
+    return false;
+}
+
+/* ---- the SYN stage ---- */
+
+inline_ void flow_of(const struct segment *g, struct flow *flow)
+{
+    __builtin_memcpy(flow->source, g->source, 16);
+    __builtin_memcpy(flow->destination, g->destination, 16);
+    flow->source_port = g->source_port;
+    flow->port = g->port;
+}
+
+/* `flooded`: the rules that drop were asked in the driver. */
+static __attribute__((noinline)) int syn_stage(struct __sk_buff *s, struct segment *g, u32 flooded)
+{
+    if (!g) return NEXT;
+    u32 slot = control.slot & 1;
+    const volatile struct side *side = &control.side[slot];
+    u32 id = source_rule(g->source, g->destination, g->v6, side->flags, slot);
+    u32 index = 2 * id + slot;
+    struct rule *rule = id == NO_RULE ? 0 : map_get(&rules, &index);
+    u8 class = rule && rule->class != NO_CLASS ? rule->class : side->lowest;
+    note(PACKETS);
+    if (refused(rule, judge(rule, g, side, class, flooded && rule && rule->refuse == DROP))) {
+        return rule && rule->refuse == RESET ? answer(s, g, RESET) : DROPPED;
+    }
+    if (tracked) {
+        struct flow flow = {};
+        flow_of(g, &flow);
+        map_drop(&flows, &flow);
+    }
+    return NEXT;
+}
+
+/* ---- the head stage ---- */
+
+#define ONES 0x0101010101010101ULL
+#define TOPS 0x8080808080808080ULL
+/* Bytes of a word that are c: right up to the lowest one. And exactly. */
+inline_ u64 lowest(u64 word, u8 c) { word ^= ONES * c; return (word - ONES) & ~word & TOPS; }
+inline_ u64 all(u64 word, u8 c) { word ^= ONES * c; return ~(((word & ~TOPS) + ~TOPS) | word) & TOPS; }
+/* Bytes that are no printable ASCII: control, space, 0x7f, from 0x80 on; right up to the lowest. */
+inline_ u64 others(u64 word) { return ((word - ONES * 0x21) & ~word & TOPS) | (word & TOPS) | lowest(word, 0x7f); }
+inline_ u32 first(u64 mask) { return (u32)__builtin_popcountll((mask & -mask) - 1) >> 3; }
+inline_ u64 word_at(const struct text *t, u32 at) { return *(const u64 *)(t->byte + (at & 0xff)); }
+
+/* The same number, of which the verifier has forgotten what it knew: else it goes through all that follows for each there can be. */
+inline_ u32 forgotten(struct text *t, u32 number)
+{
+    t->spare = number;
+    return t->spare;
+}
+
+enum { HEAD_NEXT, HEAD_BODY, HEAD_UNSEEN, HEAD_ODD };             /* what comes after a head, as reference/head.rs */
+struct head {
+    u64 hash[2];
+    u32 path, path_length, body_end;                               /* body_end: from the segment's beginning */
+    u8 begins, plain, after, body;                                 /* body: its method brings one */
+};
+
+/* Two of them, keyed by what nobody outside knows: paths of one pattern's choice meet in one or the other, hardly in both. */
+inline_ void mix(u64 *hash, u64 word)
+{
+    hash[0] = (hash[0] ^ word) * 0x9e3779b97f4a7c15ULL;
+    hash[0] ^= hash[0] >> 29;
+    hash[1] = (hash[1] + word) * 0xd6e8feb86659fd93ULL;
+    hash[1] ^= hash[1] >> 32;
+}
+
+/* The turns of a helper's loop keep what they know in the text's map: of what lies on the stack the verifier knows each number,
+ * and goes on until it has seen them all. */
+struct turns { struct text *t; };
+
+static long goes_up_turn(u32 i, void *context)
+{
+    struct text *t = ((struct turns *)context)->t;
+    struct turn *turn = &t->turn;
+    u8 c = t->byte[(turn->at + i) & 0xff];
+    if (c != '/') turn->state = c == '.' ? turn->state + 1 : 8;
+    else if (turn->state == 1 || turn->state == 2) return turn->found = 1;
+    else turn->state = 0;                                          /* dots since the last `/`; from 8 on something else, too */
+    return 0;
+}
+
+/* Whether `.` or `..` is a part of the path. */
+inline_ bool goes_up(struct text *t, u32 path, u32 length)
+{
+    struct turns turns = { t };
+    t->turn = (struct turn){ .at = path, .state = 8 };
+    bpf_loop(length, goes_up_turn, &turns, 0);
+    return t->turn.found || t->turn.state == 1 || t->turn.state == 2;
+}
+
+/* Goes through the path, eight bytes at a time, and hashes it. Returns where it ends in what is read, or `n` where that is not
+ * read; `h->plain`: it can be read in one way only. */
+once_ int path(struct text *t, struct head *h, u32 at, u32 n)
+{
+    if (!t || !h) return 0;
+    u64 slash = 0, strange = 0, part = 0, word = 0, stop = 0;
+    u32 here = at;
+    for (u32 i = 0; i < READ / 8 + 1; i++) {
+        if (here >= n) return n;
+        word = word_at(t, here);
+        stop = others(word) | lowest(word, '?');
+        u64 within = (stop & -stop) - 1;                           /* all where there is no end, and its byte's highest bit never */
+        u64 slashes = all(word, '/'), behind = slashes << 8 | slash >> 56;
+        strange |= slashes & behind & within;
+        strange |= (lowest(word, '%') | lowest(word, '\\') | lowest(word, '#') | lowest(word, ';')) & within;
+        part |= all(word, '.') & behind & within;
+        slash = slashes;
+        if (stop) break;
+        mix(h->hash, word);
+        here = forgotten(t, here + 8);
+    }
+    u32 bytes = first(stop), end = forgotten(t, here + bytes), length = end - at;
+    if (!stop || end >= n) return n;
+    mix(h->hash, word & ((1ULL << bytes * 8) - 1));
+    mix(h->hash, length);
+    h->path_length = length;
+    h->plain = length && t->byte[at & 0xff] == '/' && !strange && !(part && goes_up(t, at, length));
+    return end;
+}
+
+/* The first byte from `at` on that is not printable. */
+once_ int end_of_target(struct text *t, u32 at, u32 n)
+{
+    if (!t) return n;
+    for (u32 i = 0; i < READ / 8 + 1; i++) {
+        if (at >= n) return n;
+        u64 stop = others(word_at(t, at));
+        if (stop) return at + first(stop);
+        at = forgotten(t, at + 8);
+    }
+    return n;
+}
+
+enum { CUT, ODD_ONE, WHOLE };
+
+/* Whether what lies at `at` are `bytes` of a word, or as many as are read. WHOLE, CUT or ODD_ONE. */
+inline_ u32 expect(const struct text *t, u32 at, u32 n, u64 word, u32 bytes)
+{
+    u32 here = n - at < bytes ? n - at : bytes;
+    u64 mask = here ? ~0ULL >> ((64 - here * 8) & 63) : 0;
+    return (word_at(t, at) ^ word) & mask ? ODD_ONE : here < bytes ? CUT : WHOLE;
+}
+
+inline_ bool is_content_length(const struct text *t, u32 at)
+{
+    const u64 lower = 0x2020202020202020ULL;
+    return (word_at(t, at) | lower) == 0x2d746e65746e6f63ULL /* content- */
+        && ((word_at(t, at + 8) | lower) & 0xffffffffffffULL) == 0x6874676e656cULL; /* length */
+}
+
+inline_ bool is_transfer_encoding(const struct text *t, u32 at)
+{
+    const u64 lower = 0x2020202020202020ULL;
+    return (word_at(t, at) | lower) == 0x726566736e617274ULL /* transfer */
+        && (word_at(t, at + 8) | lower) == 0x6e69646f636e652dULL /* -encodin */ && (t->byte[(at + 16) & 0xff] | 0x20) == 'g';
+}
+
+static long fields_turn(u32 i, void *context)
+{
+    struct text *t = ((struct turns *)context)->t;
+    struct turn *turn = &t->turn;
+    u32 at = turn->at & 0xff, n = turn->end;
+    if (at >= n) return 1;
+    u64 word = word_at(t, at), ends = lowest(word, '\r') | lowest(word, '\n');
+    if (!ends) {
+        turn->at = at + 8;
+        return 0;
+    }
+    at = (at + first(ends)) & 0xff;
+    if (at >= n) return 1;
+    turn->found = expect(t, at, n, 0x0a0d, 2);
+    if (turn->found != WHOLE) return 1;
+    u32 line = turn->line & 0xff;
+    turn->at = turn->line = at + 2;
+    if (at == line) return 1;
+    turn->found = ODD_ONE;
+    u8 c = t->byte[line];
+    if (c == ' ' || c == '\t') return 1;
+    turn->found = CUT;
+    if ((c | 0x20) == 'c' && is_content_length(t, line)) {
+        if (t->length_at) t->unclear = 1;
+        t->length_at = line + 14;
+        t->length_end = at;
+    } else if ((c | 0x20) == 't' && is_transfer_encoding(t, line)) t->unclear = 1;
+    return 0;
+}
+
+/* Goes through the fields from `*at` on, to the empty line. WHOLE: `*at` is behind it; CUT: it is not read. */
+inline_ u32 fields(struct text *t, u32 *at, u32 n)
+{
+    struct turns turns = { t };
+    t->turn = (struct turn){ .at = *at, .line = *at, .end = n, .found = CUT };
+    t->length_at = t->unclear = 0;
+    bpf_loop(READ / 3 + READ / 8, fields_turn, &turns, 0);         /* a turn goes on by eight bytes, or by a line: three at least */
+    *at = t->turn.at;
+    return t->turn.found;
+}
+
+enum { UNSAID = 0xffffffff, UNCLEAR = 0xfffffffe };
+
+static long digits_turn(u32 i, void *context)
+{
+    struct text *t = ((struct turns *)context)->t;
+    struct turn *turn = &t->turn;                                  /* state: digits so far, 16 and more behind them */
+    if (turn->at + i >= turn->end) return 1;
+    u8 c = t->byte[(turn->at + i) & 0xff];
+    if (c == ' ' || c == '\t') {
+        if (turn->state) turn->state |= 16;
+        return 0;
+    }
+    if (c < '0' || c > '9' || ++turn->state > 9) {
+        turn->state = 0;
+        return 1;
+    }
+    turn->found = turn->found * 10 + (c - '0');
+    return 0;
+}
+
+/* What the fields say of a body: its length, below 10^9, or one of the above. */
+inline_ u32 body_length(struct text *t)
+{
+    if (t->unclear) return UNCLEAR;
+    if (!t->length_at) return UNSAID;
+    if (t->byte[t->length_at & 0xff] != ':') return UNCLEAR;
+    struct turns turns = { t };
+    t->turn = (struct turn){ .at = t->length_at + 1, .end = t->length_end };
+    bpf_loop(READ, digits_turn, &turns, 0);
+    return t->turn.state ? t->turn.found : UNCLEAR;
+}
+
+/* Reads what begins a segment of `length` bytes, `n` of which are in `t`: `reference/head.rs`, step by step. */
+once_ int read_head(struct text *t, struct head *h, u32 n, u32 length)
+{
+    if (!t || !h) return 0;
+    n &= 0xff;
+    u32 at = 0;
+    u64 word = word_at(t, 0);
+    h->after = HEAD_ODD;
+    if ((u32)word == 0x20544547) at = 4;                           /* GET, space */
+    else {
+        for (; at < 16; at++) {
+            u8 c = t->byte[at];
+            if (at >= n || c < 'A' || c > 'Z') break;
+        }
+        at = forgotten(t, at);
+        if (!at) h->begins = t->byte[0] == '\r' || t->byte[0] == '\n';
+        else h->begins = at <= 15 && (at >= n || t->byte[at & 15] == ' ' || t->byte[at & 15] == '\t');
+        if (!h->begins || !at || t->byte[at & 15] != ' ') return 0;
+        h->body = (at == 4 && (u32)word == 0x54534f50) || (at == 3 && (word & 0xffffff) == 0x545550)
+            || (at == 5 && (word & 0xffffffffffULL) == 0x4843544150ULL); /* POST, PUT, PATCH */
+        at++;
+    }
+    h->begins = 1;
+    h->path = at;
+    u8 cut = length <= READ ? HEAD_ODD : h->body ? HEAD_UNSEEN : HEAD_NEXT;
+    u32 end = path(t, h, at, n);
+    if (end < n && t->byte[end & 0xff] == '?') end = end_of_target(t, end, n);
+    u8 plain = h->plain;
+    h->plain = 0;
+    if (end >= n) {
+        h->after = cut;
+        return 0;
+    }
+    u32 got = expect(t, end, n, 0x2e312f5054544820ULL, 8);         /* space, HTTP/1. */
+    if (got != WHOLE) {
+        h->after = got == CUT ? cut : HEAD_ODD;
+        return 0;
+    }
+    end += 8;
+    if (end < n) {
+        u8 minor = t->byte[end & 0xff];
+        if (minor != '0' && minor != '1') return 0;
+        got = expect(t, end + 1, n, 0x0a0d, 2);
+    } else got = CUT;
+    if (got == WHOLE) {
+        end += 3;
+        got = fields(t, &end, n);
+    }
+    if (got == ODD_ONE) return 0;
+    if (got == CUT) {                                              /* a head that the segment does not hold whole is split */
+        h->plain = plain && length > READ;
+        h->after = cut;
+        return 0;
+    }
+    u32 body = body_length(t), more = length - end;
+    if (body == UNSAID) body = 0;
+    else if (!h->body) return 0;
+    else if (body == UNCLEAR) {
+        h->plain = plain;
+        h->after = HEAD_UNSEEN;
+        return 0;
+    }
+    if (more > body) return 0;
+    h->plain = plain;
+    h->after = more == body ? HEAD_NEXT : HEAD_BODY;
+    h->body_end = end + body;
+    return 0;
+}
+
+static long contained_turn(u32 i, void *context)
+{
+    struct text *t = ((struct turns *)context)->t;
+    struct turn *turn = &t->turn;
+    u32 key = 2 * turn->state + turn->slot;
+    struct row *row = map_get(&automaton, &key);
+    if (!row) return 1;
+    turn->state = row->next[t->byte[(turn->at + i) & 0xff] & 127];
+    key = 2 * turn->state + turn->slot;
+    row = map_get(&automaton, &key);
+    if (row && row->order < turn->order) {
+        turn->order = row->order;
+        turn->found = row->rule;
+    }
+    return 0;
+}
+
+/* The first of the contained patterns, in the file's order. */
+inline_ u32 contained(struct text *t, const struct head *h, u32 slot)
+{
+    struct turns turns = { t };
+    t->turn = (struct turn){ .at = h->path, .slot = slot, .order = 0xffff, .found = NO_RULE };
+    bpf_loop(h->path_length, contained_turn, &turns, 0);
+    return t->turn.found;
+}
+
+/* The rule of a plain path. */
+inline_ u32 path_rule(struct text *t, const struct head *h, u32 flags, u32 slot)
+{
+    if (flags & HAS_EXACT) {
+        struct exact key = { { h->hash[0], h->hash[1] } };
+        u32 *id = map_get(&exact, &key);
+        if (id) return *id;
+    }
+    if (flags & HAS_PREFIX) {
+        /* The key is made where the path lies: what is before it was read. */
+        struct path_key *key = (void *)(t->before + BEFORE - 12 + (h->path & 31));
+        *(u64 *)key->data = slot;
+        key->bits = 64 + h->path_length * 8;
+        u32 *id = map_get(&prefixes, key);
+        if (id) return *id;
+    }
+    return flags & HAS_CONTAINS ? contained(t, h, slot) : NO_RULE;
+}
+
+/* Whether the server's kernel has only a request for the connection: nothing of it came before. */
+inline_ bool is_first(struct __sk_buff *s, const struct segment *g)
+{
+    struct bpf_sock_tuple tuple = {};
+    if (g->v6) {
+        __builtin_memcpy(tuple.ipv6.saddr, g->source, 16);
+        __builtin_memcpy(tuple.ipv6.daddr, g->destination, 16);
+        tuple.ipv6.sport = g->source_port;
+        tuple.ipv6.dport = g->port;
+    } else {
+        __builtin_memcpy(&tuple.ipv4.saddr, g->source, 4);
+        __builtin_memcpy(&tuple.ipv4.daddr, g->destination, 4);
+        tuple.ipv4.sport = g->source_port;
+        tuple.ipv4.dport = g->port;
+    }
+    struct bpf_sock *socket = skc_lookup_tcp(s, &tuple, g->v6 ? sizeof tuple.ipv6 : sizeof tuple.ipv4, BPF_F_CURRENT_NETNS, 0);
+    if (!socket) return false;
+    bool first = socket->state == BPF_TCP_NEW_SYN_RECV;
+    sk_release(socket);
+    return first;
+}
+
+enum { REST, BODY, IS_ODD, IS_PLAIN };
+
+/* What a segment with payload is; afterwards what is known of its connection is as after it. */
+inline_ u32 told(struct __sk_buff *s, const struct segment *g, struct text *t, struct head *h)
+{
+    u32 length = g->end - g->pay, n = length < READ ? length : READ;
+    if (g->cut) return IS_ODD;                                     /* what is put together from fragments is not seen here */
+    n &= 0xff;
+    if (!n || skb_load(s, g->pay, t->byte, n)) return REST;
+    *(u64 *)(t->byte + n) = 0;                                     /* what lies behind is of another packet */
+    struct flow flow = {};
+    struct within *within = 0;
+    flow_of(g, &flow);
+    u32 seq = be32(g->seq);
+    if (tracked) within = map_get(&flows, &flow);
+    read_head(t, h, n, length);
+    if (within && within->after == HEAD_ODD) return IS_ODD;
+    if (within && within->after == HEAD_UNSEEN) return h->begins ? IS_ODD : REST;
+    struct within after = {};
+    if (within && (s32)(seq - within->until) < 0) {
+        if ((s32)(within->until - (seq + length)) >= 0) return BODY;
+        h->plain = 0;
+        h->after = HEAD_ODD;
+    } else if (!h->begins && !is_first(s, g)) return REST;
+    if (h->after == HEAD_NEXT) {
+        if (within) map_drop(&flows, &flow);
+    } else {
+        after.after = h->after;
+        after.until = seq + h->body_end;
+        if (h->after == HEAD_UNSEEN) note(UNSEEN);
+        if (!tracked) tracked = 1;
+        map_put(&flows, &flow, &after, BPF_ANY);
+    }
+    return h->plain ? IS_PLAIN : IS_ODD;
+}
+
+static __attribute__((noinline)) int head_stage(struct __sk_buff *s, struct segment *g)
+{
+    if (!g) return NEXT;
+    u32 zero = 0, slot = control.slot & 1, id = NO_RULE;
+    struct text *t = map_get(&texts, &zero);
+    if (!t) return NEXT;
+    const volatile struct side *side = &control.side[slot];
+    struct head h = { .hash = { side->seed[0], side->seed[1] } };
+    note(PACKETS);
+    u32 seen = told(s, g, t, &h);
+    if (seen == BODY) note(BODIES);
+    if (seen < IS_ODD) return NEXT;
+    note(HEADS);
+    if (seen == IS_ODD) {
+        note(ODD);
+        id = side->odd;
+    } else id = path_rule(t, &h, side->flags, slot);
+    u32 index = 2 * id + slot;
+    struct rule *rule = id == NO_RULE ? 0 : map_get(&rules, &index);
+    if (!rule || !refused(rule, judge(rule, g, side, rule->class, false))) return NEXT;
+    return answer(s, g, rule->refuse);
+}
+
+/* ---- programs ---- */
+
+inline_ int whole(struct __sk_buff *s, bool flooded)
+{
+    if (control.mode == OFF) return NEXT;
+    void *data = (void *)(long)s->data, *end = (void *)(long)s->data_end;
+    struct iphdr *ip = data + ETH_HLEN;
+    struct tcphdr *tcp = data + ETH_HLEN + sizeof *ip;
+    struct segment g = {};
+    u32 found;
+    if (likely(s->protocol == be16(ETH_P_IP) && (void *)(tcp + 1) <= end && ip->ihl == 5 && ip->protocol == IPPROTO_TCP
+            && !(ip->frag_off & be16(0x3fff)))) {                  /* nearly every packet */
+        if (!ports[control.slot & 1][be16(tcp->dest)]) return NEXT;
+        u32 length = be16(ip->tot_len);
+        g.end = length && ETH_HLEN + length < s->len ? ETH_HLEN + length : s->len;
+        __builtin_memcpy(g.source, &ip->saddr, 4);
+        __builtin_memcpy(g.destination, &ip->daddr, 4);
+        found = tcp_head(&g, tcp, ETH_HLEN + sizeof *ip);
+    } else found = find(s, false, s->protocol, s->len, &g);
+    if (found == OTHER) return NEXT;
+    if (found == HEADLESS) {
+        note(PACKETS);
+        return refused(0, FRAGMENT) ? DROPPED : NEXT;
+    }
+    if ((g.flags & (SYN | ACK)) == SYN) return syn_stage(s, &g, flooded);
+    if (g.flags & (SYN | RST) || (g.pay >= g.end && !g.cut)) return NEXT;
+    return head_stage(s, &g);
+}
+
+SEC("classifier") int police(struct __sk_buff *s) { return whole(s, false); }
+SEC("classifier") int heads(struct __sk_buff *s) { return whole(s, true); }
+
+SEC("xdp") int flood(struct xdp_md *x)
+{
+    void *data = (void *)(long)x->data, *end = (void *)(long)x->data_end;
+    struct ethhdr *mac = data;
+    struct segment g = {};
+    if (control.mode == OFF || (void *)(mac + 1) > end) return XDP_PASS;
+    if (find(x, true, mac->h_proto, end - data, &g) != OURS || (g.flags & (SYN | ACK)) != SYN) return XDP_PASS;
+    u32 slot = control.slot & 1;
+    const volatile struct side *side = &control.side[slot];
+    u32 id = source_rule(g.source, g.destination, g.v6, side->flags, slot), index = 2 * id + slot;
+    struct rule *rule = id == NO_RULE ? 0 : map_get(&rules, &index);
+    if (!rule || rule->refuse != DROP) return XDP_PASS;
+    u32 reason = judge(rule, &g, side, NO_CLASS, false);
+    if (!reason) return XDP_PASS;                                  /* counted when its queue has been looked at, too */
+    note(PACKETS);
+    return refused(rule, reason) ? XDP_DROP : XDP_PASS;
+}
+
+SEC("sk_lookup") int classify(struct bpf_sk_lookup *c)
+{
+    u32 slot = control.slot & 1;
+    u8 place = ports[slot][c->local_port & 0xffff];
+    if (!place || c->protocol != IPPROTO_TCP || control.mode == OFF) return SK_PASS;
+    const volatile struct side *side = &control.side[slot];
+    u32 source[4] = {}, destination[4] = {};
+    bool v6 = c->family == 10;
+    if (v6) {
+        source[0] = c->remote_ip6[0]; source[1] = c->remote_ip6[1]; source[2] = c->remote_ip6[2]; source[3] = c->remote_ip6[3];
+        destination[0] = c->local_ip6[0]; destination[1] = c->local_ip6[1];
+        destination[2] = c->local_ip6[2]; destination[3] = c->local_ip6[3];
+    } else {
+        source[0] = c->remote_ip4;
+        destination[0] = c->local_ip4;
+    }
+    u32 id = source_rule((u8 *)source, (u8 *)destination, v6, side->flags, slot), index = 2 * id + slot;
+    struct rule *rule = id == NO_RULE ? 0 : map_get(&rules, &index);
+    u8 class = rule && rule->class != NO_CLASS ? rule->class : side->lowest;
+    if (class >= CLASSES) return SK_PASS;
+    u32 socket_place = class * SOCKETS + ((place - 1) & (SOCKETS - 1));
+    void *socket = map_get(&listeners, &socket_place);
+    if (!socket) return SK_PASS;                                   /* the server has gone: as if nobody steered */
+    sk_assign(c, socket, 0);
+    sk_release(socket);
+    return SK_PASS;
+}
+
+char _license[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,259 @@
+//! The maps of the loaded programs, typed, and a table's way into them and out again.
+//!
+//! Measured side, cold. Everything of one table bears its slot; nothing else is touched by filling or emptying one.
+
+use super::KernelError;
+use super::automaton;
+use super::layout::{
+    self, AddressKey, Control, ExactKey, Key4, Key6, NO_RULE, PathKey, Ports, Row, RuleBytes, Side, Tally,
+    flag,
+};
+use super::places::Places;
+use crate::rules::Prefix;
+use crate::rules::table::{Table, When};
+use aya::Ebpf;
+use aya::maps::lpm_trie::Key;
+use aya::maps::{Array, HashMap, LpmTrie, Map, MapData, MapError, PerCpuArray, SockMap};
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+type Trie<K> = LpmTrie<MapData, K, u32>;
+
+/// All maps that are written or read from here.
+pub(super) struct Maps {
+    control: Array<MapData, layout::ControlBytes>,
+    ports: Array<MapData, Ports>,
+    rules: Array<MapData, RuleBytes>,
+    buckets: Array<MapData, [u64; 8]>,
+    counts: PerCpuArray<MapData, Tally>,
+    events: PerCpuArray<MapData, u64>,
+    sources4: Trie<Key4>,
+    sources6: Trie<Key6>,
+    tables4: Trie<Key4>,
+    tables6: Trie<Key6>,
+    exact: HashMap<MapData, ExactKey, u32>,
+    prefixes: Trie<PathKey>,
+    automaton: Array<MapData, Row>,
+    pub(super) listeners: SockMap<MapData>,
+}
+
+/// What was put in for one table, so that it can be taken out.
+#[derive(Default)]
+pub(super) struct Filled {
+    v4: Vec<(Of, Key<Key4>)>,
+    v6: Vec<(Of, Key<Key6>)>,
+    exact: Vec<ExactKey>,
+    prefixes: Vec<Key<PathKey>>,
+}
+
+/// Which of the two tries of a family.
+#[derive(Clone, Copy)]
+enum Of {
+    Sources,
+    Tables,
+}
+
+/// A call that failed, and the map it was for.
+pub(super) fn failed(map: &'static str) -> impl Fn(MapError) -> KernelError {
+    move |error| KernelError::Map { map, why: said(&error) }
+}
+
+/// What is behind an error, in one line.
+pub(super) fn said(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), |cause| format!("{error}: {}", said(cause)))
+}
+
+impl Maps {
+    /// Takes them from what was loaded.
+    pub(super) fn of(ebpf: &mut Ebpf) -> Result<Self, KernelError> {
+        Ok(Self {
+            control: taken(ebpf, ".bss.control")?,
+            ports: taken(ebpf, ".bss.ports")?,
+            rules: taken(ebpf, "rules")?,
+            buckets: taken(ebpf, "buckets")?,
+            counts: taken(ebpf, "counts")?,
+            events: taken(ebpf, "events")?,
+            sources4: taken(ebpf, "sources4")?,
+            sources6: taken(ebpf, "sources6")?,
+            tables4: taken(ebpf, "tables4")?,
+            tables6: taken(ebpf, "tables6")?,
+            exact: taken(ebpf, "exact")?,
+            prefixes: taken(ebpf, "prefixes")?,
+            automaton: taken(ebpf, "automaton")?,
+            listeners: taken(ebpf, "listeners")?,
+        })
+    }
+
+    /// Seen by the programs from the next packet on.
+    pub(super) fn set_control(&mut self, control: &Control) -> Result<(), KernelError> {
+        self.control.set(0, control.bytes(), 0).map_err(failed("control"))
+    }
+
+    pub(super) fn set_ports(&mut self, ports: &Ports) -> Result<(), KernelError> {
+        self.ports.set(0, ports, 0).map_err(failed("ports"))
+    }
+
+    /// Puts a table in. What is there already stays in `filled` if it fails.
+    pub(super) fn fill(
+        &mut self,
+        table: &Table,
+        slot: usize,
+        places: &mut Places,
+        filled: &mut Filled,
+    ) -> Result<Side, KernelError> {
+        self.fill_rules(table, slot, places)?;
+        let destinations = self.fill_sources(table, slot, filled)?;
+        let seed = [(); 2].map(|()| RandomState::new().build_hasher().finish());
+        for (path, id) in &table.exact {
+            let key = layout::exact_key(path, seed);
+            self.exact.insert(key, u32::from(id.0), 0).map_err(failed("exact"))?;
+            filled.exact.push(key);
+        }
+        // One that is longer than what is read of a path begins none.
+        let keys = table.prefixes.iter().filter_map(|(path, id)| Some((layout::path_key(path, slot)?, id)));
+        for ((bits, key), id) in keys {
+            let key = Key::new(bits, key);
+            self.prefixes.insert(&key, u32::from(id.0), 0).map_err(failed("prefixes"))?;
+            filled.prefixes.push(key);
+        }
+        self.fill_automaton(table, slot)?;
+        let has = |some: bool, flag: u32| if some { flag } else { 0 };
+        let overload = table.overload.as_ref();
+        let flags = has(!table.exact.is_empty(), flag::EXACT)
+            | has(!table.prefixes.is_empty(), flag::PREFIX)
+            | has(!table.contains.is_empty(), flag::CONTAINS)
+            | has(overload.is_some(), flag::BOUNDED)
+            | has(overload.is_some_and(|overload| overload.when == When::Overload), flag::ON_OVERLOAD)
+            | destinations;
+        let odd = table.odd.map_or(NO_RULE, |id| u32::from(id.0));
+        Ok(Side { seed, flags, odd, lowest: table.lowest() })
+    }
+
+    fn fill_rules(&mut self, table: &Table, slot: usize, places: &mut Places) -> Result<(), KernelError> {
+        let most = self.rules.len() as usize / 2;
+        let full = || KernelError::Full { what: "rules", wanted: table.rules.len(), most };
+        if table.rules.len() > most {
+            return Err(full());
+        }
+        for (id, rule) in table.rules.iter().enumerate() {
+            let placed = places.of(rule).ok_or_else(full)?;
+            if placed.fresh_bucket {
+                self.buckets.set(placed.place.bucket, [0; 8], 0).map_err(failed("buckets"))?;
+            }
+            if placed.fresh_counter {
+                let none = vec![Tally::default(); cpus()?];
+                let none = none.try_into().map_err(|error| failed("counts")(MapError::IoError(error)))?;
+                self.counts.set(placed.place.counter, none, 0).map_err(failed("counts"))?;
+            }
+            let bytes = layout::rule(rule, placed.place);
+            self.rules.set((2 * id + slot) as u32, bytes, 0).map_err(failed("rules"))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the flags of destinations that are named.
+    fn fill_sources(&mut self, table: &Table, slot: usize, filled: &mut Filled) -> Result<u32, KernelError> {
+        let mut flags = 0;
+        for (number, destination) in table.by_destination().iter().enumerate() {
+            for (prefix, id) in &destination.sources {
+                self.put(Of::Sources, *prefix, slot, number, u32::from(id.0), filled)?;
+            }
+            if let Some(to) = destination.to {
+                self.put(Of::Tables, to, slot, 0, number as u32, filled)?;
+                flags |= if to.address().is_ipv4() { flag::TO4 } else { flag::TO6 };
+            }
+        }
+        Ok(flags)
+    }
+
+    fn put(
+        &mut self,
+        of: Of,
+        prefix: Prefix,
+        slot: usize,
+        table: usize,
+        value: u32,
+        filled: &mut Filled,
+    ) -> Result<(), KernelError> {
+        match layout::address_key(prefix, slot, table) {
+            AddressKey::V4(bits, key) => {
+                let (key, (trie, name)) = (Key::new(bits, key), self.trie4(of));
+                trie.insert(&key, value, 0).map_err(failed(name))?;
+                filled.v4.push((of, key));
+            }
+            AddressKey::V6(bits, key) => {
+                let (key, (trie, name)) = (Key::new(bits, key), self.trie6(of));
+                trie.insert(&key, value, 0).map_err(failed(name))?;
+                filled.v6.push((of, key));
+            }
+        }
+        Ok(())
+    }
+
+    const fn trie4(&mut self, of: Of) -> (&mut Trie<Key4>, &'static str) {
+        match of {
+            Of::Sources => (&mut self.sources4, "sources4"),
+            Of::Tables => (&mut self.tables4, "tables4"),
+        }
+    }
+
+    const fn trie6(&mut self, of: Of) -> (&mut Trie<Key6>, &'static str) {
+        match of {
+            Of::Sources => (&mut self.sources6, "sources6"),
+            Of::Tables => (&mut self.tables6, "tables6"),
+        }
+    }
+
+    fn fill_automaton(&mut self, table: &Table, slot: usize) -> Result<(), KernelError> {
+        let patterns: Vec<&[u8]> = table.contains.iter().map(|(pattern, _)| pattern.as_slice()).collect();
+        let rules: Vec<u16> = table.contains.iter().map(|(_, id)| id.0).collect();
+        let wanted = patterns.iter().map(|pattern| pattern.len()).sum();
+        let full = KernelError::Full { what: "bytes of patterns", wanted, most: automaton::STATES - 1 };
+        let states =
+            if patterns.is_empty() { Vec::new() } else { automaton::states(&patterns).ok_or(full)? };
+        for (number, state) in states.iter().enumerate() {
+            let row = layout::row(state, &rules);
+            self.automaton.set((2 * number + slot) as u32, row, 0).map_err(failed("automaton"))?;
+        }
+        Ok(())
+    }
+
+    /// Takes a table out; what is no longer there is no failure.
+    pub(super) fn empty(&mut self, filled: Filled) {
+        for (of, key) in &filled.v4 {
+            let _gone = self.trie4(*of).0.remove(key);
+        }
+        for (of, key) in &filled.v6 {
+            let _gone = self.trie6(*of).0.remove(key);
+        }
+        for key in &filled.exact {
+            let _gone = self.exact.remove(key);
+        }
+        for key in &filled.prefixes {
+            let _gone = self.prefixes.remove(key);
+        }
+    }
+
+    /// An event's count.
+    pub(super) fn event(&self, event: usize) -> Result<u64, KernelError> {
+        let counts = self.events.get(&(event as u32), 0).map_err(failed("events"))?;
+        Ok(counts.iter().sum())
+    }
+
+    /// What a rule let through, then what it refused, by reason.
+    pub(super) fn tally(&self, counter: u32) -> Result<Tally, KernelError> {
+        let mut sum = Tally::default();
+        for tally in self.counts.get(&counter, 0).map_err(failed("counts"))?.iter() {
+            sum.iter_mut().zip(tally).for_each(|(sum, count)| *sum += count);
+        }
+        Ok(sum)
+    }
+}
+
+fn cpus() -> Result<usize, KernelError> {
+    aya::util::nr_cpus().map_err(|(_, error)| failed("counts")(MapError::IoError(error)))
+}
+
+fn taken<M: TryFrom<Map, Error = MapError>>(ebpf: &mut Ebpf, name: &'static str) -> Result<M, KernelError> {
+    let none = || KernelError::Map { map: name, why: "not in the object".to_owned() };
+    M::try_from(ebpf.take_map(name).ok_or_else(none)?).map_err(failed(name))
+}

@@ -1,0 +1,55 @@
+//! What this machine has.
+//!
+//! Measured side, cold. Makes nothing that stays.
+
+use super::{KernelError, Missing};
+use aya::maps::{Array, MapData, MapError};
+use aya::util::KernelVersion;
+use std::path::Path;
+
+/// `ARPHRD_ETHER`, `ARPHRD_LOOPBACK`.
+const ETHERNET: [u16; 2] = [1, 772];
+
+/// What is missing here, the first of it.
+///
+/// # Errors
+/// That.
+pub fn probe() -> Result<(), Missing> {
+    match Array::<MapData, u32>::create(1, 0) {
+        Ok(_map) => {}
+        Err(MapError::CreateError { io_error, .. }) if io_error.raw_os_error() == Some(libc::EPERM) => {
+            return Err(Missing::Privilege);
+        }
+        Err(_) => return Err(Missing::Bpf),
+    }
+    if !may_load() {
+        return Err(Missing::Privilege);
+    }
+    if KernelVersion::current().is_ok_and(|version| version < KernelVersion::new(6, 6, 0)) {
+        return Err(Missing::Tcx);
+    }
+    if Path::new("/sys/kernel/btf/vmlinux").exists() { Ok(()) } else { Err(Missing::Btf) }
+}
+
+/// Whether the thread has the capabilities; a map is given to whoever asks where `kernel.unprivileged_bpf_disabled` is 0.
+fn may_load() -> bool {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let bits = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = bits.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
+    let has = |capability: u32| bits >> capability & 1 == 1;
+    let (net_admin, sys_admin, perfmon, bpf) = (has(12), has(21), has(38), has(39));
+    net_admin && (sys_admin || (perfmon && bpf))
+}
+
+/// Whether packets of an interface of this network namespace have an Ethernet head.
+pub(super) fn interface(name: &str) -> Result<(), KernelError> {
+    let none = || KernelError::NoInterface(name.to_owned());
+    let mut addresses =
+        nix::ifaddrs::getifaddrs().map_err(|_| none())?.filter(|found| found.interface_name == name);
+    let kinds = addresses.find_map(|found| Some(found.address?.as_link_addr()?.hatype()));
+    match kinds {
+        Some(kind) if ETHERNET.contains(&kind) => Ok(()),
+        Some(_) => Err(KernelError::NotEthernet(name.to_owned())),
+        None => Err(none()),
+    }
+}

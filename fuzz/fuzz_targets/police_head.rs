@@ -1,0 +1,7 @@
+//! See `police_head` in src/layers.rs.
+#![no_main]
+
+#[path = "../src/layers.rs"]
+mod layers;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| layers::police_head(data));
