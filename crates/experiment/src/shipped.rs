@@ -24,6 +24,7 @@ pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "afpa-url", text: include_str!("../../../plans/afpa-url.toml") },
     ShippedPlan { name: "afpa-syn", text: include_str!("../../../plans/afpa-syn.toml") },
     ShippedPlan { name: "afpa-burst", text: include_str!("../../../plans/afpa-burst.toml") },
+    ShippedPlan { name: "afpa-rules", text: include_str!("../../../plans/afpa-rules.toml") },
     ShippedPlan { name: "afpa-classes", text: include_str!("../../../plans/afpa-classes.toml") },
     ShippedPlan { name: "afpa-rate", text: include_str!("../../../plans/afpa-rate.toml") },
     ShippedPlan { name: "afpa-overload", text: include_str!("../../../plans/afpa-overload.toml") },

@@ -350,14 +350,14 @@ z    | >200         | 100         | -         | -
         assert_eq!(told("loss", "x"), ("about 15.0 %".to_owned(), from));
         assert_eq!(told("ratio", "y").0, "0.50 x");
         assert!(join("loss", "z").unwrap_err().contains("a bound has no quotient"));
-        assert!(join("value", "y").unwrap_err().contains("takes no `over`"));
+        assert!(join("more", "y").unwrap_err().contains("takes no `over`"));
     }
 
     #[test]
     fn a_join_that_means_nothing_is_refused() {
         for (join, word) in [
             ("meter = \"speed\"\nas = \"change\"\ncells = []", "the meter `speed`"),
-            ("meter = \"elapsed\"\nas = \"more\"\ncells = []", "more"),
+            ("meter = \"elapsed\"\nas = \"less\"\ncells = []", "less"),
             (
                 "meter = \"elapsed\"\nas = \"change\"\ncells = [{ row = \"y\", column = \"extra\", arm = \"a\", baseline = \"b\" }]",
                 "no figure was published",
@@ -367,7 +367,7 @@ z    | >200         | 100         | -         | -
                 "`conn/s` is no unit for this measure",
             ),
             (
-                "meter = \"replies_per_second\"\nas = \"value\"\ncells = [{ column = \"time\", arm = \"a\", baseline = \"b\" }]",
+                "meter = \"replies_per_second\"\nas = \"value\"\ncells = [{ column = \"time\", arm = \"a\" }]",
                 "`ms` is no unit",
             ),
             (

@@ -6,7 +6,7 @@ use super::noun;
 use crate::between;
 use crate::results::{Comparison, PopulationResult, Results};
 use crate::study::link::{Link, Measure};
-use bakeoff_stats::{Level, Verdict, effect};
+use bakeoff_stats::{Level, Scale, Verdict, effect, effect_of};
 
 /// A comparison of the run: an arm with the link's baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,13 +44,16 @@ impl Found {
     fn between(arm: &Comparison, baseline: &Comparison) -> Option<Self> {
         let rounds = arm.differences.iter().zip(&baseline.differences);
         let d: Vec<f64> = rounds.map(|(arm, baseline)| arm - baseline).collect();
-        let found = effect(&d, Level::new(arm.level)?)?;
+        let level = Level::new(arm.level)?;
+        let found = effect(&d, level)?;
+        let amounts = arm.amounts.iter().zip(&baseline.amounts).map(|(arm, baseline)| arm - baseline);
+        let more = effect_of(&amounts.collect::<Vec<f64>>(), &[], level, Scale::Difference);
         Some(Self {
             value: arm.value,
             effect: Some(found.effect),
             low: Some(found.interval.low),
             high: Some(found.interval.high),
-            amount: [None; 3],
+            amount: more.map_or([None; 3], |of| [of.effect, of.interval.low, of.interval.high].map(Some)),
             invalid: arm.verdict == Verdict::Invalid || baseline.verdict == Verdict::Invalid,
         })
     }
