@@ -1,7 +1,7 @@
 //! What ends it before it begins, and what it may do once it is armed.
 
 use crate::refusals::RULES;
-use crate::stage::{Daemon, NGINX, Site, may_run, refused};
+use crate::stage::{Daemon, Got, NGINX, Site, may_run, refused};
 use nix::sys::signal::Signal;
 use std::fs;
 
@@ -77,4 +77,17 @@ fn runs_are_counted_where_that_was_asked_for() {
     drop(daemon);
     let without = Daemon::start(&site, &server, RULES, &[]);
     assert!(!without.status().contains("\nruns "));
+}
+
+#[test]
+fn a_server_in_another_network_is_gone_to() {
+    if !may_run("a_server_in_another_network_is_gone_to", &[NGINX]) {
+        return;
+    }
+    let site = Site::new();
+    let server = site.nginx();
+    let daemon = Daemon::start_outside(&site, &server, RULES);
+    assert!(daemon.armed.contains(", on lo; "), "the server's network has no other: {}", daemon.armed);
+    assert_eq!(site.ask("127.0.1.1", "/"), Got::body("high"));
+    assert_eq!(site.ask("127.0.1.1", "/noaccess"), Got::Reset);
 }

@@ -80,7 +80,7 @@ fn a_daemon_that_is_killed_opens_everything_and_the_next_one_tidies_up() {
     }
     let site = Site::new();
     let server = site.nginx_of("server { listen 127.0.0.1:80; location / { return 200 \"all\"; } }");
-    let rules = "[server]\nlisten = 80\n[[request]]\npath = \"/no\"\n";
+    let rules = "[server]\nlisten = 80\n[[request]]\npath = \"/no\"\nrefuse = \"503\"\n";
     let mut daemon = Daemon::start(&site, &server, rules, &[]);
     assert!(daemon.armed.contains("on lo; full"), "{}", daemon.armed);
     assert!(!site.ask("127.0.0.1", "/no").is_served());

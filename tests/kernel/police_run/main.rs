@@ -5,6 +5,7 @@
 
 mod arming;
 mod changes;
+mod overload;
 mod refusals;
 mod servers;
 mod stage;

@@ -72,7 +72,7 @@ fn what_happens_is_what_explain_says() {
     };
     for (from, path, expected, line) in [
         ("127.0.1.7", "/", Got::body("high"), "rules.toml:6"),
-        ("127.0.9.7", "/", Got::body("low"), "no rule"),
+        ("127.0.9.7", "/", Got::body("low"), "no [[from]] holds"),
         ("127.0.1.7", "/x/noaccess.html", Got::Reset, "rules.toml:28"),
         ("127.0.9.7", "/cgi-bin/a?b", Got::body("low"), "rules.toml:22"),
     ] {

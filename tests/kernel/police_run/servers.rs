@@ -5,6 +5,7 @@ use crate::stage::{Daemon, Got, NGINX, Server, Site, may_run};
 
 const APACHE: &str = "/usr/sbin/apache2";
 const HAPROXY: &str = "/usr/sbin/haproxy";
+const CADDY: &str = "/usr/bin/caddy";
 
 /// Both classes are served, and a refused request gets a whole 503.
 fn is_differentiated(site: &Site, server: &Server<'_>, classes: [&str; 2]) {
@@ -64,4 +65,22 @@ fn apache_is_reached_where_it_does_not_listen() {
     let own = site.deferral_s(&server);
     is_differentiated(&site, &server, ["any", "any"]);
     assert_eq!(site.deferral_s(&server), own, "Apache's own deferral is left alone");
+}
+
+#[test]
+fn caddy_is_reached_by_class() {
+    if !may_run("caddy_is_reached_by_class", &[CADDY]) {
+        return;
+    }
+    let site = Site::new();
+    let config = site.write(
+        "Caddyfile",
+        "{\n\tadmin off\n\tauto_https off\n}\n\
+         http://:8200 {\n\tbind 127.0.0.1\n\trespond high\n}\nhttp://:8201 {\n\tbind 127.0.0.1\n\trespond low\n}\n",
+    );
+    // It keeps a copy of its configuration in a home.
+    let home = format!("HOME={}", site.path("").display());
+    let words = ["/usr/bin/env", "-i", &home, CADDY, "run", "--config", &config, "--adapter", "caddyfile"];
+    let server = Server::start(&site, &words);
+    is_differentiated(&site, &server, ["high", "low"]);
 }

@@ -243,11 +243,25 @@ pub(crate) struct Daemon<'s> {
 impl<'s> Daemon<'s> {
     /// Starts it with these rules, and waits until it is armed.
     pub(crate) fn start(site: &'s Site, server: &Server<'_>, rules: &str, flags: &[&str]) -> Self {
+        Self::start_by(site, server, (rules, flags), |command| site.spawn(command))
+    }
+
+    /// The same from outside the server's network.
+    pub(crate) fn start_outside(site: &'s Site, server: &Server<'_>, rules: &str) -> Self {
+        Self::start_by(site, server, (rules, &[]), |command| command.spawn().unwrap())
+    }
+
+    fn start_by(
+        site: &'s Site,
+        server: &Server<'_>,
+        (rules, flags): (&str, &[&str]),
+        spawn: impl FnOnce(&mut Command) -> Child,
+    ) -> Self {
         site.write("rules.toml", rules);
         let mut command = Command::new(LAYERS);
         command.args(words(site, server.pid())).args(flags).stdout(Stdio::piped());
         command.stderr(fs::File::create(site.path("notes")).unwrap());
-        let mut child = site.spawn(&mut command);
+        let mut child = spawn(&mut command);
         let mut said = BufReader::new(child.stdout.take().unwrap());
         let mut armed = String::new();
         said.read_line(&mut armed).unwrap();

@@ -9,7 +9,7 @@ mod server;
 mod table;
 
 pub use server::Server;
-pub use table::{Listening, arrived, listening};
+pub use table::{Listening, listening, made};
 
 use bakeoff_sys::net::{deferral_s, set_deferral};
 use std::collections::BTreeMap;

@@ -16,7 +16,7 @@ const NONE: &str = "none";
 /// Room for objects, where a plan says nothing: more than the sites of most logs take.
 const MEMORY: &str = "256MB";
 /// The layer police as it is attached: the words of its command line, what it prints when it is ready, where it lies.
-const POLICE: [&str; 9] = [
+const POLICE: [&str; 11] = [
     "{layers}",
     "police",
     "run",
@@ -24,6 +24,8 @@ const POLICE: [&str; 9] = [
     "{dir}/rules.toml",
     "--server-pid",
     "{pid}",
+    "--interface",
+    "{interface}",
     "--status",
     POLICE_STATUS,
 ];

@@ -3,13 +3,14 @@
 //! Measured side, cold. One thread, which sleeps in `poll`.
 
 use super::arm::{attach_classes, defers};
+use super::arrivals::Arrivals;
 use super::interfaces::Interfaces;
 use super::status::{Gaps, Report};
 use super::watch::Watch;
 use super::{DaemonError, Settings};
 use crate::agent::{Agent, OPEN, Reading};
-use crate::kernel::{Counters, Programs};
-use crate::listeners::{Listening, arrived};
+use crate::kernel::{Counters, Programs, RuleCount};
+use crate::listeners::{Listening, made};
 use crate::rules::Rules;
 use crate::rules::table::Table;
 use bakeoff_layers_base::daemon::status::StatusFile;
@@ -20,10 +21,13 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-/// Between two looks at listeners and counters; the status is no older.
+/// Between two looks at listeners and counters.
 const LOOK: Duration = Duration::from_millis(100);
 /// While connections wait and bounds are to be set: a server's stalls are seen to so much.
 const BUSY_LOOK: Duration = Duration::from_millis(10);
+/// Between two statuses; more where counters of many rules take longer than one part in [`SHARE`] of it to read.
+const STATUS: Nanos = Nanos::from_millis(100);
+const SHARE: u64 = 50;
 /// Between two looks at interfaces.
 const INTERFACES: Nanos = Nanos::from_millis(250);
 
@@ -69,6 +73,7 @@ pub(super) struct Armed<'s> {
     timer: Option<OwnedFd>,
     clock: MonotonicClock,
     has_classes: bool,
+    arrivals: Arrivals,
     queues: Vec<u32>,
     bounds: Vec<u32>,
     reloads: u64,
@@ -89,6 +94,7 @@ impl<'s> Armed<'s> {
     ) -> Self {
         Self {
             agent: agent(&table),
+            arrivals: Arrivals::default(),
             has_classes: !table.classes().is_empty(),
             queues: vec![0; table.classes().len()],
             bounds: vec![OPEN; table.classes().len()],
@@ -138,15 +144,19 @@ impl<'s> Armed<'s> {
         }
         said.iter().for_each(|said| note(said));
         if now >= self.status_due || !said.is_empty() {
-            self.status_due = now + Nanos::from_millis(LOOK.as_millis() as u64);
             self.write("armed");
+            // Thousands of rules take some time.
+            let took_ns = self.clock.now().get().saturating_sub(now.get());
+            self.status_due = now + STATUS.max(Nanos::new(took_ns.saturating_mul(SHARE)));
         }
     }
 
     /// Takes the queues into account, and tells the kernel what follows.
     fn bound(&mut self, now: Nanos, there: &[Listening]) {
         self.queues = self.watch.queues(there, self.table.classes().len());
-        let (Some(agent), Ok(arrived)) = (&mut self.agent, arrived()) else { return };
+        let Some(agent) = &mut self.agent else { return };
+        let (Ok(counters), Ok(made)) = (self.programs.totals(), made()) else { return };
+        let arrived = self.arrivals.of(&counters, made);
         agent.look(Reading { now_ns: now.get(), arrived, queues: &self.queues });
         let bounds = agent.bounds();
         if bounds != self.bounds && self.programs.set_bounds(&bounds).is_ok() {
@@ -236,10 +246,18 @@ impl<'s> Armed<'s> {
     }
 
     /// What was counted is worth more than a status of zeros: without it the old one stays.
-    fn text(&self, state: &'static str) -> Option<String> {
+    fn text(&mut self, state: &'static str) -> Option<String> {
         let counters = self.programs.counters().ok()?;
+        self.arrivals.refused_heads(refused_heads(&self.table, &counters));
         Some(self.report(state, &counters, &self.gaps()).text())
     }
+}
+
+/// By rules of requests.
+fn refused_heads(table: &Table, counters: &Counters) -> u64 {
+    // They stand behind those of sources.
+    let first = table.sources.iter().map(|source| usize::from(source.rule.0) + 1).max().unwrap_or(0);
+    counters.rules.iter().skip(first).map(RuleCount::refused).sum()
 }
 
 fn agent(table: &Table) -> Option<Agent> {

@@ -6,6 +6,7 @@
 //! that was asked for, and after another by the next daemon with the same status file.
 
 mod arm;
+mod arrivals;
 mod interfaces;
 mod life;
 mod proof;

@@ -39,11 +39,11 @@ pub fn listening(ports: &[u16]) -> io::Result<Vec<Listening>> {
     Ok(found)
 }
 
-/// Connections that were ever put into a queue of a listener, of all listeners in the network of the calling thread.
+/// Connections that were ever made to listeners in the network of the calling thread, all of them.
 ///
 /// # Errors
 /// `/proc` is not there, or has no such number.
-pub fn arrived() -> io::Result<u64> {
+pub fn made() -> io::Result<u64> {
     let text = fs::read_to_string("/proc/thread-self/net/snmp")?;
     passive_opens(&text).ok_or_else(|| io::Error::other("/proc/net/snmp has no PassiveOpens"))
 }
@@ -101,10 +101,10 @@ mod tests {
     fn the_kernel_writes_it_so() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let before = arrived().unwrap();
+        let before = made().unwrap();
         let _waiting = [(); 3].map(|()| TcpStream::connect(("127.0.0.1", port)).unwrap());
         let found = listening(&[port]).unwrap();
-        assert!(arrived().unwrap() >= before + 3);
+        assert!(made().unwrap() >= before + 3);
         assert_eq!(found.iter().map(|at| (at.is_v6, at.waiting)).collect::<Vec<_>>(), [(false, 3)]);
     }
 }

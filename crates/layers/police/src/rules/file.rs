@@ -36,7 +36,7 @@ pub(super) struct Overload {
 }
 
 /// A rule of any section.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Entry {
     pub(super) section: Section,
     pub(super) line: usize,
@@ -58,8 +58,9 @@ pub(super) struct Entry {
 pub(super) type At<T> = (T, usize);
 
 /// Where a rule stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Section {
+    #[default]
     From,
     Request,
     Odd,
@@ -94,25 +95,6 @@ impl Section {
 }
 
 impl Entry {
-    /// Of a section, with nothing in it.
-    pub(super) const fn of(section: Section, line: usize) -> Self {
-        Self {
-            section,
-            line,
-            source: None,
-            to: None,
-            path: None,
-            class: None,
-            rate: None,
-            burst: None,
-            per: None,
-            each: None,
-            each_burst: None,
-            refuse: None,
-            written: BTreeSet::new(),
-        }
-    }
-
     /// Whether a key stands there.
     pub(super) fn has(&self, key: &str) -> bool {
         self.written.contains(key)

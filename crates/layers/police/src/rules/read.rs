@@ -147,7 +147,7 @@ impl Reader<'_> {
     }
 
     fn entry(&mut self, section: Section, key: &str, line: usize, value: &Value<'_>) -> Option<Entry> {
-        let mut found = Entry::of(section, line);
+        let mut found = Entry { section, line, ..Entry::default() };
         self.table(key, value, |reader, key, line, value| {
             if !section.keys().contains(&key) {
                 return reader.unknown_key(key, line, section.keys());

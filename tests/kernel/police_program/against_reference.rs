@@ -1,0 +1,320 @@
+//! Random tables, packets and times: the kernel decides as `reference` does, and counts what it decides.
+
+use crate::packets::{ACK, PUSH, RST, SYN, Segment, Wrapping, frame, seen};
+use crate::stage::namespace;
+use crate::tables::{CLIENTS, PATHS, PORTS, SERVERS, address, table};
+use bakeoff_layers_police::kernel::{Counters, Listener, Mode, Program, Programs};
+use bakeoff_layers_police::reference::{self, Decision, Flow, Fragment, Outcome, Police, Reason, Seen, Syn};
+use bakeoff_layers_police::rules::table::{Refuse, Table};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseResult, TestRunner};
+use std::cell::RefCell;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+
+const NEXT: i32 = -1;
+const DROPPED: i32 = 2;
+
+/// What comes in next.
+#[derive(Clone, Debug)]
+enum Step {
+    /// So many ns later.
+    Later(u64),
+    /// How many connections each class may have waiting.
+    Bounds([u32; 3]),
+    Syn(Ends, Fragment),
+    /// A payload, so much behind the end of what the connection said last.
+    Says(Ends, i32, Vec<u8>),
+}
+
+/// A connection: places in `CLIENTS`, `SERVERS` and `PORTS`, a port of the client's, and how its packets are wrapped.
+#[derive(Clone, Debug)]
+struct Ends {
+    client: usize,
+    server: usize,
+    port: usize,
+    own: u16,
+    wrapping: Wrapping,
+}
+
+impl Ends {
+    fn flow(&self, base: u16) -> Flow {
+        // Both of a family: the first half of each list is IPv4.
+        let server = self.client / 4 * 2 + self.server;
+        Flow {
+            source: address(CLIENTS[self.client]),
+            source_port: base + self.own,
+            destination: address(SERVERS[server]),
+            port: PORTS.get(self.port).copied().unwrap_or(81),
+        }
+    }
+}
+
+fn ends() -> impl Strategy<Value = Ends> {
+    let wrapping = (0..4_usize, 0..4_usize, prop_oneof![Just(0), 0..30_usize]);
+    let port = prop_oneof![6 => Just(0), 2 => Just(1), 1 => Just(2)];
+    (0..CLIENTS.len(), 0..2_usize, port, 0..2_u16, wrapping).prop_map(
+        |(client, server, port, own, wrapping)| {
+            let (options, tcp_options, padding) = wrapping;
+            let wrapping = Wrapping { options, tcp_options, padding, first_fragment: false };
+            Ends { client, server, port, own, wrapping }
+        },
+    )
+}
+
+/// A request as clients write it, and then perhaps not quite.
+fn payload() -> impl Strategy<Value = Vec<u8>> {
+    let method = prop_oneof![
+        4 => Just("GET"),
+        2 => Just("POST"),
+        2 => prop::sample::select(vec!["HEAD", "PUT", "PATCH", "OPTIONS", "get", "PROPFIND", "ABCDEFGHIJKLMNOP", ""]),
+    ];
+    let tail = prop_oneof![
+        6 => Just(""),
+        4 => prop::sample::select(vec!["?q=%20", "%20", "/", "/.", "/..", "/./x", "//", ";x", "\\", "#", "/.x", "...", "?"]),
+    ];
+    let version = prop_oneof![
+        8 => Just(" HTTP/1.1\r\n"),
+        1 => prop::sample::select(vec![" HTTP/1.0\r\n", " HTTP/1.2\r\n", " HTTP/2\r\n", "\r\n", "  HTTP/1.1\r\n", " HTTP/1.1\n", "\tHTTP/1.1\r\n"]),
+    ];
+    let field = prop_oneof![
+        3 => Just("Host: x\r\n"),
+        2 => Just("Content-Length: 5\r\n"),
+        4 => prop::sample::select(vec![
+            "content-length:12\r\n", "Content-Length: \t 7 \r\n", "Content-Length: +7\r\n", "Content-Length:\r\n",
+            "Content-Length: 999999999\r\n", "Content-Length: 1234567890\r\n", "Content-Length : 5\r\n",
+            "Content-Lengths: 5\r\n", "Transfer-Encoding: chunked\r\n", "transfer-encodin: x\r\n", " folded: x\r\n", "A: b\n",
+            "User-Agent: Mozilla/5.0 (X11; Linux x86_64) something or other that is rather long\r\n", "a\rb: c\r\n", "\tx\r\n",
+        ]),
+    ];
+    let body = prop_oneof![5 => Just(""), 2 => Just("12345"), 1 => Just("GET /noaccess HTTP/1.1\r\n\r\n"), 1 => Just("1234")];
+    let path = (prop::sample::select(&PATHS[..]), 0..3_usize, tail)
+        .prop_map(|(path, more, tail)| format!("{path}{}{tail}", "/abcdefghi".repeat(more * more * 6)));
+    let whole = (method, path, version, prop::collection::vec(field, 0..5), any::<bool>(), body);
+    let whole = whole.prop_map(|(method, path, version, fields, ends, body)| {
+        let end = if ends { "\r\n" } else { "" };
+        format!("{method} {path}{version}{}{end}{body}", fields.concat()).into_bytes()
+    });
+    let harm = prop_oneof![
+        6 => Just(None),
+        3 => (any::<prop::sample::Index>(), prop::sample::select(b"\r\n \t\0/.%?;:\x7f\x80Gx".to_vec()), 0..3_u8).prop_map(Some),
+    ];
+    (whole, harm).prop_map(|(mut bytes, harm)| {
+        if let Some((place, byte, kind)) = harm {
+            let at = place.index(bytes.len());
+            match kind {
+                0 => bytes.truncate(at),
+                1 => bytes[at] = byte,
+                _ => bytes.insert(at, byte),
+            }
+        }
+        bytes
+    })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let fragment =
+        prop_oneof![6 => Just(Fragment::Whole), 1 => Just(Fragment::CutHead), 1 => Just(Fragment::Later)];
+    let garbage = prop::collection::vec(prop::sample::select(b"GET /a\r\n.x:5\0".to_vec()), 0..40);
+    let said = prop_oneof![9 => payload(), 1 => garbage];
+    let ahead = prop_oneof![8 => Just(0), 1 => -300..300_i32, 1 => any::<i32>()];
+    prop_oneof![
+        2 => prop_oneof![0..3_000_000_u64, 0..200_000_000_u64].prop_map(Step::Later),
+        1 => prop::array::uniform3(0..6_u32).prop_map(Step::Bounds),
+        3 => (ends(), fragment).prop_map(|(ends, fragment)| Step::Syn(ends, fragment)),
+        6 => (ends(), ahead, said).prop_map(|(ends, ahead, payload)| Step::Says(ends, ahead, payload)),
+    ]
+}
+
+/// The kernel and its oracle, side by side.
+struct Both<'k> {
+    kernel: &'k mut Programs,
+    oracle: Police,
+    now_ns: u64,
+    base: u16,
+    /// Where each connection's next byte is.
+    ends: std::collections::HashMap<Flow, u32>,
+    before: Counters,
+}
+
+impl Both<'_> {
+    fn step(&mut self, step: &Step) -> TestCaseResult {
+        match step {
+            Step::Later(ns) => {
+                self.now_ns += ns;
+                self.kernel.set_clock(Some(self.now_ns)).unwrap();
+            }
+            Step::Bounds(bounds) => {
+                self.oracle.load.bounds = bounds.to_vec();
+                self.kernel.set_bounds(bounds).unwrap();
+            }
+            Step::Syn(ends, fragment) => {
+                let flow = ends.flow(self.base);
+                let decision = self.oracle.syn(self.now_ns, &Syn { flow, fragment: *fragment });
+                let said = segment(&flow, SYN, 9, &[]);
+                let packet = fragmented(&said, &ends.wrapping, *fragment);
+                self.compare(&said, packet, &decision)?;
+            }
+            Step::Says(ends, ahead, payload) => {
+                let flow = ends.flow(self.base);
+                let next = self.ends.entry(flow).or_insert(0xffff_ff00);
+                let sequence = next.wrapping_add_signed(*ahead);
+                *next = sequence.wrapping_add(payload.len() as u32);
+                let whole = reference::Segment { flow, sequence, payload, first: false };
+                let decision = self.oracle.segment(self.now_ns, &whole);
+                let said = segment(&flow, PUSH | ACK, sequence, payload);
+                let packet = frame(&said, &ends.wrapping);
+                self.compare(&said, packet, &decision)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the kernel makes of a packet is what the oracle decided, and it is counted.
+    fn compare(&mut self, said: &Segment<'_>, packet: Vec<u8>, decision: &Decision) -> TestCaseResult {
+        let trial = self.kernel.run_on(Program::Police, &packet, 1).unwrap();
+        match decision.outcome {
+            Outcome::Pass => {
+                prop_assert_eq!((trial.verdict, &trial.packet), (NEXT, &packet), "passes: {:?}", decision)
+            }
+            Outcome::Refuse { how: Refuse::Drop, .. } => {
+                prop_assert_eq!(trial.verdict, DROPPED, "{:?}", decision)
+            }
+            Outcome::Refuse { .. } if said.flags == SYN => {
+                prop_assert_eq!(trial.verdict, DROPPED, "{:?}", decision)
+            }
+            Outcome::Refuse { .. } => {
+                prop_assert_eq!(
+                    trial.verdict,
+                    NEXT,
+                    "refused, and on to the server as a RST: {:?}",
+                    decision
+                );
+                let reset = seen(&trial.packet);
+                prop_assert_eq!((reset.from, reset.to, reset.flags), (said.from, said.to, RST | ACK));
+                prop_assert_eq!((reset.sequence, reset.payload.len()), (said.sequence, 0));
+            }
+        }
+        let after = self.kernel.counters().unwrap();
+        let expected = counted(&self.before, decision, said.payload.is_empty() && said.flags != SYN);
+        prop_assert_eq!(&after, &expected, "{:?}", decision);
+        self.before = after;
+        Ok(())
+    }
+}
+
+fn segment<'p>(flow: &Flow, flags: u8, sequence: u32, payload: &'p [u8]) -> Segment<'p> {
+    let (from, to) = ((flow.source, flow.source_port), (flow.destination, flow.port));
+    Segment { from, to, flags, sequence, payload }
+}
+
+fn fragmented(said: &Segment<'_>, wrapping: &Wrapping, fragment: Fragment) -> Vec<u8> {
+    let wrapping = Wrapping { padding: 0, first_fragment: fragment != Fragment::Whole, ..wrapping.clone() };
+    let mut packet = frame(said, &wrapping);
+    let tcp = packet.len() - 20 - 4 * wrapping.tcp_options;
+    match fragment {
+        Fragment::Whole => {}
+        // The length in the IP head still says more, as is so when a capture is cut; what counts is what is there.
+        Fragment::CutHead => packet.truncate(tcp + 12),
+        Fragment::Later if said.from.0.is_ipv4() => packet[14 + 7] = 5,
+        Fragment::Later => packet[tcp - 8 + 3] |= 8,
+    }
+    packet
+}
+
+fn counted(before: &Counters, decision: &Decision, without_payload: bool) -> Counters {
+    let mut after = before.clone();
+    let (seen, outcome) = (decision.seen, decision.outcome);
+    after.packets += u64::from(seen != Seen::Other && !without_payload);
+    after.heads += u64::from(matches!(seen, Seen::Plain | Seen::Odd));
+    after.odd += u64::from(seen == Seen::Odd);
+    after.bodies += u64::from(seen == Seen::Body);
+    after.unseen += u64::from(decision.unseen);
+    let rule = decision.rule.map(|id| &mut after.rules[usize::from(id.0)]);
+    match outcome {
+        Outcome::Pass => rule.into_iter().for_each(|rule| rule.passed += 1),
+        Outcome::Refuse { reason, .. } => {
+            let place = Reason::ALL.iter().position(|known| *known == reason).unwrap();
+            after.refused[place] += 1;
+            rule.into_iter().for_each(|rule| rule.by_reason[place] += 1);
+        }
+    }
+    after
+}
+
+/// Runs cases against one set of programs: each has a table of its own, and connections that no other case had.
+fn hold(classes: u8, cases: u32, kernel: Programs, queues: &[u32]) {
+    let state = RefCell::new((kernel, 1_u64 << 40, 0_u16));
+    let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+    let case = (
+        table(classes),
+        table(classes),
+        prop::collection::vec(step(), 1..60),
+        prop::collection::vec(step(), 1..20),
+    );
+    let result = runner.run(&case, |(first, second, steps, further)| {
+        let (kernel, began_ns, base) = &mut *state.borrow_mut();
+        *base = base.wrapping_add(2);
+        *began_ns += 1 << 40;
+        kernel.set_clock(Some(*began_ns)).unwrap();
+        kernel.set_bounds(&[]).unwrap();
+        kernel.swap(&Table::default()).unwrap();
+        kernel.swap(&first).unwrap();
+        let mut oracle = Police::new(&first);
+        oracle.load.queues = queues.to_vec();
+        let before = kernel.counters().unwrap();
+        let ends = std::collections::HashMap::new();
+        let mut both = Both { kernel, oracle, now_ns: *began_ns, base: *base, ends, before };
+        steps.iter().try_for_each(|step| both.step(step))?;
+        both.kernel.swap(&second).unwrap();
+        both.oracle.swap(&second);
+        let counters = both.kernel.counters().unwrap();
+        for rule in &counters.rules {
+            // Counters stay with the name.
+            let old = both.before.rules.iter().find(|old| old.name == rule.name).cloned().unwrap_or_default();
+            prop_assert_eq!((rule.passed, rule.refused()), (old.passed, old.refused()));
+        }
+        both.before = counters;
+        further.iter().try_for_each(|step| both.step(step))
+    });
+    result.unwrap_or_else(|why| panic!("{why}"));
+}
+
+#[test]
+fn the_kernel_decides_as_the_reference_does() {
+    let Some(namespace) = namespace("the_kernel_decides_as_the_reference_does") else { return };
+    namespace.run(|| hold(0, 300, Programs::load(&Table::default(), Mode::Enforce).unwrap(), &[])).unwrap();
+}
+
+#[test]
+fn queues_refuse_as_the_reference_says() {
+    let Some(namespace) = namespace("queues_refuse_as_the_reference_says") else { return };
+    namespace
+        .run(|| {
+            let mut kernel = Programs::load(&Table::default(), Mode::Enforce).unwrap();
+            let ports = PORTS
+                .map(|port| bakeoff_layers_police::rules::table::Port { port, classes: Vec::new() })
+                .to_vec();
+            kernel.swap(&Table { ports, ..Table::default() }).unwrap();
+            let listeners: Vec<TcpListener> =
+                (0..3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+            let sockets: Vec<Listener<'_>> = listeners
+                .iter()
+                .enumerate()
+                .map(|(class, listener)| Listener {
+                    public: PORTS[0],
+                    class: class as u8,
+                    socket: listener.as_fd(),
+                })
+                .collect();
+            kernel.steer(&sockets).unwrap();
+            let queues = [1, 0, 3];
+            let waiting = |(listener, count): (&TcpListener, u32)| {
+                let connect = move |_| TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+                (0..count).map(connect).collect::<Vec<_>>()
+            };
+            let _waiting: Vec<_> = listeners.iter().zip(queues).map(waiting).collect();
+            hold(3, 200, kernel, &queues);
+        })
+        .unwrap();
+}
