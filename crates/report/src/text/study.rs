@@ -165,7 +165,11 @@ pub(super) fn stated(page: &mut Page, section: &StudySection, rows: &[&StudyRow]
 
 fn stated_line(row: &StudyRow, has_columns: bool) -> Vec<String> {
     let (ours, interval) = figures::beside(row);
-    let of = row.operation.as_ref().or(row.population.as_ref()).filter(|word| **word != row.row);
+    let of = row
+        .operation
+        .as_ref()
+        .or(row.population.as_ref())
+        .filter(|word| ![&row.row, &row.column].contains(word));
     let name = of.map_or_else(|| row.row.clone(), |word| format!("{} ({word})", row.row));
     let column = if has_columns { format!(", {}", row.column) } else { String::new() };
     vec![

@@ -170,6 +170,35 @@ fn a_population_has_its_own_figure() {
     assert!(join(&afpa, &elsewhere).rows.is_empty());
 }
 
+/// Table 6: what a rule takes more than the parse is the difference of both to what is attached and off, round by round.
+#[test]
+fn what_one_takes_more_than_another_is_told_in_the_units_of_the_study() {
+    let with = |arm, amounts: [f64; 3]| Comparison {
+        amounts: amounts.to_vec(),
+        differences: vec![0.5, 0.6, 0.7],
+        amount: Some(100.0),
+        amount_low: Some(90.0),
+        amount_high: Some(110.0),
+        ..comparison(arm, "attached", "program_ns", (0.1, 0.2, 0.3))
+    };
+    let found = vec![with("parse", [90.0, 100.0, 110.0]), with("rate-1", [120.0, 130.0, 140.0])];
+    let results = Results { name: "afpa-rules".to_owned(), ..run(&["attached", "parse", "rate-1"], found) };
+    let section = join(&study("afpa").unwrap().unwrap(), &results);
+    let row = |arm: &str| section.rows.iter().find(|row| row.arm == arm).unwrap();
+    let close =
+        |found: Option<f64>, expected: f64| assert!((found.unwrap() - expected).abs() < 1e-9, "{found:?}");
+    let (parse, rate) = (row("parse"), row("rate-1"));
+    close(parse.value, 0.1);
+    close(parse.low, 0.09);
+    close(rate.value, 0.03);
+    close(rate.high, 0.03);
+    assert_eq!(
+        (rate.baseline.as_str(), rate.unit.as_str(), rate.standing),
+        ("parse", "us", Standing::NotComparable)
+    );
+    assert!(rate.said.contains("another machine"), "{}", rate.said);
+}
+
 /// Every arm that a join names is one of its plan's, and every plan of the study stands in the suite.
 #[test]
 fn the_arms_beside_afpa_are_those_of_its_plans() {
