@@ -41,16 +41,15 @@ fn connections_come_from_ipv6_where_it_is_there() {
     let workload = |from: &str| {
         format!("kind = \"get\"\nurls = [\"/bytes/500\"]\nrobots = 2\nkeep_alive = false\nfrom = \"{from}\"")
     };
-    let run = |from: &str| {
-        let out = from.replace(':', "-");
+    let run = |from: &str, out: &str| {
         let text = plan("slice_requests = 40\nallow_equal_arms = true", &workload(from), &arms);
         yard.write("plan.toml", text);
-        yard.run(&["run", "plan.toml", "--out", &out])
+        yard.run(&["run", "plan.toml", "--out", out])
     };
-    run("::1").exits(0);
-    let arm = yard.results("--1")["arms"]["other"].clone();
+    run("::1", "there").exits(0);
+    let arm = yard.results("there")["arms"]["other"].clone();
     assert_eq!((&arm["replies"], &arm["errors"]), (&arm["requests"], &serde_json::json!({})), "{arm}");
-    run("2001:db8::1-2001:db8::9")
+    run("2001:db8::1-2001:db8::9", "nowhere")
         .exits(3)
         .says(&["`from` 2001:db8::1", "ip address add 2001:db8::1/128 dev lo"]);
 }

@@ -48,16 +48,7 @@ pub(crate) fn got(reading: &Reading<'_>) -> Option<Section> {
          generator sent, 99th percentile. Verdicts stand on all populations together.",
         loads.join("; ")
     );
-    let mut section = section(reading, "Populations, each by itself", note, head, cells)?;
-    section.entries = all.iter().flat_map(|of| spoiled(reading, of)).collect();
-    Some(section)
-}
-
-/// The arms that this population makes invalid, and why.
-fn spoiled(reading: &Reading<'_>, population: &PopulationResult) -> Vec<(String, String)> {
-    let why = |arm: &str| population.arms.get(arm)?.invalid.clone();
-    let entry = |arm: &str| Some((format!("{} of {arm}", population.population), why(arm)?));
-    reading.arms().filter_map(entry).collect()
+    section(reading, "Populations, each by itself", note, head, cells)
 }
 
 /// The same against the baseline.

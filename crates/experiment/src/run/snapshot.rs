@@ -100,13 +100,13 @@ impl Reader {
     }
 }
 
-/// What a layer's programs in the kernel used since `before`. Read last: it waits for the layer. Programs that run while their
-/// time stands still are not timed by the kernel.
+/// What a layer's programs in the kernel used since `before`. Read last: it waits for the layer. Where their
+/// time stands still they did not run, or the kernel does not time them.
 pub(crate) fn fill_programs(counters: &mut Counters, before: Option<ProgramTime>, subject: &Chain) {
     let Some((before, after)) = before.zip(subject.program_time()) else { return };
     let (runs, time) = (after.runs.saturating_sub(before.runs), after.time.since(before.time));
     counters.program_runs = Some(runs);
-    counters.program_ns = (runs == 0 || time > Nanos::ZERO).then_some(time.get());
+    counters.program_ns = (time > Nanos::ZERO).then_some(time.get());
 }
 
 fn share(part: Nanos, whole: Nanos) -> f64 {

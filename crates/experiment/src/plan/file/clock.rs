@@ -65,9 +65,9 @@ pub struct RobotsSection {
     pub think: Option<Spanned<String>>,
 }
 
-/// A whole number.
+/// A whole number. Of anything else it is said what is said of all such keys.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "expected a whole number, or a factor in braces")]
+#[serde(untagged, expecting = "expected usize")]
 pub enum Whole {
     /// As it is.
     Number(usize),
