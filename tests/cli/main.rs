@@ -33,6 +33,7 @@ mod parquet;
 mod passes;
 mod peak;
 mod plans_gone_wrong;
+mod police;
 mod populations;
 mod reconcile;
 mod reference;

@@ -1,7 +1,7 @@
 //! The server's own listening sockets: where they are, who has them, taken from it, and how long they defer what has sent
 //! nothing.
 //!
-//! Measured side, cold. Owns `/proc/net/tcp` and the option TCP_DEFER_ACCEPT. A socket that was taken is the server's own, and
+//! Measured side, cold. Owns what the kernel tells of listeners and the option TCP_DEFER_ACCEPT. A socket that was taken is the server's own, and
 //! the port stays taken as long as anybody has it: so none is kept here for longer than a call. What is done with sockets is
 //! the caller's. Decides nothing about connections.
 

@@ -57,12 +57,13 @@ const CALLS: &[Rule] = &[
     allow(libc::SYS_pidfd_getfd),
     allow(libc::SYS_getsockopt),
     allow(libc::SYS_setsockopt),
-    // Interfaces that there are.
+    // Interfaces and listeners that there are.
     socket::<{ libc::AF_NETLINK as u32 }>(),
     socket::<{ libc::AF_UNIX as u32 }>(),
     allow(libc::SYS_bind),
     allow(libc::SYS_getsockname),
     allow(libc::SYS_sendto),
     allow(libc::SYS_recvmsg),
+    allow(libc::SYS_recvfrom),
     allow_if(libc::SYS_ioctl, &[Argument::int(1, u32::MAX, libc::SIOCGIFINDEX as u32)]),
 ];

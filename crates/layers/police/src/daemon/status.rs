@@ -181,3 +181,94 @@ pub(super) fn failed(settings: &Settings, error: &DaemonError) {
     // Whoever started it is told the same on standard error.
     let _ = StatusFile::open(settings.status.as_deref()).and_then(|mut file| file.write(text));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::Rules;
+
+    const RULES: &str = "[server]\nlisten = 80\nclasses = { high = 8200, low = 8201 }\n\
+        [[from]]\nsource = \"10.0.0.0/8\"\nclass = \"high\"\n[[request]]\npath = \"/x\"\nrate = \"1/s\"\n";
+
+    fn report<'r>(table: &'r Table, counters: &'r Counters, gaps: &'r Gaps) -> Report<'r> {
+        Report {
+            state: "armed",
+            mode: Mode::Enforce,
+            table,
+            server_pid: 7,
+            interfaces: vec!["eth0", "lo"],
+            gaps,
+            counters,
+            runs: None,
+            queues: &[3, 4],
+            bounds: &[20, 10],
+            restarts: 1,
+            reloads: 2,
+            reloads_refused: 3,
+            deferrals: "deferral 4711 0\n".to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_degree_is_the_worst_of_what_is_open() {
+        let fair = Rules::of_text(RULES, "r").unwrap().table;
+        let bounded = Rules::of_text(&format!("{RULES}[overload]\ntarget = \"20ms\"\n"), "r").unwrap().table;
+        let (none, some) =
+            (Gaps::default(), Gaps { listeners: vec![8200], interfaces: vec!["tun0".to_owned()] });
+        let still = Counters::default();
+        let unread = Counters { packets: 130, refused: [30, 0, 0, 0, 0, 0], ..Counters::default() };
+        let degree = |table, counters, gaps| report(table, counters, gaps).degree().to_string();
+        assert_eq!(degree(&bounded, &still, &none), "full");
+        assert_eq!(degree(&fair, &still, &none), "partial: fair-share");
+        assert_eq!(degree(&bounded, &unread, &none), "partial: tls");
+        let read = Counters { heads: 1, ..unread.clone() };
+        assert_eq!(degree(&bounded, &read, &none), "full");
+        assert_eq!(degree(&bounded, &unread, &some), "partial: listeners");
+        for (mode, word) in [(Mode::Log, "none: mode log"), (Mode::Off, "none: mode off")] {
+            let report = Report { mode, ..report(&bounded, &still, &none) };
+            assert!(report.degree().to_string().starts_with(word));
+        }
+    }
+
+    #[test]
+    fn everything_is_a_line_with_a_name() {
+        let table = Rules::of_text(RULES, "r").unwrap().table;
+        let gaps = Gaps { listeners: vec![8200], interfaces: vec!["tun0".to_owned()] };
+        let rules = table.rules.iter().map(|rule| crate::kernel::RuleCount {
+            name: rule.name.clone(),
+            passed: 5,
+            by_reason: [1, 0, 0, 2, 0, 0],
+        });
+        let counters = Counters { unseen: 9, rules: rules.collect(), ..Counters::default() };
+        let runs = Some(Runs { runs: 11, run_ns: 1200 });
+        let text = Report { runs, ..report(&table, &counters, &gaps) }.text();
+        for line in [
+            "state armed",
+            "degree partial: listeners",
+            "gap-listeners 8200",
+            "gap-interfaces tun0",
+            "gap-bodies 9",
+            "mode enforce",
+            "rules-count 2",
+            "server-pid 7",
+            "interfaces eth0 lo",
+            "deferral 4711 0",
+            "unseen 9",
+            "restarts 1",
+            "reloads 2",
+            "reloads-refused 3",
+            "refused.lost-race 0",
+            "rule.from-10.0.0.0/8.passed 5",
+            "rule.request-/x.refused 3",
+            "queue-high 3",
+            "bound-low 10",
+            "runs 11",
+            "run-ns 1200",
+        ] {
+            assert!(text.lines().any(|other| other == line), "{line} in {text}");
+        }
+        assert!(text.lines().all(|line| {
+            line.split_once(' ').is_some_and(|(name, value)| !name.is_empty() && !value.is_empty())
+        }));
+    }
+}

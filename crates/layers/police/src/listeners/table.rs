@@ -1,12 +1,35 @@
-//! The kernel's table of TCP sockets, as far as it tells of listeners.
+//! Who listens, as the kernel's sock_diag tells it (`linux/inet_diag.h`): it goes through listeners alone, where `/proc/net/tcp`
+//! goes through the table of all connections each time.
 //!
-//! Measured side; read a hundred times a second at most, so no further than the last listener: they come first.
+//! Measured side; asked a hundred times a second at most. Owns the messages.
 
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket,
+};
+use std::fs;
+use std::io;
+use std::os::fd::AsRawFd;
 
-/// State of a listening socket there, `TCP_LISTEN`.
-const LISTEN: &str = "0A";
+/// Type of questions and answers, `SOCK_DIAG_BY_FAMILY`.
+const BY_FAMILY: u16 = 20;
+/// Types of the last messages: `NLMSG_ERROR`, `NLMSG_DONE`.
+const ERROR: u16 = 2;
+const DONE: u16 = 3;
+/// `NLM_F_REQUEST | NLM_F_DUMP`.
+const ASKING: u16 = 0x301;
+/// Length of a message's head: length, type, flags, number, sender.
+const HEAD_BYTES: usize = 16;
+/// Of a `struct inet_diag_req_v2`: family, protocol, two bytes of extensions, states, then a socket that is not looked at.
+const QUESTION_BYTES: usize = 56;
+/// Of a `struct inet_diag_msg`, and where in it port, length of the queue and inode are.
+const ANSWER_BYTES: usize = 72;
+const PORT: usize = 4;
+const WAITING: usize = 56;
+const INODE: usize = 68;
+/// Bit of the state of a listening socket, `TCP_LISTEN`.
+const LISTEN: u32 = 1 << 10;
+/// The kernel sends no longer ones here.
+const MOST_BYTES: usize = 32 << 10;
 
 /// A listening socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,19 +47,67 @@ pub struct Listening {
 /// Who listens on these ports, in the network of the calling thread; in order of inodes.
 ///
 /// # Errors
-/// `/proc` is not there.
+/// A kernel without sock_diag (CONFIG_INET_DIAG).
 pub fn listening(ports: &[u16]) -> io::Result<Vec<Listening>> {
+    let flags = SockFlag::SOCK_CLOEXEC;
+    let diag = socket(AddressFamily::Netlink, SockType::Datagram, flags, SockProtocol::NetlinkSockDiag)?;
     let mut found = Vec::new();
-    for (path, is_v6) in [("/proc/thread-self/net/tcp", false), ("/proc/thread-self/net/tcp6", true)] {
-        match File::open(path) {
-            Ok(file) => read(BufReader::new(file), is_v6, ports, &mut found)?,
-            // A kernel without IPv6.
-            Err(error) if is_v6 && error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
+    let mut bytes = vec![0; MOST_BYTES];
+    for (family, is_v6) in [(AddressFamily::Inet, false), (AddressFamily::Inet6, true)] {
+        sendto(diag.as_raw_fd(), &question(family), &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
+        let mut whole = false;
+        while !whole {
+            let length = recv(diag.as_raw_fd(), &mut bytes, MsgFlags::empty())?;
+            whole = read(bytes.get(..length).unwrap_or_default(), is_v6, &mut found)?;
         }
     }
+    found.retain(|at: &Listening| ports.contains(&at.port));
     found.sort_unstable_by_key(|at| at.inode);
     Ok(found)
+}
+
+fn question(family: AddressFamily) -> Vec<u8> {
+    let length = HEAD_BYTES + QUESTION_BYTES;
+    let mut bytes = (length as u32).to_ne_bytes().to_vec();
+    bytes.extend(BY_FAMILY.to_ne_bytes());
+    bytes.extend(ASKING.to_ne_bytes());
+    bytes.extend([0; 8]);
+    bytes.extend([family as u8, libc::IPPROTO_TCP as u8, 0, 0]);
+    bytes.extend(LISTEN.to_ne_bytes());
+    bytes.resize(length, 0);
+    bytes
+}
+
+/// All of one packet; whether it was the last.
+fn read(mut packet: &[u8], is_v6: bool, found: &mut Vec<Listening>) -> io::Result<bool> {
+    while let (Some(length), Some(kind)) = (word(packet, 0), half(packet, 4)) {
+        let length = usize::try_from(length).unwrap_or(usize::MAX).max(HEAD_BYTES);
+        let body = packet.get(HEAD_BYTES..length).unwrap_or_default();
+        match kind {
+            DONE => return Ok(true),
+            ERROR => {
+                let code = word(body, 0).unwrap_or_default().cast_signed();
+                return Err(io::Error::from_raw_os_error(code.saturating_neg()));
+            }
+            _ => found.extend(parse(body, is_v6)),
+        }
+        packet = packet.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    Ok(false)
+}
+
+fn parse(answer: &[u8], is_v6: bool) -> Option<Listening> {
+    let answer = answer.get(..ANSWER_BYTES)?;
+    let port = u16::from_be(half(answer, PORT)?);
+    Some(Listening { port, is_v6, inode: word(answer, INODE)?.into(), waiting: word(answer, WAITING)? })
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
 /// Connections that were ever made to listeners in the network of the calling thread, all of them.
@@ -56,49 +127,13 @@ fn passive_opens(text: &str) -> Option<u64> {
     numbers.nth(at)?.parse().ok()
 }
 
-fn read(text: impl BufRead, is_v6: bool, ports: &[u16], found: &mut Vec<Listening>) -> io::Result<()> {
-    for line in text.lines().skip(1) {
-        let line = line?;
-        let mut fields = line.split_ascii_whitespace();
-        let (local, state) = (fields.nth(1), fields.nth(1));
-        if state != Some(LISTEN) {
-            return Ok(());
-        }
-        let parsed = local.and_then(|local| parse(local, fields, is_v6));
-        found.extend(parsed.filter(|at| ports.contains(&at.port)));
-    }
-    Ok(())
-}
-
-/// From `ADDRESS:PORT` and what comes behind the state.
-fn parse<'l>(local: &str, mut rest: impl Iterator<Item = &'l str>, is_v6: bool) -> Option<Listening> {
-    let (_, port) = local.rsplit_once(':')?;
-    let port = u16::from_str_radix(port, 16).ok()?;
-    let (_, waiting) = rest.next()?.split_once(':')?;
-    let waiting = u32::from_str_radix(waiting, 16).ok()?;
-    let inode = rest.nth(4)?.parse().ok()?;
-    Some(Listening { port, is_v6, inode, waiting })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::net::{TcpListener, TcpStream};
 
     #[test]
-    fn a_table_is_read_up_to_its_last_listener() {
-        let text = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
-   0: 0100007F:1F90 00000000:0000 0A 00000000:00000011 00:00000000 00000000     0        0 4711 1 0 100 0 0 10 0\n\
-   1: 00000000:0050 00000000:0000 0A 00000000:00000000 00:00000000 00000000    33        0 4712 1 0 100 0 0 10 5\n\
-   2: 0100007F:1F90 0100007F:1234 01 00000000:00000000 00:00000000 00000000    33        0 4713 1 0 100 0 0 10 5\n\
-   3: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4714 1 0 100 0 0 10 0\n";
-        let mut found = Vec::new();
-        read(text.as_bytes(), false, &[8080, 81], &mut found).unwrap();
-        assert_eq!(found, [Listening { port: 8080, is_v6: false, inode: 4711, waiting: 17 }]);
-    }
-
-    #[test]
-    fn the_kernel_writes_it_so() {
+    fn the_kernel_tells_port_queue_and_inode() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let before = made().unwrap();
@@ -106,5 +141,30 @@ mod tests {
         let found = listening(&[port]).unwrap();
         assert!(made().unwrap() >= before + 3);
         assert_eq!(found.iter().map(|at| (at.is_v6, at.waiting)).collect::<Vec<_>>(), [(false, 3)]);
+        let link = fs::read_link(format!("/proc/self/fd/{}", listener.as_raw_fd())).unwrap();
+        assert_eq!(link.to_str().unwrap(), format!("socket:[{}]", found[0].inode));
+    }
+
+    #[test]
+    fn many_listeners_come_in_many_packets() {
+        let held: Vec<TcpListener> = (0..600).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let ports: Vec<u16> = held.iter().map(|listener| listener.local_addr().unwrap().port()).collect();
+        assert_eq!(listening(&ports).unwrap().len(), 600);
+        assert_eq!(listening(&[]).unwrap(), []);
+    }
+
+    #[test]
+    fn what_is_cut_short_is_passed_over_and_an_error_is_told() {
+        let mut found = Vec::new();
+        assert!(!read(&[1, 2, 3], false, &mut found).unwrap());
+        let message = |kind: u16, body: &[u8]| {
+            let length = (HEAD_BYTES + body.len()) as u32;
+            [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), &[0; 10], body].concat()
+        };
+        assert!(!read(&message(BY_FAMILY, &[0; 20]), false, &mut found).unwrap());
+        let refused = read(&message(ERROR, &(-libc::ENOENT).to_ne_bytes()), false, &mut found);
+        assert_eq!(refused.unwrap_err().raw_os_error(), Some(libc::ENOENT));
+        assert!(read(&message(DONE, &[0; 4]), false, &mut found).unwrap());
+        assert_eq!(found, []);
     }
 }
