@@ -154,7 +154,16 @@ pub(super) fn stated(page: &mut Page, section: &StudySection, rows: &[&StudyRow]
         let said = one.statement.as_deref().unwrap_or("this run");
         page.heading(&format!("{}, {}, beside: {said}", section.title, one.table));
         let has_columns = group.iter().any(|row| row.column != one.column);
-        let lines: Vec<Vec<String>> = group.iter().map(|row| stated_line(row, has_columns)).collect();
+        // One published figure may stand beside several of this run.
+        let has_figures = group.iter().any(|row| row.figure != one.figure && row.row == one.row);
+        let line = |row: &&StudyRow| {
+            let mut cells = stated_line(row, has_columns);
+            if has_figures {
+                cells[0] = format!("{} ({})", cells[0], row.figure);
+            }
+            cells
+        };
+        let lines: Vec<Vec<String>> = group.iter().map(line).collect();
         page.table(&["published as", "published", "here", "interval", "standing"], &lines, 3);
         not_comparable(page, group);
     }
