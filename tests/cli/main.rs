@@ -48,6 +48,7 @@ mod servers_gone_wrong;
 mod settings;
 mod sources;
 mod standalone;
+mod study_afpa;
 mod suites;
 mod support;
 mod timed;

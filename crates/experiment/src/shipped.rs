@@ -21,6 +21,14 @@ pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "tls-connections", text: include_str!("../../../plans/tls-connections.toml") },
     ShippedPlan { name: "tls-first-use", text: include_str!("../../../plans/tls-first-use.toml") },
     ShippedPlan { name: "url-rules", text: include_str!("../../../plans/url-rules.toml") },
+    ShippedPlan { name: "afpa-url", text: include_str!("../../../plans/afpa-url.toml") },
+    ShippedPlan { name: "afpa-syn", text: include_str!("../../../plans/afpa-syn.toml") },
+    ShippedPlan { name: "afpa-burst", text: include_str!("../../../plans/afpa-burst.toml") },
+    ShippedPlan { name: "afpa-rules", text: include_str!("../../../plans/afpa-rules.toml") },
+    ShippedPlan { name: "afpa-classes", text: include_str!("../../../plans/afpa-classes.toml") },
+    ShippedPlan { name: "afpa-rate", text: include_str!("../../../plans/afpa-rate.toml") },
+    ShippedPlan { name: "afpa-overload", text: include_str!("../../../plans/afpa-overload.toml") },
+    ShippedPlan { name: "afpa-cache", text: include_str!("../../../plans/afpa-cache.toml") },
     ShippedPlan { name: "cache-verdict", text: include_str!("../../../plans/cache-verdict.toml") },
     ShippedPlan { name: "compile", text: include_str!("../../../plans/compile.toml") },
     ShippedPlan { name: "enforcer", text: include_str!("../../../plans/enforcer.toml") },
@@ -57,6 +65,7 @@ pub const PLANS: &[ShippedPlan] = &[
 
 /// Suites of them, in the same form.
 pub const SUITES: &[ShippedPlan] = &[
+    ShippedPlan { name: "afpa", text: include_str!("../../../plans/afpa.toml") },
     ShippedPlan { name: "confinement", text: include_str!("../../../plans/confinement.toml") },
     ShippedPlan { name: "selinux-here", text: include_str!("../../../plans/selinux-here.toml") },
 ];

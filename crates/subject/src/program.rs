@@ -6,6 +6,7 @@ use crate::config::{ConfigError, Substitutions};
 use crate::context::Context;
 use crate::litter::Litter;
 use crate::user::Runner;
+use crate::written::Written;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -100,9 +101,10 @@ impl Place<'_> {
         Ok(path)
     }
 
-    /// Reads a file of the user's.
+    /// Reads a file of the user's, or one that the plan brings.
     pub(crate) fn read(&self, path: &Path) -> Result<String, SubjectError> {
-        let path = self.context.at_home(path);
+        let own = Written::meant(path).map(|name| self.dir.join(name));
+        let path = own.unwrap_or_else(|| self.context.at_home(path));
         std::fs::read_to_string(&path).map_err(|source| SubjectError::Read { arm: self.arm(), path, source })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A file of a plan's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +13,20 @@ pub struct Written {
     pub text: String,
 }
 
+/// How the path of a configuration begins that is one of them.
+const HERE: &str = "{dir}/";
+
 impl Written {
+    /// What stands for the path of one of these.
+    pub fn path(name: &str) -> PathBuf {
+        PathBuf::from(format!("{HERE}{name}"))
+    }
+
+    /// Its name, where a path is of one of these.
+    pub fn meant(path: &Path) -> Option<&str> {
+        path.to_str()?.strip_prefix(HERE)
+    }
+
     /// Writes it into a directory.
     ///
     /// # Errors

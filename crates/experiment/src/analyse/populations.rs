@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// What is compared, population by population.
 const COMPARED: [&str; 5] = ["replies_per_second", "refused", "errors", RESPONSE_P50, "response_p99"];
 /// Rates that are shown of each.
-const SHOWN: [&str; 2] = ["replies_per_second", "refused_per_second"];
+const SHOWN: [&str; 3] = ["replies_per_second", "bytes_per_second", "refused_per_second"];
 
 /// In the order of the plan.
 pub(super) fn all(setup: &Setup, table: &Table, arms: &BTreeMap<String, ArmResult>) -> Vec<PopulationResult> {

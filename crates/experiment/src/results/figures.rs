@@ -288,7 +288,7 @@ pub struct PopulationFigures {
     /// Why it makes the arm invalid, where it does.
     #[serde(default)]
     pub invalid: Option<String>,
-    /// Median over rounds of replies and refusals per second. Keys are meter names.
+    /// Median over rounds of replies, bytes and refusals per second. Keys are meter names.
     pub meters: BTreeMap<String, f64>,
 }
 

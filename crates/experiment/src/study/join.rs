@@ -1,11 +1,13 @@
 //! A run beside a study: each linked figure with its interval, and in words how the two lie.
 
+mod found;
+
 use super::link::{Condition, Link, Measure};
 use super::{Bound, Study};
 use crate::between;
-use crate::results::{Comparison, Results};
+use crate::results::Results;
 use bakeoff_meter::catalogue;
-use bakeoff_stats::{Level, Verdict, effect};
+use found::{Found, find, found_between};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +40,9 @@ pub struct StudyRow {
     /// The operation that this run's figure is of, where it is one's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
+    /// The population that this run's figure is of, where it is one's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub population: Option<String>,
     /// What was published, with its unit.
     pub published: String,
     /// The same as a number, in `unit`.
@@ -50,7 +55,7 @@ pub struct StudyRow {
     pub taken_from: Option<String>,
     /// The arm.
     pub arm: String,
-    /// What the arm is compared with.
+    /// What the arm is compared with; the arm itself where the figure is its own.
     pub baseline: String,
     /// The meter.
     pub meter: String,
@@ -120,6 +125,7 @@ impl Condition {
     /// Whether it is about this run.
     fn holds(&self, results: &Results, between: bool) -> bool {
         self.between == between
+            && self.plan.as_ref().is_none_or(|name| *name == results.name)
             && self.workload.as_ref().is_none_or(|kind| *kind == results.workload.kind)
             && self.link.is_none_or(|link| link == results.link.is_some())
     }
@@ -137,6 +143,7 @@ fn row(link: &Link, found: Result<Found, String>) -> StudyRow {
         column: link.column.clone(),
         statement: link.statement.clone(),
         operation: link.operation.clone(),
+        population: link.population.clone(),
         published: link.published.in_words(),
         published_value: link.published.value,
         unit: link.published.unit.label.to_owned(),
@@ -154,86 +161,6 @@ fn row(link: &Link, found: Result<Found, String>) -> StudyRow {
     }
 }
 
-/// A comparison of the run: an arm with the link's baseline.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Found {
-    /// The arm's own value, in the meter's unit.
-    value: f64,
-    effect: Option<f64>,
-    low: Option<f64>,
-    high: Option<f64>,
-    invalid: bool,
-}
-
-impl Found {
-    fn of(c: &Comparison) -> Self {
-        let invalid = c.verdict == Verdict::Invalid;
-        Self { value: c.value, effect: c.effect, low: c.low, high: c.high, invalid }
-    }
-
-    /// Of two arms that the run compares with a third: round by round, one ratio over the other.
-    fn between(arm: &Comparison, baseline: &Comparison) -> Option<Self> {
-        let rounds = arm.differences.iter().zip(&baseline.differences);
-        let d: Vec<f64> = rounds.map(|(arm, baseline)| arm - baseline).collect();
-        let found = effect(&d, Level::new(arm.level)?)?;
-        Some(Self {
-            value: arm.value,
-            effect: Some(found.effect),
-            low: Some(found.interval.low),
-            high: Some(found.interval.high),
-            invalid: arm.verdict == Verdict::Invalid || baseline.verdict == Verdict::Invalid,
-        })
-    }
-}
-
-/// The run's comparison, or why it has none.
-fn find(link: &Link, results: &Results) -> Result<Found, String> {
-    for arm in [&link.arm, &link.baseline] {
-        if !results.order.contains(arm) {
-            return Err(format!("this run has no arm `{arm}`"));
-        }
-    }
-    let comparisons = match &link.operation {
-        None => &results.comparisons,
-        Some(word) => {
-            let found = results.operations.iter().find(|own| own.operation == *word);
-            &found.ok_or_else(|| format!("this run did not measure `{word}`"))?.comparisons
-        }
-    };
-    let row = |arm: &str| comparisons.iter().find(|c| c.arm == arm && c.meter == link.meter);
-    let Some(arm) = row(&link.arm) else {
-        return Err(match &link.operation {
-            Some(word) => format!("not both arms made `{word}`"),
-            None => format!("this run did not compare {}", noun(link.meter)),
-        });
-    };
-    if arm.baseline == link.baseline {
-        return Ok(Found::of(arm));
-    }
-    row(&link.baseline).and_then(|baseline| Found::between(arm, baseline)).ok_or_else(|| {
-        format!("this run compares {} with {}, not with {}", link.arm, arm.baseline, link.baseline)
-    })
-}
-
-/// What the arm's figure changed by from the older run, or why that is not known.
-fn found_between(link: &Link, rows: &[between::Row]) -> Result<Found, String> {
-    let is_it = |row: &&between::Row| {
-        row.arm == link.arm && row.meter == link.meter && row.operation == link.operation
-    };
-    let row = rows.iter().find(is_it).ok_or_else(|| match &link.operation {
-        Some(word) => format!("not both runs measured `{word}`"),
-        None => format!("not both runs have {} of an arm `{}`", noun(link.meter), link.arm),
-    })?;
-    let figure = row.figure.ok_or_else(|| format!("not both runs have {}", noun(link.meter)))?;
-    Ok(Found {
-        value: figure.new,
-        effect: Some(figure.change),
-        low: Some(figure.change_low),
-        high: Some(figure.change_high),
-        invalid: row.invalid.is_some(),
-    })
-}
-
 /// This run's figure like the study's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Ours {
@@ -245,9 +172,15 @@ struct Ours {
 impl Ours {
     fn of(link: &Link, found: &Found) -> Option<Self> {
         let unit = link.published.unit;
-        if link.measure == Measure::Value {
+        let absolute = match link.measure {
+            Measure::Value => Some([Some(found.value), found.low, found.high]),
+            Measure::More => Some(found.amount),
+            _ => None,
+        };
+        if let Some(absolute) = absolute {
             let meter = catalogue::find(link.meter)?;
-            return Some(Self { value: unit.of_meter(meter.unit, found.value)?, interval: None });
+            let [value, low, high] = absolute.map(|figure| unit.of_meter(meter.unit, figure?));
+            return Some(Self { value: value?, interval: low.zip(high) });
         }
         let of = |change: f64| measured(link.measure, change) / unit.scale;
         let interval = found.low.zip(found.high).map(|(low, high)| {
@@ -264,7 +197,7 @@ fn measured(measure: Measure, change: f64) -> f64 {
         Measure::Loss => -change,
         Measure::LossOfRate => 1.0 - 1.0 / (1.0 + change),
         Measure::Ratio => 1.0 + change,
-        Measure::Change | Measure::Value => change,
+        Measure::Change | Measure::More | Measure::Value => change,
     }
 }
 
@@ -276,7 +209,7 @@ fn standing(link: &Link, found: Found, ours: Option<Ours>) -> Result<Standing, S
     if let Some(differs) = &link.differs {
         return Err(differs.clone());
     }
-    if link.measure == Measure::Value {
+    if matches!(link.measure, Measure::More | Measure::Value) {
         return Err("an absolute figure of another machine".to_owned());
     }
     if matches!(link.published.bound, Bound::Under | Bound::Over) {
@@ -318,6 +251,7 @@ fn figure(link: &Link) -> String {
         Measure::Loss => format!("loss of {noun}"),
         Measure::LossOfRate => format!("loss of throughput, from {noun}"),
         Measure::Ratio => format!("{noun}, times the baseline's"),
+        Measure::More => format!("{noun}, more than the baseline's"),
         Measure::Value => noun.to_owned(),
     }
 }

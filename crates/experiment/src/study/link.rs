@@ -3,7 +3,8 @@
 //! A `[[join]]` names a table, a meter and how the meter's comparison becomes the study's figure; its
 //! cells name arms. `{row}` and `{column}` in an arm's name stand for those of the table; a cell that
 //! names no row or no column means all of them. What is said of a layer may be several statements that must not be
-//! mixed, each with arms of its own: then a join names its `[[statement]]`s, and its figures stand once for each.
+//! mixed, each with arms of its own: then a join names its `[[statement]]`s, and its figures stand once for each;
+//! `{cell}` in the arms of a statement stands for what a cell has in place of an arm's name.
 
 use super::grid::Wrong;
 use super::{Bound, Figure, Table, Unit};
@@ -22,13 +23,20 @@ pub enum Measure {
     LossOfRate,
     /// How many times as much.
     Ratio,
-    /// The arm's own value. Without an interval, and never comparable: it is another machine's.
+    /// How much more, in the meter's unit. Never comparable: it is another machine's.
+    More,
+    /// The arm's own value, without a baseline. Never comparable: it is another machine's.
     Value,
 }
+
+/// In the arms of a statement: what a cell has in place of an arm's name.
+const CELL: &str = "{cell}";
 
 /// Of which runs a link is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
+    /// Name of the plan; `None`: any.
+    pub plan: Option<String>,
     /// Kind of the workload; `None`: any.
     pub workload: Option<String>,
     /// Over a link of a given rate, or not; `None`: either.
@@ -46,6 +54,8 @@ pub struct Link {
     pub statement: Option<String>,
     /// The operation that the figure is of; `None`: of the whole slice.
     pub operation: Option<String>,
+    /// The population that the figure is of; `None`: of all clients.
+    pub population: Option<String>,
     /// Title of the table.
     pub table: String,
     /// Row.
@@ -58,7 +68,7 @@ pub struct Link {
     pub taken_from: Option<String>,
     /// The arm.
     pub arm: String,
-    /// What the arm is compared with.
+    /// What the arm is compared with; of a value the arm itself.
     pub baseline: String,
     /// The meter.
     pub meter: &'static str,
@@ -79,6 +89,8 @@ pub(super) struct JoinFile {
     /// Column by which the figure is divided.
     over: Option<String>,
     differs: Option<String>,
+    /// Name of the plan that a run must be of.
+    plan: Option<String>,
     /// Kind of the workload that a run must have.
     workload: Option<String>,
     /// Whether a run must be over a link of a given rate.
@@ -108,9 +120,11 @@ struct JoinCell {
     row: Option<String>,
     column: Option<String>,
     operation: Option<String>,
-    /// Where the join names no statements.
+    population: Option<String>,
+    /// Where the join names statements, what stands for `{cell}` in their arms.
     #[serde(default)]
     arm: String,
+    /// Where the join names no statements, and the figure is no value.
     #[serde(default)]
     baseline: String,
 }
@@ -144,17 +158,22 @@ fn said(join: &JoinFile, all: &[StatementFile]) -> Result<Vec<Option<StatementFi
         let found = all.iter().find(|statement| statement.id == *id).cloned();
         found.map(Some).ok_or_else(|| format!("a join names the statement `{id}`, which is not there"))
     };
-    let cells = &join.cells;
-    if cells
-        .iter()
-        .any(|cell| (cell.arm.is_empty() || cell.baseline.is_empty()) == join.statements.is_empty())
-    {
-        return Err(format!(
-            "a join of table `{}`: arms stand in its cells, or in the statements that it names",
-            join.table
-        ));
+    let said: Vec<Option<StatementFile>> = match join.statements.as_slice() {
+        [] => vec![None],
+        ids => ids.iter().map(find).collect::<Result<_, _>>()?,
+    };
+    let fits = |cell: &JoinCell, of: &Option<StatementFile>| match of {
+        Some(of) => cell.baseline.is_empty() && of.arm.contains(CELL) != cell.arm.is_empty(),
+        None => !cell.arm.is_empty() && cell.baseline.is_empty() == (join.measure == Measure::Value),
+    };
+    if join.cells.iter().all(|cell| said.iter().all(|of| fits(cell, of))) {
+        return Ok(said);
     }
-    if join.statements.is_empty() { Ok(vec![None]) } else { join.statements.iter().map(find).collect() }
+    Err(format!(
+        "a join of table `{}`: arms stand in its cells, or in the statements that it names, whose `{CELL}` is then in the \
+         cells; a value has no baseline",
+        join.table
+    ))
 }
 
 fn links_of(
@@ -165,9 +184,10 @@ fn links_of(
     meter: &Meter,
 ) -> Result<Vec<Link>, Wrong> {
     let (arm, baseline) = match statement {
-        Some(statement) => (&statement.arm, &statement.baseline),
-        None => (&cell.arm, &cell.baseline),
+        Some(of) => (of.arm.replace(CELL, &cell.arm), of.baseline.replace(CELL, &cell.arm)),
+        None => (cell.arm.clone(), cell.baseline.clone()),
     };
+    let baseline = if join.measure == Measure::Value { arm.clone() } else { baseline };
     let rows = match &cell.row {
         Some(name) => vec![table.row(name)?],
         None => (0..table.rows.len()).collect(),
@@ -190,19 +210,21 @@ fn links_of(
                     |pattern: &str| pattern.replace("{row}", row_name).replace("{column}", column_name);
                 links.push(Link {
                     of: Condition {
+                        plan: join.plan.clone(),
                         workload: join.workload.clone(),
                         link: join.link,
                         between: statement.as_ref().is_some_and(|statement| statement.between),
                     },
                     statement: statement.as_ref().map(|statement| statement.says.clone()),
                     operation: cell.operation.clone(),
+                    population: cell.population.clone(),
                     table: table.title.clone(),
                     row: row_name.clone(),
                     column: column_name.clone(),
                     published,
                     taken_from,
-                    arm: name(arm),
-                    baseline: name(baseline),
+                    arm: name(&arm),
+                    baseline: name(&baseline),
                     meter: meter.name,
                     measure: join.measure,
                     differs: join.differs.clone(),
@@ -233,7 +255,7 @@ fn published(
     let fits = match measure {
         Measure::Change | Measure::Loss | Measure::LossOfRate => figure.unit == Unit::PERCENT,
         Measure::Ratio => figure.unit == Unit::TIMES,
-        Measure::Value => figure.unit.of_meter(meter.unit, 1.0).is_some(),
+        Measure::More | Measure::Value => figure.unit.of_meter(meter.unit, 1.0).is_some(),
     };
     if fits {
         Ok(Some((figure.clone(), None)))
@@ -249,9 +271,9 @@ fn quotient(measure: Measure, figure: &Figure, base: &Figure) -> Result<(Figure,
     let times = figure.value * figure.unit.scale / (base.value * base.unit.scale);
     let (value, unit, decimals) = match measure {
         Measure::Change => ((times - 1.0) * 100.0, Unit::PERCENT, 1),
-        Measure::Loss => ((1.0 - times) * 100.0, Unit::PERCENT, 1),
+        Measure::Loss | Measure::LossOfRate => ((1.0 - times) * 100.0, Unit::PERCENT, 1),
         Measure::Ratio => (times, Unit::TIMES, 2),
-        Measure::LossOfRate | Measure::Value => return Err("this measure takes no `over`".to_owned()),
+        Measure::More | Measure::Value => return Err("this measure takes no `over`".to_owned()),
     };
     let bound = match (figure.bound, base.bound) {
         (Bound::Exact, Bound::Exact) => Bound::Exact,
@@ -328,14 +350,14 @@ z    | >200         | 100         | -         | -
         assert_eq!(told("loss", "x"), ("about 15.0 %".to_owned(), from));
         assert_eq!(told("ratio", "y").0, "0.50 x");
         assert!(join("loss", "z").unwrap_err().contains("a bound has no quotient"));
-        assert!(join("value", "y").unwrap_err().contains("takes no `over`"));
+        assert!(join("more", "y").unwrap_err().contains("takes no `over`"));
     }
 
     #[test]
     fn a_join_that_means_nothing_is_refused() {
         for (join, word) in [
             ("meter = \"speed\"\nas = \"change\"\ncells = []", "the meter `speed`"),
-            ("meter = \"elapsed\"\nas = \"more\"\ncells = []", "more"),
+            ("meter = \"elapsed\"\nas = \"less\"\ncells = []", "less"),
             (
                 "meter = \"elapsed\"\nas = \"change\"\ncells = [{ row = \"y\", column = \"extra\", arm = \"a\", baseline = \"b\" }]",
                 "no figure was published",
@@ -345,7 +367,7 @@ z    | >200         | 100         | -         | -
                 "`conn/s` is no unit for this measure",
             ),
             (
-                "meter = \"replies_per_second\"\nas = \"value\"\ncells = [{ column = \"time\", arm = \"a\", baseline = \"b\" }]",
+                "meter = \"replies_per_second\"\nas = \"value\"\ncells = [{ column = \"time\", arm = \"a\" }]",
                 "`ms` is no unit",
             ),
             (
@@ -384,6 +406,37 @@ z    | >200         | 100         | -         | -
         ] {
             let said = with(statements, cell).unwrap_err();
             assert!(said.contains(word), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_statement_has_arms_of_each_cell_and_a_value_no_baseline() {
+        let said = "[[statement]]\nid = \"m\"\nsays = \"M\"\narm = \"m.{cell}\"\nbaseline = \"off.{cell}\"\n";
+        let with = |head: &str, cell: &str| {
+            let join = format!("[[join]]\ntable = \"t\"\nplan = \"p\"\n{head}\ncells = [{{ {cell} }}]");
+            let found = file::parse("s", &format!("{TABLE}{said}{join}"));
+            found.map(|study| study.links).map_err(|error| error.to_string())
+        };
+        let loss =
+            "statements = [\"m\"]\nmeter = \"path_cpu_per_request\"\nas = \"loss-of-rate\"\nover = \"off\"";
+        let link = with(loss, "row = \"y\", column = \"on\", arm = \"long\"").unwrap().remove(0);
+        assert_eq!((link.arm.as_str(), link.baseline.as_str()), ("m.long", "off.long"));
+        assert_eq!(
+            (link.published.in_words().as_str(), link.of.plan.as_deref()),
+            ("50.0 %", Some("p")),
+            "half of the rate is lost"
+        );
+        let value = "meter = \"replies_per_second\"\nas = \"value\"";
+        let cell = "row = \"y\", column = \"on\", population = \"few\", arm = \"a\"";
+        let link = with(value, cell).unwrap().remove(0);
+        assert_eq!((link.baseline.as_str(), link.population.as_deref()), ("a", Some("few")));
+        for (head, cell) in [
+            (loss, "row = \"y\", column = \"on\""),
+            (loss, "row = \"y\", column = \"on\", arm = \"a\", baseline = \"b\""),
+            (value, "row = \"y\", column = \"on\", arm = \"a\", baseline = \"b\""),
+        ] {
+            let said = with(head, cell).unwrap_err();
+            assert!(said.contains("a value has no baseline"), "{said}");
         }
     }
 

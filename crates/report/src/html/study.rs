@@ -67,7 +67,7 @@ impl Line {
             published: row.published.clone(),
             doubt: row.doubt.clone(),
             taken_from: row.taken_from.clone(),
-            arms: format!("{} against {}", row.arm, row.baseline),
+            arms: arms(row),
             figure: row.figure.clone(),
             ours,
             interval,
@@ -75,4 +75,11 @@ impl Line {
             quiet: row.standing == Standing::NotComparable,
         }
     }
+}
+
+/// Whose figure it is, and against whose; of a population where it is one's.
+fn arms(row: &StudyRow) -> String {
+    let of = row.population.as_ref().map_or(String::new(), |name| format!("{name}: "));
+    let against = if row.arm == row.baseline { String::new() } else { format!(" against {}", row.baseline) };
+    format!("{of}{}{against}", row.arm)
 }

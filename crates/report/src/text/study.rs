@@ -153,7 +153,17 @@ pub(super) fn stated(page: &mut Page, section: &StudySection, rows: &[&StudyRow]
         let Some(one) = group.first() else { continue };
         let said = one.statement.as_deref().unwrap_or("this run");
         page.heading(&format!("{}, {}, beside: {said}", section.title, one.table));
-        let lines: Vec<Vec<String>> = group.iter().map(|row| stated_line(row)).collect();
+        let has_columns = group.iter().any(|row| row.column != one.column);
+        // One published figure may stand beside several of this run.
+        let has_figures = group.iter().any(|row| row.figure != one.figure && row.row == one.row);
+        let line = |row: &&StudyRow| {
+            let mut cells = stated_line(row, has_columns);
+            if has_figures {
+                cells[0] = format!("{} ({})", cells[0], row.figure);
+            }
+            cells
+        };
+        let lines: Vec<Vec<String>> = group.iter().map(line).collect();
         page.table(&["published as", "published", "here", "interval", "standing"], &lines, 3);
         not_comparable(page, group);
     }
@@ -162,11 +172,22 @@ pub(super) fn stated(page: &mut Page, section: &StudySection, rows: &[&StudyRow]
     }
 }
 
-fn stated_line(row: &StudyRow) -> Vec<String> {
+fn stated_line(row: &StudyRow, has_columns: bool) -> Vec<String> {
     let (ours, interval) = figures::beside(row);
-    let of = row.operation.as_ref().filter(|word| **word != row.row);
+    let of = row
+        .operation
+        .as_ref()
+        .or(row.population.as_ref())
+        .filter(|word| ![&row.row, &row.column].contains(word));
     let name = of.map_or_else(|| row.row.clone(), |word| format!("{} ({word})", row.row));
-    vec![name, row.published.clone(), ours, interval, figures::standing(row.standing).to_owned()]
+    let column = if has_columns { format!(", {}", row.column) } else { String::new() };
+    vec![
+        format!("{name}{column}"),
+        row.published.clone(),
+        ours,
+        interval,
+        figures::standing(row.standing).to_owned(),
+    ]
 }
 
 /// Rows that have their reason in common share a line.

@@ -35,9 +35,11 @@ const fn program(names: &'static [&'static str], needed_for: &'static str, packa
 }
 
 /// Programs that are started, if a plan or a report asks for them.
-pub const PROGRAMS: [Program; 7] = [
-    program(&["nginx"], "arms with nginx, the plans nginx-tls, webstone and confinement", "nginx"),
+pub const PROGRAMS: [Program; 9] = [
+    program(&["nginx"], "arms with nginx, the plans nginx-tls, webstone, confinement and afpa", "nginx"),
     program(&["apache2", "httpd"], "arms with Apache, the plan apache-tls", "apache2"),
+    program(&["haproxy"], "the plans afpa and cache-verdict", "haproxy"),
+    program(&["varnishd"], "the plans afpa and cache-verdict", "varnish"),
     program(&["ip"], "links between load and servers", "iproute2"),
     program(&["tc"], "the rate of such links", "iproute2"),
     program(&["bwrap"], "the plans compile, calls and confinement", "bubblewrap"),

@@ -6,7 +6,7 @@ use super::super::{Arm, ArmCalls, ArmCommand, ArmKind, Work};
 use super::named::{env, text};
 use super::{Checked, Context};
 use bakeoff_loadgen::Trust;
-use bakeoff_subject::{FrontSpec, LayerSpec, Spec, WrapSpec};
+use bakeoff_subject::{FrontSpec, LayerSpec, Spec, WrapSpec, Written};
 
 /// What arms may name.
 pub(super) struct Known {
@@ -38,7 +38,7 @@ impl Context<'_> {
         };
         Ok(Arm {
             name: name.as_ref().clone(),
-            serves_site: serves_site(&what),
+            serves_site: self.serves_site(&what),
             trust,
             start_timeout: self.quantity(has.stand.start_timeout.as_ref(), "10s")?,
             levels: cell.levels.clone(),
@@ -65,6 +65,21 @@ impl Context<'_> {
         })
     }
 
+    /// Our own set-ups serve the site, others do when they say `{root}`.
+    fn serves_site(&self, what: &ArmKind) -> bool {
+        match what {
+            ArmKind::Server(Spec::Origin { .. } | Spec::Product { config: None, .. }) => true,
+            // A file that cannot be read is reported by whoever starts the server.
+            ArmKind::Server(Spec::Product { config: Some(path), .. }) => match Written::meant(path) {
+                Some(name) => self.text_of(name).is_some_and(|text| text.contains("{root}")),
+                None => std::fs::read_to_string(path).is_ok_and(|text| text.contains("{root}")),
+            },
+            ArmKind::Server(Spec::Command { argv, .. }) => argv.iter().any(|word| word.contains("{root}")),
+            ArmKind::Server(Spec::Proxy(_) | Spec::Url { .. }) => false,
+            ArmKind::Command(_) | ArmKind::Files(_) | ArmKind::Calls(_) => false,
+        }
+    }
+
     fn what(&self, name: &Spanned<String>, arm: &ArmSection, work: &Work) -> Checked<ArmKind> {
         let tls = arm.has.stand.tls.as_ref().is_some_and(|tls| *tls.as_ref());
         Ok(ArmKind::Server(match &arm.what {
@@ -73,7 +88,7 @@ impl Context<'_> {
                 Spec::Origin { tls, burn }
             }
             ArmWhat::Product(product, own) => {
-                let config = own.config.as_ref().map(|config| self.base.join(config.as_ref()));
+                let config = own.config.as_ref().map(|config| self.config(config));
                 Spec::Product { product: *product, config, tls }
             }
             ArmWhat::Command(argv, own) => {
@@ -147,19 +162,5 @@ impl Context<'_> {
             return self.wrong(hook.span(), "there is no program", "such as [\"make\", \"clean\"]");
         }
         Ok(commands)
-    }
-}
-
-/// Our own set-ups serve the site, others do when they say `{root}`.
-fn serves_site(what: &ArmKind) -> bool {
-    match what {
-        ArmKind::Server(Spec::Origin { .. } | Spec::Product { config: None, .. }) => true,
-        // A file that cannot be read is reported by whoever starts the server.
-        ArmKind::Server(Spec::Product { config: Some(path), .. }) => {
-            std::fs::read_to_string(path).is_ok_and(|text| text.contains("{root}"))
-        }
-        ArmKind::Server(Spec::Command { argv, .. }) => argv.iter().any(|word| word.contains("{root}")),
-        ArmKind::Server(Spec::Proxy(_) | Spec::Url { .. }) => false,
-        ArmKind::Command(_) | ArmKind::Files(_) | ArmKind::Calls(_) => false,
     }
 }

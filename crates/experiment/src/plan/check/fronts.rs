@@ -146,7 +146,7 @@ impl Context<'_> {
         let disk: Option<Bytes> = self.optional(section.disk.as_ref())?;
         let what = FrontKind::Product {
             product,
-            config: section.config.as_ref().map(|config| self.base.join(config.as_ref())),
+            config: section.config.as_ref().map(|config| self.config(config)),
             directives: text(&section.directives),
             tls: tls.is_some(),
             memory_bytes: memory.get(),

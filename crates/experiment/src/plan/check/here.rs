@@ -55,6 +55,9 @@ impl Context<'_> {
     }
 
     fn readable(&self, path: &Spanned<String>) -> Checked<String> {
+        if let Some(text) = self.text_of(path.as_ref()) {
+            return Ok(text.to_owned());
+        }
         let full = self.base.join(path.as_ref());
         std::fs::read_to_string(&full).or_else(|why| {
             self.wrong(path.span(), format!("{}: {why}", full.display()), self.where_paths_begin())

@@ -29,9 +29,10 @@ use super::error::{Faults, suggestion};
 use super::expand::Cell;
 use super::file::{Extents, PlanFile};
 use super::{Arm, Extent, Kind, Plan, PlanError};
-use crate::plan::file::Spanned;
+use crate::plan::file::{FileSection, Spanned};
 use bakeoff_stats::Margin;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
@@ -42,12 +43,14 @@ struct Context<'a> {
     base: &'a Path,
     /// Which of two values is taken.
     extent: Extent,
+    /// What the plan brings.
+    files: &'a BTreeMap<Spanned<String>, FileSection>,
 }
 
 type Checked<T> = Result<T, PlanError>;
 
 pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: PlanFile) -> Checked<Plan> {
-    let of = |extent| check_as(&Context { origin, text, base, extent }, name, &file);
+    let of = |extent| check_as(&Context { origin, text, base, extent, files: &file.file }, name, &file);
     let sample = of(Extent::Sample)?;
     if !file.has_extents() {
         return Ok(sample);
@@ -59,7 +62,7 @@ pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: Pla
 /// What the plan of this text names and this machine does not have.
 pub(super) fn here(origin: &str, text: &str, base: &Path) -> Checked<()> {
     let file = PlanFile::parse(origin, text)?;
-    let cx = Context { origin, text, base, extent: Extent::Sample };
+    let cx = Context { origin, text, base, extent: Extent::Sample, files: &file.file };
     let (_, cells) = cx.expand(&file)?;
     cx.here(&file, &cells)
 }

@@ -1,7 +1,9 @@
 //! Runs whose place beside a study arithmetic knows.
 
 use super::*;
+use crate::results::Comparison;
 use crate::study::find as study;
+use bakeoff_stats::Verdict;
 
 fn comparison(arm: &str, baseline: &str, meter: &str, (low, effect, high): (f64, f64, f64)) -> Comparison {
     Comparison {
@@ -132,6 +134,87 @@ fn arms_with_a_common_baseline_are_compared_round_by_round() {
         beside(&run(&arms, few), "apache.store.unchecked.https", RATE).standing,
         Standing::NotComparable
     );
+}
+
+/// Table 3 has a figure of each class of clients: those of the population, and of no other plan.
+#[test]
+fn a_population_has_its_own_figure() {
+    let of = |high: f64| {
+        let meters = [("replies_per_second".to_owned(), high)].into();
+        let figures = crate::results::PopulationFigures { meters, ..Default::default() };
+        crate::results::PopulationResult {
+            population: "high".to_owned(),
+            arms: [("nothing.none".to_owned(), figures)].into(),
+            ..Default::default()
+        }
+    };
+    let arms = [("nothing.none".to_owned(), crate::results::ArmResult::default())].into();
+    let name = "afpa-classes".to_owned();
+    let results = Results { name, arms, populations: vec![of(381.5)], ..run(&["nothing.none"], Vec::new()) };
+    let afpa = study("afpa").unwrap().unwrap();
+    let section = join(&afpa, &results);
+    let row = |name: &str| {
+        let found =
+            section.rows.iter().find(|row| (row.row.as_str(), row.arm.as_str()) == (name, "nothing.none"));
+        found.unwrap()
+    };
+    let high = row("high");
+    assert_eq!(
+        (high.value, high.published.as_str(), high.standing),
+        (Some(381.5), "381 conn/s", Standing::NotComparable)
+    );
+    assert_eq!((high.population.as_deref(), high.statement.as_deref()), (Some("high"), None));
+    assert_eq!(row("low").value, None, "no such population");
+    assert!(section.rows.iter().all(|row| row.table == "A limit on the highest of three classes"));
+    let elsewhere = Results { name: "other".to_owned(), ..results };
+    assert!(join(&afpa, &elsewhere).rows.is_empty());
+}
+
+/// Table 6: what a rule takes more than the parse is the difference of both to what is attached and off, round by round.
+#[test]
+fn what_one_takes_more_than_another_is_told_in_the_units_of_the_study() {
+    let with = |arm, amounts: [f64; 3]| Comparison {
+        amounts: amounts.to_vec(),
+        differences: vec![0.5, 0.6, 0.7],
+        amount: Some(100.0),
+        amount_low: Some(90.0),
+        amount_high: Some(110.0),
+        ..comparison(arm, "attached", "program_ns", (0.1, 0.2, 0.3))
+    };
+    let found = vec![with("parse", [90.0, 100.0, 110.0]), with("rate-1", [120.0, 130.0, 140.0])];
+    let results = Results { name: "afpa-rules".to_owned(), ..run(&["attached", "parse", "rate-1"], found) };
+    let section = join(&study("afpa").unwrap().unwrap(), &results);
+    let row = |arm: &str| section.rows.iter().find(|row| row.arm == arm).unwrap();
+    let close =
+        |found: Option<f64>, expected: f64| assert!((found.unwrap() - expected).abs() < 1e-9, "{found:?}");
+    let (parse, rate) = (row("parse"), row("rate-1"));
+    close(parse.value, 0.1);
+    close(parse.low, 0.09);
+    close(rate.value, 0.03);
+    close(rate.high, 0.03);
+    assert_eq!(
+        (rate.baseline.as_str(), rate.unit.as_str(), rate.standing),
+        ("parse", "us", Standing::NotComparable)
+    );
+    assert!(rate.said.contains("another machine"), "{}", rate.said);
+}
+
+/// Every arm that a join names is one of its plan's, and every plan of the study stands in the suite.
+#[test]
+fn the_arms_beside_afpa_are_those_of_its_plans() {
+    let suite = crate::shipped::suite("afpa").unwrap();
+    for link in study("afpa").unwrap().unwrap().links {
+        let name = link.of.plan.unwrap();
+        assert!(suite.text.contains(&format!("plan = \"{name}\"")), "{name}");
+        let text = crate::shipped::plan(&name).unwrap().text;
+        let plan = crate::plan::Plan::parse(&name, &name, text, std::path::Path::new("/")).unwrap();
+        for arm in [&link.arm, &link.baseline] {
+            assert!(plan.arm_of(arm).is_some(), "{name} has no arm {arm}");
+        }
+        let crate::plan::Work::Requests(work) = &plan.work else { panic!("{name}") };
+        let known = |of: &String| work.populations.iter().any(|own| own.name == *of);
+        assert!(link.population.iter().all(known), "{name}: {:?}", link.population);
+    }
 }
 
 #[test]
