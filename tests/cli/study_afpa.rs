@@ -56,6 +56,8 @@ fn a_limit_holds_for_whom_it_is_meant_and_stands_beside_the_published_figures() 
         let turned_away = count("requests") - count("replies") - count("cut");
         // In each of three slices what a bucket holds, what comes in a second, and what the warming left over.
         assert!(turned_away > 100 && count("replies") <= 3 * (5 + 2 + 1), "{arm}: {flood}");
+        // Whoever refuses says no more than he says he will.
+        assert!(!flood.to_string().contains("surplus"), "{arm}: {flood}");
     }
     let studies = &yard.results("out")["studies"];
     let rows = studies[0]["rows"].as_array().unwrap();

@@ -285,10 +285,10 @@ inline_ struct rule *rule_of(u32 id, u32 slot)
 
 /* ---- made-up replies ---- */
 enum { REPLY = 96 };                                               /* a multiple of 4, for the checksum */
-static const char replies[2][REPLY + 4] = {
-    "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length:  0\r\nConnection:    close\r\n\r\n",
-    "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length:  0\r\nConnection:      close\r\n\r\n",
-};
+#define REPLY_503 "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length:    0\r\nConnection:    close\r\n\r\n"
+#define REPLY_429 "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length:    0\r\nConnection:      close\r\n\r\n"
+_Static_assert(sizeof REPLY_503 == REPLY + 1 && sizeof REPLY_429 == REPLY + 1, "what is behind a reply would be sent, too");
+static const char replies[2][REPLY + 4] = { REPLY_503, REPLY_429 };
 
 inline_ u16 folded(s64 sum)
 {
