@@ -23,7 +23,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME")]
     domain: String,
     /// What is done with what the policy does not grant: enforce refuses it; permissive lets it happen, and tells it.
-    /// Each call that could be refused then waits for another process, at 10 to 20 us a call on a quiet machine
+    /// Each call that could be refused then waits for another process, at some 40 us a call
     #[arg(long, value_enum, value_name = "enforce|permissive", default_value_t = Typed::Enforce)]
     mode: Typed,
     /// File for status and counters, as lines of text
