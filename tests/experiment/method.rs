@@ -117,7 +117,9 @@ fn a_short_budget_ends_in_a_verdict_and_is_kept() {
         let text = plan(&format!("max_rounds = 80\nslice_requests = 100\ndesign = \"{design}\""), GET, arms);
         let (results, _) = run(&text.replace("150s", "15s"));
         let row = row(&results, "burning", CPU);
-        assert_eq!(row["verdict"], "costs", "{design}: {row}");
+        // Where the machine's own pace halves and doubles, how much is left open; that it costs is not.
+        assert!(row["sentence"].as_str().unwrap().starts_with("costs"), "{design}: {row}");
+        assert!(number(&row["amount_low"]) > 100e3, "{design}: {row}");
         assert!(number(&results["duration_ns"]) < 17e9, "{design}: {}", results["duration_ns"]);
         let looks: Vec<u64> =
             results["looks"].as_array().unwrap().iter().map(|look| look.as_u64().unwrap()).collect();
