@@ -16,7 +16,7 @@ pub use fork::fork;
 pub use share::{left_open, open_numbers, share_files};
 pub use signal::{Arrived, ChildSignals, Signal, end_of, send};
 pub use spawn::{Launch, Spawned, User, spawn};
-pub use tree::{Stat, descendants, number_hidden, page_size, scan, stat, ticks_per_second};
+pub use tree::{Stat, descendants, is_or_below, number_hidden, page_size, scan, stat, ticks_per_second};
 pub use wait::{Ending, Reaped, Used, children_used, reap, reap_pid};
 
 use std::io;

@@ -9,6 +9,7 @@
 pub mod clock;
 pub mod daemon;
 pub mod digest;
+pub mod fault;
 pub mod key;
 pub mod manifest;
 pub mod name;
@@ -16,3 +17,4 @@ pub mod plain;
 pub mod release;
 mod sync;
 pub mod verdict;
+pub mod word;

@@ -4,9 +4,9 @@
 //! launcher keeps it: from before it confines itself until it executes. From within the domain the file cannot be opened
 //! again, so it stays open until then.
 
-use crate::confine::{Degree, Granted};
+use crate::confine::Granted;
 use crate::grant::Grant;
-use bakeoff_layers_base::daemon::status::read_back;
+use bakeoff_layers_base::daemon::status::{read_back, value};
 use bakeoff_layers_base::plain::{For, Place};
 use bakeoff_sys::process;
 use std::fmt::{self, Write as _};
@@ -30,16 +30,6 @@ impl fmt::Display for Mode {
             Self::Enforce => "enforce",
             Self::Permissive => "permissive",
         })
-    }
-}
-
-impl fmt::Display for Degree {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Full => f.write_str("full"),
-            Self::Partial(why) => write!(f, "partial: {why}"),
-            Self::None(why) => write!(f, "none: {why}"),
-        }
     }
 }
 
@@ -130,18 +120,15 @@ fn text(state: State, lines: &str) -> String {
 /// Why it is not on: no status of it, another process's, one that is not confined.
 pub fn proof(pid: u32, status: &Path) -> Result<String, String> {
     let text = read_back(status);
-    let value = |name: &str| {
-        let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        found.ok_or_else(|| format!("{} has no line `{name}`", status.display()))
-    };
-    let number = |name| value(name)?.parse::<u64>().map_err(|_| format!("`{name}` is no number"));
-    match value("state")? {
+    let told =
+        |name: &str| value(&text, name).ok_or_else(|| format!("{} has no line `{name}`", status.display()));
+    let number = |name| told(name)?.parse::<u64>().map_err(|_| format!("`{name}` is no number"));
+    match told("state")? {
         "armed" => {}
         other => return Err(format!("the status says `{other}`")),
     }
     let confined = u32::try_from(number("pid")?).map_err(|_| "`pid` is no process".to_owned())?;
-    let below = || process::descendants(pid).is_ok_and(|all| all.iter().any(|stat| stat.pid == confined));
-    if confined != pid && !below() {
+    if !process::is_or_below(confined, pid) {
         return Err(format!("the status is of process {confined}, which is neither {pid} nor below it"));
     }
     match process::stat(confined) {
@@ -156,7 +143,7 @@ pub fn proof(pid: u32, status: &Path) -> Result<String, String> {
             return Err(format!("process {confined} has {name} {}", line.unwrap_or("nothing")));
         }
     }
-    match value("degree")? {
+    match told("degree")? {
         none if none.starts_with("none") => Err(none.trim_start_matches("none: ").to_owned()),
         degree => Ok(degree.to_owned()),
     }

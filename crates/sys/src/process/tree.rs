@@ -54,6 +54,11 @@ pub fn descendants(root: u32) -> io::Result<Vec<Stat>> {
     Ok(below(root, scan()?))
 }
 
+/// Whether a process is this one or below it, as far as `/proc` tells.
+pub fn is_or_below(pid: u32, root: u32) -> bool {
+    pid == root || descendants(root).is_ok_and(|all| all.iter().any(|stat| stat.pid == pid))
+}
+
 /// True when `/proc` hides other users' processes from this one (`hidepid`): process 1 belongs to
 /// root and is always there.
 pub fn number_hidden() -> bool {

@@ -1,10 +1,11 @@
 //! What a layer needs as a process of its own: a mount point, a keeper who takes the mount off, few
-//! rights, few system calls, a status.
+//! rights, few system calls, a status and the degree in it.
 //!
 //! Measured side, cold. Names no layer: what is mounted, what is served and what the status says is the
 //! caller's. Prints nothing.
 
 pub mod calls;
+pub mod degree;
 pub mod keeper;
 pub mod point;
 pub mod rights;

@@ -56,6 +56,11 @@ impl StatusFile {
     }
 }
 
+/// The value behind a name in a status.
+pub fn value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
+}
+
 /// What an earlier process left there; nothing where there is no regular file.
 pub fn read_back(path: &Path) -> String {
     plain::read(path, MOST_BYTES).map_or(String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned())

@@ -4,4 +4,5 @@ pub(crate) mod integrity;
 pub(crate) mod mac;
 pub(crate) mod passphrase;
 pub(crate) mod police;
+pub(crate) mod proof;
 pub(crate) mod store;

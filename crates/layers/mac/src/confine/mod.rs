@@ -17,6 +17,7 @@ mod hot;
 mod rights;
 mod rules;
 
+pub use bakeoff_layers_base::daemon::degree::Degree;
 pub use bakeoff_sys::descriptors::close_inherited;
 pub use error::ConfineError;
 pub use hot::MOST_DIRECTORIES;
@@ -58,17 +59,6 @@ pub struct Granted {
     pub not_granted: Vec<NotGranted>,
     /// What it is not held by, by name.
     pub gaps: Vec<Gap>,
-}
-
-/// How far a domain is enforced.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Degree {
-    /// Wholly, but for what the documentation says of every kernel.
-    Full,
-    /// In part, and why only in part.
-    Partial(String),
-    /// Not at all, and why.
-    None(String),
 }
 
 /// So many paths are named in a degree; the status has all.

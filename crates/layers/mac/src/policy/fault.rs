@@ -2,26 +2,12 @@
 //!
 //! Measured side, pure. Every fault says where, what, and what to do about it.
 
-use std::fmt;
+use bakeoff_layers_base::fault;
 
 /// Something wrong at a place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// The policy's file, as it was named.
-    pub file: String,
-    /// The line, from 1.
-    pub line: usize,
-    /// What is wrong there.
-    pub wrong: Wrong,
-    /// The same in words, with what to do.
-    pub sentence: String,
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.file, self.line, self.sentence)
-    }
-}
+pub type Fault = fault::Fault<Wrong>;
+/// Faults as they are found.
+pub(super) type Faults = fault::Faults<Wrong>;
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,37 +58,5 @@ impl Wrong {
     /// Whether a domain can be made all the same.
     pub const fn is_warning(self) -> bool {
         matches!(self, Self::Unused | Self::NotThere | Self::OnlyFiles | Self::Unread)
-    }
-}
-
-/// Faults as they are found.
-#[derive(Debug)]
-pub(super) struct Faults {
-    file: String,
-    found: Vec<Fault>,
-}
-
-impl Faults {
-    /// Of this file, none yet.
-    pub(super) const fn of(file: String) -> Self {
-        Self { file, found: Vec::new() }
-    }
-
-    /// One more.
-    pub(super) fn add(&mut self, line: usize, wrong: Wrong, sentence: String) {
-        self.found.push(Fault { file: self.file.clone(), line, wrong, sentence });
-    }
-
-    /// Whether one is of this kind.
-    pub(super) fn have(&self, wrong: Wrong) -> bool {
-        self.found.iter().any(|fault| fault.wrong == wrong)
-    }
-
-    /// Warnings alone; or, where there are others, these, in the order of lines.
-    pub(super) fn into_warnings(mut self) -> Result<Vec<Fault>, Vec<Fault>> {
-        self.found.sort_by_key(|fault| fault.line);
-        let (warnings, faults): (Vec<_>, Vec<_>) =
-            self.found.into_iter().partition(|fault| fault.wrong.is_warning());
-        if faults.is_empty() { Ok(warnings) } else { Err(faults) }
     }
 }

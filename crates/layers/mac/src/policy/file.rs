@@ -4,8 +4,9 @@
 
 use super::Lets;
 use super::fault::{Faults, Wrong};
-use super::words::{accesses, is_name, near_miss, unknown};
+use super::words::{accesses, unknown};
 use crate::access::Accesses;
+use bakeoff_layers_base::word::{is_name, near_miss};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use toml::Spanned;

@@ -2,7 +2,7 @@
 //!
 //! Measured side, pure.
 
-use super::words::is_name;
+use bakeoff_layers_base::word::is_name;
 use std::collections::BTreeMap;
 
 /// What `{NAME}` in paths and ports stands for.

@@ -17,9 +17,9 @@ pub use lets::Lets;
 use crate::access::Accesses;
 use crate::grant::Grant;
 use bakeoff_layers_base::digest::Algorithm;
+use bakeoff_layers_base::fault::Lines;
 use disk::Seen;
 use fault::Faults;
-use std::fmt;
 use std::path::Path;
 
 /// A policy with nothing wrong.
@@ -51,16 +51,6 @@ pub enum PolicyError {
     NoDomain(String),
 }
 
-/// Faults, a line each.
-struct Lines<'a>(&'a [Fault]);
-
-impl fmt::Display for Lines<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<String> = self.0.iter().map(Fault::to_string).collect();
-        f.write_str(&lines.join("\n"))
-    }
-}
-
 impl Policy {
     /// Reads a policy and looks at what lies at its paths.
     ///
@@ -87,7 +77,7 @@ impl Policy {
         let file = file::read(text, lets, &mut faults);
         let mut grants =
             if faults.have(Wrong::NotToml) { Vec::new() } else { compile::compile(&file, look, &mut faults) };
-        let warnings = faults.into_warnings().map_err(PolicyError::Wrong)?;
+        let warnings = faults.into_warnings(Wrong::is_warning).map_err(PolicyError::Wrong)?;
         let filled = lets.pairs().map(|(name, value)| format!("\n{name}={value}"));
         let digest = Algorithm::Sha256.digest((text.to_owned() + &filled.collect::<String>()).as_bytes());
         let digest = digest.to_string();
@@ -137,7 +127,7 @@ impl Policy {
         if let Some(grant) = self.grants.first() {
             links::check(grant, &mut faults);
         }
-        faults.into_warnings().map_err(PolicyError::Wrong)
+        faults.into_warnings(Wrong::is_warning).map_err(PolicyError::Wrong)
     }
 }
 

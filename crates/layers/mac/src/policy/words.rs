@@ -4,6 +4,7 @@
 
 use super::fault::Wrong;
 use crate::access::{Access, Accesses};
+use bakeoff_layers_base::word;
 
 /// Words that other access control knows and Landlock does not, or that stand elsewhere here.
 const ELSEWHERE: [(&[&str], &str); 6] = [
@@ -48,22 +49,6 @@ pub(super) fn accesses(text: &str) -> (Accesses, Vec<(Wrong, String)>) {
 
 /// A word that there is not, with what was meant, in a sentence.
 pub(super) fn unknown(what: &str, word: &str, known: &[&str]) -> String {
-    let help = ELSEWHERE.iter().find(|(words, _)| words.contains(&word)).map(|(_, help)| (*help).to_owned());
-    let help = help.or_else(|| near_miss(word, known)).unwrap_or_else(|| match known {
-        [] => "none is written".to_owned(),
-        _ => format!("known are {}", known.join(", ")),
-    });
-    format!("there is no {what} `{}`; {help}", word.escape_debug())
-}
-
-/// `did you mean ...?`, where one is near.
-pub(super) fn near_miss(word: &str, known: &[&str]) -> Option<String> {
-    let distance = |other: &&&str| strsim::damerau_levenshtein(word, other);
-    let near = known.iter().min_by_key(distance)?;
-    (distance(&near) <= (word.len() / 3).max(1)).then(|| format!("did you mean `{near}`?"))
-}
-
-/// Whether it can stand in a line of words.
-pub(super) fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+    let help = word::said_of(word, &ELSEWHERE).or_else(|| word::near_miss(word, known));
+    word::unknown(what, word, known, help)
 }

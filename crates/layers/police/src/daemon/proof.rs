@@ -2,7 +2,7 @@
 //!
 //! Measured side, cold. The programs live as long as the daemon does, so a status of a living daemon is proof of them.
 
-use bakeoff_layers_base::daemon::status::read_back;
+use bakeoff_layers_base::daemon::status::{read_back, value};
 use bakeoff_sys::process;
 use std::path::Path;
 
@@ -18,8 +18,7 @@ pub fn proof(pid: u32, status: &Path) -> Result<String, String> {
         other => return Err(format!("the status says `{other}`")),
     }
     let daemon = living(&text).ok_or("the daemon of this status has ended: nothing is attached")?;
-    let below = || process::descendants(pid).is_ok_and(|all| all.iter().any(|stat| stat.pid == daemon));
-    if daemon != pid && !below() {
+    if !process::is_or_below(daemon, pid) {
         return Err(format!("the status is of process {daemon}, which is neither {pid} nor below it"));
     }
     Ok(told("degree")?.to_owned())
@@ -31,10 +30,6 @@ pub(super) fn living(status: &str) -> Option<u32> {
     let pid = u32::try_from(number("pid")?).ok()?;
     let stat = process::stat(pid).ok()?;
     (Some(stat.start_ticks) == number("began") && stat.state != 'Z').then_some(pid)
-}
-
-fn value<'t>(status: &'t str, name: &str) -> Option<&'t str> {
-    status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
 }
 
 #[cfg(test)]

@@ -7,33 +7,13 @@ use crate::kernel::{Counters, Mode, Runs};
 use crate::listeners::Deferrals;
 use crate::reference::Reason;
 use crate::rules::table::Table;
+use bakeoff_layers_base::daemon::degree::Degree;
 use bakeoff_layers_base::daemon::status::{StatusFile, read_back};
 use bakeoff_sys::process;
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 
 /// Packets without one head among them, after which a port is taken for one of TLS: several connections' worth.
 const HEADLESS: u64 = 100;
-
-/// How far what was asked for is enforced.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Degree {
-    /// Wholly.
-    Full,
-    /// In part, and why.
-    Partial(&'static str),
-    /// Not at all, and why.
-    None(String),
-}
-
-impl fmt::Display for Degree {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Full => f.write_str("full"),
-            Self::Partial(why) => write!(f, "partial: {why}"),
-            Self::None(why) => write!(f, "none: {why}"),
-        }
-    }
-}
 
 /// What is open, by name; each is a line `gap-NAME VALUE`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,13 +52,13 @@ impl Report<'_> {
             Mode::Enforce => {}
         }
         if !self.gaps.listeners.is_empty() {
-            Degree::Partial("listeners")
+            Degree::Partial("listeners".to_owned())
         } else if !self.gaps.interfaces.is_empty() {
-            Degree::Partial("interfaces")
+            Degree::Partial("interfaces".to_owned())
         } else if self.is_tls() {
-            Degree::Partial("tls")
+            Degree::Partial("tls".to_owned())
         } else if !self.table.classes().is_empty() && self.table.overload.is_none() {
-            Degree::Partial("fair-share")
+            Degree::Partial("fair-share".to_owned())
         } else {
             Degree::Full
         }

@@ -5,6 +5,7 @@
 use super::{KernelError, Missing};
 use aya::maps::{Array, MapData, MapError};
 use aya::util::KernelVersion;
+use bakeoff_sys::privilege::Capability;
 use std::path::Path;
 
 /// `ARPHRD_ETHER`, `ARPHRD_LOOPBACK`.
@@ -36,9 +37,9 @@ fn may_load() -> bool {
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let bits = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let bits = bits.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
-    let has = |capability: u32| bits >> capability & 1 == 1;
-    let (net_admin, sys_admin, perfmon, bpf) = (has(12), has(21), has(38), has(39));
-    net_admin && (sys_admin || (perfmon && bpf))
+    let has = |capability: Capability| bits >> capability as u32 & 1 == 1;
+    has(Capability::NetAdmin)
+        && (has(Capability::SysAdmin) || (has(Capability::Perfmon) && has(Capability::Bpf)))
 }
 
 /// Whether packets of an interface of this network namespace have an Ethernet head.

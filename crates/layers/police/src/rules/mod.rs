@@ -17,8 +17,8 @@ pub use path::not_plain;
 pub use prefix::Prefix;
 
 use bakeoff_layers_base::digest::Algorithm;
+use bakeoff_layers_base::fault::Lines;
 use fault::Faults;
-use std::fmt;
 use std::path::Path;
 use table::Table;
 
@@ -49,16 +49,6 @@ pub enum RulesError {
     Wrong(Vec<Fault>),
 }
 
-/// Faults, a line each.
-struct Lines<'a>(&'a [Fault]);
-
-impl fmt::Display for Lines<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<String> = self.0.iter().map(Fault::to_string).collect();
-        f.write_str(&lines.join("\n"))
-    }
-}
-
 impl Rules {
     /// Reads rules.
     ///
@@ -80,7 +70,7 @@ impl Rules {
         let mut table =
             if faults.have(Wrong::NotToml) { Table::default() } else { compile::compile(&file, &mut faults) };
         table.digest = Algorithm::Sha256.digest(text.as_bytes()).to_string();
-        let warnings = faults.into_warnings().map_err(RulesError::Wrong)?;
+        let warnings = faults.into_warnings(Wrong::is_warning).map_err(RulesError::Wrong)?;
         Ok(Self { file: name.to_owned(), table, warnings })
     }
 }

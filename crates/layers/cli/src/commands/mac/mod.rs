@@ -6,9 +6,9 @@ mod check;
 mod explain;
 mod learn;
 mod log;
-mod proof;
 mod run;
 
+use super::proof::{ProofArgs, proof};
 use crate::exit::{Exit, Failure};
 use bakeoff_layers_mac::policy::{Lets, Policy, PolicyError};
 use clap::{Args, Subcommand};
@@ -27,7 +27,7 @@ pub(crate) enum Command {
     /// Become a program, in its domain: the process keeps its number
     Run(run::RunArgs),
     /// Tell whether a process is in its domain: exit code 0 when it is, 1 when it is not
-    Proof(proof::ProofArgs),
+    Proof(ProofArgs),
 }
 
 /// A policy, as every command of this layer is told of it.
@@ -60,6 +60,6 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Learn(args) => learn::learn(&args),
         Command::Log(args) => log::log(args),
         Command::Run(args) => run::run(&args),
-        Command::Proof(args) => Ok(proof::proof(&args)),
+        Command::Proof(args) => Ok(proof(&args, bakeoff_layers_mac::proof::proof)),
     }
 }

@@ -4,9 +4,9 @@
 
 mod check;
 mod explain;
-mod proof;
 mod run;
 
+use super::proof::{ProofArgs, proof};
 use crate::exit::{Exit, Failure};
 use bakeoff_layers_police::rules::{Rules, RulesError};
 use clap::{Args, Subcommand};
@@ -21,7 +21,7 @@ pub(crate) enum Command {
     /// Put rules in force before a running server, until SIGTERM
     Run(run::RunArgs),
     /// Tell whether a daemon polices, and how far: exit code 0 when it does, 1 when it does not
-    Proof(proof::ProofArgs),
+    Proof(ProofArgs),
 }
 
 /// Rules, as every command of this layer is told of them.
@@ -48,6 +48,6 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Check(args) => check::check(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Run(args) => run::run(args),
-        Command::Proof(args) => Ok(proof::proof(&args)),
+        Command::Proof(args) => Ok(proof(&args, bakeoff_layers_police::daemon::proof)),
     }
 }

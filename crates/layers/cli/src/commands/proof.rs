@@ -1,13 +1,13 @@
-//! `proof`: whether a daemon polices, and how far.
+//! `proof` of a layer: whether it protects a process, and how far.
 
 use crate::exit::Exit;
 use crate::terminal;
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
 pub(crate) struct ProofArgs {
-    /// The daemon's process, or one above it
+    /// The process, or one above it
     #[arg(long, value_name = "PID")]
     pid: u32,
     /// The status that `run` was told to write
@@ -15,8 +15,9 @@ pub(crate) struct ProofArgs {
     status: PathBuf,
 }
 
-pub(crate) fn proof(args: &ProofArgs) -> Exit {
-    match bakeoff_layers_police::daemon::proof(args.pid, &args.status) {
+/// `of`: the degree that a layer's status proves for a process, or why it proves none.
+pub(crate) fn proof(args: &ProofArgs, of: fn(u32, &Path) -> Result<String, String>) -> Exit {
+    match of(args.pid, &args.status) {
         Ok(degree) => {
             terminal::say(&degree);
             Exit::Done
