@@ -8,7 +8,7 @@ use crate::cgroup::{Ceiling, HitMeter};
 use crate::config::Substitutions;
 use crate::context::Context;
 use crate::cpu::Account;
-use crate::front::{FrontFile, FrontSpec, FrontText};
+use crate::front::{FrontFile, FrontSpec};
 use crate::guardian::Guardian;
 use crate::limits::Limits;
 use crate::program;
@@ -105,15 +105,7 @@ fn write(
     arm: &str,
     context: &Context<'_>,
 ) -> Result<(), SubjectError> {
-    let text = match &file.text {
-        FrontText::Here(text) => text.clone(),
-        FrontText::At(path) => {
-            let path = context.at_home(path);
-            let read = fs::read_to_string(&path);
-            read.map_err(|source| SubjectError::Read { arm: arm.to_owned(), path, source })?
-        }
-    };
-    let text = known.file(&text).map_err(|source| SubjectError::Config {
+    let text = known.file(&context.read(&file.from, arm)?).map_err(|source| SubjectError::Config {
         arm: arm.to_owned(),
         origin: file.origin.clone(),
         source,

@@ -11,7 +11,6 @@ use crate::front::{FrontKind, FrontSpec};
 use crate::running::{Running, StopReport};
 use crate::spec::Spec;
 use crate::start::start;
-use crate::written::Written;
 use crate::{LimitsHit, ProgramTime, attached};
 use bakeoff_units::Nanos;
 use std::net::SocketAddr;
@@ -86,11 +85,7 @@ fn start_front(
 
 /// A configuration that never says whom it asks would ask somebody else.
 fn demand_upstream(config: &Path, context: &Context<'_>) -> Result<(), SubjectError> {
-    let path = context.at_home(config);
-    let own = Written::meant(config).and_then(|name| context.files.iter().find(|file| file.name == name));
-    let text = own.map_or_else(|| std::fs::read_to_string(&path), |file| Ok(file.text.clone()));
-    let text =
-        text.map_err(|source| SubjectError::Read { arm: context.arm.clone(), path: path.clone(), source })?;
+    let text = context.read(config, &context.arm)?;
     let names = ["{upstream}", "{upstream_port}", "{origin}", "{origin_port}"];
     if text
         .lines()
@@ -98,7 +93,7 @@ fn demand_upstream(config: &Path, context: &Context<'_>) -> Result<(), SubjectEr
     {
         return Ok(());
     }
-    let source = ConfigError::NoUpstream;
+    let (source, path) = (ConfigError::NoUpstream, context.at_home(config));
     Err(SubjectError::Config { arm: context.arm.clone(), origin: path.display().to_string(), source })
 }
 

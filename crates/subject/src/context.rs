@@ -128,6 +128,21 @@ impl<'a> Context<'a> {
         self.home.as_deref().map_or_else(|| path.to_owned(), |home| home.join(path))
     }
 
+    /// The text of a configuration: one that the plan brings, or a file of the user's. `arm`: who needs it, for messages.
+    pub(crate) fn read(&self, path: &Path, arm: &str) -> Result<String, SubjectError> {
+        if let Some(own) =
+            Written::meant(path).and_then(|name| self.files.iter().find(|file| file.name == name))
+        {
+            return Ok(own.text.clone());
+        }
+        let path = self.at_home(path);
+        std::fs::read_to_string(&path).map_err(|source| SubjectError::Read {
+            arm: arm.to_owned(),
+            path,
+            source,
+        })
+    }
+
     /// The address that the subject listens on.
     pub(crate) fn host(&self) -> Ipv4Addr {
         self.network.as_ref().map_or(Ipv4Addr::LOCALHOST, |network| network.address)

@@ -77,17 +77,8 @@ pub struct FrontFile {
     pub name: String,
     /// What messages call it.
     pub origin: String,
-    /// What is in it.
-    pub text: FrontText,
-}
-
-/// Where a text is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FrontText {
-    /// In the plan.
-    Here(String),
-    /// In a file of the user's.
-    At(PathBuf),
+    /// Where its text is from: a file of the user's, or one that the plan brings.
+    pub from: PathBuf,
 }
 
 impl FrontKind {

@@ -58,7 +58,7 @@ pub use context::{Context, Network};
 pub use cpu::{CpuChoice, CpuMissing, CpuReading, CpuSource};
 pub use dialogue::{Dialogue, Heard};
 pub use error::{LastWords, SubjectError};
-pub use front::{FrontFile, FrontKind, FrontSpec, FrontText};
+pub use front::{FrontFile, FrontKind, FrontSpec};
 pub use layer::{Errand, Layer};
 pub use layered::Layered;
 pub use limits::Limits;

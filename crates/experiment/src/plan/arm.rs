@@ -96,6 +96,11 @@ impl Arm {
         all.iter().map(|client| &client.from).filter(|from| from.count() > 0)
     }
 
+    /// How it is asked, where `common` is how all are that have no load of their own.
+    pub fn work<'w>(&'w self, common: &'w RequestWork) -> &'w RequestWork {
+        self.load.as_ref().unwrap_or(common)
+    }
+
     /// Whether clients speak TLS with it.
     pub fn is_asked_over_tls(&self) -> bool {
         matches!(&self.what, ArmKind::Server(server) if is_asked_over_tls(server, &self.fronts))

@@ -210,7 +210,7 @@ impl Plan {
     /// How the arm is asked; `None`: it is no server.
     pub fn work_of<'w>(&'w self, arm: &'w Arm) -> Option<&'w RequestWork> {
         match &self.work {
-            Work::Requests(common) => Some(arm.load.as_ref().unwrap_or(common)),
+            Work::Requests(common) => Some(arm.work(common)),
             Work::Command(_) | Work::Files(_) | Work::Calls(_) => None,
         }
     }

@@ -8,7 +8,7 @@ use super::super::{Arm, ArmKind, Work};
 use super::named::{Named, env, text};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
-use bakeoff_subject::{FrontFile, FrontKind, FrontSpec, FrontText, Product, ProxyRefusal, Spec};
+use bakeoff_subject::{FrontFile, FrontKind, FrontSpec, Product, ProxyRefusal, Spec};
 use bakeoff_units::{Bytes, Nanos};
 
 /// What an arm says that has nothing in front, where others have: so that it can be a level of a factor.
@@ -42,7 +42,7 @@ impl Context<'_> {
     pub(super) fn own_fronts(&self, file: &PlanFile) -> Checked<Vec<FrontSpec>> {
         let mut fronts = Vec::new();
         for (name, section) in &file.front {
-            fronts.push(self.front(name, section, file)?);
+            fronts.push(self.front(name, section)?);
         }
         for product in Product::fronts() {
             let section = ProductFront::default();
@@ -57,7 +57,7 @@ impl Context<'_> {
         Ok(fronts)
     }
 
-    fn front(&self, name: &Spanned<String>, section: &FrontSection, file: &PlanFile) -> Checked<FrontSpec> {
+    fn front(&self, name: &Spanned<String>, section: &FrontSection) -> Checked<FrontSpec> {
         self.demand_name(name, FrontSpec::NOUN)?;
         if name.as_ref() == NONE {
             let what = format!("`{NONE}` is no name for a front");
@@ -70,14 +70,14 @@ impl Context<'_> {
         let proof = told.proof.as_ref().map(|argv| self.argv(argv)).transpose()?;
         Ok(FrontSpec {
             name: name.as_ref().clone(),
-            what: self.front_kind(name, &section.what, file)?,
+            what: self.front_kind(name, &section.what)?,
             proof: proof.or_else(|| of_police.then(|| own(&POLICE_PROOF))),
             status: text(&told.status).or_else(|| of_police.then(|| POLICE_STATUS.to_owned())),
             violations: text(&told.violations),
         })
     }
 
-    fn front_kind(&self, name: &Spanned<String>, what: &FrontWhat, file: &PlanFile) -> Checked<FrontKind> {
+    fn front_kind(&self, name: &Spanned<String>, what: &FrontWhat) -> Checked<FrontKind> {
         match what {
             FrontWhat::Command(front) => Ok(FrontKind::Command {
                 argv: self.argv(&front.command)?,
@@ -90,7 +90,7 @@ impl Context<'_> {
                 ready: text(&front.ready),
                 file: None,
             }),
-            FrontWhat::Rules(front) => self.police(front, file),
+            FrontWhat::Rules(front) => self.police(front),
             FrontWhat::Product(front) => {
                 let typed = front.product.as_ref().unwrap_or(name);
                 let word = typed.as_ref().as_str();
@@ -106,7 +106,7 @@ impl Context<'_> {
     }
 
     /// The layer police: its words, and the rules in its private directory.
-    fn police(&self, front: &RulesFront, file: &PlanFile) -> Checked<FrontKind> {
+    fn police(&self, front: &RulesFront) -> Checked<FrontKind> {
         let mode = front.mode.as_ref().map_or("enforce", |mode| mode.as_ref().as_str());
         if let Some(typed) = front.mode.as_ref().filter(|_| !POLICE_MODES.contains(&mode)) {
             return self.wrong(
@@ -120,13 +120,8 @@ impl Context<'_> {
         let flags = [(&front.xdp, "--xdp"), (&front.count_time, "--count-time")];
         let asked = flags.iter().filter(|(key, _)| key.as_ref().is_some_and(|key| *key.as_ref()));
         argv.extend(asked.map(|(_, flag)| (*flag).to_owned()));
-        let rules = front.rules.as_ref();
-        let own = file.file.iter().find(|(name, _)| name.as_ref() == rules);
-        let text = match own {
-            Some((_, section)) => FrontText::Here(section.text.clone()),
-            None => FrontText::At(self.base.join(rules)),
-        };
-        let file = FrontFile { name: POLICE_RULES.to_owned(), origin: rules.clone(), text };
+        let (name, origin) = (POLICE_RULES.to_owned(), front.rules.as_ref().clone());
+        let file = FrontFile { name, origin, from: self.config(&front.rules) };
         Ok(FrontKind::Attached { argv, ready: Some(POLICE_READY.to_owned()), file: Some(file) })
     }
 

@@ -276,7 +276,7 @@ impl<'a> ServerBench<'a> {
     fn jobs_of(&self, arm: usize) -> Jobs<'a> {
         let plan = self.starter.run.plan;
         let arm = self.arms.get(arm).and_then(|place| plan.arm_of(&place.name));
-        let work = arm.and_then(|arm| arm.load.as_ref()).unwrap_or(self.jobs.work);
+        let work = arm.map_or(self.jobs.work, |arm| arm.work(self.jobs.work));
         Jobs { work, ..self.jobs }
     }
 

@@ -75,7 +75,7 @@ impl Starter<'_> {
         let running = start_chain(spec, &arm.fronts, &context)?;
         let proof = proof(arm, &running, &context)?;
         let client = arm.client.clone();
-        let work = arm.load.as_ref().unwrap_or(self.work);
+        let work = arm.work(self.work);
         let station = self.station(arm, &running, work, &client)?;
         let of =
             |(population, client): (&Population, _)| self.station(arm, &running, &population.work, client);
@@ -137,7 +137,7 @@ impl Starter<'_> {
             cpus: self.placement.subject.clone(),
             catalogue: self.files.catalogue.clone(),
             start_timeout: arm.start_timeout,
-            connections: arm.load.as_ref().unwrap_or(self.work).connections_of_all(),
+            connections: arm.work(self.work).connections_of_all(),
             network: self.wire.of_subjects(),
             padding,
             values: arm.values.clone(),

@@ -67,9 +67,7 @@ impl Load {
             }
         }
     }
-}
 
-impl Load {
     const fn clock(self) -> LoadClock {
         match self {
             Self::Open { rate, gaps: Gaps::Constant } => LoadClock::Constant(rate),
