@@ -73,6 +73,34 @@ fn populations_share_one_nginx_as_queueing_says() {
     );
 }
 
+/// Load goes up in the middle of a slice and down again; each asks for as long as it says, and its rate is of that time.
+#[test]
+fn populations_ask_in_parts_of_a_slice() {
+    let of_part = |name: &str, rate, during| {
+        format!("[population.{name}]\nclock = \"constant\"\nrate = \"{rate}/s\"\nduring = \"{during}\"\n")
+    };
+    let populations = of_part("before", 100, "0s-200ms")
+        + &of_part("peak", 500, "200ms-700ms")
+        + &of_part("after", 100, "700ms-1s");
+    let yard = yard(GET, &populations, ARMS);
+    let said = yard.run(&["run", "plan.toml", "--out", "out"]).stdout;
+    assert!(said.contains("peak: open loop, constant 500/s, from 200 ms to 700 ms"), "{said}");
+    let slices = yard.read("out/slices.jsonl");
+    assert_eq!(slices.lines().count(), 9);
+    for line in slices.lines() {
+        let slice: Value = serde_json::from_str(line).unwrap();
+        for (name, wall_ns, due) in
+            [("before", 200_000_000, 20), ("peak", 500_000_000, 250), ("after", 300_000_000, 30)]
+        {
+            let counters = &slice["populations"][name]["counters"];
+            assert_eq!(counters["wall_ns"], wall_ns, "{line}");
+            let asked = counters["requests"].as_u64().unwrap();
+            assert!(asked.abs_diff(due) <= 1, "{name}: {asked} of {due}: {line}");
+        }
+        assert_eq!(slice["counters"]["wall_ns"], 1_000_000_000, "{line}");
+    }
+}
+
 #[test]
 fn what_all_counted_is_what_each_counted() {
     let populations = "[population.a]\nrobots = 2\nthink = \"5ms\"\n[population.b]\nrobots = 1\nthink = \"2ms\"\n\

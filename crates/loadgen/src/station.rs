@@ -48,7 +48,7 @@ impl Default for Engine {
 }
 
 /// What a job came to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Recording {
     /// Histograms.
     pub times: Times,

@@ -9,6 +9,7 @@ mod baselines;
 mod calls;
 mod check;
 mod client;
+mod during;
 mod error;
 mod expand;
 mod file;
@@ -21,6 +22,7 @@ pub use arm::{Arm, ArmCommand, ArmKind};
 pub use baselines::Baselines;
 pub use calls::{ArmCalls, CallsWork};
 pub use client::ClientPlan;
+pub use during::{During, ParseDuringError};
 pub use error::{PlanError, near_miss, suggestion};
 pub use expand::Factor;
 pub use file::PlanFile;
@@ -29,7 +31,6 @@ pub use method::{
     Design, DesignChoice, Extent, Fresh, Kind, LimitsPlan, LinkPlan, PeakPlan, ViolationPlan, Violations,
 };
 
-pub(crate) use requests::clocks_in_words;
 pub use requests::{BurstClock, LoadClock, Population, RequestSource, RequestWork, Timed};
 pub use set::{Setting, changed};
 

@@ -1,6 +1,6 @@
 //! Workloads of requests, checked: which, and when they are due.
 
-use super::ClientPlan;
+use super::{ClientPlan, During};
 use bakeoff_loadgen::Refusals;
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
 use bakeoff_wire::access_log::Format;
@@ -40,8 +40,18 @@ pub struct Population {
     pub work: RequestWork,
     /// Whether it asks for paths of its own.
     pub own_requests: bool,
+    /// The part of a slice in which it asks; `None`: all of it.
+    pub during: Option<During>,
     /// Share of its failed requests above which an arm is invalid.
     pub max_errors: Ratio,
+}
+
+impl Population {
+    /// Its load in words, where arms are asked by these clocks.
+    pub(crate) fn load_in_words(&self, clocks: impl Iterator<Item = LoadClock>) -> String {
+        let during = self.during.map_or_else(String::new, |during| format!(", {during}"));
+        clocks_in_words(clocks) + &during
+    }
 }
 
 /// How long a slice is.
@@ -74,7 +84,7 @@ impl RequestWork {
         let all = if own.is_empty() { &[self] } else { own };
         let of_population = |(index, of): (usize, &Population)| {
             let clocks = all.iter().filter_map(|work| Some(work.populations.get(index)?.work.clock));
-            format!("{}: {}", of.name, clocks_in_words(clocks))
+            format!("{}: {}", of.name, of.load_in_words(clocks))
         };
         let mut words = match self.populations.as_slice() {
             [] => clocks_in_words(all.iter().map(|work| work.clock)),
@@ -163,7 +173,7 @@ pub enum LoadClock {
 }
 
 /// Several clocks in words, in their order: what the first and the last have in common is said once.
-pub(crate) fn clocks_in_words(clocks: impl Iterator<Item = LoadClock>) -> String {
+fn clocks_in_words(clocks: impl Iterator<Item = LoadClock>) -> String {
     let mut all: Vec<String> = clocks.map(|clock| clock.in_words()).collect();
     all.dedup();
     let (Some(first), Some(last)) = (all.first(), all.last()) else { return String::new() };

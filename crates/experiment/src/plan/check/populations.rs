@@ -28,6 +28,7 @@ impl Context<'_> {
             name: of.name.as_ref().clone(),
             work: self.request_work(&of.requests, None)?,
             own_requests: of.own_requests,
+            during: self.optional(of.during.as_ref())?,
             max_errors: self.quantity(max_errors, "0.1%")?,
         })
     }
@@ -147,6 +148,18 @@ tls = true
     }
 
     #[test]
+    fn a_population_may_ask_in_a_part_of_a_slice() {
+        let plan = parse(&GOOD.replace("# of preferred", "during = \"5s-20s\"")).unwrap();
+        let Work::Requests(work) = &plan.work else { panic!("no requests") };
+        let during = During { from: Nanos::from_secs(5), until: Nanos::from_secs(20) };
+        assert_eq!(work.populations.iter().map(|of| of.during).collect::<Vec<_>>(), [Some(during), None]);
+        assert_eq!(
+            work.in_words(),
+            "preferred: closed loop, 7 robots, from 5 s to 20 s; greedy: open loop, poisson 900/s; slices of 20 s"
+        );
+    }
+
+    #[test]
     fn paths_of_its_own_leave_what_the_workload_asks_for() {
         let plan = parse(&GOOD.replace("# of preferred", "urls = [\"/a\"]\nrobots = 3")).unwrap();
         let Work::Requests(work) = &plan.work else { panic!("no requests") };
@@ -171,6 +184,8 @@ tls = true
             ("# of preferred", "http2 = true", &["HTTP/2"]),
             ("# of preferred", "clock = \"original\"", &["the clock `original`", "ends them with time"]),
             ("rate = \"900/s\"\n", "", &["the clock `poisson` needs a rate"]),
+            ("# of preferred", "during = \"5s\"", &["`5s` is no part of a slice", "plan.toml:15"]),
+            ("# of preferred", "during = \"5s-21s\"", &["asks until 21 s", "slices are of 20 s"]),
             ("[population.greedy]", "[population.\"the greedy\"]", &["is no name for a population"]),
         ] {
             let text = GOOD.replacen(from, to, 1);

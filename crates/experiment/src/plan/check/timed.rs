@@ -45,6 +45,15 @@ impl Context<'_> {
                 "make the slice longer than `timeout`, or `timeout` shorter",
             );
         }
+        for (typed, checked) in file.population.iter().zip(&work.populations) {
+            if let (Some(typed), Some(during)) = (&typed.during, checked.during)
+                && during.until > length
+            {
+                let name = &checked.name;
+                let what = format!("the population `{name}` asks until {}, and slices are of {length}", during.until);
+                return self.wrong(typed.span(), what, "make the slice longer, or let it end before");
+            }
+        }
         let warm = self.optional(e.warm.as_ref())?.unwrap_or_else(|| length.times(WARM));
         work.timed = Some(Timed { slice: length, warm });
         Ok(Work::Requests(work))

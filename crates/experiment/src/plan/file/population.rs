@@ -24,6 +24,8 @@ pub(super) struct PopulationSection {
     /// How they come.
     #[schemars(flatten)]
     client: ClientSection,
+    /// The part of a slice in which it asks, such as "5s-10s". Default: all of it.
+    during: Option<Spanned<String>>,
     /// Share of its requests that may fail; above it the arm is invalid. Default: that of `[experiment]`.
     max_errors: Option<Spanned<String>>,
 }
@@ -37,6 +39,8 @@ pub struct PopulationOf {
     pub requests: RequestsSection,
     /// Whether it asks for something of its own.
     pub own_requests: bool,
+    /// The part of a slice in which it asks.
+    pub during: Option<Spanned<String>>,
     /// Share of its requests that may fail.
     pub max_errors: Option<Spanned<String>>,
 }
@@ -55,6 +59,7 @@ impl PopulationOf {
             let help = "the servers hold what [workload] says, for all populations; `urls` are paths that one asks for";
             return Err(own.wrong(span, &format!("`{key}` has no meaning in a population"), help));
         }
+        let during = own.optional("during")?;
         let max_errors = own.optional("max_errors")?;
         let own_requests = own.has("urls");
         let mut common = workload.clone().without(&["max_age"]);
@@ -67,7 +72,7 @@ impl PopulationOf {
         }
         match WorkloadSection::read(own.over(&common), false)? {
             WorkloadSection::Requests(requests) => {
-                Ok(Self { name, requests: *requests, own_requests, max_errors })
+                Ok(Self { name, requests: *requests, own_requests, during, max_errors })
             }
             WorkloadSection::Command(_) | WorkloadSection::Files(_) | WorkloadSection::Calls(_) => {
                 Err(workload.wrong(name.span(), "populations ask servers", "choose a workload of requests"))

@@ -6,7 +6,7 @@
 use super::jobs::Jobs;
 use super::max_lateness;
 use super::place::Place;
-use crate::plan::{Population, RequestWork, clocks_in_words};
+use crate::plan::{Population, RequestWork};
 use crate::results::{PopulationRecord, PopulationSetup};
 use crate::run::{RunError, workloads};
 use bakeoff_loadgen::{Recording, Station};
@@ -66,7 +66,7 @@ pub(super) fn setup(index: usize, population: &Population, works: &[&RequestWork
     let clocks = || works.iter().filter_map(|work| Some(work.populations.get(index)?.work.clock));
     PopulationSetup {
         population: population.name.clone(),
-        load: clocks_in_words(clocks()),
+        load: population.load_in_words(clocks()),
         max_errors: population.max_errors.get(),
         max_lateness_ns: clocks().filter_map(max_lateness).min().map(Nanos::get),
     }

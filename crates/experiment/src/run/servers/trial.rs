@@ -6,7 +6,7 @@
 use super::hits::Numbered;
 use super::jobs::{self, Jobs, no_replies, pacer};
 use super::{ServerBench, Workloads, populations};
-use crate::plan::{BurstClock, LoadClock, Timed};
+use crate::plan::{BurstClock, During, LoadClock, Timed};
 use crate::results::{InFlight, TrialLateness};
 use crate::run::snapshot::fill_programs;
 use crate::run::{RunError, bench};
@@ -14,9 +14,9 @@ use bakeoff_loadgen::{BodyCheck, OwnLateness, Pace, Recording, Station};
 use bakeoff_meter::{Counters, ErrorClass, Times};
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{EndlessSource, Slice};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The same load runs so long before each trial: connections are made and caches are warm.
 const WARM_UP: Nanos = Nanos::from_millis(500);
@@ -87,15 +87,6 @@ pub(crate) struct Measured {
     pub(crate) own_lateness: Option<TrialLateness>,
 }
 
-/// What becomes of requests that are in flight when time is up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AtTheEnd {
-    /// They are followed to their end.
-    Followed,
-    /// They are cut off, and counted apart.
-    Cut,
-}
-
 /// One stretch of a load: the warm-up, or the trial itself.
 #[derive(Clone, Copy)]
 struct Stretch<'a> {
@@ -103,10 +94,13 @@ struct Stretch<'a> {
     /// The request that it begins with.
     from: usize,
     load: Load,
+    /// When it begins, from when all do.
+    begins: Nanos,
     time: Nanos,
     every: Nanos,
     seed: u64,
-    at_the_end: AtTheEnd,
+    /// What is in flight so long after it began is cut off, and counted apart; `None`: all is followed to its end.
+    cut_at: Option<Nanos>,
 }
 
 /// A load by time that is offered to every arm, by all clients or by one population.
@@ -115,19 +109,42 @@ struct Offer {
     slice: Slice,
     load: Load,
     seed: u64,
+    /// The part of a slice in which it is there; `None`: all of it.
+    during: Option<During>,
 }
 
 impl Offer {
-    /// `turn`: which part of the slice it is, with random gaps of its own.
+    /// What comes before a slice: who asks at its beginning asks then, too.
+    fn warming(&self, warm: Nanos, every: Nanos) -> Option<Stretch<'_>> {
+        let asks = self.during.is_none_or(|during| during.from == Nanos::ZERO);
+        asks.then(|| self.stretch(0, (Nanos::ZERO, warm), every, None, 0))
+    }
+
+    /// What counts, with random gaps of its own.
+    fn counting(&self, from: usize, time: Nanos, every: Nanos) -> Stretch<'_> {
+        let During { from: begins, until } = self.during.unwrap_or(During { from: Nanos::ZERO, until: time });
+        let asks = until.min(time).since(begins);
+        self.stretch(from, (begins, asks), every, Some(time.since(begins)), 1)
+    }
+
     const fn stretch(
         &self,
         from: usize,
-        (time, every): (Nanos, Nanos),
-        at_the_end: AtTheEnd,
+        (begins, time): (Nanos, Nanos),
+        every: Nanos,
+        cut_at: Option<Nanos>,
         turn: u64,
     ) -> Stretch<'_> {
-        let Self { slice, load, seed } = self;
-        Stretch { slice, from, load: *load, time, every, seed: seed.wrapping_add(turn), at_the_end }
+        let Self { slice, load, seed, .. } = self;
+        Stretch { slice, from, load: *load, begins, time, every, seed: seed.wrapping_add(turn), cut_at }
+    }
+
+    /// Its rates are of the time in which it asked, not of that until its last reply.
+    fn of_its_time(&self, counters: &mut Counters, time: Nanos) {
+        let Some(During { from, until }) = self.during else { return };
+        let asked = until.min(time).since(from).get();
+        counters.generator_busy *= counters.wall_ns as f64 / asked.max(1) as f64;
+        counters.wall_ns = asked;
     }
 }
 
@@ -142,28 +159,28 @@ impl ServerBench<'_> {
     ) -> Result<bench::Measured, RunError> {
         let time = length.min(limit);
         let offers = self.offers(arm, warm + length)?;
-        let warming =
-            offers.iter().map(|offer| offer.stretch(0, (warm, length), AtTheEnd::Followed, 0)).collect();
-        let warmed = self.cut_by_time(arm, warming)?;
+        let warming: Vec<_> = offers.iter().map(|offer| offer.warming(warm, length)).collect();
+        let warm_up = self.cut_by_time(arm, warming)?;
         self.rest(arm);
         let link_before = self.starter.wire.quiet()?;
         let programs = self.arms[arm].running.program_time();
         let before = self.read(arm);
-        let from = warmed.iter().map(|recording| recording.counters.requests as usize);
-        let counting = offers
-            .iter()
-            .zip(from)
-            .map(|(offer, from)| offer.stretch(from, (time, length), AtTheEnd::Cut, 1))
-            .collect();
+        let asked = warm_up.iter().map(|recording| recording.counters.requests as usize);
+        let counting =
+            offers.iter().zip(asked).map(|(offer, asked)| Some(offer.counting(asked, time, length))).collect();
         let mut heard = self.cut_by_time(arm, counting)?;
         self.rest(arm);
         let link_after = self.starter.wire.quiet()?;
         let after = self.read(arm);
-        for Recording { counters, .. } in &mut heard {
+        for (Recording { counters, .. }, offer) in heard.iter_mut().zip(&offers) {
             counters.cut = counters.errors.remove(ErrorClass::CutOff.as_str()).unwrap_or(0);
+            offer.of_its_time(counters, time);
         }
         let populations = populations::records(self.jobs_of(arm).work, &heard);
         let (mut counters, times) = populations::all_together(heard);
+        if offers.iter().any(|offer| offer.during.is_some()) {
+            counters.wall_ns = time.get();
+        }
         counters.link = self.starter.wire.between(link_before, link_after, counters.wall_ns);
         self.reader.fill(&mut counters, &before, &after);
         fill_programs(&mut counters, programs, &self.arms[arm].running);
@@ -179,7 +196,7 @@ impl ServerBench<'_> {
         if work.populations.is_empty() {
             let load = Load::of(work.clock)?;
             let slice = self.workloads.all[share].slice(self.round, requests(load, time))?;
-            return Ok(vec![Offer { slice: jobs::in_one_list(&slice), load, seed }]);
+            return Ok(vec![Offer { slice: jobs::in_one_list(&slice), load, seed, during: None }]);
         }
         let Workloads { all, own, .. } = &mut self.workloads;
         work.populations
@@ -191,7 +208,8 @@ impl ServerBench<'_> {
                 let apart = populations::apart(index);
                 let workload = own.as_mut().unwrap_or(&mut all[share]);
                 let slice = workload.slice(self.round ^ apart, requests(load, time))?;
-                Ok(Offer { slice: jobs::in_one_list(&slice), load, seed: seed ^ apart })
+                let during = population.during;
+                Ok(Offer { slice: jobs::in_one_list(&slice), load, seed: seed ^ apart, during })
             })
             .collect()
     }
@@ -210,14 +228,15 @@ impl ServerBench<'_> {
         let slice = workload.slice(u64::from(number), requests(load, warm_up + time))?;
         let every = time.times(1.0 / SAMPLES).clamp(Nanos::from_millis(10), Nanos::from_millis(250));
         let seed = self.jobs.seed.wrapping_add(2 * u64::from(number));
-        let at_the_end = AtTheEnd::Followed;
-        let warming = Stretch { slice: &slice, from: 0, load, time: warm_up, every, seed, at_the_end };
-        let warmed = self.cut_by_time(arm, vec![warming])?;
+        let begins = Nanos::ZERO;
+        let warming =
+            Stretch { slice: &slice, from: 0, load, begins, time: warm_up, every, seed, cut_at: None };
+        let warmed = self.cut_by_time(arm, vec![Some(warming)])?;
         self.rest(arm);
         let from = warmed.iter().map(|recording| recording.counters.requests as usize).sum();
         let before = self.read(arm);
         let stretch = Stretch { from, time, seed: seed.wrapping_add(1), ..warming };
-        let mut heard = self.cut_by_time(arm, vec![stretch])?;
+        let mut heard = self.cut_by_time(arm, vec![Some(stretch)])?;
         let after = self.read(arm);
         self.rest(arm);
         let nothing = || RunError::System(std::io::Error::other("a trial without a recording"));
@@ -234,19 +253,34 @@ impl ServerBench<'_> {
         no_replies(&self.arms[arm].name, counters)
     }
 
-    /// All stretches at the same time: one over the arm's station, or one over that of each population.
-    fn cut_by_time(&mut self, arm: usize, stretches: Vec<Stretch<'_>>) -> Result<Vec<Recording>, RunError> {
+    /// All stretches at the same time: one over the arm's station, or one over that of each population. Who has none has
+    /// an empty recording.
+    fn cut_by_time(
+        &mut self,
+        arm: usize,
+        stretches: Vec<Option<Stretch<'_>>>,
+    ) -> Result<Vec<Recording>, RunError> {
         let jobs = self.jobs_of(arm);
         let place = &mut self.arms[arm];
         place.running.alive()?;
         let hears = place.seen.is_some();
         let askers = populations::askers(place, jobs).into_iter().zip(stretches);
+        let all_begin = Instant::now();
         let heard: Vec<std::io::Result<_>> = thread::scope(|scope| {
-            let start =
-                |((station, jobs), stretch)| scope.spawn(move || ask_for(station, jobs, stretch, hears));
+            let start = |((station, jobs), stretch): ((_, Jobs<'_>), Option<Stretch<'_>>)| {
+                let stretch = stretch?;
+                Some(scope.spawn(move || {
+                    wait_until(all_begin, stretch.begins, jobs.interrupted);
+                    ask_for(station, jobs, stretch, hears)
+                }))
+            };
             let running: Vec<_> = askers.map(start).collect();
             let panicked = |_| Err(std::io::Error::other("a generator thread panicked"));
-            running.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)).collect()
+            let ended = |thread: Option<thread::ScopedJoinHandle<'_, _>>| match thread {
+                Some(thread) => thread.join().unwrap_or_else(panicked),
+                None => Ok((Recording::default(), Vec::new())),
+            };
+            running.into_iter().map(ended).collect()
         });
         let mut recordings = Vec::new();
         for heard in heard {
@@ -275,11 +309,23 @@ impl ServerBench<'_> {
     }
 }
 
+/// Until so long after all began, or somebody ends the run.
+fn wait_until(all_begin: Instant, begins: Nanos, interrupted: &AtomicBool) {
+    let begins = all_begin + Duration::from_nanos(begins.get());
+    while !interrupted.load(Ordering::Relaxed) {
+        let left = begins.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        thread::sleep(left.min(LOOK));
+    }
+}
+
 /// One stretch over one station.
 fn ask_for(
     station: &mut Station,
     jobs: Jobs<'_>,
-    Stretch { slice, from, load, time, every, seed, at_the_end }: Stretch<'_>,
+    Stretch { slice, from, load, time, every, seed, cut_at, .. }: Stretch<'_>,
     hears: bool,
 ) -> std::io::Result<(Recording, Vec<Numbered<EndlessSource>>)> {
     let threads = station.threads();
@@ -296,7 +342,6 @@ fn ask_for(
     };
     let robots = sources.iter().map(EndlessSource::robots).collect();
     let job = jobs.job(sources, robots, pace, BodyCheck::Start, time);
-    let cut_at = (at_the_end == AtTheEnd::Cut).then_some(time);
     if hears || cut_at.is_some() {
         station.run_heard_sampled(job.with_sources(|source| Numbered::until(source, cut_at)), every)
     } else {
