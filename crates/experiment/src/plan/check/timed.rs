@@ -50,7 +50,10 @@ impl Context<'_> {
                 && during.until > length
             {
                 let name = &checked.name;
-                let what = format!("the population `{name}` asks until {}, and slices are of {length}", during.until);
+                let what = format!(
+                    "the population `{name}` asks until {}, and slices are of {length}",
+                    during.until
+                );
                 return self.wrong(typed.span(), what, "make the slice longer, or let it end before");
             }
         }

@@ -166,8 +166,11 @@ impl ServerBench<'_> {
         let programs = self.arms[arm].running.program_time();
         let before = self.read(arm);
         let asked = warm_up.iter().map(|recording| recording.counters.requests as usize);
-        let counting =
-            offers.iter().zip(asked).map(|(offer, asked)| Some(offer.counting(asked, time, length))).collect();
+        let counting = offers
+            .iter()
+            .zip(asked)
+            .map(|(offer, asked)| Some(offer.counting(asked, time, length)))
+            .collect();
         let mut heard = self.cut_by_time(arm, counting)?;
         self.rest(arm);
         let link_after = self.starter.wire.quiet()?;
