@@ -44,17 +44,17 @@ fn webaxe_4_fills_freezes_and_measures_two_plateaus_without_the_rule_of_1999() {
     let plan = shortened(
         "webaxe-4",
         &[
-            ("rate = \"400/s\"", "rate = \"800/s\""),
+            ("rate = \"400/s\"", "rate = \"200/s\""),
             ("memory = \"64MB\"", "memory = \"4MB\""),
             ("disk = \"1GB\"", "disk = \"none\""),
             ("objects = 95325", "objects = 200"),
             ("duration = \"20min\"", "duration = \"300ms\""),
-            ("duration = \"4h\"", "transactions = 800"),
+            ("duration = \"4h\"", "transactions = 400"),
         ],
     );
     yard.write("axe.toml", plan);
     let said = yard.run(&["run", "axe.toml", "--out", "out"]).exits(0);
-    assert!(said.stdout.contains("800/s top1") && !said.stdout.contains("in 1999"), "{}", said.stdout);
+    assert!(said.stdout.contains("200/s top1") && !said.stdout.contains("in 1999"), "{}", said.stdout);
     let run = last_run(&yard, "out");
     let (time, requests) = ("its time was over", "it had its requests");
     let fill = "enough bytes had gone into the cache";
@@ -66,7 +66,7 @@ fn webaxe_4_fills_freezes_and_measures_two_plateaus_without_the_rule_of_1999() {
     let points = results["entrants"][0]["points"].as_array().unwrap();
     assert_eq!(points.len(), 2);
     for point in points {
-        assert_eq!((point["asked_rate_per_s"].as_f64(), point["rule"].is_null()), (Some(800.0), true));
+        assert_eq!((point["asked_rate_per_s"].as_f64(), point["rule"].is_null()), (Some(200.0), true));
         assert_eq!(point["error_share"], 0.0, "{point}");
         // 95 % are repeats; of these about 80 % of the images may be kept, and most of what is asked directly.
         let offered = point["offered_hit_ratio"].as_f64().unwrap();

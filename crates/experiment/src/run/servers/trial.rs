@@ -270,14 +270,15 @@ impl ServerBench<'_> {
         let askers = populations::askers(place, jobs).into_iter().zip(stretches);
         let all_begin = Instant::now();
         let heard: Vec<std::io::Result<_>> = thread::scope(|scope| {
-            let start = |((station, jobs), stretch): ((_, Jobs<'_>), Option<Stretch<'_>>)| {
-                let stretch = stretch?;
-                Some(scope.spawn(move || {
-                    wait_until(all_begin, stretch.begins, jobs.interrupted);
-                    ask_for(station, jobs, stretch, hears)
-                }))
-            };
-            let running: Vec<_> = askers.map(start).collect();
+            let mut running = Vec::new();
+            for ((station, jobs), stretch) in askers {
+                running.push(stretch.map(|stretch| {
+                    scope.spawn(move || {
+                        wait_until(all_begin, stretch.begins, jobs.interrupted);
+                        ask_for(station, jobs, stretch, hears)
+                    })
+                }));
+            }
             let panicked = |_| Err(std::io::Error::other("a generator thread panicked"));
             let ended = |thread: Option<thread::ScopedJoinHandle<'_, _>>| match thread {
                 Some(thread) => thread.join().unwrap_or_else(panicked),

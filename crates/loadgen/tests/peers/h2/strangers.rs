@@ -255,7 +255,8 @@ fn a_restart_under_load_is_counted_to_the_last_request() {
             server.restart();
             running.join().unwrap()
         });
-        let known = ["connect-refused", "closed-early", "reset", "truncated", "send-failed"];
+        let known =
+            ["connect-refused", "connect-failed", "closed-early", "reset", "truncated", "send-failed"];
         assert!(
             errors(&recording).iter().all(|(class, _)| known.contains(class)),
             "{:?}",
