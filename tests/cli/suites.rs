@@ -25,6 +25,12 @@ fn the_parts_of_a_suite_are_run_and_reported_together() {
     let parts = json["parts"].as_array().unwrap();
     let names: Vec<&str> = parts.iter().map(|part| part["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["tls", "burn"]);
+    // One part leaves to the next the cores that it had itself.
+    let cores = ["tls", "burn"].map(|part| {
+        let setup: Value = serde_json::from_str(&yard.read(&format!("out/{part}/setup.json"))).unwrap();
+        ["generator_cores", "subject_cores"].map(|of| setup["environment"][of].clone())
+    });
+    assert!(cores[0] == cores[1] && cores[0][0].is_array(), "{cores:?}");
     for part in ["tls", "burn"] {
         let alone = yard.results(&format!("out/{part}"));
         let of_suite = parts.iter().find(|one| one["name"] == part).unwrap();

@@ -6,6 +6,7 @@
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::io;
+use std::marker::PhantomData;
 
 /// The cores the calling thread may run on, in rising order.
 pub fn allowed() -> io::Result<Vec<usize>> {
@@ -19,6 +20,31 @@ pub fn pin(cpus: &[usize]) -> io::Result<()> {
     match cpu_set(cpus)? {
         Some(set) => Ok(sched_setaffinity(Pid::from_raw(0), &set)?),
         None => Ok(()),
+    }
+}
+
+/// The calling thread confined to some cores; when this goes it may run where it did before.
+#[derive(Debug)]
+#[must_use = "the thread is confined only as long as this is there"]
+pub struct Pinned {
+    before: CpuSet,
+    /// What goes is of the thread that it was made in.
+    of_thread: PhantomData<*const ()>,
+}
+
+impl Pinned {
+    /// As [`pin`].
+    pub fn to(cpus: &[usize]) -> io::Result<Self> {
+        let before = sched_getaffinity(Pid::from_raw(0))?;
+        pin(cpus)?;
+        Ok(Self { before, of_thread: PhantomData })
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // Cores that are gone meanwhile cost placement, nothing else.
+        let _ = sched_setaffinity(Pid::from_raw(0), &self.before);
     }
 }
 
@@ -43,6 +69,19 @@ mod tests {
             assert_eq!(allowed().unwrap(), [last]);
             pin(&[]).unwrap();
             assert_eq!(allowed().unwrap(), [last]);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_thread_runs_where_it_did_before_when_it_is_pinned_no_more() {
+        std::thread::spawn(|| {
+            let before = allowed().unwrap();
+            let pinned = Pinned::to(&before[..1]).unwrap();
+            assert_eq!(allowed().unwrap(), before[..1]);
+            drop(pinned);
+            assert_eq!(allowed().unwrap(), before);
         })
         .join()
         .unwrap();

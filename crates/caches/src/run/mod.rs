@@ -35,6 +35,7 @@ use bakeoff_experiment::directory::ResultsDir;
 use bakeoff_experiment::environment::{self, Placement};
 use bakeoff_experiment::run::Scratch;
 use bakeoff_robots::ledger::Record;
+use bakeoff_sys::affinity::Pinned;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 use origin::{Origin, Place};
 use started::Started;
@@ -107,6 +108,7 @@ impl Bakeoff<'_> {
         };
         let loopback = self.plan.entrants.iter().all(here);
         let (mut setup, placement, connections) = setup::setup(self.plan, &self.flags, loopback)?;
+        let _pinned = Pinned::to(&placement.generator).map_err(CachesError::System)?;
         setup.entrants = self.plan.taking_part().into_iter().map(|entrant| entrant.name).collect();
         setup.turns = self.plan.turns();
         let cores = [&placement.subject[..], &placement.generator].concat();

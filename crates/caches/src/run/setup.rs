@@ -39,7 +39,6 @@ pub(crate) fn setup(
     let need = Need { connections: connections as u64, connection_rate, loopback };
     let found = environment::warnings(&seen, &placement, &need);
     let warnings: Vec<String> = found.into_iter().map(|warning| warning.sentence).collect();
-    bakeoff_sys::affinity::pin(&placement.generator).map_err(CachesError::System)?;
     let setup = Setup {
         format: FORMAT,
         name: plan.name.clone(),

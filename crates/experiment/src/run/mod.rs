@@ -40,6 +40,7 @@ use crate::results::{
 };
 use bakeoff_meter::catalogue::{ELAPSED, OPERATION_TIME, RESPONSE_P50, SUBJECT_CPU, SUBJECT_CPU_PER_REPLY};
 use bakeoff_stats::{Margin, level};
+use bakeoff_sys::affinity::Pinned;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use bench::Bench;
 use std::collections::BTreeMap;
@@ -126,6 +127,8 @@ impl Run<'_> {
         go: impl FnOnce(&Self, &mut dyn Bench, Environment, &mut dyn Progress) -> Result<StoppedBy, RunError>,
     ) -> Result<StoppedBy, RunError> {
         let (placement, environment, claim) = self.environment(progress)?;
+        // Everything of bakeoff's own runs beside the generator, never on the subjects' cores, until the run ends.
+        let _pinned = Pinned::to(&placement.generator).map_err(RunError::System)?;
         let result = match &self.plan.work {
             Work::Requests(work) => {
                 let mut bench = servers::ServerBench::start(self, work, &placement, progress)?;
@@ -200,8 +203,6 @@ impl Run<'_> {
             disjoint: placement.disjoint,
             warnings,
         };
-        // Everything of bakeoff's own runs beside the generator, never on the subjects' cores.
-        bakeoff_sys::affinity::pin(&placement.generator).map_err(RunError::System)?;
         Ok((placement, environment, claim))
     }
 
