@@ -45,13 +45,14 @@ struct own { u32 id, pad; u8 prefix[16]; };
 struct exact { u64 hash[2]; };
 struct flow { u8 source[16], destination[16]; u16 source_port, port; };
 struct within { u32 from, until, after; };                         /* after: HEAD_BODY, with sequence numbers; HEAD_UNSEEN; HEAD_ODD */
-struct row { u16 next[128]; u16 order, rule, pad[2]; };            /* order 0xffff: no pattern ends here */
+struct row { u16 next[128]; u32 first, pad; };                     /* first: order << 16 | rule of what ends here */
+enum { NONE_ENDS = 0xffffffffU };
 enum { READ = 252, BEFORE = 16, KEY = 8 + 248 };
 struct text {                                                      /* a head, and room before and behind it */
     u8 before[BEFORE], byte[READ], behind[44];
     u32 length_at, length_end, unclear;                            /* what its fields say of a body */
     volatile u32 spare;
-    struct turn { u32 at, end, line, slot, state, found, order; } turn;
+    struct turn { u32 at, end, slot, state, found; } turn;
 };
 struct path_key { u32 bits; u8 data[KEY]; };
 volatile struct control control SEC(".bss.control");
@@ -542,52 +543,38 @@ inline_ bool is_transfer_encoding(const struct text *t, u32 at)
         && (word_at(t, at + 8) | LOWER) == 0x6e69646f636e652dULL /* -encodin */ && (t->byte[(at + 16) & 0xff] | 0x20) == 'g';
 }
 
-static long fields_turn(u32 i, void *context)
+/* Goes through the fields from `*at` on, to the empty line: a turn goes on by eight bytes, or by a line, three at least. WHOLE: `*at`
+ * is behind it; CUT: it is not read. */
+once_ int fields(struct text *t, u32 *from, u32 n)
 {
-    struct text *t = ((struct turns *)context)->t;
-    struct turn *turn = &t->turn;
-    u32 at = turn->at, n = turn->end;
-    u64 ends = 0;
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        if (at >= n) return 1;
-        u64 word = word_at(t, at);
-        ends = lowest(word, '\r') | lowest(word, '\n');
-        if (ends) break;
-        at += 8;
-    }
-    if (!ends) {
-        turn->at = at;
-        return 0;
-    }
-    at += first(ends);
-    if (at >= n) return 1;
-    turn->found = expect(t, at, n, 0x0a0d, 2);
-    if (turn->found != WHOLE) return 1;
-    u32 line = turn->line & 0xff;
-    turn->at = turn->line = at + 2;
-    if (at == line) return 1;
-    turn->found = ODD_ONE;
-    u8 c = t->byte[line];
-    if (c == ' ' || c == '\t') return 1;
-    turn->found = CUT;
-    if ((c | 0x20) == 'c' && is_content_length(t, line)) {
-        if (t->length_at) t->unclear = 1;
-        t->length_at = line + 14;
-        t->length_end = at;
-    } else if ((c | 0x20) == 't' && is_transfer_encoding(t, line)) t->unclear = 1;
-    return 0;
-}
-
-/* Goes through the fields from `*at` on, to the empty line. WHOLE: `*at` is behind it; CUT: it is not read. */
-inline_ u32 fields(struct text *t, u32 *at, u32 n)
-{
-    struct turns turns = { t };
-    t->turn = (struct turn){ .at = *at, .line = *at, .end = n, .found = CUT };
+    if (!t || !from) return ODD_ONE;
+    u32 at = *from, line = at;
     t->length_at = t->unclear = 0;
-    bpf_loop(READ / 3 + READ / 32, fields_turn, &turns, 0);        /* a turn goes on by 32 bytes, or by a line: three at least */
-    *at = t->turn.at;
-    return t->turn.found;
+    for (u32 i = 0; i < READ / 3 + READ / 8; i++) {
+        if (at >= n) return CUT;
+        u64 word = word_at(t, at), ends = lowest(word, '\r') | lowest(word, '\n');
+        if (!ends) {
+            at = forgotten(t, at + 8);
+            continue;
+        }
+        at += first(ends);
+        if (at >= n) return CUT;
+        u32 got = expect(t, at, n, 0x0a0d, 2);
+        if (got != WHOLE) return got;
+        if (at == line) {
+            *from = at + 2;
+            return WHOLE;
+        }
+        u8 c = t->byte[line & 0xff];
+        if (c == ' ' || c == '\t') return ODD_ONE;
+        if ((c | 0x20) == 'c' && is_content_length(t, line)) {
+            if (t->length_at) t->unclear = 1;
+            t->length_at = line + 14;
+            t->length_end = at;
+        } else if ((c | 0x20) == 't' && is_transfer_encoding(t, line)) t->unclear = 1;
+        at = line = forgotten(t, at + 2);
+    }
+    return CUT;
 }
 
 enum { UNSAID = 0xffffffff, UNCLEAR = 0xfffffffe };
@@ -695,16 +682,17 @@ static long contained_turn(u32 i, void *context)
 {
     struct text *t = ((struct turns *)context)->t;
     struct turn *turn = &t->turn;
-    u32 key = 2 * turn->state + turn->slot;
+    u32 at = turn->at, key = 2 * turn->state + turn->slot;
     struct row *row = map_get(&automaton, &key);
-    if (!row) return 1;
-    turn->state = row->next[t->byte[(turn->at + i) & 0xff] & 127];
-    key = 2 * turn->state + turn->slot;
-    row = map_get(&automaton, &key);
-    if (row && row->order < turn->order) {
-        turn->order = row->order;
-        turn->found = row->rule;
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        if (!row || at >= turn->end) return 1;
+        turn->state = row->next[t->byte[at++ & 0xff] & 127];
+        key = 2 * turn->state + turn->slot;
+        row = map_get(&automaton, &key);
+        if (row && row->first < turn->found) turn->found = row->first;
     }
+    turn->at = at;
     return 0;
 }
 
@@ -712,9 +700,9 @@ static long contained_turn(u32 i, void *context)
 inline_ u32 contained(struct text *t, const struct head *h, u32 slot)
 {
     struct turns turns = { t };
-    t->turn = (struct turn){ .at = h->path, .slot = slot, .order = 0xffff, .found = NO_RULE };
-    bpf_loop(h->path_length, contained_turn, &turns, 0);
-    return t->turn.found;
+    t->turn = (struct turn){ .at = h->path, .end = h->path + h->path_length, .slot = slot, .found = NONE_ENDS };
+    bpf_loop((h->path_length + 7) / 8, contained_turn, &turns, 0);
+    return t->turn.found == NONE_ENDS ? NO_RULE : t->turn.found & 0xffff;
 }
 
 /* The rule of a plain path. */
