@@ -187,7 +187,8 @@ pub(super) fn row(state: &State, rules: &[u16]) -> Row {
     for next in state.next {
         writer.put(&next.to_ne_bytes());
     }
-    let rule = |place: u16| rules.get(usize::from(place)).map(|rule| u32::from(place) << 16 | u32::from(*rule));
+    let rule =
+        |place: u16| rules.get(usize::from(place)).map(|rule| u32::from(place) << 16 | u32::from(*rule));
     let first = state.pattern.and_then(rule).unwrap_or(u32::MAX);
     writer.put(&first.to_ne_bytes());
     writer.bytes
