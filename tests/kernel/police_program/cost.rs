@@ -125,11 +125,8 @@ impl Bench {
             (class as u8, listener.as_fd().try_clone_to_owned().unwrap())
         };
         let sockets: Vec<_> = listeners.iter().enumerate().map(socket).collect();
-        let sockets = sockets.iter().map(|(class, socket)| Listener {
-            public: 80,
-            class: *class,
-            socket: socket.as_fd(),
-        });
+        let sockets =
+            sockets.iter().map(|(class, socket)| Listener { class: *class, socket: socket.as_fd() });
         self.programs.steer(&sockets.collect::<Vec<_>>()).unwrap();
         self.programs.set_bounds(&[9, 9, 9]).unwrap();
         for class in 0..3 {

@@ -213,8 +213,7 @@ fn connections_are_refused_by_source_and_steered_to_the_listener_of_their_class(
         let listeners = [8_200, 8_201].map(|port| TcpListener::bind(("::", port)).unwrap());
         let mut programs = Programs::load(&table(&rules), Mode::Enforce).unwrap();
         programs.set_clock(Some(1 << 40)).unwrap();
-        let socket =
-            |class: usize| Listener { public: 80, class: class as u8, socket: listeners[class].as_fd() };
+        let socket = |class: usize| Listener { class: class as u8, socket: listeners[class].as_fd() };
         programs.steer(&[socket(0), socket(1)]).unwrap();
         programs.attach_classes(std::fs::File::open("/proc/thread-self/ns/net").unwrap()).unwrap();
         programs.attach("lo").unwrap();

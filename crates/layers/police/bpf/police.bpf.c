@@ -19,7 +19,7 @@ enum { ENFORCE, LOG, OFF };
 enum { NEXT = -1, DROPPED = 2 };                                   /* TCX_NEXT, TCX_DROP */
 enum { PASS, POLICE, REFUSE };                                     /* actions */
 enum { DROP, RESET, STATUS_503, STATUS_429 };                      /* how it is refused */
-enum { NONE, RATE, RATE_PER, REFUSED, QUEUE, FRAGMENT, LOST_RACE, REASONS };
+enum { NONE, RATE, RATE_PER, REFUSED, QUEUE, FRAGMENT, LOST_RACE, SYN_DATA, REASONS };
 enum { PACKETS, HEADS, ODD, BODIES, UNSEEN, WOULD, REFUSALS, EVENTS = 16 }; /* REFUSALS + reason - 1 */
 enum { HAS_EXACT = 1, HAS_PREFIX = 2, HAS_CONTAINS = 4, HAS_TO4 = 8, HAS_TO6 = 16, BOUNDED = 32, ON_OVERLOAD = 64 };
 enum { NO_CLASS = 0xff, NO_RULE = 0xffffffffU };
@@ -55,7 +55,7 @@ struct text {                                                      /* a head, an
 };
 struct path_key { u32 bits; u8 data[KEY]; };
 volatile struct control control SEC(".bss.control");
-volatile u8 ports[2][65536] SEC(".bss.ports");                     /* a public port's place, from 1 */
+volatile u8 ports[2][65536] SEC(".bss.ports");                     /* whether it is a public one */
 volatile u32 tracked SEC(".bss.tracked");                          /* whether `flows` was ever used */
 #define MAP(name, kind, flags, entries, K, V) struct { \
     __uint(type, BPF_MAP_TYPE_##kind); __uint(max_entries, entries); __uint(map_flags, flags); \
@@ -80,7 +80,7 @@ struct segment {
     u32 pay, end, seq, ack;                                        /* offsets of its payload and its end; seq, ack in network order */
     u8 source[16], destination[16];                                /* IPv4: the first four bytes */
     u16 source_port, port, doff;                                   /* ports in network order */
-    u8 v6, flags, cut, place;                                      /* cut: the first of a fragmented packet */
+    u8 v6, flags, cut;                                             /* cut: the first of a fragmented packet */
 };
 enum { OTHER, OURS, HEADLESS };                                    /* HEADLESS: the first fragment, without a whole TCP head */
 enum { FIN = 1, SYN = 2, RST = 4, PSH = 8, ACK = 16 };
@@ -195,8 +195,7 @@ inline_ u32 tcp_head(struct segment *g, const struct tcphdr *tcp, u32 at)
     g->flags = ((const u8 *)tcp)[13];
     g->doff = (((const u8 *)tcp)[12] >> 4) * 4;
     g->pay = at + g->doff;
-    g->place = ports[control.slot & 1][be16(tcp->dest)];
-    return g->place ? OURS : OTHER;
+    return ports[control.slot & 1][be16(tcp->dest)] ? OURS : OTHER;
 }
 
 /* Any packet, wherever its bytes lie; `whole` is how long it is. IPv6: six heads before TCP's, more are taken for one without. */
@@ -399,6 +398,9 @@ static __attribute__((noinline)) int syn_stage(struct __sk_buff *s, struct segme
     struct rule *rule = rule_of(id, slot);
     u8 class = rule && rule->class != NO_CLASS ? rule->class : side->lowest;
     note(PACKETS);
+    /* A request that a SYN brings is read by nobody here. Dropped, its client sends the SYN again without. */
+    bool requests = side->odd != NO_RULE || side->flags & (HAS_EXACT | HAS_PREFIX | HAS_CONTAINS);
+    if (requests && (g->pay < g->end || g->cut) && refused(0, SYN_DATA)) return DROPPED;
     if (refused(rule, judge(rule, g, side, class, flooded && rule && rule->refuse == DROP))) {
         return rule && rule->refuse == RESET ? answer(s, g, RESET) : DROPPED;
     }
@@ -874,8 +876,7 @@ SEC("xdp") int flood(struct xdp_md *x)
 SEC("sk_lookup") int classify(struct bpf_sk_lookup *c)
 {
     u32 slot = control.slot & 1;
-    u8 place = ports[slot][c->local_port & 0xffff];
-    if (!place || c->protocol != IPPROTO_TCP || control.mode == OFF) return SK_PASS;
+    if (!ports[slot][c->local_port & 0xffff] || c->protocol != IPPROTO_TCP || control.mode == OFF) return SK_PASS;
     const volatile struct side *side = &control.side[slot];
     u32 source[4] = {}, destination[4] = {};
     bool v6 = c->family == 10;
@@ -889,8 +890,8 @@ SEC("sk_lookup") int classify(struct bpf_sk_lookup *c)
     struct rule *rule = rule_of(id, slot);
     u8 class = rule && rule->class != NO_CLASS ? rule->class : side->lowest;
     if (class >= CLASSES) return SK_PASS;
-    u32 socket_place = class * SOCKETS + ((place - 1) & (SOCKETS - 1));
-    void *socket = map_get(&listeners, &socket_place);
+    u32 first = class * SOCKETS;
+    void *socket = map_get(&listeners, &first);
     if (!socket) return SK_PASS;                                   /* the server has gone: as if nobody steered */
     sk_assign(c, socket, 0);
     sk_release(socket);

@@ -24,7 +24,7 @@ pub fn connection(rules: &Rules, source: IpAddr, destination: Option<IpAddr>, po
         if source.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let flow = Flow { source, source_port: 0, destination: destination.unwrap_or(none), port };
     let table = &rules.table;
-    let decision = Police::new(table).syn(0, &Syn { flow, fragment: Fragment::Whole });
+    let decision = Police::new(table).syn(0, &Syn { flow, fragment: Fragment::Whole, data: false });
     if decision.seen == Seen::Other {
         let ports: Vec<String> = table.ports.iter().map(|port| port.port.to_string()).collect();
         let reason = format!("port {port} is none of [server] listen = {}", ports.join(", "));

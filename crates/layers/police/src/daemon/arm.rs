@@ -8,7 +8,7 @@ use super::interfaces::Interfaces;
 use super::life::Armed;
 use super::proof::living;
 use super::watch::{Watch, WatchError};
-use super::{DaemonError, Settings, rights, status};
+use super::{DaemonError, Settings, rights};
 use crate::kernel::{KernelError, Mode, Programs, count_time, probe};
 use crate::listeners::Server;
 use crate::rules::Rules;
@@ -59,7 +59,7 @@ pub(super) fn attach_classes(programs: &mut Programs) -> Result<(), DaemonError>
 
 /// Whether connections that have sent nothing are to wait in the kernel: only where requests are refused there.
 pub(super) fn defers(table: &Table, mode: Mode) -> bool {
-    mode == Mode::Enforce && status::has_requests(table)
+    mode == Mode::Enforce && table.has_requests()
 }
 
 /// Two daemons that write one status would each put back what the other has set.

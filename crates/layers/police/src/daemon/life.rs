@@ -159,7 +159,7 @@ impl<'s> Armed<'s> {
 
     /// Takes the queues into account, and tells the kernel what follows.
     fn bound(&mut self, now: Nanos, there: &[Listening]) {
-        self.queues = self.watch.queues(there, self.table.classes().len());
+        self.queues = self.watch.queues(there);
         let Some(agent) = &mut self.agent else { return };
         let (Ok(counters), Ok(made)) = (self.programs.totals(), made()) else { return };
         let arrived = self.arrivals.of(&counters, made);

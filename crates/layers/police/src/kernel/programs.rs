@@ -30,8 +30,6 @@ pub enum Mode {
 /// One of the server's listening sockets.
 #[derive(Clone, Copy, Debug)]
 pub struct Listener<'s> {
-    /// The public port that it is for.
-    pub public: u16,
     /// The class.
     pub class: u8,
     /// The socket, of whatever process.
@@ -44,8 +42,6 @@ pub struct Programs {
     maps: Maps,
     control: Control,
     ports: Box<Ports>,
-    /// Public ports by their place, which stays over swaps: sockets are found by it.
-    public: Vec<u16>,
     places: Places,
     filled: [Filled; 2],
     table: Table,
@@ -83,7 +79,6 @@ impl Programs {
             maps,
             control: Control { slot: 1, mode: number(mode), ..Control::default() },
             ports,
-            public: Vec::new(),
             places: Places::new(2 * RULES_MAX as u32),
             filled: Default::default(),
             table: Table::default(),
@@ -94,14 +89,14 @@ impl Programs {
     }
 
     /// Which sockets take connections of which class, all of them anew: what is not named any more is forgotten. The first of a
-    /// public port and class is given the connections; the lengths of all queues of a class are added.
+    /// class is given the connections; the lengths of all its queues are added.
     ///
     /// # Errors
-    /// Too many sockets, a port that is none of the table's, or what the kernel says of one.
+    /// Too many sockets, or what the kernel says of one.
     pub fn steer(&mut self, sockets: &[Listener<'_>]) -> Result<(), KernelError> {
         let mut places = BTreeSet::new();
         for listener in sockets {
-            let place = self.socket_place(listener, &places)?;
+            let place = socket_place(listener.class, &places)?;
             let map = &mut self.maps.listeners;
             map.set(place, &listener.socket.as_raw_fd(), 0).map_err(failed("listeners"))?;
             places.insert(place);
@@ -114,23 +109,6 @@ impl Programs {
         self.control.sockets = most.unwrap_or(0);
         self.steered = places;
         self.maps.set_control(&self.control)
-    }
-
-    fn socket_place(&self, listener: &Listener<'_>, taken: &BTreeSet<u32>) -> Result<u32, KernelError> {
-        let full = |what, most| KernelError::Full { what, wanted: most + 1, most };
-        let begin = u32::from(listener.class) * SOCKETS as u32;
-        if usize::from(listener.class) >= CLASSES {
-            return Err(full("classes", CLASSES));
-        }
-        let port = self.public.iter().position(|port| *port == listener.public);
-        let port = port.ok_or_else(|| KernelError::Map {
-            map: "listeners",
-            why: format!("port {} is none of the table's", listener.public),
-        })?;
-        let own = begin + port as u32;
-        let further = begin + self.public.len() as u32..begin + SOCKETS as u32;
-        let mut places = std::iter::once(own).chain(further);
-        places.find(|place| !taken.contains(place)).ok_or_else(|| full("sockets of a class", SOCKETS))
     }
 
     /// Gives new connections to the sockets of their class, in a network namespace (`/proc/self/ns/net`).
@@ -197,18 +175,11 @@ impl Programs {
     }
 
     fn fill(&mut self, table: &Table, slot: usize) -> Result<(), KernelError> {
-        let mut public = self.public.clone();
-        public.extend(table.ports.iter().map(|port| port.port).filter(|port| !self.public.contains(port)));
-        if public.len() > SOCKETS {
-            return Err(KernelError::Full { what: "public ports", wanted: public.len(), most: SOCKETS });
-        }
         self.control.sides[slot] = self.maps.fill(table, slot, &mut self.places, &mut self.filled[slot])?;
-        self.ports.iter_mut().skip(slot * 65_536).take(65_536).for_each(|place| *place = 0);
+        self.ports.iter_mut().skip(slot * 65_536).take(65_536).for_each(|public| *public = 0);
         for port in &table.ports {
-            let place = public.iter().position(|public| *public == port.port).unwrap_or_default();
-            self.ports[slot * 65_536 + usize::from(port.port)] = place as u8 + 1;
+            self.ports[slot * 65_536 + usize::from(port.port)] = 1;
         }
-        self.public = public;
         self.maps.set_ports(&self.ports)
     }
 
@@ -284,6 +255,16 @@ impl Programs {
         }
         Ok(runs)
     }
+}
+
+fn socket_place(class: u8, taken: &BTreeSet<u32>) -> Result<u32, KernelError> {
+    let full = |what, most| KernelError::Full { what, wanted: most + 1, most };
+    if usize::from(class) >= CLASSES {
+        return Err(full("classes", CLASSES));
+    }
+    let begin = u32::from(class) * SOCKETS as u32;
+    let mut places = begin..begin + SOCKETS as u32;
+    places.find(|place| !taken.contains(place)).ok_or_else(|| full("sockets of a class", SOCKETS))
 }
 
 const fn number(mode: Mode) -> u32 {

@@ -208,6 +208,11 @@ impl Table {
         self.classes().len().checked_sub(1).map(|last| last as u8)
     }
 
+    /// Whether there is anything to be said of requests.
+    pub fn has_requests(&self) -> bool {
+        !(self.exact.is_empty() && self.prefixes.is_empty() && self.contains.is_empty()) || self.odd.is_some()
+    }
+
     /// The same rules by destination, so that a lookup of the destination and then one of the source decide. The first has no
     /// destination; then shorter prefixes before longer ones.
     pub fn by_destination(&self) -> Vec<Destination> {
