@@ -22,7 +22,7 @@ enum { DROP, RESET, STATUS_503, STATUS_429 };                      /* how it is 
 enum { NONE, RATE, RATE_PER, REFUSED, QUEUE, FRAGMENT, LOST_RACE, SYN_DATA, REASONS };
 enum { PACKETS, HEADS, ODD, BODIES, UNSEEN, WOULD, REFUSALS, EVENTS = 16 }; /* REFUSALS + reason - 1 */
 enum { HAS_EXACT = 1, HAS_PREFIX = 2, HAS_CONTAINS = 4, HAS_TO4 = 8, HAS_TO6 = 16, BOUNDED = 32, ON_OVERLOAD = 64 };
-enum { NO_CLASS = 0xff, NO_RULE = 0xffffffffU };
+enum { NO_CLASS = 0xff, DESTINATIONS = 0xff, NO_RULE = 0xffffffffU }; /* DESTINATIONS: where tables are looked up */
 
 struct rate { u64 interval, tolerance; };                          /* ns */
 struct rule {
@@ -64,10 +64,8 @@ MAP(rules, ARRAY, 0, 2 * RULES, u32, struct rule);
 MAP(buckets, ARRAY, 0, 2 * RULES, u32, struct bucket);
 MAP(counts, PERCPU_ARRAY, 0, 2 * RULES, u32, struct tally);
 MAP(events, PERCPU_ARRAY, 0, EVENTS, u32, u64);
-MAP(sources4, LPM_TRIE, BPF_F_NO_PREALLOC, 131072, struct key4, u32);
-MAP(sources6, LPM_TRIE, BPF_F_NO_PREALLOC, 131072, struct key6, u32);
-MAP(tables4, LPM_TRIE, BPF_F_NO_PREALLOC, 256, struct key4, u32);  /* a destination's table of sources */
-MAP(tables6, LPM_TRIE, BPF_F_NO_PREALLOC, 256, struct key6, u32);
+MAP(sources4, LPM_TRIE, BPF_F_NO_PREALLOC, 131328, struct key4, u32); /* and which table a destination has */
+MAP(sources6, LPM_TRIE, BPF_F_NO_PREALLOC, 131328, struct key6, u32);
 MAP(own_buckets, LRU_HASH, 0, 65536, struct own, u64);
 MAP(exact, HASH, BPF_F_NO_PREALLOC, 2 * RULES, struct exact, u32);
 MAP(prefixes, LPM_TRIE, BPF_F_NO_PREALLOC, 2 * RULES, struct path_key, u32);
@@ -257,18 +255,20 @@ inline_ u32 source_rule(const u8 *source, const u8 *destination, bool v6, u32 fl
     if (!v6) {
         struct key4 key = { .bits = 64, .slot = slot };
         if (flags & HAS_TO4) {
+            key.table = DESTINATIONS;
             __builtin_memcpy(&key.address, destination, 4);
-            found = map_get(&tables4, &key);
-            if (found) key.table = *found;
+            found = map_get(&sources4, &key);
+            key.table = found ? *found : 0;
         }
         __builtin_memcpy(&key.address, source, 4);
         found = map_get(&sources4, &key);
     } else {
         struct key6 key = { .bits = 160, .slot = slot };
         if (flags & HAS_TO6) {
+            key.table = DESTINATIONS;
             __builtin_memcpy(key.address, destination, 16);
-            found = map_get(&tables6, &key);
-            if (found) key.table = *found;
+            found = map_get(&sources6, &key);
+            key.table = found ? *found : 0;
         }
         __builtin_memcpy(key.address, source, 16);
         found = map_get(&sources6, &key);

@@ -35,7 +35,7 @@ pub(super) fn arm<'s>(settings: &'s Settings, note: &mut impl FnMut(&str)) -> Re
     }
     let mut programs = Programs::load(&table, Mode::Off)?;
     let timer = settings.count_time.then(count_time).transpose()?;
-    if !table.classes().is_empty() {
+    if !table.classes.is_empty() {
         attach_classes(&mut programs)?;
     }
     let interfaces = Interfaces::attach(&settings.interfaces, settings.xdp, &mut programs)?;

@@ -57,7 +57,7 @@ impl Report<'_> {
             Degree::Partial("interfaces".to_owned())
         } else if self.is_tls() {
             Degree::Partial("tls".to_owned())
-        } else if !self.table.classes().is_empty() && self.table.overload.is_none() {
+        } else if !self.table.classes.is_empty() && self.table.overload.is_none() {
             Degree::Partial("fair-share".to_owned())
         } else {
             Degree::Full
@@ -125,7 +125,7 @@ impl Report<'_> {
             let (name, passed, refused) = (&rule.name, rule.passed, rule.refused());
             let _ = writeln!(text, "rule.{name}.passed {passed}\nrule.{name}.refused {refused}");
         }
-        let classes = self.table.classes().iter();
+        let classes = self.table.classes.iter();
         for ((class, queue), bound) in classes.zip(self.queues).zip(self.bounds) {
             let _ = writeln!(text, "queue-{name} {queue}\nbound-{name} {bound}", name = class.name);
         }

@@ -142,7 +142,7 @@ impl Watch {
     /// Connections that wait, a number a class.
     pub(super) fn queues(&self, there: &[Listening]) -> Vec<u32> {
         let of = |place: &Place| {
-            there.iter().filter(|at| at.port == place.wanted.port).map(|at| at.waiting).sum()
+            there.iter().filter(|at| at.port == place.wanted.port).map(|at| at.waiting).sum::<u32>()
         };
         self.places.iter().filter(|place| place.class.is_some()).map(of).collect()
     }
@@ -186,24 +186,24 @@ fn ports(places: &[Place]) -> Vec<u16> {
 /// Without classes the public ports; with them the classes' own, from highest to lowest, and nobody need listen on a public one.
 fn places(table: &Table) -> Vec<Place> {
     let place = |port, what, class| Place { wanted: Wanted { port, what }, class };
-    if table.classes().is_empty() {
-        return table.ports.iter().map(|port| place(port.port, "`listen`".to_owned(), None)).collect();
+    if table.classes.is_empty() {
+        return table.ports.iter().map(|port| place(*port, "`listen`".to_owned(), None)).collect();
     }
-    let classes = table.classes().iter().zip(0..);
+    let classes = table.classes.iter().zip(0..);
     classes.map(|(class, number)| place(class.port, format!("class {}", class.name), Some(number))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::table::{Class, Port};
+    use crate::rules::table::Class;
 
     #[test]
     fn ports_of_classes_are_asked_for_once_and_in_place_of_the_public_ones() {
         let class = |name: &str, port| Class { name: name.to_owned(), port };
         let found = |classes: &[Class]| {
-            let ports = [80, 81].map(|port| Port { port, classes: classes.to_vec() }).to_vec();
-            let places = places(&Table { ports, ..Table::default() });
+            let table = Table { ports: vec![80, 81], classes: classes.to_vec(), ..Table::default() };
+            let places = places(&table);
             places.iter().map(|place| (place.wanted.port, place.class)).collect::<Vec<_>>()
         };
         assert_eq!(found(&[class("high", 8200), class("low", 8201)]), [(8200, Some(0)), (8201, Some(1))]);

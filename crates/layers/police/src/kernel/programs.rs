@@ -7,7 +7,7 @@ use super::maps::{Filled, Maps, failed, said};
 use super::places::Places;
 use super::{Counters, KernelError, Missing, RuleCount, Runs};
 use crate::rules::table::{RULES_MAX, Table};
-use aya::programs::{ProgramError, SchedClassifier, SkLookup, TcAttachType, Xdp, XdpMode};
+use aya::programs::{Program, ProgramError, SchedClassifier, SkLookup, TcAttachType, Xdp, XdpMode};
 use aya::sys::Stats;
 use aya::{Ebpf, EbpfError, include_bytes_aligned};
 use std::collections::BTreeSet;
@@ -66,7 +66,7 @@ impl Programs {
         super::probe().map_err(KernelError::Missing)?;
         let mut ebpf = Ebpf::load(OBJECT).map_err(refused_object)?;
         for name in ["police", "heads"] {
-            classifier(&mut ebpf, name)?.load().map_err(verifier(name))?;
+            program::<SchedClassifier>(&mut ebpf, name)?.load().map_err(verifier(name))?;
         }
         flood(&mut ebpf)?.load().map_err(verifier("flood"))?;
         lookup(&mut ebpf)?.load().map_err(verifier("classify"))?;
@@ -126,7 +126,7 @@ impl Programs {
     /// No such interface, one that is not Ethernet's, or what the kernel says.
     pub fn attach(&mut self, interface: &str) -> Result<(), KernelError> {
         super::probe::interface(interface)?;
-        let attached = classifier(&mut self.ebpf, "police")?.attach(interface, TcAttachType::Ingress);
+        let attached = program::<SchedClassifier>(&mut self.ebpf, "police")?.attach(interface, TcAttachType::Ingress);
         attached.map(|_| ()).map_err(unattached(interface))
     }
 
@@ -139,7 +139,7 @@ impl Programs {
         let xdp = flood(&mut self.ebpf)?;
         let link = xdp.attach(interface, XdpMode::Driver);
         let link = link.map_err(|why| KernelError::NoXdp(interface.to_owned(), said(&why)))?;
-        let attached = classifier(&mut self.ebpf, "heads")?.attach(interface, TcAttachType::Ingress);
+        let attached = program::<SchedClassifier>(&mut self.ebpf, "heads")?.attach(interface, TcAttachType::Ingress);
         if let Err(why) = attached {
             let _detached = flood(&mut self.ebpf)?.detach(link);
             return Err(unattached(interface)(why));
@@ -178,7 +178,7 @@ impl Programs {
         self.control.sides[slot] = self.maps.fill(table, slot, &mut self.places, &mut self.filled[slot])?;
         self.ports.iter_mut().skip(slot * 65_536).take(65_536).for_each(|public| *public = 0);
         for port in &table.ports {
-            self.ports[slot * 65_536 + usize::from(port.port)] = 1;
+            self.ports[slot * 65_536 + usize::from(*port)] = 1;
         }
         self.maps.set_ports(&self.ports)
     }
@@ -275,19 +275,20 @@ const fn number(mode: Mode) -> u32 {
     }
 }
 
-fn classifier<'e>(ebpf: &'e mut Ebpf, name: &'static str) -> Result<&'e mut SchedClassifier, KernelError> {
+fn program<'e, P>(ebpf: &'e mut Ebpf, name: &'static str) -> Result<&'e mut P, KernelError>
+where
+    &'e mut P: TryFrom<&'e mut Program>,
+{
     let program = ebpf.program_mut(name).and_then(|program| program.try_into().ok());
     program.ok_or_else(|| not_there(name))
 }
 
 fn flood(ebpf: &mut Ebpf) -> Result<&mut Xdp, KernelError> {
-    let program = ebpf.program_mut("flood").and_then(|program| program.try_into().ok());
-    program.ok_or_else(|| not_there("flood"))
+    program(ebpf, "flood")
 }
 
 fn lookup(ebpf: &mut Ebpf) -> Result<&mut SkLookup, KernelError> {
-    let program = ebpf.program_mut("classify").and_then(|program| program.try_into().ok());
-    program.ok_or_else(|| not_there("classify"))
+    program(ebpf, "classify")
 }
 
 pub(super) fn not_there(program: &'static str) -> KernelError {

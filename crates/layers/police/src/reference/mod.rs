@@ -132,7 +132,7 @@ impl Police {
     }
 
     fn ours(&self, port: u16) -> bool {
-        self.table.ports.iter().any(|own| own.port == port)
+        self.table.ports.contains(&port)
     }
 
     /// What a segment is; afterwards what is known of its connection is as after it.
