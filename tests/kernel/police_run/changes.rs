@@ -121,3 +121,17 @@ fn interfaces_that_come_and_go_are_noticed() {
     assert!(daemon.notes().contains("the interface one is gone"), "{}", daemon.notes());
     assert_eq!(site.ask("127.0.1.1", "/"), Got::body("high"));
 }
+
+#[test]
+fn of_a_bridge_and_its_parts_the_bridge_alone_is_looked_at() {
+    if !may_run("of_a_bridge_and_its_parts_the_bridge_alone_is_looked_at", &[NGINX, IP]) {
+        return;
+    }
+    let site = Site::new();
+    ip(&site.network, "link add bridge type bridge");
+    ip(&site.network, "link add part type veth peer name other");
+    ip(&site.network, "link set part master bridge");
+    let server = site.nginx();
+    let daemon = Daemon::start(&site, &server, RULES, &[]);
+    assert!(daemon.armed.contains(", on bridge, lo, other; "), "{}", daemon.armed);
+}
