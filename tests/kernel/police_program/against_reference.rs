@@ -23,7 +23,8 @@ enum Step {
     Later(u64),
     /// How many connections each class may have waiting.
     Bounds([u32; 3]),
-    Syn(Ends, Fragment),
+    /// With data, or as the first fragment of what may have some, where it says so.
+    Syn(Ends, Fragment, bool),
     /// A payload, so much behind the end of what the connection said last.
     Says(Ends, i32, Vec<u8>),
 }
@@ -143,7 +144,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         2 => prop_oneof![0..3_000_000_u64, 0..200_000_000_u64].prop_map(Step::Later),
         1 => prop::array::uniform3(0..6_u32).prop_map(Step::Bounds),
-        3 => (ends(), fragment).prop_map(|(ends, fragment)| Step::Syn(ends, fragment)),
+        3 => (ends(), fragment, prop::bool::weighted(0.2)).prop_map(|(ends, fragment, data)| Step::Syn(ends, fragment, data)),
         6 => (ends(), ahead, said).prop_map(|(ends, ahead, payload)| Step::Says(ends, ahead, payload)),
     ]
 }
@@ -172,11 +173,16 @@ impl Both<'_> {
                 self.oracle.load.bounds = bounds.to_vec();
                 self.kernel.set_bounds(bounds).unwrap();
             }
-            Step::Syn(ends, fragment) => {
+            Step::Syn(ends, fragment, data) => {
                 let flow = ends.flow(self.base);
-                let decision = self.oracle.syn(self.now_ns, &Syn { flow, fragment: *fragment });
-                let said = segment(&flow, SYN, 9, &[]);
-                let packet = fragmented(&said, &ends.wrapping, *fragment);
+                let data = *data && *fragment == Fragment::Whole;
+                let decision = self.oracle.syn(self.now_ns, &Syn { flow, fragment: *fragment, data });
+                // One of both.
+                let first_fragment = data && ends.own == 1;
+                let payload: &[u8] = if data && !first_fragment { b"GET /a" } else { b"" };
+                let said = segment(&flow, SYN, 9, payload);
+                let wrapping = Wrapping { first_fragment, ..ends.wrapping.clone() };
+                let packet = fragmented(&said, &wrapping, *fragment);
                 self.compare(&said, packet, &decision)?;
             }
             Step::Says(ends, ahead, payload) => {
@@ -238,7 +244,10 @@ fn segment<'p>(flow: &Flow, flags: u8, sequence: u32, payload: &'p [u8]) -> Segm
 }
 
 fn fragmented(said: &Segment<'_>, wrapping: &Wrapping, fragment: Fragment) -> Vec<u8> {
-    let wrapping = Wrapping { padding: 0, first_fragment: fragment != Fragment::Whole, ..wrapping.clone() };
+    if fragment == Fragment::Whole {
+        return frame(said, wrapping);
+    }
+    let wrapping = Wrapping { padding: 0, first_fragment: true, ..wrapping.clone() };
     let mut packet = frame(said, &wrapping);
     let tcp = packet.len() - 20 - 4 * wrapping.tcp_options;
     match fragment {
@@ -322,7 +331,7 @@ fn the_kernel_decides_as_the_reference_does() {
     let Some(namespace) = namespace("the_kernel_decides_as_the_reference_does") else { return };
     let kernel = || Programs::load(&Table::default(), Mode::Enforce).unwrap();
     let met = namespace.run(|| hold(0, 300, kernel(), &[])).unwrap();
-    assert_met(&met, &["rate", "rate-per", "refused", "fragment"]);
+    assert_met(&met, &["rate", "rate-per", "refused", "fragment", "syn-data"]);
 }
 
 #[test]
@@ -331,20 +340,12 @@ fn queues_refuse_as_the_reference_says() {
     namespace
         .run(|| {
             let mut kernel = Programs::load(&Table::default(), Mode::Enforce).unwrap();
-            let ports = PORTS
-                .map(|port| bakeoff_layers_police::rules::table::Port { port, classes: Vec::new() })
-                .to_vec();
-            kernel.swap(&Table { ports, ..Table::default() }).unwrap();
             let listeners: Vec<TcpListener> =
                 (0..3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
             let sockets: Vec<Listener<'_>> = listeners
                 .iter()
                 .enumerate()
-                .map(|(class, listener)| Listener {
-                    public: PORTS[0],
-                    class: class as u8,
-                    socket: listener.as_fd(),
-                })
+                .map(|(class, listener)| Listener { class: class as u8, socket: listener.as_fd() })
                 .collect();
             kernel.steer(&sockets).unwrap();
             let queues = [1, 0, 3];

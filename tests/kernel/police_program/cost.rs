@@ -5,7 +5,7 @@ use crate::stage::namespace;
 use bakeoff_layers_police::kernel::{Listener, Mode, Program, Programs};
 use bakeoff_layers_police::rules::Prefix;
 use bakeoff_layers_police::rules::table::{
-    Action, Class, Overload, Port, Rate, Refuse, Rule, RuleId, Source, Table, When,
+    Action, Class, Overload, Rate, Refuse, Rule, RuleId, Source, Table, When,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 use std::os::fd::AsFd;
@@ -116,8 +116,7 @@ impl Bench {
     fn queues(&mut self) {
         let listeners: Vec<TcpListener> = (0..3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let mut table = table(3, About::Source);
-        let classes = ["a", "b", "c"].map(|name| Class { name: name.to_owned(), port: 1 }).to_vec();
-        table.ports = vec![Port { port: 80, classes }];
+        table.classes = ["a", "b", "c"].map(|name| Class { name: name.to_owned(), port: 1 }).to_vec();
         table.overload = Some(Overload { target_ns: 1, shares: Vec::new(), when: When::Always });
         table.rules.iter_mut().zip(0..).for_each(|(rule, class)| rule.class = Some(class));
         self.programs.swap(&table).unwrap();
@@ -125,11 +124,8 @@ impl Bench {
             (class as u8, listener.as_fd().try_clone_to_owned().unwrap())
         };
         let sockets: Vec<_> = listeners.iter().enumerate().map(socket).collect();
-        let sockets = sockets.iter().map(|(class, socket)| Listener {
-            public: 80,
-            class: *class,
-            socket: socket.as_fd(),
-        });
+        let sockets =
+            sockets.iter().map(|(class, socket)| Listener { class: *class, socket: socket.as_fd() });
         self.programs.steer(&sockets.collect::<Vec<_>>()).unwrap();
         self.programs.set_bounds(&[9, 9, 9]).unwrap();
         for class in 0..3 {
@@ -152,8 +148,7 @@ enum About {
 }
 
 fn table(rules: usize, about: About) -> Table {
-    let ports = vec![Port { port: 80, classes: Vec::new() }];
-    let mut table = Table { ports, ..Table::default() };
+    let mut table = Table { ports: vec![80], ..Table::default() };
     for number in 0..rules {
         let rule = RuleId(number as u16);
         let (action, name) = (Action::Police(PLENTY), format!("rule{number}"));

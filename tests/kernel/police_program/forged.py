@@ -1,7 +1,7 @@
 """Says GET /a on a connection to 127.0.0.1:80, forges a segment of it that the server's kernel takes no notice of, then asks for /noaccess.
 
 What is forged would be the head of a long body, were it taken: with its first argument `again` in the place of what was
-said before, with `wrong-sum` in that of what comes next. Prints the statuses that came back.
+said before, with `wrong-sum` in that of what comes next, with `ahead` further on. Prints the statuses that came back.
 """
 
 import re
@@ -41,8 +41,7 @@ while True:  # the frame with what was said
 seq, ack = struct.unpack("!II", frame[38:46])
 ack += len(got)
 forged = b"POST /a HTTP/1.1\r\nContent-Length: 900000000\r\n\r\n"
-if sys.argv[1] == "wrong-sum":
-    seq += len(first)
+seq += {"again": 0, "wrong-sum": len(first), "ahead": len(first) + 500}[sys.argv[1]]
 head = struct.pack("!HHIIBBHHH", port, 80, seq & 0xFFFFFFFF, ack & 0xFFFFFFFF, 0x50, 0x18, 512, 0, 0)
 pseudo = bytes([127, 0, 0, 1] * 2) + struct.pack("!HH", 6, len(head) + len(forged))
 right = sum16(pseudo + head + forged)

@@ -6,9 +6,10 @@ use bakeoff_layers_police::kernel::{KernelError, Listener, Mode, Programs};
 use bakeoff_layers_police::rules::Rules;
 use bakeoff_layers_police::rules::table::Table;
 use bakeoff_sys::namespace::Namespace;
-use std::io::{BufRead, BufReader};
+use nix::sys::socket::{AddressFamily, Backlog, MsgFlags, SockFlag, SockType, SockaddrIn, sendto, socket};
+use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -31,10 +32,13 @@ fn attached(table: &Table, interface: &str) -> Programs {
     programs
 }
 
-fn curl(address: &str, path: &str) -> String {
+/// The head has a field of so many bytes more.
+fn curl(address: &str, path: &str, more: usize) -> String {
     let words =
         ["-s", "-g", "-m", "5", "-o", "/dev/null", "-w", "%{http_code} %header{retry-after} %{errormsg}"];
-    let done = Command::new("curl").args(words).arg(format!("http://{address}{path}")).output().unwrap();
+    let mut command = Command::new("curl");
+    command.args(words).args(["-H", &format!("X: {}", "x".repeat(more))]);
+    let done = command.arg(format!("http://{address}{path}")).output().unwrap();
     String::from_utf8_lossy(&done.stdout).trim().to_owned()
 }
 
@@ -53,9 +57,9 @@ fn a_refused_head_is_a_whole_503_over_loopback_and_over_a_link_in_both_families(
             (Server::start(), programs)
         })
         .unwrap();
-    let ask = |namespace: &Namespace, addresses: [&str; 2]| {
+    let ask = |namespace: &Namespace, addresses: &[&str], more: usize| {
         for address in addresses {
-            let ask = |path: &str| namespace.run(|| curl(address, path)).unwrap();
+            let ask = |path: &str| namespace.run(|| curl(address, path, more)).unwrap();
             assert_eq!(ask("/"), "200", "{address}");
             assert_eq!(ask("/noaccess?x"), "503 1", "{address}");
             assert_eq!(ask("/often"), "429 1", "{address}");
@@ -63,15 +67,20 @@ fn a_refused_head_is_a_whole_503_over_loopback_and_over_a_link_in_both_families(
             assert!(ask("/reset/x").contains("reset by peer"), "{address}");
         }
     };
-    ask(&here, ["127.0.0.1", "[::1]"]);
-    ask(&there, ["198.18.0.1", "[2001:db8::1]"]);
+    ask(&here, &["127.0.0.1", "[::1]"], 0);
+    ask(&there, &["198.18.0.1", "[2001:db8::1]"], 0);
     if Command::new("ethtool").arg("--version").output().is_err() {
         skip(&format!("{test}_with_real_sums"), "needs ethtool");
     } else {
         // Where no device says that sums need no look, they are looked at.
         here.run(|| output("ethtool -K here tx off")).unwrap();
         there.run(|| output("ethtool -K there tx off")).unwrap();
-        ask(&there, ["198.18.0.1", "[2001:db8::1]"]);
+        ask(&there, &["198.18.0.1", "[2001:db8::1]"], 0);
+        // A head of several segments; then the driver puts them together.
+        here.run(|| output("ip route replace 198.18.0.0/24 dev here src 198.18.0.1 advmss 536")).unwrap();
+        ask(&there, &["198.18.0.1"], 1_000);
+        here.run(|| output("ethtool -K here gro on")).unwrap();
+        ask(&there, &["198.18.0.1"], 1_000);
     }
     assert!(server.paths().iter().all(|path| path == "/"), "{:?}", server.paths());
     here.run(crate::server::wait_for_no_connection).unwrap();
@@ -114,11 +123,72 @@ fn a_forged_segment_that_the_server_does_not_take_opens_no_way() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/kernel/police_program/forged.py");
     here.run(|| {
         let server = Server::start();
-        let _programs = attached(&requests(), "lo");
+        let mut programs = attached(&requests(), "lo");
+        let said = |how: &str| output(&format!("python3 {script} {how}")).trim().to_owned();
         for how in ["again", "wrong-sum"] {
-            assert_eq!(output(&format!("python3 {script} {how}")).trim(), "[200, 503]", "{how}");
+            assert_eq!(said(how), "[200, 503]", "{how}");
         }
-        assert_eq!(server.paths(), ["/a", "/a"]);
+        // Nobody can tell what comes before it: from there on all is odd.
+        programs.swap(&table("[odd]\nrefuse = \"503\"\n")).unwrap();
+        assert_eq!(said("ahead"), "[200, 503]");
+        assert_eq!(server.paths(), ["/a", "/a", "/a"]);
+    })
+    .unwrap();
+}
+
+/// Says a request in the SYN itself (TCP Fast Open).
+fn say_in_syn(path: &str) -> Vec<u16> {
+    let client = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).unwrap();
+    let (to, request) = (SockaddrIn::new(127, 0, 0, 1, 80), format!("GET {path}{END}"));
+    let flags = MsgFlags::from_bits_retain(libc::MSG_FASTOPEN);
+    assert_eq!(sendto(client.as_raw_fd(), request.as_bytes(), &to, flags), Ok(request.len()));
+    let (mut stream, mut reply) = (TcpStream::from(client), [0; 4096]);
+    let read = stream.read(&mut reply).unwrap();
+    crate::server::statuses(&reply[..read])
+}
+
+#[test]
+fn a_request_in_a_syn_is_not_taken_and_comes_again_behind_it() {
+    let Some(here) = namespace("a_request_in_a_syn_is_not_taken_and_comes_again_behind_it") else { return };
+    here.run(|| {
+        // Client and server have it, without cookies (1 + 4 + 2 + 0x200), for all listeners (0x400).
+        std::fs::write("/proc/sys/net/ipv4/tcp_fastopen", "1543").unwrap();
+        let server = Server::start();
+        let mut programs = attached(&table("[[from]]\nsource = \"10.0.0.0/8\"\n"), "lo");
+        assert_eq!(say_in_syn("/noaccess"), [200]);
+        assert_eq!(
+            kernel_counts("TCPFastOpenPassive"),
+            1,
+            "without rules for requests it is the server's affair"
+        );
+        programs.swap(&requests()).unwrap();
+        assert_eq!(say_in_syn("/noaccess"), [503]);
+        assert_eq!(say_in_syn("/a"), [200]);
+        assert_eq!(kernel_counts("TCPFastOpenPassive"), 1);
+        assert_eq!(server.paths(), ["/noaccess", "/a"]);
+        assert!(programs.counters().unwrap().refused[6] > 0, "by its reason");
+    })
+    .unwrap();
+}
+
+/// What the kernel counted in this network.
+fn kernel_counts(name: &str) -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/net/netstat").unwrap();
+    let mut lines = text.lines().filter(|line| line.starts_with("TcpExt:")).map(str::split_whitespace);
+    let at = lines.next().unwrap().position(|found| found == name).unwrap();
+    lines.next().unwrap().nth(at).unwrap().parse().unwrap()
+}
+
+#[test]
+fn under_syn_cookies_requests_are_judged_all_the_same() {
+    let Some(here) = namespace("under_syn_cookies_requests_are_judged_all_the_same") else { return };
+    here.run(|| {
+        std::fs::write("/proc/sys/net/ipv4/tcp_syncookies", "2").unwrap(); // always
+        let server = Server::start();
+        let _programs = attached(&requests(), "lo");
+        let get = |path: &str| format!("GET {path}{END}");
+        assert_eq!(say(&[&get("/a"), &get("/noaccess")]), [200, 503]);
+        assert_eq!((server.paths(), kernel_counts("SyncookiesRecv")), (vec!["/a".to_owned()], 1));
     })
     .unwrap();
 }
@@ -213,8 +283,7 @@ fn connections_are_refused_by_source_and_steered_to_the_listener_of_their_class(
         let listeners = [8_200, 8_201].map(|port| TcpListener::bind(("::", port)).unwrap());
         let mut programs = Programs::load(&table(&rules), Mode::Enforce).unwrap();
         programs.set_clock(Some(1 << 40)).unwrap();
-        let socket =
-            |class: usize| Listener { public: 80, class: class as u8, socket: listeners[class].as_fd() };
+        let socket = |class: usize| Listener { class: class as u8, socket: listeners[class].as_fd() };
         programs.steer(&[socket(0), socket(1)]).unwrap();
         programs.attach_classes(std::fs::File::open("/proc/thread-self/ns/net").unwrap()).unwrap();
         programs.attach("lo").unwrap();
@@ -235,6 +304,32 @@ fn connections_are_refused_by_source_and_steered_to_the_listener_of_their_class(
         assert_eq!(programs.counters().unwrap().would_refuse, 1);
         drop(programs);
         assert!(!from("127.0.1.1", "127.0.0.1"), "without it nobody listens on the public port");
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_full_queue_of_a_lower_class_is_in_no_higher_ones_way() {
+    let Some(here) = namespace("a_full_queue_of_a_lower_class_is_in_no_higher_ones_way") else { return };
+    let rules =
+        "classes = { high = 8200, low = 8201 }\n[[from]]\nsource = \"127.0.1.0/24\"\nclass = \"high\"\n";
+    here.run(|| {
+        let listeners = [8_200, 8_201].map(|port| TcpListener::bind(("127.0.0.1", port)).unwrap());
+        // Of the low class's queue room for one.
+        nix::sys::socket::listen(&listeners[1], Backlog::new(0).unwrap()).unwrap();
+        let mut programs = Programs::load(&table(rules), Mode::Enforce).unwrap();
+        let socket = |class: usize| Listener { class: class as u8, socket: listeners[class].as_fd() };
+        programs.steer(&[socket(0), socket(1)]).unwrap();
+        programs.attach_classes(std::fs::File::open("/proc/thread-self/ns/net").unwrap()).unwrap();
+        programs.attach("lo").unwrap();
+        let from = |source: &str| {
+            let local =
+                bakeoff_sys::net::Local { address: Some(source.parse().unwrap()), ..Default::default() };
+            bakeoff_sys::net::begin("127.0.0.1:80".parse().unwrap(), local, true).unwrap()
+        };
+        let low = [(); 2].map(|()| from("127.0.0.1"));
+        assert_eq!(low.each_ref().map(crate::server::connected), [true, false]);
+        assert!(crate::server::connected(&from("127.0.1.1")));
     })
     .unwrap();
 }
@@ -305,6 +400,7 @@ fn no_request_gets_past_while_tables_are_swapped() {
         });
         assert_eq!(server.paths(), Vec::<String>::new());
         assert_eq!(programs.counters().unwrap().refused[2], asked.into_inner());
+        crate::server::wait_for_no_connection();
     })
     .unwrap();
 }

@@ -2,7 +2,7 @@
 
 use bakeoff_layers_police::rules::Prefix;
 use bakeoff_layers_police::rules::table::{
-    Action, Class, Overload, Per, Port, Rate, Refuse, Rule, RuleId, Source, Table, When,
+    Action, Class, Overload, Per, Rate, Refuse, Rule, RuleId, Source, Table, When,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -105,9 +105,9 @@ pub(crate) fn table(classes: u8) -> impl Strategy<Value = Table> {
         when: if always { When::Always } else { When::Overload },
     });
     (prop::collection::vec(drawn(classes.len() as u8), 1..14), overload).prop_map(move |(drawn, overload)| {
-        let ports = PORTS.map(|port| Port { port, classes: classes.clone() }).to_vec();
         let overload = Some(overload).filter(|_| !classes.is_empty());
-        let mut table = Table { ports, overload, ..Table::default() };
+        let mut table =
+            Table { ports: PORTS.to_vec(), classes: classes.clone(), overload, ..Table::default() };
         let mut known = BTreeSet::new();
         for rule in drawn {
             if known.insert(format!("{:?}", rule.0)) {

@@ -1,7 +1,7 @@
 //! Rules, server, interfaces and the daemon itself change or go.
 
 use crate::refusals::RULES;
-use crate::stage::{Daemon, Got, NGINX, Site, left_of, may_run, until};
+use crate::stage::{Daemon, Got, IP, NGINX, Site, ip, left_of, may_run, until};
 use nix::sys::signal::Signal;
 
 #[test]
@@ -108,17 +108,30 @@ fn a_daemon_that_is_killed_opens_everything_and_the_next_one_tidies_up() {
 
 #[test]
 fn interfaces_that_come_and_go_are_noticed() {
-    if !may_run("interfaces_that_come_and_go_are_noticed", &[NGINX, "/usr/sbin/ip"]) {
+    if !may_run("interfaces_that_come_and_go_are_noticed", &[NGINX, IP]) {
         return;
     }
     let site = Site::new();
     let server = site.nginx();
     let daemon = Daemon::start(&site, &server, RULES, &[]);
-    let ip = |words: &[&str]| assert!(site.run(&[&["ip"], words].concat()).status.success());
-    ip(&["link", "add", "one", "type", "veth", "peer", "name", "two"]);
+    ip(&site.network, "link add one type veth peer name two");
     daemon.await_line("interfaces lo one two");
-    ip(&["link", "del", "one"]);
+    ip(&site.network, "link del one");
     daemon.await_line("interfaces lo");
     assert!(daemon.notes().contains("the interface one is gone"), "{}", daemon.notes());
     assert_eq!(site.ask("127.0.1.1", "/"), Got::body("high"));
+}
+
+#[test]
+fn of_a_bridge_and_its_parts_the_bridge_alone_is_looked_at() {
+    if !may_run("of_a_bridge_and_its_parts_the_bridge_alone_is_looked_at", &[NGINX, IP]) {
+        return;
+    }
+    let site = Site::new();
+    ip(&site.network, "link add bridge type bridge");
+    ip(&site.network, "link add part type veth peer name other");
+    ip(&site.network, "link set part master bridge");
+    let server = site.nginx();
+    let daemon = Daemon::start(&site, &server, RULES, &[]);
+    assert!(daemon.armed.contains(", on bridge, lo, other; "), "{}", daemon.armed);
 }

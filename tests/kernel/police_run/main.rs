@@ -5,7 +5,11 @@
 
 mod arming;
 mod changes;
+mod flood;
 mod overload;
+#[path = "../police_program/packets.rs"]
+#[allow(dead_code)] // frames are made here, and none is taken apart
+mod packets;
 mod refusals;
 mod servers;
 mod stage;

@@ -91,6 +91,27 @@ fn what_happens_is_what_explain_says() {
 }
 
 #[test]
+fn two_public_ports_have_the_same_classes_rules_and_buckets() {
+    if !may_run("two_public_ports_have_the_same_classes_rules_and_buckets", &[NGINX]) {
+        return;
+    }
+    let site = Site::new();
+    let server = site.nginx();
+    let daemon = Daemon::start(&site, &server, &RULES.replace("listen = 80", "listen = [80, 443]"), &[]);
+    for port in [80, 443] {
+        assert_eq!(site.ask_at(port, "127.0.1.1", "/"), Got::body("high"), "{port}");
+        assert_eq!(site.ask_at(port, "127.0.9.1", "/"), Got::body("low"), "{port}");
+        assert_eq!(site.ask_at(port, "127.0.9.1", "/noaccess"), Got::Reset, "{port}");
+    }
+    assert_eq!(site.ask_at(81, "127.0.1.1", "/"), Got::Reset, "nobody's port");
+    // One at once, whichever port it is for.
+    assert_eq!(site.ask_at(443, "127.0.3.1", "/"), Got::body("low"));
+    assert_eq!(site.ask_at(80, "127.0.3.1", "/"), Got::Silence);
+    daemon.await_line("refused.refused 2");
+    daemon.await_line("rule.from-127.0.3.0/24.passed 1");
+}
+
+#[test]
 fn log_counts_what_enforce_would_refuse_and_off_looks_at_nothing() {
     if !may_run("log_counts_what_enforce_would_refuse_and_off_looks_at_nothing", &[NGINX]) {
         return;

@@ -6,7 +6,7 @@ use bakeoff_sys::namespace::Namespace;
 use bakeoff_sys::net::{Local, LocalPort, begin, deferral_s};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -20,11 +20,12 @@ use tempfile::TempDir;
 /// The layers' executable.
 pub(crate) const LAYERS: &str = env!("CARGO_BIN_EXE_bakeoff-layers");
 pub(crate) const NGINX: &str = "/usr/sbin/nginx";
+pub(crate) const IP: &str = "/usr/sbin/ip";
 /// In a network of its own every port is free.
 pub(crate) const PUBLIC: u16 = 80;
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// A SYN is sent again after a second: whoever was not answered before that was dropped.
-const SILENCE: Duration = Duration::from_millis(700);
+pub(crate) const SILENCE: Duration = Duration::from_millis(700);
 
 /// False, and the reason is printed, where the machine lacks what the test needs.
 pub(crate) fn may_run(test: &str, programs: &[&str]) -> bool {
@@ -51,6 +52,12 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// A command about a network's devices and addresses.
+pub(crate) fn ip(network: &Namespace, words: &str) {
+    let output = network.run(|| Command::new(IP).args(words.split(' ')).output().unwrap()).unwrap();
+    assert!(output.status.success(), "ip {words}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
 /// The network and a directory.
 pub(crate) struct Site {
     pub(crate) network: Namespace,
@@ -62,6 +69,18 @@ impl Site {
         let dir = tempfile::Builder::new().prefix("bakeoff-police-").tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         Self { network: Namespace::create().unwrap(), dir }
+    }
+
+    /// Another network, joined to this one: 198.18.0.1 and 02:00:00:00:00:01 on `here`, and 2 for 1 on `there`.
+    pub(crate) fn join(&self) -> Namespace {
+        let far = Namespace::create().unwrap();
+        let peer = format!("peer name there address 02:00:00:00:00:02 netns {}", far.path().display());
+        ip(&self.network, &format!("link add here address 02:00:00:00:00:01 type veth {peer}"));
+        for (network, device, host) in [(&self.network, "here", 1), (&far, "there", 2)] {
+            ip(network, &format!("address add 198.18.0.{host}/24 dev {device}"));
+            ip(network, &format!("link set {device} up"));
+        }
+        far
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -103,12 +122,13 @@ impl Site {
 
     /// What a client at this address gets.
     pub(crate) fn ask(&self, from: &str, path: &str) -> Got {
-        self.talk(from, &format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"))
+        self.ask_at(PUBLIC, from, path)
     }
 
-    pub(crate) fn talk(&self, from: &str, request: &str) -> Got {
+    pub(crate) fn ask_at(&self, port: u16, from: &str, path: &str) -> Got {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         let from: IpAddr = from.parse().unwrap();
-        let to: SocketAddr = ([127, 0, 0, 1], PUBLIC).into();
+        let to: SocketAddr = ([127, 0, 0, 1], port).into();
         self.network.run(|| Got::of(talk(from, to, request.as_bytes()))).unwrap()
     }
 
@@ -320,15 +340,30 @@ impl<'s> Daemon<'s> {
     /// Programs, maps and links of BPF that it holds, as the kernel numbers them.
     pub(crate) fn held(&self) -> BTreeSet<(String, u32)> {
         let mut held = BTreeSet::new();
-        for entry in fs::read_dir(format!("/proc/{}/fdinfo", self.pid())).unwrap().flatten() {
-            let text = fs::read_to_string(entry.path()).unwrap_or_default();
-            for (name, value) in text.lines().filter_map(|line| line.split_once(":\t")) {
-                if matches!(name, "prog_id" | "map_id" | "link_id") {
-                    held.insert((name.to_owned(), value.trim().parse().unwrap()));
-                }
+        for (name, value) in self.descriptors().iter().flatten() {
+            if matches!(name.as_str(), "prog_id" | "map_id" | "link_id") {
+                held.insert((name.clone(), value.parse().unwrap()));
             }
         }
         held
+    }
+
+    /// Bytes that the kernel has for each map, by its number: those of the tries and of `exact` follow from their entries.
+    pub(crate) fn map_bytes(&self) -> BTreeMap<String, String> {
+        let of = |about: BTreeMap<String, String>| {
+            Some((about.get("map_id")?.clone(), about.get("memlock")?.clone()))
+        };
+        self.descriptors().into_iter().filter_map(of).collect()
+    }
+
+    /// What the kernel says of each of its descriptors, by name.
+    fn descriptors(&self) -> Vec<BTreeMap<String, String>> {
+        let entries = fs::read_dir(format!("/proc/{}/fdinfo", self.pid())).unwrap().flatten();
+        let texts = entries.map(|entry| fs::read_to_string(entry.path()).unwrap_or_default());
+        let of = |line: &str| {
+            line.split_once(":\t").map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
+        };
+        texts.map(|text| text.lines().filter_map(of).collect()).collect()
     }
 }
 

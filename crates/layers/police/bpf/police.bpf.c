@@ -19,10 +19,10 @@ enum { ENFORCE, LOG, OFF };
 enum { NEXT = -1, DROPPED = 2 };                                   /* TCX_NEXT, TCX_DROP */
 enum { PASS, POLICE, REFUSE };                                     /* actions */
 enum { DROP, RESET, STATUS_503, STATUS_429 };                      /* how it is refused */
-enum { NONE, RATE, RATE_PER, REFUSED, QUEUE, FRAGMENT, LOST_RACE, REASONS };
+enum { NONE, RATE, RATE_PER, REFUSED, QUEUE, FRAGMENT, LOST_RACE, SYN_DATA, REASONS };
 enum { PACKETS, HEADS, ODD, BODIES, UNSEEN, WOULD, REFUSALS, EVENTS = 16 }; /* REFUSALS + reason - 1 */
 enum { HAS_EXACT = 1, HAS_PREFIX = 2, HAS_CONTAINS = 4, HAS_TO4 = 8, HAS_TO6 = 16, BOUNDED = 32, ON_OVERLOAD = 64 };
-enum { NO_CLASS = 0xff, NO_RULE = 0xffffffffU };
+enum { NO_CLASS = 0xff, DESTINATIONS = 0xff, NO_RULE = 0xffffffffU }; /* DESTINATIONS: where tables are looked up */
 
 struct rate { u64 interval, tolerance; };                          /* ns */
 struct rule {
@@ -56,7 +56,7 @@ struct text {                                                      /* a head, an
 };
 struct path_key { u32 bits; u8 data[KEY]; };
 volatile struct control control SEC(".bss.control");
-volatile u8 ports[2][65536] SEC(".bss.ports");                     /* a public port's place, from 1 */
+volatile u8 ports[2][65536] SEC(".bss.ports");                     /* whether it is a public one */
 volatile u32 tracked SEC(".bss.tracked");                          /* whether `flows` was ever used */
 #define MAP(name, kind, flags, entries, K, V) struct { \
     __uint(type, BPF_MAP_TYPE_##kind); __uint(max_entries, entries); __uint(map_flags, flags); \
@@ -65,10 +65,8 @@ MAP(rules, ARRAY, 0, 2 * RULES, u32, struct rule);
 MAP(buckets, ARRAY, 0, 2 * RULES, u32, struct bucket);
 MAP(counts, PERCPU_ARRAY, 0, 2 * RULES, u32, struct tally);
 MAP(events, PERCPU_ARRAY, 0, EVENTS, u32, u64);
-MAP(sources4, LPM_TRIE, BPF_F_NO_PREALLOC, 131072, struct key4, u32);
-MAP(sources6, LPM_TRIE, BPF_F_NO_PREALLOC, 131072, struct key6, u32);
-MAP(tables4, LPM_TRIE, BPF_F_NO_PREALLOC, 256, struct key4, u32);  /* a destination's table of sources */
-MAP(tables6, LPM_TRIE, BPF_F_NO_PREALLOC, 256, struct key6, u32);
+MAP(sources4, LPM_TRIE, BPF_F_NO_PREALLOC, 131328, struct key4, u32); /* and which table a destination has */
+MAP(sources6, LPM_TRIE, BPF_F_NO_PREALLOC, 131328, struct key6, u32);
 MAP(own_buckets, LRU_HASH, 0, 65536, struct own, u64);
 MAP(exact, HASH, BPF_F_NO_PREALLOC, 2 * RULES, struct exact, u32);
 MAP(prefixes, LPM_TRIE, BPF_F_NO_PREALLOC, 2 * RULES, struct path_key, u32);
@@ -81,7 +79,7 @@ struct segment {
     u32 pay, end, seq, ack;                                        /* offsets of its payload and its end; seq, ack in network order */
     u8 source[16], destination[16];                                /* IPv4: the first four bytes */
     u16 source_port, port, doff;                                   /* ports in network order */
-    u8 v6, flags, cut, place;                                      /* cut: the first of a fragmented packet */
+    u8 v6, flags, cut;                                             /* cut: the first of a fragmented packet */
 };
 enum { OTHER, OURS, HEADLESS };                                    /* HEADLESS: the first fragment, without a whole TCP head */
 enum { FIN = 1, SYN = 2, RST = 4, PSH = 8, ACK = 16 };
@@ -196,8 +194,7 @@ inline_ u32 tcp_head(struct segment *g, const struct tcphdr *tcp, u32 at)
     g->flags = ((const u8 *)tcp)[13];
     g->doff = (((const u8 *)tcp)[12] >> 4) * 4;
     g->pay = at + g->doff;
-    g->place = ports[control.slot & 1][be16(tcp->dest)];
-    return g->place ? OURS : OTHER;
+    return ports[control.slot & 1][be16(tcp->dest)] ? OURS : OTHER;
 }
 
 /* Any packet, wherever its bytes lie; `whole` is how long it is. IPv6: six heads before TCP's, more are taken for one without. */
@@ -259,18 +256,20 @@ inline_ u32 source_rule(const u8 *source, const u8 *destination, bool v6, u32 fl
     if (!v6) {
         struct key4 key = { .bits = 64, .slot = slot };
         if (flags & HAS_TO4) {
+            key.table = DESTINATIONS;
             __builtin_memcpy(&key.address, destination, 4);
-            found = map_get(&tables4, &key);
-            if (found) key.table = *found;
+            found = map_get(&sources4, &key);
+            key.table = found ? *found : 0;
         }
         __builtin_memcpy(&key.address, source, 4);
         found = map_get(&sources4, &key);
     } else {
         struct key6 key = { .bits = 160, .slot = slot };
         if (flags & HAS_TO6) {
+            key.table = DESTINATIONS;
             __builtin_memcpy(key.address, destination, 16);
-            found = map_get(&tables6, &key);
-            if (found) key.table = *found;
+            found = map_get(&sources6, &key);
+            key.table = found ? *found : 0;
         }
         __builtin_memcpy(key.address, source, 16);
         found = map_get(&sources6, &key);
@@ -400,6 +399,9 @@ static __attribute__((noinline)) int syn_stage(struct __sk_buff *s, struct segme
     struct rule *rule = rule_of(id, slot);
     u8 class = rule && rule->class != NO_CLASS ? rule->class : side->lowest;
     note(PACKETS);
+    /* A request that a SYN brings is read by nobody here. Dropped, its client sends the SYN again without. */
+    bool requests = side->odd != NO_RULE || side->flags & (HAS_EXACT | HAS_PREFIX | HAS_CONTAINS);
+    if (requests && (g->pay < g->end || g->cut) && refused(0, SYN_DATA)) return DROPPED;
     if (refused(rule, judge(rule, g, side, class, flooded && rule && rule->refuse == DROP))) {
         return rule && rule->refuse == RESET ? answer(s, g, RESET) : DROPPED;
     }
@@ -862,8 +864,7 @@ SEC("xdp") int flood(struct xdp_md *x)
 SEC("sk_lookup") int classify(struct bpf_sk_lookup *c)
 {
     u32 slot = control.slot & 1;
-    u8 place = ports[slot][c->local_port & 0xffff];
-    if (!place || c->protocol != IPPROTO_TCP || control.mode == OFF) return SK_PASS;
+    if (!ports[slot][c->local_port & 0xffff] || c->protocol != IPPROTO_TCP || control.mode == OFF) return SK_PASS;
     const volatile struct side *side = &control.side[slot];
     u32 source[4] = {}, destination[4] = {};
     bool v6 = c->family == 10;
@@ -877,8 +878,8 @@ SEC("sk_lookup") int classify(struct bpf_sk_lookup *c)
     struct rule *rule = rule_of(id, slot);
     u8 class = rule && rule->class != NO_CLASS ? rule->class : side->lowest;
     if (class >= CLASSES) return SK_PASS;
-    u32 socket_place = class * SOCKETS + ((place - 1) & (SOCKETS - 1));
-    void *socket = map_get(&listeners, &socket_place);
+    u32 first = class * SOCKETS;
+    void *socket = map_get(&listeners, &first);
     if (!socket) return SK_PASS;                                   /* the server has gone: as if nobody steered */
     sk_assign(c, socket, 0);
     sk_release(socket);

@@ -24,13 +24,13 @@ pub fn connection(rules: &Rules, source: IpAddr, destination: Option<IpAddr>, po
         if source.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let flow = Flow { source, source_port: 0, destination: destination.unwrap_or(none), port };
     let table = &rules.table;
-    let decision = Police::new(table).syn(0, &Syn { flow, fragment: Fragment::Whole });
+    let decision = Police::new(table).syn(0, &Syn { flow, fragment: Fragment::Whole, data: false });
     if decision.seen == Seen::Other {
-        let ports: Vec<String> = table.ports.iter().map(|port| port.port.to_string()).collect();
+        let ports: Vec<String> = table.ports.iter().map(u16::to_string).collect();
         let reason = format!("port {port} is none of [server] listen = {}", ports.join(", "));
         return Because { refused: false, reason };
     }
-    let class = decision.class.and_then(|class| table.classes().get(usize::from(class)));
+    let class = decision.class.and_then(|class| table.classes.get(usize::from(class)));
     let reason = match decision.rule.and_then(|id| Some((id, table.rule(id)?))) {
         Some((id, rule)) => {
             let held = table.sources.iter().find(|source| source.rule == id);
@@ -59,7 +59,7 @@ pub fn request(rules: &Rules, text: &str) -> Because {
     let whole = if text.contains("\r\n") { text.to_owned() } else { format!("{text}\r\nHost: x\r\n\r\n") };
     let table = &rules.table;
     let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-    let port = table.ports.first().map_or(0, |port| port.port);
+    let port = table.ports.first().copied().unwrap_or(0);
     let flow = Flow { source: any, source_port: 0, destination: any, port };
     let segment = Segment { flow, sequence: 0, payload: whole.as_bytes(), first: true };
     let decision = Police::new(table).segment(0, &segment);
@@ -136,7 +136,7 @@ fn done(rules: &Rules, rule: &Rule) -> String {
             format!("{each}up to {}; above{when} refused {how} (counted as {above})", said(rate))
         }
     };
-    let class = rule.class.and_then(|class| rules.table.classes().get(usize::from(class)));
+    let class = rule.class.and_then(|class| rules.table.classes.get(usize::from(class)));
     let syn = rule.name.starts_with("from-");
     let judged =
         class.filter(|_| !syn).map(|class| format!("; judged as class {}", class.name)).unwrap_or_default();

@@ -13,5 +13,6 @@ pub mod daemon;
 pub mod explain;
 pub mod kernel;
 pub mod listeners;
+mod netlink;
 pub mod reference;
 pub mod rules;

@@ -8,7 +8,7 @@ use super::interfaces::Interfaces;
 use super::life::Armed;
 use super::proof::living;
 use super::watch::{Watch, WatchError};
-use super::{DaemonError, Settings, rights, status};
+use super::{DaemonError, Settings, rights};
 use crate::kernel::{KernelError, Mode, Programs, count_time, probe};
 use crate::listeners::Server;
 use crate::rules::Rules;
@@ -35,7 +35,7 @@ pub(super) fn arm<'s>(settings: &'s Settings, note: &mut impl FnMut(&str)) -> Re
     }
     let mut programs = Programs::load(&table, Mode::Off)?;
     let timer = settings.count_time.then(count_time).transpose()?;
-    if !table.classes().is_empty() {
+    if !table.classes.is_empty() {
         attach_classes(&mut programs)?;
     }
     let interfaces = Interfaces::attach(&settings.interfaces, settings.xdp, &mut programs)?;
@@ -59,7 +59,7 @@ pub(super) fn attach_classes(programs: &mut Programs) -> Result<(), DaemonError>
 
 /// Whether connections that have sent nothing are to wait in the kernel: only where requests are refused there.
 pub(super) fn defers(table: &Table, mode: Mode) -> bool {
-    mode == Mode::Enforce && status::has_requests(table)
+    mode == Mode::Enforce && table.has_requests()
 }
 
 /// Two daemons that write one status would each put back what the other has set.

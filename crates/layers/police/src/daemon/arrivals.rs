@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     fn counters(packets: u64, heads: u64, refused: u64) -> Counters {
-        Counters { packets, heads, refused: [refused, 0, 0, 0, 0, 0], ..Counters::default() }
+        Counters { packets, heads, refused: [refused, 0, 0, 0, 0, 0, 0], ..Counters::default() }
     }
 
     #[test]

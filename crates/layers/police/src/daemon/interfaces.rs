@@ -4,8 +4,18 @@
 
 use super::DaemonError;
 use crate::kernel::{KernelError, Programs};
+use crate::netlink::{self, half, word};
+use nix::sys::socket::SockProtocol;
 use std::collections::BTreeMap;
-use std::fs;
+use std::ffi::CStr;
+
+/// The question `RTM_GETLINK`, and a `struct ifinfomsg` before attributes in question and answers: how long, where the number is.
+const GET_LINK: u16 = 18;
+const ABOUT_BYTES: usize = 16;
+const NUMBER: usize = 4;
+/// Attributes: `IFLA_IFNAME`, `IFLA_MASTER`.
+const NAME: u16 = 3;
+const MASTER: u16 = 10;
 
 /// Interfaces with our programs, and those without that should have them.
 #[derive(Debug)]
@@ -42,7 +52,8 @@ impl Interfaces {
     pub(super) fn look(&mut self, programs: &mut Programs) -> Vec<String> {
         let Ok(there) = there() else { return Vec::new() };
         let mut said = Vec::new();
-        let is_there = |name: &String, number: &u32| there.get(name) == Some(number);
+        let is_there =
+            |name: &String, number: &u32| there.get(name).is_some_and(|there| there.number == *number);
         self.left_out.retain(|name, number| is_there(name, number));
         for (name, _) in self.attached.extract_if(.., |name, number| !is_there(name, number)) {
             said.push(format!("the interface {name} is gone: nothing comes in through it any more"));
@@ -84,24 +95,45 @@ impl Interfaces {
         if self.xdp && name != "lo" { programs.attach_xdp(name) } else { programs.attach(name) }
     }
 
-    fn wanted(&self, there: &BTreeMap<String, u32>) -> Vec<(String, u32)> {
-        let is_wanted = |name: &String| match self.named.as_slice() {
-            [] => !has_master(name),
+    fn wanted(&self, there: &BTreeMap<String, There>) -> Vec<(String, u32)> {
+        let is_wanted = |(name, there): &(&String, &There)| match self.named.as_slice() {
+            [] => !there.has_master,
             named => named.contains(name),
         };
-        let wanted = there.iter().filter(|(name, _)| is_wanted(name));
-        wanted.map(|(name, number)| (name.clone(), *number)).collect()
+        let wanted = there.iter().filter(is_wanted);
+        wanted.map(|(name, there)| (name.clone(), there.number)).collect()
     }
 }
 
-/// All interfaces, by name.
-fn there() -> Result<BTreeMap<String, u32>, DaemonError> {
-    let all =
-        nix::net::if_::if_nameindex().map_err(|errno| DaemonError::system("interfaces")(errno.into()))?;
-    Ok(all.iter().map(|one| (one.name().to_string_lossy().into_owned(), one.index())).collect())
+/// An interface that there is.
+struct There {
+    number: u32,
+    /// Part of a bridge or bond: what comes in through it comes in through that a second time.
+    has_master: bool,
 }
 
-/// Part of a bridge or bond: what comes in through it comes in through that a second time.
-fn has_master(name: &str) -> bool {
-    fs::symlink_metadata(format!("/sys/class/net/{name}/master")).is_ok()
+/// All interfaces, by name. Not from /sys, which is that of the network in which it was mounted.
+fn there() -> Result<BTreeMap<String, There>, DaemonError> {
+    let mut found = BTreeMap::new();
+    let read = |answer: &[u8]| found.extend(parse(answer));
+    let asked = netlink::list(SockProtocol::NetlinkRoute, GET_LINK, &[0; ABOUT_BYTES], read);
+    asked.map_err(DaemonError::system("interfaces"))?;
+    Ok(found)
+}
+
+fn parse(answer: &[u8]) -> Option<(String, There)> {
+    let (mut name, mut has_master) = (None, false);
+    let mut rest = answer.get(ABOUT_BYTES..)?;
+    while let (Some(length), Some(kind)) = (half(rest, 0), half(rest, 2)) {
+        // Its own head is four bytes of it.
+        let length = usize::from(length).max(4);
+        match kind {
+            NAME => name = CStr::from_bytes_until_nul(rest.get(4..length)?).ok(),
+            MASTER => has_master = true,
+            _ => {}
+        }
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    let name = name?.to_string_lossy().into_owned();
+    Some((name, There { number: word(answer, NUMBER)?, has_master }))
 }

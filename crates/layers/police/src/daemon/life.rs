@@ -98,9 +98,9 @@ impl<'s> Armed<'s> {
         Self {
             agent: agent(&table),
             arrivals: Arrivals::default(),
-            has_classes: !table.classes().is_empty(),
-            queues: vec![0; table.classes().len()],
-            bounds: vec![OPEN; table.classes().len()],
+            has_classes: !table.classes.is_empty(),
+            queues: vec![0; table.classes.len()],
+            bounds: vec![OPEN; table.classes.len()],
             settings,
             table,
             programs,
@@ -120,7 +120,7 @@ impl<'s> Armed<'s> {
     /// What is said once it is ready.
     pub(super) fn told(&self) -> String {
         let interfaces: Vec<&str> = self.interfaces.names().collect();
-        let (rules, classes) = (self.table.rules.len(), self.table.classes().len());
+        let (rules, classes) = (self.table.rules.len(), self.table.classes.len());
         let counters = Counters::default();
         let degree = self.report("armed", &counters, &self.gaps()).degree();
         format!("armed: {rules} rules, {classes} classes, on {}; {degree}", interfaces.join(", "))
@@ -159,7 +159,7 @@ impl<'s> Armed<'s> {
 
     /// Takes the queues into account, and tells the kernel what follows.
     fn bound(&mut self, now: Nanos, there: &[Listening]) {
-        self.queues = self.watch.queues(there, self.table.classes().len());
+        self.queues = self.watch.queues(there);
         let Some(agent) = &mut self.agent else { return };
         let (Ok(counters), Ok(made)) = (self.programs.totals(), made()) else { return };
         let arrived = self.arrivals.of(&counters, made);
@@ -188,7 +188,7 @@ impl<'s> Armed<'s> {
     fn take_rules(&mut self) -> Result<(), DaemonError> {
         let table = Rules::read(&self.settings.rules)?.table;
         let ready = self.watch.find(&table)?;
-        if !table.classes().is_empty() && !self.has_classes {
+        if !table.classes.is_empty() && !self.has_classes {
             attach_classes(&mut self.programs)?;
             self.has_classes = true;
         }
@@ -199,10 +199,10 @@ impl<'s> Armed<'s> {
             self.programs.swap(&self.table)?;
             return Err(error.into());
         }
-        if table.overload != self.table.overload || table.classes() != self.table.classes() {
+        if table.overload != self.table.overload || table.classes != self.table.classes {
             self.agent = agent(&table);
-            self.queues = vec![0; table.classes().len()];
-            self.bounds = vec![OPEN; table.classes().len()];
+            self.queues = vec![0; table.classes.len()];
+            self.bounds = vec![OPEN; table.classes.len()];
             self.programs.set_bounds(&self.bounds)?;
         }
         self.table = table;
@@ -267,6 +267,6 @@ fn refused_heads(table: &Table, counters: &Counters) -> u64 {
 }
 
 fn agent(table: &Table) -> Option<Agent> {
-    let overload = table.overload.as_ref().filter(|_| !table.classes().is_empty())?;
+    let overload = table.overload.as_ref().filter(|_| !table.classes.is_empty())?;
     Some(Agent::new(overload.target_ns, &overload.shares))
 }

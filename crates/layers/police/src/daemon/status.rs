@@ -57,7 +57,7 @@ impl Report<'_> {
             Degree::Partial("interfaces".to_owned())
         } else if self.is_tls() {
             Degree::Partial("tls".to_owned())
-        } else if !self.table.classes().is_empty() && self.table.overload.is_none() {
+        } else if !self.table.classes.is_empty() && self.table.overload.is_none() {
             Degree::Partial("fair-share".to_owned())
         } else {
             Degree::Full
@@ -68,7 +68,7 @@ impl Report<'_> {
     fn is_tls(&self) -> bool {
         let Counters { packets, heads, refused, .. } = self.counters;
         let let_in = packets.saturating_sub(refused.iter().sum());
-        has_requests(self.table) && *heads == 0 && let_in >= HEADLESS
+        self.table.has_requests() && *heads == 0 && let_in >= HEADLESS
     }
 
     /// The whole file.
@@ -125,7 +125,7 @@ impl Report<'_> {
             let (name, passed, refused) = (&rule.name, rule.passed, rule.refused());
             let _ = writeln!(text, "rule.{name}.passed {passed}\nrule.{name}.refused {refused}");
         }
-        let classes = self.table.classes().iter();
+        let classes = self.table.classes.iter();
         for ((class, queue), bound) in classes.zip(self.queues).zip(self.bounds) {
             let _ = writeln!(text, "queue-{name} {queue}\nbound-{name} {bound}", name = class.name);
         }
@@ -133,11 +133,6 @@ impl Report<'_> {
             let _ = writeln!(text, "runs {}\nrun-ns {}", runs.runs, runs.run_ns);
         }
     }
-}
-
-/// Whether there is anything to be said of requests.
-pub(super) fn has_requests(table: &Table) -> bool {
-    !(table.exact.is_empty() && table.prefixes.is_empty() && table.contains.is_empty()) || table.odd.is_some()
 }
 
 const fn word(mode: Mode) -> &'static str {
@@ -196,7 +191,7 @@ mod tests {
         let (none, some) =
             (Gaps::default(), Gaps { listeners: vec![8200], interfaces: vec!["tun0".to_owned()] });
         let still = Counters::default();
-        let unread = Counters { packets: 130, refused: [30, 0, 0, 0, 0, 0], ..Counters::default() };
+        let unread = Counters { packets: 130, refused: [30, 0, 0, 0, 0, 0, 0], ..Counters::default() };
         let degree = |table, counters, gaps| report(table, counters, gaps).degree().to_string();
         assert_eq!(degree(&bounded, &still, &none), "full");
         assert_eq!(degree(&fair, &still, &none), "partial: fair-share");
@@ -217,7 +212,7 @@ mod tests {
         let rules = table.rules.iter().map(|rule| crate::kernel::RuleCount {
             name: rule.name.clone(),
             passed: 5,
-            by_reason: [1, 0, 0, 2, 0, 0],
+            by_reason: [1, 0, 0, 2, 0, 0, 0],
         });
         let counters = Counters { unseen: 9, rules: rules.collect(), ..Counters::default() };
         let runs = Some(Runs { runs: 11, run_ns: 1200 });

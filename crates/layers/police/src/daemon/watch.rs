@@ -13,7 +13,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
     wanted: Wanted,
-    public: u16,
     class: Option<u8>,
 }
 
@@ -141,17 +140,11 @@ impl Watch {
     }
 
     /// Connections that wait, a number a class.
-    pub(super) fn queues(&self, there: &[Listening], classes: usize) -> Vec<u32> {
-        let waiting = |class: usize| {
-            // All public ports have the same classes, on the same ports.
-            let is_own = |place: &&Place| place.class.map(usize::from) == Some(class);
-            let own = self.places.iter().find(is_own);
-            let of = |place: &Place| {
-                there.iter().filter(|at| at.port == place.wanted.port).map(|at| at.waiting).sum()
-            };
-            own.map_or(0, of)
+    pub(super) fn queues(&self, there: &[Listening]) -> Vec<u32> {
+        let of = |place: &Place| {
+            there.iter().filter(|at| at.port == place.wanted.port).map(|at| at.waiting).sum::<u32>()
         };
-        (0..classes).map(waiting).collect()
+        self.places.iter().filter(|place| place.class.is_some()).map(of).collect()
     }
 
     pub(super) const fn server_pid(&self) -> u32 {
@@ -175,12 +168,9 @@ pub(super) enum WatchError {
 
 fn steer(places: &[Place], taken: &[Taken], programs: &mut Programs) -> Result<(), KernelError> {
     let of = |place: &Place| {
-        let (public, class) = (place.public, place.class?);
+        let class = place.class?;
         let own = taken.iter().filter(|taken| taken.at.port == place.wanted.port);
-        Some(
-            own.map(move |taken| Listener { public, class, socket: taken.socket.as_fd() })
-                .collect::<Vec<_>>(),
-        )
+        Some(own.map(move |taken| Listener { class, socket: taken.socket.as_fd() }).collect::<Vec<_>>())
     };
     let listeners: Vec<Listener<'_>> = places.iter().filter_map(of).flatten().collect();
     programs.steer(&listeners)
@@ -190,36 +180,30 @@ fn ports(places: &[Place]) -> Vec<u16> {
     places.iter().map(|place| place.wanted.port).collect()
 }
 
-/// Without classes the public ports; with them the classes' own, and nobody need listen on the public one.
+/// Without classes the public ports; with them the classes' own, from highest to lowest, and nobody need listen on a public one.
 fn places(table: &Table) -> Vec<Place> {
-    let of = |port: &crate::rules::table::Port| {
-        let public = port.port;
-        if port.classes.is_empty() {
-            let wanted = Wanted { port: public, what: "`listen`".to_owned() };
-            return vec![Place { wanted, public, class: None }];
-        }
-        let classes = port.classes.iter().zip(0..);
-        let place = |(class, number): (&crate::rules::table::Class, u8)| {
-            let wanted = Wanted { port: class.port, what: format!("class {}", class.name) };
-            Place { wanted, public, class: Some(number) }
-        };
-        classes.map(place).collect()
-    };
-    table.ports.iter().flat_map(of).collect()
+    let place = |port, what, class| Place { wanted: Wanted { port, what }, class };
+    if table.classes.is_empty() {
+        return table.ports.iter().map(|port| place(*port, "`listen`".to_owned(), None)).collect();
+    }
+    let classes = table.classes.iter().zip(0..);
+    classes.map(|(class, number)| place(class.port, format!("class {}", class.name), Some(number))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::table::{Class, Port};
+    use crate::rules::table::Class;
 
     #[test]
-    fn ports_of_classes_are_asked_for_in_place_of_the_public_one() {
+    fn ports_of_classes_are_asked_for_once_and_in_place_of_the_public_ones() {
         let class = |name: &str, port| Class { name: name.to_owned(), port };
-        let classes = vec![class("high", 8200), class("low", 8201)];
-        let ports = vec![Port { port: 80, classes }, Port { port: 81, classes: Vec::new() }];
-        let table = Table { ports, ..Table::default() };
-        let found: Vec<_> = places(&table).iter().map(|p| (p.wanted.port, p.public, p.class)).collect();
-        assert_eq!(found, [(8200, 80, Some(0)), (8201, 80, Some(1)), (81, 81, None)]);
+        let found = |classes: &[Class]| {
+            let table = Table { ports: vec![80, 81], classes: classes.to_vec(), ..Table::default() };
+            let places = places(&table);
+            places.iter().map(|place| (place.wanted.port, place.class)).collect::<Vec<_>>()
+        };
+        assert_eq!(found(&[class("high", 8200), class("low", 8201)]), [(8200, Some(0)), (8201, Some(1))]);
+        assert_eq!(found(&[]), [(80, None), (81, None)]);
     }
 }

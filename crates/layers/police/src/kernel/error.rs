@@ -17,18 +17,6 @@ pub enum Missing {
     Btf,
 }
 
-impl Missing {
-    /// The reason's name.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Bpf => "no-bpf",
-            Self::Privilege => "no-privilege",
-            Self::Tcx => "no-tcx",
-            Self::Btf => "no-btf",
-        }
-    }
-}
-
 impl std::fmt::Display for Missing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {

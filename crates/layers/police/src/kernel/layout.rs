@@ -17,6 +17,8 @@ pub(super) const EVENTS: [&str; 6] = ["packets", "heads", "odd", "bodies", "unse
 /// No class, no rule.
 const NO_CLASS: u8 = 0xff;
 pub(super) const NO_RULE: u32 = u32::MAX;
+/// The table of sources in which a destination's own table is looked up.
+pub(super) const DESTINATIONS: usize = 0xff;
 /// Bytes of a path's key behind its length.
 const PATH_KEY: usize = 256;
 
@@ -61,41 +63,26 @@ pub(super) struct Control {
     pub(super) sides: [Side; 2],
 }
 
-/// Puts words one behind the other.
-struct Writer<const N: usize> {
-    bytes: [u8; N],
-    at: usize,
-}
-
-impl<const N: usize> Writer<N> {
-    const fn new() -> Self {
-        Self { bytes: [0; N], at: 0 }
-    }
-
-    fn put(&mut self, word: &[u8]) -> &mut Self {
-        for (place, byte) in self.bytes.iter_mut().skip(self.at).zip(word) {
-            *place = *byte;
-        }
-        self.at += word.len();
-        self
-    }
-}
-
 impl Control {
     pub(super) fn bytes(&self) -> ControlBytes {
-        let mut writer = Writer::new();
-        writer.put(&self.clock_ns.to_ne_bytes()).put(&(self.slot as u32).to_ne_bytes());
-        writer.put(&self.mode.to_ne_bytes()).put(&self.sockets.to_ne_bytes()).put(&[0; 4]);
-        for bound in self.bounds {
-            writer.put(&bound.to_ne_bytes());
+        let mut bytes = self.clock_ns.to_ne_bytes().to_vec();
+        for word in [self.slot as u32, self.mode, self.sockets, 0].iter().chain(&self.bounds) {
+            bytes.extend(word.to_ne_bytes());
         }
         for side in &self.sides {
-            writer.put(&side.seed[0].to_ne_bytes()).put(&side.seed[1].to_ne_bytes());
-            writer.put(&side.flags.to_ne_bytes()).put(&side.odd.to_ne_bytes());
-            writer.put(&[side.lowest.unwrap_or(NO_CLASS), 0, 0, 0, 0, 0, 0, 0]);
+            bytes.extend(side.seed.map(u64::to_ne_bytes).concat());
+            bytes.extend([side.flags, side.odd].map(u32::to_ne_bytes).concat());
+            bytes.extend([side.lowest.unwrap_or(NO_CLASS), 0, 0, 0, 0, 0, 0, 0]);
         }
-        writer.bytes
+        laid(&[&bytes])
     }
+}
+
+/// Parts one behind the other, and then zeros.
+fn laid<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
+    let mut bytes = [0; N];
+    bytes.iter_mut().zip(parts.concat()).for_each(|(place, byte)| *place = byte);
+    bytes
 }
 
 /// Where a rule's state lies: its bucket, its counters, and the number of its prefixes' buckets.
@@ -119,16 +106,13 @@ pub(super) fn rule(rule: &Rule, place: Place) -> RuleBytes {
         Refuse::Status503 => 2,
         Refuse::Status429 => 3,
     };
-    let mut writer = Writer::new();
-    for rate in [rate, rule.per.map(|per| per.rate)] {
-        let (interval, tolerance) = rate.map_or((0, 0), |rate| (rate.interval_ns, rate.tolerance_ns));
-        writer.put(&interval.to_ne_bytes()).put(&tolerance.to_ne_bytes());
-    }
-    for word in [place.bucket, place.counter, place.per] {
-        writer.put(&word.to_ne_bytes());
-    }
-    writer.put(&[action, rule.class.unwrap_or(NO_CLASS), refuse, rule.per.map_or(0, |per| per.length)]);
-    writer.bytes
+    let [rate, per] = [rate, rule.per.map(|per| per.rate)].map(|rate| {
+        let words = rate.map_or([0; 2], |rate| [rate.interval_ns, rate.tolerance_ns]);
+        words.map(u64::to_ne_bytes).concat()
+    });
+    let places = [place.bucket, place.counter, place.per].map(u32::to_ne_bytes).concat();
+    let last = [action, rule.class.unwrap_or(NO_CLASS), refuse, rule.per.map_or(0, |per| per.length)];
+    laid(&[&rate, &per, &places, &last])
 }
 
 /// The key of a prefix in a trie of addresses, and how many of its bits count.
@@ -142,24 +126,15 @@ pub(super) fn address_key(prefix: Prefix, slot: usize, table: usize) -> AddressK
     let begin = [slot as u8, table as u8, 0, 0];
     let bits = 32 + u32::from(prefix.length());
     match prefix.address() {
-        IpAddr::V4(v4) => {
-            let mut writer = Writer::new();
-            writer.put(&begin).put(&v4.octets());
-            AddressKey::V4(bits, writer.bytes)
-        }
-        IpAddr::V6(v6) => {
-            let mut writer = Writer::new();
-            writer.put(&begin).put(&v6.octets());
-            AddressKey::V6(bits, writer.bytes)
-        }
+        IpAddr::V4(v4) => AddressKey::V4(bits, laid(&[&begin, &v4.octets()])),
+        IpAddr::V6(v6) => AddressKey::V6(bits, laid(&[&begin, &v6.octets()])),
     }
 }
 
 /// `struct path_key` and how many of its bits count; `None` where the path is too long for any that is read.
 pub(super) fn path_key(path: &[u8], slot: usize) -> Option<(u32, PathKey)> {
-    let mut writer = Writer::new();
-    writer.put(&(slot as u64).to_ne_bytes());
-    (path.len() <= PATH_KEY - 8).then(|| (64 + 8 * path.len() as u32, writer.put(path).bytes))
+    let bits = 64 + 8 * path.len() as u32;
+    (path.len() <= PATH_KEY - 8).then(|| (bits, laid(&[&(slot as u64).to_ne_bytes(), path])))
 }
 
 /// `struct exact`: as `path` mixes it, eight bytes at a time, the last ones filled with zeros, then the length.
@@ -173,23 +148,15 @@ pub(super) fn exact_key(path: &[u8], seed: [u64; 2]) -> ExactKey {
     };
     let (words, rest) = path.as_chunks::<8>();
     words.iter().for_each(|word| mix(u64::from_ne_bytes(*word)));
-    let mut last = Writer::<8>::new();
-    mix(u64::from_ne_bytes(last.put(rest).bytes));
+    mix(u64::from_ne_bytes(laid(&[rest])));
     mix(path.len() as u64);
-    let mut writer = Writer::new();
-    writer.put(&hash[0].to_ne_bytes()).put(&hash[1].to_ne_bytes());
-    writer.bytes
+    laid(&[&hash[0].to_ne_bytes(), &hash[1].to_ne_bytes()])
 }
 
 /// `struct row`; `rules` by a pattern's place.
 pub(super) fn row(state: &State, rules: &[u16]) -> Row {
-    let mut writer = Writer::new();
-    for next in state.next {
-        writer.put(&next.to_ne_bytes());
-    }
     let rule =
         |place: u16| rules.get(usize::from(place)).map(|rule| u32::from(place) << 16 | u32::from(*rule));
     let first = state.pattern.and_then(rule).unwrap_or(u32::MAX);
-    writer.put(&first.to_ne_bytes());
-    writer.bytes
+    laid(&[&state.next.map(u16::to_ne_bytes).concat(), &first.to_ne_bytes()])
 }

@@ -5,11 +5,10 @@
 use super::KernelError;
 use super::automaton;
 use super::layout::{
-    self, AddressKey, Control, ExactKey, Key4, Key6, NO_RULE, PathKey, Ports, Row, RuleBytes, Side, Tally,
-    flag,
+    self, AddressKey, Control, DESTINATIONS, ExactKey, Key4, Key6, NO_RULE, PathKey, Ports, Row, RuleBytes,
+    Side, Tally, flag,
 };
 use super::places::Places;
-use crate::rules::Prefix;
 use crate::rules::table::{Table, When};
 use aya::Ebpf;
 use aya::maps::lpm_trie::Key;
@@ -28,8 +27,6 @@ pub(super) struct Maps {
     events: PerCpuArray<MapData, u64>,
     sources4: Trie<Key4>,
     sources6: Trie<Key6>,
-    tables4: Trie<Key4>,
-    tables6: Trie<Key6>,
     exact: HashMap<MapData, ExactKey, u32>,
     prefixes: Trie<PathKey>,
     automaton: Array<MapData, Row>,
@@ -39,17 +36,10 @@ pub(super) struct Maps {
 /// What was put in for one table, so that it can be taken out.
 #[derive(Default)]
 pub(super) struct Filled {
-    v4: Vec<(Of, Key<Key4>)>,
-    v6: Vec<(Of, Key<Key6>)>,
+    v4: Vec<Key<Key4>>,
+    v6: Vec<Key<Key6>>,
     exact: Vec<ExactKey>,
     prefixes: Vec<Key<PathKey>>,
-}
-
-/// Which of the two tries of a family.
-#[derive(Clone, Copy)]
-enum Of {
-    Sources,
-    Tables,
 }
 
 /// A call that failed, and the map it was for.
@@ -74,8 +64,6 @@ impl Maps {
             events: taken(ebpf, "events")?,
             sources4: taken(ebpf, "sources4")?,
             sources6: taken(ebpf, "sources6")?,
-            tables4: taken(ebpf, "tables4")?,
-            tables6: taken(ebpf, "tables6")?,
             exact: taken(ebpf, "exact")?,
             prefixes: taken(ebpf, "prefixes")?,
             automaton: taken(ebpf, "automaton")?,
@@ -155,52 +143,30 @@ impl Maps {
         let mut flags = 0;
         for (number, destination) in table.by_destination().iter().enumerate() {
             for (prefix, id) in &destination.sources {
-                self.put(Of::Sources, *prefix, slot, number, u32::from(id.0), filled)?;
+                self.put(layout::address_key(*prefix, slot, number), u32::from(id.0), filled)?;
             }
             if let Some(to) = destination.to {
-                self.put(Of::Tables, to, slot, 0, number as u32, filled)?;
+                self.put(layout::address_key(to, slot, DESTINATIONS), number as u32, filled)?;
                 flags |= if to.address().is_ipv4() { flag::TO4 } else { flag::TO6 };
             }
         }
         Ok(flags)
     }
 
-    fn put(
-        &mut self,
-        of: Of,
-        prefix: Prefix,
-        slot: usize,
-        table: usize,
-        value: u32,
-        filled: &mut Filled,
-    ) -> Result<(), KernelError> {
-        match layout::address_key(prefix, slot, table) {
+    fn put(&mut self, key: AddressKey, value: u32, filled: &mut Filled) -> Result<(), KernelError> {
+        match key {
             AddressKey::V4(bits, key) => {
-                let (key, (trie, name)) = (Key::new(bits, key), self.trie4(of));
-                trie.insert(&key, value, 0).map_err(failed(name))?;
-                filled.v4.push((of, key));
+                let key = Key::new(bits, key);
+                self.sources4.insert(&key, value, 0).map_err(failed("sources4"))?;
+                filled.v4.push(key);
             }
             AddressKey::V6(bits, key) => {
-                let (key, (trie, name)) = (Key::new(bits, key), self.trie6(of));
-                trie.insert(&key, value, 0).map_err(failed(name))?;
-                filled.v6.push((of, key));
+                let key = Key::new(bits, key);
+                self.sources6.insert(&key, value, 0).map_err(failed("sources6"))?;
+                filled.v6.push(key);
             }
         }
         Ok(())
-    }
-
-    const fn trie4(&mut self, of: Of) -> (&mut Trie<Key4>, &'static str) {
-        match of {
-            Of::Sources => (&mut self.sources4, "sources4"),
-            Of::Tables => (&mut self.tables4, "tables4"),
-        }
-    }
-
-    const fn trie6(&mut self, of: Of) -> (&mut Trie<Key6>, &'static str) {
-        match of {
-            Of::Sources => (&mut self.sources6, "sources6"),
-            Of::Tables => (&mut self.tables6, "tables6"),
-        }
     }
 
     fn fill_automaton(&mut self, table: &Table, slot: usize) -> Result<(), KernelError> {
@@ -219,11 +185,11 @@ impl Maps {
 
     /// Takes a table out; what is no longer there is no failure.
     pub(super) fn empty(&mut self, filled: Filled) {
-        for (of, key) in &filled.v4 {
-            let _gone = self.trie4(*of).0.remove(key);
+        for key in &filled.v4 {
+            let _gone = self.sources4.remove(key);
         }
-        for (of, key) in &filled.v6 {
-            let _gone = self.trie6(*of).0.remove(key);
+        for key in &filled.v6 {
+            let _gone = self.sources6.remove(key);
         }
         for key in &filled.exact {
             let _gone = self.exact.remove(key);

@@ -7,7 +7,7 @@ use super::maps::{Filled, Maps, failed, said};
 use super::places::Places;
 use super::{Counters, KernelError, Missing, RuleCount, Runs};
 use crate::rules::table::{RULES_MAX, Table};
-use aya::programs::{ProgramError, SchedClassifier, SkLookup, TcAttachType, Xdp, XdpMode};
+use aya::programs::{Program, ProgramError, SchedClassifier, SkLookup, TcAttachType, Xdp, XdpMode};
 use aya::sys::Stats;
 use aya::{Ebpf, EbpfError, include_bytes_aligned};
 use std::collections::BTreeSet;
@@ -30,8 +30,6 @@ pub enum Mode {
 /// One of the server's listening sockets.
 #[derive(Clone, Copy, Debug)]
 pub struct Listener<'s> {
-    /// The public port that it is for.
-    pub public: u16,
     /// The class.
     pub class: u8,
     /// The socket, of whatever process.
@@ -44,8 +42,6 @@ pub struct Programs {
     maps: Maps,
     control: Control,
     ports: Box<Ports>,
-    /// Public ports by their place, which stays over swaps: sockets are found by it.
-    public: Vec<u16>,
     places: Places,
     filled: [Filled; 2],
     table: Table,
@@ -70,7 +66,7 @@ impl Programs {
         super::probe().map_err(KernelError::Missing)?;
         let mut ebpf = Ebpf::load(OBJECT).map_err(refused_object)?;
         for name in ["police", "heads"] {
-            classifier(&mut ebpf, name)?.load().map_err(verifier(name))?;
+            program::<SchedClassifier>(&mut ebpf, name)?.load().map_err(verifier(name))?;
         }
         flood(&mut ebpf)?.load().map_err(verifier("flood"))?;
         lookup(&mut ebpf)?.load().map_err(verifier("classify"))?;
@@ -83,7 +79,6 @@ impl Programs {
             maps,
             control: Control { slot: 1, mode: number(mode), ..Control::default() },
             ports,
-            public: Vec::new(),
             places: Places::new(2 * RULES_MAX as u32),
             filled: Default::default(),
             table: Table::default(),
@@ -94,14 +89,14 @@ impl Programs {
     }
 
     /// Which sockets take connections of which class, all of them anew: what is not named any more is forgotten. The first of a
-    /// public port and class is given the connections; the lengths of all queues of a class are added.
+    /// class is given the connections; the lengths of all its queues are added.
     ///
     /// # Errors
-    /// Too many sockets, a port that is none of the table's, or what the kernel says of one.
+    /// Too many sockets, or what the kernel says of one.
     pub fn steer(&mut self, sockets: &[Listener<'_>]) -> Result<(), KernelError> {
         let mut places = BTreeSet::new();
         for listener in sockets {
-            let place = self.socket_place(listener, &places)?;
+            let place = socket_place(listener.class, &places)?;
             let map = &mut self.maps.listeners;
             map.set(place, &listener.socket.as_raw_fd(), 0).map_err(failed("listeners"))?;
             places.insert(place);
@@ -114,23 +109,6 @@ impl Programs {
         self.control.sockets = most.unwrap_or(0);
         self.steered = places;
         self.maps.set_control(&self.control)
-    }
-
-    fn socket_place(&self, listener: &Listener<'_>, taken: &BTreeSet<u32>) -> Result<u32, KernelError> {
-        let full = |what, most| KernelError::Full { what, wanted: most + 1, most };
-        let begin = u32::from(listener.class) * SOCKETS as u32;
-        if usize::from(listener.class) >= CLASSES {
-            return Err(full("classes", CLASSES));
-        }
-        let port = self.public.iter().position(|port| *port == listener.public);
-        let port = port.ok_or_else(|| KernelError::Map {
-            map: "listeners",
-            why: format!("port {} is none of the table's", listener.public),
-        })?;
-        let own = begin + port as u32;
-        let further = begin + self.public.len() as u32..begin + SOCKETS as u32;
-        let mut places = std::iter::once(own).chain(further);
-        places.find(|place| !taken.contains(place)).ok_or_else(|| full("sockets of a class", SOCKETS))
     }
 
     /// Gives new connections to the sockets of their class, in a network namespace (`/proc/self/ns/net`).
@@ -148,7 +126,8 @@ impl Programs {
     /// No such interface, one that is not Ethernet's, or what the kernel says.
     pub fn attach(&mut self, interface: &str) -> Result<(), KernelError> {
         super::probe::interface(interface)?;
-        let attached = classifier(&mut self.ebpf, "police")?.attach(interface, TcAttachType::Ingress);
+        let attached =
+            program::<SchedClassifier>(&mut self.ebpf, "police")?.attach(interface, TcAttachType::Ingress);
         attached.map(|_| ()).map_err(unattached(interface))
     }
 
@@ -161,7 +140,8 @@ impl Programs {
         let xdp = flood(&mut self.ebpf)?;
         let link = xdp.attach(interface, XdpMode::Driver);
         let link = link.map_err(|why| KernelError::NoXdp(interface.to_owned(), said(&why)))?;
-        let attached = classifier(&mut self.ebpf, "heads")?.attach(interface, TcAttachType::Ingress);
+        let attached =
+            program::<SchedClassifier>(&mut self.ebpf, "heads")?.attach(interface, TcAttachType::Ingress);
         if let Err(why) = attached {
             let _detached = flood(&mut self.ebpf)?.detach(link);
             return Err(unattached(interface)(why));
@@ -197,18 +177,11 @@ impl Programs {
     }
 
     fn fill(&mut self, table: &Table, slot: usize) -> Result<(), KernelError> {
-        let mut public = self.public.clone();
-        public.extend(table.ports.iter().map(|port| port.port).filter(|port| !self.public.contains(port)));
-        if public.len() > SOCKETS {
-            return Err(KernelError::Full { what: "public ports", wanted: public.len(), most: SOCKETS });
-        }
         self.control.sides[slot] = self.maps.fill(table, slot, &mut self.places, &mut self.filled[slot])?;
-        self.ports.iter_mut().skip(slot * 65_536).take(65_536).for_each(|place| *place = 0);
+        self.ports.iter_mut().skip(slot * 65_536).take(65_536).for_each(|public| *public = 0);
         for port in &table.ports {
-            let place = public.iter().position(|public| *public == port.port).unwrap_or_default();
-            self.ports[slot * 65_536 + usize::from(port.port)] = place as u8 + 1;
+            self.ports[slot * 65_536 + usize::from(*port)] = 1;
         }
-        self.public = public;
         self.maps.set_ports(&self.ports)
     }
 
@@ -286,6 +259,16 @@ impl Programs {
     }
 }
 
+fn socket_place(class: u8, taken: &BTreeSet<u32>) -> Result<u32, KernelError> {
+    let full = |what, most| KernelError::Full { what, wanted: most + 1, most };
+    if usize::from(class) >= CLASSES {
+        return Err(full("classes", CLASSES));
+    }
+    let begin = u32::from(class) * SOCKETS as u32;
+    let mut places = begin..begin + SOCKETS as u32;
+    places.find(|place| !taken.contains(place)).ok_or_else(|| full("sockets of a class", SOCKETS))
+}
+
 const fn number(mode: Mode) -> u32 {
     match mode {
         Mode::Enforce => 0,
@@ -294,19 +277,20 @@ const fn number(mode: Mode) -> u32 {
     }
 }
 
-fn classifier<'e>(ebpf: &'e mut Ebpf, name: &'static str) -> Result<&'e mut SchedClassifier, KernelError> {
+fn program<'e, P>(ebpf: &'e mut Ebpf, name: &'static str) -> Result<&'e mut P, KernelError>
+where
+    &'e mut P: TryFrom<&'e mut Program>,
+{
     let program = ebpf.program_mut(name).and_then(|program| program.try_into().ok());
     program.ok_or_else(|| not_there(name))
 }
 
 fn flood(ebpf: &mut Ebpf) -> Result<&mut Xdp, KernelError> {
-    let program = ebpf.program_mut("flood").and_then(|program| program.try_into().ok());
-    program.ok_or_else(|| not_there("flood"))
+    program(ebpf, "flood")
 }
 
 fn lookup(ebpf: &mut Ebpf) -> Result<&mut SkLookup, KernelError> {
-    let program = ebpf.program_mut("classify").and_then(|program| program.try_into().ok());
-    program.ok_or_else(|| not_there("classify"))
+    program(ebpf, "classify")
 }
 
 pub(super) fn not_there(program: &'static str) -> KernelError {

@@ -3,9 +3,10 @@
 //! Measured side, pure: time, queues and packets come in, decisions go out. Simple before fast; never forgets a connection or
 //! a prefix, where the kernel's maps drop what was longest unused.
 //!
-//! A SYN: the source's rule, its `per` bucket, its own bucket, then the queue of its class. A segment with payload: is it of a
-//! body, does a request begin in it, is its head plain; then the rule of its path, or that of what is odd; its bucket; where
-//! the rule names a class, that class's queue. What a bucket let pass and a later one refused has taken from the bucket.
+//! A SYN: nothing that it brings is read, so it must not where there are rules for requests; then the source's rule, its `per`
+//! bucket, its own bucket, then the queue of its class. A segment with payload: is it of a body, does a request begin in it, is
+//! its head plain; then the rule of its path, or that of what is odd; its bucket; where the rule names a class, that class's
+//! queue. What a bucket let pass and a later one refused has taken from the bucket.
 
 mod bucket;
 pub mod head;
@@ -78,9 +79,12 @@ impl Police {
         if !self.ours(syn.flow.port) || syn.fragment == Fragment::Later {
             return Decision { seen: Seen::Other, ..pass };
         }
+        let dropped = |reason| Decision { outcome: Outcome::Refuse { reason, how: Refuse::Drop }, ..pass };
         if syn.fragment == Fragment::CutHead {
-            let outcome = Outcome::Refuse { reason: Reason::Fragment, how: Refuse::Drop };
-            return Decision { outcome, ..pass };
+            return dropped(Reason::Fragment);
+        }
+        if syn.data && self.table.has_requests() {
+            return dropped(Reason::SynData);
         }
         let rule = self.source(syn.flow.source, syn.flow.destination);
         let class = rule.and_then(|id| self.table.rule(id)?.class).or(class);
@@ -128,7 +132,7 @@ impl Police {
     }
 
     fn ours(&self, port: u16) -> bool {
-        self.table.ports.iter().any(|own| own.port == port)
+        self.table.ports.contains(&port)
     }
 
     /// What a segment is; afterwards what is known of its connection is as after it.

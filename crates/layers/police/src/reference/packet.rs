@@ -12,6 +12,8 @@ pub struct Syn {
     pub flow: Flow,
     /// Whether the packet is whole.
     pub fragment: Fragment,
+    /// Whether it brings data (TCP Fast Open), or a later fragment may.
+    pub data: bool,
 }
 
 /// Which part of a fragmented packet.
@@ -123,12 +125,21 @@ pub enum Reason {
     Fragment,
     /// Others changed the bucket each time: in the kernel only.
     LostRace,
+    /// A SYN that brings data, where there are rules for requests: nobody here reads it.
+    SynData,
 }
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Rate, Self::RatePer, Self::Refused, Self::Queue, Self::Fragment, Self::LostRace];
+    pub const ALL: [Self; 7] = [
+        Self::Rate,
+        Self::RatePer,
+        Self::Refused,
+        Self::Queue,
+        Self::Fragment,
+        Self::LostRace,
+        Self::SynData,
+    ];
 
     /// The counter's label.
     pub const fn label(self) -> &'static str {
@@ -139,6 +150,7 @@ impl Reason {
             Self::Queue => "queue",
             Self::Fragment => "fragment",
             Self::LostRace => "lost-race",
+            Self::SynData => "syn-data",
         }
     }
 }

@@ -6,8 +6,8 @@ use super::fault::{Faults, Wrong};
 use super::file::{At, Entry, File, Section, Server};
 use super::path::Pattern;
 use super::table::{
-    Action, CLASSES_MAX, CONTAINS_BYTES_MAX, Class, DESTINATIONS_MAX, Overload, Per, Port, RULES_MAX, Rate,
-    Refuse, Rule, RuleId, SOURCES_MAX, Source, Table, When,
+    Action, CLASSES_MAX, CONTAINS_BYTES_MAX, Class, DESTINATIONS_MAX, Overload, Per, RULES_MAX, Rate, Refuse,
+    Rule, RuleId, SOURCES_MAX, Source, Table, When,
 };
 use super::value;
 use super::words::unknown;
@@ -17,7 +17,7 @@ use std::collections::{BTreeSet, HashMap};
 pub(super) fn compile(file: &File, faults: &mut Faults) -> Table {
     let mut table = Table::default();
     match &file.server {
-        Some(server) => table.ports = ports(server, faults),
+        Some(server) => (table.ports, table.classes) = ports(server, faults),
         None => faults.add(1, Wrong::KeyMissing, "there is no [server]: write it, and below it listen = 80"),
     }
     table.overload = overload(file, faults);
@@ -41,7 +41,7 @@ pub(super) fn compile(file: &File, faults: &mut Faults) -> Table {
     table
 }
 
-fn ports(server: &Server, faults: &mut Faults) -> Vec<Port> {
+fn ports(server: &Server, faults: &mut Faults) -> (Vec<u16>, Vec<Class>) {
     let mut public = BTreeSet::new();
     for (port, line) in &server.listen {
         if !public.insert(*port) {
@@ -66,8 +66,7 @@ fn ports(server: &Server, faults: &mut Faults) -> Vec<Port> {
         faults.add(*line, Wrong::TooMany, said);
     }
     let class = |(name, (port, _)): &(String, At<u16>)| Class { name: name.clone(), port: *port };
-    let classes: Vec<Class> = server.classes.iter().map(class).collect();
-    public.into_iter().map(|port| Port { port, classes: classes.clone() }).collect()
+    (public.into_iter().collect(), server.classes.iter().map(class).collect())
 }
 
 fn overload(file: &File, faults: &mut Faults) -> Option<Overload> {

@@ -24,8 +24,10 @@ pub const PATH_MAX: usize = READ - 4 - 8;
 /// Compiled rules. An index into `rules` is a rule's id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
-    /// What clients connect to.
-    pub ports: Vec<Port>,
+    /// What clients connect to, in order.
+    pub ports: Vec<u16>,
+    /// From highest to lowest; a class's number is its place. Empty: the server's queue is as it was.
+    pub classes: Vec<Class>,
     /// All rules.
     pub rules: Vec<Rule>,
     /// The SYN stage: of all that hold, the longest source decides, and of equal sources the longest destination.
@@ -47,15 +49,6 @@ pub struct Table {
 /// A rule's place in [`Table::rules`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuleId(pub u16);
-
-/// A port that clients connect to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Port {
-    /// The public port.
-    pub port: u16,
-    /// From highest to lowest, the same for all ports; a class's number is its place. Empty: the server's queue is as it was.
-    pub classes: Vec<Class>,
-}
 
 /// A class of connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -198,14 +191,14 @@ impl Table {
         self.rules.get(usize::from(id.0))
     }
 
-    /// The classes, from highest to lowest; empty where there are none.
-    pub fn classes(&self) -> &[Class] {
-        self.ports.first().map_or(&[], |port| &port.classes)
-    }
-
     /// The class of a connection whose rule names none, or that no rule is about: the lowest; `None` without classes.
     pub fn lowest(&self) -> Option<u8> {
-        self.classes().len().checked_sub(1).map(|last| last as u8)
+        self.classes.len().checked_sub(1).map(|last| last as u8)
+    }
+
+    /// Whether there is anything to be said of requests.
+    pub fn has_requests(&self) -> bool {
+        !(self.exact.is_empty() && self.prefixes.is_empty() && self.contains.is_empty()) || self.odd.is_some()
     }
 
     /// The same rules by destination, so that a lookup of the destination and then one of the source decide. The first has no

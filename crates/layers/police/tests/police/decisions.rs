@@ -47,6 +47,14 @@ fn fragments() {
 }
 
 #[test]
+fn a_syn_brings_nothing_where_requests_have_rules() {
+    let brings = |text: &str| reason(police(text).syn(0, &Syn { data: true, ..syn("10.1.1.1") }));
+    assert_eq!(brings("[[from]]\nsource = \"10.0.0.0/8\"\n"), None);
+    assert_eq!(brings("[[request]]\npath = \"*x*\"\n"), Some(Reason::SynData));
+    assert_eq!(brings("[odd]\nrate = \"1/s\"\n"), Some(Reason::SynData));
+}
+
+#[test]
 fn each_prefix_has_a_bucket_before_that_of_all() {
     let text = "[[from]]\nsource = \"10.0.0.0/8\"\nrate = \"1/s\"\nburst = 3\nper = \"/24\"\neach = \"1/s\"\neach-burst = 2\n";
     let mut police = police(text);

@@ -41,7 +41,7 @@ fn flow(source: &str) -> Flow {
 }
 
 fn syn(source: &str) -> Syn {
-    Syn { flow: flow(source), fragment: Fragment::Whole }
+    Syn { flow: flow(source), fragment: Fragment::Whole, data: false }
 }
 
 fn segment(sequence: u32, payload: &[u8]) -> Segment<'_> {

@@ -3,7 +3,7 @@
 use crate::rules;
 use bakeoff_layers_police::explain::{connection, rate_in_words, request};
 use bakeoff_layers_police::rules::Rules;
-use bakeoff_layers_police::rules::table::{Action, Class, Per, Port, Rate, Refuse, RuleId, When};
+use bakeoff_layers_police::rules::table::{Action, Class, Per, Rate, Refuse, RuleId, When};
 
 const TEXT: &str = r#"
 [server]
@@ -42,7 +42,7 @@ fn every_key_is_compiled() {
     let table = rules(TEXT).table;
     let class = |name: &str, port| Class { name: name.to_owned(), port };
     let classes = vec![class("high", 8200), class("normal", 8201), class("low", 8202)];
-    assert_eq!(table.ports, [80, 8080].map(|port| Port { port, classes: classes.clone() }));
+    assert_eq!((&table.ports, &table.classes), (&vec![80, 8080], &classes));
     assert_eq!(table.lowest(), Some(2));
     let overload = table.overload.as_ref().unwrap();
     assert_eq!((overload.target_ns, overload.when), (20_000_000, When::Always));

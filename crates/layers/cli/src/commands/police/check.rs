@@ -29,10 +29,10 @@ fn about(rules: &Rules) -> String {
     let table = &rules.table;
     let count = table.rules.len();
     let mut text = format!("nothing is wrong; rules {count}, sha256 {}\n\n", table.digest);
-    let ports: Vec<String> = table.ports.iter().map(|port| port.port.to_string()).collect();
+    let ports: Vec<String> = table.ports.iter().map(u16::to_string).collect();
     let _ = writeln!(text, "listen {}", ports.join(" "));
     let shares = table.overload.as_ref().map_or(&[][..], |overload| &overload.shares);
-    for (index, class) in table.classes().iter().enumerate() {
+    for (index, class) in table.classes.iter().enumerate() {
         let share = shares.get(index).map(|share| format!(" share {}", f64::from(*share) / 1000.0));
         let _ = writeln!(text, "class {} port {}{}", class.name, class.port, share.unwrap_or_default());
     }
@@ -54,7 +54,7 @@ fn bounds(overload: &Overload) -> String {
 }
 
 fn row(table: &Table, rule: &Rule) -> Vec<[String; 6]> {
-    let class = rule.class.and_then(|class| table.classes().get(usize::from(class)));
+    let class = rule.class.and_then(|class| table.classes.get(usize::from(class)));
     let class = class.map_or("-", |class| &class.name).to_owned();
     let none = || "-".to_owned();
     let (rate, burst) = match rule.action {

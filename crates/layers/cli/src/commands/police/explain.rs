@@ -41,7 +41,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
     let rules = args.rules.read()?;
     let mut told = Vec::new();
     if let Some(from) = args.from {
-        let first = rules.table.ports.first().map_or(0, |port| port.port);
+        let first = rules.table.ports.first().copied().unwrap_or(0);
         let To { address, port } = args.to.unwrap_or(To { address: None, port: first });
         if address.is_some_and(|to| to.is_ipv4() != from.is_ipv4()) {
             return Err(Failure::usage("--from and --to are not of one family, so no packet has both"));
