@@ -112,8 +112,9 @@ impl Store {
             .map_or(0, |tree| tree.bytes + BLOCK * 2 * (tree.files.len() + tree.directories.len()) as u64);
         let new = |kind: &Kind| match kind.operation {
             Operation::TreeCopy => counts(kind) * tree,
-            // One more: what replaces lies beside what it replaces.
-            made if made.of_new_files() => (counts(kind) + 1) * self.sets[kind.set].on_disk(),
+            // What replaces lies beside what it replaces.
+            Operation::Replace => (counts(kind) + 1) * self.sets[kind.set].on_disk(),
+            made if made.of_new_files() => counts(kind) * self.sets[kind.set].on_disk(),
             _ => 0,
         };
         // Kinds take turns, and each removes what it made.
@@ -249,7 +250,7 @@ impl Store {
         pulse: &Pulse<'_>,
     ) -> Vec<(usize, Failure)> {
         let names = self.ground(kind).names;
-        let written = |step: &'_ Step| match step {
+        let written = |step: &Step| match step {
             Step::Write(file, _) => Some((names[*file].clone(), self.sets[kind.set].content[*file]?)),
             Step::Create(file, body) | Step::Append(file, body) | Step::Replace(file, _, [_, body]) => {
                 Some((names[*file].clone(), *body))
