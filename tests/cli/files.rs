@@ -54,18 +54,18 @@ fn every_operation_is_measured_and_stands_by_itself() {
     std::fs::create_dir(yard.path("there")).unwrap();
     yard.write("there/precious", "x");
     let workload = "kind = \"files\"\n\
-        operations = [\"read\", \"write\", \"create\", \"remove\", \"stat\", \"list\", \"tree-walk\", \"tree-read\", \"tree-copy\"]\n\
+        operations = [\"read\", \"write\", \"create\", \"append\", \"truncate\", \"replace\", \"remove\", \"open\", \"rename\", \"stat\", \"list\", \"tree-walk\", \"tree-read\", \"tree-copy\"]\n\
         sizes = [\"1B\", \"300KB\"]\nfiles = 6\nfsync = \"file+dir\"\n\
         tree = { files = 12, directories = 3, mean = \"2KB\" }";
     let said = run(&yard, &plan(FEW, workload, &arms("path = \"there\""))).exits(0);
     let results = contract::kept(&yard, "out", &["plain", "other"], CPU);
     let kinds = results["operations"].as_array().unwrap();
     let labels: Vec<&str> = kinds.iter().map(|kind| kind["operation"].as_str().unwrap()).collect();
-    let sized =
-        ["read", "write", "create", "remove"].map(|name| [format!("{name} 1 B"), format!("{name} 300 KB")]);
+    let sized = ["read", "write", "create", "append", "truncate", "replace", "remove"]
+        .map(|name| [format!("{name} 1 B"), format!("{name} 300 KB")]);
     let expected: Vec<String> = sized.into_iter().flatten().collect();
-    assert_eq!(labels[..8], expected);
-    assert_eq!(labels[8..], ["stat", "list", "tree-walk", "tree-read", "tree-copy"]);
+    assert_eq!(labels[..14], expected);
+    assert_eq!(labels[14..], ["open", "rename", "stat", "list", "tree-walk", "tree-read", "tree-copy"]);
     for kind in kinds {
         for arm in ["plain", "plain'", "other"] {
             let figures = &kind["arms"][arm];
@@ -77,7 +77,7 @@ fn every_operation_is_measured_and_stands_by_itself() {
         assert_eq!(kind["comparisons"].as_array().unwrap().len(), 4, "{kind}");
     }
     assert_eq!(kind(&results, "write 300 KB")["arms"]["plain"]["bytes"], 15 * 300_000);
-    assert_eq!(results["arms"]["other"]["requests"], 13 * 15);
+    assert_eq!(results["arms"]["other"]["requests"], 21 * 15);
     for words in ["what does other cost?", "CPU per operation", "read 1 B", "tree-copy", "operations in all"]
     {
         assert!(said.stdout.contains(words), "{words}\n{}", said.stdout);

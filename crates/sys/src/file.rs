@@ -74,6 +74,16 @@ impl Dir {
         self.file(name, OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | writing.flag())
     }
 
+    /// Opens a file that is there for writing behind its end.
+    pub fn append(&self, name: &CStr, writing: Writing) -> io::Result<File> {
+        self.file(name, OFlag::O_WRONLY | OFlag::O_APPEND | writing.flag())
+    }
+
+    /// Opens a file that is there for writing, and cuts it to nothing.
+    pub fn truncate(&self, name: &CStr, writing: Writing) -> io::Result<File> {
+        self.file(name, OFlag::O_WRONLY | OFlag::O_TRUNC | writing.flag())
+    }
+
     fn file(&self, name: &CStr, flags: OFlag) -> io::Result<File> {
         let mode = Mode::from_bits_truncate(0o644);
         Ok(nix::fcntl::openat(&self.0, name, flags | OFlag::O_CLOEXEC, mode)?.into())
@@ -89,6 +99,11 @@ impl Dir {
     /// Removes a file.
     pub fn remove(&self, name: &CStr) -> io::Result<()> {
         Ok(nix::unistd::unlinkat(&self.0, name, UnlinkatFlags::NoRemoveDir)?)
+    }
+
+    /// Gives a file another name, whatever had that name before.
+    pub fn rename(&self, from: &CStr, to: &CStr) -> io::Result<()> {
+        Ok(nix::fcntl::renameat(&self.0, from, &self.0, to)?)
     }
 
     /// Makes a directory.
@@ -155,17 +170,26 @@ mod tests {
         let mut file = dir.overwrite(c"d/f", Writing::DataSync).unwrap();
         file.write_all(b"x").unwrap();
         close(file).unwrap();
+        let mut file = dir.append(c"d/f", Writing::Plain).unwrap();
+        file.write_all(b"de").unwrap();
+        close(file).unwrap();
         let mut text = String::new();
         dir.read(c"d/f").unwrap().read_to_string(&mut text).unwrap();
         let (of_file, of_dir) = (dir.about(c"d/f").unwrap(), dir.about(c"d").unwrap());
         let entries = dir.entries(c"d").unwrap();
         dir.inside(c"d").unwrap().sync().unwrap();
+        close(dir.create(c"d/g", Writing::Plain).unwrap()).unwrap();
+        dir.rename(c"d/f", c"d/g").unwrap();
+        let renamed = dir.about(c"d/g").unwrap().size;
+        close(dir.truncate(c"d/g", Writing::Plain).unwrap()).unwrap();
+        let cut = dir.about(c"d/g").unwrap().size;
+        dir.rename(c"d/g", c"d/f").unwrap();
         dir.remove(c"d/f").unwrap();
         let gone = dir.about(c"d/f").unwrap_err();
         std::fs::remove_dir_all(&place).unwrap();
         assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(text, "xbc");
-        assert_eq!(of_file, About { is_dir: false, size: 3 });
+        assert_eq!((text.as_str(), renamed, cut), ("xbcde", 5, 0));
+        assert_eq!(of_file, About { is_dir: false, size: 5 });
         assert!(of_dir.is_dir);
         assert_eq!(entries.len(), 1);
         assert_eq!((entries[0].name.as_c_str(), entries[0].is_dir != Some(true)), (c"f", true));

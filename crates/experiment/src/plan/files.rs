@@ -27,12 +27,22 @@ pub struct FilesWork {
 /// What is done to files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
+    /// Open a file for reading, close it.
+    Open,
     /// Open a file, read it to its end, close it.
     Read,
     /// Open a file, write over its whole content, sync as told, close it.
     Write,
     /// Make a new file, write it, sync as told, close it.
     Create,
+    /// Open a file that holds its first half, write the other behind it, sync as told, close it.
+    Append,
+    /// Open a file and cut it to nothing, sync as told, close it.
+    Truncate,
+    /// Give a file another name in its directory.
+    Rename,
+    /// Make a new file beside another, write it, sync as told, close it, give it the other's name.
+    Replace,
     /// Remove a file.
     Remove,
     /// Ask for a file's attributes.
@@ -49,10 +59,15 @@ pub enum Operation {
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 14] = [
+        Self::Open,
         Self::Read,
         Self::Write,
         Self::Create,
+        Self::Append,
+        Self::Truncate,
+        Self::Rename,
+        Self::Replace,
         Self::Remove,
         Self::Stat,
         Self::List,
@@ -64,9 +79,14 @@ impl Operation {
     /// As in plans.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Open => "open",
             Self::Read => "read",
             Self::Write => "write",
             Self::Create => "create",
+            Self::Append => "append",
+            Self::Truncate => "truncate",
+            Self::Rename => "rename",
+            Self::Replace => "replace",
             Self::Remove => "remove",
             Self::Stat => "stat",
             Self::List => "list",
@@ -81,14 +101,20 @@ impl Operation {
         matches!(self, Self::TreeWalk | Self::TreeRead | Self::TreeCopy)
     }
 
+    /// Whether it is about files that are made for it and removed afterwards.
+    pub const fn of_new_files(self) -> bool {
+        use Operation::{Append, Create, Remove, Rename, Replace, Truncate};
+        matches!(self, Create | Append | Truncate | Rename | Replace | Remove)
+    }
+
     /// Whether it is done for each size apart.
     pub const fn by_size(self) -> bool {
-        matches!(self, Self::Read | Self::Write | Self::Create | Self::Remove)
+        matches!(self, Self::Read | Self::Write) || (self.of_new_files() && !matches!(self, Self::Rename))
     }
 
     /// Whether it changes what is on disk.
     pub const fn writes(self) -> bool {
-        matches!(self, Self::Write | Self::Create | Self::Remove | Self::TreeCopy)
+        matches!(self, Self::Write | Self::TreeCopy) || self.of_new_files()
     }
 }
 

@@ -178,8 +178,8 @@ pub struct CommandSection {
 /// `kind = "files"`
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct FilesSection {
-    /// files: of `read`, `write`, `create`, `remove`, `stat`, `list`, `tree-walk`, `tree-read` and
-    /// `tree-copy`. Default ["read", "write"].
+    /// files: of `open`, `read`, `write`, `create`, `append`, `truncate`, `rename`, `replace`, `remove`, `stat`, `list`,
+    /// `tree-walk`, `tree-read` and `tree-copy`. Default ["read", "write"].
     pub operations: Option<Spanned<Vec<Spanned<String>>>>,
     /// files: sizes of the files. Default ["1B", "10MB"].
     pub sizes: Option<Spanned<Vec<Spanned<String>>>>,

@@ -7,7 +7,7 @@
 use super::failure::{Class, Failure};
 use super::hand::{Check, Hand};
 use super::kind::Kind;
-use super::store::{Ground, Step, Store, TREE};
+use super::store::{Ground, Step, Store, TREE, half};
 use super::watch::Pulse;
 use crate::plan::Fsync;
 use bakeoff_meter::Histogram;
@@ -83,9 +83,14 @@ pub(super) fn run(block: Block<'_>, pulse: &Pulse<'_>) -> Result<Report, Failure
 /// Bytes of contents that were read or written.
 fn perform(hand: &mut Hand, ground: &Ground<'_>, step: &Step) -> Result<u64, Failure> {
     match step {
+        Step::Open(file) => hand.open_close(&ground.names[*file]),
         Step::Read(file, expected) => hand.read(&ground.names[*file], *expected),
         Step::Write(file, body) => hand.write(&ground.names[*file], *body),
         Step::Create(file, body) => hand.create(&ground.names[*file], *body),
+        Step::Append(file, body) => hand.append(&ground.names[*file], *body, half(*body).len()),
+        Step::Truncate(file, _) => hand.truncate(&ground.names[*file]),
+        Step::Rename(file, to, _) => hand.rename(&ground.names[*file], to),
+        Step::Replace(file, beside, [_, body]) => hand.replace(&ground.names[*file], beside, *body),
         Step::Remove(file, _) => hand.remove(&ground.names[*file]),
         Step::Stat(file, size) => hand.stat(&ground.names[*file], *size),
         Step::List => hand.list(ground.dir.unwrap_or(c"."), ground.names.len()),

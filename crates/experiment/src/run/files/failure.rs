@@ -28,6 +28,8 @@ pub(super) enum Class {
     ListFailed,
     /// Removing reported an error.
     RemoveFailed,
+    /// Renaming reported an error.
+    RenameFailed,
 }
 
 impl Class {
@@ -45,6 +47,7 @@ impl Class {
             Self::StatFailed => "stat-failed",
             Self::ListFailed => "list-failed",
             Self::RemoveFailed => "remove-failed",
+            Self::RenameFailed => "rename-failed",
         }
     }
 }

@@ -79,16 +79,50 @@ impl Hand {
         }
     }
 
+    /// Opens for reading, closes.
+    pub(super) fn open_close(&mut self, name: &CStr) -> Result<u64, Failure> {
+        let file = self.dir.read(name).map_err(Failure::of(Class::OpenFailed))?;
+        close(file).map_err(Failure::of(Class::CloseFailed))?;
+        Ok(0)
+    }
+
     /// Opens, writes over everything, syncs, closes. Bytes written.
     pub(super) fn write(&mut self, name: &CStr, body: Body) -> Result<u64, Failure> {
         let file = self.dir.overwrite(name, self.writing()).map_err(Failure::of(Class::OpenFailed))?;
-        self.put(file, body)
+        self.put(file, body, 0)
     }
 
     /// Makes a file, writes it, syncs, closes. Bytes written.
     pub(super) fn create(&mut self, name: &CStr, body: Body) -> Result<u64, Failure> {
         let file = self.dir.create(name, self.writing()).map_err(Failure::of(Class::OpenFailed))?;
-        self.put(file, body)
+        self.put(file, body, 0)
+    }
+
+    /// Opens a file that holds the first `there` bytes, writes the rest behind them, syncs, closes. Bytes written.
+    pub(super) fn append(&mut self, name: &CStr, body: Body, there: u64) -> Result<u64, Failure> {
+        let file = self.dir.append(name, self.writing()).map_err(Failure::of(Class::OpenFailed))?;
+        self.put(file, body, there)
+    }
+
+    /// Opens a file and cuts it to nothing, syncs, closes.
+    pub(super) fn truncate(&mut self, name: &CStr) -> Result<u64, Failure> {
+        let file = self.dir.truncate(name, self.writing()).map_err(Failure::of(Class::OpenFailed))?;
+        self.finish(file)?;
+        Ok(0)
+    }
+
+    pub(super) fn rename(&mut self, from: &CStr, to: &CStr) -> Result<u64, Failure> {
+        self.dir.rename(from, to).map_err(Failure::of(Class::RenameFailed))?;
+        self.sync_parent()?;
+        Ok(0)
+    }
+
+    /// Makes a file beside another, writes it, syncs, closes, and gives it the other's name. Bytes written.
+    pub(super) fn replace(&mut self, name: &CStr, beside: &CStr, body: Body) -> Result<u64, Failure> {
+        let file = self.dir.create(beside, self.writing()).map_err(Failure::of(Class::OpenFailed))?;
+        let bytes = self.write_from(file, body, 0)?;
+        self.rename(beside, name)?;
+        Ok(bytes)
     }
 
     pub(super) fn remove(&mut self, name: &CStr) -> Result<u64, Failure> {
@@ -209,8 +243,14 @@ impl Hand {
         })
     }
 
-    fn put(&mut self, mut file: File, body: Body) -> Result<u64, Failure> {
-        let mut offset = 0;
+    fn put(&mut self, file: File, body: Body, from: u64) -> Result<u64, Failure> {
+        let bytes = self.write_from(file, body, from)?;
+        self.sync_parent()?;
+        Ok(bytes)
+    }
+
+    fn write_from(&mut self, mut file: File, body: Body, from: u64) -> Result<u64, Failure> {
+        let mut offset = from;
         while offset < body.len() {
             let piece = body.from(offset);
             let piece = &piece[..piece.len().min(CHUNK)];
@@ -218,8 +258,7 @@ impl Hand {
             offset += piece.len() as u64;
         }
         self.finish(file)?;
-        self.sync_parent()?;
-        Ok(offset)
+        Ok(offset - from)
     }
 
     fn finish(&mut self, file: File) -> Result<(), Failure> {
@@ -276,7 +315,18 @@ mod tests {
                 assert_eq!(hand.write(c"d/f", body("b", len)).unwrap(), len);
                 assert_eq!(hand.read(c"d/f", Some(body("b", len))).unwrap(), len);
                 hand.stat(c"d/f", Some(len)).unwrap();
+                hand.open_close(c"d/f").unwrap();
                 hand.list(c"d", 1).unwrap();
+                hand.rename(c"d/f", c"d/g").unwrap();
+                assert_eq!(hand.replace(c"d/g", c"d/g.new", body("c", len)).unwrap(), len);
+                assert_eq!(hand.read(c"d/g", Some(body("c", len))).unwrap(), len);
+                hand.truncate(c"d/g").unwrap();
+                hand.stat(c"d/g", Some(0)).unwrap();
+                assert_eq!(hand.write(c"d/g", body("e", len / 2)).unwrap(), len / 2);
+                assert_eq!(hand.append(c"d/g", body("e", len), len / 2).unwrap(), len - len / 2);
+                assert_eq!(hand.read(c"d/g", Some(body("e", len))).unwrap(), len);
+                hand.list(c"d", 1).unwrap();
+                hand.rename(c"d/g", c"d/f").unwrap();
                 hand.remove(c"d/f").unwrap();
             }
         }
@@ -295,6 +345,10 @@ mod tests {
         assert_eq!(class(hand.list(c"g", 0)), Class::ListFailed);
         assert_eq!(class(hand.list(c".", 2)), Class::ListFailed);
         assert_eq!(class(hand.remove(c"g")), Class::RemoveFailed);
+        assert_eq!(class(hand.rename(c"g", c"h")), Class::RenameFailed);
+        let opened = [hand.open_close(c"g"), hand.append(c"g", good, 0), hand.truncate(c"g")];
+        assert_eq!(opened.map(class), [Class::OpenFailed; 3]);
+        assert_eq!(class(hand.replace(c"g", c"f", good)), Class::OpenFailed);
         assert_eq!(class(hand.read(c"f", Some(body("b", 200_000)))), Class::WrongBytes);
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[150_000] ^= 1;

@@ -55,9 +55,14 @@ impl Kind {
         let files = files as u64;
         let once = cache != CacheState::Cached;
         match self.operation {
-            Operation::Create | Operation::Remove => files,
-            Operation::Read | Operation::Write | Operation::Stat if once => files,
-            Operation::Read | Operation::Write | Operation::Stat => MOST,
+            Operation::Create
+            | Operation::Append
+            | Operation::Truncate
+            | Operation::Rename
+            | Operation::Replace
+            | Operation::Remove => files,
+            Operation::Open | Operation::Read | Operation::Write | Operation::Stat if once => files,
+            Operation::Open | Operation::Read | Operation::Write | Operation::Stat => MOST,
             Operation::List | Operation::TreeWalk | Operation::TreeRead if once => 1,
             Operation::List | Operation::TreeWalk | Operation::TreeRead => MOST,
             Operation::TreeCopy if once => 1,

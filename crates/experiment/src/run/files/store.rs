@@ -54,11 +54,20 @@ pub(super) const TREE: &CStr = c"tree";
 /// One operation. Files are numbers of their set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
+    Open(usize),
     /// What it must hold, if that is known.
     Read(usize, Option<Body>),
     /// What it shall hold.
     Write(usize, Body),
     Create(usize, Body),
+    /// What it shall hold; [`half`] of it is there before.
+    Append(usize, Body),
+    /// What it is made with before.
+    Truncate(usize, Body),
+    /// To which name, and what it is made with before.
+    Rename(usize, CString, Body),
+    /// By way of which name; what it is made with before, and what it shall hold.
+    Replace(usize, CString, [Body; 2]),
     /// What it is made with before.
     Remove(usize, Body),
     /// Its size.
@@ -68,6 +77,11 @@ pub(super) enum Step {
     ReadTree(Arc<Tree>),
     /// Where to.
     Copy(CString, Arc<Tree>),
+}
+
+/// What of a body lies there before the rest is appended.
+pub(super) const fn half(body: Body) -> Body {
+    Body::new(body.id(), body.len() / 2)
 }
 
 /// What the steps of a kind are about.
@@ -97,8 +111,10 @@ impl Store {
             .as_ref()
             .map_or(0, |tree| tree.bytes + BLOCK * 2 * (tree.files.len() + tree.directories.len()) as u64);
         let new = |kind: &Kind| match kind.operation {
-            Operation::Create | Operation::Remove => counts(kind) * self.sets[kind.set].on_disk(),
             Operation::TreeCopy => counts(kind) * tree,
+            // What replaces lies beside what it replaces.
+            Operation::Replace => (counts(kind) + 1) * self.sets[kind.set].on_disk(),
+            made if made.of_new_files() => counts(kind) * self.sets[kind.set].on_disk(),
             _ => 0,
         };
         // Kinds take turns, and each removes what it made.
@@ -138,7 +154,7 @@ impl Store {
         match self.sets.get(kind.set) {
             _ if kind.operation.of_tree() => Ground { names: &[], dir: None },
             None => Ground { names: &[], dir: None },
-            Some(set) if matches!(kind.operation, Operation::Create | Operation::Remove) => {
+            Some(set) if kind.operation.of_new_files() => {
                 Ground { names: &set.new_names, dir: Some(&set.new_dir) }
             }
             Some(set) => Ground { names: &set.names, dir: Some(&set.dir) },
@@ -189,12 +205,18 @@ impl Store {
         let once = if kind.operation.of_tree() { 1 } else { ground.names.len() };
         for step in steps.iter().take(once).take_while(|_| pulse.goes_on()) {
             let _ = match step {
-                Step::Read(file, _) | Step::Write(file, _) if content => {
+                Step::Open(file) | Step::Read(file, _) | Step::Write(file, _) if content => {
                     hand.read(&ground.names[*file], None)
                 }
-                Step::Read(file, _) | Step::Write(file, _) | Step::Remove(file, _) | Step::Stat(file, _) => {
-                    hand.stat(&ground.names[*file], None)
-                }
+                Step::Open(file)
+                | Step::Read(file, _)
+                | Step::Write(file, _)
+                | Step::Append(file, _)
+                | Step::Truncate(file, _)
+                | Step::Rename(file, ..)
+                | Step::Replace(file, ..)
+                | Step::Remove(file, _)
+                | Step::Stat(file, _) => hand.stat(&ground.names[*file], None),
                 Step::Create(..) => hand.list(&self.sets[kind.set].new_dir, 0),
                 Step::List => hand.list(ground.dir.unwrap_or(c"."), ground.names.len()),
                 Step::ReadTree(tree) | Step::Copy(_, tree) if content => hand.read_tree(TREE, tree),
@@ -203,14 +225,20 @@ impl Store {
         }
     }
 
-    /// Makes the files that `remove` will find.
+    /// Makes the files that `remove` and others will find.
     pub(super) fn plant_new(&self, kind: &Kind, steps: &[Step], pulse: &Pulse<'_>) -> Result<(), Failure> {
         let mut hand = Hand::open(&self.root, Fsync::None, Check::Start)?;
         let names = self.ground(kind).names;
-        steps.iter().take_while(|_| pulse.goes_on()).try_for_each(|step| match step {
-            Step::Remove(file, body) => hand.create(&names[*file], *body).map(drop),
-            _ => Ok(()),
-        })
+        let found = |step: &Step| match step {
+            Step::Append(file, body) => Some((*file, half(*body))),
+            Step::Truncate(file, body)
+            | Step::Rename(file, _, body)
+            | Step::Replace(file, _, [body, _])
+            | Step::Remove(file, body) => Some((*file, *body)),
+            _ => None,
+        };
+        let mut found = steps.iter().take_while(|_| pulse.goes_on()).filter_map(found);
+        found.try_for_each(|(file, body)| hand.create(&names[file], body).map(drop))
     }
 
     /// Reads files back that were written: all, or one in some. What was found wrong, by step.
@@ -221,12 +249,16 @@ impl Store {
         check: Check,
         pulse: &Pulse<'_>,
     ) -> Vec<(usize, Failure)> {
+        let names = self.ground(kind).names;
         let written = |step: &Step| match step {
-            Step::Write(file, _) => self.sets[kind.set].content[*file].map(|body| (*file, body)),
-            Step::Create(file, body) => Some((*file, *body)),
+            Step::Write(file, _) => Some((names[*file].clone(), self.sets[kind.set].content[*file]?)),
+            Step::Create(file, body) | Step::Append(file, body) | Step::Replace(file, _, [_, body]) => {
+                Some((names[*file].clone(), *body))
+            }
+            Step::Truncate(file, body) => Some((names[*file].clone(), Body::new(body.id(), 0))),
+            Step::Rename(_, to, body) => Some((to.clone(), *body)),
             _ => None,
         };
-        let names = self.ground(kind).names;
         let every = if check == Check::Full { 1 } else { READ_BACK };
         // In the order of a slice no file comes again before all have come.
         let sample = tried.iter().take(names.len()).enumerate().step_by(every);
@@ -237,8 +269,8 @@ impl Store {
         };
         sample
             .take_while(|_| pulse.goes_on())
-            .filter_map(|(index, (file, body))| {
-                hand.read(&names[file], Some(body)).err().map(|failure| (index, failure))
+            .filter_map(|(index, (name, body))| {
+                hand.read(&name, Some(body)).err().map(|failure| (index, failure))
             })
             .collect()
     }
@@ -248,7 +280,13 @@ impl Store {
         let dir = bakeoff_sys::file::Dir::open(&self.root)?;
         let names = self.ground(kind).names;
         steps.iter().inspect(|_| pulse.beat()).try_for_each(|step| match step {
-            Step::Create(file, _) | Step::Remove(file, _) => gone(dir.remove(&names[*file])),
+            Step::Create(file, _)
+            | Step::Append(file, _)
+            | Step::Truncate(file, _)
+            | Step::Remove(file, _) => gone(dir.remove(&names[*file])),
+            Step::Rename(file, other, _) | Step::Replace(file, other, _) => {
+                gone(dir.remove(&names[*file])).and_then(|()| gone(dir.remove(other)))
+            }
             Step::Copy(copy, _) => gone(std::fs::remove_dir_all(self.root.join(path_of(copy)))),
             _ => Ok(()),
         })
@@ -285,10 +323,23 @@ impl FileSet {
         match operation {
             Operation::Write => Step::Write(file, self.next_body(seed, file)),
             Operation::Create => Step::Create(file, self.next_body(seed, file)),
+            Operation::Append => Step::Append(file, self.next_body(seed, file)),
+            Operation::Truncate => Step::Truncate(file, self.next_body(seed, file)),
+            Operation::Rename => Step::Rename(file, self.beside(file), self.next_body(seed, file)),
+            Operation::Replace => {
+                let bodies = [self.next_body(seed, file), self.next_body(seed, file)];
+                Step::Replace(file, self.beside(file), bodies)
+            }
             Operation::Remove => Step::Remove(file, self.next_body(seed, file)),
+            Operation::Open => Step::Open(file),
             Operation::Stat => Step::Stat(file, Some(self.size)),
             _ => Step::Read(file, self.content[file]),
         }
+    }
+
+    /// Another name for a new file.
+    fn beside(&self, file: usize) -> CString {
+        c_string(format!("{}.new/{file:06}.beside", self.size))
     }
 
     const fn on_disk(&self) -> u64 {
