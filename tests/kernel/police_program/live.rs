@@ -6,9 +6,7 @@ use bakeoff_layers_police::kernel::{KernelError, Listener, Mode, Programs};
 use bakeoff_layers_police::rules::Rules;
 use bakeoff_layers_police::rules::table::Table;
 use bakeoff_sys::namespace::Namespace;
-use nix::sys::socket::{
-    AddressFamily, Backlog, MsgFlags, SockFlag, SockType, SockaddrIn, sendto, socket,
-};
+use nix::sys::socket::{AddressFamily, Backlog, MsgFlags, SockFlag, SockType, SockaddrIn, sendto, socket};
 use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd};
@@ -158,7 +156,11 @@ fn a_request_in_a_syn_is_not_taken_and_comes_again_behind_it() {
         let server = Server::start();
         let mut programs = attached(&table("[[from]]\nsource = \"10.0.0.0/8\"\n"), "lo");
         assert_eq!(say_in_syn("/noaccess"), [200]);
-        assert_eq!(kernel_counts("TCPFastOpenPassive"), 1, "without rules for requests it is the server's affair");
+        assert_eq!(
+            kernel_counts("TCPFastOpenPassive"),
+            1,
+            "without rules for requests it is the server's affair"
+        );
         programs.swap(&requests()).unwrap();
         assert_eq!(say_in_syn("/noaccess"), [503]);
         assert_eq!(say_in_syn("/a"), [200]);
@@ -309,7 +311,8 @@ fn connections_are_refused_by_source_and_steered_to_the_listener_of_their_class(
 #[test]
 fn a_full_queue_of_a_lower_class_is_in_no_higher_ones_way() {
     let Some(here) = namespace("a_full_queue_of_a_lower_class_is_in_no_higher_ones_way") else { return };
-    let rules = "classes = { high = 8200, low = 8201 }\n[[from]]\nsource = \"127.0.1.0/24\"\nclass = \"high\"\n";
+    let rules =
+        "classes = { high = 8200, low = 8201 }\n[[from]]\nsource = \"127.0.1.0/24\"\nclass = \"high\"\n";
     here.run(|| {
         let listeners = [8_200, 8_201].map(|port| TcpListener::bind(("127.0.0.1", port)).unwrap());
         // Of the low class's queue room for one.

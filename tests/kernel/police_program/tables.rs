@@ -106,7 +106,8 @@ pub(crate) fn table(classes: u8) -> impl Strategy<Value = Table> {
     });
     (prop::collection::vec(drawn(classes.len() as u8), 1..14), overload).prop_map(move |(drawn, overload)| {
         let overload = Some(overload).filter(|_| !classes.is_empty());
-        let mut table = Table { ports: PORTS.to_vec(), classes: classes.clone(), overload, ..Table::default() };
+        let mut table =
+            Table { ports: PORTS.to_vec(), classes: classes.clone(), overload, ..Table::default() };
         let mut known = BTreeSet::new();
         for rule in drawn {
             if known.insert(format!("{:?}", rule.0)) {

@@ -350,7 +350,9 @@ impl<'s> Daemon<'s> {
 
     /// Bytes that the kernel has for each map, by its number: those of the tries and of `exact` follow from their entries.
     pub(crate) fn map_bytes(&self) -> BTreeMap<String, String> {
-        let of = |about: BTreeMap<String, String>| Some((about.get("map_id")?.clone(), about.get("memlock")?.clone()));
+        let of = |about: BTreeMap<String, String>| {
+            Some((about.get("map_id")?.clone(), about.get("memlock")?.clone()))
+        };
         self.descriptors().into_iter().filter_map(of).collect()
     }
 
@@ -358,7 +360,9 @@ impl<'s> Daemon<'s> {
     fn descriptors(&self) -> Vec<BTreeMap<String, String>> {
         let entries = fs::read_dir(format!("/proc/{}/fdinfo", self.pid())).unwrap().flatten();
         let texts = entries.map(|entry| fs::read_to_string(entry.path()).unwrap_or_default());
-        let of = |line: &str| line.split_once(":\t").map(|(name, value)| (name.to_owned(), value.trim().to_owned()));
+        let of = |line: &str| {
+            line.split_once(":\t").map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
+        };
         texts.map(|text| text.lines().filter_map(of).collect()).collect()
     }
 }

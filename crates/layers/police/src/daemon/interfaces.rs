@@ -52,7 +52,8 @@ impl Interfaces {
     pub(super) fn look(&mut self, programs: &mut Programs) -> Vec<String> {
         let Ok(there) = there() else { return Vec::new() };
         let mut said = Vec::new();
-        let is_there = |name: &String, number: &u32| there.get(name).is_some_and(|there| there.number == *number);
+        let is_there =
+            |name: &String, number: &u32| there.get(name).is_some_and(|there| there.number == *number);
         self.left_out.retain(|name, number| is_there(name, number));
         for (name, _) in self.attached.extract_if(.., |name, number| !is_there(name, number)) {
             said.push(format!("the interface {name} is gone: nothing comes in through it any more"));

@@ -170,10 +170,7 @@ fn steer(places: &[Place], taken: &[Taken], programs: &mut Programs) -> Result<(
     let of = |place: &Place| {
         let class = place.class?;
         let own = taken.iter().filter(|taken| taken.at.port == place.wanted.port);
-        Some(
-            own.map(move |taken| Listener { class, socket: taken.socket.as_fd() })
-                .collect::<Vec<_>>(),
-        )
+        Some(own.map(move |taken| Listener { class, socket: taken.socket.as_fd() }).collect::<Vec<_>>())
     };
     let listeners: Vec<Listener<'_>> = places.iter().filter_map(of).flatten().collect();
     programs.steer(&listeners)

@@ -5,8 +5,8 @@
 use super::KernelError;
 use super::automaton;
 use super::layout::{
-    self, AddressKey, Control, DESTINATIONS, ExactKey, Key4, Key6, NO_RULE, PathKey, Ports, Row, RuleBytes, Side,
-    Tally, flag,
+    self, AddressKey, Control, DESTINATIONS, ExactKey, Key4, Key6, NO_RULE, PathKey, Ports, Row, RuleBytes,
+    Side, Tally, flag,
 };
 use super::places::Places;
 use crate::rules::table::{Table, When};

@@ -126,7 +126,8 @@ impl Programs {
     /// No such interface, one that is not Ethernet's, or what the kernel says.
     pub fn attach(&mut self, interface: &str) -> Result<(), KernelError> {
         super::probe::interface(interface)?;
-        let attached = program::<SchedClassifier>(&mut self.ebpf, "police")?.attach(interface, TcAttachType::Ingress);
+        let attached =
+            program::<SchedClassifier>(&mut self.ebpf, "police")?.attach(interface, TcAttachType::Ingress);
         attached.map(|_| ()).map_err(unattached(interface))
     }
 
@@ -139,7 +140,8 @@ impl Programs {
         let xdp = flood(&mut self.ebpf)?;
         let link = xdp.attach(interface, XdpMode::Driver);
         let link = link.map_err(|why| KernelError::NoXdp(interface.to_owned(), said(&why)))?;
-        let attached = program::<SchedClassifier>(&mut self.ebpf, "heads")?.attach(interface, TcAttachType::Ingress);
+        let attached =
+            program::<SchedClassifier>(&mut self.ebpf, "heads")?.attach(interface, TcAttachType::Ingress);
         if let Err(why) = attached {
             let _detached = flood(&mut self.ebpf)?.detach(link);
             return Err(unattached(interface)(why));

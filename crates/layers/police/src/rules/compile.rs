@@ -6,7 +6,8 @@ use super::fault::{Faults, Wrong};
 use super::file::{At, Entry, File, Section, Server};
 use super::path::Pattern;
 use super::table::{
-    Action, CLASSES_MAX, CONTAINS_BYTES_MAX, Class, DESTINATIONS_MAX, Overload, Per, RULES_MAX, Rate, Refuse, Rule, RuleId, SOURCES_MAX, Source, Table, When,
+    Action, CLASSES_MAX, CONTAINS_BYTES_MAX, Class, DESTINATIONS_MAX, Overload, Per, RULES_MAX, Rate, Refuse,
+    Rule, RuleId, SOURCES_MAX, Source, Table, When,
 };
 use super::value;
 use super::words::unknown;
