@@ -299,10 +299,11 @@ inline_ u16 folded(s64 sum)
 }
 
 struct stamped { struct tcphdr tcp; u32 stamps[3]; };              /* stamps: two NOPs, kind and length; TSval; TSecr */
-struct heads { u8 mac[12]; struct stamped t; };
+struct heads { u8 mac[12]; struct stamped t; u32 merged; };        /* merged: from several segments, by the driver */
 
 /* Makes the packet a segment without options but time stamps: `back` to the client, or on to the server. `body`: 0, or which of
- * `replies` plus 1. Sums are written whole: what came in by a card is looked at, what came from this machine is not. */
+ * `replies` plus 1. Sums are written whole: what came in by a card is looked at, what came from this machine is not. Only what
+ * was merged has its sum made by the device that it leaves by: that of the addresses is all that must be there. */
 inline_ long make(struct __sk_buff *s, const struct segment *g, struct heads *h, bool back, u8 flags, u32 body)
 {
     u32 stamps = back && h->t.stamps[0] ? 12 : 0;
@@ -314,9 +315,11 @@ inline_ long make(struct __sk_buff *s, const struct segment *g, struct heads *h,
     ((u8 *)&h->t.tcp)[12] = tcp_length << 2;
     ((u8 *)&h->t.tcp)[13] = flags;
     h->t.tcp.check = 0;
-    s64 sum = csum_diff(0, 0, &h->t.tcp, 20, be16(bytes) + be16(IPPROTO_TCP));
-    if (stamps) sum = csum_diff(0, 0, h->t.stamps, 12, sum);
-    if (body) sum = csum_diff(0, 0, (void *)replies[body - 1 & 1], REPLY, sum);
+    bool addresses = back && h->merged;
+    s64 sum = be16(bytes) + be16(IPPROTO_TCP);
+    if (!addresses) sum = csum_diff(0, 0, &h->t.tcp, 20, sum);
+    if (!addresses && stamps) sum = csum_diff(0, 0, h->t.stamps, 12, sum);
+    if (!addresses && body) sum = csum_diff(0, 0, (void *)replies[body - 1 & 1], REPLY, sum);
     const u8 *from = back ? g->destination : g->source, *to = back ? g->source : g->destination;
     if (g->v6) {
         struct ipv6hdr ip = { .version = 6, .payload_len = be16(bytes), .nexthdr = IPPROTO_TCP, .hop_limit = 64 };
@@ -333,7 +336,7 @@ inline_ long make(struct __sk_buff *s, const struct segment *g, struct heads *h,
         sum = csum_diff(0, 0, &ip.saddr, 8, sum);
         if (skb_store(s, ETH_HLEN, &ip, sizeof ip, BPF_F_RECOMPUTE_CSUM)) return -1;
     }
-    h->t.tcp.check = folded(sum);
+    h->t.tcp.check = addresses ? ~folded(sum) : folded(sum);
     u32 at = ETH_HLEN + ip_length;
     if (skb_store(s, at, &h->t, 20, BPF_F_RECOMPUTE_CSUM)) return -1;
     if (stamps && skb_store(s, at + 20, h->t.stamps, 12, BPF_F_RECOMPUTE_CSUM)) return -1;
@@ -348,7 +351,7 @@ inline_ long make(struct __sk_buff *s, const struct segment *g, struct heads *h,
 once_ int answer(struct __sk_buff *s, const struct segment *g, u32 how)
 {
     if (!g) return DROPPED;
-    struct heads h = {};
+    struct heads h = { .merged = s->gso_size };
     u8 old[12];
     u32 length = g->end - g->pay, syn = g->flags & SYN ? 1 : 0;
     if (skb_load(s, 0, h.mac, 12)) return DROPPED;
