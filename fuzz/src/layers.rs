@@ -170,7 +170,7 @@ pub fn police_rules(data: &[u8]) {
             .source(from, to.unwrap_or(from))
             .and_then(|id| table.sources.iter().find(|of| of.rule == id));
         assert!(found.is_some_and(|found| found.prefix.length() >= source.prefix.length()));
-        let because = connection(&rules, from, to, table.ports[0].port);
+        let because = connection(&rules, from, to, table.ports[0]);
         assert!(because.reason.starts_with(&format!("{from} is in ")), "{}", because.reason);
     }
     for (path, rule) in &table.exact {
