@@ -158,7 +158,7 @@ fn show(begin: &str, Seen { asked, flood }: &Seen, before: [u64; 2], after: [u64
     let quantile = |q: f64| took[(took.len() as f64 * q) as usize].as_secs_f64() * 1e3;
     let cores = std::thread::available_parallelism().unwrap().get() as f64;
     let took_s = flood.took.as_secs_f64();
-    let share = flood.cpu.as_secs_f64() / took_s / cores * 100.0;
+    let share = if flood.sent == 0 { 0.0 } else { flood.cpu.as_secs_f64() / took_s / cores * 100.0 };
     let softirq = (after[0] - before[0]) as f64 / (after[1] - before[1]) as f64 * 100.0;
     println!(
         "{begin} of {:>8} forged SYNs, {:>7.0}/s, {} more lost by the link; preferred: {served} of {} served, \

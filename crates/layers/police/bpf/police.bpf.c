@@ -333,7 +333,7 @@ inline_ long make(struct __sk_buff *s, const struct segment *g, struct heads *h,
         sum = csum_diff(0, 0, &ip.saddr, 8, sum);
         if (skb_store(s, ETH_HLEN, &ip, sizeof ip, BPF_F_RECOMPUTE_CSUM)) return -1;
     }
-    if (h->merged) h->t.tcp.check = ~folded(sum);
+    if (back && h->merged) h->t.tcp.check = ~folded(sum);
     else {
         sum = csum_diff(0, 0, &h->t.tcp, 20, sum);
         if (stamps) sum = csum_diff(0, 0, h->t.stamps, 12, sum);

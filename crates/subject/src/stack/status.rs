@@ -12,6 +12,8 @@ use std::time::{Duration, SystemTime};
 /// A layer writes what it has counted a few times a second, and only when that has changed: what stands there for so long is
 /// what holds.
 const STILL: Duration = Duration::from_millis(300);
+/// Who also says when it counted (`runs-at`) writes what has not changed, too: so long that is waited for, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Between two looks at it.
 const GLANCE: Duration = Duration::from_millis(20);
 
@@ -45,7 +47,7 @@ fn noted_by(layer: &Standing) -> Option<u64> {
 }
 
 /// What the layers' programs in the kernel have used so far, all together; `None` when no layer tells it. Waits until that is
-/// written down: a third of a second at most for each that does.
+/// written down: a third of a second at most for each that does, more where it says when; then what is older is not told.
 pub(crate) fn program_time(layers: &[Standing]) -> Option<ProgramTime> {
     let path = |layer: &Standing| layer.substitutions.word(layer.spec.status.as_ref()?).ok();
     let told =
@@ -56,13 +58,21 @@ pub(crate) fn program_time(layers: &[Standing]) -> Option<ProgramTime> {
 fn written_since(asked: SystemTime, path: &Path) -> Option<ProgramTime> {
     let is_new = || fs::metadata(path).and_then(|file| file.modified()).is_ok_and(|written| written >= asked);
     let mut waited = Duration::ZERO;
-    while waited < STILL && !is_new() {
+    loop {
+        let new = is_new();
+        let text = fs::read_to_string(path).ok()?;
         // Whoever says nothing of it is not waited for.
-        programs(&fs::read_to_string(path).ok()?)?;
+        let told = programs(&text)?;
+        let says_when = counter(&text, "runs-at").is_some();
+        if new || (waited >= STILL && !says_when) {
+            return Some(told);
+        }
+        if waited >= PATIENCE {
+            return None;
+        }
         thread::sleep(GLANCE);
         waited += GLANCE;
     }
-    programs(&fs::read_to_string(path).ok()?)
 }
 
 fn programs(text: &str) -> Option<ProgramTime> {
@@ -116,6 +126,9 @@ mod tests {
         let began = SystemTime::now();
         assert_eq!(written_since(later, &path), Some(told(7)));
         assert!(began.elapsed().unwrap() >= STILL);
+        fs::write(&path, "runs 7\nrun-ns 385\nruns-at 99\n").unwrap();
+        assert_eq!(written_since(long_ago, &path), Some(told(7)));
+        assert_eq!(written_since(later, &path), None, "what is older than that is not what holds now");
     }
 
     fn told(runs: u64) -> ProgramTime {

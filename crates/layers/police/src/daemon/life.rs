@@ -234,7 +234,7 @@ impl<'s> Armed<'s> {
             interfaces: self.interfaces.names().collect(),
             gaps,
             counters,
-            runs: self.timer.as_ref().and_then(|_| self.programs.runs().ok()),
+            runs: self.timer.as_ref().and_then(|_| Some((self.programs.runs().ok()?, self.clock.now()))),
             queues: &self.queues,
             bounds: &self.bounds,
             restarts: self.watch.restarts,

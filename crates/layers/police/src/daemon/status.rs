@@ -10,6 +10,7 @@ use crate::rules::table::Table;
 use bakeoff_layers_base::daemon::degree::Degree;
 use bakeoff_layers_base::daemon::status::{StatusFile, read_back};
 use bakeoff_sys::process;
+use bakeoff_units::Nanos;
 use std::fmt::Write as _;
 
 /// Packets without one head among them, after which a port is taken for one of TLS: several connections' worth.
@@ -33,7 +34,8 @@ pub(super) struct Report<'r> {
     pub(super) interfaces: Vec<&'r str>,
     pub(super) gaps: &'r Gaps,
     pub(super) counters: &'r Counters,
-    pub(super) runs: Option<Runs>,
+    /// And when they were counted, by the monotonic clock: written anew even where nothing ran.
+    pub(super) runs: Option<(Runs, Nanos)>,
     /// A number a class.
     pub(super) queues: &'r [u32],
     pub(super) bounds: &'r [u32],
@@ -129,8 +131,8 @@ impl Report<'_> {
         for ((class, queue), bound) in classes.zip(self.queues).zip(self.bounds) {
             let _ = writeln!(text, "queue-{name} {queue}\nbound-{name} {bound}", name = class.name);
         }
-        if let Some(runs) = self.runs {
-            let _ = writeln!(text, "runs {}\nrun-ns {}", runs.runs, runs.run_ns);
+        if let Some((runs, at)) = self.runs {
+            let _ = writeln!(text, "runs {}\nrun-ns {}\nruns-at {}", runs.runs, runs.run_ns, at.get());
         }
     }
 }
@@ -215,7 +217,7 @@ mod tests {
             by_reason: [1, 0, 0, 2, 0, 0, 0],
         });
         let counters = Counters { unseen: 9, rules: rules.collect(), ..Counters::default() };
-        let runs = Some(Runs { runs: 11, run_ns: 1200 });
+        let runs = Some((Runs { runs: 11, run_ns: 1200 }, Nanos::new(77)));
         let text = Report { runs, ..report(&table, &counters, &gaps) }.text();
         for line in [
             "state armed",
@@ -239,6 +241,7 @@ mod tests {
             "bound-low 10",
             "runs 11",
             "run-ns 1200",
+            "runs-at 77",
         ] {
             assert!(text.lines().any(|other| other == line), "{line} in {text}");
         }
