@@ -31,7 +31,10 @@ pub enum ParseDuringError {
 
 impl fmt::Display for During {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "from {} to {}", self.from, self.until)
+        match self.from {
+            Nanos::ZERO => write!(f, "until {}", self.until),
+            from => write!(f, "from {from} to {}", self.until),
+        }
     }
 }
 
@@ -55,6 +58,7 @@ mod tests {
         let during = part("500ms-10s").unwrap();
         assert_eq!((during.from, during.until), (Nanos::from_millis(500), Nanos::from_secs(10)));
         assert_eq!(during.to_string(), "from 500 ms to 10 s");
+        assert_eq!(part("0s-3s").unwrap().to_string(), "until 3 s");
         assert!(part("5s").unwrap_err().contains("such as \"5s-10s\""));
         assert!(part("5s-5s").unwrap_err().contains("ends before it begins: from 5 s to 5 s"));
         assert!(part("5s-x").unwrap_err().contains("a time such as"));
