@@ -239,42 +239,33 @@ fn two_configurations_of_a_proxy_are_compared_before_one_origin() {
 }
 
 #[test]
-fn a_cache_that_is_passed_by_at_higher_rates_has_its_peak_where_that_begins() {
-    if !has("haproxy", "a_cache_that_is_passed_by_at_higher_rates_has_its_peak_where_that_begins") {
+fn a_cache_that_is_passed_by_sustains_no_rate_and_its_hits_say_why() {
+    if !has("haproxy", "a_cache_that_is_passed_by_sustains_no_rate_and_its_hits_say_why") {
         return;
     }
     let yard = Yard::new();
-    // Above 800 requests a second nothing is looked for in the store any more. Told within a tenth of a second: a
-    // trial may take half of one. A machine that stands still for some tenths sends what was due at once, so the
-    // rates that are asserted stand far below the limit.
-    let rest = "  stick-table type integer size 10 expire 1s store http_req_rate(100ms)\n  \
+    // From the 300th request on nothing is looked for in the store any more: behind what low load asks, within the first
+    // trial of the search. Counted, and not told by the rate, as a machine that stands still makes rates of its own.
+    let rest = "  stick-table type integer size 10 expire 1h store http_req_cnt\n  \
                 http-request track-sc0 int(1)\n  \
-                http-request cache-use store if { sc0_http_req_rate lt 80 }\n  \
+                http-request cache-use store if { sc0_http_req_cnt lt 300 }\n  \
                 http-response cache-store store\n";
     let store = "cache store\n  total-max-size 16\n  max-object-size 100000\n  max-age 3600\n";
     yard.write("a.cfg", format!("{store}{}", haproxy(rest)));
-    let text = "[experiment]\nseed = 7\nkind = \"peak\"\nbaseline = \"cache\"\nbudget = \"40s\"\n\n\
+    let text = "[experiment]\nseed = 7\nkind = \"peak\"\nbaseline = \"cache\"\nbudget = \"20s\"\n\n\
                 [peak]\nslo = \"50ms\"\nmax_rate = \"2400/s\"\nconfirm = \"2s\"\nprecision = \"10%\"\n\n\
                 [workload]\nkind = \"get\"\nclock = \"constant\"\nurls = [\"/bytes/500\", \"/bytes/600\"]\n\n\
                 [front.shy]\nproduct = \"haproxy\"\nconfig = \"a.cfg\"\n\n\
                 [arm.cache]\nserver = \"origin\"\nfront = [\"shy\"]\n";
     let said = run(&yard, text);
-    // Beside other work the search may end without a peak; what a trial that counts says is true all the same.
-    assert!(matches!(said.code(), Some(0 | 4)), "{said:?}");
     let arm = yard.results("out")["peak"]["arms"]["cache"].clone();
-    for trial in arm["trials"].as_array().unwrap().iter().filter(|trial| trial["verdict"] != "void") {
-        let rate = trial["rate_per_s"].as_f64().unwrap();
-        let passed_by = trial["reasons"].as_array().unwrap().iter().any(|reason| reason == "hit-ratio");
-        assert!(rate < 1100.0 || trial["verdict"] == "failed", "{trial}");
-        assert!(rate > 200.0 || !passed_by, "{trial}");
+    let trials = arm["trials"].as_array().unwrap();
+    assert!(trials.len() > 1, "{said:?} {arm}");
+    for trial in trials.iter().skip(1).filter(|trial| trial["verdict"] != "void") {
+        let reasons = trial["reasons"].as_array().unwrap();
+        assert_eq!(trial["verdict"], "failed", "{trial}");
+        assert!(reasons.iter().any(|reason| reason == "hit-ratio"), "{trial}");
     }
-    let rate = arm["rate_per_s"].as_f64();
-    assert!(rate.is_none_or(|rate| rate < 1100.0), "{arm}");
-    if arm["finding"] == "peak" {
-        assert!(rate.is_some_and(|rate| rate >= 100.0), "{arm}");
-        assert!(arm.to_string().contains("hit-ratio"), "{arm}");
-    } else {
-        // Only other work keeps it from being found, and whoever did not find it does not say that there is none.
-        assert!(!matches!(arm["limit"].as_str(), Some("asked" | "range")), "{arm}");
-    }
+    // Beside other work trials may all be void; that a rate was sustained is said in no case.
+    assert!(arm["rate_per_s"].is_null(), "{arm}");
 }
