@@ -34,6 +34,9 @@ enum Layer {
     /// Who may connect how often, in which class, and which requests are let through
     #[command(subcommand, disable_help_subcommand = true)]
     Police(commands::police::Command),
+    /// A directory of another host, mounted here and never stale
+    #[command(subcommand, disable_help_subcommand = true)]
+    Remotefs(commands::remotefs::Command),
     /// A tree as one encrypted file, whose key is given out only in the right state
     #[command(subcommand)]
     Store(commands::store::Command),
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Layer::Store(command) => commands::store::run(command),
         Layer::Mac(command) => commands::mac::run(command),
         Layer::Police(command) => commands::police::run(command),
+        Layer::Remotefs(command) => commands::remotefs::run(command),
         Layer::Integrity(command) => commands::integrity::run(command),
     };
     result

@@ -5,4 +5,5 @@ pub(crate) mod mac;
 pub(crate) mod passphrase;
 pub(crate) mod police;
 pub(crate) mod proof;
+pub(crate) mod remotefs;
 pub(crate) mod store;

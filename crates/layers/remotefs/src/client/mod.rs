@@ -1,0 +1,259 @@
+//! The client: a remote directory, mounted until SIGTERM.
+//!
+//! Measured side, a process of its own. Owns the life of the mount: it begins when the server has answered, it is taken off by a keeper
+//! when this process may not or was killed. One thread waits here; the threads of the session answer the kernel. Prints
+//! nothing; the caller's hook says that it is ready.
+
+mod counters;
+mod filesystem;
+mod kernel;
+mod link;
+
+pub use bakeoff_layers_base::daemon::keeper::keeper_main;
+
+use crate::network::is_for_tests;
+use crate::signals::{Event, watch_signals};
+use bakeoff_layers_base::daemon::degree::Degree;
+use bakeoff_layers_base::daemon::keeper::Keeper;
+use bakeoff_layers_base::daemon::point::{self, Mounted, PointError, Taken};
+use bakeoff_layers_base::daemon::rights::Rights;
+use bakeoff_layers_base::daemon::status::StatusFile;
+use bakeoff_layers_base::plain::Place;
+use counters::Tally;
+use filesystem::Filesystem;
+use fuser::{Config, MountOption, Session, SessionACL};
+use kernel::Kernel;
+use link::Link;
+use nix::unistd::Uid;
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+use thiserror::Error;
+
+/// The export's number, which is also what FUSE calls the root.
+const ROOT: u64 = 1;
+/// How late the status file may be.
+const STATUS_DELAY: Duration = Duration::from_millis(100);
+/// How far the kernel reads ahead in a file.
+const READ_AHEAD_KIB: u32 = 1024;
+/// Requests the kernel may have under way besides those that somebody waits for.
+const BACKGROUND: u16 = 64;
+/// Threads that answer, for each core: most of the time they wait for the server. Each may have a connection, of which a session
+/// has sixteen at most.
+const THREADS_PER_CORE: usize = 2;
+const MOST_THREADS: usize = 15;
+
+/// How to mount.
+#[derive(Debug)]
+pub struct Options {
+    /// The server: on this machine, or in a network for tests.
+    pub server: SocketAddr,
+    /// Nobody may change anything through it.
+    pub read_only: bool,
+    /// File that the counters are written to.
+    pub status: Option<PathBuf>,
+    /// Runs [`keeper_main`]: a process that unmounts when this one was killed.
+    pub keeper: Option<Command>,
+}
+
+/// What became of a mount that was ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// A signal came; everything is unmounted.
+    Signal,
+    /// A signal came while files were open. The mount is out of sight; what is open gets ENOTCONN.
+    SignalBusy,
+    /// Somebody else unmounted.
+    Unmounted,
+    /// A signal came, and the keeper, who alone may unmount, was gone. The mount is there still, dead.
+    Left,
+}
+
+impl From<Taken> for End {
+    fn from(taken: Taken) -> Self {
+        match taken {
+            Taken::Off => Self::Signal,
+            Taken::OutOfSight => Self::SignalBusy,
+            Taken::Left => Self::Left,
+        }
+    }
+}
+
+/// What the caller may say when the mount is ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// A mount whose daemon was dead was cleared away.
+    pub cleared: bool,
+    /// How far the kernel reads ahead; `None` where it could not be raised.
+    pub read_ahead_kib: Option<u32>,
+    /// How much the kernel keeps.
+    pub degree: Degree,
+}
+
+/// Why nothing was mounted.
+#[derive(Debug, Error)]
+pub enum MountError {
+    /// Whoever answers there could say anything.
+    #[error(
+        "without credentials it connects to 127.0.0.1, ::1 or 198.18.0.0/15 alone, and {0} is none of them"
+    )]
+    OpenNetwork(SocketAddr),
+    /// There is no server.
+    #[error("cannot reach a server at {server}: {error}; is `remotefs serve` running there?")]
+    Server {
+        /// Where.
+        server: SocketAddr,
+        /// Why.
+        error: io::Error,
+    },
+    /// The mount point.
+    #[error(transparent)]
+    Point(#[from] PointError),
+    /// FUSE is missing or refuses.
+    #[error(
+        "cannot mount on {} through FUSE: {error}; it needs /dev/fuse, and root or fusermount3",
+        path.display()
+    )]
+    Fuse {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The status file.
+    #[error("cannot write the status file {}: {error}", path.display())]
+    Status {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Signals, threads, the keeper.
+    #[error("cannot serve: {0}")]
+    Process(#[from] io::Error),
+}
+
+/// What the threads of a mount share.
+struct Parts {
+    link: Arc<Link>,
+    kernel: Arc<Kernel>,
+    tally: Arc<Tally>,
+}
+
+/// Mounts until SIGTERM, SIGINT or an unmount.
+///
+/// # Errors
+/// When it could not be mounted; nothing is left behind then.
+pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready)) -> Result<End, MountError> {
+    let server = options.server;
+    if !is_for_tests(server) {
+        return Err(MountError::OpenNetwork(server));
+    }
+    let (at, cleared) = point::prepare(at)?;
+    let (sender, events) = channel();
+    let status = options.status.clone();
+    let rights = match options.keeper {
+        Some(_) if Uid::effective().is_root() => Rights::least(&[], move || try_status(status.as_deref())),
+        _ => Rights::ALL,
+    };
+    let keeper = Keeper::start(options.keeper, &at)?;
+    rights.within(|| watch_signals(sender.clone()))?;
+    let (kernel, tally) = (Arc::new(Kernel::new()), Arc::new(Tally::new()));
+    let opened = rights.within(|| Link::open(server, kernel.clone(), tally.clone()));
+    let link = opened.map_err(|error| MountError::Server { server, error })?;
+    let parts = Parts { link, kernel, tally };
+
+    let failed = |error| MountError::Status { path: options.status.clone().unwrap_or_default(), error };
+    let mut status = StatusFile::open(options.status.as_deref()).map_err(failed)?;
+    status.write(parts.status("starting", server)).map_err(failed)?;
+    start(&parts, &at, (options.read_only, &rights), sender)?;
+    // From here on the mount is there, and this guard takes it away whatever happens.
+    let mut mount = Mounted::new(at.clone(), keeper, rights.are_least());
+    let read_ahead_kib = point::raise_read_ahead(&at, READ_AHEAD_KIB);
+    mount.tell_keeper();
+    rights.give_up()?;
+    let _ = status.write(parts.status("mounted", server));
+    ready(Ready { cleared, read_ahead_kib, degree: parts.degree() });
+    let end = wait(mount, &events, || {
+        // A disk that is full leaves the old one.
+        let _ = status.write(parts.status("mounted", server));
+    });
+    parts.link.end();
+    let _ = status.write(parts.status("ended", server));
+    Ok(end)
+}
+
+fn try_status(status: Option<&Path>) -> io::Result<()> {
+    status.map_or(Ok(()), |status| Place::of(status)?.try_writing())
+}
+
+fn start(
+    parts: &Parts,
+    at: &Path,
+    (read_only, rights): (bool, &Rights),
+    over: Sender<Event>,
+) -> Result<(), MountError> {
+    let failed = |error| MountError::Fuse { path: at.to_owned(), error };
+    let mut config = Config::default();
+    config.mount_options = vec![
+        if read_only { MountOption::RO } else { MountOption::RW },
+        MountOption::NoDev,
+        MountOption::NoSuid,
+        MountOption::DefaultPermissions,
+        MountOption::FSName("bakeoff-remotefs".to_owned()),
+        MountOption::Subtype("bakeoff".to_owned()),
+    ];
+    // What the kernel keeps is for whoever mounted it, and for nobody else, not even root.
+    config.acl = SessionACL::Owner;
+    config.n_threads = Some(usual_threads());
+    config.clone_fd = true;
+    let (link, kernel, tally) = (parts.link.clone(), parts.kernel.clone(), parts.tally.clone());
+    let filesystem = Filesystem::new(link, kernel, tally, move || _ = over.send(Event::Over));
+    let session = Session::new(filesystem, at, &config).map_err(failed)?;
+    let device = session.as_fd();
+    rights.within(|| parts.kernel.is_there(device)).map_err(failed)?;
+    let session = rights.within(|| session.spawn()).map_err(failed)?;
+    // Its drop would unmount, which is the guard's, and might hit what lies below.
+    std::mem::forget(session);
+    Ok(())
+}
+
+fn wait(mut mount: Mounted, events: &Receiver<Event>, mut meanwhile: impl FnMut()) -> End {
+    loop {
+        match events.recv_timeout(STATUS_DELAY) {
+            Ok(Event::Signal) => return mount.unmount().into(),
+            Ok(Event::Over) | Err(RecvTimeoutError::Disconnected) => {
+                mount.is_gone();
+                return End::Unmounted;
+            }
+            Err(RecvTimeoutError::Timeout) => meanwhile(),
+        }
+    }
+}
+
+fn usual_threads() -> usize {
+    (thread::available_parallelism().map_or(1, NonZeroUsize::get) * THREADS_PER_CORE).min(MOST_THREADS)
+}
+
+impl Parts {
+    /// Whatever the kernel keeps is never stale; on an old one it keeps less.
+    fn degree(&self) -> Degree {
+        match self.kernel.keeps_names() {
+            true => Degree::Full,
+            false => Degree::Partial(
+                "this kernel cannot forget names at once (Linux 6.16 can), so each is asked for".to_owned(),
+            ),
+        }
+    }
+
+    fn status(&self, state: &str, server: SocketAddr) -> String {
+        format!("state {state}\nserver {server}\ndegree {}\n{}", self.degree(), self.tally.text())
+    }
+}

@@ -1,0 +1,167 @@
+//! One connection, from its first frame to its end.
+//!
+//! Measured side, server process, a thread each, fed by strangers. Owns what may be said when. What is no frame, or is said where it is
+//! not said, closes the connection under its name.
+
+use super::coherence::Callback;
+use super::counters::Count;
+use super::{No, Server};
+use crate::frame::{Answer, Class, Request};
+use crate::lease::Session;
+use crate::network::{Cut, Receiver};
+use crate::refusal::Refusal;
+use std::io::Write;
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Until HELLO is there.
+const FIRST: Duration = Duration::from_secs(10);
+/// From a frame's first byte to its last: a mebibyte at a seventh of a megabit a second.
+const WHOLE: Duration = Duration::from_secs(60);
+/// After so long without a question one looks whether the session is there still.
+const QUIET: Duration = Duration::from_secs(60);
+/// The longest that a peer may not take what it asked for.
+const TAKING: Duration = Duration::from_secs(60);
+/// The same of a break or a sign of life, some bytes: whoever lets it wait is asleep, and his term ends.
+const HEARING: Duration = Duration::from_secs(1);
+
+/// Serves a connection until it ends.
+pub(super) fn attend(server: &Server, stream: TcpStream) {
+    server.tally.add(Count::Connections, 1);
+    let refused = match Receiver::new(stream) {
+        Ok(mut receiver) => serve(server, &mut receiver).err().map(|refusal| (receiver, refusal)),
+        Err(_) => None,
+    };
+    if let Some((receiver, Some(refusal))) = refused {
+        server.tally.refuse(refusal);
+        let _ = say(&receiver, &mut Vec::new(), refusal.into());
+        // Whoever tells a session of breaks has it, too.
+        let _ = receiver.stream().shutdown(Shutdown::Both);
+    }
+}
+
+/// Until the end; `None` when the other side just went.
+fn serve(server: &Server, receiver: &mut Receiver) -> Result<(), Option<Refusal>> {
+    let head = receiver.next(Some(FIRST), FIRST).map_err(|cut| match cut {
+        Cut::Silent | Cut::HalfFrame => Some(Refusal::NoHello),
+        cut => refusal(cut),
+    })?;
+    let request = Request::read(&head, receiver.body())?;
+    let Request::Hello { class, session, boot } = request else {
+        return Err(Some(Refusal::HelloOutOfTurn));
+    };
+    match class {
+        Class::Callback => {
+            // Whoever names a session of this start says that it is over.
+            let last = (boot == server.boot && session != 0).then_some(session);
+            callbacks(server, receiver, last)
+        }
+        Class::Data if boot != server.boot => Err(Some(Refusal::OtherBoot)),
+        Class::Data => {
+            server.coherence.join(session)?;
+            let served = data(server, receiver, session);
+            server.coherence.leave(session);
+            served
+        }
+    }
+}
+
+/// Questions and answers.
+fn data(server: &Server, receiver: &mut Receiver, session: Session) -> Result<(), Option<Refusal>> {
+    receiver.stream().set_write_timeout(Some(TAKING)).map_err(|_| None)?;
+    let mut out = Vec::new();
+    welcome(server, session).put(&mut out);
+    send(receiver, &out)?;
+    loop {
+        let head = match receiver.next(Some(QUIET), WHOLE) {
+            Err(Cut::Silent) if server.coherence.ask(session, &[]).is_ok() => continue,
+            other => other.map_err(refusal)?,
+        };
+        let request = Request::read(&head, receiver.body())?;
+        match request {
+            Request::Hello { .. } => return Err(Some(Refusal::HelloOutOfTurn)),
+            Request::Ping { .. } | Request::Ack { .. } | Request::Forget { .. } | Request::Bye => {
+                return Err(Some(Refusal::WrongClass));
+            }
+            _ => {}
+        }
+        out.clear();
+        match server.export.serve(session, &request, &mut out) {
+            Ok(()) => send(receiver, &out)?,
+            Err(No::Refused(Refusal::SessionOver)) => return Err(Some(Refusal::SessionOver)),
+            Err(no) => {
+                if let No::Refused(refusal) = no {
+                    server.tally.refuse(refusal);
+                }
+                say(receiver, &mut out, no)?;
+            }
+        }
+    }
+}
+
+/// Signs of life, acknowledgements; the other way breaks go, from whoever sends them.
+fn callbacks(server: &Server, receiver: &mut Receiver, last: Option<Session>) -> Result<(), Option<Refusal>> {
+    receiver.stream().set_write_timeout(Some(HEARING)).map_err(|_| None)?;
+    let stream = receiver.stream().try_clone().map_err(|_| None)?;
+    let callback = Arc::new(Callback::new(stream));
+    let session = server.coherence.open(callback.clone(), last);
+    callback.say(&welcome(server, session));
+    let ended = hear(server, receiver, (session, &callback));
+    // The session goes on until its term is over: a kernel may believe till then what it was told.
+    server.coherence.leave(session);
+    ended
+}
+
+fn hear(
+    server: &Server,
+    receiver: &mut Receiver,
+    (session, callback): (Session, &Callback),
+) -> Result<(), Option<Refusal>> {
+    loop {
+        let head = receiver.next(None, WHOLE).map_err(refusal)?;
+        match Request::read(&head, receiver.body())? {
+            Request::Ping { stamp } => {
+                server.tally.add(Count::Pings, 1);
+                let left_ms = server.coherence.renew(session).ok_or(Refusal::SessionOver)?;
+                callback.say(&Answer::Alive { stamp, left_ms });
+            }
+            Request::Ack { number } => server.coherence.acknowledge(session, number),
+            Request::Forget { object, count } => server.export.forget(session, object, count),
+            Request::Bye => {
+                server.coherence.bye(session);
+                return Ok(());
+            }
+            Request::Hello { .. } => return Err(Some(Refusal::HelloOutOfTurn)),
+            _ => return Err(Some(Refusal::WrongClass)),
+        }
+    }
+}
+
+fn welcome(server: &Server, session: Session) -> Answer<'static> {
+    Answer::Welcome { boot: server.boot, session, term_ms: server.term_ms }
+}
+
+fn send(receiver: &Receiver, bytes: &[u8]) -> Result<(), Option<Refusal>> {
+    receiver.stream().write_all(bytes).map_err(|_| None)
+}
+
+fn say(receiver: &Receiver, out: &mut Vec<u8>, no: No) -> Result<(), Option<Refusal>> {
+    let (errno, refusal) = match no {
+        No::Kernel(errno) => (errno, 0),
+        No::Refused(refusal) => (refusal.errno(), refusal.number()),
+    };
+    out.clear();
+    Answer::Error { errno: (errno as i32).unsigned_abs(), refusal }.put(out);
+    send(receiver, out)
+}
+
+/// Why a connection gives no more frames, if somebody is to blame.
+fn refusal(cut: Cut) -> Option<Refusal> {
+    match cut {
+        Cut::Frame(refusal) => Some(refusal),
+        Cut::HalfFrame => Some(Refusal::HalfFrame),
+        Cut::Silent => Some(Refusal::SessionOver),
+        Cut::Closed | Cut::Io(_) => None,
+    }
+}
