@@ -1,7 +1,8 @@
 //! Before a server, over loopback and over a link: what clients see, what the server sees, what is left.
 
+use crate::link::join;
 use crate::server::{Server, say};
-use crate::stage::{Ended, join, namespace, output, skip};
+use crate::stage::{Ended, namespace, output, skip};
 use bakeoff_layers_police::kernel::{KernelError, Listener, Mode, Programs};
 use bakeoff_layers_police::rules::Rules;
 use bakeoff_layers_police::rules::table::Table;

@@ -6,6 +6,7 @@
 
 mod against_reference;
 mod cost;
+mod link;
 mod live;
 mod object;
 mod packets;

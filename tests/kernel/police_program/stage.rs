@@ -38,19 +38,3 @@ pub(crate) fn output(words: &str) -> String {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     String::from_utf8_lossy(&done.stdout).into_owned()
 }
-
-/// Joins two namespaces by a pair of devices, `here` with 198.18.0.1 and 2001:db8::1, `there` with .2 and ::2.
-pub(crate) fn join(here: &Namespace, there: &Namespace) {
-    here.run(|| {
-        output(&format!("ip link add here type veth peer name there netns {}", there.path().display()));
-        address("here", 1);
-    })
-    .unwrap();
-    there.run(|| address("there", 2)).unwrap();
-}
-
-fn address(device: &str, host: u8) {
-    output(&format!("ip address add 198.18.0.{host}/24 dev {device}"));
-    output(&format!("ip address add 2001:db8::{host}/64 dev {device} nodad"));
-    output(&format!("ip link set {device} up"));
-}

@@ -1,7 +1,8 @@
 //! Rules, server, interfaces and the daemon itself change or go.
 
+use crate::link::{IP, ip};
 use crate::refusals::RULES;
-use crate::stage::{Daemon, Got, IP, NGINX, Site, ip, left_of, may_run, until};
+use crate::stage::{Daemon, Got, NGINX, Site, left_of, may_run, until};
 use nix::sys::signal::Signal;
 
 #[test]

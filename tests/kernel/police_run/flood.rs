@@ -1,8 +1,9 @@
 //! SYNs of forged senders, over a link: each is counted, who is preferred is served, and nothing of it stays. Both ends are
 //! networks of the test's own.
 
+use crate::link::{IP, ip, join};
 use crate::packets::{SYN, Segment, Wrapping, frame};
-use crate::stage::{Daemon, IP, NGINX, PATIENCE, PUBLIC, SILENCE, Server, Site, ip, left_of, may_run, until};
+use crate::stage::{Daemon, NGINX, PATIENCE, PUBLIC, SILENCE, Server, Site, left_of, may_run, until};
 use bakeoff_sys::namespace::Namespace;
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
@@ -174,7 +175,8 @@ fn show(begin: &str, Seen { asked, flood }: &Seen, before: [u64; 2], after: [u64
 
 /// A server at the near end of a link, whose replies to anybody go out over it; and the far end.
 fn linked(site: &Site) -> (Namespace, Server<'_>) {
-    let far = site.join();
+    let far = Namespace::create().unwrap();
+    join(&site.network, &far);
     ip(&site.network, "route add default via 198.18.0.2");
     // Who never answers is forgotten after a second.
     let set = || fs::write("/proc/sys/net/ipv4/tcp_synack_retries", "0").unwrap();

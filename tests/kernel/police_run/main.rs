@@ -6,6 +6,8 @@
 mod arming;
 mod changes;
 mod flood;
+#[path = "../police_program/link.rs"]
+mod link;
 mod overload;
 #[path = "../police_program/packets.rs"]
 #[allow(dead_code)] // frames are made here, and none is taken apart

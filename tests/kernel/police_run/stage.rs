@@ -20,7 +20,6 @@ use tempfile::TempDir;
 /// The layers' executable.
 pub(crate) const LAYERS: &str = env!("CARGO_BIN_EXE_bakeoff-layers");
 pub(crate) const NGINX: &str = "/usr/sbin/nginx";
-pub(crate) const IP: &str = "/usr/sbin/ip";
 /// In a network of its own every port is free.
 pub(crate) const PUBLIC: u16 = 80;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -52,12 +51,6 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A command about a network's devices and addresses.
-pub(crate) fn ip(network: &Namespace, words: &str) {
-    let output = network.run(|| Command::new(IP).args(words.split(' ')).output().unwrap()).unwrap();
-    assert!(output.status.success(), "ip {words}: {}", String::from_utf8_lossy(&output.stderr));
-}
-
 /// The network and a directory.
 pub(crate) struct Site {
     pub(crate) network: Namespace,
@@ -69,18 +62,6 @@ impl Site {
         let dir = tempfile::Builder::new().prefix("bakeoff-police-").tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         Self { network: Namespace::create().unwrap(), dir }
-    }
-
-    /// Another network, joined to this one: 198.18.0.1 and 02:00:00:00:00:01 on `here`, and 2 for 1 on `there`.
-    pub(crate) fn join(&self) -> Namespace {
-        let far = Namespace::create().unwrap();
-        let peer = format!("peer name there address 02:00:00:00:00:02 netns {}", far.path().display());
-        ip(&self.network, &format!("link add here address 02:00:00:00:00:01 type veth {peer}"));
-        for (network, device, host) in [(&self.network, "here", 1), (&far, "there", 2)] {
-            ip(network, &format!("address add 198.18.0.{host}/24 dev {device}"));
-            ip(network, &format!("link set {device} up"));
-        }
-        far
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

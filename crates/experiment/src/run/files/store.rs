@@ -242,21 +242,21 @@ impl Store {
     }
 
     /// Reads files back that were written: all, or one in some. What was found wrong, by step.
-    pub(super) fn read_back(
-        &self,
+    pub(super) fn read_back<'s>(
+        &'s self,
         kind: &Kind,
-        tried: &[Step],
+        tried: &'s [Step],
         check: Check,
         pulse: &Pulse<'_>,
     ) -> Vec<(usize, Failure)> {
         let names = self.ground(kind).names;
-        let written = |step: &Step| match step {
-            Step::Write(file, _) => Some((names[*file].clone(), self.sets[kind.set].content[*file]?)),
+        let written = |step: &'s Step| match step {
+            Step::Write(file, _) => Some((&names[*file], self.sets[kind.set].content[*file]?)),
             Step::Create(file, body) | Step::Append(file, body) | Step::Replace(file, _, [_, body]) => {
-                Some((names[*file].clone(), *body))
+                Some((&names[*file], *body))
             }
-            Step::Truncate(file, body) => Some((names[*file].clone(), Body::new(body.id(), 0))),
-            Step::Rename(_, to, body) => Some((to.clone(), *body)),
+            Step::Truncate(file, body) => Some((&names[*file], Body::new(body.id(), 0))),
+            Step::Rename(_, to, body) => Some((to, *body)),
             _ => None,
         };
         let every = if check == Check::Full { 1 } else { READ_BACK };
@@ -270,7 +270,7 @@ impl Store {
         sample
             .take_while(|_| pulse.goes_on())
             .filter_map(|(index, (name, body))| {
-                hand.read(&name, Some(body)).err().map(|failure| (index, failure))
+                hand.read(name, Some(body)).err().map(|failure| (index, failure))
             })
             .collect()
     }

@@ -122,9 +122,13 @@ impl Offer {
 
     /// What counts, with random gaps of its own.
     fn counting(&self, from: usize, time: Nanos, every: Nanos) -> Stretch<'_> {
-        let During { from: begins, until } = self.during.unwrap_or(During { from: Nanos::ZERO, until: time });
-        let asks = until.min(time).since(begins);
+        let (begins, asks) = self.part_of(time);
         self.stretch(from, (begins, asks), every, Some(time.since(begins)), 1)
+    }
+
+    /// When it begins and how long it asks, in a slice that is over after `time`.
+    fn part_of(&self, time: Nanos) -> (Nanos, Nanos) {
+        self.during.map_or((Nanos::ZERO, time), |During { from, until }| (from, until.min(time).since(from)))
     }
 
     const fn stretch(
@@ -141,8 +145,10 @@ impl Offer {
 
     /// Its rates are of the time in which it asked, not of that until its last reply.
     fn of_its_time(&self, counters: &mut Counters, time: Nanos) {
-        let Some(During { from, until }) = self.during else { return };
-        let asked = until.min(time).since(from).get();
+        if self.during.is_none() {
+            return;
+        }
+        let asked = self.part_of(time).1.get();
         counters.generator_busy *= counters.wall_ns as f64 / asked.max(1) as f64;
         counters.wall_ns = asked;
     }
