@@ -37,9 +37,9 @@ pub(crate) fn extension<'a>(certificate: &'a [u8], oid: &[u8]) -> Option<&'a [u8
 /// The content of the next value, which must have this tag and at most 64 KiB.
 pub(crate) fn take<'a>(rest: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
     let (length, content) = match *rest {
-        [own, short @ 0..0x80, content @ ..] if *own == tag => (usize::from(*short), content),
-        [own, 0x81, one @ 0x80.., content @ ..] if *own == tag => (usize::from(*one), content),
-        [own, 0x82, high @ 1.., low, content @ ..] if *own == tag => {
+        [own, short @ 0..=0x7f, content @ ..] if *own == tag => (usize::from(*short), content),
+        [own, 0x81, one @ 0x80..=0xff, content @ ..] if *own == tag => (usize::from(*one), content),
+        [own, 0x82, high @ 1..=0xff, low, content @ ..] if *own == tag => {
             (usize::from(u16::from_be_bytes([*high, *low])), content)
         }
         _ => return None,
