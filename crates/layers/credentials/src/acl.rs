@@ -59,6 +59,15 @@ struct Level {
     below: HashMap<Vec<u8>, Level>,
 }
 
+impl Level {
+    /// A rule here or deeper lets somebody of these names do something. Rules nest as deeply as a path may.
+    fn lets(&self, who: &[String]) -> bool {
+        let mut rules = who.iter().filter_map(|name| self.rules.get(name));
+        rules.any(|rule| rule.operations != Operations::NONE)
+            || self.below.values().any(|level| level.lets(who))
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Rule {
     operations: Operations,
@@ -136,6 +145,20 @@ impl Acl {
             here = rest.next().and_then(|name| level.below.get(name.as_ref()));
         }
         decision
+    }
+
+    /// Whether a rule names something below a path.
+    pub fn has_rules_below(&self, path: &[impl AsRef<[u8]>]) -> bool {
+        self.level(path).is_some_and(|level| !level.below.is_empty())
+    }
+
+    /// Whether a rule lets one who goes by these names do something at a path or below it.
+    pub(crate) fn leads(&self, who: &[String], path: &[impl AsRef<[u8]>]) -> bool {
+        self.level(path).is_some_and(|level| level.lets(who))
+    }
+
+    fn level(&self, path: &[impl AsRef<[u8]>]) -> Option<&Level> {
+        path.iter().try_fold(&self.root, |level, name| level.below.get(name.as_ref()))
     }
 
     fn add(&mut self, typed: Typed, line: usize) -> Result<(), (Wrong, String)> {

@@ -4,6 +4,7 @@
 
 use crate::acl::{Acl, names};
 use crate::name::{Domain, Name};
+use crate::key::Serial;
 use crate::operation::{Operation, Operations};
 use crate::statement::{Scope, Transfer, left};
 use crate::verify::Item;
@@ -23,9 +24,17 @@ pub struct Grant {
     /// What it falls with when its domain takes it back.
     pub stands_on: Vec<(Domain, Item)>,
     /// Of each link, who gave it, and what.
-    links: Vec<(Name, Vec<Scope>)>,
+    links: Vec<Link>,
     /// By which names access lists know it.
     who: Vec<String>,
+}
+
+/// A link of its chain.
+#[derive(Clone, Debug)]
+struct Link {
+    giver: Name,
+    serial: Serial,
+    scopes: Vec<Scope>,
 }
 
 /// What may be done to an object.
@@ -56,18 +65,35 @@ impl Grant {
     ) -> Self {
         let subject = links.first().map_or_else(|| acts_as.clone(), |first| first.giver.clone());
         let who = names(&subject, &groups);
-        let links = links.into_iter().map(|link| (link.giver, link.wish.grants)).collect();
+        let link = |link: Transfer| Link { giver: link.giver, serial: link.serial, scopes: link.wish.grants };
+        let links = links.into_iter().map(link).collect();
         Self { subject, acts_as, groups, expires_unix_s, stands_on, links, who }
     }
 
     /// What may be done to the object at a path.
     pub fn rights(&self, acl: &Acl, path: &[impl AsRef<[u8]>]) -> Rights {
         let all = Rights { operations: acl.decide(&self.who, path).operations, most_bytes: None };
-        self.links.iter().fold(all, |all, (_, scopes)| {
-            let (operations, most_bytes) = left(scopes, path);
+        self.links.iter().fold(all, |all, link| {
+            let (operations, most_bytes) = left(&link.scopes, path);
             let least = [all.most_bytes, most_bytes].into_iter().flatten().min();
             Rights { operations: all.operations.and(operations), most_bytes: least }
         })
+    }
+
+    /// How much may be written at a path by each link that limits it.
+    pub fn limits(&self, path: &[impl AsRef<[u8]>]) -> Vec<(Serial, u64)> {
+        let limit = |link: &Link| Some((link.serial, left(&link.scopes, path).1?));
+        self.links.iter().filter_map(limit).collect()
+    }
+
+    /// Whether a path is on the way to something that it grants: a rule and each link name something there or below.
+    pub fn leads(&self, acl: &Acl, path: &[impl AsRef<[u8]>]) -> bool {
+        let goes = |scope: &Scope| {
+            let mut names = scope.path.names().iter().zip(path);
+            names.all(|(own, name)| own.as_bytes() == name.as_ref())
+        };
+        let given = acl.leads(&self.who, path) || acl.decide(&self.who, path).operations != Operations::NONE;
+        given && self.links.iter().all(|link| link.scopes.iter().any(goes))
     }
 
     /// Whether one thing may be done to it, and which line or link decided.
@@ -79,8 +105,8 @@ impl Grant {
             let reason = format!("no rule of {file} lets {subject} {word} here{only}; ask who keeps that list");
             return Because { granted: false, reason };
         };
-        let narrow = |(_, (_, scopes)): &(usize, &(Name, Vec<Scope>))| !left(scopes, path).0.has(operation);
-        if let Some((index, (giver, _))) = self.links.iter().enumerate().find(narrow) {
+        let narrow = |(_, link): &(usize, &Link)| !left(&link.scopes, path).0.has(operation);
+        if let Some((index, Link { giver, .. })) = self.links.iter().enumerate().find(narrow) {
             let reason = format!(
                 "{file}:{line} lets {subject} {word} here, but link {} of the chain, which {giver} gave, does not; ask for one \
                  that does",

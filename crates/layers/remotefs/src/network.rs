@@ -4,10 +4,11 @@
 //! and 198.18.0.0/15, which is for tests of networks (RFC 2544) and is routed nowhere. Owns the time limits: a frame that
 //! was begun must end, and a connection must say what it is for.
 
-use crate::frame::{HEAD_BYTES, Head};
+use crate::frame::{HEAD_BYTES, Head, MOST_BODY_BYTES};
 use crate::refusal::Refusal;
-use std::io::{self, Read};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use crate::stream::{Coming, Stream};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -47,7 +48,10 @@ pub enum Cut {
 /// Frames of a connection.
 #[derive(Debug)]
 pub struct Receiver {
-    stream: TcpStream,
+    stream: Stream,
+    coming: Coming,
+    /// The longest body that is waited for.
+    most_body_bytes: u32,
     /// Bytes that came and were not handed out.
     buffer: Vec<u8>,
     filled: usize,
@@ -60,14 +64,39 @@ impl Receiver {
     ///
     /// # Errors
     /// What setting it up reports.
-    pub fn new(stream: TcpStream) -> io::Result<Self> {
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(TICK))?;
-        Ok(Self { stream, buffer: vec![0; USUAL_BYTES], filled: 0, current: 0 })
+    pub fn new(stream: Stream) -> io::Result<Self> {
+        stream.socket().set_nodelay(true)?;
+        stream.socket().set_read_timeout(Some(TICK))?;
+        let (coming, buffer) = (Coming::default(), vec![0; USUAL_BYTES]);
+        Ok(Self { stream, coming, most_body_bytes: MOST_BODY_BYTES, buffer, filled: 0, current: 0 })
+    }
+
+    /// The same, and longer bodies are refused: what a stranger announces shall not cost much.
+    pub fn limit(&mut self, most_body_bytes: u32) {
+        self.most_body_bytes = most_body_bytes;
+    }
+
+    /// Waits until both sides know each other, where they must.
+    ///
+    /// # Errors
+    /// They do not, in time.
+    pub fn shake_hands(&mut self, limit: Duration) -> Result<(), Cut> {
+        let began = Instant::now();
+        loop {
+            match self.stream.shake_hands(&mut self.coming) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(error) if is_only_time(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if began.elapsed() > limit {
+                return Err(Cut::Silent);
+            }
+        }
     }
 
     /// To write to.
-    pub const fn stream(&self) -> &TcpStream {
+    pub const fn stream(&self) -> &Stream {
         &self.stream
     }
 
@@ -87,7 +116,7 @@ impl Receiver {
                 return Ok(head);
             }
             let room = self.buffer.get_mut(self.filled..).unwrap_or_default();
-            match (&self.stream).read(room) {
+            match self.stream.read(&mut self.coming, room) {
                 Ok(0) if self.filled == 0 => return Err(Cut::Closed),
                 Ok(0) => return Err(Cut::HalfFrame),
                 Ok(more) => {
@@ -117,6 +146,9 @@ impl Receiver {
             return Ok(None);
         };
         let head = Head::read(bytes)?;
+        if head.length > self.most_body_bytes {
+            return Err(Refusal::FrameTooLarge);
+        }
         let whole = HEAD_BYTES + head.length as usize;
         if self.filled >= whole {
             self.current = whole;

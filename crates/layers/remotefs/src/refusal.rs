@@ -44,9 +44,20 @@ refusals! {
     SessionOver "session-over" "the session is over; begin a new one"
     TermOver "term-over" "a session was not heard of for its term"
     AckMissing "ack-missing" "a session did not acknowledge a break within its term"
+    // Who is not let in. What is wrong with credentials has names of its own (`credentials::Refusal`).
+    NoCertificate "no-certificate" "a connection showed no certificate; who mounts with a session shows one"
+    TlsRefused "tls-refused" "there was no TLS 1.3 handshake, or not with this protocol"
+    NoLeaf "no-leaf" "the server has no leaf of its own; whoever runs it must log in"
+    OtherKey "other-key" "a connection has another key than the session that it names"
+    // What is not allowed.
+    Denied "denied" "the access list or a link of the chain does not let this session do that; `remotefs why` says which"
+    Linked "linked" "the file has names that nobody has looked up yet, which may be sterner; look them up first"
+    RulesBelow "rules-below" "rules name something below that directory, and would not move with it"
+    OverLimit "over-limit" "more would be written than a link of the chain lets be written"
     // Too much at a time.
     TooManyConnections "too-many-connections" "there are too many connections; try again later"
     TooManyOfSession "too-many-of-session" "the session has too many connections"
+    TooManyOfPrincipal "too-many-of-principal" "the principal has too many connections"
     TooManyObjects "too-many-objects" "the session knows too many objects; it must forget some"
     // What is not exported.
     SpecialFile "special-file" "devices, FIFOs and sockets are not exported"
@@ -71,7 +82,11 @@ impl Refusal {
             Self::NoObject | Self::SessionOver | Self::OtherBoot => Errno::ESTALE,
             Self::SpecialFile => Errno::ENOENT,
             Self::OtherFileSystem => Errno::EXDEV,
-            Self::TooManyObjects | Self::TooManyConnections | Self::TooManyOfSession => Errno::ENFILE,
+            Self::TooManyObjects | Self::TooManyConnections | Self::TooManyOfSession | Self::TooManyOfPrincipal => {
+                Errno::ENFILE
+            }
+            Self::Denied | Self::Linked | Self::RulesBelow => Errno::EACCES,
+            Self::OverLimit => Errno::EDQUOT,
             _ => Errno::EPROTO,
         }
     }

@@ -56,6 +56,10 @@ pub enum Answer<'b> {
     Alive { stamp: u64, left_ms: u64 },
     /// On the callback connection: forget this, and say so.
     Break { number: u64, object: u64, what: What },
+    /// On the callback connection: what the session may do has changed; it keeps nothing of what it was told.
+    Changed,
+    /// On the callback connection: these credentials do not count, or no more. The session is over.
+    Refused { name: &'b str, sentence: &'b str },
     /// It was not done: the kernel's number, and a refusal's (0 for none).
     Error { errno: u32, refusal: u32 },
 }
@@ -72,6 +76,8 @@ mod kind {
     pub(super) const ALIVE: u16 = 72;
     pub(super) const BREAK: u16 = 73;
     pub(super) const ERROR: u16 = 74;
+    pub(super) const CHANGED: u16 = 75;
+    pub(super) const REFUSED: u16 = 76;
 }
 
 impl<'b> Answer<'b> {
@@ -140,6 +146,8 @@ impl<'b> Answer<'b> {
             Self::Break { number, object, what } => Head { object, a: number, ..of(kind::BREAK) }
                 .flagged(flag::CONTENTS, what.contents)
                 .flagged(flag::NAMES, what.names),
+            Self::Changed => of(kind::CHANGED),
+            Self::Refused { .. } => of(kind::REFUSED),
             Self::Error { errno, refusal } => Head { a: errno.into(), b: refusal.into(), ..of(kind::ERROR) },
         }
     }
@@ -148,6 +156,10 @@ impl<'b> Answer<'b> {
         match *self {
             Self::Attributes { attributes, .. } => attributes.put(out),
             Self::Bytes { bytes, .. } | Self::Entries { bytes, .. } => out.extend_from_slice(bytes),
+            Self::Refused { name, sentence } => {
+                put_text(out, name.as_bytes());
+                put_text(out, sentence.as_bytes());
+            }
             Self::Space(Space { block_bytes, blocks, free, available, objects, free_objects }) => {
                 out.extend_from_slice(&block_bytes.to_le_bytes());
                 for number in [blocks, free, available, objects, free_objects] {
@@ -190,6 +202,8 @@ impl<'b> Answer<'b> {
                 object: head.object,
                 what: What { contents: head.has(flag::CONTENTS), names: head.has(flag::NAMES) },
             },
+            kind::CHANGED => Self::Changed,
+            kind::REFUSED => Self::Refused { name: words(fields)?, sentence: words(fields)? },
             kind::ERROR => Self::Error { errno: short(head.a)?, refusal: short(head.b)? },
             _ => return Err(Refusal::UnknownKind),
         })
@@ -198,6 +212,10 @@ impl<'b> Answer<'b> {
 
 fn short(number: u64) -> Result<u32, Refusal> {
     u32::try_from(number).map_err(|_| Refusal::BadValue)
+}
+
+fn words<'b>(fields: &mut Fields<'b>) -> Result<&'b str, Refusal> {
+    str::from_utf8(fields.text()?).map_err(|_| Refusal::BadValue)
 }
 
 fn rest<'b>(fields: &mut Fields<'b>) -> Result<&'b [u8], Refusal> {

@@ -4,7 +4,7 @@
 
 use super::attributes::mode;
 use super::fields::{Fields, Name, put_text};
-use super::{Head, MOST_DATA_BYTES, New, VERSION, flag, put};
+use super::{Head, MOST_CREDENTIALS_BYTES, MOST_DATA_BYTES, New, VERSION, flag, put};
 use crate::refusal::Refusal;
 
 /// What a connection is for.
@@ -31,9 +31,9 @@ pub enum Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "a field is what its name and the protocol's table say")]
 pub enum Request<'b> {
-    /// First on each connection. A callback connection makes a session, and ends the one it names: whoever says so
-    /// keeps nothing of it. A data connection names the session and the boot id it was told.
-    Hello { class: Class, session: u32, boot: u64 },
+    /// First on each connection. A callback connection makes a session, by credentials where there are any, and ends the
+    /// one it names: whoever says so keeps nothing of it. A data connection names the session and the boot id it was told.
+    Hello { class: Class, session: u32, boot: u64, credentials: &'b [u8] },
     /// A name in a directory.
     Lookup { directory: u64, name: Name<'b> },
     /// Attributes.
@@ -74,6 +74,8 @@ pub enum Request<'b> {
     Forget { object: u64, count: u64 },
     /// The session is over, and nothing is kept.
     Bye,
+    /// What decides about an object, or a name in a directory.
+    Why { object: u64, name: Option<Name<'b>> },
 }
 
 /// The longest text of a symbolic link (`PATH_MAX` less its NUL).
@@ -101,6 +103,7 @@ mod kind {
     pub(super) const ACK: u16 = 19;
     pub(super) const FORGET: u16 = 20;
     pub(super) const BYE: u16 = 21;
+    pub(super) const WHY: u16 = 22;
 }
 
 impl<'b> Request<'b> {
@@ -131,6 +134,7 @@ impl<'b> Request<'b> {
             | Self::Space
             | Self::List { .. }
             | Self::Read { .. }
+            | Self::Why { .. }
             | Self::Commit { .. }
             | Self::Write { append: false, .. } => true,
             Self::Create { exclusive, .. } => !*exclusive,
@@ -141,7 +145,7 @@ impl<'b> Request<'b> {
     fn head(&self) -> Head {
         let of = Head::of;
         match *self {
-            Self::Hello { class, session, boot } => {
+            Self::Hello { class, session, boot, .. } => {
                 let class = u64::from(class == Class::Data);
                 Head { object: session.into(), offset: boot, a: VERSION, b: class, ..of(kind::HELLO) }
             }
@@ -181,6 +185,7 @@ impl<'b> Request<'b> {
             Self::Ack { number } => Head { a: number, ..of(kind::ACK) },
             Self::Forget { object, count } => Head { object, a: count, ..of(kind::FORGET) },
             Self::Bye => of(kind::BYE),
+            Self::Why { object, .. } => Head { object, ..of(kind::WHY) },
         }
     }
 
@@ -191,7 +196,8 @@ impl<'b> Request<'b> {
             | Self::MakeDirectory { name, .. }
             | Self::Link { name, .. }
             | Self::Remove { name, .. }
-            | Self::RemoveDirectory { name, .. } => put_text(out, name.bytes()),
+            | Self::RemoveDirectory { name, .. }
+            | Self::Why { name: Some(name), .. } => put_text(out, name.bytes()),
             Self::SymLink { name, target, .. } => {
                 put_text(out, name.bytes());
                 put_text(out, target);
@@ -201,7 +207,7 @@ impl<'b> Request<'b> {
                 put_text(out, new_name.bytes());
             }
             Self::SetAttributes { new, .. } => new.put(out),
-            Self::Write { bytes, .. } => out.extend_from_slice(bytes),
+            Self::Write { bytes, .. } | Self::Hello { credentials: bytes, .. } => out.extend_from_slice(bytes),
             _ => {}
         }
     }
@@ -210,7 +216,7 @@ impl<'b> Request<'b> {
         let Head { object, offset, a, .. } = *head;
         let directory = object;
         Ok(match head.kind {
-            kind::HELLO => hello(head)?,
+            kind::HELLO => hello(head, fields)?,
             kind::LOOKUP => Self::Lookup { directory, name: fields.name()? },
             kind::ATTRIBUTES => Self::Attributes { object },
             kind::SET_ATTRIBUTES => Self::SetAttributes { object, new: New::read(fields)? },
@@ -246,12 +252,16 @@ impl<'b> Request<'b> {
             kind::ACK => Self::Ack { number: a },
             kind::FORGET => Self::Forget { object, count: a },
             kind::BYE => Self::Bye,
+            kind::WHY => {
+                let name = (!fields.0.is_empty()).then(|| fields.name()).transpose()?;
+                Self::Why { object, name }
+            }
             _ => return Err(Refusal::UnknownKind),
         })
     }
 }
 
-fn hello<'b>(head: &Head) -> Result<Request<'b>, Refusal> {
+fn hello<'b>(head: &Head, fields: &mut Fields<'b>) -> Result<Request<'b>, Refusal> {
     if head.a != VERSION {
         return Err(Refusal::OtherVersion);
     }
@@ -261,7 +271,11 @@ fn hello<'b>(head: &Head) -> Result<Request<'b>, Refusal> {
         _ => return Err(Refusal::BadValue),
     };
     let session = u32::try_from(head.object).map_err(|_| Refusal::BadValue)?;
-    Ok(Request::Hello { class, session, boot: head.offset })
+    let credentials = fields.take(fields.0.len())?;
+    match credentials.len() <= MOST_CREDENTIALS_BYTES {
+        true => Ok(Request::Hello { class, session, boot: head.offset, credentials }),
+        false => Err(Refusal::BadValue),
+    }
 }
 
 fn way(head: &Head) -> Result<Way, Refusal> {

@@ -9,10 +9,11 @@ use super::objects::Objects;
 use crate::frame::{Answer, What};
 use crate::lease::{Asked, Begun, Break, Change, Key, Object, Session, Table};
 use crate::refusal::Refusal;
+use crate::stream::Stream;
 use std::collections::HashMap;
-use std::io::Write;
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// The longest wait without a look at the terms.
@@ -22,10 +23,10 @@ const MOST_OF_SESSION: usize = 16;
 
 /// Where a session is told things.
 #[derive(Debug)]
-pub(super) struct Callback(Mutex<TcpStream>);
+pub(super) struct Callback(Mutex<Stream>);
 
 impl Callback {
-    pub(super) const fn new(stream: TcpStream) -> Self {
+    pub(super) const fn new(stream: Stream) -> Self {
         Self(Mutex::new(stream))
     }
 
@@ -33,14 +34,14 @@ impl Callback {
     pub(super) fn say(&self, answer: &Answer<'_>) {
         let mut bytes = Vec::new();
         answer.put(&mut bytes);
-        let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if stream.write_all(&bytes).is_err() {
-            let _ = stream.shutdown(Shutdown::Both);
+            let _ = stream.socket().shutdown(Shutdown::Both);
         }
     }
 
     fn close(&self) {
-        let _ = self.0.lock().unwrap_or_else(PoisonError::into_inner).shutdown(Shutdown::Both);
+        let _ = self.0.lock().unwrap_or_else(PoisonError::into_inner).socket().shutdown(Shutdown::Both);
     }
 }
 
@@ -124,6 +125,26 @@ impl Coherence {
     pub(super) fn bye(&self, session: Session) {
         let mut inner = self.lock();
         self.end(&mut inner, session);
+    }
+
+    /// Whether a session goes on.
+    pub(super) fn is_live(&self, session: Session) -> bool {
+        self.lock().seats.contains_key(&session)
+    }
+
+    /// Says something to sessions, each in a thread of its own: who does not listen keeps no other waiting.
+    pub(super) fn say_to(&self, sessions: &[Session], answer: &Answer<'_>) {
+        let told: Vec<Arc<Callback>> = {
+            let inner = self.lock();
+            let callback = |session: &Session| Some(inner.seats.get(session)?.callback.clone());
+            sessions.iter().filter_map(callback).collect()
+        };
+        thread::scope(|scope| {
+            for callback in &told {
+                // Who cannot be told keeps nothing beyond his term.
+                let _ = thread::Builder::new().spawn_scoped(scope, move || callback.say(answer));
+            }
+        });
     }
 
     /// Waits until a question about objects may be answered; whether the answer may be kept.

@@ -5,15 +5,16 @@
 
 use super::coherence::Callback;
 use super::counters::Count;
+use super::principals::Principals;
 use super::{No, Server};
-use crate::frame::{Answer, Class, Request};
+use crate::frame::{Answer, Class, MOST_BODY_BYTES, MOST_CREDENTIALS_BYTES, Request};
 use crate::lease::Session;
 use crate::network::{Cut, Receiver};
 use crate::refusal::Refusal;
-use std::io::Write;
+use crate::stream::{Peer, Stream};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Until HELLO is there.
 const FIRST: Duration = Duration::from_secs(10);
@@ -26,39 +27,63 @@ const TAKING: Duration = Duration::from_secs(60);
 /// The same of a break or a sign of life, some bytes: whoever lets it wait is asleep, and his term ends.
 const HEARING: Duration = Duration::from_secs(1);
 
+/// Who is at the other end of a connection, where there are credentials.
+type Known<'s> = Option<(&'s Principals, Peer)>;
+
 /// Serves a connection until it ends.
-pub(super) fn attend(server: &Server, stream: TcpStream) {
+pub(super) fn attend(server: &Server, socket: TcpStream) {
     server.tally.add(Count::Connections, 1);
-    let refused = match Receiver::new(stream) {
-        Ok(mut receiver) => serve(server, &mut receiver).err().map(|refusal| (receiver, refusal)),
+    let refused = match receiver(server, socket) {
+        Ok(Some(mut receiver)) => serve(server, &mut receiver).err().map(|refusal| (receiver, refusal)),
+        Ok(None) => return server.tally.refuse(Refusal::NoLeaf),
         Err(_) => None,
     };
     if let Some((receiver, Some(refusal))) = refused {
         server.tally.refuse(refusal);
         let _ = say(&receiver, &mut Vec::new(), refusal.into());
         // Whoever tells a session of breaks has it, too.
-        let _ = receiver.stream().shutdown(Shutdown::Both);
+        let _ = receiver.stream().socket().shutdown(Shutdown::Both);
     }
+}
+
+/// Frames of a connection; none where the server cannot prove who it is.
+fn receiver(server: &Server, socket: TcpStream) -> std::io::Result<Option<Receiver>> {
+    let stream = match &server.principals {
+        None => Stream::plain(socket),
+        Some(principals) => match principals.config() {
+            Some(config) => Stream::server(socket, config)?,
+            None => return Ok(None),
+        },
+    };
+    Receiver::new(stream).map(Some)
 }
 
 /// Until the end; `None` when the other side just went.
 fn serve(server: &Server, receiver: &mut Receiver) -> Result<(), Option<Refusal>> {
-    let head = receiver.next(Some(FIRST), FIRST).map_err(|cut| match cut {
+    let began = Instant::now();
+    let known = greet(server, receiver)?;
+    let _seat = known.as_ref().map(|(principals, peer)| principals.sit(peer.key)).transpose()?;
+    let left = FIRST.saturating_sub(began.elapsed());
+    receiver.limit(MOST_CREDENTIALS_BYTES as u32);
+    let head = receiver.next(Some(left), left).map_err(|cut| match cut {
         Cut::Silent | Cut::HalfFrame => Some(Refusal::NoHello),
         cut => refusal(cut),
     })?;
     let request = Request::read(&head, receiver.body())?;
-    let Request::Hello { class, session, boot } = request else {
+    let Request::Hello { class, session, boot, credentials } = request else {
         return Err(Some(Refusal::HelloOutOfTurn));
     };
     match class {
         Class::Callback => {
-            // Whoever names a session of this start says that it is over.
+            // Whoever names a session of this start, and had it, says that it is over.
             let last = (boot == server.boot && session != 0).then_some(session);
-            callbacks(server, receiver, last)
+            let last = last.filter(|last| joins(&known, *last).is_ok());
+            let credentials = credentials.to_vec();
+            callbacks(server, receiver, last, (&known, &credentials))
         }
         Class::Data if boot != server.boot => Err(Some(Refusal::OtherBoot)),
         Class::Data => {
+            joins(&known, session)?;
             server.coherence.join(session)?;
             let served = data(server, receiver, session);
             server.coherence.leave(session);
@@ -67,9 +92,32 @@ fn serve(server: &Server, receiver: &mut Receiver) -> Result<(), Option<Refusal>
     }
 }
 
+/// Who is there, where that has to be proven.
+fn greet<'s>(server: &'s Server, receiver: &mut Receiver) -> Result<Known<'s>, Option<Refusal>> {
+    let Some(principals) = &server.principals else { return Ok(None) };
+    receiver.shake_hands(FIRST).map_err(|cut| match cut {
+        Cut::Silent => Some(Refusal::NoHello),
+        Cut::Io(error) => match error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>()) {
+            Some(rustls::Error::NoCertificatesPresented) => Some(Refusal::NoCertificate),
+            Some(_) => Some(Refusal::TlsRefused),
+            None => None,
+        },
+        cut => refusal(cut),
+    })?;
+    let peer = receiver.stream().peer().ok_or(Refusal::NoCertificate)?;
+    Ok(Some((principals, peer)))
+}
+
+/// A session is whose key this is.
+fn joins(known: &Known<'_>, session: Session) -> Result<(), Refusal> {
+    let Some((principals, peer)) = known else { return Ok(()) };
+    if principals.of(session)?.key == peer.key { Ok(()) } else { Err(Refusal::OtherKey) }
+}
+
 /// Questions and answers.
 fn data(server: &Server, receiver: &mut Receiver, session: Session) -> Result<(), Option<Refusal>> {
-    receiver.stream().set_write_timeout(Some(TAKING)).map_err(|_| None)?;
+    receiver.limit(MOST_BODY_BYTES);
+    receiver.stream().socket().set_write_timeout(Some(TAKING)).map_err(|_| None)?;
     let mut out = Vec::new();
     welcome(server, session).put(&mut out);
     send(receiver, &out)?;
@@ -101,11 +149,26 @@ fn data(server: &Server, receiver: &mut Receiver, session: Session) -> Result<()
 }
 
 /// Signs of life, acknowledgements; the other way breaks go, from whoever sends them.
-fn callbacks(server: &Server, receiver: &mut Receiver, last: Option<Session>) -> Result<(), Option<Refusal>> {
-    receiver.stream().set_write_timeout(Some(HEARING)).map_err(|_| None)?;
-    let stream = receiver.stream().try_clone().map_err(|_| None)?;
-    let callback = Arc::new(Callback::new(stream));
-    let session = server.coherence.open(callback.clone(), last);
+fn callbacks(
+    server: &Server,
+    receiver: &mut Receiver,
+    last: Option<Session>,
+    (known, credentials): (&Known<'_>, &[u8]),
+) -> Result<(), Option<Refusal>> {
+    receiver.stream().socket().set_write_timeout(Some(HEARING)).map_err(|_| None)?;
+    let callback = Arc::new(Callback::new(receiver.stream().clone()));
+    let open = || server.coherence.open(callback.clone(), last);
+    let session = match known {
+        None => open(),
+        Some((principals, peer)) => match principals.admit(peer, credentials, open) {
+            Ok(session) => session,
+            Err(why) => {
+                principals.refuse(&why);
+                callback.say(&Answer::Refused { name: why.name(), sentence: &why.to_string() });
+                return Ok(());
+            }
+        },
+    };
     callback.say(&welcome(server, session));
     let ended = hear(server, receiver, (session, &callback));
     // The session goes on until its term is over: a kernel may believe till then what it was told.

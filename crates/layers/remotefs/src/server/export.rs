@@ -6,6 +6,7 @@
 use super::No;
 use super::coherence::Coherence;
 use super::counters::{Count, Tally};
+use super::guard::Guard;
 use super::objects::{Object, Objects, ROOT, attributes, by_name, open_name, permissions};
 use crate::frame::{Answer, Attributes, Entries, Entry, Kind, Name, New, Request, Space, Times, Way, What};
 use crate::lease::{Key, Object as Number, Session};
@@ -32,24 +33,31 @@ const CONTENTS: What = What { contents: true, names: false };
 const ATTRIBUTES: What = What { contents: false, names: false };
 
 /// A directory that is served.
-#[derive(Debug)]
 pub(super) struct Export {
     objects: Arc<Objects>,
     coherence: Arc<Coherence>,
     tally: Arc<Tally>,
+    /// Without one everybody may do everything.
+    guard: Option<Guard>,
 }
 
 /// What a request is about, when it made something or looked it up.
 type Told = (Attributes, bool);
 
 impl Export {
-    pub(super) fn new(objects: Arc<Objects>, coherence: Arc<Coherence>, tally: Arc<Tally>) -> Self {
-        Self { objects, coherence, tally }
+    pub(super) fn new(
+        objects: Arc<Objects>,
+        coherence: Arc<Coherence>,
+        tally: Arc<Tally>,
+        guard: Option<Guard>,
+    ) -> Self {
+        Self { objects, coherence, tally, guard }
     }
 
     /// Does it, and puts the answer behind what is in `out`. What is said on other connections or at other times is not
     /// for here, and is answered like a request that there is not.
     pub(super) fn serve(&self, session: Session, request: &Request<'_>, out: &mut Vec<u8>) -> Result<(), No> {
+        self.allow(session, request)?;
         let told = |told: Told| Answer::Attributes { attributes: told.0, leased: told.1 };
         let answer = match *request {
             Request::Read { object, offset, length } => {
@@ -59,6 +67,12 @@ impl Export {
                 return self.list(session, directory, cookie, most_bytes, out);
             }
             Request::ReadLink { object } => return self.read_link(session, object, out),
+            Request::Why { object, name } => {
+                let guard = self.guard.as_ref().ok_or(Errno::EOPNOTSUPP)?;
+                let text = guard.why(session, object, name)?;
+                Answer::Bytes { bytes: text.as_bytes(), leased: false, end: true }.put(out);
+                return Ok(());
+            }
             Request::Lookup { directory, name } => self.lookup(session, directory, name)?,
             Request::Attributes { object } => told(self.attributes(session, object)?),
             Request::SetAttributes { object, new } => told(self.set_attributes(session, object, &new)?),
@@ -104,6 +118,10 @@ impl Export {
         Ok(())
     }
 
+    fn allow(&self, session: Session, request: &Request<'_>) -> Result<(), No> {
+        self.guard.as_ref().map_or(Ok(()), |guard| guard.allow(session, request))
+    }
+
     fn lookup(&self, session: Session, directory: Number, name: Name<'_>) -> Result<Answer<'static>, No> {
         self.tally.add(Count::Lookups, 1);
         let parent = self.objects.find(directory)?;
@@ -114,7 +132,10 @@ impl Export {
                 let (attributes, its) = self.tell(session, (directory, name), path)?;
                 Ok(Answer::Attributes { attributes, leased: leased && its })
             }
-            Err(No::Kernel(Errno::ENOENT)) => Ok(Answer::Absent { leased }),
+            Err(No::Kernel(Errno::ENOENT)) => {
+                self.guard.as_ref().map_or(Ok(()), |guard| guard.sees(session, (directory, name)))?;
+                Ok(Answer::Absent { leased })
+            }
             Err(no) => Err(no),
         }
     }
@@ -123,19 +144,20 @@ impl Export {
         self.tally.add(Count::Attributes, 1);
         let object = self.objects.find(number)?;
         let leased = self.coherence.ask(session, &[number])?;
-        Ok((self.now(&object)?, leased))
+        Ok((self.now(session, &object)?, leased))
     }
 
-    /// What there is of it now.
-    fn now(&self, object: &Object) -> Result<Attributes, No> {
-        Ok(attributes(object, &self.objects.opened(object)?.path.metadata()?))
+    /// What there is of it now, as the session is told it.
+    fn now(&self, session: Session, object: &Object) -> Result<Attributes, No> {
+        let now = attributes(object, &self.objects.opened(object)?.path.metadata()?);
+        self.guard.as_ref().map_or(Ok(now), |guard| guard.effective(session, object, now))
     }
 
     /// Tells the session of what a descriptor leads to.
     fn tell(&self, session: Session, place: (Number, Name<'_>), path: File) -> Result<Told, No> {
         let object = self.objects.tell(session, place, path)?;
         let told = self.coherence.ask(session, &[object.number]);
-        let told = told.and_then(|leased| Ok((self.now(&object)?, leased)));
+        let told = told.and_then(|leased| Ok((self.now(session, &object)?, leased)));
         // It is not told after all.
         told.inspect_err(|_| self.forget(session, object.number, 1))
     }
@@ -155,7 +177,7 @@ impl Export {
             || Ok(vec![(number, what)]),
             || {
                 self.set(&object, new)?;
-                Ok((self.now(&object)?, self.coherence.ask(session, &[number])?))
+                Ok((self.now(session, &object)?, self.coherence.ask(session, &[number])?))
             },
         )
     }
@@ -289,7 +311,11 @@ impl Export {
         })?;
         let number = told.0.object;
         if was_there && truncate && told.0.kind == Kind::File {
-            let emptied = self.set_attributes(session, number, &New { size: Some(0), ..New::default() });
+            // By another of its names less may be allowed.
+            let new = New { size: Some(0), ..New::default() };
+            let emptied = self
+                .allow(session, &Request::SetAttributes { object: number, new })
+                .and_then(|()| self.set_attributes(session, number, &new));
             return emptied.inspect_err(|_| self.forget(session, number, 1));
         }
         if !was_there && let Ok(object) = self.objects.find(number) {
@@ -329,11 +355,12 @@ impl Export {
         let (object, parent) = (self.objects.find(number)?, self.objects.find(directory)?);
         self.coherence.change(
             session,
-            || Ok(vec![(directory, NAMES), (number, ATTRIBUTES)]),
+            || Ok(vec![(directory, NAMES), (number, self.of_moved())]),
             || {
                 let (opened, its) = (self.objects.opened(&parent)?, self.objects.opened(&object)?);
                 let flags = AtFlags::AT_SYMLINK_FOLLOW;
                 linkat(AT_FDCWD, its.link().as_path(), &opened.path, name.os(), flags)?;
+                self.has_moved(Some(&object));
                 let leased = self.coherence.ask(session, &[directory])?;
                 let (attributes, its) =
                     self.tell(session, (directory, name), open_name(&opened.path, name)?)?;
@@ -358,7 +385,7 @@ impl Export {
         let parent = self.objects.find(place.0)?;
         self.coherence.change(
             session,
-            || Ok(with([(place.0, NAMES)], [self.named(place)?.as_deref()])),
+            || Ok(with([(place.0, NAMES)], [self.named(place)?.as_deref()], ATTRIBUTES)),
             || {
                 let object = self.named(place)?;
                 // Its descriptor stays with whoever has it open.
@@ -391,23 +418,46 @@ impl Export {
             session,
             || {
                 let (moved, replaced) = (self.named(from)?, replaced()?);
-                Ok(with([(from.0, NAMES), (to.0, NAMES)], [moved.as_deref(), replaced.as_deref()]))
+                let objects = [moved.as_deref(), replaced.as_deref()];
+                Ok(with([(from.0, NAMES), (to.0, NAMES)], objects, self.of_moved()))
             },
             || {
                 let (moved, replaced) = (self.named(from)?, replaced()?);
                 let kept = replaced.as_deref().map(|object| self.objects.opened(object)).transpose()?;
                 let (old, new) = (self.objects.opened(&old)?, self.objects.opened(&new)?);
+                if let Some(guard) = &self.guard
+                    && way == Way::Replace
+                    && open_name(&new.path, to.1).is_ok()
+                {
+                    guard.may_replace(session, to)?;
+                }
                 renameat2(&old.path, from.1.os(), &new.path, to.1.os(), flags)?;
-                if let Some(moved) = moved {
+                if let Some(moved) = &moved {
                     moved.moved(to.0, to.1);
                 }
+                self.has_moved(moved.as_deref());
                 match (replaced, way) {
-                    (Some(other), Way::Exchange) => other.moved(from.0, from.1),
+                    (Some(other), Way::Exchange) => {
+                        other.moved(from.0, from.1);
+                        self.has_moved(Some(&other));
+                    }
                     (other, _) => self.may_be_gone(other.as_deref(), kept.is_some()),
                 }
                 Ok(Answer::Done)
             },
         )
+    }
+
+    /// What is broken of an object that gets another name: its bytes, too, where the name decides who may read them.
+    const fn of_moved(&self) -> What {
+        if self.guard.is_some() { CONTENTS } else { ATTRIBUTES }
+    }
+
+    /// An object has another name, or one more.
+    fn has_moved(&self, object: Option<&Object>) {
+        if let Some(guard) = &self.guard {
+            guard.moved(object, &self.coherence);
+        }
     }
 
     /// An object lost a name; if it was the last, its descriptor is all there is of it.
@@ -460,9 +510,13 @@ impl Export {
     }
 }
 
-/// Directories whose names change, and objects whose attributes then do.
-fn with<const N: usize, const M: usize>(keys: [Key; N], objects: [Option<&Object>; M]) -> Vec<Key> {
-    let objects = objects.into_iter().flatten().map(|object| (object.number, ATTRIBUTES));
+/// Directories whose names change, and objects of which something then does.
+fn with<const N: usize, const M: usize>(
+    keys: [Key; N],
+    objects: [Option<&Object>; M],
+    what: What,
+) -> Vec<Key> {
+    let objects = objects.into_iter().flatten().map(|object| (object.number, what));
     keys.into_iter().chain(objects).collect()
 }
 

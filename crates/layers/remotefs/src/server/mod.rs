@@ -9,7 +9,9 @@ mod confine;
 mod connection;
 mod counters;
 mod export;
+mod guard;
 mod objects;
+mod principals;
 
 use crate::network::is_for_tests;
 use crate::refusal::Refusal;
@@ -21,19 +23,25 @@ use bakeoff_layers_base::plain::Place;
 use bakeoff_sys::privilege::Capability;
 use bakeoff_sys::rlimit::raise_open_files;
 use coherence::Coherence;
+use bakeoff_layers_credentials::bundle::Bundles;
+use bakeoff_layers_credentials::name::Name;
+use bakeoff_layers_credentials::notice::Notice;
+use bakeoff_layers_credentials::tls::Holder;
 use counters::Tally;
 use export::Export;
+use guard::Guard;
 use nix::errno::Errno;
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::Uid;
 use objects::{Objects, ROOT};
+use principals::Principals;
 use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
@@ -49,17 +57,34 @@ const OPEN_FILES: u64 = 40_000;
 const KEPT: [Capability; 3] = [Capability::DacOverride, Capability::DacReadSearch, Capability::Fowner];
 
 /// How to serve.
-#[derive(Clone, Debug)]
 pub struct Options {
     /// The directory.
     pub export: PathBuf,
-    /// Where to listen: on this machine, or in a network for tests.
+    /// Where to listen; without credentials on this machine, or in a network for tests.
     pub listen: SocketAddr,
     /// File that the counters are written to.
     pub status: Option<PathBuf>,
     /// How long a client may believe what it was told without being heard of. A change waits so long for one that is gone, and
     /// the first changes after a start do.
     pub term: Duration,
+    /// Who may do what, and how that is known; without them whoever reaches the server may do everything.
+    pub credentials: Option<Credentials>,
+}
+
+/// By what clients are let in and judged.
+pub struct Credentials {
+    /// Who the server is.
+    pub name: Name,
+    /// Its key, and the leaf of now: that is read again and again.
+    pub holder: Box<dyn Fn() -> Option<Holder> + Send + Sync>,
+    /// Whose word counts.
+    pub bundles: Arc<Bundles>,
+    /// The access list; read again at SIGHUP.
+    pub acl: PathBuf,
+    /// What agents say.
+    pub notices: Receiver<Notice>,
+    /// Where what was taken back is kept from one start to the next.
+    pub revoked: Option<PathBuf>,
 }
 
 /// Why nothing is served.
@@ -97,6 +122,28 @@ pub enum ServeError {
         /// Why.
         error: io::Error,
     },
+    /// It cannot prove who it is.
+    #[error("there is no leaf of {0} that is good now: log in first, and keep the session")]
+    NoLeaf(String),
+    /// The access list.
+    #[error("cannot use the access list {}: {error}", path.display())]
+    Acl {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: String,
+    },
+    /// What was taken back before.
+    #[error(
+        "cannot read {}, where what was taken back is kept: {error}; without it somebody could be let in who must not",
+        path.display()
+    )]
+    Revoked {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
     /// Signals, threads, limits, rights.
     #[error("cannot serve: {0}")]
     Process(#[from] io::Error),
@@ -130,7 +177,6 @@ impl From<Refusal> for No {
 }
 
 /// What all threads share.
-#[derive(Debug)]
 struct Server {
     boot: u64,
     term_ms: u32,
@@ -139,6 +185,7 @@ struct Server {
     objects: Arc<Objects>,
     coherence: Arc<Coherence>,
     export: Export,
+    principals: Option<Arc<Principals>>,
     tally: Arc<Tally>,
     connections: AtomicUsize,
 }
@@ -147,8 +194,8 @@ struct Server {
 ///
 /// # Errors
 /// When it could not begin.
-pub fn serve(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
-    if !is_for_tests(options.listen) {
+pub fn serve(mut options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
+    if options.credentials.is_none() && !is_for_tests(options.listen) {
         return Err(ServeError::OpenNetwork(options.listen));
     }
     if !(1..=60).contains(&options.term.as_secs()) {
@@ -162,10 +209,14 @@ pub fn serve(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Se
         let status = options.status.clone();
         Rights::least(&KEPT, move || try_status(status.as_deref())).give_up()?;
     }
+    let (tell, hear) = channel();
+    let principals = options.credentials.take().map(|credentials| Principals::start(credentials, hear)).transpose()?;
     let confined = confine::confine(&options.export, options.status.as_deref());
     // A client says itself which permissions a new file has.
     umask(Mode::empty());
-    let server = Arc::new(Server::new(options, open_files, confined)?);
+    let server = Arc::new(Server::new(&options, open_files, confined, principals)?);
+    // Nobody listens where there are no credentials.
+    let _ = tell.send(Arc::downgrade(&server));
     let failed = |error| ServeError::Status { path: options.status.clone().unwrap_or_default(), error };
     let mut status = StatusFile::open(options.status.as_deref()).map_err(failed)?;
     status.write(server.status("listening", address)).map_err(failed)?;
@@ -187,7 +238,12 @@ fn try_status(status: Option<&Path>) -> io::Result<()> {
 }
 
 impl Server {
-    fn new(options: &Options, open_files: u64, confined: Degree) -> Result<Self, ServeError> {
+    fn new(
+        options: &Options,
+        open_files: u64,
+        confined: Degree,
+        principals: Option<Arc<Principals>>,
+    ) -> Result<Self, ServeError> {
         let failed = |error| ServeError::Export { path: options.export.clone(), error };
         let boot = RandomState::new().build_hasher().finish();
         let objects = Arc::new(Objects::new(&options.export, boot, open_files).map_err(failed)?);
@@ -197,7 +253,8 @@ impl Server {
         fs::read_dir(root.link()).map_err(failed)?;
         let tally = Arc::new(Tally::new());
         let coherence = Arc::new(Coherence::new(options.term, objects.clone(), tally.clone()));
-        let export = Export::new(objects.clone(), coherence.clone(), tally.clone());
+        let guard = principals.clone().map(|its| Guard::new(objects.clone(), its, tally.clone()));
+        let export = Export::new(objects.clone(), coherence.clone(), tally.clone(), guard);
         let term_ms = u32::try_from(options.term.as_millis()).unwrap_or(u32::MAX);
         Ok(Self {
             boot,
@@ -206,6 +263,7 @@ impl Server {
             objects,
             coherence,
             export,
+            principals,
             tally,
             connections: AtomicUsize::new(0),
         })
@@ -213,13 +271,14 @@ impl Server {
 
     fn status(&self, state: &str, address: SocketAddr) -> String {
         format!(
-            "state {state}\naddress {address}\nconfined {}\nterm-ms {}\nconnected {}\nsessions-live {}\nobjects {}\n{}",
+            "state {state}\naddress {address}\nconfined {}\nterm-ms {}\nconnected {}\nsessions-live {}\nobjects {}\n{}{}",
             self.confined,
             self.term_ms,
             self.connections.load(Ordering::Relaxed),
             self.coherence.sessions(),
             self.objects.count(),
-            self.tally.text()
+            self.tally.text(),
+            self.principals.as_ref().map_or_else(String::new, |principals| principals.text())
         )
     }
 }

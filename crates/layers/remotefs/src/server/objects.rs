@@ -17,13 +17,13 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use nix::sys::stat::Mode;
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{self, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
@@ -32,6 +32,11 @@ use std::time::SystemTime;
 pub(super) const ROOT: Number = 1;
 /// The most that one session may know: at some 300 bytes each, what a client can make the server keep.
 const MOST_OF_SESSION: usize = 1 << 20;
+/// The most inodes of which several names are remembered, and the most names of one.
+const MOST_LINKED: usize = 10_000;
+const MOST_NAMES: usize = 64;
+/// The deepest that a path goes whose rights are decided.
+const MOST_DEPTH: usize = 256;
 /// The most objects with descriptors. Each has three at most, and the limit of open files is mostly above four times this.
 const MOST_OPEN: usize = 8000;
 
@@ -54,6 +59,9 @@ pub(super) fn open_name(directory: &File, name: Name<'_>) -> Result<File, No> {
         Err(error) => Err(error.into()),
     }
 }
+
+/// Names from the export's root down.
+pub(super) type Path = Vec<Vec<u8>>;
 
 /// An inode, and when it was made: its number is used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,6 +151,8 @@ struct Inner {
     by_inode: HashMap<(u64, u64), Number>,
     /// How often each session was told of each object.
     told: HashMap<Session, HashMap<Number, u64>>,
+    /// Where inodes with several names were seen; what a session may do with one is the least of all.
+    linked: HashMap<(u64, u64), Vec<(Number, OsString)>>,
     last: Number,
 }
 
@@ -164,7 +174,7 @@ pub(super) struct Objects {
 
 impl Objects {
     /// Of the export at `path`; numbers follow from `boot`, which no other start has.
-    pub(super) fn new(path: &Path, boot: u64, open_files: u64) -> io::Result<Self> {
+    pub(super) fn new(path: &path::Path, boot: u64, open_files: u64) -> io::Result<Self> {
         let flags = nix::libc::O_PATH | nix::libc::O_DIRECTORY;
         let root = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
         let metadata = root.metadata()?;
@@ -226,6 +236,11 @@ impl Objects {
                 }
             };
             inner.told(session, &object)?;
+            if metadata.nlink() > 1 && kind != Kind::Directory {
+                let before = lock(&object.place).clone();
+                inner.is_linked(identity, before);
+                inner.is_linked(identity, (parent, name.os().to_owned()));
+            }
             object
         };
         if object.number != ROOT {
@@ -250,6 +265,60 @@ impl Objects {
             return Err(Refusal::NoObject.into());
         }
         Ok(self.keep_open(object, path))
+    }
+
+    /// All names of an object as they are now, each from the root down.
+    pub(super) fn paths(&self, object: &Object) -> Result<Vec<Path>, No> {
+        if object.number == ROOT {
+            return Ok(vec![Path::new()]);
+        }
+        let names = self.opened(object)?.path.metadata()?.nlink();
+        let place = lock(&object.place).clone();
+        // One that was removed while somebody has it open is judged by the name that it had.
+        if names == 0 {
+            return Ok(vec![self.below(place.0, place.1.as_bytes())?]);
+        }
+        let is_directory = object.kind == Kind::Directory;
+        let key = (object.identity.device, object.identity.inode);
+        let mut places = lock(&self.inner).linked.get(&key).filter(|_| !is_directory).cloned().unwrap_or_default();
+        if !places.contains(&place) {
+            places.push(place);
+        }
+        let there = places.iter().filter(|(parent, name)| self.leads(*parent, name, object.identity));
+        let paths: Vec<Path> =
+            there.filter_map(|(parent, name)| self.below(*parent, name.as_bytes()).ok()).collect();
+        let wanted = if is_directory { 1 } else { names };
+        match paths.len() as u64 {
+            0 => Err(Refusal::NoObject.into()),
+            found if found < wanted => Err(Refusal::Linked.into()),
+            _ => Ok(paths),
+        }
+    }
+
+    /// The path of a name in a directory, whether there is one or not.
+    pub(super) fn below(&self, mut directory: Number, name: &[u8]) -> Result<Path, No> {
+        let mut names = vec![name.to_vec()];
+        while directory != ROOT {
+            let object = self.find(directory)?;
+            let (parent, name) = lock(&object.place).clone();
+            if names.len() >= MOST_DEPTH || !self.leads(parent, &name, object.identity) {
+                return Err(Refusal::NoObject.into());
+            }
+            names.push(name.as_bytes().to_vec());
+            directory = parent;
+        }
+        names.reverse();
+        Ok(names)
+    }
+
+    /// Whether a name is that of an inode.
+    fn leads(&self, parent: Number, name: &OsStr, to: Identity) -> bool {
+        let there = || -> Result<bool, No> {
+            let parent = self.find(parent)?;
+            let path = open_name(&self.opened(&parent)?.path, Name::of(name.as_bytes())?)?;
+            Ok(Identity::of(&path.metadata()?) == to)
+        };
+        there().unwrap_or(false)
     }
 
     /// The session forgets that it was told of an object so many times; whether it knows it no more.
@@ -344,6 +413,23 @@ impl Inner {
             known.or_insert_with(|| Known { object: object.clone(), by: 0 }).by += 1;
         }
         Ok(())
+    }
+
+    /// An inode with several names was seen at a place. When too many are remembered all are forgotten: until they are
+    /// looked up anew nobody may do anything with them.
+    fn is_linked(&mut self, identity: Identity, place: (Number, OsString)) {
+        let key = (identity.device, identity.inode);
+        if self.linked.len() >= MOST_LINKED && !self.linked.contains_key(&key) {
+            self.linked.clear();
+        }
+        let places = self.linked.entry(key).or_default();
+        if places.contains(&place) {
+            return;
+        }
+        if places.len() >= MOST_NAMES {
+            places.remove(0);
+        }
+        places.push(place);
     }
 
     /// One session less knows an object; the object, if it was the last.
