@@ -11,6 +11,7 @@ use super::BACKGROUND;
 use super::counters::{Count, Tally};
 use super::kernel::{Asked, Kernel};
 use super::link::Link;
+use super::why::{self, Answers};
 use crate::frame::{
     Answer, Attributes, Kind, MOST_DATA_BYTES, Moment, Name, New, Request as Question, Space, Times, Way,
     entries,
@@ -50,6 +51,7 @@ pub(super) struct Filesystem {
     link: Arc<Link>,
     kernel: Arc<Kernel>,
     tally: Arc<Tally>,
+    answers: Answers,
     owner: (u32, u32),
     at_end: Option<Box<dyn FnOnce() + Send + Sync>>,
 }
@@ -62,7 +64,7 @@ impl Filesystem {
         at_end: impl FnOnce() + Send + Sync + 'static,
     ) -> Self {
         let owner = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
-        Self { link, kernel, tally, owner, at_end: Some(Box::new(at_end)) }
+        Self { link, kernel, tally, answers: Answers::default(), owner, at_end: Some(Box::new(at_end)) }
     }
 
     /// Asks for what is about an object, and gets attributes.
@@ -149,6 +151,18 @@ impl Filesystem {
         uid.is_none_or(|uid| uid == self.owner.0) && gid.is_none_or(|gid| gid == self.owner.1)
     }
 
+    /// What decides about a name: the text of a symbolic link that is there for a moment.
+    fn why(&self, directory: u64, name: &[u8]) -> Result<FileAttr, Errno> {
+        let name = (!name.is_empty()).then(|| Name::of(name)).transpose().map_err(|_| Errno::EINVAL)?;
+        let text = self.link.ask(&Question::Why { object: directory, name }, |answer| match answer {
+            Answer::Bytes { bytes, .. } => Ok(bytes.to_vec()),
+            _ => Err(Errno::EIO),
+        })?;
+        let size = text.len() as u64;
+        let object = self.answers.keep(text);
+        Ok(self.attr(&Attributes { object, size, names: 1, mode: 0o777, kind: Kind::Link, ..ABSENT }))
+    }
+
     fn commit(&self, object: u64, reply: ReplyEmpty) {
         self.tally.add(Count::Commits, 1);
         self.done(Ok(Question::Commit { object }), reply);
@@ -178,6 +192,12 @@ impl fuser::Filesystem for Filesystem {
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         self.tally.add(Count::Lookups, 1);
+        if let Some(asked) = why::asked(name) {
+            return match self.why(parent.0, asked) {
+                Ok(attr) => reply.entry_with_ttls(&Duration::ZERO, &Duration::ZERO, &attr, GENERATION),
+                Err(error) => reply.error(error),
+            };
+        }
         let since = self.kernel.now();
         let found = self::name(name).and_then(|name| {
             self.link.ask(&Question::Lookup { directory: parent.0, name }, |answer| match answer {
@@ -193,6 +213,9 @@ impl fuser::Filesystem for Filesystem {
     }
 
     fn forget(&self, _: &Request, object: INodeNo, count: u64) {
+        if self.answers.forget(object.0) {
+            return;
+        }
         self.tally.add(Count::Forgotten, 1);
         self.kernel.forgot(object.0, count);
         self.link.forgot(object.0, count);
@@ -240,6 +263,9 @@ impl fuser::Filesystem for Filesystem {
     }
 
     fn readlink(&self, _: &Request, object: INodeNo, reply: ReplyData) {
+        if let Some(answer) = self.answers.get(object.0) {
+            return reply.data(answer.as_bytes());
+        }
         self.tally.add(Count::Links, 1);
         let target = self.link.ask(&Question::ReadLink { object: object.0 }, |answer| match answer {
             Answer::Bytes { bytes, .. } => Ok(bytes.to_vec()),

@@ -7,19 +7,24 @@
 //!
 //! When it is lost the kernel is made to forget everything, and a new session begins. Questions wait for it, for a while.
 
+use super::Shown;
 use super::counters::{Count, Tally};
 use super::kernel::Kernel;
 use crate::frame::{Answer, Class, Request};
 use crate::lease::Session;
 use crate::network::{Cut, Receiver};
 use crate::refusal::Refusal;
+use crate::stream::Stream;
+use bakeoff_layers_credentials::tls;
 use fuser::Errno;
-use std::io::{self, Write};
+use rustls::ClientConfig;
+use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+use thiserror::Error;
 
 /// How long a question waits for a server that is away.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -28,8 +33,48 @@ const CONNECTING: Duration = Duration::from_secs(5);
 const WHOLE: Duration = Duration::from_secs(60);
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(50);
+/// The same where the server did not take the credentials: others may be there by and by.
+const REFUSED: Duration = Duration::from_secs(2);
 /// Connections that are kept while nobody asks.
 const MOST_IDLE: usize = 15;
+
+/// Why there is no session.
+#[derive(Debug, Error)]
+pub(super) enum Lost {
+    /// Nobody is there, or says something else.
+    #[error(transparent)]
+    Unreachable(#[from] io::Error),
+    /// One of both could not prove who it is.
+    #[error("{0}")]
+    Unproven(rustls::Error),
+    /// Ours are not there, or are none.
+    #[error("{0}")]
+    NothingToShow(String),
+    /// The server does not take them.
+    #[error("{sentence}")]
+    Refused { name: String, sentence: String },
+}
+
+impl Lost {
+    /// Under which name, where credentials are why.
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::Refused { name, .. } => Some(name),
+            Self::NothingToShow(_) => Some("nothing-to-show"),
+            Self::Unproven(_) | Self::Unreachable(_) => None,
+        }
+    }
+}
+
+impl From<Cut> for Lost {
+    fn from(cut: Cut) -> Self {
+        let Cut::Io(error) = cut else { return Self::Unreachable(io::Error::other(cut)) };
+        match error.downcast::<rustls::Error>() {
+            Ok(error) => Self::Unproven(error),
+            Err(error) => Self::Unreachable(error),
+        }
+    }
+}
 
 /// A session of ours.
 #[derive(Clone, Debug)]
@@ -39,7 +84,9 @@ struct Live {
     term_ms: u64,
     /// Which of our sessions: the first is 1.
     ours: u64,
-    says: Arc<Mutex<TcpStream>>,
+    says: Arc<Mutex<Stream>>,
+    /// By which the server is known, and we are; none without credentials.
+    tls: Option<Arc<ClientConfig>>,
 }
 
 /// A connection for questions.
@@ -57,12 +104,14 @@ struct State {
     idle: Vec<Connection>,
     sessions: u64,
     is_over: bool,
+    /// By which name the credentials were refused last; nothing may be read or done then.
+    refused: Option<String>,
 }
 
 /// The way to a server.
-#[derive(Debug)]
 pub(super) struct Link {
     server: SocketAddr,
+    shown: Option<Shown>,
     started: Instant,
     /// Until when the kernel may believe what it is told, in milliseconds since `started`.
     until_ms: AtomicU64,
@@ -74,9 +123,15 @@ pub(super) struct Link {
 
 impl Link {
     /// Begins a session, and the threads that keep it.
-    pub(super) fn open(server: SocketAddr, kernel: Arc<Kernel>, tally: Arc<Tally>) -> io::Result<Arc<Self>> {
+    pub(super) fn open(
+        server: SocketAddr,
+        shown: Option<Shown>,
+        kernel: Arc<Kernel>,
+        tally: Arc<Tally>,
+    ) -> Result<Arc<Self>, Lost> {
         let link = Arc::new(Self {
             server,
+            shown,
             started: Instant::now(),
             until_ms: AtomicU64::new(0),
             state: Mutex::default(),
@@ -147,16 +202,26 @@ impl Link {
     }
 
     /// A new session, after `last`, of which nothing is kept.
-    fn begin(&self, last: Option<&Live>) -> io::Result<(Receiver, Live)> {
+    fn begin(&self, last: Option<&Live>) -> Result<(Receiver, Live), Lost> {
         let sent_ms = self.now_ms();
         let (session, boot) = last.map_or((0, 0), |last| (last.session, last.boot));
-        let (receiver, answer) = self.hello(&Request::Hello { class: Class::Callback, session, boot })?;
-        let (boot, session, term_ms) = answer;
-        receiver.stream().set_write_timeout(Some(CONNECTING))?;
-        let says = Arc::new(Mutex::new(receiver.stream().try_clone()?));
+        let (tls, credentials) = match &self.shown {
+            None => (None, Vec::new()),
+            Some(shown) => {
+                let (holder, hello) = (shown.show)().map_err(Lost::NothingToShow)?;
+                let config = tls::client(&holder, shown.bundles.clone(), &shown.server);
+                let config = config.map_err(|error| Lost::NothingToShow(error.to_string()))?;
+                (Some(Arc::new(config)), hello.write())
+            }
+        };
+        let hello = Request::Hello { class: Class::Callback, session, boot, credentials: &credentials };
+        let (receiver, (boot, session, term_ms)) = self.hello(&hello, tls.as_ref())?;
+        receiver.stream().socket().set_write_timeout(Some(CONNECTING))?;
+        let says = Arc::new(Mutex::new(receiver.stream().clone()));
         let mut state = self.lock();
         state.sessions += 1;
-        let live = Live { session, boot, term_ms: term_ms.into(), ours: state.sessions, says };
+        state.refused = None;
+        let live = Live { session, boot, term_ms: term_ms.into(), ours: state.sessions, says, tls };
         state.live = Some(live.clone());
         self.until(sent_ms, live.term_ms, live.term_ms);
         self.tally.add(Count::Sessions, 1);
@@ -165,16 +230,29 @@ impl Link {
     }
 
     /// Connects and says what for; boot, session and term.
-    fn hello(&self, hello: &Request<'_>) -> io::Result<(Receiver, (u64, Session, u32))> {
-        let mut receiver = Receiver::new(TcpStream::connect_timeout(&self.server, CONNECTING)?)?;
+    fn hello(
+        &self,
+        hello: &Request<'_>,
+        tls: Option<&Arc<ClientConfig>>,
+    ) -> Result<(Receiver, (u64, Session, u32)), Lost> {
+        let socket = TcpStream::connect_timeout(&self.server, CONNECTING)?;
+        let stream = match tls {
+            None => Stream::plain(socket),
+            Some(config) => Stream::client(socket, config.clone())?,
+        };
+        let mut receiver = Receiver::new(stream)?;
         self.tally.add(Count::Connections, 1);
         let mut out = Vec::new();
         hello.put(&mut out);
+        receiver.shake_hands(CONNECTING)?;
         receiver.stream().write_all(&out)?;
-        let head = receiver.next(Some(CONNECTING), WHOLE).map_err(io::Error::other)?;
+        let head = receiver.next(Some(CONNECTING), WHOLE)?;
         match Answer::read(&head, receiver.body()).map_err(io::Error::other)? {
             Answer::Welcome { boot, session, term_ms } => Ok((receiver, (boot, session, term_ms))),
-            _ => Err(io::ErrorKind::ConnectionRefused.into()),
+            Answer::Refused { name, sentence } => {
+                Err(Lost::Refused { name: name.to_owned(), sentence: sentence.to_owned() })
+            }
+            _ => Err(Lost::Unreachable(io::ErrorKind::ConnectionRefused.into())),
         }
     }
 
@@ -190,13 +268,32 @@ impl Link {
             (receiver, live) = loop {
                 match self.begin(Some(&live)) {
                     Ok(next) => break next,
-                    Err(_) => thread::sleep(PAUSE),
+                    Err(lost) => self.pause(&lost),
                 }
                 if self.lock().is_over {
                     return;
                 }
             };
         }
+    }
+
+    /// Between two attempts. Who is not let in says so at once to whoever asks; who comes too late waits.
+    fn pause(&self, lost: &Lost) {
+        let mut state = self.lock();
+        let pause = match lost.name() {
+            None => PAUSE,
+            Some(name) => {
+                state.refused = Some(name.to_owned());
+                self.changed.notify_all();
+                REFUSED
+            }
+        };
+        drop(self.changed.wait_timeout_while(state, pause, |state| !state.is_over));
+    }
+
+    /// Why nothing is read or done now, if the credentials were refused.
+    pub(super) fn refused(&self) -> Option<String> {
+        self.lock().refused.clone()
     }
 
     /// What the kernel was told may end without our hearing of it.
@@ -221,6 +318,7 @@ impl Link {
                     self.kernel.break_it(object, what);
                     live.say(&Request::Ack { number });
                 }
+                Answer::Changed => self.kernel.break_all(),
                 _ => return Err(Cut::Closed),
             }
         }
@@ -256,6 +354,9 @@ impl Link {
             if state.is_over || Instant::now() >= deadline {
                 return Err(Errno::EIO);
             }
+            if state.refused.is_some() {
+                return Err(Errno::EACCES);
+            }
             let Some(live) = state.live.clone() else {
                 state = self.changed.wait_timeout(state, PAUSE).unwrap_or_else(PoisonError::into_inner).0;
                 continue;
@@ -265,8 +366,9 @@ impl Link {
                 return Ok((connection, limit));
             }
             drop(state);
-            let hello = Request::Hello { class: Class::Data, session: live.session, boot: live.boot };
-            match self.hello(&hello) {
+            let (session, boot) = (live.session, live.boot);
+            let hello = Request::Hello { class: Class::Data, session, boot, credentials: &[] };
+            match self.hello(&hello, live.tls.as_ref()) {
                 Ok((receiver, _)) => {
                     return Ok((Connection { receiver, out: Vec::new(), ours: live.ours }, limit));
                 }

@@ -8,8 +8,10 @@ mod counters;
 mod filesystem;
 mod kernel;
 mod link;
+mod why;
 
 pub use bakeoff_layers_base::daemon::keeper::keeper_main;
+pub use why::why;
 
 use crate::network::is_for_tests;
 use crate::signals::{Event, watch_signals};
@@ -19,11 +21,15 @@ use bakeoff_layers_base::daemon::point::{self, Mounted, PointError, Taken};
 use bakeoff_layers_base::daemon::rights::Rights;
 use bakeoff_layers_base::daemon::status::StatusFile;
 use bakeoff_layers_base::plain::Place;
+use bakeoff_layers_credentials::bundle::Bundles;
+use bakeoff_layers_credentials::hello::Hello;
+use bakeoff_layers_credentials::name::Name;
+use bakeoff_layers_credentials::tls::Holder;
 use counters::Tally;
 use filesystem::Filesystem;
 use fuser::{Config, MountOption, Session, SessionACL};
 use kernel::Kernel;
-use link::Link;
+use link::{Link, Lost};
 use nix::unistd::Uid;
 use std::io;
 use std::net::SocketAddr;
@@ -51,9 +57,8 @@ const THREADS_PER_CORE: usize = 2;
 const MOST_THREADS: usize = 15;
 
 /// How to mount.
-#[derive(Debug)]
 pub struct Options {
-    /// The server: on this machine, or in a network for tests.
+    /// The server; without credentials on this machine, or in a network for tests.
     pub server: SocketAddr,
     /// Nobody may change anything through it.
     pub read_only: bool,
@@ -61,6 +66,18 @@ pub struct Options {
     pub status: Option<PathBuf>,
     /// Runs [`keeper_main`]: a process that unmounts when this one was killed.
     pub keeper: Option<Command>,
+    /// Who mounts, and which server it must be; without them anybody mounts whatever answers.
+    pub credentials: Option<Shown>,
+}
+
+/// By what a server knows who mounts, and by what it is known itself.
+pub struct Shown {
+    /// Who the server must be.
+    pub server: Name,
+    /// Whose word counts.
+    pub bundles: Arc<Bundles>,
+    /// What is shown to it, asked for anew for each session: leafs live for minutes.
+    pub show: Box<dyn Fn() -> Result<(Holder, Hello), String> + Send + Sync>,
 }
 
 /// What became of a mount that was ready.
@@ -113,6 +130,30 @@ pub enum MountError {
         /// Why.
         error: io::Error,
     },
+    /// One of both could not prove who it is.
+    #[error(
+        "the server at {server} is not who it must be, or does not take the key of this session: {error}; look whether --as-server names \
+         it, and whether the trust bundles on both sides are those of now"
+    )]
+    Unproven {
+        /// Where.
+        server: SocketAddr,
+        /// Why.
+        error: rustls::Error,
+    },
+    /// There is nothing to show.
+    #[error("cannot use the session: {0}")]
+    NothingToShow(String),
+    /// The server does not take what is shown.
+    #[error("the server at {server} does not let this session in ({name}): {sentence}")]
+    Refused {
+        /// Where.
+        server: SocketAddr,
+        /// The refusal's name.
+        name: String,
+        /// What is wrong, and what to do.
+        sentence: String,
+    },
     /// The mount point.
     #[error(transparent)]
     Point(#[from] PointError),
@@ -153,7 +194,7 @@ struct Parts {
 /// When it could not be mounted; nothing is left behind then.
 pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready)) -> Result<End, MountError> {
     let server = options.server;
-    if !is_for_tests(server) {
+    if options.credentials.is_none() && !is_for_tests(server) {
         return Err(MountError::OpenNetwork(server));
     }
     let (at, cleared) = point::prepare(at)?;
@@ -166,8 +207,14 @@ pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready)) -> Result<E
     let keeper = Keeper::start(options.keeper, &at)?;
     rights.within(|| watch_signals(sender.clone()))?;
     let (kernel, tally) = (Arc::new(Kernel::new()), Arc::new(Tally::new()));
-    let opened = rights.within(|| Link::open(server, kernel.clone(), tally.clone()));
-    let link = opened.map_err(|error| MountError::Server { server, error })?;
+    let shown = options.credentials;
+    let opened = rights.within(|| Ok(Link::open(server, shown, kernel.clone(), tally.clone())))?;
+    let link = opened.map_err(|lost| match lost {
+        Lost::Unreachable(error) => MountError::Server { server, error },
+        Lost::Unproven(error) => MountError::Unproven { server, error },
+        Lost::NothingToShow(error) => MountError::NothingToShow(error),
+        Lost::Refused { name, sentence } => MountError::Refused { server, name, sentence },
+    })?;
     let parts = Parts { link, kernel, tally };
 
     let failed = |error| MountError::Status { path: options.status.clone().unwrap_or_default(), error };
@@ -254,6 +301,7 @@ impl Parts {
     }
 
     fn status(&self, state: &str, server: SocketAddr) -> String {
-        format!("state {state}\nserver {server}\ndegree {}\n{}", self.degree(), self.tally.text())
+        let refused = self.link.refused().map_or_else(String::new, |name| format!("refused {name}\n"));
+        format!("state {state}\nserver {server}\ndegree {}\n{refused}{}", self.degree(), self.tally.text())
     }
 }
