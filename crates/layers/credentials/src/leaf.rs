@@ -165,6 +165,13 @@ pub fn make_root(
     Ok(made.der().to_vec())
 }
 
+/// A certificate that says nothing but a key, in DER: what TLS is shown while there is no leaf.
+pub(crate) fn bare(key: &SecretKey) -> Option<Vec<u8>> {
+    let mut params = params(0, LAST_UNIX_S, "a key")?;
+    params.is_ca = IsCa::ExplicitNoCa;
+    params.self_signed(&Agent(key)).ok().map(|made| made.der().to_vec())
+}
+
 /// The key of an agent's certificate, if it is one of this domain.
 pub(crate) fn root_key(root: &CertificateDer<'_>, domain: &Domain) -> Option<PublicKey> {
     let parsed = EndEntityCert::try_from(root).ok()?;
@@ -242,7 +249,7 @@ impl PublicKeyData for Holder {
     }
 }
 
-fn key_of(certificate: &EndEntityCert<'_>) -> Option<PublicKey> {
+pub(crate) fn key_of(certificate: &EndEntityCert<'_>) -> Option<PublicKey> {
     let info = certificate.subject_public_key_info();
     info.strip_prefix(&ED25519)?.try_into().ok().map(PublicKey::new)
 }

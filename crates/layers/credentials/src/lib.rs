@@ -15,11 +15,13 @@ pub mod hello;
 pub mod key;
 pub mod leaf;
 pub mod name;
+pub mod notice;
 pub mod operation;
 pub mod path;
 mod refusal;
 pub mod statement;
+pub mod tls;
 mod verify;
 
 pub use refusal::Refusal;
-pub use verify::{Item, Revoked, verify};
+pub use verify::{Item, Revoked, verify, verify_node};

@@ -80,6 +80,28 @@ pub fn verify(
     Ok(Grant::new(leaf.name, leaf.groups, links, expires_unix_s, stands_on))
 }
 
+/// Until when a leaf is good, in seconds since 1970, and the identity in it, which must be of this name. For clients, who are told
+/// of a server by its name.
+///
+/// # Errors
+/// It is refused, by name.
+pub fn verify_node(
+    leaf: &[u8],
+    bundles: &Bundles,
+    expected: &Name,
+    now_unix_s: u64,
+) -> Result<u64, Refusal> {
+    let known = Known { bundles, server: expected, now_unix_s };
+    let der = CertificateDer::from(leaf);
+    let of = Piece::of("the server's leaf");
+    let leaf = Leaf::read(&der, known.bundle(&domain_of(&der, &of)?, &of)?, now_unix_s, &of)?;
+    if leaf.name != *expected {
+        return Err(of.by(&leaf.name).refuse(Refusal::WrongHolder));
+    }
+    let own = known.own(&leaf, &[])?;
+    Ok(leaf.until_unix_s.min(own.until_unix_s))
+}
+
 /// What is known here.
 struct Known<'a> {
     bundles: &'a Bundles,

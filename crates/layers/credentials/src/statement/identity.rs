@@ -2,7 +2,7 @@
 //!
 //! Measured side, pure.
 
-use super::{Piece, bytes, confirmation, confirmed, name, open, seal, text, uint};
+use super::{Piece, bytes, confirmation, confirmed, name, open, peek, seal, text, uint};
 use crate::key::{PublicKey, SecretKey, Serial};
 use crate::name::{Kind, Name};
 use crate::refusal::Refusal;
@@ -48,6 +48,15 @@ impl Identity {
     /// It is refused, by name; whether it is good now is another question.
     pub fn open(bytes: &[u8], name: &Name, keys: &[PublicKey]) -> Result<Self, Refusal> {
         Self::read(bytes, name, keys, Piece::of("the identity").by(name))
+    }
+
+    /// Whose name and key bytes say to be, whoever signed them.
+    ///
+    /// # Errors
+    /// They say nothing.
+    pub fn peek(bytes: &[u8]) -> Result<(Name, PublicKey), Refusal> {
+        let mut claims = peek(bytes, Piece::of("the identity"))?;
+        Ok((claims.take(2, name)?, claims.take(8, confirmed)?))
     }
 
     pub(crate) fn read(

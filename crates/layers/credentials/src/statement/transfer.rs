@@ -166,6 +166,22 @@ impl Transfer {
     }
 
     /// From bytes that this giver must have signed with this key.
+    ///
+    /// # Errors
+    /// It is refused, by name; whether it is good now is another question.
+    pub fn open(bytes: &[u8], giver: &Name, key: PublicKey) -> Result<Self, Refusal> {
+        Self::read(bytes, giver, key, Piece::of("the transfer").by(giver))
+    }
+
+    /// What bytes say, whoever signed them: for who was handed them, or hands them on.
+    ///
+    /// # Errors
+    /// They say nothing.
+    pub fn peek(bytes: &[u8]) -> Result<Self, Refusal> {
+        Self::of_claims(peek(bytes, Piece::of("the transfer"))?)
+    }
+
+    /// The same, as a piece of what is shown.
     pub(crate) fn read(
         statement: &[u8],
         giver: &Name,
