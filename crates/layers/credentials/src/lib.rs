@@ -22,4 +22,4 @@ pub mod statement;
 mod verify;
 
 pub use refusal::Refusal;
-pub use verify::{Item, Revoked, verify};
+pub use verify::{Item, Revoked, verify, verify_node};

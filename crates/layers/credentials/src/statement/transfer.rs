@@ -166,6 +166,13 @@ impl Transfer {
     }
 
     /// From bytes that this giver must have signed with this key.
+    ///
+    /// # Errors
+    /// It is refused, by name; whether it is good now and hangs on another are other questions.
+    pub fn open(bytes: &[u8], giver: &Name, key: PublicKey) -> Result<Self, Refusal> {
+        Self::read(bytes, giver, key, Piece::of("the transfer").by(giver))
+    }
+
     pub(crate) fn read(
         statement: &[u8],
         giver: &Name,
