@@ -16,7 +16,8 @@
 //! ```
 //!
 //! The last three in this order; one or two of the first two each, so that keys can be changed, and up to four of the
-//! last.
+//! last. No key is a CA's and an agent's: neither alone may be enough. How long an agent's certificate says that it is
+//! good is not looked at: the bundle says it.
 
 use crate::key::PublicKey;
 use crate::leaf::root_key;
@@ -32,7 +33,7 @@ use std::fmt::Write;
 /// Longest bundle.
 const MOST_BYTES: usize = 64 * 1024;
 /// Most keys of a kind: what verifiers have to try.
-const MOST_KEYS: usize = 2;
+pub(crate) const MOST_KEYS: usize = 2;
 /// Most addresses of agents.
 const MOST_ADDRESSES: usize = 4;
 
@@ -125,6 +126,11 @@ impl Bundle {
         &self.roots
     }
 
+    /// From when on it is no longer good, in seconds since 1970.
+    pub(crate) const fn until_unix_s(&self) -> u64 {
+        self.not_after_unix_s.saturating_add(1)
+    }
+
     /// The keys of its agents.
     pub(crate) fn agents(&self) -> &[PublicKey] {
         &self.keys
@@ -213,11 +219,11 @@ fn parse(text: &str) -> Result<Bundle, Refusal> {
     let ca = rest.fields("ca", "`ca` and 32 bytes in base64", MOST_KEYS, key)?;
     let root = |value: &str| {
         let root = CertificateDer::from(STANDARD.decode(value).ok()?);
-        let key = root_key(&root, &domain)?;
+        let key = root_key(&root, &domain).filter(|key| !ca.contains(key))?;
         let anchor = webpki::anchor_from_trusted_cert(&root).ok()?.to_owned();
         Some((root, key, anchor))
     };
-    let what = "`ola-root` and a certificate of this domain's agent, with an Ed25519 key, in base64";
+    let what = "`ola-root` and a certificate of this domain's agent, with an Ed25519 key of its own, in base64";
     let agents = rest.fields("ola-root", what, MOST_KEYS, root)?;
     if ca.is_empty() || agents.is_empty() {
         return Err(Refusal::CutShort);

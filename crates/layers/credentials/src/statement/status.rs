@@ -43,7 +43,7 @@ impl Status {
             (GOOD, Value::Array(self.good.iter().map(|serial| Value::Bytes(serial.0.to_vec())).collect())),
             (EPOCH, self.epoch.into()),
         ];
-        let of = Piece::of("the status");
+        let of = Piece::of("the status").by(&self.domain);
         let made = seal(LABEL, claims, key, &of)?;
         Self::read(&made, &self.domain, &[key.public()], of).map(|_| made)
     }
