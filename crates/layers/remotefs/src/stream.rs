@@ -6,9 +6,9 @@
 //! sends it when he has let go. Who sends is another lock, taken first, as records go out in the order of their numbers.
 
 use bakeoff_layers_credentials::key::PublicKey;
-use bakeoff_layers_credentials::tls::peer_key;
+use bakeoff_layers_credentials::tls::{REMOTEFS, peer_key};
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
+use rustls::{ClientConfig, ClientConnection, Connection, Error, ServerConfig, ServerConnection};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -114,8 +114,15 @@ impl Stream {
     pub(crate) fn shake_hands(&self, coming: &mut Coming) -> io::Result<bool> {
         let Kind::Secured(secured) = &*self.0 else { return Ok(true) };
         secured.send(&[])?;
-        if !lock(&secured.tls).is_handshaking() {
-            return Ok(true);
+        let shaken = {
+            let tls = lock(&secured.tls);
+            (!tls.is_handshaking()).then(|| tls.alpn_protocol() == Some(REMOTEFS))
+        };
+        match shaken {
+            Some(true) => return Ok(true),
+            // Who names no protocol is taken by rustls.
+            Some(false) => return Err(io::Error::new(ErrorKind::InvalidData, Error::NoApplicationProtocol)),
+            None => {}
         }
         if coming.is_empty() && coming.fill(&secured.socket)? == 0 {
             return Err(ErrorKind::UnexpectedEof.into());

@@ -46,7 +46,7 @@ pub(super) enum Lost {
     Unreachable(#[from] io::Error),
     /// One of both could not prove who it is.
     #[error("{0}")]
-    Unproven(rustls::Error),
+    Unproven(String),
     /// Ours are not there, or are none.
     #[error("{0}")]
     NothingToShow(String),
@@ -70,7 +70,7 @@ impl From<Cut> for Lost {
     fn from(cut: Cut) -> Self {
         let Cut::Io(error) = cut else { return Self::Unreachable(io::Error::other(cut)) };
         match error.downcast::<rustls::Error>() {
-            Ok(error) => Self::Unproven(error),
+            Ok(error) => Self::Unproven(tls::refusal(&error).map_or_else(|| error.to_string(), ToString::to_string)),
             Err(error) => Self::Unreachable(error),
         }
     }

@@ -139,7 +139,7 @@ pub enum MountError {
         /// Where.
         server: SocketAddr,
         /// Why.
-        error: rustls::Error,
+        error: String,
     },
     /// There is nothing to show.
     #[error("cannot use the session: {0}")]
