@@ -18,11 +18,11 @@ fn what_is_said_out_of_turn_is_refused_by_name() {
         server.counts(&format!("refused.{}", refusal.label()), 1);
     };
     let (callback, boot, session) = Raw::session(&server);
-    let data = |class, boot| Request::Hello { class, session, boot };
+    let data = |class, boot| Request::Hello { class, session, boot, credentials: &[] };
     let fresh = || Raw::connect(&server);
     closed(fresh(), &Request::Attributes { object: ROOT }, Refusal::HelloOutOfTurn);
     closed(fresh(), &data(Class::Data, boot ^ 1), Refusal::OtherBoot);
-    let nobodys = Request::Hello { class: Class::Data, session: session + 1000, boot };
+    let nobodys = Request::Hello { class: Class::Data, session: session + 1000, boot, credentials: &[] };
     closed(fresh(), &nobodys, Refusal::SessionOver);
     let known = || Raw::data(&server, boot, session);
     closed(known(), &data(Class::Data, boot), Refusal::HelloOutOfTurn);

@@ -10,4 +10,8 @@ mod ends;
 mod frames;
 mod litmus;
 mod paths;
+mod principals;
+mod revocation;
 mod support;
+mod transport;
+mod world;

@@ -122,10 +122,12 @@ impl Site {
 }
 
 /// A counter of a status file.
-fn count(status: &Path, name: &str) -> u64 {
+pub(crate) fn count(status: &Path, name: &str) -> u64 {
     let text = fs::read_to_string(status).unwrap();
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    value.unwrap_or_else(|| panic!("{name} is not in {text}")).parse().unwrap()
+    // What is wrong with credentials has a line once it was seen.
+    let none = || if name.starts_with("refused.credentials.") { "0" } else { panic!("{name} is not in {text}") };
+    value.unwrap_or_else(none).parse().unwrap()
 }
 
 /// A running server.
@@ -240,7 +242,12 @@ pub(crate) fn bytes(file: &fs::File) -> String {
 }
 
 /// A connection on which anything can be said.
-pub(crate) struct Raw(TcpStream);
+pub(crate) struct Raw(Box<dyn ReadWrite>);
+
+/// Plain or not.
+pub(crate) trait ReadWrite: Read + Write {}
+
+impl<T: Read + Write> ReadWrite for T {}
 
 /// What came, as far as tests look at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -250,6 +257,7 @@ pub(crate) enum Heard {
     Bytes(Vec<u8>),
     Break(u64),
     Error(u32, u32),
+    Refused(String),
     Other,
     Closed,
 }
@@ -258,13 +266,17 @@ impl Raw {
     pub(crate) fn connect(server: &Server) -> Self {
         let stream = TcpStream::connect(server.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        Self(stream)
+        Self::over(stream)
+    }
+
+    pub(crate) fn over(stream: impl ReadWrite + 'static) -> Self {
+        Self(Box::new(stream))
     }
 
     /// A connection for callbacks, its boot id and session.
     pub(crate) fn session(server: &Server) -> (Self, u64, u32) {
         let mut raw = Self::connect(server);
-        let hello = Request::Hello { class: Class::Callback, session: 0, boot: 0 };
+        let hello = Request::Hello { class: Class::Callback, session: 0, boot: 0, credentials: &[] };
         let Heard::Welcome { boot, session } = raw.ask(&hello) else { panic!("no welcome") };
         (raw, boot, session)
     }
@@ -272,13 +284,13 @@ impl Raw {
     /// A connection for questions of a session.
     pub(crate) fn data(server: &Server, boot: u64, session: u32) -> Self {
         let mut raw = Self::connect(server);
-        raw.ask(&Request::Hello { class: Class::Data, session, boot });
+        raw.ask(&Request::Hello { class: Class::Data, session, boot, credentials: &[] });
         raw
     }
 
     pub(crate) fn say(&mut self, bytes: &[u8]) {
         // The server may have closed it for what was said before.
-        let _ = self.0.write_all(bytes);
+        let _ = self.0.write_all(bytes).and_then(|()| self.0.flush());
     }
 
     pub(crate) fn ask(&mut self, request: &Request<'_>) -> Heard {
@@ -315,6 +327,7 @@ impl Raw {
             Answer::Bytes { bytes, .. } => Heard::Bytes(bytes.to_vec()),
             Answer::Break { number, .. } => Heard::Break(number),
             Answer::Error { errno, refusal } => Heard::Error(errno, refusal),
+            Answer::Refused { name, .. } => Heard::Refused(name.to_owned()),
             _ => Heard::Other,
         }
     }

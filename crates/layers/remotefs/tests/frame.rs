@@ -34,7 +34,7 @@ fn requests<'b>(n: [u64; 3], flags: (bool, bool), names: [&'b [u8]; 2], bytes: &
     };
     let class = if flags.0 { Class::Data } else { Class::Callback };
     vec![
-        Request::Hello { class, session: length, boot: number },
+        Request::Hello { class, session: length, boot: number, credentials: bytes },
         Request::Lookup { directory, name },
         Request::Attributes { object },
         Request::SetAttributes { object, new },
@@ -55,6 +55,7 @@ fn requests<'b>(n: [u64; 3], flags: (bool, bool), names: [&'b [u8]; 2], bytes: &
         Request::Ack { number },
         Request::Forget { object, count: number },
         Request::Bye,
+        Request::Why { object, name: flags.0.then_some(name) },
     ]
 }
 
@@ -86,6 +87,8 @@ fn answers<'b>(n: [u64; 3], flags: (bool, bool), bytes: &'b [u8], listed: &'b [u
         Answer::Done,
         Answer::Alive { stamp: number, left_ms: offset },
         Answer::Break { number, object, what: What { contents: leased, names: end } },
+        Answer::Changed,
+        Answer::Refused { name: "expired", sentence: "the leaf: its time is over" },
         Answer::Error { errno: short, refusal: object as u32 },
     ]
 }
