@@ -105,7 +105,7 @@ fn greet<'s>(server: &'s Server, receiver: &mut Receiver) -> Result<Known<'s>, O
         cut => refusal(cut),
     })?;
     let peer = receiver.stream().peer().ok_or(Refusal::NoCertificate)?;
-    Ok(Some((principals, peer)))
+    Ok(Some((&**principals, peer)))
 }
 
 /// A session is whose key this is.

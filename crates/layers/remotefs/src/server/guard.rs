@@ -77,7 +77,7 @@ impl Guard {
 
     /// What has the new name would be replaced: that needs a right, too. Asked while nobody else can change the name.
     pub(super) fn may_replace(&self, session: Session, place: (Number, Name<'_>)) -> Result<(), No> {
-        self.needs_at(&*self.principals.of(session)?, place, &|may| may.has(Operation::Remove))
+        self.needs_at(&self.principals.of(session)?, place, &|may| may.has(Operation::Remove))
     }
 
     /// Attributes of an object as the session is told them, if it is told anything of it.
@@ -114,7 +114,7 @@ impl Guard {
         let who = self.principals.of(session)?;
         let paths = match name {
             Some(name) => vec![self.objects.below(number, name.bytes())?],
-            None => match self.objects.paths(&*self.objects.find(number)?) {
+            None => match self.objects.paths(&self.objects.find(number)?) {
                 Err(No::Refused(refusal)) => return Ok(refusal.to_string()),
                 paths => paths?,
             },

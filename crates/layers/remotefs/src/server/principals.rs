@@ -384,7 +384,7 @@ fn line(domain: &Domain, item: &Item) -> String {
 }
 
 fn of_line(line: &str) -> Option<(Domain, Item)> {
-    let [domain, kind, hex] = line.split(' ').collect::<Vec<_>>().try_into().ok()?;
+    let [domain, kind, hex]: [&str; 3] = line.split(' ').collect::<Vec<_>>().try_into().ok()?;
     let byte = |at: usize| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
     let bytes: Vec<u8> = (0..hex.len()).step_by(2).map(byte).collect::<Option<_>>()?;
     let item = match kind {
