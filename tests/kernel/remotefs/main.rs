@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 
 mod caches;
+#[path = "../store/daemon.rs"]
+mod daemon;
 mod ends;
 mod frames;
 mod litmus;

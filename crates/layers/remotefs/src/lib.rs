@@ -17,4 +17,3 @@ pub mod lease;
 pub mod network;
 pub mod refusal;
 pub mod server;
-mod signals;
