@@ -68,9 +68,14 @@ impl Site {
 
     /// Mounts it at `a` or `b`.
     pub(crate) fn mount(&self, server: &Server, at: &str, flags: &[&str]) -> Mount {
+        self.mount_at(server.address, at, flags)
+    }
+
+    /// The same, of whoever answers at an address.
+    pub(crate) fn mount_at(&self, server: SocketAddr, at: &str, flags: &[&str]) -> Mount {
         let status = self.path(&format!("{at}.status"));
         let mut command = command("mount");
-        command.arg(server.address.to_string()).arg(self.path(at)).arg("--plain").args(flags);
+        command.arg(server.to_string()).arg(self.path(at)).arg("--plain").args(flags);
         command.arg("--status").arg(&status);
         Mount::of(command, self.path(at), status)
     }
