@@ -44,8 +44,8 @@ fn a_killed_client_leaves_no_dead_mount_and_others_go_on() {
     let mut file = File::create(b.path("by-b")).unwrap();
     file.write_all(b"written").unwrap();
     assert_eq!(b.read("file"), "old");
-    b.process.kill().unwrap();
-    b.process.wait().unwrap();
+    b.daemon.kill().unwrap();
+    b.daemon.wait().unwrap();
     until("the keeper unmounts", || !is_mounted(&b.at));
     assert_eq!(fs::read_dir(&b.at).unwrap().count(), 0);
     assert_eq!(a.read("by-b"), "written", "what write returned is at the server");

@@ -3,9 +3,11 @@
 //! Each begins with what would go wrong made likely: the other mount's kernel has it in its caches.
 
 use crate::support::{Mount, Site, bytes, can_mount};
+use std::cell::{LazyCell, RefCell};
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::fs::FileExt;
+use std::process::{Command, Stdio};
 use std::sync::Barrier;
 use std::thread;
 
@@ -212,5 +214,42 @@ fn both_write_one_page_and_both_see_both() {
         expected.replace_range(50..53, &format!("{round:03}"));
         assert_eq!(one.read("file"), expected, "round {round}");
         assert_eq!(other.read("file"), expected, "round {round}");
+    });
+}
+
+/// Maps a file for each path that it is told, and for an empty one looks at the last again. Rust's mappings need unsafe code.
+const MAPPER: &str = "
+import mmap, os, sys
+for line in sys.stdin:
+    if path := line.rstrip('\\n'):
+        file = os.open(path, os.O_RDONLY)
+        pages = mmap.mmap(file, 0, prot=mmap.PROT_READ)
+        os.close(file)
+    print(pages[:3].decode(), pages[-3:].decode(), flush=True)
+";
+
+#[test]
+fn what_is_mapped_is_what_was_written_last() {
+    let mapper = LazyCell::new(|| {
+        let mut python = Command::new("python3");
+        let child = python.args(["-c", MAPPER]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let (input, output) = child.map(|child| (child.stdin.unwrap(), child.stdout.unwrap())).unwrap();
+        RefCell::new((input, BufReader::new(output)))
+    });
+    let mapped = |path: &str| {
+        let (input, output) = &mut *mapper.borrow_mut();
+        writeln!(input, "{path}").unwrap();
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        line
+    };
+    rounds("what_is_mapped_is_what_was_written_last", |one, other, round| {
+        let written = |letter: &str| format!("{letter}{round:02}").repeat(3000);
+        one.write("file", &written("a"));
+        assert_eq!(mapped(other.path("file").to_str().unwrap()), format!("a{round:02} a{round:02}\n"));
+        // In place: beyond the end of a file that was cut off nothing is mapped.
+        let file = OpenOptions::new().write(true).open(one.path("file")).unwrap();
+        file.write_all_at(written("b").as_bytes(), 0).unwrap();
+        assert_eq!(mapped(""), format!("b{round:02} b{round:02}\n"));
     });
 }

@@ -6,6 +6,9 @@
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 
 mod caches;
+mod cuts;
+#[path = "../store/daemon.rs"]
+mod daemon;
 mod ends;
 mod frames;
 mod litmus;

@@ -1,41 +1,21 @@
 //! An export with its server, mounts that never outlive their test, and a client that says what it likes.
 
-#![allow(clippy::print_stdout, reason = "the SKIP line is for whoever runs the tests")]
+pub(crate) use crate::daemon::{Mount, PATIENCE, can_mount, is_mounted, until};
 
+use crate::daemon::{self, ready};
 use bakeoff_layers_remotefs::frame::{Answer, Attributes, Class, HEAD_BYTES, Head, Name, Request};
-use nix::mount::{MntFlags, umount2};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, Uid};
 use std::fs;
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::channel;
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Output};
 use tempfile::TempDir;
 
-/// How long anything may take before the test fails.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// The terms of most tests: a server makes no change for so long after it started.
 pub(crate) const TERM_S: &str = "1";
 /// The export's number.
 pub(crate) const ROOT: u64 = 1;
-
-/// Whether the kernel can do what the test needs; else the test says SKIP.
-pub(crate) fn can_mount(test: &str) -> bool {
-    let missing = if !Uid::effective().is_root() {
-        "mounting needs root"
-    } else if !Path::new("/dev/fuse").exists() {
-        "/dev/fuse is missing"
-    } else {
-        return true;
-    };
-    assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "{test}: {missing}");
-    println!("SKIP {test}: {missing}");
-    false
-}
 
 pub(crate) fn command(word: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"));
@@ -48,24 +28,6 @@ pub(crate) fn refused(command: &mut Command, code: i32) -> String {
     let output: Output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(code), "{output:?}");
     String::from_utf8(output.stderr).unwrap()
-}
-
-/// A process that has said that it is ready, by a line that begins so.
-fn ready(command: &mut Command, word: &str) -> (Child, String) {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let (mut said, (told, hears)) = (BufReader::new(child.stdout.take().unwrap()), channel());
-    std::thread::spawn(move || {
-        let mut line = String::new();
-        let _ = said.read_line(&mut line).map(|_| told.send(line));
-    });
-    let line = hears.recv_timeout(PATIENCE).unwrap_or_default();
-    if !line.starts_with(word) {
-        let _ = child.kill();
-        let mut text = String::new();
-        let _ = child.stderr.take().unwrap().read_to_string(&mut text);
-        panic!("`{line}` is not `{word}`: {text}");
-    }
-    (child, line)
 }
 
 /// A directory, and places for mounts of it.
@@ -106,11 +68,16 @@ impl Site {
 
     /// Mounts it at `a` or `b`.
     pub(crate) fn mount(&self, server: &Server, at: &str, flags: &[&str]) -> Mount {
+        self.mount_at(server.address, at, flags)
+    }
+
+    /// The same, of whoever answers at an address.
+    pub(crate) fn mount_at(&self, server: SocketAddr, at: &str, flags: &[&str]) -> Mount {
         let status = self.path(&format!("{at}.status"));
         let mut command = command("mount");
-        command.arg(server.address.to_string()).arg(self.path(at)).arg("--plain").args(flags);
-        let (process, _) = ready(command.arg("--status").arg(&status), "mounted ");
-        Mount { process, at: self.path(at), status }
+        command.arg(server.to_string()).arg(self.path(at)).arg("--plain").args(flags);
+        command.arg("--status").arg(&status);
+        Mount::of(command, self.path(at), status)
     }
 
     /// A server and two mounts of it.
@@ -124,10 +91,11 @@ impl Site {
 /// A counter of a status file.
 pub(crate) fn count(status: &Path, name: &str) -> u64 {
     let text = fs::read_to_string(status).unwrap();
-    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     // What is wrong with credentials has a line once it was seen.
-    let none = || if name.starts_with("refused.credentials.") { "0" } else { panic!("{name} is not in {text}") };
-    value.unwrap_or_else(none).parse().unwrap()
+    if name.starts_with("refused.credentials.") && !text.contains(&format!("\n{name} ")) {
+        return 0;
+    }
+    daemon::count(&text, name)
 }
 
 /// A running server.
@@ -158,13 +126,6 @@ impl Drop for Server {
     }
 }
 
-/// A running mount.
-pub(crate) struct Mount {
-    pub(crate) process: Child,
-    pub(crate) at: PathBuf,
-    status: PathBuf,
-}
-
 impl Mount {
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.at.join(name)
@@ -186,10 +147,6 @@ impl Mount {
         names
     }
 
-    pub(crate) fn signal(&self, signal: Signal) {
-        kill(Pid::from_raw(self.process.id() as i32), signal).unwrap();
-    }
-
     /// Several counters of one moment, once what happened before is written.
     pub(crate) fn counts<const N: usize>(&self, names: [&str; N]) -> [u64; N] {
         // A question that is always counted, and waited for, says that the file is of now.
@@ -201,33 +158,6 @@ impl Mount {
         names.map(|name| count(&self.status, name))
     }
 
-    /// Waits for the daemon's end; its exit code.
-    pub(crate) fn ended(&mut self) -> Option<i32> {
-        until("the daemon ends", || self.process.try_wait().unwrap().is_some());
-        self.process.wait().unwrap().code()
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-        let _ = umount2(&self.at, MntFlags::MNT_DETACH);
-    }
-}
-
-pub(crate) fn is_mounted(at: &Path) -> bool {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    mounts.lines().any(|line| line.split(' ').nth(4) == at.to_str())
-}
-
-/// Waits for something to become true.
-pub(crate) fn until(what: &str, mut so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !so() {
-        assert!(Instant::now() < deadline, "{what}: not within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// All of a file that is open. Whoever looks at a file's attributes first may find them anew by that; this does not.

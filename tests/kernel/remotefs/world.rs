@@ -3,6 +3,7 @@
 
 use crate::support::{PATIENCE, Raw, Site, count, until};
 use bakeoff_layers_base::clock::now_unix_s;
+use bakeoff_layers_base::daemon::mount::End;
 use bakeoff_layers_credentials::Item;
 use bakeoff_layers_credentials::bundle::{Bundle, Bundles, Draft};
 use bakeoff_layers_credentials::hello::Hello;
@@ -14,7 +15,7 @@ use bakeoff_layers_credentials::operation::Operations;
 use bakeoff_layers_credentials::path::Prefix;
 use bakeoff_layers_credentials::statement::{Audience, Identity, Scope, Status, Transfer, Wish};
 use bakeoff_layers_credentials::tls::{self, Holder};
-use bakeoff_layers_remotefs::client::{self, End, MountError, Shown};
+use bakeoff_layers_remotefs::client::{self, MountError, Shown};
 use bakeoff_layers_remotefs::frame::{Class, Request};
 use bakeoff_layers_remotefs::server::{self, Credentials};
 use nix::mount::{MntFlags, umount2};
@@ -207,7 +208,7 @@ impl World {
         };
         let (at, (told, ready)) = (site.path(at), channel());
         let place = at.clone();
-        let mounting = thread::spawn(move || client::mount(&place, options, |_| told.send(()).unwrap()));
+        let mounting = thread::spawn(move || client::mount(&place, options, |_, _| told.send(()).unwrap()));
         match ready.recv_timeout(PATIENCE) {
             Ok(()) => Ok(Mounted { at, status, who, mounting: Some(mounting) }),
             Err(_) => Err(mounting.join().unwrap().expect_err("a mount that is not ready")),

@@ -19,5 +19,4 @@ pub mod lease;
 pub mod network;
 pub mod refusal;
 pub mod server;
-mod signals;
 pub mod stream;

@@ -2,6 +2,7 @@
 
 pub(crate) mod integrity;
 pub(crate) mod mac;
+pub(crate) mod mounted;
 pub(crate) mod passphrase;
 pub(crate) mod police;
 pub(crate) mod proof;

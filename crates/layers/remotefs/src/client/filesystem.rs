@@ -16,6 +16,7 @@ use crate::frame::{
     Answer, Attributes, Kind, MOST_DATA_BYTES, Moment, Name, New, Request as Question, Space, Times, Way,
     entries,
 };
+use bakeoff_layers_base::daemon::mount::Event;
 use fuser::{
     BsdFileFlags, Errno, FileAttr, FileHandle, FileType, FopenFlags, Generation, INodeNo, InitFlags,
     KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
@@ -27,6 +28,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Numbers are never used again.
@@ -53,7 +55,8 @@ pub(super) struct Filesystem {
     tally: Arc<Tally>,
     answers: Answers,
     owner: (u32, u32),
-    at_end: Option<Box<dyn FnOnce() + Send + Sync>>,
+    /// Who hears that the mount is gone.
+    over: Sender<Event>,
 }
 
 impl Filesystem {
@@ -61,10 +64,10 @@ impl Filesystem {
         link: Arc<Link>,
         kernel: Arc<Kernel>,
         tally: Arc<Tally>,
-        at_end: impl FnOnce() + Send + Sync + 'static,
+        over: Sender<Event>,
     ) -> Self {
         let owner = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
-        Self { link, kernel, tally, answers: Answers::default(), owner, at_end: Some(Box::new(at_end)) }
+        Self { link, kernel, tally, answers: Answers::default(), owner, over }
     }
 
     /// Asks for what is about an object, and gets attributes.
@@ -185,9 +188,7 @@ impl fuser::Filesystem for Filesystem {
     }
 
     fn destroy(&mut self) {
-        if let Some(hook) = self.at_end.take() {
-            hook();
-        }
+        let _ = self.over.send(Event::Over);
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {

@@ -10,17 +10,15 @@ mod kernel;
 mod link;
 mod why;
 
-pub use bakeoff_layers_base::daemon::keeper::keeper_main;
 pub use why::why;
 
 use crate::network::is_for_tests;
-use crate::signals::{Event, watch_signals};
 use bakeoff_layers_base::daemon::degree::Degree;
 use bakeoff_layers_base::daemon::keeper::Keeper;
-use bakeoff_layers_base::daemon::point::{self, Mounted, PointError, Taken};
+use bakeoff_layers_base::daemon::mount::{self, End, Event, Ready, wait, watch_signals};
+use bakeoff_layers_base::daemon::point::{self, Mounted, PointError};
 use bakeoff_layers_base::daemon::rights::Rights;
-use bakeoff_layers_base::daemon::status::StatusFile;
-use bakeoff_layers_base::plain::Place;
+use bakeoff_layers_base::daemon::status::{StatusFile, try_writing};
 use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::name::Name;
@@ -38,15 +36,12 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
-use std::time::Duration;
 use thiserror::Error;
 
 /// The export's number, which is also what FUSE calls the root.
 const ROOT: u64 = 1;
-/// How late the status file may be.
-const STATUS_DELAY: Duration = Duration::from_millis(100);
 /// How far the kernel reads ahead in a file.
 const READ_AHEAD_KIB: u32 = 1024;
 /// Requests the kernel may have under way besides those that somebody waits for.
@@ -64,7 +59,7 @@ pub struct Options {
     pub read_only: bool,
     /// File that the counters are written to.
     pub status: Option<PathBuf>,
-    /// Runs [`keeper_main`]: a process that unmounts when this one was killed.
+    /// Runs [`keeper_main`](bakeoff_layers_base::daemon::keeper::keeper_main): a process that unmounts when this one was killed.
     pub keeper: Option<Command>,
     /// Who mounts, and which server it must be; without them anybody mounts whatever answers.
     pub credentials: Option<Shown>,
@@ -78,40 +73,6 @@ pub struct Shown {
     pub bundles: Arc<Bundles>,
     /// What is shown to it, asked for anew for each session: leafs live for minutes.
     pub show: Box<dyn Fn() -> Result<(Holder, Hello), String> + Send + Sync>,
-}
-
-/// What became of a mount that was ready.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// A signal came; everything is unmounted.
-    Signal,
-    /// A signal came while files were open. The mount is out of sight; what is open gets ENOTCONN.
-    SignalBusy,
-    /// Somebody else unmounted.
-    Unmounted,
-    /// A signal came, and the keeper, who alone may unmount, was gone. The mount is there still, dead.
-    Left,
-}
-
-impl From<Taken> for End {
-    fn from(taken: Taken) -> Self {
-        match taken {
-            Taken::Off => Self::Signal,
-            Taken::OutOfSight => Self::SignalBusy,
-            Taken::Left => Self::Left,
-        }
-    }
-}
-
-/// What the caller may say when the mount is ready.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ready {
-    /// A mount whose daemon was dead was cleared away.
-    pub cleared: bool,
-    /// How far the kernel reads ahead; `None` where it could not be raised.
-    pub read_ahead_kib: Option<u32>,
-    /// How much the kernel keeps.
-    pub degree: Degree,
 }
 
 /// Why nothing was mounted.
@@ -154,31 +115,21 @@ pub enum MountError {
         /// What is wrong, and what to do.
         sentence: String,
     },
-    /// The mount point.
+    /// What any mount may fail at.
     #[error(transparent)]
-    Point(#[from] PointError),
-    /// FUSE is missing or refuses.
-    #[error(
-        "cannot mount on {} through FUSE: {error}; it needs /dev/fuse, and root or fusermount3",
-        path.display()
-    )]
-    Fuse {
-        /// Where.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
-    /// The status file.
-    #[error("cannot write the status file {}: {error}", path.display())]
-    Status {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
-    /// Signals, threads, the keeper.
-    #[error("cannot serve: {0}")]
-    Process(#[from] io::Error),
+    Mount(#[from] mount::MountError),
+}
+
+impl From<PointError> for MountError {
+    fn from(error: PointError) -> Self {
+        Self::Mount(error.into())
+    }
+}
+
+impl From<io::Error> for MountError {
+    fn from(error: io::Error) -> Self {
+        Self::Mount(error.into())
+    }
 }
 
 /// What the threads of a mount share.
@@ -192,7 +143,7 @@ struct Parts {
 ///
 /// # Errors
 /// When it could not be mounted; nothing is left behind then.
-pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready)) -> Result<End, MountError> {
+pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready, Degree)) -> Result<End, MountError> {
     let server = options.server;
     if options.credentials.is_none() && !is_for_tests(server) {
         return Err(MountError::OpenNetwork(server));
@@ -201,7 +152,7 @@ pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready)) -> Result<E
     let (sender, events) = channel();
     let status = options.status.clone();
     let rights = match options.keeper {
-        Some(_) if Uid::effective().is_root() => Rights::least(&[], move || try_status(status.as_deref())),
+        Some(_) if Uid::effective().is_root() => Rights::least(&[], move || try_writing(status.as_deref())),
         _ => Rights::ALL,
     };
     let keeper = Keeper::start(options.keeper, &at)?;
@@ -217,7 +168,7 @@ pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready)) -> Result<E
     })?;
     let parts = Parts { link, kernel, tally };
 
-    let failed = |error| MountError::Status { path: options.status.clone().unwrap_or_default(), error };
+    let failed = |error| mount::MountError::status(options.status.as_deref(), error);
     let mut status = StatusFile::open(options.status.as_deref()).map_err(failed)?;
     status.write(parts.status("starting", server)).map_err(failed)?;
     start(&parts, &at, (options.read_only, &rights), sender)?;
@@ -227,7 +178,7 @@ pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready)) -> Result<E
     mount.tell_keeper();
     rights.give_up()?;
     let _ = status.write(parts.status("mounted", server));
-    ready(Ready { cleared, read_ahead_kib, degree: parts.degree() });
+    ready(Ready { cleared, read_ahead_kib }, parts.degree());
     let end = wait(mount, &events, || {
         // A disk that is full leaves the old one.
         let _ = status.write(parts.status("mounted", server));
@@ -237,17 +188,13 @@ pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready)) -> Result<E
     Ok(end)
 }
 
-fn try_status(status: Option<&Path>) -> io::Result<()> {
-    status.map_or(Ok(()), |status| Place::of(status)?.try_writing())
-}
-
 fn start(
     parts: &Parts,
     at: &Path,
     (read_only, rights): (bool, &Rights),
     over: Sender<Event>,
 ) -> Result<(), MountError> {
-    let failed = |error| MountError::Fuse { path: at.to_owned(), error };
+    let failed = |error| mount::MountError::Fuse { path: at.to_owned(), error };
     let mut config = Config::default();
     config.mount_options = vec![
         if read_only { MountOption::RO } else { MountOption::RW },
@@ -262,7 +209,7 @@ fn start(
     config.n_threads = Some(usual_threads());
     config.clone_fd = true;
     let (link, kernel, tally) = (parts.link.clone(), parts.kernel.clone(), parts.tally.clone());
-    let filesystem = Filesystem::new(link, kernel, tally, move || _ = over.send(Event::Over));
+    let filesystem = Filesystem::new(link, kernel, tally, over);
     let session = Session::new(filesystem, at, &config).map_err(failed)?;
     let device = session.as_fd();
     rights.within(|| parts.kernel.is_there(device)).map_err(failed)?;
@@ -270,19 +217,6 @@ fn start(
     // Its drop would unmount, which is the guard's, and might hit what lies below.
     std::mem::forget(session);
     Ok(())
-}
-
-fn wait(mut mount: Mounted, events: &Receiver<Event>, mut meanwhile: impl FnMut()) -> End {
-    loop {
-        match events.recv_timeout(STATUS_DELAY) {
-            Ok(Event::Signal) => return mount.unmount().into(),
-            Ok(Event::Over) | Err(RecvTimeoutError::Disconnected) => {
-                mount.is_gone();
-                return End::Unmounted;
-            }
-            Err(RecvTimeoutError::Timeout) => meanwhile(),
-        }
-    }
 }
 
 fn usual_threads() -> usize {

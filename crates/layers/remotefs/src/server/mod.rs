@@ -15,11 +15,10 @@ mod principals;
 
 use crate::network::is_for_tests;
 use crate::refusal::Refusal;
-use crate::signals::watch_signals;
 use bakeoff_layers_base::daemon::degree::Degree;
+use bakeoff_layers_base::daemon::mount::{STATUS_DELAY, watch_signals};
 use bakeoff_layers_base::daemon::rights::Rights;
-use bakeoff_layers_base::daemon::status::StatusFile;
-use bakeoff_layers_base::plain::Place;
+use bakeoff_layers_base::daemon::status::{StatusFile, try_writing};
 use bakeoff_sys::privilege::Capability;
 use bakeoff_sys::rlimit::raise_open_files;
 use coherence::Coherence;
@@ -39,7 +38,7 @@ use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Weak};
@@ -47,8 +46,6 @@ use std::thread;
 use std::time::Duration;
 use thiserror::Error;
 
-/// How late the status file may be.
-const STATUS_DELAY: Duration = Duration::from_millis(100);
 /// Connections at a time, each with a thread.
 const MOST_CONNECTIONS: usize = 1024;
 /// Descriptors for connections, and three for each object that is open.
@@ -207,7 +204,7 @@ pub fn serve(mut options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(),
     let open_files = raise_open_files(OPEN_FILES)?.soft;
     if Uid::effective().is_root() {
         let status = options.status.clone();
-        Rights::least(&KEPT, move || try_status(status.as_deref())).give_up()?;
+        Rights::least(&KEPT, move || try_writing(status.as_deref())).give_up()?;
     }
     let (tell, hear) = channel();
     let principals = options.credentials.take().map(|credentials| Principals::start(credentials, hear)).transpose()?;
@@ -231,10 +228,6 @@ pub fn serve(mut options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(),
     }
     let _ = status.write(server.status("ended", address));
     Ok(())
-}
-
-fn try_status(status: Option<&Path>) -> io::Result<()> {
-    status.map_or(Ok(()), |status| Place::of(status)?.try_writing())
 }
 
 impl Server {

@@ -5,6 +5,7 @@
 mod mount;
 mod serve;
 
+use super::mounted::{KeeperArgs, keeper};
 use crate::exit::{Exit, Failure};
 use clap::{Args, Subcommand};
 
@@ -16,7 +17,7 @@ pub(crate) enum Command {
     Mount(mount::MountArgs),
     /// Not for people: unmounts when the daemon was killed
     #[command(hide = true)]
-    Keeper(mount::KeeperArgs),
+    Keeper(KeeperArgs),
 }
 
 /// That there are no credentials is said by whoever starts it.
@@ -46,6 +47,6 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Serve(args) => serve::serve(args),
         Command::Mount(args) => mount::mount(args),
-        Command::Keeper(args) => mount::keeper(&args),
+        Command::Keeper(args) => keeper(&args),
     }
 }

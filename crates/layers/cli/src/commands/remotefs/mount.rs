@@ -1,14 +1,15 @@
-//! `remotefs mount`: the client in the foreground, and its keeper.
+//! `remotefs mount`: the client in the foreground.
 
 use super::PlainArgs;
+use crate::commands::mounted::{ended, keeper_command, warn};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_base::daemon::degree::Degree;
-use bakeoff_layers_remotefs::client::{self, End, MountError, Options, Ready, keeper_main};
+use bakeoff_layers_base::daemon::mount::Ready;
+use bakeoff_layers_remotefs::client::{self, MountError, Options};
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::Command;
 
 #[derive(Args, Debug)]
 pub(crate) struct MountArgs {
@@ -34,51 +35,18 @@ pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
         server: args.server,
         read_only: args.read_only,
         status: args.status,
-        keeper: Some(keeper_command()?),
+        keeper: Some(keeper_command("remotefs")?),
     };
-    let ready = |ready: Ready| {
-        if ready.cleared {
-            terminal::complain("a mount whose daemon was dead was taken away first");
-        }
-        if ready.read_ahead_kib.is_none() {
-            terminal::complain("the kernel reads ahead 128 KiB only: raising it needs root");
-        }
-        if ready.degree != Degree::Full {
-            terminal::complain(&format!("caching is {}", ready.degree));
+    let ready = |ready: Ready, degree: Degree| {
+        warn(ready);
+        if degree != Degree::Full {
+            terminal::complain(&format!("caching is {degree}"));
         }
         terminal::say(&format!("mounted {} on {}", args.server, args.at.display()));
     };
-    let ended = client::mount(&args.at, options, ready).map_err(|error| match error {
+    let end = client::mount(&args.at, options, ready).map_err(|error| match error {
         MountError::OpenNetwork(_) => Failure::usage(error),
         error => Failure::failed(error),
     })?;
-    match ended {
-        End::Signal => {}
-        End::SignalBusy => terminal::complain("files were open: whoever has one gets ENOTCONN from now on"),
-        End::Left => {
-            return Err(Failure::failed(format!(
-                "the process that unmounts for this one is gone, and the mount is dead; as root: umount -l {}",
-                args.at.display()
-            )));
-        }
-        End::Unmounted => terminal::complain("somebody else unmounted it"),
-    }
-    Ok(Exit::Done)
-}
-
-fn keeper_command() -> Result<Command, Failure> {
-    let own = std::env::current_exe().map_err(Failure::failed)?;
-    let mut command = Command::new(own);
-    command.args(["remotefs", "keeper"]);
-    Ok(command)
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct KeeperArgs {
-    at: PathBuf,
-}
-
-pub(super) fn keeper(args: &KeeperArgs) -> Result<Exit, Failure> {
-    keeper_main(&args.at).map_err(Failure::failed)?;
-    Ok(Exit::Done)
+    ended(end, &args.at)
 }
