@@ -25,7 +25,7 @@ pub struct Chain {
 
 /// A record that is longer than one may be: a path of hundreds of long names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a record of the audit log would be longer than {MOST_BYTES} bytes")]
+#[error("a record of the audit log would be longer than {} bytes", MOST_BYTES)]
 pub struct TooLong;
 
 impl Chain {

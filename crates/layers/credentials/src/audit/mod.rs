@@ -24,6 +24,6 @@ mod replay;
 pub use chain::{Chain, HEAD_BYTES, Link, TooLong};
 pub use checkpoint::{Checkpoint, Keys, NoCheckpoint, NoKeys};
 pub use evidence::{Evidence};
-pub use reader::{Finding, Half, Reader, Wrong};
+pub use reader::{Finding, Half, MOST_FINDINGS, Reader, Wrong};
 pub use record::{About, Decision, InForce, MOST_BYTES, NOT_GRANTED, Outcome, Path, Record};
 pub use replay::{Difference, Replay};

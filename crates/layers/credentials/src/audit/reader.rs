@@ -9,6 +9,9 @@ use super::record::{MOST_BYTES, Record};
 use std::fmt;
 use std::ops::Range;
 
+/// Most findings: what follows the last of them is not looked at.
+pub const MOST_FINDINGS: usize = 100;
+
 /// Something wrong at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -98,6 +101,8 @@ pub struct Reader {
     checkpoints: Vec<Checkpoint>,
     findings: Vec<Finding>,
     segment: u64,
+    /// How many bytes that segment has.
+    length: u64,
     half: Option<Half>,
     /// Numbers that were stepped over and stand further on.
     later: Vec<Range<u64>>,
@@ -112,6 +117,7 @@ impl Reader {
             checkpoints,
             findings: Vec::new(),
             segment: 0,
+            length: 0,
             half: None,
             later: Vec::new(),
         };
@@ -124,7 +130,7 @@ impl Reader {
         if let Some(half) = self.half.take() {
             self.found(half.offset, Wrong::HalfWithin(self.chain.size));
         }
-        self.segment = number;
+        (self.segment, self.length) = (number, bytes.len() as u64);
         let Some((start, frames)) = Chain::of_head(bytes) else { return self.found(0, Wrong::NoHead) };
         if start.size > self.chain.size {
             self.found(0, Wrong::Removed { first: self.chain.size, last: start.size - 1 });
@@ -133,7 +139,7 @@ impl Reader {
         }
         (self.chain, self.instead) = (start, None);
         let mut rest = frames;
-        while !rest.is_empty() {
+        while !rest.is_empty() && self.findings.len() < MOST_FINDINGS {
             let offset = HEAD_BYTES as u64 + (frames.len() - rest.len()) as u64;
             let (frame, behind) = match take(rest) {
                 Next::Frame(frame, behind) => (frame, behind),
@@ -152,7 +158,7 @@ impl Reader {
         let have = self.chain.size;
         let cut = self.checkpoints.iter().map(|checkpoint| checkpoint.0.size).filter(|size| *size > have).max();
         if let Some(said) = cut {
-            self.found(self.half.map_or(0, |half| half.offset), Wrong::Cut { have, said });
+            self.found(self.half.map_or(self.length, |half| half.offset), Wrong::Cut { have, said });
         }
         (self.chain, self.half, self.findings)
     }
@@ -181,8 +187,7 @@ impl Reader {
                 self.found(offset, Wrong::Repeated(number));
             }
             return record;
-        } else if number == expected || following(behind).next() == Some(expected + 1) {
-            // In the second case its number was changed, as the next one is the next.
+        } else if number == expected || is_renumbered(expected, frame, behind) {
             self.found(offset, Wrong::Changed(expected));
             self.instead = Some(own);
             self.step(expected, frame.link, offset);
@@ -240,6 +245,12 @@ fn take(bytes: &[u8]) -> Next<'_> {
         rest.split_first_chunk::<LINK_BYTES>().map(|(link, behind)| (record, *link, behind))
     });
     parts.map_or(Next::Half, |(record, link, behind)| Next::Frame(Frame { record, link }, behind))
+}
+
+/// Whether a record has lost its number: the next one is the next, and hangs on it.
+fn is_renumbered(number: u64, frame: &Frame<'_>, behind: &[u8]) -> bool {
+    let hangs = matches!(take(behind), Next::Frame(next, _) if link(&frame.link, next.record) == next.link);
+    hangs && following(behind).next() == number.checked_add(1)
 }
 
 /// The numbers of the records that follow in a segment.
