@@ -182,15 +182,15 @@ impl Reader {
             if record.is_none() {
                 self.found(offset, Wrong::Unreadable(expected));
             }
-        } else if number < expected {
-            if !self.later.iter().any(|range| range.contains(&number)) {
-                self.found(offset, Wrong::Repeated(number));
-            }
-            return record;
         } else if number == expected || is_renumbered(expected, frame, behind) {
             self.found(offset, Wrong::Changed(expected));
             self.instead = Some(own);
             self.step(expected, frame.link, offset);
+            return record;
+        } else if number < expected {
+            if !self.later.iter().any(|range| range.contains(&number)) {
+                self.found(offset, Wrong::Repeated(number));
+            }
             return record;
         } else if following(behind).any(|later| (expected..number).contains(&later)) {
             self.found(offset, Wrong::Swapped { expected, found: number });

@@ -8,7 +8,8 @@ mod show;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_base::plain;
-use bakeoff_layers_credentials::audit::{Chain, Checkpoint, Finding, Half, Keys, MOST_FINDINGS, Reader, Replay};
+use bakeoff_layers_credentials::audit::{Chain, Checkpoint, Finding, Keys, MOST_FINDINGS, Reader, Replay};
+use bakeoff_layers_credentials::key::Hash;
 use bakeoff_layers_remotefs::server::audit::directory::Directory;
 use clap::{Args, Subcommand};
 use std::fmt::Write;
@@ -64,7 +65,6 @@ struct Log {
 /// How a log was found.
 struct Found {
     end: Chain,
-    half: Option<Half>,
     findings: Vec<Finding>,
 }
 
@@ -96,7 +96,7 @@ impl Log {
                 half.bytes
             ));
         }
-        Found { end, half, findings }
+        Found { end, findings }
     }
 }
 
@@ -137,7 +137,7 @@ fn verify(args: &VerifyArgs) -> Result<Exit, Failure> {
 
 fn replay(dir: &Path) -> Result<Exit, Failure> {
     let log = Log::open(dir, &[])?;
-    let fetch = |hash: &_| log.directory.evidence(hash);
+    let fetch = |hash: &Hash| log.directory.evidence(hash);
     let mut replay = Replay::new(&log.keys.server, &fetch);
     let mut differences = 0;
     let read = log.directory.read(&log.keys, log.checkpoints.clone(), |record| {
