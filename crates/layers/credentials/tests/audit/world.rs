@@ -183,7 +183,7 @@ impl Log {
 
     /// The one segment of these frames.
     pub(crate) fn of_frames(&self, frames: &[&[u8]]) -> Vec<u8> {
-        [&[self.head.as_slice()], frames].concat().concat()
+        [&[self.head.as_slice()][..], frames].concat().concat()
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
