@@ -13,7 +13,7 @@ pub(crate) enum Exit {
     Usage,
     /// A file, the kernel or a right is missing.
     Failed,
-    /// `verify`: something is not as the manifest says.
+    /// `verify`, `replay`: something is not as the manifest, or the log, says.
     Altered,
     /// `explain`: the domain may not, or it is always refused.
     Refused,

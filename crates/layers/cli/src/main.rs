@@ -25,6 +25,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Layer {
+    /// What a file server decided, and whether it was right
+    #[command(subcommand, disable_help_subcommand = true)]
+    Audit(commands::audit::Command),
     /// Files are what an administrator signed, or they are not served
     #[command(subcommand, disable_help_subcommand = true)]
     Integrity(commands::integrity::Command),
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Err(error) => return exit::of_clap(&error),
     };
     let result = match cli.layer {
+        Layer::Audit(command) => commands::audit::run(command),
         Layer::Store(command) => commands::store::run(command),
         Layer::Mac(command) => commands::mac::run(command),
         Layer::Police(command) => commands::police::run(command),

@@ -96,6 +96,11 @@ impl Grant {
         given && self.links.iter().all(|link| link.scopes.iter().any(goes))
     }
 
+    /// The nearest line of the list that lets its subject do it, whatever the links say.
+    pub fn line(&self, acl: &Acl, path: &[impl AsRef<[u8]>], operation: Operation) -> Option<usize> {
+        acl.decide(&self.who, path).line(operation)
+    }
+
     /// Whether one thing may be done to it, and which line or link decided.
     pub fn because(&self, acl: &Acl, path: &[impl AsRef<[u8]>], operation: Operation) -> Because {
         let decision = acl.decide(&self.who, path);

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod acl;
+pub mod audit;
 pub mod bundle;
 mod cbor;
 mod der;

@@ -40,6 +40,11 @@ impl Revoked {
     pub fn holds(&self, domain: &Domain, item: &Item) -> bool {
         self.0.get(domain).is_some_and(|items| items.contains(item))
     }
+
+    /// Each, with whose it is, in no order.
+    pub fn each(&self) -> impl Iterator<Item = (&Domain, &Item)> {
+        self.0.iter().flat_map(|(domain, items)| items.iter().map(move |item| (domain, item)))
+    }
 }
 
 /// What the holder of a leaf, who proved its key in TLS, may act as at this server.

@@ -63,6 +63,8 @@ refusals! {
     SpecialFile "special-file" "devices, FIFOs and sockets are not exported"
     OtherFileSystem "other-file-system" "another file system is mounted there, and is not exported"
     NoObject "no-object" "there is no such object, or no more"
+    // What cannot be written down is not done.
+    AuditFull "audit-full" "the audit log takes no more: its disk is full, or too slow; nothing new is decided until it takes what is waiting"
 }
 
 impl Refusal {
@@ -82,6 +84,7 @@ impl Refusal {
             Self::NoObject | Self::SessionOver | Self::OtherBoot => Errno::ESTALE,
             Self::SpecialFile => Errno::ENOENT,
             Self::OtherFileSystem => Errno::EXDEV,
+            Self::AuditFull => Errno::ENOSPC,
             Self::TooManyObjects | Self::TooManyConnections | Self::TooManyOfSession | Self::TooManyOfPrincipal => {
                 Errno::ENFILE
             }

@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub(crate) mod audit;
 pub(crate) mod integrity;
 pub(crate) mod mac;
 pub(crate) mod mounted;

@@ -118,20 +118,20 @@ impl<'a> Claims<'a> {
     }
 }
 
-fn uint(value: Value) -> Option<u64> {
+pub(crate) fn uint(value: Value) -> Option<u64> {
     value.into_integer().ok()?.try_into().ok()
 }
 
-fn bytes<const N: usize>(value: Value) -> Option<[u8; N]> {
+pub(crate) fn bytes<const N: usize>(value: Value) -> Option<[u8; N]> {
     value.into_bytes().ok()?.try_into().ok()
 }
 
-fn name(value: Value) -> Option<Name> {
+pub(crate) fn name(value: Value) -> Option<Name> {
     value.as_text()?.parse().ok()
 }
 
 /// What may be null.
-fn or_null<T>(read: impl FnOnce(Value) -> Option<T>) -> impl FnOnce(Value) -> Option<Option<T>> {
+pub(crate) fn or_null<T>(read: impl FnOnce(Value) -> Option<T>) -> impl FnOnce(Value) -> Option<Option<T>> {
     move |value| if value.is_null() { Some(None) } else { read(value).map(Some) }
 }
 

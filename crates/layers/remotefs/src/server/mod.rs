@@ -4,6 +4,7 @@
 //! accepts, one waits for the end and writes the status. Owns the life of the process; prints nothing, the caller's hook
 //! says that it listens.
 
+pub mod audit;
 mod coherence;
 mod confine;
 mod connection;
