@@ -170,6 +170,7 @@ impl World {
                 bundles: self.bundles.clone(),
                 acl: file,
                 notices: hears,
+                audit: Some(site.path("audit")),
                 revoked: Some(site.path("revoked")),
             }),
         };

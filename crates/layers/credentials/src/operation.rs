@@ -58,6 +58,11 @@ impl Operations {
     /// Every one.
     pub const ALL: Self = Self(0x7f);
 
+    /// These.
+    pub fn of(operations: &[Operation]) -> Self {
+        Self(operations.iter().fold(0, |bits, operation| bits | *operation as u8))
+    }
+
     /// Of these bits, if there is an operation for each.
     pub fn of_bits(bits: u64) -> Option<Self> {
         u8::try_from(bits).ok().filter(|bits| bits & !Self::ALL.0 == 0).map(Self)

@@ -82,7 +82,8 @@ fn revoked_text(revoked: &Revoked) -> String {
     lines.concat()
 }
 
-pub(super) fn revoked(text: &[u8]) -> Option<Revoked> {
+/// What was taken back, from the bytes of its evidence.
+pub fn revoked(text: &[u8]) -> Option<Revoked> {
     let mut revoked = Revoked::default();
     for line in std::str::from_utf8(text).ok()?.lines() {
         let mut words = line.split(' ');

@@ -5,7 +5,7 @@
 
 use super::coherence::Callback;
 use super::counters::Count;
-use super::principals::Principals;
+use super::principals::{NotAdmitted, Principals};
 use super::{No, Server};
 use crate::frame::{Answer, Class, MOST_BODY_BYTES, MOST_CREDENTIALS_BYTES, Request};
 use crate::lease::Session;
@@ -162,7 +162,8 @@ fn callbacks(
         None => open(),
         Some((principals, peer)) => match principals.admit(peer, credentials, open) {
             Ok(session) => session,
-            Err(why) => {
+            Err(NotAdmitted::Here(refusal)) => return Err(Some(refusal)),
+            Err(NotAdmitted::Credentials(why)) => {
                 principals.refuse(&why);
                 callback.say(&Answer::Refused { name: why.name(), sentence: &why.to_string() });
                 return Ok(());

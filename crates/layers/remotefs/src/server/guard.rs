@@ -1,4 +1,4 @@
-//! What a session may do: the operations that each request needs, held against its grant.
+//! What a session may do: the operations that each request needs, held against its grant, and written down.
 //!
 //! Measured side, server process, hot: once or twice a request. An object is judged by all its names, a name that is to be made
 //! or removed by itself. What was decided is kept until the grant ends or the rules change. Owns neither the rules nor who
@@ -16,6 +16,7 @@ use crate::frame::{Attributes, Kind, Name, New, Request, Times, Way};
 use crate::lease::{Object as Number, Session};
 use crate::refusal::Refusal;
 use bakeoff_layers_base::clock::now_unix_s;
+use bakeoff_layers_credentials::audit::{About, NOT_GRANTED, Outcome};
 use bakeoff_layers_credentials::grant::Rights;
 use bakeoff_layers_credentials::operation::{Operation, Operations};
 use std::fmt::Write;
@@ -41,32 +42,30 @@ impl Guard {
     pub(super) fn allow(&self, session: Session, request: &Request<'_>) -> Result<(), No> {
         use Operation::{Create, List, Read, Remove, Write};
         let who = self.principals.of(session)?;
-        let needs = |object, enough: &dyn Fn(Operations) -> bool| self.needs(&who, object, enough);
-        let needs_at = |directory, name, enough: &dyn Fn(Operations) -> bool| {
-            self.needs_at(&who, (directory, name), enough)
+        let needs = |object, operation| self.needs(&who, object, |_| Operations::of(&[operation]));
+        let at = |directory, name, operations: &[Operation]| {
+            self.needs_at(&who, (directory, name), Operations::of(operations))
         };
         match *request {
-            Request::Read { object, .. } | Request::ReadLink { object } => needs(object, &|may| may.has(Read)),
-            Request::List { directory, .. } => needs(directory, &|may| may.has(List)),
+            Request::Read { object, .. } | Request::ReadLink { object } => needs(object, Read),
+            Request::List { directory, .. } => needs(directory, List),
             Request::Write { object, bytes, .. } => {
-                needs(object, &|may| may.has(Write))?;
+                needs(object, Write)?;
                 self.counts(&who, object, bytes.len() as u64)
             }
-            Request::Commit { object } => needs(object, &|may| may != Operations::NONE),
-            Request::SetAttributes { object, new } => needs(object, &|may| is_enough_to_set(&new, may)),
-            Request::Create { directory, name, truncate, .. } => {
-                needs_at(directory, name, &|may| may.has(Create) && (may.has(Write) || !truncate))
-            }
-            Request::MakeDirectory { directory, name, .. } | Request::SymLink { directory, name, .. } => {
-                needs_at(directory, name, &|may| may.has(Create))
-            }
+            Request::Commit { object } => self.needs(&who, object, something),
+            Request::SetAttributes { object, new } => self.needs(&who, object, |may| setting(&new, may)),
+            Request::Create { directory, name, truncate: true, .. } => at(directory, name, &[Create, Write]),
+            Request::Create { directory, name, .. }
+            | Request::MakeDirectory { directory, name, .. }
+            | Request::SymLink { directory, name, .. } => at(directory, name, &[Create]),
             // One more name is as good as a copy, and makes those who may not use it lose the others.
             Request::Link { object, directory, name } => {
-                needs(object, &|may| may.has(Read) && may.has(Remove))?;
-                needs_at(directory, name, &|may| may.has(Create))
+                self.needs(&who, object, |_| Operations::of(&[Read, Remove]))?;
+                at(directory, name, &[Create])
             }
             Request::Remove { directory, name } | Request::RemoveDirectory { directory, name } => {
-                needs_at(directory, name, &|may| may.has(Remove))
+                at(directory, name, &[Remove])
             }
             Request::Rename { from, name, to, new_name, way } => {
                 self.may_rename(&who, (from, name), (to, new_name), way)
@@ -77,7 +76,7 @@ impl Guard {
 
     /// What has the new name would be replaced: that needs a right, too. Asked while nobody else can change the name.
     pub(super) fn may_replace(&self, session: Session, place: (Number, Name<'_>)) -> Result<(), No> {
-        self.needs_at(&self.principals.of(session)?, place, &|may| may.has(Operation::Remove))
+        self.needs_at(&self.principals.of(session)?, place, Operations::of(&[Operation::Remove]))
     }
 
     /// Attributes of an object as the session is told them, if it is told anything of it.
@@ -88,25 +87,29 @@ impl Guard {
         told: Attributes,
     ) -> Result<Attributes, No> {
         let who = self.principals.of(session)?;
-        let may = self.rights(&who, object)?.operations;
+        let rights = self.rights(&who, object)?;
+        let may = rights.operations;
         let is_told = may != Operations::NONE || object.number == ROOT || {
-            let acl = self.principals.acl();
-            let leads = |path: &Path| who.grant.leads(&acl, path);
+            let rules = self.principals.rules();
+            let leads = |path: &Path| who.grant.leads(&rules.acl, path);
             object.kind == Kind::Directory && self.objects.paths(object)?.iter().any(leads)
         };
-        match is_told {
-            true => Ok(Attributes { mode: mode(object.kind, may, told.mode), ..told }),
-            false => Err(Refusal::Denied.into()),
+        if is_told {
+            return Ok(Attributes { mode: mode(object.kind, may, told.mode), ..told });
         }
+        Err(self.refuse(&who, &self.objects.paths(object)?, (Operations::NONE, rights), Refusal::Denied))
     }
 
     /// Refused unless the session may know that a name is not there.
     pub(super) fn sees(&self, session: Session, (directory, name): (Number, Name<'_>)) -> Result<(), No> {
         let who = self.principals.of(session)?;
         let path = self.objects.below(directory, name.bytes())?;
-        let acl = self.principals.acl();
-        let may = who.grant.rights(&acl, &path).operations != Operations::NONE || who.grant.leads(&acl, &path);
-        if may { Ok(()) } else { Err(Refusal::Denied.into()) }
+        let rules = self.principals.rules();
+        let rights = who.grant.rights(&rules.acl, &path);
+        match rights.operations != Operations::NONE || who.grant.leads(&rules.acl, &path) {
+            true => Ok(()),
+            false => Err(self.refuse(&who, &[path], (Operations::NONE, rights), Refusal::Denied)),
+        }
     }
 
     /// What decides about an object, or a name in a directory: a line an operation.
@@ -119,7 +122,7 @@ impl Guard {
                 paths => paths?,
             },
         };
-        let acl = self.principals.acl();
+        let acl = self.principals.rules().acl;
         let mut text = String::new();
         for operation in Operation::ALL.into_iter().filter(|operation| *operation != Operation::Acl) {
             let each = || paths.iter().map(|path| who.grant.because(&acl, path, operation));
@@ -141,30 +144,55 @@ impl Guard {
         }
     }
 
+    /// The session must have what is asked of an object, which may depend on what it has.
     fn needs(
         &self,
         who: &Principal,
         object: Number,
-        enough: &dyn Fn(Operations) -> bool,
+        asked: impl FnOnce(Operations) -> Operations,
     ) -> Result<(), No> {
         let object = self.objects.find(object)?;
-        match enough(self.rights(who, &object)?.operations) {
+        let rights = self.rights(who, &object)?;
+        let asked = asked(rights.operations);
+        match asked.is_within(rights.operations) {
             true => Ok(()),
-            false => Err(Refusal::Denied.into()),
+            false => Err(self.refuse(who, &self.objects.paths(&object)?, (asked, rights), Refusal::Denied)),
         }
     }
 
+    /// The same of a name, whether there is something or not. That is not kept, and so is written down each time.
     fn needs_at(
         &self,
         who: &Principal,
         (directory, name): (Number, Name<'_>),
-        enough: &dyn Fn(Operations) -> bool,
+        asked: Operations,
     ) -> Result<(), No> {
         let path = self.objects.below(directory, name.bytes())?;
-        match enough(who.grant.rights(&self.principals.acl(), &path).operations) {
-            true => Ok(()),
-            false => Err(Refusal::Denied.into()),
+        let rules = self.principals.rules();
+        let rights = who.grant.rights(&rules.acl, &path);
+        if !asked.is_within(rights.operations) {
+            return Err(self.refuse(who, &[path], (asked, rights), Refusal::Denied));
         }
+        let first = asked.each().next().and_then(|first| who.grant.line(&rules.acl, &path, first));
+        let outcome = Outcome::Allowed { line: first.unwrap_or(0) as u64 };
+        Ok(self.principals.decided(who, &rules, || About::Object { paths: vec![path], asked, rights, outcome })?)
+    }
+
+    /// Writes down that something is refused.
+    fn refuse(
+        &self,
+        who: &Principal,
+        paths: &[Path],
+        (asked, rights): (Operations, Rights),
+        refusal: Refusal,
+    ) -> No {
+        // What neither list nor chain grants has a name of its own there, as it can be decided again.
+        let is_granted = asked.is_within(rights.operations);
+        let name = if is_granted { refusal.label() } else { NOT_GRANTED };
+        let outcome = Outcome::Refused { refusal: name.into() };
+        let about = || About::Object { paths: paths.to_vec(), asked, rights, outcome };
+        let written = self.principals.decided(who, &self.principals.rules(), about);
+        written.err().unwrap_or(refusal).into()
     }
 
     /// What it may do with an object: the least of what it may under each of its names.
@@ -175,9 +203,12 @@ impl Guard {
         }
         let ticket = self.principals.kept.ticket(key);
         self.tally.add(Count::Decisions, 1);
-        let acl = self.principals.acl();
+        let rules = self.principals.rules();
+        let paths = self.objects.paths(object)?;
         let all = Rights { operations: Operations::ALL, most_bytes: None };
-        let rights = self.objects.paths(object)?.iter().map(|path| who.grant.rights(&acl, path)).fold(all, least);
+        let rights = paths.iter().map(|path| who.grant.rights(&rules.acl, path)).fold(all, least);
+        let (asked, outcome) = (Operations::NONE, Outcome::Allowed { line: 0 });
+        self.principals.decided(who, &rules, || About::Object { paths, asked, rights, outcome })?;
         ticket.keep(rights, Some(who.grant.expires_unix_s), || true);
         Ok(rights)
     }
@@ -203,34 +234,46 @@ impl Guard {
         way: Way,
     ) -> Result<(), No> {
         use Operation::{Create, List, Read, Remove};
-        let acl = self.principals.acl();
+        let acl = self.principals.rules().acl;
         let look = |(directory, name): (Number, Name<'_>)| -> Result<_, No> {
             let path = self.objects.below(directory, name.bytes())?;
-            let may = who.grant.rights(&acl, &path).operations;
-            if acl.has_rules_below(&path) { Err(Refusal::RulesBelow.into()) } else { Ok(may) }
+            let rights = who.grant.rights(&acl, &path);
+            match acl.has_rules_below(&path) {
+                true => Err(self.refuse(who, &[path], (Operations::NONE, rights), Refusal::RulesBelow)),
+                false => Ok(rights.operations),
+            }
         };
         let (old, new) = (look(from)?, look(to)?);
-        let gains = |old: Operations, new: Operations| {
-            (from.0 != to.0 || !new.is_within(old)) && !(old.has(Read) && old.has(List))
+        // What is asked of whose name goes: also to read it, where the new name lets him do more, or others.
+        let needs = |place: (Number, Name<'_>), gives: Operations, has: Operations, gets: bool| {
+            let gains = from.0 != to.0 || !gives.is_within(has);
+            let read: &[Operation] = if gains { &[Read, List] } else { &[] };
+            let create: &[Operation] = if gets { &[Create] } else { &[] };
+            self.needs_at(who, place, Operations::of(&[&[Remove][..], read, create].concat()))
         };
-        let both = way == Way::Exchange;
-        let may = old.has(Remove)
-            && new.has(Create)
-            && !gains(old, new)
-            && (!both || (old.has(Create) && new.has(Remove) && !gains(new, old)));
-        if may { Ok(()) } else { Err(Refusal::Denied.into()) }
+        needs(from, new, old, way == Way::Exchange)?;
+        match way {
+            Way::Exchange => needs(to, old, new, true),
+            Way::Replace | Way::NoReplace => self.needs_at(who, to, Operations::of(&[Create])),
+        }
     }
 }
 
-/// Size is contents; the rest is attributes, but that who may write may say that he did.
-fn is_enough_to_set(new: &New, may: Operations) -> bool {
+/// What is asked to set attributes: size is contents; the rest is attributes, but that who may write may say that he did.
+fn setting(new: &New, may: Operations) -> Operations {
     use Operation::{Attributes, Write};
     let at = |times: Times| matches!(times, Times::At(_));
-    let now = |times: Times| times == Times::Now;
+    let now = [new.atime, new.mtime].contains(&Times::Now);
     let attributes = new.mode.is_some() || at(new.atime) || at(new.mtime);
-    (new.size.is_none() || may.has(Write))
-        && (!attributes || may.has(Attributes))
-        && (!(now(new.atime) || now(new.mtime)) || may.has(Write) || may.has(Attributes))
+    let attributes = attributes || (now && !may.has(Write) && may.has(Attributes));
+    let write = new.size.is_some() || (now && !attributes);
+    let asked = [(attributes, Attributes), (write, Write)].into_iter().filter(|(so, _)| *so);
+    Operations::of(&asked.map(|(_, operation)| operation).collect::<Vec<_>>())
+}
+
+/// Whoever may do anything: all is asked of who may do nothing.
+fn something(may: Operations) -> Operations {
+    if may == Operations::NONE { Operations::ALL } else { Operations::NONE }
 }
 
 fn least(one: Rights, other: Rights) -> Rights {
@@ -286,11 +329,11 @@ mod tests {
         let dated = New { mtime: Times::At(crate::frame::Moment { s: 1, ns: 0 }), ..New::default() };
         let table = [(size, "write"), (bits, "attributes"), (touched, "write"), (touched, "attributes"), (dated, "attributes")];
         for (new, words) in table {
-            assert!(is_enough_to_set(&new, of(words)), "{new:?} {words}");
+            assert!(setting(&new, of(words)).is_within(of(words)), "{new:?} {words}");
         }
         for (new, words) in [(size, "attributes"), (bits, "write"), (touched, "read"), (dated, "write")] {
-            assert!(!is_enough_to_set(&new, of(words)), "{new:?} {words}");
+            assert!(!setting(&new, of(words)).is_within(of(words)), "{new:?} {words}");
         }
-        assert!(!is_enough_to_set(&New { size: Some(0), ..bits }, of("write")));
+        assert!(!setting(&New { size: Some(0), ..bits }, of("write")).is_within(of("write")));
     }
 }

@@ -81,6 +81,8 @@ pub struct Credentials {
     pub acl: PathBuf,
     /// What agents say.
     pub notices: Receiver<Notice>,
+    /// The directory of the audit log, if there is to be one: then nothing is decided that is not written down there.
+    pub audit: Option<PathBuf>,
     /// Where what was taken back is kept from one start to the next.
     pub revoked: Option<PathBuf>,
 }
@@ -131,6 +133,9 @@ pub enum ServeError {
         /// Why.
         error: String,
     },
+    /// The audit log.
+    #[error("cannot write down what is decided: {0}")]
+    Audit(io::Error),
     /// What was taken back before.
     #[error(
         "cannot read {}, where what was taken back is kept: {error}; without it somebody could be let in who must not",
@@ -226,6 +231,9 @@ pub fn serve(mut options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(),
     while events.recv_timeout(STATUS_DELAY) == Err(RecvTimeoutError::Timeout) {
         // A disk that is full leaves the old one.
         let _ = status.write(server.status("listening", address));
+    }
+    if let Some(principals) = &server.principals {
+        principals.close();
     }
     let _ = status.write(server.status("ended", address));
     Ok(())

@@ -1,4 +1,4 @@
-//! Who sessions are: let in by credentials, watched until these end.
+//! Who sessions are: let in by credentials, watched until these end, and written down.
 //!
 //! Measured side, server process; letting in is once a connection and fed by strangers, finding a session's principal is hot. Owns what changes
 //! while the server runs: its own leaf, the access list, what was taken back. One thread of its own looks after these, and ends sessions
@@ -6,6 +6,7 @@
 //! process to the export, as its files lie elsewhere.
 
 use super::No;
+use super::audit::AuditLog;
 use super::coherence::Coherence;
 use super::{Credentials, ServeError, Server};
 use crate::frame::Answer;
@@ -15,10 +16,11 @@ use crate::stream::Peer;
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::plain::{self, For, Place};
 use bakeoff_layers_credentials::acl::Acl;
+use bakeoff_layers_credentials::audit::{About, Decision, Evidence, InForce, revoked as revoked_of};
 use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_credentials::grant::{Grant, Kept};
 use bakeoff_layers_credentials::hello::Hello;
-use bakeoff_layers_credentials::key::{PublicKey, Serial};
+use bakeoff_layers_credentials::key::{Hash, PublicKey, Serial};
 use bakeoff_layers_credentials::name::{Domain, Name};
 use bakeoff_layers_credentials::notice::{News, Notice};
 use bakeoff_layers_credentials::tls::{self, Holder};
@@ -52,6 +54,8 @@ pub(super) struct Principal {
     pub(super) session: Session,
     pub(super) key: PublicKey,
     pub(super) grant: Grant,
+    /// What it showed, as it is kept.
+    shown: Option<Hash>,
     /// When the grant ends by the clock that nobody sets; never, where that is too far away.
     ends: Option<Instant>,
 }
@@ -68,9 +72,24 @@ struct Own {
     config: Arc<ServerConfig>,
 }
 
-/// The access list, and how often it could not be read again.
-struct Rules {
-    acl: Arc<Acl>,
+/// Why somebody is not let in.
+pub(super) enum NotAdmitted {
+    /// For what he shows.
+    Credentials(NotLetIn),
+    /// Whatever he shows.
+    Here(Refusal),
+}
+
+/// What is decided by.
+#[derive(Clone)]
+pub(super) struct Rules {
+    /// The access list.
+    pub(super) acl: Arc<Acl>,
+    text: Arc<str>,
+    /// How it is named in the log; nothing where there is none, or its disk did not take it.
+    force: Option<Arc<InForce>>,
+    epoch: u64,
+    /// How often the list could not be read again.
     faults: u64,
 }
 
@@ -83,12 +102,14 @@ pub(super) struct Principals {
     revoked_file: Option<PathBuf>,
     own: RwLock<Option<Own>>,
     rules: RwLock<Rules>,
-    revoked: RwLock<(Revoked, BTreeSet<String>)>,
+    /// Taken before the rules, where both are.
+    revoked: RwLock<Revoked>,
     sessions: RwLock<HashMap<Session, Arc<Principal>>>,
     /// Connections of each key.
     seats: Mutex<HashMap<PublicKey, usize>>,
     /// What was written under each transfer that limits it, since the server was started.
     written: Mutex<HashMap<Serial, u64>>,
+    audit: Option<AuditLog>,
     silent: Mutex<BTreeSet<Domain>>,
     refused: Mutex<BTreeMap<&'static str, u64>>,
     /// What was decided, by session and object.
@@ -101,8 +122,10 @@ impl Principals {
         credentials: Credentials,
         server: Receiver<Weak<Server>>,
     ) -> Result<Arc<Self>, ServeError> {
-        let Credentials { name, holder, bundles, acl: acl_file, notices, revoked: revoked_file } = credentials;
-        let acl = Arc::new(read_acl(&acl_file)?);
+        let Credentials { name, holder, bundles, acl: acl_file, notices, audit, revoked: revoked_file } = credentials;
+        let (acl, text) = read_acl(&acl_file)?;
+        let own = holder().ok_or_else(|| ServeError::NoLeaf(name.to_string()))?;
+        let audit = audit.map(|dir| AuditLog::open(&dir, own.key, &name)).transpose().map_err(ServeError::Audit)?;
         let revoked = read_revoked(revoked_file.as_deref())?;
         let principals = Arc::new(Self {
             name,
@@ -111,16 +134,18 @@ impl Principals {
             acl_file,
             revoked_file,
             own: RwLock::new(None),
-            rules: RwLock::new(Rules { acl, faults: 0 }),
+            rules: RwLock::new(Rules { acl, text, force: None, epoch: 0, faults: 0 }),
             revoked: RwLock::new(revoked),
             sessions: RwLock::default(),
             seats: Mutex::default(),
             written: Mutex::default(),
+            audit,
             silent: Mutex::default(),
             refused: Mutex::default(),
             kept: Kept::new(KEPT.0, KEPT.1),
         });
         principals.read_own_leaf();
+        principals.in_force(&read(&principals.revoked), None);
         if principals.config().is_none() {
             return Err(ServeError::NoLeaf(principals.name.to_string()));
         }
@@ -141,9 +166,9 @@ impl Principals {
         read(&self.own).as_ref().map(|own| own.config.clone())
     }
 
-    /// The access list of now.
-    pub(super) fn acl(&self) -> Arc<Acl> {
-        read(&self.rules).acl.clone()
+    /// What is decided by now.
+    pub(super) fn rules(&self) -> Rules {
+        read(&self.rules).clone()
     }
 
     /// Lets in who shows credentials; `open` makes the session. What is taken back meanwhile waits, and then ends it.
@@ -152,16 +177,83 @@ impl Principals {
         peer: &Peer,
         credentials: &[u8],
         open: impl FnOnce() -> Session,
-    ) -> Result<Session, NotLetIn> {
-        let hello = Hello::read(credentials)?;
-        let revoked = read(&self.revoked);
-        let now_unix_s = now_unix_s();
-        let grant = verify(&peer.leaf, &hello, &self.bundles, &revoked.0, &self.name, now_unix_s)?;
-        let left = Duration::from_secs(grant.expires_unix_s.saturating_sub(now_unix_s));
+    ) -> Result<Session, NotAdmitted> {
+        let (revoked, now_unix_s) = (read(&self.revoked), now_unix_s());
+        let rules = self.rules();
+        let verified = |hello: &Hello, revoked: &Revoked| {
+            verify(&peer.leaf, hello, &self.bundles, revoked, &self.name, now_unix_s)
+        };
+        let found = Hello::read(credentials).and_then(|hello| verified(&hello, &revoked));
+        // What strangers show is not kept: they could fill the disk.
+        let peer_name = match &found {
+            Ok(grant) => Some(grant.acts_as.clone()),
+            Err(_) => verified(&Hello::default(), &Revoked::default()).ok().map(|grant| grant.acts_as),
+        };
+        let evidence = Evidence::Shown { leaf: &peer.leaf, hello: credentials };
+        let kept = self.audit.as_ref().filter(|_| peer_name.is_some());
+        let shown = kept.map(|log| log.evidence(&evidence)).transpose().map_err(NotAdmitted::Here)?;
+        let grant = match found {
+            Ok(grant) => grant,
+            Err(why) => {
+                let about = || About::NotAdmitted { refusal: why.name().into() };
+                let who = (0, peer_name.as_ref(), shown);
+                self.log(who, &rules, now_unix_s, about).map_err(NotAdmitted::Here)?;
+                return Err(NotAdmitted::Credentials(why));
+            }
+        };
+        // A session that is not written down has no principal, and may do nothing until its term is over.
         let session = open();
-        let principal = Principal { session, key: peer.key, grant, ends: Instant::now().checked_add(left) };
+        let about = || About::Admitted { until_unix_s: grant.expires_unix_s };
+        let who = (session, peer_name.as_ref(), shown);
+        self.log(who, &rules, now_unix_s, about).map_err(NotAdmitted::Here)?;
+        let left = Duration::from_secs(grant.expires_unix_s.saturating_sub(now_unix_s));
+        let ends = Instant::now().checked_add(left);
+        let principal = Principal { session, key: peer.key, grant, shown, ends };
         write(&self.sessions).insert(session, Arc::new(principal));
         Ok(session)
+    }
+
+    /// Writes down what was decided about a session's question.
+    pub(super) fn decided(
+        &self,
+        who: &Principal,
+        rules: &Rules,
+        about: impl FnOnce() -> About,
+    ) -> Result<(), Refusal> {
+        let of = (who.session, Some(&who.grant.acts_as), who.shown);
+        self.log(of, rules, now_unix_s(), about)
+    }
+
+    fn log(
+        &self,
+        (session, peer, shown): (Session, Option<&Name>, Option<Hash>),
+        rules: &Rules,
+        time_unix_s: u64,
+        about: impl FnOnce() -> About,
+    ) -> Result<(), Refusal> {
+        let Some(log) = &self.audit else { return Ok(()) };
+        let force = rules.force.clone().ok_or(Refusal::AuditFull)?;
+        let (peer, about) = (peer.cloned(), about());
+        log.decided(&Decision { time_unix_s, session, peer, shown, force, about })
+    }
+
+    /// By this is decided from now on, and so it is named in the log. Where its disk takes no more nothing is decided until it does.
+    fn in_force(&self, revoked: &Revoked, list: Option<(Arc<Acl>, Arc<str>)>) {
+        let mut rules = write(&self.rules);
+        if let Some((acl, text)) = list {
+            (rules.acl, rules.text) = (acl, text);
+        }
+        rules.epoch += 1;
+        let named = |log: &AuditLog| log.in_force(rules.epoch, &rules.text, &self.bundles, revoked).ok();
+        rules.force = self.audit.as_ref().and_then(named);
+    }
+
+    /// The end of the process: what was decided is on the disk.
+    pub(super) fn close(&self) {
+        if let Some(log) = &self.audit {
+            // A disk that is full loses the end, as a crash does.
+            let _ = log.checkpoint();
+        }
     }
 
     /// Whose a session is, while its grant lasts.
@@ -231,7 +323,7 @@ impl Principals {
         for (name, count) in &*lock(&self.refused) {
             let _ = writeln!(text, "refused.credentials.{name} {count}");
         }
-        text
+        text + &self.audit.as_ref().map_or_else(String::new, AuditLog::status)
     }
 
     /// Until the server is gone.
@@ -251,6 +343,9 @@ impl Principals {
             }
             if hup.swap(false, Ordering::Relaxed) {
                 self.read_rules(&server.coherence);
+            }
+            if self.audit.is_some() && read(&self.rules).force.is_none() {
+                self.in_force(&read(&self.revoked), None);
             }
             self.forget_the_ended(&server.coherence);
             let over = NotLetIn::Expired("what this session stands on".to_owned());
@@ -272,20 +367,18 @@ impl Principals {
         };
         {
             let mut revoked = write(&self.revoked);
-            let new = |item: &&Item| !revoked.0.holds(&notice.domain, item);
+            let new = |item: &&Item| !revoked.holds(&notice.domain, item);
             let new: Vec<Item> = items.iter().filter(new).copied().collect();
             if new.is_empty() {
                 return;
             }
-            for item in new {
-                revoked.0.add(&notice.domain, item);
-                revoked.1.insert(line(&notice.domain, &item));
-            }
+            new.into_iter().for_each(|item| revoked.add(&notice.domain, item));
+            self.in_force(&revoked, None);
         }
         self.kept.new_epoch(|_| {});
         let revoked = read(&self.revoked);
         let falls = |principal: &Principal| {
-            principal.grant.stands_on.iter().any(|(domain, item)| revoked.0.holds(domain, item))
+            principal.grant.stands_on.iter().any(|(domain, item)| revoked.holds(domain, item))
         };
         self.end(coherence, &NotLetIn::Revoked("what this session stands on".to_owned()), falls);
         drop(revoked);
@@ -331,8 +424,8 @@ impl Principals {
     /// With faults the list of before stays.
     fn read_rules(&self, coherence: &Coherence) {
         match read_acl(&self.acl_file) {
-            Ok(acl) => {
-                write(&self.rules).acl = Arc::new(acl);
+            Ok(list) => {
+                self.in_force(&read(&self.revoked), Some(list));
                 self.rules_changed(coherence);
             }
             Err(_) => write(&self.rules).faults += 1,
@@ -342,8 +435,8 @@ impl Principals {
     /// A disk that is full leaves the old one: the agent says all of it again to the next start.
     fn write_revoked(&self) {
         let Some(file) = &self.revoked_file else { return };
-        let text = read(&self.revoked).1.iter().fold(String::new(), |text, line| text + line + "\n");
-        let _ = Place::of(file).and_then(|place| place.replace(text.as_bytes(), For::Owner));
+        let text = Evidence::Revoked(&read(&self.revoked)).bytes();
+        let _ = Place::of(file).and_then(|place| place.replace(&text, For::Owner));
     }
 }
 
@@ -365,51 +458,24 @@ impl Drop for Seat<'_> {
     }
 }
 
-fn read_acl(file: &Path) -> Result<Acl, ServeError> {
+fn read_acl(file: &Path) -> Result<(Arc<Acl>, Arc<str>), ServeError> {
     let failed = |error: String| ServeError::Acl { path: file.to_owned(), error };
     let text = plain::read(file, MOST_BYTES).map_err(|error| failed(error.to_string()))?;
     let text = String::from_utf8(text).map_err(|_| failed("it is no text in UTF-8".to_owned()))?;
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    Acl::of_text(&text, &name).map_err(|error| failed(error.to_string()))
-}
-
-/// What is taken back, as a line: `home.example serial 0123...`.
-fn line(domain: &Domain, item: &Item) -> String {
-    let (kind, bytes) = match item {
-        Item::Serial(serial) => ("serial", &serial.0[..]),
-        Item::Key(hash) => ("key", &hash[..]),
-    };
-    let hex = bytes.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
-    format!("{domain} {kind} {hex}")
-}
-
-fn of_line(line: &str) -> Option<(Domain, Item)> {
-    let [domain, kind, hex]: [&str; 3] = line.split(' ').collect::<Vec<_>>().try_into().ok()?;
-    let byte = |at: usize| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
-    let bytes: Vec<u8> = (0..hex.len()).step_by(2).map(byte).collect::<Option<_>>()?;
-    let item = match kind {
-        "serial" => Item::Serial(Serial(bytes.try_into().ok()?)),
-        "key" => Item::Key(bytes.try_into().ok()?),
-        _ => return None,
-    };
-    Some((domain.parse().ok()?, item))
+    let acl = Acl::of_text(&text, &name).map_err(|error| failed(error.to_string()))?;
+    Ok((Arc::new(acl), text.into()))
 }
 
 /// What was taken back before this start. A line that cannot be read is no reason to let somebody in.
-fn read_revoked(file: Option<&Path>) -> Result<(Revoked, BTreeSet<String>), ServeError> {
-    let (mut revoked, mut lines) = (Revoked::default(), BTreeSet::new());
-    let Some(file) = file else { return Ok((revoked, lines)) };
+fn read_revoked(file: Option<&Path>) -> Result<Revoked, ServeError> {
+    let Some(file) = file else { return Ok(Revoked::default()) };
     let failed = |error: io::Error| ServeError::Revoked { path: file.to_owned(), error };
-    let bytes = match plain::read(file, MOST_BYTES) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((revoked, lines)),
-        bytes => bytes.map_err(failed)?,
-    };
-    for text in String::from_utf8_lossy(&bytes).lines() {
-        let (domain, item) = of_line(text).ok_or_else(|| failed(io::ErrorKind::InvalidData.into()))?;
-        revoked.add(&domain, item);
-        lines.insert(line(&domain, &item));
+    match plain::read(file, MOST_BYTES) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Revoked::default()),
+        Err(error) => Err(failed(error)),
+        Ok(bytes) => revoked_of(&bytes).ok_or_else(|| failed(io::ErrorKind::InvalidData.into())),
     }
-    Ok((revoked, lines))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -422,20 +488,4 @@ fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
 
 fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_taken_back_comes_back_from_its_line() {
-        let domain: Domain = "home.example".parse().unwrap();
-        for item in [Item::Serial(Serial([0xa5; 16])), Item::Key([7; 32])] {
-            assert_eq!(of_line(&line(&domain, &item)), Some((domain.clone(), item)));
-        }
-        for bad in ["", "home.example", "home.example serial 00", "home.example key zz", "A serial", "a b c d"] {
-            assert_eq!(of_line(bad), None, "{bad}");
-        }
-    }
 }
