@@ -3,7 +3,8 @@
 //! Measured side, cold. A secret key is taken only from a file that nobody but its owner may read.
 
 use bakeoff_layers_base::plain::{For, Place};
-use bakeoff_layers_credentials::key::{NoKey, PublicKey, SecretKey};
+use bakeoff_layers_credentials::Item;
+use bakeoff_layers_credentials::key::{NoKey, PublicKey, SecretKey, Serial};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustls_pki_types::pem::PemObject;
@@ -127,6 +128,11 @@ pub(crate) fn pem(path: &Path, key: &SecretKey) -> Result<Zeroizing<String>, Fil
 pub fn read_public_key(path: &Path) -> Result<PublicKey, FileError> {
     let info = SubjectPublicKeyInfoDer::from_pem_slice(&read(path)?).ok();
     info.and_then(|info| PublicKey::of_spki(&info)).ok_or_else(|| FileError::NoPublicKey(path.to_owned()))
+}
+
+/// What is named by a serial in 32 digits, or a key's thumbprint in 64.
+pub fn item(text: &str) -> Option<Item> {
+    of_hex(text).map(Serial).map(Item::Serial).or_else(|| of_hex(text).map(Item::Key))
 }
 
 /// Bytes as digits.
