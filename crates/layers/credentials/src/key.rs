@@ -12,6 +12,9 @@ use zeroize::Zeroizing;
 /// A SHA-256.
 pub type Hash = [u8; 32];
 
+/// An Ed25519 key as certificates have it (RFC 8410), up to its 32 bytes.
+const SPKI: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+
 /// The SHA-256 of bytes.
 pub fn hash(bytes: &[u8]) -> Hash {
     let mut hash = [0; 32];
@@ -38,6 +41,11 @@ impl PublicKey {
     /// From its bytes (RFC 8032).
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
+    }
+
+    /// From a SubjectPublicKeyInfo, as certificates and the files of openssl have it.
+    pub fn of_spki(info: &[u8]) -> Option<Self> {
+        info.strip_prefix(&SPKI)?.try_into().ok().map(Self)
     }
 
     /// Its bytes.

@@ -42,9 +42,6 @@ const STAND_IN_BYTES: [u8; 20] = [
     0xff, 0x7f,
 ];
 
-/// An Ed25519 key as a certificate has it, up to its 32 bytes.
-const ED25519: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
-
 /// A leaf whose signature was verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Leaf<'a> {
@@ -259,8 +256,7 @@ impl PublicKeyData for Holder {
 }
 
 pub(crate) fn key_of(certificate: &EndEntityCert<'_>) -> Option<PublicKey> {
-    let info = certificate.subject_public_key_info();
-    info.strip_prefix(&ED25519)?.try_into().ok().map(PublicKey::new)
+    PublicKey::of_spki(&certificate.subject_public_key_info())
 }
 
 const fn at(unix_s: u64) -> UnixTime {
