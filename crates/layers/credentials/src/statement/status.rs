@@ -49,6 +49,13 @@ impl Status {
     }
 
     /// From bytes that say to be of this domain, which one of its agents' `keys` must have signed.
+    ///
+    /// # Errors
+    /// It is refused, by name; whether it is good now is another question.
+    pub fn open(bytes: &[u8], domain: &Domain, keys: &[PublicKey]) -> Result<Self, Refusal> {
+        Self::read(bytes, domain, keys, Piece::of("the status").by(domain))
+    }
+
     pub(crate) fn read(
         statement: &[u8],
         domain: &Domain,
