@@ -68,7 +68,10 @@ impl Lost {
 
 impl From<Cut> for Lost {
     fn from(cut: Cut) -> Self {
-        let Cut::Io(error) = cut else { return Self::Unreachable(io::Error::other(cut)) };
+        let error = match cut {
+            Cut::Io(error) => error,
+            other => return Self::Unreachable(io::Error::other(other)),
+        };
         match error.downcast::<rustls::Error>() {
             Ok(error) => Self::Unproven(tls::refusal(&error).map_or_else(|| error.to_string(), ToString::to_string)),
             Err(error) => Self::Unreachable(error),
