@@ -175,9 +175,9 @@ pub(crate) fn bytes(file: &fs::File) -> String {
 pub(crate) struct Raw(Box<dyn ReadWrite>);
 
 /// Plain or not.
-pub(crate) trait ReadWrite: Read + Write {}
+pub(crate) trait ReadWrite: Read + Write + Send {}
 
-impl<T: Read + Write> ReadWrite for T {}
+impl<T: Read + Write + Send> ReadWrite for T {}
 
 /// What came, as far as tests look at it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ pub(crate) struct WhyArgs {
 }
 
 pub(super) fn why(args: &WhyArgs) -> Result<Exit, Failure> {
-    let failed = |error| {
+    let failed = |error: std::io::Error| {
         let path = args.path.display();
         Failure::failed(format!(
             "cannot ask about {path}: {error}; it must lie in a mount with credentials, below a directory that may be looked into"
