@@ -33,7 +33,7 @@ const CONNECTING: Duration = Duration::from_secs(5);
 const WHOLE: Duration = Duration::from_secs(60);
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The same where the server did not take the credentials: others may be there by and by.
+/// The same where one did not take the other: other credentials may be there by and by.
 const REFUSED: Duration = Duration::from_secs(2);
 /// Connections that are kept while nobody asks.
 const MOST_IDLE: usize = 15;
@@ -284,6 +284,7 @@ impl Link {
     fn pause(&self, lost: &Lost) {
         let mut state = self.lock();
         let pause = match lost.name() {
+            None if matches!(lost, Lost::Unproven(_)) => REFUSED,
             None => PAUSE,
             Some(name) => {
                 state.refused = Some(name.to_owned());
