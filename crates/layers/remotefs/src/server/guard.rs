@@ -76,7 +76,8 @@ impl Guard {
 
     /// What has the new name would be replaced: that needs a right, too. Asked while nobody else can change the name.
     pub(super) fn may_replace(&self, session: Session, place: (Number, Name<'_>)) -> Result<(), No> {
-        self.needs_at(&self.principals.of(session)?, place, Operations::of(&[Operation::Remove]))
+        let who = self.principals.of(session)?;
+        self.needs_at(&who, place, Operations::of(&[Operation::Remove]))
     }
 
     /// Attributes of an object as the session is told them, if it is told anything of it.
@@ -117,10 +118,13 @@ impl Guard {
         let who = self.principals.of(session)?;
         let paths = match name {
             Some(name) => vec![self.objects.below(number, name.bytes())?],
-            None => match self.objects.paths(&self.objects.find(number)?) {
-                Err(No::Refused(refusal)) => return Ok(refusal.to_string()),
-                paths => paths?,
-            },
+            None => {
+                let object = self.objects.find(number)?;
+                match self.objects.paths(&object) {
+                    Err(No::Refused(refusal)) => return Ok(refusal.to_string()),
+                    paths => paths?,
+                }
+            }
         };
         let acl = self.principals.rules().acl;
         let mut text = String::new();
