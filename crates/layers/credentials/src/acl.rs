@@ -12,7 +12,7 @@
 //! Rules at an object and above it add up, from the root down; where a directory has an `only`, its own rules and those
 //! below it alone count.
 
-use crate::name::{Domain, Name};
+use crate::name::{Domain, Kind, Name};
 use crate::operation::{Operation, Operations};
 use crate::path::Prefix;
 use bakeoff_layers_base::fault::{self, Lines};
@@ -138,6 +138,28 @@ impl Acl {
         decision
     }
 
+    /// The nearest line that lets a group of this domain do something: of a refusal, whether a giver may have it so.
+    pub(crate) fn line_of_group(
+        &self,
+        domain: &Domain,
+        path: &[impl AsRef<[u8]>],
+        operation: Operation,
+    ) -> Option<usize> {
+        let is_group = |who: &str| {
+            who.parse().is_ok_and(|name: Name| name.kind() == Kind::Group && name.domain() == domain)
+        };
+        let mut nearest = None;
+        let mut rest = path.iter();
+        let mut here = Some(&self.root);
+        while let Some(level) = here {
+            let rules = level.rules.iter().filter(|(who, rule)| rule.operations.has(operation) && is_group(who));
+            let line = rules.map(|(_, rule)| rule.line).min();
+            nearest = line.or_else(|| nearest.filter(|_| level.only.is_none()));
+            here = rest.next().and_then(|name| level.below.get(name.as_ref()));
+        }
+        nearest
+    }
+
     fn add(&mut self, typed: Typed, line: usize) -> Result<(), (Wrong, String)> {
         let mut level = &mut self.root;
         for name in typed.path.names() {
@@ -157,7 +179,9 @@ impl Acl {
     }
 }
 
-/// By which names rules know a principal: its own, those of its groups, and `any` of its domain.
+/// By which names rules know a principal: its own, those of its groups, and `any` of its domain. With a chain it is the
+/// first giver's name and domain, and the peer's groups: a giver's are not known here, so nobody hands on what he has
+/// through a group.
 pub(crate) fn names(subject: &Name, groups: &[Name]) -> Vec<String> {
     let own = [subject].into_iter().chain(groups).map(Name::to_string);
     own.chain([any(subject.domain())]).collect()

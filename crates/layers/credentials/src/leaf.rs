@@ -55,12 +55,15 @@ pub(crate) struct Leaf<'a> {
 
 /// Whose bundle a leaf is to be verified under: its first name's. Nothing else is believed of it before.
 pub(crate) fn domain_of(leaf: &CertificateDer<'_>, of: &Piece<'_>) -> Result<Domain, Refusal> {
+    let name = parsed(leaf, of)?.valid_uri_names().next().and_then(Name::of_uri);
+    name.map(|name| name.domain().clone()).ok_or_else(|| of.refuse(Refusal::Malformed))
+}
+
+fn parsed<'a>(leaf: &'a CertificateDer<'_>, of: &Piece<'_>) -> Result<EndEntityCert<'a>, Refusal> {
     if leaf.len() > MOST_BYTES {
         return Err(of.refuse(Refusal::TooLarge));
     }
-    let parsed = EndEntityCert::try_from(leaf).map_err(|error| refused(&error, of))?;
-    let name = parsed.valid_uri_names().next().and_then(Name::of_uri);
-    name.map(|name| name.domain().clone()).ok_or_else(|| of.refuse(Refusal::Malformed))
+    EndEntityCert::try_from(leaf).map_err(|error| refused(&error, of))
 }
 
 impl<'a> Leaf<'a> {
@@ -72,7 +75,7 @@ impl<'a> Leaf<'a> {
         of: &Piece<'_>,
     ) -> Result<Self, Refusal> {
         let malformed = || of.refuse(Refusal::Malformed);
-        let leaf = EndEntityCert::try_from(der).map_err(|error| refused(&error, of))?;
+        let leaf = parsed(der, of)?;
         let (from_unix_s, until_unix_s) = times(&leaf).ok_or_else(malformed)?;
         within(from_unix_s, until_unix_s, now_unix_s, of)?;
         let (ed25519, usage) = ([webpki::aws_lc_rs::ED25519], KeyUsage::client_auth());
@@ -86,11 +89,17 @@ impl<'a> Leaf<'a> {
         let groups: Option<Vec<Name>> = names.collect();
         let groups = groups.filter(|groups| groups.iter().all(|group| group.kind() == Kind::Group));
         let groups = groups.ok_or_else(malformed)?;
+        if groups.len() > MOST_GROUPS {
+            return Err(of.refuse(Refusal::TooLarge));
+        }
         if [&name].into_iter().chain(&groups).any(|name| *name.domain() != bundle.domain) {
             return Err(of.refuse(Refusal::NotItsDomain));
         }
         let mut content = der::extension(der, &OURS).ok_or_else(malformed)?;
         let identity = der::take(&mut content, der::OCTETS).ok_or_else(malformed)?;
+        if !content.is_empty() {
+            return Err(of.refuse(Refusal::TrailingData));
+        }
         let key = key_of(&leaf).ok_or_else(|| of.refuse(Refusal::UnknownAlgorithm))?;
         Ok(Self { name, groups, key, until_unix_s, identity })
     }

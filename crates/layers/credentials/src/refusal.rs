@@ -2,16 +2,15 @@
 //!
 //! Measured side, pure. Each says which piece of what was shown, what is wrong with it, and what to do next.
 
-use crate::name::Name;
 use std::fmt;
 
 /// A piece of what is shown, for the sentence.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Piece<'a> {
     what: &'static str,
     /// From 1; 0 where there is one only.
     number: usize,
-    whose: Option<&'a Name>,
+    whose: Option<&'a dyn fmt::Display>,
 }
 
 impl<'a> Piece<'a> {
@@ -26,7 +25,7 @@ impl<'a> Piece<'a> {
     }
 
     /// The same, with whose it is, or says to be.
-    pub(crate) const fn by(self, whose: &'a Name) -> Self {
+    pub(crate) const fn by(self, whose: &'a dyn fmt::Display) -> Self {
         Self { whose: Some(whose), ..self }
     }
 

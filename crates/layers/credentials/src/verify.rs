@@ -57,8 +57,9 @@ pub fn verify(
     hello.check()?;
     let known = Known { bundles, server, now_unix_s };
     let der = CertificateDer::from(leaf);
-    let of = Piece::of("the leaf");
-    let leaf = Leaf::read(&der, known.bundle(&domain_of(&der, &of)?, &of)?, now_unix_s, &of)?;
+    let domain = domain_of(&der, &Piece::of("the leaf"))?;
+    let of = Piece::of("the leaf").by(&domain);
+    let leaf = Leaf::read(&der, known.bundle(&domain, &of)?, now_unix_s, &of)?;
     let identities = known.identities(hello)?;
     let own = known.own(&leaf, &identities)?;
     let links = known.links(hello, &identities)?;
@@ -75,13 +76,14 @@ pub fn verify(
     }
     let ends = identities.iter().map(|identity| identity.until_unix_s);
     let ends = ends.chain(links.iter().map(|link| link.wish.until_unix_s)).chain(endorsed_until);
+    let of_bundles = stands_on.iter().filter_map(|(name, _)| bundles.get(name.domain()));
+    let ends = ends.chain(of_bundles.map(Bundle::until_unix_s));
     let expires_unix_s = ends.fold(leaf.until_unix_s.min(own.until_unix_s), u64::min);
     let stands_on = stands_on.into_iter().map(|(name, item)| (name.domain().clone(), item)).collect();
     Ok(Grant::new(leaf.name, leaf.groups, links, expires_unix_s, stands_on))
 }
 
-/// Until when a leaf is good, in seconds since 1970, and the identity in it, which must be of this name. For clients, who are told
-/// of a server by its name.
+/// Until when the leaf that a server shows is good, in seconds since 1970: for its client, who knows it by its name.
 ///
 /// # Errors
 /// It is refused, by name.
@@ -93,13 +95,14 @@ pub fn verify_node(
 ) -> Result<u64, Refusal> {
     let known = Known { bundles, server: expected, now_unix_s };
     let der = CertificateDer::from(leaf);
-    let of = Piece::of("the server's leaf");
-    let leaf = Leaf::read(&der, known.bundle(&domain_of(&der, &of)?, &of)?, now_unix_s, &of)?;
+    let of = Piece::of("the leaf").by(expected);
+    let bundle = known.bundle(expected.domain(), &of)?;
+    let leaf = Leaf::read(&der, bundle, now_unix_s, &of)?;
     if leaf.name != *expected {
-        return Err(of.by(&leaf.name).refuse(Refusal::WrongHolder));
+        return Err(of.refuse(Refusal::WrongHolder));
     }
     let own = known.own(&leaf, &[])?;
-    Ok(leaf.until_unix_s.min(own.until_unix_s))
+    Ok(leaf.until_unix_s.min(own.until_unix_s).min(bundle.until_unix_s()))
 }
 
 /// What is known here.
@@ -113,7 +116,7 @@ impl<'a> Known<'a> {
     fn bundle(&self, domain: &Domain, of: &Piece<'_>) -> Result<&'a Bundle, Refusal> {
         let bundle = self.bundles.get(domain).ok_or_else(|| of.refuse(Refusal::UnknownDomain))?;
         if bundle.not_after_unix_s < self.now_unix_s {
-            return Err(Piece::of("the trust bundle for what is shown").refuse(Refusal::Expired));
+            return Err(Piece::of("the trust bundle").by(domain).refuse(Refusal::Expired));
         }
         Ok(bundle)
     }
@@ -180,7 +183,7 @@ impl<'a> Known<'a> {
     fn endorsed(&self, hello: &Hello, links: &[Transfer]) -> Result<Vec<u64>, Refusal> {
         let mut statuses = Vec::with_capacity(hello.statuses.len());
         for (index, (domain, statement)) in hello.statuses.iter().enumerate() {
-            let of = Piece::nth("status", index);
+            let of = Piece::nth("status", index).by(domain);
             let status = Status::read(statement, domain, self.bundle(domain, &of)?.agents(), of)?;
             if status.made_unix_s > self.now_unix_s.saturating_add(MOST_SKEW_S) {
                 return Err(of.refuse(Refusal::ClockSkew));

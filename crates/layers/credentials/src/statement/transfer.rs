@@ -168,7 +168,7 @@ impl Transfer {
     /// From bytes that this giver must have signed with this key.
     ///
     /// # Errors
-    /// It is refused, by name; whether it is good now is another question.
+    /// It is refused, by name; whether it is good now and hangs on another are other questions.
     pub fn open(bytes: &[u8], giver: &Name, key: PublicKey) -> Result<Self, Refusal> {
         Self::read(bytes, giver, key, Piece::of("the transfer").by(giver))
     }
