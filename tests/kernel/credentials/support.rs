@@ -87,7 +87,7 @@ impl Yard {
         let (whole, key, identity) = (format!("{kind}:{name}"), format!("{name}.key"), format!("{name}.identity"));
         let session = format!("{name}.session");
         let words = ["login", &whole, "--key", &key, "--identity", &identity, "--trust", "trust", "--session", &session];
-        self.layer(&[&words, more].concat())
+        self.layer(&[&words[..], more].concat())
     }
 
     #[track_caller]
