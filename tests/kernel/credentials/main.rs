@@ -179,3 +179,37 @@ fn a_session_begins_where_it_is_private_and_ends_without_a_rest() {
     let said = String::from_utf8(nowhere.stderr).unwrap();
     assert!(nowhere.status.code() == Some(2) && said.contains("say --session DIR"), "{said}");
 }
+
+#[test]
+fn a_role_acts_for_its_owner_within_what_he_gave_it() {
+    let yard = Yard::new(&[HOME]);
+    yard.certify("user", "alice@home.example");
+    yard.logged_in("user", "alice@home.example", &[]);
+    std::fs::write(yard.path("right"), "open sesame\n").unwrap();
+    std::fs::write(yard.path("wrong"), "open barley\n").unwrap();
+    let words = ["role", "create", "editor", "--grant", "/projects=read,write", "--at", "*.site.example", "--out", "editor"];
+    let by = ["--passphrase-file", "right", "--session", "alice@home.example.session"];
+    yard.good(&[&words[..], &by].concat());
+    assert!(yard.bad(3, &[&words[..], &by].concat()).contains("is there already"));
+    let login = |passphrase: &str| {
+        let role = ["login", "role:editor.alice@home.example", "--role", "editor", "--session", "role.session"];
+        yard.layer(&[&role[..], &["--trust", "trust", "--passphrase-file", passphrase]].concat())
+    };
+    let wrong = login("wrong");
+    assert!(wrong.0 == 3 && wrong.2.contains("is not given out: the passphrase"), "{wrong:?}");
+    assert_eq!(login("right").0, 0);
+    let session = bakeoff_layers_agent::session::Session::open(&yard.path("role.session")).unwrap();
+    let bundles = yard.bundles();
+    let hello = Hello { statuses: client::endorse(&session, &bundles).unwrap(), ..session.hello() };
+    let server: Name = "node:files@site.example".parse().unwrap();
+    let leaf = session.holder().leaf;
+    let grant = verify(&leaf, &hello, &bundles, &Revoked::default(), &server, now_unix_s()).unwrap();
+    assert_eq!((grant.subject.to_string(), grant.acts_as.to_string()), ("user:alice@home.example".into(), "role:editor.alice@home.example".into()));
+    // Without the transfer a role is nobody whom an access list lets do what it lets its owner.
+    let bare = Hello { chain: Vec::new(), statuses: Vec::new(), ..hello };
+    let grant = verify(&leaf, &bare, &bundles, &Revoked::default(), &server, now_unix_s()).unwrap();
+    assert_eq!(grant.subject.to_string(), "role:editor.alice@home.example");
+    yard.good(&["revoke", "user:alice@home.example", "--ola", "home.example/ola"]);
+    let owner = login("right");
+    assert!(owner.0 == 7 && owner.2.contains("refuses (revoked)"), "a role falls with its owner: {owner:?}");
+}

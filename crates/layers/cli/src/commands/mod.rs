@@ -12,4 +12,5 @@ pub(crate) mod police;
 pub(crate) mod proof;
 pub(crate) mod remotefs;
 pub(crate) mod revoke;
+pub(crate) mod role;
 pub(crate) mod store;
