@@ -118,7 +118,7 @@ pub fn import(
 }
 
 /// Where a domain's file lies.
-pub(crate) fn of(dir: &Path, domain: &Domain, end: &str) -> PathBuf {
+fn of(dir: &Path, domain: &Domain, end: &str) -> PathBuf {
     dir.join(format!("{domain}.{end}"))
 }
 
