@@ -13,6 +13,7 @@ pub mod client;
 mod files;
 pub mod message;
 pub mod refusal;
+pub mod role;
 pub mod server;
 pub mod session;
 pub mod trust;

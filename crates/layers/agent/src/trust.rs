@@ -69,7 +69,7 @@ pub fn read(dir: &Path) -> Result<Bundles, TrustError> {
     for entry in fs::read_dir(dir).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         if path.extension().is_some_and(|end| end == "trust") {
-            let domain = path.file_stem().unwrap_or_default().to_string_lossy().parse()?;
+            let domain: Domain = path.file_stem().unwrap_or_default().to_string_lossy().parse()?;
             let key = PublicKey::read(&of(dir, &domain, "pub"))?;
             bundles.push(verified(&path, &domain, &key, dir, 0)?);
         }
@@ -118,7 +118,7 @@ pub fn import(
 }
 
 /// Where a domain's file lies.
-pub(crate) fn of(dir: &Path, domain: &Domain, end: &str) -> PathBuf {
+fn of(dir: &Path, domain: &Domain, end: &str) -> PathBuf {
     dir.join(format!("{domain}.{end}"))
 }
 

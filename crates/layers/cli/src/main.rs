@@ -54,6 +54,9 @@ enum Layer {
     Remotefs(commands::remotefs::Command),
     /// Take back what you handed on, or a key
     Revoke(commands::revoke::RevokeArgs),
+    /// Parts of your rights with keys of their own
+    #[command(subcommand, disable_help_subcommand = true)]
+    Role(commands::role::Command),
     /// A tree as one encrypted file, whose key is given out only in the right state
     #[command(subcommand)]
     Store(commands::store::Command),
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Layer::Logout(args) => commands::login::logout(&args),
         Layer::Ola(command) => commands::ola::run(command),
         Layer::Revoke(args) => commands::revoke::revoke(&args),
+        Layer::Role(command) => commands::role::run(command),
         Layer::Store(command) => commands::store::run(command),
         Layer::Mac(command) => commands::mac::run(command),
         Layer::Police(command) => commands::police::run(command),

@@ -217,7 +217,7 @@ impl<'t> Rest<'t> {
 
 fn parse(text: &str) -> Result<Bundle, Refusal> {
     if !text.ends_with('\n') {
-        return Err(Refusal::Malformed { line: text.lines().count(), what: "the end of a line" });
+        return Err(Refusal::Malformed { line: text.lines().count().max(1), what: "the end of a line" });
     }
     let mut rest = Rest { lines: text.lines().peekable(), next: 1 };
     rest.field("bakeoff-trust", "`bakeoff-trust 1`", |version| (version == "1").then_some(()))?;

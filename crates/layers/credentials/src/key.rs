@@ -107,6 +107,14 @@ impl SecretKey {
         Ed25519KeyPair::from_pkcs8_maybe_unchecked(bytes).map_err(|_| NoKey::Format).and_then(Self::of)
     }
 
+    /// From the 32 random bytes that it is made of (RFC 8032).
+    ///
+    /// # Errors
+    /// They are not as many.
+    pub fn of_seed(seed: &[u8]) -> Result<Self, NoKey> {
+        Ed25519KeyPair::from_seed_unchecked(seed).map_err(|_| NoKey::Format).and_then(Self::of)
+    }
+
     /// As PKCS#8, the public half with it.
     ///
     /// # Errors

@@ -1,12 +1,15 @@
 //! `login` and `logout`: a session begun, and ended.
 
 use super::moment;
+use super::passphrase::PassphraseArgs;
+use super::role::secret;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_agent::client::{self, AgentError};
 use bakeoff_layers_agent::session::{self, Begun, Session, SessionError};
-use bakeoff_layers_agent::{read_secret_key, trust};
+use bakeoff_layers_agent::{read_secret_key, role, trust};
 use bakeoff_layers_credentials::hello::Hello;
+use bakeoff_layers_credentials::key::SecretKey;
 use bakeoff_layers_credentials::name::Name;
 use bakeoff_layers_credentials::statement::Identity;
 use clap::Args;
@@ -19,11 +22,16 @@ pub(crate) struct LoginArgs {
     #[arg(value_name = "NAME")]
     name: Name,
     /// Your secret key
-    #[arg(long, value_name = "FILE")]
-    key: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "role", requires = "identity")]
+    key: Option<PathBuf>,
     /// Your domain's word for it, which `ca certify` wrote
-    #[arg(long, value_name = "FILE")]
-    identity: PathBuf,
+    #[arg(long, value_name = "FILE", requires = "key")]
+    identity: Option<PathBuf>,
+    /// Log in as a role: the directory that `role create` made, whose passphrase is needed
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["key", "identity", "with"], requires = "passphrase_file")]
+    role: Option<PathBuf>,
+    #[command(flatten)]
+    passphrase: PassphraseArgs,
     /// The directory of trusted bundles
     #[arg(long, value_name = "DIR")]
     trust: PathBuf,
@@ -56,14 +64,7 @@ impl SessionArgs {
 }
 
 pub(crate) fn login(args: &LoginArgs) -> Result<Exit, Failure> {
-    let key = read_secret_key(&args.key).map_err(Failure::failed)?;
-    let statement = read(&args.identity)?;
-    let (name, _) = Identity::peek(&statement).map_err(|why| of_file(&args.identity, why))?;
-    if name != args.name {
-        return Err(Failure::usage(format!("{} is the identity of {name}, not of {}", args.identity.display(), args.name)));
-    }
-    let identity = Hello { identities: vec![(name, statement)], ..Hello::default() };
-    let transfer = args.with.as_deref().map(delegated).transpose()?;
+    let (key, identity, transfer) = papers(args)?;
     let dir = args.session.clone().map_or_else(|| session::place(&args.name), Ok).map_err(of_session)?;
     let trusted = fs::canonicalize(&args.trust).map_err(|error| of_file(&args.trust, error))?;
     let bundles = trust::read(&trusted).map_err(Failure::failed)?;
@@ -74,6 +75,25 @@ pub(crate) fn login(args: &LoginArgs) -> Result<Exit, Failure> {
     Session::begin(&dir, begun).map_err(of_session)?;
     terminal::say(&format!("logged in as {}: {}", args.name, dir.display()));
     Ok(Exit::Done)
+}
+
+/// A key, what is said of it, and what was handed to it.
+fn papers(args: &LoginArgs) -> Result<(SecretKey, Hello, Option<Hello>), Failure> {
+    if let Some(dir) = &args.role {
+        let role = role::open(dir, &args.name, secret(&args.passphrase)?).map_err(Failure::failed)?;
+        return Ok((role.key, role.identity, Some(role.transfer)));
+    }
+    let (Some(key), Some(path)) = (&args.key, &args.identity) else {
+        return Err(Failure::usage("by which key? Say --key FILE and --identity FILE, or --role DIR"));
+    };
+    let key = read_secret_key(key).map_err(Failure::failed)?;
+    let statement = read(path)?;
+    let (name, _) = Identity::peek(&statement).map_err(|why| of_file(path, why))?;
+    if name != args.name {
+        return Err(Failure::usage(format!("{} is the identity of {name}, not of {}", path.display(), args.name)));
+    }
+    let identity = Hello { identities: vec![(name, statement)], ..Hello::default() };
+    Ok((key, identity, args.with.as_deref().map(delegated).transpose()?))
 }
 
 pub(crate) fn logout(args: &SessionArgs) -> Result<Exit, Failure> {

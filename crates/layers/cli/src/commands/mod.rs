@@ -14,4 +14,5 @@ pub(crate) mod police;
 pub(crate) mod proof;
 pub(crate) mod remotefs;
 pub(crate) mod revoke;
+pub(crate) mod role;
 pub(crate) mod store;

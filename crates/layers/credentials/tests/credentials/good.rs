@@ -1,7 +1,7 @@
 //! What is good, what it comes to, and when it ends.
 
 use crate::forger::{IDENTITY, lie, set};
-use crate::world::{DAY, MINUTE, NOW, Person, Shown, World, scope};
+use crate::world::{DAY, Link, MINUTE, NOW, Person, Shown, World, scope};
 use bakeoff_layers_credentials::acl::Acl;
 use bakeoff_layers_credentials::bundle::Bundle;
 use bakeoff_layers_credentials::grant::Grant;
@@ -90,7 +90,7 @@ fn what_somebody_has_through_a_group_he_cannot_hand_on() {
     let text = "/ allow group:staff@home.example read,list\n/q allow user:alice@home.example read\n";
     let acl = Acl::of_text(text, "acl").unwrap();
     let first = world.alice.gives(&world.bob, None, |wish| wish.grants = vec![scope("/", "all", None)]);
-    let verified = |links: &[&_], holder: &Person, groups: &[&str]| {
+    let verified = |links: &[&Link], holder: &Person, groups: &[&str]| {
         let shown = world.shows(&world.home, holder, links);
         shown.with(|shown| shown.leaf = world.home.leaf(holder, groups)).verify().unwrap()
     };
@@ -190,7 +190,8 @@ fn a_client_knows_its_server_by_name() {
     assert_eq!(verify(&world.partner.leaf(&world.carol, &[]), name, NOW), Err("not-its-domain"));
     assert_eq!(verify(&leaf, &"node:files@partner.example".parse().unwrap(), NOW), Err("not-its-domain"));
     assert_eq!(verify(&leaf, &"node:files@other.example".parse().unwrap(), NOW), Err("unknown-domain"));
-    let stolen = world.home.leaf_over(&world.mallory_as_files(), &world.files.statement, &[]);
+    let thief = Person::new("node:files@home.example", &world.mallory.key);
+    let stolen = world.home.leaf_over(&thief, &world.files.statement, &[]);
     assert_eq!(verify(&stolen, name, NOW), Err("wrong-holder"), "the agent's key without the CA's");
 }
 

@@ -1,13 +1,14 @@
 //! Stolen keys, of which one alone is not enough, and bundles, in which they are pinned.
 
 use crate::forger;
-use crate::world::{DAY, House, NOW, Person, World, key};
+use crate::world::{DAY, House, NOW, Person, Shown, World, key};
 use bakeoff_layers_base::key as minisign;
 use bakeoff_layers_base::manifest::load::Trust;
-use bakeoff_layers_base::manifest::signature::{self, PublicKey};
+use bakeoff_layers_base::manifest::signature::{self, PublicKey as AdminKey};
 use bakeoff_layers_credentials::bundle::{Bundle, Bundles, Draft};
+use bakeoff_layers_credentials::key::PublicKey;
 
-fn refused(shown: &crate::world::Shown) -> &'static str {
+fn refused(shown: &Shown) -> &'static str {
     shown.verify().unwrap_err().name()
 }
 
@@ -73,7 +74,7 @@ fn a_bundle_is_signed_good_and_not_older_than_one_seen_before() {
     let keys = |name: &str| {
         let (secret, public) = (dir.path().join(name), dir.path().join(format!("{name}.pub")));
         minisign::generate(&secret, &public, None).unwrap();
-        (minisign::read_secret(&secret, None).unwrap(), PublicKey::read(&public).unwrap())
+        (minisign::read_secret(&secret, None).unwrap(), AdminKey::read(&public).unwrap())
     };
     let ((secret, public), (_, other)) = (keys("admin"), keys("other"));
     let text = House::new("home.example").bundle_text(5);
@@ -104,7 +105,7 @@ fn of_two_bundles_of_a_domain_the_newer_counts() {
 #[test]
 fn a_bundle_names_agents_of_its_own_domain_whose_keys_are_no_ca_s() {
     let (home, partner) = (House::new("home.example"), House::new("partner.example"));
-    let refused = |ca, roots: &[Vec<u8>]| {
+    let refused = |ca: &[PublicKey], roots: &[Vec<u8>]| {
         let draft = Draft {
             domain: &home.domain,
             version: 1,
@@ -129,6 +130,7 @@ fn a_bundle_names_agents_of_its_own_domain_whose_keys_are_no_ca_s() {
 #[test]
 fn each_fault_of_a_bundle_has_its_line() {
     let text = House::new("home.example").bundle_text(1);
+    let too_many = format!(":7440\n{}", "ola b:1\n".repeat(4));
     for (what, from, to, line) in [
         ("another format", "bakeoff-trust 1", "bakeoff-trust 2", 1),
         ("no domain", "domain home.example", "domain Home.example", 2),
@@ -138,7 +140,7 @@ fn each_fault_of_a_bundle_has_its_line() {
         ("no certificate", "ola-root ", "ola-root AAAA", 6),
         ("no port", ":7440", ":http", 7),
         ("something behind it", ":7440\n", ":7440\nmore\n", 8),
-        ("an address too many", ":7440\n", &format!(":7440\n{}", "ola b:1\n".repeat(4)), 11),
+        ("an address too many", ":7440\n", too_many.as_str(), 11),
         ("cut short", ":7440\n", ":7440", 7),
     ] {
         let changed = text.replacen(from, to, 1);
