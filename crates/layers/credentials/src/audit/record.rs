@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Longest record.
 pub const MOST_BYTES: usize = 256 * 1024;
 /// The refusal of what neither list nor chain grants; others are told and not replayed.
-pub const NOT_GRANTED: &str = "not-granted";
+pub const DENIED: &str = "denied";
 
 /// An object's names, from the root down.
 pub type Path = Vec<Vec<u8>>;
