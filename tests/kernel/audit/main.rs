@@ -9,7 +9,7 @@ use bakeoff_layers_credentials::audit::{About, Decision, Evidence, InForce};
 use bakeoff_layers_credentials::key::{Hash, SecretKey};
 use bakeoff_layers_remotefs::refusal::Refusal;
 use bakeoff_layers_remotefs::server::audit::AuditLog;
-use nix::mount::{MsFlags, mount};
+use nix::mount::{MsFlags, mount, umount};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::Uid;
 use serde_json::Value;
@@ -170,4 +170,5 @@ fn a_full_disk_stops_decisions_and_loses_none() {
     drop(log);
     let said = format!("good: {} records", decided + 1);
     yard.says(&["verify", "audit"], 0, &[&said]);
+    umount(&yard.path("audit")).unwrap();
 }
