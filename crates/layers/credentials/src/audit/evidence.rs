@@ -3,16 +3,17 @@
 //! Measured side, cold: made once for a HELLO and once for a change of rules. Texts are those that people write, so
 //! that `sha256sum` finds the file that an administrator has.
 
-use crate::bundle::{Bundle, Draft};
+use crate::bundle::{Bundle, Bundles, Draft};
 use crate::cbor;
 use crate::hello::Hello;
-use crate::key::{Hash, Serial};
-use crate::name::Domain;
+use crate::key::Serial;
+use crate::leaf::{Leaf, domain_of};
+use crate::name::{Domain, Name};
 use crate::refusal::{Piece, Refusal};
 use crate::verify::{Item, Revoked};
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bakeoff_layers_base::digest::Digest;
 use ciborium::Value;
+use rustls_pki_types::CertificateDer;
 
 /// Longest HELLO with its leaf: HELLO as long as a frame may be, which is refused for it.
 const MOST_SHOWN: usize = 2 << 20;
@@ -44,7 +45,7 @@ impl Evidence<'_> {
             }
             Self::Acl(text) => text.as_bytes().to_vec(),
             Self::Bundle(bundle) => bundle_text(bundle).into_bytes(),
-            Self::Revoked(revoked) => revoked_text(revoked).into_bytes(),
+            Self::Revoked(revoked) => revoked.text().into_bytes(),
         }
     }
 }
@@ -71,30 +72,38 @@ fn bundle_text(bundle: &Bundle) -> String {
     draft.text().unwrap_or_default()
 }
 
-/// A line for each: whose, `serial` or `key`, and which.
-fn revoked_text(revoked: &Revoked) -> String {
-    let line = |(domain, item): (&Domain, &Item)| match item {
-        Item::Serial(serial) => format!("{domain} serial {}\n", URL_SAFE_NO_PAD.encode(serial.0)),
-        Item::Key(thumbprint) => format!("{domain} key {}\n", URL_SAFE_NO_PAD.encode(thumbprint)),
-    };
-    let mut lines: Vec<String> = revoked.each().map(line).collect();
-    lines.sort();
-    lines.concat()
+/// Who a leaf names, if an agent that is known here signed it: of whom a refusal is told, and what he showed kept.
+pub fn peer(leaf: &[u8], bundles: &Bundles, now_unix_s: u64) -> Option<Name> {
+    let (der, of) = (CertificateDer::from(leaf), Piece::of("the leaf"));
+    let bundle = bundles.get(&domain_of(&der, &of).ok()?)?;
+    Leaf::read(&der, bundle, now_unix_s, &of).ok().map(|leaf| leaf.name)
 }
 
-/// What was taken back, from the bytes of its evidence.
-pub fn revoked(text: &[u8]) -> Option<Revoked> {
-    let mut revoked = Revoked::default();
-    for line in std::str::from_utf8(text).ok()?.lines() {
-        let mut words = line.split(' ');
-        let (domain, kind, value) = (words.next()?, words.next()?, words.next()?);
-        let value = URL_SAFE_NO_PAD.decode(value).ok()?;
-        let item = match kind {
-            "serial" => Item::Serial(Serial(value.try_into().ok()?)),
-            "key" => Item::Key(Hash::try_from(value).ok()?),
-            _ => return None,
+impl Revoked {
+    /// As sorted lines, such as `home.example serial 0123...`.
+    pub fn text(&self) -> String {
+        let line = |(domain, item): (&Domain, &Item)| match item {
+            Item::Serial(serial) => format!("{domain} serial {serial}\n"),
+            Item::Key(thumbprint) => format!("{domain} key {}\n", Digest(*thumbprint)),
         };
-        revoked.add(&domain.parse().ok()?, item);
+        let mut lines: Vec<String> = self.each().map(line).collect();
+        lines.sort();
+        lines.concat()
     }
-    Some(revoked)
+
+    /// From such lines, in any order.
+    pub fn of_text(text: &str) -> Option<Self> {
+        let mut revoked = Self::default();
+        for line in text.lines() {
+            let [domain, kind, hex] = line.split(' ').collect::<Vec<_>>().try_into().ok()?;
+            let item = match kind {
+                // Half as long as a digest, and spelt like one.
+                "serial" => Item::Serial(Serial(*Digest::from_hex(hex.repeat(2).as_bytes())?.0.first_chunk()?)),
+                "key" => Item::Key(Digest::from_hex(hex.as_bytes())?.0),
+                _ => return None,
+            };
+            revoked.add(&domain.parse().ok()?, item);
+        }
+        Some(revoked)
+    }
 }

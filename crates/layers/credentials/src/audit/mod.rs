@@ -23,7 +23,7 @@ mod replay;
 
 pub use chain::{Chain, HEAD_BYTES, Link, TooLong};
 pub use checkpoint::{Checkpoint, Keys, NoCheckpoint, NoKeys};
-pub use evidence::{Evidence, revoked};
+pub use evidence::{Evidence, peer};
 pub use reader::{Finding, Half, MOST_FINDINGS, Reader, Wrong};
-pub use record::{About, Decision, InForce, MOST_BYTES, NOT_GRANTED, Outcome, Path, Record};
+pub use record::{About, Decision, InForce, MOST_BYTES, DENIED, Outcome, Path, Record};
 pub use replay::{Difference, Replay};

@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Longest record.
 pub const MOST_BYTES: usize = 256 * 1024;
 /// The refusal of what neither list nor chain grants; others are told and not replayed.
-pub const NOT_GRANTED: &str = "not-granted";
+pub const DENIED: &str = "denied";
 
 /// An object's names, from the root down.
 pub type Path = Vec<Vec<u8>>;
@@ -199,15 +199,23 @@ impl Fields {
         read(self.0.remove(at).1)
     }
 
+    fn has(&self, field: i64) -> bool {
+        self.0.iter().any(|(key, _)| *key == Value::from(field))
+    }
+
     fn about(&mut self) -> Option<About> {
-        if let Some(until_unix_s) = self.take(field::UNTIL, uint) {
-            return Some(About::Admitted { until_unix_s });
+        if self.has(field::UNTIL) {
+            return Some(About::Admitted { until_unix_s: self.take(field::UNTIL, uint)? });
         }
-        let refusal = self.take(field::REFUSAL, |value| value.into_text().ok()).map(Cow::Owned);
-        let path = |value| list(value, |name| name.into_bytes().ok());
-        let Some(paths) = self.take(field::PATHS, |value| list(value, path)) else {
-            return refusal.map(|refusal| About::NotAdmitted { refusal });
+        let refusal = match self.has(field::REFUSAL) {
+            true => Some(Cow::Owned(self.take(field::REFUSAL, |value| value.into_text().ok())?)),
+            false => None,
         };
+        if !self.has(field::PATHS) {
+            return refusal.map(|refusal| About::NotAdmitted { refusal });
+        }
+        let path = |value| list(value, |name| name.into_bytes().ok());
+        let paths = self.take(field::PATHS, |value| list(value, path))?;
         let operations = |value| Operations::of_bits(uint(value)?);
         let asked = self.take(field::ASKED, operations)?;
         let rights = Rights {

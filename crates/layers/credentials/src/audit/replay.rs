@@ -3,8 +3,8 @@
 //! Measured side, cold, pure. Finds where a server decided otherwise than its rules say: by a fault of its own, or by
 //! somebody's hand. That the peer had the key of the leaf, and that all was written down, is the server's word.
 
-use super::evidence::{revoked, shown};
-use super::record::{About, Decision, InForce, NOT_GRANTED, Outcome, Path, Record};
+use super::evidence::shown;
+use super::record::{About, Decision, InForce, DENIED, Outcome, Path, Record};
 use crate::acl::Acl;
 use crate::bundle::{Bundle, Bundles};
 use crate::grant::{Grant, Rights};
@@ -100,7 +100,7 @@ pub enum Difference {
         now: Rights,
     },
     /// Refused what the rights hold.
-    #[error("{asked} was refused as {}, and the rights are {}", NOT_GRANTED, Told(.now))]
+    #[error("{asked} was refused as {}, and the rights are {}", DENIED, Told(.now))]
     Refused {
         /// What was asked.
         asked: Operations,
@@ -203,11 +203,11 @@ impl<'a> Replay<'a> {
         let granted = asked.is_within(now.operations);
         match outcome {
             Outcome::Allowed { .. } if !granted => Err(Difference::Allowed { asked, now }),
-            Outcome::Refused { refusal } if granted && refusal == NOT_GRANTED => {
+            Outcome::Refused { refusal } if granted && refusal == DENIED => {
                 Err(Difference::Refused { asked, now })
             }
             Outcome::Refused { refusal } => {
-                self.beside += u64::from(refusal != NOT_GRANTED);
+                self.beside += u64::from(refusal != DENIED);
                 Ok(())
             }
             Outcome::Allowed { line } => {
@@ -263,7 +263,8 @@ impl<'a> Replay<'a> {
         if let Some(revoked) = self.revoked.get(of) {
             return Ok(revoked.clone());
         }
-        let revoked = Rc::new(self.fetch(of, "a list of what was taken back", revoked)?);
+        let read = |bytes: &[u8]| Revoked::of_text(std::str::from_utf8(bytes).ok()?);
+        let revoked = Rc::new(self.fetch(of, "a list of what was taken back", read)?);
         self.revoked.insert(*of, revoked.clone());
         Ok(revoked)
     }

@@ -19,7 +19,7 @@ fn log(world: &World) -> Log {
         let path = vec![b"projects".to_vec(), format!("file {number}").into_bytes(), vec![0xff, 0x00]];
         let outcome = match number % 2 {
             0 => Outcome::Allowed { line: number },
-            _ => Outcome::Refused { refusal: "not-granted".into() },
+            _ => Outcome::Refused { refusal: "denied".into() },
         };
         let rights = Rights { operations: Operations::ALL, most_bytes: (number % 3 == 0).then_some(number) };
         let about = match number % 4 {

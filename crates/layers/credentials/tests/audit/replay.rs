@@ -116,7 +116,7 @@ fn a_thousand_decisions_are_the_same_again_and_each_lie_is_found() {
             About::Object { outcome: Outcome::Refused { refusal }, .. } => refusal.to_string(),
         })
         .collect();
-    for kind in ["admitted", "allowed", "not-granted", "not-endorsed", "not-yet-valid", "revoked"] {
+    for kind in ["admitted", "allowed", "denied", "not-endorsed", "not-yet-valid", "revoked"] {
         assert!(kinds.contains(kind), "{kind} did not come up: {kinds:?}");
     }
 
@@ -199,10 +199,10 @@ fn every_other_lie_has_its_name() {
     assert_eq!(line, ["1 allowed by line 1 of the access list, and now by line 2"]);
     let refused = about(1, |about| {
         if let About::Object { outcome, .. } = about {
-            *outcome = Outcome::Refused { refusal: "not-granted".into() };
+            *outcome = Outcome::Refused { refusal: "denied".into() };
         }
     });
-    assert_eq!(refused, ["1 read was refused as not-granted, and the rights are read"]);
+    assert_eq!(refused, ["1 read was refused as denied, and the rights are read"]);
     let elsewhere = about(2, |about| {
         if let About::Object { paths, .. } = about {
             paths.clear();

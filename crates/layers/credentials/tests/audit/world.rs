@@ -2,7 +2,7 @@
 
 use bakeoff_layers_credentials::acl::Acl;
 use bakeoff_layers_credentials::audit::{
-    About, Chain, Decision, Evidence, InForce, Keys, NOT_GRANTED, Outcome, Path,
+    About, Chain, Decision, Evidence, InForce, Keys, DENIED, Outcome, Path,
 };
 use bakeoff_layers_credentials::bundle::{Bundle, Bundles, Draft};
 use bakeoff_layers_credentials::grant::{Grant, Rights};
@@ -237,7 +237,7 @@ impl Decider<'_> {
         let line = asked.each().next().and_then(|first| grant.line(&acl, path, first)).unwrap_or(0) as u64;
         let outcome = match asked.is_within(rights.operations) {
             true => Outcome::Allowed { line },
-            false => Outcome::Refused { refusal: NOT_GRANTED.into() },
+            false => Outcome::Refused { refusal: DENIED.into() },
         };
         let about = About::Object { paths: vec![path.clone()], asked, rights, outcome };
         Decision { time_unix_s: now, about, ..begun.clone() }

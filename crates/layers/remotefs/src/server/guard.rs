@@ -16,7 +16,7 @@ use crate::frame::{Attributes, Kind, Name, New, Request, Times, Way};
 use crate::lease::{Object as Number, Session};
 use crate::refusal::Refusal;
 use bakeoff_layers_base::clock::now_unix_s;
-use bakeoff_layers_credentials::audit::{About, NOT_GRANTED, Outcome};
+use bakeoff_layers_credentials::audit::{About, DENIED, Outcome};
 use bakeoff_layers_credentials::grant::Rights;
 use bakeoff_layers_credentials::operation::{Operation, Operations};
 use std::fmt::Write;
@@ -192,7 +192,7 @@ impl Guard {
     ) -> No {
         // What neither list nor chain grants has a name of its own there, as it can be decided again.
         let is_granted = asked.is_within(rights.operations);
-        let name = if is_granted { refusal.label() } else { NOT_GRANTED };
+        let name = if is_granted { refusal.label() } else { DENIED };
         let outcome = Outcome::Refused { refusal: name.into() };
         let about = || About::Object { paths: paths.to_vec(), asked, rights, outcome };
         let written = self.principals.decided(who, &self.principals.rules(), about);

@@ -16,7 +16,7 @@ use crate::stream::Peer;
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::plain::{self, For, Place};
 use bakeoff_layers_credentials::acl::Acl;
-use bakeoff_layers_credentials::audit::{About, Decision, Evidence, InForce, revoked as revoked_of};
+use bakeoff_layers_credentials::audit::{About, Decision, Evidence, InForce, peer as peer_of};
 use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_credentials::grant::{Grant, Kept};
 use bakeoff_layers_credentials::hello::Hello;
@@ -180,14 +180,12 @@ impl Principals {
     ) -> Result<Session, NotAdmitted> {
         let (revoked, now_unix_s) = (read(&self.revoked), now_unix_s());
         let rules = self.rules();
-        let verified = |hello: &Hello, revoked: &Revoked| {
-            verify(&peer.leaf, hello, &self.bundles, revoked, &self.name, now_unix_s)
-        };
-        let found = Hello::read(credentials).and_then(|hello| verified(&hello, &revoked));
+        let verified = |hello| verify(&peer.leaf, &hello, &self.bundles, &revoked, &self.name, now_unix_s);
+        let found = Hello::read(credentials).and_then(verified);
         // What strangers show is not kept: they could fill the disk.
         let peer_name = match &found {
             Ok(grant) => Some(grant.acts_as.clone()),
-            Err(_) => verified(&Hello::default(), &Revoked::default()).ok().map(|grant| grant.acts_as),
+            Err(_) => peer_of(&peer.leaf, &self.bundles, now_unix_s),
         };
         let evidence = Evidence::Shown { leaf: &peer.leaf, hello: credentials };
         let kept = self.audit.as_ref().filter(|_| peer_name.is_some());
@@ -435,8 +433,8 @@ impl Principals {
     /// A disk that is full leaves the old one: the agent says all of it again to the next start.
     fn write_revoked(&self) {
         let Some(file) = &self.revoked_file else { return };
-        let text = Evidence::Revoked(&read(&self.revoked)).bytes();
-        let _ = Place::of(file).and_then(|place| place.replace(&text, For::Owner));
+        let text = read(&self.revoked).text();
+        let _ = Place::of(file).and_then(|place| place.replace(text.as_bytes(), For::Owner));
     }
 }
 
@@ -474,7 +472,10 @@ fn read_revoked(file: Option<&Path>) -> Result<Revoked, ServeError> {
     match plain::read(file, MOST_BYTES) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Revoked::default()),
         Err(error) => Err(failed(error)),
-        Ok(bytes) => revoked_of(&bytes).ok_or_else(|| failed(io::ErrorKind::InvalidData.into())),
+        Ok(bytes) => {
+            let text = str::from_utf8(&bytes).ok();
+            text.and_then(Revoked::of_text).ok_or_else(|| failed(io::ErrorKind::InvalidData.into()))
+        }
     }
 }
 

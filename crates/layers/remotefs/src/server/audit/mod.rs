@@ -46,7 +46,8 @@ pub struct AuditLog {
     shared: Arc<Shared>,
     /// A log that was cut off at its start: how many bytes of a half record.
     cut_bytes: u64,
-    stop: Option<Sender<()>>,
+    /// Who wants a checkpoint sends where the answer goes.
+    wanted: Option<Sender<Sender<io::Result<()>>>>,
     writer: Option<JoinHandle<()>>,
 }
 
@@ -115,10 +116,10 @@ impl AuditLog {
             full: false,
         };
         let shared = Arc::new(Shared { waiting: Mutex::new(waiting), disk: Mutex::new(disk) });
-        let (stop, stopped) = channel();
+        let (wanted, wants) = channel();
         let its = shared.clone();
-        let writer = thread::Builder::new().name("audit".to_owned()).spawn(move || its.write_until(&stopped))?;
-        Ok(Self { shared, cut_bytes, stop: Some(stop), writer: Some(writer) })
+        let writer = thread::Builder::new().name("audit".to_owned()).spawn(move || its.keep_writing(&wants))?;
+        Ok(Self { shared, cut_bytes, wanted: Some(wanted), writer: Some(writer) })
     }
 
     /// Keeps evidence, once; its hash stands for it in decisions.
@@ -185,7 +186,10 @@ impl AuditLog {
     /// # Errors
     /// What the disk reports.
     pub fn checkpoint(&self) -> io::Result<()> {
-        self.shared.write(|_| true)
+        let (answer, answered) = channel();
+        let asked = self.wanted.as_ref().and_then(|wanted| wanted.send(answer).ok());
+        // A writer that is gone answers nobody.
+        asked.and_then(|()| answered.recv().ok()).unwrap_or_else(|| Err(io::ErrorKind::BrokenPipe.into()))
     }
 
     /// A line for each thing that there is to know.
@@ -200,20 +204,25 @@ impl AuditLog {
 
 impl Drop for AuditLog {
     fn drop(&mut self) {
-        drop(self.stop.take());
+        drop(self.wanted.take());
         if let Some(writer) = self.writer.take() {
             let _ = writer.join();
         }
-        // With a full disk the end is lost, as in a crash.
-        let _ = self.checkpoint();
     }
 }
 
 impl Shared {
-    fn write_until(&self, stopped: &Receiver<()>) {
-        while stopped.recv_timeout(COMMIT) == Err(RecvTimeoutError::Timeout) {
-            // It is tried again the next time; until then nothing is decided.
-            let _ = self.write(Disk::is_due);
+    /// Until nobody can want anything any more. Files are opened by this thread alone, which is started before the kernel
+    /// holds the others to the export.
+    fn keep_writing(&self, wants: &Receiver<Sender<io::Result<()>>>) {
+        loop {
+            match wants.recv_timeout(COMMIT) {
+                Ok(answer) => drop(answer.send(self.write(|_| true))),
+                // What fails is tried again the next time; until then nothing is decided.
+                Err(RecvTimeoutError::Timeout) => drop(self.write(Disk::is_due)),
+                // With a full disk the end is lost, as in a crash.
+                Err(RecvTimeoutError::Disconnected) => return drop(self.write(|_| true)),
+            }
         }
     }
 
