@@ -191,8 +191,11 @@ impl Guard {
         refusal: Refusal,
     ) -> No {
         // What neither list nor chain grants has a name of its own there, as it can be decided again.
-        let is_granted = asked.is_within(rights.operations);
-        let name = if is_granted { refusal.label() } else { DENIED };
+        let name = match (asked.is_within(rights.operations), refusal) {
+            (false, _) => DENIED,
+            (true, Refusal::Denied) => "unseen",
+            (true, other) => other.label(),
+        };
         let outcome = Outcome::Refused { refusal: name.into() };
         let about = || About::Object { paths: paths.to_vec(), asked, rights, outcome };
         let written = self.principals.decided(who, &self.principals.rules(), about);
