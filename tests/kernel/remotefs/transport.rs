@@ -77,9 +77,9 @@ fn who_is_no_tls_1_3_peer_with_a_certificate_is_refused_by_name() {
     let served = world.serve(&site, LIST);
     // It says something, and hears nothing but that it is over.
     let refused = |config| {
-        let mut stream = served.tls(config);
-        let _ = stream.write_all(&[0; 40]);
-        assert!(!matches!(stream.read(&mut [0; 40]), Ok(1..)));
+        let mut raw = Raw::over(served.tls(config));
+        raw.say(&[0; 40]);
+        assert!(matches!(raw.hear(), Heard::Error(..) | Heard::Closed));
     };
     refused(stranger(&TLS13, REMOTEFS));
     served.counts("refused.no-certificate", 1);
@@ -187,7 +187,7 @@ fn credentials_that_are_not_good_are_refused_by_their_names() {
     }
     let (site, world, foreign) = (Site::new(), World::new(), World::new());
     let served = world.serve(&site, LIST);
-    let refused = |person, name: &str| {
+    let refused = |person: &crate::world::Person, name: &str| {
         let (mut raw, heard) = served.greets(&world, person);
         assert_eq!(heard, Heard::Refused(name.to_owned()));
         assert_eq!(raw.hear(), Heard::Closed);

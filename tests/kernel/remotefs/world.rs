@@ -24,6 +24,7 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -32,6 +33,8 @@ use std::time::Duration;
 /// Who the server is.
 pub(crate) const SERVER: &str = "node:files@home.example";
 const DAY_S: u64 = 86_400;
+/// So many were started.
+static SERVERS: AtomicU32 = AtomicU32::new(0);
 
 pub(crate) fn domain() -> Domain {
     "home.example".parse().unwrap()
@@ -156,6 +159,11 @@ impl World {
 
     /// Serves the site's export by an access list.
     pub(crate) fn serve(&self, site: &Site, acl: &str) -> Served {
+        self.serve_for(site, acl, 1)
+    }
+
+    /// The same; sessions that say nothing last for so long.
+    pub(crate) fn serve_for(&self, site: &Site, acl: &str, term_s: u64) -> Served {
         let (file, status) = (site.path("acl"), site.path("server.status"));
         fs::write(&file, acl).unwrap();
         let (own, (notices, hears), (told, ready)) = (self.person(SERVER), channel(), channel());
@@ -163,14 +171,15 @@ impl World {
             export: site.path("export"),
             listen: "127.0.0.1:0".parse().unwrap(),
             status: Some(status.clone()),
-            term: Duration::from_secs(1),
+            term: Duration::from_secs(term_s),
             credentials: Some(Credentials {
                 name: own.name.clone(),
                 holder: Box::new(move || Some(own.holder())),
                 bundles: self.bundles.clone(),
                 acl: file,
                 notices: hears,
-                audit: Some(site.path("audit")),
+                // Each has a log of its own.
+                audit: Some(site.path(&format!("audit-{}", SERVERS.fetch_add(1, Ordering::Relaxed)))),
                 revoked: Some(site.path("revoked")),
             }),
         };

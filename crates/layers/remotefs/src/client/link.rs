@@ -35,6 +35,8 @@ const WHOLE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 /// The same where one did not take the other: other credentials may be there by and by.
 const REFUSED: Duration = Duration::from_secs(2);
+/// How often credentials are looked at anew, in terms: leafs live for minutes.
+const RENEWED_TERMS: u64 = 3;
 /// Connections that are kept while nobody asks.
 const MOST_IDLE: usize = 15;
 
@@ -88,8 +90,17 @@ struct Live {
     /// Which of our sessions: the first is 1.
     ours: u64,
     says: Arc<Mutex<Stream>>,
+    /// What was shown last.
+    told: Told,
+}
+
+/// What is shown to a server.
+#[derive(Clone, Debug, Default)]
+struct Told {
     /// By which the server is known, and we are; none without credentials.
     tls: Option<Arc<ClientConfig>>,
+    leaf: Vec<u8>,
+    credentials: Vec<u8>,
 }
 
 /// A connection for questions.
@@ -145,6 +156,10 @@ impl Link {
         let first = link.begin(None)?;
         let its = link.clone();
         thread::Builder::new().name("callbacks".to_owned()).spawn(move || its.keep(first))?;
+        if link.shown.is_some() {
+            let its = link.clone();
+            thread::Builder::new().name("renewals".to_owned()).spawn(move || its.renew())?;
+        }
         let its = link.clone();
         thread::Builder::new().name("pings".to_owned()).spawn(move || its.ping())?;
         Ok(link)
@@ -208,28 +223,60 @@ impl Link {
     fn begin(&self, last: Option<&Live>) -> Result<(Receiver, Live), Lost> {
         let sent_ms = self.now_ms();
         let (session, boot) = last.map_or((0, 0), |last| (last.session, last.boot));
-        let (tls, credentials) = match &self.shown {
-            None => (None, Vec::new()),
-            Some(shown) => {
-                let (holder, hello) = (shown.show)().map_err(Lost::NothingToShow)?;
-                let config = tls::client(&holder, shown.bundles.clone(), &shown.server);
-                let config = config.map_err(|error| Lost::NothingToShow(error.to_string()))?;
-                (Some(Arc::new(config)), hello.write())
-            }
-        };
-        let hello = Request::Hello { class: Class::Callback, session, boot, credentials: &credentials };
-        let (receiver, (boot, session, term_ms)) = self.hello(&hello, tls.as_ref())?;
+        let told = self.told()?;
+        let credentials = &told.credentials;
+        let hello = Request::Hello { class: Class::Callback, session, boot, credentials };
+        let (receiver, (boot, session, term_ms)) = self.hello(&hello, told.tls.as_ref())?;
         receiver.stream().socket().set_write_timeout(Some(CONNECTING))?;
         let says = Arc::new(Mutex::new(receiver.stream().clone()));
         let mut state = self.lock();
         state.sessions += 1;
         state.refused = None;
-        let live = Live { session, boot, term_ms: term_ms.into(), ours: state.sessions, says, tls };
+        let live = Live { session, boot, term_ms: term_ms.into(), ours: state.sessions, says, told };
         state.live = Some(live.clone());
         self.until(sent_ms, live.term_ms, live.term_ms);
         self.tally.add(Count::Sessions, 1);
         self.changed.notify_all();
         Ok((receiver, live))
+    }
+
+    /// What is shown now.
+    fn told(&self) -> Result<Told, Lost> {
+        let Some(shown) = &self.shown else { return Ok(Told::default()) };
+        let (holder, hello) = (shown.show)().map_err(Lost::NothingToShow)?;
+        let config = tls::client(&holder, shown.bundles.clone(), &shown.server);
+        let config = config.map_err(|error| Lost::NothingToShow(error.to_string()))?;
+        Ok(Told { tls: Some(Arc::new(config)), leaf: holder.leaf, credentials: hello.write() })
+    }
+
+    /// Shows what is new before the old ends, so that what is open stays open.
+    fn renew(&self) {
+        let mut term_ms = 0;
+        loop {
+            let state = self.lock();
+            let every = PAUSE + Duration::from_millis(RENEWED_TERMS * term_ms);
+            let waited = self.changed.wait_timeout_while(state, every, |state| !state.is_over);
+            let (live, is_over) = {
+                let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+                (state.live.clone(), state.is_over)
+            };
+            if is_over {
+                return;
+            }
+            let Some(live) = live else { continue };
+            term_ms = live.term_ms;
+            let Ok(told) = self.told() else { continue };
+            if (&told.leaf, &told.credentials) == (&live.told.leaf, &live.told.credentials) {
+                continue;
+            }
+            let (session, boot, credentials) = (live.session, live.boot, &told.credentials);
+            let hello = Request::Hello { class: Class::Data, session, boot, credentials };
+            if self.hello(&hello, told.tls.as_ref()).is_ok()
+                && let Some(live) = self.lock().live.as_mut().filter(|now| now.ours == live.ours)
+            {
+                live.told = told;
+            }
+        }
     }
 
     /// Connects and says what for; boot, session and term.
@@ -372,7 +419,7 @@ impl Link {
             drop(state);
             let (session, boot) = (live.session, live.boot);
             let hello = Request::Hello { class: Class::Data, session, boot, credentials: &[] };
-            match self.hello(&hello, live.tls.as_ref()) {
+            match self.hello(&hello, live.told.tls.as_ref()) {
                 Ok((receiver, _)) => {
                     return Ok((Connection { receiver, out: Vec::new(), ours: live.ours }, limit));
                 }

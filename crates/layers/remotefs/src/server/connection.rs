@@ -84,6 +84,17 @@ fn serve(server: &Server, receiver: &mut Receiver) -> Result<(), Option<Refusal>
         Class::Data if boot != server.boot => Err(Some(Refusal::OtherBoot)),
         Class::Data => {
             joins(&known, session)?;
+            if let Some((principals, peer)) = known.as_ref().filter(|_| !credentials.is_empty()) {
+                let renewed = principals.renew(peer, credentials, session);
+                if let Err(why) = renewed {
+                    return refuse(principals, why, |answer| {
+                        let mut out = Vec::new();
+                        answer.put(&mut out);
+                        send(receiver, &out)
+                    });
+                }
+                server.tally.add(Count::Renewals, 1);
+            }
             server.coherence.join(session)?;
             let served = data(server, receiver, session);
             server.coherence.leave(session);
@@ -148,6 +159,21 @@ fn data(server: &Server, receiver: &mut Receiver, session: Session) -> Result<()
     }
 }
 
+/// Tells somebody why he is not let in.
+fn refuse(
+    principals: &Principals,
+    why: NotAdmitted,
+    say: impl FnOnce(&Answer<'_>) -> Result<(), Option<Refusal>>,
+) -> Result<(), Option<Refusal>> {
+    match why {
+        NotAdmitted::Here(refusal) => Err(Some(refusal)),
+        NotAdmitted::Credentials(why) => {
+            principals.refuse(&why);
+            say(&Answer::Refused { name: why.name(), sentence: &why.to_string() })
+        }
+    }
+}
+
 /// Signs of life, acknowledgements; the other way breaks go, from whoever sends them.
 fn callbacks(
     server: &Server,
@@ -162,11 +188,11 @@ fn callbacks(
         None => open(),
         Some((principals, peer)) => match principals.admit(peer, credentials, open) {
             Ok(session) => session,
-            Err(NotAdmitted::Here(refusal)) => return Err(Some(refusal)),
-            Err(NotAdmitted::Credentials(why)) => {
-                principals.refuse(&why);
-                callback.say(&Answer::Refused { name: why.name(), sentence: &why.to_string() });
-                return Ok(());
+            Err(why) => {
+                return refuse(principals, why, |answer| {
+                    callback.say(answer);
+                    Ok(())
+                });
             }
         },
     };

@@ -8,7 +8,7 @@ use crate::refusal::Refusal;
 counts! {
     Connections "connections", Sessions "sessions", Lookups "lookups", Attributes "attributes", Lists "lists",
     Reads "reads", BytesRead "bytes-read", Writes "writes", BytesWritten "bytes-written", Commits "commits",
-    Changes "changes", Pings "pings", Breaks "breaks", Decisions "decisions",
+    Changes "changes", Pings "pings", Breaks "breaks", Decisions "decisions", Renewals "renewals",
 }
 
 /// All of them.

@@ -211,6 +211,13 @@ impl Principals {
         Ok(session)
     }
 
+    /// The same for a session that there is: what it is told from now on stands on these.
+    pub(super) fn renew(&self, peer: &Peer, credentials: &[u8], session: Session) -> Result<(), NotAdmitted> {
+        self.admit(peer, credentials, || session)?;
+        self.kept.new_epoch(|_| {});
+        Ok(())
+    }
+
     /// Writes down what was decided about a session's question.
     pub(super) fn decided(
         &self,
