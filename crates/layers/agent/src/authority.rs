@@ -52,7 +52,7 @@ pub enum AuthorityError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// A bundle that everybody would refuse.
-    #[error("the bundle would be refused ({}): {0}", .0.name())]
+    #[error("the bundle would be refused ({name}): {0}", name = .0.name())]
     Bundle(BundleRefusal),
     /// Several domains, or none.
     #[error("{}: not the directory of one domain; `bakeoff layer ca init` makes one", .0.display())]
@@ -226,7 +226,7 @@ mod tests {
         assert!(matches!(wrong, Err(TrustError::Refused { refusal: BundleRefusal::WrongKey, .. })));
         take(&file, Some(&ca.join("admin.pub"))).unwrap();
         let stranger = take(&foreign.join("trust/home.example.trust"), Some(&foreign.join("admin.pub")));
-        assert!(matches!(stranger, Err(TrustError::OtherKey(..))));
+        assert!(matches!(stranger, Err(TrustError::OtherKey { .. })));
         // The old one is kept by somebody who would like it back.
         let old = dir.path().join("old");
         for end in ["", ".minisig"] {

@@ -7,7 +7,7 @@
 use crate::files::{self, FileError};
 use bakeoff_layers_base::key::KeyError;
 use bakeoff_layers_base::manifest::Refusal;
-use bakeoff_layers_base::manifest::high_water::{HighWater, HighWaterError};
+use bakeoff_layers_base::manifest::{HighWater, HighWaterError};
 use bakeoff_layers_base::manifest::load::{Trust, signature_path};
 use bakeoff_layers_base::manifest::signature::PublicKey;
 use bakeoff_layers_base::plain::For;
@@ -52,8 +52,13 @@ pub enum TrustError {
     #[error("{0} is not known here yet; say whose word counts for it with --pub FILE, whose key you got in another way")]
     NotPinned(Domain),
     /// Another's word than before.
-    #[error("{0} was taken in by another key; remove {} if it has really changed, and think about who says so", .1.display())]
-    OtherKey(Domain, PathBuf),
+    #[error("{domain} was taken in by another key; remove {} if it has really changed, and think about who says so", pinned.display())]
+    OtherKey {
+        /// Whose.
+        domain: Domain,
+        /// The file of the key that is pinned.
+        pinned: PathBuf,
+    },
     /// It knows nobody.
     #[error("{}: no bundle is there; take one in with `bakeoff layer ca import`", .0.display())]
     Empty(PathBuf),
@@ -102,7 +107,7 @@ pub fn import(
         (true, given) => {
             let known = PublicKey::read(&pinned)?;
             if given.is_some_and(|given| given.bytes() != known.bytes()) {
-                return Err(TrustError::OtherKey(domain, pinned));
+                return Err(TrustError::OtherKey { domain, pinned });
             }
             known
         }
