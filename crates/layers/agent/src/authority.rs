@@ -58,7 +58,9 @@ pub enum AuthorityError {
     #[error("{}: not the directory of one domain; `bakeoff layer ca init` makes one", .0.display())]
     NoDomain(PathBuf),
     /// Of another domain, or a role or group.
-    #[error("{name} is not certified by {domain}: that does users and nodes of its own; a role's owner certifies it, and a group has no key")]
+    #[error(
+        "{name} is not certified by {domain}: that does users and nodes of its own; a role's owner certifies it, and a group has no key"
+    )]
     NotOurs {
         /// Whose.
         name: Name,
@@ -209,13 +211,17 @@ mod tests {
         ] {
             assert!(matches!(certify(other), Err(AuthorityError::NotOurs { .. })), "{other}");
         }
-        assert!(init(&"home.example".parse().unwrap(), &ca, terms(30), NOW).is_err(), "keys were overwritten");
+        assert!(
+            init(&"home.example".parse().unwrap(), &ca, terms(30), NOW).is_err(),
+            "keys were overwritten"
+        );
     }
 
     #[test]
     fn a_bundle_is_taken_by_its_first_key_and_never_an_older_one() {
         let dir = tempfile::tempdir().unwrap();
-        let (ca, foreign, mine) = (dir.path().join("ca"), dir.path().join("foreign"), dir.path().join("trust"));
+        let (ca, foreign, mine) =
+            (dir.path().join("ca"), dir.path().join("foreign"), dir.path().join("trust"));
         let domain: Domain = "home.example".parse().unwrap();
         init(&domain, &ca, terms(30), NOW).unwrap();
         init(&domain, &foreign, terms(30), NOW).unwrap();
@@ -237,8 +243,15 @@ mod tests {
         let again = take(&old, None);
         assert!(matches!(again, Err(TrustError::Refused { refusal: BundleRefusal::RolledBack { .. }, .. })));
         for end in ["", ".minisig"] {
-            fs::copy(format!("{}{end}", old.display()), format!("{}{end}", mine.join("home.example.trust").display())).unwrap();
+            fs::copy(
+                format!("{}{end}", old.display()),
+                format!("{}{end}", mine.join("home.example.trust").display()),
+            )
+            .unwrap();
         }
-        assert!(matches!(trust::read(&mine), Err(TrustError::Refused { refusal: BundleRefusal::RolledBack { .. }, .. })));
+        assert!(matches!(
+            trust::read(&mine),
+            Err(TrustError::Refused { refusal: BundleRefusal::RolledBack { .. }, .. })
+        ));
     }
 }

@@ -7,9 +7,9 @@
 use crate::files::{self, FileError};
 use bakeoff_layers_base::key::KeyError;
 use bakeoff_layers_base::manifest::Refusal;
-use bakeoff_layers_base::manifest::{HighWater, HighWaterError};
 use bakeoff_layers_base::manifest::load::{Trust, signature_path};
 use bakeoff_layers_base::manifest::signature::PublicKey;
+use bakeoff_layers_base::manifest::{HighWater, HighWaterError};
 use bakeoff_layers_base::plain::For;
 use bakeoff_layers_credentials::bundle::{Bundle, Bundles};
 use bakeoff_layers_credentials::name::{Domain, NoName};
@@ -49,7 +49,9 @@ pub enum TrustError {
         domain: Domain,
     },
     /// Nobody's word for it.
-    #[error("{0} is not known here yet; say whose word counts for it with --pub FILE, whose key you got in another way")]
+    #[error(
+        "{0} is not known here yet; say whose word counts for it with --pub FILE, whose key you got in another way"
+    )]
     NotPinned(Domain),
     /// Another's word than before.
     #[error("{domain} was taken in by another key; remove {} if it has really changed, and think about who says so", pinned.display())]
@@ -79,19 +81,18 @@ pub fn read(dir: &Path) -> Result<Bundles, TrustError> {
             bundles.push(verified(&path, &domain, &key, dir, 0)?);
         }
     }
-    if bundles.is_empty() { Err(TrustError::Empty(dir.to_owned())) } else { Ok(bundles.into_iter().collect()) }
+    if bundles.is_empty() {
+        Err(TrustError::Empty(dir.to_owned()))
+    } else {
+        Ok(bundles.into_iter().collect())
+    }
 }
 
 /// Takes a bundle into a directory: by the key that is pinned there, or the first time by this one.
 ///
 /// # Errors
 /// It is refused, or cannot be written.
-pub fn import(
-    file: &Path,
-    public: Option<&Path>,
-    dir: &Path,
-    now_unix_s: u64,
-) -> Result<Bundle, TrustError> {
+pub fn import(file: &Path, public: Option<&Path>, dir: &Path, now_unix_s: u64) -> Result<Bundle, TrustError> {
     let bytes = files::read(file)?;
     // Only to know whose it says to be.
     let unverified = Bundle::read_unverified(&bytes);

@@ -33,7 +33,9 @@ fn main() {
     }
     keep();
     show("sign a transfer", 2_000, || drop(black_box(world.alice.gives(&world.bob, None, |_| {}))));
-    show("make a leaf", 500, || drop(black_box(world.home.leaf(&world.alice, &["group:staff@home.example"]))));
+    show("make a leaf", 500, || {
+        drop(black_box(world.home.leaf(&world.alice, &["group:staff@home.example"])))
+    });
     let serials = [world.alice.gives(&world.bob, None, |_| {}).serial; 8];
     show("sign a status of 8 serials", 2_000, || drop(black_box(world.home.status(&serials, |_| {}))));
 }

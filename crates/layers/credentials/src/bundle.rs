@@ -201,7 +201,8 @@ impl<'t> Rest<'t> {
         read: impl Fn(&'t str) -> Option<T>,
     ) -> Result<Vec<T>, Refusal> {
         let mut found = Vec::new();
-        let more = |rest: &mut Self| rest.lines.peek().is_some_and(|line| line.split(' ').next() == Some(word));
+        let more =
+            |rest: &mut Self| rest.lines.peek().is_some_and(|line| line.split(' ').next() == Some(word));
         while found.len() < *number.start() || (found.len() < *number.end() && more(self)) {
             found.push(self.field(word, what, &read)?);
         }
@@ -233,7 +234,8 @@ fn parse(text: &str) -> Result<Bundle, Refusal> {
         let anchor = webpki::anchor_from_trusted_cert(&root).ok()?.to_owned();
         Some((root, key, anchor))
     };
-    let what = "`ola-root` and a certificate of this domain's agent, with an Ed25519 key of its own, in base64";
+    let what =
+        "`ola-root` and a certificate of this domain's agent, with an Ed25519 key of its own, in base64";
     let agents = rest.fields("ola-root", what, 1..=MOST_KEYS, root)?;
     let address = |value: &str| {
         let (host, port) = value.rsplit_once(':')?;

@@ -87,12 +87,7 @@ pub fn verify(
 ///
 /// # Errors
 /// It is refused, by name.
-pub fn verify_node(
-    leaf: &[u8],
-    bundles: &Bundles,
-    expected: &Name,
-    now_unix_s: u64,
-) -> Result<u64, Refusal> {
+pub fn verify_node(leaf: &[u8], bundles: &Bundles, expected: &Name, now_unix_s: u64) -> Result<u64, Refusal> {
     let known = Known { bundles, server: expected, now_unix_s };
     let der = CertificateDer::from(leaf);
     let of = Piece::of("the leaf").by(expected);
@@ -225,8 +220,8 @@ fn stands_on<'a>(own: &'a Identity, shown: &'a [Identity], links: &'a [Transfer]
         let key = Item::Key(identity.key.thumbprint());
         [(&identity.name, Item::Serial(identity.serial)), (&identity.name, key)]
     });
-    let links = links
-        .iter()
-        .flat_map(|link| [(&link.giver, Item::Serial(link.serial)), (&link.giver, Item::Key(link.giver_key))]);
+    let links = links.iter().flat_map(|link| {
+        [(&link.giver, Item::Serial(link.serial)), (&link.giver, Item::Key(link.giver_key))]
+    });
     identities.chain(links).collect()
 }

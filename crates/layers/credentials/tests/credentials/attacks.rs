@@ -47,9 +47,15 @@ const CHAINS: &[Attack] = &[
         let over = lie(&world.alice.statement, IDENTITY, &world.home.ca, |claims| set(claims, 4, NOW));
         world.handed().with(|shown| shown.hello.identities[0].1 = over)
     }),
-    ("another server", "wrong-audience", |world| bob_lies(world, |claims| set(claims, 3, text("node:mail@home.example")))),
-    ("another domain", "wrong-audience", |world| bob_lies(world, |claims| set(claims, 3, text("*.partner.example")))),
-    ("the domain above", "wrong-audience", |world| bob_lies(world, |claims| set(claims, 3, text("*.example")))),
+    ("another server", "wrong-audience", |world| {
+        bob_lies(world, |claims| set(claims, 3, text("node:mail@home.example")))
+    }),
+    ("another domain", "wrong-audience", |world| {
+        bob_lies(world, |claims| set(claims, 3, text("*.partner.example")))
+    }),
+    ("the domain above", "wrong-audience", |world| {
+        bob_lies(world, |claims| set(claims, 3, text("*.example")))
+    }),
     ("for all the world", "malformed", |world| bob_lies(world, |claims| set(claims, 3, text("*")))),
     ("a stolen chain", "wrong-holder", |world| {
         world.handed().with(|shown| shown.leaf = world.partner.leaf(&world.mallory, &[]))
@@ -78,7 +84,9 @@ const CHAINS: &[Attack] = &[
     ("a link that says to be by another key", "spliced", |world| {
         bob_lies(world, |claims| set(claims, GIVER_KEY, world.alice.key.public().thumbprint().to_vec()))
     }),
-    ("a link that hangs on nothing", "spliced", |world| bob_lies(world, |claims| set(claims, PARENT, Value::Null))),
+    ("a link that hangs on nothing", "spliced", |world| {
+        bob_lies(world, |claims| set(claims, PARENT, Value::Null))
+    }),
     ("spliced from two chains", "spliced", |world| {
         let [first, other] = [(); 2].map(|()| world.alice.gives(&world.bob, None, |_| {}));
         let second = world.bob.gives(&world.carol, Some(&other), |_| {});
@@ -99,16 +107,30 @@ const CHAINS: &[Attack] = &[
     ("the tail cut off, by another than its receiver", "wrong-holder", |world| {
         world.handed().with(|shown| drop(shown.hello.chain.pop()))
     }),
-    ("a wider path", "widened", |world| bob_lies(world, |claims| set(claims, GRANTS, grants(&[(&[], 7, Some(1000))])))),
-    ("another path", "widened", |world| bob_lies(world, |claims| set(claims, GRANTS, grants(&[(&["pp"], 7, Some(1000))])))),
-    ("another path beside the same", "widened", |world| {
-        bob_lies(world, |claims| set(claims, GRANTS, grants(&[(&["p"], 7, Some(1000)), (&["q"], 1, Some(1))])))
+    ("a wider path", "widened", |world| {
+        bob_lies(world, |claims| set(claims, GRANTS, grants(&[(&[], 7, Some(1000))])))
     }),
-    ("more operations", "widened", |world| bob_lies(world, |claims| set(claims, GRANTS, grants(&[(&["p"], 15, Some(1000))])))),
-    ("more bytes", "widened", |world| bob_lies(world, |claims| set(claims, GRANTS, grants(&[(&["p"], 7, Some(1001))])))),
-    ("bytes without a limit", "widened", |world| bob_lies(world, |claims| set(claims, GRANTS, grants(&[(&["p"], 7, None)])))),
+    ("another path", "widened", |world| {
+        bob_lies(world, |claims| set(claims, GRANTS, grants(&[(&["pp"], 7, Some(1000))])))
+    }),
+    ("another path beside the same", "widened", |world| {
+        bob_lies(world, |claims| {
+            set(claims, GRANTS, grants(&[(&["p"], 7, Some(1000)), (&["q"], 1, Some(1))]))
+        })
+    }),
+    ("more operations", "widened", |world| {
+        bob_lies(world, |claims| set(claims, GRANTS, grants(&[(&["p"], 15, Some(1000))])))
+    }),
+    ("more bytes", "widened", |world| {
+        bob_lies(world, |claims| set(claims, GRANTS, grants(&[(&["p"], 7, Some(1001))])))
+    }),
+    ("bytes without a limit", "widened", |world| {
+        bob_lies(world, |claims| set(claims, GRANTS, grants(&[(&["p"], 7, None)])))
+    }),
     ("as many hops", "widened", |world| bob_lies(world, |claims| set(claims, HOPS, 8))),
-    ("a longer time", "longer-lived", |world| bob_lies(world, |claims| set(claims, 4, NOW + 60 * MINUTE + 1))),
+    ("a longer time", "longer-lived", |world| {
+        bob_lies(world, |claims| set(claims, 4, NOW + 60 * MINUTE + 1))
+    }),
     ("no hop left", "widened", |world| {
         let first = world.alice.gives(&world.bob, None, |wish| wish.hops = 0);
         let second = in_spite(world, &first);
@@ -175,7 +197,9 @@ const CHAINS: &[Attack] = &[
     }),
     ("a giver of another domain", "not-endorsed", |world| {
         let first = world.carol.gives(&world.bob, None, |_| {});
-        world.shows(&world.home, &world.bob, &[&first]).with(|shown| shown.hello.identities = vec![world.carol.shown()])
+        world
+            .shows(&world.home, &world.bob, &[&first])
+            .with(|shown| shown.hello.identities = vec![world.carol.shown()])
     }),
     ("a status of a domain that nobody knows", "unknown-domain", |world| {
         world.handed().with(|shown| shown.hello.statuses[0].0 = "other.example".parse().unwrap())
@@ -220,7 +244,9 @@ const CHAINS: &[Attack] = &[
         world.shows(&world.home, &world.editor, &[]).with(|shown| shown.hello.identities.clear())
     }),
     ("a role before its owner", "spliced", |world| {
-        world.shows(&world.home, &world.editor, &[]).with(|shown| shown.hello.identities.insert(0, world.editor.shown()))
+        world
+            .shows(&world.home, &world.editor, &[])
+            .with(|shown| shown.hello.identities.insert(0, world.editor.shown()))
     }),
     ("a role whose owner's key was taken back", "revoked", |world| {
         let key = Item::Key(world.alice.key.public().thumbprint());
@@ -230,15 +256,21 @@ const CHAINS: &[Attack] = &[
 
 const LEAFS: &[Attack] = &[
     ("over", "expired", |world| world.handed().with(|shown| shown.now_unix_s = NOW + 15 * MINUTE)),
-    ("of tomorrow", "not-yet-valid", |world| world.handed().with(|shown| shown.now_unix_s = NOW - MINUTE - 1)),
+    ("of tomorrow", "not-yet-valid", |world| {
+        world.handed().with(|shown| shown.now_unix_s = NOW - MINUTE - 1)
+    }),
     ("for a second more than a day", "longer-lived", |world| leaf(world, b"260921142820Z", b"260922141221Z")),
-    ("without the identity", "malformed", |world| leaf(world, &[0x69, 0x82, 0xf4, 0xe9], &[0x69, 0x82, 0xf4, 0xe8])),
+    ("without the identity", "malformed", |world| {
+        leaf(world, &[0x69, 0x82, 0xf4, 0xe9], &[0x69, 0x82, 0xf4, 0xe8])
+    }),
     ("of another name", "wrong-holder", |world| leaf(world, b"/user/carol", b"/user/karol")),
     ("of another kind", "wrong-holder", |world| leaf(world, b"/user/carol", b"/node/carol")),
     ("of a group", "malformed", |world| leaf(world, b"/user/carol", b"/group/caro")),
     ("of a domain that nobody knows", "unknown-domain", |world| leaf(world, b"//partner.", b"//partnes.")),
     ("changed after it was signed", "bad-signature", |world| {
-        world.handed().with(|shown| shown.leaf = forger::leaf(&shown.leaf, &world.mallory.key, b"/user/carol", b"/user/carol"))
+        world.handed().with(|shown| {
+            shown.leaf = forger::leaf(&shown.leaf, &world.mallory.key, b"/user/carol", b"/user/carol")
+        })
     }),
     ("with somebody else's identity", "bad-signature", |world| {
         let leaf = world.partner.leaf_over(&world.carol, &world.alice.statement, &[]);
@@ -254,7 +286,9 @@ const LEAFS: &[Attack] = &[
         world.handed().with(|shown| shown.leaf = world.partner.leaf_over(&world.carol, &more, &[]))
     }),
     ("with something behind it", "trailing-data", |world| world.handed().with(|shown| shown.leaf.push(0))),
-    ("of 16 KiB and more", "too-large", |world| world.handed().with(|shown| shown.leaf.resize(16 * 1024 + 1, 0))),
+    ("of 16 KiB and more", "too-large", |world| {
+        world.handed().with(|shown| shown.leaf.resize(16 * 1024 + 1, 0))
+    }),
     ("nothing", "malformed", |world| world.handed().with(|shown| shown.leaf.clear())),
     ("the agent's own certificate", "malformed", |world| {
         world.handed().with(|shown| shown.leaf.clone_from(&world.partner.root))
@@ -264,7 +298,8 @@ const LEAFS: &[Attack] = &[
         world.handed().with(|shown| shown.leaf = stranger.leaf(&world.carol, &[]))
     }),
     ("under a bundle that is over", "expired", |world| {
-        let text = world.partner.bundle_text(1).replace(&(NOW + 30 * DAY).to_string(), &(NOW - 1).to_string());
+        let text =
+            world.partner.bundle_text(1).replace(&(NOW + 30 * DAY).to_string(), &(NOW - 1).to_string());
         let over = Bundle::read_unverified(text.as_bytes()).unwrap();
         world.handed().with(|shown| shown.bundles = [world.home.bundle(), over].into_iter().collect())
     }),
@@ -278,8 +313,12 @@ type Wrapping = (&'static str, &'static str, fn(Parts, &SecretKey) -> Vec<u8>);
 
 const ENVELOPES: &[Wrapping] = &[
     ("as it was", "good", |parts, key| parts.signed(TRANSFER, key)),
-    ("a second protected header", "odd-header", |parts, key| header(parts, key, &[0xa2, 0x01, 0x27, 0x04, 0x41, 0x61])),
-    ("a critical header", "odd-header", |parts, key| header(parts, key, &[0xa2, 0x01, 0x27, 0x02, 0x81, 0x04])),
+    ("a second protected header", "odd-header", |parts, key| {
+        header(parts, key, &[0xa2, 0x01, 0x27, 0x04, 0x41, 0x61])
+    }),
+    ("a critical header", "odd-header", |parts, key| {
+        header(parts, key, &[0xa2, 0x01, 0x27, 0x02, 0x81, 0x04])
+    }),
     ("an unprotected header", "odd-header", |mut parts, key| {
         parts.unprotected = Value::Map(vec![(4.into(), Value::Bytes(vec![0x61]))]);
         parts.signed(TRANSFER, key)
@@ -295,7 +334,9 @@ const ENVELOPES: &[Wrapping] = &[
     }),
     ("signed without its kind", "bad-signature", |parts, key| parts.signed("", key)),
     ("something behind it", "trailing-data", |parts, key| [parts.signed(TRANSFER, key), vec![0]].concat()),
-    ("something behind its claims", "trailing-data", |parts, key| payload(parts, key, |claims| claims.push(0))),
+    ("something behind its claims", "trailing-data", |parts, key| {
+        payload(parts, key, |claims| claims.push(0))
+    }),
     ("claims without a length", "malformed", |parts, key| {
         payload(parts, key, |claims| {
             claims[0] = 0xbf;
@@ -319,7 +360,9 @@ const ENVELOPES: &[Wrapping] = &[
     ("1 MiB that nests", "too-large", |_, _| vec![0x81; 1 << 20]),
     ("no tag", "malformed", |parts, key| parts.signed(TRANSFER, key).split_off(1)),
     ("two tags", "malformed", |parts, key| [vec![0xd2], parts.signed(TRANSFER, key)].concat()),
-    ("another tag", "malformed", |parts, key| [vec![0xd1], parts.signed(TRANSFER, key).split_off(1)].concat()),
+    ("another tag", "malformed", |parts, key| {
+        [vec![0xd1], parts.signed(TRANSFER, key).split_off(1)].concat()
+    }),
     ("nothing", "malformed", |_, _| Vec::new()),
 ];
 

@@ -23,10 +23,13 @@ pub(crate) struct Parts {
 
 impl Parts {
     pub(crate) fn of(statement: &[u8]) -> Self {
-        let Value::Tag(18, inner) = ciborium::from_reader(statement).unwrap() else { panic!("no COSE_Sign1") };
+        let Value::Tag(18, inner) = ciborium::from_reader(statement).unwrap() else {
+            panic!("no COSE_Sign1")
+        };
         let [header, unprotected, payload, signature]: [Value; 4] =
             inner.into_array().unwrap().try_into().unwrap();
-        let [header, payload, signature] = [header, payload, signature].map(|part| part.into_bytes().unwrap());
+        let [header, payload, signature] =
+            [header, payload, signature].map(|part| part.into_bytes().unwrap());
         Self { header, unprotected, payload, signature }
     }
 

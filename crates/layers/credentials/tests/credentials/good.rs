@@ -41,13 +41,17 @@ fn a_role_and_a_role_of_a_role_have_what_was_handed_to_them() {
     let world = World::new();
     let viewer = Person::new("role:viewer.alice@home.example", &world.alice.key);
     let first = world.alice.gives(&world.editor, None, |_| {});
-    let second = world.editor.gives(&viewer, Some(&first), |wish| wish.grants = vec![scope("/p/v", "read", Some(0))]);
+    let second =
+        world.editor.gives(&viewer, Some(&first), |wish| wish.grants = vec![scope("/p/v", "read", Some(0))]);
     let acl = "/ allow user:alice@home.example all\n";
     let editor = world.shows(&world.home, &world.editor, &[&first]).verify().unwrap();
     assert_eq!(may(&editor, acl, &["p", "v"]), "read,list,write");
     let grant = world.shows(&world.home, &viewer, &[&first, &second]).verify().unwrap();
     assert_eq!(names(&grant), ("user:alice@home.example".to_owned(), viewer.name.to_string()));
-    assert_eq!((may(&grant, acl, &["p", "v"]).as_str(), may(&grant, acl, &["p"]).as_str()), ("read", "nothing"));
+    assert_eq!(
+        (may(&grant, acl, &["p", "v"]).as_str(), may(&grant, acl, &["p"]).as_str()),
+        ("read", "nothing")
+    );
     let by_itself = world.shows(&world.home, &world.editor, &[]).verify().unwrap();
     assert_eq!(may(&by_itself, acl, &["p"]), "nothing", "a role is not its owner");
 }
@@ -76,7 +80,8 @@ fn each_domain_endorses_and_takes_back_what_its_own_gave() {
         let theirs = grant.stands_on.iter().filter(|(whose, _)| whose == domain).count();
         assert_eq!(theirs, if *domain == world.home.domain { 6 } else { 2 }, "{:?}", grant.stands_on);
     }
-    let foreign = shown.clone().with(|shown| shown.revoked.add(&world.partner.domain, Item::Serial(first.serial)));
+    let foreign =
+        shown.clone().with(|shown| shown.revoked.add(&world.partner.domain, Item::Serial(first.serial)));
     foreign.verify().unwrap();
     let own = shown.with(|shown| shown.revoked.add(&world.partner.domain, Item::Serial(second.serial)));
     assert_eq!(own.verify().map_err(|refusal| refusal.name()).err(), Some("revoked"));
@@ -109,9 +114,15 @@ fn what_somebody_has_through_a_group_he_cannot_hand_on() {
         )
     );
     let by_itself = verified(&[], &world.bob, &[]).because(&acl, &["p"], Operation::List);
-    assert_eq!(by_itself.reason, "no rule of acl lets user:bob@home.example list here; ask who keeps that list");
+    assert_eq!(
+        by_itself.reason,
+        "no rule of acl lets user:bob@home.example list here; ask who keeps that list"
+    );
     let nobody = handed.because(&acl, &["p"], Operation::Acl);
-    assert_eq!(nobody.reason, "no rule of acl lets user:alice@home.example acl here; ask who keeps that list");
+    assert_eq!(
+        nobody.reason,
+        "no rule of acl lets user:alice@home.example acl here; ask who keeps that list"
+    );
     // His own groups are his, with a chain or without.
     assert_eq!(may(&verified(&[&first], &world.bob, &staff), text, &["p"]), "read,list");
 }
@@ -131,11 +142,15 @@ fn a_decision_names_the_line_or_the_link() {
     let alice = "acl:1 lets user:alice@home.example";
     assert_eq!(
         because(&["p"], Operation::Read),
-        format!("{alice} read here, and user:carol@partner.example acts so through 2 link(s), of which each does")
+        format!(
+            "{alice} read here, and user:carol@partner.example acts so through 2 link(s), of which each does"
+        )
     );
     assert_eq!(
         because(&["q"], Operation::Read),
-        format!("{alice} read here, but link 1 of the chain, which user:alice@home.example gave, does not; ask for one that does")
+        format!(
+            "{alice} read here, but link 1 of the chain, which user:alice@home.example gave, does not; ask for one that does"
+        )
     );
     let only = "no rule of acl lets user:alice@home.example read here, and above line 2 none counts; ask who keeps that list";
     assert_eq!(because(&["p", "s"], Operation::Read), only);
@@ -147,7 +162,8 @@ fn a_grant_ends_with_the_first_that_it_stands_on() {
     let ends = |change: &dyn Fn(&mut Shown)| world.handed().with(change).verify().unwrap().expires_unix_s;
     assert_eq!(ends(&|_| {}), NOW + 15 * MINUTE, "the leaf");
     let status = |shown: &mut Shown| {
-        shown.hello.statuses = vec![world.home.status(&shown.serials, |status| status.until_unix_s = NOW + 1)];
+        shown.hello.statuses =
+            vec![world.home.status(&shown.serials, |status| status.until_unix_s = NOW + 1)];
     };
     assert_eq!(ends(&status), NOW + 1);
     // Of two statuses the later one counts.

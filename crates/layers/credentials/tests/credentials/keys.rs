@@ -18,7 +18,8 @@ fn the_ca_s_key_alone_lets_nobody_in() {
     // A new alice, under the right CA, and an agent that the bundle does not pin.
     let thief = Person::new("user:alice@home.example", &world.home.ca);
     let agent = House::new("home.example");
-    let logs_in = world.shows(&world.home, &world.alice, &[]).with(|shown| shown.leaf = agent.leaf(&thief, &[]));
+    let logs_in =
+        world.shows(&world.home, &world.alice, &[]).with(|shown| shown.leaf = agent.leaf(&thief, &[]));
     assert_eq!(refused(&logs_in), "bad-signature");
     // Or he hands to somebody who has a leaf; but no agent says that it is good.
     let given = thief.gives(&world.mallory, None, |_| {});
@@ -50,7 +51,8 @@ fn an_ancestor_does_not_speak_for_a_descendant() {
     let world = World::new();
     let above = House::new("example");
     let forged = Person::new("user:alice@home.example", &above.ca);
-    let bundles: Bundles = [above.bundle(), world.home.bundle(), world.partner.bundle()].into_iter().collect();
+    let bundles: Bundles =
+        [above.bundle(), world.home.bundle(), world.partner.bundle()].into_iter().collect();
     let given = forged.gives(&world.mallory, None, |_| {});
     let shown = world.shows(&world.partner, &world.mallory, &[&given]).with(|shown| {
         shown.hello.identities = vec![forged.shown()];
@@ -94,7 +96,8 @@ fn a_bundle_is_signed_good_and_not_older_than_one_seen_before() {
 #[test]
 fn of_two_bundles_of_a_domain_the_newer_counts() {
     let house = House::new("home.example");
-    let [old, new] = [1, 2].map(|version| Bundle::read_unverified(house.bundle_text(version).as_bytes()).unwrap());
+    let [old, new] =
+        [1, 2].map(|version| Bundle::read_unverified(house.bundle_text(version).as_bytes()).unwrap());
     for both in [[old.clone(), new.clone()], [new, old]] {
         let bundles: Bundles = both.into_iter().collect();
         assert_eq!(bundles.get(&house.domain).map(|bundle| bundle.version), Some(2));
@@ -120,11 +123,21 @@ fn a_bundle_names_agents_of_its_own_domain_whose_keys_are_no_ca_s() {
     let root = "`ola-root` and a certificate of this domain's agent, with an Ed25519 key of its own, in base64 expected";
     assert_eq!(refused(&[ca], &[home.root.clone()]), None);
     assert_eq!(refused(&[ca], &[partner.root.clone()]), Some(format!("line 6: {root}")), "a foreign agent");
-    assert_eq!(refused(&[ca, agent], &[home.root.clone()]), Some(format!("line 7: {root}")), "one key for both");
-    assert_eq!(refused(&[ca], &[home.leaf(&home.person("user:a@home.example"), &[])]), Some(format!("line 6: {root}")));
+    assert_eq!(
+        refused(&[ca, agent], &[home.root.clone()]),
+        Some(format!("line 7: {root}")),
+        "one key for both"
+    );
+    assert_eq!(
+        refused(&[ca], &[home.leaf(&home.person("user:a@home.example"), &[])]),
+        Some(format!("line 6: {root}"))
+    );
     assert_eq!(refused(&[ca], &[]), Some(format!("line 6: {root}")));
     assert_eq!(refused(&[ca; 3], &[home.root.clone()]), Some(format!("line 7: {root}")), "a key too many");
-    assert_eq!(refused(&[], &[home.root.clone()]), Some("line 5: `ca` and 32 bytes in base64 expected".to_owned()));
+    assert_eq!(
+        refused(&[], &[home.root.clone()]),
+        Some("line 5: `ca` and 32 bytes in base64 expected".to_owned())
+    );
 }
 
 #[test]

@@ -28,8 +28,11 @@ fn text_of(path: &[&str]) -> String {
 fn universe() -> Vec<Letters> {
     let mut all = vec![vec![]];
     for length in 0..4 {
-        let longest: Vec<Letters> = all.iter().filter(|path: &&Letters| path.len() == length).cloned().collect();
-        all.extend(longest.iter().flat_map(|path| ["a", "b"].map(|name| [path.as_slice(), &[name]].concat())));
+        let longest: Vec<Letters> =
+            all.iter().filter(|path: &&Letters| path.len() == length).cloned().collect();
+        all.extend(
+            longest.iter().flat_map(|path| ["a", "b"].map(|name| [path.as_slice(), &[name]].concat())),
+        );
     }
     all
 }

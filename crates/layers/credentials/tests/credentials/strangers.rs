@@ -2,10 +2,10 @@
 
 use crate::forger::{IDENTITY, Parts, STATUS, TRANSFER};
 use crate::world::{House, MINUTE, NOW, World, scope};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use bakeoff_layers_credentials::key::PublicKey;
 use bakeoff_layers_credentials::statement::{Status, Transfer};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -68,7 +68,8 @@ fn openssl_takes_a_leaf_for_its_time_under_its_own_agent_alone() {
     yard.write("stranger.pem", pem("CERTIFICATE", &House::new("home.example").root));
     let verify = |root: &str, purpose: &str, now: u64| {
         let now = now.to_string();
-        let words = ["verify", "-x509_strict", "-purpose", purpose, "-attime", &now, "-CAfile", root, "leaf.pem"];
+        let words =
+            ["verify", "-x509_strict", "-purpose", purpose, "-attime", &now, "-CAfile", root, "leaf.pem"];
         yard.openssl(&words)
     };
     for purpose in ["sslclient", "sslserver"] {
@@ -118,7 +119,16 @@ fn openssl_finds_that_each_statement_was_signed_as_its_kind_by_its_key() {
         for (as_label, expected) in [(label, true), ("bakeoff-other/1", false)] {
             yard.write("message", parts.to_be_signed(as_label));
             let (good, said) = yard.openssl(&[
-                "pkeyutl", "-verify", "-pubin", "-inkey", "key.pem", "-rawin", "-in", "message", "-sigfile", "signature",
+                "pkeyutl",
+                "-verify",
+                "-pubin",
+                "-inkey",
+                "key.pem",
+                "-rawin",
+                "-in",
+                "message",
+                "-sigfile",
+                "signature",
             ]);
             assert_eq!(good, expected, "{label} as {as_label}: {said}");
         }

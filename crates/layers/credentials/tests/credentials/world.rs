@@ -54,7 +54,8 @@ impl House {
     pub(crate) fn leaf_over(&self, person: &Person, statement: &[u8], groups: &[&str]) -> Vec<u8> {
         let groups: Vec<Name> = groups.iter().map(|group| group.parse().unwrap()).collect();
         let (from_unix_s, until_unix_s) = (NOW - MINUTE, NOW + 15 * MINUTE);
-        let order = Order { identity: &person.identity, statement, groups: &groups, from_unix_s, until_unix_s };
+        let order =
+            Order { identity: &person.identity, statement, groups: &groups, from_unix_s, until_unix_s };
         leaf::make(&order, &self.domain, &self.agent).unwrap()
     }
 
