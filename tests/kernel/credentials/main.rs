@@ -29,8 +29,17 @@ fn delegated(yard: &Yard) {
         yard.certify("user", name);
     }
     yard.logged_in("user", "alice@home.example", &[]);
-    let words = ["delegate", "--to", "bob@home.example.identity", "--grant", "/projects/x=read,list", "--until", "2100-01-01"];
-    let more = ["--at", "node:files@site.example", "--out", "x.transfer", "--session", "alice@home.example.session"];
+    let words = [
+        "delegate",
+        "--to",
+        "bob@home.example.identity",
+        "--grant",
+        "/projects/x=read,list",
+        "--until",
+        "2100-01-01",
+    ];
+    let more =
+        ["--at", "node:files@site.example", "--out", "x.transfer", "--session", "alice@home.example.session"];
     let said = yard.good(&[&words[..], &more].concat());
     assert!(said.starts_with("x.transfer: for user:bob@home.example, serial "), "{said}");
     yard.logged_in("user", "bob@home.example", &["--with", "x.transfer"]);
@@ -125,7 +134,8 @@ fn who_shows_something_wrong_gets_no_leaf_and_is_counted() {
     assert!(wrong.0 == 7 && wrong.2.contains("refuses (wrong-holder)"), "{wrong:?}");
     std::fs::copy(yard.path("kept"), yard.path("alice@home.example.key")).unwrap();
     // Somebody else's identity.
-    let words = ["login", "user:alice@home.example", "--key", "kept", "--identity", "eve@site.example.identity"];
+    let words =
+        ["login", "user:alice@home.example", "--key", "kept", "--identity", "eve@site.example.identity"];
     let other = yard.bad(2, &[&words[..], &["--trust", "trust"]].concat());
     assert!(other.contains("is the identity of user:eve@site.example"), "{other}");
     let long = yard.login("user", "alice@home.example", &["--for", "25h"]);
@@ -164,18 +174,35 @@ fn a_session_begins_where_it_is_private_and_ends_without_a_rest() {
     assert_eq!(said, format!("logged in as user:alice@home.example: {}\n", dir.display()));
     assert!(dir.join("key").exists());
     // The only session is the one that is meant.
-    let wide = ["delegate", "--to", "alice@home.example.identity", "--grant", "/=all", "--until", "2100-01-01"];
+    let wide =
+        ["delegate", "--to", "alice@home.example.identity", "--grant", "/=all", "--until", "2100-01-01"];
     let past = [&wide[..5], &["--until", "2001-01-01", "--at", "*.home.example", "--out", "x"]].concat();
     assert!(yard.bad(2, &past).contains("no moment to come"));
     yard.good(&[&wide[..], &["--at", "*.home.example", "--out", "x"]].concat());
-    let refused = yard.bad(2, &["delegate", "--to", "x", "--grant", "/a/../b=read", "--until", "18:00", "--at", "*.a", "--out", "y"]);
+    let refused = yard.bad(
+        2,
+        &[
+            "delegate",
+            "--to",
+            "x",
+            "--grant",
+            "/a/../b=read",
+            "--until",
+            "18:00",
+            "--at",
+            "*.a",
+            "--out",
+            "y",
+        ],
+    );
     assert!(refused.contains("no path from the root"), "{refused}");
     yard.good(&["logout"]);
     assert!(!dir.exists());
     let none = yard.bad(3, &["logout"]);
     assert!(none.contains("nobody is logged in there"), "{none}");
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"));
-    let nowhere = command.current_dir(yard.path("")).env_remove("XDG_RUNTIME_DIR").args(login).output().unwrap();
+    let nowhere =
+        command.current_dir(yard.path("")).env_remove("XDG_RUNTIME_DIR").args(login).output().unwrap();
     let said = String::from_utf8(nowhere.stderr).unwrap();
     assert!(nowhere.status.code() == Some(2) && said.contains("say --session DIR"), "{said}");
 }
@@ -187,12 +214,23 @@ fn a_role_acts_for_its_owner_within_what_he_gave_it() {
     yard.logged_in("user", "alice@home.example", &[]);
     std::fs::write(yard.path("right"), "open sesame\n").unwrap();
     std::fs::write(yard.path("wrong"), "open barley\n").unwrap();
-    let words = ["role", "create", "editor", "--grant", "/projects=read,write", "--at", "*.site.example", "--out", "editor"];
+    let words = [
+        "role",
+        "create",
+        "editor",
+        "--grant",
+        "/projects=read,write",
+        "--at",
+        "*.site.example",
+        "--out",
+        "editor",
+    ];
     let by = ["--passphrase-file", "right", "--session", "alice@home.example.session"];
     yard.good(&[&words[..], &by].concat());
     assert!(yard.bad(3, &[&words[..], &by].concat()).contains("is there already"));
     let login = |passphrase: &str| {
-        let role = ["login", "role:editor.alice@home.example", "--role", "editor", "--session", "role.session"];
+        let role =
+            ["login", "role:editor.alice@home.example", "--role", "editor", "--session", "role.session"];
         yard.layer(&[&role[..], &["--trust", "trust", "--passphrase-file", passphrase]].concat())
     };
     let wrong = login("wrong");
@@ -204,7 +242,10 @@ fn a_role_acts_for_its_owner_within_what_he_gave_it() {
     let server: Name = "node:files@site.example".parse().unwrap();
     let leaf = session.holder().leaf;
     let grant = verify(&leaf, &hello, &bundles, &Revoked::default(), &server, now_unix_s()).unwrap();
-    assert_eq!((grant.subject.to_string(), grant.acts_as.to_string()), ("user:alice@home.example".into(), "role:editor.alice@home.example".into()));
+    assert_eq!(
+        (grant.subject.to_string(), grant.acts_as.to_string()),
+        ("user:alice@home.example".into(), "role:editor.alice@home.example".into())
+    );
     // Without the transfer a role is nobody whom an access list lets do what it lets its owner.
     let bare = Hello { chain: Vec::new(), statuses: Vec::new(), ..hello };
     let grant = verify(&leaf, &bare, &bundles, &Revoked::default(), &server, now_unix_s()).unwrap();

@@ -43,7 +43,8 @@ fn refused(tls: &mut Tls) -> String {
 fn what_is_no_question_is_refused_by_its_name_and_the_next_is_heard() {
     let yard = Yard::new(&[HOME]);
     let mut tls = connect(&yard, config(&yard));
-    for (message, name) in [(&[0x81, 9][..], "unknown-question"), (&[0xff], "malformed"), (&[], "malformed")] {
+    for (message, name) in [(&[0x81, 9][..], "unknown-question"), (&[0xff], "malformed"), (&[], "malformed")]
+    {
         tls.write_all(&(message.len() as u32).to_le_bytes()).unwrap();
         tls.write_all(message).unwrap();
         assert_eq!(refused(&mut tls), name);

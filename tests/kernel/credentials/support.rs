@@ -84,9 +84,21 @@ impl Yard {
     }
 
     pub(crate) fn login(&self, kind: &str, name: &str, more: &[&str]) -> Ended {
-        let (whole, key, identity) = (format!("{kind}:{name}"), format!("{name}.key"), format!("{name}.identity"));
+        let (whole, key, identity) =
+            (format!("{kind}:{name}"), format!("{name}.key"), format!("{name}.identity"));
         let session = format!("{name}.session");
-        let words = ["login", &whole, "--key", &key, "--identity", &identity, "--trust", "trust", "--session", &session];
+        let words = [
+            "login",
+            &whole,
+            "--key",
+            &key,
+            "--identity",
+            &identity,
+            "--trust",
+            "trust",
+            "--session",
+            &session,
+        ];
         self.layer(&[&words[..], more].concat())
     }
 
@@ -127,7 +139,8 @@ impl Yard {
             .unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.strip_prefix("listening on ").and_then(|rest| rest.split_once(": ")).map(|found| found.0);
+        let address =
+            line.strip_prefix("listening on ").and_then(|rest| rest.split_once(": ")).map(|found| found.0);
         let address = address.unwrap_or_else(|| panic!("{line:?}")).to_owned();
         self.agents.push(Running { domain: domain.to_owned(), address: address.clone(), child });
         address

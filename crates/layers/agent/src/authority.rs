@@ -52,13 +52,15 @@ pub enum AuthorityError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// A bundle that everybody would refuse.
-    #[error("the bundle would be refused ({}): {0}", .0.name())]
+    #[error("the bundle would be refused ({name}): {0}", name = .0.name())]
     Bundle(BundleRefusal),
     /// Several domains, or none.
     #[error("{}: not the directory of one domain; `bakeoff layer ca init` makes one", .0.display())]
     NoDomain(PathBuf),
     /// Of another domain, or a role or group.
-    #[error("{name} is not certified by {domain}: that does users and nodes of its own; a role's owner certifies it, and a group has no key")]
+    #[error(
+        "{name} is not certified by {domain}: that does users and nodes of its own; a role's owner certifies it, and a group has no key"
+    )]
     NotOurs {
         /// Whose.
         name: Name,
@@ -209,13 +211,17 @@ mod tests {
         ] {
             assert!(matches!(certify(other), Err(AuthorityError::NotOurs { .. })), "{other}");
         }
-        assert!(init(&"home.example".parse().unwrap(), &ca, terms(30), NOW).is_err(), "keys were overwritten");
+        assert!(
+            init(&"home.example".parse().unwrap(), &ca, terms(30), NOW).is_err(),
+            "keys were overwritten"
+        );
     }
 
     #[test]
     fn a_bundle_is_taken_by_its_first_key_and_never_an_older_one() {
         let dir = tempfile::tempdir().unwrap();
-        let (ca, foreign, mine) = (dir.path().join("ca"), dir.path().join("foreign"), dir.path().join("trust"));
+        let (ca, foreign, mine) =
+            (dir.path().join("ca"), dir.path().join("foreign"), dir.path().join("trust"));
         let domain: Domain = "home.example".parse().unwrap();
         init(&domain, &ca, terms(30), NOW).unwrap();
         init(&domain, &foreign, terms(30), NOW).unwrap();
@@ -226,7 +232,7 @@ mod tests {
         assert!(matches!(wrong, Err(TrustError::Refused { refusal: BundleRefusal::WrongKey, .. })));
         take(&file, Some(&ca.join("admin.pub"))).unwrap();
         let stranger = take(&foreign.join("trust/home.example.trust"), Some(&foreign.join("admin.pub")));
-        assert!(matches!(stranger, Err(TrustError::OtherKey(..))));
+        assert!(matches!(stranger, Err(TrustError::OtherKey { .. })));
         // The old one is kept by somebody who would like it back.
         let old = dir.path().join("old");
         for end in ["", ".minisig"] {
@@ -237,8 +243,15 @@ mod tests {
         let again = take(&old, None);
         assert!(matches!(again, Err(TrustError::Refused { refusal: BundleRefusal::RolledBack { .. }, .. })));
         for end in ["", ".minisig"] {
-            fs::copy(format!("{}{end}", old.display()), format!("{}{end}", mine.join("home.example.trust").display())).unwrap();
+            fs::copy(
+                format!("{}{end}", old.display()),
+                format!("{}{end}", mine.join("home.example.trust").display()),
+            )
+            .unwrap();
         }
-        assert!(matches!(trust::read(&mine), Err(TrustError::Refused { refusal: BundleRefusal::RolledBack { .. }, .. })));
+        assert!(matches!(
+            trust::read(&mine),
+            Err(TrustError::Refused { refusal: BundleRefusal::RolledBack { .. }, .. })
+        ));
     }
 }

@@ -4,7 +4,9 @@
 //! first, and as many bytes; whoever takes longer for it than he may is left. What is in it is `message`'s.
 
 use crate::message::MOST_BYTES;
-use rustls::{ClientConfig, ClientConnection, ConnectionCommon, ServerConfig, ServerConnection, SideData, StreamOwned};
+use rustls::{
+    ClientConfig, ClientConnection, ConnectionCommon, ServerConfig, ServerConnection, SideData, StreamOwned,
+};
 use rustls_pki_types::ServerName;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -82,7 +84,11 @@ pub(crate) struct Channel<C> {
 
 impl Channel<ServerConnection> {
     /// With who connected.
-    pub(crate) fn serving(stream: TcpStream, config: Arc<ServerConfig>, within: Duration) -> io::Result<Self> {
+    pub(crate) fn serving(
+        stream: TcpStream,
+        config: Arc<ServerConfig>,
+        within: Duration,
+    ) -> io::Result<Self> {
         Self::greeted(ServerConnection::new(config).map_err(io::Error::other)?, stream, within)
     }
 }

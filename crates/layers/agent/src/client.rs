@@ -39,7 +39,9 @@ pub enum AgentError {
     #[error("the trust bundle of {0} does not say where its agent is; have one made that does")]
     NoAddress(Domain),
     /// Nobody answers as an agent does.
-    #[error("the agent of {domain} is not reached at {address}: {error}; is `bakeoff layer ola serve` running there?")]
+    #[error(
+        "the agent of {domain} is not reached at {address}: {error}; is `bakeoff layer ola serve` running there?"
+    )]
     Unreached {
         /// Whose.
         domain: Domain,
@@ -153,7 +155,11 @@ fn connect(
     Err(last)
 }
 
-fn reach(address: &str, config: &Arc<ClientConfig>, within: Duration) -> io::Result<Channel<ClientConnection>> {
+fn reach(
+    address: &str,
+    config: &Arc<ClientConfig>,
+    within: Duration,
+) -> io::Result<Channel<ClientConnection>> {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
     let host = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
     let mut last = io::Error::from(ErrorKind::NotFound);

@@ -162,7 +162,8 @@ fn parts(bytes: &[u8]) -> Result<(u64, Vec<Value>), No> {
         return Err(No::TooLarge);
     }
     let mut rest = bytes;
-    let value: Value = ciborium::de::from_reader_with_recursion_limit(&mut rest, DEPTH).map_err(|_| No::Malformed)?;
+    let value: Value =
+        ciborium::de::from_reader_with_recursion_limit(&mut rest, DEPTH).map_err(|_| No::Malformed)?;
     if !rest.is_empty() || write(&value) != bytes {
         return Err(No::Malformed);
     }
@@ -241,14 +242,14 @@ mod tests {
             &[][..],
             &[4],
             &[0x80],
-            &[0x81, 0x18, 4],             // 4 in two bytes
-            &[0x9f, 4, 0xff],             // a length left open
-            &[0x81, 4, 0],                // something behind it
-            &[0x82, 4, 0],                // one item too many
-            &[0x82, 1, 0x40],             // no seconds
-            &[0x83, 3, 0, 0x40],          // an empty serial
-            &[0x83, 3, 4, 0x40],          // an unknown kind of thing
-            &[0x83, 3, 3, 0x61, b'x'],    // no name
+            &[0x81, 0x18, 4],          // 4 in two bytes
+            &[0x9f, 4, 0xff],          // a length left open
+            &[0x81, 4, 0],             // something behind it
+            &[0x82, 4, 0],             // one item too many
+            &[0x82, 1, 0x40],          // no seconds
+            &[0x83, 3, 0, 0x40],       // an empty serial
+            &[0x83, 3, 4, 0x40],       // an unknown kind of thing
+            &[0x83, 3, 3, 0x61, b'x'], // no name
             &[0x81; 64],
         ] {
             assert_eq!(name(bad), Err("malformed"), "{bad:x?}");

@@ -42,7 +42,9 @@ pub enum No {
     #[error("no link of the chain was given by this domain; ask the agent of the giver's domain")]
     NoLink,
     /// Somebody else's.
-    #[error("only who gave it, who has that key, or who has the agent's own key may take it back; ask one of them")]
+    #[error(
+        "only who gave it, who has that key, or who has the agent's own key may take it back; ask one of them"
+    )]
     NotYours,
     /// A name without keys.
     #[error("no key has logged in under this name; name its key, or have its identity run out")]

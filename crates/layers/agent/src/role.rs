@@ -107,6 +107,7 @@ pub fn open(dir: &Path, name: &Name, secret: Secret) -> Result<Role, RoleError> 
     };
     let (identity, transfer) = (shown("identity")?, shown("transfer")?);
     let vault = Vault::of(name.to_string());
-    let seed = SealedFile::new(&dir.join("key"), secret).release(&vault, &State::Unmeasured).map_err(sealed)?;
+    let seed =
+        SealedFile::new(&dir.join("key"), secret).release(&vault, &State::Unmeasured).map_err(sealed)?;
     Ok(Role { key: SecretKey::of_seed(seed.bytes())?, identity, transfer })
 }

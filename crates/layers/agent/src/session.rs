@@ -47,7 +47,9 @@ pub enum SessionError {
     #[error("{}: a session is its owner's alone; chmod 700 it, and think about who has looked into it", .0.display())]
     Open(PathBuf),
     /// No place for it.
-    #[error("XDG_RUNTIME_DIR is not set, and a key is not put just anywhere; say --session DIR, a directory in memory that is yours alone")]
+    #[error(
+        "XDG_RUNTIME_DIR is not set, and a key is not put just anywhere; say --session DIR, a directory in memory that is yours alone"
+    )]
     NoPlace,
     /// Several.
     #[error("{} sessions are below {}; say which with --session DIR", count, at.display())]
@@ -127,7 +129,11 @@ impl Session {
         files::write(&key, files::pem(&key, begun.key)?.as_bytes(), For::Owner)?;
         files::write(&dir.join("leaf"), begun.leaf, For::Owner)?;
         files::write(&dir.join("identity"), &begun.identity.write(), For::Owner)?;
-        files::write(&dir.join("transfer"), &begun.transfer.unwrap_or(&Hello::default()).write(), For::Owner)?;
+        files::write(
+            &dir.join("transfer"),
+            &begun.transfer.unwrap_or(&Hello::default()).write(),
+            For::Owner,
+        )?;
         let trust = begun.trust.to_string_lossy();
         files::write(&dir.join("trust"), trust.as_bytes(), For::Owner)?;
         Self::open(dir)
@@ -251,7 +257,8 @@ mod tests {
         let key = SecretKey::generate().unwrap();
         let name: Name = "user:alice@home.example".parse().unwrap();
         let identity = Hello { identities: vec![(name, vec![1])], ..Hello::default() };
-        let begun = Begun { key: &key, leaf: &[2], identity: &identity, transfer: None, trust: Path::new("/t") };
+        let begun =
+            Begun { key: &key, leaf: &[2], identity: &identity, transfer: None, trust: Path::new("/t") };
         Session::begin(dir, begun)
     }
 

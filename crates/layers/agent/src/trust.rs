@@ -7,9 +7,9 @@
 use crate::files::{self, FileError};
 use bakeoff_layers_base::key::KeyError;
 use bakeoff_layers_base::manifest::Refusal;
-use bakeoff_layers_base::manifest::high_water::{HighWater, HighWaterError};
 use bakeoff_layers_base::manifest::load::{Trust, signature_path};
 use bakeoff_layers_base::manifest::signature::PublicKey;
+use bakeoff_layers_base::manifest::{HighWater, HighWaterError};
 use bakeoff_layers_base::plain::For;
 use bakeoff_layers_credentials::bundle::{Bundle, Bundles};
 use bakeoff_layers_credentials::name::{Domain, NoName};
@@ -49,11 +49,18 @@ pub enum TrustError {
         domain: Domain,
     },
     /// Nobody's word for it.
-    #[error("{0} is not known here yet; say whose word counts for it with --pub FILE, whose key you got in another way")]
+    #[error(
+        "{0} is not known here yet; say whose word counts for it with --pub FILE, whose key you got in another way"
+    )]
     NotPinned(Domain),
     /// Another's word than before.
-    #[error("{0} was taken in by another key; remove {} if it has really changed, and think about who says so", .1.display())]
-    OtherKey(Domain, PathBuf),
+    #[error("{domain} was taken in by another key; remove {} if it has really changed, and think about who says so", pinned.display())]
+    OtherKey {
+        /// Whose.
+        domain: Domain,
+        /// The file of the key that is pinned.
+        pinned: PathBuf,
+    },
     /// It knows nobody.
     #[error("{}: no bundle is there; take one in with `bakeoff layer ca import`", .0.display())]
     Empty(PathBuf),
@@ -74,19 +81,18 @@ pub fn read(dir: &Path) -> Result<Bundles, TrustError> {
             bundles.push(verified(&path, &domain, &key, dir, 0)?);
         }
     }
-    if bundles.is_empty() { Err(TrustError::Empty(dir.to_owned())) } else { Ok(bundles.into_iter().collect()) }
+    if bundles.is_empty() {
+        Err(TrustError::Empty(dir.to_owned()))
+    } else {
+        Ok(bundles.into_iter().collect())
+    }
 }
 
 /// Takes a bundle into a directory: by the key that is pinned there, or the first time by this one.
 ///
 /// # Errors
 /// It is refused, or cannot be written.
-pub fn import(
-    file: &Path,
-    public: Option<&Path>,
-    dir: &Path,
-    now_unix_s: u64,
-) -> Result<Bundle, TrustError> {
+pub fn import(file: &Path, public: Option<&Path>, dir: &Path, now_unix_s: u64) -> Result<Bundle, TrustError> {
     let bytes = files::read(file)?;
     // Only to know whose it says to be.
     let unverified = Bundle::read_unverified(&bytes);
@@ -102,7 +108,7 @@ pub fn import(
         (true, given) => {
             let known = PublicKey::read(&pinned)?;
             if given.is_some_and(|given| given.bytes() != known.bytes()) {
-                return Err(TrustError::OtherKey(domain, pinned));
+                return Err(TrustError::OtherKey { domain, pinned });
             }
             known
         }

@@ -71,7 +71,10 @@ impl Book {
             kept.add(line).ok_or_else(|| {
                 io::Error::new(
                     ErrorKind::InvalidData,
-                    format!("line {} is none of an agent's; look who changed it, and bring it back from a copy", index + 1),
+                    format!(
+                        "line {} is none of an agent's; look who changed it, and bring it back from a copy",
+                        index + 1
+                    ),
                 )
             })?;
         }
@@ -137,7 +140,8 @@ impl Book {
     /// Takes things back; the epoch after it.
     pub(super) fn revoke(&mut self, items: &[(Item, Option<u64>)]) -> Result<u64, No> {
         let new = items.iter().filter(|(item, _)| !self.is_revoked(item));
-        let lines: Vec<Line<'_>> = new.map(|(item, until)| Line::Revoked(*item, until.unwrap_or(NEVER))).collect();
+        let lines: Vec<Line<'_>> =
+            new.map(|(item, until)| Line::Revoked(*item, until.unwrap_or(NEVER))).collect();
         let room = self.kept.revoked.len() + lines.len() <= MOST_REVOKED;
         self.append(room, &lines)?;
         Ok(self.epoch())
@@ -246,13 +250,20 @@ mod tests {
         let name: Name = "user:alice@a.b".parse().unwrap();
         let mut book = Book::open(&path, 100).unwrap();
         book.endorse(Serial([1; 16]), [3; 32], 200).unwrap();
-        assert_eq!(book.endorse(Serial([1; 16]), [4; 32], 200), Err(No::NotYours), "a number that is another's");
+        assert_eq!(
+            book.endorse(Serial([1; 16]), [4; 32], 200),
+            Err(No::NotYours),
+            "a number that is another's"
+        );
         book.see(&name, [5; 32], 300).unwrap();
         assert_eq!(book.revoke(&[(SERIAL, Some(200)), (KEY, None)]), Ok(2));
         assert_eq!(book.revoke(&[(SERIAL, Some(900))]), Ok(2), "taken back once");
         let book = Book::open(&path, 199).unwrap();
         assert_eq!((book.epoch(), book.revoked()), (2, vec![SERIAL, KEY]));
-        assert_eq!((book.giver(Serial([1; 16])), book.keys(&name).next()), (Some(([3; 32], 200)), Some([5; 32])));
+        assert_eq!(
+            (book.giver(Serial([1; 16])), book.keys(&name).next()),
+            (Some(([3; 32], 200)), Some([5; 32]))
+        );
         let mut book = Book::open(&path, 300).unwrap();
         assert_eq!((book.epoch(), book.revoked()), (2, vec![KEY]), "the epoch never falls");
         assert_eq!((book.giver(Serial([1; 16])), book.keys(&name).next()), (None, None));

@@ -134,7 +134,8 @@ impl Agent {
         for (giver, statement) in &shown.chain {
             let of = || format!("the transfer of {giver}");
             let link = if *giver.domain() == self.domain {
-                let key = before.as_ref().map(|(before, _)| before.wish.key).or_else(|| key_of(&identities, giver));
+                let key =
+                    before.as_ref().map(|(before, _)| before.wish.key).or_else(|| key_of(&identities, giver));
                 let link = Transfer::open(statement, giver, key.ok_or_else(|| Refusal::Spliced(of()))?)?;
                 if link.parent != before.map(|(_, hash)| hash) {
                     return Err(Refusal::Spliced(of()).into());
@@ -202,7 +203,10 @@ impl Agent {
                 if keys.is_empty() {
                     return Err(No::NeverSeen);
                 }
-                (may(keys.contains(&own).then_some(own)), keys.into_iter().map(|key| (Item::Key(key), None)).collect())
+                (
+                    may(keys.contains(&own).then_some(own)),
+                    keys.into_iter().map(|key| (Item::Key(key), None)).collect(),
+                )
             }
         };
         if !may {

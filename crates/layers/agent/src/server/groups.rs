@@ -53,7 +53,9 @@ mod tests {
         let domain = "a.b".parse().unwrap();
         let text = "# staff\ngroup:staff@a.b user:al@a.b user:bo@a.b # two\n\ngroup:web@a.b user:al@a.b user:al@a.b\n";
         let groups = Groups::read(text, &domain).unwrap();
-        let of = |name: &str| groups.of(&name.parse().unwrap()).iter().map(Name::to_string).collect::<Vec<_>>().join(" ");
+        let of = |name: &str| {
+            groups.of(&name.parse().unwrap()).iter().map(Name::to_string).collect::<Vec<_>>().join(" ")
+        };
         assert_eq!(of("user:al@a.b"), "group:staff@a.b group:web@a.b");
         assert_eq!((of("user:bo@a.b").as_str(), of("user:cy@a.b").as_str()), ("group:staff@a.b", ""));
         for (bad, line) in [

@@ -143,9 +143,9 @@ pub fn serve(
     status.write(server.status("listening", address)).map_err(failed)?;
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     let (sender, events) = channel();
-    thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        signals.forever().try_for_each(|signal| sender.send(signal)).is_ok()
-    })?;
+    thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || signals.forever().try_for_each(|signal| sender.send(signal)).is_ok())?;
     let accepting = server.clone();
     thread::Builder::new().name("accept".to_owned()).spawn(move || accept(&listener, &accepting))?;
     ready(address);
@@ -178,7 +178,10 @@ impl Server {
     fn open(dir: &Path) -> Result<Self, ServeError> {
         let bundle = own_bundle(dir)?;
         let key = files::read_secret_key(&dir.join("agent.key"))?;
-        let pinned = bundle.roots().iter().find(|root| peer_key(Some(std::slice::from_ref(*root))) == Some(key.public()));
+        let pinned = bundle
+            .roots()
+            .iter()
+            .find(|root| peer_key(Some(std::slice::from_ref(*root))) == Some(key.public()));
         let config = tls::agent_server(&key, pinned.ok_or_else(|| ServeError::NotPinned(dir.to_owned()))?)?;
         let path = dir.join("book");
         let book = Book::open(&path, now_unix_s()).map_err(|error| ServeError::Book { path, error })?;
@@ -264,8 +267,7 @@ fn take(server: &Arc<Server>, stream: TcpStream) {
 fn attend(server: &Server, stream: TcpStream) -> Result<(), No> {
     // Whoever is gone without a word holds no thread for long.
     let _ = setsockopt(&stream, sockopt::TcpUserTimeout, &10_000);
-    let mut channel =
-        Channel::serving(stream, server.config.clone(), WITHIN).map_err(|_| No::NoHandshake)?;
+    let mut channel = Channel::serving(stream, server.config.clone(), WITHIN).map_err(|_| No::NoHandshake)?;
     if channel.tls().alpn_protocol() != Some(tls::AGENT) {
         return Err(No::OtherProtocol);
     }

@@ -52,7 +52,8 @@ impl Stage {
     }
 
     fn login(&self, by: &SecretKey, identities: &[&Person], seconds: u64) -> Result<Vec<u8>, &'static str> {
-        let identities = identities.iter().map(|person| (person.name.clone(), person.identity.clone())).collect();
+        let identities =
+            identities.iter().map(|person| (person.name.clone(), person.identity.clone())).collect();
         let shown = Hello { identities, ..Hello::default() };
         self.ask(by, Question::Login { shown, seconds }).map(|answer| match answer {
             Answer::Leaf(leaf) => leaf,
@@ -61,7 +62,8 @@ impl Stage {
     }
 
     fn endorse(&self, hello: &Hello) -> Result<Hello, &'static str> {
-        self.ask(&SecretKey::generate().unwrap(), Question::Endorse(hello.clone())).map(|answer| match answer {
+        self.ask(&SecretKey::generate().unwrap(), Question::Endorse(hello.clone())).map(|answer| match answer
+        {
             Answer::Status(status) => {
                 let statuses = vec![("home.example".parse().unwrap(), status)];
                 Hello { statuses, ..hello.clone() }
@@ -80,7 +82,12 @@ fn agent(dir: &tempfile::TempDir, bundles: &Bundles) -> Agent {
     let ola = dir.path().join("ca/ola");
     let key = crate::read_secret_key(&ola.join("agent.key")).unwrap();
     let groups = Groups::read("group:staff@home.example user:alice@home.example", &domain).unwrap();
-    Agent::new(bundles.get(&domain).unwrap().clone(), key, groups, Book::open(&ola.join("book"), NOW).unwrap())
+    Agent::new(
+        bundles.get(&domain).unwrap().clone(),
+        key,
+        groups,
+        Book::open(&ola.join("book"), NOW).unwrap(),
+    )
 }
 
 /// What alice hands to bob for the file server.
@@ -113,7 +120,9 @@ fn a_leaf_is_given_to_the_key_of_an_identity_with_its_groups_and_for_a_day_at_mo
     assert_eq!(until(&leaf, &alice.name), Ok(NOW + 900));
     assert_eq!(until(&leaf, &bob.name).unwrap_err().name(), "wrong-holder");
     let server = SERVER.parse().unwrap();
-    let grant = |leaf: &[u8]| verify(leaf, &Hello::default(), &stage.bundles, &Revoked::default(), &server, NOW).unwrap();
+    let grant = |leaf: &[u8]| {
+        verify(leaf, &Hello::default(), &stage.bundles, &Revoked::default(), &server, NOW).unwrap()
+    };
     assert_eq!(grant(&leaf).groups, ["group:staff@home.example".parse().unwrap()]);
     assert!(grant(&stage.login(&bob.key, &[&bob], 1).unwrap()).groups.is_empty());
     let day = stage.login(&alice.key, &[&alice], 86_400).unwrap();
@@ -153,7 +162,8 @@ fn nobody_of_another_domain_is_counter_signed() {
 #[test]
 fn a_chain_is_endorsed_link_by_link_and_what_was_taken_back_no_more() {
     let stage = Stage::new();
-    let [alice, bob, carol] = ["alice", "bob", "carol"].map(|name| stage.person(&format!("user:{name}@home.example")));
+    let [alice, bob, carol] =
+        ["alice", "bob", "carol"].map(|name| stage.person(&format!("user:{name}@home.example")));
     let (first, to_bob) = given(&alice, &bob, None, 1);
     let (second, to_carol) = given(&bob, &carol, Some(&to_bob), 0);
     let shown = hello(&alice, &[(&alice, &to_bob), (&bob, &to_carol)]);
@@ -164,9 +174,18 @@ fn a_chain_is_endorsed_link_by_link_and_what_was_taken_back_no_more() {
     assert_eq!((&grant.subject, &grant.acts_as), (&alice.name, &carol.name));
     let beheaded = hello(&bob, &[(&bob, &to_carol)]);
     assert_eq!(stage.endorse(&beheaded).unwrap_err(), "spliced");
-    assert_eq!(stage.endorse(&hello(&bob, &[(&alice, &to_bob)])).unwrap_err(), "spliced", "no identity of the giver");
+    assert_eq!(
+        stage.endorse(&hello(&bob, &[(&alice, &to_bob)])).unwrap_err(),
+        "spliced",
+        "no identity of the giver"
+    );
     assert_eq!(stage.endorse(&hello(&alice, &[])).unwrap_err(), "no-link");
-    let (_, forged) = given(&Person { name: alice.name.clone(), ..stage.person("user:mallory@home.example") }, &bob, None, 0);
+    let (_, forged) = given(
+        &Person { name: alice.name.clone(), ..stage.person("user:mallory@home.example") },
+        &bob,
+        None,
+        0,
+    );
     assert_eq!(stage.endorse(&hello(&alice, &[(&alice, &forged)])).unwrap_err(), "bad-signature");
     // Bob takes back his own, which is not what alice gave.
     let serial = |serial| What::Item(Item::Serial(serial));
@@ -174,7 +193,10 @@ fn a_chain_is_endorsed_link_by_link_and_what_was_taken_back_no_more() {
     assert_eq!(stage.revoke(&carol.key, serial(second)).unwrap_err(), "not-yours");
     assert_eq!(stage.revoke(&bob.key, serial(second)), Ok(Answer::Done(1)));
     assert_eq!(stage.endorse(&shown).unwrap_err(), "revoked");
-    assert!(stage.endorse(&hello(&alice, &[(&alice, &to_bob)])).is_ok(), "what stands before it is good still");
+    assert!(
+        stage.endorse(&hello(&alice, &[(&alice, &to_bob)])).is_ok(),
+        "what stands before it is good still"
+    );
 }
 
 #[test]

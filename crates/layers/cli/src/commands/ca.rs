@@ -154,15 +154,20 @@ fn certify(args: &CertifyArgs) -> Result<Exit, Failure> {
         (Some(public), None) => read_public_key(public).map_err(Failure::failed)?,
         (None, None) => return Err(Failure::usage("whose key is it? Say --pub FILE or --new-key FILE")),
     };
-    let identity = authority::certify(&args.ca.ca, &args.name, key, (now, now + args.days * DAY_S)).map_err(failure)?;
+    let identity =
+        authority::certify(&args.ca.ca, &args.name, key, (now, now + args.days * DAY_S)).map_err(failure)?;
     let usual = || PathBuf::from(format!("{}.identity", args.name.local()));
     let out = args.out.clone().unwrap_or_else(usual);
     if let (Some(path), Some(made)) = (&args.new_key, &made) {
         write_secret_key(path, made).map_err(Failure::failed)?;
-        terminal::say(&format!("{}: the secret key; hand it over so that nobody else sees it", path.display()));
+        terminal::say(&format!(
+            "{}: the secret key; hand it over so that nobody else sees it",
+            path.display()
+        ));
     }
-    std::fs::write(&out, identity)
-        .map_err(|error| Failure::failed(format!("{}: {error}; give a path that can be written", out.display())))?;
+    std::fs::write(&out, identity).map_err(|error| {
+        Failure::failed(format!("{}: {error}; give a path that can be written", out.display()))
+    })?;
     terminal::say(&format!("{}: the identity of {}, good for {} days", out.display(), args.name, args.days));
     Ok(Exit::Done)
 }

@@ -55,7 +55,8 @@ pub(crate) struct WhatArgs {
 
 fn scope(text: &str) -> Result<Scope, String> {
     let (path, words) = text.rsplit_once('=').ok_or("write /projects/x=read,list")?;
-    let path = Prefix::parse(path).ok_or_else(|| format!("`{path}` is no path from the root, without `..`"))?;
+    let path =
+        Prefix::parse(path).ok_or_else(|| format!("`{path}` is no path from the root, without `..`"))?;
     let operations = Operations::of_words(words).map_err(|word| {
         format!("there is no operation `{word}`; known are read, list, write, create, remove, attributes, acl, all")
     })?;

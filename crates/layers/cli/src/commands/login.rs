@@ -69,9 +69,11 @@ pub(crate) fn login(args: &LoginArgs) -> Result<Exit, Failure> {
     let trusted = fs::canonicalize(&args.trust).map_err(|error| of_file(&args.trust, error))?;
     let bundles = trust::read(&trusted).map_err(Failure::failed)?;
     let domain = args.name.domain();
-    let bundle = bundles.get(domain).ok_or_else(|| Failure::failed(AgentError::UnknownDomain(domain.clone())))?;
+    let bundle =
+        bundles.get(domain).ok_or_else(|| Failure::failed(AgentError::UnknownDomain(domain.clone())))?;
     let leaf = client::login(&key, bundle, identity.clone(), args.seconds).map_err(of_agent)?;
-    let begun = Begun { key: &key, leaf: &leaf, identity: &identity, transfer: transfer.as_ref(), trust: &trusted };
+    let begun =
+        Begun { key: &key, leaf: &leaf, identity: &identity, transfer: transfer.as_ref(), trust: &trusted };
     Session::begin(&dir, begun).map_err(of_session)?;
     terminal::say(&format!("logged in as {}: {}", args.name, dir.display()));
     Ok(Exit::Done)
@@ -90,7 +92,11 @@ fn papers(args: &LoginArgs) -> Result<(SecretKey, Hello, Option<Hello>), Failure
     let statement = read(path)?;
     let (name, _) = Identity::peek(&statement).map_err(|why| of_file(path, why))?;
     if name != args.name {
-        return Err(Failure::usage(format!("{} is the identity of {name}, not of {}", path.display(), args.name)));
+        return Err(Failure::usage(format!(
+            "{} is the identity of {name}, not of {}",
+            path.display(),
+            args.name
+        )));
     }
     let identity = Hello { identities: vec![(name, statement)], ..Hello::default() };
     Ok((key, identity, args.with.as_deref().map(delegated).transpose()?))

@@ -31,6 +31,7 @@ pub(crate) struct ServeArgs {
 pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     let Command::Serve(ServeArgs { dir, listen, status }) = command;
     let options = Options { dir, listen, status };
-    let ready = |address| terminal::say(&format!("listening on {address}: the agent of {}", options.dir.display()));
+    let ready =
+        |address| terminal::say(&format!("listening on {address}: the agent of {}", options.dir.display()));
     server::serve(&options, ready, terminal::note).map(|()| Exit::Done).map_err(Failure::failed)
 }

@@ -35,7 +35,9 @@ pub(crate) fn revoke(args: &RevokeArgs) -> Result<Exit, Failure> {
             let session = args.session.open()?;
             let domain = whose.unwrap_or_else(|| session.name().domain().clone());
             let bundles = trust::read(session.trust()).map_err(Failure::failed)?;
-            let bundle = bundles.get(&domain).ok_or_else(|| Failure::failed(AgentError::UnknownDomain(domain.clone())))?;
+            let bundle = bundles
+                .get(&domain)
+                .ok_or_else(|| Failure::failed(AgentError::UnknownDomain(domain.clone())))?;
             client::revoke(session.key(), bundle, what)
         }
     };

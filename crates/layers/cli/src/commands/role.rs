@@ -41,7 +41,9 @@ pub(crate) struct CreateArgs {
 
 /// What opens a role's key.
 pub(super) fn secret(passphrase: &PassphraseArgs) -> Result<Secret, Failure> {
-    let words = passphrase.read()?.ok_or_else(|| Failure::usage("a role's key has a passphrase: give --passphrase-file FILE"))?;
+    let words = passphrase
+        .read()?
+        .ok_or_else(|| Failure::usage("a role's key has a passphrase: give --passphrase-file FILE"))?;
     Secret::passphrase(words.into_bytes()).map_err(Failure::failed)
 }
 
