@@ -51,7 +51,12 @@ fn each_does_what_the_list_lets_him_and_nothing_else() {
     assert_eq!(fs::metadata(bob.path("open")).unwrap().mode() & 0o7777, 0o500);
     let codes = [
         code(fs::write(bob.path("open/new"), "x")),
-        code(File::options().write(true).open(bob.path("open/file")).and_then(|file| file.write_all_at(b"x", 0))),
+        code(
+            File::options()
+                .write(true)
+                .open(bob.path("open/file"))
+                .and_then(|file| file.write_all_at(b"x", 0)),
+        ),
         code(fs::remove_file(bob.path("open/file"))),
         code(fs::read_to_string(bob.path("own/file"))),
         code(listed(&bob.path("own"))),
@@ -66,13 +71,25 @@ fn each_does_what_the_list_lets_him_and_nothing_else() {
         Request::Write { object: file, offset: 0, append: false, bytes: b"x" },
         Request::SetAttributes { object: file, new },
         Request::SetAttributes { object: file, new: New { size: Some(0), ..New::default() } },
-        Request::Create { directory: open, name: name("new"), mode: 0o600, exclusive: false, truncate: false },
+        Request::Create {
+            directory: open,
+            name: name("new"),
+            mode: 0o600,
+            exclusive: false,
+            truncate: false,
+        },
         Request::MakeDirectory { directory: open, name: name("new"), mode: 0o700 },
         Request::SymLink { directory: open, name: name("new"), target: b"x" },
         Request::Link { object: file, directory: open, name: name("new") },
         Request::Remove { directory: open, name: name("file") },
         Request::RemoveDirectory { directory: open, name: name("deep") },
-        Request::Rename { from: open, name: name("file"), to: open, new_name: name("new"), way: Way::Exchange },
+        Request::Rename {
+            from: open,
+            name: name("file"),
+            to: open,
+            new_name: name("new"),
+            way: Way::Exchange,
+        },
     ] {
         assert_eq!(raw.ask(&request), refused(Refusal::Denied), "{request:?}");
     }
@@ -97,7 +114,8 @@ fn what_was_handed_on_is_found_and_nothing_beside_it() {
     fs::write(site.export("projects/x/file"), "text").unwrap();
     let served = world.serve(&site, "/ allow user:alice@home.example all\n");
     let (alice, bob) = (world.person("user:alice@home.example"), world.person("user:bob@home.example"));
-    let (given, _) = world.give(&alice, &bob, &[("/projects/x", "read,list,create,write", Some(10))], "*.home.example");
+    let (given, _) =
+        world.give(&alice, &bob, &[("/projects/x", "read,list,create,write", Some(10))], "*.home.example");
     let mount = world.mount(&site, &served, "b", &given);
     assert_eq!(fs::read_to_string(mount.path("projects/x/file")).unwrap(), "text");
     assert_eq!(fs::read_dir(mount.path("projects/x")).unwrap().count(), 2);
@@ -124,7 +142,11 @@ fn what_was_handed_on_is_found_and_nothing_beside_it() {
     assert_eq!(raw.ask(&write), refused(Refusal::OverLimit));
     let said = why(&mount.path("projects/x/file")).unwrap();
     assert!(said.contains("read yes: acl:1 lets user:alice@home.example read here"), "{said}");
-    assert!(said.contains("remove no: ") && said.contains("link 1 of the chain, which user:alice@home.example gave"), "{said}");
+    assert!(
+        said.contains("remove no: ")
+            && said.contains("link 1 of the chain, which user:alice@home.example gave"),
+        "{said}"
+    );
     let said = why(&mount.path("projects/y")).unwrap();
     assert!(said.contains("read no: "), "{said}");
     assert!(why(&mount.at).unwrap().contains("list no: "));
@@ -162,14 +184,16 @@ fn a_file_is_as_closed_as_the_sternest_of_its_names() {
     assert!(matches!(hers.lookup(stern, b"file"), Heard::Attributes(_)), "both names are known now");
     assert_eq!(raw.lookup(mild, b"link"), refused(Refusal::Denied));
     // Made through a mount, into the stern directory: it closes what was open.
-    let linked = Request::Link { object: hers.number(in_mild, b"known"), directory: stern, name: name("twin") };
+    let linked =
+        Request::Link { object: hers.number(in_mild, b"known"), directory: stern, name: name("twin") };
     assert!(matches!(hers.ask(&linked), Heard::Attributes(_)));
     // Bob was told, and did not say that he forgot: his session is over.
     let (_callback, mut raw) = served.session(&world, &bob);
     let mild = raw.number(ROOT, b"mild");
     let closed = |heard: Heard| matches!(heard, Heard::Error(code, _) if code == Errno::EACCES as u32);
     assert!(closed(raw.lookup(mild, b"known")));
-    let empties = Request::Create { directory: mild, name: name("known"), mode: 0, exclusive: false, truncate: true };
+    let empties =
+        Request::Create { directory: mild, name: name("known"), mode: 0, exclusive: false, truncate: true };
     assert!(closed(raw.ask(&empties)));
     assert_eq!(fs::read_to_string(site.export("mild/known")).unwrap(), "text");
 }

@@ -92,7 +92,7 @@ fn what_is_mapped_is_refused() {
     let took = began.elapsed();
     assert!(took < AT_ONCE, "{took:?}");
     let signal = std::os::unix::process::ExitStatusExt::signal(&reader.wait().unwrap());
-    assert_eq!(signal, Some(nix::libc::SIGBUS));
+    assert_eq!(signal, Some(libc::SIGBUS));
 }
 
 #[test]
@@ -111,8 +111,12 @@ fn a_leaf_that_ends_ends_the_session_and_a_new_one_begins_another() {
     is_refused(&mount, "expired");
     served.counts("refused.credentials.expired", 1);
     *mount.who.lock().unwrap() = world.again(&alice, 3600);
-    until("it goes on with a new leaf", || fs::read_to_string(mount.path("file")).is_ok_and(|text| text == "text"));
-    until("nothing is refused any more", || !fs::read_to_string(&mount.status).unwrap().contains("\nrefused "));
+    until("it goes on with a new leaf", || {
+        fs::read_to_string(mount.path("file")).is_ok_and(|text| text == "text")
+    });
+    until("nothing is refused any more", || {
+        !fs::read_to_string(&mount.status).unwrap().contains("\nrefused ")
+    });
     served.counts("sessions", 2);
 }
 
@@ -148,7 +152,9 @@ fn what_was_taken_back_stays_so_when_the_server_starts_anew() {
     let (site, world, served, mount, items) = handed_on();
     served.revokes(items[0]);
     is_refused(&mount, "revoked");
-    until("it is kept", || fs::read_to_string(site.path("revoked")).is_ok_and(|text| text.contains(" serial ")));
+    until("it is kept", || {
+        fs::read_to_string(site.path("revoked")).is_ok_and(|text| text.contains(" serial "))
+    });
     let next = world.serve(&site, LIST);
     let person = mount.who.lock().unwrap().clone();
     assert_eq!(next.greets(&world, &person).1, Heard::Refused("revoked".to_owned()));

@@ -166,12 +166,20 @@ fn a_principal_has_sixteen_connections_and_halves_end() {
     let mut all: Vec<_> = (0..16).map(|_| served.greets(&world, &alice)).collect();
     assert!(all.iter().all(|(_, heard)| matches!(heard, Heard::Welcome { .. })));
     let (_, heard) = served.greets(&world, &alice);
-    assert!(matches!(heard, Heard::Error(_, number) if number == Refusal::TooManyOfPrincipal.number()), "{heard:?}");
+    assert!(
+        matches!(heard, Heard::Error(_, number) if number == Refusal::TooManyOfPrincipal.number()),
+        "{heard:?}"
+    );
     served.counts("refused.too-many-of-principal", 1);
     // Others are let in, and a place that is left is free.
-    assert!(matches!(served.greets(&world, &world.person("user:alice@home.example")).1, Heard::Welcome { .. }));
+    assert!(matches!(
+        served.greets(&world, &world.person("user:alice@home.example")).1,
+        Heard::Welcome { .. }
+    ));
     all.pop();
-    crate::support::until("a place is free", || matches!(served.greets(&world, &alice).1, Heard::Welcome { .. }));
+    crate::support::until("a place is free", || {
+        matches!(served.greets(&world, &alice).1, Heard::Welcome { .. })
+    });
     // The first bytes of a handshake, and no more.
     let mut half = TcpStream::connect(served.address).unwrap();
     half.write_all(&[0x16, 3, 1, 2]).unwrap();
@@ -235,6 +243,8 @@ fn a_server_that_is_another_is_not_mounted() {
     let said = unproven(other.err());
     assert!(said.contains("made for another key or name"), "{said}");
     let foreign = World::new();
-    let said = unproven(foreign.try_mount(&site, &served, "a", &foreign.person("user:alice@home.example"), SERVER).err());
+    let said = unproven(
+        foreign.try_mount(&site, &served, "a", &foreign.person("user:alice@home.example"), SERVER).err(),
+    );
     assert!(said.contains("signature"), "{said}");
 }

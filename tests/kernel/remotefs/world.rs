@@ -51,7 +51,6 @@ pub(crate) struct World {
 #[derive(Clone)]
 pub(crate) struct Person {
     pub(crate) name: Name,
-    pub(crate) serial: Serial,
     key: Vec<u8>,
     identity: Vec<u8>,
     pub(crate) leaf: Vec<u8>,
@@ -87,7 +86,8 @@ impl World {
 
     /// Somebody whose leaf is good for so long.
     pub(crate) fn person_for(&self, name: &str, life_s: u64) -> Person {
-        let (name, key, now): (Name, _, _) = (name.parse().unwrap(), SecretKey::generate().unwrap(), now_unix_s());
+        let (name, key, now): (Name, _, _) =
+            (name.parse().unwrap(), SecretKey::generate().unwrap(), now_unix_s());
         let identity = Identity {
             name: name.clone(),
             key: key.public(),
@@ -97,8 +97,8 @@ impl World {
         };
         let statement = identity.seal(&self.ca).unwrap();
         let leaf = self.leaf(&identity, &statement, life_s);
-        let (key, serial) = (key.to_pkcs8().unwrap().to_vec(), identity.serial);
-        Person { name, serial, key, identity: statement, leaf, hello: Hello::default() }
+        let key = key.to_pkcs8().unwrap().to_vec();
+        Person { name, key, identity: statement, leaf, hello: Hello::default() }
     }
 
     pub(crate) fn person(&self, name: &str) -> Person {
@@ -113,7 +113,8 @@ impl World {
 
     fn leaf(&self, identity: &Identity, statement: &[u8], life_s: u64) -> Vec<u8> {
         let now = now_unix_s();
-        let order = Order { identity, statement, groups: &[], from_unix_s: now - 60, until_unix_s: now + life_s };
+        let order =
+            Order { identity, statement, groups: &[], from_unix_s: now - 60, until_unix_s: now + life_s };
         make(&order, &domain(), &self.agent).unwrap()
     }
 

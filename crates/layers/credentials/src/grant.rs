@@ -3,8 +3,8 @@
 //! Measured side, pure, hot: asked for an operation on an object that no verdict is kept about.
 
 use crate::acl::{Acl, names};
-use crate::name::{Domain, Name};
 use crate::key::Serial;
+use crate::name::{Domain, Name};
 use crate::operation::{Operation, Operations};
 use crate::statement::{Scope, Transfer, left};
 use crate::verify::Item;

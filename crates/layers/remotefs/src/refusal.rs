@@ -85,9 +85,10 @@ impl Refusal {
             Self::SpecialFile => Errno::ENOENT,
             Self::OtherFileSystem => Errno::EXDEV,
             Self::AuditFull => Errno::ENOSPC,
-            Self::TooManyObjects | Self::TooManyConnections | Self::TooManyOfSession | Self::TooManyOfPrincipal => {
-                Errno::ENFILE
-            }
+            Self::TooManyObjects
+            | Self::TooManyConnections
+            | Self::TooManyOfSession
+            | Self::TooManyOfPrincipal => Errno::ENFILE,
             Self::Denied | Self::Linked | Self::RulesBelow => Errno::EACCES,
             Self::OverLimit => Errno::EDQUOT,
             _ => Errno::EPROTO,

@@ -4,7 +4,7 @@
 //! somebody's hand. That the peer had the key of the leaf, and that all was written down, is the server's word.
 
 use super::evidence::shown;
-use super::record::{About, Decision, InForce, DENIED, Outcome, Path, Record};
+use super::record::{About, DENIED, Decision, InForce, Outcome, Path, Record};
 use crate::acl::Acl;
 use crate::bundle::{Bundle, Bundles};
 use crate::grant::{Grant, Rights};
@@ -212,7 +212,10 @@ impl<'a> Replay<'a> {
             }
             Outcome::Allowed { line } => {
                 let first = asked.each().next().zip(paths.first());
-                let found = grant.ok().zip(first).and_then(|(grant, (operation, path))| grant.line(&acl, path, operation));
+                let found = grant
+                    .ok()
+                    .zip(first)
+                    .and_then(|(grant, (operation, path))| grant.line(&acl, path, operation));
                 let (recorded, now) = (*line, found.unwrap_or(0) as u64);
                 if recorded == now { Ok(()) } else { Err(Difference::Line { recorded, now }) }
             }

@@ -40,7 +40,11 @@ fn log(world: &World) -> Log {
 }
 
 /// What is wrong with a segment, and how it ends.
-fn read(bytes: &[u8], keys: &Keys, checkpoints: &[Checkpoint]) -> (Chain, Option<u64>, Vec<Wrong>, Vec<Record>) {
+fn read(
+    bytes: &[u8],
+    keys: &Keys,
+    checkpoints: &[Checkpoint],
+) -> (Chain, Option<u64>, Vec<Wrong>, Vec<Record>) {
     let mut records = Vec::new();
     let mut reader = Reader::new(keys.start(), checkpoints.to_vec());
     reader.segment(0, bytes, |record| records.push(record));
@@ -167,7 +171,8 @@ fn a_crash_at_any_byte_leaves_a_half_record_and_nothing_wrong() {
     let log = log(&world);
     let (bytes, last) = (log.bytes(), log.frames[11].len());
     for cut in 1..=last {
-        let (end, half, wrong, _) = read(&bytes[..bytes.len() - cut], &world.keys(), &[Checkpoint(log.ends[10])]);
+        let (end, half, wrong, _) =
+            read(&bytes[..bytes.len() - cut], &world.keys(), &[Checkpoint(log.ends[10])]);
         let rest = (last - cut) as u64;
         assert_eq!((end, half), (log.ends[10], (rest > 0).then_some(rest)));
         assert_eq!(wrong, []);

@@ -75,7 +75,9 @@ impl From<Cut> for Lost {
             other => return Self::Unreachable(io::Error::other(other)),
         };
         match error.downcast::<rustls::Error>() {
-            Ok(error) => Self::Unproven(tls::refusal(&error).map_or_else(|| error.to_string(), ToString::to_string)),
+            Ok(error) => {
+                Self::Unproven(tls::refusal(&error).map_or_else(|| error.to_string(), ToString::to_string))
+            }
             Err(error) => Self::Unreachable(error),
         }
     }

@@ -207,7 +207,9 @@ impl<'b> Request<'b> {
                 put_text(out, new_name.bytes());
             }
             Self::SetAttributes { new, .. } => new.put(out),
-            Self::Write { bytes, .. } | Self::Hello { credentials: bytes, .. } => out.extend_from_slice(bytes),
+            Self::Write { bytes, .. } | Self::Hello { credentials: bytes, .. } => {
+                out.extend_from_slice(bytes)
+            }
             _ => {}
         }
     }

@@ -130,7 +130,9 @@ impl Guard {
         let mut text = String::new();
         for operation in Operation::ALL.into_iter().filter(|operation| *operation != Operation::Acl) {
             let each = || paths.iter().map(|path| who.grant.because(&acl, path, operation));
-            let Some(because) = each().find(|because| !because.granted).or_else(|| each().next()) else { continue };
+            let Some(because) = each().find(|because| !because.granted).or_else(|| each().next()) else {
+                continue;
+            };
             let word = if because.granted { "yes" } else { "no" };
             // A string takes all that is written to it.
             let _ = writeln!(text, "{} {word}: {}", operation.word(), because.reason);
@@ -179,7 +181,12 @@ impl Guard {
         }
         let first = asked.each().next().and_then(|first| who.grant.line(&rules.acl, &path, first));
         let outcome = Outcome::Allowed { line: first.unwrap_or(0) as u64 };
-        Ok(self.principals.decided(who, &rules, || About::Object { paths: vec![path], asked, rights, outcome })?)
+        Ok(self.principals.decided(who, &rules, || About::Object {
+            paths: vec![path],
+            asked,
+            rights,
+            outcome,
+        })?)
     }
 
     /// Writes down that something is refused.
@@ -334,7 +341,13 @@ mod tests {
         let bits = New { mode: Some(0o600), ..New::default() };
         let touched = New { atime: Times::Now, mtime: Times::Now, ..New::default() };
         let dated = New { mtime: Times::At(crate::frame::Moment { s: 1, ns: 0 }), ..New::default() };
-        let table = [(size, "write"), (bits, "attributes"), (touched, "write"), (touched, "attributes"), (dated, "attributes")];
+        let table = [
+            (size, "write"),
+            (bits, "attributes"),
+            (touched, "write"),
+            (touched, "attributes"),
+            (dated, "attributes"),
+        ];
         for (new, words) in table {
             assert!(setting(&new, of(words)).is_within(of(words)), "{new:?} {words}");
         }

@@ -20,13 +20,13 @@ use bakeoff_layers_base::daemon::degree::Degree;
 use bakeoff_layers_base::daemon::mount::{STATUS_DELAY, watch_signals};
 use bakeoff_layers_base::daemon::rights::Rights;
 use bakeoff_layers_base::daemon::status::{StatusFile, try_writing};
-use bakeoff_sys::privilege::Capability;
-use bakeoff_sys::rlimit::raise_open_files;
-use coherence::Coherence;
 use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_credentials::name::Name;
 use bakeoff_layers_credentials::notice::Notice;
 use bakeoff_layers_credentials::tls::Holder;
+use bakeoff_sys::privilege::Capability;
+use bakeoff_sys::rlimit::raise_open_files;
+use coherence::Coherence;
 use counters::Tally;
 use export::Export;
 use guard::Guard;
@@ -213,7 +213,8 @@ pub fn serve(mut options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(),
         Rights::least(&KEPT, move || try_writing(status.as_deref())).give_up()?;
     }
     let (tell, hear) = channel();
-    let principals = options.credentials.take().map(|credentials| Principals::start(credentials, hear)).transpose()?;
+    let principals =
+        options.credentials.take().map(|credentials| Principals::start(credentials, hear)).transpose()?;
     let confined = confine::confine(&options.export, options.status.as_deref());
     // A client says itself which permissions a new file has.
     umask(Mode::empty());

@@ -280,7 +280,8 @@ impl Objects {
         }
         let is_directory = object.kind == Kind::Directory;
         let key = (object.identity.device, object.identity.inode);
-        let mut places = lock(&self.inner).linked.get(&key).filter(|_| !is_directory).cloned().unwrap_or_default();
+        let mut places =
+            lock(&self.inner).linked.get(&key).filter(|_| !is_directory).cloned().unwrap_or_default();
         if !places.contains(&place) {
             places.push(place);
         }

@@ -122,10 +122,12 @@ impl Principals {
         credentials: Credentials,
         server: Receiver<Weak<Server>>,
     ) -> Result<Arc<Self>, ServeError> {
-        let Credentials { name, holder, bundles, acl: acl_file, notices, audit, revoked: revoked_file } = credentials;
+        let Credentials { name, holder, bundles, acl: acl_file, notices, audit, revoked: revoked_file } =
+            credentials;
         let (acl, text) = read_acl(&acl_file)?;
         let own = holder().ok_or_else(|| ServeError::NoLeaf(name.to_string()))?;
-        let audit = audit.map(|dir| AuditLog::open(&dir, own.key, &name)).transpose().map_err(ServeError::Audit)?;
+        let audit =
+            audit.map(|dir| AuditLog::open(&dir, own.key, &name)).transpose().map_err(ServeError::Audit)?;
         let revoked = read_revoked(revoked_file.as_deref())?;
         let principals = Arc::new(Self {
             name,
