@@ -49,15 +49,17 @@ fn a_meter_that_asks_a_layer_is_refused() {
 fn a_layer_that_sees_a_plan_or_another_layer_is_refused() {
     let graph = [
         node("layers/proxy", &["bakeoff-wire", "bakeoff-experiment"]),
-        node("layers/store", &["bakeoff-layers-base", "bakeoff-layers-proxy"]),
-        node("layers/base", &["bakeoff-units"]),
+        node("layers/store", &["bakeoff-layers-base", "bakeoff-layers-credentials", "bakeoff-layers-proxy"]),
+        node("layers/credentials", &["bakeoff-layers-base"]),
+        node("layers/base", &["bakeoff-units", "bakeoff-layers-credentials"]),
         node("experiment", &["bakeoff-units"]),
         node("wire", &[]),
         node("units", &[]),
     ];
     assert_refused(&graph, "bakeoff-layers-proxy -> bakeoff-experiment", "nothing that measures");
     assert_refused(&graph, "bakeoff-layers-store -> bakeoff-layers-proxy", "no other layer");
-    assert_eq!(refusals(&graph).len(), 2, "{:#?}", refusals(&graph));
+    assert_refused(&graph, "bakeoff-layers-base -> bakeoff-layers-credentials", "names no layer");
+    assert_eq!(refusals(&graph).len(), 3, "{:#?}", refusals(&graph));
 }
 
 #[test]
@@ -139,8 +141,14 @@ fn every_source_file_opens_with_its_room() {
 fn rooms_without_io_do_not_name_it() {
     let sockets = ["std::net", "std::os::unix::net"];
     let all = ["std::net", "std::os::unix::net", "std::fs", "std::process"];
-    let rooms: [(&str, &[&str]); 5] =
-        [("workload", &sockets), ("wire", &all), ("content", &all), ("stats", &all), ("units", &all)];
+    let rooms: [(&str, &[&str]); 6] = [
+        ("workload", &sockets),
+        ("wire", &all),
+        ("content", &all),
+        ("stats", &all),
+        ("units", &all),
+        ("layers/credentials", &all),
+    ];
     for (folder, names) in rooms {
         for file in files(&root().join("crates").join(folder).join("src")) {
             let code = text(&file);

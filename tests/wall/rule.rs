@@ -107,8 +107,8 @@ const TESTKIT: &str = "testkit";
 /// The second executable, which holds the layers as `cli` holds the measuring side.
 const LAYERS_CLI: &str = "layers/cli";
 
-/// What several layers share.
-const LAYERS_BASE: &str = "layers/base";
+/// What several layers share; the second may use the first.
+const LAYERS_SHARED: [&str; 2] = ["layers/base", "layers/credentials"];
 
 /// Crates that may name only these external packages outside their tests.
 const ONLY: &[(&str, &[&str], &str)] = &[
@@ -197,8 +197,11 @@ fn internal(from: &str, to: &str, dev: bool) -> Option<String> {
     }
     match (is_layer(from), is_layer(to)) {
         (false, true) => refuse("what measures never links what is measured"),
-        (true, true) if to == LAYERS_BASE || from == LAYERS_CLI => None,
-        (true, true) => refuse("a layer uses no other layer; what several share lies in layers/base"),
+        (true, true) if from == LAYERS_SHARED[0] => refuse("base names no layer"),
+        (true, true) if LAYERS_SHARED.contains(&to) || from == LAYERS_CLI => None,
+        (true, true) => refuse(
+            "a layer uses no other layer; what several share lies in layers/base and layers/credentials",
+        ),
         (true, false) if SHARED.contains(&to) => None,
         (true, false) => refuse("what is measured sees units, wire and sys, and nothing that measures"),
         (false, false) if listed => None,

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 
 mod attacks;
+mod daemon;
 mod ends;
 mod gocryptfs;
 mod reading;

@@ -1,35 +1,15 @@
 //! A site with its vault, and a mount of it that never outlives its test.
 
-#![allow(clippy::print_stdout, reason = "the SKIP line is for whoever runs the tests")]
+pub(crate) use crate::daemon::{Mount, PATIENCE, can_mount, is_mounted, until};
 
-use nix::mount::{MntFlags, umount2};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, Uid};
+use crate::daemon::count;
+use nix::unistd::Pid;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::channel;
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::time::Duration;
 use tempfile::TempDir;
-
-/// How long anything may take before the test fails.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Whether the kernel can do what the test needs; else the test says SKIP.
-pub(crate) fn can_mount(test: &str) -> bool {
-    let missing = if !Uid::effective().is_root() {
-        "mounting for other users needs root"
-    } else if !Path::new("/dev/fuse").exists() {
-        "/dev/fuse is missing"
-    } else {
-        return true;
-    };
-    assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "{test}: {missing}");
-    println!("SKIP {test}: {missing}");
-    false
-}
 
 /// A tree, a key file and a vault.
 pub(crate) struct Site {
@@ -152,41 +132,9 @@ pub(crate) fn assert_done(output: &Output) {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// A running daemon.
-pub(crate) struct Mount {
-    pub(crate) daemon: Child,
-    pub(crate) at: PathBuf,
-    status: PathBuf,
-}
-
 impl Mount {
-    pub(crate) fn of(mut command: Command, at: PathBuf, status: PathBuf) -> Self {
-        let mut daemon = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let (mut said, (told, hears)) = (BufReader::new(daemon.stdout.take().unwrap()), channel());
-        std::thread::spawn(move || {
-            let mut line = String::new();
-            let _ = said.read_line(&mut line).map(|_| told.send(line));
-        });
-        // A daemon that hangs says nothing for ever.
-        let line = hears.recv_timeout(PATIENCE).unwrap_or_default();
-        let mount = Self { daemon, at, status };
-        assert!(line.starts_with("mounted "), "{line}: {:?}", mount.stderr_after_end());
-        mount
-    }
-
-    fn stderr_after_end(mut self) -> String {
-        let _ = self.daemon.kill();
-        let mut text = String::new();
-        std::io::Read::read_to_string(&mut self.daemon.stderr.take().unwrap(), &mut text).unwrap();
-        text
-    }
-
     pub(crate) fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
         fs::read(self.at.join(path))
-    }
-
-    pub(crate) fn signal(&self, signal: Signal) {
-        kill(Pid::from_raw(self.daemon.id() as i32), signal).unwrap();
     }
 
     /// A counter, once the status file had time to be written.
@@ -198,10 +146,7 @@ impl Mount {
     pub(crate) fn counts<const N: usize>(&self, names: [&str; N]) -> [u64; N] {
         std::thread::sleep(Duration::from_millis(250));
         let text = fs::read_to_string(&self.status).unwrap();
-        names.map(|name| {
-            let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-            value.unwrap_or_else(|| panic!("{name} is not in {text}")).parse().unwrap()
-        })
+        names.map(|name| count(&text, name))
     }
 
     /// The status file's first line.
@@ -215,39 +160,10 @@ impl Mount {
         text.lines().find_map(|line| line.strip_prefix("dropped ")).unwrap().to_owned()
     }
 
-    /// Waits for the daemon's end; its exit code.
-    pub(crate) fn ended(&mut self) -> Option<i32> {
-        until("the daemon ends", || self.daemon.try_wait().unwrap().is_some());
-        self.daemon.wait().unwrap().code()
-    }
-
     /// The children of the daemon: its keeper.
     pub(crate) fn children(&self) -> Vec<Pid> {
         let id = self.daemon.id();
         let text = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
         text.split_whitespace().map(|word| Pid::from_raw(word.parse().unwrap())).collect()
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        let _ = self.daemon.kill();
-        let _ = self.daemon.wait();
-        let _ = umount2(&self.at, MntFlags::MNT_DETACH);
-    }
-}
-
-pub(crate) fn is_mounted(at: &Path) -> bool {
-    let at = at.canonicalize().unwrap_or_else(|_| at.to_owned());
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    mounts.lines().any(|line| line.split(' ').nth(4) == at.to_str())
-}
-
-/// Waits for something to become true.
-pub(crate) fn until(what: &str, mut so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !so() {
-        assert!(Instant::now() < deadline, "{what}: not within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -13,9 +13,9 @@ pub(crate) enum Exit {
     Usage,
     /// A file, the kernel or a right is missing.
     Failed,
-    /// `verify`: something is not as the manifest says.
+    /// `verify`, `replay`: something is not as the manifest, or the log, says.
     Altered,
-    /// `explain`: the domain may not, or it is always refused.
+    /// `explain`: the domain may not, or it is always refused. An agent says no.
     Refused,
 }
 
@@ -55,6 +55,11 @@ impl Failure {
     /// A file, the kernel or a right is missing.
     pub(crate) fn failed(message: impl ToString) -> Self {
         Self { exit: Exit::Failed, message: message.to_string() }
+    }
+
+    /// Whoever decides says no.
+    pub(crate) fn refused(message: impl ToString) -> Self {
+        Self { exit: Exit::Refused, message: message.to_string() }
     }
 
     /// Something is not as it should be.

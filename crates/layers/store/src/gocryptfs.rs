@@ -6,8 +6,9 @@
 //! sizes, and cannot tell an older state of the directory from the newest.
 
 use crate::cipher::password;
-use crate::mount::{End, Event, MountError, STATUS_DELAY, is_locked, watch_signals};
+use crate::mount::is_locked;
 use bakeoff_layers_base::daemon::keeper::Keeper;
+use bakeoff_layers_base::daemon::mount::{End, Event, MountError, STATUS_DELAY, watch_signals};
 use bakeoff_layers_base::daemon::point;
 use bakeoff_layers_base::release::{StoreKey, burn_stack};
 use nix::unistd::Uid;
@@ -33,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub struct Options {
     /// The sealed key; when it gets locked, gocryptfs is ended.
     pub sealed: PathBuf,
-    /// Runs [`crate::mount::keeper_main`].
+    /// Runs [`keeper_main`](bakeoff_layers_base::daemon::keeper::keeper_main).
     pub keeper: Option<Command>,
 }
 
@@ -65,13 +66,16 @@ pub enum GocryptfsError {
     /// The cipher library failed.
     #[error("the cipher library failed; is the processor's random source there?")]
     Cipher,
+    /// The store was locked while it was mounted: a vault would stay and refuse, this cannot.
+    #[error("the store was locked; {PROGRAM} was ended")]
+    Locked,
 }
 
 /// Mounts the directory `cipher` on `at`, making it one of gocryptfs first when it is none, until
 /// SIGTERM, SIGINT, a lock, or an unmount.
 ///
 /// # Errors
-/// When it could not be mounted.
+/// When it could not be mounted, or was locked.
 pub fn serve(
     cipher: &Path,
     at: &Path,
@@ -87,15 +91,15 @@ pub fn serve(
         initialise(cipher, &words)?;
     }
     let (sender, events) = channel();
-    watch_signals(sender).map_err(MountError::Serve)?;
-    let mut keeper = Keeper::start(options.keeper, &at).map_err(MountError::Serve)?;
+    watch_signals(sender).map_err(MountError::from)?;
+    let mut keeper = Keeper::start(options.keeper, &at).map_err(MountError::from)?;
     let mut running = Running { at: at.clone(), child: start(cipher, &at, &words)? };
     drop(words);
     burn_stack();
     running.mounted()?;
     keeper.tell(point::device(&at));
     ready();
-    Ok(running.wait(&options.sealed, &events))
+    running.wait(&options.sealed, &events)
 }
 
 fn initialise(cipher: &Path, words: &Zeroizing<String>) -> Result<(), GocryptfsError> {
@@ -162,19 +166,19 @@ impl Running {
         }
     }
 
-    fn wait(mut self, sealed: &Path, events: &Receiver<Event>) -> End {
+    fn wait(mut self, sealed: &Path, events: &Receiver<Event>) -> Result<End, GocryptfsError> {
         loop {
             if let Ok(Event::Signal) = events.recv_timeout(STATUS_DELAY) {
-                return if self.end() { End::SignalBusy } else { End::Signal };
+                return Ok(if self.end() { End::SignalBusy } else { End::Signal });
             }
             if !matches!(self.child.try_wait(), Ok(None)) {
-                return End::Unmounted;
+                return Ok(End::Unmounted);
             }
             if is_locked(sealed) {
                 // Ended at once: its memory holds the key. What is open fails from now on.
                 let _ = self.child.kill();
                 self.end();
-                return End::Locked;
+                return Err(GocryptfsError::Locked);
             }
         }
     }

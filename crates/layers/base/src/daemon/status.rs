@@ -56,6 +56,14 @@ impl StatusFile {
     }
 }
 
+/// Whether a status file could be written there, if there is to be one: tried, and taken away again.
+///
+/// # Errors
+/// Why not.
+pub fn try_writing(path: Option<&Path>) -> io::Result<()> {
+    path.map_or(Ok(()), |path| Place::of(path)?.try_writing())
+}
+
 /// The value behind a name in a status.
 pub fn value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))

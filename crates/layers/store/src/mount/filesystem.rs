@@ -10,6 +10,7 @@ use super::counters::{Count, Counters};
 use crate::refusal::ReadRefusal;
 use crate::tree::{Kind, Node, NodeId};
 use crate::vault::{PIECE_BYTES, Vault};
+use bakeoff_layers_base::daemon::mount::Event;
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Generation, INodeNo, InitFlags, KernelConfig, LockOwner,
     OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEntry, ReplyOpen, ReplyStatfs,
@@ -20,6 +21,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long the kernel may believe what it was told: nothing changes, and a lock invalidates.
@@ -62,18 +64,13 @@ fn node_id(inode: INodeNo) -> Option<NodeId> {
 pub(super) struct Filesystem {
     vault: Arc<Vault>,
     counters: Arc<Counters>,
-    at_end: Option<Box<dyn FnOnce() + Send + Sync>>,
+    /// Who hears that the session is over.
+    over: Sender<Event>,
 }
 
 impl Filesystem {
-    pub(super) fn new(vault: Arc<Vault>, counters: Arc<Counters>) -> Self {
-        Self { vault, counters, at_end: None }
-    }
-
-    /// Called once, when the session is over.
-    pub(super) fn at_end(mut self, hook: impl FnOnce() + Send + Sync + 'static) -> Self {
-        self.at_end = Some(Box::new(hook));
-        self
+    pub(super) fn new(vault: Arc<Vault>, counters: Arc<Counters>, over: Sender<Event>) -> Self {
+        Self { vault, counters, over }
     }
 
     fn node(&self, inode: INodeNo) -> Result<(NodeId, &Node), Errno> {
@@ -171,9 +168,7 @@ impl fuser::Filesystem for Filesystem {
     }
 
     fn destroy(&mut self) {
-        if let Some(hook) = self.at_end.take() {
-            hook();
-        }
+        let _ = self.over.send(Event::Over);
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {

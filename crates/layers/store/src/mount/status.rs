@@ -2,18 +2,14 @@
 //!
 //! Measured side, cold.
 
+use super::Counters;
 use super::locking::Dropped;
-use super::{Counters, MountError};
 use crate::vault::Vault;
+use bakeoff_layers_base::daemon::mount::MountError;
 use bakeoff_layers_base::daemon::status::StatusFile;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// How late the status file may be, and how often the lock is looked for. Ten wake-ups a second cost
-/// about a ten-thousandth of a core.
-pub const STATUS_DELAY: Duration = Duration::from_millis(100);
 
 /// What it says, and where.
 pub(super) struct Status {
@@ -32,7 +28,7 @@ impl Status {
         vault: Arc<Vault>,
         counters: Arc<Counters>,
     ) -> Result<Self, MountError> {
-        let failed = |error| MountError::Status { path: path.unwrap_or(Path::new("")).to_owned(), error };
+        let failed = |error| MountError::status(path, error);
         let file = StatusFile::open(path).map_err(failed)?;
         let dropped = Dropped::default();
         let mut status = Self { file, vault, counters, state: "starting", dropped };

@@ -1,7 +1,7 @@
 //! `store gocryptfs`: the same key for a directory that can be written.
 
 use super::key::{NameArgs, SecretArgs, StateArgs, new_key, release_or_make, sealed_beside};
-use super::mount::keeper_command;
+use crate::commands::mounted::keeper_command;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_base::release::SealedFile;
@@ -39,7 +39,7 @@ pub(super) fn gocryptfs(args: &GocryptfsArgs) -> Result<Exit, Failure> {
     if fresh {
         terminal::complain(&new_key(&sealed));
     }
-    let options = Options { sealed, keeper: Some(keeper_command()?) };
+    let options = Options { sealed, keeper: Some(keeper_command("store")?) };
     let ready = || {
         terminal::say(&format!("mounted {} on {} by gocryptfs", args.cipher.display(), args.at.display()));
     };
@@ -47,7 +47,6 @@ pub(super) fn gocryptfs(args: &GocryptfsArgs) -> Result<Exit, Failure> {
         End::Signal | End::Left => {}
         End::SignalBusy => terminal::complain("files were open: whoever has one gets an error from now on"),
         End::Unmounted => terminal::complain("gocryptfs ended, or somebody else unmounted it"),
-        End::Locked => return Err(Failure::failed("the store was locked; gocryptfs was ended")),
     }
     Ok(Exit::Done)
 }

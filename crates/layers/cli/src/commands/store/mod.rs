@@ -9,6 +9,7 @@ mod mount;
 mod seal;
 mod show;
 
+use super::mounted::{KeeperArgs, keeper};
 use crate::exit::{Exit, Failure};
 use clap::Subcommand;
 
@@ -32,7 +33,7 @@ pub(crate) enum Command {
     Unlock(key::UnlockArgs),
     /// Not for people: unmounts when the daemon was killed
     #[command(hide = true)]
-    Keeper(mount::KeeperArgs),
+    Keeper(KeeperArgs),
 }
 
 /// Does what was typed.
@@ -46,6 +47,6 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Show(args) => show::show(&args),
         Command::Lock(args) => key::lock(&args),
         Command::Unlock(args) => key::unlock(&args),
-        Command::Keeper(args) => mount::keeper(&args),
+        Command::Keeper(args) => keeper(&args),
     }
 }

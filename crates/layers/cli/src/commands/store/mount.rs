@@ -1,14 +1,14 @@
-//! `store mount`: the daemon in the foreground, and its keeper.
+//! `store mount`: the daemon in the foreground.
 
 use super::key::VaultArgs;
+use crate::commands::mounted::{ended, keeper_command, warn};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_base::release::{Counter, Refusal, Release, burn_stack, lock_heap};
-use bakeoff_layers_store::mount::{End, Options, Ready, forbid_dumps, keeper_main, serve};
+use bakeoff_layers_store::mount::{Options, Ready, forbid_dumps, serve};
 use bakeoff_layers_store::{Caching, Vault};
 use clap::Args;
 use std::path::PathBuf;
-use std::process::Command;
 
 #[derive(Args, Debug)]
 pub(crate) struct MountArgs {
@@ -41,32 +41,17 @@ pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
         threads: args.threads,
         status: args.status,
         sealed: Some(args.vault.sealed()),
-        keeper: Some(keeper_command()?),
+        keeper: Some(keeper_command("store")?),
     };
     let ready = |ready: Ready| {
-        if ready.cleared {
-            terminal::complain("a mount whose daemon was dead was taken away first");
-        }
-        if ready.read_ahead_kib.is_none() {
-            terminal::complain("the kernel reads ahead 128 KiB only: raising it needs root");
-        }
+        warn(ready);
         terminal::say(&format!(
             "mounted {name} on {at}: {} files, {} bytes",
             contents.files, contents.data_bytes
         ));
     };
-    match serve(vault, &args.at, options, ready).map_err(Failure::failed)? {
-        End::Signal => {}
-        End::SignalBusy => terminal::complain("files were open: whoever has one gets ENOTCONN from now on"),
-        End::Left => {
-            return Err(Failure::failed(format!(
-                "the process that unmounts for this one is gone, and the mount is dead; as root: umount -l {}",
-                args.at.display()
-            )));
-        }
-        End::Unmounted | End::Locked => terminal::complain("somebody else unmounted it"),
-    }
-    Ok(Exit::Done)
+    let end = serve(vault, &args.at, options, ready).map_err(Failure::failed)?;
+    ended(end, &args.at)
 }
 
 /// The vault, with the keys of its own; the store's is gone again when this returns.
@@ -77,21 +62,4 @@ fn open(args: &MountArgs) -> Result<Vault, Failure> {
     // The number is genuine only now: it is part of the header that the key opened.
     place.advance(Counter::Vault, vault.header().sequence).map_err(Failure::failed)?;
     Ok(vault)
-}
-
-pub(super) fn keeper_command() -> Result<Command, Failure> {
-    let own = std::env::current_exe().map_err(Failure::failed)?;
-    let mut command = Command::new(own);
-    command.args(["store", "keeper"]);
-    Ok(command)
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct KeeperArgs {
-    at: PathBuf,
-}
-
-pub(super) fn keeper(args: &KeeperArgs) -> Result<Exit, Failure> {
-    keeper_main(&args.at).map_err(Failure::failed)?;
-    Ok(Exit::Done)
 }

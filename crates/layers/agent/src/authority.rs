@@ -1,0 +1,257 @@
+//! A domain's administrator: his keys, the names he certifies, the bundle by which others know the domain.
+//!
+//! Measured side, cold. One directory, which is kept off the network:
+//!
+//! ```text
+//! ca.key               signs identities
+//! admin.key admin.pub  sign the bundle, in the format of minisign
+//! trust/               the bundle, as others take it in
+//! ola/                 what the agent needs, which goes to the machine it runs on: its key and certificate, the groups,
+//!                      and the same bundle
+//! ```
+
+use crate::files::{self, FileError};
+use crate::trust::{self, TrustError};
+use bakeoff_layers_base::key::{self, KeyError};
+use bakeoff_layers_base::manifest::Refusal as BundleRefusal;
+use bakeoff_layers_base::manifest::load::signature_path;
+use bakeoff_layers_base::manifest::signature::{PublicKey, sign};
+use bakeoff_layers_base::plain::For;
+use bakeoff_layers_credentials::Refusal;
+use bakeoff_layers_credentials::bundle::{Bundle, Draft};
+use bakeoff_layers_credentials::key::{NoKey, PublicKey as Key, SecretKey, Serial};
+use bakeoff_layers_credentials::leaf::make_root;
+use bakeoff_layers_credentials::name::{Domain, Kind, Name};
+use bakeoff_layers_credentials::statement::Identity;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// For how long an agent's certificate is good by itself: it counts as long as a bundle pins it.
+const ROOT_LIFE_S: u64 = 10 * 365 * 24 * 60 * 60;
+/// What a new file of groups says.
+const GROUPS: &str = "# A line a group, then who is in it:\n# group:staff@home.example user:alice@home.example user:bob@home.example\n";
+
+/// Why an administrator's work is not done.
+#[derive(Debug, Error)]
+pub enum AuthorityError {
+    /// A file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The key that signs bundles.
+    #[error(transparent)]
+    Admin(#[from] KeyError),
+    /// No new key or number.
+    #[error(transparent)]
+    Key(#[from] NoKey),
+    /// The domain's own bundle.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// A statement or certificate that everybody would refuse.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A bundle that everybody would refuse.
+    #[error("the bundle would be refused ({name}): {0}", name = .0.name())]
+    Bundle(BundleRefusal),
+    /// Several domains, or none.
+    #[error("{}: not the directory of one domain; `bakeoff layer ca init` makes one", .0.display())]
+    NoDomain(PathBuf),
+    /// Of another domain, or a role or group.
+    #[error(
+        "{name} is not certified by {domain}: that does users and nodes of its own; a role's owner certifies it, and a group has no key"
+    )]
+    NotOurs {
+        /// Whose.
+        name: Name,
+        /// Which domain this is.
+        domain: Domain,
+    },
+}
+
+/// What a new bundle says of the agent and for how long.
+#[derive(Clone, Debug)]
+pub struct Terms<'a> {
+    /// Where the agent is reached, `HOST:PORT`.
+    pub agents: &'a [String],
+    /// Until when the bundle is good, in seconds since 1970.
+    pub until_unix_s: u64,
+    /// The passphrase of the key that signs it.
+    pub passphrase: Option<String>,
+}
+
+/// Makes a domain: its keys, its agent's directory, its first bundle.
+///
+/// # Errors
+/// There is something already, or it cannot be written.
+pub fn init(domain: &Domain, dir: &Path, terms: Terms<'_>, now_unix_s: u64) -> Result<(), AuthorityError> {
+    let ola = dir.join("ola");
+    for made in [dir.to_owned(), ola.clone(), ola.join("trust"), dir.join("trust")] {
+        let failed = |error| FileError::Io { path: made.clone(), what: "written", error };
+        DirBuilder::new().recursive(true).mode(0o700).create(&made).map_err(failed)?;
+    }
+    let (ca, agent) = (SecretKey::generate()?, SecretKey::generate()?);
+    files::write_secret_key(&dir.join("ca.key"), &ca)?;
+    files::write_secret_key(&ola.join("agent.key"), &agent)?;
+    key::generate(&dir.join("admin.key"), &dir.join("admin.pub"), terms.passphrase.clone())?;
+    let root = make_root(domain, &agent, now_unix_s, now_unix_s.saturating_add(ROOT_LIFE_S))?;
+    files::write_new(&ola.join("groups"), GROUPS.as_bytes(), For::Owner)?;
+    let draft = Draft {
+        domain,
+        version: now_unix_s,
+        not_after_unix_s: terms.until_unix_s,
+        ca: &[ca.public()],
+        roots: &[root],
+        addresses: terms.agents,
+    };
+    publish(dir, &draft, terms.passphrase, now_unix_s)
+}
+
+/// Writes a newer bundle of the same keys, where the agent is elsewhere or the time is nearly over.
+///
+/// # Errors
+/// A key cannot be read, or the bundle not be written.
+pub fn renew(dir: &Path, terms: Terms<'_>, now_unix_s: u64) -> Result<Bundle, AuthorityError> {
+    let known = domain(dir)?;
+    let roots: Vec<Vec<u8>> = known.roots().iter().map(|root| root.to_vec()).collect();
+    let draft = Draft {
+        domain: &known.domain,
+        // Two of one second are two.
+        version: now_unix_s.max(known.version.saturating_add(1)),
+        not_after_unix_s: terms.until_unix_s,
+        ca: &known.ca,
+        roots: &roots,
+        addresses: if terms.agents.is_empty() { &known.addresses } else { terms.agents },
+    };
+    publish(dir, &draft, terms.passphrase, now_unix_s)?;
+    domain(dir)
+}
+
+/// An identity: the domain's word that this key is this name's.
+///
+/// # Errors
+/// It is not the domain's to say, or nobody would take it.
+pub fn certify(
+    dir: &Path,
+    name: &Name,
+    key: Key,
+    (from_unix_s, until_unix_s): (u64, u64),
+) -> Result<Vec<u8>, AuthorityError> {
+    let bundle = domain(dir)?;
+    if *name.domain() != bundle.domain || matches!(name.kind(), Kind::Role | Kind::Group) {
+        return Err(AuthorityError::NotOurs { name: name.clone(), domain: bundle.domain });
+    }
+    let ca = files::read_secret_key(&dir.join("ca.key"))?;
+    let identity = Identity { name: name.clone(), key, serial: Serial::random()?, from_unix_s, until_unix_s };
+    let made = identity.seal(&ca)?;
+    // By the key that others know, which need not be the one that lies there.
+    Identity::open(&made, name, &bundle.ca)?;
+    Ok(made)
+}
+
+/// The bundle of the one domain of a directory.
+fn domain(dir: &Path) -> Result<Bundle, AuthorityError> {
+    let bundles = trust::read(&dir.join("trust"))?;
+    let mut each = bundles.each();
+    match (each.next(), each.next()) {
+        (Some(bundle), None) => Ok(bundle.clone()),
+        _ => Err(AuthorityError::NoDomain(dir.to_owned())),
+    }
+}
+
+/// Signs a bundle, and takes it in where others and the agent find it.
+fn publish(
+    dir: &Path,
+    draft: &Draft<'_>,
+    passphrase: Option<String>,
+    now_unix_s: u64,
+) -> Result<(), AuthorityError> {
+    let text = draft.text().map_err(AuthorityError::Bundle)?;
+    let admin = key::read_secret(&dir.join("admin.key"), passphrase)?;
+    let public = dir.join("admin.pub");
+    let comment = format!("trust bundle of {}, version {}", draft.domain, draft.version);
+    let signature = sign(text.as_bytes(), &admin, &comment)?;
+    // What is taken in must be this key's: a pair that does not go together is found here.
+    PublicKey::read(&public)?.verify(text.as_bytes(), &signature).map_err(AuthorityError::Bundle)?;
+    let fresh = dir.join(format!("{}.new", draft.domain));
+    files::write(&fresh, text.as_bytes(), For::Everybody)?;
+    files::write(&signature_path(&fresh), signature.as_bytes(), For::Everybody)?;
+    for target in ["trust", "ola/trust"] {
+        trust::import(&fresh, Some(&public), &dir.join(target), now_unix_s)?;
+    }
+    let _ = fs::remove_file(signature_path(&fresh));
+    let _ = fs::remove_file(fresh);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: u64 = 1_764_000_000;
+
+    fn terms(days: u64) -> Terms<'static> {
+        Terms { agents: &[], until_unix_s: NOW + days * 86_400, passphrase: None }
+    }
+
+    #[test]
+    fn a_domain_certifies_its_own_users_and_nodes_and_nobody_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let ca = dir.path().join("ca");
+        init(&"home.example".parse().unwrap(), &ca, terms(30), NOW).unwrap();
+        let key = SecretKey::generate().unwrap().public();
+        let certify = |name: &str| certify(&ca, &name.parse().unwrap(), key, (NOW, NOW + 60));
+        let made = certify("user:alice@home.example").unwrap();
+        assert_eq!(Identity::peek(&made).unwrap(), ("user:alice@home.example".parse().unwrap(), key));
+        for other in [
+            "user:alice@site.example",
+            "user:alice@deep.home.example",
+            "role:editor.alice@home.example",
+            "group:staff@home.example",
+        ] {
+            assert!(matches!(certify(other), Err(AuthorityError::NotOurs { .. })), "{other}");
+        }
+        assert!(
+            init(&"home.example".parse().unwrap(), &ca, terms(30), NOW).is_err(),
+            "keys were overwritten"
+        );
+    }
+
+    #[test]
+    fn a_bundle_is_taken_by_its_first_key_and_never_an_older_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let (ca, foreign, mine) =
+            (dir.path().join("ca"), dir.path().join("foreign"), dir.path().join("trust"));
+        let domain: Domain = "home.example".parse().unwrap();
+        init(&domain, &ca, terms(30), NOW).unwrap();
+        init(&domain, &foreign, terms(30), NOW).unwrap();
+        let file = ca.join("trust/home.example.trust");
+        let take = |file: &Path, key: Option<&Path>| trust::import(file, key, &mine, NOW + 1);
+        assert!(matches!(take(&file, None), Err(TrustError::NotPinned(_))));
+        let wrong = take(&file, Some(&foreign.join("admin.pub")));
+        assert!(matches!(wrong, Err(TrustError::Refused { refusal: BundleRefusal::WrongKey, .. })));
+        take(&file, Some(&ca.join("admin.pub"))).unwrap();
+        let stranger = take(&foreign.join("trust/home.example.trust"), Some(&foreign.join("admin.pub")));
+        assert!(matches!(stranger, Err(TrustError::OtherKey { .. })));
+        // The old one is kept by somebody who would like it back.
+        let old = dir.path().join("old");
+        for end in ["", ".minisig"] {
+            fs::copy(format!("{}{end}", file.display()), format!("{}{end}", old.display())).unwrap();
+        }
+        let newer = renew(&ca, terms(60), NOW).unwrap();
+        assert_eq!(take(&file, None).unwrap().version, newer.version);
+        let again = take(&old, None);
+        assert!(matches!(again, Err(TrustError::Refused { refusal: BundleRefusal::RolledBack { .. }, .. })));
+        for end in ["", ".minisig"] {
+            fs::copy(
+                format!("{}{end}", old.display()),
+                format!("{}{end}", mine.join("home.example.trust").display()),
+            )
+            .unwrap();
+        }
+        assert!(matches!(
+            trust::read(&mine),
+            Err(TrustError::Refused { refusal: BundleRefusal::RolledBack { .. }, .. })
+        ));
+    }
+}

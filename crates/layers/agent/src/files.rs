@@ -1,0 +1,180 @@
+//! Keys in files, as openssl writes them, and numbers as people see them.
+//!
+//! Measured side, cold. A secret key is taken only from a file that nobody but its owner may read.
+
+use bakeoff_layers_base::plain::{For, Place};
+use bakeoff_layers_credentials::Item;
+use bakeoff_layers_credentials::key::{NoKey, PublicKey, SecretKey, Serial};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{PrivatePkcs8KeyDer, SubjectPublicKeyInfoDer};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+use zeroize::{Zeroize, Zeroizing};
+
+/// Longest file with a key or a statement.
+const MOST_BYTES: u64 = 64 * 1024;
+
+/// Why a file is of no use.
+#[derive(Debug, Error)]
+pub enum FileError {
+    /// The kernel says so.
+    #[error("{}: {error}; give a path that can be {what}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// `read` or `written`.
+        what: &'static str,
+        /// Why not.
+        error: io::Error,
+    },
+    /// It is there already.
+    #[error("{}: is there already, and is not overwritten; move it away or give another path", .0.display())]
+    Exists(PathBuf),
+    /// Others may read a secret.
+    #[error("{}: others than its owner may read this secret key; chmod 600 it, and think about who has read it", .0.display())]
+    Open(PathBuf),
+    /// Not a secret key.
+    #[error("{}: {error}", path.display())]
+    NoSecretKey {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        error: NoKey,
+    },
+    /// Not a public key.
+    #[error("{}: not a public Ed25519 key in PEM; openssl pkey -in KEY -pubout writes one", .0.display())]
+    NoPublicKey(PathBuf),
+}
+
+/// The bytes of a file.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, FileError> {
+    let failed = |error| FileError::Io { path: path.to_owned(), what: "read", error };
+    let mut bytes = Vec::new();
+    File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes)).map_err(failed)?;
+    Ok(bytes)
+}
+
+/// Puts bytes in place of a file.
+pub(crate) fn write(path: &Path, bytes: &[u8], reader: For) -> Result<(), FileError> {
+    let failed = |error| FileError::Io { path: path.to_owned(), what: "written", error };
+    Place::of(path).and_then(|place| place.replace(bytes, reader)).map_err(failed)
+}
+
+/// Puts bytes in a file that is not there yet.
+pub(crate) fn write_new(path: &Path, bytes: &[u8], reader: For) -> Result<(), FileError> {
+    match path.symlink_metadata() {
+        Ok(_) => Err(FileError::Exists(path.to_owned())),
+        Err(_) => write(path, bytes, reader),
+    }
+}
+
+/// A secret key, in PKCS#8, as PEM or plain.
+///
+/// # Errors
+/// Others may read it, or it is none.
+pub fn read_secret_key(path: &Path) -> Result<SecretKey, FileError> {
+    let failed = |error| FileError::Io { path: path.to_owned(), what: "read", error };
+    let file = File::open(path).map_err(failed)?;
+    if file.metadata().map_err(failed)?.mode() & 0o077 != 0 {
+        return Err(FileError::Open(path.to_owned()));
+    }
+    // With room for any key at once: what grows leaves copies behind.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(4096));
+    file.take(4096).read_to_end(&mut bytes).map_err(failed)?;
+    let key = match PrivatePkcs8KeyDer::from_pem_slice(&bytes) {
+        Ok(mut inner) => {
+            let key = SecretKey::of_pkcs8(inner.secret_pkcs8_der());
+            inner.zeroize();
+            key
+        }
+        Err(_) => SecretKey::of_pkcs8(&bytes),
+    };
+    key.map_err(|error| FileError::NoSecretKey { path: path.to_owned(), error })
+}
+
+/// Writes a secret key in PEM, for its owner alone; there must be no such file yet.
+///
+/// # Errors
+/// There is one, or it cannot be written.
+pub fn write_secret_key(path: &Path, key: &SecretKey) -> Result<(), FileError> {
+    write_new(path, pem(path, key)?.as_bytes(), For::Owner)
+}
+
+/// The text of a secret key's file.
+pub(crate) fn pem(path: &Path, key: &SecretKey) -> Result<Zeroizing<String>, FileError> {
+    let bytes = key.to_pkcs8().map_err(|error| FileError::NoSecretKey { path: path.to_owned(), error })?;
+    let body = Zeroizing::new(STANDARD.encode(&*bytes));
+    let mut text = Zeroizing::new(String::with_capacity(512));
+    text.push_str("-----BEGIN PRIVATE KEY-----\n");
+    for (index, letter) in body.chars().enumerate() {
+        if index > 0 && index % 64 == 0 {
+            text.push('\n');
+        }
+        text.push(letter);
+    }
+    text.push_str("\n-----END PRIVATE KEY-----\n");
+    Ok(text)
+}
+
+/// A public key in PEM.
+///
+/// # Errors
+/// It is none.
+pub fn read_public_key(path: &Path) -> Result<PublicKey, FileError> {
+    let info = SubjectPublicKeyInfoDer::from_pem_slice(&read(path)?).ok();
+    info.and_then(|info| PublicKey::of_spki(&info)).ok_or_else(|| FileError::NoPublicKey(path.to_owned()))
+}
+
+/// What is named by a serial in 32 digits, or a key's thumbprint in 64.
+pub fn item(text: &str) -> Option<Item> {
+    of_hex(text).map(Serial).map(Item::Serial).or_else(|| of_hex(text).map(Item::Key))
+}
+
+/// Bytes as digits.
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// As many bytes, of digits.
+pub(crate) fn of_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digits = text.as_bytes();
+    let (pairs, rest) = digits.as_chunks::<2>();
+    let value = |digit: u8| char::from(digit).to_digit(16);
+    let byte = |[high, low]: &[u8; 2]| u8::try_from(value(*high)? << 4 | value(*low)?).ok();
+    let bytes: Vec<u8> = pairs.iter().map(byte).collect::<Option<_>>()?;
+    bytes.try_into().ok().filter(|_| rest.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_key_is_read_as_it_was_written_and_only_when_it_is_its_owners() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("alice.key");
+        let key = SecretKey::generate().unwrap();
+        write_secret_key(&path, &key).unwrap();
+        assert_eq!(read_secret_key(&path).unwrap().public(), key.public());
+        assert!(matches!(write_secret_key(&path, &key), Err(FileError::Exists(_))));
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        assert!(matches!(read_secret_key(&path), Err(FileError::Open(_))));
+        let der = dir.path().join("alice.der");
+        write(&der, &key.to_pkcs8().unwrap(), For::Owner).unwrap();
+        assert_eq!(read_secret_key(&der).unwrap().public(), key.public());
+        assert!(matches!(read_public_key(&der), Err(FileError::NoPublicKey(_))));
+    }
+
+    #[test]
+    fn digits_are_bytes_and_nothing_else_is() {
+        assert_eq!(of_hex::<2>("0aFf"), Some([0x0a, 0xff]));
+        assert!(["", "0a", "0aff0", "0aff00", "0ag0", "+1+1"].iter().all(|text| of_hex::<2>(text).is_none()));
+        assert_eq!(of_hex(&to_hex(&[7; 32])), Some([7; 32]));
+    }
+}

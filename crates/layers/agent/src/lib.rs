@@ -1,0 +1,21 @@
+//! Credentials in use: who certifies a domain's names, who counter-signs them day by day, and what a holder keeps.
+//!
+//! Measured side. Owns the files and sockets around `credentials`, which has neither: the directory of a domain's
+//! administrator ([`authority`]), those of trust bundles ([`trust`]), the on-line agent ([`server`]) with what is said to it
+//! ([`message`], [`client`]), and a holder's [`session`]. Decides nothing about files that are served. Prints nothing
+//! (`layers/cli` does).
+
+#![forbid(unsafe_code)]
+
+pub mod authority;
+mod channel;
+pub mod client;
+mod files;
+pub mod message;
+pub mod refusal;
+pub mod role;
+pub mod server;
+pub mod session;
+pub mod trust;
+
+pub use files::{FileError, item, read_public_key, read_secret_key, write_secret_key};

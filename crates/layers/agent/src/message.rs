@@ -1,0 +1,261 @@
+//! What is said between an agent and those who ask it: a question, an answer, each in deterministic CBOR.
+//!
+//! Measured side, both processes, pure, fed by strangers. A message is an array whose first item says which it is. What
+//! is not written as [`Question::write`] or [`Answer::write`] would write it is none.
+
+use crate::refusal::No;
+use bakeoff_layers_credentials::Item;
+use bakeoff_layers_credentials::hello::Hello;
+use bakeoff_layers_credentials::key::Serial;
+use bakeoff_layers_credentials::name::Name;
+use ciborium::Value;
+
+/// Longest message.
+pub const MOST_BYTES: usize = 64 * 1024;
+/// Deepest nesting: an item within the list of an answer.
+const DEPTH: usize = 4;
+
+/// What an agent is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// A leaf, for who has the key of the last of these identities; before it stand those of a role's owners.
+    Login {
+        /// The identities, and nothing else.
+        shown: Hello,
+        /// For how long.
+        seconds: u64,
+    },
+    /// A status for the links of this chain that the agent's domain gave.
+    Endorse(Hello),
+    /// Something shall count no more.
+    Revoke(What),
+    /// To be told what was taken back, at once and from then on.
+    Subscribe,
+}
+
+/// What shall count no more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A statement or a key.
+    Item(Item),
+    /// A transfer, shown by who gave it.
+    Transfer(Vec<u8>),
+    /// All keys that logged in under a name.
+    Name(Name),
+}
+
+/// What it answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A leaf, in DER.
+    Leaf(Vec<u8>),
+    /// A status.
+    Status(Vec<u8>),
+    /// Taken back; how much was, ever.
+    Done(u64),
+    /// All that is taken back, and how much was, ever.
+    Epoch(u64, Vec<Item>),
+    /// That it is there, how much was taken back, ever, and the seconds since 1970 by its clock.
+    Alive(u64, u64),
+    /// Not so: the name of the reason, and a sentence.
+    No(String, String),
+}
+
+impl Question {
+    /// From bytes.
+    ///
+    /// # Errors
+    /// They are none.
+    pub fn read(bytes: &[u8]) -> Result<Self, No> {
+        let (kind, rest) = parts(bytes)?;
+        let question = match (kind, rest.as_slice()) {
+            (1, [Value::Bytes(shown), seconds]) => {
+                Self::Login { shown: Hello::read(shown)?, seconds: uint(seconds).ok_or(No::Malformed)? }
+            }
+            (2, [Value::Bytes(shown)]) => Self::Endorse(Hello::read(shown)?),
+            (3, [kind, what]) => Self::Revoke(What::of(kind, what).ok_or(No::Malformed)?),
+            (4, []) => Self::Subscribe,
+            (1..=4, _) => return Err(No::Malformed),
+            _ => return Err(No::UnknownQuestion),
+        };
+        Ok(question)
+    }
+
+    /// Its bytes.
+    pub fn write(&self) -> Vec<u8> {
+        let items = match self {
+            Self::Login { shown, seconds } => vec![1.into(), Value::Bytes(shown.write()), (*seconds).into()],
+            Self::Endorse(shown) => vec![2.into(), Value::Bytes(shown.write())],
+            Self::Revoke(what) => [vec![3.into()], what.items()].concat(),
+            Self::Subscribe => vec![4.into()],
+        };
+        write(&Value::Array(items))
+    }
+}
+
+impl What {
+    fn of(kind: &Value, what: &Value) -> Option<Self> {
+        match uint(kind)? {
+            2 => Some(Self::Transfer(what.as_bytes()?.clone())),
+            3 => what.as_text()?.parse().ok().map(Self::Name),
+            _ => item(kind, what).map(Self::Item),
+        }
+    }
+
+    fn items(&self) -> Vec<Value> {
+        match self {
+            Self::Item(item) => pair(item),
+            Self::Transfer(bytes) => vec![2.into(), Value::Bytes(bytes.clone())],
+            Self::Name(name) => vec![3.into(), Value::Text(name.to_string())],
+        }
+    }
+}
+
+impl Answer {
+    /// From bytes.
+    ///
+    /// # Errors
+    /// They are none.
+    pub fn read(bytes: &[u8]) -> Result<Self, No> {
+        let (kind, rest) = parts(bytes)?;
+        let answer = match (kind, rest.as_slice()) {
+            (1, [Value::Bytes(leaf)]) => Some(Self::Leaf(leaf.clone())),
+            (2, [Value::Bytes(status)]) => Some(Self::Status(status.clone())),
+            (3, [epoch]) => uint(epoch).map(Self::Done),
+            (4, [epoch, Value::Array(pairs)]) => {
+                let one = |value: &Value| match value.as_array()?.as_slice() {
+                    [kind, what] => item(kind, what),
+                    _ => None,
+                };
+                let items: Option<Vec<Item>> = pairs.iter().map(one).collect();
+                uint(epoch).zip(items).map(|(epoch, items)| Self::Epoch(epoch, items))
+            }
+            (5, [epoch, now]) => uint(epoch).zip(uint(now)).map(|(epoch, now)| Self::Alive(epoch, now)),
+            (6, [Value::Text(name), Value::Text(sentence)]) => Some(Self::No(name.clone(), sentence.clone())),
+            _ => None,
+        };
+        answer.ok_or(No::Malformed)
+    }
+
+    /// Its bytes.
+    pub fn write(&self) -> Vec<u8> {
+        let items = match self {
+            Self::Leaf(leaf) => vec![1.into(), Value::Bytes(leaf.clone())],
+            Self::Status(status) => vec![2.into(), Value::Bytes(status.clone())],
+            Self::Done(epoch) => vec![3.into(), (*epoch).into()],
+            Self::Epoch(epoch, items) => {
+                let items = items.iter().map(|item| Value::Array(pair(item))).collect();
+                vec![4.into(), (*epoch).into(), Value::Array(items)]
+            }
+            Self::Alive(epoch, now) => vec![5.into(), (*epoch).into(), (*now).into()],
+            Self::No(name, sentence) => {
+                vec![6.into(), Value::Text(name.clone()), Value::Text(sentence.clone())]
+            }
+        };
+        write(&Value::Array(items))
+    }
+}
+
+/// Which message it is, and what follows.
+fn parts(bytes: &[u8]) -> Result<(u64, Vec<Value>), No> {
+    if bytes.len() > MOST_BYTES {
+        return Err(No::TooLarge);
+    }
+    let mut rest = bytes;
+    let value: Value =
+        ciborium::de::from_reader_with_recursion_limit(&mut rest, DEPTH).map_err(|_| No::Malformed)?;
+    if !rest.is_empty() || write(&value) != bytes {
+        return Err(No::Malformed);
+    }
+    let mut items = value.into_array().map_err(|_| No::Malformed)?;
+    let kind = items.first().and_then(uint).ok_or(No::Malformed)?;
+    items.remove(0);
+    Ok((kind, items))
+}
+
+fn write(value: &Value) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    match ciborium::into_writer(value, &mut bytes) {
+        Ok(()) => bytes,
+        // A vector takes all that is written to it; and nobody takes empty bytes for a message.
+        Err(_) => Vec::new(),
+    }
+}
+
+fn uint(value: &Value) -> Option<u64> {
+    value.as_integer()?.try_into().ok()
+}
+
+fn item(kind: &Value, what: &Value) -> Option<Item> {
+    let bytes = what.as_bytes()?.as_slice();
+    match uint(kind)? {
+        0 => bytes.try_into().ok().map(Serial).map(Item::Serial),
+        1 => bytes.try_into().ok().map(Item::Key),
+        _ => None,
+    }
+}
+
+fn pair(item: &Item) -> Vec<Value> {
+    match item {
+        Item::Serial(serial) => vec![0.into(), Value::Bytes(serial.0.to_vec())],
+        Item::Key(thumbprint) => vec![1.into(), Value::Bytes(thumbprint.to_vec())],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let name: Name = "user:alice@home.example".parse().unwrap();
+        let shown = Hello { identities: vec![(name.clone(), vec![1, 2])], ..Hello::default() };
+        let serial = Item::Serial(Serial([7; 16]));
+        for question in [
+            Question::Login { shown: shown.clone(), seconds: 900 },
+            Question::Endorse(shown),
+            Question::Revoke(What::Item(serial)),
+            Question::Revoke(What::Item(Item::Key([9; 32]))),
+            Question::Revoke(What::Transfer(vec![3])),
+            Question::Revoke(What::Name(name)),
+            Question::Subscribe,
+        ] {
+            assert_eq!(Question::read(&question.write()).unwrap(), question);
+        }
+        for answer in [
+            Answer::Leaf(vec![1]),
+            Answer::Status(vec![2]),
+            Answer::Done(3),
+            Answer::Epoch(u64::MAX, vec![serial, Item::Key([9; 32])]),
+            Answer::Alive(4, 1_764_000_000),
+            Answer::No("expired".to_owned(), "its time is over".to_owned()),
+        ] {
+            assert_eq!(Answer::read(&answer.write()).unwrap(), answer);
+        }
+    }
+
+    #[test]
+    fn what_is_written_otherwise_is_none() {
+        let name = |bytes: &[u8]| Question::read(bytes).map_err(|no| no.name());
+        assert_eq!(name(&[0x81, 4]), Ok(Question::Subscribe));
+        for bad in [
+            &[][..],
+            &[4],
+            &[0x80],
+            &[0x81, 0x18, 4],          // 4 in two bytes
+            &[0x9f, 4, 0xff],          // a length left open
+            &[0x81, 4, 0],             // something behind it
+            &[0x82, 4, 0],             // one item too many
+            &[0x82, 1, 0x40],          // no seconds
+            &[0x83, 3, 0, 0x40],       // an empty serial
+            &[0x83, 3, 4, 0x40],       // an unknown kind of thing
+            &[0x83, 3, 3, 0x61, b'x'], // no name
+            &[0x81; 64],
+        ] {
+            assert_eq!(name(bad), Err("malformed"), "{bad:x?}");
+        }
+        assert_eq!(name(&[0x81, 5]), Err("unknown-question"));
+        assert_eq!(name(&[0x82, 2, 0x40]), Err("malformed"), "an empty HELLO");
+        assert_eq!(name(&vec![0x81; MOST_BYTES + 1]), Err("too-large"));
+    }
+}

@@ -1,0 +1,231 @@
+//! What an agent answers: leafs, statuses, what is taken back.
+//!
+//! Measured side, agent process, fed by strangers. Owns the decisions and nothing of sockets: who asks comes in as the key that
+//! TLS has proven, and what time it is as seconds since 1970.
+
+use super::book::Book;
+use super::groups::Groups;
+use crate::message::{Answer, Question, What};
+use crate::refusal::No;
+use bakeoff_layers_credentials::bundle::Bundle;
+use bakeoff_layers_credentials::hello::Hello;
+use bakeoff_layers_credentials::key::{Hash, PublicKey, SecretKey, Serial, hash};
+use bakeoff_layers_credentials::leaf::{Order, make};
+use bakeoff_layers_credentials::name::{Domain, Name};
+use bakeoff_layers_credentials::statement::{Identity, Status, Transfer};
+use bakeoff_layers_credentials::{Item, Refusal};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Longest life of a leaf.
+const MOST_LIFE_S: u64 = 24 * 60 * 60;
+/// Life of a status: so long what is taken back goes on where nobody hears of it.
+const STATUS_LIFE_S: u64 = 60 * 60;
+/// How far a server's clock may be behind the one here.
+const SKEW_S: u64 = 30;
+
+/// An agent.
+#[derive(Debug)]
+pub(super) struct Agent {
+    pub(super) domain: Domain,
+    pub(super) key: SecretKey,
+    ca: Vec<PublicKey>,
+    groups: Mutex<Groups>,
+    book: Mutex<Book>,
+    /// Something was taken back.
+    changed: Condvar,
+}
+
+impl Agent {
+    pub(super) fn new(bundle: Bundle, key: SecretKey, groups: Groups, book: Book) -> Self {
+        let Bundle { domain, ca, .. } = bundle;
+        Self { domain, key, ca, groups: Mutex::new(groups), book: Mutex::new(book), changed: Condvar::new() }
+    }
+
+    /// Other groups from now on.
+    pub(super) fn regroup(&self, groups: Groups) {
+        *self.groups.lock().unwrap_or_else(PoisonError::into_inner) = groups;
+    }
+
+    /// Answers whoever has proven to have this key.
+    pub(super) fn answer(&self, peer: PublicKey, question: &Question, now_unix_s: u64) -> Result<Answer, No> {
+        match question {
+            Question::Login { shown, seconds } => self.login(peer, shown, *seconds, now_unix_s),
+            Question::Endorse(shown) => self.endorse(shown, now_unix_s),
+            Question::Revoke(what) => self.revoke(peer, what),
+            Question::Subscribe => Ok(self.epoch()),
+        }
+    }
+
+    /// All that is taken back.
+    pub(super) fn epoch(&self) -> Answer {
+        let book = self.book();
+        Answer::Epoch(book.epoch(), book.revoked())
+    }
+
+    /// How much was taken back, ever, and how much of it matters still.
+    pub(super) fn size(&self) -> (u64, usize) {
+        let book = self.book();
+        (book.epoch(), book.count())
+    }
+
+    /// Waits until more was taken back than this, or for so long: how much it is.
+    pub(super) fn wait(&self, epoch: u64, most: Duration) -> u64 {
+        let waited = self.changed.wait_timeout_while(self.book(), most, |book| book.epoch() == epoch);
+        waited.unwrap_or_else(PoisonError::into_inner).0.epoch()
+    }
+
+    fn login(&self, peer: PublicKey, shown: &Hello, seconds: u64, now_unix_s: u64) -> Result<Answer, No> {
+        if !(1..=MOST_LIFE_S).contains(&seconds) {
+            return Err(No::TooLong);
+        }
+        let (name, statement) = shown.identities.last().ok_or(No::Malformed)?;
+        if *name.domain() != self.domain {
+            return Err(Refusal::NotItsDomain(format!("the identity of {name}")).into());
+        }
+        let identities = self.identities(shown, now_unix_s)?;
+        let identity = identities.last().ok_or(No::Malformed)?;
+        if identity.key != peer {
+            return Err(Refusal::WrongHolder(format!("the identity of {name}")).into());
+        }
+        let ends = identities.iter().map(|identity| identity.until_unix_s);
+        let until_unix_s = ends.fold(now_unix_s.saturating_add(seconds), u64::min);
+        let from = now_unix_s.saturating_sub(SKEW_S).max(until_unix_s.saturating_sub(MOST_LIFE_S));
+        let groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let order = Order {
+            identity,
+            statement,
+            groups: groups.of(name),
+            from_unix_s: from.max(identity.from_unix_s),
+            until_unix_s,
+        };
+        let leaf = make(&order, &self.domain, &self.key)?;
+        self.book().see(name, peer.thumbprint(), identity.until_unix_s)?;
+        Ok(Answer::Leaf(leaf))
+    }
+
+    /// The identities of this domain among those shown, in their order; each good and not taken back.
+    fn identities(&self, shown: &Hello, now_unix_s: u64) -> Result<Vec<Identity>, No> {
+        let mut opened: Vec<Identity> = Vec::new();
+        for (name, statement) in shown.identities.iter().filter(|(name, _)| *name.domain() == self.domain) {
+            let of = || format!("the identity of {name}");
+            let owner = name.owner();
+            let keys = match &owner {
+                None => self.ca.clone(),
+                Some(owner) => key_of(&opened, owner).into_iter().collect(),
+            };
+            let identity = Identity::open(statement, name, &keys)?;
+            if now_unix_s < identity.from_unix_s {
+                return Err(Refusal::NotYetValid(of()).into());
+            }
+            if now_unix_s >= identity.until_unix_s {
+                return Err(Refusal::Expired(of()).into());
+            }
+            self.stands(identity.serial, identity.key.thumbprint(), of)?;
+            opened.push(identity);
+        }
+        Ok(opened)
+    }
+
+    fn endorse(&self, shown: &Hello, now_unix_s: u64) -> Result<Answer, No> {
+        let identities = self.identities(shown, now_unix_s)?;
+        let mut good: Vec<Transfer> = Vec::new();
+        let mut before: Option<(Transfer, Hash)> = None;
+        for (giver, statement) in &shown.chain {
+            let of = || format!("the transfer of {giver}");
+            let link = if *giver.domain() == self.domain {
+                let key =
+                    before.as_ref().map(|(before, _)| before.wish.key).or_else(|| key_of(&identities, giver));
+                let link = Transfer::open(statement, giver, key.ok_or_else(|| Refusal::Spliced(of()))?)?;
+                if link.parent != before.map(|(_, hash)| hash) {
+                    return Err(Refusal::Spliced(of()).into());
+                }
+                if now_unix_s >= link.wish.until_unix_s {
+                    return Err(Refusal::Expired(of()).into());
+                }
+                self.stands(link.serial, link.giver_key, of)?;
+                good.push(link.clone());
+                link
+            } else {
+                // What others gave is theirs to endorse; it says by which key the next is signed.
+                Transfer::peek(statement)?
+            };
+            before = Some((link, hash(statement)));
+        }
+        if good.is_empty() {
+            return Err(No::NoLink);
+        }
+        let mut book = self.book();
+        for link in &good {
+            book.endorse(link.serial, link.giver_key, link.wish.until_unix_s)?;
+        }
+        let status = Status {
+            domain: self.domain.clone(),
+            made_unix_s: now_unix_s,
+            until_unix_s: now_unix_s.saturating_add(STATUS_LIFE_S),
+            good: good.iter().map(|link| link.serial).collect(),
+            epoch: book.epoch(),
+        };
+        Ok(Answer::Status(status.seal(&self.key)?))
+    }
+
+    /// Refused when a statement or its key was taken back.
+    fn stands(&self, serial: Serial, key: Hash, of: impl Fn() -> String) -> Result<(), No> {
+        let book = self.book();
+        match book.is_revoked(&Item::Serial(serial)) || book.is_revoked(&Item::Key(key)) {
+            true => Err(Refusal::Revoked(of()).into()),
+            false => Ok(()),
+        }
+    }
+
+    fn revoke(&self, peer: PublicKey, what: &What) -> Result<Answer, No> {
+        let mut book = self.book();
+        let own = peer.thumbprint();
+        // Who has the agent's key may do all that the agent may.
+        let may = |giver: Option<Hash>| peer == self.key.public() || giver == Some(own);
+        let (may, items) = match what {
+            What::Item(item @ Item::Serial(serial)) => {
+                let known = book.giver(*serial);
+                (may(known.map(|(key, _)| key)), vec![(*item, known.map(|(_, until)| until))])
+            }
+            What::Item(item @ Item::Key(key)) => (may(Some(*key)), vec![(*item, None)]),
+            What::Transfer(bytes) => {
+                let said = Transfer::peek(bytes)?;
+                if *said.giver.domain() != self.domain {
+                    return Err(Refusal::NotItsDomain(format!("the transfer of {}", said.giver)).into());
+                }
+                let given = Transfer::open(bytes, &said.giver, peer).is_ok();
+                let item = (Item::Serial(said.serial), Some(said.wish.until_unix_s));
+                (may(given.then_some(own)), vec![item])
+            }
+            What::Name(name) => {
+                let keys: Vec<Hash> = book.keys(name).collect();
+                if keys.is_empty() {
+                    return Err(No::NeverSeen);
+                }
+                (
+                    may(keys.contains(&own).then_some(own)),
+                    keys.into_iter().map(|key| (Item::Key(key), None)).collect(),
+                )
+            }
+        };
+        if !may {
+            return Err(No::NotYours);
+        }
+        let epoch = book.revoke(&items)?;
+        self.changed.notify_all();
+        Ok(Answer::Done(epoch))
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn key_of(identities: &[Identity], name: &Name) -> Option<PublicKey> {
+    identities.iter().find(|identity| identity.name == *name).map(|identity| identity.key)
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,342 @@
+//! The on-line agent of a domain, until SIGTERM: it counter-signs identities for hours, endorses transfers, and says what was
+//! taken back.
+//!
+//! Measured side, a process of its own, fed by strangers. A thread a connection, as those are few and ask seldom; one accepts, one
+//! waits for signals and writes the status. Owns the life of the process and of connections; what is answered is
+//! `decide`'s.
+
+mod book;
+mod decide;
+mod groups;
+
+use crate::channel::{Channel, Cut};
+use crate::files::{self, FileError};
+use crate::message::{Answer, Question};
+use crate::refusal::No;
+use crate::trust::{self, TrustError};
+use bakeoff_layers_base::clock::now_unix_s;
+use bakeoff_layers_base::daemon::status::StatusFile;
+use bakeoff_layers_credentials::bundle::Bundle;
+use bakeoff_layers_credentials::key::PublicKey;
+use bakeoff_layers_credentials::name::Domain;
+use bakeoff_layers_credentials::tls::{self, TlsError, peer_key};
+use book::Book;
+use decide::Agent;
+use groups::Groups;
+use nix::sys::socket::{setsockopt, sockopt};
+use rustls::{ServerConfig, ServerConnection};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+use thiserror::Error;
+
+/// How late the status file may be.
+const STATUS_DELAY: Duration = Duration::from_millis(100);
+/// Connections at a time, each with a thread.
+const MOST_CONNECTIONS: usize = 64;
+/// Of them, those that only listen.
+const MOST_SUBSCRIBERS: usize = 48;
+/// Until TLS has come about; until a question is there, whole; and for an answer to be taken.
+const WITHIN: Duration = Duration::from_secs(10);
+/// How often subscribers hear that the agent is there.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
+/// How to serve.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The agent's directory, as `authority::init` made it.
+    pub dir: PathBuf,
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// File that the counters are written to.
+    pub status: Option<PathBuf>,
+}
+
+/// Why there is no agent.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    /// A file of its directory.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Its bundle.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// Its key and certificate.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// Its key is none of those that its bundle pins.
+    #[error("{}: no certificate in the bundle is over agent.key; bring back the key, or have a bundle made for this one", .0.display())]
+    NotPinned(PathBuf),
+    /// Several domains, or none.
+    #[error("{}: not the directory of one domain's agent; `bakeoff layer ca init` makes one", .0.display())]
+    NoDomain(PathBuf),
+    /// The groups.
+    #[error("{}: {why}", path.display())]
+    Groups {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// What it must not forget.
+    #[error("{}: {error}", path.display())]
+    Book {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The address.
+    #[error("cannot listen on {address}: {error}")]
+    Listen {
+        /// Which.
+        address: SocketAddr,
+        /// Why.
+        error: io::Error,
+    },
+    /// The status file.
+    #[error("cannot write the status file {}: {error}", path.display())]
+    Status {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Signals, threads.
+    #[error("cannot serve: {0}")]
+    Process(#[from] io::Error),
+}
+
+/// What all threads share.
+struct Server {
+    agent: Agent,
+    config: Arc<ServerConfig>,
+    connections: AtomicUsize,
+    subscribers: AtomicUsize,
+    counts: Mutex<BTreeMap<String, u64>>,
+}
+
+/// Serves until SIGTERM or SIGINT; `ready` hears where, `note` what was found at SIGHUP.
+///
+/// # Errors
+/// When it could not begin.
+pub fn serve(
+    options: &Options,
+    ready: impl FnOnce(SocketAddr),
+    note: impl Fn(&str),
+) -> Result<(), ServeError> {
+    let server = Arc::new(Server::open(&options.dir)?);
+    let listen = |error| ServeError::Listen { address: options.listen, error };
+    let listener = TcpListener::bind(options.listen).map_err(listen)?;
+    let address = listener.local_addr().map_err(listen)?;
+    let failed = |error| ServeError::Status { path: options.status.clone().unwrap_or_default(), error };
+    let mut status = StatusFile::open(options.status.as_deref()).map_err(failed)?;
+    status.write(server.status("listening", address)).map_err(failed)?;
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+    let (sender, events) = channel();
+    thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || signals.forever().try_for_each(|signal| sender.send(signal)).is_ok())?;
+    let accepting = server.clone();
+    thread::Builder::new().name("accept".to_owned()).spawn(move || accept(&listener, &accepting))?;
+    ready(address);
+    loop {
+        match events.recv_timeout(STATUS_DELAY) {
+            Ok(SIGHUP) => match groups(&options.dir, &server.agent.domain) {
+                Ok(groups) => {
+                    server.agent.regroup(groups);
+                    note("the groups were read again");
+                }
+                Err(why) => note(&format!("{why}; the groups are as they were")),
+            },
+            Ok(_) | Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        // A disk that is full leaves the old one.
+        let _ = status.write(server.status("listening", address));
+    }
+    let _ = status.write(server.status("ended", address));
+    Ok(())
+}
+
+fn groups(dir: &Path, domain: &Domain) -> Result<Groups, ServeError> {
+    let path = dir.join("groups");
+    let text = String::from_utf8(files::read(&path)?).map_err(|_| "not a text in UTF-8".to_owned());
+    text.and_then(|text| Groups::read(&text, domain)).map_err(|why| ServeError::Groups { path, why })
+}
+
+impl Server {
+    fn open(dir: &Path) -> Result<Self, ServeError> {
+        let bundle = own_bundle(dir)?;
+        let key = files::read_secret_key(&dir.join("agent.key"))?;
+        let pinned = bundle
+            .roots()
+            .iter()
+            .find(|root| peer_key(Some(std::slice::from_ref(*root))) == Some(key.public()));
+        let config = tls::agent_server(&key, pinned.ok_or_else(|| ServeError::NotPinned(dir.to_owned()))?)?;
+        let path = dir.join("book");
+        let book = Book::open(&path, now_unix_s()).map_err(|error| ServeError::Book { path, error })?;
+        let groups = groups(dir, &bundle.domain)?;
+        Ok(Self {
+            agent: Agent::new(bundle, key, groups, book),
+            config: Arc::new(config),
+            connections: AtomicUsize::new(0),
+            subscribers: AtomicUsize::new(0),
+            counts: Mutex::default(),
+        })
+    }
+
+    fn count(&self, name: &str) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        *counts.entry(name.to_owned()).or_default() += 1;
+    }
+
+    fn refuse(&self, no: &No) {
+        self.count(&format!("refused.{}", no.name()));
+    }
+
+    fn status(&self, state: &str, address: SocketAddr) -> String {
+        let (epoch, revoked) = self.agent.size();
+        let mut text = format!(
+            "state {state}\naddress {address}\ndomain {}\nepoch {epoch}\nrevoked {revoked}\nconnected {}\nsubscribers {}\n",
+            self.agent.domain,
+            self.connections.load(Ordering::Relaxed),
+            self.subscribers.load(Ordering::Relaxed)
+        );
+        for (name, count) in &*self.counts.lock().unwrap_or_else(PoisonError::into_inner) {
+            let _ = writeln!(text, "{name} {count}");
+        }
+        text
+    }
+}
+
+/// The bundle of the agent's own domain, which is the only one in its directory.
+///
+/// # Errors
+/// There is none, or several.
+pub fn own_bundle(dir: &Path) -> Result<Bundle, ServeError> {
+    let bundles = trust::read(&dir.join("trust"))?;
+    let mut each = bundles.each();
+    match (each.next(), each.next()) {
+        (Some(bundle), None) => Ok(bundle.clone()),
+        _ => Err(ServeError::NoDomain(dir.to_owned())),
+    }
+}
+
+/// Takes connections as long as somebody serves.
+fn accept(listener: &TcpListener, server: &Arc<Server>) {
+    for stream in listener.incoming() {
+        match stream {
+            Ok(stream) => take(server, stream),
+            // No descriptors: they come back when connections go.
+            Err(_) => thread::sleep(STATUS_DELAY),
+        }
+    }
+}
+
+fn take(server: &Arc<Server>, stream: TcpStream) {
+    if server.connections.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
+        server.connections.fetch_sub(1, Ordering::Relaxed);
+        server.refuse(&No::TooManyConnections);
+        return;
+    }
+    let its = server.clone();
+    let attended = thread::Builder::new().name("connection".to_owned()).spawn(move || {
+        its.count("connections");
+        if let Err(no) = attend(&its, stream) {
+            its.refuse(&no);
+        }
+        its.connections.fetch_sub(1, Ordering::Relaxed);
+    });
+    if attended.is_err() {
+        server.connections.fetch_sub(1, Ordering::Relaxed);
+        server.refuse(&No::TooManyConnections);
+    }
+}
+
+/// A connection, until its end; why, if somebody is to blame.
+fn attend(server: &Server, stream: TcpStream) -> Result<(), No> {
+    // Whoever is gone without a word holds no thread for long.
+    let _ = setsockopt(&stream, sockopt::TcpUserTimeout, &10_000);
+    let mut channel = Channel::serving(stream, server.config.clone(), WITHIN).map_err(|_| No::NoHandshake)?;
+    if channel.tls().alpn_protocol() != Some(tls::AGENT) {
+        return Err(No::OtherProtocol);
+    }
+    let peer = peer_key(channel.tls().peer_certificates()).ok_or(No::NoHandshake)?;
+    let mut asked = false;
+    loop {
+        let message = match channel.read(WITHIN) {
+            Ok(message) => message,
+            Err(Cut::Silent) if asked => return Ok(()),
+            Err(Cut::Closed | Cut::Failed(_)) => return Ok(()),
+            Err(Cut::Silent | Cut::Half) => return say_no(&mut channel, No::HalfMessage),
+            Err(Cut::TooLarge) => return say_no(&mut channel, No::TooLarge),
+        };
+        asked = true;
+        match answer(server, peer, &message) {
+            Ok((Question::Subscribe, first)) => return subscribed(server, &mut channel, &first),
+            Ok((_, answer)) => {
+                if channel.write(&answer.write(), WITHIN).is_err() {
+                    return Ok(());
+                }
+            }
+            Err(no) => {
+                server.refuse(&no);
+                if channel.write(&said(&no), WITHIN).is_err() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+fn answer(server: &Server, peer: PublicKey, message: &[u8]) -> Result<(Question, Answer), No> {
+    let question = Question::read(message)?;
+    let answer = server.agent.answer(peer, &question, now_unix_s())?;
+    server.count(match question {
+        Question::Login { .. } => "logins",
+        Question::Endorse(_) => "endorsements",
+        Question::Revoke(_) => "revocations",
+        Question::Subscribe => "subscriptions",
+    });
+    Ok((question, answer))
+}
+
+fn said(no: &No) -> Vec<u8> {
+    Answer::No(no.name().to_owned(), no.to_string()).write()
+}
+
+fn say_no(channel: &mut Channel<ServerConnection>, no: No) -> Result<(), No> {
+    let _ = channel.write(&said(&no), HEARTBEAT);
+    Err(no)
+}
+
+/// Tells one who listens, until he is gone.
+fn subscribed(server: &Server, channel: &mut Channel<ServerConnection>, first: &Answer) -> Result<(), No> {
+    if server.subscribers.fetch_add(1, Ordering::Relaxed) >= MOST_SUBSCRIBERS {
+        server.subscribers.fetch_sub(1, Ordering::Relaxed);
+        return say_no(channel, No::TooManySubscribers);
+    }
+    let mut told = 0;
+    let mut next = first.clone();
+    while channel.write(&next.write(), WITHIN).is_ok() {
+        if let Answer::Epoch(epoch, _) = next {
+            told = epoch;
+        }
+        next = match server.agent.wait(told, HEARTBEAT) {
+            epoch if epoch == told => Answer::Alive(epoch, now_unix_s()),
+            _ => server.agent.epoch(),
+        };
+    }
+    server.subscribers.fetch_sub(1, Ordering::Relaxed);
+    Ok(())
+}

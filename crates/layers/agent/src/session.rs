@@ -1,0 +1,288 @@
+//! A session: what a holder has while he is logged in.
+//!
+//! Measured side, in the process of whoever uses it. One directory, which is its owner's alone and should lie in memory:
+//!
+//! ```text
+//! key         the secret key, in PEM
+//! leaf        what the agent gave, in DER
+//! identity    the holder's identity, and before it those of a role's owners
+//! transfer    what was handed to him, if he acts through it: a chain, with the identities that it needs
+//! trust       the directory of trust bundles that it was begun with
+//! ```
+
+use crate::files::{self, FileError};
+use bakeoff_layers_base::plain::For;
+use bakeoff_layers_credentials::Refusal;
+use bakeoff_layers_credentials::hello::Hello;
+use bakeoff_layers_credentials::key::SecretKey;
+use bakeoff_layers_credentials::name::Name;
+use bakeoff_layers_credentials::tls::Holder;
+use std::env;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+const FILES: [&str; 5] = ["key", "leaf", "identity", "transfer", "trust"];
+
+/// Why there is no session.
+#[derive(Debug, Error)]
+pub enum SessionError {
+    /// A file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// What lies there.
+    #[error("{}: {refusal}", path.display())]
+    Refused {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// There is none.
+    #[error("{}: nobody is logged in there; bakeoff layer login begins a session", .0.display())]
+    None(PathBuf),
+    /// Others may look into it.
+    #[error("{}: a session is its owner's alone; chmod 700 it, and think about who has looked into it", .0.display())]
+    Open(PathBuf),
+    /// No place for it.
+    #[error(
+        "XDG_RUNTIME_DIR is not set, and a key is not put just anywhere; say --session DIR, a directory in memory that is yours alone"
+    )]
+    NoPlace,
+    /// Several.
+    #[error("{} sessions are below {}; say which with --session DIR", count, at.display())]
+    Several {
+        /// How many.
+        count: usize,
+        /// Where.
+        at: PathBuf,
+    },
+}
+
+/// What is put into a new one.
+#[derive(Clone, Copy, Debug)]
+pub struct Begun<'a> {
+    /// The holder's key.
+    pub key: &'a SecretKey,
+    /// What the agent gave.
+    pub leaf: &'a [u8],
+    /// The holder's identity, and before it those of a role's owners.
+    pub identity: &'a Hello,
+    /// What was handed to him.
+    pub transfer: Option<&'a Hello>,
+    /// The trust bundles.
+    pub trust: &'a Path,
+}
+
+/// A session, as it was when it was opened.
+#[derive(Debug)]
+pub struct Session {
+    dir: PathBuf,
+    name: Name,
+    key: SecretKey,
+    leaf: Vec<u8>,
+    identity: Hello,
+    transfer: Hello,
+    trust: PathBuf,
+}
+
+/// Where the session of a name lies unless something else is said.
+///
+/// # Errors
+/// There is no such place.
+pub fn place(name: &Name) -> Result<PathBuf, SessionError> {
+    Ok(above()?.join(name.to_string()))
+}
+
+/// Where the only session lies that there is.
+///
+/// # Errors
+/// There is none, or several.
+pub fn only() -> Result<PathBuf, SessionError> {
+    let at = above()?;
+    let entries = fs::read_dir(&at).map_err(|_| SessionError::None(at.clone()))?;
+    let mut found: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    match (found.pop(), found.len()) {
+        (Some(dir), 0) => Ok(dir),
+        (None, _) => Err(SessionError::None(at)),
+        (Some(_), more) => Err(SessionError::Several { count: more + 1, at }),
+    }
+}
+
+fn above() -> Result<PathBuf, SessionError> {
+    let runtime = env::var_os("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty());
+    Ok(PathBuf::from(runtime.ok_or(SessionError::NoPlace)?).join("bakeoff"))
+}
+
+impl Session {
+    /// Begins one, or goes on with one under a new leaf.
+    ///
+    /// # Errors
+    /// It cannot be written, or others could read it.
+    pub fn begin(dir: &Path, begun: Begun<'_>) -> Result<Self, SessionError> {
+        let failed = |error| FileError::Io { path: dir.to_owned(), what: "written", error };
+        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
+        own(dir)?;
+        let key = dir.join("key");
+        files::write(&key, files::pem(&key, begun.key)?.as_bytes(), For::Owner)?;
+        files::write(&dir.join("leaf"), begun.leaf, For::Owner)?;
+        files::write(&dir.join("identity"), &begun.identity.write(), For::Owner)?;
+        files::write(
+            &dir.join("transfer"),
+            &begun.transfer.unwrap_or(&Hello::default()).write(),
+            For::Owner,
+        )?;
+        let trust = begun.trust.to_string_lossy();
+        files::write(&dir.join("trust"), trust.as_bytes(), For::Owner)?;
+        Self::open(dir)
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// There is none, or others can read it.
+    pub fn open(dir: &Path) -> Result<Self, SessionError> {
+        own(dir)?;
+        let shown = |file: &str| {
+            let path = dir.join(file);
+            let bytes = files::read(&path)?;
+            Hello::read(&bytes).map_err(|refusal| SessionError::Refused { path, refusal })
+        };
+        let identity = shown("identity")?;
+        let none = || SessionError::None(dir.to_owned());
+        let name = identity.identities.last().map(|(name, _)| name.clone()).ok_or_else(none)?;
+        Ok(Self {
+            name,
+            key: files::read_secret_key(&dir.join("key"))?,
+            leaf: files::read(&dir.join("leaf"))?,
+            identity,
+            transfer: shown("transfer")?,
+            trust: PathBuf::from(String::from_utf8_lossy(&files::read(&dir.join("trust"))?).into_owned()),
+            dir: dir.to_owned(),
+        })
+    }
+
+    /// Where it lies.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Whose it is.
+    pub const fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// His key.
+    pub const fn key(&self) -> &SecretKey {
+        &self.key
+    }
+
+    /// The directory of trust bundles that it was begun with.
+    pub fn trust(&self) -> &Path {
+        &self.trust
+    }
+
+    /// What TLS is shown.
+    pub fn holder(self) -> Holder {
+        Holder { key: self.key, leaf: self.leaf }
+    }
+
+    /// What is shown to a server, but for statuses.
+    pub fn hello(&self) -> Hello {
+        let mut shown = self.transfer.clone();
+        let owners = self.identity.identities.split_last().map_or(&[][..], |(_, owners)| owners);
+        join(&mut shown, owners);
+        shown
+    }
+
+    /// What goes with a transfer that is handed on from here: all that is held, and whose word it is.
+    pub fn handing_on(&self) -> Hello {
+        let mut shown = self.transfer.clone();
+        join(&mut shown, &self.identity.identities);
+        shown
+    }
+
+    /// Ends one: the key is overwritten before its file is taken away, as far as the file system does that.
+    ///
+    /// # Errors
+    /// Something is left.
+    pub fn end(dir: &Path) -> Result<(), SessionError> {
+        own(dir)?;
+        let failed = |error| FileError::Io { path: dir.to_owned(), what: "written", error };
+        overwrite(&dir.join("key")).map_err(failed)?;
+        for file in FILES {
+            match fs::remove_file(dir.join(file)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error).into()),
+                _ => {}
+            }
+        }
+        fs::remove_dir(dir).map_err(failed)?;
+        Ok(())
+    }
+}
+
+/// What is not there yet, in its order.
+fn join(shown: &mut Hello, more: &[(Name, Vec<u8>)]) {
+    for identity in more {
+        if !shown.identities.contains(identity) {
+            shown.identities.push(identity.clone());
+        }
+    }
+}
+
+fn own(dir: &Path) -> Result<(), SessionError> {
+    let there = fs::symlink_metadata(dir).map_err(|_| SessionError::None(dir.to_owned()))?;
+    let own = there.is_dir() && there.uid() == nix::unistd::geteuid().as_raw() && there.mode() & 0o077 == 0;
+    if own { Ok(()) } else { Err(SessionError::Open(dir.to_owned())) }
+}
+
+fn overwrite(path: &Path) -> io::Result<()> {
+    let length = match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        file => usize::try_from(file?.metadata()?.len()).unwrap_or(0).min(4096),
+    };
+    let mut file = OpenOptions::new().write(true).open(path)?;
+    file.write_all(&vec![0; length])?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn begun(dir: &Path) -> Result<Session, SessionError> {
+        let key = SecretKey::generate().unwrap();
+        let name: Name = "user:alice@home.example".parse().unwrap();
+        let identity = Hello { identities: vec![(name, vec![1])], ..Hello::default() };
+        let begun =
+            Begun { key: &key, leaf: &[2], identity: &identity, transfer: None, trust: Path::new("/t") };
+        Session::begin(dir, begun)
+    }
+
+    #[test]
+    fn a_session_is_its_owners_alone_and_nothing_of_it_is_left() {
+        let above = tempfile::tempdir().unwrap();
+        let dir = above.path().join("bakeoff/alice");
+        let session = begun(&dir).unwrap();
+        assert_eq!((session.name().local(), session.trust()), ("alice", Path::new("/t")));
+        assert_eq!(session.hello(), Hello::default(), "one's own identity is in the leaf");
+        assert_eq!(session.handing_on().identities.len(), 1);
+        for file in FILES {
+            assert_eq!(dir.join(file).metadata().unwrap().mode() & 0o777, 0o600, "{file}");
+        }
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o750)).unwrap();
+        assert!(matches!(Session::open(&dir), Err(SessionError::Open(_))));
+        assert!(matches!(begun(&dir), Err(SessionError::Open(_))));
+        assert!(matches!(Session::end(&dir), Err(SessionError::Open(_))));
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).unwrap();
+        let key = File::open(dir.join("key")).unwrap();
+        Session::end(&dir).unwrap();
+        let mut left = Vec::new();
+        io::Read::read_to_end(&mut &key, &mut left).unwrap();
+        assert!(!left.is_empty() && left.iter().all(|byte| *byte == 0), "the key was not overwritten");
+        assert!(matches!(Session::open(&dir), Err(SessionError::None(_))));
+    }
+}

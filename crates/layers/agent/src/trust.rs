@@ -1,0 +1,149 @@
+//! A directory of trust bundles: which domains are known here, and by whose word.
+//!
+//! Measured side, cold. Of each domain there are `DOMAIN.trust`, its signature `DOMAIN.trust.minisig`, and the key that was
+//! pinned when the domain was first taken in, `DOMAIN.pub`. `DOMAIN.seen` has the newest version that was
+//! taken: an older one is a rollback. An expired bundle stays, and `credentials` refuses what is shown under it, by name.
+
+use crate::files::{self, FileError};
+use bakeoff_layers_base::key::KeyError;
+use bakeoff_layers_base::manifest::Refusal;
+use bakeoff_layers_base::manifest::load::{Trust, signature_path};
+use bakeoff_layers_base::manifest::signature::PublicKey;
+use bakeoff_layers_base::manifest::{HighWater, HighWaterError};
+use bakeoff_layers_base::plain::For;
+use bakeoff_layers_credentials::bundle::{Bundle, Bundles};
+use bakeoff_layers_credentials::name::{Domain, NoName};
+use std::fs;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a directory or bundle is not taken.
+#[derive(Debug, Error)]
+pub enum TrustError {
+    /// A file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A key's file.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// The newest versions.
+    #[error(transparent)]
+    Seen(#[from] HighWaterError),
+    /// A file whose name is not that of a domain.
+    #[error(transparent)]
+    Name(#[from] NoName),
+    /// A bundle.
+    #[error("{}: refused ({}): {refusal}", path.display(), refusal.name())]
+    Refused {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// Another domain's than its name says.
+    #[error("{}: is of {domain}; take it in with `ca import`, which names files", path.display())]
+    Misnamed {
+        /// Which.
+        path: PathBuf,
+        /// Whose it is.
+        domain: Domain,
+    },
+    /// Nobody's word for it.
+    #[error(
+        "{0} is not known here yet; say whose word counts for it with --pub FILE, whose key you got in another way"
+    )]
+    NotPinned(Domain),
+    /// Another's word than before.
+    #[error("{domain} was taken in by another key; remove {} if it has really changed, and think about who says so", pinned.display())]
+    OtherKey {
+        /// Whose.
+        domain: Domain,
+        /// The file of the key that is pinned.
+        pinned: PathBuf,
+    },
+    /// It knows nobody.
+    #[error("{}: no bundle is there; take one in with `bakeoff layer ca import`", .0.display())]
+    Empty(PathBuf),
+}
+
+/// All bundles of a directory, with right signatures and not rolled back.
+///
+/// # Errors
+/// One is not.
+pub fn read(dir: &Path) -> Result<Bundles, TrustError> {
+    let failed = |error| FileError::Io { path: dir.to_owned(), what: "read", error };
+    let mut bundles = Vec::new();
+    for entry in fs::read_dir(dir).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|end| end == "trust") {
+            let domain: Domain = path.file_stem().unwrap_or_default().to_string_lossy().parse()?;
+            let key = PublicKey::read(&of(dir, &domain, "pub"))?;
+            bundles.push(verified(&path, &domain, &key, dir, 0)?);
+        }
+    }
+    if bundles.is_empty() {
+        Err(TrustError::Empty(dir.to_owned()))
+    } else {
+        Ok(bundles.into_iter().collect())
+    }
+}
+
+/// Takes a bundle into a directory: by the key that is pinned there, or the first time by this one.
+///
+/// # Errors
+/// It is refused, or cannot be written.
+pub fn import(file: &Path, public: Option<&Path>, dir: &Path, now_unix_s: u64) -> Result<Bundle, TrustError> {
+    let bytes = files::read(file)?;
+    // Only to know whose it says to be.
+    let unverified = Bundle::read_unverified(&bytes);
+    let refused = |refusal| TrustError::Refused { path: file.to_owned(), refusal };
+    let domain = unverified.map_err(refused)?.domain;
+    let failed = |error| FileError::Io { path: dir.to_owned(), what: "written", error };
+    fs::create_dir_all(dir).map_err(failed)?;
+    let pinned = of(dir, &domain, "pub");
+    let given = public.map(PublicKey::read).transpose()?;
+    let key = match (pinned.exists(), given) {
+        (false, None) => return Err(TrustError::NotPinned(domain)),
+        (false, Some(given)) => given,
+        (true, given) => {
+            let known = PublicKey::read(&pinned)?;
+            if given.is_some_and(|given| given.bytes() != known.bytes()) {
+                return Err(TrustError::OtherKey { domain, pinned });
+            }
+            known
+        }
+    };
+    let bundle = verified(file, &domain, &key, dir, now_unix_s)?;
+    if let Some(public) = public {
+        files::write(&pinned, &files::read(public)?, For::Everybody)?;
+    }
+    let target = of(dir, &domain, "trust");
+    files::write(&signature_path(&target), &files::read(&signature_path(file))?, For::Everybody)?;
+    files::write(&target, &bytes, For::Everybody)?;
+    Ok(bundle)
+}
+
+/// Where a domain's file lies.
+fn of(dir: &Path, domain: &Domain, end: &str) -> PathBuf {
+    dir.join(format!("{domain}.{end}"))
+}
+
+fn verified(
+    file: &Path,
+    domain: &Domain,
+    key: &PublicKey,
+    dir: &Path,
+    now_unix_s: u64,
+) -> Result<Bundle, TrustError> {
+    let refused = |refusal| TrustError::Refused { path: file.to_owned(), refusal };
+    let signature = String::from_utf8(files::read(&signature_path(file))?);
+    let signature = signature.map_err(|_| refused(Refusal::UnreadableSignature))?;
+    let seen = HighWater::at(&of(dir, domain, "seen"));
+    let trust = Trust { key, now_unix_s, seen_version: seen.read(key.id())? };
+    let bundle = Bundle::read(&files::read(file)?, &signature, &trust).map_err(refused)?;
+    if bundle.domain != *domain {
+        return Err(TrustError::Misnamed { path: file.to_owned(), domain: bundle.domain });
+    }
+    seen.raise(key.id(), bundle.version)?;
+    Ok(bundle)
+}

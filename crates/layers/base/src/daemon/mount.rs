@@ -1,0 +1,127 @@
+//! The life of a mount: what its daemon waits for, how it ended, and why it did not come about.
+//!
+//! Measured side, cold. What is mounted and who answers the kernel is the caller's.
+
+use super::point::{Mounted, PointError, Taken};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+use thiserror::Error;
+
+/// How late a status file may be. Ten wake-ups a second cost about a ten-thousandth of a core.
+pub const STATUS_DELAY: Duration = Duration::from_millis(100);
+
+/// What the thread hears that waits for the end of a daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// SIGTERM or SIGINT.
+    Signal,
+    /// What was served is gone.
+    Over,
+}
+
+/// What became of a mount that was ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// A signal came; everything is unmounted.
+    Signal,
+    /// A signal came while files were open. The mount is out of sight; what is open gets ENOTCONN.
+    SignalBusy,
+    /// Somebody else unmounted.
+    Unmounted,
+    /// A signal came, and the keeper, who alone may unmount, was gone. The mount is there still, dead.
+    Left,
+}
+
+impl From<Taken> for End {
+    fn from(taken: Taken) -> Self {
+        match taken {
+            Taken::Off => Self::Signal,
+            Taken::OutOfSight => Self::SignalBusy,
+            Taken::Left => Self::Left,
+        }
+    }
+}
+
+/// What the caller may say when the mount is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// A mount whose daemon was dead was cleared away.
+    pub cleared: bool,
+    /// How far the kernel reads ahead; `None` where it could not be raised.
+    pub read_ahead_kib: Option<u32>,
+}
+
+/// Why nothing was mounted.
+#[derive(Debug, Error)]
+pub enum MountError {
+    /// The mount point.
+    #[error(transparent)]
+    Point(#[from] PointError),
+    /// FUSE is missing or refuses.
+    #[error(
+        "cannot mount on {} through FUSE: {error}; it needs /dev/fuse, and root or fusermount3",
+        path.display()
+    )]
+    Fuse {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The status file.
+    #[error("cannot write the status file {}: {error}", path.display())]
+    Status {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The filter of system calls.
+    #[error("the kernel takes no filter of system calls ({0}); it needs CONFIG_SECCOMP_FILTER")]
+    Confine(io::Error),
+    /// Signals, threads, the keeper.
+    #[error("cannot serve: {0}")]
+    Serve(#[from] io::Error),
+}
+
+impl MountError {
+    /// Of a status file that there is to be.
+    pub fn status(path: Option<&Path>, error: io::Error) -> Self {
+        Self::Status { path: path.unwrap_or(Path::new("")).to_owned(), error }
+    }
+}
+
+/// Sends an event for each SIGTERM and SIGINT.
+///
+/// # Errors
+/// What the kernel reports.
+pub fn watch_signals(sender: Sender<Event>) -> io::Result<()> {
+    let mut signals = Signals::new([SIGTERM, SIGINT])?;
+    thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        for _ in signals.forever() {
+            if sender.send(Event::Signal).is_err() {
+                return;
+            }
+        }
+    })?;
+    Ok(())
+}
+
+/// Waits until a mount ends, and takes it off; does `meanwhile` every [`STATUS_DELAY`].
+pub fn wait(mut mount: Mounted, events: &Receiver<Event>, mut meanwhile: impl FnMut()) -> End {
+    loop {
+        match events.recv_timeout(STATUS_DELAY) {
+            Ok(Event::Signal) => return mount.unmount().into(),
+            Ok(Event::Over) | Err(RecvTimeoutError::Disconnected) => {
+                mount.is_gone();
+                return End::Unmounted;
+            }
+            Err(RecvTimeoutError::Timeout) => meanwhile(),
+        }
+    }
+}

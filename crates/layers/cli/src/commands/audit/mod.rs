@@ -1,0 +1,186 @@
+//! `bakeoff layer audit ...`: the audit log of a file server, looked at.
+//!
+//! Glue. Owns the flags and what is printed; the log is `bakeoff-layers-credentials`', its directory
+//! `bakeoff-layers-remotefs`'.
+
+mod show;
+
+use crate::exit::{Exit, Failure};
+use crate::terminal;
+use bakeoff_layers_base::plain;
+use bakeoff_layers_credentials::audit::{Chain, Checkpoint, Finding, Keys, MOST_FINDINGS, Reader, Replay};
+use bakeoff_layers_credentials::key::Hash;
+use bakeoff_layers_remotefs::server::audit::directory::Directory;
+use clap::{Args, Subcommand};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Differences that are told; the rest is a number.
+const NAMED: u64 = 100;
+/// Longest checkpoint that is read.
+const MOST_CHECKPOINT: u64 = 1 << 20;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Look whether a log is what its server wrote: nothing changed, removed, swapped or cut off
+    Verify(VerifyArgs),
+    /// Make every decision of a log again, from the evidence that was kept, and tell what differs
+    Replay(DirArgs),
+    /// Print a log, a line for each decision
+    Show(show::ShowArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DirArgs {
+    /// The directory of the log
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct VerifyArgs {
+    #[command(flatten)]
+    dir: DirArgs,
+    /// An older checkpoint of this log that was kept elsewhere; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Vec<PathBuf>,
+}
+
+/// Does what was typed.
+pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Verify(args) => verify(&args),
+        Command::Replay(args) => replay(&args.dir),
+        Command::Show(args) => show::show(&args),
+    }
+}
+
+/// A log, and what its server signed.
+struct Log {
+    directory: Directory,
+    keys: Keys,
+    checkpoints: Vec<Checkpoint>,
+}
+
+/// How a log was found.
+struct Found {
+    end: Chain,
+    findings: Vec<Finding>,
+}
+
+impl Log {
+    /// With its own last checkpoint, and these.
+    fn open(dir: &Path, others: &[PathBuf]) -> Result<Self, Failure> {
+        let directory = Directory::at(dir);
+        let keys = directory.keys().map_err(Failure::failed)?;
+        let own = directory.checkpoint().map_err(Failure::failed)?;
+        let mut notes: Vec<(PathBuf, String)> =
+            own.map(|own| (dir.join("checkpoint"), own)).into_iter().collect();
+        for other in others {
+            let read = plain::read(other, MOST_CHECKPOINT);
+            let bytes = read.map_err(|error| Failure::failed(format!("{}: {error}", other.display())))?;
+            notes.push((other.clone(), String::from_utf8_lossy(&bytes).into_owned()));
+        }
+        let opened = notes.iter().map(|(path, note)| {
+            Checkpoint::open(note, &keys).map_err(|no| Failure::altered(format!("{}: {no}", path.display())))
+        });
+        let checkpoints = opened.collect::<Result<_, _>>()?;
+        Ok(Self { directory, keys, checkpoints })
+    }
+
+    fn end(reader: Reader) -> Found {
+        let (end, half, findings) = reader.end();
+        if let Some(half) = half {
+            terminal::note(&format!(
+                "the last {} bytes are a half record, which is not looked at: its server writes at this moment, or was \
+                 killed, and cuts it off when it starts again",
+                half.bytes
+            ));
+        }
+        Found { end, findings }
+    }
+}
+
+impl Found {
+    /// The findings are said; that there are some is an error.
+    fn said(&self) -> Result<(), Failure> {
+        if self.findings.is_empty() {
+            return Ok(());
+        }
+        let mut text: String = self.findings.iter().map(|finding| format!("{finding}\n")).collect();
+        if self.findings.len() >= MOST_FINDINGS {
+            text.push_str("what follows was not looked at\n");
+        }
+        terminal::say(&text);
+        Err(Failure::altered(format!(
+            "the log is not what its server wrote: {} findings",
+            self.findings.len()
+        )))
+    }
+}
+
+fn verify(args: &VerifyArgs) -> Result<Exit, Failure> {
+    let log = Log::open(&args.dir.dir, &args.checkpoint)?;
+    let reader = log.directory.read(&log.keys, log.checkpoints.clone(), drop).map_err(Failure::failed)?;
+    let found = Log::end(reader);
+    found.said()?;
+    let mut text = format!("good: {} records of {}\n", found.end.size, log.keys.server);
+    match log.checkpoints.iter().map(|checkpoint| checkpoint.0.size).max() {
+        Some(size) => {
+            let _ = writeln!(
+                text,
+                "The first {size} are those of a checkpoint that is signed by a key in {}:",
+                args.dir.dir.join("keys").display()
+            );
+            text.push_str(&log.keys.to_string());
+        }
+        None => {
+            text.push_str("There is no checkpoint: a log that was made anew cannot be told from this one.\n")
+        }
+    }
+    if args.checkpoint.is_empty() {
+        text.push_str("Who could write to the directory could make all of it anew: give a checkpoint that was kept elsewhere.\n");
+    }
+    terminal::say(&text);
+    Ok(Exit::Done)
+}
+
+fn replay(dir: &Path) -> Result<Exit, Failure> {
+    let log = Log::open(dir, &[])?;
+    let fetch = |hash: &Hash| log.directory.evidence(hash);
+    let mut replay = Replay::new(&log.keys.server, &fetch);
+    let mut differences = 0;
+    let read = log.directory.read(&log.keys, log.checkpoints.clone(), |record| {
+        if let Err(difference) = replay.again(&record) {
+            differences += 1;
+            if differences <= NAMED {
+                terminal::say(&format!("record {}: {difference}", record.number));
+            }
+        }
+    });
+    let found = Log::end(read.map_err(Failure::failed)?);
+    found.said()?;
+    if differences > 0 {
+        return Err(Failure::altered(format!(
+            "{differences} of {} decisions are not what evidence and rules say",
+            found.end.size
+        )));
+    }
+    let mut text = format!("good: {} decisions are the same when they are made again\n", found.end.size);
+    if replay.strangers > 0 {
+        let _ = writeln!(
+            text,
+            "Of these, {} refusals of strangers were not: nothing that strangers show is kept.",
+            replay.strangers
+        );
+    }
+    if replay.beside > 0 {
+        let _ = writeln!(
+            text,
+            "Of {} refusals for reasons beside rights the rights alone were made again.",
+            replay.beside
+        );
+    }
+    terminal::say(&text);
+    Ok(Exit::Done)
+}

@@ -1,0 +1,103 @@
+//! `audit show`.
+
+use super::{DirArgs, Log};
+use crate::exit::{Exit, Failure};
+use crate::terminal;
+use bakeoff_layers_base::digest::Digest;
+use bakeoff_layers_credentials::audit::{About, Outcome, Path, Record};
+use bakeoff_layers_credentials::key::Hash;
+use bakeoff_layers_credentials::name::Name;
+use clap::Args;
+use serde_json::{Value, json};
+
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    dir: DirArgs,
+    /// As lines of JSON, with the hashes of what each decision stands on
+    #[arg(long)]
+    json: bool,
+}
+
+/// What can be read is printed, whatever is wrong beside it.
+pub(super) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
+    let log = Log::open(&args.dir.dir, &[])?;
+    let reader = log.directory.read(&log.keys, log.checkpoints.clone(), |record| {
+        terminal::say(&if args.json { to_json(&record).to_string() } else { to_line(&record) });
+    });
+    Log::end(reader.map_err(Failure::failed)?).said()?;
+    Ok(Exit::Done)
+}
+
+fn to_line(record: &Record) -> String {
+    let decision = &record.decision;
+    let peer = decision.peer.as_ref().map_or_else(|| "a stranger".to_owned(), Name::to_string);
+    let said = match &decision.about {
+        About::Admitted { until_unix_s } => format!("let in until {until_unix_s}"),
+        About::NotAdmitted { refusal } => format!("not let in: {refusal}"),
+        About::Object { paths, asked, rights, outcome } => {
+            let paths: Vec<String> = paths.iter().map(to_text).collect();
+            let outcome = match outcome {
+                Outcome::Allowed { line } => format!("allowed by line {line}"),
+                Outcome::Refused { refusal } => format!("refused: {refusal}"),
+            };
+            format!("{} of {} {outcome} (may {})", asked, paths.join(" and "), rights.operations)
+        }
+    };
+    let unwritten = match record.unwritten {
+        0 => String::new(),
+        some => format!(" ({some} refusals of strangers before it were not written)"),
+    };
+    format!(
+        "{} at {} session {} {peer}: {said}{unwritten}",
+        record.number, decision.time_unix_s, decision.session
+    )
+}
+
+fn to_json(record: &Record) -> Value {
+    let (decision, hex) = (&record.decision, |hash: &Hash| Digest(*hash).to_string());
+    let force = &decision.force;
+    let mut line = json!({
+        "number": record.number,
+        "unwritten": record.unwritten,
+        "time_unix_s": decision.time_unix_s,
+        "session": decision.session,
+        "peer": decision.peer.as_ref().map(Name::to_string),
+        "shown": decision.shown.as_ref().map(hex),
+        "epoch": force.epoch,
+        "acl": hex(&force.acl),
+        "bundles": force.bundles.iter().map(hex).collect::<Vec<_>>(),
+        "revoked": hex(&force.revoked),
+    });
+    let more = match &decision.about {
+        About::Admitted { until_unix_s } => json!({ "decision": "let-in", "until_unix_s": until_unix_s }),
+        About::NotAdmitted { refusal } => json!({ "decision": "not-let-in", "refusal": refusal }),
+        About::Object { paths, asked, rights, outcome } => {
+            let (word, by, value) = match outcome {
+                Outcome::Allowed { line } => ("allowed", "line", json!(line)),
+                Outcome::Refused { refusal } => ("refused", "refusal", json!(refusal)),
+            };
+            json!({
+                "decision": word,
+                by: value,
+                "paths": paths.iter().map(to_text).collect::<Vec<_>>(),
+                "asked": asked.to_string(),
+                "rights": rights.operations.to_string(),
+                "most_bytes": rights.most_bytes,
+            })
+        }
+    };
+    if let (Value::Object(line), Value::Object(more)) = (&mut line, more) {
+        line.extend(more);
+    }
+    line
+}
+
+/// A path as text: names that are none, and odd characters, with backslashes.
+fn to_text(path: &Path) -> String {
+    let name = |name: &Vec<u8>| match std::str::from_utf8(name) {
+        Ok(text) => text.escape_debug().to_string(),
+        Err(_) => name.escape_ascii().to_string(),
+    };
+    format!("/{}", path.iter().map(name).collect::<Vec<_>>().join("/"))
+}

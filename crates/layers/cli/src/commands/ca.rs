@@ -1,0 +1,199 @@
+//! `bakeoff layer ca ...`: a domain, the names it certifies, and the bundles by which domains know each other.
+//!
+//! Glue. Owns the flags and what is printed; keys and files are `bakeoff-layers-agent`'s.
+
+use super::passphrase::PassphraseArgs;
+use crate::exit::{Exit, Failure};
+use crate::terminal;
+use bakeoff_layers_agent::authority::{self, AuthorityError, Terms};
+use bakeoff_layers_agent::{read_public_key, trust, write_secret_key};
+use bakeoff_layers_base::clock::now_unix_s;
+use bakeoff_layers_base::manifest::signature::PublicKey;
+use bakeoff_layers_credentials::bundle::Bundle;
+use bakeoff_layers_credentials::key::SecretKey;
+use bakeoff_layers_credentials::name::{Domain, Name};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+const DAY_S: u64 = 24 * 60 * 60;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make a domain: its keys, the directory of its agent, and the bundle by which others know it
+    Init(InitArgs),
+    /// Certify for some weeks that a key is a name's
+    Certify(CertifyArgs),
+    /// Write a newer bundle, where the agent is elsewhere or the old one is nearly over
+    Bundle(BundleArgs),
+    /// Take a domain's bundle into a directory of those that are trusted
+    Import(ImportArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct InitArgs {
+    /// Its name, like home.example
+    #[arg(value_name = "DOMAIN")]
+    domain: Domain,
+    /// Directory for the keys; it should not be on a network
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    #[command(flatten)]
+    terms: TermsArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TermsArgs {
+    /// Where the agent is reached; may be given up to four times
+    #[arg(long = "ola", value_name = "HOST:PORT")]
+    agents: Vec<String>,
+    /// Days for which the bundle is good
+    #[arg(long, value_name = "N", default_value_t = 365, value_parser = clap::value_parser!(u64).range(1..=36_500))]
+    days: u64,
+    #[command(flatten)]
+    passphrase: PassphraseArgs,
+}
+
+impl TermsArgs {
+    fn read(&self, now_unix_s: u64) -> Result<Terms<'_>, Failure> {
+        let passphrase = self.passphrase.read()?;
+        Ok(Terms { agents: &self.agents, until_unix_s: now_unix_s + self.days * DAY_S, passphrase })
+    }
+}
+
+/// A domain's directory.
+#[derive(Args, Debug)]
+pub(crate) struct CaArgs {
+    /// The domain's directory
+    #[arg(long, value_name = "DIR", default_value = "ca")]
+    ca: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CertifyArgs {
+    /// Whose key it is: user:alice@home.example, node:files@home.example
+    #[arg(value_name = "NAME")]
+    name: Name,
+    #[command(flatten)]
+    ca: CaArgs,
+    /// The public key, as openssl pkey -pubout writes it
+    #[arg(long = "pub", id = "public", value_name = "FILE", required_unless_present = "new_key")]
+    public: Option<PathBuf>,
+    /// Make a key, and put it there: for who cannot make one
+    #[arg(long, value_name = "FILE", conflicts_with = "public")]
+    new_key: Option<PathBuf>,
+    /// Days for which it is good
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3650))]
+    days: u64,
+    /// Where the identity goes [default: what is before the @ of NAME, and .identity]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BundleArgs {
+    #[command(flatten)]
+    ca: CaArgs,
+    #[command(flatten)]
+    terms: TermsArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ImportArgs {
+    /// The bundle; its signature lies beside it
+    #[arg(value_name = "FILE")]
+    bundle: PathBuf,
+    /// The public key of the domain's administrator, which you got in another way than the bundle; not needed for newer
+    /// bundles of a domain that is known
+    #[arg(long = "pub", value_name = "FILE")]
+    public: Option<PathBuf>,
+    /// The directory of trusted bundles
+    #[arg(long, value_name = "DIR")]
+    trust: PathBuf,
+}
+
+/// Does what was typed.
+pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Init(args) => init(&args),
+        Command::Certify(args) => certify(&args),
+        Command::Bundle(args) => bundle(&args),
+        Command::Import(args) => import(&args),
+    }
+}
+
+fn init(args: &InitArgs) -> Result<Exit, Failure> {
+    if args.terms.agents.is_empty() {
+        return Err(Failure::usage("where will the agent be reached? Say --ola HOST:PORT"));
+    }
+    let now = now_unix_s();
+    let terms = args.terms.read(now)?;
+    let open = terms.passphrase.is_none();
+    authority::init(&args.domain, &args.out, terms, now).map_err(failure)?;
+    let public = args.out.join("admin.pub");
+    let id = PublicKey::read(&public).map_err(Failure::failed)?.id();
+    let dir = args.out.display();
+    terminal::say(&format!(
+        "{}: the domain {}\nfor its agent: {dir}/ola\nfor whom it shall be known to: {dir}/trust/{}.trust with its .minisig, and \
+         by another way {} (key {id:016X})",
+        args.out.display(),
+        args.domain,
+        args.domain,
+        public.display()
+    ));
+    if open {
+        terminal::say("The key that signs the bundle has no passphrase: whoever reads admin.key can sign.");
+    }
+    Ok(Exit::Done)
+}
+
+fn certify(args: &CertifyArgs) -> Result<Exit, Failure> {
+    let now = now_unix_s();
+    let made = args.new_key.as_ref().map(|_| SecretKey::generate()).transpose().map_err(Failure::failed)?;
+    let key = match (&args.public, &made) {
+        (_, Some(made)) => made.public(),
+        (Some(public), None) => read_public_key(public).map_err(Failure::failed)?,
+        (None, None) => return Err(Failure::usage("whose key is it? Say --pub FILE or --new-key FILE")),
+    };
+    let identity =
+        authority::certify(&args.ca.ca, &args.name, key, (now, now + args.days * DAY_S)).map_err(failure)?;
+    let usual = || PathBuf::from(format!("{}.identity", args.name.local()));
+    let out = args.out.clone().unwrap_or_else(usual);
+    if let (Some(path), Some(made)) = (&args.new_key, &made) {
+        write_secret_key(path, made).map_err(Failure::failed)?;
+        terminal::say(&format!(
+            "{}: the secret key; hand it over so that nobody else sees it",
+            path.display()
+        ));
+    }
+    std::fs::write(&out, identity).map_err(|error| {
+        Failure::failed(format!("{}: {error}; give a path that can be written", out.display()))
+    })?;
+    terminal::say(&format!("{}: the identity of {}, good for {} days", out.display(), args.name, args.days));
+    Ok(Exit::Done)
+}
+
+fn bundle(args: &BundleArgs) -> Result<Exit, Failure> {
+    let now = now_unix_s();
+    let bundle = authority::renew(&args.ca.ca, args.terms.read(now)?, now).map_err(failure)?;
+    terminal::say(&format!("{}/trust/{}.trust: {}", args.ca.ca.display(), bundle.domain, about(&bundle)));
+    Ok(Exit::Done)
+}
+
+fn import(args: &ImportArgs) -> Result<Exit, Failure> {
+    let bundle = trust::import(&args.bundle, args.public.as_deref(), &args.trust, now_unix_s());
+    let bundle = bundle.map_err(Failure::failed)?;
+    terminal::say(&format!("{}: {} is known, {}", args.trust.display(), bundle.domain, about(&bundle)));
+    Ok(Exit::Done)
+}
+
+fn about(bundle: &Bundle) -> String {
+    let days = bundle.not_after_unix_s.saturating_sub(now_unix_s()) / DAY_S;
+    format!("version {}, good for {days} days, agent at {}", bundle.version, bundle.addresses.join(" and "))
+}
+
+fn failure(error: AuthorityError) -> Failure {
+    match error {
+        AuthorityError::NotOurs { .. } | AuthorityError::Bundle(_) => Failure::usage(error),
+        error => Failure::failed(error),
+    }
+}

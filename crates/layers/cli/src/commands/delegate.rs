@@ -1,0 +1,113 @@
+//! `delegate`: a part of one's rights for somebody else, for a time.
+
+use super::login::{SessionArgs, of_file, read};
+use super::moment;
+use crate::exit::{Exit, Failure};
+use crate::terminal;
+use bakeoff_layers_agent::session::Session;
+use bakeoff_layers_agent::{read_public_key, trust};
+use bakeoff_layers_base::clock::now_unix_s;
+use bakeoff_layers_credentials::bundle::Bundles;
+use bakeoff_layers_credentials::hello::Hello;
+use bakeoff_layers_credentials::key::{PublicKey, Serial};
+use bakeoff_layers_credentials::name::Name;
+use bakeoff_layers_credentials::operation::Operations;
+use bakeoff_layers_credentials::path::Prefix;
+use bakeoff_layers_credentials::statement::{Audience, Identity, Scope, Transfer, Wish};
+use clap::Args;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// How far the clock of a server may be behind the one here, in seconds.
+pub(super) const SKEW_S: u64 = 30;
+
+#[derive(Args, Debug)]
+pub(crate) struct DelegateArgs {
+    /// To whom: his identity, or his public key in PEM if he has no name that is known here
+    #[arg(long, value_name = "FILE")]
+    to: PathBuf,
+    #[command(flatten)]
+    what: WhatArgs,
+    /// Until when: 18:00, 2026-12-24, 2026-12-24T18:00
+    #[arg(long, value_name = "MOMENT", value_parser = moment::until)]
+    until: u64,
+    /// Where it goes
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    #[command(flatten)]
+    session: SessionArgs,
+}
+
+/// What is handed on, for where.
+#[derive(Args, Debug)]
+pub(crate) struct WhatArgs {
+    /// What: a path, and what may be done to it and all below: read, list, write, create, remove, attributes, acl, all. May be
+    /// given up to 16 times
+    #[arg(long = "grant", value_name = "PATH=OPERATIONS", required = true, value_parser = scope)]
+    pub(super) grants: Vec<Scope>,
+    /// For which server, node:files@site.example, or for all of a domain, *.site.example; may be given up to 16 times
+    #[arg(long = "at", value_name = "SERVER", required = true, value_parser = audience)]
+    pub(super) audience: Vec<Audience>,
+    /// How often it may be handed on
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=8))]
+    pub(super) hops: u8,
+}
+
+fn scope(text: &str) -> Result<Scope, String> {
+    let (path, words) = text.rsplit_once('=').ok_or("write /projects/x=read,list")?;
+    let path =
+        Prefix::parse(path).ok_or_else(|| format!("`{path}` is no path from the root, without `..`"))?;
+    let operations = Operations::of_words(words).map_err(|word| {
+        format!("there is no operation `{word}`; known are read, list, write, create, remove, attributes, acl, all")
+    })?;
+    Ok(Scope { path, operations, most_bytes: None })
+}
+
+fn audience(text: &str) -> Result<Audience, String> {
+    Audience::parse(text).ok_or_else(|| "write node:files@site.example, or *.site.example".to_owned())
+}
+
+pub(crate) fn delegate(args: DelegateArgs) -> Result<Exit, Failure> {
+    let session = args.session.open()?;
+    let (receiver, key) = receiver(&args.to, &trust::read(session.trust()).map_err(Failure::failed)?)?;
+    let wish = Wish {
+        receiver,
+        key,
+        audience: args.what.audience,
+        grants: args.what.grants,
+        from_unix_s: now_unix_s().saturating_sub(SKEW_S),
+        until_unix_s: args.until,
+        hops: args.what.hops,
+    };
+    let (shown, serial) = hand_on(&session, &wish)?;
+    fs::write(&args.out, shown.write()).map_err(|error| of_file(&args.out, error))?;
+    let whom = wish.receiver.map_or_else(|| "who has that key".to_owned(), |name| name.to_string());
+    terminal::say(&format!("{}: for {whom}, serial {serial}", args.out.display()));
+    Ok(Exit::Done)
+}
+
+/// All that the receiver has to show, and the number of what is new in it.
+pub(super) fn hand_on(session: &Session, wish: &Wish) -> Result<(Hello, Serial), Failure> {
+    let serial = Serial::random().map_err(Failure::failed)?;
+    let mut shown = session.handing_on();
+    let held = shown.chain.last().map(|(_, held)| held.as_slice());
+    let made = Transfer::give(wish, session.name(), session.key(), held, serial).map_err(Failure::usage)?;
+    shown.chain.push((session.name().clone(), made));
+    // As its receiver reads it: too long a chain is found here.
+    Hello::read(&shown.write()).map(|shown| (shown, serial)).map_err(Failure::usage)
+}
+
+/// To whom, and his key: from an identity that is good here, or a bare key.
+fn receiver(path: &Path, bundles: &Bundles) -> Result<(Option<Name>, PublicKey), Failure> {
+    let bytes = read(path)?;
+    if bytes.starts_with(b"-----BEGIN") {
+        return read_public_key(path).map(|key| (None, key)).map_err(Failure::failed);
+    }
+    let (name, _) = Identity::peek(&bytes).map_err(|why| of_file(path, why))?;
+    let ca = bundles.get(name.domain()).map_or(&[][..], |bundle| bundle.ca.as_slice());
+    let identity = Identity::open(&bytes, &name, ca).map_err(|why| of_file(path, why))?;
+    if identity.until_unix_s <= now_unix_s() {
+        return Err(of_file(path, "its time is over; ask for a new one"));
+    }
+    Ok((Some(identity.name), identity.key))
+}

@@ -1,0 +1,138 @@
+//! `login` and `logout`: a session begun, and ended.
+
+use super::moment;
+use super::passphrase::PassphraseArgs;
+use super::role::secret;
+use crate::exit::{Exit, Failure};
+use crate::terminal;
+use bakeoff_layers_agent::client::{self, AgentError};
+use bakeoff_layers_agent::session::{self, Begun, Session, SessionError};
+use bakeoff_layers_agent::{read_secret_key, role, trust};
+use bakeoff_layers_credentials::hello::Hello;
+use bakeoff_layers_credentials::key::SecretKey;
+use bakeoff_layers_credentials::name::Name;
+use bakeoff_layers_credentials::statement::Identity;
+use clap::Args;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[derive(Args, Debug)]
+pub(crate) struct LoginArgs {
+    /// Who you are: user:alice@home.example
+    #[arg(value_name = "NAME")]
+    name: Name,
+    /// Your secret key
+    #[arg(long, value_name = "FILE", required_unless_present = "role", requires = "identity")]
+    key: Option<PathBuf>,
+    /// Your domain's word for it, which `ca certify` wrote
+    #[arg(long, value_name = "FILE", requires = "key")]
+    identity: Option<PathBuf>,
+    /// Log in as a role: the directory that `role create` made, whose passphrase is needed
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["key", "identity", "with"], requires = "passphrase_file")]
+    role: Option<PathBuf>,
+    #[command(flatten)]
+    passphrase: PassphraseArgs,
+    /// The directory of trusted bundles
+    #[arg(long, value_name = "DIR")]
+    trust: PathBuf,
+    /// For how long, at most 24h
+    #[arg(long = "for", id = "for", value_name = "TIME", default_value = "8h", value_parser = moment::seconds)]
+    seconds: u64,
+    /// Act through what somebody delegated to you: the file that `delegate` wrote
+    #[arg(long, value_name = "FILE")]
+    with: Option<PathBuf>,
+    /// The session's directory, in memory and yours alone [default: $XDG_RUNTIME_DIR/bakeoff/NAME]
+    #[arg(long, value_name = "DIR")]
+    session: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SessionArgs {
+    /// The session's directory [default: the only one below $XDG_RUNTIME_DIR/bakeoff]
+    #[arg(long, value_name = "DIR")]
+    session: Option<PathBuf>,
+}
+
+impl SessionArgs {
+    pub(super) fn dir(&self) -> Result<PathBuf, Failure> {
+        self.session.clone().map_or_else(session::only, Ok).map_err(of_session)
+    }
+
+    pub(super) fn open(&self) -> Result<Session, Failure> {
+        Session::open(&self.dir()?).map_err(of_session)
+    }
+}
+
+pub(crate) fn login(args: &LoginArgs) -> Result<Exit, Failure> {
+    let (key, identity, transfer) = papers(args)?;
+    let dir = args.session.clone().map_or_else(|| session::place(&args.name), Ok).map_err(of_session)?;
+    let trusted = fs::canonicalize(&args.trust).map_err(|error| of_file(&args.trust, error))?;
+    let bundles = trust::read(&trusted).map_err(Failure::failed)?;
+    let domain = args.name.domain();
+    let bundle =
+        bundles.get(domain).ok_or_else(|| Failure::failed(AgentError::UnknownDomain(domain.clone())))?;
+    let leaf = client::login(&key, bundle, identity.clone(), args.seconds).map_err(of_agent)?;
+    let begun =
+        Begun { key: &key, leaf: &leaf, identity: &identity, transfer: transfer.as_ref(), trust: &trusted };
+    Session::begin(&dir, begun).map_err(of_session)?;
+    terminal::say(&format!("logged in as {}: {}", args.name, dir.display()));
+    Ok(Exit::Done)
+}
+
+/// A key, what is said of it, and what was handed to it.
+fn papers(args: &LoginArgs) -> Result<(SecretKey, Hello, Option<Hello>), Failure> {
+    if let Some(dir) = &args.role {
+        let role = role::open(dir, &args.name, secret(&args.passphrase)?).map_err(Failure::failed)?;
+        return Ok((role.key, role.identity, Some(role.transfer)));
+    }
+    let (Some(key), Some(path)) = (&args.key, &args.identity) else {
+        return Err(Failure::usage("by which key? Say --key FILE and --identity FILE, or --role DIR"));
+    };
+    let key = read_secret_key(key).map_err(Failure::failed)?;
+    let statement = read(path)?;
+    let (name, _) = Identity::peek(&statement).map_err(|why| of_file(path, why))?;
+    if name != args.name {
+        return Err(Failure::usage(format!(
+            "{} is the identity of {name}, not of {}",
+            path.display(),
+            args.name
+        )));
+    }
+    let identity = Hello { identities: vec![(name, statement)], ..Hello::default() };
+    Ok((key, identity, args.with.as_deref().map(delegated).transpose()?))
+}
+
+pub(crate) fn logout(args: &SessionArgs) -> Result<Exit, Failure> {
+    let dir = args.dir()?;
+    Session::end(&dir).map_err(of_session)?;
+    terminal::say(&format!("logged out: {} is gone", dir.display()));
+    Ok(Exit::Done)
+}
+
+/// What `delegate` wrote.
+pub(super) fn delegated(path: &Path) -> Result<Hello, Failure> {
+    let shown = Hello::read(&read(path)?).map_err(|why| of_file(path, why))?;
+    if shown.chain.is_empty() { Err(of_file(path, "nothing is delegated by it")) } else { Ok(shown) }
+}
+
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    fs::read(path).map_err(|error| of_file(path, error))
+}
+
+pub(super) fn of_file(path: &Path, why: impl std::fmt::Display) -> Failure {
+    Failure::failed(format!("{}: {why}", path.display()))
+}
+
+pub(super) fn of_session(error: SessionError) -> Failure {
+    match error {
+        SessionError::NoPlace | SessionError::Several { .. } => Failure::usage(error),
+        error => Failure::failed(error),
+    }
+}
+
+pub(super) fn of_agent(error: AgentError) -> Failure {
+    match error {
+        AgentError::Refused { .. } => Failure::refused(error),
+        error => Failure::failed(error),
+    }
+}

@@ -1,0 +1,56 @@
+//! What commands that mount have in common: what is said of a mount, and the process that takes it off.
+//!
+//! Glue. The mount's life is `bakeoff_layers_base::daemon::mount`'s.
+
+use crate::exit::{Exit, Failure};
+use crate::terminal;
+use bakeoff_layers_base::daemon::keeper::keeper_main;
+use bakeoff_layers_base::daemon::mount::{End, Ready};
+use clap::Args;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What is not as one would expect of a mount that is ready.
+pub(super) fn warn(ready: Ready) {
+    if ready.cleared {
+        terminal::complain("a mount whose daemon was dead was taken away first");
+    }
+    if ready.read_ahead_kib.is_none() {
+        terminal::complain("the kernel reads ahead 128 KiB only: raising it needs root");
+    }
+}
+
+/// How it ended.
+pub(super) fn ended(end: End, at: &Path) -> Result<Exit, Failure> {
+    match end {
+        End::Signal => {}
+        End::SignalBusy => terminal::complain("files were open: whoever has one gets ENOTCONN from now on"),
+        End::Left => {
+            return Err(Failure::failed(format!(
+                "the process that unmounts for this one is gone, and the mount is dead; as root: umount -l {}",
+                at.display()
+            )));
+        }
+        End::Unmounted => terminal::complain("somebody else unmounted it"),
+    }
+    Ok(Exit::Done)
+}
+
+/// Runs the keeper of a layer's mount: the layer has a hidden command `keeper`.
+pub(super) fn keeper_command(layer: &str) -> Result<Command, Failure> {
+    let own = std::env::current_exe().map_err(Failure::failed)?;
+    let mut command = Command::new(own);
+    command.args([layer, "keeper"]);
+    Ok(command)
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct KeeperArgs {
+    at: PathBuf,
+}
+
+/// That command.
+pub(super) fn keeper(args: &KeeperArgs) -> Result<Exit, Failure> {
+    keeper_main(&args.at).map_err(Failure::failed)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,37 @@
+//! `bakeoff layer ola ...`: the on-line agent of a domain.
+
+use crate::exit::{Exit, Failure};
+use crate::terminal;
+use bakeoff_layers_agent::server::{self, Options};
+use clap::{Args, Subcommand};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Counter-sign identities, endorse transfers and say what was taken back, until Ctrl-C or SIGTERM; SIGHUP reads the
+    /// groups again
+    Serve(ServeArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ServeArgs {
+    /// The agent's directory: `ola` below that of `ca init`
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Where to listen; port 0 is any that is free
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: SocketAddr,
+    /// File for the counters, written again within 0.1 s of every change
+    #[arg(long, value_name = "FILE")]
+    status: Option<PathBuf>,
+}
+
+/// Does what was typed.
+pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
+    let Command::Serve(ServeArgs { dir, listen, status }) = command;
+    let options = Options { dir, listen, status };
+    let ready =
+        |address| terminal::say(&format!("listening on {address}: the agent of {}", options.dir.display()));
+    server::serve(&options, ready, terminal::note).map(|()| Exit::Done).map_err(Failure::failed)
+}

@@ -1,0 +1,78 @@
+//! `bakeoff layer remotefs ...`: a directory served, and mounted elsewhere.
+//!
+//! Glue. Owns the flags and what is printed, and that a session directory and agents stand behind credentials; the protocol, the
+//! server and the mount are `bakeoff-layers-remotefs`'s.
+
+mod mount;
+mod serve;
+mod why;
+
+use super::mounted::{KeeperArgs, keeper};
+use crate::exit::{Exit, Failure};
+use bakeoff_layers_agent::session::{Session, only};
+use bakeoff_layers_agent::trust;
+use bakeoff_layers_credentials::bundle::Bundles;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve a directory until Ctrl-C or SIGTERM
+    Serve(serve::ServeArgs),
+    /// Mount a served directory until Ctrl-C or SIGTERM
+    Mount(mount::MountArgs),
+    /// Tell what decides about a path in a mount, a line for each operation
+    Why(why::WhyArgs),
+    /// Not for people: unmounts when the daemon was killed
+    #[command(hide = true)]
+    Keeper(KeeperArgs),
+}
+
+/// As whom it is done; that there are no credentials is said by whoever starts it.
+#[derive(Args, Debug)]
+pub(crate) struct AsArgs {
+    /// The session, as `login` began it [default: the only one that there is]
+    #[arg(long, value_name = "DIR", conflicts_with = "plain")]
+    session: Option<PathBuf>,
+    /// The trust bundles [default: those that the session was begun with]
+    #[arg(long, value_name = "DIR", conflicts_with = "plain")]
+    trust: Option<PathBuf>,
+    /// Without credentials: whoever reaches the server may do everything. For this machine and networks made for a
+    /// test (198.18.0.0/15) alone
+    #[arg(long)]
+    plain: bool,
+}
+
+/// A session, where it lies, and whose word counts.
+struct As {
+    session: Session,
+    trust: PathBuf,
+    bundles: Arc<Bundles>,
+}
+
+impl AsArgs {
+    /// As whom; the key and the leaf are read anew whenever they are shown.
+    fn open(&self) -> Result<As, Failure> {
+        let dir = self.session.clone().map_or_else(only, Ok).map_err(Failure::failed)?;
+        let session = Session::open(&dir).map_err(Failure::failed)?;
+        let trust = self.trust.clone().unwrap_or_else(|| session.trust().to_owned());
+        let bundles = Arc::new(trust::read(&trust).map_err(Failure::failed)?);
+        Ok(As { session, trust, bundles })
+    }
+}
+
+/// What is missing, where there is neither that nor `--plain`.
+fn missing(what: &str) -> Failure {
+    Failure::usage(format!("say {what}; or --plain, where whoever reaches the server may do everything"))
+}
+
+/// Does what was typed.
+pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Serve(args) => serve::serve(args),
+        Command::Mount(args) => mount::mount(args),
+        Command::Why(args) => why::why(&args),
+        Command::Keeper(args) => keeper(&args),
+    }
+}

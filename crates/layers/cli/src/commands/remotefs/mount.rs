@@ -1,0 +1,93 @@
+//! `remotefs mount`: the client in the foreground.
+
+use super::{As, AsArgs, missing};
+use crate::commands::mounted::{ended, keeper_command, warn};
+use crate::exit::{Exit, Failure};
+use crate::terminal;
+use bakeoff_layers_agent::client::{AgentError, endorse};
+use bakeoff_layers_agent::session::Session;
+use bakeoff_layers_base::daemon::degree::Degree;
+use bakeoff_layers_base::daemon::mount::Ready;
+use bakeoff_layers_credentials::hello::Hello;
+use bakeoff_layers_credentials::name::Name;
+use bakeoff_layers_credentials::tls::Holder;
+use bakeoff_layers_remotefs::client::{self, MountError, Options, Shown};
+use clap::Args;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+#[derive(Args, Debug)]
+pub(crate) struct MountArgs {
+    /// The server
+    #[arg(value_name = "HOST:PORT")]
+    server: String,
+    /// Where to mount it: a directory
+    #[arg(value_name = "DIR")]
+    at: PathBuf,
+    /// Who the server must be, such as node:files@home.example
+    #[arg(long, value_name = "NAME", conflicts_with = "plain")]
+    as_server: Option<Name>,
+    #[command(flatten)]
+    by: AsArgs,
+    /// Nobody may change anything through it
+    #[arg(long)]
+    read_only: bool,
+    /// File for the counters, written again within 0.1 s of every change
+    #[arg(long, value_name = "FILE")]
+    status: Option<PathBuf>,
+}
+
+pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
+    let credentials = match (args.by.plain, args.as_server) {
+        (true, _) => None,
+        (false, Some(server)) => Some(shown(args.by.open()?, server)),
+        (false, None) => return Err(missing("who the server must be: --as-server NAME")),
+    };
+    let server = address(&args.server)?;
+    let options = Options {
+        server,
+        read_only: args.read_only,
+        status: args.status,
+        keeper: Some(keeper_command("remotefs")?),
+        credentials,
+    };
+    let ready = |ready: Ready, degree: Degree| {
+        warn(ready);
+        if degree != Degree::Full {
+            terminal::complain(&format!("caching is {degree}"));
+        }
+        terminal::say(&format!("mounted {server} on {}", args.at.display()));
+    };
+    let end = client::mount(&args.at, options, ready).map_err(|error| match error {
+        MountError::OpenNetwork(_) => Failure::usage(error),
+        error => Failure::failed(error),
+    })?;
+    ended(end, &args.at)
+}
+
+fn address(text: &str) -> Result<SocketAddr, Failure> {
+    let mut found = text.to_socket_addrs().map_err(|error| {
+        Failure::usage(format!("{text} is no server: {error}; write HOST:PORT, such as 127.0.0.1:7441"))
+    })?;
+    found.next().ok_or_else(|| Failure::failed(format!("{text} has no address")))
+}
+
+/// The session as it is then, with statuses of now. While an agent is away those of before are shown: the server knows how
+/// long they are good.
+fn shown(by: As, server: Name) -> Shown {
+    let (dir, bundles, last) = (by.session.dir().to_owned(), by.bundles.clone(), Mutex::new(Vec::new()));
+    let show = move || -> Result<(Holder, Hello), String> {
+        let session = Session::open(&dir).map_err(|error| error.to_string())?;
+        let mut hello = session.hello();
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        match endorse(&session, &bundles) {
+            Ok(statuses) => *last = statuses,
+            Err(AgentError::Unreached { .. }) if !last.is_empty() => {}
+            Err(error) => return Err(error.to_string()),
+        }
+        hello.statuses.clone_from(&last);
+        Ok((session.holder(), hello))
+    };
+    Shown { server, bundles: by.bundles, show: Box::new(show) }
+}

@@ -1,0 +1,74 @@
+//! `remotefs serve`: the server in the foreground.
+
+use super::{As, AsArgs, missing};
+use crate::exit::{Exit, Failure};
+use crate::terminal;
+use bakeoff_layers_agent::client::subscribe;
+use bakeoff_layers_agent::session::Session;
+use bakeoff_layers_remotefs::server::{self, Credentials, Options, ServeError};
+use clap::Args;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+#[derive(Args, Debug)]
+pub(crate) struct ServeArgs {
+    /// The directory
+    #[arg(value_name = "DIR")]
+    export: PathBuf,
+    /// The access list: who may do what, below which directory. Read again at SIGHUP
+    #[arg(long, value_name = "FILE", conflicts_with = "plain")]
+    acl: Option<PathBuf>,
+    #[command(flatten)]
+    by: AsArgs,
+    /// Directory for the audit log; then nothing is decided that is not written down
+    #[arg(long, value_name = "DIR", conflicts_with = "plain")]
+    audit: Option<PathBuf>,
+    /// Where to listen; port 0 is any that is free
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: SocketAddr,
+    /// File for the counters, written again within 0.1 s of every change
+    #[arg(long, value_name = "FILE")]
+    status: Option<PathBuf>,
+    /// How long a client may believe what it was told without being heard of, 1 to 60. Changes wait so long for one that is gone,
+    /// and the first after a start do
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    term: u64,
+}
+
+pub(super) fn serve(args: ServeArgs) -> Result<Exit, Failure> {
+    let credentials = match (args.by.plain, args.acl) {
+        (true, _) => None,
+        (false, Some(acl)) => Some(credentials(args.by.open()?, acl, args.audit)?),
+        (false, None) => return Err(missing("by which access list: --acl FILE")),
+    };
+    let options = Options {
+        export: args.export.clone(),
+        listen: args.listen,
+        status: args.status,
+        term: Duration::from_secs(args.term),
+        credentials,
+    };
+    let ready = |address| terminal::say(&format!("listening on {address}: {}", args.export.display()));
+    server::serve(options, ready).map(|()| Exit::Done).map_err(|error| match error {
+        ServeError::OpenNetwork(_) | ServeError::Term => Failure::usage(error),
+        error => Failure::failed(error),
+    })
+}
+
+/// The agents are listened to from before the server is held to its export.
+fn credentials(by: As, acl: PathBuf, audit: Option<PathBuf>) -> Result<Credentials, Failure> {
+    let (sender, notices) = channel();
+    subscribe(&by.bundles, &sender).map_err(Failure::failed)?;
+    let dir = by.session.dir().to_owned();
+    Ok(Credentials {
+        name: by.session.name().clone(),
+        holder: Box::new(move || Session::open(&dir).ok().map(Session::holder)),
+        bundles: by.bundles,
+        acl,
+        notices,
+        audit,
+        revoked: Some(by.trust.join("revoked")),
+    })
+}

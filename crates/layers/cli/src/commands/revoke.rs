@@ -1,0 +1,63 @@
+//! `revoke`: what was handed on, or a key, counts no more.
+
+use super::login::{SessionArgs, delegated, of_agent};
+use crate::exit::{Exit, Failure};
+use crate::terminal;
+use bakeoff_layers_agent::client::{self, AgentError};
+use bakeoff_layers_agent::message::What;
+use bakeoff_layers_agent::server::own_bundle;
+use bakeoff_layers_agent::{item, read_secret_key, trust};
+use bakeoff_layers_credentials::name::{Domain, Name};
+use clap::Args;
+use std::path::{Path, PathBuf};
+
+#[derive(Args, Debug)]
+pub(crate) struct RevokeArgs {
+    /// What: the file that `delegate` wrote; a serial in 32 digits; a key's thumbprint in 64; or a name, with all keys that
+    /// logged in under it
+    #[arg(value_name = "WHAT")]
+    what: String,
+    #[command(flatten)]
+    session: SessionArgs,
+    /// As the administrator: the directory of the domain's agent, whose key may take back everything
+    #[arg(long, value_name = "DIR", conflicts_with = "session")]
+    ola: Option<PathBuf>,
+}
+
+pub(crate) fn revoke(args: &RevokeArgs) -> Result<Exit, Failure> {
+    let (what, whose) = what(&args.what)?;
+    let epoch = match &args.ola {
+        Some(dir) => {
+            let key = read_secret_key(&dir.join("agent.key")).map_err(Failure::failed)?;
+            client::revoke(&key, &own_bundle(dir).map_err(Failure::failed)?, what)
+        }
+        None => {
+            let session = args.session.open()?;
+            let domain = whose.unwrap_or_else(|| session.name().domain().clone());
+            let bundles = trust::read(session.trust()).map_err(Failure::failed)?;
+            let bundle = bundles
+                .get(&domain)
+                .ok_or_else(|| Failure::failed(AgentError::UnknownDomain(domain.clone())))?;
+            client::revoke(session.key(), bundle, what)
+        }
+    };
+    let epoch = epoch.map_err(of_agent)?;
+    terminal::say(&format!("taken back: {}; epoch {epoch}", args.what));
+    Ok(Exit::Done)
+}
+
+/// What is meant, and whose it is, where that is known.
+fn what(text: &str) -> Result<(What, Option<Domain>), Failure> {
+    if let Some(item) = item(text) {
+        return Ok((What::Item(item), None));
+    }
+    if let Ok(name) = text.parse::<Name>() {
+        let domain = name.domain().clone();
+        return Ok((What::Name(name), Some(domain)));
+    }
+    let mut shown = delegated(Path::new(text))?;
+    match shown.chain.pop() {
+        Some((giver, bytes)) => Ok((What::Transfer(bytes), Some(giver.domain().clone()))),
+        None => Err(Failure::usage(format!("{text}: nothing is delegated by it"))),
+    }
+}

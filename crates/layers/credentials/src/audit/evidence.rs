@@ -1,0 +1,111 @@
+//! Evidence: what decisions stand on, as bytes, each known by its SHA-256.
+//!
+//! Measured side, cold: made once for a HELLO and once for a change of rules. Texts are those that people write, so
+//! that `sha256sum` finds the file that an administrator has.
+
+use crate::bundle::{Bundle, Bundles, Draft};
+use crate::cbor;
+use crate::hello::Hello;
+use crate::key::Serial;
+use crate::leaf::{Leaf, domain_of};
+use crate::name::{Domain, Name};
+use crate::refusal::{Piece, Refusal};
+use crate::verify::{Item, Revoked};
+use bakeoff_layers_base::digest::Digest;
+use ciborium::Value;
+use rustls_pki_types::CertificateDer;
+
+/// Longest HELLO with its leaf: HELLO as long as a frame may be, which is refused for it.
+const MOST_SHOWN: usize = 2 << 20;
+
+/// Something that decisions stand on.
+#[derive(Clone, Copy, Debug)]
+pub enum Evidence<'a> {
+    /// What somebody shows.
+    Shown {
+        /// The leaf, in DER.
+        leaf: &'a [u8],
+        /// HELLO, as it came.
+        hello: &'a [u8],
+    },
+    /// The text of an access list.
+    Acl(&'a str),
+    /// A trust bundle.
+    Bundle(&'a Bundle),
+    /// All that was taken back.
+    Revoked(&'a Revoked),
+}
+
+impl Evidence<'_> {
+    /// Its bytes.
+    pub fn bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Shown { leaf, hello } => {
+                cbor::write(&Value::Array(vec![Value::Bytes(leaf.to_vec()), Value::Bytes(hello.to_vec())]))
+            }
+            Self::Acl(text) => text.as_bytes().to_vec(),
+            Self::Bundle(bundle) => bundle_text(bundle).into_bytes(),
+            Self::Revoked(revoked) => revoked.text().into_bytes(),
+        }
+    }
+}
+
+/// Leaf and HELLO of evidence; what is wrong with HELLO is the verifier's to say.
+pub(super) fn shown(bytes: &[u8]) -> Option<(Vec<u8>, Result<Hello, Refusal>)> {
+    let value = cbor::read(bytes, MOST_SHOWN, &Piece::of("what was shown")).ok()?;
+    let [leaf, hello]: [Value; 2] = value.into_array().ok()?.try_into().ok()?;
+    Some((leaf.into_bytes().ok()?, Hello::read(&hello.into_bytes().ok()?)))
+}
+
+/// A bundle as it is written: what was read has one spelling.
+fn bundle_text(bundle: &Bundle) -> String {
+    let roots: Vec<Vec<u8>> = bundle.roots().iter().map(|root| root.to_vec()).collect();
+    let draft = Draft {
+        domain: &bundle.domain,
+        version: bundle.version,
+        not_after_unix_s: bundle.not_after_unix_s,
+        ca: &bundle.ca,
+        roots: &roots,
+        addresses: &bundle.addresses,
+    };
+    // What was read can be written.
+    draft.text().unwrap_or_default()
+}
+
+/// Who a leaf names, if an agent that is known here signed it: of whom a refusal is told, and what he showed kept.
+pub fn peer(leaf: &[u8], bundles: &Bundles, now_unix_s: u64) -> Option<Name> {
+    let (der, of) = (CertificateDer::from(leaf), Piece::of("the leaf"));
+    let bundle = bundles.get(&domain_of(&der, &of).ok()?)?;
+    Leaf::read(&der, bundle, now_unix_s, &of).ok().map(|leaf| leaf.name)
+}
+
+impl Revoked {
+    /// As sorted lines, such as `home.example serial 0123...`.
+    pub fn text(&self) -> String {
+        let line = |(domain, item): (&Domain, &Item)| match item {
+            Item::Serial(serial) => format!("{domain} serial {serial}\n"),
+            Item::Key(thumbprint) => format!("{domain} key {}\n", Digest(*thumbprint)),
+        };
+        let mut lines: Vec<String> = self.each().map(line).collect();
+        lines.sort();
+        lines.concat()
+    }
+
+    /// From such lines, in any order.
+    pub fn of_text(text: &str) -> Option<Self> {
+        let mut revoked = Self::default();
+        for line in text.lines() {
+            let [domain, kind, hex] = line.split(' ').collect::<Vec<_>>().try_into().ok()?;
+            let item = match kind {
+                // Half as long as a digest, and spelt like one.
+                "serial" => {
+                    Item::Serial(Serial(*Digest::from_hex(hex.repeat(2).as_bytes())?.0.first_chunk()?))
+                }
+                "key" => Item::Key(Digest::from_hex(hex.as_bytes())?.0),
+                _ => return None,
+            };
+            revoked.add(&domain.parse().ok()?, item);
+        }
+        Some(revoked)
+    }
+}

@@ -1,0 +1,319 @@
+//! Replay: every decision of a log is made again, from the evidence that was kept, at the moment that it was made.
+//!
+//! Measured side, cold, pure. Finds where a server decided otherwise than its rules say: by a fault of its own, or by
+//! somebody's hand. That the peer had the key of the leaf, and that all was written down, is the server's word.
+
+use super::evidence::shown;
+use super::record::{About, DENIED, Decision, InForce, Outcome, Path, Record};
+use crate::acl::Acl;
+use crate::bundle::{Bundle, Bundles};
+use crate::grant::{Grant, Rights};
+use crate::key::{Hash, hash};
+use crate::name::Name;
+use crate::operation::Operations;
+use crate::refusal::Refusal;
+use crate::verify::{Revoked, verify};
+use std::collections::HashMap;
+use std::fmt;
+use std::rc::Rc;
+
+/// How a decision differs from the one made again.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Difference {
+    /// Evidence is not there.
+    #[error("evidence {} ({what}) is not there; bring it back from a copy", hex(.hash))]
+    EvidenceMissing {
+        /// Of what kind.
+        what: &'static str,
+        /// Which.
+        hash: Hash,
+    },
+    /// Evidence is not what it was.
+    #[error("evidence {} ({what}) was changed; bring it back from a copy", hex(.hash))]
+    EvidenceChanged {
+        /// Of what kind.
+        what: &'static str,
+        /// Which.
+        hash: Hash,
+    },
+    /// Evidence is not what its kind is.
+    #[error("evidence {} cannot be read as {what}; another version of the server wrote it", hex(.hash))]
+    EvidenceUnreadable {
+        /// Of what kind.
+        what: &'static str,
+        /// Which.
+        hash: Hash,
+    },
+    /// Somebody was let in, or had rights, of whom nothing is kept.
+    #[error("somebody was let in without anything that he showed being kept")]
+    NothingShown,
+    /// Let in who is to be refused.
+    #[error("let in, and now refused as {now}")]
+    LetIn {
+        /// By which name.
+        now: &'static str,
+    },
+    /// Refused who is to be let in.
+    #[error("refused as {recorded}, and now let in")]
+    KeptOut {
+        /// By which name.
+        recorded: String,
+    },
+    /// Refused by another name.
+    #[error("refused as {recorded}, and now as {now}")]
+    Refusal {
+        /// The name in the log.
+        recorded: String,
+        /// The one found.
+        now: &'static str,
+    },
+    /// Another principal.
+    #[error("recorded as {}, and now {now}", .recorded.as_ref().map_or_else(|| "nobody".to_owned(), Name::to_string))]
+    Peer {
+        /// Who, in the log.
+        recorded: Option<Name>,
+        /// Who it is.
+        now: Name,
+    },
+    /// A grant that ends at another moment.
+    #[error("granted until {recorded}, and now until {now} (seconds since 1970)")]
+    Until {
+        /// In the log.
+        recorded: u64,
+        /// Found.
+        now: u64,
+    },
+    /// Other rights.
+    #[error("rights were {}, and now are {}", Told(.recorded), Told(.now))]
+    Rights {
+        /// In the log.
+        recorded: Rights,
+        /// Found.
+        now: Rights,
+    },
+    /// Allowed what the rights do not hold.
+    #[error("{asked} was allowed, and the rights are {}", Told(.now))]
+    Allowed {
+        /// What was asked.
+        asked: Operations,
+        /// The rights.
+        now: Rights,
+    },
+    /// Refused what the rights hold.
+    #[error("{asked} was refused as {}, and the rights are {}", DENIED, Told(.now))]
+    Refused {
+        /// What was asked.
+        asked: Operations,
+        /// The rights.
+        now: Rights,
+    },
+    /// Another rule.
+    #[error("allowed by line {recorded} of the access list, and now by line {now}")]
+    Line {
+        /// In the log.
+        recorded: u64,
+        /// Found.
+        now: u64,
+    },
+}
+
+/// Makes decisions again; what it has looked at it keeps.
+pub struct Replay<'a> {
+    server: &'a Name,
+    /// Evidence by its hash.
+    fetch: &'a dyn Fn(&Hash) -> Option<Vec<u8>>,
+    acls: HashMap<Hash, Rc<Acl>>,
+    bundles: HashMap<Vec<Hash>, Rc<Bundles>>,
+    revoked: HashMap<Hash, Rc<Revoked>>,
+    /// Who was let in with what he showed, by these rules, and from when on that is known.
+    grants: HashMap<(Hash, Vec<Hash>, Hash), (u64, Rc<Grant>)>,
+    /// Refusals of strangers: there is nothing to make them again from.
+    pub strangers: u64,
+    /// Refusals for reasons beside rights, of which the rights alone were looked at.
+    pub beside: u64,
+}
+
+impl fmt::Debug for Replay<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Replay(of {})", self.server)
+    }
+}
+
+impl<'a> Replay<'a> {
+    /// Of the log of this server.
+    pub fn new(server: &'a Name, fetch: &'a dyn Fn(&Hash) -> Option<Vec<u8>>) -> Self {
+        Self {
+            server,
+            fetch,
+            acls: HashMap::new(),
+            bundles: HashMap::new(),
+            revoked: HashMap::new(),
+            grants: HashMap::new(),
+            strangers: 0,
+            beside: 0,
+        }
+    }
+
+    /// Makes a decision again.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn again(&mut self, record: &Record) -> Result<(), Difference> {
+        let decision = &record.decision;
+        match &decision.about {
+            About::NotAdmitted { .. } if decision.shown.is_none() => {
+                self.strangers += 1;
+                Ok(())
+            }
+            About::NotAdmitted { refusal } => match self.grant(decision)? {
+                Ok(_) => Err(Difference::KeptOut { recorded: refusal.to_string() }),
+                Err(now) if now == refusal => Ok(()),
+                Err(now) => Err(Difference::Refusal { recorded: refusal.to_string(), now }),
+            },
+            About::Admitted { until_unix_s } => {
+                let grant = self.grant(decision)?.map_err(|now| Difference::LetIn { now })?;
+                same_peer(decision, &grant)?;
+                let (recorded, now) = (*until_unix_s, grant.expires_unix_s);
+                if recorded == now { Ok(()) } else { Err(Difference::Until { recorded, now }) }
+            }
+            About::Object { paths, asked, rights, outcome } => {
+                self.object(decision, paths, *asked, *rights, outcome)
+            }
+        }
+    }
+
+    fn object(
+        &mut self,
+        decision: &Decision,
+        paths: &[Path],
+        asked: Operations,
+        recorded: Rights,
+        outcome: &Outcome,
+    ) -> Result<(), Difference> {
+        let grant = self.grant(decision)?;
+        let acl = self.acl(&decision.force.acl)?;
+        // Who is refused by now has no rights to any object.
+        let now = grant.as_ref().map_or_else(|_| Rights::default(), |grant| rights(grant, &acl, paths));
+        if let Ok(grant) = &grant {
+            same_peer(decision, grant)?;
+        }
+        if recorded != now {
+            return Err(Difference::Rights { recorded, now });
+        }
+        let granted = asked.is_within(now.operations);
+        match outcome {
+            Outcome::Allowed { .. } if !granted => Err(Difference::Allowed { asked, now }),
+            Outcome::Refused { refusal } if granted && refusal == DENIED => {
+                Err(Difference::Refused { asked, now })
+            }
+            Outcome::Refused { refusal } => {
+                self.beside += u64::from(refusal != DENIED);
+                Ok(())
+            }
+            Outcome::Allowed { line } => {
+                let first = asked.each().next().zip(paths.first());
+                let found = grant
+                    .ok()
+                    .zip(first)
+                    .and_then(|(grant, (operation, path))| grant.line(&acl, path, operation));
+                let (recorded, now) = (*line, found.unwrap_or(0) as u64);
+                if recorded == now { Ok(()) } else { Err(Difference::Line { recorded, now }) }
+            }
+        }
+    }
+
+    /// What is granted to who shows this, at that moment and by those rules; or the name of the refusal.
+    fn grant(&mut self, decision: &Decision) -> Result<Result<Rc<Grant>, &'static str>, Difference> {
+        let seen = decision.shown.ok_or(Difference::NothingShown)?;
+        let InForce { bundles, revoked, .. } = &*decision.force;
+        let (now, key) = (decision.time_unix_s, (seen, bundles.clone(), *revoked));
+        if let Some((from, grant)) = self.grants.get(&key)
+            && (*from..grant.expires_unix_s).contains(&now)
+        {
+            return Ok(Ok(grant.clone()));
+        }
+        let (leaf, hello) = self.fetch(&seen, "what was shown", shown)?;
+        let (bundles, revoked) = (self.bundles(bundles)?, self.revoked(revoked)?);
+        let verified = hello.and_then(|hello| verify(&leaf, &hello, &bundles, &revoked, self.server, now));
+        Ok(verified.map(Rc::new).map_err(|refusal: Refusal| refusal.name()).inspect(|grant| {
+            self.grants.insert(key, (now, grant.clone()));
+        }))
+    }
+
+    fn acl(&mut self, of: &Hash) -> Result<Rc<Acl>, Difference> {
+        if let Some(acl) = self.acls.get(of) {
+            return Ok(acl.clone());
+        }
+        let read = |bytes: &[u8]| Acl::of_text(std::str::from_utf8(bytes).ok()?, "the access list").ok();
+        let acl = Rc::new(self.fetch(of, "an access list", read)?);
+        self.acls.insert(*of, acl.clone());
+        Ok(acl)
+    }
+
+    fn bundles(&mut self, of: &[Hash]) -> Result<Rc<Bundles>, Difference> {
+        if let Some(bundles) = self.bundles.get(of) {
+            return Ok(bundles.clone());
+        }
+        let read = |bytes: &[u8]| Bundle::read_unverified(bytes).ok();
+        let bundles: Result<Bundles, Difference> =
+            of.iter().map(|hash| self.fetch(hash, "a trust bundle", read)).collect();
+        let bundles = Rc::new(bundles?);
+        self.bundles.insert(of.to_vec(), bundles.clone());
+        Ok(bundles)
+    }
+
+    fn revoked(&mut self, of: &Hash) -> Result<Rc<Revoked>, Difference> {
+        if let Some(revoked) = self.revoked.get(of) {
+            return Ok(revoked.clone());
+        }
+        let read = |bytes: &[u8]| Revoked::of_text(std::str::from_utf8(bytes).ok()?);
+        let revoked = Rc::new(self.fetch(of, "a list of what was taken back", read)?);
+        self.revoked.insert(*of, revoked.clone());
+        Ok(revoked)
+    }
+
+    /// Evidence, if it is what its hash says.
+    fn fetch<T>(
+        &self,
+        of: &Hash,
+        what: &'static str,
+        read: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Result<T, Difference> {
+        let bytes = (self.fetch)(of).ok_or(Difference::EvidenceMissing { what, hash: *of })?;
+        if hash(&bytes) != *of {
+            return Err(Difference::EvidenceChanged { what, hash: *of });
+        }
+        read(&bytes).ok_or(Difference::EvidenceUnreadable { what, hash: *of })
+    }
+}
+
+fn same_peer(decision: &Decision, grant: &Grant) -> Result<(), Difference> {
+    if decision.peer.as_ref() == Some(&grant.acts_as) {
+        return Ok(());
+    }
+    Err(Difference::Peer { recorded: decision.peer.clone(), now: grant.acts_as.clone() })
+}
+
+/// What may be done with an object under all of its names.
+fn rights(grant: &Grant, acl: &Acl, paths: &[Path]) -> Rights {
+    let each = paths.iter().map(|path| grant.rights(acl, path));
+    let all = |one: Rights, other: Rights| Rights {
+        operations: one.operations.and(other.operations),
+        most_bytes: [one.most_bytes, other.most_bytes].into_iter().flatten().min(),
+    };
+    each.reduce(all).unwrap_or_default()
+}
+
+/// Rights in words.
+struct Told<'a>(&'a Rights);
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.operations)?;
+        self.0.most_bytes.map_or(Ok(()), |most| write!(f, " of at most {most} bytes"))
+    }
+}
+
+fn hex(hash: &Hash) -> String {
+    bakeoff_layers_base::digest::Digest(*hash).to_string()
+}

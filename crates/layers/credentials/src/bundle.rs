@@ -1,0 +1,263 @@
+//! Trust bundles: a domain's keys, as an administrator signed them.
+//!
+//! Measured side, cold, pure. Agents' keys are pinned here and not named by the CA, so that a thief of the CA's key
+//! cannot name an agent of his own. Signature, expiry and rollback are those of manifests.
+//!
+//! The format is lines of text, so that `less`, `diff` and `minisign` can read it:
+//!
+//! ```text
+//! bakeoff-trust 1
+//! domain home.example
+//! version 1763784000
+//! not-after 1795320000
+//! ca <32 bytes in base64>
+//! ola-root <a certificate in base64>
+//! ola agent.home.example:7440
+//! ```
+//!
+//! The last three in this order; one or two of the first two each, so that keys can be changed, and up to four of the
+//! last. No key is a CA's and an agent's: neither alone may be enough. How long an agent's certificate says that it is
+//! good is not looked at: the bundle says it.
+
+use crate::key::PublicKey;
+use crate::leaf::root_key;
+use crate::name::Domain;
+use bakeoff_layers_base::manifest::Refusal;
+use bakeoff_layers_base::manifest::load::Trust;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rustls_pki_types::{CertificateDer, TrustAnchor};
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::ops::RangeInclusive;
+
+/// Longest bundle.
+const MOST_BYTES: usize = 64 * 1024;
+/// Most keys of a kind: what verifiers have to try.
+pub(crate) const MOST_KEYS: usize = 2;
+/// Most addresses of agents.
+const MOST_ADDRESSES: usize = 4;
+
+/// What is known of a domain.
+#[derive(Clone, Debug)]
+pub struct Bundle {
+    /// Which.
+    pub domain: Domain,
+    /// Counts up; an older one is a rollback.
+    pub version: u64,
+    /// Until when it is good, in seconds since 1970.
+    pub not_after_unix_s: u64,
+    /// Keys of its CA.
+    pub ca: Vec<PublicKey>,
+    /// Where its agents listen: `HOST:PORT`.
+    pub addresses: Vec<String>,
+    roots: Vec<CertificateDer<'static>>,
+    keys: Vec<PublicKey>,
+    anchors: Vec<TrustAnchor<'static>>,
+}
+
+/// What a new bundle shall say.
+#[derive(Clone, Debug)]
+pub struct Draft<'a> {
+    /// Of which domain.
+    pub domain: &'a Domain,
+    /// Larger than that of the bundle before.
+    pub version: u64,
+    /// Until when it is good, in seconds since 1970.
+    pub not_after_unix_s: u64,
+    /// Keys of its CA.
+    pub ca: &'a [PublicKey],
+    /// Certificates of its agents, in DER.
+    pub roots: &'a [Vec<u8>],
+    /// Where its agents listen.
+    pub addresses: &'a [String],
+}
+
+impl Draft<'_> {
+    /// The text to be signed.
+    ///
+    /// # Errors
+    /// It would be refused.
+    pub fn text(&self) -> Result<String, Refusal> {
+        let mut text = format!(
+            "bakeoff-trust 1\ndomain {}\nversion {}\nnot-after {}\n",
+            self.domain, self.version, self.not_after_unix_s
+        );
+        let keys = self.ca.iter().map(|key| ("ca", STANDARD.encode(key.bytes())));
+        let roots = self.roots.iter().map(|root| ("ola-root", STANDARD.encode(root)));
+        let addresses = self.addresses.iter().map(|address| ("ola", address.clone()));
+        for (word, value) in keys.chain(roots).chain(addresses) {
+            // A string takes all that is written to it.
+            let _ = writeln!(text, "{word} {value}");
+        }
+        parse(&text).map(|_| text)
+    }
+}
+
+impl Bundle {
+    /// Reads a bundle whose signature, time and version must be right.
+    ///
+    /// # Errors
+    /// It is refused, by name.
+    pub fn read(bytes: &[u8], signature: &str, trust: &Trust<'_>) -> Result<Self, Refusal> {
+        trust.key.verify(bytes, signature)?;
+        let bundle = Self::read_unverified(bytes)?;
+        if bundle.not_after_unix_s < trust.now_unix_s {
+            return Err(Refusal::Expired { not_after: bundle.not_after_unix_s });
+        }
+        if bundle.version < trust.seen_version {
+            return Err(Refusal::RolledBack { version: bundle.version, seen: trust.seen_version });
+        }
+        Ok(bundle)
+    }
+
+    /// What reading does to bytes that nobody signed: for tests and fuzzing.
+    ///
+    /// # Errors
+    /// It is refused, by name.
+    pub fn read_unverified(bytes: &[u8]) -> Result<Self, Refusal> {
+        if bytes.len() > MOST_BYTES {
+            return Err(Refusal::Malformed { line: 1, what: "a bundle of at most 64 KiB" });
+        }
+        parse(std::str::from_utf8(bytes).map_err(|_| Refusal::Malformed { line: 1, what: "text in UTF-8" })?)
+    }
+
+    /// The certificates of its agents, in DER.
+    pub fn roots(&self) -> &[CertificateDer<'static>] {
+        &self.roots
+    }
+
+    /// From when on it is no longer good, in seconds since 1970.
+    pub(crate) const fn until_unix_s(&self) -> u64 {
+        self.not_after_unix_s.saturating_add(1)
+    }
+
+    /// The keys of its agents.
+    pub(crate) fn agents(&self) -> &[PublicKey] {
+        &self.keys
+    }
+
+    /// The same, as leafs are verified by them.
+    pub(crate) fn anchors(&self) -> &[TrustAnchor<'static>] {
+        &self.anchors
+    }
+}
+
+/// All that is known of domains.
+#[derive(Clone, Debug, Default)]
+pub struct Bundles(HashMap<Domain, Bundle>);
+
+impl Bundles {
+    /// That of a domain.
+    pub fn get(&self, domain: &Domain) -> Option<&Bundle> {
+        self.0.get(domain)
+    }
+
+    /// All, in no order.
+    pub fn each(&self) -> impl Iterator<Item = &Bundle> {
+        self.0.values()
+    }
+}
+
+impl FromIterator<Bundle> for Bundles {
+    /// Of several of a domain the newest.
+    fn from_iter<I: IntoIterator<Item = Bundle>>(bundles: I) -> Self {
+        let mut all = HashMap::<Domain, Bundle>::new();
+        for bundle in bundles {
+            if all.get(&bundle.domain).is_none_or(|known| known.version < bundle.version) {
+                all.insert(bundle.domain.clone(), bundle);
+            }
+        }
+        Self(all)
+    }
+}
+
+/// The lines that are left, the next of them counted from 1.
+struct Rest<'t> {
+    lines: std::iter::Peekable<std::str::Lines<'t>>,
+    next: usize,
+}
+
+impl<'t> Rest<'t> {
+    /// What follows `word` and a blank on the next line, read by `read`.
+    fn field<T>(
+        &mut self,
+        word: &str,
+        what: &'static str,
+        read: impl FnOnce(&'t str) -> Option<T>,
+    ) -> Result<T, Refusal> {
+        let value = self.lines.next().and_then(|line| line.strip_prefix(word)?.strip_prefix(' '));
+        let value = value.and_then(read).ok_or(Refusal::Malformed { line: self.next, what })?;
+        self.next += 1;
+        Ok(value)
+    }
+
+    /// The same of so many lines that follow each other.
+    fn fields<T>(
+        &mut self,
+        word: &str,
+        what: &'static str,
+        number: RangeInclusive<usize>,
+        read: impl Fn(&'t str) -> Option<T>,
+    ) -> Result<Vec<T>, Refusal> {
+        let mut found = Vec::new();
+        let more =
+            |rest: &mut Self| rest.lines.peek().is_some_and(|line| line.split(' ').next() == Some(word));
+        while found.len() < *number.start() || (found.len() < *number.end() && more(self)) {
+            found.push(self.field(word, what, &read)?);
+        }
+        Ok(found)
+    }
+
+    /// Nothing is left.
+    fn end(mut self) -> Result<(), Refusal> {
+        let left = self.lines.next().map(|_| Refusal::Malformed { line: self.next, what: "the end" });
+        left.map_or(Ok(()), Err)
+    }
+}
+
+fn parse(text: &str) -> Result<Bundle, Refusal> {
+    if !text.ends_with('\n') {
+        return Err(Refusal::Malformed { line: text.lines().count().max(1), what: "the end of a line" });
+    }
+    let mut rest = Rest { lines: text.lines().peekable(), next: 1 };
+    rest.field("bakeoff-trust", "`bakeoff-trust 1`", |version| (version == "1").then_some(()))?;
+    let domain: Domain = rest.field("domain", "`domain` and its name", |name| name.parse().ok())?;
+    let version = rest.field("version", "`version` and a number", |number| number.parse().ok())?;
+    let what = "`not-after` and seconds since 1970";
+    let not_after_unix_s = rest.field("not-after", what, |number| number.parse().ok())?;
+    let key = |value: &str| STANDARD.decode(value).ok()?.try_into().ok().map(PublicKey::new);
+    let ca = rest.fields("ca", "`ca` and 32 bytes in base64", 1..=MOST_KEYS, key)?;
+    let root = |value: &str| {
+        let root = CertificateDer::from(STANDARD.decode(value).ok()?);
+        let key = root_key(&root, &domain).filter(|key| !ca.contains(key))?;
+        let anchor = webpki::anchor_from_trusted_cert(&root).ok()?.to_owned();
+        Some((root, key, anchor))
+    };
+    let what =
+        "`ola-root` and a certificate of this domain's agent, with an Ed25519 key of its own, in base64";
+    let agents = rest.fields("ola-root", what, 1..=MOST_KEYS, root)?;
+    let address = |value: &str| {
+        let (host, port) = value.rsplit_once(':')?;
+        let good = !host.is_empty() && port.parse::<u16>().is_ok() && !value.contains(char::is_whitespace);
+        good.then(|| value.to_owned())
+    };
+    let addresses = rest.fields("ola", "`ola` and HOST:PORT", 0..=MOST_ADDRESSES, address)?;
+    rest.end()?;
+    let mut bundle = Bundle {
+        domain,
+        version,
+        not_after_unix_s,
+        ca,
+        addresses,
+        roots: Vec::new(),
+        keys: Vec::new(),
+        anchors: Vec::new(),
+    };
+    for (root, key, anchor) in agents {
+        bundle.roots.push(root);
+        bundle.keys.push(key);
+        bundle.anchors.push(anchor);
+    }
+    Ok(bundle)
+}

@@ -1,0 +1,84 @@
+//! HELLO: what the holder of a leaf shows beside it, once a connection.
+//!
+//! Measured side, pure, fed by strangers. Owns how pieces are put together and how many there may be. What stands
+//! beside a statement says by whose key it is to be opened, so that nothing in it is believed before; it must say the
+//! same then.
+
+use crate::bundle::MOST_KEYS;
+use crate::cbor;
+use crate::name::{Domain, Name};
+use crate::refusal::{Piece, Refusal};
+use ciborium::Value;
+use std::str::FromStr;
+
+/// Longest HELLO.
+pub const MOST_BYTES: usize = 64 * 1024;
+/// Most links of a chain.
+pub const MOST_LINKS: usize = 8;
+/// Most identities, and most statuses.
+const MOST_BESIDE: usize = 10;
+/// Most signatures that are looked at for one HELLO: every key of a domain is tried for every identity and status, for the
+/// leaf and for the identity in it; a link has one.
+const MOST_SIGNATURES: usize = 64;
+const _: () = assert!((2 * MOST_BESIDE + 2) * MOST_KEYS + MOST_LINKS <= MOST_SIGNATURES);
+
+/// What is shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hello {
+    /// Identities of givers and of roles' owners, with whose they are; an owner's before that of his role.
+    pub identities: Vec<(Name, Vec<u8>)>,
+    /// Transfers, with their givers, from the first giver to the holder.
+    pub chain: Vec<(Name, Vec<u8>)>,
+    /// Statuses, with their domains.
+    pub statuses: Vec<(Domain, Vec<u8>)>,
+}
+
+impl Hello {
+    /// From bytes.
+    ///
+    /// # Errors
+    /// It is refused, by name.
+    pub fn read(bytes: &[u8]) -> Result<Self, Refusal> {
+        let of = Piece::of("HELLO");
+        let value = cbor::read(bytes, MOST_BYTES, &of)?;
+        let lists: Option<[Value; 3]> = value.into_array().ok().and_then(|lists| lists.try_into().ok());
+        let [identities, chain, statuses] = lists.ok_or_else(|| of.refuse(Refusal::Malformed))?;
+        let hello = Self {
+            identities: pairs(identities, &of)?,
+            chain: pairs(chain, &of)?,
+            statuses: pairs(statuses, &of)?,
+        };
+        hello.check().map(|()| hello)
+    }
+
+    /// Its bytes.
+    pub fn write(&self) -> Vec<u8> {
+        fn list<T: ToString>(of: &[(T, Vec<u8>)]) -> Value {
+            let pair = |(whose, bytes): &(T, Vec<u8>)| {
+                Value::Array(vec![Value::Text(whose.to_string()), Value::Bytes(bytes.clone())])
+            };
+            Value::Array(of.iter().map(pair).collect())
+        }
+        cbor::write(&Value::Array(vec![list(&self.identities), list(&self.chain), list(&self.statuses)]))
+    }
+
+    /// Refused where there is more of something than may be.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        if self.chain.len() > MOST_LINKS {
+            return Err(Piece::of("the chain").refuse(Refusal::TooDeep));
+        }
+        if self.identities.len().max(self.statuses.len()) > MOST_BESIDE {
+            return Err(Piece::of("HELLO").refuse(Refusal::TooLarge));
+        }
+        Ok(())
+    }
+}
+
+fn pairs<T: FromStr>(list: Value, of: &Piece<'_>) -> Result<Vec<(T, Vec<u8>)>, Refusal> {
+    let pair = |value: Value| {
+        let [whose, bytes]: [Value; 2] = value.into_array().ok()?.try_into().ok()?;
+        Some((whose.as_text()?.parse().ok()?, bytes.into_bytes().ok()?))
+    };
+    let pairs: Option<Vec<_>> = list.into_array().ok().and_then(|list| list.into_iter().map(pair).collect());
+    pairs.ok_or_else(|| of.refuse(Refusal::Malformed))
+}

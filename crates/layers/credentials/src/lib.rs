@@ -1,0 +1,28 @@
+//! Who somebody is, what was handed to him, and what he may do: CRISIS, in statements of COSE and short-lived leafs.
+//!
+//! Measured side, pure: bytes come in, an answer or a refusal by name goes out. Owns names, statements, leafs, trust
+//! bundles, chains of transfers and access lists. Opens no socket and no file and looks at no clock: what time it is
+//! comes in as seconds since 1970. The one crate beside `base` that other layers may use.
+
+#![forbid(unsafe_code)]
+
+pub mod acl;
+pub mod audit;
+pub mod bundle;
+mod cbor;
+mod der;
+pub mod grant;
+pub mod hello;
+pub mod key;
+pub mod leaf;
+pub mod name;
+pub mod notice;
+pub mod operation;
+pub mod path;
+mod refusal;
+pub mod statement;
+pub mod tls;
+mod verify;
+
+pub use refusal::Refusal;
+pub use verify::{Item, Revoked, verify, verify_node};

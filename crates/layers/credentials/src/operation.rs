@@ -1,0 +1,140 @@
+//! What may be done to an object.
+//!
+//! Measured side, pure. Operations are bits in certificates and words in lists and flags.
+
+use std::fmt;
+
+/// One thing that may be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Operation {
+    /// Read a file.
+    Read = 1,
+    /// List a directory.
+    List = 2,
+    /// Write to a file.
+    Write = 4,
+    /// Make something.
+    Create = 8,
+    /// Remove something, or give it another name.
+    Remove = 16,
+    /// Set attributes.
+    Attributes = 32,
+    /// Change the access list.
+    Acl = 64,
+}
+
+impl Operation {
+    /// All of them, in the order of their bits.
+    pub const ALL: [Self; 7] =
+        [Self::Read, Self::List, Self::Write, Self::Create, Self::Remove, Self::Attributes, Self::Acl];
+
+    /// Its word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::List => "list",
+            Self::Write => "write",
+            Self::Create => "create",
+            Self::Remove => "remove",
+            Self::Attributes => "attributes",
+            Self::Acl => "acl",
+        }
+    }
+
+    /// The place of its bit, from 0.
+    pub(crate) const fn place(self) -> usize {
+        (self as u8).trailing_zeros() as usize
+    }
+}
+
+/// Some of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Operations(u8);
+
+impl Operations {
+    /// None.
+    pub const NONE: Self = Self(0);
+    /// Every one.
+    pub const ALL: Self = Self(0x7f);
+
+    /// These.
+    pub fn of(operations: &[Operation]) -> Self {
+        Self(operations.iter().fold(0, |bits, operation| bits | *operation as u8))
+    }
+
+    /// Of these bits, if there is an operation for each.
+    pub fn of_bits(bits: u64) -> Option<Self> {
+        u8::try_from(bits).ok().filter(|bits| bits & !Self::ALL.0 == 0).map(Self)
+    }
+
+    /// Their bits.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Of words like `read,list`, or `all`.
+    ///
+    /// # Errors
+    /// The first word that is none.
+    pub fn of_words(text: &str) -> Result<Self, &str> {
+        let one = |word| match Operation::ALL.into_iter().find(|operation| operation.word() == word) {
+            Some(operation) => Ok(Self(operation as u8)),
+            None if word == "all" => Ok(Self::ALL),
+            None => Err(word),
+        };
+        text.split(',').map(one).try_fold(Self::NONE, |all, one| Ok(all.or(one?)))
+    }
+
+    /// Whether this one is among them.
+    pub const fn has(self, operation: Operation) -> bool {
+        self.0 & operation as u8 != 0
+    }
+
+    /// These and those.
+    pub const fn or(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+
+    /// What is in both.
+    pub const fn and(self, others: Self) -> Self {
+        Self(self.0 & others.0)
+    }
+
+    /// Whether the others have all of these.
+    pub const fn is_within(self, others: Self) -> bool {
+        self.0 & !others.0 == 0
+    }
+
+    /// Each.
+    pub fn each(self) -> impl Iterator<Item = Operation> {
+        Operation::ALL.into_iter().filter(move |operation| self.has(*operation))
+    }
+}
+
+impl fmt::Display for Operations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::ALL => f.write_str("all"),
+            Self::NONE => f.write_str("nothing"),
+            some => f.write_str(&some.each().map(Operation::word).collect::<Vec<_>>().join(",")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_bits_are_the_same_sets() {
+        for bits in 1..=0x7f {
+            let some = Operations::of_bits(bits).unwrap();
+            assert_eq!(Operations::of_words(&some.to_string()), Ok(some));
+            assert_eq!(u64::from(some.each().fold(0, |all, one| all | one as u8)), bits);
+        }
+        assert_eq!((Operations::of_bits(0x80), Operations::of_bits(256)), (None, None));
+        assert_eq!(Operations::of_words("read,,list"), Err(""));
+        assert_eq!(Operations::of_words("read,Write"), Err("Write"));
+    }
+}

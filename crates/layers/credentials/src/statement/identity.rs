@@ -1,0 +1,94 @@
+//! Identities: a domain says whose a key is, for weeks; or somebody says so of a role of his.
+//!
+//! Measured side, pure.
+
+use super::{Piece, bytes, confirmation, confirmed, name, open, peek, seal, text, uint};
+use crate::key::{PublicKey, SecretKey, Serial};
+use crate::name::{Kind, Name};
+use crate::refusal::Refusal;
+use ciborium::Value;
+
+const LABEL: &[u8] = b"bakeoff-identity/1";
+
+/// What an identity says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Who.
+    pub name: Name,
+    /// Whose key this is.
+    pub key: PublicKey,
+    /// Its number.
+    pub serial: Serial,
+    /// From when on it is good, in seconds since 1970.
+    pub from_unix_s: u64,
+    /// From when on it is no longer good, in seconds since 1970.
+    pub until_unix_s: u64,
+}
+
+impl Identity {
+    /// Its bytes, signed by the domain's CA, or for a role by its owner.
+    ///
+    /// # Errors
+    /// It would be refused.
+    pub fn seal(&self, key: &SecretKey) -> Result<Vec<u8>, Refusal> {
+        let claims = vec![
+            (1, Value::Text(signer(&self.name))),
+            (2, text(&self.name)),
+            (4, self.until_unix_s.into()),
+            (5, self.from_unix_s.into()),
+            (7, Value::Bytes(self.serial.0.to_vec())),
+            (8, confirmation(self.key)),
+        ];
+        let of = Piece::of("the identity").by(&self.name);
+        let made = seal(LABEL, claims, key, &of)?;
+        Self::read(&made, &self.name, &[key.public()], of).map(|_| made)
+    }
+
+    /// From bytes that say to be of this name, which one of `keys` must have signed.
+    ///
+    /// # Errors
+    /// It is refused, by name; whether it is good now is another question.
+    pub fn open(bytes: &[u8], name: &Name, keys: &[PublicKey]) -> Result<Self, Refusal> {
+        Self::read(bytes, name, keys, Piece::of("the identity").by(name))
+    }
+
+    /// Whose name and key bytes say to be, whoever signed them.
+    ///
+    /// # Errors
+    /// They say nothing.
+    pub fn peek(bytes: &[u8]) -> Result<(Name, PublicKey), Refusal> {
+        let mut claims = peek(bytes, Piece::of("the identity"))?;
+        Ok((claims.take(2, name)?, claims.take(8, confirmed)?))
+    }
+
+    pub(crate) fn read(
+        statement: &[u8],
+        expected: &Name,
+        keys: &[PublicKey],
+        of: Piece<'_>,
+    ) -> Result<Self, Refusal> {
+        let mut claims = open(LABEL, statement, keys, of)?;
+        let signed_by = claims.take(1, |value| value.into_text().ok())?;
+        let found = Self {
+            name: claims.take(2, name)?,
+            until_unix_s: claims.take(4, uint)?,
+            from_unix_s: claims.take(5, uint)?,
+            serial: claims.take(7, bytes).map(Serial)?,
+            key: claims.take(8, confirmed)?,
+        };
+        claims.end()?;
+        if signed_by != signer(&found.name) || found.name.domain() != expected.domain() {
+            return Err(of.refuse(Refusal::NotItsDomain));
+        }
+        if found.name != *expected {
+            return Err(of.refuse(Refusal::WrongHolder));
+        }
+        // A group signs nothing: its members do.
+        if found.name.kind() == Kind::Group { Err(of.refuse(Refusal::Malformed)) } else { Ok(found) }
+    }
+}
+
+/// Who signs the identity of this name, as it stands in it.
+fn signer(name: &Name) -> String {
+    name.owner().map_or_else(|| name.domain().to_string(), |owner| owner.to_string())
+}

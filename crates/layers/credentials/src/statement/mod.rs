@@ -1,0 +1,160 @@
+//! Statements: claims (RFC 8392) under a signature (COSE_Sign1, RFC 9052).
+//!
+//! Measured side, pure, fed by strangers. Owns the envelope, which is the same for all, and how claims are taken out of
+//! it. The signature is checked over the bytes as they came before any claim is looked at; what kind of statement it is
+//! is signed with it (`external_aad`), so that none can stand for another. A claim that nobody takes out is refused: it
+//! could be a restriction.
+
+mod identity;
+mod status;
+mod transfer;
+
+pub use identity::Identity;
+pub use status::Status;
+pub(crate) use transfer::left;
+pub use transfer::{Audience, Scope, Transfer, Wish};
+
+use crate::cbor;
+use crate::key::{PublicKey, SecretKey};
+use crate::name::Name;
+use crate::refusal::{Piece, Refusal};
+use ciborium::Value;
+use coset::{AsCborValue, CoseSign1, CoseSign1Builder, HeaderBuilder, TaggedCborSerializable, iana};
+
+/// Longest statement.
+pub(crate) const MOST_BYTES: usize = 4096;
+
+/// The one protected header: `{1: -8}`, algorithm EdDSA.
+const HEADER: [u8; 3] = [0xa1, 0x01, 0x27];
+
+/// Opens a statement that one of `keys` must have signed.
+fn open<'a>(label: &[u8], bytes: &[u8], keys: &[PublicKey], of: Piece<'a>) -> Result<Claims<'a>, Refusal> {
+    let statement = envelope(bytes, &of)?;
+    let signed = |key: &PublicKey| {
+        let check = |signature: &[u8], message: &[u8]| key.signed(message, signature).then_some(()).ok_or(());
+        statement.verify_signature(label, check).is_ok()
+    };
+    if !keys.iter().any(signed) {
+        return Err(of.refuse(Refusal::BadSignature));
+    }
+    Claims::read(statement.payload.as_deref().unwrap_or_default(), of)
+}
+
+/// The same without asking who signed: for its holder, who wants to know what is in it.
+fn peek<'a>(bytes: &[u8], of: Piece<'a>) -> Result<Claims<'a>, Refusal> {
+    Claims::read(envelope(bytes, &of)?.payload.as_deref().unwrap_or_default(), of)
+}
+
+fn envelope(bytes: &[u8], of: &Piece<'_>) -> Result<CoseSign1, Refusal> {
+    let Value::Tag(CoseSign1::TAG, inner) = cbor::read(bytes, MOST_BYTES, of)? else {
+        return Err(of.refuse(Refusal::Malformed));
+    };
+    let parts = inner.as_array().map(Vec::as_slice);
+    let Some([Value::Bytes(header), Value::Map(more), Value::Bytes(_), Value::Bytes(_)]) = parts else {
+        return Err(of.refuse(Refusal::Malformed));
+    };
+    if header.as_slice() != HEADER || !more.is_empty() {
+        let other = header.starts_with(&HEADER[..2]) && header.as_slice() != HEADER;
+        return Err(of.refuse(if other { Refusal::UnknownAlgorithm } else { Refusal::OddHeader }));
+    }
+    CoseSign1::from_cbor_value(*inner).map_err(|_| of.refuse(Refusal::Malformed))
+}
+
+/// Signs claims, which must be in the order of their keys' bytes.
+fn seal(
+    label: &[u8],
+    claims: Vec<(i64, Value)>,
+    key: &SecretKey,
+    of: &Piece<'_>,
+) -> Result<Vec<u8>, Refusal> {
+    let claims = claims.into_iter().map(|(key, value)| (Value::from(key), value)).collect();
+    let statement = CoseSign1Builder::new()
+        .protected(HeaderBuilder::new().algorithm(iana::Algorithm::EdDSA).build())
+        .payload(cbor::write(&Value::Map(claims)))
+        .create_signature(label, |message| key.sign(message))
+        .build();
+    statement.to_tagged_vec().map_err(|_| of.refuse(Refusal::Malformed))
+}
+
+/// What a statement says, while it is taken out claim by claim.
+struct Claims<'a> {
+    left: Vec<(Value, Value)>,
+    of: Piece<'a>,
+}
+
+impl<'a> Claims<'a> {
+    fn read(payload: &[u8], of: Piece<'a>) -> Result<Self, Refusal> {
+        match cbor::read(payload, MOST_BYTES, &of)? {
+            Value::Map(left) => Ok(Self { left, of }),
+            _ => Err(of.refuse(Refusal::Malformed)),
+        }
+    }
+
+    /// Takes out a claim that must be there and be what `read` reads.
+    fn take<T>(&mut self, label: i64, read: impl FnOnce(Value) -> Option<T>) -> Result<T, Refusal> {
+        let at = self.left.iter().position(|(key, _)| *key == Value::from(label));
+        let value = at.map(|at| self.left.remove(at).1);
+        value.and_then(read).ok_or_else(|| self.of.refuse(Refusal::Malformed))
+    }
+
+    /// The same of a list of 1 to `most`.
+    fn list<T>(
+        &mut self,
+        label: i64,
+        most: usize,
+        read: impl FnMut(Value) -> Option<T>,
+    ) -> Result<Vec<T>, Refusal> {
+        let items = self.take(label, |value| value.into_array().ok().filter(|items| !items.is_empty()))?;
+        if items.len() > most {
+            return Err(self.of.refuse(Refusal::TooLarge));
+        }
+        let read: Option<Vec<T>> = items.into_iter().map(read).collect();
+        read.ok_or_else(|| self.of.refuse(Refusal::Malformed))
+    }
+
+    /// All that is known was taken out: nothing may be left.
+    fn end(self) -> Result<(), Refusal> {
+        if self.left.is_empty() { Ok(()) } else { Err(self.of.refuse(Refusal::UnknownClaim)) }
+    }
+}
+
+pub(crate) fn uint(value: Value) -> Option<u64> {
+    value.into_integer().ok()?.try_into().ok()
+}
+
+pub(crate) fn bytes<const N: usize>(value: Value) -> Option<[u8; N]> {
+    value.into_bytes().ok()?.try_into().ok()
+}
+
+pub(crate) fn name(value: Value) -> Option<Name> {
+    value.as_text()?.parse().ok()
+}
+
+/// What may be null.
+pub(crate) fn or_null<T>(read: impl FnOnce(Value) -> Option<T>) -> impl FnOnce(Value) -> Option<Option<T>> {
+    move |value| if value.is_null() { Some(None) } else { read(value).map(Some) }
+}
+
+/// The key that a holder must prove to have: `{1: COSE_Key}` (RFC 8747).
+fn confirmed(value: Value) -> Option<PublicKey> {
+    match value.as_map()?.as_slice() {
+        [(label, key)] if *label == Value::from(1) => PublicKey::of_cose(key),
+        _ => None,
+    }
+}
+
+fn confirmation(key: PublicKey) -> Value {
+    Value::Map(vec![(Value::from(1), key.to_cose())])
+}
+
+fn text(value: impl std::fmt::Display) -> Value {
+    Value::Text(value.to_string())
+}
+
+/// Whether it is now between two moments, in seconds since 1970; the second is the first that is outside.
+pub(crate) fn within(from: u64, until: u64, now: u64, of: &Piece<'_>) -> Result<(), Refusal> {
+    if now < from {
+        return Err(of.refuse(Refusal::NotYetValid));
+    }
+    if now < until { Ok(()) } else { Err(of.refuse(Refusal::Expired)) }
+}

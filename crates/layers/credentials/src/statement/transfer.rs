@@ -1,0 +1,263 @@
+//! Transfers: somebody hands a part of his rights to another key, for a time.
+//!
+//! Measured side, pure. Owns what a transfer says and that the next is narrower than the one it hangs on; verifiers and
+//! givers ask the same function.
+
+use super::{Claims, Piece, bytes, confirmation, confirmed, name, open, or_null, peek, seal, text, uint};
+use crate::key::{Hash, PublicKey, SecretKey, Serial, hash};
+use crate::name::{Domain, Name};
+use crate::operation::{Operation, Operations};
+use crate::path::Prefix;
+use crate::refusal::Refusal;
+use ciborium::Value;
+use std::fmt;
+
+const LABEL: &[u8] = b"bakeoff-transfer/1";
+/// Most servers or domains that it is for.
+const MOST_AUDIENCES: usize = 16;
+/// Most grants in it.
+const MOST_GRANTS: usize = 16;
+/// Most times that it may be handed on.
+pub(crate) const MOST_HOPS: u8 = 8;
+/// Claims of ours, in the range for private use (RFC 8392 section 9.1).
+const GRANTS: i64 = -70001;
+const HOPS: i64 = -70002;
+const PARENT: i64 = -70003;
+const GIVER_KEY: i64 = -70004;
+
+/// Which servers it is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// This one.
+    Server(Name),
+    /// All of a domain.
+    Domain(Domain),
+}
+
+impl Audience {
+    /// Of a name, or of `*.` and a domain.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.strip_prefix("*.") {
+            Some(domain) => domain.parse().ok().map(Self::Domain),
+            None => text.parse().ok().map(Self::Server),
+        }
+    }
+
+    fn holds(&self, server: &Name) -> bool {
+        match self {
+            Self::Server(own) => own == server,
+            Self::Domain(own) => own == server.domain(),
+        }
+    }
+}
+
+impl fmt::Display for Audience {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Server(name) => write!(f, "{name}"),
+            Self::Domain(domain) => write!(f, "*.{domain}"),
+        }
+    }
+}
+
+/// What is handed on: operations on a path and all below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// Where.
+    pub path: Prefix,
+    /// What.
+    pub operations: Operations,
+    /// The most that may be written by it, in bytes; no limit when `None`.
+    pub most_bytes: Option<u64>,
+}
+
+impl Scope {
+    fn is_within(&self, held: &Self) -> bool {
+        held.path.covers(self.path.names())
+            && self.operations.is_within(held.operations)
+            && held.most_bytes.is_none_or(|held| self.most_bytes.is_some_and(|own| own <= held))
+    }
+
+    fn of_value(value: Value) -> Option<Self> {
+        let parts: [Value; 3] = value.into_array().ok()?.try_into().ok()?;
+        let [path, operations, most_bytes] = parts;
+        let names = path.into_array().ok()?.into_iter().map(|name| name.into_text().ok());
+        Some(Self {
+            path: Prefix::of(names.collect::<Option<_>>()?)?,
+            operations: Operations::of_bits(uint(operations)?)?,
+            most_bytes: or_null(uint)(most_bytes)?,
+        })
+    }
+
+    fn to_value(&self) -> Value {
+        let names = self.path.names().iter().map(|name| Value::Text(name.clone())).collect();
+        let most_bytes = self.most_bytes.map_or(Value::Null, Value::from);
+        Value::Array(vec![Value::Array(names), self.operations.bits().into(), most_bytes])
+    }
+}
+
+/// What somebody wants to hand on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// To whom, if he has a name that is known.
+    pub receiver: Option<Name>,
+    /// To whom: who has this key.
+    pub key: PublicKey,
+    /// For which servers.
+    pub audience: Vec<Audience>,
+    /// What.
+    pub grants: Vec<Scope>,
+    /// From when on, in seconds since 1970.
+    pub from_unix_s: u64,
+    /// From when on no longer, in seconds since 1970.
+    pub until_unix_s: u64,
+    /// How often the receiver may have it handed on.
+    pub hops: u8,
+}
+
+/// What a transfer says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Who hands on.
+    pub giver: Name,
+    /// With which key: its thumbprint.
+    pub giver_key: Hash,
+    /// What, to whom, how long.
+    pub wish: Wish,
+    /// Its number.
+    pub serial: Serial,
+    /// The SHA-256 of the giver's own transfer, if he hands on what was handed to him.
+    pub parent: Option<Hash>,
+}
+
+impl Transfer {
+    /// Hands on: what the giver has himself, or a part of the transfer that he holds.
+    ///
+    /// # Errors
+    /// What would be refused by everybody is not made: wider or longer than what is held, or handed to somebody else.
+    pub fn give(
+        wish: &Wish,
+        giver: &Name,
+        key: &SecretKey,
+        held: Option<&[u8]>,
+        serial: Serial,
+    ) -> Result<Vec<u8>, Refusal> {
+        let of = Piece::of("the transfer").by(giver);
+        let given = Self {
+            giver: giver.clone(),
+            giver_key: key.public().thumbprint(),
+            wish: wish.clone(),
+            serial,
+            parent: held.map(hash),
+        };
+        if let Some(held) = held {
+            let held = Self::of_claims(peek(held, Piece::of("the held transfer"))?)?;
+            let named = held.wish.receiver.as_ref().is_none_or(|receiver| receiver == giver);
+            if held.wish.key != key.public() || !named {
+                return Err(Piece::of("the held transfer").refuse(Refusal::WrongHolder));
+            }
+            given.is_narrower(&held, &of)?;
+        }
+        let made = seal(LABEL, given.claims(), key, &of)?;
+        // What is made is what is read again: limits and forms stand in the reader alone.
+        Self::read(&made, giver, key.public(), of).map(|_| made)
+    }
+
+    /// From bytes that this giver must have signed with this key.
+    ///
+    /// # Errors
+    /// It is refused, by name; whether it is good now and hangs on another are other questions.
+    pub fn open(bytes: &[u8], giver: &Name, key: PublicKey) -> Result<Self, Refusal> {
+        Self::read(bytes, giver, key, Piece::of("the transfer").by(giver))
+    }
+
+    /// What bytes say, whoever signed them: for who was handed them, or hands them on.
+    ///
+    /// # Errors
+    /// They say nothing.
+    pub fn peek(bytes: &[u8]) -> Result<Self, Refusal> {
+        Self::of_claims(peek(bytes, Piece::of("the transfer"))?)
+    }
+
+    /// The same, as a piece of what is shown.
+    pub(crate) fn read(
+        statement: &[u8],
+        giver: &Name,
+        key: PublicKey,
+        of: Piece<'_>,
+    ) -> Result<Self, Refusal> {
+        let found = Self::of_claims(open(LABEL, statement, &[key], of)?)?;
+        if found.giver != *giver {
+            return Err(of.refuse(Refusal::WrongHolder));
+        }
+        if found.giver_key != key.thumbprint() {
+            return Err(of.refuse(Refusal::Spliced));
+        }
+        if found.wish.hops > MOST_HOPS { Err(of.refuse(Refusal::TooDeep)) } else { Ok(found) }
+    }
+
+    /// Whether it is for this server.
+    pub(crate) fn is_for(&self, server: &Name) -> bool {
+        self.wish.audience.iter().any(|audience| audience.holds(server))
+    }
+
+    /// Refused unless it hands on no more than `held` does, for no longer.
+    pub(crate) fn is_narrower(&self, held: &Self, of: &Piece<'_>) -> Result<(), Refusal> {
+        let inside = |own: &Scope| held.wish.grants.iter().any(|held| own.is_within(held));
+        if self.wish.hops >= held.wish.hops || !self.wish.grants.iter().all(inside) {
+            return Err(of.refuse(Refusal::Widened));
+        }
+        if self.wish.until_unix_s > held.wish.until_unix_s {
+            return Err(of.refuse(Refusal::LongerLived));
+        }
+        Ok(())
+    }
+
+    fn of_claims(mut claims: Claims<'_>) -> Result<Self, Refusal> {
+        let audience = |value: Value| value.as_text().and_then(Audience::parse);
+        let found = Self {
+            giver: claims.take(1, name)?,
+            wish: Wish {
+                receiver: claims.take(2, or_null(name))?,
+                audience: claims.list(3, MOST_AUDIENCES, audience)?,
+                until_unix_s: claims.take(4, uint)?,
+                from_unix_s: claims.take(5, uint)?,
+                key: claims.take(8, confirmed)?,
+                grants: claims.list(GRANTS, MOST_GRANTS, Scope::of_value)?,
+                hops: claims.take(HOPS, |value| uint(value)?.try_into().ok())?,
+            },
+            serial: claims.take(7, bytes).map(Serial)?,
+            parent: claims.take(PARENT, or_null(bytes))?,
+            giver_key: claims.take(GIVER_KEY, bytes)?,
+        };
+        claims.end()?;
+        Ok(found)
+    }
+
+    fn claims(&self) -> Vec<(i64, Value)> {
+        let wish = &self.wish;
+        vec![
+            (1, text(&self.giver)),
+            (2, wish.receiver.as_ref().map_or(Value::Null, text)),
+            (3, Value::Array(wish.audience.iter().map(text).collect())),
+            (4, wish.until_unix_s.into()),
+            (5, wish.from_unix_s.into()),
+            (7, Value::Bytes(self.serial.0.to_vec())),
+            (8, confirmation(wish.key)),
+            (GRANTS, Value::Array(wish.grants.iter().map(Scope::to_value).collect())),
+            (HOPS, wish.hops.into()),
+            (PARENT, self.parent.map_or(Value::Null, |hash| Value::Bytes(hash.to_vec()))),
+            (GIVER_KEY, Value::Bytes(self.giver_key.to_vec())),
+        ]
+    }
+}
+
+/// What the scopes of one transfer leave of everything, at a path.
+pub(crate) fn left(scopes: &[Scope], path: &[impl AsRef<[u8]>]) -> (Operations, Option<u64>) {
+    let here = || scopes.iter().filter(|scope| scope.path.covers(path));
+    let operations = here().fold(Operations::NONE, |all, scope| all.or(scope.operations));
+    let writing = || here().filter(|scope| scope.operations.has(Operation::Write));
+    let limited = writing().all(|scope| scope.most_bytes.is_some());
+    let most_bytes = writing().filter_map(|scope| scope.most_bytes).max();
+    (operations, most_bytes.filter(|_| limited))
+}

@@ -1,0 +1,232 @@
+//! Whether somebody is who he says, and holds what he shows: a pure function of what he shows and what is known here.
+//!
+//! Measured side, once a connection, fed by strangers. Goes the way of a right from its first giver to the key of the
+//! TLS peer, and stops at the first thing that is wrong. Decides nothing about objects (`grant` does).
+
+use crate::bundle::{Bundle, Bundles};
+use crate::grant::Grant;
+use crate::hello::Hello;
+use crate::key::{Hash, PublicKey, Serial, hash};
+use crate::leaf::{Leaf, MOST_LIFE_S, domain_of};
+use crate::name::{Domain, Name};
+use crate::refusal::{Piece, Refusal};
+use crate::statement::{Identity, Status, Transfer, within};
+use rustls_pki_types::CertificateDer;
+use std::collections::{HashMap, HashSet};
+
+/// How far an agent's clock may be before the one here, in seconds.
+const MOST_SKEW_S: u64 = 30;
+
+/// What can be taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Item {
+    /// A statement.
+    Serial(Serial),
+    /// A key, by its thumbprint, with all that it signed.
+    Key(Hash),
+}
+
+/// What was taken back, by each domain; a domain takes back what is its own, and nothing of others.
+#[derive(Clone, Debug, Default)]
+pub struct Revoked(HashMap<Domain, HashSet<Item>>);
+
+impl Revoked {
+    /// One more, of this domain.
+    pub fn add(&mut self, domain: &Domain, item: Item) {
+        self.0.entry(domain.clone()).or_default().insert(item);
+    }
+
+    /// Whether its domain took it back.
+    pub fn holds(&self, domain: &Domain, item: &Item) -> bool {
+        self.0.get(domain).is_some_and(|items| items.contains(item))
+    }
+
+    /// Each, with whose it is, in no order.
+    pub fn each(&self) -> impl Iterator<Item = (&Domain, &Item)> {
+        self.0.iter().flat_map(|(domain, items)| items.iter().map(move |item| (domain, item)))
+    }
+}
+
+/// What the holder of a leaf, who proved its key in TLS, may act as at this server.
+///
+/// # Errors
+/// It is refused, by name.
+pub fn verify(
+    leaf: &[u8],
+    hello: &Hello,
+    bundles: &Bundles,
+    revoked: &Revoked,
+    server: &Name,
+    now_unix_s: u64,
+) -> Result<Grant, Refusal> {
+    hello.check()?;
+    let known = Known { bundles, server, now_unix_s };
+    let der = CertificateDer::from(leaf);
+    let domain = domain_of(&der, &Piece::of("the leaf"))?;
+    let of = Piece::of("the leaf").by(&domain);
+    let leaf = Leaf::read(&der, known.bundle(&domain, &of)?, now_unix_s, &of)?;
+    let identities = known.identities(hello)?;
+    let own = known.own(&leaf, &identities)?;
+    let links = known.links(hello, &identities)?;
+    if let Some(last) = links.last() {
+        let named = last.wish.receiver.as_ref().is_none_or(|receiver| *receiver == leaf.name);
+        if last.wish.key != leaf.key || !named {
+            return Err(Piece::nth("link", links.len() - 1).by(&last.giver).refuse(Refusal::WrongHolder));
+        }
+    }
+    let endorsed_until = known.endorsed(hello, &links)?;
+    let stands_on = stands_on(&own, &identities, &links);
+    if let Some((name, _)) = stands_on.iter().find(|(name, item)| revoked.holds(name.domain(), item)) {
+        return Err(Piece::of("a statement or key").by(name).refuse(Refusal::Revoked));
+    }
+    let ends = identities.iter().map(|identity| identity.until_unix_s);
+    let ends = ends.chain(links.iter().map(|link| link.wish.until_unix_s)).chain(endorsed_until);
+    let of_bundles = stands_on.iter().filter_map(|(name, _)| bundles.get(name.domain()));
+    let ends = ends.chain(of_bundles.map(Bundle::until_unix_s));
+    let expires_unix_s = ends.fold(leaf.until_unix_s.min(own.until_unix_s), u64::min);
+    let stands_on = stands_on.into_iter().map(|(name, item)| (name.domain().clone(), item)).collect();
+    Ok(Grant::new(leaf.name, leaf.groups, links, expires_unix_s, stands_on))
+}
+
+/// Until when the leaf that a server shows is good, in seconds since 1970: for its client, who knows it by its name.
+///
+/// # Errors
+/// It is refused, by name.
+pub fn verify_node(leaf: &[u8], bundles: &Bundles, expected: &Name, now_unix_s: u64) -> Result<u64, Refusal> {
+    let known = Known { bundles, server: expected, now_unix_s };
+    let der = CertificateDer::from(leaf);
+    let of = Piece::of("the leaf").by(expected);
+    let bundle = known.bundle(expected.domain(), &of)?;
+    let leaf = Leaf::read(&der, bundle, now_unix_s, &of)?;
+    if leaf.name != *expected {
+        return Err(of.refuse(Refusal::WrongHolder));
+    }
+    let own = known.own(&leaf, &[])?;
+    Ok(leaf.until_unix_s.min(own.until_unix_s).min(bundle.until_unix_s()))
+}
+
+/// What is known here.
+struct Known<'a> {
+    bundles: &'a Bundles,
+    server: &'a Name,
+    now_unix_s: u64,
+}
+
+impl<'a> Known<'a> {
+    fn bundle(&self, domain: &Domain, of: &Piece<'_>) -> Result<&'a Bundle, Refusal> {
+        let bundle = self.bundles.get(domain).ok_or_else(|| of.refuse(Refusal::UnknownDomain))?;
+        if bundle.not_after_unix_s < self.now_unix_s {
+            return Err(Piece::of("the trust bundle").by(domain).refuse(Refusal::Expired));
+        }
+        Ok(bundle)
+    }
+
+    /// Keys of who certifies this name: its domain, or the owner of a role, whose identity is among those shown.
+    fn certifiers(&self, name: &Name, shown: &[Identity], of: &Piece<'_>) -> Result<Vec<PublicKey>, Refusal> {
+        match name.owner() {
+            None => self.bundle(name.domain(), of).map(|bundle| bundle.ca.clone()),
+            Some(owner) => {
+                let owner = shown.iter().find(|identity| identity.name == owner);
+                owner.map(|owner| vec![owner.key]).ok_or_else(|| of.refuse(Refusal::Spliced))
+            }
+        }
+    }
+
+    fn identities(&self, hello: &Hello) -> Result<Vec<Identity>, Refusal> {
+        let mut shown = Vec::with_capacity(hello.identities.len());
+        for (index, (name, statement)) in hello.identities.iter().enumerate() {
+            let of = Piece::nth("identity", index).by(name);
+            let identity = Identity::read(statement, name, &self.certifiers(name, &shown, &of)?, of)?;
+            within(identity.from_unix_s, identity.until_unix_s, self.now_unix_s, &of)?;
+            shown.push(identity);
+        }
+        Ok(shown)
+    }
+
+    /// The identity in the leaf, which is of the same name and key.
+    fn own(&self, leaf: &Leaf<'_>, shown: &[Identity]) -> Result<Identity, Refusal> {
+        let of = Piece::of("the identity in the leaf").by(&leaf.name);
+        let own = Identity::read(leaf.identity, &leaf.name, &self.certifiers(&leaf.name, shown, &of)?, of)?;
+        within(own.from_unix_s, own.until_unix_s, self.now_unix_s, &of)?;
+        if own.key == leaf.key { Ok(own) } else { Err(of.refuse(Refusal::WrongHolder)) }
+    }
+
+    fn links(&self, hello: &Hello, shown: &[Identity]) -> Result<Vec<Transfer>, Refusal> {
+        let mut links: Vec<Transfer> = Vec::with_capacity(hello.chain.len());
+        let mut before = None;
+        let mut givers = Vec::new();
+        for (index, (giver, statement)) in hello.chain.iter().enumerate() {
+            let of = Piece::nth("link", index).by(giver);
+            let key = giver_key(giver, links.last(), shown).ok_or_else(|| of.refuse(Refusal::Spliced))?;
+            let link = Transfer::read(statement, giver, key, of)?;
+            if link.parent != before {
+                return Err(of.refuse(Refusal::Spliced));
+            }
+            if !link.is_for(self.server) {
+                return Err(of.refuse(Refusal::WrongAudience));
+            }
+            within(link.wish.from_unix_s, link.wish.until_unix_s, self.now_unix_s, &of)?;
+            if let Some(held) = links.last() {
+                link.is_narrower(held, &of)?;
+            }
+            givers.push(key);
+            if givers.contains(&link.wish.key) {
+                return Err(of.refuse(Refusal::RoleLoop));
+            }
+            before = Some(hash(statement));
+            links.push(link);
+        }
+        Ok(links)
+    }
+
+    /// Until when statuses endorse each link.
+    fn endorsed(&self, hello: &Hello, links: &[Transfer]) -> Result<Vec<u64>, Refusal> {
+        let mut statuses = Vec::with_capacity(hello.statuses.len());
+        for (index, (domain, statement)) in hello.statuses.iter().enumerate() {
+            let of = Piece::nth("status", index).by(domain);
+            let status = Status::read(statement, domain, self.bundle(domain, &of)?.agents(), of)?;
+            if status.made_unix_s > self.now_unix_s.saturating_add(MOST_SKEW_S) {
+                return Err(of.refuse(Refusal::ClockSkew));
+            }
+            if status.until_unix_s.saturating_sub(status.made_unix_s) > MOST_LIFE_S {
+                return Err(of.refuse(Refusal::LongerLived));
+            }
+            statuses.push(status);
+        }
+        let until = |(index, link): (usize, &Transfer)| {
+            let of = Piece::nth("link", index).by(&link.giver);
+            let names = |status: &&Status| {
+                status.domain == *link.giver.domain() && status.good.contains(&link.serial)
+            };
+            match statuses.iter().filter(names).map(|status| status.until_unix_s).max() {
+                None => Err(of.refuse(Refusal::NotEndorsed)),
+                Some(until) if until <= self.now_unix_s => Err(of.refuse(Refusal::EndorsementStale)),
+                Some(until) => Ok(until),
+            }
+        };
+        links.iter().enumerate().map(until).collect()
+    }
+}
+
+/// The key of who gives next. The first giver, and who got something under no name, shows an identity.
+fn giver_key(giver: &Name, before: Option<&Transfer>, shown: &[Identity]) -> Option<PublicKey> {
+    let shown = || shown.iter().find(|identity| identity.name == *giver).map(|identity| identity.key);
+    let Some(before) = before else { return shown() };
+    let named = match &before.wish.receiver {
+        Some(receiver) => receiver == giver,
+        None => shown() == Some(before.wish.key),
+    };
+    named.then_some(before.wish.key)
+}
+
+/// All that could be taken back, each under the name whose domain may.
+fn stands_on<'a>(own: &'a Identity, shown: &'a [Identity], links: &'a [Transfer]) -> Vec<(&'a Name, Item)> {
+    let identities = [own].into_iter().chain(shown).flat_map(|identity| {
+        let key = Item::Key(identity.key.thumbprint());
+        [(&identity.name, Item::Serial(identity.serial)), (&identity.name, key)]
+    });
+    let links = links.iter().flat_map(|link| {
+        [(&link.giver, Item::Serial(link.serial)), (&link.giver, Item::Key(link.giver_key))]
+    });
+    identities.chain(links).collect()
+}

@@ -1,0 +1,30 @@
+//! What the client counts: questions of the kernel, bytes, breaks, sessions.
+//!
+//! Measured side, hot. What the kernel answers from its caches never comes here; that it does not is what these prove.
+
+use crate::counters::{Counters, counts};
+
+counts! {
+    Lookups "lookups", Attributes "attributes", Opens "opens", Lists "lists", Links "links", Reads "reads",
+    BytesRead "bytes-read", Writes "writes", BytesWritten "bytes-written", Commits "commits", Changes "changes",
+    Forgotten "forgotten", Breaks "breaks", Sessions "sessions", Connections "connections", Lost "sessions-lost",
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Tally(Counters);
+
+impl Tally {
+    pub(super) fn new() -> Self {
+        Self(Counters::new(Count::NAMES))
+    }
+
+    pub(super) fn add(&self, count: Count, by: u64) {
+        self.0.add(count as usize, by);
+    }
+
+    /// A line for each.
+    pub(super) fn text(&self) -> String {
+        self.0.text("")
+    }
+}

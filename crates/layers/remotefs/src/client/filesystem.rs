@@ -1,0 +1,582 @@
+//! The kernel's questions about the mount, answered.
+//!
+//! Measured side, client process, many threads; hot while the kernel's caches are cold. Nothing is kept here: what may be kept the
+//! kernel keeps, for as long as it is told with each answer. Opening is answered with ENOSYS, which is FUSE's way of saying that no
+//! open need be told, and so is flushing: every `write` is at the server when it returns, so `close` has nothing to wait for. (Write-back
+//! would leave size and times to the kernel, which then would not see what others append.)
+//!
+//! Whatever it is at the server, here everything belongs to whoever mounted it.
+
+use super::BACKGROUND;
+use super::counters::{Count, Tally};
+use super::kernel::{Asked, Kernel};
+use super::link::Link;
+use super::why::{self, Answers};
+use crate::frame::{
+    Answer, Attributes, Kind, MOST_DATA_BYTES, Moment, Name, New, Request as Question, Space, Times, Way,
+    entries,
+};
+use bakeoff_layers_base::daemon::mount::Event;
+use fuser::{
+    BsdFileFlags, Errno, FileAttr, FileHandle, FileType, FopenFlags, Generation, INodeNo, InitFlags,
+    KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
+    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
+};
+use nix::libc;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Numbers are never used again.
+const GENERATION: Generation = Generation(0);
+/// Bytes of entries that are asked for at once: what the kernel takes at most.
+const LIST_BYTES: u32 = 64 << 10;
+/// What is asked of the kernel where it offers it.
+const WANTED: [InitFlags; 7] = [
+    InitFlags::FUSE_PARALLEL_DIROPS,
+    InitFlags::FUSE_CACHE_SYMLINKS,
+    InitFlags::FUSE_NO_OPEN_SUPPORT,
+    InitFlags::FUSE_NO_OPENDIR_SUPPORT,
+    // Before each read attributes are looked at, when their time is over, and pages go when these are others.
+    InitFlags::FUSE_AUTO_INVAL_DATA,
+    // Locks are asked for, and refused: the kernel's own would hold on this host alone.
+    InitFlags::FUSE_POSIX_LOCKS,
+    InitFlags::FUSE_FLOCK_LOCKS,
+];
+
+/// A remote directory as a file system.
+pub(super) struct Filesystem {
+    link: Arc<Link>,
+    kernel: Arc<Kernel>,
+    tally: Arc<Tally>,
+    answers: Answers,
+    owner: (u32, u32),
+    /// Who hears that the mount is gone.
+    over: Sender<Event>,
+}
+
+impl Filesystem {
+    pub(super) fn new(link: Arc<Link>, kernel: Arc<Kernel>, tally: Arc<Tally>, over: Sender<Event>) -> Self {
+        let owner = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
+        Self { link, kernel, tally, answers: Answers::default(), owner, over }
+    }
+
+    /// Asks for what is about an object, and gets attributes.
+    fn attributes(&self, question: &Question<'_>) -> Result<(Attributes, bool), Errno> {
+        self.link.ask(question, |answer| match answer {
+            Answer::Attributes { attributes, leased } => Ok((attributes, leased)),
+            _ => Err(Errno::EIO),
+        })
+    }
+
+    /// The same, for the kernel, of an object that it knows.
+    fn known(&self, question: &Question<'_>) -> Result<(Duration, FileAttr), Errno> {
+        let since = self.kernel.now();
+        let (attributes, leased) = self.attributes(question)?;
+        let holds = leased && self.kernel.holds(attributes.object, since);
+        Ok((self.believed(holds), self.attr(&attributes)))
+    }
+
+    /// Asks for, or makes, an object by name. How long its attributes may be believed, and its name.
+    fn told(&self, question: &Question<'_>) -> Result<(Duration, Duration, FileAttr), Errno> {
+        let since = self.kernel.now();
+        let (attributes, leased) = self.attributes(question)?;
+        Ok(self.tell(&attributes, leased, since))
+    }
+
+    fn tell(&self, attributes: &Attributes, leased: bool, since: Asked) -> (Duration, Duration, FileAttr) {
+        let is_fresh = self.kernel.tell(attributes.object, since);
+        let holds = leased && is_fresh;
+        (self.believed(holds), self.named(holds), self.attr(attributes))
+    }
+
+    fn believed(&self, holds: bool) -> Duration {
+        if holds { self.link.left() } else { Duration::ZERO }
+    }
+
+    fn named(&self, holds: bool) -> Duration {
+        self.believed(holds && self.kernel.keeps_names())
+    }
+
+    fn attr(&self, attributes: &Attributes) -> FileAttr {
+        let (uid, gid) = self.owner;
+        FileAttr {
+            ino: INodeNo(attributes.object),
+            size: attributes.size,
+            blocks: attributes.blocks,
+            atime: time(attributes.atime),
+            mtime: time(attributes.mtime),
+            ctime: time(attributes.ctime),
+            crtime: UNIX_EPOCH,
+            kind: file_type(attributes.kind),
+            perm: attributes.mode,
+            nlink: attributes.names,
+            uid,
+            gid,
+            rdev: 0,
+            blksize: 4096,
+            flags: 0,
+        }
+    }
+
+    fn make(&self, question: Result<Question<'_>, Errno>, reply: ReplyEntry) {
+        self.tally.add(Count::Changes, 1);
+        match question.and_then(|question| self.told(&question)) {
+            Ok((believed, named, attr)) => reply.entry_with_ttls(&believed, &named, &attr, GENERATION),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn done(&self, question: Result<Question<'_>, Errno>, reply: ReplyEmpty) {
+        let done = question.and_then(|question| {
+            self.link.ask(&question, |answer| match answer {
+                Answer::Done => Ok(()),
+                _ => Err(Errno::EIO),
+            })
+        });
+        match done {
+            Ok(()) => reply.ok(),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    /// The one who mounted it owns everything, and nobody else can.
+    fn is_owned(&self, uid: Option<u32>, gid: Option<u32>) -> bool {
+        uid.is_none_or(|uid| uid == self.owner.0) && gid.is_none_or(|gid| gid == self.owner.1)
+    }
+
+    /// What decides about a name: the text of a symbolic link that is there for a moment.
+    fn why(&self, directory: u64, name: &[u8]) -> Result<FileAttr, Errno> {
+        let name = (!name.is_empty()).then(|| Name::of(name)).transpose().map_err(|_| Errno::EINVAL)?;
+        let text = self.link.ask(&Question::Why { object: directory, name }, |answer| match answer {
+            Answer::Bytes { bytes, .. } => Ok(bytes.to_vec()),
+            _ => Err(Errno::EIO),
+        })?;
+        let size = text.len() as u64;
+        let object = self.answers.keep(text);
+        Ok(self.attr(&Attributes { object, size, names: 1, mode: 0o777, kind: Kind::Link, ..ABSENT }))
+    }
+
+    fn commit(&self, object: u64, reply: ReplyEmpty) {
+        self.tally.add(Count::Commits, 1);
+        self.done(Ok(Question::Commit { object }), reply);
+    }
+}
+
+impl fuser::Filesystem for Filesystem {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        for flag in WANTED {
+            let there = config.add_capabilities(flag);
+            // Without it old pages would be read on and on.
+            if flag == InitFlags::FUSE_AUTO_INVAL_DATA && there.is_err() {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
+        }
+        let _ = config.set_max_write(MOST_DATA_BYTES);
+        let _ = config.set_max_readahead(MOST_DATA_BYTES);
+        let _ = config.set_max_background(BACKGROUND);
+        Ok(())
+    }
+
+    fn destroy(&mut self) {
+        let _ = self.over.send(Event::Over);
+    }
+
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        self.tally.add(Count::Lookups, 1);
+        if let Some(asked) = why::asked(name) {
+            return match self.why(parent.0, asked) {
+                Ok(attr) => reply.entry_with_ttls(&Duration::ZERO, &Duration::ZERO, &attr, GENERATION),
+                Err(error) => reply.error(error),
+            };
+        }
+        let since = self.kernel.now();
+        let found = self::name(name).and_then(|name| {
+            self.link.ask(&Question::Lookup { directory: parent.0, name }, |answer| match answer {
+                Answer::Attributes { attributes, leased } => Ok(self.tell(&attributes, leased, since)),
+                Answer::Absent { leased } => Ok((Duration::ZERO, self.named(leased), self.attr(&ABSENT))),
+                _ => Err(Errno::EIO),
+            })
+        });
+        match found {
+            Ok((believed, named, attr)) => reply.entry_with_ttls(&believed, &named, &attr, GENERATION),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn forget(&self, _: &Request, object: INodeNo, count: u64) {
+        if self.answers.forget(object.0) {
+            return;
+        }
+        self.tally.add(Count::Forgotten, 1);
+        self.kernel.forgot(object.0, count);
+        self.link.forgot(object.0, count);
+    }
+
+    fn getattr(&self, _: &Request, object: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        self.tally.add(Count::Attributes, 1);
+        match self.known(&Question::Attributes { object: object.0 }) {
+            Ok((believed, attr)) => reply.attr(&believed, &attr),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn setattr(
+        &self,
+        _: &Request,
+        object: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        atime: Option<TimeOrNow>,
+        mtime: Option<TimeOrNow>,
+        _: Option<SystemTime>,
+        _: Option<FileHandle>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        self.tally.add(Count::Changes, 1);
+        if !self.is_owned(uid, gid) || mode.is_some_and(|mode| mode & 0o6000 != 0) {
+            return reply.error(Errno::EPERM);
+        }
+        let new = New { mode: mode.map(permissions), size, atime: times(atime), mtime: times(mtime) };
+        let question = match new == New::default() {
+            true => Question::Attributes { object: object.0 },
+            false => Question::SetAttributes { object: object.0, new },
+        };
+        match self.known(&question) {
+            Ok((believed, attr)) => reply.attr(&believed, &attr),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn readlink(&self, _: &Request, object: INodeNo, reply: ReplyData) {
+        if let Some(answer) = self.answers.get(object.0) {
+            return reply.data(answer.as_bytes());
+        }
+        self.tally.add(Count::Links, 1);
+        let target = self.link.ask(&Question::ReadLink { object: object.0 }, |answer| match answer {
+            Answer::Bytes { bytes, .. } => Ok(bytes.to_vec()),
+            _ => Err(Errno::EIO),
+        });
+        match target {
+            Ok(target) => reply.data(&target),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn mkdir(&self, _: &Request, parent: INodeNo, name: &OsStr, mode: u32, _: u32, reply: ReplyEntry) {
+        let mode = permissions(mode);
+        let question = |name| Question::MakeDirectory { directory: parent.0, name, mode };
+        self.make(self::name(name).map(question), reply);
+    }
+
+    fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        self.tally.add(Count::Changes, 1);
+        self.done(self::name(name).map(|name| Question::Remove { directory: parent.0, name }), reply);
+    }
+
+    fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        self.tally.add(Count::Changes, 1);
+        self.done(
+            self::name(name).map(|name| Question::RemoveDirectory { directory: parent.0, name }),
+            reply,
+        );
+    }
+
+    fn symlink(&self, _: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
+        let target = target.as_os_str().as_bytes();
+        let question = |name| Question::SymLink { directory: parent.0, name, target };
+        self.make(self::name(name).map(question), reply);
+    }
+
+    fn rename(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        to: INodeNo,
+        new_name: &OsStr,
+        flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        self.tally.add(Count::Changes, 1);
+        let way = match flags {
+            flags if flags.is_empty() => Way::Replace,
+            RenameFlags::RENAME_NOREPLACE => Way::NoReplace,
+            RenameFlags::RENAME_EXCHANGE => Way::Exchange,
+            _ => return reply.error(Errno::EINVAL),
+        };
+        let names = self::name(name).and_then(|name| Ok((name, self::name(new_name)?)));
+        let question =
+            names.map(|(name, new_name)| Question::Rename { from: parent.0, name, to: to.0, new_name, way });
+        self.done(question, reply);
+    }
+
+    fn link(&self, _: &Request, object: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let question = |name| Question::Link { object: object.0, directory: parent.0, name };
+        self.make(self::name(name).map(question), reply);
+    }
+
+    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        self.tally.add(Count::Opens, 1);
+        reply.error(Errno::ENOSYS);
+    }
+
+    fn opendir(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        reply.error(Errno::ENOSYS);
+    }
+
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        reply.error(Errno::ENOSYS);
+    }
+
+    fn create(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _: u32,
+        flags: i32,
+        reply: ReplyCreate,
+    ) {
+        self.tally.add(Count::Changes, 1);
+        let made = self::name(name).and_then(|name| {
+            self.told(&Question::Create {
+                directory: parent.0,
+                name,
+                mode: permissions(mode),
+                exclusive: flags & libc::O_EXCL != 0,
+                truncate: flags & libc::O_TRUNC != 0,
+            })
+        });
+        match made {
+            // There is one time for both here.
+            Ok((believed, named, attr)) => reply.created(
+                &believed.min(named),
+                &attr,
+                GENERATION,
+                FileHandle(0),
+                FopenFlags::FOPEN_KEEP_CACHE | FopenFlags::FOPEN_NOFLUSH,
+            ),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        object: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        self.tally.add(Count::Reads, 1);
+        let mut reply = Some(reply);
+        let question = Question::Read { object: object.0, offset, length: size.min(MOST_DATA_BYTES) };
+        let read = self.link.ask(&question, |answer| match (answer, reply.take()) {
+            (Answer::Bytes { bytes, leased, .. }, Some(reply)) => {
+                self.tally.add(Count::BytesRead, bytes.len() as u64);
+                reply.data(bytes);
+                Ok(leased)
+            }
+            (_, taken) => {
+                reply = taken;
+                Err(Errno::EIO)
+            }
+        });
+        match (read, reply) {
+            // It was read while somebody changes it: the page was needed, and goes again.
+            (Ok(false), _) => drop(self.kernel.drop_pages(object.0)),
+            (Err(error), Some(reply)) => reply.error(error),
+            _ => {}
+        }
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        object: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        data: &[u8],
+        how: WriteFlags,
+        flags: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        self.tally.add(Count::Writes, 1);
+        let _writing = self.kernel.writes(object.0);
+        // Pages that were changed through a mapping know where they belong.
+        let append = flags.0 & libc::O_APPEND != 0 && !how.contains(WriteFlags::FUSE_WRITE_CACHE);
+        let question = Question::Write { object: object.0, offset, append, bytes: data };
+        let written = self.link.ask(&question, |answer| match answer {
+            Answer::Written { length, .. } => Ok(length),
+            _ => Err(Errno::EIO),
+        });
+        match written {
+            Ok(length) => {
+                self.tally.add(Count::BytesWritten, length.into());
+                reply.written(length);
+            }
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn fsync(&self, _: &Request, object: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        self.commit(object.0, reply);
+    }
+
+    fn fsyncdir(&self, _: &Request, object: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        self.commit(object.0, reply);
+    }
+
+    fn readdir(&self, _: &Request, object: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+        self.tally.add(Count::Lists, 1);
+        for (cookie, dots) in [(1, "."), (2, "..")] {
+            if offset < cookie && reply.add(object, cookie, FileType::Directory, dots) {
+                return reply.ok();
+            }
+        }
+        let question = Question::List { directory: object.0, cookie: offset, most_bytes: LIST_BYTES };
+        let listed = self.link.ask(&question, |answer| {
+            let Answer::Entries { bytes, .. } = answer else { return Err(Errno::EIO) };
+            for entry in entries(bytes) {
+                let entry = entry.map_err(|_| Errno::EIO)?;
+                // The number is found when the name is looked up; here it must only not be 0.
+                if reply.add(INodeNo(entry.cookie), entry.cookie, file_type(entry.kind), entry.name.os()) {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        match listed {
+            Ok(()) => reply.ok(),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
+        let space = self.link.ask(&Question::Space, |answer| match answer {
+            Answer::Space(space) => Ok(space),
+            _ => Err(Errno::EIO),
+        });
+        match space {
+            Ok(Space { block_bytes, blocks, free, available, objects, free_objects }) => {
+                let longest = Name::MOST_BYTES as u32;
+                reply.statfs(
+                    blocks,
+                    free,
+                    available,
+                    objects,
+                    free_objects,
+                    block_bytes,
+                    longest,
+                    block_bytes,
+                );
+            }
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn setlk(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        _: LockOwner,
+        _: u64,
+        _: u64,
+        kind: i32,
+        _: u32,
+        _: bool,
+        reply: ReplyEmpty,
+    ) {
+        // Whoever closes a file unlocks it, whether he locked it or not.
+        match kind == libc::F_UNLCK {
+            true => reply.ok(),
+            false => reply.error(Errno::ENOLCK),
+        }
+    }
+}
+
+fn name(name: &OsStr) -> Result<Name<'_>, Errno> {
+    let bytes = name.as_bytes();
+    Name::of(bytes)
+        .map_err(|_| if bytes.len() > Name::MOST_BYTES { Errno::ENAMETOOLONG } else { Errno::EINVAL })
+}
+
+fn permissions(mode: u32) -> u16 {
+    (mode & 0o1777) as u16
+}
+
+fn times(times: Option<TimeOrNow>) -> Times {
+    match times {
+        None => Times::Kept,
+        Some(TimeOrNow::Now) => Times::Now,
+        Some(TimeOrNow::SpecificTime(time)) => Times::At(moment(time)),
+    }
+}
+
+fn moment(time: SystemTime) -> Moment {
+    let whole = |seconds: u64| i64::try_from(seconds).unwrap_or(i64::MAX);
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => Moment { s: whole(since.as_secs()), ns: since.subsec_nanos() },
+        Err(before) => match (whole(before.duration().as_secs()), before.duration().subsec_nanos()) {
+            (s, 0) => Moment { s: -s, ns: 0 },
+            (s, ns) => Moment { s: -s - 1, ns: 1_000_000_000 - ns },
+        },
+    }
+}
+
+fn time(moment: Moment) -> SystemTime {
+    let whole = Duration::from_secs(moment.s.unsigned_abs());
+    let whole = if moment.s < 0 { UNIX_EPOCH.checked_sub(whole) } else { UNIX_EPOCH.checked_add(whole) };
+    whole.and_then(|whole| whole.checked_add(Duration::from_nanos(moment.ns.into()))).unwrap_or(UNIX_EPOCH)
+}
+
+fn file_type(kind: Kind) -> FileType {
+    match kind {
+        Kind::File => FileType::RegularFile,
+        Kind::Directory => FileType::Directory,
+        Kind::Link => FileType::Symlink,
+    }
+}
+
+/// What an absent name stands for: a number of 0 says that it is not there.
+const ABSENT: Attributes = Attributes {
+    object: 0,
+    size: 0,
+    blocks: 0,
+    atime: Moment { s: 0, ns: 0 },
+    mtime: Moment { s: 0, ns: 0 },
+    ctime: Moment { s: 0, ns: 0 },
+    names: 0,
+    mode: 0,
+    kind: Kind::File,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_before_1970_come_back() {
+        for (s, ns) in [(0, 0), (-1, 999_999_999), (-7, 0), (1_700_000_000, 5)] {
+            let there = Moment { s, ns };
+            assert_eq!(moment(time(there)), there);
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! What the kernel has been told, and how it is made to forget.
+//!
+//! Measured side, client process. Answers and breaks cross: a break may come for what is on its way to the kernel. So each
+//! question notes the moment at which it was asked, and what was broken since is given to the kernel without a time in
+//! which it may be believed; and what is on its way is counted as told before it goes, so that a break waits for it.
+//!
+//! A break must not wait for anything that may wait for another client, or two of them wait for each other. Attributes go without
+//! a lock: from then on every `read` asks first. Names go all at once (`FUSE_NOTIFY_INC_EPOCH`, Linux 6.16), as forgetting a single one
+//! would wait for whoever holds its directory. Pages may be locked: a thread of its own drops them, and is waited for only
+//! shortly. On an older kernel names are not kept at all.
+
+use crate::frame::What;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Codes of `linux/fuse.h`.
+const INVALIDATE_INODE: i32 = 2;
+const NEXT_EPOCH: i32 = 8;
+/// A page is locked while it is read or written. One that is locked for longer waits for a change, which may wait for us.
+const PAGES: Duration = Duration::from_millis(100);
+/// How often, and how long each time, an inode is waited for that is on its way to the kernel.
+const ARRIVING: (u32, Duration) = (50, Duration::from_micros(200));
+/// Breaks that are remembered one by one.
+const MOST_BROKEN: usize = 10_000;
+
+/// A moment between two breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Asked(u64);
+
+#[derive(Debug, Default)]
+struct Seen {
+    /// How often the kernel was told of each object.
+    told: HashMap<u64, u64>,
+    /// When each was broken last.
+    broken: HashMap<u64, u64>,
+    /// All that is not among them was broken at this time at the latest.
+    floor: u64,
+    now: u64,
+}
+
+/// Pages of an object are to be dropped; the sender goes when they are.
+type Job = (u64, Sender<()>);
+
+/// The kernel's side of the mount.
+#[derive(Debug)]
+pub(super) struct Kernel {
+    device: OnceLock<File>,
+    keeps_names: AtomicBool,
+    seen: Mutex<Seen>,
+    dropper: Sender<Job>,
+    jobs: Mutex<Option<Receiver<Job>>>,
+    /// Writes under way, by object.
+    writing: Mutex<HashMap<u64, u32>>,
+}
+
+impl Kernel {
+    pub(super) fn new() -> Self {
+        let (dropper, jobs) = channel();
+        Self {
+            device: OnceLock::new(),
+            keeps_names: AtomicBool::new(false),
+            seen: Mutex::default(),
+            dropper,
+            jobs: Mutex::new(Some(jobs)),
+            writing: Mutex::default(),
+        }
+    }
+
+    /// The mount is there: over its device the kernel is told to forget. Before anything is asked.
+    pub(super) fn is_there(self: &Arc<Self>, device: BorrowedFd<'_>) -> io::Result<()> {
+        let device = File::from(device.try_clone_to_owned()?);
+        let _ = self.device.set(device);
+        self.keeps_names.store(self.drop_names().is_ok(), Ordering::Relaxed);
+        let Some(jobs) = lock(&self.jobs).take() else { return Ok(()) };
+        let own = Arc::downgrade(self);
+        thread::Builder::new().name("pages".to_owned()).spawn(move || {
+            for (object, _done) in jobs {
+                let Some(kernel) = own.upgrade() else { return };
+                let _ = kernel.invalidate(object, 0);
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Whether it may keep names.
+    pub(super) fn keeps_names(&self) -> bool {
+        self.keeps_names.load(Ordering::Relaxed)
+    }
+
+    /// When a question is asked.
+    pub(super) fn now(&self) -> Asked {
+        Asked(lock(&self.seen).now)
+    }
+
+    /// Whether what was asked at that time holds still.
+    pub(super) fn holds(&self, object: u64, since: Asked) -> bool {
+        lock(&self.seen).holds(object, since)
+    }
+
+    /// The kernel will be told of an object once more. As [`holds`](Self::holds).
+    pub(super) fn tell(&self, object: u64, since: Asked) -> bool {
+        let mut seen = lock(&self.seen);
+        *seen.told.entry(object).or_insert(0) += 1;
+        seen.holds(object, since)
+    }
+
+    /// The kernel has forgotten an object.
+    pub(super) fn forgot(&self, object: u64, count: u64) {
+        let mut seen = lock(&self.seen);
+        if let Some(told) = seen.told.get_mut(&object) {
+            *told = told.saturating_sub(count);
+            if *told == 0 {
+                seen.told.remove(&object);
+            }
+        }
+    }
+
+    /// A write of an object is under way, until this goes.
+    pub(super) fn writes(&self, object: u64) -> Writing<'_> {
+        *lock(&self.writing).entry(object).or_insert(0) += 1;
+        Writing { kernel: self, object }
+    }
+
+    /// Makes the kernel forget what it knows of an object. When this returns nothing old is given to whoever asks.
+    pub(super) fn break_it(&self, object: u64, what: What) {
+        let is_known = {
+            let mut seen = lock(&self.seen);
+            seen.is_broken(object);
+            object == super::ROOT || seen.told.contains_key(&object)
+        };
+        if what.names {
+            let _ = self.drop_names();
+        }
+        if is_known {
+            self.drop_attributes(object, ARRIVING.0);
+        }
+        if what.contents || what.names {
+            let done = self.drop_pages(object);
+            // A page that a write of our own holds: it goes when that is done.
+            if !lock(&self.writing).contains_key(&object) {
+                let _ = done.recv_timeout(PAGES);
+            }
+        }
+    }
+
+    /// Makes it forget everything: nobody says any more when something ends.
+    pub(super) fn break_all(&self) {
+        let known: Vec<u64> = {
+            let mut seen = lock(&self.seen);
+            seen.now += 1;
+            seen.floor = seen.now;
+            seen.broken.clear();
+            seen.told.keys().copied().chain([super::ROOT]).collect()
+        };
+        let _ = self.drop_names();
+        known.iter().for_each(|object| self.drop_attributes(*object, 3));
+        known.iter().for_each(|object| drop(self.drop_pages(*object)));
+    }
+
+    /// Has an object's pages dropped; the receiver hears nothing, and ends when they are.
+    pub(super) fn drop_pages(&self, object: u64) -> Receiver<()> {
+        let (done, ends) = channel();
+        let _ = self.dropper.send((object, done));
+        ends
+    }
+
+    fn drop_names(&self) -> io::Result<()> {
+        self.notify(NEXT_EPOCH, &[])
+    }
+
+    /// Not there can mean not there yet: the answer that makes it is on its way.
+    fn drop_attributes(&self, object: u64, tries: u32) {
+        for _ in 0..tries {
+            match self.invalidate(object, -1) {
+                Err(error) if error.kind() == ErrorKind::NotFound => thread::sleep(ARRIVING.1),
+                _ => return,
+            }
+        }
+    }
+
+    /// Attributes, and pages from `offset` on; none when it is negative.
+    fn invalidate(&self, object: u64, offset: i64) -> io::Result<()> {
+        let mut body = [0; 24];
+        body[..8].copy_from_slice(&object.to_ne_bytes());
+        body[8..16].copy_from_slice(&offset.to_ne_bytes());
+        self.notify(INVALIDATE_INODE, &body)
+    }
+
+    /// `struct fuse_out_header` with no request's number, and a body.
+    fn notify(&self, code: i32, body: &[u8]) -> io::Result<()> {
+        let Some(mut device) = self.device.get() else { return Err(ErrorKind::NotConnected.into()) };
+        let mut message = Vec::with_capacity(16 + body.len());
+        message.extend_from_slice(&(16 + body.len() as u32).to_ne_bytes());
+        message.extend_from_slice(&code.to_ne_bytes());
+        message.extend_from_slice(&0_u64.to_ne_bytes());
+        message.extend_from_slice(body);
+        device.write(&message).map(drop)
+    }
+}
+
+impl Seen {
+    fn holds(&self, object: u64, since: Asked) -> bool {
+        self.broken.get(&object).copied().unwrap_or(self.floor) <= since.0
+    }
+
+    fn is_broken(&mut self, object: u64) {
+        self.now += 1;
+        if self.broken.len() >= MOST_BROKEN {
+            self.broken.clear();
+            self.floor = self.now;
+        }
+        self.broken.insert(object, self.now);
+    }
+}
+
+/// A write under way.
+#[derive(Debug)]
+pub(super) struct Writing<'k> {
+    kernel: &'k Kernel,
+    object: u64,
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        let mut writing = lock(&self.kernel.writing);
+        if let Some(count) = writing.get_mut(&self.object) {
+            *count -= 1;
+            if *count == 0 {
+                writing.remove(&self.object);
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_broken_since_does_not_hold() {
+        let kernel = Kernel::new();
+        let before = kernel.now();
+        assert!(kernel.tell(7, before));
+        kernel.break_it(8, What::default());
+        assert!(kernel.holds(7, before) && !kernel.holds(8, before) && kernel.holds(8, kernel.now()));
+        kernel.break_all();
+        assert!(!kernel.holds(7, before) && kernel.holds(7, kernel.now()));
+        let before = kernel.now();
+        (0..=MOST_BROKEN as u64).for_each(|object| lock(&kernel.seen).is_broken(object));
+        assert!(!kernel.holds(0, before), "one that is not remembered any more");
+        assert!(kernel.holds(0, kernel.now()));
+    }
+}

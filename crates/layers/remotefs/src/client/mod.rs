@@ -1,0 +1,241 @@
+//! The client: a remote directory, mounted until SIGTERM.
+//!
+//! Measured side, a process of its own. Owns the life of the mount: it begins when the server has answered, it is taken off by a keeper
+//! when this process may not or was killed. One thread waits here; the threads of the session answer the kernel. Prints
+//! nothing; the caller's hook says that it is ready.
+
+mod counters;
+mod filesystem;
+mod kernel;
+mod link;
+mod why;
+
+pub use why::why;
+
+use crate::network::is_for_tests;
+use bakeoff_layers_base::daemon::degree::Degree;
+use bakeoff_layers_base::daemon::keeper::Keeper;
+use bakeoff_layers_base::daemon::mount::{self, End, Event, Ready, wait, watch_signals};
+use bakeoff_layers_base::daemon::point::{self, Mounted, PointError};
+use bakeoff_layers_base::daemon::rights::Rights;
+use bakeoff_layers_base::daemon::status::{StatusFile, try_writing};
+use bakeoff_layers_credentials::bundle::Bundles;
+use bakeoff_layers_credentials::hello::Hello;
+use bakeoff_layers_credentials::name::Name;
+use bakeoff_layers_credentials::tls::Holder;
+use counters::Tally;
+use filesystem::Filesystem;
+use fuser::{Config, MountOption, Session, SessionACL};
+use kernel::Kernel;
+use link::{Link, Lost};
+use nix::unistd::Uid;
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use thiserror::Error;
+
+/// The export's number, which is also what FUSE calls the root.
+const ROOT: u64 = 1;
+/// How far the kernel reads ahead in a file.
+const READ_AHEAD_KIB: u32 = 1024;
+/// Requests the kernel may have under way besides those that somebody waits for.
+const BACKGROUND: u16 = 64;
+/// Threads that answer, for each core: most of the time they wait for the server. Each may have a connection, of which a session
+/// has sixteen at most.
+const THREADS_PER_CORE: usize = 2;
+const MOST_THREADS: usize = 15;
+
+/// How to mount.
+pub struct Options {
+    /// The server; without credentials on this machine, or in a network for tests.
+    pub server: SocketAddr,
+    /// Nobody may change anything through it.
+    pub read_only: bool,
+    /// File that the counters are written to.
+    pub status: Option<PathBuf>,
+    /// Runs [`keeper_main`](bakeoff_layers_base::daemon::keeper::keeper_main): a process that unmounts when this one was killed.
+    pub keeper: Option<Command>,
+    /// Who mounts, and which server it must be; without them anybody mounts whatever answers.
+    pub credentials: Option<Shown>,
+}
+
+/// By what a server knows who mounts, and by what it is known itself.
+pub struct Shown {
+    /// Who the server must be.
+    pub server: Name,
+    /// Whose word counts.
+    pub bundles: Arc<Bundles>,
+    /// What is shown to it, asked for anew for each session: leafs live for minutes.
+    pub show: Box<dyn Fn() -> Result<(Holder, Hello), String> + Send + Sync>,
+}
+
+/// Why nothing was mounted.
+#[derive(Debug, Error)]
+pub enum MountError {
+    /// Whoever answers there could say anything.
+    #[error(
+        "without credentials it connects to 127.0.0.1, ::1 or 198.18.0.0/15 alone, and {0} is none of them"
+    )]
+    OpenNetwork(SocketAddr),
+    /// There is no server.
+    #[error("cannot reach a server at {server}: {error}; is `remotefs serve` running there?")]
+    Server {
+        /// Where.
+        server: SocketAddr,
+        /// Why.
+        error: io::Error,
+    },
+    /// One of both could not prove who it is.
+    #[error(
+        "the server at {server} is not who it must be, or does not take the key of this session: {error}; look whether --as-server names \
+         it, and whether the trust bundles on both sides are those of now"
+    )]
+    Unproven {
+        /// Where.
+        server: SocketAddr,
+        /// Why.
+        error: String,
+    },
+    /// There is nothing to show.
+    #[error("cannot use the session: {0}")]
+    NothingToShow(String),
+    /// The server does not take what is shown.
+    #[error("the server at {server} does not let this session in ({name}): {sentence}")]
+    Refused {
+        /// Where.
+        server: SocketAddr,
+        /// The refusal's name.
+        name: String,
+        /// What is wrong, and what to do.
+        sentence: String,
+    },
+    /// What any mount may fail at.
+    #[error(transparent)]
+    Mount(#[from] mount::MountError),
+}
+
+impl From<PointError> for MountError {
+    fn from(error: PointError) -> Self {
+        Self::Mount(error.into())
+    }
+}
+
+impl From<io::Error> for MountError {
+    fn from(error: io::Error) -> Self {
+        Self::Mount(error.into())
+    }
+}
+
+/// What the threads of a mount share.
+struct Parts {
+    link: Arc<Link>,
+    kernel: Arc<Kernel>,
+    tally: Arc<Tally>,
+}
+
+/// Mounts until SIGTERM, SIGINT or an unmount.
+///
+/// # Errors
+/// When it could not be mounted; nothing is left behind then.
+pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready, Degree)) -> Result<End, MountError> {
+    let server = options.server;
+    if options.credentials.is_none() && !is_for_tests(server) {
+        return Err(MountError::OpenNetwork(server));
+    }
+    let (at, cleared) = point::prepare(at)?;
+    let (sender, events) = channel();
+    let status = options.status.clone();
+    let rights = match options.keeper {
+        Some(_) if Uid::effective().is_root() => Rights::least(&[], move || try_writing(status.as_deref())),
+        _ => Rights::ALL,
+    };
+    let keeper = Keeper::start(options.keeper, &at)?;
+    rights.within(|| watch_signals(sender.clone()))?;
+    let (kernel, tally) = (Arc::new(Kernel::new()), Arc::new(Tally::new()));
+    let shown = options.credentials;
+    let opened = rights.within(|| Ok(Link::open(server, shown, kernel.clone(), tally.clone())))?;
+    let link = opened.map_err(|lost| match lost {
+        Lost::Unreachable(error) => MountError::Server { server, error },
+        Lost::Unproven(error) => MountError::Unproven { server, error },
+        Lost::NothingToShow(error) => MountError::NothingToShow(error),
+        Lost::Refused { name, sentence } => MountError::Refused { server, name, sentence },
+    })?;
+    let parts = Parts { link, kernel, tally };
+
+    let failed = |error| mount::MountError::status(options.status.as_deref(), error);
+    let mut status = StatusFile::open(options.status.as_deref()).map_err(failed)?;
+    status.write(parts.status("starting", server)).map_err(failed)?;
+    start(&parts, &at, (options.read_only, &rights), sender)?;
+    // From here on the mount is there, and this guard takes it away whatever happens.
+    let mut mount = Mounted::new(at.clone(), keeper, rights.are_least());
+    let read_ahead_kib = point::raise_read_ahead(&at, READ_AHEAD_KIB);
+    mount.tell_keeper();
+    rights.give_up()?;
+    let _ = status.write(parts.status("mounted", server));
+    ready(Ready { cleared, read_ahead_kib }, parts.degree());
+    let end = wait(mount, &events, || {
+        // A disk that is full leaves the old one.
+        let _ = status.write(parts.status("mounted", server));
+    });
+    parts.link.end();
+    let _ = status.write(parts.status("ended", server));
+    Ok(end)
+}
+
+fn start(
+    parts: &Parts,
+    at: &Path,
+    (read_only, rights): (bool, &Rights),
+    over: Sender<Event>,
+) -> Result<(), MountError> {
+    let failed = |error| mount::MountError::Fuse { path: at.to_owned(), error };
+    let mut config = Config::default();
+    config.mount_options = vec![
+        if read_only { MountOption::RO } else { MountOption::RW },
+        MountOption::NoDev,
+        MountOption::NoSuid,
+        MountOption::DefaultPermissions,
+        MountOption::FSName("bakeoff-remotefs".to_owned()),
+        MountOption::Subtype("bakeoff".to_owned()),
+    ];
+    // What the kernel keeps is for whoever mounted it, and for nobody else, not even root.
+    config.acl = SessionACL::Owner;
+    config.n_threads = Some(usual_threads());
+    config.clone_fd = true;
+    let (link, kernel, tally) = (parts.link.clone(), parts.kernel.clone(), parts.tally.clone());
+    let filesystem = Filesystem::new(link, kernel, tally, over);
+    let session = Session::new(filesystem, at, &config).map_err(failed)?;
+    let device = session.as_fd();
+    rights.within(|| parts.kernel.is_there(device)).map_err(failed)?;
+    let session = rights.within(|| session.spawn()).map_err(failed)?;
+    // Its drop would unmount, which is the guard's, and might hit what lies below.
+    std::mem::forget(session);
+    Ok(())
+}
+
+fn usual_threads() -> usize {
+    (thread::available_parallelism().map_or(1, NonZeroUsize::get) * THREADS_PER_CORE).min(MOST_THREADS)
+}
+
+impl Parts {
+    /// Whatever the kernel keeps is never stale; on an old one it keeps less.
+    fn degree(&self) -> Degree {
+        match self.kernel.keeps_names() {
+            true => Degree::Full,
+            false => Degree::Partial(
+                "this kernel cannot forget names at once (Linux 6.16 can), so each is asked for".to_owned(),
+            ),
+        }
+    }
+
+    fn status(&self, state: &str, server: SocketAddr) -> String {
+        let refused = self.link.refused().map_or_else(String::new, |name| format!("refused {name}\n"));
+        format!("state {state}\nserver {server}\ndegree {}\n{refused}{}", self.degree(), self.tally.text())
+    }
+}

@@ -1,0 +1,92 @@
+//! Why something in a mount may or may not be done: asked through the mount itself.
+//!
+//! Measured side, cold. A question is the name of a symbolic link that is not there until it is looked up, and whose text is the
+//! answer. Its name is longer than a name can be, so that it is no file's. Who may look for a name may ask about it.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What a question begins with: longer than the longest name. The name that it is about follows; none is the directory itself.
+const QUESTION: [u8; 256] = {
+    let (mut name, start) = ([b'.'; 256], *b".bakeoff-remotefs-why");
+    let mut at = 0;
+    while at < start.len() {
+        name[at] = start[at];
+        at += 1;
+    }
+    name
+};
+/// Numbers of answers, which no object has.
+const FIRST: u64 = 1 << 63;
+
+/// What decides about a path in a mount: a line an operation.
+///
+/// # Errors
+/// It is in no mount of ours, or not in one with credentials.
+pub fn why(path: &Path) -> io::Result<String> {
+    let is_directory = fs::symlink_metadata(path).is_ok_and(|about| about.is_dir());
+    let (directory, name) = match path.file_name() {
+        Some(name) if !is_directory => (path.parent().unwrap_or(Path::new("")), name),
+        _ => (path, OsStr::new("")),
+    };
+    let mut question = OsStr::from_bytes(&QUESTION).to_owned();
+    question.push(name);
+    Ok(fs::read_link(directory.join(question))?.into_os_string().to_string_lossy().into_owned())
+}
+
+/// What a name asks about, if it is a question.
+pub(super) fn asked(name: &OsStr) -> Option<&[u8]> {
+    name.as_bytes().strip_prefix(&QUESTION)
+}
+
+/// Answers that the kernel may ask for still.
+#[derive(Debug, Default)]
+pub(super) struct Answers(Mutex<(u64, HashMap<u64, OsString>)>);
+
+impl Answers {
+    /// One more; its number.
+    pub(super) fn keep(&self, text: Vec<u8>) -> u64 {
+        let mut answers = self.lock();
+        answers.0 += 1;
+        let number = FIRST | answers.0;
+        answers.1.insert(number, std::os::unix::ffi::OsStringExt::from_vec(text));
+        number
+    }
+
+    /// The answer with this number.
+    pub(super) fn get(&self, number: u64) -> Option<OsString> {
+        self.lock().1.get(&number).cloned().filter(|_| number >= FIRST)
+    }
+
+    /// The kernel has forgotten a number; whether it was an answer's.
+    pub(super) fn forget(&self, number: u64) -> bool {
+        number >= FIRST && self.lock().1.remove(&number).is_some()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (u64, HashMap<u64, OsString>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_no_files_name_and_says_what_it_is_about() {
+        let mut question = OsStr::from_bytes(&QUESTION).to_owned();
+        assert!(question.len() > crate::frame::Name::MOST_BYTES);
+        assert_eq!(asked(&question), Some(&b""[..]));
+        question.push("file");
+        assert_eq!((asked(&question), asked(OsStr::new("file"))), (Some(&b"file"[..]), None));
+        let answers = Answers::default();
+        let number = answers.keep(b"so".to_vec());
+        assert_eq!(answers.get(number).as_deref(), Some(OsStr::new("so")));
+        assert!(answers.forget(number) && !answers.forget(number) && !answers.forget(7));
+    }
+}

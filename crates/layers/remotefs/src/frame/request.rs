@@ -1,0 +1,310 @@
+//! What a client says.
+//!
+//! Measured side, pure, hot at the server, where strangers feed it.
+
+use super::attributes::mode;
+use super::fields::{Fields, Name, put_text};
+use super::{Head, MOST_CREDENTIALS_BYTES, MOST_DATA_BYTES, New, VERSION, flag, put};
+use crate::refusal::Refusal;
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The server speaks on it, too. It is a session's first, and ends with it.
+    Callback,
+    /// Questions and answers, in turn.
+    Data,
+}
+
+/// How a rename treats the new name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// What has it is replaced.
+    Replace,
+    /// Nothing may have it.
+    NoReplace,
+    /// Both change places.
+    Exchange,
+}
+
+/// What a client says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "a field is what its name and the protocol's table say")]
+pub enum Request<'b> {
+    /// First on each connection. A callback connection makes a session, by credentials where there are any, and ends the
+    /// one it names: whoever says so keeps nothing of it. A data connection names the session and the boot id it was told.
+    Hello { class: Class, session: u32, boot: u64, credentials: &'b [u8] },
+    /// A name in a directory.
+    Lookup { directory: u64, name: Name<'b> },
+    /// Attributes.
+    Attributes { object: u64 },
+    /// Other attributes.
+    SetAttributes { object: u64, new: New },
+    /// Where a symbolic link leads.
+    ReadLink { object: u64 },
+    /// How much room there is.
+    Space,
+    /// Entries behind a cookie, of at most so many bytes.
+    List { directory: u64, cookie: u64, most_bytes: u32 },
+    /// Bytes.
+    Read { object: u64, offset: u64, length: u32 },
+    /// Bytes to be kept.
+    Write { object: u64, offset: u64, append: bool, bytes: &'b [u8] },
+    /// What was written shall be on the disk.
+    Commit { object: u64 },
+    /// A file.
+    Create { directory: u64, name: Name<'b>, mode: u16, exclusive: bool, truncate: bool },
+    /// A directory.
+    MakeDirectory { directory: u64, name: Name<'b>, mode: u16 },
+    /// A symbolic link.
+    SymLink { directory: u64, name: Name<'b>, target: &'b [u8] },
+    /// One more name.
+    Link { object: u64, directory: u64, name: Name<'b> },
+    /// One name less, of a file or a link.
+    Remove { directory: u64, name: Name<'b> },
+    /// An empty directory less.
+    RemoveDirectory { directory: u64, name: Name<'b> },
+    /// Another name.
+    Rename { from: u64, name: Name<'b>, to: u64, new_name: Name<'b>, way: Way },
+    /// The session is there still. The stamp comes back.
+    Ping { stamp: u64 },
+    /// What this break was about is kept no more.
+    Ack { number: u64 },
+    /// So many mentions of an object are forgotten.
+    Forget { object: u64, count: u64 },
+    /// The session is over, and nothing is kept.
+    Bye,
+    /// What decides about an object, or a name in a directory.
+    Why { object: u64, name: Option<Name<'b>> },
+}
+
+/// The longest text of a symbolic link (`PATH_MAX` less its NUL).
+const MOST_TARGET_BYTES: usize = 4095;
+
+mod kind {
+    pub(super) const HELLO: u16 = 1;
+    pub(super) const LOOKUP: u16 = 2;
+    pub(super) const ATTRIBUTES: u16 = 3;
+    pub(super) const SET_ATTRIBUTES: u16 = 4;
+    pub(super) const READ_LINK: u16 = 5;
+    pub(super) const SPACE: u16 = 6;
+    pub(super) const LIST: u16 = 7;
+    pub(super) const READ: u16 = 8;
+    pub(super) const WRITE: u16 = 9;
+    pub(super) const COMMIT: u16 = 10;
+    pub(super) const CREATE: u16 = 11;
+    pub(super) const MAKE_DIRECTORY: u16 = 12;
+    pub(super) const SYM_LINK: u16 = 13;
+    pub(super) const LINK: u16 = 14;
+    pub(super) const REMOVE: u16 = 15;
+    pub(super) const REMOVE_DIRECTORY: u16 = 16;
+    pub(super) const RENAME: u16 = 17;
+    pub(super) const PING: u16 = 18;
+    pub(super) const ACK: u16 = 19;
+    pub(super) const FORGET: u16 = 20;
+    pub(super) const BYE: u16 = 21;
+    pub(super) const WHY: u16 = 22;
+}
+
+impl<'b> Request<'b> {
+    /// Puts it behind what is in `out`.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        put(out, self.head(), |out| self.body(out));
+    }
+
+    /// What a head and a body say.
+    ///
+    /// # Errors
+    /// They are no request.
+    pub fn read(head: &Head, body: &'b [u8]) -> Result<Self, Refusal> {
+        let mut fields = Fields(body);
+        let request = Self::of(head, &mut fields)?;
+        fields.end()?;
+        // What the request does not say again means nothing, and nobody may say it.
+        if request.head().same(head) { Ok(request) } else { Err(Refusal::StrayField) }
+    }
+
+    /// Whether it may be asked again when no answer came: the second time does what the first did.
+    pub const fn may_be_repeated(&self) -> bool {
+        match self {
+            Self::Lookup { .. }
+            | Self::Attributes { .. }
+            | Self::SetAttributes { .. }
+            | Self::ReadLink { .. }
+            | Self::Space
+            | Self::List { .. }
+            | Self::Read { .. }
+            | Self::Why { .. }
+            | Self::Commit { .. }
+            | Self::Write { append: false, .. } => true,
+            Self::Create { exclusive, .. } => !*exclusive,
+            _ => false,
+        }
+    }
+
+    fn head(&self) -> Head {
+        let of = Head::of;
+        match *self {
+            Self::Hello { class, session, boot, .. } => {
+                let class = u64::from(class == Class::Data);
+                Head { object: session.into(), offset: boot, a: VERSION, b: class, ..of(kind::HELLO) }
+            }
+            Self::Lookup { directory, .. } => Head { object: directory, ..of(kind::LOOKUP) },
+            Self::Attributes { object } => Head { object, ..of(kind::ATTRIBUTES) },
+            Self::SetAttributes { object, .. } => Head { object, ..of(kind::SET_ATTRIBUTES) },
+            Self::ReadLink { object } => Head { object, ..of(kind::READ_LINK) },
+            Self::Space => of(kind::SPACE),
+            Self::List { directory, cookie, most_bytes } => {
+                Head { object: directory, offset: cookie, a: most_bytes.into(), ..of(kind::LIST) }
+            }
+            Self::Read { object, offset, length } => {
+                Head { object, offset, a: length.into(), ..of(kind::READ) }
+            }
+            Self::Write { object, offset, append, .. } => {
+                Head { object, offset, ..of(kind::WRITE) }.flagged(flag::APPEND, append)
+            }
+            Self::Commit { object } => Head { object, ..of(kind::COMMIT) },
+            Self::Create { directory, mode, exclusive, truncate, .. } => {
+                Head { object: directory, a: mode.into(), ..of(kind::CREATE) }
+                    .flagged(flag::EXCLUSIVE, exclusive)
+                    .flagged(flag::TRUNCATE, truncate)
+            }
+            Self::MakeDirectory { directory, mode, .. } => {
+                Head { object: directory, a: mode.into(), ..of(kind::MAKE_DIRECTORY) }
+            }
+            Self::SymLink { directory, .. } => Head { object: directory, ..of(kind::SYM_LINK) },
+            Self::Link { object, directory, .. } => Head { object, a: directory, ..of(kind::LINK) },
+            Self::Remove { directory, .. } => Head { object: directory, ..of(kind::REMOVE) },
+            Self::RemoveDirectory { directory, .. } => {
+                Head { object: directory, ..of(kind::REMOVE_DIRECTORY) }
+            }
+            Self::Rename { from, to, way, .. } => Head { object: from, a: to, ..of(kind::RENAME) }
+                .flagged(flag::NO_REPLACE, way == Way::NoReplace)
+                .flagged(flag::EXCHANGE, way == Way::Exchange),
+            Self::Ping { stamp } => Head { a: stamp, ..of(kind::PING) },
+            Self::Ack { number } => Head { a: number, ..of(kind::ACK) },
+            Self::Forget { object, count } => Head { object, a: count, ..of(kind::FORGET) },
+            Self::Bye => of(kind::BYE),
+            Self::Why { object, .. } => Head { object, ..of(kind::WHY) },
+        }
+    }
+
+    fn body(&self, out: &mut Vec<u8>) {
+        match *self {
+            Self::Lookup { name, .. }
+            | Self::Create { name, .. }
+            | Self::MakeDirectory { name, .. }
+            | Self::Link { name, .. }
+            | Self::Remove { name, .. }
+            | Self::RemoveDirectory { name, .. }
+            | Self::Why { name: Some(name), .. } => put_text(out, name.bytes()),
+            Self::SymLink { name, target, .. } => {
+                put_text(out, name.bytes());
+                put_text(out, target);
+            }
+            Self::Rename { name, new_name, .. } => {
+                put_text(out, name.bytes());
+                put_text(out, new_name.bytes());
+            }
+            Self::SetAttributes { new, .. } => new.put(out),
+            Self::Write { bytes, .. } | Self::Hello { credentials: bytes, .. } => {
+                out.extend_from_slice(bytes)
+            }
+            _ => {}
+        }
+    }
+
+    fn of(head: &Head, fields: &mut Fields<'b>) -> Result<Self, Refusal> {
+        let Head { object, offset, a, .. } = *head;
+        let directory = object;
+        Ok(match head.kind {
+            kind::HELLO => hello(head, fields)?,
+            kind::LOOKUP => Self::Lookup { directory, name: fields.name()? },
+            kind::ATTRIBUTES => Self::Attributes { object },
+            kind::SET_ATTRIBUTES => Self::SetAttributes { object, new: New::read(fields)? },
+            kind::READ_LINK => Self::ReadLink { object },
+            kind::SPACE => Self::Space,
+            kind::LIST => Self::List { directory, cookie: offset, most_bytes: length(a)? },
+            kind::READ => Self::Read { object, offset: place(offset)?, length: length(a)? },
+            kind::WRITE => {
+                let bytes = fields.take(fields.0.len())?;
+                length(bytes.len() as u64)?;
+                Self::Write { object, offset: place(offset)?, append: head.has(flag::APPEND), bytes }
+            }
+            kind::COMMIT => Self::Commit { object },
+            kind::CREATE => Self::Create {
+                directory,
+                name: fields.name()?,
+                mode: bits(a)?,
+                exclusive: head.has(flag::EXCLUSIVE),
+                truncate: head.has(flag::TRUNCATE),
+            },
+            kind::MAKE_DIRECTORY => Self::MakeDirectory { directory, name: fields.name()?, mode: bits(a)? },
+            kind::SYM_LINK => {
+                Self::SymLink { directory, name: fields.name()?, target: target(fields.text()?)? }
+            }
+            kind::LINK => Self::Link { object, directory: a, name: fields.name()? },
+            kind::REMOVE => Self::Remove { directory, name: fields.name()? },
+            kind::REMOVE_DIRECTORY => Self::RemoveDirectory { directory, name: fields.name()? },
+            kind::RENAME => {
+                let (name, new_name) = (fields.name()?, fields.name()?);
+                Self::Rename { from: object, name, to: a, new_name, way: way(head)? }
+            }
+            kind::PING => Self::Ping { stamp: a },
+            kind::ACK => Self::Ack { number: a },
+            kind::FORGET => Self::Forget { object, count: a },
+            kind::BYE => Self::Bye,
+            kind::WHY => {
+                let name = (!fields.0.is_empty()).then(|| fields.name()).transpose()?;
+                Self::Why { object, name }
+            }
+            _ => return Err(Refusal::UnknownKind),
+        })
+    }
+}
+
+fn hello<'b>(head: &Head, fields: &mut Fields<'b>) -> Result<Request<'b>, Refusal> {
+    if head.a != VERSION {
+        return Err(Refusal::OtherVersion);
+    }
+    let class = match head.b {
+        0 => Class::Callback,
+        1 => Class::Data,
+        _ => return Err(Refusal::BadValue),
+    };
+    let session = u32::try_from(head.object).map_err(|_| Refusal::BadValue)?;
+    let credentials = fields.take(fields.0.len())?;
+    match credentials.len() <= MOST_CREDENTIALS_BYTES {
+        true => Ok(Request::Hello { class, session, boot: head.offset, credentials }),
+        false => Err(Refusal::BadValue),
+    }
+}
+
+fn way(head: &Head) -> Result<Way, Refusal> {
+    match (head.has(flag::NO_REPLACE), head.has(flag::EXCHANGE)) {
+        (false, false) => Ok(Way::Replace),
+        (true, false) => Ok(Way::NoReplace),
+        (false, true) => Ok(Way::Exchange),
+        (true, true) => Err(Refusal::BadValue),
+    }
+}
+
+fn length(number: u64) -> Result<u32, Refusal> {
+    let length = u32::try_from(number).map_err(|_| Refusal::BadValue)?;
+    if length <= MOST_DATA_BYTES { Ok(length) } else { Err(Refusal::BadValue) }
+}
+
+/// A place in a file, with room for what is read or written there (`loff_t`).
+fn place(offset: u64) -> Result<u64, Refusal> {
+    let most = i64::MAX as u64 - u64::from(MOST_DATA_BYTES);
+    if offset <= most { Ok(offset) } else { Err(Refusal::BadValue) }
+}
+
+fn bits(number: u64) -> Result<u16, Refusal> {
+    mode(u16::try_from(number).map_err(|_| Refusal::BadValue)?)
+}
+
+fn target(text: &[u8]) -> Result<&[u8], Refusal> {
+    let fits = (1..=MOST_TARGET_BYTES).contains(&text.len());
+    if fits && !text.contains(&0) { Ok(text) } else { Err(Refusal::BadValue) }
+}

@@ -1,0 +1,183 @@
+//! Where it may listen and connect, and how frames come in.
+//!
+//! Measured side, both processes, hot. Without credentials anybody who reaches the server may do everything: so only this machine,
+//! and 198.18.0.0/15, which is for tests of networks (RFC 2544) and is routed nowhere. Owns the time limits: a frame that
+//! was begun must end, and a connection must say what it is for.
+
+use crate::frame::{HEAD_BYTES, Head, MOST_BODY_BYTES};
+use crate::refusal::Refusal;
+use crate::stream::{Coming, Stream};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// How often a wait looks at its time limit.
+const TICK: Duration = Duration::from_millis(500);
+/// Room for a frame without data.
+const USUAL_BYTES: usize = 8192;
+
+/// Whether something without credentials may be reached there.
+pub fn is_for_tests(address: SocketAddr) -> bool {
+    match address.ip() {
+        IpAddr::V4(ip) => ip.is_loopback() || matches!(ip.octets(), [198, 18 | 19, ..]),
+        IpAddr::V6(ip) => ip.is_loopback(),
+    }
+}
+
+/// Why a connection gives no more frames.
+#[derive(Debug, Error)]
+pub enum Cut {
+    /// The other side closed it, between two frames.
+    #[error("the connection was closed")]
+    Closed,
+    /// It closed or stopped in the middle of a frame.
+    #[error("a frame was begun and did not end in time")]
+    HalfFrame,
+    /// It said nothing in time.
+    #[error("nothing was said in time")]
+    Silent,
+    /// What came is no frame.
+    #[error(transparent)]
+    Frame(#[from] Refusal),
+    /// The kernel's.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Frames of a connection.
+#[derive(Debug)]
+pub struct Receiver {
+    stream: Stream,
+    coming: Coming,
+    /// The longest body that is waited for.
+    most_body_bytes: u32,
+    /// Bytes that came and were not handed out.
+    buffer: Vec<u8>,
+    filled: usize,
+    /// Of them, those of the frame that is looked at.
+    current: usize,
+}
+
+impl Receiver {
+    /// Of a connection that is there.
+    ///
+    /// # Errors
+    /// What setting it up reports.
+    pub fn new(stream: Stream) -> io::Result<Self> {
+        stream.socket().set_nodelay(true)?;
+        stream.socket().set_read_timeout(Some(TICK))?;
+        let (coming, buffer) = (Coming::default(), vec![0; USUAL_BYTES]);
+        Ok(Self { stream, coming, most_body_bytes: MOST_BODY_BYTES, buffer, filled: 0, current: 0 })
+    }
+
+    /// The same, and longer bodies are refused: what a stranger announces shall not cost much.
+    pub fn limit(&mut self, most_body_bytes: u32) {
+        self.most_body_bytes = most_body_bytes;
+    }
+
+    /// Waits until both sides know each other, where they must.
+    ///
+    /// # Errors
+    /// They do not, in time.
+    pub fn shake_hands(&mut self, limit: Duration) -> Result<(), Cut> {
+        let began = Instant::now();
+        loop {
+            match self.stream.shake_hands(&mut self.coming) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(error) if is_only_time(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if began.elapsed() > limit {
+                return Err(Cut::Silent);
+            }
+        }
+    }
+
+    /// To write to.
+    pub const fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Waits for the next frame: `silence` is the longest until it begins, `whole` from then on. Its head; its body is
+    /// [`body`](Self::body).
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn next(&mut self, silence: Option<Duration>, whole: Duration) -> Result<Head, Cut> {
+        self.buffer.copy_within(self.current..self.filled, 0);
+        self.filled -= self.current;
+        self.current = 0;
+        let called = Instant::now();
+        let mut begun = (self.filled > 0).then_some(called);
+        loop {
+            if let Some(head) = self.take()? {
+                return Ok(head);
+            }
+            let room = self.buffer.get_mut(self.filled..).unwrap_or_default();
+            match self.stream.read(&mut self.coming, room) {
+                Ok(0) if self.filled == 0 => return Err(Cut::Closed),
+                Ok(0) => return Err(Cut::HalfFrame),
+                Ok(more) => {
+                    self.filled += more;
+                    begun = begun.or_else(|| Some(Instant::now()));
+                }
+                Err(error) if is_only_time(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if begun.is_some_and(|begun| begun.elapsed() > whole) && self.take()?.is_none() {
+                return Err(Cut::HalfFrame);
+            }
+            if begun.is_none() && silence.is_some_and(|silence| called.elapsed() > silence) {
+                return Err(Cut::Silent);
+            }
+        }
+    }
+
+    /// The body of the frame that came last.
+    pub fn body(&self) -> &[u8] {
+        self.buffer.get(HEAD_BYTES..self.current).unwrap_or_default()
+    }
+
+    /// The head, if its frame is whole; else there is room for the rest of it.
+    fn take(&mut self) -> Result<Option<Head>, Refusal> {
+        let Some(bytes) = self.buffer.get(..HEAD_BYTES).filter(|_| self.filled >= HEAD_BYTES) else {
+            return Ok(None);
+        };
+        let head = Head::read(bytes)?;
+        if head.length > self.most_body_bytes {
+            return Err(Refusal::FrameTooLarge);
+        }
+        let whole = HEAD_BYTES + head.length as usize;
+        if self.filled >= whole {
+            self.current = whole;
+            return Ok(Some(head));
+        }
+        if self.buffer.len() < whole {
+            self.buffer.resize(whole, 0);
+        }
+        Ok(None)
+    }
+}
+
+fn is_only_time(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_and_networks_of_tests_are_reached() {
+        let may = |text: &str| is_for_tests(text.parse().unwrap());
+        assert!(
+            ["127.0.0.1:1", "127.9.9.9:1", "198.18.0.2:1", "198.19.255.255:1", "[::1]:1"]
+                .iter()
+                .all(|a| may(a))
+        );
+        let open = ["0.0.0.0:1", "198.17.255.255:1", "198.20.0.0:1", "10.0.0.1:1", "[::]:1", "[fe80::1]:1"];
+        assert!(!open.iter().any(|address| may(address)));
+    }
+}

@@ -1,0 +1,375 @@
+//! The audit log that a server writes: nothing is decided that is not written down.
+//!
+//! Measured side. Hot is [`AuditLog::decided`]: a record is hashed into the chain and put into memory, behind a lock
+//! that nobody holds while a disk is waited for. A thread writes what has gathered each 100 ms, evidence first, and
+//! syncs it; each 10 s or 1,000 records it signs a checkpoint. A crash so loses the decisions of a tenth of a second, and a half record
+//! at the end is cut off at the next start. A disk that takes no more stops new decisions until it takes what is
+//! waiting. Formats are `credentials::audit`'s; one that was let in by an old decision is not asked about here.
+
+pub mod directory;
+mod strangers;
+
+use crate::refusal::Refusal;
+use bakeoff_layers_credentials::Revoked;
+use bakeoff_layers_credentials::audit::{
+    Chain, Checkpoint, Decision, Evidence, InForce, Keys, Reader, TooLong, Wrong,
+};
+use bakeoff_layers_credentials::bundle::Bundles;
+use bakeoff_layers_credentials::key::{Hash, SecretKey, hash};
+use bakeoff_layers_credentials::name::Name;
+use directory::{Directory, SEGMENT_BYTES, invalid};
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+use std::mem;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use strangers::Strangers;
+
+/// How long decisions gather in memory.
+const COMMIT: Duration = Duration::from_millis(100);
+/// How old a checkpoint may be, and how many records there may be behind it.
+const CHECKPOINT: Duration = Duration::from_secs(10);
+const CHECKPOINT_RECORDS: u64 = 1000;
+/// What may wait for the disk: with more the disk is too slow, which is as bad as full.
+const MOST_WAITING_BYTES: usize = 8 << 20;
+/// Hashes of evidence that are remembered, so that it is made once.
+const MOST_KNOWN: usize = 100_000;
+
+/// The log, open for writing; dropped, it writes what is left, and a checkpoint.
+#[derive(Debug)]
+pub struct AuditLog {
+    shared: Arc<Shared>,
+    /// A log that was cut off at its start: how many bytes of a half record.
+    cut_bytes: u64,
+    /// Who wants a checkpoint sends where the answer goes.
+    wanted: Option<Sender<Sender<io::Result<()>>>>,
+    writer: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    waiting: Mutex<Waiting>,
+    disk: Mutex<Disk>,
+}
+
+/// What is decided and yet to be written.
+#[derive(Debug)]
+struct Waiting {
+    batch: Batch,
+    known: HashSet<Hash>,
+    strangers: Strangers,
+    /// The disk did not take what came last.
+    full: bool,
+}
+
+#[derive(Debug)]
+struct Batch {
+    evidence: Vec<(Hash, Vec<u8>)>,
+    evidence_bytes: usize,
+    /// Frames.
+    records: Vec<u8>,
+    /// Where the log ends with them.
+    end: Chain,
+}
+
+#[derive(Debug)]
+struct Disk {
+    directory: Directory,
+    key: SecretKey,
+    server: Name,
+    segment: u64,
+    segment_bytes: u64,
+    file: File,
+    length: u64,
+    /// What is tried again until it is written.
+    batch: Batch,
+    /// Where the log ends that is safe on the disk.
+    durable: Chain,
+    /// How many records the last checkpoint holds, and when it was written.
+    checkpoint: (u64, Instant),
+    /// Keeps a second server out.
+    _lock: File,
+}
+
+impl AuditLog {
+    /// Opens the log in a directory, or begins one. Of one that exists the last segment is verified: a half record at
+    /// its end is cut off, with anything else wrong there is no log.
+    ///
+    /// # Errors
+    /// It cannot be read or written, is another server's, or is not what was written.
+    pub fn open(dir: &Path, key: SecretKey, name: &Name) -> io::Result<Self> {
+        Self::open_with(dir, key, name, SEGMENT_BYTES)
+    }
+
+    fn open_with(dir: &Path, key: SecretKey, name: &Name, segment_bytes: u64) -> io::Result<Self> {
+        let said = |error: io::Error| {
+            io::Error::new(error.kind(), format!("the audit log {}: {error}", dir.display()))
+        };
+        let (disk, cut_bytes) = Disk::open(dir, key, name, segment_bytes).map_err(said)?;
+        let waiting = Waiting {
+            batch: Batch::behind(disk.durable),
+            known: HashSet::new(),
+            strangers: Strangers::default(),
+            full: false,
+        };
+        let shared = Arc::new(Shared { waiting: Mutex::new(waiting), disk: Mutex::new(disk) });
+        let (wanted, wants) = channel();
+        let its = shared.clone();
+        let writer =
+            thread::Builder::new().name("audit".to_owned()).spawn(move || its.keep_writing(&wants))?;
+        Ok(Self { shared, cut_bytes, wanted: Some(wanted), writer: Some(writer) })
+    }
+
+    /// Keeps evidence, once; its hash stands for it in decisions.
+    ///
+    /// # Errors
+    /// The disk takes no more.
+    pub fn evidence(&self, evidence: &Evidence<'_>) -> Result<Hash, Refusal> {
+        let bytes = evidence.bytes();
+        let name = hash(&bytes);
+        let mut waiting = lock(&self.shared.waiting);
+        waiting.look()?;
+        if waiting.known.len() >= MOST_KNOWN {
+            waiting.known.clear();
+        }
+        if waiting.known.insert(name) {
+            waiting.batch.evidence_bytes += bytes.len();
+            waiting.batch.evidence.push((name, bytes));
+        }
+        Ok(name)
+    }
+
+    /// Keeps the rules that decisions are made by from now on, of which `epoch` counts the changes.
+    ///
+    /// # Errors
+    /// The disk takes no more.
+    pub fn in_force(
+        &self,
+        epoch: u64,
+        acl: &str,
+        bundles: &Bundles,
+        revoked: &Revoked,
+    ) -> Result<Arc<InForce>, Refusal> {
+        let mut each: Vec<_> = bundles.each().collect();
+        each.sort_by(|one, other| one.domain.cmp(&other.domain));
+        let bundles = each.into_iter().map(|bundle| self.evidence(&Evidence::Bundle(bundle)));
+        Ok(Arc::new(InForce {
+            epoch,
+            acl: self.evidence(&Evidence::Acl(acl))?,
+            bundles: bundles.collect::<Result<_, _>>()?,
+            revoked: self.evidence(&Evidence::Revoked(revoked))?,
+        }))
+    }
+
+    /// Writes a decision down, before anything is done by it.
+    ///
+    /// # Errors
+    /// The disk takes no more: what was decided must not be done.
+    pub fn decided(&self, decision: &Decision) -> Result<(), Refusal> {
+        let mut waiting = lock(&self.shared.waiting);
+        waiting.look()?;
+        let Waiting { batch, strangers, .. } = &mut *waiting;
+        if decision.shown.is_none() && !strangers.may_be_written(decision.time_unix_s) {
+            return Ok(());
+        }
+        // One that is too long is as little written down as one for which there is no room.
+        let added = batch.end.add(decision, strangers.unwritten, &mut batch.records);
+        added.map_err(|TooLong| Refusal::AuditFull)?;
+        strangers.unwritten = 0;
+        Ok(())
+    }
+
+    /// Writes and syncs all that was decided, and a checkpoint of it.
+    ///
+    /// # Errors
+    /// What the disk reports.
+    pub fn checkpoint(&self) -> io::Result<()> {
+        let (answer, answered) = channel();
+        let asked = self.wanted.as_ref().and_then(|wanted| wanted.send(answer).ok());
+        // A writer that is gone answers nobody.
+        asked.and_then(|()| answered.recv().ok()).unwrap_or_else(|| Err(io::ErrorKind::BrokenPipe.into()))
+    }
+
+    /// A line for each thing that there is to know.
+    pub fn status(&self) -> String {
+        let (size, full) = {
+            let waiting = lock(&self.shared.waiting);
+            (waiting.batch.end.size, waiting.look().is_err())
+        };
+        format!("audit-records {size}\naudit-full {}\naudit-cut-bytes {}\n", u8::from(full), self.cut_bytes)
+    }
+}
+
+impl Drop for AuditLog {
+    fn drop(&mut self) {
+        drop(self.wanted.take());
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
+        }
+    }
+}
+
+impl Shared {
+    /// Until nobody can want anything any more. Files are opened by this thread alone, which is started before the kernel
+    /// holds the others to the export.
+    fn keep_writing(&self, wants: &Receiver<Sender<io::Result<()>>>) {
+        loop {
+            match wants.recv_timeout(COMMIT) {
+                Ok(answer) => drop(answer.send(self.write(|_| true))),
+                // What fails is tried again the next time; until then nothing is decided.
+                Err(RecvTimeoutError::Timeout) => drop(self.write(Disk::is_due)),
+                // With a full disk the end is lost, as in a crash.
+                Err(RecvTimeoutError::Disconnected) => return drop(self.write(|_| true)),
+            }
+        }
+    }
+
+    /// Writes what is waiting, and a checkpoint where one is wanted.
+    fn write(&self, wanted: impl FnOnce(&Disk) -> bool) -> io::Result<()> {
+        let mut disk = lock(&self.disk);
+        let mut written = disk.write();
+        if written.is_ok() {
+            let mut waiting = lock(&self.waiting);
+            let behind = Batch::behind(waiting.batch.end);
+            disk.batch = mem::replace(&mut waiting.batch, behind);
+            drop(waiting);
+            written = disk.write();
+        }
+        let done = written.and_then(|()| if wanted(&disk) { disk.sign() } else { Ok(()) });
+        lock(&self.waiting).full = done.is_err();
+        done
+    }
+}
+
+impl Waiting {
+    fn look(&self) -> Result<(), Refusal> {
+        let crowded = self.batch.records.len() + self.batch.evidence_bytes > MOST_WAITING_BYTES;
+        if self.full || crowded { Err(Refusal::AuditFull) } else { Ok(()) }
+    }
+}
+
+impl Batch {
+    const fn behind(end: Chain) -> Self {
+        Self { evidence: Vec::new(), evidence_bytes: 0, records: Vec::new(), end }
+    }
+}
+
+impl Disk {
+    /// And how many bytes were cut off.
+    fn open(dir: &Path, key: SecretKey, server: &Name, segment_bytes: u64) -> io::Result<(Self, u64)> {
+        let directory = Directory::at(dir);
+        directory.make()?;
+        let lock = directory.lock()?;
+        let last = directory.segments()?.last().copied();
+        let keys = keys(&directory, &key, server, last.is_none())?;
+        let (segment, file, durable, half) = match last {
+            None => (0, directory.new_segment(0, &keys.start().head())?, keys.start(), 0),
+            Some(last) => {
+                let (end, half) = verify(&directory, &keys, last)?;
+                (last, directory.open_segment(last)?, end, half)
+            }
+        };
+        let length = file.metadata()?.len() - half;
+        if half > 0 {
+            file.set_len(length)?;
+            file.sync_all()?;
+        }
+        let disk = Self {
+            directory,
+            key,
+            server: server.clone(),
+            segment,
+            segment_bytes,
+            file,
+            length,
+            batch: Batch::behind(durable),
+            durable,
+            checkpoint: (0, Instant::now()),
+            _lock: lock,
+        };
+        Ok((disk, half))
+    }
+
+    /// Writes the batch; what could not be is kept, and written from its beginning the next time.
+    fn write(&mut self) -> io::Result<()> {
+        for (hash, bytes) in &self.batch.evidence {
+            self.directory.put_evidence(hash, bytes)?;
+        }
+        if !self.batch.records.is_empty() {
+            if self.length >= self.segment_bytes {
+                let head = self.durable.head();
+                self.file = self.directory.new_segment(self.segment + 1, &head)?;
+                (self.segment, self.length) = (self.segment + 1, head.len() as u64);
+            }
+            self.file.write_all_at(&self.batch.records, self.length)?;
+            self.file.sync_data()?;
+            self.length += self.batch.records.len() as u64;
+        }
+        self.durable = self.batch.end;
+        self.batch = Batch::behind(self.durable);
+        Ok(())
+    }
+
+    fn is_due(&self) -> bool {
+        let (size, at) = self.checkpoint;
+        let new = self.durable.size.saturating_sub(size);
+        new >= CHECKPOINT_RECORDS || (new > 0 && at.elapsed() >= CHECKPOINT)
+    }
+
+    fn sign(&mut self) -> io::Result<()> {
+        let note = Checkpoint(self.durable).sign(&self.server, &self.key);
+        self.directory.put_checkpoint(&note)?;
+        self.checkpoint = (self.durable.size, Instant::now());
+        Ok(())
+    }
+}
+
+/// The keys of a log, this one the last of them.
+fn keys(directory: &Directory, key: &SecretKey, server: &Name, is_new: bool) -> io::Result<Keys> {
+    let mut keys = match directory.keys() {
+        Err(error) if is_new && error.kind() == io::ErrorKind::NotFound => {
+            Keys { server: server.clone(), keys: Vec::new() }
+        }
+        other => other?,
+    };
+    if keys.server != *server {
+        return Err(invalid(format!("it is that of {}; give {server} a directory of its own", keys.server)));
+    }
+    if keys.keys.last() != Some(&key.public()) {
+        keys.keys.push(key.public());
+        directory.put_keys(&keys)?;
+    }
+    Ok(keys)
+}
+
+/// Where the log ends, by its last segment and its checkpoint, and how many bytes of a half record follow.
+fn verify(directory: &Directory, keys: &Keys, last: u64) -> io::Result<(Chain, u64)> {
+    const NEXT: &str =
+        "`bakeoff layer audit verify` tells more; move the directory away, and keep it, to begin a new log";
+    let wrong = |what: String| invalid(format!("{what}; {NEXT}"));
+    let bytes = directory.segment(last)?;
+    let (start, _) = Chain::of_head(&bytes).ok_or_else(|| wrong(Wrong::NoHead.to_string()))?;
+    let note = directory.checkpoint()?;
+    let checkpoint = note.map(|note| Checkpoint::open(&note, keys)).transpose();
+    let checkpoint = checkpoint.map_err(|no| wrong(format!("the file checkpoint: {no}")))?;
+    let mut reader = Reader::new(start, checkpoint.into_iter().collect());
+    reader.segment(last, &bytes, drop);
+    let (end, half, findings) = reader.end();
+    match findings.first() {
+        Some(finding) => Err(wrong(finding.to_string())),
+        None => Ok((end, half.map_or(0, |half| half.bytes))),
+    }
+}
+
+/// A panic of another holder leaves it whole: records are put there in one step, and written from their beginning.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,281 @@
+//! Leases with threads, a clock and sockets: who waits, who is told.
+//!
+//! Measured side, server process, hot. The rules are the lease table's ([`crate::lease`]); here questions and changes
+//! wait for it, breaks are sent and sessions ended. Locks are taken in one order: the table's, then the objects'.
+
+use super::No;
+use super::counters::{Count, Tally};
+use super::objects::Objects;
+use crate::frame::{Answer, What};
+use crate::lease::{Asked, Begun, Break, Change, Key, Object, Session, Table};
+use crate::refusal::Refusal;
+use crate::stream::Stream;
+use std::collections::HashMap;
+use std::net::Shutdown;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The longest wait without a look at the terms.
+const LOOK: Duration = Duration::from_secs(1);
+/// Connections of one session, the one for callbacks among them.
+const MOST_OF_SESSION: usize = 16;
+
+/// Where a session is told things.
+#[derive(Debug)]
+pub(super) struct Callback(Mutex<Stream>);
+
+impl Callback {
+    pub(super) const fn new(stream: Stream) -> Self {
+        Self(Mutex::new(stream))
+    }
+
+    /// Says it. Who cannot be told is not waited for longer than his term.
+    pub(super) fn say(&self, answer: &Answer<'_>) {
+        let mut bytes = Vec::new();
+        answer.put(&mut bytes);
+        let stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if stream.write_all(&bytes).is_err() {
+            let _ = stream.socket().shutdown(Shutdown::Both);
+        }
+    }
+
+    fn close(&self) {
+        let _ = self.0.lock().unwrap_or_else(PoisonError::into_inner).socket().shutdown(Shutdown::Both);
+    }
+}
+
+#[derive(Debug)]
+struct Inner {
+    table: Table,
+    seats: HashMap<Session, Seat>,
+}
+
+#[derive(Debug)]
+struct Seat {
+    callback: Arc<Callback>,
+    connections: usize,
+}
+
+/// The leases of a server, and those who wait for them.
+#[derive(Debug)]
+pub(super) struct Coherence {
+    started: Instant,
+    inner: Mutex<Inner>,
+    changed: Condvar,
+    objects: Arc<Objects>,
+    tally: Arc<Tally>,
+}
+
+impl Coherence {
+    pub(super) fn new(term: Duration, objects: Arc<Objects>, tally: Arc<Tally>) -> Self {
+        let table = Table::new(ms(term), 0);
+        let inner = Mutex::new(Inner { table, seats: HashMap::new() });
+        Self { started: Instant::now(), inner, changed: Condvar::new(), objects, tally }
+    }
+
+    /// A new session. `last` is one that says it is over.
+    pub(super) fn open(&self, callback: Arc<Callback>, last: Option<Session>) -> Session {
+        let mut inner = self.lock();
+        if let Some(last) = last {
+            self.end(&mut inner, last);
+        }
+        let session = inner.table.open(self.now_ms());
+        inner.seats.insert(session, Seat { callback, connections: 1 });
+        self.tally.add(Count::Sessions, 1);
+        session
+    }
+
+    /// One more connection of a session.
+    pub(super) fn join(&self, session: Session) -> Result<(), Refusal> {
+        let mut inner = self.lock();
+        let seat = inner.seats.get_mut(&session).ok_or(Refusal::SessionOver)?;
+        if seat.connections >= MOST_OF_SESSION {
+            return Err(Refusal::TooManyOfSession);
+        }
+        seat.connections += 1;
+        Ok(())
+    }
+
+    /// One less.
+    pub(super) fn leave(&self, session: Session) {
+        match self.lock().seats.get_mut(&session) {
+            Some(seat) => seat.connections = seat.connections.saturating_sub(1),
+            // It ended before; what it was told of meanwhile goes, too.
+            None => self.objects.end(session),
+        }
+    }
+
+    /// The session knows nothing of an object any more.
+    pub(super) fn release(&self, session: Session, object: Object) {
+        self.lock().table.release(session, object);
+    }
+
+    /// How long a session has from now on.
+    pub(super) fn renew(&self, session: Session) -> Option<u64> {
+        self.lock().table.renew(self.now_ms(), session)
+    }
+
+    pub(super) fn acknowledge(&self, session: Session, number: u64) {
+        self.lock().table.acknowledge(session, number);
+        self.changed.notify_all();
+    }
+
+    /// The session says that it is over.
+    pub(super) fn bye(&self, session: Session) {
+        let mut inner = self.lock();
+        self.end(&mut inner, session);
+    }
+
+    /// Whether a session goes on.
+    pub(super) fn is_live(&self, session: Session) -> bool {
+        self.lock().seats.contains_key(&session)
+    }
+
+    /// Says something to sessions, each in a thread of its own: who does not listen keeps no other waiting.
+    pub(super) fn say_to(&self, sessions: &[Session], answer: &Answer<'_>) {
+        let told: Vec<Arc<Callback>> = {
+            let inner = self.lock();
+            let callback = |session: &Session| Some(inner.seats.get(session)?.callback.clone());
+            sessions.iter().filter_map(callback).collect()
+        };
+        thread::scope(|scope| {
+            for callback in &told {
+                // Who cannot be told keeps nothing beyond his term.
+                let _ = thread::Builder::new().spawn_scoped(scope, move || callback.say(answer));
+            }
+        });
+    }
+
+    /// Waits until a question about objects may be answered; whether the answer may be kept.
+    pub(super) fn ask(&self, session: Session, objects: &[Object]) -> Result<bool, No> {
+        let mut inner = self.lock();
+        loop {
+            match inner.table.ask(self.now_ms(), session, objects) {
+                Asked::Leased => return Ok(true),
+                Asked::Bare => return Ok(false),
+                Asked::Over => return Err(Refusal::SessionOver.into()),
+                Asked::Wait => inner = self.wait(inner),
+            }
+        }
+    }
+
+    /// Makes a change when nobody holds what it is about. What that is may be another when it has waited: `keys` is asked again
+    /// while nobody else can change it.
+    pub(super) fn change<T>(
+        &self,
+        session: Session,
+        keys: impl Fn() -> Result<Vec<Key>, No>,
+        make: impl FnOnce() -> Result<T, No>,
+    ) -> Result<T, No> {
+        loop {
+            let wanted = distinct(keys()?);
+            let _finished = Under { coherence: self, change: self.settle(session, &wanted)? };
+            // Who began anew meanwhile may have asked for it again, and gone on from there: the first must not come late.
+            self.ask(session, &[])?;
+            if distinct(keys()?) == wanted {
+                self.tally.add(Count::Changes, 1);
+                return make();
+            }
+        }
+    }
+
+    /// Sessions there are; ends those whose term is over.
+    pub(super) fn sessions(&self) -> usize {
+        let mut inner = self.lock();
+        self.expire(&mut inner);
+        inner.table.sessions()
+    }
+
+    /// Takes the leases of all others, and waits until they have none.
+    fn settle(&self, session: Session, keys: &[Key]) -> Result<Change, No> {
+        let mut inner = self.lock();
+        let (change, breaks) = loop {
+            match inner.table.begin(self.now_ms(), session, keys) {
+                Begun::Change(change, breaks) => break (change, breaks),
+                Begun::Over => return Err(Refusal::SessionOver.into()),
+                Begun::Wait => inner = self.wait(inner),
+            }
+        };
+        if !breaks.is_empty() {
+            let told = |told: &Break| Some((inner.seats.get(&told.session)?.callback.clone(), *told));
+            let told: Vec<_> = breaks.iter().filter_map(told).collect();
+            drop(inner);
+            for (callback, Break { number, object, what, .. }) in told {
+                self.tally.add(Count::Breaks, 1);
+                callback.say(&Answer::Break { number, object, what });
+            }
+            inner = self.lock();
+            while !inner.table.is_settled(change) {
+                inner = self.wait(inner);
+            }
+        }
+        Ok(change)
+    }
+
+    fn wait<'c>(&self, inner: MutexGuard<'c, Inner>) -> MutexGuard<'c, Inner> {
+        let now = self.now_ms();
+        let next =
+            inner.table.next_ms(now).map_or(LOOK, |at| Duration::from_millis(at.saturating_sub(now) + 1));
+        let waited = self.changed.wait_timeout(inner, next.min(LOOK));
+        let (mut inner, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        self.expire(&mut inner);
+        inner
+    }
+
+    fn expire(&self, inner: &mut Inner) {
+        for (session, owed) in inner.table.expire(self.now_ms()) {
+            self.tally.refuse(if owed { Refusal::AckMissing } else { Refusal::TermOver });
+            self.end(inner, session);
+        }
+    }
+
+    fn end(&self, inner: &mut Inner, session: Session) {
+        inner.table.end(session);
+        if let Some(seat) = inner.seats.remove(&session) {
+            seat.callback.close();
+        }
+        self.objects.end(session);
+        self.changed.notify_all();
+    }
+
+    fn now_ms(&self) -> u64 {
+        ms(self.started.elapsed())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A change under way; finished when it goes.
+struct Under<'c> {
+    coherence: &'c Coherence,
+    change: Change,
+}
+
+impl Drop for Under<'_> {
+    fn drop(&mut self) {
+        self.coherence.lock().table.finish(self.change);
+        self.coherence.changed.notify_all();
+    }
+}
+
+/// Each object once, with all that changes of it.
+fn distinct(keys: Vec<Key>) -> Vec<Key> {
+    let mut all: Vec<Key> = Vec::with_capacity(keys.len());
+    for (object, what) in keys {
+        match all.iter_mut().find(|(other, _)| *other == object) {
+            Some((_, known)) => {
+                let contents = known.contents || what.contents;
+                *known = What { contents, names: known.names || what.names };
+            }
+            None => all.push((object, what)),
+        }
+    }
+    all
+}
+
+fn ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

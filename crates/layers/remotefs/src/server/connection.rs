@@ -1,0 +1,257 @@
+//! One connection, from its first frame to its end.
+//!
+//! Measured side, server process, a thread each, fed by strangers. Owns what may be said when. What is no frame, or is said where it is
+//! not said, closes the connection under its name.
+
+use super::coherence::Callback;
+use super::counters::Count;
+use super::principals::{NotAdmitted, Principals};
+use super::{No, Server};
+use crate::frame::{Answer, Class, MOST_BODY_BYTES, MOST_CREDENTIALS_BYTES, Request};
+use crate::lease::Session;
+use crate::network::{Cut, Receiver};
+use crate::refusal::Refusal;
+use crate::stream::{Peer, Stream};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Until HELLO is there.
+const FIRST: Duration = Duration::from_secs(10);
+/// From a frame's first byte to its last: a mebibyte at a seventh of a megabit a second.
+const WHOLE: Duration = Duration::from_secs(60);
+/// After so long without a question one looks whether the session is there still.
+const QUIET: Duration = Duration::from_secs(60);
+/// The longest that a peer may not take what it asked for.
+const TAKING: Duration = Duration::from_secs(60);
+/// The same of a break or a sign of life, some bytes: whoever lets it wait is asleep, and his term ends.
+const HEARING: Duration = Duration::from_secs(1);
+
+/// Who is at the other end of a connection, where there are credentials.
+type Known<'s> = Option<(&'s Principals, Peer)>;
+
+/// Serves a connection until it ends.
+pub(super) fn attend(server: &Server, socket: TcpStream) {
+    server.tally.add(Count::Connections, 1);
+    let refused = match receiver(server, socket) {
+        Ok(Some(mut receiver)) => serve(server, &mut receiver).err().map(|refusal| (receiver, refusal)),
+        Ok(None) => return server.tally.refuse(Refusal::NoLeaf),
+        Err(_) => None,
+    };
+    if let Some((receiver, Some(refusal))) = refused {
+        server.tally.refuse(refusal);
+        let _ = say(&receiver, &mut Vec::new(), refusal.into());
+        // Whoever tells a session of breaks has it, too.
+        let _ = receiver.stream().socket().shutdown(Shutdown::Both);
+    }
+}
+
+/// Frames of a connection; none where the server cannot prove who it is.
+fn receiver(server: &Server, socket: TcpStream) -> std::io::Result<Option<Receiver>> {
+    let stream = match &server.principals {
+        None => Stream::plain(socket),
+        Some(principals) => match principals.config() {
+            Some(config) => Stream::server(socket, config)?,
+            None => return Ok(None),
+        },
+    };
+    Receiver::new(stream).map(Some)
+}
+
+/// Until the end; `None` when the other side just went.
+fn serve(server: &Server, receiver: &mut Receiver) -> Result<(), Option<Refusal>> {
+    let began = Instant::now();
+    let known = greet(server, receiver)?;
+    let _seat = known.as_ref().map(|(principals, peer)| principals.sit(peer.key)).transpose()?;
+    let left = FIRST.saturating_sub(began.elapsed());
+    receiver.limit(MOST_CREDENTIALS_BYTES as u32);
+    let head = receiver.next(Some(left), left).map_err(|cut| match cut {
+        Cut::Silent | Cut::HalfFrame => Some(Refusal::NoHello),
+        cut => refusal(cut),
+    })?;
+    let request = Request::read(&head, receiver.body())?;
+    let Request::Hello { class, session, boot, credentials } = request else {
+        return Err(Some(Refusal::HelloOutOfTurn));
+    };
+    match class {
+        Class::Callback => {
+            // Whoever names a session of this start, and had it, says that it is over.
+            let last = (boot == server.boot && session != 0).then_some(session);
+            let last = last.filter(|last| joins(&known, *last).is_ok());
+            let credentials = credentials.to_vec();
+            callbacks(server, receiver, last, (&known, &credentials))
+        }
+        Class::Data if boot != server.boot => Err(Some(Refusal::OtherBoot)),
+        Class::Data => {
+            joins(&known, session)?;
+            if let Some((principals, peer)) = known.as_ref().filter(|_| !credentials.is_empty()) {
+                let renewed = principals.renew(peer, credentials, session);
+                if let Err(why) = renewed {
+                    return refuse(principals, why, |answer| {
+                        let mut out = Vec::new();
+                        answer.put(&mut out);
+                        send(receiver, &out)
+                    });
+                }
+                server.tally.add(Count::Renewals, 1);
+            }
+            server.coherence.join(session)?;
+            let served = data(server, receiver, session);
+            server.coherence.leave(session);
+            served
+        }
+    }
+}
+
+/// Who is there, where that has to be proven.
+fn greet<'s>(server: &'s Server, receiver: &mut Receiver) -> Result<Known<'s>, Option<Refusal>> {
+    let Some(principals) = &server.principals else { return Ok(None) };
+    receiver.shake_hands(FIRST).map_err(|cut| match cut {
+        Cut::Silent => Some(Refusal::NoHello),
+        Cut::Io(error) => match error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>()) {
+            Some(rustls::Error::NoCertificatesPresented) => Some(Refusal::NoCertificate),
+            Some(_) => Some(Refusal::TlsRefused),
+            None => None,
+        },
+        cut => refusal(cut),
+    })?;
+    let peer = receiver.stream().peer().ok_or(Refusal::NoCertificate)?;
+    Ok(Some((&**principals, peer)))
+}
+
+/// A session is whose key this is.
+fn joins(known: &Known<'_>, session: Session) -> Result<(), Refusal> {
+    let Some((principals, peer)) = known else { return Ok(()) };
+    if principals.of(session)?.key == peer.key { Ok(()) } else { Err(Refusal::OtherKey) }
+}
+
+/// Questions and answers.
+fn data(server: &Server, receiver: &mut Receiver, session: Session) -> Result<(), Option<Refusal>> {
+    receiver.limit(MOST_BODY_BYTES);
+    receiver.stream().socket().set_write_timeout(Some(TAKING)).map_err(|_| None)?;
+    let mut out = Vec::new();
+    welcome(server, session).put(&mut out);
+    send(receiver, &out)?;
+    loop {
+        let head = match receiver.next(Some(QUIET), WHOLE) {
+            Err(Cut::Silent) if server.coherence.ask(session, &[]).is_ok() => continue,
+            other => other.map_err(refusal)?,
+        };
+        let request = Request::read(&head, receiver.body())?;
+        match request {
+            Request::Hello { .. } => return Err(Some(Refusal::HelloOutOfTurn)),
+            Request::Ping { .. } | Request::Ack { .. } | Request::Forget { .. } | Request::Bye => {
+                return Err(Some(Refusal::WrongClass));
+            }
+            _ => {}
+        }
+        out.clear();
+        match server.export.serve(session, &request, &mut out) {
+            Ok(()) => send(receiver, &out)?,
+            Err(No::Refused(Refusal::SessionOver)) => return Err(Some(Refusal::SessionOver)),
+            Err(no) => {
+                if let No::Refused(refusal) = no {
+                    server.tally.refuse(refusal);
+                }
+                say(receiver, &mut out, no)?;
+            }
+        }
+    }
+}
+
+/// Tells somebody why he is not let in.
+fn refuse(
+    principals: &Principals,
+    why: NotAdmitted,
+    say: impl FnOnce(&Answer<'_>) -> Result<(), Option<Refusal>>,
+) -> Result<(), Option<Refusal>> {
+    match why {
+        NotAdmitted::Here(refusal) => Err(Some(refusal)),
+        NotAdmitted::Credentials(why) => {
+            principals.refuse(&why);
+            say(&Answer::Refused { name: why.name(), sentence: &why.to_string() })
+        }
+    }
+}
+
+/// Signs of life, acknowledgements; the other way breaks go, from whoever sends them.
+fn callbacks(
+    server: &Server,
+    receiver: &mut Receiver,
+    last: Option<Session>,
+    (known, credentials): (&Known<'_>, &[u8]),
+) -> Result<(), Option<Refusal>> {
+    receiver.stream().socket().set_write_timeout(Some(HEARING)).map_err(|_| None)?;
+    let callback = Arc::new(Callback::new(receiver.stream().clone()));
+    let open = || server.coherence.open(callback.clone(), last);
+    let session = match known {
+        None => open(),
+        Some((principals, peer)) => match principals.admit(peer, credentials, open) {
+            Ok(session) => session,
+            Err(why) => {
+                return refuse(principals, why, |answer| {
+                    callback.say(answer);
+                    Ok(())
+                });
+            }
+        },
+    };
+    callback.say(&welcome(server, session));
+    let ended = hear(server, receiver, (session, &callback));
+    // The session goes on until its term is over: a kernel may believe till then what it was told.
+    server.coherence.leave(session);
+    ended
+}
+
+fn hear(
+    server: &Server,
+    receiver: &mut Receiver,
+    (session, callback): (Session, &Callback),
+) -> Result<(), Option<Refusal>> {
+    loop {
+        let head = receiver.next(None, WHOLE).map_err(refusal)?;
+        match Request::read(&head, receiver.body())? {
+            Request::Ping { stamp } => {
+                server.tally.add(Count::Pings, 1);
+                let left_ms = server.coherence.renew(session).ok_or(Refusal::SessionOver)?;
+                callback.say(&Answer::Alive { stamp, left_ms });
+            }
+            Request::Ack { number } => server.coherence.acknowledge(session, number),
+            Request::Forget { object, count } => server.export.forget(session, object, count),
+            Request::Bye => {
+                server.coherence.bye(session);
+                return Ok(());
+            }
+            Request::Hello { .. } => return Err(Some(Refusal::HelloOutOfTurn)),
+            _ => return Err(Some(Refusal::WrongClass)),
+        }
+    }
+}
+
+fn welcome(server: &Server, session: Session) -> Answer<'static> {
+    Answer::Welcome { boot: server.boot, session, term_ms: server.term_ms }
+}
+
+fn send(receiver: &Receiver, bytes: &[u8]) -> Result<(), Option<Refusal>> {
+    receiver.stream().write_all(bytes).map_err(|_| None)
+}
+
+fn say(receiver: &Receiver, out: &mut Vec<u8>, no: No) -> Result<(), Option<Refusal>> {
+    let (errno, refusal) = match no {
+        No::Kernel(errno) => (errno, 0),
+        No::Refused(refusal) => (refusal.errno(), refusal.number()),
+    };
+    out.clear();
+    Answer::Error { errno: (errno as i32).unsigned_abs(), refusal }.put(out);
+    send(receiver, out)
+}
+
+/// Why a connection gives no more frames, if somebody is to blame.
+fn refusal(cut: Cut) -> Option<Refusal> {
+    match cut {
+        Cut::Frame(refusal) => Some(refusal),
+        Cut::HalfFrame => Some(Refusal::HalfFrame),
+        Cut::Silent => Some(Refusal::SessionOver),
+        Cut::Closed | Cut::Io(_) => None,
+    }
+}

@@ -1,0 +1,561 @@
+//! Each request, done.
+//!
+//! Measured side, server process, hot: once a request, fed by strangers. Owns what a request does to the export; when it may
+//! is `coherence`'s, which inode it means is `objects`'. Everything is done with descriptors and single names.
+
+use super::No;
+use super::coherence::Coherence;
+use super::counters::{Count, Tally};
+use super::guard::Guard;
+use super::objects::{Object, Objects, ROOT, attributes, by_name, open_name, permissions};
+use crate::frame::{Answer, Attributes, Entries, Entry, Kind, Name, New, Request, Space, Times, Way, What};
+use crate::lease::{Key, Object as Number, Session};
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, RenameFlags, openat2, readlinkat, renameat2};
+use nix::sys::stat::{UtimensatFlags, mkdirat, utimensat};
+use nix::sys::statvfs::fstatvfs;
+use nix::sys::time::TimeSpec;
+use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry, File, OpenOptions, Permissions};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Names of a directory change.
+const NAMES: What = What { contents: false, names: true };
+/// Bytes of a file change.
+const CONTENTS: What = What { contents: true, names: false };
+/// Attributes alone change.
+const ATTRIBUTES: What = What { contents: false, names: false };
+
+/// A directory that is served.
+pub(super) struct Export {
+    objects: Arc<Objects>,
+    coherence: Arc<Coherence>,
+    tally: Arc<Tally>,
+    /// Without one everybody may do everything.
+    guard: Option<Guard>,
+}
+
+/// What a request is about, when it made something or looked it up.
+type Told = (Attributes, bool);
+
+impl Export {
+    pub(super) fn new(
+        objects: Arc<Objects>,
+        coherence: Arc<Coherence>,
+        tally: Arc<Tally>,
+        guard: Option<Guard>,
+    ) -> Self {
+        Self { objects, coherence, tally, guard }
+    }
+
+    /// Does it, and puts the answer behind what is in `out`. What is said on other connections or at other times is not
+    /// for here, and is answered like a request that there is not.
+    pub(super) fn serve(&self, session: Session, request: &Request<'_>, out: &mut Vec<u8>) -> Result<(), No> {
+        self.allow(session, request)?;
+        let told = |told: Told| Answer::Attributes { attributes: told.0, leased: told.1 };
+        let answer = match *request {
+            Request::Read { object, offset, length } => {
+                return self.read(session, object, offset, length, out);
+            }
+            Request::List { directory, cookie, most_bytes } => {
+                return self.list(session, directory, cookie, most_bytes, out);
+            }
+            Request::ReadLink { object } => return self.read_link(session, object, out),
+            Request::Why { object, name } => {
+                let guard = self.guard.as_ref().ok_or(Errno::EOPNOTSUPP)?;
+                let text = guard.why(session, object, name)?;
+                Answer::Bytes { bytes: text.as_bytes(), leased: false, end: true }.put(out);
+                return Ok(());
+            }
+            Request::Lookup { directory, name } => self.lookup(session, directory, name)?,
+            Request::Attributes { object } => told(self.attributes(session, object)?),
+            Request::SetAttributes { object, new } => told(self.set_attributes(session, object, &new)?),
+            Request::Space => Answer::Space(self.space()?),
+            Request::Write { object, offset, append, bytes } => {
+                self.write(session, object, (!append).then_some(offset), bytes)?
+            }
+            Request::Commit { object } => self.commit(object)?,
+            Request::Create { directory, name, mode, exclusive, truncate } => {
+                told(self.create(session, (directory, name), mode, (exclusive, truncate))?)
+            }
+            Request::MakeDirectory { directory, name, mode } => {
+                told(self.make(session, (directory, name), |parent| {
+                    Ok(mkdirat(parent, name.os(), permissions(mode))?)
+                })?)
+            }
+            Request::SymLink { directory, name, target } => {
+                told(self.make(session, (directory, name), |parent| {
+                    Ok(symlinkat(OsStr::from_bytes(target), parent, name.os())?)
+                })?)
+            }
+            Request::Link { object, directory, name } => {
+                told(self.link(session, object, (directory, name))?)
+            }
+            Request::Remove { directory, name } => {
+                self.remove(session, (directory, name), UnlinkatFlags::NoRemoveDir)?
+            }
+            Request::RemoveDirectory { directory, name } => {
+                self.remove(session, (directory, name), UnlinkatFlags::RemoveDir)?
+            }
+            Request::Rename { from, name, to, new_name, way } => {
+                self.rename(session, (from, name), (to, new_name), way)?
+            }
+            Request::Hello { .. }
+            | Request::Ping { .. }
+            | Request::Ack { .. }
+            | Request::Forget { .. }
+            | Request::Bye => {
+                return Err(Errno::EPROTO.into());
+            }
+        };
+        answer.put(out);
+        Ok(())
+    }
+
+    fn allow(&self, session: Session, request: &Request<'_>) -> Result<(), No> {
+        self.guard.as_ref().map_or(Ok(()), |guard| guard.allow(session, request))
+    }
+
+    fn lookup(&self, session: Session, directory: Number, name: Name<'_>) -> Result<Answer<'static>, No> {
+        self.tally.add(Count::Lookups, 1);
+        let parent = self.objects.find(directory)?;
+        let leased = self.coherence.ask(session, &[directory])?;
+        let opened = self.objects.opened(&parent)?;
+        match open_name(&opened.path, name) {
+            Ok(path) => {
+                let (attributes, its) = self.tell(session, (directory, name), path)?;
+                Ok(Answer::Attributes { attributes, leased: leased && its })
+            }
+            Err(No::Kernel(Errno::ENOENT)) => {
+                self.guard.as_ref().map_or(Ok(()), |guard| guard.sees(session, (directory, name)))?;
+                Ok(Answer::Absent { leased })
+            }
+            Err(no) => Err(no),
+        }
+    }
+
+    fn attributes(&self, session: Session, number: Number) -> Result<Told, No> {
+        self.tally.add(Count::Attributes, 1);
+        let object = self.objects.find(number)?;
+        let leased = self.coherence.ask(session, &[number])?;
+        Ok((self.now(session, &object)?, leased))
+    }
+
+    /// What there is of it now, as the session is told it.
+    fn now(&self, session: Session, object: &Object) -> Result<Attributes, No> {
+        let now = attributes(object, &self.objects.opened(object)?.path.metadata()?);
+        self.guard.as_ref().map_or(Ok(now), |guard| guard.effective(session, object, now))
+    }
+
+    /// Tells the session of what a descriptor leads to.
+    fn tell(&self, session: Session, place: (Number, Name<'_>), path: File) -> Result<Told, No> {
+        let object = self.objects.tell(session, place, path)?;
+        let told = self.coherence.ask(session, &[object.number]);
+        let told = told.and_then(|leased| Ok((self.now(session, &object)?, leased)));
+        // It is not told after all.
+        told.inspect_err(|_| self.forget(session, object.number, 1))
+    }
+
+    /// The session forgets that it was told of an object.
+    pub(super) fn forget(&self, session: Session, number: Number, count: u64) {
+        if self.objects.forget(session, number, count) {
+            self.coherence.release(session, number);
+        }
+    }
+
+    fn set_attributes(&self, session: Session, number: Number, new: &New) -> Result<Told, No> {
+        let object = self.objects.find(number)?;
+        let what = if new.size.is_some() { CONTENTS } else { ATTRIBUTES };
+        self.coherence.change(
+            session,
+            || Ok(vec![(number, what)]),
+            || {
+                self.set(&object, new)?;
+                Ok((self.now(session, &object)?, self.coherence.ask(session, &[number])?))
+            },
+        )
+    }
+
+    fn set(&self, object: &Object, new: &New) -> Result<(), No> {
+        let opened = self.objects.opened(object)?;
+        match (object.kind, new.size) {
+            (_, None) => {}
+            (Kind::File, Some(size)) => opened.writes()?.set_len(size)?,
+            (Kind::Directory, Some(_)) => return Err(Errno::EISDIR.into()),
+            (Kind::Link, Some(_)) => return Err(Errno::EINVAL.into()),
+        }
+        let times = (new.atime, new.mtime) != (Times::Kept, Times::Kept);
+        if object.kind == Kind::Link && (times || new.mode.is_some()) {
+            return Err(Errno::EOPNOTSUPP.into());
+        }
+        if let Some(mode) = new.mode {
+            fs::set_permissions(opened.link(), Permissions::from_mode(mode.into()))?;
+        }
+        if times {
+            let (atime, mtime) = (time(new.atime), time(new.mtime));
+            utimensat(AT_FDCWD, opened.link().as_path(), &atime, &mtime, UtimensatFlags::FollowSymlink)?;
+        }
+        Ok(())
+    }
+
+    fn read_link(&self, session: Session, number: Number, out: &mut Vec<u8>) -> Result<(), No> {
+        let object = self.of_kind(number, Kind::Link)?;
+        let leased = self.coherence.ask(session, &[number])?;
+        let target = readlinkat(&self.objects.opened(&object)?.path, "")?;
+        Answer::Bytes { bytes: target.as_bytes(), leased, end: true }.put(out);
+        Ok(())
+    }
+
+    fn space(&self) -> Result<Space, No> {
+        let root = self.objects.find(ROOT)?;
+        let all = fstatvfs(&self.objects.opened(&root)?.path)?;
+        Ok(Space {
+            block_bytes: u32::try_from(all.fragment_size()).unwrap_or(4096),
+            blocks: all.blocks(),
+            free: all.blocks_free(),
+            available: all.blocks_available(),
+            objects: all.files(),
+            free_objects: all.files_free(),
+        })
+    }
+
+    fn read(
+        &self,
+        session: Session,
+        number: Number,
+        offset: u64,
+        length: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<(), No> {
+        let object = self.of_kind(number, Kind::File)?;
+        let leased = self.coherence.ask(session, &[number])?;
+        let opened = self.objects.opened(&object)?;
+        let file = opened.reads()?;
+        Answer::put_bytes(out, length, leased, |room| {
+            let read = read_full(file, room, offset)?;
+            self.tally.add(Count::Reads, 1);
+            self.tally.add(Count::BytesRead, read as u64);
+            Ok((read, read < room.len()))
+        })
+    }
+
+    fn write(
+        &self,
+        session: Session,
+        number: Number,
+        offset: Option<u64>,
+        bytes: &[u8],
+    ) -> Result<Answer<'static>, No> {
+        let object = self.of_kind(number, Kind::File)?;
+        let write = || -> Result<Answer<'static>, No> {
+            let opened = self.objects.opened(&object)?;
+            let written = match offset {
+                Some(offset) => {
+                    opened.writes()?.write_all_at(bytes, offset)?;
+                    (bytes.len(), offset + bytes.len() as u64)
+                }
+                // A descriptor of its own: it then stands where these bytes end.
+                None => {
+                    let mut file = OpenOptions::new().append(true).open(opened.link())?;
+                    (file.write(bytes)?, file.stream_position()?)
+                }
+            };
+            self.tally.add(Count::Writes, 1);
+            self.tally.add(Count::BytesWritten, written.0 as u64);
+            Ok(Answer::Written { length: u32::try_from(written.0).unwrap_or(u32::MAX), end: written.1 })
+        };
+        self.coherence.change(session, || Ok(vec![(number, CONTENTS)]), write)
+    }
+
+    fn commit(&self, number: Number) -> Result<Answer<'static>, No> {
+        self.tally.add(Count::Commits, 1);
+        let object = self.objects.find(number)?;
+        let opened = self.objects.opened(&object)?;
+        match object.kind {
+            Kind::Directory => File::open(opened.link())?.sync_all()?,
+            Kind::File => opened.writes().or_else(|_| opened.reads())?.sync_data()?,
+            Kind::Link => return Err(Errno::EINVAL.into()),
+        }
+        if object.is_new.swap(false, Ordering::Relaxed) {
+            let synced = self
+                .objects
+                .find(object.parent())
+                .and_then(|parent| Ok(File::open(self.objects.opened(&parent)?.link())?.sync_all()?));
+            synced.inspect_err(|_| object.is_new.store(true, Ordering::Relaxed))?;
+        }
+        Ok(Answer::Done)
+    }
+
+    fn create(
+        &self,
+        session: Session,
+        place: (Number, Name<'_>),
+        mode: u16,
+        (exclusive, truncate): (bool, bool),
+    ) -> Result<Told, No> {
+        let flags = by_name(OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL).mode(permissions(mode));
+        let mut was_there = false;
+        let told = self.make(session, place, |parent| match openat2(parent, place.1.os(), flags) {
+            Ok(_) => Ok(()),
+            Err(Errno::EEXIST) if !exclusive => {
+                was_there = true;
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        })?;
+        let number = told.0.object;
+        if was_there && truncate && told.0.kind == Kind::File {
+            // By another of its names less may be allowed.
+            let new = New { size: Some(0), ..New::default() };
+            let emptied = self
+                .allow(session, &Request::SetAttributes { object: number, new })
+                .and_then(|()| self.set_attributes(session, number, &new));
+            return emptied.inspect_err(|_| self.forget(session, number, 1));
+        }
+        if !was_there && let Ok(object) = self.objects.find(number) {
+            object.is_new.store(true, Ordering::Relaxed);
+        }
+        Ok(told)
+    }
+
+    /// Gives a name to something, by `make` in the directory; then tells of it.
+    fn make(
+        &self,
+        session: Session,
+        (directory, name): (Number, Name<'_>),
+        make: impl FnOnce(&File) -> Result<(), No>,
+    ) -> Result<Told, No> {
+        let parent = self.objects.find(directory)?;
+        self.coherence.change(
+            session,
+            || Ok(vec![(directory, NAMES)]),
+            || {
+                let opened = self.objects.opened(&parent)?;
+                make(&opened.path)?;
+                let leased = self.coherence.ask(session, &[directory])?;
+                let path = open_name(&opened.path, name)?;
+                let (attributes, its) = self.tell(session, (directory, name), path)?;
+                Ok((attributes, leased && its))
+            },
+        )
+    }
+
+    fn link(
+        &self,
+        session: Session,
+        number: Number,
+        (directory, name): (Number, Name<'_>),
+    ) -> Result<Told, No> {
+        let (object, parent) = (self.objects.find(number)?, self.objects.find(directory)?);
+        self.coherence.change(
+            session,
+            || Ok(vec![(directory, NAMES), (number, self.of_moved())]),
+            || {
+                let (opened, its) = (self.objects.opened(&parent)?, self.objects.opened(&object)?);
+                let flags = AtFlags::AT_SYMLINK_FOLLOW;
+                linkat(AT_FDCWD, its.link().as_path(), &opened.path, name.os(), flags)?;
+                self.has_moved(Some(&object));
+                let leased = self.coherence.ask(session, &[directory])?;
+                let (attributes, its) =
+                    self.tell(session, (directory, name), open_name(&opened.path, name)?)?;
+                Ok((attributes, leased && its))
+            },
+        )
+    }
+
+    /// What has a name now, if somebody knows it.
+    fn named(&self, (directory, name): (Number, Name<'_>)) -> Result<Option<Arc<Object>>, No> {
+        let parent = self.objects.find(directory)?;
+        let parent = self.objects.opened(&parent)?;
+        self.objects.known(&open_name(&parent.path, name)?)
+    }
+
+    fn remove(
+        &self,
+        session: Session,
+        place: (Number, Name<'_>),
+        flag: UnlinkatFlags,
+    ) -> Result<Answer<'static>, No> {
+        let parent = self.objects.find(place.0)?;
+        self.coherence.change(
+            session,
+            || Ok(with([(place.0, NAMES)], [self.named(place)?.as_deref()], ATTRIBUTES)),
+            || {
+                let object = self.named(place)?;
+                // Its descriptor stays with whoever has it open.
+                let kept = object.as_deref().map(|object| self.objects.opened(object)).transpose()?;
+                unlinkat(&self.objects.opened(&parent)?.path, place.1.os(), flag)?;
+                self.may_be_gone(object.as_deref(), kept.is_some());
+                Ok(Answer::Done)
+            },
+        )
+    }
+
+    fn rename(
+        &self,
+        session: Session,
+        from: (Number, Name<'_>),
+        to: (Number, Name<'_>),
+        way: Way,
+    ) -> Result<Answer<'static>, No> {
+        let (old, new) = (self.objects.find(from.0)?, self.objects.find(to.0)?);
+        let replaced = || match self.named(to) {
+            Err(No::Kernel(Errno::ENOENT)) => Ok(None),
+            other => other,
+        };
+        let flags = match way {
+            Way::Replace => RenameFlags::empty(),
+            Way::NoReplace => RenameFlags::RENAME_NOREPLACE,
+            Way::Exchange => RenameFlags::RENAME_EXCHANGE,
+        };
+        self.coherence.change(
+            session,
+            || {
+                let (moved, replaced) = (self.named(from)?, replaced()?);
+                let objects = [moved.as_deref(), replaced.as_deref()];
+                Ok(with([(from.0, NAMES), (to.0, NAMES)], objects, self.of_moved()))
+            },
+            || {
+                let (moved, replaced) = (self.named(from)?, replaced()?);
+                let kept = replaced.as_deref().map(|object| self.objects.opened(object)).transpose()?;
+                let (old, new) = (self.objects.opened(&old)?, self.objects.opened(&new)?);
+                if let Some(guard) = &self.guard
+                    && way == Way::Replace
+                    && open_name(&new.path, to.1).is_ok()
+                {
+                    guard.may_replace(session, to)?;
+                }
+                renameat2(&old.path, from.1.os(), &new.path, to.1.os(), flags)?;
+                if let Some(moved) = &moved {
+                    moved.moved(to.0, to.1);
+                }
+                self.has_moved(moved.as_deref());
+                match (replaced, way) {
+                    (Some(other), Way::Exchange) => {
+                        other.moved(from.0, from.1);
+                        self.has_moved(Some(&other));
+                    }
+                    (other, _) => self.may_be_gone(other.as_deref(), kept.is_some()),
+                }
+                Ok(Answer::Done)
+            },
+        )
+    }
+
+    /// What is broken of an object that gets another name: its bytes, too, where the name decides who may read them.
+    const fn of_moved(&self) -> What {
+        if self.guard.is_some() { CONTENTS } else { ATTRIBUTES }
+    }
+
+    /// An object has another name, or one more.
+    fn has_moved(&self, object: Option<&Object>) {
+        if let Some(guard) = &self.guard {
+            guard.moved(object, &self.coherence);
+        }
+    }
+
+    /// An object lost a name; if it was the last, its descriptor is all there is of it.
+    fn may_be_gone(&self, object: Option<&Object>, is_open: bool) {
+        let Some(object) = object.filter(|_| is_open) else { return };
+        let names = self.objects.opened(object).and_then(|opened| Ok(opened.path.metadata()?));
+        let names = names.map_or(0, |metadata| std::os::unix::fs::MetadataExt::nlink(&metadata));
+        if names == 0 || object.kind == Kind::Directory {
+            object.lost_its_names();
+        }
+    }
+
+    fn list(
+        &self,
+        session: Session,
+        directory: Number,
+        cookie: u64,
+        most_bytes: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<(), No> {
+        self.tally.add(Count::Lists, 1);
+        let object = self.of_kind(directory, Kind::Directory)?;
+        let leased = self.coherence.ask(session, &[directory])?;
+        let opened = self.objects.opened(&object)?;
+        let mut found = Vec::new();
+        for entry in fs::read_dir(opened.link())? {
+            found.extend(listed(&entry?).filter(|(next, _, _)| *next > cookie));
+        }
+        found.sort_unstable_by_key(|(next, _, _)| *next);
+        let (mut entries, mut end) = (Entries::default(), true);
+        for (cookie, kind, name) in &found {
+            let Ok(name) = Name::of(name) else { continue };
+            end = entries.add(&Entry { cookie: *cookie, kind: *kind, name }, most_bytes);
+            if !end {
+                break;
+            }
+        }
+        Answer::Entries { bytes: entries.bytes(), leased, end }.put(out);
+        Ok(())
+    }
+
+    fn of_kind(&self, number: Number, kind: Kind) -> Result<Arc<Object>, No> {
+        let object = self.objects.find(number)?;
+        match (object.kind, kind) {
+            (is, wanted) if is == wanted => Ok(object),
+            (Kind::Directory, _) => Err(Errno::EISDIR.into()),
+            (_, Kind::Directory) => Err(Errno::ENOTDIR.into()),
+            _ => Err(Errno::EINVAL.into()),
+        }
+    }
+}
+
+/// Directories whose names change, and objects of which something then does.
+fn with<const N: usize, const M: usize>(
+    keys: [Key; N],
+    objects: [Option<&Object>; M],
+    what: What,
+) -> Vec<Key> {
+    let objects = objects.into_iter().flatten().map(|object| (object.number, what));
+    keys.into_iter().chain(objects).collect()
+}
+
+/// An entry with its cookie, if it is exported. Entries are listed in the order of a hash of their names: it does not change
+/// when others come and go, so a reader who goes on behind a cookie sees each name that stays once. Two names of one hash, of 62 bits,
+/// would be listed together or the second not at all.
+fn listed(entry: &DirEntry) -> impl Iterator<Item = (u64, Kind, Vec<u8>)> + use<> {
+    let kind = entry.file_type().ok().and_then(|kind| match kind {
+        kind if kind.is_file() => Some(Kind::File),
+        kind if kind.is_dir() => Some(Kind::Directory),
+        kind if kind.is_symlink() => Some(Kind::Link),
+        _ => None,
+    });
+    let name = entry.file_name().as_bytes().to_vec();
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    // The first two are for `.` and `..`, and FUSE's offsets are signed.
+    let cookie = (hasher.finish() >> 2) + 3;
+    kind.map(|kind| (cookie, kind, name)).into_iter()
+}
+
+/// As many bytes as there are, up to the whole room.
+fn read_full(file: &File, room: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while let Some(rest) = room.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, offset + filled as u64) {
+            Ok(0) => break,
+            Ok(more) => filled += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+fn time(times: Times) -> TimeSpec {
+    match times {
+        Times::Kept => TimeSpec::UTIME_OMIT,
+        Times::Now => TimeSpec::UTIME_NOW,
+        Times::At(moment) => TimeSpec::new(moment.s, moment.ns.into()),
+    }
+}

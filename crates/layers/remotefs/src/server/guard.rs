@@ -1,0 +1,359 @@
+//! What a session may do: the operations that each request needs, held against its grant, and written down.
+//!
+//! Measured side, server process, hot: once or twice a request. An object is judged by all its names, a name that is to be made
+//! or removed by itself. What was decided is kept until the grant ends or the rules change. Owns neither the rules nor who
+//! somebody is (`principals` does), and changes nothing of the export.
+//!
+//! A name is told to whoever may do something with what has it, or with something below it; listing needs a right of its own. Permission
+//! bits that are told are what the session may do, as its owner's; so its kernel refuses most of what would be refused here.
+
+use super::No;
+use super::coherence::Coherence;
+use super::counters::{Count, Tally};
+use super::objects::{Object, Objects, Path, ROOT};
+use super::principals::{Principal, Principals};
+use crate::frame::{Attributes, Kind, Name, New, Request, Times, Way};
+use crate::lease::{Object as Number, Session};
+use crate::refusal::Refusal;
+use bakeoff_layers_base::clock::now_unix_s;
+use bakeoff_layers_credentials::audit::{About, DENIED, Outcome};
+use bakeoff_layers_credentials::grant::Rights;
+use bakeoff_layers_credentials::operation::{Operation, Operations};
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// The longest answer to WHY: what a symbolic link can say.
+const MOST_SENTENCES: usize = 4000;
+
+/// Who stands before the export.
+pub(super) struct Guard {
+    objects: Arc<Objects>,
+    principals: Arc<Principals>,
+    tally: Arc<Tally>,
+}
+
+impl Guard {
+    pub(super) fn new(objects: Arc<Objects>, principals: Arc<Principals>, tally: Arc<Tally>) -> Self {
+        Self { objects, principals, tally }
+    }
+
+    /// Refuses what the session may not do. Names that are looked up, and what is told of an object, are looked at when they
+    /// are known ([`sees`](Self::sees), [`effective`](Self::effective)).
+    pub(super) fn allow(&self, session: Session, request: &Request<'_>) -> Result<(), No> {
+        use Operation::{Create, List, Read, Remove, Write};
+        let who = self.principals.of(session)?;
+        let needs = |object, operation| self.needs(&who, object, |_| Operations::of(&[operation]));
+        let at = |directory, name, operations: &[Operation]| {
+            self.needs_at(&who, (directory, name), Operations::of(operations))
+        };
+        match *request {
+            Request::Read { object, .. } | Request::ReadLink { object } => needs(object, Read),
+            Request::List { directory, .. } => needs(directory, List),
+            Request::Write { object, bytes, .. } => {
+                needs(object, Write)?;
+                self.counts(&who, object, bytes.len() as u64)
+            }
+            Request::Commit { object } => self.needs(&who, object, something),
+            Request::SetAttributes { object, new } => self.needs(&who, object, |may| setting(&new, may)),
+            Request::Create { directory, name, truncate: true, .. } => at(directory, name, &[Create, Write]),
+            Request::Create { directory, name, .. }
+            | Request::MakeDirectory { directory, name, .. }
+            | Request::SymLink { directory, name, .. } => at(directory, name, &[Create]),
+            // One more name is as good as a copy, and makes those who may not use it lose the others.
+            Request::Link { object, directory, name } => {
+                self.needs(&who, object, |_| Operations::of(&[Read, Remove]))?;
+                at(directory, name, &[Create])
+            }
+            Request::Remove { directory, name } | Request::RemoveDirectory { directory, name } => {
+                at(directory, name, &[Remove])
+            }
+            Request::Rename { from, name, to, new_name, way } => {
+                self.may_rename(&who, (from, name), (to, new_name), way)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What has the new name would be replaced: that needs a right, too. Asked while nobody else can change the name.
+    pub(super) fn may_replace(&self, session: Session, place: (Number, Name<'_>)) -> Result<(), No> {
+        let who = self.principals.of(session)?;
+        self.needs_at(&who, place, Operations::of(&[Operation::Remove]))
+    }
+
+    /// Attributes of an object as the session is told them, if it is told anything of it.
+    pub(super) fn effective(
+        &self,
+        session: Session,
+        object: &Object,
+        told: Attributes,
+    ) -> Result<Attributes, No> {
+        let who = self.principals.of(session)?;
+        let rights = self.rights(&who, object)?;
+        let may = rights.operations;
+        let is_told = may != Operations::NONE || object.number == ROOT || {
+            let rules = self.principals.rules();
+            let leads = |path: &Path| who.grant.leads(&rules.acl, path);
+            object.kind == Kind::Directory && self.objects.paths(object)?.iter().any(leads)
+        };
+        if is_told {
+            return Ok(Attributes { mode: mode(object.kind, may, told.mode), ..told });
+        }
+        Err(self.refuse(&who, &self.objects.paths(object)?, (Operations::NONE, rights), Refusal::Denied))
+    }
+
+    /// Refused unless the session may know that a name is not there.
+    pub(super) fn sees(&self, session: Session, (directory, name): (Number, Name<'_>)) -> Result<(), No> {
+        let who = self.principals.of(session)?;
+        let path = self.objects.below(directory, name.bytes())?;
+        let rules = self.principals.rules();
+        let rights = who.grant.rights(&rules.acl, &path);
+        match rights.operations != Operations::NONE || who.grant.leads(&rules.acl, &path) {
+            true => Ok(()),
+            false => Err(self.refuse(&who, &[path], (Operations::NONE, rights), Refusal::Denied)),
+        }
+    }
+
+    /// What decides about an object, or a name in a directory: a line an operation.
+    pub(super) fn why(&self, session: Session, number: Number, name: Option<Name<'_>>) -> Result<String, No> {
+        let who = self.principals.of(session)?;
+        let paths = match name {
+            Some(name) => vec![self.objects.below(number, name.bytes())?],
+            None => {
+                let object = self.objects.find(number)?;
+                match self.objects.paths(&object) {
+                    Err(No::Refused(refusal)) => return Ok(refusal.to_string()),
+                    paths => paths?,
+                }
+            }
+        };
+        let acl = self.principals.rules().acl;
+        let mut text = String::new();
+        for operation in Operation::ALL.into_iter().filter(|operation| *operation != Operation::Acl) {
+            let each = || paths.iter().map(|path| who.grant.because(&acl, path, operation));
+            let Some(because) = each().find(|because| !because.granted).or_else(|| each().next()) else {
+                continue;
+            };
+            let word = if because.granted { "yes" } else { "no" };
+            // A string takes all that is written to it.
+            let _ = writeln!(text, "{} {word}: {}", operation.word(), because.reason);
+        }
+        text.truncate(text.floor_char_boundary(MOST_SENTENCES));
+        Ok(text)
+    }
+
+    /// An object has another name, or a name more: what was decided about it is void. So is what is below it, of a directory
+    /// or of what nobody knows, and all are told.
+    pub(super) fn moved(&self, object: Option<&Object>, coherence: &Coherence) {
+        match object {
+            Some(object) if object.kind != Kind::Directory => self.principals.void(object.number),
+            _ => self.principals.rules_changed(coherence),
+        }
+    }
+
+    /// The session must have what is asked of an object, which may depend on what it has.
+    fn needs(
+        &self,
+        who: &Principal,
+        object: Number,
+        asked: impl FnOnce(Operations) -> Operations,
+    ) -> Result<(), No> {
+        let object = self.objects.find(object)?;
+        let rights = self.rights(who, &object)?;
+        let asked = asked(rights.operations);
+        match asked.is_within(rights.operations) {
+            true => Ok(()),
+            false => Err(self.refuse(who, &self.objects.paths(&object)?, (asked, rights), Refusal::Denied)),
+        }
+    }
+
+    /// The same of a name, whether there is something or not. That is not kept, and so is written down each time.
+    fn needs_at(
+        &self,
+        who: &Principal,
+        (directory, name): (Number, Name<'_>),
+        asked: Operations,
+    ) -> Result<(), No> {
+        let path = self.objects.below(directory, name.bytes())?;
+        let rules = self.principals.rules();
+        let rights = who.grant.rights(&rules.acl, &path);
+        if !asked.is_within(rights.operations) {
+            return Err(self.refuse(who, &[path], (asked, rights), Refusal::Denied));
+        }
+        let first = asked.each().next().and_then(|first| who.grant.line(&rules.acl, &path, first));
+        let outcome = Outcome::Allowed { line: first.unwrap_or(0) as u64 };
+        Ok(self.principals.decided(who, &rules, || About::Object {
+            paths: vec![path],
+            asked,
+            rights,
+            outcome,
+        })?)
+    }
+
+    /// Writes down that something is refused.
+    fn refuse(
+        &self,
+        who: &Principal,
+        paths: &[Path],
+        (asked, rights): (Operations, Rights),
+        refusal: Refusal,
+    ) -> No {
+        // What neither list nor chain grants has a name of its own there, as it can be decided again.
+        let name = match (asked.is_within(rights.operations), refusal) {
+            (false, _) => DENIED,
+            (true, Refusal::Denied) => "unseen",
+            (true, other) => other.label(),
+        };
+        let outcome = Outcome::Refused { refusal: name.into() };
+        let about = || About::Object { paths: paths.to_vec(), asked, rights, outcome };
+        let written = self.principals.decided(who, &self.principals.rules(), about);
+        written.err().unwrap_or(refusal).into()
+    }
+
+    /// What it may do with an object: the least of what it may under each of its names.
+    fn rights(&self, who: &Principal, object: &Object) -> Result<Rights, No> {
+        let (key, now_unix_s) = ((who.session, object.number), now_unix_s());
+        if let Some(rights) = self.principals.kept.look_up(&key, now_unix_s) {
+            return Ok(rights);
+        }
+        let ticket = self.principals.kept.ticket(key);
+        self.tally.add(Count::Decisions, 1);
+        let rules = self.principals.rules();
+        let paths = self.objects.paths(object)?;
+        let all = Rights { operations: Operations::ALL, most_bytes: None };
+        let rights = paths.iter().map(|path| who.grant.rights(&rules.acl, path)).fold(all, least);
+        let (asked, outcome) = (Operations::NONE, Outcome::Allowed { line: 0 });
+        self.principals.decided(who, &rules, || About::Object { paths, asked, rights, outcome })?;
+        ticket.keep(rights, Some(who.grant.expires_unix_s), || true);
+        Ok(rights)
+    }
+
+    /// Counts what is to be written, where that has a limit.
+    fn counts(&self, who: &Principal, object: Number, bytes: u64) -> Result<(), No> {
+        let object = self.objects.find(object)?;
+        if self.rights(who, &object)?.most_bytes.is_none() {
+            return Ok(());
+        }
+        let paths = self.objects.paths(&object)?;
+        let limits: Vec<_> = paths.iter().flat_map(|path| who.grant.limits(path)).collect();
+        self.principals.count(&limits, bytes)
+    }
+
+    /// A rename takes a name away and makes one. It may not make a right out of none: whoever could not read what he moves must not
+    /// be able to do more with it under the new name; and rules stay where they are, so nothing moves from above them.
+    fn may_rename(
+        &self,
+        who: &Principal,
+        from: (Number, Name<'_>),
+        to: (Number, Name<'_>),
+        way: Way,
+    ) -> Result<(), No> {
+        use Operation::{Create, List, Read, Remove};
+        let acl = self.principals.rules().acl;
+        let look = |(directory, name): (Number, Name<'_>)| -> Result<_, No> {
+            let path = self.objects.below(directory, name.bytes())?;
+            let rights = who.grant.rights(&acl, &path);
+            match acl.has_rules_below(&path) {
+                true => Err(self.refuse(who, &[path], (Operations::NONE, rights), Refusal::RulesBelow)),
+                false => Ok(rights.operations),
+            }
+        };
+        let (old, new) = (look(from)?, look(to)?);
+        // What is asked of whose name goes: also to read it, where the new name lets him do more, or others.
+        let needs = |place: (Number, Name<'_>), gives: Operations, has: Operations, gets: bool| {
+            let gains = from.0 != to.0 || !gives.is_within(has);
+            let read: &[Operation] = if gains { &[Read, List] } else { &[] };
+            let create: &[Operation] = if gets { &[Create] } else { &[] };
+            self.needs_at(who, place, Operations::of(&[&[Remove][..], read, create].concat()))
+        };
+        needs(from, new, old, way == Way::Exchange)?;
+        match way {
+            Way::Exchange => needs(to, old, new, true),
+            Way::Replace | Way::NoReplace => self.needs_at(who, to, Operations::of(&[Create])),
+        }
+    }
+}
+
+/// What is asked to set attributes: size is contents; the rest is attributes, but that who may write may say that he did.
+fn setting(new: &New, may: Operations) -> Operations {
+    use Operation::{Attributes, Write};
+    let at = |times: Times| matches!(times, Times::At(_));
+    let now = [new.atime, new.mtime].contains(&Times::Now);
+    let attributes = new.mode.is_some() || at(new.atime) || at(new.mtime);
+    let attributes = attributes || (now && !may.has(Write) && may.has(Attributes));
+    let write = new.size.is_some() || (now && !attributes);
+    let asked = [(attributes, Attributes), (write, Write)].into_iter().filter(|(so, _)| *so);
+    Operations::of(&asked.map(|(_, operation)| operation).collect::<Vec<_>>())
+}
+
+/// Whoever may do anything: all is asked of who may do nothing.
+fn something(may: Operations) -> Operations {
+    if may == Operations::NONE { Operations::ALL } else { Operations::NONE }
+}
+
+fn least(one: Rights, other: Rights) -> Rights {
+    let most_bytes = [one.most_bytes, other.most_bytes].into_iter().flatten().min();
+    Rights { operations: one.operations.and(other.operations), most_bytes }
+}
+
+/// What may be done as permission bits of the owner. Whoever is told of a directory may look for names in it.
+fn mode(kind: Kind, may: Operations, mode: u16) -> u16 {
+    use Operation::{Create, List, Read, Remove, Write};
+    let bit = |so: bool, bit: u16| if so { bit } else { 0 };
+    match kind {
+        Kind::File => {
+            bit(may.has(Read), 0o400)
+                | bit(may.has(Write), 0o200)
+                | bit(may.has(Read) && mode & 0o111 != 0, 0o100)
+        }
+        Kind::Directory => bit(may.has(List), 0o400) | bit(may.has(Create) || may.has(Remove), 0o200) | 0o100,
+        Kind::Link => 0o777,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &str) -> Operations {
+        Operations::of_words(words).unwrap()
+    }
+
+    #[test]
+    fn permission_bits_say_what_may_be_done() {
+        let table = [
+            (Kind::File, "read", 0o755, 0o500),
+            (Kind::File, "read,write", 0o644, 0o600),
+            (Kind::File, "write", 0o755, 0o200),
+            (Kind::File, "list,create,remove", 0o777, 0),
+            (Kind::Directory, "list", 0o777, 0o500),
+            (Kind::Directory, "read", 0o777, 0o100),
+            (Kind::Directory, "create", 0o1777, 0o300),
+            (Kind::Directory, "all", 0o000, 0o700),
+        ];
+        for (kind, words, true_mode, told) in table {
+            assert_eq!(mode(kind, of(words), true_mode), told, "{kind:?} {words}");
+        }
+    }
+
+    #[test]
+    fn setting_needs_the_right_for_each_part() {
+        let size = New { size: Some(0), ..New::default() };
+        let bits = New { mode: Some(0o600), ..New::default() };
+        let touched = New { atime: Times::Now, mtime: Times::Now, ..New::default() };
+        let dated = New { mtime: Times::At(crate::frame::Moment { s: 1, ns: 0 }), ..New::default() };
+        let table = [
+            (size, "write"),
+            (bits, "attributes"),
+            (touched, "write"),
+            (touched, "attributes"),
+            (dated, "attributes"),
+        ];
+        for (new, words) in table {
+            assert!(setting(&new, of(words)).is_within(of(words)), "{new:?} {words}");
+        }
+        for (new, words) in [(size, "attributes"), (bits, "write"), (touched, "read"), (dated, "write")] {
+            assert!(!setting(&new, of(words)).is_within(of(words)), "{new:?} {words}");
+        }
+        assert!(!setting(&New { size: Some(0), ..bits }, of("write")).is_within(of("write")));
+    }
+}

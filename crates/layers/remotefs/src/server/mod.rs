@@ -1,0 +1,316 @@
+//! The server: a directory, served until SIGTERM.
+//!
+//! Measured side, a process of its own, as root mostly. A thread a connection, as a connection asks one thing at a time; one thread
+//! accepts, one waits for the end and writes the status. Owns the life of the process; prints nothing, the caller's hook
+//! says that it listens.
+
+pub mod audit;
+mod coherence;
+mod confine;
+mod connection;
+mod counters;
+mod export;
+mod guard;
+mod objects;
+mod principals;
+
+use crate::network::is_for_tests;
+use crate::refusal::Refusal;
+use bakeoff_layers_base::daemon::degree::Degree;
+use bakeoff_layers_base::daemon::mount::{STATUS_DELAY, watch_signals};
+use bakeoff_layers_base::daemon::rights::Rights;
+use bakeoff_layers_base::daemon::status::{StatusFile, try_writing};
+use bakeoff_layers_credentials::bundle::Bundles;
+use bakeoff_layers_credentials::name::Name;
+use bakeoff_layers_credentials::notice::Notice;
+use bakeoff_layers_credentials::tls::Holder;
+use bakeoff_sys::privilege::Capability;
+use bakeoff_sys::rlimit::raise_open_files;
+use coherence::Coherence;
+use counters::Tally;
+use export::Export;
+use guard::Guard;
+use nix::errno::Errno;
+use nix::sys::stat::{Mode, umask};
+use nix::unistd::Uid;
+use objects::{Objects, ROOT};
+use principals::Principals;
+use std::fs;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
+use thiserror::Error;
+
+/// Connections at a time, each with a thread.
+const MOST_CONNECTIONS: usize = 1024;
+/// Descriptors for connections, and three for each object that is open.
+const OPEN_FILES: u64 = 40_000;
+/// What a server may do beyond what its user may: reach all files of the export, as the clients' owner would.
+const KEPT: [Capability; 3] = [Capability::DacOverride, Capability::DacReadSearch, Capability::Fowner];
+
+/// How to serve.
+pub struct Options {
+    /// The directory.
+    pub export: PathBuf,
+    /// Where to listen; without credentials on this machine, or in a network for tests.
+    pub listen: SocketAddr,
+    /// File that the counters are written to.
+    pub status: Option<PathBuf>,
+    /// How long a client may believe what it was told without being heard of. A change waits so long for one that is gone, and
+    /// the first changes after a start do.
+    pub term: Duration,
+    /// Who may do what, and how that is known; without them whoever reaches the server may do everything.
+    pub credentials: Option<Credentials>,
+}
+
+/// By what clients are let in and judged.
+pub struct Credentials {
+    /// Who the server is.
+    pub name: Name,
+    /// Its key, and the leaf of now: that is read again and again.
+    pub holder: Box<dyn Fn() -> Option<Holder> + Send + Sync>,
+    /// Whose word counts.
+    pub bundles: Arc<Bundles>,
+    /// The access list; read again at SIGHUP.
+    pub acl: PathBuf,
+    /// What agents say.
+    pub notices: Receiver<Notice>,
+    /// The directory of the audit log, if there is to be one: then nothing is decided that is not written down there.
+    pub audit: Option<PathBuf>,
+    /// Where what was taken back is kept from one start to the next.
+    pub revoked: Option<PathBuf>,
+}
+
+/// Why nothing is served.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    /// Anybody who reaches that address could do everything.
+    #[error(
+        "without credentials it listens on 127.0.0.1, ::1 or 198.18.0.0/15 alone, and {0} is none of them"
+    )]
+    OpenNetwork(SocketAddr),
+    /// The term is out of range.
+    #[error("a term is 1 to 60 seconds")]
+    Term,
+    /// The directory.
+    #[error("cannot serve {}: {error}; it must be a directory, and /proc must be mounted", path.display())]
+    Export {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The address.
+    #[error("cannot listen on {address}: {error}")]
+    Listen {
+        /// Which.
+        address: SocketAddr,
+        /// Why.
+        error: io::Error,
+    },
+    /// The status file.
+    #[error("cannot write the status file {}: {error}", path.display())]
+    Status {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// It cannot prove who it is.
+    #[error("there is no leaf of {0} that is good now: log in first, and keep the session")]
+    NoLeaf(String),
+    /// The access list.
+    #[error("cannot use the access list {}: {error}", path.display())]
+    Acl {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: String,
+    },
+    /// The audit log.
+    #[error("cannot write down what is decided: {0}")]
+    Audit(io::Error),
+    /// What was taken back before.
+    #[error(
+        "cannot read {}, where what was taken back is kept: {error}; without it somebody could be let in who must not",
+        path.display()
+    )]
+    Revoked {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Signals, threads, limits, rights.
+    #[error("cannot serve: {0}")]
+    Process(#[from] io::Error),
+}
+
+/// Why something is not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum No {
+    /// The kernel says so.
+    Kernel(Errno),
+    /// We do.
+    Refused(Refusal),
+}
+
+impl From<Errno> for No {
+    fn from(errno: Errno) -> Self {
+        Self::Kernel(errno)
+    }
+}
+
+impl From<io::Error> for No {
+    fn from(error: io::Error) -> Self {
+        Self::Kernel(error.raw_os_error().map_or(Errno::EIO, Errno::from_raw))
+    }
+}
+
+impl From<Refusal> for No {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// What all threads share.
+struct Server {
+    boot: u64,
+    term_ms: u32,
+    /// How far the kernel keeps it to the export.
+    confined: Degree,
+    objects: Arc<Objects>,
+    coherence: Arc<Coherence>,
+    export: Export,
+    principals: Option<Arc<Principals>>,
+    tally: Arc<Tally>,
+    connections: AtomicUsize,
+}
+
+/// Serves until SIGTERM or SIGINT; `ready` hears where.
+///
+/// # Errors
+/// When it could not begin.
+pub fn serve(mut options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
+    if options.credentials.is_none() && !is_for_tests(options.listen) {
+        return Err(ServeError::OpenNetwork(options.listen));
+    }
+    if !(1..=60).contains(&options.term.as_secs()) {
+        return Err(ServeError::Term);
+    }
+    let listen = |error| ServeError::Listen { address: options.listen, error };
+    let listener = TcpListener::bind(options.listen).map_err(listen)?;
+    let address = listener.local_addr().map_err(listen)?;
+    let open_files = raise_open_files(OPEN_FILES)?.soft;
+    if Uid::effective().is_root() {
+        let status = options.status.clone();
+        Rights::least(&KEPT, move || try_writing(status.as_deref())).give_up()?;
+    }
+    let (tell, hear) = channel();
+    let principals =
+        options.credentials.take().map(|credentials| Principals::start(credentials, hear)).transpose()?;
+    let confined = confine::confine(&options.export, options.status.as_deref());
+    // A client says itself which permissions a new file has.
+    umask(Mode::empty());
+    let server = Arc::new(Server::new(&options, open_files, confined, principals)?);
+    // Nobody listens where there are no credentials.
+    let _ = tell.send(Arc::downgrade(&server));
+    let failed = |error| ServeError::Status { path: options.status.clone().unwrap_or_default(), error };
+    let mut status = StatusFile::open(options.status.as_deref()).map_err(failed)?;
+    status.write(server.status("listening", address)).map_err(failed)?;
+    let (sender, events) = channel();
+    watch_signals(sender)?;
+    let weak = Arc::downgrade(&server);
+    thread::Builder::new().name("accept".to_owned()).spawn(move || accept(&listener, &weak))?;
+    ready(address);
+    while events.recv_timeout(STATUS_DELAY) == Err(RecvTimeoutError::Timeout) {
+        // A disk that is full leaves the old one.
+        let _ = status.write(server.status("listening", address));
+    }
+    if let Some(principals) = &server.principals {
+        principals.close();
+    }
+    let _ = status.write(server.status("ended", address));
+    Ok(())
+}
+
+impl Server {
+    fn new(
+        options: &Options,
+        open_files: u64,
+        confined: Degree,
+        principals: Option<Arc<Principals>>,
+    ) -> Result<Self, ServeError> {
+        let failed = |error| ServeError::Export { path: options.export.clone(), error };
+        let boot = RandomState::new().build_hasher().finish();
+        let objects = Arc::new(Objects::new(&options.export, boot, open_files).map_err(failed)?);
+        // Without /proc nothing could be opened; better said now.
+        let root = objects.find(ROOT).and_then(|root| objects.opened(&root));
+        let root = root.map_err(|_| failed(io::ErrorKind::NotFound.into()))?;
+        fs::read_dir(root.link()).map_err(failed)?;
+        let tally = Arc::new(Tally::new());
+        let coherence = Arc::new(Coherence::new(options.term, objects.clone(), tally.clone()));
+        let guard = principals.clone().map(|its| Guard::new(objects.clone(), its, tally.clone()));
+        let export = Export::new(objects.clone(), coherence.clone(), tally.clone(), guard);
+        let term_ms = u32::try_from(options.term.as_millis()).unwrap_or(u32::MAX);
+        Ok(Self {
+            boot,
+            term_ms,
+            confined,
+            objects,
+            coherence,
+            export,
+            principals,
+            tally,
+            connections: AtomicUsize::new(0),
+        })
+    }
+
+    fn status(&self, state: &str, address: SocketAddr) -> String {
+        format!(
+            "state {state}\naddress {address}\nconfined {}\nterm-ms {}\nconnected {}\nsessions-live {}\nobjects {}\n{}{}",
+            self.confined,
+            self.term_ms,
+            self.connections.load(Ordering::Relaxed),
+            self.coherence.sessions(),
+            self.objects.count(),
+            self.tally.text(),
+            self.principals.as_ref().map_or_else(String::new, |principals| principals.text())
+        )
+    }
+}
+
+/// Takes connections as long as somebody serves.
+fn accept(listener: &TcpListener, server: &Weak<Server>) {
+    for stream in listener.incoming() {
+        let Some(server) = server.upgrade() else { return };
+        match stream {
+            Ok(stream) => take(&server, stream),
+            // No descriptors: they come back when connections go.
+            Err(_) => thread::sleep(STATUS_DELAY),
+        }
+    }
+}
+
+fn take(server: &Arc<Server>, stream: TcpStream) {
+    if server.connections.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
+        server.connections.fetch_sub(1, Ordering::Relaxed);
+        server.tally.refuse(Refusal::TooManyConnections);
+        return;
+    }
+    let its = server.clone();
+    let attended = thread::Builder::new().name("connection".to_owned()).spawn(move || {
+        connection::attend(&its, stream);
+        its.connections.fetch_sub(1, Ordering::Relaxed);
+    });
+    if attended.is_err() {
+        server.connections.fetch_sub(1, Ordering::Relaxed);
+        server.tally.refuse(Refusal::TooManyConnections);
+    }
+}

@@ -1,0 +1,501 @@
+//! Who sessions are: let in by credentials, watched until these end, and written down.
+//!
+//! Measured side, server process; letting in is once a connection and fed by strangers, finding a session's principal is hot. Owns what changes
+//! while the server runs: its own leaf, the access list, what was taken back. One thread of its own looks after these, and ends sessions
+//! whose grant is over, by the date or by the clock that nobody sets. That thread is started before the kernel holds the
+//! process to the export, as its files lie elsewhere.
+
+use super::No;
+use super::audit::AuditLog;
+use super::coherence::Coherence;
+use super::{Credentials, ServeError, Server};
+use crate::frame::Answer;
+use crate::lease::{Object as Number, Session};
+use crate::refusal::Refusal;
+use crate::stream::Peer;
+use bakeoff_layers_base::clock::now_unix_s;
+use bakeoff_layers_base::plain::{self, For, Place};
+use bakeoff_layers_credentials::acl::Acl;
+use bakeoff_layers_credentials::audit::{About, Decision, Evidence, InForce, peer as peer_of};
+use bakeoff_layers_credentials::bundle::Bundles;
+use bakeoff_layers_credentials::grant::{Grant, Kept};
+use bakeoff_layers_credentials::hello::Hello;
+use bakeoff_layers_credentials::key::{Hash, PublicKey, Serial};
+use bakeoff_layers_credentials::name::{Domain, Name};
+use bakeoff_layers_credentials::notice::{News, Notice};
+use bakeoff_layers_credentials::tls::{self, Holder};
+use bakeoff_layers_credentials::{Item, Refusal as NotLetIn, Revoked, verify};
+use rustls::ServerConfig;
+use signal_hook::consts::SIGHUP;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How late the end of a grant may be noticed where no request does; and a signal.
+const LOOK: Duration = Duration::from_millis(100);
+/// How often the server's own leaf is read again: it lives for minutes.
+const OWN_LEAF: Duration = Duration::from_secs(1);
+/// Connections of one principal, by its key: a mount has one for callbacks and fifteen for questions.
+const MOST_OF_PRINCIPAL: usize = 16;
+/// Verdicts that are kept, in parts that do not wait for each other.
+const KEPT: (usize, usize) = (1 << 18, 16);
+/// Longest access list, and longest list of what was taken back.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Whose a session is.
+#[derive(Debug)]
+pub(super) struct Principal {
+    pub(super) session: Session,
+    pub(super) key: PublicKey,
+    pub(super) grant: Grant,
+    /// What it showed, as it is kept.
+    shown: Option<Hash>,
+    /// When the grant ends by the clock that nobody sets; never, where that is too far away.
+    ends: Option<Instant>,
+}
+
+impl Principal {
+    fn is_over(&self) -> bool {
+        self.ends.is_some_and(|ends| Instant::now() >= ends) || now_unix_s() >= self.grant.expires_unix_s
+    }
+}
+
+/// The server's own leaf, and TLS with it.
+struct Own {
+    leaf: Vec<u8>,
+    config: Arc<ServerConfig>,
+}
+
+/// Why somebody is not let in.
+pub(super) enum NotAdmitted {
+    /// For what he shows.
+    Credentials(NotLetIn),
+    /// Whatever he shows.
+    Here(Refusal),
+}
+
+/// What is decided by.
+#[derive(Clone)]
+pub(super) struct Rules {
+    /// The access list.
+    pub(super) acl: Arc<Acl>,
+    text: Arc<str>,
+    /// How it is named in the log; nothing where there is none, or its disk did not take it.
+    force: Option<Arc<InForce>>,
+    epoch: u64,
+    /// How often the list could not be read again.
+    faults: u64,
+}
+
+/// All sessions' principals, and what they are judged by.
+pub(super) struct Principals {
+    name: Name,
+    holder: Box<dyn Fn() -> Option<Holder> + Send + Sync>,
+    bundles: Arc<Bundles>,
+    acl_file: PathBuf,
+    revoked_file: Option<PathBuf>,
+    own: RwLock<Option<Own>>,
+    rules: RwLock<Rules>,
+    /// Taken before the rules, where both are.
+    revoked: RwLock<Revoked>,
+    sessions: RwLock<HashMap<Session, Arc<Principal>>>,
+    /// Connections of each key.
+    seats: Mutex<HashMap<PublicKey, usize>>,
+    /// What was written under each transfer that limits it, since the server was started.
+    written: Mutex<HashMap<Serial, u64>>,
+    audit: Option<AuditLog>,
+    silent: Mutex<BTreeSet<Domain>>,
+    refused: Mutex<BTreeMap<&'static str, u64>>,
+    /// What was decided, by session and object.
+    pub(super) kept: Kept,
+}
+
+impl Principals {
+    /// Of a server that starts, and the thread that looks after them, which begins when it is told of the server.
+    pub(super) fn start(
+        credentials: Credentials,
+        server: Receiver<Weak<Server>>,
+    ) -> Result<Arc<Self>, ServeError> {
+        let Credentials { name, holder, bundles, acl: acl_file, notices, audit, revoked: revoked_file } =
+            credentials;
+        let (acl, text) = read_acl(&acl_file)?;
+        let own = holder().ok_or_else(|| ServeError::NoLeaf(name.to_string()))?;
+        let audit =
+            audit.map(|dir| AuditLog::open(&dir, own.key, &name)).transpose().map_err(ServeError::Audit)?;
+        let revoked = read_revoked(revoked_file.as_deref())?;
+        let principals = Arc::new(Self {
+            name,
+            holder,
+            bundles,
+            acl_file,
+            revoked_file,
+            own: RwLock::new(None),
+            rules: RwLock::new(Rules { acl, text, force: None, epoch: 0, faults: 0 }),
+            revoked: RwLock::new(revoked),
+            sessions: RwLock::default(),
+            seats: Mutex::default(),
+            written: Mutex::default(),
+            audit,
+            silent: Mutex::default(),
+            refused: Mutex::default(),
+            kept: Kept::new(KEPT.0, KEPT.1),
+        });
+        principals.read_own_leaf();
+        principals.in_force(&read(&principals.revoked), None);
+        if principals.config().is_none() {
+            return Err(ServeError::NoLeaf(principals.name.to_string()));
+        }
+        let hup = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(SIGHUP, hup.clone())?;
+        let its = principals.clone();
+        let watching = move || {
+            if let Ok(server) = server.recv() {
+                its.watch(&server, &notices, &hup);
+            }
+        };
+        thread::Builder::new().name("principals".to_owned()).spawn(watching)?;
+        Ok(principals)
+    }
+
+    /// TLS with the leaf of now, if there is one.
+    pub(super) fn config(&self) -> Option<Arc<ServerConfig>> {
+        read(&self.own).as_ref().map(|own| own.config.clone())
+    }
+
+    /// What is decided by now.
+    pub(super) fn rules(&self) -> Rules {
+        read(&self.rules).clone()
+    }
+
+    /// Lets in who shows credentials; `open` makes the session. What is taken back meanwhile waits, and then ends it.
+    pub(super) fn admit(
+        &self,
+        peer: &Peer,
+        credentials: &[u8],
+        open: impl FnOnce() -> Session,
+    ) -> Result<Session, NotAdmitted> {
+        let (revoked, now_unix_s) = (read(&self.revoked), now_unix_s());
+        let rules = self.rules();
+        let verified = |hello| verify(&peer.leaf, &hello, &self.bundles, &revoked, &self.name, now_unix_s);
+        let found = Hello::read(credentials).and_then(verified);
+        // What strangers show is not kept: they could fill the disk.
+        let peer_name = match &found {
+            Ok(grant) => Some(grant.acts_as.clone()),
+            Err(_) => peer_of(&peer.leaf, &self.bundles, now_unix_s),
+        };
+        let evidence = Evidence::Shown { leaf: &peer.leaf, hello: credentials };
+        let kept = self.audit.as_ref().filter(|_| peer_name.is_some());
+        let shown = kept.map(|log| log.evidence(&evidence)).transpose().map_err(NotAdmitted::Here)?;
+        let grant = match found {
+            Ok(grant) => grant,
+            Err(why) => {
+                let about = || About::NotAdmitted { refusal: why.name().into() };
+                let who = (0, peer_name.as_ref(), shown);
+                self.log(who, &rules, now_unix_s, about).map_err(NotAdmitted::Here)?;
+                return Err(NotAdmitted::Credentials(why));
+            }
+        };
+        // A session that is not written down has no principal, and may do nothing until its term is over.
+        let session = open();
+        let about = || About::Admitted { until_unix_s: grant.expires_unix_s };
+        let who = (session, peer_name.as_ref(), shown);
+        self.log(who, &rules, now_unix_s, about).map_err(NotAdmitted::Here)?;
+        let left = Duration::from_secs(grant.expires_unix_s.saturating_sub(now_unix_s));
+        let ends = Instant::now().checked_add(left);
+        let principal = Principal { session, key: peer.key, grant, shown, ends };
+        write(&self.sessions).insert(session, Arc::new(principal));
+        Ok(session)
+    }
+
+    /// The same for a session that there is: what it is told from now on stands on these.
+    pub(super) fn renew(&self, peer: &Peer, credentials: &[u8], session: Session) -> Result<(), NotAdmitted> {
+        self.admit(peer, credentials, || session)?;
+        self.kept.new_epoch(|_| {});
+        Ok(())
+    }
+
+    /// Writes down what was decided about a session's question.
+    pub(super) fn decided(
+        &self,
+        who: &Principal,
+        rules: &Rules,
+        about: impl FnOnce() -> About,
+    ) -> Result<(), Refusal> {
+        let of = (who.session, Some(&who.grant.acts_as), who.shown);
+        self.log(of, rules, now_unix_s(), about)
+    }
+
+    fn log(
+        &self,
+        (session, peer, shown): (Session, Option<&Name>, Option<Hash>),
+        rules: &Rules,
+        time_unix_s: u64,
+        about: impl FnOnce() -> About,
+    ) -> Result<(), Refusal> {
+        let Some(log) = &self.audit else { return Ok(()) };
+        let force = rules.force.clone().ok_or(Refusal::AuditFull)?;
+        let (peer, about) = (peer.cloned(), about());
+        log.decided(&Decision { time_unix_s, session, peer, shown, force, about })
+    }
+
+    /// By this is decided from now on, and so it is named in the log. Where its disk takes no more nothing is decided until it does.
+    fn in_force(&self, revoked: &Revoked, list: Option<(Arc<Acl>, Arc<str>)>) {
+        let mut rules = write(&self.rules);
+        if let Some((acl, text)) = list {
+            (rules.acl, rules.text) = (acl, text);
+        }
+        rules.epoch += 1;
+        let named = |log: &AuditLog| log.in_force(rules.epoch, &rules.text, &self.bundles, revoked).ok();
+        rules.force = self.audit.as_ref().and_then(named);
+    }
+
+    /// The end of the process: what was decided is on the disk.
+    pub(super) fn close(&self) {
+        if let Some(log) = &self.audit {
+            // A disk that is full loses the end, as a crash does.
+            let _ = log.checkpoint();
+        }
+    }
+
+    /// Whose a session is, while its grant lasts.
+    pub(super) fn of(&self, session: Session) -> Result<Arc<Principal>, Refusal> {
+        let principal = read(&self.sessions).get(&session).cloned();
+        principal.filter(|principal| !principal.is_over()).ok_or(Refusal::SessionOver)
+    }
+
+    /// One connection more of a principal, until the seat is left.
+    pub(super) fn sit(&self, key: PublicKey) -> Result<Seat<'_>, Refusal> {
+        let mut seats = lock(&self.seats);
+        let taken = seats.entry(key).or_insert(0);
+        if *taken >= MOST_OF_PRINCIPAL {
+            return Err(Refusal::TooManyOfPrincipal);
+        }
+        *taken += 1;
+        Ok(Seat { principals: self, key })
+    }
+
+    /// Counts somebody who is not let in, or no more.
+    pub(super) fn refuse(&self, refusal: &NotLetIn) {
+        *lock(&self.refused).entry(refusal.name()).or_insert(0) += 1;
+    }
+
+    /// Counts bytes that are to be written under each of these transfers, unless one would be above its limit.
+    pub(super) fn count(&self, limits: &[(Serial, u64)], bytes: u64) -> Result<(), No> {
+        let mut written = lock(&self.written);
+        let above = |(serial, most): &(Serial, u64)| {
+            written.get(serial).copied().unwrap_or(0).saturating_add(bytes) > *most
+        };
+        if limits.iter().any(above) {
+            return Err(Refusal::OverLimit.into());
+        }
+        let serials: BTreeSet<[u8; 16]> = limits.iter().map(|(serial, _)| serial.0).collect();
+        for serial in serials {
+            *written.entry(Serial(serial)).or_insert(0) += bytes;
+        }
+        Ok(())
+    }
+
+    /// What was decided about an object is void.
+    pub(super) fn void(&self, object: Number) {
+        for session in read(&self.sessions).keys() {
+            self.kept.void(&(*session, object), || {});
+        }
+    }
+
+    /// What was decided about anything is void, and no kernel keeps what it was told.
+    pub(super) fn rules_changed(&self, coherence: &Coherence) {
+        self.kept.new_epoch(|_| {});
+        let sessions: Vec<Session> = read(&self.sessions).keys().copied().collect();
+        coherence.say_to(&sessions, &Answer::Changed);
+    }
+
+    /// Lines of the status.
+    pub(super) fn text(&self) -> String {
+        let mut text = format!(
+            "name {}\nprincipals {}\nacl-faults {}\n",
+            self.name,
+            lock(&self.seats).len(),
+            read(&self.rules).faults
+        );
+        // A string takes all that is written to it.
+        for domain in &*lock(&self.silent) {
+            let _ = writeln!(text, "ola-silent {domain}");
+        }
+        for (name, count) in &*lock(&self.refused) {
+            let _ = writeln!(text, "refused.credentials.{name} {count}");
+        }
+        text + &self.audit.as_ref().map_or_else(String::new, AuditLog::status)
+    }
+
+    /// Until the server is gone.
+    fn watch(&self, server: &Weak<Server>, notices: &Receiver<Notice>, hup: &AtomicBool) {
+        let mut own = Instant::now();
+        loop {
+            let heard = notices.recv_timeout(LOOK);
+            let Some(server) = server.upgrade() else { return };
+            match heard {
+                Ok(notice) => self.hear(notice, &server.coherence),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => thread::sleep(LOOK),
+            }
+            if own.elapsed() >= OWN_LEAF {
+                self.read_own_leaf();
+                own = Instant::now();
+            }
+            if hup.swap(false, Ordering::Relaxed) {
+                self.read_rules(&server.coherence);
+            }
+            if self.audit.is_some() && read(&self.rules).force.is_none() {
+                self.in_force(&read(&self.revoked), None);
+            }
+            self.forget_the_ended(&server.coherence);
+            let over = NotLetIn::Expired("what this session stands on".to_owned());
+            self.end(&server.coherence, &over, Principal::is_over);
+        }
+    }
+
+    fn hear(&self, notice: Notice, coherence: &Coherence) {
+        let items = match notice.what {
+            News::Alive => {
+                lock(&self.silent).remove(&notice.domain);
+                return;
+            }
+            News::Silent => {
+                lock(&self.silent).insert(notice.domain);
+                return;
+            }
+            News::Revoked(items) => items,
+        };
+        {
+            let mut revoked = write(&self.revoked);
+            let new = |item: &&Item| !revoked.holds(&notice.domain, item);
+            let new: Vec<Item> = items.iter().filter(new).copied().collect();
+            if new.is_empty() {
+                return;
+            }
+            new.into_iter().for_each(|item| revoked.add(&notice.domain, item));
+            self.in_force(&revoked, None);
+        }
+        self.kept.new_epoch(|_| {});
+        let revoked = read(&self.revoked);
+        let falls = |principal: &Principal| {
+            principal.grant.stands_on.iter().any(|(domain, item)| revoked.holds(domain, item))
+        };
+        self.end(coherence, &NotLetIn::Revoked("what this session stands on".to_owned()), falls);
+        drop(revoked);
+        self.write_revoked();
+    }
+
+    /// Ends sessions: first here, for all of them, and then they are told.
+    fn end(&self, coherence: &Coherence, why: &NotLetIn, ends: impl Fn(&Principal) -> bool) {
+        let ended: Vec<Session> = {
+            let mut sessions = write(&self.sessions);
+            let ended: Vec<_> = sessions.values().filter(|one| ends(one)).map(|one| one.session).collect();
+            ended.iter().for_each(|session| drop(sessions.remove(session)));
+            ended
+        };
+        if ended.is_empty() {
+            return;
+        }
+        ended.iter().for_each(|_| self.refuse(why));
+        coherence.say_to(&ended, &Answer::Refused { name: why.name(), sentence: &why.to_string() });
+        ended.iter().for_each(|session| coherence.bye(*session));
+    }
+
+    /// Sessions that ended otherwise are known here still, and what was decided for them takes room.
+    fn forget_the_ended(&self, coherence: &Coherence) {
+        let mut sessions = write(&self.sessions);
+        let before = sessions.len();
+        sessions.retain(|session, _| coherence.is_live(*session));
+        if sessions.len() < before {
+            self.kept.new_epoch(|_| {});
+        }
+    }
+
+    fn read_own_leaf(&self) {
+        let Some(holder) = (self.holder)() else { return };
+        if read(&self.own).as_ref().is_some_and(|own| own.leaf == holder.leaf) {
+            return;
+        }
+        if let Ok(config) = tls::server(&holder) {
+            *write(&self.own) = Some(Own { leaf: holder.leaf, config: Arc::new(config) });
+        }
+    }
+
+    /// With faults the list of before stays.
+    fn read_rules(&self, coherence: &Coherence) {
+        match read_acl(&self.acl_file) {
+            Ok(list) => {
+                self.in_force(&read(&self.revoked), Some(list));
+                self.rules_changed(coherence);
+            }
+            Err(_) => write(&self.rules).faults += 1,
+        }
+    }
+
+    /// A disk that is full leaves the old one: the agent says all of it again to the next start.
+    fn write_revoked(&self) {
+        let Some(file) = &self.revoked_file else { return };
+        let text = read(&self.revoked).text();
+        let _ = Place::of(file).and_then(|place| place.replace(text.as_bytes(), For::Owner));
+    }
+}
+
+/// A connection of a principal.
+pub(super) struct Seat<'p> {
+    principals: &'p Principals,
+    key: PublicKey,
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        let mut seats = lock(&self.principals.seats);
+        if let Some(taken) = seats.get_mut(&self.key) {
+            *taken = taken.saturating_sub(1);
+            if *taken == 0 {
+                seats.remove(&self.key);
+            }
+        }
+    }
+}
+
+fn read_acl(file: &Path) -> Result<(Arc<Acl>, Arc<str>), ServeError> {
+    let failed = |error: String| ServeError::Acl { path: file.to_owned(), error };
+    let text = plain::read(file, MOST_BYTES).map_err(|error| failed(error.to_string()))?;
+    let text = String::from_utf8(text).map_err(|_| failed("it is no text in UTF-8".to_owned()))?;
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let acl = Acl::of_text(&text, &name).map_err(|error| failed(error.to_string()))?;
+    Ok((Arc::new(acl), text.into()))
+}
+
+/// What was taken back before this start. A line that cannot be read is no reason to let somebody in.
+fn read_revoked(file: Option<&Path>) -> Result<Revoked, ServeError> {
+    let Some(file) = file else { return Ok(Revoked::default()) };
+    let failed = |error: io::Error| ServeError::Revoked { path: file.to_owned(), error };
+    match plain::read(file, MOST_BYTES) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Revoked::default()),
+        Err(error) => Err(failed(error)),
+        Ok(bytes) => {
+            let text = str::from_utf8(&bytes).ok();
+            text.and_then(Revoked::of_text).ok_or_else(|| failed(io::ErrorKind::InvalidData.into()))
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,192 @@
+//! Audit logs from outside: written as a server does, changed by hands, and looked at by `bakeoff layer audit`.
+//!
+//! One test fills a disk, which needs root: a small one of its own, in a namespace that goes with the test.
+
+#![allow(clippy::unwrap_used)] // a test that cannot set up has failed
+#![allow(clippy::print_stdout, reason = "the SKIP line is for whoever runs the tests")]
+
+use bakeoff_layers_credentials::audit::{About, Decision, Evidence, InForce};
+use bakeoff_layers_credentials::key::{Hash, SecretKey};
+use bakeoff_layers_remotefs::refusal::Refusal;
+use bakeoff_layers_remotefs::server::audit::AuditLog;
+use nix::mount::{MsFlags, mount, umount};
+use nix::sched::{CloneFlags, unshare};
+use nix::unistd::Uid;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+const NOW: u64 = 1_800_000_000;
+
+/// A place for a log, and the key of its server.
+struct Yard {
+    folder: tempfile::TempDir,
+    key: Vec<u8>,
+}
+
+impl Yard {
+    fn new() -> Self {
+        let folder = tempfile::Builder::new().prefix("bakeoff-audit-").tempdir().unwrap();
+        Self { folder, key: SecretKey::generate().unwrap().to_pkcs8().unwrap().to_vec() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn open(&self) -> AuditLog {
+        let key = SecretKey::of_pkcs8(&self.key).unwrap();
+        AuditLog::open(&self.path("audit"), key, &"node:files@site.example".parse().unwrap()).unwrap()
+    }
+
+    /// A log of so many refusals.
+    fn write(&self, records: u32) {
+        let log = self.open();
+        (0..records).for_each(|session| log.decided(&refused(session)).unwrap());
+    }
+
+    /// What a command says on standard output and error, and its exit code.
+    fn audit(&self, words: &[&str]) -> (Option<i32>, String, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"));
+        let output = command.current_dir(self.folder.path()).arg("audit").args(words).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    }
+
+    #[track_caller]
+    fn says(&self, words: &[&str], code: i32, said: &[&str]) {
+        let (ended, out, error) = self.audit(words);
+        assert_eq!(ended, Some(code), "{words:?}: {out}{error}");
+        for part in said {
+            assert!(
+                out.contains(part) || error.contains(part),
+                "{words:?} does not say `{part}`: {out}{error}"
+            );
+        }
+    }
+}
+
+fn decision(session: u32, shown: Option<Hash>, about: About) -> Decision {
+    let force = InForce { epoch: 0, acl: [1; 32], bundles: vec![[2; 32]], revoked: [3; 32] };
+    Decision {
+        time_unix_s: NOW + u64::from(session),
+        session,
+        peer: None,
+        shown,
+        force: Arc::new(force),
+        about,
+    }
+}
+
+/// A stranger's.
+fn refused(session: u32) -> Decision {
+    decision(session, None, About::NotAdmitted { refusal: "unknown-domain".into() })
+}
+
+#[test]
+fn a_log_that_is_right_is_good_and_one_that_was_changed_is_not() {
+    let yard = Yard::new();
+    yard.write(3);
+    let keys = fs::read_to_string(yard.path("audit/keys")).unwrap();
+    yard.says(
+        &["verify", "audit"],
+        0,
+        &["good: 3 records of node:files@site.example", "The first 3", keys.trim()],
+    );
+    yard.says(&["replay", "audit"], 0, &["good: 3 decisions", "3 refusals of strangers were not"]);
+    let segment = yard.path("audit/log.0");
+    let mut bytes = fs::read(&segment).unwrap();
+    let half = [&bytes[..], &[0x40, 0, 0, 0, 7]].concat();
+    fs::write(&segment, half).unwrap();
+    yard.says(&["verify", "audit"], 0, &["good: 3 records", "the last 5 bytes are a half record"]);
+    bytes[90] ^= 1;
+    fs::write(&segment, &bytes).unwrap();
+    let said = ["log.0 at byte 56: record 0 does not hang", "not what its server wrote: 1 findings"];
+    yard.says(&["verify", "audit"], 7, &said);
+    yard.says(&["replay", "audit"], 7, &said);
+    yard.says(&["show", "audit"], 7, &said);
+    yard.says(&["verify", "elsewhere"], 3, &["elsewhere/keys"]);
+}
+
+#[test]
+fn a_checkpoint_from_elsewhere_finds_a_log_that_was_made_anew() {
+    let yard = Yard::new();
+    yard.write(3);
+    fs::copy(yard.path("audit/checkpoint"), yard.path("monday")).unwrap();
+    let with_monday = ["verify", "audit", "--checkpoint", "monday"];
+    yard.says(&with_monday, 0, &["good: 3 records"]);
+    fs::remove_dir_all(yard.path("audit")).unwrap();
+    yard.write(2);
+    yard.says(&["verify", "audit"], 0, &["good: 2 records", "kept elsewhere"]);
+    yard.says(&with_monday, 7, &["ends with 2 records, and a checkpoint says that there were 3"]);
+    fs::remove_dir_all(yard.path("audit")).unwrap();
+    let thief = Yard { key: Yard::new().key, folder: yard.folder };
+    thief.write(3);
+    thief.says(&["verify", "audit"], 0, &["good: 3 records"]);
+    thief.says(&with_monday, 7, &["monday: signed by none of the keys"]);
+}
+
+#[test]
+fn what_was_decided_is_shown_and_a_lie_has_its_line() {
+    let yard = Yard::new();
+    let log = yard.open();
+    let acl = log.evidence(&Evidence::Acl("/ allow any@site.example read\n")).unwrap();
+    log.decided(&refused(4)).unwrap();
+    log.decided(&decision(5, Some(acl), About::Admitted { until_unix_s: NOW + 900 })).unwrap();
+    drop(log);
+    yard.says(
+        &["replay", "audit"],
+        7,
+        &["record 1: evidence ", "cannot be read as what was shown", "1 of 2 decisions"],
+    );
+    let (code, text, _) = yard.audit(&["show", "audit"]);
+    let lines = "0 at 1800000004 session 4 a stranger: not let in: unknown-domain\n\
+                 1 at 1800000005 session 5 a stranger: let in until 1800000900\n";
+    assert_eq!((code, text.as_str()), (Some(0), lines));
+    let (_, text, _) = yard.audit(&["show", "audit", "--json"]);
+    let records: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(records[0]["refusal"], "unknown-domain");
+    let shown = records[1]["shown"].as_str().unwrap();
+    assert!(yard.path("audit/evidence").join(shown).exists());
+}
+
+#[test]
+fn a_full_disk_stops_decisions_and_loses_none() {
+    let test = "a_full_disk_stops_decisions_and_loses_none";
+    if !Uid::effective().is_root() {
+        assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "{test}: mounting needs root");
+        println!("SKIP {test}: mounting needs root");
+        return;
+    }
+    let yard = Yard::new();
+    unshare(CloneFlags::CLONE_NEWNS).unwrap();
+    let nothing: Option<&Path> = None;
+    mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing).unwrap();
+    fs::create_dir(yard.path("audit")).unwrap();
+    mount(Some("none"), &yard.path("audit"), Some("tmpfs"), MsFlags::empty(), Some("size=256k")).unwrap();
+
+    let log = yard.open();
+    // What is in memory when the disk is full is more than is left there.
+    fs::write(yard.path("audit/filler"), vec![0; 1 << 20]).unwrap_err();
+    let mut decided = 0;
+    let full = loop {
+        match log.decided(&refused(decided)) {
+            Ok(()) => decided += 1,
+            Err(refusal) => break refusal,
+        }
+        if decided % 100 == 0 && log.checkpoint().is_err() {
+            assert_eq!(log.decided(&refused(decided)), Err(Refusal::AuditFull));
+        }
+        assert!(decided < 10_000, "a full disk takes all");
+    };
+    assert_eq!(full, Refusal::AuditFull);
+    fs::remove_file(yard.path("audit/filler")).unwrap();
+    log.checkpoint().unwrap();
+    log.decided(&refused(decided)).unwrap();
+    drop(log);
+    let said = format!("good: {} records", decided + 1);
+    yard.says(&["verify", "audit"], 0, &[&said]);
+    umount(&yard.path("audit")).unwrap();
+}

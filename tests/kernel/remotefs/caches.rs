@@ -1,0 +1,144 @@
+//! What the kernel keeps, and for how long.
+
+use crate::support::{Heard, ROOT, Raw, Site, bytes, can_mount, until};
+use bakeoff_layers_remotefs::frame::Request;
+use nix::sys::signal::Signal;
+use std::fs;
+use std::process::Command;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+/// Questions of the kernel.
+const QUESTIONS: [&str; 5] = ["reads", "attributes", "lists", "opens", "lookups"];
+
+#[test]
+fn what_is_cached_is_read_without_a_question() {
+    if !can_mount("what_is_cached_is_read_without_a_question") {
+        return;
+    }
+    let site = Site::new();
+    fs::create_dir(site.export("directory")).unwrap();
+    fs::write(site.export("directory/small"), "x").unwrap();
+    fs::write(site.export("directory/large"), vec![7; 3 << 20]).unwrap();
+    let server = site.serve_at("127.0.0.1:0", "60");
+    for flags in [&["--read-only"][..], &[]] {
+        let mount = site.mount(&server, "a", flags);
+        let read = || {
+            assert_eq!(mount.read("directory/small"), "x");
+            assert_eq!(fs::read(mount.path("directory/large")).unwrap(), vec![7; 3 << 20]);
+            assert_eq!(mount.names("directory"), ["large", "small"]);
+        };
+        // The second time open is known to be answered by the kernel.
+        (0..2).for_each(|_| read());
+        let mut before = mount.counts(QUESTIONS);
+        (0..20).for_each(|_| read());
+        // The one name that looking at the counters asks for.
+        before[4] += 1;
+        assert_eq!(mount.counts(QUESTIONS), before, "{flags:?}");
+        assert!(before[0] > 0 && before[2] > 0, "{before:?}");
+    }
+}
+
+#[test]
+fn a_daemon_that_is_stopped_prolongs_nothing() {
+    if !can_mount("a_daemon_that_is_stopped_prolongs_nothing") {
+        return;
+    }
+    let site = Site::new();
+    fs::write(site.export("file"), "old").unwrap();
+    let (server, a, b) = site.two();
+    let open = fs::File::open(b.path("file")).unwrap();
+    assert_eq!(bytes(&open), "old");
+    b.signal(Signal::SIGSTOP);
+    // It waits for the term of who does not acknowledge, and no longer.
+    a.write("file", "new");
+    server.drops_a_session();
+    // What the stopped one's kernel has is past its time: who reads it waits for the daemon.
+    let (told, hears) = channel();
+    let reader = std::thread::spawn(move || {
+        told.send(nix::unistd::gettid()).unwrap();
+        // Closing it would wait for the daemon.
+        (bytes(&open), open)
+    });
+    let call = format!("/proc/self/task/{}/syscall", hears.recv().unwrap());
+    let reading = format!("{} ", libc::SYS_pread64);
+    until("the reader waits", || {
+        assert!(!reader.is_finished(), "it was told something old");
+        fs::read_to_string(&call).is_ok_and(|call| call.starts_with(&reading))
+    });
+    b.signal(Signal::SIGCONT);
+    assert_eq!(reader.join().unwrap().0, "new");
+    assert_eq!(b.read("file"), "new");
+    assert_eq!(a.read("file"), "new");
+}
+
+#[test]
+fn who_never_acknowledges_is_dropped_after_the_term() {
+    if !can_mount("who_never_acknowledges_is_dropped_after_the_term") {
+        return;
+    }
+    let site = Site::new();
+    fs::write(site.export("file"), "old").unwrap();
+    let server = site.serve();
+    let a = site.mount(&server, "a", &[]);
+    let (mut callback, boot, session) = Raw::session(&server);
+    let mut data = Raw::data(&server, boot, session);
+    let began = Instant::now();
+    let file = data.number(ROOT, b"file");
+    // It lives, and says so, but does not acknowledge.
+    let lives = std::thread::spawn(move || {
+        let mut heard = Vec::new();
+        loop {
+            heard.push(callback.ask(&Request::Ping { stamp: 7 }));
+            if heard.last() == Some(&Heard::Closed) {
+                return heard;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    a.write("file", "new");
+    server.counts("refused.ack-missing", 1);
+    let heard = lives.join().unwrap();
+    assert!(heard.iter().any(|heard| matches!(heard, Heard::Break(_))), "{heard:?}");
+    assert!(began.elapsed() < Duration::from_secs(20), "a term is one second");
+    let over = data.ask(&Request::Read { object: file, offset: 0, length: 10 });
+    assert!(matches!(over, Heard::Error(..) | Heard::Closed), "{over:?}");
+    assert_eq!(a.read("file"), "new");
+}
+
+#[test]
+fn what_is_changed_at_the_server_is_seen_within_a_term() {
+    if !can_mount("what_is_changed_at_the_server_is_seen_within_a_term") {
+        return;
+    }
+    let site = Site::new();
+    fs::write(site.export("file"), "old").unwrap();
+    let (_server, a, b) = site.two();
+    let open = fs::File::open(a.path("file")).unwrap();
+    assert_eq!((bytes(&open).as_str(), b.names("")), ("old", vec!["file".to_owned()]));
+    fs::write(site.export("file"), "and a new one").unwrap();
+    fs::write(site.export("another"), "x").unwrap();
+    until("the file is read anew", || bytes(&open) == "and a new one");
+    until("the file is listed", || b.names("") == ["another", "file"]);
+}
+
+#[test]
+fn a_mount_is_for_whoever_mounted_it() {
+    if !can_mount("a_mount_is_for_whoever_mounted_it") {
+        return;
+    }
+    let site = Site::new();
+    fs::write(site.export("file"), "x").unwrap();
+    let server = site.serve();
+    let mount = site.mount(&server, "a", &[]);
+    assert_eq!(mount.read("file"), "x");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(site.path(""), open).unwrap();
+    let mut other = Command::new("cat");
+    std::os::unix::process::CommandExt::uid(&mut other, 65534);
+    let read = other.arg(mount.path("file")).output().unwrap();
+    assert!(!read.status.success() && read.stdout.is_empty(), "{read:?}");
+    // Locks would hold on one host alone, so there are none.
+    let lock = fs::File::open(mount.path("file")).unwrap().lock();
+    assert_eq!(lock.unwrap_err().raw_os_error(), Some(nix::errno::Errno::ENOLCK as i32));
+}

@@ -1,0 +1,20 @@
+//! The remote file system on a real kernel: a server and two mounts of it, attacks on both, and their deaths.
+//!
+//! Needs root and /dev/fuse; each test has an export, a server on a port of its own and mount points under the temporary
+//! directory, and takes everything away when it fails, too.
+
+#![allow(clippy::unwrap_used)] // a test that cannot set up has failed
+
+mod caches;
+mod cuts;
+#[path = "../store/daemon.rs"]
+mod daemon;
+mod ends;
+mod frames;
+mod litmus;
+mod paths;
+mod principals;
+mod revocation;
+mod support;
+mod transport;
+mod world;

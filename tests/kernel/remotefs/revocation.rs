@@ -1,0 +1,179 @@
+//! How rights end: taken back, or by their time; what is cached, open and mapped ends with them.
+
+use crate::support::{Heard, Site, bytes, can_mount, count, until};
+use crate::world::{Mounted, SERVER, Served, World, code};
+use bakeoff_layers_credentials::Item;
+use bakeoff_layers_credentials::key::Hash;
+use bakeoff_layers_credentials::notice::News;
+use nix::errno::Errno;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const LIST: &str = "/ allow user:alice@home.example all\n";
+/// The longest that a right may outlive that it is taken back.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+/// A mount by a transfer, and what that falls with.
+fn handed_on() -> (Site, World, Served, Mounted, [Item; 2]) {
+    let (site, world) = (Site::new(), World::new());
+    fs::write(site.export("file"), "text").unwrap();
+    let served = world.serve(&site, LIST);
+    let (alice, bob) = (world.person("user:alice@home.example"), world.person("user:bob@home.example"));
+    let (given, serial) = world.give(&alice, &bob, &[("/", "read,list,write,create", None)], SERVER);
+    let key: Hash = bob.key().public().thumbprint();
+    let mount = world.mount(&site, &served, "b", &given);
+    (site, world, served, mount, [Item::Serial(serial), Item::Key(key)])
+}
+
+fn is_refused(mount: &Mounted, name: &str) {
+    until("the mount says why", || {
+        fs::read_to_string(&mount.status).unwrap().contains(&format!("\nrefused {name}\n"))
+    });
+}
+
+#[test]
+fn what_is_cached_open_or_written_is_refused_within_a_second() {
+    if !can_mount("what_is_cached_open_or_written_is_refused_within_a_second") {
+        return;
+    }
+    for which in [0, 1] {
+        let (site, world, served, mount, items) = handed_on();
+        let open = File::open(mount.path("file")).unwrap();
+        let written = File::options().write(true).open(mount.path("file")).unwrap();
+        assert_eq!((bytes(&open).as_str(), fs::read_dir(&mount.at).unwrap().count()), ("text", 1));
+        written.write_all_at(b"TEXT", 0).unwrap();
+        let began = Instant::now();
+        served.revokes(items[which]);
+        until("the open file is refused", || code(open.read_at(&mut [0; 4], 0)) == Some(Errno::EACCES));
+        let took = began.elapsed();
+        assert!(took < AT_ONCE, "{took:?}");
+        let codes = [
+            code(File::open(mount.path("file"))),
+            code(written.write_all_at(b"more", 0)),
+            code(fs::metadata(mount.path("file"))),
+            code(fs::read_dir(&mount.at).and_then(|mut entries| entries.next().transpose())),
+        ];
+        assert_eq!(codes, [Some(Errno::EACCES); 4]);
+        is_refused(&mount, "revoked");
+        served.counts("refused.credentials.revoked", 2);
+        assert_eq!(fs::read_to_string(site.export("file")).unwrap(), "TEXT");
+        // Others go on.
+        let (_callback, heard) = served.greets(&world, &world.person("user:alice@home.example"));
+        assert!(matches!(heard, Heard::Welcome { .. }));
+    }
+}
+
+#[test]
+fn what_is_mapped_is_refused() {
+    if !can_mount("what_is_mapped_is_refused") {
+        return;
+    }
+    let (_site, _world, served, mount, items) = handed_on();
+    // Reads a mapped byte again and again until the kernel has none for it.
+    let program = "import mmap,sys\nf=open(sys.argv[1],'rb')\nm=mmap.mmap(f.fileno(),4,prot=mmap.PROT_READ)\n\
+                   print(m[0],flush=True)\nwhile True: m[0]";
+    let Ok(mut reader) = Command::new("python3")
+        .args(["-c", program])
+        .arg(mount.path("file"))
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+    else {
+        assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "there is no python3");
+        return println!("SKIP what_is_mapped_is_refused: there is no python3");
+    };
+    let mut line = [0; 4];
+    std::io::Read::read_exact(reader.stdout.as_mut().unwrap(), &mut line).unwrap();
+    assert_eq!(&line, b"116\n");
+    let began = Instant::now();
+    served.revokes(items[0]);
+    until("the mapped file is refused", || reader.try_wait().unwrap().is_some());
+    let took = began.elapsed();
+    assert!(took < AT_ONCE, "{took:?}");
+    let signal = std::os::unix::process::ExitStatusExt::signal(&reader.wait().unwrap());
+    assert_eq!(signal, Some(libc::SIGBUS));
+}
+
+#[test]
+fn a_leaf_that_ends_ends_the_session_and_a_new_one_begins_another() {
+    if !can_mount("a_leaf_that_ends_ends_the_session_and_a_new_one_begins_another") {
+        return;
+    }
+    let (site, world) = (Site::new(), World::new());
+    fs::write(site.export("file"), "text").unwrap();
+    let served = world.serve(&site, LIST);
+    let alice = world.person_for("user:alice@home.example", 3);
+    let mount = world.mount(&site, &served, "a", &alice);
+    let open = File::open(mount.path("file")).unwrap();
+    assert_eq!(bytes(&open), "text");
+    until("the open file is refused", || code(open.read_at(&mut [0; 4], 0)) == Some(Errno::EACCES));
+    is_refused(&mount, "expired");
+    served.counts("refused.credentials.expired", 1);
+    *mount.who.lock().unwrap() = world.again(&alice, 3600);
+    until("it goes on with a new leaf", || {
+        fs::read_to_string(mount.path("file")).is_ok_and(|text| text == "text")
+    });
+    until("nothing is refused any more", || {
+        !fs::read_to_string(&mount.status).unwrap().contains("\nrefused ")
+    });
+    served.counts("sessions", 2);
+}
+
+#[test]
+fn a_leaf_that_is_renewed_in_time_ends_nothing() {
+    if !can_mount("a_leaf_that_is_renewed_in_time_ends_nothing") {
+        return;
+    }
+    let (site, world) = (Site::new(), World::new());
+    fs::write(site.export("file"), "text").unwrap();
+    let served = world.serve(&site, LIST);
+    let alice = world.person_for("user:alice@home.example", 8);
+    let ends = Instant::now() + Duration::from_secs(9);
+    let mount = world.mount(&site, &served, "a", &alice);
+    let open = File::open(mount.path("file")).unwrap();
+    assert_eq!(bytes(&open), "text");
+    *mount.who.lock().unwrap() = world.again(&alice, 3600);
+    served.counts("renewals", 1);
+    while Instant::now() < ends {
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!(bytes(&open), "text");
+    }
+    assert_eq!(count(&served.status, "sessions"), 1);
+    fs::write(mount.path("file"), "more").unwrap();
+    assert_eq!(fs::read_to_string(site.export("file")).unwrap(), "more");
+}
+
+#[test]
+fn what_was_taken_back_stays_so_when_the_server_starts_anew() {
+    if !can_mount("what_was_taken_back_stays_so_when_the_server_starts_anew") {
+        return;
+    }
+    let (site, world, served, mount, items) = handed_on();
+    served.revokes(items[0]);
+    is_refused(&mount, "revoked");
+    until("it is kept", || {
+        fs::read_to_string(site.path("revoked")).is_ok_and(|text| text.contains(" serial "))
+    });
+    let next = world.serve(&site, LIST);
+    let person = mount.who.lock().unwrap().clone();
+    assert_eq!(next.greets(&world, &person).1, Heard::Refused("revoked".to_owned()));
+    // A list of it that cannot be read lets nobody in.
+    fs::write(site.path("revoked"), "home.example serial ?\n").unwrap();
+    let unread = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.serve(&site, LIST)));
+    assert!(unread.is_err(), "it does not start");
+}
+
+#[test]
+fn an_agent_that_is_silent_is_told_of_and_ends_nothing() {
+    if !can_mount("an_agent_that_is_silent_is_told_of_and_ends_nothing") {
+        return;
+    }
+    let (_site, _world, served, mount, _) = handed_on();
+    let says = || fs::read_to_string(&served.status).unwrap().contains("\nola-silent home.example\n");
+    served.hears(News::Silent);
+    until("it is told", says);
+    assert_eq!(fs::read_to_string(mount.path("file")).unwrap(), "text");
+    served.hears(News::Alive);
+    until("it is told no more", || !says());
+}

@@ -1,0 +1,263 @@
+//! An export with its server, mounts that never outlive their test, and a client that says what it likes.
+
+pub(crate) use crate::daemon::{Mount, PATIENCE, can_mount, is_mounted, until};
+
+use crate::daemon::{self, ready};
+use bakeoff_layers_remotefs::frame::{Answer, Attributes, Class, HEAD_BYTES, Head, Name, Request};
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output};
+use tempfile::TempDir;
+
+/// The terms of most tests: a server makes no change for so long after it started.
+pub(crate) const TERM_S: &str = "1";
+/// The export's number.
+pub(crate) const ROOT: u64 = 1;
+
+pub(crate) fn command(word: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"));
+    command.args(["remotefs", word]);
+    command
+}
+
+/// What is said on standard error by a command that must fail with this code.
+pub(crate) fn refused(command: &mut Command, code: i32) -> String {
+    let output: Output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(code), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// A directory, and places for mounts of it.
+pub(crate) struct Site {
+    folder: TempDir,
+}
+
+impl Site {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::Builder::new().prefix("bakeoff-remotefs-").tempdir().unwrap();
+        for name in ["export", "a", "b", "outside"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        Self { folder }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// In the export, past the server.
+    pub(crate) fn export(&self, name: &str) -> PathBuf {
+        self.path("export").join(name)
+    }
+
+    pub(crate) fn serve(&self) -> Server {
+        self.serve_at("127.0.0.1:0", TERM_S)
+    }
+
+    pub(crate) fn serve_at(&self, address: &str, term_s: &str) -> Server {
+        let status = self.path("server.status");
+        let mut command = command("serve");
+        command.arg(self.path("export")).args(["--plain", "--listen", address, "--term", term_s]);
+        let (process, line) = ready(command.arg("--status").arg(&status), "listening on ");
+        let address = line.strip_prefix("listening on ").unwrap().split(": ").next().unwrap();
+        Server { process, address: address.parse().unwrap(), status }
+    }
+
+    /// Mounts it at `a` or `b`.
+    pub(crate) fn mount(&self, server: &Server, at: &str, flags: &[&str]) -> Mount {
+        self.mount_at(server.address, at, flags)
+    }
+
+    /// The same, of whoever answers at an address.
+    pub(crate) fn mount_at(&self, server: SocketAddr, at: &str, flags: &[&str]) -> Mount {
+        let status = self.path(&format!("{at}.status"));
+        let mut command = command("mount");
+        command.arg(server.to_string()).arg(self.path(at)).arg("--plain").args(flags);
+        command.arg("--status").arg(&status);
+        Mount::of(command, self.path(at), status)
+    }
+
+    /// A server and two mounts of it.
+    pub(crate) fn two(&self) -> (Server, Mount, Mount) {
+        let server = self.serve();
+        let (a, b) = (self.mount(&server, "a", &[]), self.mount(&server, "b", &[]));
+        (server, a, b)
+    }
+}
+
+/// A counter of a status file.
+pub(crate) fn count(status: &Path, name: &str) -> u64 {
+    let text = fs::read_to_string(status).unwrap();
+    // What is wrong with credentials has a line once it was seen.
+    if name.starts_with("refused.credentials.") && !text.contains(&format!("\n{name} ")) {
+        return 0;
+    }
+    daemon::count(&text, name)
+}
+
+/// A running server.
+pub(crate) struct Server {
+    pub(crate) process: Child,
+    pub(crate) address: SocketAddr,
+    status: PathBuf,
+}
+
+impl Server {
+    /// Waits until a counter is at least so high.
+    pub(crate) fn counts(&self, name: &str, at_least: u64) {
+        until(&format!("{name} reaches {at_least}"), || count(&self.status, name) >= at_least);
+    }
+
+    /// Waits until a session was dropped, whether it was asked for something or not.
+    pub(crate) fn drops_a_session(&self) {
+        let dropped =
+            || count(&self.status, "refused.ack-missing") + count(&self.status, "refused.term-over");
+        until("a session is dropped", || dropped() > 0);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Mount {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.at.join(name)
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    pub(crate) fn names(&self, name: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(name)).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// Several counters of one moment, once what happened before is written.
+    pub(crate) fn counts<const N: usize>(&self, names: [&str; N]) -> [u64; N] {
+        // A question that is always counted, and waited for, says that the file is of now.
+        let seen = count(&self.status, "attributes") + count(&self.status, "lookups");
+        let _ = fs::metadata(self.path(&format!("no such name {seen}")));
+        until("the status is written", || {
+            count(&self.status, "attributes") + count(&self.status, "lookups") > seen
+        });
+        names.map(|name| count(&self.status, name))
+    }
+}
+
+/// All of a file that is open. Whoever looks at a file's attributes first may find them anew by that; this does not.
+pub(crate) fn bytes(file: &fs::File) -> String {
+    let (mut text, mut room) = (Vec::new(), [0; 70_000]);
+    loop {
+        match file.read_at(&mut room, text.len() as u64).unwrap() {
+            0 => return String::from_utf8(text).unwrap(),
+            more => text.extend_from_slice(&room[..more]),
+        }
+    }
+}
+
+/// A connection on which anything can be said.
+pub(crate) struct Raw(Box<dyn ReadWrite>);
+
+/// Plain or not.
+pub(crate) trait ReadWrite: Read + Write + Send {}
+
+impl<T: Read + Write + Send> ReadWrite for T {}
+
+/// What came, as far as tests look at it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    Welcome { boot: u64, session: u32 },
+    Attributes(Attributes),
+    Bytes(Vec<u8>),
+    Break(u64),
+    Error(u32, u32),
+    Refused(String),
+    Other,
+    Closed,
+}
+
+impl Raw {
+    pub(crate) fn connect(server: &Server) -> Self {
+        let stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self::over(stream)
+    }
+
+    pub(crate) fn over(stream: impl ReadWrite + 'static) -> Self {
+        Self(Box::new(stream))
+    }
+
+    /// A connection for callbacks, its boot id and session.
+    pub(crate) fn session(server: &Server) -> (Self, u64, u32) {
+        let mut raw = Self::connect(server);
+        let hello = Request::Hello { class: Class::Callback, session: 0, boot: 0, credentials: &[] };
+        let Heard::Welcome { boot, session } = raw.ask(&hello) else { panic!("no welcome") };
+        (raw, boot, session)
+    }
+
+    /// A connection for questions of a session.
+    pub(crate) fn data(server: &Server, boot: u64, session: u32) -> Self {
+        let mut raw = Self::connect(server);
+        raw.ask(&Request::Hello { class: Class::Data, session, boot, credentials: &[] });
+        raw
+    }
+
+    pub(crate) fn say(&mut self, bytes: &[u8]) {
+        // The server may have closed it for what was said before.
+        let _ = self.0.write_all(bytes).and_then(|()| self.0.flush());
+    }
+
+    pub(crate) fn ask(&mut self, request: &Request<'_>) -> Heard {
+        let mut bytes = Vec::new();
+        request.put(&mut bytes);
+        self.say(&bytes);
+        self.hear()
+    }
+
+    pub(crate) fn lookup(&mut self, directory: u64, name: &[u8]) -> Heard {
+        self.ask(&Request::Lookup { directory, name: Name::of(name).unwrap() })
+    }
+
+    /// The number of what is there.
+    pub(crate) fn number(&mut self, directory: u64, name: &[u8]) -> u64 {
+        match self.lookup(directory, name) {
+            Heard::Attributes(attributes) => attributes.object,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn hear(&mut self) -> Heard {
+        let mut head = [0; HEAD_BYTES];
+        if let Err(error) = self.0.read_exact(&mut head) {
+            assert_ne!(error.kind(), ErrorKind::WouldBlock, "nothing is said, and it is not closed");
+            return Heard::Closed;
+        }
+        let head = Head::read(&head).unwrap();
+        let mut body = vec![0; head.length as usize];
+        self.0.read_exact(&mut body).unwrap();
+        match Answer::read(&head, &body).unwrap() {
+            Answer::Welcome { boot, session, .. } => Heard::Welcome { boot, session },
+            Answer::Attributes { attributes, .. } => Heard::Attributes(attributes),
+            Answer::Bytes { bytes, .. } => Heard::Bytes(bytes.to_vec()),
+            Answer::Break { number, .. } => Heard::Break(number),
+            Answer::Error { errno, refusal } => Heard::Error(errno, refusal),
+            Answer::Refused { name, .. } => Heard::Refused(name.to_owned()),
+            _ => Heard::Other,
+        }
+    }
+}
