@@ -61,7 +61,7 @@ fn a_daemon_that_is_stopped_prolongs_nothing() {
         (bytes(&open), open)
     });
     let call = format!("/proc/self/task/{}/syscall", hears.recv().unwrap());
-    let reading = format!("{} ", nix::libc::SYS_pread64);
+    let reading = format!("{} ", libc::SYS_pread64);
     until("the reader waits", || {
         assert!(!reader.is_finished(), "it was told something old");
         fs::read_to_string(&call).is_ok_and(|call| call.starts_with(&reading))

@@ -152,7 +152,6 @@ impl Mount {
         });
         names.map(|name| count(&self.status, name))
     }
-
 }
 
 /// All of a file that is open. Whoever looks at a file's attributes first may find them anew by that; this does not.

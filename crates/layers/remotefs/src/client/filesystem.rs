@@ -58,12 +58,7 @@ pub(super) struct Filesystem {
 }
 
 impl Filesystem {
-    pub(super) fn new(
-        link: Arc<Link>,
-        kernel: Arc<Kernel>,
-        tally: Arc<Tally>,
-        over: Sender<Event>,
-    ) -> Self {
+    pub(super) fn new(link: Arc<Link>, kernel: Arc<Kernel>, tally: Arc<Tally>, over: Sender<Event>) -> Self {
         let owner = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
         Self { link, kernel, tally, owner, over }
     }

@@ -2,8 +2,8 @@
 //!
 //! Measured side, cold.
 
-use super::locking::Dropped;
 use super::Counters;
+use super::locking::Dropped;
 use crate::vault::Vault;
 use bakeoff_layers_base::daemon::mount::MountError;
 use bakeoff_layers_base::daemon::status::StatusFile;
