@@ -146,10 +146,7 @@ impl Acl {
         match level.rules.entry(typed.who) {
             Entry::Occupied(known) => {
                 let (who, path, before) = (known.key(), &typed.path, known.get().line);
-                Err((
-                    Wrong::Twice,
-                    format!("{who} has a rule at {path} already, in line {before}; write one for both"),
-                ))
+                Err((Wrong::Twice, format!("{who} has a rule at {path} already, in line {before}; write one for both")))
             }
             Entry::Vacant(place) => {
                 place.insert(Rule { operations: typed.operations, line });
@@ -192,10 +189,7 @@ fn read(line: &str) -> Result<Typed, (Wrong, String)> {
     };
     let path = Prefix::parse(path).ok_or_else(|| {
         let odd = path.escape_debug();
-        (
-            Wrong::OddPath,
-            format!("`{odd}` is no path from the root; write names and single / between, such as /a/b"),
-        )
+        (Wrong::OddPath, format!("`{odd}` is no path from the root; write names and single / between, such as /a/b"))
     })?;
     let only = match *verb {
         "allow" => false,
@@ -204,8 +198,7 @@ fn read(line: &str) -> Result<Typed, (Wrong, String)> {
     };
     let domain = who.strip_prefix("any@").map(|domain| domain.parse().map(|domain: Domain| any(&domain)));
     let who = domain.unwrap_or_else(|| who.parse().map(|name: Name| name.to_string()));
-    let who = who
-        .map_err(|no_name| (Wrong::OddName, format!("{no_name}; or any@home.example for all of a domain")))?;
+    let who = who.map_err(|no_name| (Wrong::OddName, format!("{no_name}; or any@home.example for all of a domain")))?;
     let operations = Operations::of_words(operations).map_err(|word| {
         let known: Vec<&str> = Operation::ALL.into_iter().map(Operation::word).chain(["all"]).collect();
         (Wrong::Unknown, unknown("operation", word, &known))

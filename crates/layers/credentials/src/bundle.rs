@@ -192,9 +192,7 @@ impl<'t> Rest<'t> {
         read: impl Fn(&'t str) -> Option<T>,
     ) -> Result<Vec<T>, Refusal> {
         let mut found = Vec::new();
-        while found.len() < most
-            && self.lines.peek().is_some_and(|(_, line)| line.split(' ').next() == Some(word))
-        {
+        while found.len() < most && self.lines.peek().is_some_and(|(_, line)| line.split(' ').next() == Some(word)) {
             found.push(self.field(word, what, &read)?);
         }
         Ok(found)

@@ -75,10 +75,8 @@ impl Grant {
         let decision = acl.decide(&self.who, path);
         let (word, subject, file) = (operation.word(), &self.subject, acl.file());
         let Some(line) = decision.line(operation) else {
-            let only =
-                decision.only.map_or_else(String::new, |line| format!(", and above line {line} none counts"));
-            let reason =
-                format!("no rule of {file} lets {subject} {word} here{only}; ask who keeps that list");
+            let only = decision.only.map_or_else(String::new, |line| format!(", and above line {line} none counts"));
+            let reason = format!("no rule of {file} lets {subject} {word} here{only}; ask who keeps that list");
             return Because { granted: false, reason };
         };
         let narrow = |(_, (_, scopes)): &(usize, &(Name, Vec<Scope>))| !left(scopes, path).0.has(operation);
@@ -139,10 +137,6 @@ mod tests {
             all
         });
         assert_eq!(changed, all);
-        assert_eq!(
-            rights(&kept, (1, 8), 50, 40, Rights::default),
-            Rights::default(),
-            "kept from the epoch before"
-        );
+        assert_eq!(rights(&kept, (1, 8), 50, 40, Rights::default), Rights::default(), "kept from the epoch before");
     }
 }

@@ -200,8 +200,8 @@ fn stands_on<'a>(own: &'a Identity, shown: &'a [Identity], links: &'a [Transfer]
         let key = Item::Key(identity.key.thumbprint());
         [(&identity.name, Item::Serial(identity.serial)), (&identity.name, key)]
     });
-    let links = links.iter().flat_map(|link| {
-        [(&link.giver, Item::Serial(link.serial)), (&link.giver, Item::Key(link.giver_key))]
-    });
+    let links = links
+        .iter()
+        .flat_map(|link| [(&link.giver, Item::Serial(link.serial)), (&link.giver, Item::Key(link.giver_key))]);
     identities.chain(links).collect()
 }

@@ -3,7 +3,9 @@
 //! Measured side, pure. Owns what a transfer says and that the next is narrower than the one it hangs on; verifiers and
 //! givers ask the same function.
 
-use super::{Claims, Piece, bytes, confirmation, confirmed, name, open, or_null, peek, seal, text, uint};
+use super::{
+    Claims, Piece, bytes, confirmation, confirmed, name, open, or_null, peek, seal, text, uint,
+};
 use crate::key::{Hash, PublicKey, SecretKey, Serial, hash};
 use crate::name::{Domain, Name};
 use crate::operation::{Operation, Operations};
