@@ -38,6 +38,10 @@ calibrate: ## how often the verdicts are right: simulated, then with real server
 	cargo build --release
 	benches/calibrate
 
+torture: ## file system suites by others against mounts of remotefs, as root (needs libacl1-dev; 5 minutes)
+	cargo build --release -p bakeoff-layers
+	tests/torture/run
+
 bpf: ## the kernel programs of the layer police, compiled (needs clang 14 and llvm)
 	crates/layers/police/bpf/compile
 
@@ -48,4 +52,4 @@ clean: ## remove what was built
 	cargo clean
 	rm -rf fuzz/target fuzz/corpus fuzz/artifacts
 
-.PHONY: help run test bench instructions soak honest calibrate bpf fuzz clean
+.PHONY: help run test bench instructions soak honest calibrate torture bpf fuzz clean

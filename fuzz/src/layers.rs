@@ -16,6 +16,7 @@ use bakeoff_layers_police::reference::head::{After, begins, head};
 use bakeoff_layers_police::reference::{self, Flow, Police, Segment};
 use bakeoff_layers_police::rules::table::READ;
 use bakeoff_layers_police::rules::{Rules, RulesError};
+use bakeoff_layers_remotefs::frame::{Answer, HEAD_BYTES, Head, Request};
 use bakeoff_layers_store::{BlockSize, Header, Kind, NodeId, Tree};
 use std::os::unix::ffi::OsStringExt;
 
@@ -23,7 +24,7 @@ use std::os::unix::ffi::OsStringExt;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets of the layers.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     ("manifest", manifest),
     ("vault", vault),
     ("mac_policy", mac_policy),
@@ -31,6 +32,7 @@ pub const TARGETS: [Target; 7] = [
     ("police_rules", police_rules),
     ("police_head", police_head),
     ("credentials", credentials),
+    ("remotefs_frame", remotefs_frame),
 ];
 
 /// What is read of a HELLO, a statement, a trust bundle or an access list is what is written of it again.
@@ -230,5 +232,22 @@ pub fn police_head(data: &[u8]) {
         let plain = head(payload).plain.is_some_and(|_| begins(payload));
         assert!(told.seen != reference::Seen::Plain || plain, "{told:?}");
         sequence = sequence.wrapping_add(payload.len() as u32);
+    }
+}
+
+/// A frame that is read, as a request or as an answer, is the one that is written of it again.
+pub fn remotefs_frame(data: &[u8]) {
+    let Ok(head) = Head::read(data) else { return };
+    let end = HEAD_BYTES + head.length as usize;
+    let (Some(frame), Some(body)) = (data.get(..end), data.get(HEAD_BYTES..end)) else { return };
+    let mut again = Vec::new();
+    if let Ok(request) = Request::read(&head, body) {
+        request.put(&mut again);
+        assert_eq!(again, frame, "{request:?}");
+    }
+    again.clear();
+    if let Ok(answer) = Answer::read(&head, body) {
+        answer.put(&mut again);
+        assert_eq!(again, frame, "{answer:?}");
     }
 }

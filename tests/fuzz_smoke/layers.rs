@@ -47,6 +47,11 @@ fn credentials() {
 }
 
 #[test]
+fn remotefs_frame() {
+    smoke("remotefs_frame");
+}
+
+#[test]
 fn every_target_has_a_binary_and_a_test() {
     engine::assert_complete(&root(), &targets::TARGETS, "tests/fuzz_smoke/layers.rs");
 }

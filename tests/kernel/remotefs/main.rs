@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 
 mod caches;
+mod cost;
 mod cuts;
 #[path = "../store/daemon.rs"]
 mod daemon;

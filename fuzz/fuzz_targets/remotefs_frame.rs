@@ -1,0 +1,7 @@
+//! See `remotefs_frame` in src/layers.rs.
+#![no_main]
+
+#[path = "../src/layers.rs"]
+mod layers;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| layers::remotefs_frame(data));
