@@ -286,7 +286,6 @@ fn refused(error: &Error, of: &Piece<'_>) -> Refusal {
         Error::InvalidSignatureForPublicKey => Refusal::BadSignature,
         Error::UnsupportedSignatureAlgorithmContext(_)
         | Error::UnsupportedSignatureAlgorithmForPublicKeyContext(_) => Refusal::UnknownAlgorithm,
-        Error::TrailingData(_) => Refusal::TrailingData,
         _ => Refusal::Malformed,
     })
 }
