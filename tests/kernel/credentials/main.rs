@@ -80,15 +80,12 @@ fn what_was_delegated_is_endorsed_and_when_it_is_taken_back_listeners_hear_of_it
     }
     let refused = yard.bad(7, &["revoke", "x.transfer", "--session", "bob@home.example.session"]);
     assert!(refused.contains("refuses (not-yours)"), "{refused}");
-    let begun = Instant::now();
     let said = yard.good(&["revoke", "x.transfer", "--session", "alice@home.example.session"]);
     assert_eq!(said, "taken back: x.transfer; epoch 1\n");
     let Notice { domain, what: News::Revoked(items) } = next(&notices) else { panic!("no news") };
     assert_eq!(domain.as_str(), HOME);
     let serial = items.first().copied().unwrap();
     assert!(items.len() == 1 && grant.stands_on.contains(&(domain, serial)), "{items:?}");
-    // Not a bound on how soon, which the machine's load decides: later than this it was not pushed, but asked for.
-    assert!(begun.elapsed() < Duration::from_secs(10));
     let session = yard.session("bob@home.example");
     let why = client::endorse(&session, &bundles).unwrap_err().to_string();
     assert!(why.contains("refuses (revoked)"), "{why}");

@@ -225,4 +225,12 @@ fn things_are_taken_back_by_their_owners_and_by_who_has_the_agents_key() {
     assert!(matches!(again.epoch(), Answer::Epoch(3, items) if items.len() == 3));
     assert_eq!(stage.agent.wait(2, Duration::from_secs(9)), 3, "there is more already");
     assert_eq!(stage.agent.wait(3, Duration::ZERO), 3);
+    // Who waits is woken, and not by the end of his time.
+    let begun = std::time::Instant::now();
+    let woken = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| stage.agent.wait(3, Duration::from_secs(120)));
+        stage.revoke(&admin, What::Item(Item::Key([7; 32]))).unwrap();
+        waiting.join().unwrap()
+    });
+    assert!(woken == 4 && begun.elapsed() < Duration::from_secs(60), "{woken}");
 }
