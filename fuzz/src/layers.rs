@@ -3,6 +3,8 @@
 //! A file of its own, as the tests of the measuring side must not link a layer. Shared by the fuzz
 //! targets and by `tests/fuzz_smoke/layers.rs`.
 
+mod credentials;
+
 use bakeoff_layers_base::manifest::{load, text};
 use bakeoff_layers_mac::access::Access;
 use bakeoff_layers_mac::log::record::{Record, Told, parse};
@@ -21,14 +23,20 @@ use std::os::unix::ffi::OsStringExt;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets of the layers.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
     ("manifest", manifest),
     ("vault", vault),
     ("mac_policy", mac_policy),
     ("mac_audit", mac_audit),
     ("police_rules", police_rules),
     ("police_head", police_head),
+    ("credentials", credentials),
 ];
+
+/// What is read of a HELLO, a statement, a trust bundle or an access list is what is written of it again.
+pub fn credentials(data: &[u8]) {
+    credentials::try_any(data);
+}
 
 /// A manifest that is read is the one that was written, every file is found by its path, and no path
 /// leads out of the tree. As if the signature had been right: the parser must not rely on it.

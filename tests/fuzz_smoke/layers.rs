@@ -42,6 +42,11 @@ fn police_head() {
 }
 
 #[test]
+fn credentials() {
+    smoke("credentials");
+}
+
+#[test]
 fn every_target_has_a_binary_and_a_test() {
     engine::assert_complete(&root(), &targets::TARGETS, "tests/fuzz_smoke/layers.rs");
 }

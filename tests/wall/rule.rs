@@ -199,9 +199,9 @@ fn internal(from: &str, to: &str, dev: bool) -> Option<String> {
         (false, true) => refuse("what measures never links what is measured"),
         (true, true) if from == LAYERS_SHARED[0] => refuse("base names no layer"),
         (true, true) if LAYERS_SHARED.contains(&to) || from == LAYERS_CLI => None,
-        (true, true) => {
-            refuse("a layer uses no other layer; what several share lies in layers/base and layers/credentials")
-        }
+        (true, true) => refuse(
+            "a layer uses no other layer; what several share lies in layers/base and layers/credentials",
+        ),
         (true, false) if SHARED.contains(&to) => None,
         (true, false) => refuse("what is measured sees units, wire and sys, and nothing that measures"),
         (false, false) if listed => None,

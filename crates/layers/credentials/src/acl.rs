@@ -12,7 +12,7 @@
 //! Rules at an object and above it add up, from the root down; where a directory has an `only`, its own rules and those
 //! below it alone count.
 
-use crate::name::{Domain, Name};
+use crate::name::{Domain, Kind, Name};
 use crate::operation::{Operation, Operations};
 use crate::path::Prefix;
 use bakeoff_layers_base::fault::{self, Lines};
@@ -138,6 +138,29 @@ impl Acl {
         decision
     }
 
+    /// The nearest line that lets a group of this domain do something: of a refusal, whether a giver may have it so.
+    pub(crate) fn line_of_group(
+        &self,
+        domain: &Domain,
+        path: &[impl AsRef<[u8]>],
+        operation: Operation,
+    ) -> Option<usize> {
+        let is_group = |who: &str| {
+            who.parse().is_ok_and(|name: Name| name.kind() == Kind::Group && name.domain() == domain)
+        };
+        let mut nearest = None;
+        let mut rest = path.iter();
+        let mut here = Some(&self.root);
+        while let Some(level) = here {
+            let rules =
+                level.rules.iter().filter(|(who, rule)| rule.operations.has(operation) && is_group(who));
+            let line = rules.map(|(_, rule)| rule.line).min();
+            nearest = line.or_else(|| nearest.filter(|_| level.only.is_none()));
+            here = rest.next().and_then(|name| level.below.get(name.as_ref()));
+        }
+        nearest
+    }
+
     fn add(&mut self, typed: Typed, line: usize) -> Result<(), (Wrong, String)> {
         let mut level = &mut self.root;
         for name in typed.path.names() {
@@ -146,7 +169,10 @@ impl Acl {
         match level.rules.entry(typed.who) {
             Entry::Occupied(known) => {
                 let (who, path, before) = (known.key(), &typed.path, known.get().line);
-                Err((Wrong::Twice, format!("{who} has a rule at {path} already, in line {before}; write one for both")))
+                Err((
+                    Wrong::Twice,
+                    format!("{who} has a rule at {path} already, in line {before}; write one for both"),
+                ))
             }
             Entry::Vacant(place) => {
                 place.insert(Rule { operations: typed.operations, line });
@@ -157,7 +183,9 @@ impl Acl {
     }
 }
 
-/// By which names rules know a principal: its own, those of its groups, and `any` of its domain.
+/// By which names rules know a principal: its own, those of its groups, and `any` of its domain. With a chain it is the
+/// first giver's name and domain, and the peer's groups: a giver's are not known here, so nobody hands on what he has
+/// through a group.
 pub(crate) fn names(subject: &Name, groups: &[Name]) -> Vec<String> {
     let own = [subject].into_iter().chain(groups).map(Name::to_string);
     own.chain([any(subject.domain())]).collect()
@@ -189,7 +217,10 @@ fn read(line: &str) -> Result<Typed, (Wrong, String)> {
     };
     let path = Prefix::parse(path).ok_or_else(|| {
         let odd = path.escape_debug();
-        (Wrong::OddPath, format!("`{odd}` is no path from the root; write names and single / between, such as /a/b"))
+        (
+            Wrong::OddPath,
+            format!("`{odd}` is no path from the root; write names and single / between, such as /a/b"),
+        )
     })?;
     let only = match *verb {
         "allow" => false,
@@ -198,7 +229,8 @@ fn read(line: &str) -> Result<Typed, (Wrong, String)> {
     };
     let domain = who.strip_prefix("any@").map(|domain| domain.parse().map(|domain: Domain| any(&domain)));
     let who = domain.unwrap_or_else(|| who.parse().map(|name: Name| name.to_string()));
-    let who = who.map_err(|no_name| (Wrong::OddName, format!("{no_name}; or any@home.example for all of a domain")))?;
+    let who = who
+        .map_err(|no_name| (Wrong::OddName, format!("{no_name}; or any@home.example for all of a domain")))?;
     let operations = Operations::of_words(operations).map_err(|word| {
         let known: Vec<&str> = Operation::ALL.into_iter().map(Operation::word).chain(["all"]).collect();
         (Wrong::Unknown, unknown("operation", word, &known))

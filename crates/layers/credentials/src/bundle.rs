@@ -16,7 +16,8 @@
 //! ```
 //!
 //! The last three in this order; one or two of the first two each, so that keys can be changed, and up to four of the
-//! last.
+//! last. No key is a CA's and an agent's: neither alone may be enough. How long an agent's certificate says that it is
+//! good is not looked at: the bundle says it.
 
 use crate::key::PublicKey;
 use crate::leaf::root_key;
@@ -28,11 +29,12 @@ use base64::engine::general_purpose::STANDARD;
 use rustls_pki_types::{CertificateDer, TrustAnchor};
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::ops::RangeInclusive;
 
 /// Longest bundle.
 const MOST_BYTES: usize = 64 * 1024;
 /// Most keys of a kind: what verifiers have to try.
-const MOST_KEYS: usize = 2;
+pub(crate) const MOST_KEYS: usize = 2;
 /// Most addresses of agents.
 const MOST_ADDRESSES: usize = 4;
 
@@ -109,13 +111,13 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// What reading does to bytes that nobody signed: for the fuzz target.
+    /// What reading does to bytes that nobody signed: for tests and fuzzing.
     ///
     /// # Errors
     /// It is refused, by name.
     pub fn read_unverified(bytes: &[u8]) -> Result<Self, Refusal> {
         if bytes.len() > MOST_BYTES {
-            return Err(Refusal::TooLarge);
+            return Err(Refusal::Malformed { line: 1, what: "a bundle of at most 64 KiB" });
         }
         parse(std::str::from_utf8(bytes).map_err(|_| Refusal::Malformed { line: 1, what: "text in UTF-8" })?)
     }
@@ -123,6 +125,11 @@ impl Bundle {
     /// The certificates of its agents, in DER.
     pub fn roots(&self) -> &[CertificateDer<'static>] {
         &self.roots
+    }
+
+    /// From when on it is no longer good, in seconds since 1970.
+    pub(crate) const fn until_unix_s(&self) -> u64 {
+        self.not_after_unix_s.saturating_add(1)
     }
 
     /// The keys of its agents.
@@ -165,9 +172,10 @@ impl FromIterator<Bundle> for Bundles {
     }
 }
 
-/// The lines that are left.
+/// The lines that are left, the next of them counted from 1.
 struct Rest<'t> {
-    lines: std::iter::Peekable<std::iter::Enumerate<std::str::Lines<'t>>>,
+    lines: std::iter::Peekable<std::str::Lines<'t>>,
+    next: usize,
 }
 
 impl<'t> Rest<'t> {
@@ -178,59 +186,64 @@ impl<'t> Rest<'t> {
         what: &'static str,
         read: impl FnOnce(&'t str) -> Option<T>,
     ) -> Result<T, Refusal> {
-        let (index, line) = self.lines.next().ok_or(Refusal::CutShort)?;
-        let value = line.strip_prefix(word).and_then(|rest| rest.strip_prefix(' '));
-        value.and_then(read).ok_or(Refusal::Malformed { line: index + 1, what })
+        let value = self.lines.next().and_then(|line| line.strip_prefix(word)?.strip_prefix(' '));
+        let value = value.and_then(read).ok_or(Refusal::Malformed { line: self.next, what })?;
+        self.next += 1;
+        Ok(value)
     }
 
-    /// The same of lines that follow each other, `most` at most.
+    /// The same of so many lines that follow each other.
     fn fields<T>(
         &mut self,
         word: &str,
         what: &'static str,
-        most: usize,
+        number: RangeInclusive<usize>,
         read: impl Fn(&'t str) -> Option<T>,
     ) -> Result<Vec<T>, Refusal> {
         let mut found = Vec::new();
-        while found.len() < most && self.lines.peek().is_some_and(|(_, line)| line.split(' ').next() == Some(word)) {
+        let more =
+            |rest: &mut Self| rest.lines.peek().is_some_and(|line| line.split(' ').next() == Some(word));
+        while found.len() < *number.start() || (found.len() < *number.end() && more(self)) {
             found.push(self.field(word, what, &read)?);
         }
         Ok(found)
+    }
+
+    /// Nothing is left.
+    fn end(mut self) -> Result<(), Refusal> {
+        let left = self.lines.next().map(|_| Refusal::Malformed { line: self.next, what: "the end" });
+        left.map_or(Ok(()), Err)
     }
 }
 
 fn parse(text: &str) -> Result<Bundle, Refusal> {
     if !text.ends_with('\n') {
-        return Err(Refusal::CutShort);
+        return Err(Refusal::Malformed { line: text.lines().count().max(1), what: "the end of a line" });
     }
-    let mut rest = Rest { lines: text.lines().enumerate().peekable() };
+    let mut rest = Rest { lines: text.lines().peekable(), next: 1 };
     rest.field("bakeoff-trust", "`bakeoff-trust 1`", |version| (version == "1").then_some(()))?;
     let domain: Domain = rest.field("domain", "`domain` and its name", |name| name.parse().ok())?;
     let version = rest.field("version", "`version` and a number", |number| number.parse().ok())?;
     let what = "`not-after` and seconds since 1970";
     let not_after_unix_s = rest.field("not-after", what, |number| number.parse().ok())?;
     let key = |value: &str| STANDARD.decode(value).ok()?.try_into().ok().map(PublicKey::new);
-    let ca = rest.fields("ca", "`ca` and 32 bytes in base64", MOST_KEYS, key)?;
+    let ca = rest.fields("ca", "`ca` and 32 bytes in base64", 1..=MOST_KEYS, key)?;
     let root = |value: &str| {
         let root = CertificateDer::from(STANDARD.decode(value).ok()?);
-        let key = root_key(&root, &domain)?;
+        let key = root_key(&root, &domain).filter(|key| !ca.contains(key))?;
         let anchor = webpki::anchor_from_trusted_cert(&root).ok()?.to_owned();
         Some((root, key, anchor))
     };
-    let what = "`ola-root` and a certificate of this domain's agent, with an Ed25519 key, in base64";
-    let agents = rest.fields("ola-root", what, MOST_KEYS, root)?;
-    if ca.is_empty() || agents.is_empty() {
-        return Err(Refusal::CutShort);
-    }
+    let what =
+        "`ola-root` and a certificate of this domain's agent, with an Ed25519 key of its own, in base64";
+    let agents = rest.fields("ola-root", what, 1..=MOST_KEYS, root)?;
     let address = |value: &str| {
         let (host, port) = value.rsplit_once(':')?;
         let good = !host.is_empty() && port.parse::<u16>().is_ok() && !value.contains(char::is_whitespace);
         good.then(|| value.to_owned())
     };
-    let addresses = rest.fields("ola", "`ola` and HOST:PORT", MOST_ADDRESSES, address)?;
-    if rest.lines.next().is_some() {
-        return Err(Refusal::TrailingData);
-    }
+    let addresses = rest.fields("ola", "`ola` and HOST:PORT", 0..=MOST_ADDRESSES, address)?;
+    rest.end()?;
     let mut bundle = Bundle {
         domain,
         version,

@@ -64,26 +64,33 @@ mod tests {
 
     #[test]
     fn each_value_has_one_spelling() {
-        for good in [&[0x01][..], &[0x18, 0x18], &[0x20], &[0x82, 0x01, 0x02], &[0xa2, 0x01, 0x00, 0x20, 0x00], &[0xf6]] {
+        for good in [
+            &[0x01][..],
+            &[0x18, 0x18],
+            &[0x20],
+            &[0x82, 0x01, 0x02],
+            &[0xa2, 0x01, 0x00, 0x20, 0x00],
+            &[0xf6],
+        ] {
             assert_eq!(name(good), "good", "{good:x?}");
         }
         for (bad, why) in [
             (&[][..], "malformed"),
             (&[0x01, 0x01], "trailing-data"),
-            (&[0x18, 0x17], "malformed"),                               // 23 in two bytes
-            (&[0x19, 0x00, 0x18], "malformed"),                         // 24 in three
-            (&[0x5f, 0x41, 0x00, 0xff], "malformed"),                   // a length left open
+            (&[0x18, 0x17], "malformed"),             // 23 in two bytes
+            (&[0x19, 0x00, 0x18], "malformed"),       // 24 in three
+            (&[0x5f, 0x41, 0x00, 0xff], "malformed"), // a length left open
             (&[0x9f, 0x01, 0xff], "malformed"),
             (&[0xbf, 0x01, 0x00, 0xff], "malformed"),
-            (&[0xa2, 0x01, 0x00, 0x01, 0x00], "malformed"),             // a key twice
-            (&[0xa2, 0x02, 0x00, 0x01, 0x00], "malformed"),             // keys in disorder
+            (&[0xa2, 0x01, 0x00, 0x01, 0x00], "malformed"), // a key twice
+            (&[0xa2, 0x02, 0x00, 0x01, 0x00], "malformed"), // keys in disorder
             (&[0xa2, 0x20, 0x00, 0x01, 0x00], "malformed"),
-            (&[0x81, 0xa2, 0x02, 0x00, 0x01, 0x00], "malformed"),       // the same, deeper
-            (&[0xa1, 0x61, 0x61, 0x00], "malformed"),                   // a text as key
-            (&[0xf7], "malformed"),                                     // undefined
-            (&[0xc2, 0x41, 0x01], "malformed"),                         // 1 as a big number
-            (&[0x62, 0xc3, 0x28], "malformed"),                         // not UTF-8
-            (&[0xfb, 0, 0, 0, 0, 0, 0, 0, 0], "malformed"),             // 0.0 in eight bytes
+            (&[0x81, 0xa2, 0x02, 0x00, 0x01, 0x00], "malformed"), // the same, deeper
+            (&[0xa1, 0x61, 0x61, 0x00], "malformed"),             // a text as key
+            (&[0xf7], "malformed"),                               // undefined
+            (&[0xc2, 0x41, 0x01], "malformed"),                   // 1 as a big number
+            (&[0x62, 0xc3, 0x28], "malformed"),                   // not UTF-8
+            (&[0xfb, 0, 0, 0, 0, 0, 0, 0, 0], "malformed"),       // 0.0 in eight bytes
             (&[0x5b, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], "malformed"),
             (&[0x9b, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], "malformed"),
             (&[0xff], "malformed"),

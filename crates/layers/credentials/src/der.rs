@@ -74,7 +74,14 @@ mod tests {
             assert_eq!(take(&mut &wrapped[..wrapped.len() - 1], OCTETS), None);
         }
         assert_eq!(wrap(OCTETS, &vec![7; 65_536]), None);
-        for bad in [&[4][..], &[4, 0x80], &[4, 0x81, 1, 0], &[4, 0x82, 0, 1, 0], &[4, 0x83, 0, 0, 1, 0], &[4, 0x82, 1]] {
+        for bad in [
+            &[4][..],
+            &[4, 0x80],
+            &[4, 0x81, 1, 0],
+            &[4, 0x82, 0, 1, 0],
+            &[4, 0x83, 0, 0, 1, 0],
+            &[4, 0x82, 1],
+        ] {
             assert_eq!(take(&mut &bad[..], OCTETS), None, "{bad:x?}");
         }
     }

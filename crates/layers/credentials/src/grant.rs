@@ -16,7 +16,7 @@ pub struct Grant {
     pub subject: Name,
     /// Who uses them: the peer of TLS.
     pub acts_as: Name,
-    /// Groups that the peer is in, by its agent's word.
+    /// Groups that the peer is in, by its agent's word. No giver's: what somebody has through a group he cannot hand on.
     pub groups: Vec<Name>,
     /// When it ends, in seconds since 1970: with the first of all that it stands on.
     pub expires_unix_s: u64,
@@ -80,8 +80,14 @@ impl Grant {
         let decision = acl.decide(&self.who, path);
         let (word, subject, file) = (operation.word(), &self.subject, acl.file());
         let Some(line) = decision.line(operation) else {
-            let only = decision.only.map_or_else(String::new, |line| format!(", and above line {line} none counts"));
-            let reason = format!("no rule of {file} lets {subject} {word} here{only}; ask who keeps that list");
+            let only =
+                decision.only.map_or_else(String::new, |line| format!(", and above line {line} none counts"));
+            let group = self.links.first().and_then(|_| acl.line_of_group(subject.domain(), path, operation));
+            let group = group.map_or_else(String::new, |line| {
+                format!(", and what somebody has through a group, as by line {line}, he cannot hand on")
+            });
+            let reason =
+                format!("no rule of {file} lets {subject} {word} here{only}{group}; ask who keeps that list");
             return Because { granted: false, reason };
         };
         let narrow = |(_, (_, scopes)): &(usize, &(Name, Vec<Scope>))| !left(scopes, path).0.has(operation);
@@ -142,6 +148,10 @@ mod tests {
             all
         });
         assert_eq!(changed, all);
-        assert_eq!(rights(&kept, (1, 8), 50, 40, Rights::default), Rights::default(), "kept from the epoch before");
+        assert_eq!(
+            rights(&kept, (1, 8), 50, 40, Rights::default),
+            Rights::default(),
+            "kept from the epoch before"
+        );
     }
 }

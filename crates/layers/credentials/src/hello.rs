@@ -4,6 +4,7 @@
 //! beside a statement says by whose key it is to be opened, so that nothing in it is believed before; it must say the
 //! same then.
 
+use crate::bundle::MOST_KEYS;
 use crate::cbor;
 use crate::name::{Domain, Name};
 use crate::refusal::{Piece, Refusal};
@@ -14,9 +15,12 @@ use std::str::FromStr;
 pub const MOST_BYTES: usize = 64 * 1024;
 /// Most links of a chain.
 pub const MOST_LINKS: usize = 8;
-/// Most identities, and most statuses. With two keys to be tried of a domain, and the leaf with its identity, that is
-/// less than 64 signatures in all.
+/// Most identities, and most statuses.
 const MOST_BESIDE: usize = 10;
+/// Most signatures that are looked at for one HELLO: every key of a domain is tried for every identity and status, for the
+/// leaf and for the identity in it; a link has one.
+const MOST_SIGNATURES: usize = 64;
+const _: () = assert!((2 * MOST_BESIDE + 2) * MOST_KEYS + MOST_LINKS <= MOST_SIGNATURES);
 
 /// What is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

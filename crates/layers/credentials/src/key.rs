@@ -26,7 +26,9 @@ pub enum NoKey {
     #[error("the machine gives no random numbers; look why, there is no doing without")]
     Random,
     /// Not an Ed25519 key.
-    #[error("not an Ed25519 key in PKCS#8; make one with this program, or with openssl genpkey -algorithm ed25519")]
+    #[error(
+        "not an Ed25519 key in PKCS#8; make one with this program, or with openssl genpkey -algorithm ed25519"
+    )]
     Format,
 }
 
@@ -167,10 +169,8 @@ mod tests {
             (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
         };
         let public = hex("3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c");
-        let signature = hex(
-            "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da\
-             085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00",
-        );
+        let signature = hex("92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da\
+             085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00");
         let key = PublicKey::new(public.clone().try_into().unwrap());
         assert!(key.signed(&[0x72], &signature) && !key.signed(&[0x73], &signature));
         let thumb = [hex("a301012006215820"), public].concat();

@@ -32,14 +32,14 @@ const LAST_UNIX_S: u64 = 253_402_300_799;
 
 /// The number of the extension, as it lies in a certificate.
 const OURS: [u8; 20] = [
-    0x69, 0x82, 0xf4, 0xe9, 0x87, 0x80, 0xde, 0xba, 0xe2, 0x9d, 0xb5, 0xbf, 0xa8, 0xfa, 0xc7, 0xbd, 0xb9, 0xf3,
-    0xad, 0x33,
+    0x69, 0x82, 0xf4, 0xe9, 0x87, 0x80, 0xde, 0xba, 0xe2, 0x9d, 0xb5, 0xbf, 0xa8, 0xfa, 0xc7, 0xbd, 0xb9,
+    0xf3, 0xad, 0x33,
 ];
 /// `rcgen` writes numbers of 64 bits only: this one takes as many bytes, and gives way to ours before it is signed.
 const STAND_IN: [u64; 4] = [2, 25, u64::MAX, u64::MAX >> 1];
 const STAND_IN_BYTES: [u8; 20] = [
-    0x69, 0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-    0xff, 0x7f,
+    0x69, 0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+    0xff, 0xff, 0x7f,
 ];
 
 /// An Ed25519 key as a certificate has it, up to its 32 bytes.
@@ -58,12 +58,15 @@ pub(crate) struct Leaf<'a> {
 
 /// Whose bundle a leaf is to be verified under: its first name's. Nothing else is believed of it before.
 pub(crate) fn domain_of(leaf: &CertificateDer<'_>, of: &Piece<'_>) -> Result<Domain, Refusal> {
+    let name = parsed(leaf, of)?.valid_uri_names().next().and_then(Name::of_uri);
+    name.map(|name| name.domain().clone()).ok_or_else(|| of.refuse(Refusal::Malformed))
+}
+
+fn parsed<'a>(leaf: &'a CertificateDer<'_>, of: &Piece<'_>) -> Result<EndEntityCert<'a>, Refusal> {
     if leaf.len() > MOST_BYTES {
         return Err(of.refuse(Refusal::TooLarge));
     }
-    let parsed = EndEntityCert::try_from(leaf).map_err(|error| refused(&error, of))?;
-    let name = parsed.valid_uri_names().next().and_then(Name::of_uri);
-    name.map(|name| name.domain().clone()).ok_or_else(|| of.refuse(Refusal::Malformed))
+    EndEntityCert::try_from(leaf).map_err(|error| refused(&error, of))
 }
 
 impl<'a> Leaf<'a> {
@@ -75,7 +78,7 @@ impl<'a> Leaf<'a> {
         of: &Piece<'_>,
     ) -> Result<Self, Refusal> {
         let malformed = || of.refuse(Refusal::Malformed);
-        let leaf = EndEntityCert::try_from(der).map_err(|error| refused(&error, of))?;
+        let leaf = parsed(der, of)?;
         let (from_unix_s, until_unix_s) = times(&leaf).ok_or_else(malformed)?;
         within(from_unix_s, until_unix_s, now_unix_s, of)?;
         let (ed25519, usage) = ([webpki::aws_lc_rs::ED25519], KeyUsage::client_auth());
@@ -89,11 +92,17 @@ impl<'a> Leaf<'a> {
         let groups: Option<Vec<Name>> = names.collect();
         let groups = groups.filter(|groups| groups.iter().all(|group| group.kind() == Kind::Group));
         let groups = groups.ok_or_else(malformed)?;
+        if groups.len() > MOST_GROUPS {
+            return Err(of.refuse(Refusal::TooLarge));
+        }
         if [&name].into_iter().chain(&groups).any(|name| *name.domain() != bundle.domain) {
             return Err(of.refuse(Refusal::NotItsDomain));
         }
         let mut content = der::extension(der, &OURS).ok_or_else(malformed)?;
         let identity = der::take(&mut content, der::OCTETS).ok_or_else(malformed)?;
+        if !content.is_empty() {
+            return Err(of.refuse(Refusal::TrailingData));
+        }
         let key = key_of(&leaf).ok_or_else(|| of.refuse(Refusal::UnknownAlgorithm))?;
         Ok(Self { name, groups, key, until_unix_s, identity })
     }
@@ -274,7 +283,6 @@ fn refused(error: &Error, of: &Piece<'_>) -> Refusal {
         Error::InvalidSignatureForPublicKey => Refusal::BadSignature,
         Error::UnsupportedSignatureAlgorithmContext(_)
         | Error::UnsupportedSignatureAlgorithmForPublicKeyContext(_) => Refusal::UnknownAlgorithm,
-        Error::TrailingData(_) => Refusal::TrailingData,
         _ => Refusal::Malformed,
     })
 }

@@ -23,4 +23,4 @@ pub mod statement;
 mod verify;
 
 pub use refusal::Refusal;
-pub use verify::{Item, Revoked, verify};
+pub use verify::{Item, Revoked, verify, verify_node};

@@ -36,7 +36,8 @@ impl Prefix {
     /// Whether a path is this one or below it.
     pub fn covers(&self, path: &[impl AsRef<[u8]>]) -> bool {
         let start = path.get(..self.0.len());
-        start.is_some_and(|start| start.iter().zip(&self.0).all(|(name, own)| name.as_ref() == own.as_bytes()))
+        start
+            .is_some_and(|start| start.iter().zip(&self.0).all(|(name, own)| name.as_ref() == own.as_bytes()))
     }
 }
 
@@ -59,14 +60,17 @@ mod tests {
     fn a_prefix_covers_whole_names_only() {
         let covers = |prefix: &str, path: &[&str]| Prefix::parse(prefix).unwrap().covers(path);
         assert!(covers("/", &[]) && covers("/", &["a"]) && covers("/a", &["a"]) && covers("/a", &["a", "b"]));
-        assert!(!covers("/a", &[]) && !covers("/a", &["ab"]) && !covers("/a/b", &["a"]) && !covers("/a", &["A"]));
+        assert!(
+            !covers("/a", &[]) && !covers("/a", &["ab"]) && !covers("/a/b", &["a"]) && !covers("/a", &["A"])
+        );
         assert!(covers("/%2e%2e", &["%2e%2e"]) && !covers("/caf\u{e9}", &["cafe\u{301}"]));
     }
 
     #[test]
     fn what_could_lead_elsewhere_is_no_prefix() {
         let long = format!("/{}", "x".repeat(MOST_NAME + 1));
-        for bad in ["", "a", "//", "/a/", "/a//b", "/.", "/..", "/a/../b", "/a/./b", "/a\0b", "/a\nb", &long] {
+        for bad in ["", "a", "//", "/a/", "/a//b", "/.", "/..", "/a/../b", "/a/./b", "/a\0b", "/a\nb", &long]
+        {
             assert_eq!(Prefix::parse(bad), None, "{bad:?}");
         }
         for good in ["/", "/a", "/a b/...", "/..a", "/%2e%2e"] {

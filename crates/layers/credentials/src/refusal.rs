@@ -2,16 +2,15 @@
 //!
 //! Measured side, pure. Each says which piece of what was shown, what is wrong with it, and what to do next.
 
-use crate::name::Name;
 use std::fmt;
 
 /// A piece of what is shown, for the sentence.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Piece<'a> {
     what: &'static str,
     /// From 1; 0 where there is one only.
     number: usize,
-    whose: Option<&'a Name>,
+    whose: Option<&'a dyn fmt::Display>,
 }
 
 impl<'a> Piece<'a> {
@@ -26,7 +25,7 @@ impl<'a> Piece<'a> {
     }
 
     /// The same, with whose it is, or says to be.
-    pub(crate) const fn by(self, whose: &'a Name) -> Self {
+    pub(crate) const fn by(self, whose: &'a dyn fmt::Display) -> Self {
         Self { whose: Some(whose), ..self }
     }
 
@@ -51,16 +50,22 @@ impl fmt::Display for Piece<'_> {
 #[non_exhaustive]
 pub enum Refusal {
     /// Somebody else signed, or other bytes.
-    #[error("{0}: the signature is not the expected signer's over these bytes; fetch it again, and if it stays so, ask the signer")]
+    #[error(
+        "{0}: the signature is not the expected signer's over these bytes; fetch it again, and if it stays so, ask the signer"
+    )]
     BadSignature(String),
     /// No bundle of its domain.
     #[error("{0}: there is no trust bundle of its domain here; import one, if that domain shall be known")]
     UnknownDomain(String),
     /// Signed by another domain than the name's, or another principal than a role's owner.
-    #[error("{0}: a name counts under the keys of its own domain alone, a role under its owner's, and this is another's; have the right one certify it")]
+    #[error(
+        "{0}: a name counts under the keys of its own domain alone, a role under its owner's, and this is another's; have the right one certify it"
+    )]
     NotItsDomain(String),
     /// Its time is over.
-    #[error("{0}: its time is over; fetch a new one: a leaf by logging in, a certificate or bundle from who gave it")]
+    #[error(
+        "{0}: its time is over; fetch a new one: a leaf by logging in, a certificate or bundle from who gave it"
+    )]
     Expired(String),
     /// Its time is yet to come.
     #[error("{0}: not valid yet; wait, or look whether the clocks here and there are right")]
@@ -72,13 +77,17 @@ pub enum Refusal {
     #[error("{0}: not made for this server; ask for one that names it or its domain")]
     WrongAudience(String),
     /// It does not hang on what is before it.
-    #[error("{0}: does not hang on what stands before it; show the chain as it was given, from a giver whose identity is shown, too")]
+    #[error(
+        "{0}: does not hang on what stands before it; show the chain as it was given, from a giver whose identity is shown, too"
+    )]
     Spliced(String),
     /// It hands on more.
     #[error("{0}: hands on more paths, operations, bytes or hops than its giver holds; ask for less")]
     Widened(String),
     /// It lives longer than what it hangs on, or than its kind may.
-    #[error("{0}: lives longer than what it hangs on, or than the 24 hours of a leaf or status; end it sooner")]
+    #[error(
+        "{0}: lives longer than what it hangs on, or than the 24 hours of a leaf or status; end it sooner"
+    )]
     LongerLived(String),
     /// Too many hands.
     #[error("{0}: handed on more than 8 times; ask somebody nearer to its first giver")]
@@ -87,7 +96,9 @@ pub enum Refusal {
     #[error("{0}: comes back to a key that gave before; leave the way round out")]
     RoleLoop(String),
     /// No status names it.
-    #[error("{0}: no status of its giver's domain names it; fetch one from that domain's agent, who may have taken it back")]
+    #[error(
+        "{0}: no status of its giver's domain names it; fetch one from that domain's agent, who may have taken it back"
+    )]
     NotEndorsed(String),
     /// The status that names it is over.
     #[error("{0}: the status that names it is over; fetch a new one from its giver's agent")]
@@ -96,13 +107,17 @@ pub enum Refusal {
     #[error("{0}: taken back by its domain; ask who gave it")]
     Revoked(String),
     /// A claim that is not known here.
-    #[error("{0}: has a claim that is not known here and could be a restriction; have it made without, or use a newer version here")]
+    #[error(
+        "{0}: has a claim that is not known here and could be a restriction; have it made without, or use a newer version here"
+    )]
     UnknownClaim(String),
     /// A header that is none of ours.
     #[error("{0}: its header has something beside the algorithm; have it made by a version of this program")]
     OddHeader(String),
     /// Not what its kind looks like.
-    #[error("{0}: not written as its kind is; fetch it again, and if it stays so, have it made by a version of this program")]
+    #[error(
+        "{0}: not written as its kind is; fetch it again, and if it stays so, have it made by a version of this program"
+    )]
     Malformed(String),
     /// Longer, or more of something, than its kind may have.
     #[error("{0}: larger, or more entries, than its kind may have; split it up")]

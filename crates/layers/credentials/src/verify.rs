@@ -62,8 +62,9 @@ pub fn verify(
     hello.check()?;
     let known = Known { bundles, server, now_unix_s };
     let der = CertificateDer::from(leaf);
-    let of = Piece::of("the leaf");
-    let leaf = Leaf::read(&der, known.bundle(&domain_of(&der, &of)?, &of)?, now_unix_s, &of)?;
+    let domain = domain_of(&der, &Piece::of("the leaf"))?;
+    let of = Piece::of("the leaf").by(&domain);
+    let leaf = Leaf::read(&der, known.bundle(&domain, &of)?, now_unix_s, &of)?;
     let identities = known.identities(hello)?;
     let own = known.own(&leaf, &identities)?;
     let links = known.links(hello, &identities)?;
@@ -80,9 +81,28 @@ pub fn verify(
     }
     let ends = identities.iter().map(|identity| identity.until_unix_s);
     let ends = ends.chain(links.iter().map(|link| link.wish.until_unix_s)).chain(endorsed_until);
+    let of_bundles = stands_on.iter().filter_map(|(name, _)| bundles.get(name.domain()));
+    let ends = ends.chain(of_bundles.map(Bundle::until_unix_s));
     let expires_unix_s = ends.fold(leaf.until_unix_s.min(own.until_unix_s), u64::min);
     let stands_on = stands_on.into_iter().map(|(name, item)| (name.domain().clone(), item)).collect();
     Ok(Grant::new(leaf.name, leaf.groups, links, expires_unix_s, stands_on))
+}
+
+/// Until when the leaf that a server shows is good, in seconds since 1970: for its client, who knows it by its name.
+///
+/// # Errors
+/// It is refused, by name.
+pub fn verify_node(leaf: &[u8], bundles: &Bundles, expected: &Name, now_unix_s: u64) -> Result<u64, Refusal> {
+    let known = Known { bundles, server: expected, now_unix_s };
+    let der = CertificateDer::from(leaf);
+    let of = Piece::of("the leaf").by(expected);
+    let bundle = known.bundle(expected.domain(), &of)?;
+    let leaf = Leaf::read(&der, bundle, now_unix_s, &of)?;
+    if leaf.name != *expected {
+        return Err(of.refuse(Refusal::WrongHolder));
+    }
+    let own = known.own(&leaf, &[])?;
+    Ok(leaf.until_unix_s.min(own.until_unix_s).min(bundle.until_unix_s()))
 }
 
 /// What is known here.
@@ -96,7 +116,7 @@ impl<'a> Known<'a> {
     fn bundle(&self, domain: &Domain, of: &Piece<'_>) -> Result<&'a Bundle, Refusal> {
         let bundle = self.bundles.get(domain).ok_or_else(|| of.refuse(Refusal::UnknownDomain))?;
         if bundle.not_after_unix_s < self.now_unix_s {
-            return Err(Piece::of("the trust bundle for what is shown").refuse(Refusal::Expired));
+            return Err(Piece::of("the trust bundle").by(domain).refuse(Refusal::Expired));
         }
         Ok(bundle)
     }
@@ -163,7 +183,7 @@ impl<'a> Known<'a> {
     fn endorsed(&self, hello: &Hello, links: &[Transfer]) -> Result<Vec<u64>, Refusal> {
         let mut statuses = Vec::with_capacity(hello.statuses.len());
         for (index, (domain, statement)) in hello.statuses.iter().enumerate() {
-            let of = Piece::nth("status", index);
+            let of = Piece::nth("status", index).by(domain);
             let status = Status::read(statement, domain, self.bundle(domain, &of)?.agents(), of)?;
             if status.made_unix_s > self.now_unix_s.saturating_add(MOST_SKEW_S) {
                 return Err(of.refuse(Refusal::ClockSkew));
@@ -205,8 +225,8 @@ fn stands_on<'a>(own: &'a Identity, shown: &'a [Identity], links: &'a [Transfer]
         let key = Item::Key(identity.key.thumbprint());
         [(&identity.name, Item::Serial(identity.serial)), (&identity.name, key)]
     });
-    let links = links
-        .iter()
-        .flat_map(|link| [(&link.giver, Item::Serial(link.serial)), (&link.giver, Item::Key(link.giver_key))]);
+    let links = links.iter().flat_map(|link| {
+        [(&link.giver, Item::Serial(link.serial)), (&link.giver, Item::Key(link.giver_key))]
+    });
     identities.chain(links).collect()
 }

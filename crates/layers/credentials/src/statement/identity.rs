@@ -39,7 +39,9 @@ impl Identity {
             (7, Value::Bytes(self.serial.0.to_vec())),
             (8, confirmation(self.key)),
         ];
-        seal(LABEL, claims, key, &Piece::of("the identity").by(&self.name))
+        let of = Piece::of("the identity").by(&self.name);
+        let made = seal(LABEL, claims, key, &of)?;
+        Self::read(&made, &self.name, &[key.public()], of).map(|_| made)
     }
 
     /// From bytes that say to be of this name, which one of `keys` must have signed.

@@ -43,12 +43,19 @@ impl Status {
             (GOOD, Value::Array(self.good.iter().map(|serial| Value::Bytes(serial.0.to_vec())).collect())),
             (EPOCH, self.epoch.into()),
         ];
-        let of = Piece::of("the status");
+        let of = Piece::of("the status").by(&self.domain);
         let made = seal(LABEL, claims, key, &of)?;
         Self::read(&made, &self.domain, &[key.public()], of).map(|_| made)
     }
 
     /// From bytes that say to be of this domain, which one of its agents' `keys` must have signed.
+    ///
+    /// # Errors
+    /// It is refused, by name; whether it is good now is another question.
+    pub fn open(bytes: &[u8], domain: &Domain, keys: &[PublicKey]) -> Result<Self, Refusal> {
+        Self::read(bytes, domain, keys, Piece::of("the status").by(domain))
+    }
+
     pub(crate) fn read(
         statement: &[u8],
         domain: &Domain,

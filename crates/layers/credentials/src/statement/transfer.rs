@@ -3,9 +3,7 @@
 //! Measured side, pure. Owns what a transfer says and that the next is narrower than the one it hangs on; verifiers and
 //! givers ask the same function.
 
-use super::{
-    Claims, Piece, bytes, confirmation, confirmed, name, open, or_null, peek, seal, text, uint,
-};
+use super::{Claims, Piece, bytes, confirmation, confirmed, name, open, or_null, peek, seal, text, uint};
 use crate::key::{Hash, PublicKey, SecretKey, Serial, hash};
 use crate::name::{Domain, Name};
 use crate::operation::{Operation, Operations};
@@ -166,6 +164,13 @@ impl Transfer {
     }
 
     /// From bytes that this giver must have signed with this key.
+    ///
+    /// # Errors
+    /// It is refused, by name; whether it is good now and hangs on another are other questions.
+    pub fn open(bytes: &[u8], giver: &Name, key: PublicKey) -> Result<Self, Refusal> {
+        Self::read(bytes, giver, key, Piece::of("the transfer").by(giver))
+    }
+
     pub(crate) fn read(
         statement: &[u8],
         giver: &Name,

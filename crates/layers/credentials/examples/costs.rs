@@ -1,0 +1,84 @@
+//! What credentials cost: a chain verified, a decision by an access list and a kept one, a transfer and a leaf made. CPU time
+//! of the thread, ns each: the lowest and the middle one of some batches. benches/credentials builds and starts it.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+#[allow(dead_code)] // the tests use all of it
+#[path = "../tests/credentials/world.rs"]
+mod world;
+
+use bakeoff_layers_credentials::acl::Acl;
+use bakeoff_layers_credentials::grant::{Kept, rights};
+use bakeoff_layers_credentials::hello::Hello;
+use bakeoff_sys::thread::cpu_time;
+use std::hint::black_box;
+use world::{NOW, World};
+
+const BATCHES: usize = 15;
+/// Rights that are kept, as after a while of many sessions.
+const KEPT: u64 = 100_000;
+
+fn main() {
+    let world = World::new();
+    for links in [0, 1, 4, 8] {
+        let mut shown = world.handed_through(links);
+        let bytes = shown.hello.write();
+        show(&format!("leaf, HELLO of {links} link(s), {} bytes", bytes.len()), 200, || {
+            shown.hello = Hello::read(black_box(&bytes)).unwrap();
+            shown.verify().unwrap();
+        });
+    }
+    for entries in [10, 1_000] {
+        decide(&world, entries);
+    }
+    keep();
+    show("sign a transfer", 2_000, || drop(black_box(world.alice.gives(&world.bob, None, |_| {}))));
+    show("make a leaf", 500, || {
+        drop(black_box(world.home.leaf(&world.alice, &["group:staff@home.example"])))
+    });
+    let serials = [world.alice.gives(&world.bob, None, |_| {}).serial; 8];
+    show("sign a status of 8 serials", 2_000, || drop(black_box(world.home.status(&serials, |_| {}))));
+}
+
+/// Three names, four levels down, in a list of so many lines.
+fn decide(world: &World, entries: usize) {
+    let mut text = "/ allow group:staff@home.example read,list\n".to_owned();
+    for number in 1..entries {
+        text += &format!("/projects/p{}/d{number} allow user:u{number}@home.example all\n", number % 37);
+    }
+    let acl = Acl::of_text(&text, "acl").unwrap();
+    let shown = world.shows(&world.home, &world.alice, &[]);
+    let leaf = world.home.leaf(&world.alice, &["group:staff@home.example"]);
+    let grant = shown.with(|shown| shown.leaf = leaf).verify().unwrap();
+    let path = ["projects", "p1", "d1", "file"];
+    show(&format!("rights by a list of {entries}"), 100_000, || {
+        black_box(grant.rights(black_box(&acl), black_box(&path)));
+    });
+}
+
+fn keep() {
+    let kept = Kept::new(2 * KEPT as usize, 16);
+    let until = NOW + 100;
+    let ask = |object: u64| rights(&kept, (object as u32 % 7, object), until, NOW, Default::default);
+    for object in 0..KEPT {
+        black_box(ask(object));
+    }
+    let mut object = 0;
+    show("rights that are kept", 200_000, || {
+        // A prime as a step: no two looks in a row are at the same place of the table.
+        object = (object + 7_919) % KEPT;
+        black_box(ask(object));
+    });
+}
+
+fn show(what: &str, times: usize, mut once: impl FnMut()) {
+    let mut each: Vec<u64> = (0..BATCHES)
+        .map(|_| {
+            let before = cpu_time();
+            (0..times).for_each(|_| once());
+            cpu_time().since(before).get() / times as u64
+        })
+        .collect();
+    each.sort_unstable();
+    println!("{what:<44} {:>8} ns, middle {:>8} ns", each[0], each[BATCHES / 2]);
+}

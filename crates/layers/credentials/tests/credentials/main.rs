@@ -1,0 +1,12 @@
+//! Credentials from outside: what is good, every attack by the name of its refusal, properties against naive models, and
+//! what strangers say of leafs and statements.
+
+#![allow(clippy::unwrap_used)] // a test that cannot set up has failed
+
+mod attacks;
+mod forger;
+mod good;
+mod keys;
+mod properties;
+mod strangers;
+mod world;

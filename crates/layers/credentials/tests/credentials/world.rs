@@ -1,0 +1,249 @@
+//! A made-up world: two domains, each with its CA and agent, people, a role and a server. `examples/costs.rs` uses it, too.
+
+use bakeoff_layers_credentials::bundle::{Bundle, Bundles, Draft};
+use bakeoff_layers_credentials::grant::Grant;
+use bakeoff_layers_credentials::hello::Hello;
+use bakeoff_layers_credentials::key::{SecretKey, Serial};
+use bakeoff_layers_credentials::leaf::{self, Order};
+use bakeoff_layers_credentials::name::{Domain, Name};
+use bakeoff_layers_credentials::operation::Operations;
+use bakeoff_layers_credentials::path::Prefix;
+use bakeoff_layers_credentials::statement::{Audience, Identity, Scope, Status, Transfer, Wish};
+use bakeoff_layers_credentials::{Refusal, Revoked, verify};
+
+/// 2026-09-21 14:13:20 UTC.
+pub(crate) const NOW: u64 = 1_790_000_000;
+pub(crate) const MINUTE: u64 = 60;
+pub(crate) const DAY: u64 = 24 * 60 * 60;
+
+pub(crate) fn key() -> SecretKey {
+    SecretKey::generate().unwrap()
+}
+
+pub(crate) fn scope(path: &str, operations: &str, most_bytes: Option<u64>) -> Scope {
+    let (path, operations) = (Prefix::parse(path).unwrap(), Operations::of_words(operations).unwrap());
+    Scope { path, operations, most_bytes }
+}
+
+/// A domain.
+pub(crate) struct House {
+    pub(crate) domain: Domain,
+    pub(crate) ca: SecretKey,
+    pub(crate) agent: SecretKey,
+    pub(crate) root: Vec<u8>,
+}
+
+impl House {
+    pub(crate) fn new(domain: &str) -> Self {
+        let (domain, ca, agent): (Domain, _, _) = (domain.parse().unwrap(), key(), key());
+        let root = leaf::make_root(&domain, &agent, NOW - DAY, NOW + 365 * DAY).unwrap();
+        Self { domain, ca, agent, root }
+    }
+
+    /// Somebody whom its CA certified.
+    pub(crate) fn person(&self, name: &str) -> Person {
+        Person::new(name, &self.ca)
+    }
+
+    /// For a quarter of an hour, since a minute.
+    pub(crate) fn leaf(&self, person: &Person, groups: &[&str]) -> Vec<u8> {
+        self.leaf_over(person, &person.statement, groups)
+    }
+
+    /// The same over a person's key, with anything for an identity.
+    pub(crate) fn leaf_over(&self, person: &Person, statement: &[u8], groups: &[&str]) -> Vec<u8> {
+        let groups: Vec<Name> = groups.iter().map(|group| group.parse().unwrap()).collect();
+        let (from_unix_s, until_unix_s) = (NOW - MINUTE, NOW + 15 * MINUTE);
+        let order =
+            Order { identity: &person.identity, statement, groups: &groups, from_unix_s, until_unix_s };
+        leaf::make(&order, &self.domain, &self.agent).unwrap()
+    }
+
+    /// Its agent's word for transfers, for half an hour.
+    pub(crate) fn status(&self, good: &[Serial], change: impl FnOnce(&mut Status)) -> (Domain, Vec<u8>) {
+        let mut status = Status {
+            domain: self.domain.clone(),
+            made_unix_s: NOW,
+            until_unix_s: NOW + 30 * MINUTE,
+            good: good.to_vec(),
+            epoch: 7,
+        };
+        change(&mut status);
+        (self.domain.clone(), status.seal(&self.agent).unwrap())
+    }
+
+    pub(crate) fn bundle_text(&self, version: u64) -> String {
+        let (ca, roots) = ([self.ca.public()], [self.root.clone()]);
+        let addresses = ["agent.home.example:7440".to_owned()];
+        let draft = Draft {
+            domain: &self.domain,
+            version,
+            not_after_unix_s: NOW + 30 * DAY,
+            ca: &ca,
+            roots: &roots,
+            addresses: &addresses,
+        };
+        draft.text().unwrap()
+    }
+
+    pub(crate) fn bundle(&self) -> Bundle {
+        Bundle::read_unverified(self.bundle_text(1).as_bytes()).unwrap()
+    }
+}
+
+/// Somebody with a key and an identity for two months.
+pub(crate) struct Person {
+    pub(crate) name: Name,
+    pub(crate) key: SecretKey,
+    pub(crate) identity: Identity,
+    pub(crate) statement: Vec<u8>,
+}
+
+impl Person {
+    /// A role is certified by its owner's key, everybody else by a CA's.
+    pub(crate) fn new(name: &str, certifier: &SecretKey) -> Self {
+        let (name, key): (Name, _) = (name.parse().unwrap(), key());
+        let identity = Identity {
+            name: name.clone(),
+            key: key.public(),
+            serial: Serial::random().unwrap(),
+            from_unix_s: NOW - DAY,
+            until_unix_s: NOW + 60 * DAY,
+        };
+        let statement = identity.seal(certifier).unwrap();
+        Self { name, key, identity, statement }
+    }
+
+    pub(crate) fn shown(&self) -> (Name, Vec<u8>) {
+        (self.name.clone(), self.statement.clone())
+    }
+
+    /// Hands to somebody: /p for an hour if nothing is changed, or as much as is held.
+    pub(crate) fn gives(&self, to: &Person, held: Option<&Link>, change: impl FnOnce(&mut Wish)) -> Link {
+        let mut wish = Wish {
+            receiver: Some(to.name.clone()),
+            key: to.key.public(),
+            audience: vec![Audience::parse("*.home.example").unwrap()],
+            grants: vec![scope("/p", "read,list,write", Some(1000))],
+            from_unix_s: NOW - MINUTE,
+            until_unix_s: NOW + 60 * MINUTE,
+            hops: 8,
+        };
+        if let Some(held) = held {
+            (wish.grants, wish.hops) = (held.wish.grants.clone(), held.wish.hops - 1);
+        }
+        change(&mut wish);
+        let serial = Serial::random().unwrap();
+        let held = held.map(|held| held.statement.as_slice());
+        let statement = Transfer::give(&wish, &self.name, &self.key, held, serial).unwrap();
+        Link { giver: self.name.clone(), wish, serial, statement }
+    }
+}
+
+/// A transfer, and what its giver wished.
+pub(crate) struct Link {
+    pub(crate) giver: Name,
+    pub(crate) wish: Wish,
+    pub(crate) serial: Serial,
+    pub(crate) statement: Vec<u8>,
+}
+
+impl Link {
+    pub(crate) fn shown(&self) -> (Name, Vec<u8>) {
+        (self.giver.clone(), self.statement.clone())
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) home: House,
+    pub(crate) partner: House,
+    pub(crate) alice: Person,
+    pub(crate) bob: Person,
+    /// A role of alice.
+    pub(crate) editor: Person,
+    /// Of the partner's, as mallory is.
+    pub(crate) carol: Person,
+    pub(crate) mallory: Person,
+    /// A server at home.
+    pub(crate) files: Person,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let (home, partner) = (House::new("home.example"), House::new("partner.example"));
+        let alice = home.person("user:alice@home.example");
+        Self {
+            bob: home.person("user:bob@home.example"),
+            editor: Person::new("role:editor.alice@home.example", &alice.key),
+            carol: partner.person("user:carol@partner.example"),
+            mallory: partner.person("user:mallory@partner.example"),
+            files: home.person("node:files@home.example"),
+            alice,
+            home,
+            partner,
+        }
+    }
+
+    /// Somebody of a domain shows his leaf and a chain, which alice began and which is endorsed at home.
+    pub(crate) fn shows(&self, house: &House, holder: &Person, links: &[&Link]) -> Shown {
+        let serials: Vec<Serial> = links.iter().map(|link| link.serial).collect();
+        let endorsed = (!serials.is_empty()).then(|| self.home.status(&serials, |_| {}));
+        Shown {
+            leaf: house.leaf(holder, &[]),
+            hello: Hello {
+                identities: vec![self.alice.shown()],
+                chain: links.iter().map(|link| link.shown()).collect(),
+                statuses: endorsed.into_iter().collect(),
+            },
+            bundles: [self.home.bundle(), self.partner.bundle()].into_iter().collect(),
+            revoked: Revoked::default(),
+            server: self.files.name.clone(),
+            now_unix_s: NOW,
+            serials,
+        }
+    }
+
+    /// Alice hands to bob, he to carol, who shows it. Nothing is wrong with it.
+    pub(crate) fn handed(&self) -> Shown {
+        let first = self.alice.gives(&self.bob, None, |_| {});
+        let second = self.bob.gives(&self.carol, Some(&first), |_| {});
+        self.shows(&self.partner, &self.carol, &[&first, &second])
+    }
+
+    /// Alice hands on through so many links. The last of those that get it shows it.
+    pub(crate) fn handed_through(&self, links: usize) -> Shown {
+        let people: Vec<Person> =
+            (0..links).map(|number| self.home.person(&format!("user:u{number}@home.example"))).collect();
+        let mut chain: Vec<Link> = Vec::new();
+        let mut giver = &self.alice;
+        for person in &people {
+            chain.push(giver.gives(person, chain.last(), |_| {}));
+            giver = person;
+        }
+        self.shows(&self.home, giver, &chain.iter().collect::<Vec<_>>())
+    }
+}
+
+/// All that a server is shown and knows.
+#[derive(Clone)]
+pub(crate) struct Shown {
+    pub(crate) leaf: Vec<u8>,
+    pub(crate) hello: Hello,
+    pub(crate) bundles: Bundles,
+    pub(crate) revoked: Revoked,
+    pub(crate) server: Name,
+    pub(crate) now_unix_s: u64,
+    /// Of the links, in their order.
+    pub(crate) serials: Vec<Serial>,
+}
+
+impl Shown {
+    pub(crate) fn verify(&self) -> Result<Grant, Refusal> {
+        verify(&self.leaf, &self.hello, &self.bundles, &self.revoked, &self.server, self.now_unix_s)
+    }
+
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+}

@@ -1,0 +1,7 @@
+//! See `credentials` in src/layers.rs.
+#![no_main]
+
+#[path = "../src/layers.rs"]
+mod layers;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| layers::credentials(data));
