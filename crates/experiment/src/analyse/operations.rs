@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 /// What is compared, kind by kind.
 const COMPARED: [&str; 2] = [OPERATION_TIME, SUBJECT_CPU];
 /// What is shown of each arm.
-const SHOWN: [&str; 3] = [OPERATION_TIME, SUBJECT_CPU, "bytes_per_second"];
+const SHOWN: [&str; 5] =
+    [OPERATION_TIME, SUBJECT_CPU, "front_cpu_per_request", "server_cpu_per_request", "bytes_per_second"];
 
 /// In the order of the plan.
 pub(super) fn all(setup: &Setup, table: &Table, arms: &BTreeMap<String, ArmResult>) -> Vec<OperationResult> {

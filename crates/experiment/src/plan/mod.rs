@@ -26,7 +26,7 @@ pub use during::{During, ParseDuringError};
 pub use error::{PlanError, near_miss, suggestion};
 pub use expand::Factor;
 pub use file::PlanFile;
-pub use files::{ArmFiles, CacheState, FilesWork, Fsync, Operation, TreeShape};
+pub use files::{ArmFiles, ArmServe, CacheState, FilesWork, Fsync, Operation, TreeShape};
 pub use method::{
     Design, DesignChoice, Extent, Fresh, Kind, LimitsPlan, LinkPlan, PeakPlan, ViolationPlan, Violations,
 };

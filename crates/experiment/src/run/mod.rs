@@ -31,7 +31,7 @@ use crate::digest;
 use crate::directory::{ResultsDir, StoppedBy};
 use crate::environment::{self, Claim, Placement};
 use crate::plan::{
-    Arm, CacheState, DEFAULT_MARGIN, Design, Factor, Kind, Plan, RequestSource, RequestWork, ViolationPlan,
+    Arm, DEFAULT_MARGIN, Design, Factor, Kind, Plan, RequestSource, RequestWork, ViolationPlan,
     Violations, Work,
 };
 use crate::results::{
@@ -423,7 +423,7 @@ fn sized(workload: WorkloadSetup, course: &Course) -> WorkloadSetup {
 fn primary(work: &Work, bench: &dyn Bench) -> &'static str {
     match work {
         Work::Command(_) => ELAPSED,
-        Work::Files(files) if files.cache != CacheState::Cold && bench.has_cpu() => SUBJECT_CPU,
+        Work::Files(files) if !files.cache.drops() && bench.has_cpu() => SUBJECT_CPU,
         Work::Files(_) | Work::Calls(_) => OPERATION_TIME,
         Work::Requests(work) if bench.has_cpu() && !work.refusals.is_empty() => SUBJECT_CPU_PER_REPLY,
         Work::Requests(_) if bench.has_cpu() => SUBJECT_CPU,

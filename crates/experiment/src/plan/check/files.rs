@@ -2,8 +2,8 @@
 
 use super::super::error::suggestion;
 use super::super::file::{DirectorySection, FilesSection, ToldSection, TreeSection};
-use super::super::{ArmFiles, CacheState, FilesWork, Fsync, Operation, TreeShape, Work};
-use super::named::env;
+use super::super::{ArmFiles, ArmServe, CacheState, FilesWork, Fsync, Operation, TreeShape, Work};
+use super::named::{env, text};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use bakeoff_units::Bytes;
@@ -66,15 +66,15 @@ impl Context<'_> {
     }
 
     fn sizes(&self, w: &FilesSection, operations: &[Operation]) -> Checked<Vec<Bytes>> {
-        let Some(list) = &w.sizes else {
+        let Some(list) = self.pick(w.sizes.as_ref()) else {
             let needed = operations.iter().any(|operation| !operation.of_tree());
             return Ok(if needed { SIZES.to_vec() } else { Vec::new() });
         };
         let mut sizes = Vec::new();
         for text in list.as_ref() {
-            let size: Bytes = self.quantity(Some(text), "10MB")?;
+            let size: Bytes = self.quantity(Some(&Spanned::new(list.span(), text.clone())), "10MB")?;
             if sizes.contains(&size) {
-                return self.wrong(text.span(), format!("the size {size} is there twice"), "take one out");
+                return self.wrong(list.span(), format!("the size {size} is there twice"), "take one out");
             }
             sizes.push(size);
         }
@@ -160,9 +160,9 @@ impl Context<'_> {
         told: &ToldSection,
         work: &Work,
     ) -> Checked<ArmFiles> {
-        let is_cold = matches!(work, Work::Files(work) if work.cache == CacheState::Cold);
-        if let Some(drop) = arm.drop.as_ref().filter(|_| !is_cold) {
-            let help = "add cache = \"cold\" to the workload, or take the line out";
+        let drops = matches!(work, Work::Files(work) if work.cache.drops());
+        if let Some(drop) = arm.drop.as_ref().filter(|_| !drops) {
+            let help = "add cache = \"cold\", \"remote\" or \"first\" to the workload, or take the line out";
             return self.wrong(drop.span(), "nothing is dropped with these caches", help);
         }
         let path = match &arm.path {
@@ -176,14 +176,56 @@ impl Context<'_> {
         };
         let planned = ArmFiles {
             path,
+            serve: self.serve(arm)?,
             setup: self.hook(&arm.setup)?,
             drop: self.hook(&arm.drop)?,
             cleanup: self.hook(&arm.cleanup)?,
             env: env(&arm.env),
         };
-        let hooks = planned.setup.iter().chain(&planned.drop).chain(&planned.cleanup).flatten();
         let proof = told.proof.iter().flat_map(|argv| argv.as_ref());
-        self.only_dir(name, hooks.chain([&planned.path]).chain(proof))?;
+        self.files_words(name, planned.serve.is_some(), planned.words().chain(proof))?;
         Ok(planned)
+    }
+
+    fn serve(&self, arm: &DirectorySection) -> Checked<Option<ArmServe>> {
+        if let Some(argv) = &arm.serve {
+            return Ok(Some(ArmServe {
+                argv: self.argv(argv)?,
+                ready: text(&arm.ready),
+                from: arm.served.as_ref().map(|from| self.below_dir(from)).transpose()?,
+            }));
+        }
+        match [("ready", &arm.ready), ("served", &arm.served)].into_iter().find(|(_, key)| key.is_some()) {
+            Some((key, value)) => {
+                let span = value.as_ref().map_or(0..0, Spanned::span);
+                self.wrong(span, format!("`{key}` is about what serves, and nothing does"), "add `serve`")
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Where there is no site: a port is there for what serves.
+    fn files_words<'w>(
+        &self,
+        name: &Spanned<String>,
+        serves: bool,
+        words: impl Iterator<Item = &'w String>,
+    ) -> Checked<()> {
+        let strange: &[&str] = if serves { &["{root}"] } else { &["{root}", "{host}", "{port}"] };
+        for word in words {
+            if let Some(other) = strange.iter().find(|other| word.contains(**other)) {
+                let what = format!("a command of `{}` says {other}, which means nothing here", name.as_ref());
+                return self.wrong(name.span(), what, "{dir} is the arm's private directory; {host} and {port} need `serve`");
+            }
+        }
+        Ok(())
+    }
+
+    fn below_dir(&self, path: &Spanned<String>) -> Checked<String> {
+        if path.as_ref().starts_with("{dir}") {
+            return Ok(path.as_ref().clone());
+        }
+        let what = format!("`{}` is no directory of the arm's", path.as_ref());
+        self.wrong(path.span(), what, "it begins with {dir}")
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Block<'a> {
     pub(super) steps: &'a [Step],
     pub(super) fsync: Fsync,
     pub(super) check: Check,
+    /// The way to the directory is a part of the first operation.
+    pub(super) from_afar: bool,
     pub(super) cores: &'a [usize],
     pub(super) clock: MonotonicClock,
     /// No operation begins after that.
@@ -51,15 +53,16 @@ pub(super) struct Report {
 pub(super) fn run(block: Block<'_>, pulse: &Pulse<'_>) -> Result<Report, Failure> {
     // Cores that are gone were noticed before the run; here that only costs placement.
     let _ = affinity::pin(block.cores);
+    let (way, before_it) = (block.clock.now(), thread::cpu_time());
     let mut hand = Hand::open(&block.store.root, block.fsync, block.check)?;
     let ground = block.store.ground(block.kind);
     if let Some(dir) = ground.dir {
         hand.work_in(dir)?;
     }
     let mut report = Report::default();
-    let before = thread::cpu_time();
+    let before = if block.from_afar { before_it } else { thread::cpu_time() };
     for (index, step) in block.steps.iter().enumerate() {
-        let start = block.clock.now();
+        let start = if block.from_afar && index == 0 { way } else { block.clock.now() };
         if start >= block.until || block.interrupted.load(Ordering::Relaxed) {
             break;
         }
@@ -101,6 +104,17 @@ fn perform(hand: &mut Hand, ground: &Ground<'_>, step: &Step) -> Result<u64, Fai
 }
 
 impl Report {
+    /// Adds what later steps came to; `after`: steps before them.
+    pub(super) fn add(&mut self, later: Self, after: usize) {
+        self.tried += later.tried;
+        self.failed.extend(later.failed.into_iter().map(|(step, class)| (after + step, class)));
+        self.first = self.first.take().or(later.first);
+        self.bytes += later.bytes;
+        self.elapsed += later.elapsed;
+        self.cpu += later.cpu;
+        self.times.merge(&later.times);
+    }
+
     pub(super) fn fail(&mut self, step: usize, failure: &Failure) {
         self.first.get_or_insert_with(|| failure.to_string());
         self.failed.push((step, failure.class));
