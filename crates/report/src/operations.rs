@@ -46,7 +46,7 @@ pub(crate) fn sides(reading: &Reading<'_>) -> Option<Section> {
     (!rows.is_empty()).then(|| Section {
         title: "CPU per operation by side",
         note: "Of the CPU above: the operations and what `setup` has left running, and what `serve` has started.".to_owned(),
-        table: Some(Table { figures: head.len() - 2, head, rows }),
+        table: Some(Table { figures: head.len() - 1, head, rows }),
         entries: Vec::new(),
     })
 }

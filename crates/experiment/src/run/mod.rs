@@ -106,6 +106,9 @@ impl Run<'_> {
         if digest::sha256(&[self.plan.text.as_bytes()]) != stored.setup.plan_sha256 {
             return Err(RunError::PlanChanged);
         }
+        if self.plan.names() != stored.setup.arms {
+            return Err(RunError::ArmsChanged);
+        }
         self.dir.go_on()?;
         if let Some(quest) = self.quest() {
             return peak::resume(self, quest, stored, progress);
@@ -196,6 +199,7 @@ impl Run<'_> {
         warnings.extend(environment::warnings(&seen, &placement, &need));
         warnings.extend(kernel_threads(plan));
         warnings.extend(unchecked(plan));
+        warnings.extend(left_out(plan));
         let environment = Environment {
             facts,
             generator_cores: placement.generator.clone(),
@@ -347,6 +351,14 @@ fn kernel_threads(plan: &Plan) -> Vec<Warning> {
         ),
     };
     arms.into_iter().map(warning).collect()
+}
+
+/// Arms that this machine has no program for.
+fn left_out(plan: &Plan) -> impl Iterator<Item = Warning> + '_ {
+    plan.left_out.iter().map(|(arm, program)| Warning {
+        label: "left-out".to_owned(),
+        sentence: format!("{arm} is left out: there is no program `{program}` on this machine; install it and run anew"),
+    })
 }
 
 /// Arms that serve the workload's site beside others that do not: it is there for none.

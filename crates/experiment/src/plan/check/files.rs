@@ -174,9 +174,17 @@ impl Context<'_> {
             }
             Some(path) => self.base.join(path.as_ref()).display().to_string(),
         };
+        let serve = self.serve(arm)?;
+        let cannot_see = serve.as_ref().is_some_and(|serve| serve.from.is_none());
+        if let Work::Files(FilesWork { cache: cache @ (CacheState::Remote | CacheState::First), .. }) = work
+            && cannot_see
+        {
+            let what = format!("with cache = \"{}\" the files are read where they are served from", cache.as_str());
+            return self.wrong(name.span(), what, "say where that is, such as served = \"{dir}/export\"");
+        }
         let planned = ArmFiles {
             path,
-            serve: self.serve(arm)?,
+            serve,
             setup: self.hook(&arm.setup)?,
             drop: self.hook(&arm.drop)?,
             cleanup: self.hook(&arm.cleanup)?,
@@ -214,8 +222,9 @@ impl Context<'_> {
         let strange: &[&str] = if serves { &["{root}"] } else { &["{root}", "{host}", "{port}"] };
         for word in words {
             if let Some(other) = strange.iter().find(|other| word.contains(**other)) {
-                let what = format!("a command of `{}` says {other}, which means nothing here", name.as_ref());
-                return self.wrong(name.span(), what, "{dir} is the arm's private directory; {host} and {port} need `serve`");
+                let what = format!("a command of `{}` says {other}, which only servers have", name.as_ref());
+                let help = "{dir} is the arm's private directory; {host} and {port} are there where it has `serve`";
+                return self.wrong(name.span(), what, help);
             }
         }
         Ok(())
@@ -227,5 +236,77 @@ impl Context<'_> {
         }
         let what = format!("`{}` is no directory of the arm's", path.as_ref());
         self.wrong(path.span(), what, "it begins with {dir}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::{ArmKind, Plan, Work};
+    use bakeoff_units::Bytes;
+    use std::path::Path;
+
+    const FAR: &str = r#"
+[experiment]
+baseline = "plain"
+link = "10Mbit"
+
+[workload]
+kind = "files"
+sizes = { sample = ["1B", "1MB"], full = ["1B", "10MB"] }
+cache = "remote"
+
+[arm.plain]
+
+[arm.far]
+path = "{dir}/seen"
+serve = ["server", "{dir}/export", "{host}:{port}"]
+ready = "listening"
+served = "{dir}/export"
+setup = ["mount-it", "{host}:{port}", "{dir}/seen"]
+drop = ["remount-it"]
+"#;
+
+    fn parse(text: &str) -> Result<Plan, String> {
+        Plan::parse("test", "plan.toml", text, Path::new("/plans")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_directory_may_be_served_over_a_link() {
+        let plan = parse(FAR).unwrap();
+        assert!(plan.link.is_some());
+        let ArmKind::Files(files) = &plan.arms[1].what else { panic!("no files") };
+        let serve = files.serve.as_ref().unwrap();
+        assert_eq!((serve.ready.as_deref(), serve.from.as_deref()), (Some("listening"), Some("{dir}/export")));
+        assert_eq!(serve.argv[2], "{host}:{port}");
+        let sizes = |plan: &Plan| match &plan.work {
+            Work::Files(work) => work.sizes.clone(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(sizes(&plan), [1, 1_000_000].map(Bytes::new));
+        assert_eq!(sizes(&plan.full.unwrap()), [1, 10_000_000].map(Bytes::new));
+    }
+
+    #[test]
+    fn what_is_wrong_with_what_serves_is_told() {
+        let serve = "serve = [\"server\", \"{dir}/export\", \"{host}:{port}\"]\n";
+        for (from, to, expected) in [
+            (serve, "", &["`ready` is about what serves", "add `serve`"][..]),
+            ("served = \"{dir}/export\"\n", "", &["cache = \"remote\"", "served = "]),
+            ("served = \"{dir}/export\"", "served = \"/srv\"", &["`/srv` is no directory of the arm", "{dir}"]),
+            ("[\"server\",", "[\"\",", &["there is no program"]),
+            ("\"{host}:{port}\", \"{dir}/seen\"", "\"{root}\"", &["{root}", "only servers have"]),
+            ("\"remote\"", "\"cached\"", &["nothing is dropped with these caches", "\"first\""]),
+        ] {
+            let text = FAR.replacen(from, to, 1);
+            assert_ne!(text, FAR, "nothing was changed: {from}");
+            let message = parse(&text).expect_err(to);
+            for word in expected {
+                assert!(message.contains(word), "{to}\nshould say {word}\n{message}");
+            }
+        }
+        let near = "path = \"{dir}/seen\"\nsetup = [\"mount-it\"]\n";
+        let text = FAR.split("path =").next().unwrap().to_owned() + near;
+        let message = parse(&text).unwrap_err();
+        assert!(message.contains("a link leads to what `serve` starts"), "{message}");
     }
 }

@@ -248,6 +248,8 @@ pub(in crate::plan) struct DirectorySection {
     pub ready: Option<Spanned<String>>,
     /// files workload: where `path` lies on the side of `serve`. Default: nobody knows.
     pub served: Option<Spanned<String>>,
+    /// files workload: programs without which a run leaves the arm out, and says so.
+    pub needs: Option<Spanned<Vec<String>>>,
     /// command workload: instead of the workload's. files workload: run once before anything is
     /// written; what it leaves running belongs to the arm.
     pub setup: Option<Spanned<OneOrMany>>,
@@ -351,7 +353,7 @@ impl ArmSection {
             }
             WorkloadSection::Files(_) => (
                 "in a `files` workload",
-                "an arm is a `path`, with `serve`, `ready`, `served`, `setup`, `drop`, `cleanup`, `env` and `proof`".to_owned(),
+                "an arm is a `path`, with `serve`, `ready`, `served`, `setup`, `drop`, `cleanup`, `env`, `needs` and `proof`".to_owned(),
             ),
             WorkloadSection::Calls(_) => (
                 "in a `calls` workload",
@@ -407,7 +409,7 @@ fn of_another_server(key: &str) -> String {
             format!("layers stand under {} or a `command`, which serve files", products.join(", "))
         }
         "setup" | "cleanup" => "it belongs to the `command` workload".to_owned(),
-        "path" | "drop" | "serve" | "served" => "it belongs to the `files` workload".to_owned(),
+        "path" | "drop" | "serve" | "served" | "needs" => "it belongs to the `files` workload".to_owned(),
         _ => "take the line out".to_owned(),
     }
 }

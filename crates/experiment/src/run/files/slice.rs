@@ -177,7 +177,7 @@ impl Course<'_> {
                 place.over_store(&around, |store, pulse| {
                     store.touch((kind, steps), true, &root, pulse);
                     if self.work.cache == CacheState::Remote {
-                        store.enter();
+                        store.enter(kind);
                     }
                 })
             }

@@ -197,9 +197,10 @@ impl Store {
         }
     }
 
-    /// Opens the directory: whoever must be connected for it is then.
-    pub(super) fn enter(&self) {
-        let _ = Hand::open(&self.root, Fsync::None, Check::Start);
+    /// Opens the directory that the files lie in: whoever must be connected for it is then.
+    pub(super) fn enter(&self, kind: &Kind) {
+        let dir = bakeoff_sys::file::Dir::open(&self.root);
+        let _ = dir.and_then(|dir| dir.inside(self.ground(kind).dir.unwrap_or(c".")));
     }
 
     /// Uses what the steps will use, in `root`, where the same files lie: in whole, so that it is cached, or names and
