@@ -286,6 +286,7 @@ mod tests {
             cpu_ns: Some(400),
             front_cpu_ns: Some(300),
             times: String::new(),
+            steps_ns: std::collections::BTreeMap::new(),
         };
         let counters = counts.alone("read 10 B");
         let figure = |name| (find(name).unwrap().of_slice)(&counters);

@@ -163,6 +163,10 @@ pub struct OperationCounts {
     pub front_cpu_ns: Option<u64>,
     /// Histogram of the good ones' times, empty where only a batch of them was timed; stored as those of [`crate::EncodedTimes`].
     pub times: String,
+    /// `files` workload, first contacts: what they consisted of by the layer's own account, all together, by the name of the
+    /// step.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub steps_ns: BTreeMap<String, u64>,
 }
 
 impl OperationCounts {

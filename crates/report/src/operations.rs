@@ -51,6 +51,26 @@ pub(crate) fn sides(reading: &Reading<'_>) -> Option<Section> {
     })
 }
 
+/// What first contacts consisted of; `None` where no layer tells it.
+pub(crate) fn steps(reading: &Reading<'_>) -> Option<Section> {
+    let names = ["connect", "handshake", "verify"];
+    let rows_of_kind = |kind: &OperationResult| {
+        rows_of(reading, &kind.operation, |arm| {
+            let found = &kind.arms.get(arm).filter(|of_arm| !of_arm.steps_ns.is_empty())?.steps_ns;
+            let cell = |name| found.get(name).map_or(figures::NONE.to_owned(), |ns| figures::value("ns", *ns));
+            Some(names.map(cell).to_vec())
+        })
+    };
+    let rows: Vec<Vec<String>> = reading.bundle.results.operations.iter().flat_map(rows_of_kind).collect();
+    let head = [&["operation", "arm"], names.as_slice()].concat();
+    (!rows.is_empty()).then(|| Section {
+        title: "First contact, step by step",
+        note: "Means by the layer's own account, which nobody here has checked.".to_owned(),
+        table: Some(Table { figures: head.len() - 1, head, rows }),
+        entries: Vec::new(),
+    })
+}
+
 fn section(
     reading: &Reading<'_>,
     title: &'static str,

@@ -64,6 +64,7 @@ pub(crate) fn all(reading: &Reading<'_>) -> Vec<Section> {
         operations::times(reading),
         operations::cpu(reading),
         operations::sides(reading),
+        operations::steps(reading),
         layer(reading),
         fronts(reading),
         programs(reading),

@@ -214,6 +214,8 @@ pub struct ArmFiles {
     pub path: String,
     /// What runs at the other end of the link as long as the arm.
     pub serve: Option<ArmServe>,
+    /// A file with a line `NAME NUMBER` for each of the layer's counters.
+    pub status: Option<String>,
     /// Once, before anything is written.
     pub setup: Vec<Vec<String>>,
     /// Cold, remote and first caches: before what else is dropped.
@@ -240,6 +242,6 @@ impl ArmFiles {
     pub fn words(&self) -> impl Iterator<Item = &String> {
         let serve = self.serve.iter().flat_map(|serve| serve.argv.iter().chain(&serve.from));
         let hooks = self.setup.iter().chain(&self.drop).chain(&self.cleanup).flatten();
-        serve.chain(hooks).chain([&self.path])
+        serve.chain(hooks).chain([&self.path]).chain(&self.status)
     }
 }

@@ -160,8 +160,8 @@ impl Context<'_> {
         told: &ToldSection,
         work: &Work,
     ) -> Checked<ArmFiles> {
-        let drops = matches!(work, Work::Files(work) if work.cache.drops());
-        if let Some(drop) = arm.drop.as_ref().filter(|_| !drops) {
+        let cache = if let Work::Files(work) = work { Some(work.cache) } else { None };
+        if let Some(drop) = arm.drop.as_ref().filter(|_| !cache.is_some_and(CacheState::drops)) {
             let help = "add cache = \"cold\", \"remote\" or \"first\" to the workload, or take the line out";
             return self.wrong(drop.span(), "nothing is dropped with these caches", help);
         }
@@ -176,15 +176,18 @@ impl Context<'_> {
         };
         let serve = self.serve(arm)?;
         let cannot_see = serve.as_ref().is_some_and(|serve| serve.from.is_none());
-        if let Work::Files(FilesWork { cache: cache @ (CacheState::Remote | CacheState::First), .. }) = work
-            && cannot_see
-        {
+        if let Some(cache @ (CacheState::Remote | CacheState::First)) = cache.filter(|_| cannot_see) {
             let what = format!("with cache = \"{}\" the files are read where they are served from", cache.as_str());
             return self.wrong(name.span(), what, "say where that is, such as served = \"{dir}/export\"");
+        }
+        if let Some(status) = arm.status.as_ref().filter(|_| cache != Some(CacheState::First)) {
+            let help = "it tells what first contacts consisted of: add cache = \"first\" to the workload, or take the line out";
+            return self.wrong(status.span(), "nothing is read from a status with these caches", help);
         }
         let planned = ArmFiles {
             path,
             serve,
+            status: text(&arm.status),
             setup: self.hook(&arm.setup)?,
             drop: self.hook(&arm.drop)?,
             cleanup: self.hook(&arm.cleanup)?,

@@ -248,6 +248,9 @@ pub(in crate::plan) struct DirectorySection {
     pub ready: Option<Spanned<String>>,
     /// files workload: where `path` lies on the side of `serve`. Default: nobody knows.
     pub served: Option<Spanned<String>>,
+    /// files workload with `first` caches: a file with a line `NAME NUMBER` for each of the layer's counters, of which
+    /// `connect-ns`, `handshake-ns` and `verify-ns` are told of each operation.
+    pub status: Option<Spanned<String>>,
     /// files workload: programs without which a run leaves the arm out, and says so.
     pub needs: Option<Spanned<Vec<String>>>,
     /// command workload: instead of the workload's. files workload: run once before anything is
@@ -353,7 +356,7 @@ impl ArmSection {
             }
             WorkloadSection::Files(_) => (
                 "in a `files` workload",
-                "an arm is a `path`, with `serve`, `ready`, `served`, `setup`, `drop`, `cleanup`, `env`, `needs` and `proof`".to_owned(),
+                "an arm is a `path`, with `serve`, `ready`, `served`, `setup`, `drop`, `cleanup`, `env`, `status`, `needs` and `proof`".to_owned(),
             ),
             WorkloadSection::Calls(_) => (
                 "in a `calls` workload",

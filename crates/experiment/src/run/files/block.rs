@@ -7,6 +7,7 @@
 use super::failure::{Class, Failure};
 use super::hand::{Check, Hand};
 use super::kind::Kind;
+use super::steps::Steps;
 use super::store::{Ground, Step, Store, TREE, half};
 use super::watch::Pulse;
 use crate::plan::Fsync;
@@ -47,6 +48,8 @@ pub(super) struct Report {
     /// CPU of the thread.
     pub(super) cpu: Nanos,
     pub(super) times: Histogram,
+    /// What first contacts consisted of, all together.
+    pub(super) steps: Steps,
 }
 
 /// Runs the block, in the calling thread.
@@ -113,6 +116,14 @@ impl Report {
         self.elapsed += later.elapsed;
         self.cpu += later.cpu;
         self.times.merge(&later.times);
+        self.note(later.steps);
+    }
+
+    /// Adds the steps of a contact.
+    pub(super) fn note(&mut self, steps: Steps) {
+        for (name, ns) in steps {
+            *self.steps.entry(name).or_default() += ns;
+        }
     }
 
     pub(super) fn fail(&mut self, step: usize, failure: &Failure) {

@@ -13,6 +13,7 @@ mod hooks;
 mod kind;
 mod place;
 mod slice;
+mod steps;
 mod store;
 mod tally;
 mod tree;

@@ -35,6 +35,8 @@ pub(super) struct Place {
     pub(super) store: Store,
     /// The directory under test.
     pub(super) path: PathBuf,
+    /// Where the layer writes down what it counts.
+    pub(super) status: Option<PathBuf>,
     /// Where the store lies on the side of what serves it.
     pub(super) served: Option<PathBuf>,
     /// Its private directory.
@@ -81,6 +83,7 @@ impl Place {
         let path = word(name, &known, &files.path)?;
         let served = files.serve.as_ref().and_then(|serve| serve.from.as_ref());
         let served = served.map(|from| word(name, &known, from)).transpose()?;
+        let status = files.status.as_ref().map(|status| word(name, &known, status)).transpose()?;
         Ok(Self {
             name: name.to_owned(),
             layer: Layer::default(),
@@ -89,6 +92,7 @@ impl Place {
             store: Store::new(inside(path.clone()), work, seed),
             path: PathBuf::from(path),
             served: served.map(inside),
+            status: status.map(PathBuf::from),
             dir,
             logs,
             files: files.clone(),

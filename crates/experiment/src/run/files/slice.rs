@@ -8,6 +8,7 @@ use super::ends::Ends;
 use super::hand::Check;
 use super::kind::{Kind, files_of};
 use super::place::{Place, Surroundings};
+use super::steps;
 use super::store::Step;
 use super::tally::{Around, Tally};
 use super::watch::Watch;
@@ -103,24 +104,27 @@ impl Course<'_> {
         turn: Turn,
     ) -> Result<(Report, Vec<Around>), RunError> {
         let kind = self.kinds[turn.number];
-        let steps = arms[arm].store.steps(&kind, turn.number, turn.round, turn.count);
+        let all = arms[arm].store.steps(&kind, turn.number, turn.round, turn.count);
         let around = self.surroundings();
-        let made = arms[arm].over_store(&around, |store, pulse| store.plant_new(&kind, &steps, pulse))?;
+        let made = arms[arm].over_store(&around, |store, pulse| store.plant_new(&kind, &all, pulse))?;
         made.map_err(|failure| arms[arm].failed("making files to remove", failure.to_string()))?;
         // A first contact is one operation's.
-        let piece = if self.work.cache == CacheState::First { 1 } else { steps.len().max(1) };
+        let piece = if self.work.cache == CacheState::First { 1 } else { all.len().max(1) };
         let (mut report, mut pieces) = (Report::default(), Vec::new());
-        for steps in steps.chunks(piece) {
-            self.prepare(&mut arms[arm], &kind, steps)?;
-            let (made, around) = self.piece(arms, arm, (&kind, steps), turn)?;
-            let whole = made.tried == steps.len();
+        for some in all.chunks(piece) {
+            self.prepare(&mut arms[arm], &kind, some)?;
+            let (mut made, around) = self.piece(arms, arm, (&kind, some), turn)?;
+            if let (CacheState::First, Some(status)) = (self.work.cache, &arms[arm].status) {
+                made.note(steps::told(status));
+            }
+            let whole = made.tried == some.len();
             report.add(made, report.tried);
             pieces.push(around);
             if !whole {
                 break;
             }
         }
-        self.look_after(&mut arms[arm], &kind, &steps, &mut report, turn.check)?;
+        self.look_after(&mut arms[arm], &kind, &all, &mut report, turn.check)?;
         Ok((report, pieces))
     }
 

@@ -61,6 +61,7 @@ impl Tally {
             cpu_ns: cpu,
             front_cpu_ns: near,
             times: report.times.encode(),
+            steps_ns: report.steps.clone(),
         };
         let sum = &mut self.counters;
         sum.requests += counts.tried;
