@@ -139,3 +139,31 @@ fn an_arm_that_needs_what_is_not_there_is_left_out() {
     yard.write("out/setup.json", stored);
     yard.run(&["run", "--resume", "out"]).exits(3).says(&["other arms than when the run began"]);
 }
+
+/// Files that nobody may open count as violations; who is not told to refuse them is not blamed.
+#[test]
+fn files_that_must_not_open_are_tried_in_every_slice() {
+    let test = "files_that_must_not_open_are_tried_in_every_slice";
+    if !has("setpriv", test) {
+        return;
+    }
+    let yard = Yard::new();
+    let arms = "[arm.plain]\n\n[arm.closed]\ndeny = [\"sh\", \"-c\", \"chmod 0 {dir}/{denied}/*\"]\n\n\
+        [arm.ajar]\ndeny = [\"sh\", \"-c\", \"chmod 0 {dir}/{denied}/*; chmod 600 {dir}/{denied}/000001\"]\n\n[violations]\ndenied = 4";
+    yard.write("plan.toml", plan(FEW, READ, arms));
+    // Root opens everything, but for these.
+    let line = "exec setpriv --bounding-set=-dac_override,-dac_read_search --inh-caps=-dac_override,-dac_read_search \"$@\"";
+    let command = if bakeoff_sys::process::is_root() {
+        yard.shell(line, &["run", "plan.toml", "--out", "out"])
+    } else {
+        yard.bakeoff(&["run", "plan.toml", "--out", "out"])
+    };
+    let said = yard.ended(yard.start(command));
+    let results = contract::kept(&yard, "out", &["plain", "closed", "ajar"], "subject_cpu_per_request");
+    let of = |arm: &str| {
+        let found = &results["arms"][arm]["violations"];
+        ["planted", "detected", "missed", "false_alarms"].map(|key| found[key].as_u64().unwrap())
+    };
+    assert_eq!((of("closed"), of("ajar"), of("plain")), ([12, 12, 0, 0], [12, 9, 3, 0], [12, 0, 12, 0]));
+    assert!(said.stdout.contains("3 of 12 violations were let through"), "{}", said.stdout);
+}

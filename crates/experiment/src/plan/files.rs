@@ -218,6 +218,8 @@ pub struct ArmFiles {
     pub status: Option<String>,
     /// Once, before anything is written.
     pub setup: Vec<Vec<String>>,
+    /// Once what must not open is written.
+    pub deny: Vec<Vec<String>>,
     /// Cold, remote and first caches: before what else is dropped.
     pub drop: Vec<Vec<String>>,
     /// Once, at the end.
@@ -241,7 +243,7 @@ impl ArmFiles {
     /// All words with substitutions but those of `proof`.
     pub fn words(&self) -> impl Iterator<Item = &String> {
         let serve = self.serve.iter().flat_map(|serve| serve.argv.iter().chain(&serve.from));
-        let hooks = self.setup.iter().chain(&self.drop).chain(&self.cleanup).flatten();
+        let hooks = self.setup.iter().chain(&self.deny).chain(&self.drop).chain(&self.cleanup).flatten();
         serve.chain(hooks).chain([&self.path]).chain(&self.status)
     }
 }

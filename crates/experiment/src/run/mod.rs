@@ -417,6 +417,7 @@ fn violation_setup(plan: &ViolationPlan) -> ViolationSetup {
         Violations::Urls(urls) => urls.join(", "),
         Violations::Files(files) => format!("{files} files of the site, altered on disk"),
         Violations::Digests(files) => format!("{files} files that are not as their owner signed them"),
+        Violations::Denied(files) => format!("{files} files that must not open"),
     };
     let noted = matches!(plan.what, Violations::Digests(_));
     ViolationSetup { share: plan.share.get(), what, noted, enforced_by: plan.enforced_by.clone() }

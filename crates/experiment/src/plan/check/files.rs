@@ -189,6 +189,7 @@ impl Context<'_> {
             serve,
             status: text(&arm.status),
             setup: self.hook(&arm.setup)?,
+            deny: self.hook(&arm.deny)?,
             drop: self.hook(&arm.drop)?,
             cleanup: self.hook(&arm.cleanup)?,
             env: env(&arm.env),

@@ -248,6 +248,9 @@ pub(in crate::plan) struct DirectorySection {
     pub ready: Option<Spanned<String>>,
     /// files workload: where `path` lies on the side of `serve`. Default: nobody knows.
     pub served: Option<Spanned<String>>,
+    /// files workload with `denied` violations: run once the files are written; makes those in `{denied}`, a directory below
+    /// `path`, such that nobody may open them.
+    pub deny: Option<Spanned<OneOrMany>>,
     /// files workload with `first` caches: a file with a line `NAME NUMBER` for each of the layer's counters, of which
     /// `connect-ns`, `handshake-ns` and `verify-ns` are told of each operation.
     pub status: Option<Spanned<String>>,
@@ -356,7 +359,7 @@ impl ArmSection {
             }
             WorkloadSection::Files(_) => (
                 "in a `files` workload",
-                "an arm is a `path`, with `serve`, `ready`, `served`, `setup`, `drop`, `cleanup`, `env`, `status`, `needs` and `proof`".to_owned(),
+                "an arm is a `path`, with `serve`, `ready`, `served`, `setup`, `deny`, `drop`, `cleanup`, `env`, `status`, `needs` and `proof`".to_owned(),
             ),
             WorkloadSection::Calls(_) => (
                 "in a `calls` workload",
@@ -412,7 +415,7 @@ fn of_another_server(key: &str) -> String {
             format!("layers stand under {} or a `command`, which serve files", products.join(", "))
         }
         "setup" | "cleanup" => "it belongs to the `command` workload".to_owned(),
-        "path" | "drop" | "serve" | "served" | "needs" => "it belongs to the `files` workload".to_owned(),
+        "path" | "drop" | "deny" | "serve" | "served" | "needs" => "it belongs to the `files` workload".to_owned(),
         _ => "take the line out".to_owned(),
     }
 }

@@ -40,6 +40,8 @@ pub(super) struct Report {
     pub(super) tried: usize,
     /// Which steps failed, and how.
     pub(super) failed: Vec<(usize, Class)>,
+    /// How many of them the system refused.
+    pub(super) refused: u64,
     /// The first of them in words.
     pub(super) first: Option<String>,
     pub(super) bytes: u64,
@@ -112,6 +114,7 @@ impl Report {
         self.tried += later.tried;
         self.failed.extend(later.failed.into_iter().map(|(step, class)| (after + step, class)));
         self.first = self.first.take().or(later.first);
+        self.refused += later.refused;
         self.bytes += later.bytes;
         self.elapsed += later.elapsed;
         self.cpu += later.cpu;
@@ -129,5 +132,6 @@ impl Report {
     pub(super) fn fail(&mut self, step: usize, failure: &Failure) {
         self.first.get_or_insert_with(|| failure.to_string());
         self.failed.push((step, failure.class));
+        self.refused += u64::from(failure.is_refusal());
     }
 }

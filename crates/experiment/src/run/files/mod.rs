@@ -6,6 +6,7 @@
 //! charged to nobody.
 
 mod block;
+mod denied;
 mod ends;
 mod failure;
 mod hand;
@@ -82,6 +83,7 @@ impl<'a> FilesBench<'a> {
             wire,
             work,
             kinds: kinds(work),
+            denied: denied::of(run.plan),
             cpus: placement.subject.clone(),
             cwd: run.plan.base_dir.clone(),
             clock: MonotonicClock::new(),
@@ -148,7 +150,7 @@ impl<'a> FilesBench<'a> {
     fn fill(&mut self, progress: &mut dyn Progress) -> Result<(), RunError> {
         for place in &mut self.arms {
             progress.stage(&format!("writing the files of {}", place.name));
-            place.fill(&self.course.surroundings())?;
+            place.fill(&self.course.surroundings(), self.course.denied)?;
         }
         Ok(())
     }
@@ -254,7 +256,7 @@ impl Bench for FilesBench<'_> {
 
     fn restart(&mut self, _start: u32) -> Result<(), RunError> {
         let around = self.course.surroundings();
-        self.arms.iter_mut().try_for_each(|place| place.renew(&around, &mut Silent))
+        self.arms.iter_mut().try_for_each(|place| place.renew(&around, self.course.denied, &mut Silent))
     }
 
     fn proof(&self, arm: usize) -> Option<ProofRecord> {

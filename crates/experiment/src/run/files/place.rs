@@ -6,6 +6,7 @@
 
 use super::super::scratch::{self, on_disk, remove_tree, unmount};
 use super::super::{Progress, RunError};
+use super::denied;
 use super::ends::Ends;
 use super::hooks::word;
 use super::store::Store;
@@ -78,8 +79,10 @@ impl Place {
         ends: &Ends,
         (work, seed): (&FilesWork, u64),
     ) -> Result<Self, RunError> {
-        let known = ends.substitutions(&dir, &arm.values).map_err(RunError::System)?;
-        let inside = |path: String| PathBuf::from(path).join(scratch::own_name()).join(on_disk(name));
+        let below = Path::new(&scratch::own_name()).join(on_disk(name));
+        let mut known = ends.substitutions(&dir, &arm.values).map_err(RunError::System)?;
+        known.values.insert("denied".to_owned(), below.join(denied::DIR).display().to_string());
+        let inside = |path: String| PathBuf::from(path).join(&below);
         let path = word(name, &known, &files.path)?;
         let served = files.serve.as_ref().and_then(|serve| serve.from.as_ref());
         let served = served.map(|from| word(name, &known, from)).transpose()?;
@@ -137,6 +140,7 @@ impl Place {
     pub(super) fn renew(
         &mut self,
         around: &Surroundings<'_>,
+        denied: usize,
         progress: &mut dyn Progress,
     ) -> Result<(), RunError> {
         self.take_down(around, progress)?;
@@ -146,18 +150,22 @@ impl Place {
             why: why.to_string(),
         })?;
         self.set_up(around, progress)?;
-        self.fill(around)
+        self.fill(around, denied)
     }
 
-    /// Writes all files.
-    pub(super) fn fill(&mut self, around: &Surroundings<'_>) -> Result<(), RunError> {
+    /// Writes all files, and so many that are then denied.
+    pub(super) fn fill(&mut self, around: &Surroundings<'_>, denied: usize) -> Result<(), RunError> {
         self.store.promise();
-        let filled = self.over_store(around, |store, pulse| store.fill(pulse))?;
+        let filled = self.over_store(around, |store, pulse| {
+            store.fill(pulse)?;
+            store.write_denied(denied, pulse)
+        })?;
         filled.map_err(|failure| self.failed("writing the files", failure.to_string()))?;
         if around.watch.interrupted.load(Ordering::Relaxed) {
             return Err(RunError::Interrupted);
         }
-        self.write_out(around)
+        self.write_out(around)?;
+        self.hooks(&self.files.deny.clone(), around)
     }
 
     /// CPU so far of what hooks have left running, and of what serves; `None` where it cannot be read.
@@ -273,7 +281,9 @@ impl Place {
 
     /// Through the file system under test: what lies behind it may be somewhere else.
     fn remove_files(&mut self, around: &Surroundings<'_>) -> Result<(), RunError> {
-        let root = self.store.root.clone();
+        // Nobody may be let to those that are denied, but where they are served from.
+        let denies = !self.files.deny.is_empty();
+        let root = self.served.clone().filter(|_| denies).unwrap_or_else(|| self.store.root.clone());
         let removed = self.over(around, |pulse| {
             pulse.beat();
             match remove_tree(&root) {
@@ -314,7 +324,7 @@ impl Place {
         });
         let own = &self.files;
         let hooks =
-            [("serve", &serve), ("setup", &own.setup), ("drop", &own.drop), ("cleanup", &own.cleanup)];
+            [("serve", &serve), ("setup", &own.setup), ("deny", &own.deny), ("drop", &own.drop), ("cleanup", &own.cleanup)];
         SubjectSetup {
             server: mount.map_or("unknown", |mount| mount.kind.as_str()).to_owned(),
             url: self.path.display().to_string(),

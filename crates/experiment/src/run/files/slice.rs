@@ -27,6 +27,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) struct Course<'a> {
     pub(super) work: &'a FilesWork,
     pub(super) kinds: Vec<Kind>,
+    /// Files that must not open.
+    pub(super) denied: usize,
     pub(super) cpus: Vec<usize>,
     pub(super) cwd: PathBuf,
     pub(super) wire: Wire,
@@ -93,6 +95,12 @@ impl Course<'_> {
             if report.tried as u64 != count {
                 return Ok((tally, false));
             }
+        }
+        if self.denied > 0 {
+            let around = self.surroundings();
+            let place = &mut arms[arm];
+            let tried = place.over_store(&around, |store, pulse| store.try_denied(self.denied, pulse))?;
+            tally.deny(tried.map_err(|why| place.failed("opening what must not open", why.to_string()))?);
         }
         Ok((tally, true))
     }

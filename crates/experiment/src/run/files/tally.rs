@@ -3,7 +3,7 @@
 use super::block::Report;
 use super::kind::Kind;
 use bakeoff_link::Reading;
-use bakeoff_meter::{Counters, Histogram, HostShare, OperationCounts, Times};
+use bakeoff_meter::{Counters, Histogram, HostShare, OperationCounts, Times, ViolationCounts};
 use bakeoff_units::Nanos;
 use std::collections::BTreeMap;
 
@@ -16,6 +16,8 @@ pub(super) struct Tally {
     cpu: Option<u64>,
     /// Of that what serves did not use, where something does.
     near: Option<u64>,
+    /// Operations that were refused.
+    refused: u64,
     /// What went over the link while operations were made.
     link: Option<Reading>,
     idle_arms: Nanos,
@@ -73,6 +75,7 @@ impl Tally {
         }
         sum.operations.insert(kind.label(), counts);
         self.times.merge(&report.times);
+        self.refused += report.refused;
         self.cpu = self.cpu.zip(cpu).map(|(sum, cpu)| sum + cpu);
         self.near = self.near.zip(near).map(|(sum, near)| sum + near);
         for piece in around {
@@ -82,6 +85,11 @@ impl Tally {
                 self.link.get_or_insert_default().add(before, after);
             }
         }
+    }
+
+    /// With what became of the files that must not open.
+    pub(super) fn deny(&mut self, counts: ViolationCounts) {
+        self.counters.violations = Some(ViolationCounts { false_alarms: self.refused, ..counts });
     }
 
     /// What went over the link, as if nothing had before.
