@@ -22,7 +22,8 @@ impl Place {
         let job = Job { dir, cpus, ..self.job(&serve.argv, around)? };
         let serving = &mut self.serving;
         let begun = around.ends.far(|| serving.start(&job, serve.ready.as_deref()));
-        Ok(begun.map_err(RunError::System)??)
+        begun.map_err(RunError::System)??;
+        Ok(())
     }
 
     /// Runs commands of this arm, one after the other. What they leave running is the layer's.
