@@ -57,7 +57,8 @@ pub(crate) fn steps(reading: &Reading<'_>) -> Option<Section> {
     let rows_of_kind = |kind: &OperationResult| {
         rows_of(reading, &kind.operation, |arm| {
             let found = &kind.arms.get(arm).filter(|of_arm| !of_arm.steps_ns.is_empty())?.steps_ns;
-            let cell = |name: &str| found.get(name).map_or(figures::NONE.to_owned(), |ns| figures::value("ns", *ns));
+            let cell =
+                |name: &str| found.get(name).map_or(figures::NONE.to_owned(), |ns| figures::value("ns", *ns));
             Some(names.map(cell).to_vec())
         })
     };

@@ -31,8 +31,8 @@ use crate::digest;
 use crate::directory::{ResultsDir, StoppedBy};
 use crate::environment::{self, Claim, Placement};
 use crate::plan::{
-    Arm, DEFAULT_MARGIN, Design, Factor, Kind, Plan, RequestSource, RequestWork, ViolationPlan,
-    Violations, Work,
+    Arm, DEFAULT_MARGIN, Design, Factor, Kind, Plan, RequestSource, RequestWork, ViolationPlan, Violations,
+    Work,
 };
 use crate::results::{
     DesignSetup, Environment, Fact, FactorSetup, RestartSetup, SETUP_SCHEMA, Setup, StratumSetup,
@@ -357,7 +357,9 @@ fn kernel_threads(plan: &Plan) -> Vec<Warning> {
 fn left_out(plan: &Plan) -> impl Iterator<Item = Warning> + '_ {
     plan.left_out.iter().map(|(arm, program)| Warning {
         label: "left-out".to_owned(),
-        sentence: format!("{arm} is left out: there is no program `{program}` on this machine; install it and run anew"),
+        sentence: format!(
+            "{arm} is left out: there is no program `{program}` on this machine; install it and run anew"
+        ),
     })
 }
 

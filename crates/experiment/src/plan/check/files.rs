@@ -177,7 +177,8 @@ impl Context<'_> {
         let serve = self.serve(arm)?;
         let cannot_see = serve.as_ref().is_some_and(|serve| serve.from.is_none());
         if let Some(cache @ (CacheState::Remote | CacheState::First)) = cache.filter(|_| cannot_see) {
-            let what = format!("with cache = \"{}\" the files are read where they are served from", cache.as_str());
+            let what =
+                format!("with cache = \"{}\" the files are read where they are served from", cache.as_str());
             return self.wrong(name.span(), what, "say where that is, such as served = \"{dir}/export\"");
         }
         if let Some(status) = arm.status.as_ref().filter(|_| cache != Some(CacheState::First)) {
@@ -227,7 +228,8 @@ impl Context<'_> {
         for word in words {
             if let Some(other) = strange.iter().find(|other| word.contains(**other)) {
                 let what = format!("a command of `{}` says {other}, which only servers have", name.as_ref());
-                let help = "{dir} is the arm's private directory; {host} and {port} are there where it has `serve`";
+                let help =
+                    "{dir} is the arm's private directory; {host} and {port} are there where it has `serve`";
                 return self.wrong(name.span(), what, help);
             }
         }
@@ -280,7 +282,10 @@ drop = ["remount-it"]
         assert!(plan.link.is_some());
         let ArmKind::Files(files) = &plan.arms[1].what else { panic!("no files") };
         let serve = files.serve.as_ref().unwrap();
-        assert_eq!((serve.ready.as_deref(), serve.from.as_deref()), (Some("listening"), Some("{dir}/export")));
+        assert_eq!(
+            (serve.ready.as_deref(), serve.from.as_deref()),
+            (Some("listening"), Some("{dir}/export"))
+        );
         assert_eq!(serve.argv[2], "{host}:{port}");
         let sizes = |plan: &Plan| match &plan.work {
             Work::Files(work) => work.sizes.clone(),
@@ -296,7 +301,11 @@ drop = ["remount-it"]
         for (from, to, expected) in [
             (serve, "", &["`ready` is about what serves", "add `serve`"][..]),
             ("served = \"{dir}/export\"\n", "", &["cache = \"remote\"", "served = "]),
-            ("served = \"{dir}/export\"", "served = \"/srv\"", &["`/srv` is no directory of the arm", "{dir}"]),
+            (
+                "served = \"{dir}/export\"",
+                "served = \"/srv\"",
+                &["`/srv` is no directory of the arm", "{dir}"],
+            ),
             ("[\"server\",", "[\"\",", &["there is no program"]),
             ("\"{host}:{port}\", \"{dir}/seen\"", "\"{root}\"", &["{root}", "only servers have"]),
             ("\"remote\"", "\"cached\"", &["nothing is dropped with these caches", "\"first\""]),

@@ -125,12 +125,22 @@ impl Context<'_> {
 
     /// Files that must not open.
     fn denied(&self, v: &ViolationsSection, arms: &[Arm], baselines: &Baselines) -> Checked<ViolationPlan> {
-        let others = [v.urls.is_some(), v.files.is_some(), v.digests.is_some(), v.share.is_some(), v.refused.is_some()];
+        let others = [
+            v.urls.is_some(),
+            v.files.is_some(),
+            v.digests.is_some(),
+            v.share.is_some(),
+            v.refused.is_some(),
+        ];
         let denied = match &v.denied {
             Some(denied) if *denied.as_ref() > 0 && !others.contains(&true) => *denied.as_ref() as usize,
             _ => {
                 let help = "such as denied = 20, with a `deny` in the arms that must refuse them";
-                return self.wrong(v.span(), "in a `files` workload violations are `denied` files alone", help);
+                return self.wrong(
+                    v.span(),
+                    "in a `files` workload violations are `denied` files alone",
+                    help,
+                );
             }
         };
         let what = Violations::Denied(denied);

@@ -415,7 +415,9 @@ fn of_another_server(key: &str) -> String {
             format!("layers stand under {} or a `command`, which serve files", products.join(", "))
         }
         "setup" | "cleanup" => "it belongs to the `command` workload".to_owned(),
-        "path" | "drop" | "deny" | "serve" | "served" | "needs" => "it belongs to the `files` workload".to_owned(),
+        "path" | "drop" | "deny" | "serve" | "served" | "needs" => {
+            "it belongs to the `files` workload".to_owned()
+        }
         _ => "take the line out".to_owned(),
     }
 }

@@ -1,9 +1,9 @@
 //! `[workload]` as it is typed: a kind is the groups of keys that it has.
 
-use super::{Extents, Spanned};
 use super::client::{Http2Entry, TlsClientSection, Words};
 use super::clock::{BURSTS, CLOSED, CONSTANT, Clock, ClockReader, ClockSection, ORIGINAL, POISSON, SHUFFLED};
 use super::keys::{Keys, names_of};
+use super::{Extents, Spanned};
 use crate::plan::PlanError;
 use crate::plan::error::suggestion;
 use schemars::JsonSchema;

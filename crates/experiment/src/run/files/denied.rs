@@ -37,7 +37,9 @@ impl Store {
         let mut hand = Hand::open(&self.root, Fsync::None, Check::Start)?;
         hand.make_dir(&c_string(DIR.to_owned()))?;
         let body = Body::new(ObjectId::of_name(b"denied"), 1);
-        (0..files).take_while(|_| pulse.goes_on()).try_for_each(|file| hand.create(&name(file), body).map(drop))
+        (0..files)
+            .take_while(|_| pulse.goes_on())
+            .try_for_each(|file| hand.create(&name(file), body).map(drop))
     }
 
     /// Tries to open each. What fails otherwise was not refused.

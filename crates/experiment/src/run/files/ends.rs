@@ -43,7 +43,11 @@ impl Ends {
     }
 
     /// What is filled into an arm's words; its port is not known yet.
-    pub(super) fn substitutions(&self, dir: &Path, own: &BTreeMap<String, String>) -> io::Result<Substitutions> {
+    pub(super) fn substitutions(
+        &self,
+        dir: &Path,
+        own: &BTreeMap<String, String>,
+    ) -> io::Result<Substitutions> {
         let text = |path: &Path| path.display().to_string();
         let layers = std::env::current_exe()?.with_file_name(LAYERS);
         let mut values = own.clone();

@@ -32,8 +32,8 @@ use crate::plan::{Arm, ArmKind, FilesWork, Plan};
 use crate::results::{LinkSetup, OperationSetup, ProofRecord, SubjectSetup, Warning, WorkloadSetup};
 use bakeoff_link::Reading;
 use bakeoff_meter::host::HostMeter;
-use bakeoff_units::{Bytes, Clock, MonotonicClock, Nanos};
 use bakeoff_subject::Certificate;
+use bakeoff_units::{Bytes, Clock, MonotonicClock, Nanos};
 use block::Report;
 use ends::Ends;
 use hand::Check;
@@ -238,7 +238,8 @@ impl Bench for FilesBench<'_> {
         let (mut tally, complete) = self.course.slice(&mut self.arms, arm, &self.counts, turn)?;
         let link = tally.take_link();
         let (mut counters, times) = tally.finish(self.course.cpus.len());
-        counters.link = self.course.wire.between(link.is_some().then(Reading::default), link, counters.wall_ns);
+        counters.link =
+            self.course.wire.between(link.is_some().then(Reading::default), link, counters.wall_ns);
         let processes = self.arms[arm].processes();
         let usage = bakeoff_meter::process::Usage::of(&processes);
         counters.usage.rss_bytes = usage.rss().ok().map(Bytes::get);
@@ -337,9 +338,10 @@ impl Bench for FilesBench<'_> {
 /// Whether some arm says `{cert}` or `{key}`.
 fn speaks_tls(plan: &Plan) -> bool {
     let says = |arm: &Arm| match &arm.what {
-        ArmKind::Files(files) => {
-            files.words().chain(arm.proof.iter().flatten()).any(|word| word.contains("{cert}") || word.contains("{key}"))
-        }
+        ArmKind::Files(files) => files
+            .words()
+            .chain(arm.proof.iter().flatten())
+            .any(|word| word.contains("{cert}") || word.contains("{key}")),
         _ => false,
     };
     plan.arms.iter().any(says)

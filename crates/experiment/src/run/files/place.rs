@@ -323,8 +323,13 @@ impl Place {
             format!("{} on {} ({}; {})\n", mount.source, mount.point.display(), mount.kind, mount.options)
         });
         let own = &self.files;
-        let hooks =
-            [("serve", &serve), ("setup", &own.setup), ("deny", &own.deny), ("drop", &own.drop), ("cleanup", &own.cleanup)];
+        let hooks = [
+            ("serve", &serve),
+            ("setup", &own.setup),
+            ("deny", &own.deny),
+            ("drop", &own.drop),
+            ("cleanup", &own.cleanup),
+        ];
         SubjectSetup {
             server: mount.map_or("unknown", |mount| mount.kind.as_str()).to_owned(),
             url: self.path.display().to_string(),

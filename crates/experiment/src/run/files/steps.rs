@@ -34,7 +34,9 @@ pub(super) fn told(status: &Path) -> Steps {
 fn parse(text: &str) -> Steps {
     let lines = text.lines().filter_map(|line| line.split_once(' '));
     let steps = lines.filter(|(name, _)| NAMES.contains(name));
-    steps.filter_map(|(name, ns)| Some((name.trim_end_matches("-ns").to_owned(), ns.trim().parse().ok()?))).collect()
+    steps
+        .filter_map(|(name, ns)| Some((name.trim_end_matches("-ns").to_owned(), ns.trim().parse().ok()?)))
+        .collect()
 }
 
 #[cfg(test)]

@@ -205,7 +205,13 @@ impl Store {
 
     /// Uses what the steps will use, in `root`, where the same files lie: in whole, so that it is cached, or names and
     /// attributes only. What fails here fails again where it counts.
-    pub(super) fn touch(&self, (kind, steps): (&Kind, &[Step]), content: bool, root: &Path, pulse: &Pulse<'_>) {
+    pub(super) fn touch(
+        &self,
+        (kind, steps): (&Kind, &[Step]),
+        content: bool,
+        root: &Path,
+        pulse: &Pulse<'_>,
+    ) {
         let Ok(mut hand) = Hand::open(root, Fsync::None, Check::Start) else { return };
         let ground = self.ground(kind);
         let once = if kind.operation.of_tree() { 1 } else { ground.names.len() };

@@ -208,7 +208,8 @@ mod tests {
 
     #[test]
     fn the_pieces_of_a_block_add_up_and_what_serves_is_told_apart() {
-        let at = |packets| Reading { to_subject: Traffic { packets, ..Traffic::default() }, ..Reading::default() };
+        let at =
+            |packets| Reading { to_subject: Traffic { packets, ..Traffic::default() }, ..Reading::default() };
         let piece = |far, packets: [u64; 2]| Around {
             far: Some(Nanos::new(far)),
             link: Some(packets.map(at)),

@@ -318,7 +318,10 @@ fn an_operation_has_its_own_value_and_its_own_ratio_to_another_arm() {
     };
     assert_eq!((row("webfs").value, row("webfs").published.as_str()), (Some(0.058), "47 ms"));
     let ratio = row("sshfs");
-    assert!((ratio.value.unwrap() - 0.25).abs() < 1e-9 && ratio.said.contains("stands here for NFS"), "{ratio:?}");
+    assert!(
+        (ratio.value.unwrap() - 0.25).abs() < 1e-9 && ratio.said.contains("stands here for NFS"),
+        "{ratio:?}"
+    );
     let missing = section.rows.iter().find(|row| row.operation.as_deref() == Some("write 1 B")).unwrap();
     assert!(missing.said.contains("did not measure"), "{missing:?}");
     let other = Results { name: "files".to_owned(), ..results };
