@@ -222,10 +222,11 @@ fn each_fault_of_a_frame_has_its_name() {
     assert_eq!(heard(head, &[body, b"x"].concat()), Refusal::TrailingData);
     assert_eq!(heard(head, b"\x02\x00.."), Refusal::BadName);
     let mut hello = Vec::new();
-    Request::Hello { class: Class::Data, session: 1, boot: 2 }.put(&mut hello);
+    Request::Hello { class: Class::Data, session: 1, boot: 2, credentials: &[] }.put(&mut hello);
     let (head, body) = parts(&hello);
     assert_eq!(heard(Head { a: 2, ..head }, body), Refusal::OtherVersion);
     assert_eq!(heard(Head { b: 2, ..head }, body), Refusal::BadValue);
+    assert_eq!(heard(head, &[0; 64 * 1024 + 1]), Refusal::BadValue, "credentials have a longest");
 }
 
 #[test]
