@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 
 mod caches;
+mod commands;
 mod cost;
 mod cuts;
 #[path = "../store/daemon.rs"]
@@ -19,3 +20,6 @@ mod revocation;
 mod support;
 mod transport;
 mod world;
+#[allow(dead_code, reason = "other tests need the rest")]
+#[path = "../credentials/support.rs"]
+mod yard;

@@ -105,9 +105,12 @@ fn a_removed_a_repeated_and_a_swapped_record_are_told_apart() {
         wrong(&log.of_frames(&frames), &world.keys(), &[Checkpoint(log.ends[11])])
     };
     for (at, number) in (0..11).zip(0..) {
-        assert_eq!(with(&|frames| {
+        assert_eq!(
+            with(&|frames| {
                 frames.remove(at);
-            }), [Wrong::Removed { first: number, last: number }]);
+            }),
+            [Wrong::Removed { first: number, last: number }]
+        );
         assert_eq!(with(&|frames| frames.insert(at + 1, frames[at])), [Wrong::Repeated(number)]);
         for (other, found) in (at + 1..12).zip(number + 1..) {
             let swapped = with(&|frames| frames.swap(at, other));

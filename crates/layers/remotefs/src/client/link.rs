@@ -122,6 +122,8 @@ struct State {
     is_over: bool,
     /// By which name the credentials were refused last; nothing may be read or done then.
     refused: Option<String>,
+    /// By which name the server ended the session before.
+    ended_as: Option<String>,
 }
 
 /// The way to a server.
@@ -233,7 +235,7 @@ impl Link {
         let says = Arc::new(Mutex::new(receiver.stream().clone()));
         let mut state = self.lock();
         state.sessions += 1;
-        state.refused = None;
+        (state.refused, state.ended_as) = (None, None);
         let live = Live { session, boot, term_ms: term_ms.into(), ours: state.sessions, says, told };
         state.live = Some(live.clone());
         self.until(sent_ms, live.term_ms, live.term_ms);
@@ -336,7 +338,9 @@ impl Link {
             None if matches!(lost, Lost::Unproven(_)) => REFUSED,
             None => PAUSE,
             Some(name) => {
-                state.refused = Some(name.to_owned());
+                // Who was shown out may have nothing to show any more: why he was says more.
+                let name = state.ended_as.clone().unwrap_or_else(|| name.to_owned());
+                state.refused = Some(name);
                 self.changed.notify_all();
                 REFUSED
             }
@@ -372,6 +376,10 @@ impl Link {
                     live.say(&Request::Ack { number });
                 }
                 Answer::Changed => self.kernel.break_all(),
+                Answer::Refused { name, .. } => {
+                    self.lock().ended_as = Some(name.to_owned());
+                    return Err(Cut::Closed);
+                }
                 _ => return Err(Cut::Closed),
             }
         }
