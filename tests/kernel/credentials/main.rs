@@ -251,3 +251,41 @@ fn a_role_acts_for_its_owner_within_what_he_gave_it() {
     let owner = login("right");
     assert!(owner.0 == 7 && owner.2.contains("refuses (revoked)"), "a role falls with its owner: {owner:?}");
 }
+
+#[test]
+fn keys_are_those_of_openssl_both_ways_and_it_takes_the_leaf() {
+    let openssl = |yard: &Yard, words: &[&str]| {
+        std::process::Command::new("openssl").current_dir(yard.path("")).args(words).output()
+    };
+    let yard = Yard::new(&[HOME]);
+    if openssl(&yard, &["version"]).is_err() {
+        assert!(
+            std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(),
+            "openssl is not installed (tests/prepare installs it)"
+        );
+        println!("SKIP keys_are_those_of_openssl_both_ways_and_it_takes_the_leaf: no openssl");
+        return;
+    }
+    let run = |words: &[&str]| {
+        let ended = openssl(&yard, words).unwrap();
+        assert!(ended.status.success(), "{words:?}: {}", String::from_utf8_lossy(&ended.stderr));
+    };
+    run(&["genpkey", "-algorithm", "ed25519", "-out", "alice@home.example.key"]);
+    run(&["pkey", "-in", "alice@home.example.key", "-pubout", "-out", "alice.pub"]);
+    let words = ["ca", "certify", "user:alice@home.example", "--ca", HOME, "--pub", "alice.pub"];
+    yard.good(&[&words[..], &["--out", "alice@home.example.identity"]].concat());
+    let session = yard.logged_in("user", "alice@home.example", &[]);
+    // Its own key, as it was written again.
+    run(&["pkey", "-in", "alice@home.example.session/key", "-pubout", "-out", "again.pub"]);
+    assert_eq!(
+        std::fs::read(yard.path("again.pub")).unwrap(),
+        std::fs::read(yard.path("alice.pub")).unwrap()
+    );
+    let bundles = yard.bundles();
+    let root = bundles.each().next().unwrap().roots().first().unwrap().to_vec();
+    for (name, der) in [("leaf", session.holder().leaf), ("root", root)] {
+        std::fs::write(yard.path(name), der).unwrap();
+        run(&["x509", "-inform", "DER", "-in", name, "-out", &format!("{name}.pem")]);
+    }
+    run(&["verify", "-purpose", "sslclient", "-CAfile", "root.pem", "leaf.pem"]);
+}

@@ -117,12 +117,12 @@ impl SecretKey {
         Ed25519KeyPair::from_seed_unchecked(seed).map_err(|_| NoKey::Format).and_then(Self::of)
     }
 
-    /// As PKCS#8, the public half with it.
+    /// As PKCS#8, in the version that openssl reads, too.
     ///
     /// # Errors
     /// The library cannot write it.
     pub fn to_pkcs8(&self) -> Result<Zeroizing<Vec<u8>>, NoKey> {
-        let document = self.pair.to_pkcs8().map_err(|_| NoKey::Format)?;
+        let document = self.pair.to_pkcs8v1().map_err(|_| NoKey::Format)?;
         Ok(Zeroizing::new(document.as_ref().to_vec()))
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Glue. Owns the flags and what is printed; keys and files are `bakeoff-layers-agent`'s.
 
+use super::delegate::SKEW_S;
 use super::passphrase::PassphraseArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
@@ -154,8 +155,13 @@ fn certify(args: &CertifyArgs) -> Result<Exit, Failure> {
         (Some(public), None) => read_public_key(public).map_err(Failure::failed)?,
         (None, None) => return Err(Failure::usage("whose key is it? Say --pub FILE or --new-key FILE")),
     };
-    let identity =
-        authority::certify(&args.ca.ca, &args.name, key, (now, now + args.days * DAY_S)).map_err(failure)?;
+    let identity = authority::certify(
+        &args.ca.ca,
+        &args.name,
+        key,
+        (now.saturating_sub(SKEW_S), now + args.days * DAY_S),
+    )
+    .map_err(failure)?;
     let usual = || PathBuf::from(format!("{}.identity", args.name.local()));
     let out = args.out.clone().unwrap_or_else(usual);
     if let (Some(path), Some(made)) = (&args.new_key, &made) {
