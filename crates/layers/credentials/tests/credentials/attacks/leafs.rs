@@ -18,6 +18,11 @@ pub(super) const LEAFS: &[Attack] = &[
     ("of another kind", "wrong-holder", |world| leaf(world, b"/user/carol", b"/node/carol")),
     ("of a group", "malformed", |world| leaf(world, b"/user/carol", b"/group/caro")),
     ("of a domain that nobody knows", "unknown-domain", |world| leaf(world, b"//partner.", b"//partnes.")),
+    ("with a group of another domain", "not-its-domain", |world| {
+        let leaf = world.partner.leaf(&world.carol, &["group:staff@partner.example"]);
+        let (own, other) = (b"//partner.example/group", b"//partnes.example/group");
+        world.handed().with(|shown| shown.leaf = forger::leaf(&leaf, &world.partner.agent, own, other))
+    }),
     ("changed after it was signed", "bad-signature", |world| {
         world.handed().with(|shown| {
             shown.leaf = forger::leaf(&shown.leaf, &world.mallory.key, b"/user/carol", b"/user/carol")
