@@ -60,14 +60,24 @@ impl Yard {
         let (ended, out, error) = self.audit(words);
         assert_eq!(ended, Some(code), "{words:?}: {out}{error}");
         for part in said {
-            assert!(out.contains(part) || error.contains(part), "{words:?} does not say `{part}`: {out}{error}");
+            assert!(
+                out.contains(part) || error.contains(part),
+                "{words:?} does not say `{part}`: {out}{error}"
+            );
         }
     }
 }
 
 fn decision(session: u32, shown: Option<Hash>, about: About) -> Decision {
     let force = InForce { epoch: 0, acl: [1; 32], bundles: vec![[2; 32]], revoked: [3; 32] };
-    Decision { time_unix_s: NOW + u64::from(session), session, peer: None, shown, force: Arc::new(force), about }
+    Decision {
+        time_unix_s: NOW + u64::from(session),
+        session,
+        peer: None,
+        shown,
+        force: Arc::new(force),
+        about,
+    }
 }
 
 /// A stranger's.
@@ -80,7 +90,11 @@ fn a_log_that_is_right_is_good_and_one_that_was_changed_is_not() {
     let yard = Yard::new();
     yard.write(3);
     let keys = fs::read_to_string(yard.path("audit/keys")).unwrap();
-    yard.says(&["verify", "audit"], 0, &["good: 3 records of node:files@site.example", "The first 3", keys.trim()]);
+    yard.says(
+        &["verify", "audit"],
+        0,
+        &["good: 3 records of node:files@site.example", "The first 3", keys.trim()],
+    );
     yard.says(&["replay", "audit"], 0, &["good: 3 decisions", "3 refusals of strangers were not"]);
     let segment = yard.path("audit/log.0");
     let mut bytes = fs::read(&segment).unwrap();
@@ -122,7 +136,11 @@ fn what_was_decided_is_shown_and_a_lie_has_its_line() {
     log.decided(&refused(4)).unwrap();
     log.decided(&decision(5, Some(acl), About::Admitted { until_unix_s: NOW + 900 })).unwrap();
     drop(log);
-    yard.says(&["replay", "audit"], 7, &["record 1: evidence ", "cannot be read as what was shown", "1 of 2 decisions"]);
+    yard.says(
+        &["replay", "audit"],
+        7,
+        &["record 1: evidence ", "cannot be read as what was shown", "1 of 2 decisions"],
+    );
     let (code, text, _) = yard.audit(&["show", "audit"]);
     let lines = "0 at 1800000004 session 4 a stranger: not let in: unknown-domain\n\
                  1 at 1800000005 session 5 a stranger: let in until 1800000900\n";

@@ -40,7 +40,8 @@ impl Chain {
     /// It is too long; then nothing was added.
     pub fn add(&mut self, decision: &Decision, unwritten: u64, out: &mut Vec<u8>) -> Result<(), TooLong> {
         let record = decision.write(self.size, unwritten);
-        let length = u32::try_from(record.len()).ok().filter(|_| record.len() <= MOST_BYTES).ok_or(TooLong)?;
+        let length =
+            u32::try_from(record.len()).ok().filter(|_| record.len() <= MOST_BYTES).ok_or(TooLong)?;
         *self = Self { size: self.size + 1, link: link(&self.link, &record) };
         out.extend_from_slice(&length.to_le_bytes());
         out.extend_from_slice(&record);

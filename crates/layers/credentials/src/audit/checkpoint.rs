@@ -29,13 +29,17 @@ pub struct Checkpoint(pub Chain);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoCheckpoint {
     /// Not written as one.
-    #[error("not a checkpoint: three lines, an empty one, and lines of signatures; take the file that the server wrote")]
+    #[error(
+        "not a checkpoint: three lines, an empty one, and lines of signatures; take the file that the server wrote"
+    )]
     Malformed,
     /// Of another log.
     #[error("a checkpoint of the log {}, not of this one; take one that this server wrote", .0.escape_debug())]
     OtherLog(String),
     /// By none of the server's keys.
-    #[error("signed by none of the keys that this log names; it is another server's, or somebody made the log anew with a key of his own")]
+    #[error(
+        "signed by none of the keys that this log names; it is another server's, or somebody made the log anew with a key of his own"
+    )]
     OtherKey,
     /// By one of them, but not these bytes.
     #[error("its signature is not right; it was changed")]
@@ -53,7 +57,9 @@ pub struct Keys {
 
 /// They are none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not the keys of a log: a line for each, as <https://c2sp.org/signed-note> writes verifier keys, all of one server")]
+#[error(
+    "not the keys of a log: a line for each, as <https://c2sp.org/signed-note> writes verifier keys, all of one server"
+)]
 pub struct NoKeys;
 
 impl Checkpoint {
@@ -199,10 +205,22 @@ mod tests {
 
         let refused = |note: &str, keys: &Keys| Checkpoint::open(note, keys).unwrap_err();
         assert_eq!(refused(&note.replace("\n17\n", "\n16\n"), &keys), NoCheckpoint::BadSignature);
-        assert_eq!(refused(&note, &Keys { keys: vec![other.public()], ..keys.clone() }), NoCheckpoint::OtherKey);
+        assert_eq!(
+            refused(&note, &Keys { keys: vec![other.public()], ..keys.clone() }),
+            NoCheckpoint::OtherKey
+        );
         let elsewhere = made.sign(&"node:mail@site.example".parse().unwrap(), &own);
-        assert_eq!(refused(&elsewhere, &keys), NoCheckpoint::OtherLog("site.example/node/mail/audit".to_owned()));
-        for bad in ["", "\n\n", &note.replace('\u{2014}', "-"), &note.replace("\n17\n", "\n17\nmore\n"), &note[..note.len() / 2]] {
+        assert_eq!(
+            refused(&elsewhere, &keys),
+            NoCheckpoint::OtherLog("site.example/node/mail/audit".to_owned())
+        );
+        for bad in [
+            "",
+            "\n\n",
+            &note.replace('\u{2014}', "-"),
+            &note.replace("\n17\n", "\n17\nmore\n"),
+            &note[..note.len() / 2],
+        ] {
             assert!(Checkpoint::open(bad, &keys).is_err(), "{bad:?}");
         }
         for bad in ["", "x", "site.example/node/files/audit+00000000+AQ=="] {

@@ -98,7 +98,9 @@ impl Revoked {
             let [domain, kind, hex] = line.split(' ').collect::<Vec<_>>().try_into().ok()?;
             let item = match kind {
                 // Half as long as a digest, and spelt like one.
-                "serial" => Item::Serial(Serial(*Digest::from_hex(hex.repeat(2).as_bytes())?.0.first_chunk()?)),
+                "serial" => {
+                    Item::Serial(Serial(*Digest::from_hex(hex.repeat(2).as_bytes())?.0.first_chunk()?))
+                }
                 "key" => Item::Key(Digest::from_hex(hex.as_bytes())?.0),
                 _ => return None,
             };

@@ -25,5 +25,5 @@ pub use chain::{Chain, HEAD_BYTES, Link, TooLong};
 pub use checkpoint::{Checkpoint, Keys, NoCheckpoint, NoKeys};
 pub use evidence::{Evidence, peer};
 pub use reader::{Finding, Half, MOST_FINDINGS, Reader, Wrong};
-pub use record::{About, Decision, InForce, MOST_BYTES, DENIED, Outcome, Path, Record};
+pub use record::{About, DENIED, Decision, InForce, MOST_BYTES, Outcome, Path, Record};
 pub use replay::{Difference, Replay};

@@ -30,7 +30,9 @@ pub enum Wrong {
     #[error("this is no segment of an audit log: its head is missing or was changed")]
     NoHead,
     /// A segment that does not hang on the one before it.
-    #[error("this segment does not go on from record {0}, where what is before it ends; the first one begins with the server's name")]
+    #[error(
+        "this segment does not go on from record {0}, where what is before it ends; the first one begins with the server's name"
+    )]
     OtherStart(u64),
     /// A record that is not the one of its link.
     #[error("record {0} does not hang on what is before it: it, its link, or those before it were changed")]
@@ -44,7 +46,9 @@ pub enum Wrong {
         last: u64,
     },
     /// Records in another order.
-    #[error("record {found} stands where record {expected} should, which stands further on: they were swapped")]
+    #[error(
+        "record {found} stands where record {expected} should, which stands further on: they were swapped"
+    )]
     Swapped {
         /// Which should be here.
         expected: u64,
@@ -64,7 +68,9 @@ pub enum Wrong {
     #[error("record {0} ends in its middle, and the log goes on in another segment")]
     HalfWithin(u64),
     /// Fewer records than a checkpoint says.
-    #[error("the log ends with {have} records, and a checkpoint says that there were {said}: its end was cut off")]
+    #[error(
+        "the log ends with {have} records, and a checkpoint says that there were {said}: its end was cut off"
+    )]
     Cut {
         /// How many there are.
         have: u64,
@@ -72,7 +78,9 @@ pub enum Wrong {
         said: u64,
     },
     /// Other records than a checkpoint says.
-    #[error("the first {0} records are not those of a checkpoint: records were changed, and all links made anew")]
+    #[error(
+        "the first {0} records are not those of a checkpoint: records were changed, and all links made anew"
+    )]
     Rewritten(u64),
 }
 
@@ -156,7 +164,8 @@ impl Reader {
     /// Where the log ends, and what is wrong with it.
     pub fn end(mut self) -> (Chain, Option<Half>, Vec<Finding>) {
         let have = self.chain.size;
-        let cut = self.checkpoints.iter().map(|checkpoint| checkpoint.0.size).filter(|size| *size > have).max();
+        let cut =
+            self.checkpoints.iter().map(|checkpoint| checkpoint.0.size).filter(|size| *size > have).max();
         if let Some(said) = cut {
             self.found(self.half.map_or(self.length, |half| half.offset), Wrong::Cut { have, said });
         }
@@ -177,7 +186,8 @@ impl Reader {
         let record = Record::read(frame.record);
         let number = record.as_ref().map_or(expected, |record| record.number);
         let own = link(&self.chain.link, frame.record);
-        let hangs = own == frame.link || self.instead.is_some_and(|before| link(&before, frame.record) == frame.link);
+        let hangs =
+            own == frame.link || self.instead.is_some_and(|before| link(&before, frame.record) == frame.link);
         if hangs && number == expected {
             if record.is_none() {
                 self.found(offset, Wrong::Unreadable(expected));
@@ -211,7 +221,8 @@ impl Reader {
 
     fn compare(&mut self, offset: u64) {
         let here = self.chain;
-        let other = |checkpoint: &Checkpoint| checkpoint.0.size == here.size && checkpoint.0.link != here.link;
+        let other =
+            |checkpoint: &Checkpoint| checkpoint.0.size == here.size && checkpoint.0.link != here.link;
         if self.checkpoints.iter().any(other) {
             self.found(offset, Wrong::Rewritten(here.size));
         }

@@ -4,7 +4,7 @@
 //! somebody's hand. That the peer had the key of the leaf, and that all was written down, is the server's word.
 
 use super::evidence::shown;
-use super::record::{About, Decision, InForce, DENIED, Outcome, Path, Record};
+use super::record::{About, DENIED, Decision, InForce, Outcome, Path, Record};
 use crate::acl::Acl;
 use crate::bundle::{Bundle, Bundles};
 use crate::grant::{Grant, Rights};
@@ -117,6 +117,9 @@ pub enum Difference {
     },
 }
 
+/// What somebody was let in by: what he showed, the bundles, and what was taken back.
+type Standing = (Hash, Vec<Hash>, Hash);
+
 /// Makes decisions again; what it has looked at it keeps.
 pub struct Replay<'a> {
     server: &'a Name,
@@ -126,7 +129,7 @@ pub struct Replay<'a> {
     bundles: HashMap<Vec<Hash>, Rc<Bundles>>,
     revoked: HashMap<Hash, Rc<Revoked>>,
     /// Who was let in with what he showed, by these rules, and from when on that is known.
-    grants: HashMap<(Hash, Vec<Hash>, Hash), (u64, Rc<Grant>)>,
+    grants: HashMap<Standing, (u64, Rc<Grant>)>,
     /// Refusals of strangers: there is nothing to make them again from.
     pub strangers: u64,
     /// Refusals for reasons beside rights, of which the rights alone were looked at.
@@ -212,7 +215,10 @@ impl<'a> Replay<'a> {
             }
             Outcome::Allowed { line } => {
                 let first = asked.each().next().zip(paths.first());
-                let found = grant.ok().zip(first).and_then(|(grant, (operation, path))| grant.line(&acl, path, operation));
+                let found = grant
+                    .ok()
+                    .zip(first)
+                    .and_then(|(grant, (operation, path))| grant.line(&acl, path, operation));
                 let (recorded, now) = (*line, found.unwrap_or(0) as u64);
                 if recorded == now { Ok(()) } else { Err(Difference::Line { recorded, now }) }
             }

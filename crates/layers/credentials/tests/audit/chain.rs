@@ -40,7 +40,11 @@ fn log(world: &World) -> Log {
 }
 
 /// What is wrong with a segment, and how it ends.
-fn read(bytes: &[u8], keys: &Keys, checkpoints: &[Checkpoint]) -> (Chain, Option<u64>, Vec<Wrong>, Vec<Record>) {
+fn read(
+    bytes: &[u8],
+    keys: &Keys,
+    checkpoints: &[Checkpoint],
+) -> (Chain, Option<u64>, Vec<Wrong>, Vec<Record>) {
     let mut records = Vec::new();
     let mut reader = Reader::new(keys.start(), checkpoints.to_vec());
     reader.segment(0, bytes, |record| records.push(record));
@@ -101,9 +105,12 @@ fn a_removed_a_repeated_and_a_swapped_record_are_told_apart() {
         wrong(&log.of_frames(&frames), &world.keys(), &[Checkpoint(log.ends[11])])
     };
     for (at, number) in (0..11).zip(0..) {
-        assert_eq!(with(&|frames| {
+        assert_eq!(
+            with(&|frames| {
                 frames.remove(at);
-            }), [Wrong::Removed { first: number, last: number }]);
+            }),
+            [Wrong::Removed { first: number, last: number }]
+        );
         assert_eq!(with(&|frames| frames.insert(at + 1, frames[at])), [Wrong::Repeated(number)]);
         for (other, found) in (at + 1..12).zip(number + 1..) {
             let swapped = with(&|frames| frames.swap(at, other));
@@ -169,7 +176,8 @@ fn a_crash_at_any_byte_leaves_a_half_record_and_nothing_wrong() {
     let log = log(&world);
     let (bytes, last) = (log.bytes(), log.frames[11].len());
     for cut in 1..=last {
-        let (end, half, wrong, _) = read(&bytes[..bytes.len() - cut], &world.keys(), &[Checkpoint(log.ends[10])]);
+        let (end, half, wrong, _) =
+            read(&bytes[..bytes.len() - cut], &world.keys(), &[Checkpoint(log.ends[10])]);
         let rest = (last - cut) as u64;
         assert_eq!((end, half), (log.ends[10], (rest > 0).then_some(rest)));
         assert_eq!(wrong, []);

@@ -126,23 +126,26 @@ fn a_thousand_decisions_are_the_same_again_and_each_lie_is_found() {
     };
     let victim = records.iter().filter(refused).nth(17).unwrap().number;
     let wider = lying(&world, &log, |number, decision| {
-        if let (About::Object { asked, rights, outcome, .. }, true) = (&mut decision.about, number == victim) {
+        if let (About::Object { asked, rights, outcome, .. }, true) = (&mut decision.about, number == victim)
+        {
             rights.operations = rights.operations.or(*asked);
             *outcome = Outcome::Allowed { line: 1 };
         }
     });
-    assert!(matches!(replayed(&world, &wider).as_slice(), [(number, Difference::Rights { .. })] if *number == victim));
+    assert!(
+        matches!(replayed(&world, &wider).as_slice(), [(number, Difference::Rights { .. })] if *number == victim)
+    );
     let allowed = lying(&world, &log, |number, decision| {
         if let (About::Object { outcome, .. }, true) = (&mut decision.about, number == victim) {
             *outcome = Outcome::Allowed { line: 1 };
         }
     });
-    assert!(matches!(replayed(&world, &allowed).as_slice(), [(number, Difference::Allowed { .. })] if *number == victim));
+    assert!(
+        matches!(replayed(&world, &allowed).as_slice(), [(number, Difference::Allowed { .. })] if *number == victim)
+    );
 
     // Somebody is let in who was taken back.
-    let revoked = |record: &&Record| {
-        matches!(&record.decision.about, About::NotAdmitted { refusal } if refusal == "revoked")
-    };
+    let revoked = |record: &&Record| matches!(&record.decision.about, About::NotAdmitted { refusal } if refusal == "revoked");
     let victim = records.iter().find(revoked).unwrap().number;
     let let_in = lying(&world, &log, |number, decision| {
         if number == victim {
@@ -163,7 +166,12 @@ fn a_thousand_decisions_are_the_same_again_and_each_lie_is_found() {
 fn small_log(world: &World) -> (Log, Decision) {
     let mut log = Log::new(&world.keys());
     let revoked = Revoked::default();
-    let decider = Decider { world, acl: "# export\n/a allow user:alice@home.example read\n", revoked: &revoked, epoch: 0 };
+    let decider = Decider {
+        world,
+        acl: "# export\n/a allow user:alice@home.example read\n",
+        revoked: &revoked,
+        epoch: 0,
+    };
     let begun = decider.session(&mut log, 1, &world.shown(0, &[], None), NOW).unwrap();
     for asked in ["read", "write"] {
         let asked = Operations::of_words(asked).unwrap();
@@ -188,7 +196,10 @@ fn every_other_lie_has_its_name() {
         })
     };
     let until = about(0, |about| *about = About::Admitted { until_unix_s: NOW + 901 });
-    assert_eq!(until, [format!("0 granted until {}, and now until {} (seconds since 1970)", NOW + 901, NOW + 900)]);
+    assert_eq!(
+        until,
+        [format!("0 granted until {}, and now until {} (seconds since 1970)", NOW + 901, NOW + 900)]
+    );
     let kept_out = about(0, |about| *about = About::NotAdmitted { refusal: "spliced".into() });
     assert_eq!(kept_out, ["0 refused as spliced, and now let in"]);
     let line = about(1, |about| {

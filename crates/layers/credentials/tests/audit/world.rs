@@ -2,7 +2,7 @@
 
 use bakeoff_layers_credentials::acl::Acl;
 use bakeoff_layers_credentials::audit::{
-    About, Chain, Decision, Evidence, InForce, Keys, DENIED, Outcome, Path,
+    About, Chain, DENIED, Decision, Evidence, InForce, Keys, Outcome, Path,
 };
 use bakeoff_layers_credentials::bundle::{Bundle, Bundles, Draft};
 use bakeoff_layers_credentials::grant::{Grant, Rights};
@@ -164,7 +164,13 @@ impl Log {
         name
     }
 
-    pub(crate) fn force(&mut self, epoch: u64, acl: &str, bundles: &Bundles, revoked: &Revoked) -> Arc<InForce> {
+    pub(crate) fn force(
+        &mut self,
+        epoch: u64,
+        acl: &str,
+        bundles: &Bundles,
+        revoked: &Revoked,
+    ) -> Arc<InForce> {
         let bundles: Vec<&Bundle> = bundles.each().collect();
         Arc::new(InForce {
             epoch,
@@ -212,7 +218,9 @@ impl Decider<'_> {
         let granted = Hello::read(hello)
             .and_then(|hello| verify(leaf, &hello, &world.bundles, self.revoked, &world.server, now));
         let (about, peer) = match &granted {
-            Ok(grant) => (About::Admitted { until_unix_s: grant.expires_unix_s }, Some(grant.acts_as.clone())),
+            Ok(grant) => {
+                (About::Admitted { until_unix_s: grant.expires_unix_s }, Some(grant.acts_as.clone()))
+            }
             Err(refusal) => (About::NotAdmitted { refusal: refusal.name().into() }, None),
         };
         let decision = Decision {
@@ -228,7 +236,13 @@ impl Decider<'_> {
     }
 
     /// Something is asked of an object.
-    pub(crate) fn asked(&self, (grant, begun): &(Grant, Decision), path: &Path, asked: Operations, now: u64) -> Decision {
+    pub(crate) fn asked(
+        &self,
+        (grant, begun): &(Grant, Decision),
+        path: &Path,
+        asked: Operations,
+        now: u64,
+    ) -> Decision {
         let acl = Acl::of_text(self.acl, "export.acl").unwrap();
         let rights = match now < grant.expires_unix_s {
             true => grant.rights(&acl, path),

@@ -74,7 +74,8 @@ impl Log {
         let directory = Directory::at(dir);
         let keys = directory.keys().map_err(Failure::failed)?;
         let own = directory.checkpoint().map_err(Failure::failed)?;
-        let mut notes: Vec<(PathBuf, String)> = own.map(|own| (dir.join("checkpoint"), own)).into_iter().collect();
+        let mut notes: Vec<(PathBuf, String)> =
+            own.map(|own| (dir.join("checkpoint"), own)).into_iter().collect();
         for other in others {
             let read = plain::read(other, MOST_CHECKPOINT);
             let bytes = read.map_err(|error| Failure::failed(format!("{}: {error}", other.display())))?;
@@ -111,7 +112,10 @@ impl Found {
             text.push_str("what follows was not looked at\n");
         }
         terminal::say(&text);
-        Err(Failure::altered(format!("the log is not what its server wrote: {} findings", self.findings.len())))
+        Err(Failure::altered(format!(
+            "the log is not what its server wrote: {} findings",
+            self.findings.len()
+        )))
     }
 }
 
@@ -123,10 +127,16 @@ fn verify(args: &VerifyArgs) -> Result<Exit, Failure> {
     let mut text = format!("good: {} records of {}\n", found.end.size, log.keys.server);
     match log.checkpoints.iter().map(|checkpoint| checkpoint.0.size).max() {
         Some(size) => {
-            let _ = writeln!(text, "The first {size} are those of a checkpoint that is signed by a key in {}:", args.dir.dir.join("keys").display());
+            let _ = writeln!(
+                text,
+                "The first {size} are those of a checkpoint that is signed by a key in {}:",
+                args.dir.dir.join("keys").display()
+            );
             text.push_str(&log.keys.to_string());
         }
-        None => text.push_str("There is no checkpoint: a log that was made anew cannot be told from this one.\n"),
+        None => {
+            text.push_str("There is no checkpoint: a log that was made anew cannot be told from this one.\n")
+        }
     }
     if args.checkpoint.is_empty() {
         text.push_str("Who could write to the directory could make all of it anew: give a checkpoint that was kept elsewhere.\n");
@@ -158,10 +168,18 @@ fn replay(dir: &Path) -> Result<Exit, Failure> {
     }
     let mut text = format!("good: {} decisions are the same when they are made again\n", found.end.size);
     if replay.strangers > 0 {
-        let _ = writeln!(text, "Of these, {} refusals of strangers were not: nothing that strangers show is kept.", replay.strangers);
+        let _ = writeln!(
+            text,
+            "Of these, {} refusals of strangers were not: nothing that strangers show is kept.",
+            replay.strangers
+        );
     }
     if replay.beside > 0 {
-        let _ = writeln!(text, "Of {} refusals for reasons beside rights the rights alone were made again.", replay.beside);
+        let _ = writeln!(
+            text,
+            "Of {} refusals for reasons beside rights the rights alone were made again.",
+            replay.beside
+        );
     }
     terminal::say(&text);
     Ok(Exit::Done)

@@ -48,7 +48,10 @@ fn to_line(record: &Record) -> String {
         0 => String::new(),
         some => format!(" ({some} refusals of strangers before it were not written)"),
     };
-    format!("{} at {} session {} {peer}: {said}{unwritten}", record.number, decision.time_unix_s, decision.session)
+    format!(
+        "{} at {} session {} {peer}: {said}{unwritten}",
+        record.number, decision.time_unix_s, decision.session
+    )
 }
 
 fn to_json(record: &Record) -> Value {

@@ -82,7 +82,10 @@ impl Directory {
         let mut numbers = Vec::new();
         for entry in fs::read_dir(&self.0)? {
             let name = entry?.file_name();
-            let number = name.to_str().and_then(|name| name.strip_prefix(SEGMENT)).and_then(|number| number.parse().ok());
+            let number = name
+                .to_str()
+                .and_then(|name| name.strip_prefix(SEGMENT))
+                .and_then(|number| number.parse().ok());
             numbers.extend(number.filter(|number| *name == *segment_name(*number)));
         }
         numbers.sort_unstable();

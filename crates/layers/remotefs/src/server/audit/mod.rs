@@ -10,10 +10,10 @@ pub mod directory;
 mod strangers;
 
 use crate::refusal::Refusal;
+use bakeoff_layers_credentials::Revoked;
 use bakeoff_layers_credentials::audit::{
     Chain, Checkpoint, Decision, Evidence, InForce, Keys, Reader, TooLong, Wrong,
 };
-use bakeoff_layers_credentials::Revoked;
 use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_credentials::key::{Hash, SecretKey, hash};
 use bakeoff_layers_credentials::name::Name;
@@ -107,7 +107,9 @@ impl AuditLog {
     }
 
     fn open_with(dir: &Path, key: SecretKey, name: &Name, segment_bytes: u64) -> io::Result<Self> {
-        let said = |error: io::Error| io::Error::new(error.kind(), format!("the audit log {}: {error}", dir.display()));
+        let said = |error: io::Error| {
+            io::Error::new(error.kind(), format!("the audit log {}: {error}", dir.display()))
+        };
         let (disk, cut_bytes) = Disk::open(dir, key, name, segment_bytes).map_err(said)?;
         let waiting = Waiting {
             batch: Batch::behind(disk.durable),
@@ -118,7 +120,8 @@ impl AuditLog {
         let shared = Arc::new(Shared { waiting: Mutex::new(waiting), disk: Mutex::new(disk) });
         let (wanted, wants) = channel();
         let its = shared.clone();
-        let writer = thread::Builder::new().name("audit".to_owned()).spawn(move || its.keep_writing(&wants))?;
+        let writer =
+            thread::Builder::new().name("audit".to_owned()).spawn(move || its.keep_writing(&wants))?;
         Ok(Self { shared, cut_bytes, wanted: Some(wanted), writer: Some(writer) })
     }
 
@@ -346,7 +349,8 @@ fn keys(directory: &Directory, key: &SecretKey, server: &Name, is_new: bool) -> 
 
 /// Where the log ends, by its last segment and its checkpoint, and how many bytes of a half record follow.
 fn verify(directory: &Directory, keys: &Keys, last: u64) -> io::Result<(Chain, u64)> {
-    const NEXT: &str = "`bakeoff layer audit verify` tells more; move the directory away, and keep it, to begin a new log";
+    const NEXT: &str =
+        "`bakeoff layer audit verify` tells more; move the directory away, and keep it, to begin a new log";
     let wrong = |what: String| invalid(format!("{what}; {NEXT}"));
     let bytes = directory.segment(last)?;
     let (start, _) = Chain::of_head(&bytes).ok_or_else(|| wrong(Wrong::NoHead.to_string()))?;
