@@ -8,10 +8,13 @@
 mod world;
 
 use bakeoff_layers_credentials::acl::Acl;
-use bakeoff_layers_credentials::grant::{Kept, rights};
+use bakeoff_layers_credentials::audit::{About, Chain, Decision, InForce, Outcome};
+use bakeoff_layers_credentials::grant::{Kept, Rights, rights};
 use bakeoff_layers_credentials::hello::Hello;
+use bakeoff_layers_credentials::operation::Operations;
 use bakeoff_sys::thread::cpu_time;
 use std::hint::black_box;
+use std::sync::Arc;
 use world::{NOW, World};
 
 const BATCHES: usize = 15;
@@ -32,6 +35,7 @@ fn main() {
         decide(&world, entries);
     }
     keep();
+    record();
     show("sign a transfer", 2_000, || drop(black_box(world.alice.gives(&world.bob, None, |_| {}))));
     show("make a leaf", 500, || {
         drop(black_box(world.home.leaf(&world.alice, &["group:staff@home.example"])))
@@ -68,6 +72,32 @@ fn keep() {
         // A prime as a step: no two looks in a row are at the same place of the table.
         object = (object + 7_919) % KEPT;
         black_box(ask(object));
+    });
+}
+
+/// A decision about an object five levels down, with two bundles in force, into the memory that a writer empties.
+fn record() {
+    let force = InForce { epoch: 3, acl: [1; 32], bundles: vec![[2; 32]; 2], revoked: [3; 32] };
+    let path = ["projects", "one", "2026", "november", "report.html"].map(|name| name.as_bytes().to_vec());
+    let about = About::Object {
+        paths: vec![path.into()],
+        asked: Operations::ALL,
+        rights: Rights { operations: Operations::ALL, most_bytes: None },
+        outcome: Outcome::Allowed { line: 12 },
+    };
+    let decision = Decision {
+        time_unix_s: NOW,
+        session: 1_000,
+        peer: Some("user:alice@home.example".parse().unwrap()),
+        shown: Some([4; 32]),
+        force: Arc::new(force),
+        about,
+    };
+    let (mut chain, mut out) = (Chain::start("site.example/node/files/audit"), Vec::new());
+    chain.add(&decision, 0, &mut out).unwrap();
+    show(&format!("an audit record of {} bytes", out.len()), 20_000, || {
+        out.clear();
+        chain.add(black_box(&decision), 0, &mut out).unwrap();
     });
 }
 
