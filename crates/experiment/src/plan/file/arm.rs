@@ -51,7 +51,7 @@ pub(in crate::plan) enum ArmWhat {
     /// In `command` workloads.
     Run(RunSection),
     /// In `files` workloads.
-    Directory(DirectorySection),
+    Directory(Box<DirectorySection>),
     /// In `calls` workloads.
     Calls(CallerSection),
 }
@@ -347,7 +347,7 @@ impl ArmSection {
         let what = match w {
             WorkloadSection::Requests(_) => ArmWhat::server(name, &mut keys)?,
             WorkloadSection::Command(w) => ArmWhat::Run(keys.group::<RunSection>()?.or(w)),
-            WorkloadSection::Files(_) => ArmWhat::Directory(keys.group()?),
+            WorkloadSection::Files(_) => ArmWhat::Directory(Box::new(keys.group()?)),
             WorkloadSection::Calls(_) => ArmWhat::Calls(keys.group()?),
         };
         let has = ArmGroups::of(&what, &mut keys)?;
