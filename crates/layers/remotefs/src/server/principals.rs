@@ -1,9 +1,10 @@
 //! Who sessions are: let in by credentials, watched until these end, and written down.
 //!
 //! Measured side, server process; letting in is once a connection and fed by strangers, finding a session's principal is hot. Owns what changes
-//! while the server runs: its own leaf, the access list, what was taken back. One thread of its own looks after these, and ends sessions
-//! whose grant is over, by the date or by the clock that nobody sets. That thread is started before the kernel holds the
-//! process to the export, as its files lie elsewhere.
+//! while the server runs: its own leaf, the access list, what was taken back. One thread of its own ([`watch`]) looks after
+//! these, and ends sessions whose grant is over, by the date or by the clock that nobody sets.
+
+mod watch;
 
 use super::No;
 use super::audit::AuditLog;
@@ -14,7 +15,6 @@ use crate::lease::{Object as Number, Session};
 use crate::refusal::Refusal;
 use crate::stream::Peer;
 use bakeoff_layers_base::clock::now_unix_s;
-use bakeoff_layers_base::plain::{self, For, Place};
 use bakeoff_layers_credentials::acl::Acl;
 use bakeoff_layers_credentials::audit::{About, Decision, Evidence, InForce, peer as peer_of};
 use bakeoff_layers_credentials::bundle::Bundles;
@@ -22,31 +22,24 @@ use bakeoff_layers_credentials::grant::{Grant, Kept};
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::{Hash, PublicKey, Serial};
 use bakeoff_layers_credentials::name::{Domain, Name};
-use bakeoff_layers_credentials::notice::{News, Notice};
-use bakeoff_layers_credentials::tls::{self, Holder};
-use bakeoff_layers_credentials::{Item, Refusal as NotLetIn, Revoked, verify};
+use bakeoff_layers_credentials::tls::Holder;
+use bakeoff_layers_credentials::{Refusal as NotLetIn, Revoked, verify};
 use rustls::ServerConfig;
 use signal_hook::consts::SIGHUP;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
+use watch::{read_acl, read_revoked};
 
-/// How late the end of a grant may be noticed where no request does; and a signal.
-const LOOK: Duration = Duration::from_millis(100);
-/// How often the server's own leaf is read again: it lives for minutes.
-const OWN_LEAF: Duration = Duration::from_secs(1);
 /// Connections of one principal, by its key: a mount has one for callbacks and fifteen for questions.
 const MOST_OF_PRINCIPAL: usize = 16;
 /// Verdicts that are kept, in parts that do not wait for each other.
 const KEPT: (usize, usize) = (1 << 18, 16);
-/// Longest access list, and longest list of what was taken back.
-const MOST_BYTES: u64 = 16 << 20;
 
 /// Whose a session is.
 #[derive(Debug)]
@@ -332,119 +325,6 @@ impl Principals {
         }
         text + &self.audit.as_ref().map_or_else(String::new, AuditLog::status)
     }
-
-    /// Until the server is gone.
-    fn watch(&self, server: &Weak<Server>, notices: &Receiver<Notice>, hup: &AtomicBool) {
-        let mut own = Instant::now();
-        loop {
-            let heard = notices.recv_timeout(LOOK);
-            let Some(server) = server.upgrade() else { return };
-            match heard {
-                Ok(notice) => self.hear(notice, &server.coherence),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => thread::sleep(LOOK),
-            }
-            if own.elapsed() >= OWN_LEAF {
-                self.read_own_leaf();
-                own = Instant::now();
-            }
-            if hup.swap(false, Ordering::Relaxed) {
-                self.read_rules(&server.coherence);
-            }
-            if self.audit.is_some() && read(&self.rules).force.is_none() {
-                self.in_force(&read(&self.revoked), None);
-            }
-            self.forget_the_ended(&server.coherence);
-            let over = NotLetIn::Expired("what this session stands on".to_owned());
-            self.end(&server.coherence, &over, Principal::is_over);
-        }
-    }
-
-    fn hear(&self, notice: Notice, coherence: &Coherence) {
-        let items = match notice.what {
-            News::Alive => {
-                lock(&self.silent).remove(&notice.domain);
-                return;
-            }
-            News::Silent => {
-                lock(&self.silent).insert(notice.domain);
-                return;
-            }
-            News::Revoked(items) => items,
-        };
-        {
-            let mut revoked = write(&self.revoked);
-            let new = |item: &&Item| !revoked.holds(&notice.domain, item);
-            let new: Vec<Item> = items.iter().filter(new).copied().collect();
-            if new.is_empty() {
-                return;
-            }
-            new.into_iter().for_each(|item| revoked.add(&notice.domain, item));
-            self.in_force(&revoked, None);
-        }
-        self.kept.new_epoch(|_| {});
-        let revoked = read(&self.revoked);
-        let falls = |principal: &Principal| {
-            principal.grant.stands_on.iter().any(|(domain, item)| revoked.holds(domain, item))
-        };
-        self.end(coherence, &NotLetIn::Revoked("what this session stands on".to_owned()), falls);
-        drop(revoked);
-        self.write_revoked();
-    }
-
-    /// Ends sessions: first here, for all of them, and then they are told.
-    fn end(&self, coherence: &Coherence, why: &NotLetIn, ends: impl Fn(&Principal) -> bool) {
-        let ended: Vec<Session> = {
-            let mut sessions = write(&self.sessions);
-            let ended: Vec<_> = sessions.values().filter(|one| ends(one)).map(|one| one.session).collect();
-            ended.iter().for_each(|session| drop(sessions.remove(session)));
-            ended
-        };
-        if ended.is_empty() {
-            return;
-        }
-        ended.iter().for_each(|_| self.refuse(why));
-        coherence.say_to(&ended, &Answer::Refused { name: why.name(), sentence: &why.to_string() });
-        ended.iter().for_each(|session| coherence.bye(*session));
-    }
-
-    /// Sessions that ended otherwise are known here still, and what was decided for them takes room.
-    fn forget_the_ended(&self, coherence: &Coherence) {
-        let mut sessions = write(&self.sessions);
-        let before = sessions.len();
-        sessions.retain(|session, _| coherence.is_live(*session));
-        if sessions.len() < before {
-            self.kept.new_epoch(|_| {});
-        }
-    }
-
-    fn read_own_leaf(&self) {
-        let Some(holder) = (self.holder)() else { return };
-        if read(&self.own).as_ref().is_some_and(|own| own.leaf == holder.leaf) {
-            return;
-        }
-        if let Ok(config) = tls::server(&holder) {
-            *write(&self.own) = Some(Own { leaf: holder.leaf, config: Arc::new(config) });
-        }
-    }
-
-    /// With faults the list of before stays.
-    fn read_rules(&self, coherence: &Coherence) {
-        match read_acl(&self.acl_file) {
-            Ok(list) => {
-                self.in_force(&read(&self.revoked), Some(list));
-                self.rules_changed(coherence);
-            }
-            Err(_) => write(&self.rules).faults += 1,
-        }
-    }
-
-    /// A disk that is full leaves the old one: the agent says all of it again to the next start.
-    fn write_revoked(&self) {
-        let Some(file) = &self.revoked_file else { return };
-        let text = read(&self.revoked).text();
-        let _ = Place::of(file).and_then(|place| place.replace(text.as_bytes(), For::Owner));
-    }
 }
 
 /// A connection of a principal.
@@ -461,29 +341,6 @@ impl Drop for Seat<'_> {
             if *taken == 0 {
                 seats.remove(&self.key);
             }
-        }
-    }
-}
-
-fn read_acl(file: &Path) -> Result<(Arc<Acl>, Arc<str>), ServeError> {
-    let failed = |error: String| ServeError::Acl { path: file.to_owned(), error };
-    let text = plain::read(file, MOST_BYTES).map_err(|error| failed(error.to_string()))?;
-    let text = String::from_utf8(text).map_err(|_| failed("it is no text in UTF-8".to_owned()))?;
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let acl = Acl::of_text(&text, &name).map_err(|error| failed(error.to_string()))?;
-    Ok((Arc::new(acl), text.into()))
-}
-
-/// What was taken back before this start. A line that cannot be read is no reason to let somebody in.
-fn read_revoked(file: Option<&Path>) -> Result<Revoked, ServeError> {
-    let Some(file) = file else { return Ok(Revoked::default()) };
-    let failed = |error: io::Error| ServeError::Revoked { path: file.to_owned(), error };
-    match plain::read(file, MOST_BYTES) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Revoked::default()),
-        Err(error) => Err(failed(error)),
-        Ok(bytes) => {
-            let text = str::from_utf8(&bytes).ok();
-            text.and_then(Revoked::of_text).ok_or_else(|| failed(io::ErrorKind::InvalidData.into()))
         }
     }
 }
