@@ -41,6 +41,10 @@ pub(super) const LEAFS: &[Attack] = &[
         let more = [world.carol.statement.as_slice(), &[0]].concat();
         world.handed().with(|shown| shown.leaf = world.partner.leaf_over(&world.carol, &more, &[]))
     }),
+    ("with something behind the identity, beside it", "trailing-data", |world| {
+        let length = u8::try_from(world.carol.statement.len()).unwrap();
+        leaf(world, &[0x04, 0x81, length, 0xd2, 0x84], &[0x04, 0x81, length - 1, 0xd2, 0x84])
+    }),
     ("with something behind it", "malformed", |world| world.handed().with(|shown| shown.leaf.push(0))),
     ("of 16 KiB and more", "too-large", |world| {
         world.handed().with(|shown| shown.leaf.resize(16 * 1024 + 1, 0))
