@@ -32,6 +32,11 @@ pub(super) const CHAINS: &[Attack] = &[
         shown.hello.identities[0].1 = world.bob.statement.clone();
         shown
     }),
+    ("an identity that says to be another domain's", "not-its-domain", |world| {
+        let other =
+            lie(&world.alice.statement, IDENTITY, &world.home.ca, |claims| set(claims, 1, "partner.example"));
+        world.handed().with(|shown| shown.hello.identities[0].1 = other)
+    }),
     ("a link that is over", "expired", |world| bob_lies(world, |claims| set(claims, 4, NOW))),
     ("a link of tomorrow", "not-yet-valid", |world| bob_lies(world, |claims| set(claims, 5, NOW + 1))),
     ("a first link that is over", "expired", |world| {

@@ -18,6 +18,11 @@ pub(super) const LEAFS: &[Attack] = &[
     ("of another kind", "wrong-holder", |world| leaf(world, b"/user/carol", b"/node/carol")),
     ("of a group", "malformed", |world| leaf(world, b"/user/carol", b"/group/caro")),
     ("of a domain that nobody knows", "unknown-domain", |world| leaf(world, b"//partner.", b"//partnes.")),
+    ("with a group of another domain", "not-its-domain", |world| {
+        let leaf = world.partner.leaf(&world.carol, &["group:staff@partner.example"]);
+        let (own, other) = (b"//partner.example/group", b"//partnes.example/group");
+        world.handed().with(|shown| shown.leaf = forger::leaf(&leaf, &world.partner.agent, own, other))
+    }),
     ("changed after it was signed", "bad-signature", |world| {
         world.handed().with(|shown| {
             shown.leaf = forger::leaf(&shown.leaf, &world.mallory.key, b"/user/carol", b"/user/carol")
@@ -35,6 +40,10 @@ pub(super) const LEAFS: &[Attack] = &[
     ("with something behind the identity", "trailing-data", |world| {
         let more = [world.carol.statement.as_slice(), &[0]].concat();
         world.handed().with(|shown| shown.leaf = world.partner.leaf_over(&world.carol, &more, &[]))
+    }),
+    ("with something behind the identity, beside it", "trailing-data", |world| {
+        let length = u8::try_from(world.carol.statement.len()).unwrap();
+        leaf(world, &[0x04, 0x81, length, 0xd2, 0x84], &[0x04, 0x81, length - 1, 0xd2, 0x84])
     }),
     ("with something behind it", "malformed", |world| world.handed().with(|shown| shown.leaf.push(0))),
     ("of 16 KiB and more", "too-large", |world| {
