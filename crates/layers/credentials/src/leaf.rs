@@ -92,9 +92,6 @@ impl<'a> Leaf<'a> {
         let groups: Option<Vec<Name>> = names.collect();
         let groups = groups.filter(|groups| groups.iter().all(|group| group.kind() == Kind::Group));
         let groups = groups.ok_or_else(malformed)?;
-        if groups.len() > MOST_GROUPS {
-            return Err(of.refuse(Refusal::TooLarge));
-        }
         if [&name].into_iter().chain(&groups).any(|name| *name.domain() != bundle.domain) {
             return Err(of.refuse(Refusal::NotItsDomain));
         }

@@ -7,6 +7,7 @@ use bakeoff_layers_base::manifest::load::Trust;
 use bakeoff_layers_base::manifest::signature::{self, PublicKey as AdminKey};
 use bakeoff_layers_credentials::bundle::{Bundle, Bundles, Draft};
 use bakeoff_layers_credentials::key::PublicKey;
+use std::slice::from_ref;
 
 fn refused(shown: &Shown) -> &'static str {
     shown.verify().unwrap_err().name()
@@ -121,10 +122,10 @@ fn a_bundle_names_agents_of_its_own_domain_whose_keys_are_no_ca_s() {
     };
     let (ca, agent) = (home.ca.public(), home.agent.public());
     let root = "`ola-root` and a certificate of this domain's agent, with an Ed25519 key of its own, in base64 expected";
-    assert_eq!(refused(&[ca], &[home.root.clone()]), None);
-    assert_eq!(refused(&[ca], &[partner.root.clone()]), Some(format!("line 6: {root}")), "a foreign agent");
+    assert_eq!(refused(&[ca], from_ref(&home.root)), None);
+    assert_eq!(refused(&[ca], from_ref(&partner.root)), Some(format!("line 6: {root}")), "a foreign agent");
     assert_eq!(
-        refused(&[ca, agent], &[home.root.clone()]),
+        refused(&[ca, agent], from_ref(&home.root)),
         Some(format!("line 7: {root}")),
         "one key for both"
     );
@@ -133,9 +134,9 @@ fn a_bundle_names_agents_of_its_own_domain_whose_keys_are_no_ca_s() {
         Some(format!("line 6: {root}"))
     );
     assert_eq!(refused(&[ca], &[]), Some(format!("line 6: {root}")));
-    assert_eq!(refused(&[ca; 3], &[home.root.clone()]), Some(format!("line 7: {root}")), "a key too many");
+    assert_eq!(refused(&[ca; 3], from_ref(&home.root)), Some(format!("line 7: {root}")), "a key too many");
     assert_eq!(
-        refused(&[], &[home.root.clone()]),
+        refused(&[], from_ref(&home.root)),
         Some("line 5: `ca` and 32 bytes in base64 expected".to_owned())
     );
 }

@@ -2,6 +2,7 @@
 //! what strangers say of leafs and statements.
 
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
+#![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 
 mod attacks;
 mod forger;
