@@ -117,8 +117,8 @@ pub enum Difference {
     },
 }
 
-/// What somebody was let in by: what he showed, the bundles, and what was taken back.
-type Standing = (Hash, Vec<Hash>, Hash);
+/// What was shown, bundles and what was taken back: what a grant stands on.
+type Stand = (Hash, Vec<Hash>, Hash);
 
 /// Makes decisions again; what it has looked at it keeps.
 pub struct Replay<'a> {
@@ -129,7 +129,7 @@ pub struct Replay<'a> {
     bundles: HashMap<Vec<Hash>, Rc<Bundles>>,
     revoked: HashMap<Hash, Rc<Revoked>>,
     /// Who was let in with what he showed, by these rules, and from when on that is known.
-    grants: HashMap<Standing, (u64, Rc<Grant>)>,
+    grants: HashMap<Stand, (u64, Rc<Grant>)>,
     /// Refusals of strangers: there is nothing to make them again from.
     pub strangers: u64,
     /// Refusals for reasons beside rights, of which the rights alone were looked at.
