@@ -38,7 +38,7 @@ calibrate: ## how often the verdicts are right: simulated, then with real server
 	cargo build --release
 	benches/calibrate
 
-torture: ## file system suites by others against mounts of remotefs, as root (needs libacl1-dev; 5 minutes)
+torture: ## file system suites by others against mounts of remotefs, as root (needs libacl1-dev; 10 minutes)
 	cargo build --release -p bakeoff-layers
 	tests/torture/run
 

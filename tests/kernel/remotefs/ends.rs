@@ -124,7 +124,11 @@ fn a_tree_is_kept_whole_with_its_links_times_and_permissions() {
     if !can_mount("a_tree_is_kept_whole_with_its_links_times_and_permissions") {
         return;
     }
+    use nix::fcntl::AT_FDCWD;
+    use nix::sys::stat::{Mode, SFlag, UtimensatFlags, mknod, utimensat};
+    use nix::sys::time::TimeSpec;
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    use std::time::Duration;
     let site = Site::new();
     let (_server, a, b) = site.two();
     fs::create_dir(a.path("d")).unwrap();
@@ -132,13 +136,21 @@ fn a_tree_is_kept_whole_with_its_links_times_and_permissions() {
     fs::hard_link(a.path("d/file"), a.path("d/twin")).unwrap();
     symlink("file", a.path("d/link")).unwrap();
     fs::set_permissions(a.path("d/file"), fs::Permissions::from_mode(0o640)).unwrap();
-    let when = std::time::UNIX_EPOCH + std::time::Duration::new(1_000_000_000, 123_456_789);
+    let when = std::time::UNIX_EPOCH + Duration::new(1_000_000_000, 123_456_789);
     File::options().write(true).open(a.path("d/file")).unwrap().set_modified(when).unwrap();
     let about = fs::metadata(b.path("d/twin")).unwrap();
     assert_eq!((about.mode() & 0o7777, about.nlink(), about.modified().unwrap()), (0o640, 2, when));
     assert_eq!(about.ino(), fs::metadata(b.path("d/file")).unwrap().ino());
     assert_eq!(fs::read_link(b.path("d/link")).unwrap().to_str(), Some("file"));
     assert_eq!(b.read("d/link"), "text");
+    // A link has times of its own.
+    let (of_link, spec) = (when + Duration::from_secs(5), TimeSpec::new(1_000_000_005, 123_456_789));
+    utimensat(AT_FDCWD, &a.path("d/link"), &spec, &spec, UtimensatFlags::NoFollowSymlink).unwrap();
+    assert_eq!(fs::symlink_metadata(b.path("d/link")).unwrap().modified().unwrap(), of_link);
+    assert_eq!(fs::metadata(b.path("d/link")).unwrap().modified().unwrap(), when);
+    mknod(&a.path("d/made"), SFlag::S_IFREG, Mode::S_IRUSR, 0).unwrap();
+    assert_eq!(fs::metadata(b.path("d/made")).unwrap().mode() & 0o7777, 0o400);
+    fs::remove_file(b.path("d/made")).unwrap();
     fs::remove_file(b.path("d/file")).unwrap();
     assert_eq!((a.read("d/twin"), fs::metadata(a.path("d/twin")).unwrap().nlink()), ("text".to_owned(), 1));
     let suid = fs::set_permissions(a.path("d/twin"), fs::Permissions::from_mode(0o4755)).unwrap_err();

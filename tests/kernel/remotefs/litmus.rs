@@ -66,6 +66,11 @@ fn both_append_and_nothing_is_lost() {
         });
         let text = one.read(&name);
         assert_eq!(text, other.read(&name));
+        // Both have it now; one more line of the other's.
+        let open = File::open(one.path(&name)).unwrap();
+        assert_eq!(bytes(&open), text);
+        appending(other).write_all(b"more\n").unwrap();
+        assert_eq!(bytes(&open), text.clone() + "more\n", "round {round}");
         for who in ["one", "two"] {
             let expected: Vec<_> = (0..lines).map(|line| format!("{round} {who} {line}")).collect();
             let got: Vec<_> = text[before..].lines().filter(|line| line.contains(who)).collect();
@@ -158,6 +163,7 @@ fn a_size_is_that_of_what_was_written_though_the_file_is_open() {
 fn of_two_who_make_the_same_file_one_does() {
     rounds("of_two_who_make_the_same_file_one_does", |one, other, round| {
         let (name, barrier) = (format!("file-{round}"), Barrier::new(2));
+        assert!(!one.path(&name).exists() && !other.path(&name).exists(), "that it is not there is cached");
         let make = |mount: &Mount| {
             barrier.wait();
             match File::create_new(mount.path(&name)) {
@@ -214,6 +220,13 @@ fn both_write_one_page_and_both_see_both() {
         expected.replace_range(50..53, &format!("{round:03}"));
         assert_eq!(one.read("file"), expected, "round {round}");
         assert_eq!(other.read("file"), expected, "round {round}");
+        // Both have the page now; once more, one after the other.
+        let open = File::open(one.path("file")).unwrap();
+        assert_eq!(bytes(&open), expected);
+        let file = OpenOptions::new().write(true).open(other.path("file")).unwrap();
+        file.write_all_at(b"end", 97).unwrap();
+        expected.replace_range(97..100, "end");
+        assert_eq!(bytes(&open), expected, "round {round}");
     });
 }
 

@@ -273,6 +273,24 @@ impl fuser::Filesystem for Filesystem {
         }
     }
 
+    fn mknod(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _: u32,
+        _: u32,
+        reply: ReplyEntry,
+    ) {
+        if mode & libc::S_IFMT != libc::S_IFREG {
+            return reply.error(Errno::EPERM);
+        }
+        let (directory, mode) = (parent.0, permissions(mode));
+        let question = |name| Question::Create { directory, name, mode, exclusive: true, truncate: false };
+        self.make(self::name(name).map(question), reply);
+    }
+
     fn mkdir(&self, _: &Request, parent: INodeNo, name: &OsStr, mode: u32, _: u32, reply: ReplyEntry) {
         let mode = permissions(mode);
         let question = |name| Question::MakeDirectory { directory: parent.0, name, mode };

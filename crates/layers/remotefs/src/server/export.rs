@@ -191,13 +191,14 @@ impl Export {
             (Kind::Link, Some(_)) => return Err(Errno::EINVAL.into()),
         }
         let times = (new.atime, new.mtime) != (Times::Kept, Times::Kept);
-        if object.kind == Kind::Link && (times || new.mode.is_some()) {
+        if object.kind == Kind::Link && new.mode.is_some() {
             return Err(Errno::EOPNOTSUPP.into());
         }
         if let Some(mode) = new.mode {
             fs::set_permissions(opened.link(), Permissions::from_mode(mode.into()))?;
         }
         if times {
+            // What is followed is the name of the descriptor; a link that this leads to is not.
             let (atime, mtime) = (time(new.atime), time(new.mtime));
             utimensat(AT_FDCWD, opened.link().as_path(), &atime, &mtime, UtimensatFlags::FollowSymlink)?;
         }
